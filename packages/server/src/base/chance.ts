@@ -1,0 +1,28 @@
+// The randomness seam: bytes from the operating system's generator, and text made of them.
+
+import { randomBytes } from 'node:crypto'
+
+export type Chance = {
+  /** Cryptographically strong random bytes. */
+  bytes(length: number): Uint8Array
+}
+
+export const systemChance: Chance = { bytes: (length) => randomBytes(length) }
+
+/**
+ * Random text of `length` characters drawn evenly from `alphabet` (2 to 256 distinct characters).
+ * Bytes that would favour the first characters are thrown away, so no character is likelier.
+ */
+export function randomText(chance: Chance, alphabet: string, length: number): string {
+  const usable = 256 - (256 % alphabet.length)
+  let text = ''
+  while (text.length < length) {
+    for (const byte of chance.bytes(length * 2)) {
+      if (byte < usable && text.length < length) text += alphabet[byte % alphabet.length]
+    }
+  }
+  return text
+}
+
+export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+export const LOWER_ALPHANUMERIC = '0123456789abcdefghijklmnopqrstuvwxyz'

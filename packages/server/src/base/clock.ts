@@ -1,0 +1,14 @@
+// The clock seam. Everything that asks for the time asks it here, so that a test's clock rules
+// timers, SQL and signatures alike.
+
+export type Clock = {
+  /** Wall-clock time in integer milliseconds since the Unix epoch; it may step back. */
+  now(): number
+  /** Monotonic time in milliseconds from an arbitrary origin; for durations and deadlines. */
+  monotonic(): number
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+}

@@ -1,0 +1,72 @@
+// What is read out of a message: the value between the parser and everything that stores or shows
+// mail. All text in it is free of NUL and lone surrogates, alike for every database.
+
+export type Mailbox = {
+  /** Display name, '' when there is none. */
+  readonly name: string
+  /** Bare `local-part@domain` as written; never with angle brackets. */
+  readonly address: string
+}
+
+export type ParsedAttachment = {
+  /** Safe and unique within the message. */
+  readonly filename: string
+  readonly contentType: string
+  readonly sizeBytes: number
+  /** Without angle brackets. */
+  readonly contentId: string | null
+  readonly isInline: boolean
+}
+
+/** Why a message counts as sent by a program (RFC 3834 §2 and its relatives). */
+export type AutomaticReason =
+  | 'null-sender'
+  | 'auto-submitted'
+  | 'precedence'
+  | 'list'
+  | 'auto-response-suppress'
+  | 'system-sender'
+
+/** What was wrong with a message that is stored nevertheless. */
+export type Defect =
+  | 'too-many-parts'
+  | 'too-deep'
+  | 'too-many-lines'
+  | 'header-too-large'
+  | 'too-many-header-fields'
+  | 'parse-failed'
+  | 'parse-timed-out'
+  | 'duplicate-from'
+  | 'duplicate-subject'
+  | 'duplicate-message-id'
+  | 'duplicate-content-type'
+  | 'missing-from'
+
+export type ParsedHeaders = {
+  /** With angle brackets, white space folded; null when absent or empty. */
+  readonly messageId: string | null
+  readonly inReplyTo: readonly string[]
+  readonly references: readonly string[]
+  readonly subject: string
+  /** The first From field's first mailbox, for display and for authentication alike. */
+  readonly from: Mailbox | null
+  readonly to: readonly Mailbox[]
+  readonly cc: readonly Mailbox[]
+  readonly replyTo: readonly Mailbox[]
+  /** RFC 5322 §3.6.1 date in milliseconds since the epoch, null when absent or unreadable. */
+  readonly date: number | null
+  readonly automaticReason: Exclude<AutomaticReason, 'null-sender'> | null
+  /** Number of Received fields (RFC 5321 §6.3). */
+  readonly receivedCount: number
+}
+
+export type ParsedMessage = {
+  readonly headers: ParsedHeaders
+  /** The text body; made from the HTML one when the message has no text. '' when it has neither. */
+  readonly text: string
+  readonly html: string
+  /** The new text of a reply, without the quoted history; forwards are left whole. */
+  readonly extractedText: string
+  readonly attachments: readonly ParsedAttachment[]
+  readonly defects: readonly Defect[]
+}
