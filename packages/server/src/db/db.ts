@@ -1,0 +1,44 @@
+// The database port: reads are queries on read-only connections, writes are named transactions.
+// Two engines speak it, and nothing above this floor may ask which one it has, except `dialect.ts`.
+
+import type { Kysely } from 'kysely'
+
+export type Engine = 'sqlite' | 'postgres'
+
+/** What a named transaction works with. All it does commits or fails together. */
+export type Tx<Schema> = {
+  readonly engine: Engine
+  readonly query: Kysely<Schema>
+}
+
+/**
+ * Named transactions: functions of `tx` and plain data, without I/O, clock or randomness of their
+ * own. Input and result must survive a structured clone, for the embedded engine runs them in
+ * another thread.
+ */
+export type TransactionTable<Schema> = Record<string, (tx: Tx<Schema>, input: never) => Promise<unknown>>
+
+export type Db<Schema, Table extends TransactionTable<Schema>> = {
+  readonly engine: Engine
+  /** For the start log: engine, version and place, without credentials. */
+  readonly description: string
+  readonly read: Kysely<Schema>
+  /**
+   * Runs one named transaction; resolves after its commit is on disk. Rejects with a `StorageError`
+   * when the store cannot take it, and then nothing of it was kept.
+   */
+  write<Name extends keyof Table & string>(
+    name: Name,
+    input: Parameters<Table[Name]>[1],
+  ): Promise<Awaited<ReturnType<Table[Name]>>>
+  /** Resolves when a read succeeds now; rejects with a `StorageError` otherwise. */
+  check(): Promise<void>
+  /** Waits for writes under way, then lets go of everything. Idempotent. */
+  close(): Promise<void>
+}
+
+/** What the engines tell about their work, for metrics. */
+export type DbObserver = {
+  committed(groupSize: number, durationMs: number): void
+  queued(length: number): void
+}

@@ -1,0 +1,141 @@
+// PostgreSQL behind the database port: reads on pooled connections, writes where they are called,
+// each in a transaction of its own that is repeated when the server asks for it.
+
+import { CompiledQuery, Kysely, PostgresDialect } from 'kysely'
+import pg from 'pg'
+import { POSTGRES_POOL_MAX, WRITE_QUEUE_MAX } from '#base/limits.ts'
+import type { Db, DbObserver, TransactionTable } from './db.ts'
+import { MIGRATIONS_TABLE, type MigrationTarget, migrate, readMigrations } from './migrate.ts'
+import { asStorageError, StorageError } from './storage-error.ts'
+
+export type PostgresOptions<Schema> = {
+  url: string
+  transactions: TransactionTable<Schema>
+  observer: DbObserver
+  onError(error: Error): void
+}
+
+const CONNECT_MS_MAX = 2_000
+/** A statement that takes longer than this is in trouble; nothing here scans a mailbox. */
+const STATEMENT_MS_MAX = 10_000
+const ATTEMPTS_MAX = 5
+
+/** Connects, migrates and serves. Throws with the cause when the server cannot be reached. */
+export async function openPostgres<Schema, Table extends TransactionTable<Schema>>(
+  options: PostgresOptions<Schema>,
+): Promise<Db<Schema, Table>> {
+  await migratePostgres(options.url)
+  const pool = openPool(options.url)
+  // Without this listener a server that ends an idle connection ends the process.
+  pool.on('error', (error) => options.onError(error))
+  const query = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
+  const version = await query.executeQuery<{ server_version: string }>(
+    CompiledQuery.raw('show server_version'),
+  )
+  let waiting = 0
+  let isClosed = false
+
+  return {
+    engine: 'postgres',
+    description: `PostgreSQL ${version.rows[0]?.server_version} at ${describeUrl(options.url)}`,
+    read: query,
+    async write(name, input) {
+      if (waiting >= WRITE_QUEUE_MAX) throw new StorageError('busy', 'Too many writes are waiting.')
+      const transaction = options.transactions[name]
+      if (transaction === undefined) throw new Error(`No transaction is named ${name}`)
+      options.observer.queued(++waiting)
+      const startMs = performance.now()
+      try {
+        return (await withRepeats(() =>
+          query.transaction().execute((tx) => transaction({ engine: 'postgres', query: tx }, input as never)),
+        )) as never
+      } catch (error) {
+        throw asStorageError(error) ?? error
+      } finally {
+        options.observer.queued(--waiting)
+        options.observer.committed(1, performance.now() - startMs)
+      }
+    },
+    async check() {
+      try {
+        await query.executeQuery(CompiledQuery.raw('select 1'))
+      } catch (error) {
+        throw asStorageError(error) ?? error
+      }
+    },
+    async close() {
+      if (isClosed) return
+      isClosed = true
+      await query.destroy()
+    },
+  }
+}
+
+/** Applies missing migrations; processes that start together wait for each other. */
+export async function migratePostgres(url: string): Promise<string[]> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_MS_MAX })
+  client.on('error', () => {})
+  await client.connect()
+  const target: MigrationTarget = {
+    async applied() {
+      await client.query(MIGRATIONS_TABLE)
+      return (await client.query('select version, checksum from schema_migrations')).rows
+    },
+    async run({ version, name, checksum, sql }) {
+      await client.query('begin')
+      try {
+        await client.query(sql)
+        await client.query(
+          'insert into schema_migrations (version, name, checksum) values ($1, $2, $3)',
+          [version, name, checksum],
+        )
+        await client.query('commit')
+      } catch (error) {
+        await client.query('rollback')
+        throw error
+      }
+    },
+  }
+  try {
+    // An advisory lock of the session: any number will do as long as it is always the same.
+    await client.query('select pg_advisory_lock(727265)')
+    return (await migrate(target, readMigrations('postgres'))).map((migration) => migration.name)
+  } finally {
+    await client.end()
+  }
+}
+
+function openPool(url: string): pg.Pool {
+  return new pg.Pool({
+    connectionString: url,
+    max: POSTGRES_POOL_MAX,
+    connectionTimeoutMillis: CONNECT_MS_MAX,
+    statement_timeout: STATEMENT_MS_MAX,
+    query_timeout: STATEMENT_MS_MAX,
+    application_name: 'mailroom',
+    types: {
+      getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+        // Times and counters are bigint columns that stay far below 2^53.
+        oid === pg.types.builtins.INT8
+          ? Number
+          : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser,
+    },
+  })
+}
+
+/** Deadlocks and serialization failures are the server's request to start over. */
+async function withRepeats<Value>(run: () => Promise<Value>): Promise<Value> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await run()
+    } catch (error) {
+      const code = (error as { code?: unknown }).code
+      if ((code !== '40001' && code !== '40P01') || attempt >= ATTEMPTS_MAX) throw error
+    }
+  }
+}
+
+function describeUrl(url: string): string {
+  const { hostname, port, pathname } = new URL(url)
+  return `${hostname}:${port || '5432'}${pathname}`
+}

@@ -1,0 +1,22 @@
+// Keeps a second process from serving the same data directory. The lock is the operating system's,
+// so it is gone the moment its process is, also after kill -9.
+
+import { openSqliteConnection } from './sqlite-connection.ts'
+
+/**
+ * Takes the lock on `path` for the life of the process or until the returned function is called.
+ * Throws when another process holds it.
+ */
+export function takeProcessLock(path: string): () => void {
+  const connection = openSqliteConnection({ path, mode: 'bare', busyTimeoutMs: 0 })
+  try {
+    connection.exec('BEGIN EXCLUSIVE')
+  } catch (error) {
+    connection.close()
+    throw new Error(
+      `Another process already serves this data directory (${path} is locked). Stop it first, or use PostgreSQL to run several processes.`,
+      { cause: error },
+    )
+  }
+  return () => connection.close()
+}

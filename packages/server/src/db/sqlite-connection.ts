@@ -1,0 +1,85 @@
+// One connection to the embedded database. The only file that speaks `node:sqlite`.
+
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { Kysely, SqliteDialect } from 'kysely'
+import { BUSY_TIMEOUT_MS } from '#base/limits.ts'
+
+export type SqliteConnection = {
+  /** Runs statements that give no rows. */
+  exec(sql: string): void
+  rows(sql: string, ...parameters: SQLInputValue[]): Record<string, unknown>[]
+  readonly isInTransaction: boolean
+  close(): void
+  readonly raw: DatabaseSync
+}
+
+export type SqliteConnectionOptions = {
+  path: string
+  /** `bare` opens for writing without touching the file. */
+  mode: 'read' | 'write' | 'bare'
+  busyTimeoutMs?: number
+}
+
+/**
+ * Opens the database file. Writing connections are durable: WAL with `synchronous=FULL` syncs the
+ * log before a commit returns. Deleted content is overwritten, for mail that a customer deleted must
+ * not linger in free pages.
+ */
+export function openSqliteConnection(options: SqliteConnectionOptions): SqliteConnection {
+  const raw = new DatabaseSync(options.path, {
+    readOnly: options.mode === 'read',
+    timeout: options.busyTimeoutMs ?? BUSY_TIMEOUT_MS,
+  })
+  raw.exec('PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768;')
+  if (options.mode === 'write') {
+    raw.exec(
+      'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA wal_autocheckpoint = 2000;',
+    )
+  }
+  return {
+    raw,
+    exec: (sql) => raw.exec(sql),
+    rows: (sql, ...parameters) => raw.prepare(sql).all(...parameters),
+    get isInTransaction() {
+      return raw.isTransaction
+    },
+    close: () => raw.close(),
+  }
+}
+
+/** The SQLite library's version. */
+export function sqliteVersion(connection: SqliteConnection): string {
+  return String(connection.rows('select sqlite_version() as version')[0]?.version)
+}
+
+/** A Kysely on this connection; prepared statements are kept by their text. */
+export function kyselyOn<Schema>(connection: SqliteConnection): Kysely<Schema> {
+  const prepared = new Map<string, ReturnType<typeof adapt>>()
+  return new Kysely<Schema>({
+    dialect: new SqliteDialect({
+      database: {
+        close: () => connection.close(),
+        prepare(sql) {
+          let statement = prepared.get(sql)
+          if (statement === undefined) {
+            // Lists of varying length make ever new texts; the bound keeps them from piling up.
+            if (prepared.size >= 500) prepared.clear()
+            statement = adapt(connection.raw.prepare(sql))
+            prepared.set(sql, statement)
+          }
+          return statement
+        },
+      },
+    }),
+  })
+}
+
+function adapt(statement: StatementSync) {
+  const values = (parameters: readonly unknown[]) => parameters as SQLInputValue[]
+  return {
+    reader: statement.columns().length > 0,
+    all: (parameters: readonly unknown[]) => statement.all(...values(parameters)),
+    run: (parameters: readonly unknown[]) => statement.run(...values(parameters)),
+    iterate: (parameters: readonly unknown[]) => statement.iterate(...values(parameters)),
+  }
+}

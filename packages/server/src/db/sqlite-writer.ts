@@ -1,0 +1,194 @@
+// The writer thread of the embedded database: the only writing connection, named transactions in
+// the order in which they came, and one commit for all that were waiting.
+
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
+import type { Kysely } from 'kysely'
+import { COMMIT_GROUP_MAX } from '#base/limits.ts'
+import type { TransactionTable, Tx } from './db.ts'
+import { openDiskReserve } from './disk-reserve.ts'
+import { kyselyOn, openSqliteConnection, type SqliteConnection } from './sqlite-connection.ts'
+import { asStorageError, type StorageErrorKind } from './storage-error.ts'
+
+export type WriteRequest = { id: number; name: string; input: unknown }
+
+export type WriteFailure = { kind: StorageErrorKind | 'fault'; message: string; stack?: string }
+
+export type WriteAnswer = { id: number; value: unknown } | { id: number; failure: WriteFailure }
+
+export type GroupReport = { answers: WriteAnswer[]; groupSize: number; durationMs: number }
+
+export type WriterOptions<Schema> = {
+  path: string
+  port: MessagePort
+  transactions: TransactionTable<Schema>
+  /** Names of transactions that make room; these alone may use the disk reserve. */
+  freeing: ReadonlySet<string>
+  reservePath: string
+}
+
+/** Serves the port until it is closed. The first message out is `'ready'`. */
+export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
+  const connection = openSqliteConnection({ path: options.path, mode: 'write' })
+  const query = kyselyOn<Schema>(connection)
+  const reserve = openDiskReserve(options.reservePath)
+  const writer: Writer<Schema> = { ...options, connection, query, reserve, nextRestoreMs: 0 }
+  const queue: WriteRequest[] = []
+  let isRunning = false
+
+  const drain = async () => {
+    if (isRunning) return
+    isRunning = true
+    while (queue.length > 0) {
+      const group = queue.splice(0, COMMIT_GROUP_MAX)
+      const startMs = performance.now()
+      const answers = await commitGroup(writer, group)
+      const durationMs = performance.now() - startMs
+      options.port.postMessage({ answers, groupSize: group.length, durationMs } satisfies GroupReport)
+      takeWaiting(options.port, queue)
+    }
+    isRunning = false
+  }
+
+  options.port.on('message', (message: WriteRequest[] | 'close') => {
+    if (message === 'close') {
+      connection.close()
+      options.port.postMessage('closed')
+      options.port.close()
+      return
+    }
+    queue.push(...message)
+    void drain()
+  })
+  options.port.postMessage('ready')
+}
+
+type Writer<Schema> = WriterOptions<Schema> & {
+  connection: SqliteConnection
+  query: Kysely<Schema>
+  reserve: ReturnType<typeof openDiskReserve>
+  nextRestoreMs: number
+}
+
+/** Takes what arrived while the last commit was syncing, without a turn of the event loop. */
+function takeWaiting(port: MessagePort, queue: WriteRequest[]): void {
+  for (;;) {
+    const waiting = receiveMessageOnPort(port)
+    if (waiting === undefined) return
+    if (waiting.message === 'close') {
+      port.emit('message', 'close')
+      return
+    }
+    queue.push(...waiting.message)
+  }
+}
+
+async function commitGroup<Schema>(
+  writer: Writer<Schema>,
+  group: WriteRequest[],
+): Promise<WriteAnswer[]> {
+  const refused: WriteAnswer[] = []
+  let admitted = group
+  if (!isReserveWhole(writer)) {
+    admitted = group.filter((request) => writer.freeing.has(request.name))
+    for (const request of group) {
+      if (!writer.freeing.has(request.name)) refused.push(failureOf(request, DISK_FULL))
+    }
+    if (admitted.length === 0) return refused
+  }
+  const answers = await tryTogether(writer, admitted)
+  if (answers !== null) return [...answers, ...refused]
+  // One of the group broke the whole transaction (a full disk does): each alone tells which.
+  for (const request of admitted) refused.push(await runAlone(writer, request))
+  return refused
+}
+
+const DISK_FULL: WriteFailure = { kind: 'full', message: 'database or disk is full' }
+
+function isReserveWhole<Schema>(writer: Writer<Schema>): boolean {
+  if (writer.reserve.isWhole) return true
+  const nowMs = performance.now()
+  if (nowMs < writer.nextRestoreMs) return false
+  writer.nextRestoreMs = nowMs + 500
+  return writer.reserve.restore()
+}
+
+async function runAlone<Schema>(
+  writer: Writer<Schema>,
+  request: WriteRequest,
+): Promise<WriteAnswer> {
+  let outcome = await tryOne(writer, request)
+  if (outcome.isFull && writer.freeing.has(request.name)) {
+    writer.reserve.giveUp()
+    outcome = await tryOne(writer, request)
+  }
+  return outcome.answer
+}
+
+async function tryOne<Schema>(writer: Writer<Schema>, request: WriteRequest) {
+  try {
+    const answers = await inTransaction(writer, [request])
+    return { answer: answers[0] as WriteAnswer, isFull: false }
+  } catch (error) {
+    const failure = describeFailure(error)
+    return { answer: failureOf(request, failure), isFull: failure.kind === 'full' }
+  }
+}
+
+/** Null when the transaction as a whole failed and each request has to be tried alone. */
+async function tryTogether<Schema>(
+  writer: Writer<Schema>,
+  group: WriteRequest[],
+): Promise<WriteAnswer[] | null> {
+  try {
+    return await inTransaction(writer, group)
+  } catch (error) {
+    const failure = describeFailure(error)
+    // A busy database stays busy for each of them; trying one by one would wait a time-out each.
+    if (failure.kind === 'busy') return group.map((request) => failureOf(request, failure))
+    return null
+  }
+}
+
+async function inTransaction<Schema>(
+  writer: Writer<Schema>,
+  group: WriteRequest[],
+): Promise<WriteAnswer[]> {
+  const { connection, query, transactions } = writer
+  const tx: Tx<Schema> = { engine: 'sqlite', query }
+  const answers: WriteAnswer[] = []
+  connection.exec('BEGIN IMMEDIATE')
+  try {
+    for (const request of group) {
+      connection.exec('SAVEPOINT one')
+      try {
+        const transaction = transactions[request.name]
+        if (transaction === undefined) throw new Error(`No transaction is named ${request.name}`)
+        const value = await transaction(tx, request.input as never)
+        connection.exec('RELEASE one')
+        answers.push({ id: request.id, value })
+      } catch (error) {
+        // Disk full and I/O errors may have rolled back everything (sqlite.org/lang_transaction.html).
+        if (!connection.isInTransaction || asStorageError(error) !== null) throw error
+        connection.exec('ROLLBACK TO one')
+        connection.exec('RELEASE one')
+        answers.push(failureOf(request, describeFailure(error)))
+      }
+    }
+    connection.exec('COMMIT')
+    return answers
+  } catch (error) {
+    if (connection.isInTransaction) connection.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function failureOf(request: WriteRequest, failure: WriteFailure): WriteAnswer {
+  return { id: request.id, failure }
+}
+
+function describeFailure(error: unknown): WriteFailure {
+  const storage = asStorageError(error)
+  if (storage !== null) return { kind: storage.kind, message: storage.message }
+  if (!(error instanceof Error)) return { kind: 'fault', message: String(error) }
+  return { kind: 'fault', message: error.message, ...(error.stack && { stack: error.stack }) }
+}

@@ -1,0 +1,38 @@
+// Queries of the hot path, compiled to SQL once instead of at every call. Building a Kysely query
+// costs more than SQLite needs to run it.
+
+import { type Compilable, CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely'
+import type { Engine, Tx } from './db.ts'
+
+type Parameters = Record<string, unknown>
+
+class Placeholder {
+  readonly name: string
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+type Place<Input> = <Name extends keyof Input & string>(name: Name) => RawBuilder<Input[Name]>
+
+/**
+ * A statement whose text is compiled at its first use, once for each engine. `build` must give the
+ * same query every time, with `place('name')` where a value of the input goes.
+ */
+export function statement<Schema, Input extends Parameters, Row>(
+  build: (query: Kysely<Schema>, place: Place<Input>) => Compilable<Row>,
+): (tx: Tx<Schema>, input: Input) => Promise<Row[]> {
+  const compiled = new Map<Engine, CompiledQuery<Row>>()
+  return async (tx, input) => {
+    let query = compiled.get(tx.engine)
+    if (query === undefined) {
+      query = build(tx.query, (name) => sql.val(new Placeholder(name)) as never).compile()
+      compiled.set(tx.engine, query)
+    }
+    const parameters = query.parameters.map((parameter) =>
+      parameter instanceof Placeholder ? input[parameter.name] : parameter,
+    )
+    const result = await tx.query.executeQuery<Row>({ ...query, parameters })
+    return result.rows
+  }
+}

@@ -1,0 +1,79 @@
+// A store that cannot answer now, in the three ways that callers treat differently.
+
+export type StorageErrorKind =
+  /** No room left. */
+  | 'full'
+  /** Held by another process, or too many writes waiting. */
+  | 'busy'
+  /** Not reachable, or broken underneath. */
+  | 'unavailable'
+
+export class StorageError extends Error {
+  override readonly name = 'StorageError'
+  readonly kind: StorageErrorKind
+
+  constructor(kind: StorageErrorKind, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.kind = kind
+  }
+}
+
+// Primary result codes of https://sqlite.org/rescode.html.
+const SQLITE_KINDS: Record<number, StorageErrorKind> = {
+  5: 'busy',
+  6: 'busy',
+  7: 'unavailable',
+  8: 'unavailable',
+  10: 'unavailable',
+  11: 'unavailable',
+  13: 'full',
+  14: 'unavailable',
+  15: 'busy',
+  26: 'unavailable',
+}
+
+// SQLSTATE classes of PostgreSQL's appendix A.
+const SQLSTATE_KINDS: [prefix: string, kind: StorageErrorKind][] = [
+  ['53100', 'full'],
+  ['53', 'busy'],
+  ['55P03', 'busy'],
+  ['57', 'unavailable'],
+  ['58', 'unavailable'],
+  ['08', 'unavailable'],
+  ['40', 'busy'],
+  ['25006', 'unavailable'],
+]
+
+const SYSTEM_KINDS: Record<string, StorageErrorKind> = {
+  ENOSPC: 'full',
+  EDQUOT: 'full',
+  EMFILE: 'busy',
+  ENFILE: 'busy',
+  EIO: 'unavailable',
+  ECONNREFUSED: 'unavailable',
+  ECONNRESET: 'unavailable',
+  EPIPE: 'unavailable',
+  ENOTFOUND: 'unavailable',
+  ETIMEDOUT: 'unavailable',
+  EHOSTUNREACH: 'unavailable',
+}
+
+/** The `StorageError` that `error` amounts to, or null when it is a fault of the program. */
+export function asStorageError(error: unknown): StorageError | null {
+  if (error instanceof StorageError) return error
+  if (!(error instanceof Error)) return null
+  const { code, errcode } = error as { code?: unknown; errcode?: unknown }
+  if (typeof errcode === 'number') {
+    const kind = SQLITE_KINDS[errcode & 0xff]
+    return kind === undefined ? null : new StorageError(kind, error.message, error)
+  }
+  if (typeof code === 'string') {
+    const kind = SYSTEM_KINDS[code] ?? SQLSTATE_KINDS.find(([prefix]) => code.startsWith(prefix))?.[1]
+    if (kind !== undefined) return new StorageError(kind, error.message, error)
+  }
+  // pg reports a lost or unobtainable connection by text alone.
+  if (/^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/.test(error.message)) {
+    return new StorageError('unavailable', error.message, error)
+  }
+  return null
+}

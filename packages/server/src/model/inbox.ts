@@ -1,0 +1,51 @@
+// An inbox: an address that mail is received at, and the rules of its name.
+
+import { type Chance, LOWER_ALPHANUMERIC, randomText } from '#base/chance.ts'
+
+export type Inbox = {
+  id: string
+  accountId: string
+  podId: string
+  address: string
+  displayName: string | null
+  createdAtMs: number
+}
+
+const MAILBOX_NAME = /^(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$/
+
+/** 3 to 30 lower-case letters, digits, dots and hyphens; see the interface for the rest. */
+export function isMailboxName(name: string): boolean {
+  return MAILBOX_NAME.test(name)
+}
+
+/** Eight random letters and digits. */
+export function makeMailboxName(chance: Chance): string {
+  return randomText(chance, LOWER_ALPHANUMERIC, 8)
+}
+
+// RFC 2142 and the addresses that the service itself speaks through.
+const RESERVED = new Set([
+  'postmaster',
+  'abuse',
+  'mailer-daemon',
+  'hostmaster',
+  'webmaster',
+  'noreply',
+  'no-reply',
+  'bounce',
+  'bounces',
+])
+/** Return paths are `b+<id>.<mac>@`, so this name would receive them all. */
+const RETURN_PATH_NAME = 'b'
+
+/** Whether nobody may have this name on the service's own domain. */
+export function isReservedName(name: string): boolean {
+  return RESERVED.has(name) || name === RETURN_PATH_NAME
+}
+
+/** `name+tag@domain` reaches `name@domain` (RFC 5233 sub-addressing); the result is lower-cased. */
+export function inboxAddressOf(localPart: string, domain: string): string {
+  const plus = localPart.indexOf('+')
+  const name = plus > 0 ? localPart.slice(0, plus) : localPart
+  return `${name}@${domain}`.toLowerCase()
+}

@@ -1,0 +1,12 @@
+// A pod: a container of inboxes inside an account, named by the service or by the client.
+
+export type Pod = {
+  id: string
+  clientId: string | null
+  name: string | null
+  isDefault: boolean
+  createdAtMs: number
+}
+
+/** How a caller may name a pod: both are looked up, and no `clientId` has the form of a pod id. */
+export type PodName = string

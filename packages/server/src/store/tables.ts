@@ -1,0 +1,155 @@
+// The columns of every table, as both engines give them. Truth values are 0 or 1, times are
+// milliseconds, lists and objects are JSON text.
+
+import type { Generated, Insertable, Selectable } from 'kysely'
+import type { Db as AnyDb, Tx as AnyTx } from '#db/db.ts'
+import type { TransactionTable } from '#db/db.ts'
+
+export type Tables = {
+  accounts: {
+    id: string
+    name: string
+    plan: string
+    inbox_count: Generated<number>
+    pod_count: Generated<number>
+    domain_count: Generated<number>
+    created_at: number
+  }
+  api_keys: {
+    id: string
+    account_id: string
+    name: string | null
+    token_hash: Uint8Array
+    token_prefix: string
+    last4: string
+    created_at: number
+    last_used_at: number | null
+    revoked_at: number | null
+  }
+  pods: {
+    id: string
+    account_id: string
+    client_id: string | null
+    name: string | null
+    is_default: number
+    inbox_count: Generated<number>
+    domain_count: Generated<number>
+    created_at: number
+  }
+  domains: {
+    id: string
+    account_id: string
+    pod_id: string | null
+    domain: string
+    status: string
+    created_at: number
+    verified_at: number | null
+    last_checked_at: number | null
+  }
+  inboxes: {
+    id: string
+    account_id: string
+    pod_id: string
+    address: string
+    display_name: string | null
+    created_at: number
+  }
+  inbox_counters: {
+    inbox_id: string
+    inbound_count: Generated<number>
+    outbound_count: Generated<number>
+    thread_count: Generated<number>
+    unread_thread_count: Generated<number>
+  }
+  inbox_creations: { account_id: string; created_at: number; inbox_id: string }
+  released_addresses: { address: string; account_id: string; released_at: number }
+  raw_messages: {
+    id: string
+    sha256: Uint8Array
+    size_bytes: number
+    content: Uint8Array | null
+    reference_count: number
+    reverse_path: string
+    client_address: string | null
+    helo: string | null
+    tls: string | null
+    created_at: number
+  }
+  threads: {
+    id: string
+    account_id: string
+    inbox_id: string
+    subject: string
+    is_read: number
+    message_count: number
+    last_message_at: number
+    last_position: number
+    created_at: number
+  }
+  messages: {
+    id: string
+    account_id: string
+    inbox_id: string
+    thread_id: string
+    raw_id: string
+    direction: string
+    position: number
+    direction_position: number
+    thread_position: number
+    status: string
+    rfc_message_id: string | null
+    message_key: Uint8Array | null
+    receipt_key: Uint8Array | null
+    from_addr: string
+    to_addr: string
+    header_to: string | null
+    delivery_role: string | null
+    cc: string
+    reply_to: string | null
+    reference_ids: string
+    subject: string
+    body_text: string
+    body_html: string
+    extracted_text: string
+    attachments: string
+    authentication: string | null
+    automatic_reason: string | null
+    failure_reason: string | null
+    defects: string
+    created_at: number
+  }
+  events: {
+    sequence: Generated<number>
+    id: string
+    kind: string
+    account_id: string
+    pod_id: string | null
+    inbox_id: string | null
+    thread_id: string | null
+    message_id: string | null
+    occurred_at: number
+  }
+  postmaster_messages: {
+    raw_id: string
+    recipient: string
+    from_addr: string
+    subject: string
+    created_at: number
+  }
+  jobs: {
+    id: string
+    kind: string
+    payload: string
+    run_at: number
+    attempts: Generated<number>
+    leased_by: string | null
+    lease_until: number | null
+    created_at: number
+  }
+  service_secrets: { name: string; value: Uint8Array }
+}
+
+export type Row<Table extends keyof Tables> = Selectable<Tables[Table]>
+export type NewRow<Table extends keyof Tables> = Insertable<Tables[Table]>
+export type Tx = AnyTx<Tables>
+export type ReadDb = Pick<AnyDb<Tables, TransactionTable<Tables>>, 'read'>
