@@ -61,3 +61,9 @@ const ID_FORM = /^[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}$/
 export function isIdOf(prefix: IdPrefix, text: string): boolean {
   return text.startsWith(`${prefix}_`) && ID_FORM.test(text)
 }
+
+/** When an identifier was made, in milliseconds since the epoch. */
+export function idTimeMs(id: string): number {
+  const bytes = TypeID.fromString(id).toUUIDBytes()
+  return bytes.subarray(0, 6).reduce((timeMs, byte) => timeMs * 256 + byte, 0)
+}

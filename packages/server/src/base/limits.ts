@@ -30,6 +30,8 @@ export const REFUSED_RECIPIENTS_MAX = 20
 export const GREETING_DELAY_MS = 2
 /** A client that does not read our replies is cut when this much waits for it. */
 export const UNREAD_REPLY_BYTES_MAX = 64 * KIB
+/** How long a closed connection may still take our last reply and send what it had on its way. */
+export const LINGER_MS_MAX = 5 * SECOND_MS
 /** Message bytes held in memory over all connections; past it new DATA is answered 452. */
 export const INTAKE_BYTES_MAX = 512 * MIB
 /** RFC 5321 §6.3 suggests at least 100 for a limit of hops; peers of today use 50. */
@@ -52,6 +54,24 @@ export const PARSE_QUEUE_MAX = 500
 /** A file name as listed and downloaded, in characters; most file systems stop at 255 bytes. */
 export const FILENAME_LENGTH_MAX = 200
 export const REFERENCES_MAX = 1_000
+/** HTML read for its text, in characters; the rest is left out. Real mail stays under 300,000. */
+export const HTML_LENGTH_MAX = 1_000_000
+/** Tags beyond which HTML is stripped, not parsed: building the tree of unclosed tags is quadratic. */
+export const HTML_TAGS_MAX = 30_000
+/** Newsletters nest tables a dozen deep, four elements each. */
+export const HTML_DEPTH_MAX = 200
+/** Quotes and lists within each other that still indent; each adds to every line within it. */
+export const HTML_INDENTS_MAX = 8
+/** A link's address longer than this, in characters, tells a reader nothing. */
+export const HTML_LINK_LENGTH_MAX = 2_000
+/** "On … wrote:" as wrapped by mail programs: lines, and characters over all of them. */
+export const ATTRIBUTION_LINES_MAX = 4
+export const ATTRIBUTION_LENGTH_MAX = 600
+/** From, Sent, To, Cc, Subject above a quoted message, in lines with their continuations. */
+export const QUOTED_HEADER_LINES_MAX = 24
+/** A closing ("Kind regards") with more lines after it than this does not start a signature. */
+export const SIGNATURE_LINES_MAX = 10
+export const SIGNATURE_LINE_LENGTH_MAX = 120
 
 // Storage.
 /** Raw messages up to this size live in the database, in the message's own transaction. */
@@ -71,6 +91,15 @@ export const POSTGRES_POOL_MAX = 10
 // HTTP.
 export const JSON_BODY_BYTES_MAX = MIB
 export const JSON_DEPTH_MAX = 64
+/** Values in one JSON body, so that neither they nor the list of what is wrong with them grow large. */
+export const JSON_VALUES_MAX = 10_000
+/** Wrong fields that one answer lists. */
+export const ERROR_DETAILS_MAX = 20
+/** Headers of a request arrive in one or two packets; a client that takes longer is a slow-loris. */
+export const REQUEST_HEAD_MS_MAX = 20 * SECOND_MS
+/** How often slow clients are looked for; it adds to the two times above. */
+export const SLOW_CLIENT_CHECK_MS = SECOND_MS
+export const KEEP_ALIVE_MS = 30 * SECOND_MS
 /** Existing clients put file names of any length into paths; find-my-way's default is 100. */
 export const PATH_PARAMETER_LENGTH_MAX = 4 * KIB
 export const REQUEST_MS_MAX = 60 * SECOND_MS
@@ -91,3 +120,5 @@ export const EVENT_MS = 30 * DAY_MS
 /** SIGTERM to exit, within the ten seconds that are promised. */
 export const DRAIN_MS = 8 * SECOND_MS
 export const RETRY_AFTER_SECONDS = 2
+/** Log lines that wait for a slow reader of standard output; past it lines are dropped. */
+export const LOG_BUFFER_BYTES_MAX = 8 * MIB

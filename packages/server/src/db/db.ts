@@ -16,7 +16,10 @@ export type Tx<Schema> = {
  * own. Input and result must survive a structured clone, for the embedded engine runs them in
  * another thread.
  */
-export type TransactionTable<Schema> = Record<string, (tx: Tx<Schema>, input: never) => Promise<unknown>>
+export type TransactionTable<Schema> = Record<
+  string,
+  (tx: Tx<Schema>, input: never) => Promise<unknown>
+>
 
 export type Db<Schema, Table extends TransactionTable<Schema>> = {
   readonly engine: Engine

@@ -4,12 +4,14 @@ import type { SelectQueryBuilder } from 'kysely'
 import type { Tx } from './db.ts'
 
 /**
- * Locks the selected rows until the transaction ends. The embedded engine has one writer, so there
- * nothing needs locking.
+ * Locks the selected rows until the transaction ends, or passes over rows that another transaction
+ * holds. The embedded engine has one writer, so there nothing needs locking.
  */
 export function lockRows<Schema, Tables extends keyof Schema, Row>(
   tx: Tx<Schema>,
   query: SelectQueryBuilder<Schema, Tables, Row>,
+  options: { skipLocked?: boolean } = {},
 ): SelectQueryBuilder<Schema, Tables, Row> {
-  return tx.engine === 'postgres' ? query.forUpdate() : query
+  if (tx.engine === 'sqlite') return query
+  return options.skipLocked === true ? query.forUpdate().skipLocked() : query.forUpdate()
 }

@@ -13,6 +13,9 @@ export type DiskReserve = {
   restore(): boolean
 }
 
+/** For whoever holds nothing back. */
+export const NO_RESERVE: DiskReserve = { isWhole: true, giveUp: () => {}, restore: () => true }
+
 /** Holds `RESERVE_BYTES` at `path`, or as much less as a small disk allows (an eighth of its room). */
 export function openDiskReserve(path: string): DiskReserve {
   let isWhole = false

@@ -31,7 +31,10 @@ export function readMigrations(engine: Engine): Migration[] {
  * Applies what is missing and returns what it applied; a second call applies nothing. Throws when
  * the database is newer than this program or a recorded migration differs from its file.
  */
-export async function migrate(target: MigrationTarget, migrations: Migration[]): Promise<Migration[]> {
+export async function migrate(
+  target: MigrationTarget,
+  migrations: Migration[],
+): Promise<Migration[]> {
   const applied = new Map((await target.applied()).map((row) => [row.version, row.checksum]))
   const newest = migrations.at(-1)?.version ?? 0
   for (const [version, checksum] of applied) {
@@ -42,7 +45,9 @@ export async function migrate(target: MigrationTarget, migrations: Migration[]):
     }
     const known = migrations.find((migration) => migration.version === version)
     if (known !== undefined && known.checksum !== checksum) {
-      throw new Error(`Migration ${known.name} differs from the one that this database was made with.`)
+      throw new Error(
+        `Migration ${known.name} differs from the one that this database was made with.`,
+      )
     }
   }
   const missing = migrations.filter((migration) => !applied.has(migration.version))

@@ -47,7 +47,9 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
       const startMs = performance.now()
       try {
         return (await withRepeats(() =>
-          query.transaction().execute((tx) => transaction({ engine: 'postgres', query: tx }, input as never)),
+          query
+            .transaction()
+            .execute((tx) => transaction({ engine: 'postgres', query: tx }, input as never)),
         )) as never
       } catch (error) {
         throw asStorageError(error) ?? error

@@ -5,7 +5,7 @@ import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import type { Kysely } from 'kysely'
 import { COMMIT_GROUP_MAX } from '#base/limits.ts'
 import type { TransactionTable, Tx } from './db.ts'
-import { openDiskReserve } from './disk-reserve.ts'
+import { NO_RESERVE, openDiskReserve } from './disk-reserve.ts'
 import { kyselyOn, openSqliteConnection, type SqliteConnection } from './sqlite-connection.ts'
 import { asStorageError, type StorageErrorKind } from './storage-error.ts'
 
@@ -23,14 +23,15 @@ export type WriterOptions<Schema> = {
   transactions: TransactionTable<Schema>
   /** Names of transactions that make room; these alone may use the disk reserve. */
   freeing: ReadonlySet<string>
-  reservePath: string
+  /** Null for short-lived writers, which leave the reserve to the service. */
+  reservePath: string | null
 }
 
 /** Serves the port until it is closed. The first message out is `'ready'`. */
 export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   const connection = openSqliteConnection({ path: options.path, mode: 'write' })
   const query = kyselyOn<Schema>(connection)
-  const reserve = openDiskReserve(options.reservePath)
+  const reserve = options.reservePath === null ? NO_RESERVE : openDiskReserve(options.reservePath)
   const writer: Writer<Schema> = { ...options, connection, query, reserve, nextRestoreMs: 0 }
   const queue: WriteRequest[] = []
   let isRunning = false
@@ -43,7 +44,11 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
       const startMs = performance.now()
       const answers = await commitGroup(writer, group)
       const durationMs = performance.now() - startMs
-      options.port.postMessage({ answers, groupSize: group.length, durationMs } satisfies GroupReport)
+      options.port.postMessage({
+        answers,
+        groupSize: group.length,
+        durationMs,
+      } satisfies GroupReport)
       takeWaiting(options.port, queue)
     }
     isRunning = false

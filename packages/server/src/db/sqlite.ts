@@ -13,11 +13,12 @@ export type SqliteOptions = {
   path: string
   /** Module that runs `runSqliteWriter` with the transactions; it is given `workerData`. */
   writerEntry: URL
-  reservePath: string
+  /** Null for short-lived writers, which leave the reserve to the service. */
+  reservePath: string | null
   observer: DbObserver
 }
 
-export type WriterData = { path: string; reservePath: string }
+export type WriterData = { path: string; reservePath: string | null }
 
 type Waiting = { resolve: (value: never) => void; reject: (error: Error) => void }
 

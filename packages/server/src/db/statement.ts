@@ -1,7 +1,7 @@
 // Queries of the hot path, compiled to SQL once instead of at every call. Building a Kysely query
 // costs more than SQLite needs to run it.
 
-import { type Compilable, CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely'
+import { type Compilable, type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Engine, Tx } from './db.ts'
 
 type Parameters = Record<string, unknown>
@@ -20,13 +20,14 @@ type Place<Input> = <Name extends keyof Input & string>(name: Name) => RawBuilde
  * same query every time, with `place('name')` where a value of the input goes.
  */
 export function statement<Schema, Input extends Parameters, Row>(
-  build: (query: Kysely<Schema>, place: Place<Input>) => Compilable<Row>,
+  build: (query: Kysely<Schema>, place: Place<Input>, engine: Engine) => Compilable<Row>,
 ): (tx: Tx<Schema>, input: Input) => Promise<Row[]> {
   const compiled = new Map<Engine, CompiledQuery<Row>>()
   return async (tx, input) => {
     let query = compiled.get(tx.engine)
     if (query === undefined) {
-      query = build(tx.query, (name) => sql.val(new Placeholder(name)) as never).compile()
+      const place = (name: string) => sql.val(new Placeholder(name)) as never
+      query = build(tx.query, place, tx.engine).compile() as CompiledQuery<Row>
       compiled.set(tx.engine, query)
     }
     const parameters = query.parameters.map((parameter) =>

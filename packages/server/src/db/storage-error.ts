@@ -68,11 +68,16 @@ export function asStorageError(error: unknown): StorageError | null {
     return kind === undefined ? null : new StorageError(kind, error.message, error)
   }
   if (typeof code === 'string') {
-    const kind = SYSTEM_KINDS[code] ?? SQLSTATE_KINDS.find(([prefix]) => code.startsWith(prefix))?.[1]
+    const kind =
+      SYSTEM_KINDS[code] ?? SQLSTATE_KINDS.find(([prefix]) => code.startsWith(prefix))?.[1]
     if (kind !== undefined) return new StorageError(kind, error.message, error)
   }
   // pg reports a lost or unobtainable connection by text alone.
-  if (/^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/.test(error.message)) {
+  if (
+    /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/.test(
+      error.message,
+    )
+  ) {
     return new StorageError('unavailable', error.message, error)
   }
   return null

@@ -4,7 +4,7 @@
 export type Mailbox = {
   /** Display name, '' when there is none. */
   readonly name: string
-  /** Bare `local-part@domain` as written; never with angle brackets. */
+  /** Bare `local-part@domain` as written, or a local part alone; never with angle brackets. */
   readonly address: string
 }
 

@@ -1,7 +1,9 @@
 // An account: the tenant that keys, pods and inboxes belong to, and what its plan allows.
 
-export const PLANS = ['free', 'developer', 'launch'] as const
-export type Plan = (typeof PLANS)[number]
+import { type Plan, plans } from '@mailroom/contract/vocabulary.ts'
+
+export type { Plan }
+export const PLANS: readonly Plan[] = plans
 
 export type Account = { id: string; name: string; plan: Plan; createdAtMs: number }
 
@@ -10,9 +12,4 @@ const INBOXES_MAX: Record<Plan, number> = { free: 3, developer: 10, launch: 200 
 /** How many inboxes a plan allows, over all pods of the account. */
 export function inboxesAllowed(plan: Plan): number {
   return INBOXES_MAX[plan]
-}
-
-/** Whether `text` names a plan. */
-export function isPlan(text: string): text is Plan {
-  return (PLANS as readonly string[]).includes(text)
 }

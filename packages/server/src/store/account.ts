@@ -1,9 +1,9 @@
 // Accounts and their keys, to and from rows.
 
+import { ACTIVE_KEYS_MAX } from '#base/limits.ts'
+import { lockRows } from '#db/dialect.ts'
 import type { Account, Plan } from '#model/account.ts'
 import type { Key } from '#model/key.ts'
-import { lockRows } from '#db/dialect.ts'
-import { ACTIVE_KEYS_MAX } from '#base/limits.ts'
 import type { ReadDb, Row, Tx } from './tables.ts'
 
 export type NewKey = {
@@ -33,7 +33,13 @@ export async function createAccount(tx: Tx, input: NewAccount): Promise<boolean>
   }
   await tx.query
     .insertInto('accounts')
-    .values({ id: input.id, name: input.name, plan: input.plan, pod_count: 1, created_at: input.nowMs })
+    .values({
+      id: input.id,
+      name: input.name,
+      plan: input.plan,
+      pod_count: 1,
+      created_at: input.nowMs,
+    })
     .execute()
   await tx.query
     .insertInto('pods')
@@ -62,13 +68,31 @@ export async function updateAccount(
   if (Object.keys(change).length > 0) {
     await tx.query.updateTable('accounts').set(change).where('id', '=', input.id).execute()
   }
-  const row = await tx.query.selectFrom('accounts').selectAll().where('id', '=', input.id).executeTakeFirst()
+  const row = await tx.query
+    .selectFrom('accounts')
+    .selectAll()
+    .where('id', '=', input.id)
+    .executeTakeFirst()
   return row === undefined ? null : toAccount(row)
 }
 
-/** Every account, newest first. For operators. */
-export async function listAccounts(db: ReadDb): Promise<Account[]> {
-  return (await db.read.selectFrom('accounts').selectAll().orderBy('id', 'desc').execute()).map(toAccount)
+/** Newest first. For operators, so that the total may be counted. */
+export async function listAccounts(
+  db: ReadDb,
+  input: { limit: number; offset: number },
+): Promise<{ accounts: Account[]; total: number }> {
+  const rows = await db.read
+    .selectFrom('accounts')
+    .selectAll()
+    .orderBy('id', 'desc')
+    .limit(input.limit)
+    .offset(input.offset)
+    .execute()
+  const { total } = await db.read
+    .selectFrom('accounts')
+    .select((row) => row.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  return { accounts: rows.map(toAccount), total }
 }
 
 /** Adds a key; `limit_reached` when the account has as many active ones as it may. */

@@ -55,7 +55,12 @@ export async function updatePod(
   return toPod({ ...pod, ...change })
 }
 
-export type PodDeletion = 'deleted' | 'not_found' | 'default_pod' | 'pod_not_empty' | 'pod_has_domains'
+export type PodDeletion =
+  | 'deleted'
+  | 'not_found'
+  | 'default_pod'
+  | 'pod_not_empty'
+  | 'pod_has_domains'
 
 /** Removes an empty pod. The default pod is refused as such, whatever it holds. */
 export async function deletePod(
@@ -168,7 +173,9 @@ async function changePodCount(tx: Tx, accountId: string, by: 1 | -1): Promise<vo
     .execute()
 }
 
-function toPod(row: Pick<Row<'pods'>, 'id' | 'client_id' | 'name' | 'is_default' | 'created_at'>): Pod {
+function toPod(
+  row: Pick<Row<'pods'>, 'id' | 'client_id' | 'name' | 'is_default' | 'created_at'>,
+): Pod {
   return {
     id: row.id,
     clientId: row.client_id,

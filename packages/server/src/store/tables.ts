@@ -2,8 +2,7 @@
 // milliseconds, lists and objects are JSON text.
 
 import type { Generated, Insertable, Selectable } from 'kysely'
-import type { Db as AnyDb, Tx as AnyTx } from '#db/db.ts'
-import type { TransactionTable } from '#db/db.ts'
+import type { Db as AnyDb, Tx as AnyTx, TransactionTable } from '#db/db.ts'
 
 export type Tables = {
   accounts: {
@@ -98,7 +97,7 @@ export type Tables = {
     thread_position: number
     status: string
     rfc_message_id: string | null
-    message_key: Uint8Array | null
+    message_key: string | null
     receipt_key: Uint8Array | null
     from_addr: string
     to_addr: string

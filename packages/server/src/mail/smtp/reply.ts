@@ -18,12 +18,17 @@ export function reply(code: number, enhanced: string, text: string | readonly st
  * (RFC 2034 §4). Control characters in the text become '?', so that nothing remote can add a line.
  */
 export function formatReply(reply: Reply): string {
-  const lines = typeof reply.text === 'string' ? [reply.text] : reply.text
   const enhanced = reply.enhanced === '' ? '' : `${reply.enhanced} `
-  return lines
+  const { code, text } = reply
+  if (typeof text === 'string') return `${code} ${enhanced}${clean(text)}\r\n`
+  return text
     .map((line, index) => {
-      const mark = index === lines.length - 1 ? ' ' : '-'
-      return `${reply.code}${mark}${enhanced}${line.replace(/[^\x20-\x7e]/g, '?')}\r\n`
+      const mark = index === text.length - 1 ? ' ' : '-'
+      return `${code}${mark}${enhanced}${clean(line)}\r\n`
     })
     .join('')
+}
+
+function clean(line: string): string {
+  return /[^\x20-\x7e]/.test(line) ? line.replace(/[^\x20-\x7e]/g, '?') : line
 }

@@ -129,7 +129,7 @@ create table messages (
   thread_position bigint not null,
   status text not null,
   rfc_message_id text collate "C",
-  message_key bytea,
+  message_key text collate "C",
   receipt_key bytea,
   from_addr text not null,
   to_addr text not null,

@@ -129,7 +129,7 @@ create table messages (
   thread_position integer not null,
   status text not null,
   rfc_message_id text,
-  message_key blob,
+  message_key text,
   receipt_key blob,
   from_addr text not null,
   to_addr text not null,

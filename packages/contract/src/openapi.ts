@@ -1,0 +1,256 @@
+// The contract as an OpenAPI 3.1 document.
+
+import { type Operation, tags } from '#operations/operation.ts'
+import type { TObject, TSchema } from '#schema.ts'
+import { Account, NewAccount } from '#shapes/account.ts'
+import { ApiKey, NewApiKey } from '#shapes/api-key.ts'
+import { ErrorBody } from '#shapes/error.ts'
+import { Inbox } from '#shapes/inbox.ts'
+import { Attachment, Authentication, Message } from '#shapes/message.ts'
+import { Pod } from '#shapes/pod.ts'
+import { RULE } from '#shapes/text.ts'
+import { Thread, ThreadMessages } from '#shapes/thread.ts'
+import { errorsOf, isBodyOptional, operationIds, operationOf } from './operations.ts'
+import { type ErrorCode, errorCodes } from './vocabulary.ts'
+
+export const API_VERSION = '1.0.0'
+
+export type JsonObject = { [name: string]: unknown }
+
+/** Shapes that the document names; elsewhere it refers to them. */
+const components: Readonly<Record<string, TSchema>> = {
+  Account,
+  ApiKey,
+  Attachment,
+  Authentication,
+  Error: ErrorBody,
+  Inbox,
+  Message,
+  NewAccount,
+  NewApiKey,
+  Pod,
+  Thread,
+  ThreadMessages,
+}
+
+const componentNames = new Map<unknown, string>(
+  Object.entries(components).map(([name, schema]) => [schema, name]),
+)
+
+/** Plain JSON. `publicUrl` is the base that clients put before every path. */
+export function openApiDocument({ publicUrl }: { publicUrl: string }): JsonObject {
+  const paths: Record<string, JsonObject> = {}
+  for (const id of operationIds) {
+    const operation = operationOf(id)
+    const path = paths[operation.path] ?? {}
+    path[operation.method.toLowerCase()] = operationObject(id, operation)
+    paths[operation.path] = path
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Mailroom',
+      version: API_VERSION,
+      summary: 'Email infrastructure for software agents.',
+      description: conventions,
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: publicUrl }],
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
+    paths,
+    components: {
+      schemas: Object.fromEntries(
+        Object.entries(components).map(([name, schema]) => [name, inside(schema)]),
+      ),
+      headers: headerObjects,
+      securitySchemes: {
+        apiKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'A key of the account; it reads and writes in every pod.',
+        },
+        operatorToken: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The token of the operator of the service.',
+        },
+        signedUrl: {
+          type: 'apiKey',
+          in: 'query',
+          name: 'signature',
+          description: 'Part of the url of an attachment entry, together with expires.',
+        },
+      },
+    },
+  }
+}
+
+const conventions = [
+  'Identifiers are opaque. Times are ISO 8601 in UTC with milliseconds. Lengths count Unicode code points.',
+  'Lists are `{ "data": [...], "total": n }`, paged by `limit` and `offset`.',
+  'Every response carries `X-Request-Id`. A request answered with 429 or 5xx has had no effect and may be repeated after `Retry-After` seconds.',
+  'Fields and error codes may be added within v1; ignore the ones you do not know.',
+].join('\n\n')
+
+const headerObjects = {
+  'X-Request-Id': {
+    description: 'Names the request in the log of the service.',
+    required: true,
+    schema: { type: 'string' },
+  },
+  'RateLimit-Limit': {
+    description: 'Requests that the account may make in any 60 seconds.',
+    schema: { type: 'integer' },
+  },
+  'RateLimit-Remaining': {
+    description: 'How many of them are left now.',
+    schema: { type: 'integer' },
+  },
+  'RateLimit-Reset': {
+    description: 'Seconds until the oldest request counted leaves the window.',
+    schema: { type: 'integer' },
+  },
+  'Retry-After': {
+    description: 'Seconds after which a repeat may succeed.',
+    schema: { type: 'integer' },
+  },
+  'WWW-Authenticate': { description: 'Always `Bearer`.', schema: { type: 'string' } },
+  Allow: { description: 'The methods of the path.', schema: { type: 'string' } },
+}
+
+function headers(...names: (keyof typeof headerObjects)[]): JsonObject {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+}
+
+function operationObject(id: string, operation: Operation): JsonObject {
+  const parameters = [...pathParameters(operation), ...queryParameters(operation.query)]
+  return {
+    operationId: id,
+    tags: [operation.tag],
+    summary: operation.summary,
+    ...(operation.notes === undefined ? {} : { description: operation.notes }),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(operation.body === undefined
+      ? {}
+      : { requestBody: requestBody(operation, operation.body) }),
+    responses: { ...successResponse(operation), ...errorResponses(operation) },
+    security: security(operation),
+  }
+}
+
+function security(operation: Operation): JsonObject[] {
+  switch (operation.auth) {
+    case 'none':
+      return []
+    case 'key':
+      return [{ apiKey: [] }]
+    case 'operator':
+      return [{ operatorToken: [] }]
+    case 'key-or-signature':
+      return [{ apiKey: [] }, { signedUrl: [] }]
+  }
+}
+
+function pathParameters(operation: Operation): JsonObject[] {
+  return Object.entries(operation.parameters ?? {}).map(([name, description]) => ({
+    name,
+    in: 'path',
+    required: true,
+    description,
+    schema: { type: 'string' },
+  }))
+}
+
+function queryParameters(query: TObject | undefined): JsonObject[] {
+  return Object.entries(query?.properties ?? {}).map(([name, property]) => {
+    const { description, ...schema } = inside(property)
+    return { name, in: 'query', required: false, description, schema }
+  })
+}
+
+function requestBody(operation: Operation, body: TObject): JsonObject {
+  return {
+    required: !isBodyOptional(operation),
+    content: { 'application/json': { schema: refer(body) } },
+  }
+}
+
+function successResponse(operation: Operation): JsonObject {
+  const { success } = operation
+  const limits = operation.isRateLimited
+    ? headers('RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset')
+    : {}
+  const response: JsonObject = {
+    description: success.description,
+    headers: { ...headers('X-Request-Id'), ...limits },
+  }
+  if ('schema' in success) {
+    response.content = { 'application/json': { schema: refer(success.schema) } }
+  } else if ('mediaType' in success) {
+    response.content = { [success.mediaType]: {} }
+  }
+  return { [success.status]: response }
+}
+
+function errorResponses(operation: Operation): JsonObject {
+  const byStatus = Map.groupBy(errorsOf(operation), (code) => errorCodes[code].status)
+  const statuses = [...byStatus.entries()].sort(([a], [b]) => a - b)
+  return Object.fromEntries(
+    statuses.map(([status, codes]) => [
+      status,
+      {
+        description: codes.map((code) => errorCodes[code].sentence).join(' '),
+        headers: {
+          ...headers('X-Request-Id'),
+          ...(status === 401 ? headers('WWW-Authenticate') : {}),
+          ...(status === 429 || status === 503 ? headers('Retry-After') : {}),
+        },
+        content: {
+          'application/json': {
+            schema: refer(ErrorBody),
+            examples: Object.fromEntries(
+              codes.map((code) => [code, { value: errorExample(code) }]),
+            ),
+          },
+        },
+      },
+    ]),
+  )
+}
+
+const REQUEST_ID_EXAMPLE = 'req_5kq2v0c8tw3hn7xa'
+
+export function errorExample(code: ErrorCode): ErrorBody {
+  const { sentence, fix }: { sentence: string; fix?: string } = errorCodes[code]
+  return {
+    error: code,
+    message: sentence,
+    requestId: REQUEST_ID_EXAMPLE,
+    ...(fix === undefined ? {} : { fix }),
+    ...(code === 'bad_request'
+      ? { details: [{ path: 'displayName', message: 'must be a string' }] }
+      : {}),
+  }
+}
+
+/** A schema as the document writes it: a reference where it has a name. */
+function refer(schema: unknown): JsonObject {
+  const name = componentNames.get(schema)
+  return name === undefined ? inside(schema) : { $ref: `#/components/schemas/${name}` }
+}
+
+function inside(schema: unknown): JsonObject {
+  const entries = Object.entries(schema as JsonObject).filter(([name]) => name !== RULE)
+  return Object.fromEntries(entries.map(([name, value]) => [name, plain(name, value)]))
+}
+
+function plain(keyword: string, value: unknown): unknown {
+  if (keyword === 'properties') {
+    return Object.fromEntries(
+      Object.entries(value as JsonObject).map(([name, property]) => [name, refer(property)]),
+    )
+  }
+  if (keyword === 'items') return refer(value)
+  if (keyword === 'anyOf' && Array.isArray(value)) return value.map(refer)
+  return value
+}

@@ -1,0 +1,97 @@
+// The table of operations: what the API can do. HTTP routes, the OpenAPI document, the reference page
+// and the SDK are made of it.
+
+import { adminOperations } from '#operations/admin.ts'
+import { apiKeyOperations } from '#operations/api-keys.ts'
+import { inboxOperations } from '#operations/inboxes.ts'
+import { messageOperations } from '#operations/messages.ts'
+import type { Operation } from '#operations/operation.ts'
+import { podOperations } from '#operations/pods.ts'
+import { serviceOperations } from '#operations/service.ts'
+import { threadOperations } from '#operations/threads.ts'
+import type { Static, TSchema } from '#schema.ts'
+import type { ErrorCode } from './vocabulary.ts'
+
+export const operations = {
+  ...podOperations,
+  ...inboxOperations,
+  ...threadOperations,
+  ...messageOperations,
+  ...apiKeyOperations,
+  ...adminOperations,
+  ...serviceOperations,
+} as const
+
+export type Operations = typeof operations
+export type OperationId = keyof Operations
+
+export const operationIds = Object.keys(operations) as OperationId[]
+
+type PathNames<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | PathNames<Rest>
+  : never
+
+/** Path parameters by name, decoded. */
+export type PathOf<Id extends OperationId> = { [Name in PathNames<Operations[Id]['path']>]: string }
+
+/** Query parameters as a handler sees them: converted, with defaults filled in. */
+export type QueryOf<Id extends OperationId> = Operations[Id] extends {
+  readonly query: infer Query extends TSchema
+}
+  ? Static<Query>
+  : Record<never, never>
+
+/** The request body; undefined where the operation has none. */
+export type BodyOf<Id extends OperationId> = Operations[Id] extends {
+  readonly body: infer Body extends TSchema
+}
+  ? Static<Body>
+  : undefined
+
+/** Operations whose success is JSON. */
+export type JsonOperationId = {
+  [Id in OperationId]: Operations[Id]['success'] extends { readonly schema: TSchema } ? Id : never
+}[OperationId]
+
+/** Operations whose success is a file of some media type. */
+export type BinaryOperationId = {
+  [Id in OperationId]: Operations[Id]['success'] extends { readonly mediaType: string } ? Id : never
+}[OperationId]
+
+/** The JSON body of a success; undefined where there is none or it is not JSON. */
+export type ResponseOf<Id extends OperationId> = Operations[Id]['success'] extends {
+  readonly schema: infer Body extends TSchema
+}
+  ? Static<Body>
+  : undefined
+
+export function operationOf(id: OperationId): Operation {
+  return operations[id]
+}
+
+/** Names of the path parameters, in order. */
+export function pathNames(path: string): string[] {
+  return Array.from(path.matchAll(/\{(\w+)\}/g), (match) => match[1] ?? '')
+}
+
+/** Whether a request without a body is taken as `{}`: nothing in the body is required. */
+export function isBodyOptional(operation: Operation): boolean {
+  return operation.method === 'POST' && (operation.body?.required ?? []).length === 0
+}
+
+/** Every code that the operation can answer with: its own, and those that follow from its form. */
+export function errorsOf(operation: Operation): ErrorCode[] {
+  const codes = new Set<ErrorCode>()
+  if (operation.query || operation.body) codes.add('bad_request')
+  if (operation.auth !== 'none') codes.add('unauthorized')
+  if (operation.parameters || operation.auth === 'operator') codes.add('not_found')
+  for (const code of operation.errors) codes.add(code)
+  if (operation.body) {
+    codes.add('payload_too_large')
+    codes.add('unsupported_media_type')
+  }
+  if (operation.auth !== 'none') codes.add('rate_limit_exceeded')
+  codes.add('internal_error')
+  codes.add('service_unavailable')
+  return [...codes]
+}

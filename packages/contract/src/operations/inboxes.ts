@@ -1,0 +1,82 @@
+// Operations on inboxes.
+
+import { Type } from '#schema.ts'
+import { CreateInbox, Inbox, UpdateInbox } from '#shapes/inbox.ts'
+import { listOf, pageProperties } from '#shapes/page.ts'
+import { text } from '#shapes/text.ts'
+import type { Operation } from './operation.ts'
+
+const parameters = { id: 'The id of an inbox.' } as const
+
+export const inboxOperations = {
+  'inboxes.create': {
+    method: 'POST',
+    path: '/v1/inboxes',
+    tag: 'Inboxes',
+    summary: 'Make an inbox, which receives mail from then on.',
+    auth: 'key',
+    isRateLimited: true,
+    body: CreateInbox,
+    success: { status: 201, description: 'The new inbox.', schema: Inbox },
+    errors: [
+      'invalid_mailbox_name',
+      'invalid_pod',
+      'invalid_domain',
+      'address_taken',
+      'inbox_limit_reached',
+    ],
+  },
+  'inboxes.list': {
+    method: 'GET',
+    path: '/v1/inboxes',
+    tag: 'Inboxes',
+    summary: 'List the inboxes of the account or of one pod, newest first.',
+    auth: 'key',
+    isRateLimited: true,
+    query: Type.Object({
+      podId: Type.Optional(text('Id or clientId of a pod; an unknown one gives an empty list.')),
+      ...pageProperties,
+    }),
+    success: {
+      status: 200,
+      description: 'A page of inboxes.',
+      schema: listOf(Inbox, 'A page of inboxes.'),
+    },
+    errors: [],
+  },
+  'inboxes.get': {
+    method: 'GET',
+    path: '/v1/inboxes/{id}',
+    tag: 'Inboxes',
+    summary: 'Read an inbox.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    success: { status: 200, description: 'The inbox.', schema: Inbox },
+    errors: [],
+  },
+  'inboxes.update': {
+    method: 'PATCH',
+    path: '/v1/inboxes/{id}',
+    tag: 'Inboxes',
+    summary: 'Change the display name of an inbox.',
+    notes: 'A field that is left out stays as it is; null clears it.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    body: UpdateInbox,
+    success: { status: 200, description: 'The inbox as it is now.', schema: Inbox },
+    errors: [],
+  },
+  'inboxes.delete': {
+    method: 'DELETE',
+    path: '/v1/inboxes/{id}',
+    tag: 'Inboxes',
+    summary: 'Delete an inbox with all its messages, threads and attachments, for good.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    success: { status: 204, description: 'The inbox is gone.' },
+    errors: [],
+  },
+} as const satisfies Record<string, Operation>

@@ -1,0 +1,47 @@
+// What an operation is: one method on one path with everything a caller and a server must agree on.
+
+import type { TObject, TSchema } from '#schema.ts'
+import type { ErrorCode } from '#vocabulary.ts'
+
+export const tags = {
+  Pods: 'Containers of inboxes, for separating tenants under one account.',
+  Inboxes: 'Email addresses.',
+  Threads: 'Conversations, with a flag for what was dealt with.',
+  Messages: 'Mail received and sent.',
+  Attachments: 'Files in messages.',
+  'API keys': 'Credentials of the account.',
+  Administration: 'For the operator of the service.',
+  Service: 'State and description of the service itself.',
+} as const
+export type Tag = keyof typeof tags
+
+/**
+ * Who may call: `key` an account's bearer key, `operator` the operator's bearer token,
+ * `key-or-signature` an account's key or the signed URL of an attachment, `none` anyone.
+ */
+export type Auth = 'key' | 'operator' | 'key-or-signature' | 'none'
+
+export type Success =
+  | { readonly status: 200 | 201; readonly description: string; readonly schema: TSchema }
+  | { readonly status: 200; readonly description: string; readonly mediaType: string }
+  | { readonly status: 204; readonly description: string }
+
+export type Operation = {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** With `{name}` for a path parameter. Path parameters are free text. */
+  readonly path: `/${string}`
+  readonly tag: Tag
+  /** One sentence. */
+  readonly summary: string
+  /** Further sentences. */
+  readonly notes?: string
+  readonly auth: Auth
+  readonly isRateLimited: boolean
+  /** A sentence for each path parameter. */
+  readonly parameters?: Readonly<Record<string, string>>
+  readonly query?: TObject
+  readonly body?: TObject
+  readonly success: Success
+  /** Codes of this operation alone; `errorsOf` adds the ones that follow from its form. */
+  readonly errors: readonly ErrorCode[]
+}

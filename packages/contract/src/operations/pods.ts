@@ -1,0 +1,72 @@
+// Operations on pods.
+
+import { listOf, PageQuery } from '#shapes/page.ts'
+import { CreatePod, Pod, UpdatePod } from '#shapes/pod.ts'
+import type { Operation } from './operation.ts'
+
+const parameters = { idOrClientId: 'The id or the clientId of a pod.' } as const
+
+export const podOperations = {
+  'pods.list': {
+    method: 'GET',
+    path: '/v1/pods',
+    tag: 'Pods',
+    summary: 'List the pods of the account.',
+    notes: 'The default pod comes first, then the newest.',
+    auth: 'key',
+    isRateLimited: true,
+    query: PageQuery,
+    success: {
+      status: 200,
+      description: 'A page of pods.',
+      schema: listOf(Pod, 'A page of pods.'),
+    },
+    errors: [],
+  },
+  'pods.create': {
+    method: 'POST',
+    path: '/v1/pods',
+    tag: 'Pods',
+    summary: 'Make a pod.',
+    auth: 'key',
+    isRateLimited: true,
+    body: CreatePod,
+    success: { status: 201, description: 'The new pod.', schema: Pod },
+    errors: ['client_id_taken'],
+  },
+  'pods.get': {
+    method: 'GET',
+    path: '/v1/pods/{idOrClientId}',
+    tag: 'Pods',
+    summary: 'Read a pod.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    success: { status: 200, description: 'The pod.', schema: Pod },
+    errors: [],
+  },
+  'pods.update': {
+    method: 'PATCH',
+    path: '/v1/pods/{idOrClientId}',
+    tag: 'Pods',
+    summary: 'Change the clientId or the name of a pod.',
+    notes: 'A field that is left out stays as it is; null clears it.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    body: UpdatePod,
+    success: { status: 200, description: 'The pod as it is now.', schema: Pod },
+    errors: ['client_id_taken'],
+  },
+  'pods.delete': {
+    method: 'DELETE',
+    path: '/v1/pods/{idOrClientId}',
+    tag: 'Pods',
+    summary: 'Delete an empty pod.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    success: { status: 204, description: 'The pod is gone.' },
+    errors: ['default_pod', 'pod_not_empty', 'pod_has_domains'],
+  },
+} as const satisfies Record<string, Operation>

@@ -1,0 +1,78 @@
+// Operations on threads.
+
+import { Type } from '#schema.ts'
+import { listOf, pageProperties } from '#shapes/page.ts'
+import { Thread, ThreadMessages, UpdateThread } from '#shapes/thread.ts'
+import type { Operation } from './operation.ts'
+
+const parameters = { id: 'The id of a thread.' } as const
+
+export const threadOperations = {
+  'threads.list': {
+    method: 'GET',
+    path: '/v1/inboxes/{id}/threads',
+    tag: 'Threads',
+    summary: 'List the threads of an inbox, the one with the newest message first.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { id: 'The id of an inbox.' },
+    query: Type.Object({
+      is_read: Type.Optional(
+        Type.Boolean({ description: 'Only read (true) or only unread (false) threads.' }),
+      ),
+      ...pageProperties,
+    }),
+    success: {
+      status: 200,
+      description: 'A page of threads.',
+      schema: listOf(Thread, 'A page of threads.'),
+    },
+    errors: [],
+  },
+  'threads.get': {
+    method: 'GET',
+    path: '/v1/threads/{id}',
+    tag: 'Threads',
+    summary: 'Read a thread without its messages.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    success: { status: 200, description: 'The thread.', schema: Thread },
+    errors: [],
+  },
+  'threads.update': {
+    method: 'PATCH',
+    path: '/v1/threads/{id}',
+    tag: 'Threads',
+    summary: 'Mark a thread as read or unread.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    body: UpdateThread,
+    success: { status: 200, description: 'The thread as it is now.', schema: Thread },
+    errors: [],
+  },
+  'threads.messages': {
+    method: 'GET',
+    path: '/v1/threads/{id}/messages',
+    tag: 'Threads',
+    summary: 'Read the messages of a thread, oldest first.',
+    notes: 'All of them, unless limit is given. Reading never changes the read state.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    query: Type.Object({
+      limit: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          description: 'How many messages to return; above 100 is treated as 100.',
+        }),
+      ),
+      offset: Type.Optional(
+        Type.Integer({ minimum: 0, description: 'How many messages to pass over.' }),
+      ),
+    }),
+    success: { status: 200, description: 'The thread’s messages.', schema: ThreadMessages },
+    errors: [],
+  },
+} as const satisfies Record<string, Operation>

@@ -1,0 +1,103 @@
+// Makers of JSON Schema with TypeBox's types. TypeBox itself is some 300 modules, which would cost
+// every start of the service about 90 ms; what the contract needs of it at run time is this page.
+
+import type {
+  Static,
+  TArray,
+  TArrayOptions,
+  TBoolean,
+  TInteger,
+  TLiteral,
+  TLiteralValue,
+  TNull,
+  TNumberOptions,
+  TObject,
+  TObjectOptions,
+  TOptional,
+  TProperties,
+  TSchema,
+  TSchemaOptions,
+  TString,
+  TStringOptions,
+  TUnion,
+  TUnsafe,
+} from 'typebox'
+
+export type { Static, TObject, TSchema, TUnsafe }
+
+const optional = new WeakSet<TSchema>()
+
+function makeObject<Properties extends TProperties>(
+  properties: Properties,
+  options?: TObjectOptions,
+): TObject<Properties>
+function makeObject(properties: TProperties, options?: TObjectOptions): TSchema {
+  const required = Object.entries(properties)
+    .filter(([, schema]) => !optional.has(schema))
+    .map(([name]) => name)
+  return { type: 'object', ...(required.length > 0 ? { required } : {}), properties, ...options }
+}
+
+/** The same schema as a property that may be missing; the one given stays as it is. */
+function makeOptional<Schema extends TSchema>(schema: Schema): TOptional<Schema>
+function makeOptional(schema: TSchema): TSchema {
+  const copy = { ...schema }
+  optional.add(copy)
+  return copy
+}
+
+function makeArray<Items extends TSchema>(items: Items, options?: TArrayOptions): TArray<Items>
+function makeArray(items: TSchema, options?: TArrayOptions): TSchema {
+  return { type: 'array', items, ...options }
+}
+
+function makeUnion<Types extends TSchema[]>(
+  types: [...Types],
+  options?: TSchemaOptions,
+): TUnion<Types>
+function makeUnion(anyOf: TSchema[], options?: TSchemaOptions): TSchema {
+  return { anyOf, ...options }
+}
+
+function makeLiteral<Value extends TLiteralValue>(value: Value): TLiteral<Value>
+function makeLiteral(value: TLiteralValue): TSchema {
+  return { const: value }
+}
+
+function makeUnsafe<Type>(schema: TSchema): TUnsafe<Type>
+function makeUnsafe(schema: TSchema): TSchema {
+  return schema
+}
+
+function makeString(options?: TStringOptions): TString
+function makeString(options?: TStringOptions): TSchema {
+  return { type: 'string', ...options }
+}
+
+function makeInteger(options?: TNumberOptions): TInteger
+function makeInteger(options?: TNumberOptions): TSchema {
+  return { type: 'integer', ...options }
+}
+
+function makeBoolean(options?: TSchemaOptions): TBoolean
+function makeBoolean(options?: TSchemaOptions): TSchema {
+  return { type: 'boolean', ...options }
+}
+
+function makeNull(): TNull
+function makeNull(): TSchema {
+  return { type: 'null' }
+}
+
+export const Type = {
+  Array: makeArray,
+  Boolean: makeBoolean,
+  Integer: makeInteger,
+  Literal: makeLiteral,
+  Null: makeNull,
+  Object: makeObject,
+  Optional: makeOptional,
+  String: makeString,
+  Union: makeUnion,
+  Unsafe: makeUnsafe,
+}

@@ -1,0 +1,17 @@
+// The source text of the SDK's table of routes: what it needs of the contract at run time.
+
+import { operationIds, operationOf } from './operations.ts'
+
+/** TypeScript, formatted as the house formats it. */
+export function sdkRoutesSource(): string {
+  const lines = operationIds.map((id) => {
+    const { method, path } = operationOf(id)
+    return `  '${id}': { method: '${method}', path: '${path}' },`
+  })
+  return `// Method and path of every operation. Generated from the contract: npm run generate.
+
+export const routes = {
+${lines.join('\n')}
+} as const
+`
+}

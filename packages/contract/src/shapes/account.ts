@@ -1,0 +1,37 @@
+// Accounts, as the operator of the service sees them.
+
+import { type Static, Type } from '#schema.ts'
+import { plans } from '#vocabulary.ts'
+import { NewApiKey } from './api-key.ts'
+import { line, oneOf, text, time } from './text.ts'
+
+const NAME_LENGTH_MAX = 200
+
+export const Account = Type.Object(
+  {
+    id: text('Assigned by the service.'),
+    name: text('For people.'),
+    plan: oneOf(plans, 'Decides how many inboxes the account may hold.'),
+    createdAt: time('When the account was made.'),
+  },
+  { description: 'A tenant of the service: keys, pods, inboxes and mail belong to one account.' },
+)
+export type Account = Static<typeof Account>
+
+export const NewAccount = Type.Object(
+  { account: Account, apiKey: NewApiKey },
+  { description: 'A new account with its first key; the token is shown only here.' },
+)
+export type NewAccount = Static<typeof NewAccount>
+
+const name = line({ minLength: 1, maxLength: NAME_LENGTH_MAX, description: 'For people.' })
+const plan = oneOf(plans, 'Decides how many inboxes the account may hold.')
+
+export const CreateAccount = Type.Object({ name, plan }, { additionalProperties: false })
+export type CreateAccount = Static<typeof CreateAccount>
+
+export const UpdateAccount = Type.Object(
+  { name: Type.Optional(name), plan: Type.Optional(plan) },
+  { additionalProperties: false },
+)
+export type UpdateAccount = Static<typeof UpdateAccount>

@@ -1,0 +1,84 @@
+// Messages as the API shows them, with their attachments and what was found out about the sender.
+
+import { type Static, Type } from '#schema.ts'
+import { deliveryRoles, messageDirections, messageStatuses } from '#vocabulary.ts'
+import { count, nullableOneOf, nullableText, oneOf, text, time } from './text.ts'
+
+export const Attachment = Type.Object(
+  {
+    filename: text('Safe, and unique within the message.'),
+    contentType: text('As the message states it.'),
+    sizeBytes: count('Size of the decoded content.'),
+    url: text('Signed download address. It expires, so fetch it promptly.'),
+    contentId: nullableText('Content-ID without angle brackets, for "cid:" links in bodyHtml.'),
+    inline: Type.Boolean({ description: 'Whether the message shows it in its body.' }),
+  },
+  { description: 'A file in a message.' },
+)
+export type Attachment = Static<typeof Attachment>
+
+export const Authentication = Type.Object(
+  {
+    spf: Type.Object({
+      result: text('In the words of RFC 8601.'),
+      domain: nullableText('The domain that was checked.'),
+    }),
+    dkim: Type.Array(
+      Type.Object({
+        result: text('In the words of RFC 8601.'),
+        domain: nullableText('The domain that signed.'),
+        selector: nullableText('Which key of the domain signed.'),
+      }),
+      { description: 'One entry a signature.' },
+    ),
+    dmarc: Type.Object({
+      result: text('In the words of RFC 8601.'),
+      policy: nullableText('What the domain asks for: none, quarantine or reject.'),
+      domain: nullableText('The domain of the From address.'),
+    }),
+    verifiedFrom: Type.Boolean({
+      description: 'Whether the From address is proven to be its domain’s own.',
+    }),
+  },
+  { description: 'What SPF, DKIM and DMARC say about an inbound message.' },
+)
+export type Authentication = Static<typeof Authentication>
+
+export const Message = Type.Object(
+  {
+    id: text('Assigned by the service.'),
+    threadId: text('The thread that the message belongs to.'),
+    inboxId: text('The inbox that received or sent the message.'),
+    direction: oneOf(messageDirections, 'Whether the inbox received or sent the message.'),
+    fromAddr: text('The sender, "Name <address>" or the bare address.'),
+    toAddr: text('Inbound: the address of the inbox. Outbound: the primary recipient.'),
+    headerTo: nullableText(
+      'Inbound only: the addresses that the sender wrote to, joined by ", ". Where deliveryRole is cc, replies go here.',
+    ),
+    deliveryRole: nullableOneOf(deliveryRoles, 'Inbound only: cc means that the inbox was copied.'),
+    cc: Type.Array(Type.String(), { description: 'Addresses copied on the message.' }),
+    replyTo: nullableText('Where the sender wants replies, bare addresses joined by ", ".'),
+    subject: text('Empty when the message has none.'),
+    bodyText: text('The text body, made from the HTML one where the message has no text.'),
+    bodyHtml: text('The HTML body as sent; empty when the message has none.'),
+    extractedText: text('The new text of a reply, without the quoted history.'),
+    attachments: Type.Array(Attachment, { description: 'The files in the message.' }),
+    status: oneOf(messageStatuses, 'received for inbound mail; pending, sent or failed otherwise.'),
+    failureReason: nullableText('What a refusing server said.'),
+    rfcMessageId: nullableText('The Message-ID with its angle brackets.'),
+    references: Type.Array(Type.String(), {
+      description: 'The Message-IDs of the References field, with their angle brackets.',
+    }),
+    authentication: Type.Union([Authentication, Type.Null()], {
+      description: 'What is known of the sender; null on outbound mail.',
+    }),
+    automatic: Type.Boolean({ description: 'Whether a program rather than a person sent it.' }),
+    automaticReason: nullableText('Why it counts as automatic.'),
+    defects: Type.Array(Type.String(), {
+      description: 'What was wrong with the message as it arrived.',
+    }),
+    createdAt: time('When the message was received or accepted for sending.'),
+  },
+  { description: 'A message of an inbox.' },
+)
+export type Message = Static<typeof Message>

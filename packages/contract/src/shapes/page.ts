@@ -1,0 +1,33 @@
+// Lists and how they are paged.
+
+import { type TSchema, Type } from '#schema.ts'
+
+export const PAGE_SIZE_DEFAULT = 50
+/** A larger `limit` is treated as this one, because existing clients ask for more. */
+export const PAGE_SIZE_MAX = 100
+
+/** Query of a list. What a handler sees is complete: defaults filled in, `limit` cut to the maximum. */
+export const pageProperties = {
+  limit: Type.Integer({
+    minimum: 1,
+    default: PAGE_SIZE_DEFAULT,
+    description: `How many entries to return; above ${PAGE_SIZE_MAX} is treated as ${PAGE_SIZE_MAX}.`,
+  }),
+  offset: Type.Integer({
+    minimum: 0,
+    default: 0,
+    description: 'How many entries to pass over.',
+  }),
+}
+
+export const PageQuery = Type.Object(pageProperties)
+
+export function listOf<Item extends TSchema>(item: Item, description: string) {
+  return Type.Object(
+    {
+      data: Type.Array(item, { description: 'This page of the list.' }),
+      total: Type.Integer({ minimum: 0, description: 'Number of entries over all pages.' }),
+    },
+    { description },
+  )
+}

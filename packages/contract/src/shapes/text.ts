@@ -1,0 +1,72 @@
+// The building stones of shapes: nullable values, words out of a list, times, and text that is safe
+// to put into a header field or a log line. Lengths count Unicode code points.
+
+import { type TUnsafe, Type } from '#schema.ts'
+
+/** Annotation of a schema with a pattern: what the pattern asks for, to follow a field's name. */
+export const RULE = 'x-rule'
+
+// C0, DEL, C1 and the Unicode line ends: whatever could end a line somewhere downstream.
+const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029'
+
+export const LINE_PATTERN = `^[^${CONTROL}]*$`
+export const LINE_RULE = 'must not hold control characters or line breaks'
+
+export const CLIENT_ID_PATTERN = `^(?!pod_[0-7][0-9a-hjkmnp-tv-z]{25}$)[^/${CONTROL}]+$`
+export const CLIENT_ID_RULE =
+  "must not hold '/', control characters or line breaks, and must not look like a pod id"
+
+type TextBounds = { description: string; minLength?: number; maxLength?: number }
+
+/** One line of text: no control characters, at most `maxLength` code points. */
+export function line(bounds: TextBounds) {
+  return Type.String({ ...bounds, pattern: LINE_PATTERN, [RULE]: LINE_RULE })
+}
+
+export function nullableLine(bounds: TextBounds): TUnsafe<string | null> {
+  return Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    ...bounds,
+    pattern: LINE_PATTERN,
+    [RULE]: LINE_RULE,
+  })
+}
+
+export function text(description: string) {
+  return Type.String({ description })
+}
+
+export function nullableText(description: string): TUnsafe<string | null> {
+  return Type.Unsafe<string | null>({ type: ['string', 'null'], description })
+}
+
+export function oneOf<const Words extends readonly string[]>(
+  words: Words,
+  description: string,
+): TUnsafe<Words[number]> {
+  return Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], description })
+}
+
+export function nullableOneOf<const Words extends readonly string[]>(
+  words: Words,
+  description: string,
+): TUnsafe<Words[number] | null> {
+  return Type.Unsafe<Words[number] | null>({
+    type: ['string', 'null'],
+    enum: [...words, null],
+    description,
+  })
+}
+
+/** ISO 8601 in UTC with milliseconds: `2026-11-20T07:19:00.000Z`. */
+export function time(description: string) {
+  return Type.String({ format: 'date-time', description })
+}
+
+export function nullableTime(description: string): TUnsafe<string | null> {
+  return Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time', description })
+}
+
+export function count(description: string) {
+  return Type.Integer({ minimum: 0, description })
+}

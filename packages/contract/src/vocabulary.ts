@@ -1,0 +1,182 @@
+// The words of the API: error codes with their status and sentence, plans, states, roles and event
+// kinds. Knows what a word means to a caller, not when the service says it.
+
+/**
+ * Every code that an error body can carry. `sentence` says what it means; the `message` of a real
+ * answer may say more. `fix`, where present, is what a caller can do next.
+ */
+export const errorCodes = {
+  bad_request: {
+    status: 400,
+    sentence: 'The request is malformed, or a field is missing, unknown or out of range.',
+    fix: 'Correct the fields named in details and send the request again.',
+  },
+  invalid_mailbox_name: {
+    status: 400,
+    sentence: 'The mailbox name breaks the format rules.',
+    fix: 'Use 3 to 30 lower-case letters, digits, dots and hyphens, beginning and ending with a letter or digit, without two dots in a row.',
+  },
+  invalid_pod: {
+    status: 400,
+    sentence: 'The podId matches no pod in the account.',
+    fix: 'Use the id or clientId of a pod listed by GET /v1/pods, or leave podId out for the default pod.',
+  },
+  invalid_domain: {
+    status: 400,
+    sentence: 'The domain cannot be used for this inbox.',
+    fix: 'Use a verified domain that belongs to the account and to the pod, or leave domain out.',
+  },
+  missing_idempotency_key: {
+    status: 400,
+    sentence: 'A send needs the Idempotency-Key header.',
+    fix: 'Send a header Idempotency-Key with a new UUID for each message.',
+  },
+  unauthorized: {
+    status: 401,
+    sentence: 'The bearer credential is missing or invalid.',
+    fix: 'Send the header Authorization: Bearer <key> with an active key of the account.',
+  },
+  feature_requires_paid_plan: {
+    status: 403,
+    sentence: 'The plan of the account does not include this feature.',
+    fix: 'Leave the feature out or change the plan.',
+  },
+  invalid_signature: {
+    status: 403,
+    sentence: 'The signed URL is altered, incomplete or expired.',
+    fix: 'Read the message again and use the fresh url of its attachment.',
+  },
+  not_found: {
+    status: 404,
+    sentence: 'There is no such resource in the account, or no such route.',
+  },
+  method_not_allowed: {
+    status: 405,
+    sentence: 'The path exists, but not with this method.',
+    fix: 'Use one of the methods named in the Allow header.',
+  },
+  request_timeout: {
+    status: 408,
+    sentence: 'The request did not arrive in time.',
+    fix: 'Send the whole request without pauses.',
+  },
+  client_id_taken: {
+    status: 409,
+    sentence: 'Another pod of the account has this clientId.',
+    fix: 'Choose another clientId, or use the pod that has it.',
+  },
+  address_taken: {
+    status: 409,
+    sentence: 'The address is in use or reserved.',
+    fix: 'Choose another mailboxName, or leave it out for a random one.',
+  },
+  pod_not_empty: {
+    status: 409,
+    sentence: 'The pod still holds inboxes.',
+    fix: 'Delete the inboxes of the pod first.',
+  },
+  pod_has_domains: {
+    status: 409,
+    sentence: 'The pod still owns domains.',
+    fix: 'Delete the domains scoped to the pod or make them account-wide first.',
+  },
+  default_pod: {
+    status: 409,
+    sentence: 'The default pod cannot be deleted.',
+  },
+  last_api_key: {
+    status: 409,
+    sentence: 'The last active key of an account cannot be revoked.',
+    fix: 'Create another key and switch to it first.',
+  },
+  payload_too_large: {
+    status: 413,
+    sentence: 'The request body is larger than this route accepts.',
+    fix: 'Send a smaller body.',
+  },
+  uri_too_long: {
+    status: 414,
+    sentence: 'The address of the request is longer than the service accepts.',
+    fix: 'Shorten the path.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    sentence: 'The content type of the request body is not supported.',
+    fix: 'Send Content-Type: application/json and no Content-Encoding.',
+  },
+  range_not_satisfiable: {
+    status: 416,
+    sentence: 'The requested range lies outside the content.',
+    fix: 'Ask for a range within the size named by Content-Range.',
+  },
+  inbox_limit_reached: {
+    status: 422,
+    sentence: 'The account holds as many inboxes as its plan allows.',
+    fix: 'Delete an inbox or change the plan.',
+  },
+  api_key_limit_reached: {
+    status: 422,
+    sentence: 'The account holds as many active keys as it may.',
+    fix: 'Revoke a key that is no longer used.',
+  },
+  recipient_suppressed: {
+    status: 422,
+    sentence: 'A recipient is on the suppression list of the account.',
+    fix: 'Leave the recipient out, or remove the suppression when the address is known to be good.',
+  },
+  rate_limit_exceeded: {
+    status: 429,
+    sentence: 'Too many requests in too short a time.',
+    fix: 'Repeat the request after the seconds named by Retry-After.',
+  },
+  cold_outreach_limit: {
+    status: 429,
+    sentence: 'Too many messages to recipients that never wrote to this inbox.',
+    fix: 'Repeat the request after the seconds named by Retry-After.',
+  },
+  header_fields_too_large: {
+    status: 431,
+    sentence: 'The header fields of the request are larger than the service accepts.',
+    fix: 'Send fewer or shorter header fields.',
+  },
+  internal_error: {
+    status: 500,
+    sentence: 'The service failed; the request had no effect.',
+    fix: 'Repeat the request; if it fails again, report the requestId.',
+  },
+  service_unavailable: {
+    status: 503,
+    sentence: 'The service cannot answer at the moment; the request had no effect.',
+    fix: 'Repeat the request after the seconds named by Retry-After.',
+  },
+} as const satisfies Record<string, { status: number; sentence: string; fix?: string }>
+
+export type ErrorCode = keyof typeof errorCodes
+
+export const plans = ['free', 'developer', 'launch'] as const
+export type Plan = (typeof plans)[number]
+
+export const messageDirections = ['inbound', 'outbound'] as const
+export type MessageDirection = (typeof messageDirections)[number]
+
+/** Inbound mail is `received` and stays so; outbound is `pending`, then `sent` or `failed`. */
+export const messageStatuses = ['pending', 'sent', 'received', 'failed'] as const
+export type MessageStatus = (typeof messageStatuses)[number]
+
+/** How an inbox came to receive a message: addressed (`to`) or copied (`cc`). */
+export const deliveryRoles = ['to', 'cc'] as const
+export type DeliveryRole = (typeof deliveryRoles)[number]
+
+export const eventKinds = [
+  'message.received',
+  'message.sent',
+  'message.failed',
+  'message.bounced',
+  'message.complained',
+  'thread.loop_suspected',
+  'domain.verified',
+  'domain.failed',
+  'webhook.disabled',
+  'webhook.test',
+] as const
+export type EventKind = (typeof eventKinds)[number]

@@ -1,0 +1,69 @@
+// The kinds of calls that operations are made of, typed by the contract.
+
+import type { OperationId, QueryOf, ResponseOf } from '@mailroom/contract/operations.ts'
+import { Listing, type Page, type PageBounds } from './listing.ts'
+import type { Call, RequestOptions, Transport } from './transport.ts'
+
+export type DownloadedFile = {
+  readonly content: Uint8Array
+  readonly contentType: string
+}
+
+/** Operations that answer with a page of things. */
+export type ListId = {
+  [Id in OperationId]: ResponseOf<Id> extends { data: { id: string }[]; total: number } ? Id : never
+}[OperationId]
+
+export type ItemOf<Id extends ListId> =
+  ResponseOf<Id> extends { data: (infer Item extends { id: string })[] } ? Item : never
+
+/** Filters of the operation, which page, and how to ask. */
+export type ListOptions<Id extends ListId> = Omit<Partial<QueryOf<Id>>, keyof PageBounds> &
+  PageBounds &
+  RequestOptions
+
+export type PathValues = Readonly<Record<string, string>>
+
+export class Api {
+  private readonly transport: Transport
+
+  constructor(transport: Transport) {
+    this.transport = transport
+  }
+
+  call<Id extends OperationId>(call: Call & { readonly id: Id }): Promise<ResponseOf<Id>> {
+    return this.transport.json(call)
+  }
+
+  async carryOut(call: Call): Promise<void> {
+    await this.transport.send(call)
+  }
+
+  async download(call: Call): Promise<DownloadedFile> {
+    const { headers, bytes } = await this.transport.send(call)
+    return { content: bytes, contentType: headers.get('content-type') ?? '' }
+  }
+
+  async text(call: Call): Promise<string> {
+    const { bytes } = await this.transport.send(call)
+    return new TextDecoder().decode(bytes)
+  }
+
+  list<Id extends ListId>(
+    id: Id,
+    path: PathValues,
+    { limit, offset, signal, timeoutMs, maxRetries, ...filters }: ListOptions<Id>,
+  ): Listing<ItemOf<Id>> {
+    const options: RequestOptions = { signal, timeoutMs, maxRetries }
+    return new Listing<ItemOf<Id>>(
+      (bounds) =>
+        this.transport.json<Page<ItemOf<Id>>>({
+          id,
+          path,
+          query: { ...filters, ...bounds },
+          options,
+        }),
+      { limit, offset },
+    )
+  }
+}

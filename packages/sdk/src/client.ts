@@ -1,0 +1,54 @@
+// The client of the Mailroom API: a namespace for each kind of thing, a method for each operation,
+// typed by the contract. Runs wherever there is fetch.
+
+import { Api } from './api.ts'
+import {
+  admin,
+  apiKeys,
+  attachments,
+  inboxes,
+  messages,
+  pods,
+  service,
+  threads,
+} from './namespaces.ts'
+import { type MailroomOptions, Transport } from './transport.ts'
+
+export type { Account, NewAccount } from '@mailroom/contract/shapes/account.ts'
+export type { ApiKey, NewApiKey } from '@mailroom/contract/shapes/api-key.ts'
+export type { Inbox } from '@mailroom/contract/shapes/inbox.ts'
+export type { Attachment, Authentication, Message } from '@mailroom/contract/shapes/message.ts'
+export type { Pod } from '@mailroom/contract/shapes/pod.ts'
+export type { Thread, ThreadMessages } from '@mailroom/contract/shapes/thread.ts'
+export type { DownloadedFile } from './api.ts'
+export { MailroomConnectionError, MailroomError, type MailroomErrorCode } from './error.ts'
+export type { Listing, Page } from './listing.ts'
+export type { MailroomOptions, RequestOptions } from './transport.ts'
+
+/**
+ * One account's view of a service. Every method rejects with MailroomError when the service refuses
+ * and with MailroomConnectionError when no answer came; both after repeating the request where that
+ * cannot do anything twice (`maxRetries`).
+ */
+export class Mailroom {
+  readonly pods: ReturnType<typeof pods>
+  readonly inboxes: ReturnType<typeof inboxes>
+  readonly threads: ReturnType<typeof threads>
+  readonly messages: ReturnType<typeof messages>
+  readonly attachments: ReturnType<typeof attachments>
+  readonly apiKeys: ReturnType<typeof apiKeys>
+  readonly admin: ReturnType<typeof admin>
+  readonly service: ReturnType<typeof service>
+
+  constructor(options: MailroomOptions) {
+    const api = new Api(new Transport(options))
+    this.pods = pods(api)
+    this.inboxes = inboxes(api)
+    this.threads = threads(api)
+    this.messages = messages(api)
+    this.attachments = attachments(api)
+    this.apiKeys = apiKeys(api)
+    this.admin = admin(api)
+    this.service = service(api)
+  }
+}

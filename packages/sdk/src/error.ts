@@ -1,0 +1,83 @@
+// What the SDK throws: the service's own refusals, and everything that kept an answer from coming.
+
+import type { ErrorCode } from '@mailroom/contract/vocabulary.ts'
+
+export type MailroomErrorDetail = { path: string; message: string }
+
+/** Codes known to this version, and any that the service may add. */
+export type MailroomErrorCode = ErrorCode | (string & Record<never, never>)
+
+/** The service answered, and the answer is an error. */
+export class MailroomError extends Error {
+  override readonly name = 'MailroomError'
+  readonly status: number
+  readonly code: MailroomErrorCode
+  /** Names the request in the log of the service; null when something before it answered. */
+  readonly requestId: string | null
+  /** One sentence: what to do next. */
+  readonly fix: string | null
+  /** Each field that was wrong. */
+  readonly details: readonly MailroomErrorDetail[]
+  /** Whole seconds after which a repeat may succeed. */
+  readonly retryAfterSeconds: number | null
+  /** The whole error body, for fields that some codes carry. */
+  readonly body: Readonly<Record<string, unknown>>
+
+  constructor(status: number, headers: Headers, text: string) {
+    const body = readBody(text)
+    super(stringOf(body.message) ?? `The service answered ${status}.`)
+    this.status = status
+    this.body = body
+    this.code = stringOf(body.error) ?? codeOfStatus(status)
+    this.requestId = stringOf(body.requestId) ?? headers.get('x-request-id')
+    this.fix = stringOf(body.fix)
+    this.details = Array.isArray(body.details) ? body.details.filter(isDetail) : []
+    this.retryAfterSeconds = readRetryAfter(headers)
+  }
+}
+
+/** No answer came, or none that can be understood; `cause` says why. */
+export class MailroomConnectionError extends Error {
+  override readonly name = 'MailroomConnectionError'
+}
+
+/** Seconds named by Retry-After (RFC 9110 §10.2.3), as a number or a date; null without it. */
+export function readRetryAfter(headers: Headers): number | null {
+  const value = headers.get('retry-after')
+  if (value === null) return null
+  if (/^\d+$/.test(value)) return Number(value)
+  const at = Date.parse(value)
+  return Number.isNaN(at) ? null : Math.max(0, Math.ceil((at - Date.now()) / 1000))
+}
+
+function readBody(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? { ...value } : {}
+  } catch {
+    return {}
+  }
+}
+
+/** For answers of a gateway, which know nothing of the service's codes. */
+function codeOfStatus(status: number): MailroomErrorCode {
+  if (status === 401) return 'unauthorized'
+  if (status === 404) return 'not_found'
+  if (status === 413) return 'payload_too_large'
+  if (status === 429) return 'rate_limit_exceeded'
+  return status >= 500 ? 'service_unavailable' : 'bad_request'
+}
+
+function stringOf(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
+}
+
+function isDetail(value: unknown): value is MailroomErrorDetail {
+  if (typeof value !== 'object' || value === null) return false
+  return (
+    'path' in value &&
+    typeof value.path === 'string' &&
+    'message' in value &&
+    typeof value.message === 'string'
+  )
+}

@@ -1,0 +1,119 @@
+// The methods of the client, a function for each namespace. An operation `a.b` of the contract is the
+// method `b` of the namespace `a`.
+
+import type { BodyOf, QueryOf } from '@mailroom/contract/operations.ts'
+import type { Api, ListOptions } from './api.ts'
+import type { RequestOptions } from './transport.ts'
+
+export function pods(api: Api) {
+  return {
+    /** The default pod first, then the newest. */
+    list: (options: ListOptions<'pods.list'> = {}) => api.list('pods.list', {}, options),
+    create: (body: BodyOf<'pods.create'> = {}, options?: RequestOptions) =>
+      api.call({ id: 'pods.create', body, options }),
+    get: (idOrClientId: string, options?: RequestOptions) =>
+      api.call({ id: 'pods.get', path: { idOrClientId }, options }),
+    /** null clears a field. */
+    update: (idOrClientId: string, body: BodyOf<'pods.update'>, options?: RequestOptions) =>
+      api.call({ id: 'pods.update', path: { idOrClientId }, body, options }),
+    /** Refused while the pod holds inboxes or domains, and for the default pod. */
+    delete: (idOrClientId: string, options?: RequestOptions) =>
+      api.carryOut({ id: 'pods.delete', path: { idOrClientId }, options }),
+  }
+}
+
+export function inboxes(api: Api) {
+  return {
+    create: (body: BodyOf<'inboxes.create'> = {}, options?: RequestOptions) =>
+      api.call({ id: 'inboxes.create', body, options }),
+    /** Newest first. */
+    list: (options: ListOptions<'inboxes.list'> = {}) => api.list('inboxes.list', {}, options),
+    get: (id: string, options?: RequestOptions) =>
+      api.call({ id: 'inboxes.get', path: { id }, options }),
+    /** null clears a field. */
+    update: (id: string, body: BodyOf<'inboxes.update'>, options?: RequestOptions) =>
+      api.call({ id: 'inboxes.update', path: { id }, body, options }),
+    /** Deletes its messages, threads and attachments too, for good. */
+    delete: (id: string, options?: RequestOptions) =>
+      api.carryOut({ id: 'inboxes.delete', path: { id }, options }),
+  }
+}
+
+export function threads(api: Api) {
+  return {
+    /** The thread with the newest message first. */
+    list: (inboxId: string, options: ListOptions<'threads.list'> = {}) =>
+      api.list('threads.list', { id: inboxId }, options),
+    get: (id: string, options?: RequestOptions) =>
+      api.call({ id: 'threads.get', path: { id }, options }),
+    update: (id: string, body: BodyOf<'threads.update'>, options?: RequestOptions) =>
+      api.call({ id: 'threads.update', path: { id }, body, options }),
+    /** Oldest first; all of them unless `limit` is given. */
+    messages: (
+      id: string,
+      { limit, offset, ...options }: QueryOf<'threads.messages'> & RequestOptions = {},
+    ) => api.call({ id: 'threads.messages', path: { id }, query: { limit, offset }, options }),
+  }
+}
+
+export function messages(api: Api) {
+  return {
+    /** Over all threads of the inbox, newest first. */
+    list: (inboxId: string, options: ListOptions<'messages.list'> = {}) =>
+      api.list('messages.list', { id: inboxId }, options),
+    get: (id: string, options?: RequestOptions) =>
+      api.call({ id: 'messages.get', path: { id }, options }),
+    /** The message byte for byte. */
+    raw: (id: string, options?: RequestOptions) =>
+      api.download({ id: 'messages.raw', path: { id }, options }),
+  }
+}
+
+export function attachments(api: Api) {
+  return {
+    /** The same bytes as behind the signed `url` of the attachment's entry. */
+    get: (messageId: string, filename: string, options?: RequestOptions) =>
+      api.download({ id: 'attachments.get', path: { messageId, filename }, options }),
+  }
+}
+
+export function apiKeys(api: Api) {
+  return {
+    /** The token is in this answer only. */
+    create: (body: BodyOf<'apiKeys.create'> = {}, options?: RequestOptions) =>
+      api.call({ id: 'apiKeys.create', body, options }),
+    /** Active keys, newest first. */
+    list: (options: ListOptions<'apiKeys.list'> = {}) => api.list('apiKeys.list', {}, options),
+    /** The key stops working at once. */
+    delete: (id: string, options?: RequestOptions) =>
+      api.carryOut({ id: 'apiKeys.delete', path: { id }, options }),
+  }
+}
+
+/** For the operator's token. */
+export function admin(api: Api) {
+  return {
+    accounts: {
+      create: (body: BodyOf<'admin.accounts.create'>, options?: RequestOptions) =>
+        api.call({ id: 'admin.accounts.create', body, options }),
+      list: (options: ListOptions<'admin.accounts.list'> = {}) =>
+        api.list('admin.accounts.list', {}, options),
+      update: (id: string, body: BodyOf<'admin.accounts.update'>, options?: RequestOptions) =>
+        api.call({ id: 'admin.accounts.update', path: { id }, body, options }),
+    },
+  }
+}
+
+export function service(api: Api) {
+  return {
+    health: (options?: RequestOptions) => api.call({ id: 'service.health', options }),
+    /** Rejects with `service_unavailable` while the service is not ready. */
+    ready: (options?: RequestOptions) => api.call({ id: 'service.ready', options }),
+    /** The OpenAPI document as text of JSON. */
+    openapi: (options?: RequestOptions) => api.text({ id: 'service.openapi', options }),
+    /** The reference page as HTML. */
+    docs: (options?: RequestOptions) => api.text({ id: 'service.docs', options }),
+    /** In the Prometheus text format; for the operator's token. */
+    metrics: (options?: RequestOptions) => api.text({ id: 'service.metrics', options }),
+  }
+}

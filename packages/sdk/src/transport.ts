@@ -1,0 +1,178 @@
+// One request of the API and its repeats. Knows methods, paths, time limits and when a repeat is
+// safe; what a request means is its caller's affair.
+
+import type { OperationId } from '@mailroom/contract/operations.ts'
+import { MailroomConnectionError, MailroomError, readRetryAfter } from './error.ts'
+import { routes } from './routes.ts'
+
+export type MailroomOptions = {
+  /** Where the service is, such as `https://mail.example.com`. */
+  baseUrl: string
+  /** An account's key, or the operator's token for `admin` and `service.metrics`. */
+  apiKey: string
+  /** Instead of the runtime's own. */
+  fetch?: typeof fetch
+  /** How often a request is repeated at most; default 4, 0 for never. */
+  maxRetries?: number
+  /** For one attempt with the whole of its answer, in milliseconds; default 30 seconds. */
+  timeoutMs?: number
+}
+
+export type RequestOptions = {
+  signal?: AbortSignal
+  timeoutMs?: number
+  maxRetries?: number
+}
+
+export type Call = {
+  readonly id: OperationId
+  readonly path?: Readonly<Record<string, string>>
+  /** Members that are undefined are left out. */
+  readonly query?: object
+  /** Sent as JSON. */
+  readonly body?: unknown
+  readonly options?: RequestOptions | undefined
+}
+
+export type Answer = { readonly headers: Headers; readonly bytes: Uint8Array }
+
+const RETRIES_DEFAULT = 4
+const TIMEOUT_MS_DEFAULT = 30_000
+const BACKOFF_START_MS = 250
+const BACKOFF_MAX_MS = 8_000
+/** A longer Retry-After is left to the caller. */
+const RETRY_AFTER_SECONDS_MAX = 60
+
+export class Transport {
+  private readonly options: MailroomOptions
+  private readonly baseUrl: string
+
+  constructor(options: MailroomOptions) {
+    this.options = options
+    this.baseUrl = options.baseUrl.replace(/\/+$/, '')
+  }
+
+  /** Rejects with MailroomError, MailroomConnectionError, or the reason of the caller's signal. */
+  async send(call: Call): Promise<Answer> {
+    const maxRetries = call.options?.maxRetries ?? this.options.maxRetries ?? RETRIES_DEFAULT
+    for (let retries = 0; ; retries += 1) {
+      const outcome = await this.attempt(call)
+      if (outcome.kind === 'answer') return outcome.answer
+      const waitMs = outcome.isRepeatable ? waitBefore(retries, outcome.retryAfterSeconds) : null
+      if (waitMs === null || retries >= maxRetries) throw outcome.error
+      await pause(waitMs, call.options?.signal)
+    }
+  }
+
+  /** As `send`, with the answer read as JSON. */
+  async json<Body>(call: Call): Promise<Body> {
+    const { bytes } = await this.send(call)
+    try {
+      return JSON.parse(new TextDecoder().decode(bytes))
+    } catch (cause) {
+      throw new MailroomConnectionError('The answer is not JSON.', { cause })
+    }
+  }
+
+  private async attempt(call: Call): Promise<Outcome> {
+    const { method } = routes[call.id]
+    const signal = call.options?.signal
+    signal?.throwIfAborted()
+    const deadline = AbortSignal.timeout(
+      call.options?.timeoutMs ?? this.options.timeoutMs ?? TIMEOUT_MS_DEFAULT,
+    )
+    try {
+      const headers = new Headers({ authorization: `Bearer ${this.options.apiKey}` })
+      if (call.body !== undefined) headers.set('content-type', 'application/json')
+      const send = this.options.fetch ?? fetch
+      const response = await send(this.urlOf(call), {
+        method,
+        headers,
+        signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
+        ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
+      })
+      const bytes = new Uint8Array(await response.arrayBuffer())
+      if (response.ok) return { kind: 'answer', answer: { headers: response.headers, bytes } }
+      return refusal(method, response, bytes)
+    } catch (cause) {
+      if (signal?.aborted) throw signal.reason
+      const message = deadline.aborted
+        ? 'The service did not answer in time.'
+        : 'The service could not be reached, or broke off its answer.'
+      return {
+        kind: 'failure',
+        error: new MailroomConnectionError(message, { cause }),
+        // Nobody knows whether a POST without an answer was carried out.
+        isRepeatable: method !== 'POST',
+        retryAfterSeconds: null,
+      }
+    }
+  }
+
+  private urlOf({ id, path = {}, query = {} }: Call): string {
+    const filled = routes[id].path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+      encodeSegment(path[name] ?? ''),
+    )
+    const search = new URLSearchParams()
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) search.set(name, String(value))
+    }
+    return `${this.baseUrl}${filled}${search.size > 0 ? `?${search}` : ''}`
+  }
+}
+
+type Outcome =
+  | { kind: 'answer'; answer: Answer }
+  | {
+      kind: 'failure'
+      error: MailroomError | MailroomConnectionError
+      isRepeatable: boolean
+      retryAfterSeconds: number | null
+    }
+
+function refusal(method: string, response: Response, bytes: Uint8Array): Outcome {
+  const { status, headers } = response
+  // A request that the service answered with 429 or 5xx had no effect. A gateway in front of it
+  // promises nothing of the kind, and only the service names its requests.
+  const isRefusal = status === 429 || status === 503
+  const isFromService = headers.has('x-request-id')
+  const isRepeatable = isRefusal || (status >= 500 && (method !== 'POST' || isFromService))
+  return {
+    kind: 'failure',
+    error: new MailroomError(status, headers, new TextDecoder().decode(bytes)),
+    isRepeatable,
+    retryAfterSeconds: readRetryAfter(headers),
+  }
+}
+
+/** Milliseconds until the next attempt; null when the service asks for more patience than we have. */
+function waitBefore(retries: number, retryAfterSeconds: number | null): number | null {
+  if (retryAfterSeconds !== null && retryAfterSeconds > RETRY_AFTER_SECONDS_MAX) return null
+  const ceilingMs = Math.min(BACKOFF_START_MS * 2 ** retries, BACKOFF_MAX_MS)
+  // Clients that failed together should not come back together.
+  const jitteredMs = ceilingMs / 2 + (Math.random() * ceilingMs) / 2
+  return Math.max(jitteredMs, (retryAfterSeconds ?? 0) * 1000)
+}
+
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop)
+      resolve()
+    }, ms)
+    if (signal?.aborted) stop()
+    else signal?.addEventListener('abort', stop, { once: true })
+  })
+}
+
+/** A segment of only dots would be taken for a step up, and encoding does not help (WHATWG URL). */
+function encodeSegment(text: string): string {
+  if (text === '' || text === '.' || text === '..') {
+    throw new TypeError(`${JSON.stringify(text)} cannot stand in a path.`)
+  }
+  return encodeURIComponent(text)
+}

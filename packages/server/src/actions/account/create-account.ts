@@ -1,0 +1,63 @@
+// Making an account with its default pod and its first key.
+
+import type { Deps } from '#actions/deps.ts'
+import type { Account, Plan } from '#model/account.ts'
+import { describeToken, type Key, makeToken } from '#model/key.ts'
+
+export type NewAccount = { account: Account; key: Key; token: string }
+
+type CreateDeps = Pick<Deps, 'db' | 'clock' | 'chance' | 'makeId'>
+
+/** Makes an account; its key's token is in the result and nowhere else. */
+export async function createAccount(
+  deps: CreateDeps,
+  input: { name: string; plan: Plan },
+): Promise<NewAccount> {
+  const made = await make(deps, { ...input, token: null, isFirst: false })
+  if (made === null) throw new Error('An account was not made.')
+  return made
+}
+
+/**
+ * Makes the first account of an empty database, with the given key or a new one. Null when there is
+ * an account already, so that every start may call it.
+ */
+export async function createFirstAccount(
+  deps: CreateDeps,
+  input: { plan: Plan; token: string | null },
+): Promise<NewAccount | null> {
+  return make(deps, { name: 'first account', ...input, isFirst: true })
+}
+
+async function make(
+  deps: CreateDeps,
+  input: { name: string; plan: Plan; token: string | null; isFirst: boolean },
+): Promise<NewAccount | null> {
+  const token = input.token ?? makeToken(deps.chance)
+  const nowMs = deps.clock.now()
+  const { tokenHash, tokenPrefix, last4 } = describeToken(token)
+  const key: Key = {
+    id: deps.makeId('key'),
+    name: 'first key',
+    tokenPrefix,
+    last4,
+    createdAtMs: nowMs,
+    lastUsedAtMs: null,
+  }
+  const account: Account = {
+    id: deps.makeId('acc'),
+    name: input.name,
+    plan: input.plan,
+    createdAtMs: nowMs,
+  }
+  const isMade = await deps.db.write('createAccount', {
+    id: account.id,
+    name: account.name,
+    plan: account.plan,
+    podId: deps.makeId('pod'),
+    key: { id: key.id, name: key.name, tokenHash, tokenPrefix, last4 },
+    nowMs,
+    isFirst: input.isFirst,
+  })
+  return isMade ? { account, key, token } : null
+}

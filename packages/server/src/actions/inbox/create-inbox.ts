@@ -1,0 +1,73 @@
+// Making an inbox.
+
+import type { Deps } from '#actions/deps.ts'
+import {
+  type Inbox,
+  inboxAddressOf,
+  isMailboxName,
+  isReservedName,
+  makeMailboxName,
+} from '#model/inbox.ts'
+import { problem } from '#model/problem.ts'
+
+/** Random names collide once in 10^12; more attempts than this mean that something is broken. */
+const RANDOM_NAME_ATTEMPTS_MAX = 5
+
+export type CreateInbox = {
+  accountId: string
+  mailboxName?: string | undefined
+  displayName: string | null
+  domain?: string | undefined
+  /** Pod id or `clientId`; the default pod when absent. */
+  podId?: string | undefined
+}
+
+/**
+ * An inbox that receives from then on. Refused with `invalid_mailbox_name`, `invalid_domain`,
+ * `invalid_pod`, `address_taken`, `inbox_limit_reached` or `rate_limit_exceeded`, in this order.
+ */
+export async function createInbox(
+  deps: Pick<Deps, 'db' | 'clock' | 'chance' | 'makeId' | 'inboxDomain' | 'inboxesPerDay'>,
+  input: CreateInbox,
+): Promise<Inbox> {
+  const { mailboxName } = input
+  if (mailboxName !== undefined && !isMailboxName(mailboxName))
+    throw problem('invalid_mailbox_name')
+  const domain = input.domain?.toLowerCase() ?? deps.inboxDomain
+  if (domain !== deps.inboxDomain) {
+    throw problem('invalid_domain', 'The domain is not known to this account.')
+  }
+  if (mailboxName !== undefined && isReservedName(mailboxName)) {
+    throw problem('address_taken', `The name ${mailboxName} is reserved on ${domain}.`)
+  }
+  for (let attempt = 1; ; attempt++) {
+    const name = mailboxName ?? makeMailboxName(deps.chance)
+    const nowMs = deps.clock.now()
+    const outcome = await deps.db.write('createInbox', {
+      accountId: input.accountId,
+      inboxId: deps.makeId('inb'),
+      pod: input.podId ?? null,
+      address: inboxAddressOf(name, domain),
+      displayName: input.displayName,
+      nowMs,
+      creationsPerDay: deps.inboxesPerDay,
+    })
+    switch (outcome.kind) {
+      case 'created':
+        return outcome.inbox
+      case 'invalid_pod':
+        throw problem('invalid_pod')
+      case 'address_taken':
+        if (mailboxName === undefined && attempt < RANDOM_NAME_ATTEMPTS_MAX) continue
+        throw problem('address_taken')
+      case 'limit_reached':
+        throw problem('inbox_limit_reached', `The plan allows ${outcome.limit} inboxes.`)
+      case 'too_many':
+        throw problem(
+          'rate_limit_exceeded',
+          `An account may create ${deps.inboxesPerDay} inboxes in 24 hours.`,
+          { retryAfterSeconds: Math.ceil((outcome.retryAtMs - nowMs) / 1000) },
+        )
+    }
+  }
+}

@@ -1,0 +1,34 @@
+// Where mail for an address goes: an inbox, the postmaster, or nowhere.
+
+import type { Deps } from '#actions/deps.ts'
+import { type Inbox, inboxAddressOf } from '#model/inbox.ts'
+import { findInboxByAddress } from '#store/inbox.ts'
+
+export type Recipient =
+  | { kind: 'inbox'; inbox: Inbox }
+  /** RFC 5321 §4.5.1: always accepted. */
+  | { kind: 'postmaster' }
+  | { kind: 'unknown_mailbox' }
+  | { kind: 'foreign_domain' }
+
+/** `address` is `local-part@domain`, or the bare `postmaster` of RFC 5321 §4.5.1. */
+export async function findRecipient(
+  deps: Pick<Deps, 'db' | 'inboxDomain'>,
+  address: string,
+): Promise<Recipient> {
+  const at = address.lastIndexOf('@')
+  const localPart = at < 0 ? address : address.slice(0, at)
+  const domain = at < 0 ? deps.inboxDomain : address.slice(at + 1).toLowerCase()
+  const inbox = await findInboxByAddress(deps.db, inboxAddressOf(unquote(localPart), domain))
+  if (inbox !== null) return { kind: 'inbox', inbox }
+  if (domain !== deps.inboxDomain) return { kind: 'foreign_domain' }
+  return localPart.toLowerCase() === 'postmaster'
+    ? { kind: 'postmaster' }
+    : { kind: 'unknown_mailbox' }
+}
+
+/** RFC 5321 §4.1.2: `"name"` and `name` are the same local part. */
+function unquote(localPart: string): string {
+  if (!localPart.startsWith('"') || !localPart.endsWith('"')) return localPart
+  return localPart.slice(1, -1).replace(/\\(.)/g, '$1')
+}

@@ -1,0 +1,157 @@
+// Taking in one message that arrived by SMTP: read it, store its bytes, and commit it for all its
+// recipients at once. Whoever calls may say 250 when this returns, and not before.
+
+import { hash } from 'node:crypto'
+import type { Deps } from '#actions/deps.ts'
+import { RECEIVED_HEADERS_MAX, ROW_BLOB_BYTES_MAX } from '#base/limits.ts'
+import { formatMailbox } from '#mail/format-mailbox.ts'
+import { messageIdKey } from '#mail/message-id.ts'
+import type { Mailbox, ParsedHeaders, ParsedMessage } from '#mail/parsed-message.ts'
+import { type Inbox, inboxAddressOf } from '#model/inbox.ts'
+import type { Receipt, ReceivedContent } from '#store/receive-message.ts'
+import { findRecipient } from './find-recipient.ts'
+
+export type ArrivingMessage = {
+  raw: Uint8Array
+  /** '' is the null reverse-path. */
+  reversePath: string
+  /** Addresses that were accepted at RCPT. */
+  recipients: readonly string[]
+  clientAddress: string
+  helo: string
+  tls: string | null
+}
+
+export type ReceiveResult =
+  | { kind: 'stored' }
+  /** Every recipient's inbox was deleted since RCPT. */
+  | { kind: 'no_recipient' }
+  /** RFC 5321 §6.3. */
+  | { kind: 'loop'; hops: number }
+
+/**
+ * Stores the message once for each inbox among its recipients. The same message again (as from a
+ * peer that lost our answer) is stored no second time and answered alike.
+ */
+export async function receiveMessage(
+  deps: Pick<Deps, 'db' | 'clock' | 'makeId' | 'parser' | 'blobs' | 'inboxDomain'>,
+  arriving: ArrivingMessage,
+): Promise<ReceiveResult> {
+  const { raw } = arriving
+  const rawId = deps.makeId('raw')
+  const targets = await findTargets(deps, arriving.recipients)
+  if (targets.inboxes.length === 0 && targets.postmaster === null) return { kind: 'no_recipient' }
+  const parsed = await deps.parser.parse(raw)
+  const hops = parsed.headers.receivedCount
+  if (hops > RECEIVED_HEADERS_MAX) return { kind: 'loop', hops }
+
+  const isBlob = deps.blobs !== null && raw.length > ROW_BLOB_BYTES_MAX
+  if (isBlob) await deps.blobs?.put(rawId, raw)
+  const sha256 = hash('sha256', raw, 'buffer')
+  const nowMs = deps.clock.now()
+  try {
+    const outcome = await deps.db.write('receiveMessage', {
+      raw: {
+        id: rawId,
+        sha256,
+        size_bytes: raw.length,
+        content: isBlob ? null : raw,
+        reverse_path: arriving.reversePath,
+        client_address: arriving.clientAddress,
+        helo: arriving.helo,
+        tls: arriving.tls,
+        created_at: nowMs,
+      },
+      content: contentOf(parsed, arriving, sha256),
+      receipts: targets.inboxes.map((inbox) => receiptOf(deps, inbox, parsed.headers)),
+      postmaster: targets.postmaster,
+      parentKeys: parentKeysOf(parsed.headers),
+      nowMs,
+    })
+    const isKept = outcome.stored > 0 || targets.postmaster !== null
+    if (isBlob && !isKept) await deps.blobs?.remove([rawId])
+    return isKept || outcome.duplicates > 0 ? { kind: 'stored' } : { kind: 'no_recipient' }
+  } catch (error) {
+    if (isBlob) await deps.blobs?.remove([rawId])
+    throw error
+  }
+}
+
+/** Inboxes among the recipients, each once however often it was named. */
+async function findTargets(deps: Pick<Deps, 'db' | 'inboxDomain'>, recipients: readonly string[]) {
+  const inboxes = new Map<string, Inbox>()
+  let postmaster: { recipient: string } | null = null
+  for (const address of recipients) {
+    const recipient = await findRecipient(deps, address)
+    if (recipient.kind === 'inbox') inboxes.set(recipient.inbox.id, recipient.inbox)
+    else if (recipient.kind === 'postmaster') postmaster = { recipient: address }
+  }
+  return { inboxes: [...inboxes.values()], postmaster }
+}
+
+function receiptOf(deps: Pick<Deps, 'makeId'>, inbox: Inbox, headers: ParsedHeaders): Receipt {
+  return {
+    accountId: inbox.accountId,
+    podId: inbox.podId,
+    inboxId: inbox.id,
+    messageId: deps.makeId('msg'),
+    threadId: deps.makeId('thr'),
+    eventId: deps.makeId('evt'),
+    toAddr: inbox.address,
+    deliveryRole: !isNamed(headers.to, inbox) && isNamed(headers.cc, inbox) ? 'cc' : 'to',
+  }
+}
+
+function isNamed(mailboxes: readonly Mailbox[], inbox: Inbox): boolean {
+  return mailboxes.some(({ address }) => {
+    const at = address.lastIndexOf('@')
+    return inboxAddressOf(address.slice(0, at), address.slice(at + 1)) === inbox.address
+  })
+}
+
+function contentOf(
+  parsed: ParsedMessage,
+  arriving: ArrivingMessage,
+  sha256: Uint8Array,
+): ReceivedContent {
+  const { headers } = parsed
+  const key = headers.messageId === null ? null : messageIdKey(headers.messageId)
+  return {
+    rfc_message_id: headers.messageId,
+    message_key: key,
+    receipt_key: key === null ? null : receiptKey(key, sha256),
+    from_addr: headers.from === null ? arriving.reversePath : formatMailbox(headers.from),
+    header_to: joinAddresses(headers.to),
+    cc: JSON.stringify(headers.cc.map((mailbox) => mailbox.address)),
+    reply_to: joinAddresses(headers.replyTo),
+    reference_ids: JSON.stringify(headers.references),
+    subject: headers.subject,
+    body_text: parsed.text,
+    body_html: parsed.html,
+    extracted_text: parsed.extractedText,
+    attachments: JSON.stringify(parsed.attachments),
+    authentication: null,
+    automatic_reason:
+      headers.automaticReason ?? (arriving.reversePath === '' ? 'null-sender' : null),
+    defects: JSON.stringify(parsed.defects),
+  }
+}
+
+/** 128 bits that the same identifier and the same bytes share, and nothing else. */
+function receiptKey(messageKey: string, sha256: Uint8Array): Uint8Array {
+  const material = Buffer.concat([sha256, Buffer.from(messageKey, 'utf8')])
+  return hash('sha256', material, 'buffer').subarray(0, 16)
+}
+
+/**
+ * The messages that this one answers, in the order in which they decide its thread: In-Reply-To as
+ * written, then References from the nearest ancestor (RFC 5322 §3.6.4: the last) to the farthest.
+ */
+function parentKeysOf(headers: ParsedHeaders): string[] {
+  const ids = [...headers.inReplyTo, ...headers.references.toReversed()]
+  return [...new Set(ids.map(messageIdKey))]
+}
+
+function joinAddresses(mailboxes: readonly Mailbox[]): string | null {
+  return mailboxes.length === 0 ? null : mailboxes.map(({ address }) => address).join(', ')
+}

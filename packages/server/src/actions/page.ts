@@ -1,0 +1,3 @@
+// Which part of a list is asked for.
+
+export type Page = { limit: number; offset: number }

@@ -1,0 +1,44 @@
+// Making, changing and removing pods.
+
+import type { Deps } from '#actions/deps.ts'
+import type { Pod } from '#model/pod.ts'
+import { notFound, problem } from '#model/problem.ts'
+import type { PodRefusal } from '#store/pod.ts'
+
+/** A new pod. `client_id_taken` when another pod of the account has the `clientId`. */
+export async function createPod(
+  deps: Pick<Deps, 'db' | 'clock' | 'makeId'>,
+  input: { accountId: string; clientId: string | null; name: string | null },
+): Promise<Pod> {
+  return podOf(
+    await deps.db.write('createPod', {
+      ...input,
+      podId: deps.makeId('pod'),
+      nowMs: deps.clock.now(),
+    }),
+  )
+}
+
+/** Changes what is given; null clears. `pod` is an id or a `clientId`. */
+export async function updatePod(
+  deps: Pick<Deps, 'db'>,
+  input: { accountId: string; pod: string; clientId?: string | null; name?: string | null },
+): Promise<Pod> {
+  return podOf(await deps.db.write('updatePod', input))
+}
+
+/** Removes an empty pod; `default_pod`, `pod_not_empty` or `pod_has_domains` when guarded. */
+export async function deletePod(
+  deps: Pick<Deps, 'db'>,
+  input: { accountId: string; pod: string },
+): Promise<void> {
+  const outcome = await deps.db.write('deletePod', input)
+  if (outcome === 'not_found') throw notFound()
+  if (outcome !== 'deleted') throw problem(outcome)
+}
+
+function podOf(outcome: Pod | PodRefusal): Pod {
+  if (outcome === 'not_found') throw notFound()
+  if (outcome === 'client_id_taken') throw problem('client_id_taken')
+  return outcome
+}

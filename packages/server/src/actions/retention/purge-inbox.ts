@@ -1,0 +1,16 @@
+// Removing the mail of a deleted inbox, a step at a time.
+
+import type { Deps } from '#actions/deps.ts'
+
+/** Runs up to `stepsMax` steps; true when nothing of the inbox is left. Safe to run again. */
+export async function purgeInbox(
+  deps: Pick<Deps, 'db' | 'blobs'>,
+  input: { inboxId: string; stepsMax: number },
+): Promise<boolean> {
+  for (let step = 0; step < input.stepsMax; step++) {
+    const { isDone, blobIds } = await deps.db.write('purgeInboxStep', { inboxId: input.inboxId })
+    await deps.blobs?.remove(blobIds)
+    if (isDone) return true
+  }
+  return false
+}

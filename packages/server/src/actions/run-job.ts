@@ -1,0 +1,24 @@
+// Doing one job: which action stands behind each kind.
+
+import type { Job } from '#store/job.ts'
+import type { Deps } from './deps.ts'
+import { purgeInbox } from './retention/purge-inbox.ts'
+
+/** Steps between two looks at the clock of the lease. */
+const PURGE_STEPS_PER_RUN = 50
+
+/** Does (a part of) a job; `again` when it has to be run once more at once. */
+export async function runJob(
+  deps: Pick<Deps, 'db' | 'blobs'>,
+  job: Job,
+): Promise<'done' | 'again'> {
+  switch (job.kind) {
+    case 'purge-inbox': {
+      const inboxId = String(job.payload.inboxId)
+      const isDone = await purgeInbox(deps, { inboxId, stepsMax: PURGE_STEPS_PER_RUN })
+      return isDone ? 'done' : 'again'
+    }
+    default:
+      throw new Error(`No action does jobs of the kind ${job.kind}.`)
+  }
+}

@@ -1,0 +1,130 @@
+// Figures for the operator in the Prometheus text format. One object of named measurements, so that
+// no other floor knows the library, a metric's name or its buckets.
+
+export type GaugeName =
+  | 'smtpConnections'
+  | 'writeQueue'
+  | 'parseQueue'
+  | 'jobsWaiting'
+  | 'eventsWaiting'
+
+export type Metrics = {
+  /** `route` is the route's template, never the path itself: labels must stay few. */
+  countHttpRequest(request: {
+    method: string
+    route: string
+    status: number
+    durationMs: number
+  }): void
+  /** What became of a message or command; `outcome` is a word of the program, `code` the reply's. */
+  countSmtpOutcome(result: { outcome: string; code: number }): void
+  /** One commit of the writer: how many transactions shared it and how long it took. */
+  observeCommit(commit: { size: number; durationMs: number }): void
+  observeParse(parse: { isInline: boolean; durationMs: number }): void
+  /** Asked at every `render`; the latest reader of a name counts. */
+  watch(gauge: GaugeName, read: () => number | Promise<number>): void
+  render(): Promise<{ contentType: string; body: string }>
+}
+
+/** For a service whose operator reads no metrics: counts nothing, renders nothing. */
+export const silentMetrics: Metrics = {
+  countHttpRequest: () => {},
+  countSmtpOutcome: () => {},
+  observeCommit: () => {},
+  observeParse: () => {},
+  watch: () => {},
+  render: async () => ({ contentType: 'text/plain; charset=utf-8', body: '' }),
+}
+
+/**
+ * Metrics with a registry of their own. The library takes some 20 ms to load, so it is loaded here
+ * and not with the module. `includesProcess` adds memory, descriptors, event loop lag and garbage
+ * collection; once for a process, because their observers stay until it ends.
+ */
+export async function openMetrics(options: { includesProcess: boolean }): Promise<Metrics> {
+  const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = await import('prom-client')
+  const registry = new Registry()
+  const registers = [registry]
+  if (options.includesProcess) collectDefaultMetrics({ register: registry })
+
+  const httpRequests = new Counter({
+    name: 'mailroom_http_requests_total',
+    help: 'HTTP requests answered.',
+    labelNames: ['method', 'route', 'status'],
+    registers,
+  })
+  const httpSeconds = new Histogram({
+    name: 'mailroom_http_request_duration_seconds',
+    help: 'Time from the request line to the end of the response.',
+    labelNames: ['method', 'route'],
+    buckets: SECONDS,
+    registers,
+  })
+  const smtpOutcomes = new Counter({
+    name: 'mailroom_smtp_outcomes_total',
+    help: 'Outcomes of SMTP commands and messages by reply code.',
+    labelNames: ['outcome', 'code'],
+    registers,
+  })
+  const commitSizes = new Histogram({
+    name: 'mailroom_commit_group_size',
+    help: 'Transactions that shared one commit.',
+    buckets: SIZES,
+    registers,
+  })
+  const commitSeconds = new Histogram({
+    name: 'mailroom_commit_duration_seconds',
+    help: 'Time of one commit with everything in it.',
+    buckets: SECONDS,
+    registers,
+  })
+  const parseSeconds = new Histogram({
+    name: 'mailroom_parse_duration_seconds',
+    help: 'Time to parse one message, on the main thread or in a worker.',
+    labelNames: ['thread'],
+    buckets: SECONDS,
+    registers,
+  })
+  const readers = new Map<GaugeName, () => number | Promise<number>>()
+  for (const [key, { name, help }] of Object.entries(GAUGES)) {
+    new Gauge({
+      name,
+      help,
+      registers,
+      async collect() {
+        this.set((await readers.get(key as GaugeName)?.()) ?? 0)
+      },
+    })
+  }
+
+  return {
+    countHttpRequest({ method, route, status, durationMs }) {
+      const known = METHODS.has(method) ? method : 'other'
+      httpRequests.inc({ method: known, route, status })
+      httpSeconds.observe({ method: known, route }, durationMs / 1000)
+    },
+    countSmtpOutcome: ({ outcome, code }) => smtpOutcomes.inc({ outcome, code }),
+    observeCommit({ size, durationMs }) {
+      commitSizes.observe(size)
+      commitSeconds.observe(durationMs / 1000)
+    },
+    observeParse({ isInline, durationMs }) {
+      parseSeconds.observe({ thread: isInline ? 'main' : 'worker' }, durationMs / 1000)
+    },
+    watch: (gauge, read) => void readers.set(gauge, read),
+    render: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
+  }
+}
+
+/** From a cached read to the limits on time of a request and of a parse. */
+const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
+const SIZES = [1, 2, 5, 10, 20, 50, 100]
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+
+const GAUGES: Record<GaugeName, { name: string; help: string }> = {
+  smtpConnections: { name: 'mailroom_smtp_connections', help: 'Open SMTP connections.' },
+  writeQueue: { name: 'mailroom_write_queue_length', help: 'Transactions waiting for the writer.' },
+  parseQueue: { name: 'mailroom_parse_queue_length', help: 'Messages waiting for a parse worker.' },
+  jobsWaiting: { name: 'mailroom_jobs_waiting', help: 'Jobs that are due and not yet taken.' },
+  eventsWaiting: { name: 'mailroom_events_waiting', help: 'Events not yet given to every reader.' },
+}

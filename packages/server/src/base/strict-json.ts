@@ -1,0 +1,206 @@
+// JSON from bytes, stricter than JSON.parse: what two readers could understand differently, what a
+// database cannot store and what attacks a parser is a named fault, never a value (RFC 8259 §4, §8).
+
+import { JSON_DEPTH_MAX, JSON_VALUES_MAX } from './limits.ts'
+
+export type JsonFaultRule =
+  | 'empty'
+  | 'byte-order-mark'
+  | 'utf-8'
+  | 'syntax'
+  | 'depth'
+  | 'values'
+  | 'duplicate-key'
+  | 'forbidden-key'
+  | 'lone-surrogate'
+  | 'nul'
+  | 'number-range'
+
+export type StrictJson =
+  | { readonly kind: 'value'; readonly value: unknown }
+  | { readonly kind: 'fault'; readonly rule: JsonFaultRule; readonly message: string }
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Reads one JSON text. Takes time and memory in proportion to its length and never throws. */
+export function readStrictJson(bytes: Uint8Array): StrictJson {
+  if (bytes.length === 0) return fault('empty')
+  // RFC 8259 §8.1: a parser may refuse a byte order mark, and readers differ in what they do with it.
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return fault('byte-order-mark')
+  let text: string
+  try {
+    text = decoder.decode(bytes)
+  } catch {
+    return fault('utf-8')
+  }
+  const found = new Scanner(text).findFault()
+  if (found) return found
+  try {
+    return { kind: 'value', value: JSON.parse(text) }
+  } catch (error) {
+    const position = / at position (\d+)/.exec(String(error))?.[1]
+    return fault('syntax', position === undefined ? '' : ` (near character ${position})`)
+  }
+}
+
+const messages: Record<JsonFaultRule, string> = {
+  empty: 'The body is empty; JSON was expected',
+  'byte-order-mark': 'The body begins with a byte order mark, which JSON does not allow',
+  'utf-8': 'The body is not valid UTF-8',
+  syntax: 'The body is not valid JSON',
+  depth: `The body is nested deeper than ${JSON_DEPTH_MAX} levels`,
+  values: `The body holds more than ${JSON_VALUES_MAX} values`,
+  'duplicate-key': 'The body names a key twice in one object',
+  'forbidden-key': 'The body uses a key that is not allowed',
+  'lone-surrogate': 'The body holds half of a surrogate pair, which is no character',
+  nul: 'The body holds the character U+0000, which is not allowed',
+  'number-range': 'The body holds a number that is too large',
+}
+
+type Fault = Extract<StrictJson, { kind: 'fault' }>
+
+function fault(rule: JsonFaultRule, addition = ''): Fault {
+  return { kind: 'fault', rule, message: `${messages[rule]}${addition}.` }
+}
+
+const KEY_SHOWN_LENGTH = 80
+
+function keyFault(rule: JsonFaultRule, key: string): Fault {
+  return fault(rule, `: ${JSON.stringify(key.slice(0, KEY_SHOWN_LENGTH).toWellFormed())}`)
+}
+
+const QUOTE = 0x22
+const NUMBER = /-?[0-9][0-9.eE+-]*/y
+
+type Level = {
+  /** Keys seen so far; null for an array. */
+  readonly keys: Set<string> | null
+  /** The key under which this object or array stands; '' in an array and at the top. */
+  readonly under: string
+}
+
+/**
+ * One pass over a text that need not be JSON: finds the faults that JSON.parse lets through. It is
+ * exact on valid JSON; on anything else it ends, and JSON.parse refuses the rest.
+ */
+class Scanner {
+  private readonly text: string
+  private readonly levels: Level[] = []
+  private position = 0
+  private nextBackslash = -1
+  private values = 1
+  private key = ''
+
+  constructor(text: string) {
+    this.text = text
+  }
+
+  findFault(): Fault | null {
+    const { text } = this
+    while (this.position < text.length) {
+      const code = text.charCodeAt(this.position)
+      let found: Fault | null = null
+      if (code === QUOTE) {
+        found = this.passString()
+      } else if (code === 0x7b || code === 0x5b) {
+        found = this.open(code === 0x7b)
+      } else if (code === 0x7d || code === 0x5d) {
+        this.levels.pop()
+        this.position += 1
+      } else if (code === 0x2c) {
+        this.position += 1
+        this.values += 1
+        if (this.values > JSON_VALUES_MAX) found = fault('values')
+      } else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
+        found = this.passNumber()
+      } else {
+        this.position += 1
+      }
+      if (found) return found
+    }
+    return null
+  }
+
+  private open(isObject: boolean): Fault | null {
+    this.position += 1
+    this.values += 1
+    if (this.levels.length >= JSON_DEPTH_MAX) return fault('depth')
+    if (this.values > JSON_VALUES_MAX) return fault('values')
+    const under = this.levels.at(-1)?.keys ? this.key : ''
+    this.levels.push({ keys: isObject ? new Set() : null, under })
+    return null
+  }
+
+  private passString(): Fault | null {
+    const { text } = this
+    const start = this.position
+    const { end, isEscaped } = this.endOfString(start + 1)
+    if (end === -1) {
+      this.position = text.length
+      return null
+    }
+    this.position = end + 1
+    const isKey = this.isBeforeColon()
+    if (!isEscaped) return isKey ? this.noteKey(text.slice(start + 1, end)) : null
+    let content: string
+    try {
+      content = JSON.parse(text.slice(start, end + 1))
+    } catch {
+      return null
+    }
+    // Bytes that were valid UTF-8 hold no half surrogate; only an escape can name one.
+    if (!content.isWellFormed()) return fault('lone-surrogate')
+    if (content.includes('\0')) return fault('nul')
+    return isKey ? this.noteKey(content) : null
+  }
+
+  /** Where the string ends, -1 for nowhere. Each backslash is sought once, so the pass is linear. */
+  private endOfString(from: number): { end: number; isEscaped: boolean } {
+    const { text } = this
+    let at = from
+    for (;;) {
+      const quote = text.indexOf('"', at)
+      if (quote === -1) return { end: -1, isEscaped: at > from }
+      if (this.nextBackslash < at) {
+        const found = text.indexOf('\\', at)
+        this.nextBackslash = found === -1 ? text.length : found
+      }
+      if (this.nextBackslash > quote) return { end: quote, isEscaped: at > from }
+      at = this.nextBackslash + 2
+    }
+  }
+
+  private isBeforeColon(): boolean {
+    const { text } = this
+    while (isSpace(text.charCodeAt(this.position))) this.position += 1
+    return text.charCodeAt(this.position) === 0x3a
+  }
+
+  private noteKey(key: string): Fault | null {
+    const level = this.levels.at(-1)
+    if (!level?.keys) return null
+    if (level.keys.has(key)) return keyFault('duplicate-key', key)
+    if (key === '__proto__' || (key === 'prototype' && level.under === 'constructor')) {
+      return keyFault('forbidden-key', key)
+    }
+    level.keys.add(key)
+    this.key = key
+    return null
+  }
+
+  private passNumber(): Fault | null {
+    NUMBER.lastIndex = this.position
+    const digits = NUMBER.exec(this.text)?.[0]
+    if (digits === undefined) {
+      this.position += 1
+      return null
+    }
+    this.position += digits.length
+    const number = Number(digits)
+    return number === Infinity || number === -Infinity ? fault('number-range') : null
+  }
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
+}

@@ -1,0 +1,60 @@
+// Accounts and keys from the command line of the machine, whose user is the operator.
+
+import { createAccount } from '#actions/account/create-account.ts'
+import { listAccounts } from '#actions/account/update-account.ts'
+import { createKey } from '#actions/key/create-key.ts'
+import { revokeKey } from '#actions/key/revoke-key.ts'
+import { AppError } from '#base/app-error.ts'
+import type { Plan } from '#model/account.ts'
+import { findKeyAccount } from '#store/account.ts'
+import { CommandFailure } from './command-failure.ts'
+import { withStore } from './with-store.ts'
+
+/** Prints the account's id and, this once, its key. */
+export async function createAccountCommand(options: { name: string; plan: Plan }): Promise<void> {
+  const made = await withStore((store) => createAccount(store, options))
+  print(`account ${made.account.id}`, `plan    ${made.account.plan}`, `key     ${made.token}`)
+}
+
+/** Prints one line an account. */
+export async function listAccountsCommand(): Promise<void> {
+  const everything = { limit: 100_000, offset: 0 }
+  const { accounts } = await withStore((store) => listAccounts(store, everything))
+  print(
+    ...accounts.map(({ id, plan, createdAtMs, name }) =>
+      [id, plan.padEnd(9), new Date(createdAtMs).toISOString(), name].join('  '),
+    ),
+  )
+}
+
+/** Prints the key's id and, this once, its token. */
+export async function createKeyCommand(options: { account: string; name?: string }): Promise<void> {
+  const input = { accountId: options.account, name: options.name ?? null }
+  const { key, token } = await told(withStore((store) => createKey(store, input)))
+  print(`id   ${key.id}`, `key  ${token}`)
+}
+
+/** Revokes a key of whichever account. */
+export async function revokeKeyCommand(keyId: string): Promise<void> {
+  await told(
+    withStore(async (store) => {
+      const accountId = await findKeyAccount(store.db, keyId)
+      if (accountId === null) throw new CommandFailure(`there is no active key ${keyId}.`)
+      await revokeKey(store, { accountId, keyId })
+    }),
+  )
+  print(`revoked ${keyId}`)
+}
+
+async function told<Value>(outcome: Promise<Value>): Promise<Value> {
+  try {
+    return await outcome
+  } catch (error) {
+    if (error instanceof AppError) throw new CommandFailure(error.message)
+    throw error
+  }
+}
+
+function print(...lines: string[]): void {
+  for (const line of lines) process.stdout.write(`${line}\n`)
+}

@@ -1,0 +1,112 @@
+// The commands and their words. Each loads what it needs when it is called, so that `serve` starts
+// quickly and `--help` at once.
+
+import { Command, Option } from 'commander'
+import { PLANS, type Plan } from '#model/account.ts'
+import { CommandFailure } from './command-failure.ts'
+
+/** Reads `argv` and runs the command; sets the exit code: 0 done, 1 failed, 2 wrong usage. */
+export async function runCommandLine(argv: string[]): Promise<void> {
+  try {
+    await describeCommands().parseAsync(argv)
+  } catch (error) {
+    const text = error instanceof CommandFailure ? error.message : describe(error)
+    process.stderr.write(`mailroom: ${text}\n`)
+    process.exitCode = 1
+  }
+}
+
+function describeCommands(): Command {
+  const program = new Command('mailroom')
+    .description('Email infrastructure for software agents.')
+    .configureHelp({ showGlobalOptions: true })
+    .showHelpAfterError()
+    .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
+
+  program
+    .command('serve')
+    .description('run the service in the foreground until SIGTERM or SIGINT')
+    .action(async () => {
+      const { serve } = await import('./serve.ts')
+      await serve()
+    })
+  program
+    .command('migrate')
+    .description('create or update the database schema, then exit')
+    .action(async () => {
+      const { migrateDatabase } = await import('./migrate-database.ts')
+      await migrateDatabase()
+    })
+  program
+    .command('backup')
+    .description('write a consistent copy of the database and stored messages, also while serving')
+    .argument('<folder>', 'a folder that does not exist yet or is empty')
+    .action(async (folder: string) => {
+      const { backUp } = await import('./back-up.ts')
+      await backUp(folder)
+    })
+  addAccountCommands(program)
+  addPostmasterCommands(program)
+  return program
+}
+
+function addAccountCommands(program: Command): void {
+  const account = program.command('account').description('accounts of this service')
+  account
+    .command('create')
+    .description('make an account with its default pod and print its first key, this once')
+    .requiredOption('--name <name>', 'for people')
+    .addOption(new Option('--plan <plan>', 'what it may use').choices(PLANS).default('free'))
+    .action(async (options: { name: string; plan: Plan }) => {
+      const { createAccountCommand } = await import('./accounts.ts')
+      await createAccountCommand(options)
+    })
+  account
+    .command('list')
+    .description('list accounts, newest first')
+    .action(async () => {
+      const { listAccountsCommand } = await import('./accounts.ts')
+      await listAccountsCommand()
+    })
+  const key = program.command('key').description('API keys of an account')
+  key
+    .command('create')
+    .description('make a key and print it, this once')
+    .requiredOption('--account <id>', 'the account it belongs to')
+    .option('--name <name>', 'for people')
+    .action(async (options: { account: string; name?: string }) => {
+      const { createKeyCommand } = await import('./accounts.ts')
+      await createKeyCommand(options)
+    })
+  key
+    .command('revoke')
+    .description('end a key; the service refuses it from its next request on')
+    .argument('<id>', 'the id of the key')
+    .action(async (id: string) => {
+      const { revokeKeyCommand } = await import('./accounts.ts')
+      await revokeKeyCommand(id)
+    })
+}
+
+function addPostmasterCommands(program: Command): void {
+  const postmaster = program.command('postmaster').description('mail to postmaster of this service')
+  postmaster
+    .command('list')
+    .description('list the newest messages')
+    .action(async () => {
+      const { listPostmasterCommand } = await import('./postmaster.ts')
+      await listPostmasterCommand()
+    })
+  postmaster
+    .command('show')
+    .description('print a message as it came over the wire')
+    .argument('<id>', 'the id from the list')
+    .action(async (id: string) => {
+      const { showPostmasterCommand } = await import('./postmaster.ts')
+      await showPostmasterCommand(id)
+    })
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

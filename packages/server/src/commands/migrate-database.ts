@@ -1,0 +1,19 @@
+// Creating or updating the schema without serving.
+
+import { mkdirSync } from 'node:fs'
+import { migratePostgres } from '#db/postgres.ts'
+import { migrateSqlite } from '#db/sqlite.ts'
+import { databasePath } from '#open-store.ts'
+import { loadSettings } from './load-settings.ts'
+
+/** Applies missing migrations and says which; a second run applies none. */
+export async function migrateDatabase(): Promise<void> {
+  const { settings } = loadSettings()
+  mkdirSync(settings.dataDir, { recursive: true, mode: 0o700 })
+  const applied =
+    settings.databaseUrl === null
+      ? await migrateSqlite(databasePath(settings))
+      : await migratePostgres(settings.databaseUrl)
+  const text = applied.length === 0 ? 'The schema is current.' : `Applied ${applied.join(', ')}.`
+  process.stdout.write(`${text}\n`)
+}

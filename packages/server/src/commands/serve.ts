@@ -1,0 +1,94 @@
+// Running the service: settings, log, the app, signals and the exit code.
+
+import { type App, openApp } from '#app.ts'
+import { systemClock } from '#base/clock.ts'
+import { openLog } from '#base/log.ts'
+import { openMetrics, silentMetrics } from '#base/metrics.ts'
+import type { Settings } from '#config/settings.ts'
+import { loadSettings } from './load-settings.ts'
+
+/** Serves until SIGTERM or SIGINT, drains, and exits 0. A second signal exits at once with 1. */
+export async function serve(): Promise<void> {
+  const { settings, warnings } = loadSettings()
+  const { log, flush } = await openLog({
+    level: settings.logLevel,
+    isTerminal: process.stdout.isTTY === true,
+    secrets: secretsOf(settings),
+  })
+  for (const warning of warnings) log.warn({}, warning)
+  const metrics =
+    settings.adminToken === null ? silentMetrics : await openMetrics({ includesProcess: true })
+
+  let app: App | null = null
+  let isEnding = false
+  const end = async (signal: string) => {
+    if (isEnding) process.exit(1)
+    isEnding = true
+    log.info({ signal }, 'shutting down')
+    try {
+      await app?.close()
+      log.info({}, 'stopped')
+      flush()
+      process.exit(0)
+    } catch (error) {
+      log.error({ error }, 'the shutdown failed')
+      flush()
+      process.exit(1)
+    }
+  }
+  process.on('SIGTERM', end)
+  process.on('SIGINT', end)
+  // A fault that nobody caught leaves the state unknown: say so, and let whoever runs us restart.
+  const fail = (error: unknown) => {
+    log.error({ error }, 'the service ended on a fault of its own')
+    flush()
+    process.exit(1)
+  }
+  process.on('uncaughtException', fail)
+  process.on('unhandledRejection', fail)
+
+  try {
+    app = await openApp(settings, { log, metrics, clock: systemClock })
+  } catch (error) {
+    flush()
+    throw error
+  }
+  if (isEnding) return
+  log.info(
+    {
+      database: app.database,
+      http: app.http?.address ?? null,
+      smtp: app.smtp === null ? null : `${app.smtp.host}:${app.smtp.port}`,
+      inboxDomain: settings.inboxDomain,
+      delivery: settings.delivery,
+      dataDir: settings.dataDir,
+    },
+    'Mailroom is ready',
+  )
+  if (app.firstAccount !== null) greet(app, settings)
+}
+
+/** On the first start: the key, once, and a line to try it with. */
+function greet(app: App, settings: Settings): void {
+  if (settings.bootstrapApiKey !== null || app.firstAccount === null) return
+  const { token, account } = app.firstAccount
+  process.stdout.write(
+    [
+      '',
+      `  Account ${account.id} (plan ${account.plan}) was made. Its API key, shown only now:`,
+      '',
+      `    ${token}`,
+      '',
+      '  Create an inbox:',
+      '',
+      `    curl -s ${app.deps.publicUrl}/v1/inboxes -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' -d '{"mailboxName":"hello"}'`,
+      '',
+      '',
+    ].join('\n'),
+  )
+}
+
+function secretsOf(settings: Settings): string[] {
+  const secrets = [settings.adminToken, settings.bootstrapApiKey, settings.databaseUrl]
+  return [...secrets, settings.relayUrl].filter((secret) => secret !== null)
+}

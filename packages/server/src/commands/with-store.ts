@@ -1,0 +1,42 @@
+// Running a command on the store, beside a service that may be running on it.
+
+import { existsSync } from 'node:fs'
+import { systemChance } from '#base/chance.ts'
+import { systemClock } from '#base/clock.ts'
+import { idMaker } from '#base/ids.ts'
+import type { Settings } from '#config/settings.ts'
+import { databasePath, type OpenStore, openStore, silentObserver } from '#open-store.ts'
+import { CommandFailure } from './command-failure.ts'
+import { loadSettings } from './load-settings.ts'
+
+export type CommandStore = OpenStore & {
+  settings: Settings
+  clock: typeof systemClock
+  chance: typeof systemChance
+  makeId: ReturnType<typeof idMaker>
+}
+
+/** Opens the store, runs, and closes it whatever happens. Refuses where no service ever started. */
+export async function withStore<Value>(
+  run: (store: CommandStore) => Promise<Value>,
+): Promise<Value> {
+  const { settings } = loadSettings()
+  if (settings.databaseUrl === null && !existsSync(databasePath(settings))) {
+    throw new CommandFailure(
+      `there is no database in ${settings.dataDir}: run "mailroom serve" or "mailroom migrate" first, or set MAILROOM_DATA_DIR.`,
+    )
+  }
+  const store = await openStore({
+    settings,
+    as: 'command',
+    observer: silentObserver,
+    onError: () => {},
+  })
+  const clock = systemClock
+  const chance = systemChance
+  try {
+    return await run({ ...store, settings, clock, chance, makeId: idMaker(clock, chance) })
+  } finally {
+    await store.close()
+  }
+}

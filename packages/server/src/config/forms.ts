@@ -1,0 +1,158 @@
+// The forms that a setting's text may have, and how each is read. Knows text and numbers, not which
+// setting it reads; whether files and folders exist is asked elsewhere.
+
+import { isIP } from 'node:net'
+import { resolve } from 'node:path'
+import { domainToASCII } from 'node:url'
+
+export type Reading<T> = { value: T } | { expected: string }
+
+export type Form<T> = {
+  /** Completes "expected …" in a message to the operator. */
+  readonly expected: string
+  /** `text` is trimmed and not empty. */
+  read(text: string): Reading<T>
+}
+
+const COUNT_MAX = 1_000_000_000
+const TOKEN_LENGTH_MAX = 512
+
+/** Port 0 lets the system choose a free one. */
+export const listeningPort: Form<number> = wholeNumber(0, 65_535, 'a port, 0 to 65535')
+
+export const remotePort: Form<number> = wholeNumber(1, 65_535, 'a port, 1 to 65535')
+
+export const count: Form<number> = wholeNumber(1, COUNT_MAX, `a whole number, 1 to ${COUNT_MAX}`)
+
+export const flag: Form<boolean> = form('true or false', (text) => {
+  const word = text.toLowerCase()
+  if (['true', '1', 'yes'].includes(word)) return true
+  return ['false', '0', 'no'].includes(word) ? false : undefined
+})
+
+export const path: Form<string> = form('a path', (text) =>
+  text.includes('\0') ? undefined : resolve(text),
+)
+
+/** An address to listen on: IPv4, IPv6 (brackets are taken off) or a host name. */
+export const host: Form<string> = form('an IP address or a host name', (text) => {
+  const bare = text.replace(/^\[(.*)\]$/, '$1')
+  return isIP(bare) === 0 ? readDomain(text) : bare
+})
+
+/** Lower-cased and IDNA-encoded, without a dot at the end. */
+export const domain: Form<string> = form('a domain name', readDomain)
+
+export const publicUrl: Form<string> = form(
+  'an absolute http or https URL without user, query or fragment',
+  (text) => {
+    const url = readUrl(text, ['http:', 'https:'])
+    if (url === undefined || url.username !== '' || url.password !== '') return undefined
+    // URL.search is '' for a lone '?', so the text itself is looked at.
+    if (/[?#]/.test(text)) return undefined
+    return url.href.replace(/\/+$/, '')
+  },
+)
+
+export const postgresUrl: Form<string> = form('a URL of the form postgres://…', (text) =>
+  readUrl(text, ['postgres:', 'postgresql:']) === undefined ? undefined : text,
+)
+
+export const relayUrl: Form<string> = form(
+  'a URL of the form smtp[s]://user:pass@host:port',
+  (text) => {
+    const url = readUrl(text, ['smtp:', 'smtps:'])
+    if (url === undefined || url.port === '0' || url.pathname.length > 1) return undefined
+    return /[?#]/.test(text) ? undefined : text
+  },
+)
+
+export type BlobStoreKind = 'disk' | 'database'
+
+export const blobStore: Form<BlobStoreKind> = {
+  expected: 'disk or database',
+  read(text) {
+    if (text === 'disk' || text === 'database') return { value: text }
+    const isS3 = text.startsWith('s3://')
+    return { expected: isS3 ? 'disk or database; this version has no s3 store' : this.expected }
+  },
+}
+
+/** What `dns.Resolver.setServers` takes: every entry with its port, IPv6 in brackets. */
+export const dnsServers: Form<readonly string[]> = form(
+  'IP addresses with or without a port, separated by commas, such as 192.0.2.1:53 or [2001:db8::1]:53',
+  (text) => {
+    const servers = text.split(',').map((entry) => readDnsServer(entry.trim()))
+    return servers.every((server) => server !== undefined) ? servers : undefined
+  },
+)
+
+/** Interface §2: what a key from configuration may be. */
+export const apiKey: Form<string> = form(
+  '24 to 128 characters of A–Z, a–z, 0–9, _ and -',
+  (text) => (/^[A-Za-z0-9_-]{24,128}$/.test(text) ? text : undefined),
+)
+
+/** Travels in an Authorization header, so neither white space nor anything beyond ASCII. */
+export const bearerToken: Form<string> = form(
+  `up to ${TOKEN_LENGTH_MAX} visible ASCII characters without spaces`,
+  (text) => (/^[\x21-\x7e]+$/.test(text) && text.length <= TOKEN_LENGTH_MAX ? text : undefined),
+)
+
+/** Exactly one of `words`; case counts. */
+export function oneOf<const Word extends string>(words: readonly Word[]): Form<Word> {
+  return form(`one of ${words.join(', ')}`, (text) => words.find((word) => word === text))
+}
+
+/** A subset of `words`, separated by commas; `all` is every one of them. */
+export function someOf<const Word extends string>(words: readonly Word[]): Form<ReadonlySet<Word>> {
+  return form(`all, or any of ${words.join(',')}`, (text) => {
+    if (text === 'all') return new Set(words)
+    const chosen = text.split(',').map((entry) => words.find((word) => word === entry.trim()))
+    return chosen.every((word) => word !== undefined) ? new Set(chosen) : undefined
+  })
+}
+
+function form<T>(expected: string, read: (text: string) => T | undefined): Form<T> {
+  return {
+    expected,
+    read(text) {
+      const value = read(text)
+      return value === undefined ? { expected } : { value }
+    },
+  }
+}
+
+function wholeNumber(min: number, max: number, expected: string): Form<number> {
+  return form(expected, (text) => {
+    const value = /^\d{1,10}$/.test(text) ? Number(text) : -1
+    return value >= min && value <= max ? value : undefined
+  })
+}
+
+function readUrl(text: string, protocols: readonly string[]): URL | undefined {
+  const url = URL.parse(text)
+  if (url === null || !protocols.includes(url.protocol) || url.hostname === '') return undefined
+  return url
+}
+
+function readDomain(text: string): string | undefined {
+  // domainToASCII takes a URL's host: it would decode percent signs and drop tabs.
+  if (/[\s%/\\?#@:[\]]/.test(text)) return undefined
+  const ascii = domainToASCII(text.toLowerCase()).replace(/\.$/, '')
+  const labels = ascii.split('.')
+  const isNumeric = /^\d*$/.test(labels.at(-1) ?? '')
+  // RFC 1035 §2.3.4: 63 octets a label, 255 a name with its length octets.
+  if (isNumeric || ascii.length > 253) return undefined
+  return labels.every((label) => /^(?!-)[a-z0-9-]{1,63}(?<!-)$/.test(label)) ? ascii : undefined
+}
+
+function readDnsServer(text: string): string | undefined {
+  const bracketed = /^\[([^\]]+)\](?::(\d{1,5}))?$/.exec(text)
+  const plain = /^([\d.]+)(?::(\d{1,5}))?$/.exec(text)
+  const address = bracketed?.[1] ?? plain?.[1] ?? text
+  const port = Number(bracketed?.[2] ?? plain?.[2] ?? 53)
+  if (port < 1 || port > 65_535) return undefined
+  if (isIP(address) === 4 && bracketed === null) return `${address}:${port}`
+  return isIP(address) === 6 ? `[${address}]:${port}` : undefined
+}

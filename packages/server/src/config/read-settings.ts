@@ -1,0 +1,200 @@
+// From an environment to settings, or to every mistake in it at once. A secret's value never gets
+// into a message. The only things asked of the machine are whether the named files are there.
+
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { findNearest } from './find-nearest.ts'
+import {
+  LIMIT_SETTINGS,
+  type LimitSettings,
+  ROLES,
+  SETTINGS,
+  type Setting,
+  type Settings,
+} from './settings.ts'
+
+export type SettingMistake = {
+  name: string
+  /** null for a secret, or when nothing was given. */
+  given: string | null
+  expected: string
+}
+
+export type SettingsReading =
+  | { kind: 'settings'; settings: Settings; warnings: string[] }
+  | { kind: 'mistakes'; mistakes: SettingMistake[]; warnings: string[] }
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const SHOWN_LENGTH_MAX = 100
+
+/**
+ * Reads every setting. The environment wins over `dotEnv`, the text of an `.env` file; an empty
+ * value counts as not given, and in the environment it hides the file's. Relative paths start at the working directory.
+ */
+export function readSettings(env: Environment, dotEnv = ''): SettingsReading {
+  const given: Environment = { ...parseEnv(dotEnv), ...withoutUndefined(env) }
+  const warnings = warnOfUnknownNames(given)
+  const mistakes: SettingMistake[] = []
+  const table = readTable(SETTINGS, given, mistakes)
+  const limits: LimitSettings = Object.freeze(readTable(LIMIT_SETTINGS, given, mistakes))
+  const { tlsCert, tlsKey, ...fields } = table
+  const settings: Settings = Object.freeze({
+    ...fields,
+    blobStore: table.blobStore ?? (table.databaseUrl === null ? 'disk' : 'database'),
+    smtpHostname: table.smtpHostname ?? table.inboxDomain,
+    dnsServers: Object.freeze(table.dnsServers ?? []),
+    tlsFiles: tlsCert && tlsKey ? Object.freeze({ cert: tlsCert, key: tlsKey }) : null,
+    limits,
+  })
+  // A value that could not be read stands at its default, and must not be judged by it.
+  const isRead = (...names: string[]) => !mistakes.some((mistake) => names.includes(mistake.name))
+  mistakes.push(...judgeTogether(table, isRead))
+  return mistakes.length === 0
+    ? { kind: 'settings', settings, warnings }
+    : { kind: 'mistakes', mistakes, warnings }
+}
+
+/** The text of the `.env` file in `folder`, '' when there is none. */
+export function readDotEnv(folder: string): string {
+  const file = join(folder, '.env')
+  return existsSync(file) ? readFileSync(file, 'utf8') : ''
+}
+
+/** One line for the operator. */
+export function describeMistake(mistake: SettingMistake): string {
+  const given = mistake.given === null ? '' : ` (given: ${quote(mistake.given)})`
+  return `${mistake.name}: expected ${mistake.expected}${given}`
+}
+
+/** The base of absolute URLs, without a slash at the end. `httpPort`: the one really listened on. */
+export function publicUrlOf(settings: Settings, httpPort: number): string {
+  return settings.publicUrl ?? `http://127.0.0.1:${httpPort}`
+}
+
+type Values<Table extends Record<string, Setting<unknown>>> = {
+  -readonly [Key in keyof Table]: Table[Key] extends Setting<infer T>
+    ? Table[Key]['default'] extends string
+      ? T
+      : T | null
+    : never
+}
+
+function readTable<Table extends Record<string, Setting<unknown>>>(
+  table: Table,
+  given: Environment,
+  mistakes: SettingMistake[],
+): Values<Table> {
+  const values = Object.entries(table).map(([key, setting]) => {
+    const text = given[setting.name]?.trim() ?? ''
+    if (text !== '') {
+      const reading = setting.form.read(text)
+      if ('value' in reading) return [key, reading.value]
+      mistakes.push(mistakeOf(setting, text, reading.expected))
+    }
+    return [key, readDefault(setting)]
+  })
+  return Object.fromEntries(values)
+}
+
+function readDefault(setting: Setting<unknown>): unknown {
+  if (setting.default === null) return null
+  const reading = setting.form.read(setting.default)
+  if ('value' in reading) return reading.value
+  throw new Error(`the default of ${setting.name} does not have its own form`)
+}
+
+type Table = Values<typeof SETTINGS>
+
+/** What no setting shows alone. */
+function judgeTogether(table: Table, isRead: (...names: string[]) => boolean): SettingMistake[] {
+  const mistakes: SettingMistake[] = []
+  const { roles, delivery, relayUrl, dataDir, httpPort, smtpPort } = SETTINGS
+  if (isRead(delivery.name, relayUrl.name) && table.delivery === 'relay' && !table.relayUrl) {
+    const expected = `${relayUrl.form.expected}, because ${delivery.name} is relay`
+    mistakes.push({ name: relayUrl.name, given: null, expected })
+  }
+  if (isRead(roles.name, SETTINGS.databaseUrl.name) && table.databaseUrl === null) {
+    if (table.roles.size < ROLES.length) {
+      const expected = `all: several processes need PostgreSQL, see ${SETTINGS.databaseUrl.name}`
+      mistakes.push({ name: roles.name, given: [...table.roles].join(','), expected })
+    }
+  }
+  const isSamePort = table.httpPort === table.smtpPort && table.httpPort !== 0
+  if (isRead(httpPort.name, smtpPort.name) && isSamePort && table.httpHost === table.smtpHost) {
+    const expected = `a port other than that of ${httpPort.name}`
+    mistakes.push({ name: smtpPort.name, given: String(table.smtpPort), expected })
+  }
+  if (existsSync(table.dataDir) && !statSync(table.dataDir).isDirectory()) {
+    mistakes.push({ name: dataDir.name, given: table.dataDir, expected: 'a folder, not a file' })
+  }
+  mistakes.push(...judgeTls(table.tlsCert, table.tlsKey))
+  return mistakes
+}
+
+function judgeTls(cert: string | null, key: string | null): SettingMistake[] {
+  const { tlsCert, tlsKey } = SETTINGS
+  if (cert === null && key === null) return []
+  if (cert === null || key === null) {
+    const [missing, present] = cert === null ? [tlsCert, tlsKey] : [tlsKey, tlsCert]
+    const expected = `a PEM file, because ${present.name} is given and one is no use alone`
+    return [{ name: missing.name, given: null, expected }]
+  }
+  const certificate = attempt(() => new X509Certificate(readFileSync(cert)))
+  const privateKey = attempt(() => createPrivateKey(readFileSync(key)))
+  const mistakes: SettingMistake[] = []
+  if (certificate === undefined) {
+    const expected = 'a readable PEM file that begins with a certificate'
+    mistakes.push({ name: tlsCert.name, given: cert, expected })
+  }
+  if (privateKey === undefined) {
+    const expected = 'a readable PEM file with a private key that needs no passphrase'
+    mistakes.push({ name: tlsKey.name, given: key, expected })
+  }
+  if (certificate !== undefined && privateKey !== undefined) {
+    if (!certificate.checkPrivateKey(privateKey)) {
+      const expected = `the private key of the certificate in ${tlsCert.name}`
+      mistakes.push({ name: tlsKey.name, given: key, expected })
+    }
+  }
+  return mistakes
+}
+
+function attempt<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}
+
+function warnOfUnknownNames(given: Environment): string[] {
+  const known = [...Object.values(SETTINGS), ...Object.values(LIMIT_SETTINGS)].map(
+    ({ name }) => name,
+  )
+  return Object.keys(given)
+    .filter((name) => name.startsWith('MAILROOM_') && !known.includes(name))
+    .filter((name) => !name.startsWith('MAILROOM_TEST_'))
+    .sort()
+    .map((name) => {
+      return `${quote(name).slice(1, -1)} is not a setting; the nearest is ${findNearest(name, known)}`
+    })
+}
+
+function mistakeOf(setting: Setting<unknown>, text: string, expected: string): SettingMistake {
+  const given = setting.isSecret ? null : text
+  const secret = setting.isSecret ? '; what was given is not shown' : ''
+  return { name: setting.name, given, expected: expected + secret }
+}
+
+/** One line whatever was given, and not a long one. */
+function quote(text: string): string {
+  const isLong = text.length > SHOWN_LENGTH_MAX
+  return JSON.stringify(isLong ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text)
+}
+
+function withoutUndefined(env: Environment): Environment {
+  return Object.fromEntries(Object.entries(env).filter(([, text]) => text !== undefined))
+}

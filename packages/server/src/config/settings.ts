@@ -1,0 +1,278 @@
+// Every setting: its name, form, default and meaning, and the settings as the program sees them.
+// The reader, the documentation and the warnings about unknown names all stand on this table.
+
+import { type Plan, plans } from '@mailroom/contract/vocabulary.ts'
+import type { BlobStoreKind, Form } from './forms.ts'
+import * as forms from './forms.ts'
+
+export const ROLES = ['http', 'smtp', 'delivery', 'webhooks'] as const
+export type Role = (typeof ROLES)[number]
+
+export const DELIVERIES = ['sandbox', 'direct', 'relay'] as const
+export type Delivery = (typeof DELIVERIES)[number]
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+export type LimitSettings = Readonly<{
+  apiPerMinute: number
+  failedAuthPerMinute: number
+  /** Of one inbox, as the next. */
+  sendsPerMinute: number
+  sendsPerDay: number
+  inboxesPerDay: number
+  /** Different strangers an inbox younger than 30 days may write to. */
+  coldPerDay: number
+  /** The same over all inboxes of an account; null: what its plan says. */
+  coldAccountPerDay: number | null
+}>
+
+export type Settings = Readonly<{
+  /** Absolute. */
+  dataDir: string
+  /** null: the embedded database in the data directory. */
+  databaseUrl: string | null
+  blobStore: BlobStoreKind
+  roles: ReadonlySet<Role>
+  httpHost: string
+  /** 0: any free port, as for SMTP. */
+  httpPort: number
+  smtpHost: string
+  smtpPort: number
+  /** Without a slash at the end; null: not given, see `publicUrlOf`. */
+  publicUrl: string | null
+  /** Lower case, IDNA-encoded, as the next. */
+  inboxDomain: string
+  smtpHostname: string
+  delivery: Delivery
+  /** Given whenever `delivery` is `relay`. */
+  relayUrl: string | null
+  /** `ip:port` each, IPv6 in brackets; empty: the system's. */
+  dnsServers: readonly string[]
+  mxPort: number
+  allowPrivateEgress: boolean
+  bootstrapApiKey: string | null
+  bootstrapPlan: Plan
+  adminToken: string | null
+  /** PEM files, absolute paths; null: a self-signed certificate made at the first start. */
+  tlsFiles: Readonly<{ cert: string; key: string }> | null
+  logLevel: LogLevel
+  limits: LimitSettings
+}>
+
+export type Setting<T> = Readonly<{
+  name: string
+  form: Form<T>
+  /** Text as an operator would write it; null when nothing is set then. */
+  default: string | null
+  /** What stands in the documentation where `default` says too little. */
+  defaultMeaning: string
+  /** Its value never appears in a message or a log. */
+  isSecret: boolean
+  sentence: string
+}>
+
+type Options = { default: string | null; meaning?: string; isSecret?: boolean }
+
+function setting<T>(
+  name: string,
+  form: Form<T>,
+  options: Options & { default: string },
+  sentence: string,
+): Setting<T> & { default: string }
+function setting<T>(
+  name: string,
+  form: Form<T>,
+  options: Options & { default: null },
+  sentence: string,
+): Setting<T> & { default: null }
+function setting<T>(name: string, form: Form<T>, options: Options, sentence: string): Setting<T> {
+  return {
+    name,
+    form,
+    default: options.default,
+    defaultMeaning: options.meaning ?? options.default ?? 'none',
+    isSecret: options.isSecret ?? false,
+    sentence,
+  }
+}
+
+export const SETTINGS = {
+  dataDir: setting(
+    'MAILROOM_DATA_DIR',
+    forms.path,
+    { default: './data' },
+    'Folder of the embedded database, large blobs and generated secrets; made with mode 0700 when absent.',
+  ),
+  databaseUrl: setting(
+    'MAILROOM_DATABASE_URL',
+    forms.postgresUrl,
+    { default: null, meaning: 'embedded SQLite in the data directory', isSecret: true },
+    'PostgreSQL 15 or newer, as postgres://user:password@host:port/database.',
+  ),
+  blobStore: setting(
+    'MAILROOM_BLOB_URL',
+    forms.blobStore,
+    { default: null, meaning: 'disk; database on PostgreSQL' },
+    'Where raw messages over 128 KiB lie: disk (under the data directory) or database.',
+  ),
+  roles: setting(
+    'MAILROOM_ROLES',
+    forms.someOf(ROLES),
+    { default: 'all' },
+    'What this process does, any of http,smtp,delivery,webhooks; several processes need PostgreSQL.',
+  ),
+  httpHost: setting(
+    'MAILROOM_HTTP_HOST',
+    forms.host,
+    { default: '127.0.0.1' },
+    'Address the API listens on.',
+  ),
+  httpPort: setting(
+    'MAILROOM_HTTP_PORT',
+    forms.listeningPort,
+    { default: '8080' },
+    'Port the API listens on; 0 takes any free one.',
+  ),
+  smtpHost: setting(
+    'MAILROOM_SMTP_HOST',
+    forms.host,
+    { default: '127.0.0.1' },
+    'Address the MX listener listens on.',
+  ),
+  smtpPort: setting(
+    'MAILROOM_SMTP_PORT',
+    forms.listeningPort,
+    { default: '2525' },
+    'Port the MX listener listens on; 0 takes any free one.',
+  ),
+  publicUrl: setting(
+    'MAILROOM_PUBLIC_URL',
+    forms.publicUrl,
+    { default: null, meaning: 'http://127.0.0.1:8080, with the port the API listens on' },
+    'Base of the absolute URLs in responses, as clients reach the service.',
+  ),
+  inboxDomain: setting(
+    'MAILROOM_INBOX_DOMAIN',
+    forms.domain,
+    { default: 'mailroom.localhost' },
+    'Default domain of new inboxes.',
+  ),
+  smtpHostname: setting(
+    'MAILROOM_SMTP_HOSTNAME',
+    forms.domain,
+    { default: null, meaning: 'the inbox domain' },
+    'Name the service gives itself in SMTP, and the target of MX records.',
+  ),
+  delivery: setting(
+    'MAILROOM_DELIVERY',
+    forms.oneOf(DELIVERIES),
+    { default: 'sandbox' },
+    'How mail leaves: sandbox (mail to inboxes of this service is delivered, all other is captured and never leaves the machine), direct (to the MX of each recipient) or relay.',
+  ),
+  relayUrl: setting(
+    'MAILROOM_RELAY_URL',
+    forms.relayUrl,
+    { default: null, isSecret: true },
+    'Where all mail goes when delivery is relay, as smtp[s]://user:pass@host:port.',
+  ),
+  dnsServers: setting(
+    'MAILROOM_DNS_SERVERS',
+    forms.dnsServers,
+    { default: null, meaning: "the system's" },
+    'Resolvers as ip:port, separated by commas.',
+  ),
+  mxPort: setting(
+    'MAILROOM_MX_PORT',
+    forms.remotePort,
+    { default: '25' },
+    'Port of the recipients’ servers in direct delivery; another one only serves tests.',
+  ),
+  allowPrivateEgress: setting(
+    'MAILROOM_ALLOW_PRIVATE_EGRESS',
+    forms.flag,
+    { default: 'false' },
+    'Whether webhooks and MX hosts may have loopback or private addresses, and webhooks plain http.',
+  ),
+  bootstrapApiKey: setting(
+    'MAILROOM_BOOTSTRAP_API_KEY',
+    forms.apiKey,
+    { default: null, meaning: 'generated and printed once', isSecret: true },
+    'API key of the first account, 24 to 128 characters of A–Z, a–z, 0–9, _ and -.',
+  ),
+  bootstrapPlan: setting(
+    'MAILROOM_BOOTSTRAP_PLAN',
+    forms.oneOf(plans),
+    { default: 'launch' },
+    'Plan of the first account: free, developer or launch.',
+  ),
+  adminToken: setting(
+    'MAILROOM_ADMIN_TOKEN',
+    forms.bearerToken,
+    { default: null, isSecret: true },
+    'Bearer token of the operator; opens /admin and /metrics, which do not exist without it.',
+  ),
+  tlsCert: setting(
+    'MAILROOM_TLS_CERT',
+    forms.path,
+    { default: null, meaning: 'self-signed, made at the first start' },
+    'PEM file with the certificate chain for STARTTLS; together with its key.',
+  ),
+  tlsKey: setting(
+    'MAILROOM_TLS_KEY',
+    forms.path,
+    { default: null, meaning: 'self-signed, made at the first start' },
+    'PEM file with the private key of that certificate.',
+  ),
+  logLevel: setting(
+    'MAILROOM_LOG_LEVEL',
+    forms.oneOf(LOG_LEVELS),
+    { default: 'info' },
+    'Least level that is logged, trace to fatal, or silent; readable on a terminal, JSON otherwise.',
+  ),
+} as const
+
+export const LIMIT_SETTINGS = {
+  apiPerMinute: setting(
+    'MAILROOM_LIMIT_API_PER_MINUTE',
+    forms.count,
+    { default: '1000' },
+    'API requests of one account over all its keys in a minute.',
+  ),
+  failedAuthPerMinute: setting(
+    'MAILROOM_LIMIT_FAILED_AUTH_PER_MINUTE',
+    forms.count,
+    { default: '60' },
+    'Requests without a good key from one address in a minute.',
+  ),
+  sendsPerMinute: setting(
+    'MAILROOM_LIMIT_SENDS_PER_MINUTE',
+    forms.count,
+    { default: '10' },
+    'Messages an inbox sends in any sliding minute.',
+  ),
+  sendsPerDay: setting(
+    'MAILROOM_LIMIT_SENDS_PER_DAY',
+    forms.count,
+    { default: '200' },
+    'Messages an inbox sends in any sliding 24 hours.',
+  ),
+  inboxesPerDay: setting(
+    'MAILROOM_LIMIT_INBOXES_PER_DAY',
+    forms.count,
+    { default: '100' },
+    'Inboxes an account creates in any sliding 24 hours.',
+  ),
+  coldPerDay: setting(
+    'MAILROOM_LIMIT_COLD_PER_DAY',
+    forms.count,
+    { default: '20' },
+    'Recipients that never wrote to it, for an inbox younger than 30 days, in a UTC day.',
+  ),
+  coldAccountPerDay: setting(
+    'MAILROOM_LIMIT_COLD_ACCOUNT_PER_DAY',
+    forms.count,
+    { default: null, meaning: 'by plan' },
+    'The same over all inboxes of an account; by plan 30, 150 or 500, and 100, 500 or 2,000 once the account is 30 days old.',
+  ),
+} as const

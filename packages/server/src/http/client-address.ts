@@ -1,0 +1,20 @@
+// The address of a client as text, and the group of addresses that one client can choose from.
+
+const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
+
+/** IPv4-mapped IPv6 (RFC 4291 §2.5.5.2) reduced to IPv4, a zone index removed. */
+export function plainAddress(address: string | undefined): string {
+  const bare = (address ?? '').split('%')[0] ?? ''
+  return MAPPED.exec(bare)?.[1] ?? bare
+}
+
+/** What counts as one client: an IPv4 address, or the /64 that a host has to itself (RFC 4291 §2.5.4). */
+export function clientGroup(address: string): string {
+  if (!address.includes(':')) return address
+  const [head = '', tail] = address.split('::')
+  const front = head === '' ? [] : head.split(':')
+  const back = tail === undefined || tail === '' ? [] : tail.split(':')
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - front.length - back.length)
+  const groups = [...front, ...Array<string>(zeros).fill('0'), ...back]
+  return `${groups.slice(0, 4).join(':')}::/64`
+}

@@ -1,0 +1,60 @@
+// Answers to requests that never became one: what the HTTP parser refuses, and clients that are too
+// slow. The body has the form of every other error.
+
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { problemOf } from './problems.ts'
+
+export type ClientErrors = {
+  /** For the server's 'clientError': answers where an answer can still be read, and hangs up. */
+  answer(error: Error, socket: Socket): void
+  /** Notes the answers under way, so that no error is written into the middle of one. */
+  watch(app: FastifyInstance): void
+}
+
+/** One for a server; `watch` has to be called before it listens. */
+export function clientErrors(makeRequestId: () => string): ClientErrors {
+  const current = new WeakMap<Socket, ServerResponse>()
+  return {
+    answer(error, socket) {
+      if (socket.destroyed || !socket.writable) return
+      if (current.get(socket)?.headersSent || isReset(error)) {
+        socket.destroy()
+        return
+      }
+      const { status, body, headers } = problemOf(error, makeRequestId())
+      const text = JSON.stringify(body)
+      const lines = [
+        `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+        `x-request-id: ${body.requestId}`,
+        ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+        'content-type: application/json; charset=utf-8',
+        `content-length: ${Buffer.byteLength(text)}`,
+        'cache-control: no-store',
+        'connection: close',
+      ]
+      socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`)
+      // The client may never close its half; whoever was refused gets no more time.
+      socket.destroySoon()
+    },
+    watch(app) {
+      const { server } = app
+      server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+        const { socket } = request
+        current.set(socket, response)
+        response.once('close', () => {
+          if (current.get(socket) === response) current.delete(socket)
+        })
+      })
+      // An expectation other than 100-continue may be ignored (RFC 9110 §10.1.1).
+      server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+        server.emit('request', request, response)
+      })
+    },
+  }
+}
+
+function isReset(error: Error): boolean {
+  return 'code' in error && error.code === 'ECONNRESET'
+}

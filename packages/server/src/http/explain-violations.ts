@@ -1,0 +1,109 @@
+// From a validator's findings to sentences about fields. Knows JSON Schema keywords and the rule
+// annotation of the contract.
+
+import { RULE } from '@mailroom/contract/shapes/text.ts'
+import { AppError, type ErrorDetail } from '#base/app-error.ts'
+import { ERROR_DETAILS_MAX } from '#base/limits.ts'
+
+/** One finding of the validator, in the form that ajv gives it with `verbose`. */
+export type Violation = {
+  readonly keyword: string
+  readonly instancePath: string
+  readonly params: Readonly<Record<string, unknown>>
+  readonly message?: string
+  readonly parentSchema?: unknown
+}
+
+/** Where the value was: it decides how the sentence names the field. */
+export type Part = 'query' | 'body'
+
+/** A `bad_request` whose message names the first field and whose details name the others. */
+export function explainViolations(violations: readonly Violation[], part: Part): AppError {
+  const details = violations.slice(0, ERROR_DETAILS_MAX).map(detailOf)
+  const first = details[0] ?? { path: '', message: 'is not as described' }
+  const more = violations.length - 1
+  const subject = nameOf(first.path, part)
+  const addition = more > 0 ? ` (and ${more} more ${more === 1 ? 'mistake' : 'mistakes'})` : ''
+  return new AppError('bad_request', `${subject} ${first.message}${addition}.`, { details })
+}
+
+function nameOf(path: string, part: Part): string {
+  if (part === 'query') return `The query parameter "${path}"`
+  return path === '' ? 'The request body' : `The field "${path}"`
+}
+
+function detailOf(violation: Violation): ErrorDetail {
+  const path = dotted(violation.instancePath)
+  const { keyword, params } = violation
+  if (keyword === 'required') {
+    return { path: below(path, String(params.missingProperty)), message: 'is required' }
+  }
+  if (keyword === 'additionalProperties') {
+    const name = String(params.additionalProperty)
+    return { path: below(path, name), message: 'is not a known field' }
+  }
+  return { path, message: expectationOf(violation) }
+}
+
+function expectationOf({ keyword, params, message, parentSchema }: Violation): string {
+  const limit = String(params.limit)
+  switch (keyword) {
+    case 'type':
+      return `must be ${[params.type].flat().map(typeName).join(' or ')}`
+    case 'enum':
+      return `must be one of ${allowedWords(params.allowedValues)}`
+    case 'minLength':
+      return limit === '1' ? 'must not be empty' : `must hold at least ${limit} characters`
+    case 'maxLength':
+      return `must hold at most ${limit} characters`
+    case 'minItems':
+      return `must hold at least ${limit} entries`
+    case 'maxItems':
+      return `must hold at most ${limit} entries`
+    case 'minimum':
+      return `must be at least ${limit}`
+    case 'maximum':
+      return `must be at most ${limit}`
+    case 'pattern':
+      return ruleOf(parentSchema) ?? 'is not of the form asked for'
+    default:
+      return message ?? 'is not as described'
+  }
+}
+
+const typeNames: Readonly<Record<string, string>> = {
+  string: 'a string',
+  integer: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+  object: 'an object',
+  array: 'an array',
+  null: 'null',
+}
+
+function typeName(type: unknown): string {
+  return typeNames[String(type)] ?? String(type)
+}
+
+function allowedWords(values: unknown): string {
+  return Array.isArray(values) ? values.map((value) => JSON.stringify(value)).join(', ') : 'a list'
+}
+
+function ruleOf(schema: unknown): string | undefined {
+  if (typeof schema !== 'object' || schema === null || !(RULE in schema)) return undefined
+  const rule = schema[RULE]
+  return typeof rule === 'string' ? rule : undefined
+}
+
+const PATH_SHOWN_LENGTH = 200
+
+/** JSON Pointer (RFC 6901) to the names that people write. */
+function dotted(pointer: string): string {
+  const names = pointer.split('/').slice(1)
+  return names.map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~')).join('.')
+}
+
+function below(path: string, name: string): string {
+  const shown = name.slice(0, PATH_SHOWN_LENGTH).toWellFormed()
+  return path === '' ? shown : `${path}.${shown}`
+}

@@ -1,0 +1,81 @@
+// Handlers of keys, pods and inboxes.
+
+import { createAccount } from '#actions/account/create-account.ts'
+import { listAccounts, updateAccount } from '#actions/account/update-account.ts'
+import type { Deps } from '#actions/deps.ts'
+import { deleteInbox, updateInbox } from '#actions/inbox/change-inboxes.ts'
+import { createInbox } from '#actions/inbox/create-inbox.ts'
+import { getInbox, listInboxes } from '#actions/inbox/read-inboxes.ts'
+import { createKey } from '#actions/key/create-key.ts'
+import { listKeys } from '#actions/key/list-keys.ts'
+import { revokeKey } from '#actions/key/revoke-key.ts'
+import { createPod, deletePod, updatePod } from '#actions/pod/change-pods.ts'
+import { getPod, listPods } from '#actions/pod/read-pods.ts'
+import type { Handlers } from '#http/handler.ts'
+import { presentAccount, presentInbox, presentKey, presentPod } from '#http/present/resources.ts'
+
+type AccountHandlers = Pick<
+  Handlers,
+  Extract<keyof Handlers, `${'apiKeys' | 'pods' | 'inboxes' | 'admin.accounts'}.${string}`>
+>
+
+/** One handler for each operation on what an account owns, and on accounts themselves. */
+export function accountHandlers(deps: Deps): AccountHandlers {
+  return {
+    'apiKeys.create': async ({ body }, { accountId }) => {
+      const { key, token } = await createKey(deps, { accountId, name: body.name ?? null })
+      return { ...presentKey(key), token }
+    },
+    'apiKeys.list': async ({ query }, { accountId }) => {
+      const { keys, total } = await listKeys(deps, { accountId, ...query })
+      return { data: keys.map(presentKey), total }
+    },
+    'apiKeys.delete': async ({ path }, { accountId }) => {
+      await revokeKey(deps, { accountId, keyId: path.id })
+    },
+
+    'pods.list': async ({ query }, { accountId }) => {
+      const { pods, total } = await listPods(deps, { accountId, ...query })
+      return { data: pods.map(presentPod), total }
+    },
+    'pods.create': async ({ body }, { accountId }) => {
+      const { clientId = null, name = null } = body
+      return presentPod(await createPod(deps, { accountId, clientId, name }))
+    },
+    'pods.get': async ({ path }, { accountId }) =>
+      presentPod(await getPod(deps, { accountId, pod: path.idOrClientId })),
+    'pods.update': async ({ path, body }, { accountId }) =>
+      presentPod(await updatePod(deps, { accountId, pod: path.idOrClientId, ...body })),
+    'pods.delete': async ({ path }, { accountId }) => {
+      await deletePod(deps, { accountId, pod: path.idOrClientId })
+    },
+
+    'inboxes.create': async ({ body }, { accountId }) => {
+      const { displayName = null, ...rest } = body
+      return presentInbox(await createInbox(deps, { accountId, displayName, ...rest }))
+    },
+    'inboxes.list': async ({ query }, { accountId }) => {
+      const { podId = null, ...page } = query
+      const { inboxes, total } = await listInboxes(deps, { accountId, pod: podId, ...page })
+      return { data: inboxes.map(presentInbox), total }
+    },
+    'inboxes.get': async ({ path }, { accountId }) =>
+      presentInbox(await getInbox(deps, { accountId, inboxId: path.id })),
+    'inboxes.update': async ({ path, body }, { accountId }) =>
+      presentInbox(await updateInbox(deps, { accountId, inboxId: path.id, ...body })),
+    'inboxes.delete': async ({ path }, { accountId }) => {
+      await deleteInbox(deps, { accountId, inboxId: path.id })
+    },
+
+    'admin.accounts.create': async ({ body }) => {
+      const { account, key, token } = await createAccount(deps, body)
+      return { account: presentAccount(account), apiKey: { ...presentKey(key), token } }
+    },
+    'admin.accounts.list': async ({ query }) => {
+      const { accounts, total } = await listAccounts(deps, query)
+      return { data: accounts.map(presentAccount), total }
+    },
+    'admin.accounts.update': async ({ path, body }) =>
+      presentAccount(await updateAccount(deps, { id: path.id, ...body })),
+  }
+}

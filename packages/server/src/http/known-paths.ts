@@ -1,0 +1,27 @@
+// Which methods a path has, for telling "no such route" from "not with this method".
+
+import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
+
+const templates = operationIds.map((id) => {
+  const { method, path } = operationOf(id)
+  return { method, segments: path.split('/') }
+})
+
+/** Methods of the path of a URL, in alphabetical order; empty when no operation has the path. */
+export function methodsOf(url: string): string[] {
+  const segments = (url.split(/[?#]/, 1)[0] ?? '').split('/')
+  const methods = new Set<string>()
+  for (const template of templates) {
+    if (!isMatch(template.segments, segments)) continue
+    methods.add(template.method)
+    if (template.method === 'GET') methods.add('HEAD')
+  }
+  return [...methods].sort()
+}
+
+function isMatch(template: readonly string[], segments: readonly string[]): boolean {
+  if (template.length !== segments.length) return false
+  return template.every((part, index) =>
+    part.startsWith('{') ? segments[index] !== '' : part === segments[index],
+  )
+}

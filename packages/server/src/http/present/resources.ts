@@ -1,0 +1,85 @@
+// Nouns of the model as the API shows them.
+
+import type { Account as AccountShape } from '@mailroom/contract/shapes/account.ts'
+import type { ApiKey as ApiKeyShape } from '@mailroom/contract/shapes/api-key.ts'
+import type { Inbox as InboxShape } from '@mailroom/contract/shapes/inbox.ts'
+import type { Authentication, Message as MessageShape } from '@mailroom/contract/shapes/message.ts'
+import type { Pod as PodShape } from '@mailroom/contract/shapes/pod.ts'
+import type { Thread as ThreadShape } from '@mailroom/contract/shapes/thread.ts'
+import type { Account } from '#model/account.ts'
+import { attachmentUrl, type UrlSigner } from '#model/attachment-url.ts'
+import type { Inbox } from '#model/inbox.ts'
+import type { Key } from '#model/key.ts'
+import type { Message } from '#model/message.ts'
+import type { Pod } from '#model/pod.ts'
+import type { Thread } from '#model/thread.ts'
+
+/** ISO 8601 UTC with milliseconds. */
+export function presentTime(timeMs: number): string {
+  return new Date(timeMs).toISOString()
+}
+
+/** For operators. */
+export function presentAccount(account: Account): AccountShape {
+  const { id, name, plan, createdAtMs } = account
+  return { id, name, plan, createdAt: presentTime(createdAtMs) }
+}
+
+/** Without the token, which is not kept. */
+export function presentKey(key: Key): ApiKeyShape {
+  const { id, name, tokenPrefix, last4, createdAtMs, lastUsedAtMs } = key
+  return {
+    id,
+    name,
+    tokenPrefix,
+    last4,
+    createdAt: presentTime(createdAtMs),
+    lastUsedAt: lastUsedAtMs === null ? null : presentTime(lastUsedAtMs),
+  }
+}
+
+/** A pod. */
+export function presentPod(pod: Pod): PodShape {
+  const { id, clientId, name, isDefault, createdAtMs } = pod
+  return { id, clientId, name, isDefault, createdAt: presentTime(createdAtMs) }
+}
+
+/** An inbox. */
+export function presentInbox(inbox: Inbox): InboxShape {
+  const { id, address, displayName, podId, createdAtMs } = inbox
+  return { id, address, displayName, podId, createdAt: presentTime(createdAtMs) }
+}
+
+/** A thread without its messages. */
+export function presentThread(thread: Thread): ThreadShape {
+  const { id, inboxId, subject, isRead, messageCount, lastMessageAtMs, createdAtMs } = thread
+  return {
+    id,
+    inboxId,
+    subject,
+    isRead,
+    messageCount,
+    lastMessageAt: presentTime(lastMessageAtMs),
+    createdAt: presentTime(createdAtMs),
+  }
+}
+
+/** A message; its attachments' addresses are signed afresh each time. */
+export function presentMessage(message: Message, signer: UrlSigner, nowMs: number): MessageShape {
+  const { attachments, authentication, automaticReason, createdAtMs, rawId: _, ...rest } = message
+  return {
+    ...rest,
+    attachments: attachments.map((attachment) => ({
+      filename: attachment.filename,
+      contentType: attachment.contentType,
+      sizeBytes: attachment.sizeBytes,
+      url: attachmentUrl(signer, { messageId: message.id, filename: attachment.filename, nowMs }),
+      contentId: attachment.contentId,
+      inline: attachment.isInline,
+    })),
+    authentication: authentication as Authentication | null,
+    automatic: automaticReason !== null,
+    automaticReason,
+    createdAt: presentTime(createdAtMs),
+  }
+}

@@ -1,0 +1,119 @@
+// The one place where everything that can go wrong becomes an answer: status, headers and the error
+// body of the contract. What is not meant for callers goes to the log and never into the answer.
+
+import type { ErrorBody } from '@mailroom/contract/shapes/error.ts'
+import { type ErrorCode, errorCodes } from '@mailroom/contract/vocabulary.ts'
+import { AppError, type AppErrorOptions } from '#base/app-error.ts'
+import { RETRY_AFTER_SECONDS } from '#base/limits.ts'
+
+export type Problem = {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: ErrorBody
+  /** A fault of the service: log it with its cause. */
+  readonly isOurs: boolean
+}
+
+/** Total: any value that was thrown gets an answer. */
+export function problemOf(thrown: unknown, requestId: string): Problem {
+  if (thrown instanceof AppError && isErrorCode(thrown.code)) {
+    return problem(thrown.code, thrown.message, thrown.options, requestId)
+  }
+  const refusal = frameworkRefusal(thrown)
+  if (refusal) return problem(refusal.code, refusal.message, {}, requestId)
+  return problem('internal_error', errorCodes.internal_error.sentence, {}, requestId)
+}
+
+/** One text for all, so that a resource of another account looks like none. */
+export function notFound(): AppError {
+  return new AppError('not_found', 'There is no such resource or route.')
+}
+
+/** `retryAfterSeconds` becomes the Retry-After header, at least 1. */
+export function rateLimited(message: string, retryAfterSeconds: number): AppError {
+  return new AppError('rate_limit_exceeded', message, { retryAfterSeconds })
+}
+
+/** Whether `code` belongs to the vocabulary of the contract. */
+export function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(errorCodes, code)
+}
+
+function problem(
+  code: ErrorCode,
+  message: string,
+  options: AppErrorOptions,
+  requestId: string,
+): Problem {
+  const entry: { status: number; fix?: string } = errorCodes[code]
+  const { status } = entry
+  const fix = options.fix ?? entry.fix
+  const headers: Record<string, string> = {}
+  if (status === 401) headers['www-authenticate'] = 'Bearer'
+  if (status === 429 || status === 503) {
+    const seconds = Math.ceil(options.retryAfterSeconds ?? RETRY_AFTER_SECONDS)
+    headers['retry-after'] = String(Math.max(1, seconds))
+  }
+  return {
+    status,
+    headers,
+    body: {
+      error: code,
+      message,
+      requestId,
+      ...(fix === undefined ? {} : { fix }),
+      ...(options.details === undefined ? {} : { details: options.details }),
+      ...options.fields,
+    },
+    isOurs: status === 500,
+  }
+}
+
+type Refusal = { code: ErrorCode; message: string }
+
+/** Refusals of the framework and of the HTTP parser, known by their codes. */
+const refusals: Readonly<Record<string, Refusal>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: {
+    code: 'payload_too_large',
+    message: 'The request body is larger than this route accepts.',
+  },
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: {
+    code: 'unsupported_media_type',
+    message: 'The Content-Type of the request is not supported; send application/json.',
+  },
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
+    code: 'bad_request',
+    message: 'The Content-Length of the request is not the length of its body.',
+  },
+  // A path that cannot be decoded names nothing, and what names nothing is not found.
+  FST_ERR_BAD_URL: { code: 'not_found', message: 'There is no such resource or route.' },
+  FST_ERR_MAX_PARAM_LENGTH: { code: 'uri_too_long', message: 'A part of the path is too long.' },
+  HPE_HEADER_OVERFLOW: {
+    code: 'header_fields_too_large',
+    message: 'The header fields of the request are too large.',
+  },
+  ERR_HTTP_REQUEST_TIMEOUT: {
+    code: 'request_timeout',
+    message: 'The request did not arrive in time.',
+  },
+  // The client went away in the middle of its body; nobody reads the answer.
+  ECONNRESET: { code: 'bad_request', message: 'The request ended early.' },
+}
+
+function frameworkRefusal(thrown: unknown): Refusal | null {
+  const code = errorCodeOf(thrown)
+  if (code === null) return null
+  // ECONNRESET may also come from a database's socket; only the request's own says "aborted".
+  if (code === 'ECONNRESET' && !(thrown instanceof Error && thrown.message === 'aborted'))
+    return null
+  const known = Object.hasOwn(refusals, code) ? refusals[code] : undefined
+  if (known) return known
+  return code.startsWith('HPE_')
+    ? { code: 'bad_request', message: 'The request is not well-formed HTTP.' }
+    : null
+}
+
+function errorCodeOf(thrown: unknown): string | null {
+  if (typeof thrown !== 'object' || thrown === null || !('code' in thrown)) return null
+  return typeof thrown.code === 'string' ? thrown.code : null
+}

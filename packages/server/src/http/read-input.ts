@@ -1,0 +1,104 @@
+// What a handler gets of a request: path, query and body of one operation, converted and checked
+// against the contract. Validators are compiled when an operation is first called, which keeps the
+// start of the process short.
+
+import { isBodyOptional, type OperationId, operationOf } from '@mailroom/contract/operations.ts'
+import type { TObject } from '@mailroom/contract/schema.ts'
+import { PAGE_SIZE_MAX } from '@mailroom/contract/shapes/page.ts'
+import { AppError } from '#base/app-error.ts'
+import { explainViolations, type Part, type Violation } from './explain-violations.ts'
+import { notFound } from './problems.ts'
+
+/** A compiled schema: whether the value fits; fills in defaults, and leaves findings in `errors`. */
+export type Validator = {
+  (value: unknown): unknown
+  readonly errors?: readonly Violation[] | null
+}
+
+export type CompileSchema = (schema: TObject) => Validator
+
+export type RawInput = {
+  readonly path: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, unknown>>
+  /** undefined when the request had none. */
+  readonly body: unknown
+}
+
+export type CheckedInput = {
+  readonly path: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, unknown>>
+  readonly body: unknown
+}
+
+/** Throws `bad_request` with the fields that are wrong, or `not_found` for a path that names nothing. */
+export function readInput(id: OperationId, raw: RawInput, compile: CompileSchema): CheckedInput {
+  const operation = operationOf(id)
+  for (const value of Object.values(raw.path)) {
+    // No identifier holds U+0000, and a database would refuse it with an exception.
+    if (value.includes('\0')) throw notFound()
+  }
+  return {
+    path: raw.path,
+    query: operation.query ? readQuery(operation.query, raw.query, compile) : {},
+    body: operation.body
+      ? readBody(operation.body, raw.body, isBodyOptional(operation), compile)
+      : undefined,
+  }
+}
+
+function readBody(
+  schema: TObject,
+  body: unknown,
+  isOptional: boolean,
+  compile: CompileSchema,
+): unknown {
+  if (body === undefined && !isOptional) {
+    throw new AppError('bad_request', 'The request needs a body of JSON.', {
+      details: [{ path: '', message: 'is required' }],
+    })
+  }
+  const value = body === undefined ? {} : body
+  check(compile(schema), value, 'body')
+  return value
+}
+
+function readQuery(
+  schema: TObject,
+  raw: Readonly<Record<string, unknown>>,
+  compile: CompileSchema,
+): Record<string, unknown> {
+  const query: Record<string, unknown> = {}
+  for (const [name, property] of Object.entries(schema.properties)) {
+    const value = raw[name]
+    if (value === undefined) continue
+    if (typeof value === 'string' && value.includes('\0')) {
+      const violation = { instancePath: `/${name}`, params: {}, keyword: '', message: NUL_MESSAGE }
+      throw explainViolations([violation], 'query')
+    }
+    query[name] = converted(value, property)
+  }
+  check(compile(schema), query, 'query')
+  if (typeof query.limit === 'number') query.limit = Math.min(query.limit, PAGE_SIZE_MAX)
+  // Databases count in 64 bits at most; nothing lies beyond this offset anyway.
+  if (typeof query.offset === 'number') {
+    query.offset = Math.min(query.offset, Number.MAX_SAFE_INTEGER)
+  }
+  return query
+}
+
+const NUL_MESSAGE = 'must not hold the character U+0000'
+const WHOLE_NUMBER = /^-?\d+$/
+
+/** Only the plain forms are converted; anything else stays text and fails the check of its type. */
+function converted(value: unknown, property: { type?: unknown }): unknown {
+  if (typeof value !== 'string') return value
+  if (property.type === 'integer' && WHOLE_NUMBER.test(value)) return Number(value)
+  if (property.type === 'boolean' && (value === 'true' || value === 'false')) {
+    return value === 'true'
+  }
+  return value
+}
+
+function check(validate: Validator, value: unknown, part: Part): void {
+  if (validate(value) !== true) throw explainViolations(validate.errors ?? [], part)
+}

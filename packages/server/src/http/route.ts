@@ -1,0 +1,146 @@
+// From the table of operations to routes: one route an operation, which identifies the caller, counts
+// the request, checks the input, calls the handler and sends what it returns.
+
+import type { Operation } from '@mailroom/contract/operations/operation.ts'
+import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
+import type { TObject } from '@mailroom/contract/schema.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { plainAddress } from './client-address.ts'
+import type { BinaryResponse, Context } from './handler.ts'
+import type { Caller, Identify } from './identify.ts'
+import { rateLimited } from './problems.ts'
+import type { SlidingWindow } from './rate-limit.ts'
+import { readInput, type Validator } from './read-input.ts'
+
+/** A handler of any operation; `never` says that only its own route knows what to call it with. */
+export type AnyHandler = (input: never, context: never) => unknown
+
+export type RouteOptions = {
+  readonly handlers: Readonly<Record<OperationId, AnyHandler>>
+  readonly identify: Identify
+  readonly requests: SlidingWindow
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    operationId?: OperationId
+    operation?: Operation
+  }
+  interface FastifyRequest {
+    caller: Caller | null
+  }
+}
+
+/** Adds every operation of the contract; call it once, before the server listens. */
+export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
+  const compile = schemaCompiler()
+  app.decorateRequest('caller', null)
+  for (const operationId of operationIds) {
+    const operation = operationOf(operationId)
+    const handler = options.handlers[operationId]
+    app.route({
+      method: operation.method,
+      url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      config: { operationId, operation },
+      onRequest: async (request, reply) => {
+        await admit(operation, options, request, reply)
+      },
+      handler: async (request, reply) => {
+        const input = readInput(
+          operationId,
+          {
+            path: request.params as Record<string, string>,
+            query: request.query as Record<string, unknown>,
+            body: request.body,
+          },
+          (schema) => compile(request, schema),
+        )
+        // The one step from checked values to typed ones: the schema made this operation's type.
+        const result = await handler(input as never, contextOf(request) as never)
+        return answer(reply, operation, result)
+      },
+    })
+  }
+}
+
+async function admit(
+  operation: Operation,
+  { identify, requests }: RouteOptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const caller = await identify(operation.auth, {
+    authorization: request.headers.authorization,
+    clientAddress: plainAddress(request.socket.remoteAddress),
+    isSigned: isSigned(request.query),
+  })
+  request.caller = caller
+  if (!operation.isRateLimited || caller.kind !== 'key') return
+  const allowance = requests.take(caller.accountId)
+  reply.header('ratelimit-limit', allowance.limit)
+  reply.header('ratelimit-remaining', allowance.remaining)
+  reply.header('ratelimit-reset', allowance.resetSeconds)
+  if (allowance.isAllowed) return
+  throw rateLimited(
+    `The account may make ${allowance.limit} requests a minute.`,
+    allowance.resetSeconds,
+  )
+}
+
+function isSigned(query: unknown): boolean {
+  if (typeof query !== 'object' || query === null) return false
+  return 'signature' in query || 'expires' in query
+}
+
+function contextOf(request: FastifyRequest): Context {
+  const { caller } = request
+  const context: Context = {
+    requestId: request.id,
+    clientAddress: plainAddress(request.socket.remoteAddress),
+    headers: request.headers,
+  }
+  if (caller?.kind === 'signed') return Object.assign(context, { isSigned: true })
+  if (caller?.kind !== 'key') return context
+  const { accountId, keyId } = caller
+  return Object.assign(context, { accountId, keyId, isSigned: false })
+}
+
+function answer(reply: FastifyReply, operation: Operation, result: unknown): FastifyReply {
+  const { success } = operation
+  if ('mediaType' in success) return answerBinary(reply, result as BinaryResponse)
+  reply.code(success.status)
+  if (success.status === 204) return reply.send()
+  return sendJson(reply, result)
+}
+
+function answerBinary(reply: FastifyReply, response: BinaryResponse): FastifyReply {
+  reply.code(response.status ?? 200).headers(response.headers)
+  const { content } = response
+  if (content === null) return reply.send()
+  // Bytes of any kind are sent as a Buffer over the same memory; a copy would double large mail.
+  return reply.send(
+    content instanceof Uint8Array
+      ? Buffer.from(content.buffer, content.byteOffset, content.byteLength)
+      : content,
+  )
+}
+
+/** What is in an answer may be read by its receiver alone, so nobody on the way may keep it. */
+export function sendJson(reply: FastifyReply, body: unknown): FastifyReply {
+  return reply
+    .header('content-type', 'application/json; charset=utf-8')
+    .header('cache-control', 'no-store')
+    .send(JSON.stringify(body))
+}
+
+/** Compiles each schema once, on first use. */
+function schemaCompiler(): (request: FastifyRequest, schema: TObject) => Validator {
+  const compiled = new Map<TObject, Validator>()
+  return (request, schema) => {
+    const known = compiled.get(schema)
+    if (known) return known
+    const validator: Validator = request.compileValidationSchema(schema)
+    compiled.set(schema, validator)
+    return validator
+  }
+}

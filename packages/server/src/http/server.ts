@@ -1,0 +1,216 @@
+// The door for programs: an HTTP server made of the contract and a table of handlers. Knows HTTP,
+// time limits and the form of errors; what a request means is the handlers' affair.
+
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type FastifyInstance, type FastifyReply, fastify } from 'fastify'
+import { AppError } from '#base/app-error.ts'
+import type { Clock } from '#base/clock.ts'
+import {
+  JSON_BODY_BYTES_MAX,
+  KEEP_ALIVE_MS,
+  LIMITER_ENTRIES_MAX,
+  PATH_PARAMETER_LENGTH_MAX,
+  REQUEST_HEAD_MS_MAX,
+  REQUEST_MS_MAX,
+  SLOW_CLIENT_CHECK_MS,
+} from '#base/limits.ts'
+import type { Log } from '#base/log.ts'
+import { clientErrors } from './client-errors.ts'
+import { descriptionHandlers } from './description.ts'
+import type { Handlers } from './handler.ts'
+import { type Authenticate, identifier } from './identify.ts'
+import { methodsOf } from './known-paths.ts'
+import { notFound, type Problem, problemOf } from './problems.ts'
+import { slidingWindow } from './rate-limit.ts'
+import { acceptJsonBodies } from './read-json-body.ts'
+import { addRoutes, sendJson } from './route.ts'
+
+/** What is told about each request once its answer is sent. */
+export type RequestSeen = {
+  /** The operation's path with `{name}` for parameters; `unknown` where none was reached. */
+  readonly route: string
+  readonly method: string
+  readonly status: number
+  readonly durationMs: number
+}
+
+export type HttpServerOptions = {
+  readonly host: string
+  /** 0 takes a free one. */
+  readonly port: number
+  readonly handlers: Handlers
+  readonly authenticate: Authenticate
+  /** Opens `/admin` and `/metrics`; undefined hides them. */
+  readonly operatorToken: string | undefined
+  /** Base of absolute URLs, for the API description. */
+  readonly publicUrl: string
+  readonly clock: Clock
+  readonly makeRequestId: () => string
+  readonly log: Log
+  readonly limits: { readonly apiPerMinute: number; readonly failedAuthPerMinute: number }
+  /** Time limits in milliseconds, shorter in tests. */
+  readonly patience?: { readonly requestMs: number; readonly headMs: number }
+  readonly onRequest?: (seen: RequestSeen) => void
+}
+
+export type HttpServer = {
+  /** Where it listens: `http://127.0.0.1:8080`. */
+  readonly address: string
+  readonly port: number
+  /**
+   * Takes no new connection, lets requests under way finish for up to `drainMs` milliseconds, then
+   * cuts what is left. A second call waits for the same end.
+   */
+  close(drainMs: number): Promise<void>
+  readonly app: FastifyInstance
+}
+
+/** Resolves once the port is bound; rejects when it cannot be. */
+export async function openHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const app = buildApp(options)
+  await app.listen({ host: options.host, port: options.port })
+  const { port } = app.server.address() as AddressInfo
+  const host = options.host.includes(':') ? `[${options.host}]` : options.host
+  let closing: Promise<void> | undefined
+  return {
+    address: `http://${host}:${port}`,
+    port,
+    app,
+    close(drainMs) {
+      closing ??= drain(app, drainMs)
+      return closing
+    },
+  }
+}
+
+const MINUTE_MS = 60_000
+
+function buildApp(options: HttpServerOptions): FastifyInstance {
+  const { clock, limits, makeRequestId } = options
+  const patience = options.patience ?? { requestMs: REQUEST_MS_MAX, headMs: REQUEST_HEAD_MS_MAX }
+  const checkMs = Math.min(SLOW_CLIENT_CHECK_MS, patience.headMs / 4)
+  const refused = clientErrors(makeRequestId)
+  const app = fastify({
+    logger: false,
+    trustProxy: false,
+    genReqId: () => makeRequestId(),
+    requestIdHeader: false,
+    bodyLimit: JSON_BODY_BYTES_MAX,
+    // The look for slow clients comes every `checkMs`, so the limits are drawn in by two of them.
+    requestTimeout: patience.requestMs - 2 * checkMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    http: { headersTimeout: patience.headMs, connectionsCheckingInterval: checkMs },
+    return503OnClosing: false,
+    clientErrorHandler: (error, socket) => refused.answer(error, socket),
+    forceCloseConnections: 'idle',
+    routerOptions: { maxParamLength: PATH_PARAMETER_LENGTH_MAX },
+    ajv: {
+      customOptions: {
+        coerceTypes: false,
+        removeAdditional: false,
+        useDefaults: true,
+        // Bounded by JSON_VALUES_MAX: a value breaks a few keywords at most.
+        allErrors: true,
+        verbose: true,
+        strict: false,
+      },
+    },
+    schemaController: { compilersFactory: { buildSerializer: () => () => JSON.stringify } },
+    frameworkErrors: (error, request, reply) => {
+      reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
+      return sendProblem(reply, problemOf(error, request.id))
+    },
+  })
+  refused.watch(app)
+  addCommonHooks(app, options)
+  acceptJsonBodies(app)
+  addRoutes(app, {
+    handlers: { ...options.handlers, ...descriptionHandlers(options.publicUrl) },
+    identify: identifier({
+      authenticate: options.authenticate,
+      operatorToken: options.operatorToken,
+      failures: slidingWindow({
+        limit: limits.failedAuthPerMinute,
+        windowMs: MINUTE_MS,
+        entriesMax: LIMITER_ENTRIES_MAX,
+        clock,
+      }),
+    }),
+    requests: slidingWindow({
+      limit: limits.apiPerMinute,
+      windowMs: MINUTE_MS,
+      entriesMax: LIMITER_ENTRIES_MAX,
+      clock,
+    }),
+  })
+  return app
+}
+
+function addCommonHooks(app: FastifyInstance, options: HttpServerOptions): void {
+  const { log, onRequest } = options
+  let isClosing = false
+  app.addHook('preClose', async () => {
+    isClosing = true
+  })
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
+    if (isClosing) throw new AppError('service_unavailable', 'The service is shutting down.')
+    if (request.is404) throw unknownRoute(request.raw.url ?? '', reply)
+  })
+  app.addHook('onSend', async (_request, reply) => {
+    // A connection kept open by a closing server would hold up its end.
+    if (isClosing) reply.header('connection', 'close')
+    // After a refused body the framework hangs up, and the client, still writing, would see a reset
+    // instead of the answer. The rest is read and dropped; the request's time limit bounds it.
+    else reply.removeHeader('connection')
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    onRequest?.({
+      route: request.routeOptions.config.operation?.path ?? 'unknown',
+      method: request.method,
+      status: reply.statusCode,
+      durationMs: reply.elapsedTime,
+    })
+  })
+  app.setNotFoundHandler((request, reply) => {
+    throw unknownRoute(request.raw.url ?? '', reply)
+  })
+  app.setErrorHandler((error, request, reply) => {
+    const problem = problemOf(error, request.id)
+    const { status, isOurs } = problem
+    const fields = {
+      requestId: request.id,
+      operationId: request.routeOptions.config.operationId ?? null,
+      status,
+      error,
+    }
+    if (isOurs) log.error(fields, 'A request failed.')
+    else if (status === 503) log.info(fields, 'A request was refused as unavailable.')
+    return sendProblem(reply, problem)
+  })
+}
+
+function sendProblem(reply: FastifyReply, { status, headers, body }: Problem): FastifyReply {
+  return sendJson(reply.code(status).headers(headers), body)
+}
+
+type HeaderWriter = { header(name: string, value: string): unknown }
+
+function unknownRoute(url: string, reply: HeaderWriter): AppError {
+  const methods = methodsOf(url)
+  if (methods.length === 0) return notFound()
+  const allow = methods.join(', ')
+  reply.header('allow', allow)
+  return new AppError('method_not_allowed', `This path allows ${allow}.`)
+}
+
+async function drain(app: FastifyInstance, drainMs: number): Promise<void> {
+  const server: Server = app.server
+  const cut = setTimeout(() => server.closeAllConnections(), drainMs)
+  try {
+    await app.close()
+  } finally {
+    clearTimeout(cut)
+  }
+}

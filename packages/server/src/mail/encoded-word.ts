@@ -1,0 +1,134 @@
+// RFC 2047: encoded words in header text to the text they stand for. Knows which words must be
+// decoded together; refuses to know which fields may hold any.
+
+import { decodeCharset, decodeUtf7, isUtf7 } from './charset.ts'
+
+/** `=?charset*language?Q or B?text?=`; spaces in the text are wrong and common. */
+const ENCODED_WORD = /=\?([^?\s]{1,80})\?([QqBb])\?([^?]*)\?=/g
+
+type Word = { readonly charset: string; readonly isBase64: boolean; readonly text: string }
+
+/**
+ * `value` with its encoded words decoded; other text is kept. White space between two encoded words
+ * is dropped (RFC 2047 §6.2). Adjacent words of one charset are decoded as one run of octets,
+ * because senders split characters and shift states over words; where that gives more U+FFFD than
+ * decoding each alone, each alone counts. Never throws; time grows with the length only.
+ */
+export function decodeWords(value: string): string {
+  if (!value.includes('=?')) return value
+  const pieces: string[] = []
+  let run: Word[] = []
+  let position = 0
+  for (const match of value.matchAll(ENCODED_WORD)) {
+    const between = value.slice(position, match.index)
+    const word = wordOf(match)
+    const isAdjacent = position > 0 && isWhiteSpace(between)
+    if (!isAdjacent || run[0]?.charset !== word.charset) {
+      pieces.push(decodeRun(run))
+      if (!isAdjacent) pieces.push(between)
+      run = []
+    }
+    run.push(word)
+    position = match.index + match[0].length
+  }
+  pieces.push(decodeRun(run), value.slice(position))
+  return pieces.join('')
+}
+
+function wordOf(match: RegExpExecArray): Word {
+  const [, label = '', encoding = '', text = ''] = match
+  // RFC 2231 §5: a language may follow the charset.
+  const charset = (label.split('*', 1)[0] ?? '').toLowerCase()
+  return { charset, isBase64: encoding === 'B' || encoding === 'b', text }
+}
+
+function decodeRun(run: readonly Word[]): string {
+  const first = run[0]
+  if (first === undefined) return ''
+  if (run.some((word) => !word.isBase64 && EIGHT_BIT.test(word.text))) return decodeMixed(run)
+  const joined = decodeOctets(octetsOf(run), first.charset)
+  if (run.length === 1 || !joined.includes('\ufffd')) return joined
+  const apart = run.map((word) => decodeOctets(octetsOf([word]), word.charset)).join('')
+  return countReplacements(apart) < countReplacements(joined) ? apart : joined
+}
+
+/** Base64 that goes on in the next word without padding is one text (a split within a quantum). */
+function octetsOf(run: readonly Word[]): Uint8Array {
+  const chunks: Buffer[] = []
+  let base64: string[] = []
+  for (const word of run) {
+    if (word.isBase64) {
+      base64.push(word.text)
+      if (!word.text.trimEnd().endsWith('=')) continue
+    }
+    chunks.push(Buffer.from(base64.join(''), 'base64'))
+    base64 = []
+    if (!word.isBase64) chunks.push(decodeQ(word.text))
+  }
+  chunks.push(Buffer.from(base64.join(''), 'base64'))
+  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
+}
+
+const EIGHT_BIT = /[^\x00-\x7f]/
+
+/** Where the sender left letters unencoded they are text already; only what is between is decoded. */
+function decodeMixed(run: readonly Word[]): string {
+  const decode = (word: Word, text: string) =>
+    decodeOctets(octetsOf([{ ...word, text }]), word.charset)
+  return run
+    .map((word) =>
+      word.isBase64
+        ? decode(word, word.text)
+        : word.text.replace(/[\x00-\x7f]+/g, (ascii) => decode(word, ascii)),
+    )
+    .join('')
+}
+
+/** RFC 2047 §4.2. */
+function decodeQ(text: string): Buffer {
+  const source = Buffer.from(text, 'utf8')
+  let length = 0
+  for (let index = 0; index < source.length; index += 1) {
+    let octet = source[index] ?? 0
+    if (octet === 0x5f) octet = 0x20
+    else if (octet === 0x3d) {
+      const high = hexValue(source[index + 1])
+      const low = hexValue(source[index + 2])
+      if (high >= 0 && low >= 0) {
+        octet = high * 16 + low
+        index += 2
+      }
+    }
+    source[length++] = octet
+  }
+  return source.subarray(0, length)
+}
+
+/** The value of an ASCII hexadecimal digit, -1 for any other octet. */
+export function hexValue(octet: number | undefined): number {
+  if (octet === undefined) return -1
+  if (octet >= 0x30 && octet <= 0x39) return octet - 0x30
+  const letter = octet | 0x20
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1
+}
+
+function decodeOctets(octets: Uint8Array, charset: string): string {
+  if (isUtf7(charset)) return decodeUtf7(octets)
+  if (charset.startsWith('iso-2022-jp')) return decodeCharset(withoutIdleShifts(octets), charset)
+  return decodeCharset(octets, charset)
+}
+
+/** A shift to ASCII at once followed by another escape is an error to TextDecoder; joining words makes them. */
+function withoutIdleShifts(octets: Uint8Array): Uint8Array {
+  const text = Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength).toString('latin1')
+  const joined = text.replaceAll('\x1b(B\x1b', '\x1b')
+  return joined.length === text.length ? octets : Buffer.from(joined, 'latin1')
+}
+
+function countReplacements(text: string): number {
+  return text.split('\ufffd').length
+}
+
+function isWhiteSpace(text: string): boolean {
+  return /^[ \t\r\n]*$/.test(text)
+}

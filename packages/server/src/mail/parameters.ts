@@ -1,0 +1,179 @@
+// Structured fields with parameters: Content-Type and Content-Disposition (RFC 2045 §5.1, RFC 2183),
+// with the continuations and charsets of RFC 2231. Refuses to know what any parameter means.
+
+import { decodeCharset } from './charset.ts'
+import { decodeWords, hexValue } from './encoded-word.ts'
+
+export type StructuredValue = {
+  /** The part before the first `;`, lower-case, without comments and white space around it. */
+  readonly value: string
+  /** By lower-case name; the first of a name counts. A Map, so that `__proto__` is only a name. */
+  readonly parameters: ReadonlyMap<string, string>
+}
+
+/** Never throws; time grows with the length only. */
+export function parseStructured(field: string): StructuredValue {
+  const source = stripComments(field)
+  const semicolon = source.indexOf(';')
+  const value = (semicolon < 0 ? source : source.slice(0, semicolon)).trim().toLowerCase()
+  if (semicolon < 0) return { value, parameters: NO_PARAMETERS }
+  const plain = new Map<string, string>()
+  const sections = new Map<string, Section[]>()
+  for (const [name, text] of splitParameters(source, semicolon + 1)) {
+    const star = name.indexOf('*')
+    if (star < 0) {
+      if (!plain.has(name)) plain.set(name, text)
+    } else {
+      const base = name.slice(0, star)
+      const section = sectionOf(name.slice(star + 1), text)
+      if (section !== null) pushTo(sections, base, section)
+    }
+  }
+  for (const [name, list] of sections) plain.set(name, joinSections(list))
+  return { value, parameters: plain }
+}
+
+/** A parameter's text with the encoded words that RFC 2047 §5 forbids there and senders write. */
+export function readParameter(structured: StructuredValue, name: string): string | null {
+  const text = structured.parameters.get(name)
+  return text === undefined ? null : decodeWords(text)
+}
+
+const NO_PARAMETERS: ReadonlyMap<string, string> = new Map()
+
+type Section = { readonly index: number; readonly isEncoded: boolean; readonly text: string }
+
+function pushTo(sections: Map<string, Section[]>, name: string, section: Section): void {
+  const list = sections.get(name)
+  if (list === undefined) sections.set(name, [section])
+  else list.push(section)
+}
+
+/** `*`, `*0`, `*0*`: what stands after the name's first star; null when it is none of these. */
+function sectionOf(suffix: string, text: string): Section | null {
+  if (suffix === '') return { index: 0, isEncoded: true, text }
+  const match = /^(\d{1,6})(\*?)$/.exec(suffix)
+  return match === null ? null : { index: Number(match[1]), isEncoded: match[2] === '*', text }
+}
+
+/** RFC 2231 §4: encoded sections are decoded as one, for a character may be split over two. */
+function joinSections(sections: Section[]): string {
+  sections.sort((a, b) => a.index - b.index)
+  let charset: string | null = null
+  const texts: string[] = []
+  let octets: Buffer[] = []
+  const flush = () => {
+    if (octets.length > 0) texts.push(decodeCharset(Buffer.concat(octets), charset))
+    octets = []
+  }
+  for (const [position, section] of sections.entries()) {
+    if (!section.isEncoded) {
+      flush()
+      texts.push(section.text)
+      continue
+    }
+    const labelled = position === 0 ? /^([^']*)'[^']*'/.exec(section.text) : null
+    if (labelled !== null) charset = labelled[1] ?? null
+    octets.push(percentDecode(section.text.slice(labelled?.[0].length ?? 0)))
+  }
+  flush()
+  return texts.join('')
+}
+
+function percentDecode(text: string): Buffer {
+  const source = Buffer.from(text, 'utf8')
+  let length = 0
+  for (let index = 0; index < source.length; index += 1) {
+    let octet = source[index] ?? 0
+    if (octet === 0x25) {
+      const high = hexValue(source[index + 1])
+      const low = hexValue(source[index + 2])
+      if (high >= 0 && low >= 0) {
+        octet = high * 16 + low
+        index += 2
+      }
+    }
+    source[length++] = octet
+  }
+  return source.subarray(0, length)
+}
+
+const STOP = /[=;]/g
+
+/** Name and text of each parameter from `start`; a name without `=` has the text ''. */
+function* splitParameters(source: string, start: number): Generator<[string, string]> {
+  let position = start
+  while (position < source.length) {
+    STOP.lastIndex = position
+    const stop = STOP.exec(source)?.index ?? source.length
+    if (source[stop] !== '=') {
+      const flag = source.slice(position, stop).trim().toLowerCase()
+      if (flag !== '') yield [flag, '']
+      position = stop + 1
+      continue
+    }
+    const name = source.slice(position, stop).trim().toLowerCase()
+    const read = readText(source, stop + 1)
+    if (name !== '') yield [name, read.text]
+    position = read.end + 1
+  }
+}
+
+/** A token or quoted string; `end` is the offset of the `;` after it. */
+function readText(source: string, start: number): { text: string; end: number } {
+  let position = start
+  while (source[position] === ' ' || source[position] === '\t') position += 1
+  if (source[position] !== '"') {
+    const semicolon = source.indexOf(';', position)
+    const end = semicolon < 0 ? source.length : semicolon
+    return { text: source.slice(position, end).trim(), end }
+  }
+  let text = ''
+  let from = position + 1
+  for (position = from; position < source.length; position += 1) {
+    const character = source[position]
+    if (character === '"') break
+    if (character !== '\\') continue
+    text += source.slice(from, position)
+    from = position + 1
+    position += 1
+  }
+  text += source.slice(from, Math.min(position, source.length))
+  const semicolon = source.indexOf(';', position)
+  return { text, end: semicolon < 0 ? source.length : semicolon }
+}
+
+/**
+ * RFC 5322 §3.2.2. A parenthesis within a token belongs to it (`name=Invoice(1).pdf`), and one that
+ * is never closed is no comment, so that it cannot take the boundary with it.
+ */
+function stripComments(field: string): string {
+  if (!field.includes('(')) return field
+  let result = ''
+  let depth = 0
+  let isQuoted = false
+  const equals = field.indexOf('=')
+  for (let position = 0; position < field.length; position += 1) {
+    const character = field[position] ?? ''
+    if (character === '\\' && (isQuoted || depth > 0)) {
+      if (depth === 0) result += field.slice(position, position + 2)
+      position += 1
+    } else if (isQuoted) {
+      if (character === '"') isQuoted = false
+      result += character
+    } else if (character === '(' && (depth > 0 || startsComment(field, position, equals)))
+      depth += 1
+    else if (character === ')' && depth > 0) depth -= 1
+    else if (depth === 0) {
+      if (character === '"') isQuoted = true
+      result += character
+    }
+  }
+  return depth === 0 ? result : field
+}
+
+function startsComment(field: string, position: number, equals: number): boolean {
+  if (equals < 0 || position < equals) return true
+  const before = field[position - 1]
+  return before === ' ' || before === '\t' || before === ';'
+}

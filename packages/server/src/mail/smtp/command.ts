@@ -1,0 +1,182 @@
+// One command line of RFC 5321 §4.1.1 to a typed command, or to the reply that refuses its syntax.
+// Knows the extensions SIZE (RFC 1870), 8BITMIME (RFC 6152) and SMTPUTF8 (RFC 6531), and nothing of
+// the order in which commands may come.
+
+import { type MailboxDefect, parseMailbox } from './path.ts'
+import { type Reply, reply } from './reply.ts'
+
+export type Command =
+  | { readonly verb: 'HELO' | 'EHLO'; readonly name: string }
+  | {
+      readonly verb: 'MAIL'
+      /** `local-part@domain` as written, or '' for the null reverse-path. */
+      readonly reversePath: string
+      readonly sizeBytes: number
+      readonly body: '7BIT' | '8BITMIME'
+      readonly isSmtpUtf8: boolean
+    }
+  | {
+      readonly verb: 'RCPT'
+      /** `local-part@domain` as written, or `postmaster` alone in any case (RFC 5321 §4.1.1.3). */
+      readonly recipient: string
+      /** Allowed only in a transaction with SMTPUTF8. */
+      readonly isInternational: boolean
+    }
+  | { readonly verb: 'DATA' | 'RSET' | 'NOOP' | 'QUIT' | 'VRFY' | 'HELP' | 'STARTTLS' }
+  /** A browser or proxy that was made to speak to this port. */
+  | { readonly verb: 'HTTP' }
+  | { readonly verb: 'refused'; readonly reply: Reply }
+
+type Refused = Extract<Command, { verb: 'refused' }>
+
+const UNKNOWN = refused(500, '5.5.1', 'Command not recognized')
+const UNIMPLEMENTED = refused(502, '5.5.1', 'Command not implemented')
+const NO_ARGUMENT = refused(501, '5.5.4', 'This command takes no argument')
+const ARGUMENT_NEEDED = refused(501, '5.5.4', 'This command needs an argument')
+const HELO_SYNTAX = refused(501, '5.5.4', 'Give one domain name or address literal')
+const MAIL_SYNTAX = refused(501, '5.5.4', 'Write MAIL FROM:<address>')
+const RCPT_SYNTAX = refused(501, '5.5.4', 'Write RCPT TO:<address>')
+const PARAMETER_UNKNOWN = refused(555, '5.5.4', 'Parameter not recognized')
+const PARAMETER_SYNTAX = refused(501, '5.5.4', 'Parameter value not valid')
+const UTF8_NEEDED = refused(553, '5.6.7', 'An address outside ASCII needs SMTPUTF8')
+
+/** Parses a line without its CRLF; the verb is recognised in any case (RFC 5321 §2.4). */
+export function parseCommand(line: string): Command {
+  const space = line.indexOf(' ')
+  const verb = (space === -1 ? line : line.slice(0, space)).toUpperCase()
+  const argument = space === -1 ? '' : line.slice(space + 1)
+  switch (verb) {
+    case 'MAIL':
+      return parseMail(argument)
+    case 'RCPT':
+      return parseRcpt(argument)
+    case 'DATA':
+    case 'RSET':
+    case 'QUIT':
+    case 'STARTTLS':
+      return argument === '' ? { verb } : NO_ARGUMENT
+    case 'EHLO':
+    case 'HELO':
+      if (argument === '') return ARGUMENT_NEEDED
+      // Not checked further: real clients give host names that are no domain names.
+      return HELO_NAME.test(argument) ? { verb, name: argument } : HELO_SYNTAX
+    case 'NOOP':
+    case 'HELP':
+      return { verb }
+    case 'VRFY':
+      return argument === '' ? ARGUMENT_NEEDED : { verb }
+    case 'GET':
+    case 'HEAD':
+    case 'POST':
+    case 'PUT':
+    case 'PATCH':
+    case 'DELETE':
+    case 'OPTIONS':
+    case 'TRACE':
+    case 'CONNECT':
+    case 'PRI':
+      return argument === '' ? UNKNOWN : { verb: 'HTTP' }
+    case 'EXPN':
+    case 'AUTH':
+    case 'BDAT':
+    case 'ETRN':
+    case 'TURN':
+    case 'ATRN':
+    case 'SEND':
+    case 'SOML':
+    case 'SAML':
+    case 'WIZ':
+    case 'DEBUG':
+    case 'SHELL':
+    case 'KILL':
+    case 'BURL':
+    case 'XCLIENT':
+    case 'XFORWARD':
+      return UNIMPLEMENTED
+    default:
+      return UNKNOWN
+  }
+}
+
+const HELO_NAME = /^[\x21-\x7e]{1,255}$/
+// A quoted string may hold '>' and spaces. The alternatives begin with different characters, so
+// matching takes linear time.
+const PATH = /^ *<((?:"(?:[^"\\]|\\.)*"|[^">])*)>(?: +(.*))?$/u
+
+function parseMail(argument: string): Command {
+  const match = /^FROM:/i.test(argument) ? PATH.exec(argument.slice('FROM:'.length)) : null
+  if (match === null) return MAIL_SYNTAX
+  const parameters = parseMailParameters(match[2] ?? '')
+  if ('verb' in parameters) return parameters
+  const reversePath = match[1] ?? ''
+  if (reversePath !== '') {
+    const mailbox = parseMailbox(reversePath)
+    if (mailbox.isInternational && !parameters.isSmtpUtf8) return UTF8_NEEDED
+    if (mailbox.kind === 'defect') return refuseAddress(mailbox.defect, '5.1.7')
+  }
+  return { verb: 'MAIL', reversePath, ...parameters }
+}
+
+type MailParameters = { sizeBytes: number; body: '7BIT' | '8BITMIME'; isSmtpUtf8: boolean }
+
+function parseMailParameters(text: string): MailParameters | Refused {
+  const parameters: MailParameters = { sizeBytes: 0, body: '7BIT', isSmtpUtf8: false }
+  if (text === '') return parameters
+  const seen = new Set<string>()
+  for (const part of text.split(/ +/)) {
+    const [keyword = '', value] = splitParameter(part)
+    if (seen.has(keyword)) return PARAMETER_SYNTAX
+    seen.add(keyword)
+    if (keyword === 'SIZE') {
+      if (value === undefined || !/^\d{1,20}$/.test(value)) return PARAMETER_SYNTAX
+      parameters.sizeBytes = Number(value)
+    } else if (keyword === 'BODY') {
+      const body = value?.toUpperCase()
+      if (body !== '7BIT' && body !== '8BITMIME') return PARAMETER_SYNTAX
+      parameters.body = body
+    } else if (keyword === 'SMTPUTF8') {
+      if (value !== undefined) return PARAMETER_SYNTAX
+      parameters.isSmtpUtf8 = true
+    } else {
+      return PARAMETER_UNKNOWN
+    }
+  }
+  return parameters
+}
+
+function splitParameter(part: string): [string, string | undefined] {
+  const equals = part.indexOf('=')
+  if (equals === -1) return [part.toUpperCase(), undefined]
+  return [part.slice(0, equals).toUpperCase(), part.slice(equals + 1)]
+}
+
+function parseRcpt(argument: string): Command {
+  const match = /^TO:/i.test(argument) ? PATH.exec(argument.slice('TO:'.length)) : null
+  if (match === null) return RCPT_SYNTAX
+  const recipient = match[1] ?? ''
+  if (/^postmaster$/i.test(recipient)) {
+    return match[2] ? PARAMETER_UNKNOWN : { verb: 'RCPT', recipient, isInternational: false }
+  }
+  const mailbox = parseMailbox(recipient)
+  if (mailbox.kind === 'defect') {
+    return refuseAddress(mailbox.defect, '5.1.3')
+  }
+  if (match[2]) return PARAMETER_UNKNOWN
+  return { verb: 'RCPT', recipient, isInternational: mailbox.isInternational }
+}
+
+const ADDRESS_DEFECTS: Record<MailboxDefect, string> = {
+  syntax: 'Address not valid',
+  'source-route': 'Source routes are not accepted',
+  'no-domain': 'The address needs a domain',
+  'local-part-too-long': 'Local part longer than 64 octets',
+  'domain-too-long': 'Domain longer than 255 octets',
+}
+
+function refuseAddress(defect: MailboxDefect, enhanced: string): Refused {
+  return refused(501, enhanced, ADDRESS_DEFECTS[defect])
+}
+
+function refused(code: number, enhanced: string, text: string): Refused {
+  return { verb: 'refused', reply: reply(code, enhanced, text) }
+}

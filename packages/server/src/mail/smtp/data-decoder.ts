@@ -1,0 +1,167 @@
+// The octets after DATA to a message (RFC 5321 §4.5.2), chunk by chunk: finds the real end, removes
+// stuffed dots, turns a bare LF into CRLF and notes a bare CR. Large runs are handed on as views of
+// the chunk they came in; only crumbs are copied, so that no message becomes millions of views.
+
+const LF = 10
+const CR = 13
+const DOT = 46
+const CRLF = Buffer.from('\r\n')
+
+/** Shorter runs are copied: a view costs about as much memory as some hundred octets. */
+const VIEW_BYTES_MIN = 4096
+const CRUMBS_BYTES = 16 * 1024
+
+// Where in a line the next octet stands. A dot that may be stuffed, and the CR of a possible end,
+// are never kept before it is known what they are; a plain CR is, since its message is refused
+// when no LF follows.
+const LINE_START = 0
+const IN_LINE = 1
+const AFTER_CR = 2
+const AFTER_DOT = 3
+const AFTER_DOT_CR = 4
+
+export class DataDecoder {
+  /** Octets of the decoded message so far, also while they are not kept. */
+  sizeBytes = 0
+  /** Octets kept in memory. */
+  heldBytes = 0
+  bareLineFeeds = 0
+  hasBareCarriageReturn = false
+  /** CRLF . CRLF has been read. */
+  isComplete = false
+  #state = LINE_START
+  #isDiscarding = false
+  #chunks: Uint8Array[] = []
+  #crumbs: Buffer | undefined
+  #crumbsFrom = 0
+  #crumbsTo = 0
+
+  /**
+   * Takes octets of `chunk` from `start`; returns the offset after the last one that belongs to
+   * the message or its end. The chunk must not be written to afterwards.
+   */
+  decode(chunk: Buffer, start: number): number {
+    const end = chunk.length
+    let position = start
+    // The first octet that is not kept yet.
+    let from = start
+    // Found once and reused until passed: a chunk of nothing but CR must not be searched for LF
+    // again at each of them.
+    let carriageReturn = -1
+    let lineFeed = -1
+    while (position < end) {
+      switch (this.#state) {
+        case IN_LINE:
+          if (carriageReturn < position) carriageReturn = find(chunk, CR, position)
+          if (lineFeed < position) lineFeed = find(chunk, LF, position)
+          if (carriageReturn + 1 === lineFeed) {
+            position = lineFeed + 1
+            if (position === end || chunk[position] === DOT) this.#state = LINE_START
+          } else if (lineFeed < carriageReturn) {
+            this.#keep(chunk, from, lineFeed)
+            this.#keep(CRLF, 0, 2)
+            this.bareLineFeeds += 1
+            position = lineFeed + 1
+            from = position
+          } else if (carriageReturn === NONE) {
+            position = end
+          } else {
+            position = carriageReturn + 1
+            this.#state = AFTER_CR
+          }
+          break
+        case LINE_START:
+          if (chunk[position] === DOT) {
+            this.#keep(chunk, from, position)
+            position += 1
+            from = position
+            this.#state = AFTER_DOT
+          } else {
+            this.#state = IN_LINE
+          }
+          break
+        case AFTER_CR:
+          if (chunk[position] === LF) {
+            position += 1
+            this.#state = LINE_START
+          } else {
+            this.#spoil()
+          }
+          break
+        case AFTER_DOT:
+          if (chunk[position] === CR) {
+            position += 1
+            from = position
+            this.#state = AFTER_DOT_CR
+          } else {
+            this.#state = IN_LINE
+          }
+          break
+        default:
+          if (chunk[position] === LF) {
+            this.#sealCrumbs()
+            this.isComplete = true
+            return position + 1
+          }
+          this.#spoil()
+      }
+    }
+    this.#keep(chunk, from, end)
+    return end
+  }
+
+  /** Forgets what was kept and keeps nothing more; the end is still found and the size counted. */
+  discard(): void {
+    this.#isDiscarding = true
+    this.#chunks = []
+    this.#crumbs = undefined
+    this.#crumbsFrom = 0
+    this.#crumbsTo = 0
+    this.heldBytes = 0
+  }
+
+  /** The message; whole once `isComplete`, empty after `discard` or a bare CR. */
+  get chunks(): readonly Uint8Array[] {
+    return this.#chunks
+  }
+
+  #spoil(): void {
+    this.hasBareCarriageReturn = true
+    this.#state = IN_LINE
+    this.discard()
+  }
+
+  #keep(chunk: Buffer, from: number, to: number): void {
+    const length = to - from
+    if (length <= 0) return
+    this.sizeBytes += length
+    if (this.#isDiscarding) return
+    this.heldBytes += length
+    if (length >= VIEW_BYTES_MIN || this.sizeBytes === length) {
+      this.#sealCrumbs()
+      this.#chunks.push(chunk.subarray(from, to))
+      return
+    }
+    if (this.#crumbs === undefined || this.#crumbsTo + length > this.#crumbs.length) {
+      this.#sealCrumbs()
+      this.#crumbs = Buffer.allocUnsafeSlow(CRUMBS_BYTES)
+      this.#crumbsFrom = 0
+      this.#crumbsTo = 0
+    }
+    chunk.copy(this.#crumbs, this.#crumbsTo, from, to)
+    this.#crumbsTo += length
+  }
+
+  #sealCrumbs(): void {
+    if (this.#crumbs === undefined || this.#crumbsFrom === this.#crumbsTo) return
+    this.#chunks.push(this.#crumbs.subarray(this.#crumbsFrom, this.#crumbsTo))
+    this.#crumbsFrom = this.#crumbsTo
+  }
+}
+
+const NONE = 0x7fffffff
+
+function find(chunk: Buffer, octet: number, from: number): number {
+  const index = chunk.indexOf(octet, from)
+  return index === -1 ? NONE : index
+}

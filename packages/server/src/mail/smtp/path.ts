@@ -1,0 +1,124 @@
+// Mailboxes as RFC 5321 §4.1.2 writes them (RFC 6531 §3.3 for UTF-8): text to its two parts, or the
+// defect that makes it no mailbox. Knows nothing of which mailboxes exist.
+
+/** RFC 5321 §4.5.3.1.1, in octets. */
+const LOCAL_PART_OCTETS_MAX = 64
+/** RFC 5321 §4.5.3.1.2, in octets. */
+const DOMAIN_OCTETS_MAX = 255
+const LABEL_OCTETS_MAX = 63
+
+export type Mailbox = {
+  readonly kind: 'mailbox'
+  /** What the local part says: without the quotes and backslashes of a quoted string. */
+  readonly localPart: string
+  /** As written: a domain name without a trailing dot, or an address literal in brackets. */
+  readonly domain: string
+  readonly isAddressLiteral: boolean
+  /** Needs SMTPUTF8: some character is outside ASCII. */
+  readonly isInternational: boolean
+}
+
+export type MailboxDefect =
+  | 'syntax'
+  | 'source-route'
+  | 'no-domain'
+  | 'local-part-too-long'
+  | 'domain-too-long'
+
+export type ParsedMailbox =
+  | Mailbox
+  | { readonly kind: 'defect'; readonly defect: MailboxDefect; readonly isInternational: boolean }
+
+const ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]"
+const DOT_STRING = new RegExp(`^${ATOM}+(?:\\.${ATOM}+)*$`)
+const UTF8_ATOM = ATOM.replace('A-Z', '\\u0080-\\u{10ffff}A-Z')
+const UTF8_DOT_STRING = new RegExp(`^${UTF8_ATOM}+(?:\\.${UTF8_ATOM}+)*$`, 'u')
+const QUOTED_STRING = /^"(?:[\x20\x21\x23-\x5b\x5d-\x7e\u0080-\u{10ffff}]|\\[\x20-\x7e])*"/u
+const LABEL = /^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$/
+// Letters, marks and digits of any script, the middle dot and the joiners (RFC 5892, roughly): not
+// the full-width dots that IDNA would read as label separators.
+const UTF8_LABEL = /^(?!-)[\p{L}\p{M}\p{N}\p{Join_C}\u00b7-]+(?<!-)$/u
+// What must never travel on into a header, a log line or a page although UTF-8 can write it.
+const UNSAFE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\u00a0\u200b\u2060\ufeff\ufffd]/u
+const NON_ASCII = /[^\x00-\x7f]/
+
+/**
+ * Parses `local-part@domain` without its angle brackets. Lengths are counted in octets of UTF-8.
+ * A path of both maxima is longer than the 256 octets of RFC 5321 §4.5.3.1.3; since a domain of 255
+ * alone already is, that figure is taken for what it says, a minimum that everyone must support.
+ */
+export function parseMailbox(text: string): ParsedMailbox {
+  const isInternational = NON_ASCII.test(text)
+  const refuse = (defect: MailboxDefect): ParsedMailbox => ({
+    kind: 'defect',
+    defect,
+    isInternational,
+  })
+  if (isInternational && UNSAFE.test(text)) return refuse('syntax')
+  if (text.startsWith('@')) return refuse('source-route')
+
+  const quoted = text.startsWith('"') ? QUOTED_STRING.exec(text)?.[0] : undefined
+  const at = quoted === undefined ? text.indexOf('@') : quoted.length
+  if (at === -1 || at === text.length) return refuse('no-domain')
+  if (text[at] !== '@') return refuse('syntax')
+  const localPart = text.slice(0, at)
+  const domain = text.slice(at + 1)
+  if (quoted === undefined && !(isInternational ? UTF8_DOT_STRING : DOT_STRING).test(localPart)) {
+    return refuse('syntax')
+  }
+  if (octets(localPart, isInternational) > LOCAL_PART_OCTETS_MAX) {
+    return refuse('local-part-too-long')
+  }
+  if (octets(domain, isInternational) > DOMAIN_OCTETS_MAX) return refuse('domain-too-long')
+  const isAddressLiteral = domain.startsWith('[')
+  if (!(isAddressLiteral ? isLiteral(domain) : isDomainName(domain))) return refuse('syntax')
+  return {
+    kind: 'mailbox',
+    localPart: quoted === undefined ? localPart : unquote(quoted),
+    domain,
+    isAddressLiteral,
+    isInternational,
+  }
+}
+
+/** Whether `text` is a domain name of RFC 5321 §4.1.2: no trailing dot, labels of 1 to 63 octets. */
+export function isDomainName(text: string): boolean {
+  return text.split('.').every((label) => {
+    if (!NON_ASCII.test(label)) return label.length <= LABEL_OCTETS_MAX && LABEL.test(label)
+    return octets(label, true) <= LABEL_OCTETS_MAX * 4 && UTF8_LABEL.test(label)
+  })
+}
+
+function octets(text: string, isInternational: boolean): number {
+  return isInternational ? Buffer.byteLength(text, 'utf8') : text.length
+}
+
+function unquote(quoted: string): string {
+  return quoted.slice(1, -1).replace(/\\(.)/g, '$1')
+}
+
+const DECIMAL_OCTET = '(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)'
+const IPV4 = new RegExp(`^${DECIMAL_OCTET}(?:\\.${DECIMAL_OCTET}){3}$`)
+const IPV6_GROUP = /^[0-9a-f]{1,4}$/i
+
+function isLiteral(domain: string): boolean {
+  if (!domain.endsWith(']')) return false
+  const address = domain.slice(1, -1)
+  if (!/^IPv6:/i.test(address)) return IPV4.test(address)
+  return isIpv6(address.slice('IPv6:'.length))
+}
+
+function isIpv6(text: string): boolean {
+  const halves = text.split('::')
+  if (halves.length > 2) return false
+  const groups = halves.flatMap((half) => (half === '' ? [] : half.split(':')))
+  const last = groups.at(-1) ?? ''
+  const hasIpv4 = last.includes('.')
+  if (hasIpv4 && (!IPV4.test(last) || text.endsWith('::'))) return false
+  const plain = hasIpv4 ? groups.slice(0, -1) : groups
+  const count = plain.length + (hasIpv4 ? 2 : 0)
+  return (
+    plain.every((group) => IPV6_GROUP.test(group)) &&
+    (halves.length === 2 ? count < 8 : count === 8)
+  )
+}

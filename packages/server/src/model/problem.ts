@@ -1,0 +1,18 @@
+// Outcomes that a caller is told, in the words of the contract.
+
+import { type ErrorCode, errorCodes } from '@mailroom/contract/vocabulary.ts'
+import { AppError, type AppErrorOptions } from '#base/app-error.ts'
+
+/** An error with a code of the contract; the text defaults to the code's own sentence. */
+export function problem(
+  code: ErrorCode,
+  message?: string,
+  options: AppErrorOptions = {},
+): AppError {
+  return new AppError(code, message ?? errorCodes[code].sentence, options)
+}
+
+/** The answer for whatever is missing or not the caller's: the two must not differ. */
+export function notFound(): AppError {
+  return problem('not_found')
+}

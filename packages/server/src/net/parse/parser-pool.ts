@@ -1,0 +1,154 @@
+// Parses mail without holding up the main thread: small plain messages where they stand, all others
+// in a few worker threads that are replaced when a message defeats them.
+
+import {
+  PARSE_HEAP_MIB_MAX,
+  PARSE_MS_MAX,
+  PARSE_QUEUE_MAX,
+  PARSE_WORKERS_MAX,
+} from '#base/limits.ts'
+import { type Log, silentLog } from '#base/log.ts'
+import {
+  type AttachmentContent,
+  parseDefeated,
+  parseIfPlainAndSmall,
+  readDefeatedAttachment,
+} from '#mail/parse-message.ts'
+import type { ParsedMessage } from '#mail/parsed-message.ts'
+import type { ParserRequest } from './parser-port.ts'
+import { ParserThread, type ThreadOutcome } from './parser-thread.ts'
+
+export type ParserPool = {
+  /**
+   * What was read out of the message; of one that could not be parsed within time and memory its
+   * headers, with the defect `parse-timed-out` or `parse-failed`. Rejects only when PARSE_QUEUE_MAX
+   * messages wait already, or after `close`.
+   */
+  parse(raw: Uint8Array): Promise<ParsedMessage>
+  /** The attachment listed under `filename` by `parse` of the same bytes, or null. Rejects as `parse`. */
+  readAttachment(raw: Uint8Array, filename: string): Promise<AttachmentContent | null>
+  /** Ends the threads; what waits or is under way is rejected. */
+  close(): Promise<void>
+}
+
+export type ParserPoolOptions = {
+  readonly workersMax?: number
+  /** For one message, from when a thread takes it up. */
+  readonly timeoutMs?: number
+  /** JavaScript heap of one thread. */
+  readonly heapMib?: number
+  readonly queueMax?: number
+  readonly log?: Log
+}
+
+/** Starts no thread before the first message that needs one. Idle threads do not keep the process. */
+export function openParserPool(options: ParserPoolOptions = {}): ParserPool {
+  return new ThreadPool(options)
+}
+
+type Task = {
+  readonly request: ParserRequest
+  readonly resolve: (outcome: ThreadOutcome) => void
+  readonly reject: (error: Error) => void
+}
+
+class ThreadPool implements ParserPool {
+  readonly #workersMax: number
+  readonly #timeoutMs: number
+  readonly #heapMib: number
+  readonly #queueMax: number
+  readonly #log: Log
+  readonly #threads = new Set<ParserThread>()
+  readonly #idle: ParserThread[] = []
+  readonly #queue: Task[] = []
+  readonly #running = new Set<Task>()
+  #isClosed = false
+
+  constructor(options: ParserPoolOptions) {
+    this.#workersMax = options.workersMax ?? PARSE_WORKERS_MAX
+    this.#timeoutMs = options.timeoutMs ?? PARSE_MS_MAX
+    this.#heapMib = options.heapMib ?? PARSE_HEAP_MIB_MAX
+    this.#queueMax = options.queueMax ?? PARSE_QUEUE_MAX
+    this.#log = options.log ?? silentLog
+  }
+
+  async parse(raw: Uint8Array): Promise<ParsedMessage> {
+    const plain = parseIfPlainAndSmall(raw)
+    if (plain !== null) return plain
+    const outcome = await this.#submit({ kind: 'parse', raw })
+    if (outcome.kind === 'answered' && outcome.answer.kind === 'parsed')
+      return outcome.answer.message
+    const defect = outcome.kind === 'timed-out' ? 'parse-timed-out' : 'parse-failed'
+    return parseDefeated(raw, defect)
+  }
+
+  async readAttachment(raw: Uint8Array, filename: string): Promise<AttachmentContent | null> {
+    const outcome = await this.#submit({ kind: 'read-attachment', raw, filename })
+    const answer = outcome.kind === 'answered' ? outcome.answer : null
+    if (answer?.kind === 'attachment' && answer.found !== null) return answer.found
+    // Listed by a parse that was defeated, be it that this one was not.
+    return readDefeatedAttachment(raw, filename)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const task of [...this.#queue.splice(0), ...this.#running]) task.reject(closedError())
+    await Promise.all([...this.#threads].map((thread) => thread.close()))
+  }
+
+  #submit(request: ParserRequest): Promise<ThreadOutcome> {
+    if (this.#isClosed) return Promise.reject(closedError())
+    if (this.#queue.length >= this.#queueMax) {
+      return Promise.reject(new Error(`${this.#queueMax} messages wait to be parsed already`))
+    }
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ request, resolve, reject })
+      this.#dispatch()
+    })
+  }
+
+  #dispatch(): void {
+    while (this.#queue.length > 0 && !this.#isClosed) {
+      const thread = this.#takeIdle() ?? this.#startThread()
+      if (thread === null) return
+      const task = this.#queue.shift()
+      if (task !== undefined) void this.#runTask(thread, task)
+    }
+  }
+
+  #takeIdle(): ParserThread | null {
+    for (let thread = this.#idle.pop(); thread !== undefined; thread = this.#idle.pop()) {
+      if (thread.isAlive) return thread
+      this.#threads.delete(thread)
+    }
+    return null
+  }
+
+  #startThread(): ParserThread | null {
+    if (this.#threads.size >= this.#workersMax) return null
+    const thread = new ParserThread(this.#heapMib)
+    this.#threads.add(thread)
+    return thread
+  }
+
+  async #runTask(thread: ParserThread, task: Task): Promise<void> {
+    this.#running.add(task)
+    const outcome = await thread.run(task.request, this.#timeoutMs)
+    this.#running.delete(task)
+    if (thread.isAlive) this.#idle.push(thread)
+    else this.#threads.delete(thread)
+    if (outcome.kind !== 'answered' && !this.#isClosed) this.#report(task, outcome)
+    task.resolve(outcome)
+    this.#dispatch()
+  }
+
+  #report(task: Task, outcome: ThreadOutcome): void {
+    const sizeBytes = task.request.raw.length
+    const error = outcome.kind === 'died' ? outcome.cause : undefined
+    this.#log.warn({ outcome: outcome.kind, sizeBytes, error }, 'a message defeated the parser')
+  }
+}
+
+function closedError(): Error {
+  return new Error('the parser is closed')
+}

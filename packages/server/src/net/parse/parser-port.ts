@@ -1,0 +1,14 @@
+// What the pool and its worker threads say to each other: one request, then its answer.
+
+import type { AttachmentContent } from '#mail/parse-message.ts'
+import type { ParsedMessage } from '#mail/parsed-message.ts'
+
+export type ParserRequest =
+  | { readonly kind: 'parse'; readonly raw: Uint8Array }
+  | { readonly kind: 'read-attachment'; readonly raw: Uint8Array; readonly filename: string }
+
+export type ParserAnswer =
+  /** Sent once, when the thread has loaded and waits for its first request. */
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'parsed'; readonly message: ParsedMessage }
+  | { readonly kind: 'attachment'; readonly found: AttachmentContent | null }

@@ -1,0 +1,102 @@
+// One worker thread that parses mail, with a bound on its memory and on the time of each request.
+// After a request that broke a bound the thread is gone; who needs another starts another.
+
+import { Worker } from 'node:worker_threads'
+import type { ParserAnswer, ParserRequest } from './parser-port.ts'
+
+export type ThreadOutcome =
+  | { readonly kind: 'answered'; readonly answer: ParserAnswer }
+  | { readonly kind: 'timed-out' }
+  | { readonly kind: 'died'; readonly cause: unknown }
+
+/** Loading its modules takes a thread a tenth of a second; a busy machine makes it many. */
+const START_MS_MAX = 20_000
+
+export class ParserThread {
+  readonly #worker: Worker
+  #isReady = false
+  #isAlive = true
+  #settle: ((outcome: ThreadOutcome) => void) | null = null
+  #request: ParserRequest | null = null
+  #timeoutMs = 0
+  #timer: NodeJS.Timeout | null = null
+
+  /** `heapMib`: JavaScript heap of the thread; the process survives when it is used up. */
+  constructor(heapMib: number) {
+    this.#worker = new Worker(new URL('./parser-worker.ts', import.meta.url), {
+      resourceLimits: { maxOldGenerationSizeMb: heapMib },
+    })
+    this.#worker.unref()
+    this.#worker.on('message', (answer: ParserAnswer) => this.#receive(answer))
+    this.#worker.on('error', (cause) => this.#end({ kind: 'died', cause }))
+    this.#worker.on('exit', (code) => this.#end({ kind: 'died', cause: `exit ${code}` }))
+  }
+
+  get isAlive(): boolean {
+    return this.#isAlive
+  }
+
+  /**
+   * One request at a time. The time limit counts from when the thread takes it up. The request's
+   * octets are copied. Never rejects; after any outcome but `answered` the thread is not alive.
+   */
+  run(request: ParserRequest, timeoutMs: number): Promise<ThreadOutcome> {
+    if (!this.#isAlive) return Promise.resolve({ kind: 'died', cause: 'ended before' })
+    if (this.#settle !== null) throw new Error('a parser thread takes one request at a time')
+    return new Promise((resolve) => {
+      this.#settle = resolve
+      this.#request = request
+      this.#timeoutMs = timeoutMs
+      this.#worker.ref()
+      if (this.#isReady) this.#send()
+      else this.#startTimer(START_MS_MAX)
+    })
+  }
+
+  /** Ends the thread at once; a request under way has the outcome `died`. */
+  async close(): Promise<void> {
+    this.#end({ kind: 'died', cause: 'closed' })
+    await this.#worker.terminate()
+  }
+
+  #receive(answer: ParserAnswer): void {
+    if (answer.kind === 'ready') {
+      this.#isReady = true
+      if (this.#request !== null) this.#send()
+      return
+    }
+    this.#worker.unref()
+    this.#resolve({ kind: 'answered', answer })
+  }
+
+  #send(): void {
+    const request = this.#request
+    if (request === null) return
+    this.#request = null
+    this.#startTimer(this.#timeoutMs)
+    // The caller goes on using its octets, which may be a view of a larger buffer: send a copy.
+    const raw = new Uint8Array(request.raw)
+    this.#worker.postMessage({ ...request, raw }, [raw.buffer])
+  }
+
+  #startTimer(delayMs: number): void {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      this.#end({ kind: 'timed-out' })
+      void this.#worker.terminate()
+    }, delayMs)
+  }
+
+  #end(outcome: ThreadOutcome): void {
+    this.#isAlive = false
+    this.#resolve(outcome)
+  }
+
+  #resolve(outcome: ThreadOutcome): void {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = null
+    const settle = this.#settle
+    this.#settle = null
+    settle?.(outcome)
+  }
+}

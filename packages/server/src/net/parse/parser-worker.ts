@@ -1,0 +1,27 @@
+// Entry of a parser thread: takes one message at a time and answers with what was read out of it.
+// It has no limits of its own; who started it ends it.
+
+import { parentPort } from 'node:worker_threads'
+import { parseMessage, readAttachment } from '#mail/parse-message.ts'
+import type { ParserAnswer, ParserRequest } from './parser-port.ts'
+
+const port = parentPort
+if (port === null) throw new Error('parser-worker.ts is the entry of a worker thread')
+
+port.on('message', async (request: ParserRequest) => {
+  const answer = await answerTo(request)
+  if (answer.kind === 'attachment' && answer.found !== null) {
+    port.postMessage(answer, [answer.found.content.buffer as ArrayBuffer])
+  } else {
+    port.postMessage(answer)
+  }
+})
+port.postMessage({ kind: 'ready' } satisfies ParserAnswer)
+
+async function answerTo(request: ParserRequest): Promise<ParserAnswer> {
+  if (request.kind === 'parse') return { kind: 'parsed', message: await parseMessage(request.raw) }
+  const found = await readAttachment(request.raw, request.filename)
+  if (found === null) return { kind: 'attachment', found }
+  // A copy of its own: a view would take the whole message along.
+  return { kind: 'attachment', found: { ...found, content: new Uint8Array(found.content) } }
+}

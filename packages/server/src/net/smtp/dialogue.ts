@@ -1,0 +1,473 @@
+// RFC 5321 from the server's side: octets in, replies and calls of the receiver out. A state machine
+// that knows neither sockets nor timers; its connection brings both.
+
+import type { Clock } from '#base/clock.ts'
+import { type Command, parseCommand } from '#mail/smtp/command.ts'
+import { CommandDecoder, type DecodedLine, type LineDefect } from '#mail/smtp/command-decoder.ts'
+import { DataDecoder } from '#mail/smtp/data-decoder.ts'
+import { formatReply, type Reply, reply } from '#mail/smtp/reply.ts'
+import type { CountOutcome, CutReason, SmtpLog } from './outcome.ts'
+import * as replies from './replies.ts'
+import type { Client, Envelope, MailReceiver } from './session.ts'
+import type { SmtpLimits } from './smtp-limits.ts'
+
+/** What all dialogues of one listener share. */
+export type DialogueService = {
+  readonly hostname: string
+  readonly receiver: MailReceiver
+  readonly limits: SmtpLimits
+  readonly clock: Clock
+  readonly log: SmtpLog
+  readonly count: CountOutcome
+  readonly offersTls: boolean
+  /** Octets of messages held by all connections together. */
+  readonly intake: { heldBytes: number }
+}
+
+/** What a dialogue asks of its connection. */
+export type Wire = {
+  write(replies: string): void
+  /** Whether so many replies lie unread that no further command should be answered. */
+  isCongested(): boolean
+  /** Whether octets that arrive are wanted now; false while some are waiting here. */
+  setReading(isReading: boolean): void
+  /** Called after the reply to STARTTLS was written; `secured` follows when TLS is up. */
+  startTls(): void
+  /** Nothing will be written any more. */
+  end(): void
+}
+
+type Mode = 'greeting' | 'command' | 'data' | 'recipient' | 'message' | 'handshake' | 'closed'
+type Transaction = Envelope & { readonly recipients: string[]; hasRefused: boolean }
+
+/** Replies are written together, but not more than this before the connection is asked again. */
+const BATCH_BYTES = 8 * 1024
+
+export class Dialogue {
+  readonly #service: DialogueService
+  readonly #wire: Wire
+  readonly #lines: CommandDecoder
+  readonly #openedMs: number
+  #client: Client
+  #mode: Mode = 'greeting'
+  #transaction: Transaction | null = null
+  #data: DataDecoder | null = null
+  #hadNoMemory = false
+  #heldBytes = 0
+  #rest: Buffer[] = []
+  #replies = ''
+  #hasInputEnded = false
+  #isDraining = false
+  #idleCommands = 0
+  #refusedRecipients = 0
+  /** When the client was last given its turn to send a command, or DATA's window began. */
+  #turnMs: number
+  #windowBytes = 0
+
+  constructor(service: DialogueService, wire: Wire, address: string, port: number) {
+    this.#service = service
+    this.#wire = wire
+    this.#lines = new CommandDecoder(service.limits.commandLineBytesMax)
+    this.#client = { address, port, helo: '', isExtended: false, tls: null }
+    this.#openedMs = service.clock.monotonic()
+    this.#turnMs = this.#openedMs
+  }
+
+  /** Sends the greeting unless the client spoke first. */
+  greet(): void {
+    if (this.#mode !== 'greeting') return
+    this.#mode = 'command'
+    this.#send(reply(220, '', `${this.#service.hostname} ESMTP Mailroom`))
+    this.#proceed()
+  }
+
+  /** Octets from the client, in the clear or out of TLS. The chunk must not change afterwards. */
+  receive(chunk: Buffer): void {
+    if (this.#mode === 'greeting') {
+      this.#cut('early-talker')
+      return
+    }
+    if (this.#mode === 'closed' || this.#mode === 'handshake') return
+    if (this.#mode === 'data') this.#windowBytes += chunk.length
+    this.#rest.push(chunk)
+    this.#proceed()
+  }
+
+  /** The client sends nothing more. What it sent before is still carried out and answered. */
+  endInput(): void {
+    this.#hasInputEnded = true
+    this.#proceed()
+  }
+
+  /** Replies have left; commands that had to wait may go on. */
+  resume(): void {
+    this.#proceed()
+  }
+
+  /** The connection is gone, whatever the reason. */
+  drop(): void {
+    this.#close()
+  }
+
+  /** STARTTLS is complete: nothing said in clear text counts any more (RFC 3207 §4.2). */
+  secured(protocol: string): void {
+    if (this.#mode !== 'handshake') return
+    this.#client = { ...this.#client, helo: '', isExtended: false, tls: protocol }
+    this.#transaction = null
+    this.#mode = 'command'
+    this.#turnMs = this.#service.clock.monotonic()
+  }
+
+  /** Cuts the connection when a deadline has passed; called about once a second. */
+  checkDeadlines(nowMs: number): void {
+    const { limits } = this.#service
+    if (this.#mode === 'closed') return
+    if (this.#isAsking()) {
+      // The client waits for us, and a message that is being stored deserves its true answer.
+      const patienceMs = limits.connectionMsMax + limits.commandMsMax
+      if (nowMs - this.#openedMs >= patienceMs) this.#cut('connection-deadline')
+    } else if (nowMs - this.#openedMs >= limits.connectionMsMax) {
+      this.#cut('connection-deadline')
+    } else if (this.#mode === 'data') {
+      if (nowMs - this.#turnMs < limits.dataRateWindowMs) return
+      const bytesPerSecond = (this.#windowBytes * 1000) / (nowMs - this.#turnMs)
+      if (bytesPerSecond < limits.dataBytesPerSecondMin) this.#cut('slow-data')
+      this.#turnMs = nowMs
+      this.#windowBytes = 0
+    } else if (nowMs - this.#turnMs >= limits.commandMsMax) {
+      this.#cut('command-deadline')
+    }
+  }
+
+  /** Service ends: a message on its way may still finish, everything else is cut now. */
+  drain(): void {
+    this.#isDraining = true
+    if (this.#mode !== 'data' && this.#mode !== 'message') this.#cut('shutdown')
+  }
+
+  /** Service has ended: also a message on its way is cut. */
+  abandon(): void {
+    this.#cut('shutdown')
+  }
+
+  #isAsking(): boolean {
+    return this.#mode === 'recipient' || this.#mode === 'message'
+  }
+
+  #proceed(): void {
+    while (this.#rest.length > 0) {
+      const chunk = this.#rest.shift()
+      if (chunk === undefined) break
+      const offset = this.#consume(chunk)
+      if (offset < chunk.length) {
+        this.#rest.unshift(chunk.subarray(offset))
+        break
+      }
+    }
+    if (this.#mode === 'closed' || this.#mode === 'handshake') this.#rest = []
+    this.#flush()
+    if (this.#mode === 'closed' || this.#mode === 'handshake') return
+    if (this.#hasInputEnded && this.#rest.length === 0 && !this.#isAsking()) this.#finish(null)
+    else this.#wire.setReading(this.#rest.length === 0)
+  }
+
+  #consume(chunk: Buffer): number {
+    let offset = 0
+    while (offset < chunk.length) {
+      if (this.#mode === 'data') {
+        offset = this.#readData(chunk, offset)
+      } else if (this.#mode === 'command') {
+        if (this.#replies.length >= BATCH_BYTES) this.#flush()
+        if (this.#wire.isCongested()) return offset
+        const line = this.#lines.decode(chunk, offset)
+        offset = this.#lines.end
+        if (line !== null) this.#takeLine(line)
+      } else {
+        return offset
+      }
+    }
+    return offset
+  }
+
+  #takeLine(line: DecodedLine): void {
+    this.#turnMs = this.#service.clock.monotonic()
+    if (line.kind === 'malformed' && line.defect === 'flood') {
+      this.#cut('flood')
+      return
+    }
+    const answer =
+      line.kind === 'line'
+        ? this.#obey(parseCommand(line.text))
+        : replies.LINE_REPLIES[line.defect as Exclude<LineDefect, 'flood'>]
+    if (answer === null) return
+    const movesMail = answer === replies.SENDER_OK || answer === replies.START_DATA
+    if (movesMail) this.#send(answer)
+    else this.#answerIdle(answer)
+  }
+
+  /** The reply, or null where it has been given already or follows later. */
+  #obey(command: Command): Reply | null {
+    switch (command.verb) {
+      case 'MAIL':
+        return this.#beginTransaction(command)
+      case 'RCPT':
+        return this.#addRecipient(command.recipient, command.isInternational)
+      case 'DATA':
+        return this.#beginData()
+      case 'EHLO':
+      case 'HELO':
+        return this.#introduce(command.name, command.verb === 'EHLO')
+      case 'RSET':
+        this.#transaction = null
+        return replies.OK
+      case 'NOOP':
+        return replies.OK
+      case 'HELP':
+        return replies.HELP
+      case 'VRFY':
+        return replies.CANNOT_VERIFY
+      case 'STARTTLS':
+        return this.#startTls()
+      case 'QUIT':
+        this.#finish(replies.GOODBYE)
+        return null
+      case 'HTTP':
+        this.#cut('http')
+        return null
+      case 'refused':
+        return command.reply
+    }
+  }
+
+  #introduce(name: string, isExtended: boolean): Reply {
+    const { hostname, limits, offersTls } = this.#service
+    this.#client = { ...this.#client, helo: name, isExtended }
+    this.#transaction = null
+    const lines = [hostname]
+    if (isExtended) {
+      lines.push('PIPELINING', `SIZE ${limits.messageBytesMax}`)
+      if (offersTls && this.#client.tls === null) lines.push('STARTTLS')
+      lines.push('ENHANCEDSTATUSCODES', '8BITMIME', 'SMTPUTF8')
+    }
+    return reply(250, '', lines)
+  }
+
+  #startTls(): Reply | null {
+    if (this.#client.tls !== null) return replies.TLS_TWICE
+    if (!this.#service.offersTls) return replies.NO_TLS
+    this.#answerIdle(replies.START_TLS)
+    if (this.#mode !== 'command') return null
+    this.#flush()
+    this.#mode = 'handshake'
+    this.#wire.startTls()
+    return null
+  }
+
+  #beginTransaction(command: Extract<Command, { verb: 'MAIL' }>): Reply {
+    if (this.#client.helo === '') return replies.GREET_FIRST
+    if (this.#transaction !== null) return replies.MAIL_TWICE
+    if (command.sizeBytes > this.#service.limits.messageBytesMax) return replies.TOO_BIG
+    this.#transaction = {
+      reversePath: command.reversePath,
+      recipients: [],
+      isSmtpUtf8: command.isSmtpUtf8,
+      body: command.body,
+      hasRefused: false,
+    }
+    return replies.SENDER_OK
+  }
+
+  #addRecipient(recipient: string, isInternational: boolean): Reply | null {
+    const transaction = this.#transaction
+    if (this.#client.helo === '') return replies.GREET_FIRST
+    if (transaction === null) return replies.MAIL_FIRST
+    if (isInternational && !transaction.isSmtpUtf8) return replies.UTF8_NEEDED
+    if (transaction.recipients.length >= this.#service.limits.recipientsMax) {
+      // Not counted as idle: RFC 5321 §4.5.3.1.10 has honest clients run into this.
+      this.#service.count({ kind: 'recipient-refused', code: replies.TOO_MANY_RECIPIENTS.code })
+      this.#send(replies.TOO_MANY_RECIPIENTS)
+      return null
+    }
+    this.#ask(
+      'recipient',
+      () => this.#service.receiver.checkRecipient(recipient, transaction, this.#client),
+      (answer) => this.#settleRecipient(transaction, recipient, answer),
+    )
+    return null
+  }
+
+  #settleRecipient(transaction: Transaction, recipient: string, answer: Reply): void {
+    if (this.#mode === 'closed') return
+    if (answer.code < 300) {
+      transaction.recipients.push(recipient)
+      this.#service.count({ kind: 'recipient-accepted' })
+    } else {
+      transaction.hasRefused = true
+      this.#service.count({ kind: 'recipient-refused', code: answer.code })
+      if (answer.code >= 500) this.#refusedRecipients += 1
+    }
+    const { refusedRecipientsMax } = this.#service.limits
+    if (this.#refusedRecipients > refusedRecipientsMax) this.#cut('refused-recipients')
+    else this.#send(answer)
+  }
+
+  #beginData(): Reply {
+    const transaction = this.#transaction
+    if (this.#client.helo === '') return replies.GREET_FIRST
+    if (transaction === null) return replies.MAIL_FIRST
+    if (transaction.recipients.length === 0) {
+      return transaction.hasRefused ? replies.NO_RECIPIENTS : replies.RCPT_FIRST
+    }
+    if (this.#service.intake.heldBytes >= this.#service.limits.intakeBytesMax) {
+      this.#service.count({ kind: 'message-refused', code: replies.NO_MEMORY.code })
+      return replies.NO_MEMORY
+    }
+    this.#data = new DataDecoder()
+    this.#hadNoMemory = false
+    this.#windowBytes = 0
+    this.#mode = 'data'
+    return replies.START_DATA
+  }
+
+  #readData(chunk: Buffer, offset: number): number {
+    const data = this.#data
+    if (data === null) return chunk.length
+    const end = data.decode(chunk, offset)
+    const { limits, intake } = this.#service
+    if (data.sizeBytes > limits.messageBytesMax) data.discard()
+    if (intake.heldBytes + data.heldBytes - this.#heldBytes > limits.intakeBytesMax) {
+      this.#hadNoMemory = true
+      data.discard()
+    }
+    intake.heldBytes += data.heldBytes - this.#heldBytes
+    this.#heldBytes = data.heldBytes
+    if (data.isComplete) this.#finishData(data)
+    return end
+  }
+
+  // Refused only now, at the real end: whatever follows is commands again, for both sides.
+  #finishData(data: DataDecoder): void {
+    const transaction = this.#transaction
+    this.#data = null
+    this.#transaction = null
+    this.#mode = 'command'
+    this.#turnMs = this.#service.clock.monotonic()
+    if (transaction === null) return
+    const refusal = this.#refusalOf(data)
+    if (refusal !== null) {
+      this.#settleMessage(transaction, data, refusal)
+      return
+    }
+    const { chunks, sizeBytes, bareLineFeeds } = data
+    const content = { chunks, sizeBytes, bareLineFeeds }
+    this.#ask(
+      'message',
+      () => this.#service.receiver.receiveMessage(content, transaction, this.#client),
+      (answer) => this.#settleMessage(transaction, data, answer),
+    )
+  }
+
+  #refusalOf(data: DataDecoder): Reply | null {
+    if (data.hasBareCarriageReturn) return replies.BARE_CR
+    if (data.sizeBytes > this.#service.limits.messageBytesMax) return replies.TOO_BIG
+    return this.#hadNoMemory ? replies.NO_MEMORY : null
+  }
+
+  #settleMessage(envelope: Envelope, data: DataDecoder, answer: Reply): void {
+    this.#release()
+    if (answer.code < 300) {
+      const { sizeBytes, bareLineFeeds } = data
+      const recipients = envelope.recipients.length
+      this.#service.count({ kind: 'message-accepted', sizeBytes, recipients, bareLineFeeds })
+      this.#idleCommands = 0
+    } else {
+      this.#service.count({ kind: 'message-refused', code: answer.code })
+      this.#idleCommands += 1
+    }
+    this.#send(answer)
+    if (this.#isDraining) this.#cut('shutdown')
+  }
+
+  /** Asks the receiver; the client waits, but not for a microtask when the answer is there. */
+  #ask(
+    mode: 'recipient' | 'message',
+    question: () => Reply | Promise<Reply>,
+    settle: (answer: Reply) => void,
+  ): void {
+    let answer: Reply | Promise<Reply>
+    try {
+      answer = question()
+    } catch (error) {
+      answer = this.#reportFailure(mode, error)
+    }
+    if (!(answer instanceof Promise)) {
+      settle(answer)
+      return
+    }
+    this.#mode = mode
+    answer
+      .catch((error: unknown) => this.#reportFailure(mode, error))
+      .then((late) => {
+        if (this.#mode === mode) {
+          this.#mode = 'command'
+          this.#turnMs = this.#service.clock.monotonic()
+        }
+        settle(late)
+        this.#proceed()
+      })
+  }
+
+  #reportFailure(mode: 'recipient' | 'message', error: unknown): Reply {
+    const { address } = this.#client
+    this.#service.log.error({ err: error, address, question: mode }, 'SMTP receiver failed')
+    return replies.LOCAL_ERROR
+  }
+
+  #answerIdle(answer: Reply): void {
+    this.#idleCommands += 1
+    if (this.#idleCommands > this.#service.limits.idleCommandsMax) this.#cut('idle-commands')
+    else this.#send(answer)
+  }
+
+  #cut(reason: CutReason): void {
+    if (this.#mode === 'closed') return
+    this.#service.count({ kind: 'connection-cut', reason })
+    // A 421 in clear text would only spoil a handshake.
+    this.#finish(
+      this.#mode === 'handshake' ? null : replies.cutReply(this.#service.hostname, reason),
+    )
+  }
+
+  #finish(last: Reply | null): void {
+    if (last !== null) this.#send(last)
+    this.#flush()
+    this.#close()
+    this.#wire.end()
+  }
+
+  #close(): void {
+    if (this.#mode === 'data') this.#service.count({ kind: 'message-aborted' })
+    // While the receiver stores a message its octets stay counted; settling releases them.
+    if (this.#mode !== 'message') this.#release()
+    this.#mode = 'closed'
+    this.#data = null
+    this.#transaction = null
+    this.#rest = []
+  }
+
+  #release(): void {
+    this.#service.intake.heldBytes -= this.#heldBytes
+    this.#heldBytes = 0
+  }
+
+  #send(answer: Reply): void {
+    if (this.#mode !== 'closed') this.#replies += formatReply(answer)
+  }
+
+  #flush(): void {
+    if (this.#replies === '') return
+    const text = this.#replies
+    this.#replies = ''
+    this.#wire.write(text)
+  }
+}

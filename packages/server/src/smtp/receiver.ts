@@ -1,0 +1,83 @@
+// The door for mail: what the SMTP engine asks, answered by actions and said in reply codes.
+
+import type { Recipient } from '#actions/message/find-recipient.ts'
+import type { ArrivingMessage, ReceiveResult } from '#actions/message/receive-message.ts'
+import type { Log } from '#base/log.ts'
+import { type Reply, reply } from '#mail/smtp/reply.ts'
+import type { MailReceiver } from '#net/smtp/session.ts'
+
+export type ReceiverPorts = {
+  findRecipient(address: string): Promise<Recipient>
+  receiveMessage(arriving: ArrivingMessage): Promise<ReceiveResult>
+  /** How a store that cannot take mail now is told: full, or something else. Null for a fault. */
+  storageTrouble(error: unknown): 'full' | 'busy' | 'unavailable' | null
+  log: Log
+}
+
+/** Answers the engine. Nothing here sends mail: what is refused, is refused in the session. */
+export function makeReceiver(ports: ReceiverPorts): MailReceiver {
+  const troubled = (error: unknown): Reply => {
+    const trouble = ports.storageTrouble(error)
+    if (trouble === 'full') return reply(452, '4.3.1', 'Out of storage, try again later')
+    if (trouble === null) ports.log.error({ error }, 'a message could not be taken')
+    else
+      ports.log.warn(
+        { trouble, reason: error instanceof Error ? error.message : String(error) },
+        'a message could not be taken',
+      )
+    return reply(451, '4.3.0', 'Cannot take mail now, try again later')
+  }
+  return {
+    async checkRecipient(address) {
+      try {
+        return replyTo(await ports.findRecipient(address))
+      } catch (error) {
+        return troubled(error)
+      }
+    },
+    async receiveMessage(content, envelope, client) {
+      const [only] = content.chunks
+      const raw =
+        content.chunks.length === 1 && only !== undefined ? only : Buffer.concat(content.chunks)
+      try {
+        const result = await ports.receiveMessage({
+          raw,
+          reversePath: envelope.reversePath,
+          recipients: envelope.recipients,
+          clientAddress: client.address,
+          helo: client.helo,
+          tls: client.tls,
+        })
+        if (result.kind === 'loop') {
+          ports.log.warn({ hops: result.hops, from: client.address }, 'a mail loop was refused')
+        }
+        return replyAfterData(result)
+      } catch (error) {
+        return troubled(error)
+      }
+    },
+  }
+}
+
+function replyTo(recipient: Recipient): Reply {
+  switch (recipient.kind) {
+    case 'inbox':
+    case 'postmaster':
+      return reply(250, '2.1.5', 'Recipient OK')
+    case 'unknown_mailbox':
+      return reply(550, '5.1.1', 'No such mailbox here')
+    case 'foreign_domain':
+      return reply(550, '5.7.1', 'Relaying denied')
+  }
+}
+
+function replyAfterData(result: ReceiveResult): Reply {
+  switch (result.kind) {
+    case 'stored':
+      return reply(250, '2.0.0', 'Message stored')
+    case 'no_recipient':
+      return reply(550, '5.1.1', 'No such mailbox here')
+    case 'loop':
+      return reply(554, '5.4.6', `Too many hops (${result.hops})`)
+  }
+}

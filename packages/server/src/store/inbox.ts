@@ -1,0 +1,203 @@
+// Inboxes, to and from rows, with the guards of their creation.
+
+import { DAY_MS, RELEASED_ADDRESS_MS } from '#base/limits.ts'
+import { inboxesAllowed, type Plan } from '#model/account.ts'
+import type { Inbox } from '#model/inbox.ts'
+import { lockAccount } from './account.ts'
+import { enqueueJob } from './job.ts'
+import { changeInboxCounts, defaultPodRow, findPodRow } from './pod.ts'
+import type { ReadDb, Row, Tx } from './tables.ts'
+
+export type NewInbox = {
+  accountId: string
+  inboxId: string
+  /** Pod id or `clientId`; null for the default pod. */
+  pod: string | null
+  address: string
+  displayName: string | null
+  nowMs: number
+  /** Creations allowed in any 24 hours. */
+  creationsPerDay: number
+}
+
+export type InboxCreation =
+  | { kind: 'created'; inbox: Inbox }
+  | { kind: 'invalid_pod' }
+  | { kind: 'address_taken' }
+  | { kind: 'limit_reached'; limit: number }
+  | { kind: 'too_many'; retryAtMs: number }
+
+/** Adds an inbox, or says which guard refused it; a refusal uses up nothing. */
+export async function createInbox(tx: Tx, input: NewInbox): Promise<InboxCreation> {
+  const account = await lockAccount(tx, input.accountId)
+  if (account === null) return { kind: 'invalid_pod' }
+  const pod =
+    input.pod === null
+      ? await defaultPodRow(tx, input.accountId)
+      : await findPodRow({ read: tx.query }, input.accountId, input.pod)
+  if (pod === null) return { kind: 'invalid_pod' }
+  if (await isAddressTaken(tx, input)) return { kind: 'address_taken' }
+  const limit = inboxesAllowed(account.plan as Plan)
+  if (account.inbox_count >= limit) return { kind: 'limit_reached', limit }
+  const retryAtMs = await creationAllowedAt(tx, input)
+  if (retryAtMs > input.nowMs) return { kind: 'too_many', retryAtMs }
+
+  const row = {
+    id: input.inboxId,
+    account_id: input.accountId,
+    pod_id: pod.id,
+    address: input.address,
+    display_name: input.displayName,
+    created_at: input.nowMs,
+  }
+  const inserted = await tx.query
+    .insertInto('inboxes')
+    .values(row)
+    .onConflict((conflict) => conflict.column('address').doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  if (inserted === undefined) return { kind: 'address_taken' }
+  await tx.query.insertInto('inbox_counters').values({ inbox_id: input.inboxId }).execute()
+  await tx.query
+    .insertInto('inbox_creations')
+    .values({ account_id: input.accountId, created_at: input.nowMs, inbox_id: input.inboxId })
+    .execute()
+  await tx.query.deleteFrom('released_addresses').where('address', '=', input.address).execute()
+  await changeInboxCounts(tx, { accountId: input.accountId, podId: pod.id, by: 1 })
+  return { kind: 'created', inbox: toInbox(row) }
+}
+
+/** Changes the display name; null clears it. Null when the account has no such inbox. */
+export async function updateInbox(
+  tx: Tx,
+  input: { accountId: string; inboxId: string; displayName?: string | null },
+): Promise<Inbox | null> {
+  if (input.displayName !== undefined) {
+    await tx.query
+      .updateTable('inboxes')
+      .set({ display_name: input.displayName })
+      .where('account_id', '=', input.accountId)
+      .where('id', '=', input.inboxId)
+      .execute()
+  }
+  return findInbox({ read: tx.query }, input.accountId, input.inboxId)
+}
+
+/**
+ * Removes the inbox at once, keeps its address for the account, and leaves the removal of its mail
+ * to a job: a mailbox may hold more than one transaction should touch.
+ */
+export async function deleteInbox(
+  tx: Tx,
+  input: { accountId: string; inboxId: string; jobId: string; nowMs: number },
+): Promise<'deleted' | 'not_found'> {
+  const inbox = await findInbox({ read: tx.query }, input.accountId, input.inboxId)
+  if (inbox === null) return 'not_found'
+  await tx.query.deleteFrom('inbox_counters').where('inbox_id', '=', inbox.id).execute()
+  const { length } = await tx.query
+    .deleteFrom('inboxes')
+    .where('id', '=', inbox.id)
+    .returning('id')
+    .execute()
+  if (length === 0) return 'not_found'
+  await tx.query
+    .insertInto('released_addresses')
+    .values({
+      address: inbox.address,
+      account_id: input.accountId,
+      released_at: input.nowMs,
+    })
+    .onConflict((conflict) =>
+      conflict
+        .column('address')
+        .doUpdateSet({ account_id: input.accountId, released_at: input.nowMs }),
+    )
+    .execute()
+  await changeInboxCounts(tx, { accountId: input.accountId, podId: inbox.podId, by: -1 })
+  await enqueueJob(tx, {
+    id: input.jobId,
+    kind: 'purge-inbox',
+    payload: { inboxId: inbox.id },
+    runAtMs: input.nowMs,
+    nowMs: input.nowMs,
+  })
+  return 'deleted'
+}
+
+/** Newest first; of one pod when `podId` is given. */
+export async function listInboxes(
+  db: ReadDb,
+  input: { accountId: string; podId: string | null; limit: number; offset: number },
+): Promise<{ inboxes: Inbox[]; total: number }> {
+  let query = db.read.selectFrom('inboxes').selectAll().where('account_id', '=', input.accountId)
+  if (input.podId !== null) query = query.where('pod_id', '=', input.podId)
+  const rows = await query.orderBy('id', 'desc').limit(input.limit).offset(input.offset).execute()
+  const counted =
+    input.podId === null
+      ? db.read.selectFrom('accounts').select('inbox_count').where('id', '=', input.accountId)
+      : db.read.selectFrom('pods').select('inbox_count').where('id', '=', input.podId)
+  const total = await counted.executeTakeFirst()
+  return { inboxes: rows.map(toInbox), total: total?.inbox_count ?? 0 }
+}
+
+/** The account's inbox with this id, or null. */
+export async function findInbox(
+  db: ReadDb,
+  accountId: string,
+  inboxId: string,
+): Promise<Inbox | null> {
+  const row = await db.read
+    .selectFrom('inboxes')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', '=', inboxId)
+    .executeTakeFirst()
+  return row === undefined ? null : toInbox(row)
+}
+
+/** The inbox that receives at this lower-case address, of whichever account; for arriving mail. */
+export async function findInboxByAddress(db: ReadDb, address: string): Promise<Inbox | null> {
+  const row = await db.read
+    .selectFrom('inboxes')
+    .selectAll()
+    .where('address', '=', address)
+    .executeTakeFirst()
+  return row === undefined ? null : toInbox(row)
+}
+
+async function isAddressTaken(tx: Tx, input: NewInbox): Promise<boolean> {
+  const inbox = await findInboxByAddress({ read: tx.query }, input.address)
+  if (inbox !== null) return true
+  const released = await tx.query
+    .selectFrom('released_addresses')
+    .select('account_id')
+    .where('address', '=', input.address)
+    .where('released_at', '>', input.nowMs - RELEASED_ADDRESS_MS)
+    .executeTakeFirst()
+  return released !== undefined && released.account_id !== input.accountId
+}
+
+/** When the next creation is allowed: now, or when enough of the last day's have passed. */
+async function creationAllowedAt(tx: Tx, input: NewInbox): Promise<number> {
+  const recent = await tx.query
+    .selectFrom('inbox_creations')
+    .select('created_at')
+    .where('account_id', '=', input.accountId)
+    .where('created_at', '>', input.nowMs - DAY_MS)
+    .orderBy('created_at', 'desc')
+    .limit(input.creationsPerDay)
+    .execute()
+  const blocking = recent[input.creationsPerDay - 1]
+  return blocking === undefined ? input.nowMs : blocking.created_at + DAY_MS
+}
+
+function toInbox(row: Row<'inboxes'>): Inbox {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    podId: row.pod_id,
+    address: row.address,
+    displayName: row.display_name,
+    createdAtMs: row.created_at,
+  }
+}

@@ -1,0 +1,99 @@
+// Durable work: rows that say what to do and when, leased before they are worked on.
+
+import { lockRows } from '#db/dialect.ts'
+import type { ReadDb, Row, Tx } from './tables.ts'
+
+export type Job = { id: string; kind: string; payload: Record<string, unknown>; attempts: number }
+
+/** Adds a job in the transaction whose consequence it is. */
+export async function enqueueJob(
+  tx: Tx,
+  input: { id: string; kind: string; payload: object; runAtMs: number; nowMs: number },
+): Promise<void> {
+  await tx.query
+    .insertInto('jobs')
+    .values({
+      id: input.id,
+      kind: input.kind,
+      payload: JSON.stringify(input.payload),
+      run_at: input.runAtMs,
+      leased_by: null,
+      lease_until: null,
+      created_at: input.nowMs,
+    })
+    .execute()
+}
+
+/** Leases up to `limit` due jobs that nobody holds, oldest first. */
+export async function claimJobs(
+  tx: Tx,
+  input: { worker: string; nowMs: number; leaseMs: number; limit: number },
+): Promise<Job[]> {
+  const due = tx.query
+    .selectFrom('jobs')
+    .selectAll()
+    .where('run_at', '<=', input.nowMs)
+    .where((row) => row.or([row('lease_until', 'is', null), row('lease_until', '<=', input.nowMs)]))
+    .orderBy('run_at')
+    .orderBy('id')
+    .limit(input.limit)
+  const rows = await lockRows(tx, due, { skipLocked: true }).execute()
+  if (rows.length === 0) return []
+  await tx.query
+    .updateTable('jobs')
+    .set((row) => ({
+      leased_by: input.worker,
+      lease_until: input.nowMs + input.leaseMs,
+      attempts: row('attempts', '+', 1),
+    }))
+    .where(
+      'id',
+      'in',
+      rows.map((row) => row.id),
+    )
+    .execute()
+  return rows.map(toJob)
+}
+
+/** How many jobs are due and not held by anybody. */
+export async function countDueJobs(db: ReadDb, nowMs: number): Promise<number> {
+  const { due } = await db.read
+    .selectFrom('jobs')
+    .select((row) => row.fn.countAll<number>().as('due'))
+    .where('run_at', '<=', nowMs)
+    .where((row) => row.or([row('lease_until', 'is', null), row('lease_until', '<=', nowMs)]))
+    .executeTakeFirstOrThrow()
+  return due
+}
+
+/** Removes a job that is done. */
+export async function completeJob(tx: Tx, input: { id: string }): Promise<void> {
+  await tx.query.deleteFrom('jobs').where('id', '=', input.id).execute()
+}
+
+/** Gives a job back, to be tried again at `runAtMs`. */
+export async function retryJob(tx: Tx, input: { id: string; runAtMs: number }): Promise<void> {
+  await tx.query
+    .updateTable('jobs')
+    .set({ run_at: input.runAtMs, leased_by: null, lease_until: null })
+    .where('id', '=', input.id)
+    .execute()
+}
+
+/** Ends every lease: for the start of the only process that can hold one. */
+export async function releaseLeases(tx: Tx, _input: object): Promise<void> {
+  await tx.query
+    .updateTable('jobs')
+    .set({ leased_by: null, lease_until: null })
+    .where('leased_by', 'is not', null)
+    .execute()
+}
+
+function toJob(row: Row<'jobs'>): Job {
+  return {
+    id: row.id,
+    kind: row.kind,
+    payload: JSON.parse(row.payload) as Record<string, unknown>,
+    attempts: row.attempts + 1,
+  }
+}

@@ -1,0 +1,53 @@
+// Raw messages: the bytes as they came, kept while anything refers to them.
+
+import type { ReadDb, Tx } from './tables.ts'
+
+export type RawMessage = {
+  id: string
+  sizeBytes: number
+  sha256: Uint8Array
+  /** Null when the bytes lie in the blob store, under the raw message's id. */
+  content: Uint8Array | null
+}
+
+/** The raw message with this id, or null. Ids come from rows of an account, never from a caller. */
+export async function findRawMessage(db: ReadDb, rawId: string): Promise<RawMessage | null> {
+  const row = await db.read
+    .selectFrom('raw_messages')
+    .select(['id', 'size_bytes', 'sha256', 'content'])
+    .where('id', '=', rawId)
+    .executeTakeFirst()
+  if (row === undefined) return null
+  return { id: row.id, sizeBytes: row.size_bytes, sha256: row.sha256, content: row.content }
+}
+
+/** Of these ids, the ones that a raw message still has: the others are orphans of the blob store. */
+export async function existingRawIds(db: ReadDb, ids: string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set()
+  const rows = await db.read
+    .selectFrom('raw_messages')
+    .select('id')
+    .where('id', 'in', ids)
+    .execute()
+  return new Set(rows.map((row) => row.id))
+}
+
+/**
+ * Takes one reference from each of these raw messages and removes those that nobody refers to any
+ * more. Returns the ids of the removed ones whose bytes lie in the blob store.
+ */
+export async function dropRawReferences(tx: Tx, rawIds: string[]): Promise<string[]> {
+  if (rawIds.length === 0) return []
+  await tx.query
+    .updateTable('raw_messages')
+    .set((row) => ({ reference_count: row('reference_count', '-', 1) }))
+    .where('id', 'in', rawIds)
+    .execute()
+  const removed = await tx.query
+    .deleteFrom('raw_messages')
+    .where('id', 'in', rawIds)
+    .where('reference_count', '<=', 0)
+    .returning((row) => ['id', row('content', 'is', null).as('is_blob')])
+    .execute()
+  return removed.filter((row) => Boolean(row.is_blob)).map((row) => row.id)
+}

@@ -1,0 +1,26 @@
+// Secrets that every process of the service must share.
+
+import type { ReadDb, Tx } from './tables.ts'
+
+/** Keeps `value` under `name` unless there is one already; returns the one that is kept. */
+export async function ensureSecret(
+  tx: Tx,
+  input: { name: string; value: Uint8Array },
+): Promise<Uint8Array> {
+  await tx.query
+    .insertInto('service_secrets')
+    .values(input)
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .execute()
+  return (await findSecret({ read: tx.query }, input.name)) ?? input.value
+}
+
+/** The secret of this name, or null before the first start made it. */
+export async function findSecret(db: ReadDb, name: string): Promise<Uint8Array | null> {
+  const row = await db.read
+    .selectFrom('service_secrets')
+    .select('value')
+    .where('name', '=', name)
+    .executeTakeFirst()
+  return row?.value ?? null
+}

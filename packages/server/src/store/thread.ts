@@ -1,0 +1,102 @@
+// Threads, to and from rows.
+
+import { lockRows } from '#db/dialect.ts'
+import type { Thread } from '#model/thread.ts'
+import { readCounters } from './message.ts'
+import type { ReadDb, Row, Tx } from './tables.ts'
+
+/** Threads of an inbox by their last message, newest first; null when there is no such inbox. */
+export async function listThreads(
+  db: ReadDb,
+  input: {
+    accountId: string
+    inboxId: string
+    isRead: boolean | null
+    limit: number
+    offset: number
+  },
+): Promise<{ threads: Thread[]; total: number } | null> {
+  const counters = await readCounters(db, input.accountId, input.inboxId)
+  if (counters === null) return null
+  const { thread_count, unread_thread_count } = counters
+  const total =
+    input.isRead === null
+      ? thread_count
+      : input.isRead
+        ? thread_count - unread_thread_count
+        : unread_thread_count
+  if (input.offset >= total) return { threads: [], total }
+  let query = db.read.selectFrom('threads').selectAll().where('inbox_id', '=', input.inboxId)
+  if (input.isRead !== null) query = query.where('is_read', '=', input.isRead ? 1 : 0)
+  // Past the middle the way from the other end is shorter.
+  const afterPage = Math.max(total - input.offset - input.limit, 0)
+  const isFromOldest = afterPage < input.offset
+  const rows = await query
+    .orderBy('last_position', isFromOldest ? 'asc' : 'desc')
+    .limit(Math.min(input.limit, total - input.offset))
+    .offset(isFromOldest ? afterPage : input.offset)
+    .execute()
+  if (isFromOldest) rows.reverse()
+  return { threads: rows.map(toThread), total }
+}
+
+/** A thread of the account, or null; also null once its inbox is deleted. */
+export async function findThread(
+  db: ReadDb,
+  accountId: string,
+  threadId: string,
+): Promise<Thread | null> {
+  const row = await db.read
+    .selectFrom('threads')
+    .innerJoin('inboxes', 'inboxes.id', 'threads.inbox_id')
+    .selectAll('threads')
+    .where('threads.id', '=', threadId)
+    .where('threads.account_id', '=', accountId)
+    .executeTakeFirst()
+  return row === undefined ? null : toThread(row)
+}
+
+/** Sets the read flag and keeps the inbox's total of unread threads. Setting it twice is one. */
+export async function setThreadRead(
+  tx: Tx,
+  input: { accountId: string; threadId: string; isRead: boolean },
+): Promise<Thread | null> {
+  const inbox = await tx.query
+    .selectFrom('threads')
+    .select('inbox_id')
+    .where('id', '=', input.threadId)
+    .where('account_id', '=', input.accountId)
+    .executeTakeFirst()
+  if (inbox === undefined) return null
+  // The inbox's totals are locked first, as arriving mail does.
+  const totals = tx.query
+    .selectFrom('inbox_counters')
+    .select('inbox_id')
+    .where('inbox_id', '=', inbox.inbox_id)
+  if ((await lockRows(tx, totals).executeTakeFirst()) === undefined) return null
+  const thread = await findThread({ read: tx.query }, input.accountId, input.threadId)
+  if (thread === null || thread.isRead === input.isRead) return thread
+  await tx.query
+    .updateTable('threads')
+    .set({ is_read: input.isRead ? 1 : 0 })
+    .where('id', '=', thread.id)
+    .execute()
+  await tx.query
+    .updateTable('inbox_counters')
+    .set((row) => ({ unread_thread_count: row('unread_thread_count', '+', input.isRead ? -1 : 1) }))
+    .where('inbox_id', '=', thread.inboxId)
+    .execute()
+  return { ...thread, isRead: input.isRead }
+}
+
+function toThread(row: Row<'threads'>): Thread {
+  return {
+    id: row.id,
+    inboxId: row.inbox_id,
+    subject: row.subject,
+    isRead: row.is_read === 1,
+    messageCount: row.message_count,
+    lastMessageAtMs: row.last_message_at,
+    createdAtMs: row.created_at,
+  }
+}

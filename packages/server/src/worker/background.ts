@@ -1,0 +1,39 @@
+// The door for time: what happens because a job is due or an hour has passed, not because somebody
+// asked.
+
+import type { Log } from '#base/log.ts'
+import { openWorkerLoop } from '#jobs/worker-loop.ts'
+
+export type BackgroundPorts = {
+  /** Does due jobs; true when there may be more. */
+  workJobs(): Promise<boolean>
+  purgeExpired(): Promise<void>
+  sweepBlobs(): Promise<number>
+  log: Log
+}
+
+const JOBS_EVERY_MS = 1_000
+const PURGE_EVERY_MS = 60 * 60 * 1_000
+
+/** Starts the loops; `wakeJobs` says that a job was queued. */
+export function openBackground(ports: BackgroundPorts) {
+  const { log } = ports
+  const jobs = openWorkerLoop({ name: 'jobs', everyMs: JOBS_EVERY_MS, step: ports.workJobs, log })
+  const upkeep = openWorkerLoop({
+    name: 'upkeep',
+    everyMs: PURGE_EVERY_MS,
+    async step() {
+      await ports.purgeExpired()
+      const orphans = await ports.sweepBlobs()
+      if (orphans > 0) log.info({ orphans }, 'removed stored bytes that no message refers to')
+      return false
+    },
+    log,
+  })
+  return {
+    wakeJobs: () => jobs.wake(),
+    async close() {
+      await Promise.all([jobs.close(), upkeep.close()])
+    },
+  }
+}

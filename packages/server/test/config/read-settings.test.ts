@@ -1,0 +1,271 @@
+// Reading settings: defaults, every form, rules over several settings, and what the operator is told.
+
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { after, test } from 'node:test'
+import { generate } from 'selfsigned'
+import { describeMistake, publicUrlOf, readDotEnv, readSettings } from '#config/read-settings.ts'
+import { LIMIT_SETTINGS, SETTINGS, type Settings } from '#config/settings.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'mailroom-config-'))
+after(() => rmSync(folder, { recursive: true }))
+
+type Env = Record<string, string>
+
+function settingsOf(env: Env, dotEnv?: string): Settings {
+  const reading = readSettings(env, dotEnv)
+  if (reading.kind === 'mistakes') assert.fail(reading.mistakes.map(describeMistake).join('\n'))
+  return reading.settings
+}
+
+function mistakesOf(env: Env): string[] {
+  const reading = readSettings(env)
+  return reading.kind === 'mistakes' ? reading.mistakes.map(describeMistake) : []
+}
+
+/** The names of wrong settings, in the order of the table. */
+function wrongNames(env: Env): string[] {
+  return mistakesOf(env).map((line) => line.slice(0, line.indexOf(':')))
+}
+
+test('an empty environment gives the documented defaults', () => {
+  const { roles, ...settings } = settingsOf({})
+  assert.deepEqual([...roles], ['http', 'smtp', 'delivery', 'webhooks'])
+  assert.deepEqual(settings, {
+    dataDir: resolve('data'),
+    databaseUrl: null,
+    blobStore: 'disk',
+    httpHost: '127.0.0.1',
+    httpPort: 8080,
+    smtpHost: '127.0.0.1',
+    smtpPort: 2525,
+    publicUrl: null,
+    inboxDomain: 'mailroom.localhost',
+    smtpHostname: 'mailroom.localhost',
+    delivery: 'sandbox',
+    relayUrl: null,
+    dnsServers: [],
+    mxPort: 25,
+    allowPrivateEgress: false,
+    bootstrapApiKey: null,
+    bootstrapPlan: 'launch',
+    adminToken: null,
+    tlsFiles: null,
+    logLevel: 'info',
+    limits: {
+      apiPerMinute: 1000,
+      failedAuthPerMinute: 60,
+      sendsPerMinute: 10,
+      sendsPerDay: 200,
+      inboxesPerDay: 100,
+      coldPerDay: 20,
+      coldAccountPerDay: null,
+    },
+  })
+})
+
+test('every setting has a name of its own and a default of its own form', () => {
+  const table = [...Object.values(SETTINGS), ...Object.values(LIMIT_SETTINGS)]
+  assert.equal(new Set(table.map(({ name }) => name)).size, table.length)
+  for (const setting of table) {
+    assert.match(setting.name, /^MAILROOM_[A-Z_]+$/)
+    if (setting.default !== null) assert.ok('value' in setting.form.read(setting.default))
+  }
+})
+
+test('the environment wins over the .env file, also with an empty value', () => {
+  const dotEnv = '# ports\nMAILROOM_HTTP_PORT=1111\nMAILROOM_SMTP_PORT="2222"\nOTHER=x\n'
+  const settings = settingsOf({ MAILROOM_HTTP_PORT: '3333' }, dotEnv)
+  assert.equal(settings.httpPort, 3333)
+  assert.equal(settings.smtpPort, 2222)
+  assert.equal(settingsOf({ MAILROOM_SMTP_PORT: '' }, dotEnv).smtpPort, 2525)
+})
+
+test('the .env file of a folder is read when there is one', () => {
+  assert.equal(readDotEnv(folder), '')
+  writeFileSync(join(folder, '.env'), 'MAILROOM_MX_PORT=26\n')
+  assert.equal(settingsOf({}, readDotEnv(folder)).mxPort, 26)
+})
+
+test('settings cannot be changed', () => {
+  const settings = settingsOf({})
+  assert.ok(Object.isFrozen(settings) && Object.isFrozen(settings.limits))
+})
+
+test('every mistake is reported at once, by name, with what was given and what is expected', () => {
+  assert.deepEqual(
+    mistakesOf({
+      MAILROOM_HTTP_PORT: '80a',
+      MAILROOM_DELIVERY: 'relais',
+      MAILROOM_LIMIT_API_PER_MINUTE: '0',
+    }),
+    [
+      'MAILROOM_HTTP_PORT: expected a port, 0 to 65535 (given: "80a")',
+      'MAILROOM_DELIVERY: expected one of sandbox, direct, relay (given: "relais")',
+      'MAILROOM_LIMIT_API_PER_MINUTE: expected a whole number, 1 to 1000000000 (given: "0")',
+    ],
+  )
+})
+
+test('a secret that was mistyped is not repeated in any message', () => {
+  const env = {
+    MAILROOM_DATABASE_URL: 'mysql://user:hunter2@host/db',
+    MAILROOM_RELAY_URL: 'http://user:hunter2@host',
+    MAILROOM_BOOTSTRAP_API_KEY: 'hunter2',
+    MAILROOM_ADMIN_TOKEN: 'hunter2 with space',
+  }
+  assert.deepEqual(wrongNames(env), Object.keys(env))
+  assert.doesNotMatch(JSON.stringify(readSettings(env)), /hunter2/)
+})
+
+test('what was given is shown as one line of limited length', () => {
+  const [line = ''] = mistakesOf({ MAILROOM_LOG_LEVEL: `loud\n\x1b[31m${'x'.repeat(10_000)}` })
+  assert.doesNotMatch(line, /[\n\x1b]/)
+  assert.ok(line.length < 300)
+})
+
+type Case = [setting: keyof Settings & keyof typeof SETTINGS, given: string, value: unknown]
+
+const accepted: Case[] = [
+  ['httpPort', '0', 0],
+  ['httpPort', '65535', 65535],
+  ['smtpHost', '::', '::'],
+  ['smtpHost', '[::1]', '::1'],
+  ['smtpHost', 'localhost', 'localhost'],
+  ['httpHost', ' 0.0.0.0 ', '0.0.0.0'],
+  ['publicUrl', 'https://Mail.example.com/', 'https://mail.example.com'],
+  ['publicUrl', 'https://example.com/mail//', 'https://example.com/mail'],
+  ['inboxDomain', 'Agents.Example.COM.', 'agents.example.com'],
+  ['inboxDomain', 'bücher.example', 'xn--bcher-kva.example'],
+  ['smtpHostname', 'mx', 'mx'],
+  ['databaseUrl', 'postgresql://u:p@h:5432/d', 'postgresql://u:p@h:5432/d'],
+  ['relayUrl', 'smtps://u:p@relay.example:465', 'smtps://u:p@relay.example:465'],
+  ['dnsServers', '192.0.2.1, 192.0.2.2:5353', ['192.0.2.1:53', '192.0.2.2:5353']],
+  ['dnsServers', '[2001:db8::1]:54,2001:db8::2', ['[2001:db8::1]:54', '[2001:db8::2]:53']],
+  ['allowPrivateEgress', 'TRUE', true],
+  ['allowPrivateEgress', '0', false],
+  ['roles', 'all', new Set(['http', 'smtp', 'delivery', 'webhooks'])],
+  ['bootstrapApiKey', `mr_${'a-B_9'.repeat(25)}`, `mr_${'a-B_9'.repeat(25)}`],
+  ['blobStore', 'database', 'database'],
+  ['logLevel', 'silent', 'silent'],
+]
+
+for (const [key, given, value] of accepted) {
+  test(`${SETTINGS[key].name} takes ${JSON.stringify(given)}`, () => {
+    assert.deepEqual(settingsOf({ [SETTINGS[key].name]: given })[key], value)
+  })
+}
+
+const refused: [setting: keyof typeof SETTINGS, given: readonly string[]][] = [
+  ['httpPort', ['65536', '-1', '8080.5', '1e3', '0x50', 'http']],
+  ['mxPort', ['0']],
+  ['smtpHost', ['::g', '256.0.0.1', 'a b', 'host:25', '-x.example']],
+  [
+    'publicUrl',
+    ['mail.example.com', 'ftp://x', 'https://u@x', 'https://x/?a', 'https://x/#', '/v1'],
+  ],
+  ['inboxDomain', ['10.0.0.1', 'a..b', 'a_b.example', '.example', 'a@b', '%61.example', '1']],
+  ['inboxDomain', [`${'a'.repeat(64)}.example`, `${'a.'.repeat(127)}example`]],
+  ['databaseUrl', ['sqlite://x', 'postgres', 'postgres://']],
+  ['relayUrl', ['relay.example:25', 'smtp://h/path', 'smtp://h?x=1', 'smtp://h:0']],
+  [
+    'dnsServers',
+    ['resolver.example', '192.0.2.1:0', '192.0.2.1:99999', '192.0.2.1,', '[192.0.2.1]'],
+  ],
+  ['allowPrivateEgress', ['maybe', '2']],
+  ['roles', ['http,imap', 'http,,smtp', 'HTTP']],
+  ['bootstrapApiKey', ['a'.repeat(23), 'a'.repeat(129), `mr_${'é'.repeat(30)}`]],
+  ['bootstrapPlan', ['enterprise']],
+  ['adminToken', ['two words', 'täg', 'x'.repeat(513)]],
+  ['logLevel', ['verbose']],
+]
+
+for (const [key, texts] of refused) {
+  test(`${SETTINGS[key].name} refuses ${texts.map((text) => text.slice(0, 30)).join(' and ')}`, () => {
+    for (const text of texts) {
+      assert.deepEqual(wrongNames({ [SETTINGS[key].name]: text }), [SETTINGS[key].name], text)
+    }
+  })
+}
+
+test('an s3 blob store is refused with the reason', () => {
+  assert.deepEqual(mistakesOf({ MAILROOM_BLOB_URL: 's3://bucket' }), [
+    'MAILROOM_BLOB_URL: expected disk or database; this version has no s3 store (given: "s3://bucket")',
+  ])
+})
+
+test('large blobs lie in the database on PostgreSQL unless told otherwise', () => {
+  const env = { MAILROOM_DATABASE_URL: 'postgres://localhost/mail' }
+  assert.equal(settingsOf(env).blobStore, 'database')
+  assert.equal(settingsOf({ ...env, MAILROOM_BLOB_URL: 'disk' }).blobStore, 'disk')
+})
+
+test('some of the roles are allowed on PostgreSQL only', () => {
+  const some = { MAILROOM_ROLES: 'http, smtp' }
+  assert.deepEqual(wrongNames(some), ['MAILROOM_ROLES'])
+  const settings = settingsOf({ ...some, MAILROOM_DATABASE_URL: 'postgres://localhost/mail' })
+  assert.deepEqual([...settings.roles], ['http', 'smtp'])
+})
+
+test('a mistyped database URL is not reported as a missing one', () => {
+  const env = { MAILROOM_ROLES: 'http', MAILROOM_DATABASE_URL: 'postgre://localhost/mail' }
+  assert.deepEqual(wrongNames(env), ['MAILROOM_DATABASE_URL'])
+})
+
+test('delivery by relay needs the relay', () => {
+  assert.deepEqual(wrongNames({ MAILROOM_DELIVERY: 'relay' }), ['MAILROOM_RELAY_URL'])
+  const settings = settingsOf({ MAILROOM_DELIVERY: 'relay', MAILROOM_RELAY_URL: 'smtp://relay:25' })
+  assert.equal(settings.delivery, 'relay')
+})
+
+test('both listeners cannot have one port, unless it is any free one', () => {
+  const same = (port: string) => ({ MAILROOM_HTTP_PORT: port, MAILROOM_SMTP_PORT: port })
+  assert.deepEqual(wrongNames(same('2525')), ['MAILROOM_SMTP_PORT'])
+  assert.deepEqual(wrongNames(same('0')), [])
+})
+
+test('a data folder that is a file is a mistake', () => {
+  const file = join(folder, 'file')
+  writeFileSync(file, '')
+  assert.deepEqual(wrongNames({ MAILROOM_DATA_DIR: file }), ['MAILROOM_DATA_DIR'])
+})
+
+test('certificate and key come together, readable, and belong to each other', async () => {
+  const [mine, other] = await Promise.all([generate(), generate()])
+  const write = (name: string, text: string) => {
+    const file = join(folder, name)
+    writeFileSync(file, text)
+    return file
+  }
+  const cert = write('cert.pem', mine.cert)
+  const key = write('key.pem', mine.private)
+  const foreign = write('other.pem', other.private)
+  const env = (certFile: string, keyFile: string) => ({
+    MAILROOM_TLS_CERT: certFile,
+    MAILROOM_TLS_KEY: keyFile,
+  })
+  assert.deepEqual(settingsOf(env(cert, key)).tlsFiles, { cert, key })
+  assert.deepEqual(wrongNames(env(cert, '')), ['MAILROOM_TLS_KEY'])
+  assert.deepEqual(wrongNames(env('', key)), ['MAILROOM_TLS_CERT'])
+  assert.deepEqual(wrongNames(env(cert, foreign)), ['MAILROOM_TLS_KEY'])
+  assert.deepEqual(wrongNames(env(key, cert)), ['MAILROOM_TLS_CERT', 'MAILROOM_TLS_KEY'])
+  assert.deepEqual(wrongNames(env(join(folder, 'none'), key)), ['MAILROOM_TLS_CERT'])
+})
+
+test('an unknown name is a warning with the nearest known one, and its value is not shown', () => {
+  const env = { MAILROOM_HTTP_PROT: 'hunter2', MAILROOM_TEST_POSTGRES_URL: 'x', MAILBOX: 'y' }
+  const { kind, warnings } = readSettings(env, 'MAILROOM_LIMIT_SENDS=5')
+  assert.equal(kind, 'settings')
+  assert.deepEqual(warnings, [
+    'MAILROOM_HTTP_PROT is not a setting; the nearest is MAILROOM_HTTP_PORT',
+    'MAILROOM_LIMIT_SENDS is not a setting; the nearest is MAILROOM_LIMIT_SENDS_PER_MINUTE',
+  ])
+})
+
+test('without a public URL absolute URLs name the port really listened on', () => {
+  assert.equal(publicUrlOf(settingsOf({}), 4711), 'http://127.0.0.1:4711')
+  const settings = settingsOf({ MAILROOM_PUBLIC_URL: 'https://mail.example/' })
+  assert.equal(publicUrlOf(settings, 4711), 'https://mail.example')
+})

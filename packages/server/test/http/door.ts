@@ -1,0 +1,77 @@
+// The HTTP door by itself: a server on a free port whose handlers only say what reached them.
+
+import { operationIds } from '@mailroom/contract/operations.ts'
+import { systemClock } from '#base/clock.ts'
+import { type Log, silentLog } from '#base/log.ts'
+import type { Handlers } from '#http/handler.ts'
+import { type HttpServer, type HttpServerOptions, openHttpServer } from '#http/server.ts'
+
+export const GOOD_KEY = 'mr_good0000000000000000000000000000000000000'
+export const OPERATOR_TOKEN = 'operator-token-of-the-test'
+
+export type Door = HttpServer & {
+  request(path: string, init?: RequestInit & { token?: string | null }): Promise<Response>
+}
+
+export type DoorOptions = Partial<HttpServerOptions> & { answers?: Partial<Handlers> }
+
+/** Close it, or the test run does not end. */
+export async function openDoor(options: DoorOptions = {}): Promise<Door> {
+  const { answers, ...rest } = options
+  let requests = 0
+  const server = await openHttpServer({
+    host: '127.0.0.1',
+    port: 0,
+    handlers: { ...echoes(), ...answers },
+    authenticate: async (token) =>
+      token === GOOD_KEY ? { accountId: 'acc_1', keyId: 'key_1' } : null,
+    operatorToken: OPERATOR_TOKEN,
+    publicUrl: 'http://mailroom.example',
+    clock: systemClock,
+    makeRequestId: () => `req_${++requests}`,
+    log: silentLog,
+    limits: { apiPerMinute: 1_000, failedAuthPerMinute: 60 },
+    ...rest,
+  })
+  return {
+    ...server,
+    request(path, { token = GOOD_KEY, ...init } = {}) {
+      const headers = new Headers(init.headers)
+      if (token !== null) headers.set('authorization', `Bearer ${token}`)
+      return fetch(`${server.address}${path}`, { ...init, headers })
+    },
+  }
+}
+
+/** Handlers that answer with their input and context. */
+function echoes(): Handlers {
+  const echo = (input: unknown, context: unknown) => ({ input, context })
+  const binary = () => ({ headers: { 'content-type': 'text/plain' }, content: 'bytes' })
+  const isBinary = /^(messages\.raw|attachments\.get|service\.metrics)$/
+  return Object.fromEntries(
+    operationIds.map((id) => [id, isBinary.test(id) ? binary : echo]),
+  ) as Handlers
+}
+
+/** JSON of an answer, read as an error body. */
+export async function errorOf(response: Response): Promise<Record<string, unknown>> {
+  return (await response.json()) as Record<string, unknown>
+}
+
+export type LoggedLine = { level: string; fields: Readonly<Record<string, unknown>>; text: string }
+
+/** A log that keeps its lines. */
+export function keepingLog(): { log: Log; lines: LoggedLine[] } {
+  const lines: LoggedLine[] = []
+  const at = (level: string) => (fields: Readonly<Record<string, unknown>>, text: string) => {
+    lines.push({ level, fields, text })
+  }
+  const log: Log = {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    child: () => log,
+  }
+  return { log, lines }
+}

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { after, describe, test } from 'node:test'
+import { MIME_PARTS_MAX } from '#base/limits.ts'
+import { openParserPool, type ParserPool } from '#net/parse/parser-pool.ts'
+import { BOMBS, filePart, message, messageOf, multipart, textPart } from '#test/mail/samples.ts'
+
+const BOMB_MS_MAX = 2_000
+
+describe('the parser pool', () => {
+  const pool = openParserPool()
+  after(() => pool.close())
+
+  test('a small plain message is parsed without a thread', async () => {
+    const lazy = openParserPool({ workersMax: 0 })
+    const parsed = await lazy.parse(message('From: a@b.example', 'Subject: Hi', '', 'Hello'))
+    assert.equal(parsed.headers.subject, 'Hi')
+    assert.equal(parsed.text, 'Hello')
+    await lazy.close()
+  })
+
+  test('a message with attachments is parsed and each attachment read by its listed name', async () => {
+    const raw = messageOf(
+      multipart('mixed', 'b', [
+        textPart('Hello'),
+        filePart('a.pdf', Buffer.from('one')),
+        filePart('a.pdf', Buffer.from('two')),
+      ]),
+    )
+    const parsed = await pool.parse(raw)
+    assert.deepEqual(
+      parsed.attachments.map(({ filename }) => filename),
+      ['a.pdf', 'a (2).pdf'],
+    )
+    const second = await pool.readAttachment(raw, 'a (2).pdf')
+    assert.equal(Buffer.from(second?.content ?? []).toString(), 'two')
+    assert.deepEqual(second?.attachment, parsed.attachments[1])
+    assert.equal(await pool.readAttachment(raw, 'b.pdf'), null)
+  })
+
+  test('a message that takes longer than the limit keeps its headers and is one attachment', async () => {
+    const impatient = openParserPool({ timeoutMs: 1 })
+    const raw = messageOf(multipart('mixed', 'b', [filePart('a.pdf', new Uint8Array(3_000_000))]))
+    const parsed = await impatient.parse(raw)
+    assert.deepEqual(parsed.defects, ['parse-timed-out'])
+    assert.equal(parsed.headers.subject, 'Sample')
+    assert.equal(parsed.text, '')
+    assert.deepEqual(
+      parsed.attachments.map(({ sizeBytes }) => sizeBytes),
+      [raw.length],
+    )
+    const [name] = parsed.attachments.map(({ filename }) => filename)
+    const whole = await pool.readAttachment(raw, name ?? '')
+    assert.deepEqual(Buffer.from(whole?.content ?? []), Buffer.from(raw))
+    await impatient.close()
+  })
+
+  test('a message that exhausts the memory of a thread costs that thread and nothing else', async () => {
+    const small = openParserPool({ heapMib: 8, workersMax: 1, timeoutMs: 10_000 })
+    const body = 'a line of text\r\n'.repeat(49_000)
+    const raw = messageOf(multipart('mixed', 'b', [{ fields: ['Content-Type: x/y'], body }]))
+    const parsed = await small.parse(raw)
+    assert.deepEqual(parsed.defects, ['parse-failed'])
+    assert.equal(parsed.headers.subject, 'Sample')
+    await small.close()
+    assert.deepEqual((await pool.parse(raw)).defects, [])
+  })
+
+  test('messages beyond the queue are refused, and those in it are parsed in the end', async () => {
+    const narrow = openParserPool({ workersMax: 1, queueMax: 2 })
+    const raw = messageOf(multipart('mixed', 'b', [textPart('Hello')]))
+    const results = await Promise.allSettled(Array.from({ length: 5 }, () => narrow.parse(raw)))
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected'],
+    )
+    await narrow.close()
+  })
+
+  test('closing rejects what is under way and everything after it', async () => {
+    const closing = openParserPool({ workersMax: 1 })
+    const raw = messageOf(multipart('mixed', 'b', [textPart('Hello')]))
+    const [underWay, waiting] = [closing.parse(raw), closing.parse(raw)]
+    await Promise.all([
+      assert.rejects(underWay, /closed/),
+      assert.rejects(waiting, /closed/),
+      closing.close(),
+    ])
+    await assert.rejects(closing.parse(raw), /closed/)
+  })
+})
+
+describe('bombs', { concurrency: false }, () => {
+  const pool = openParserPool()
+  after(() => pool.close())
+
+  for (const [name, build] of BOMBS) {
+    test(`${name}: parsed in part within two seconds, with the main thread free`, async () => {
+      const raw = build()
+      const measured = await measure(pool, raw)
+      assert.ok(measured.elapsedMs <= BOMB_MS_MAX, `took ${measured.elapsedMs} ms`)
+      assert.ok(measured.lagMs <= 250, `held up the main thread for ${measured.lagMs} ms`)
+      assert.ok(measured.attachments <= MIME_PARTS_MAX + 1)
+      assert.ok(!measured.defects.includes('parse-timed-out'), 'broke the time limit')
+      assert.ok(!measured.defects.includes('parse-failed'), 'defeated the parser')
+      if (process.env.MAILROOM_FIGURES !== undefined) console.log(name, raw.length, measured)
+    })
+  }
+
+  test('a bomb keeps its subject, its beginning and the rest as an attachment', async () => {
+    const build = BOMBS.get('25 MiB of two-letter lines in a part')
+    assert.ok(build)
+    const raw = build()
+    const parsed = await pool.parse(raw)
+    assert.equal(parsed.headers.subject, 'Sample')
+    assert.equal(parsed.text, 'text')
+    assert.deepEqual(parsed.defects, ['too-many-lines'])
+    const rest = parsed.attachments.at(-1)
+    assert.equal(rest?.contentType, 'application/octet-stream')
+    assert.ok((rest?.sizeBytes ?? 0) > raw.length - 1_000_000)
+  })
+})
+
+async function measure(pool: ParserPool, raw: Uint8Array) {
+  const monitor = startLagMonitor()
+  const start = performance.now()
+  const parsed = await pool.parse(raw)
+  return {
+    elapsedMs: performance.now() - start,
+    lagMs: monitor.stop(),
+    rssMib: Math.round(process.memoryUsage().rss / 1024 ** 2),
+    attachments: parsed.attachments.length,
+    defects: parsed.defects,
+  }
+}
+
+/** The longest time between two turns of the event loop that were due every 5 ms. */
+function startLagMonitor() {
+  let worst = 0
+  let last = performance.now()
+  const turn = () => {
+    const now = performance.now()
+    worst = Math.max(worst, now - last - 5)
+    last = now
+  }
+  const timer = setInterval(turn, 5)
+  return {
+    stop: () => {
+      turn()
+      clearInterval(timer)
+      return worst
+    },
+  }
+}

@@ -1,0 +1,96 @@
+// The house rules, checked: who imports whom, sizes, words, names. ARCHITECTURE.md says why.
+
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { globSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import * as exceptions from '#test/tidy/exceptions.ts'
+import * as floors from '#test/tidy/floors.ts'
+import * as rules from '#test/tidy/rules.ts'
+import { type Finding, formatFindings, readSourceFile } from '#test/tidy/source-file.ts'
+
+const root = new URL('../../../', import.meta.url).pathname
+const paths = listFiles()
+const sources = paths
+  .filter((path) => /^(packages|bench)\/.*\.ts$/.test(path))
+  .map((path) => readSourceFile(root, path))
+const src = sources.filter(({ path }) => /^packages\/\w+\/src\//.test(path))
+const server = src.filter(({ path }) => path.startsWith('packages/server/'))
+const table = floors.readFloors(readFileSync(`${root}ARCHITECTURE.md`, 'utf8'))
+/** They hold the words that they look for. */
+const isTidyItself = (path: string) => /^packages\/server\/test\/tidy[./]/.test(path)
+const others = sources.filter(({ path }) => !isTidyItself(path))
+
+check('every folder of the server is a floor of the table', () =>
+  floors.findUnknownFloors(server, table),
+)
+check('a floor imports only what its row allows', () => floors.findForbiddenFloors(server, table))
+check('where a row says types, imports are import type', () =>
+  floors.findRuntimeImportsOfTypes(server, table),
+)
+check('no import of the sources goes in a circle', () => floors.findCycles(src))
+check('no import climbs with ../', () => floors.findParentImports(others))
+check('no import of the sources is computed', () =>
+  floors.findComputedImports(src.filter(({ path }) => !(path in exceptions.COMPUTED_IMPORTS))),
+)
+check('contract imports nothing of ours and sdk only its types', () =>
+  floors.findPackageBreaches(src),
+)
+check('mail knows no socket, disk or process', () => floors.findImpureMail(src))
+check('a source file has at most 300 lines', () => rules.findLongFiles(src, exceptions.LONG_FILES))
+check('a function has at most 70 lines', () =>
+  rules.findLongFunctions(src, exceptions.LONG_FUNCTIONS),
+)
+check('every file opens with a comment', () => rules.findMissingHeaders(sources))
+check('nothing is exported as default', () => rules.findDefaultExports(others))
+check('there are no barrels', () => rules.findBarrels(src))
+check('libraries are imported at home only', () =>
+  rules.findStrayLibraries(src, exceptions.KEPT_LIBRARIES),
+)
+check('time, chance, output, environment and exit are used at home only', () =>
+  rules.findBannedWords(server, exceptions.BANNED_WORDS),
+)
+check('file names say what a file is', () => rules.findBadNames(sources.map(({ path }) => path)))
+check('every exported function of the server has a docstring', () =>
+  rules.findUndocumentedFunctions(server),
+)
+check('nothing is left to be done later', () => rules.findLeftovers(others))
+check('nothing escapes the types or silences a check', () => rules.findTypeEscapes(others))
+check('no file tells of the machine it was written on', () =>
+  rules.findMachineTraces(
+    paths
+      .filter((path) => /\.(ts|js|json|md|sql|ya?ml|sh|npmrc)$|\/run$/.test(path))
+      .filter((path) => !isTidyItself(path))
+      .map((path) => ({ path, text: readFileSync(root + path, 'utf8') })),
+  ),
+)
+
+test('the SDK has no run-time dependency', () => {
+  const sdk = JSON.parse(readFileSync(`${root}packages/sdk/package.json`, 'utf8'))
+  assert.deepEqual(Object.keys(sdk.dependencies ?? {}), [])
+})
+
+test('the rules have files to look at', () => {
+  assert.ok(server.length > 10 && table.size > 10)
+  assert.ok(server.some((file) => file.edges.length > 0))
+})
+
+function check(name: string, find: () => Finding[]): void {
+  test(name, () => {
+    const findings = find()
+    if (findings.length > 0) assert.fail(formatFindings(findings))
+  })
+}
+
+/** What is tracked or would be; without git everything but what is made or installed. */
+function listFiles(): string[] {
+  try {
+    const options = { cwd: root, encoding: 'utf8', stdio: 'pipe' } as const
+    const output = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], options)
+    const gone = execFileSync('git', ['ls-files', '-d'], options).split('\n')
+    return output.split('\n').filter((path) => path !== '' && !gone.includes(path))
+  } catch {
+    const exclude = ['**/node_modules/**', 'data/**', '**/dist/**']
+    return globSync('**/*.*', { cwd: root, exclude }).map((path) => path.replaceAll('\\', '/'))
+  }
+}

@@ -1,0 +1,248 @@
+// Every tidy rule finds what it is for, in snippets that break it, and nothing in ones that do not.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as floors from './floors.ts'
+import * as rules from './rules.ts'
+import { type Finding, makeSourceFile } from './source-file.ts'
+
+const table = floors.readFloors(
+  '## Floors\n\n| floor | may import | what it is |\n|---|---|---|\n| base | | a |\n' +
+    '| mail | base | b |\n| net | base, mail | c |\n| actions | mail, net (types) | d |\n' +
+    '| commands | * | e |\n\n## Next\n',
+)
+
+const at = (path: string, text: string) => makeSourceFile(`packages/server/src/${path}`, text)
+const lines = (findings: readonly Finding[]) => findings.map(({ line }) => line)
+const paths = (findings: readonly Finding[]) =>
+  findings.map(({ path }) => path.replace('packages/server/src/', ''))
+
+test('the floors table is read with its rows and types, and its absence is an error', () => {
+  assert.deepEqual([...table.keys()], ['base', 'mail', 'net', 'actions', 'commands'])
+  assert.deepEqual([...(table.get('actions')?.mayImportTypes ?? [])], ['net'])
+  assert.throws(() => floors.readFloors('# Architecture\n'))
+})
+
+test('an import up, a worker up, and an import of tests are forbidden', () => {
+  const files = [
+    at('base/a.ts', "import { b } from '#mail/b.ts'"),
+    at('mail/b.ts', "import { a } from '#base/a.ts'\nexport type { c } from '#net/c.ts'"),
+    at(
+      'net/c.ts',
+      "const w = new URL('../actions/d.ts', import.meta.url)\nawait import('#base/a.ts')",
+    ),
+    at('net/d.ts', "import '#test/world.ts'\nimport x from 'pg'\nimport { y } from './c.ts'"),
+    at('commands/e.ts', "import { d } from '#actions/d.ts'"),
+    at('app.ts', "import { d } from '#actions/d.ts'"),
+  ]
+  const found = floors.findForbiddenFloors(files, table)
+  assert.deepEqual(paths(found), ['base/a.ts', 'mail/b.ts', 'net/c.ts', 'net/d.ts'])
+  assert.deepEqual(lines(found), [1, 2, 1, 1])
+})
+
+test('the contract is a floor like any other', () => {
+  const file = at('net/a.ts', "import { p } from '@mailroom/contract/shapes/pod.ts'")
+  assert.equal(floors.findForbiddenFloors([file], table).length, 1)
+})
+
+test('where the row says types, only import type passes', () => {
+  const text =
+    "import type { A } from '#net/a.ts'\nimport { type B } from '#net/b.ts'\n" +
+    "import { c } from '#mail/c.ts'\nconst d = await import('#net/d.ts')\n"
+  const file = at('actions/a.ts', text)
+  assert.deepEqual(lines(floors.findRuntimeImportsOfTypes([file], table)), [2, 4])
+  assert.deepEqual(floors.findForbiddenFloors([file], table), [])
+})
+
+test('a folder without a row is found', () => {
+  const files = [at('extra/a.ts', ''), at('app.ts', ''), at('base/a.ts', '')]
+  assert.deepEqual(paths(floors.findUnknownFloors(files, table)), ['extra/a.ts'])
+})
+
+test('a circle of run-time imports is found once, one that types close is none', () => {
+  const circle = [
+    at('base/a.ts', "import { b } from './b.ts'"),
+    at('base/b.ts', "export { c } from '#mail/c.ts'"),
+    at('mail/c.ts', "import '#base/a.ts'"),
+  ]
+  const [found, ...more] = floors.findCycles(circle)
+  assert.match(found?.message ?? '', /base\/a\.ts → .*base\/b\.ts → .*mail\/c\.ts → .*base\/a\.ts/)
+  assert.equal(more.length, 0)
+  const closed = [circle[0], circle[1], at('mail/c.ts', "import type { a } from '#base/a.ts'")]
+  assert.deepEqual(floors.findCycles(closed.filter((file) => file !== undefined)), [])
+})
+
+test('a circle within the contract is found through its own root', () => {
+  const contract = (path: string, text: string) =>
+    makeSourceFile(`packages/contract/src/${path}`, text)
+  const files = [
+    contract('a.ts', "import { b } from '#shapes/b.ts'"),
+    contract('shapes/b.ts', "import { a } from '#a.ts'"),
+  ]
+  assert.equal(floors.findCycles(files).length, 1)
+})
+
+test('../ is found in imports and worker URLs, not in paths to other files', () => {
+  const text =
+    "import { a } from '../base/a.ts'\nnew URL('../b.ts', import.meta.url)\n" +
+    "new URL('../../docs/', import.meta.url)\nimport { c } from './c.ts'"
+  assert.deepEqual(lines(floors.findParentImports([at('mail/a.ts', text)])), [1, 2])
+})
+
+test('an import of a computed name is found', () => {
+  const text = `await import(name)\nawait import(\`./\${name}.ts\`)\nawait import('pino')`
+  assert.deepEqual(lines(floors.findComputedImports([at('base/a.ts', text)])), [1, 2])
+})
+
+test('the contract imports nothing of ours, the SDK only types of the contract', () => {
+  const contract = makeSourceFile(
+    'packages/contract/src/a.ts',
+    "import { Type } from 'typebox'\nimport { x } from '@mailroom/sdk/x.ts'\nimport 'node:fs'\n" +
+      "import { b } from './b.ts'\nimport { c } from '#c.ts'",
+  )
+  const sdk = makeSourceFile(
+    'packages/sdk/src/client.ts',
+    "import type { Pod } from '@mailroom/contract/shapes/pod.ts'\n" +
+      "import { codes } from '@mailroom/contract/vocabulary.ts'\nimport 'undici'\n" +
+      "import { b } from './b.ts'",
+  )
+  assert.deepEqual(lines(floors.findPackageBreaches([contract])), [2, 3])
+  assert.deepEqual(lines(floors.findPackageBreaches([sdk])), [2, 3])
+})
+
+test('a socket in mail is found', () => {
+  const text = "import { connect } from 'node:net'\nimport { TextDecoder } from 'node:util'"
+  assert.deepEqual(lines(floors.findImpureMail([at('mail/a.ts', text)])), [1])
+  assert.deepEqual(floors.findImpureMail([at('net/a.ts', text)]), [])
+})
+
+test('a long file is found, and an exception that is not needed or names no file', () => {
+  const long = at('base/long.ts', 'x\n'.repeat(301))
+  const short = at('base/short.ts', 'x\n'.repeat(300))
+  assert.deepEqual(paths(rules.findLongFiles([long, short], {})), ['base/long.ts'])
+  const excused = { [long.path]: 'a', [short.path]: 'b', gone: 'c' }
+  assert.deepEqual(paths(rules.findLongFiles([long, short], excused)), ['base/short.ts', 'gone'])
+})
+
+test('a long function is found, and the short ones around it are not', () => {
+  const body = (count: number) => '  x()\n'.repeat(count)
+  const text = `function a(): void {}\nfunction b() {\n${body(68)}}\nexport async function c(\n  x: { y: 1 },\n): T {\n${body(67)}}\n`
+  const file = at('base/a.ts', text)
+  assert.deepEqual(lines(rules.findLongFunctions([file], {})), [72])
+  assert.deepEqual(rules.findLongFunctions([file], { [`${file.path} c`]: 'reason' }), [])
+})
+
+test('a file without a header comment is found', () => {
+  const files = [
+    at('a.ts', 'import x'),
+    at('b.ts', '#!/usr/bin/env node\n// b'),
+    at('c.ts', '// c'),
+  ]
+  assert.deepEqual(paths(rules.findMissingHeaders(files)), ['a.ts'])
+})
+
+test('a default export is found, the word in a comment is not', () => {
+  const text = '// export default\nexport default 1\nexport { a as default }'
+  assert.deepEqual(lines(rules.findDefaultExports([at('a.ts', text)])), [2, 3])
+})
+
+test('a barrel is found, a file that adds something is none', () => {
+  const files = [
+    at('a.ts', "export { a } from './b.ts'\nexport type { b } from './c.ts'"),
+    at('b.ts', "export * from './c.ts'\nexport const x = 1"),
+    at('c.ts', "export { a } from './b.ts'\nexport const x = 1"),
+    at('d.ts', "import { a } from './b.ts'\na()"),
+  ]
+  assert.deepEqual(paths(rules.findBarrels(files)), ['a.ts', 'b.ts'])
+})
+
+test('a library away from home, or in too many files, is found', () => {
+  const kept = [{ library: 'pg', home: /\/db\//, files: 1 }]
+  const text = "import pg from 'pg'\nimport { x } from 'pg-pool'"
+  const found = rules.findStrayLibraries([at('db/a.ts', text), at('store/b.ts', text)], kept)
+  assert.deepEqual(paths(found), ['store/b.ts'])
+  const both = rules.findStrayLibraries([at('db/a.ts', text), at('db/b.ts', text)], kept)
+  assert.deepEqual(paths(both), ['db/b.ts'])
+  assert.deepEqual(
+    paths(rules.findStrayLibraries([at('http/c.ts', "await import('pg/native')")], kept)),
+    ['http/c.ts'],
+  )
+})
+
+test('a banned word is found in code, not at home, in comments, strings or patterns', () => {
+  const banned = [{ word: /\bDate\.now\b/, home: /clock\.ts$/, reason: 'ask the clock' }]
+  const text =
+    "// Date.now\nconst a = 'Date.now'\nconst b = /Date.now/\nconst c = `Date.now \x24{Date.now()}`\n" +
+    '/* Date.now\n */ Date.now()'
+  assert.deepEqual(lines(rules.findBannedWords([at('a.ts', text)], banned)), [4, 6])
+  assert.deepEqual(rules.findBannedWords([at('base/clock.ts', text)], banned), [])
+})
+
+test('vague and unruly file names are found', () => {
+  const names = [
+    'a/utils.ts',
+    'a/mail-helpers.ts',
+    'common/a.ts',
+    'a/BadName.ts',
+    'a/good-name.test.ts',
+  ]
+  assert.deepEqual(
+    rules.findBadNames(names).map(({ path }) => path),
+    names.slice(0, 4),
+  )
+})
+
+test('an exported function without a docstring is found', () => {
+  const text = [
+    'export function a() {}',
+    '/** Says. */',
+    'export async function b() {}',
+    '/** Apart. */',
+    '',
+    'export function c() {}',
+    '/* plain */',
+    'export const d = async (x: number) => x',
+    'export const e = 1',
+    'function f() {}',
+    '/**',
+    ' * Long.',
+    ' */',
+    'export function g(x: string): string',
+    'export function g(x: number): number',
+    '// line',
+    'export function h() {}',
+  ]
+  const found = rules.findUndocumentedFunctions([at('a.ts', text.join('\n'))])
+  assert.deepEqual(lines(found), [1, 6, 8, 17])
+})
+
+test('what is left for later is found', () => {
+  const text = '// TODO: x\nconst todo = 1\n/* FIXME */'
+  assert.deepEqual(lines(rules.findLeftovers([at('a.ts', text)])), [1, 3])
+})
+
+test('escapes from the types and silenced checks are found', () => {
+  const text = [
+    'const a = b as any',
+    'function c(d: any) {}',
+    '// @ts-ignore',
+    '// biome-ignore lint: x',
+    'const e = f as unknown as G',
+    "const g = 'as any'",
+    'const company: Company = as',
+  ]
+  const found = rules.findTypeEscapes([at('a.ts', text.join('\n'))])
+  assert.deepEqual(lines(found).sort(), [1, 2, 3, 4, 5])
+})
+
+test('paths and registries of one machine are found', () => {
+  const texts = [
+    'run /home/ann/mailroom',
+    '"resolved": "https://mirror.example/x.tgz"',
+    'registry=http://10.0.0.1:4873/',
+    '"resolved": "https://registry.npmjs.org/x.tgz"',
+    'https://example.com/home/page and /v1/root and a/work/b',
+  ]
+  const found = rules.findMachineTraces([{ path: 'a', text: texts.join('\n') }])
+  assert.deepEqual(lines(found), [1, 2, 3])
+})
