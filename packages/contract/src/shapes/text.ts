@@ -12,7 +12,7 @@ const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029'
 export const LINE_PATTERN = `^[^${CONTROL}]*$`
 export const LINE_RULE = 'must not hold control characters or line breaks'
 
-export const CLIENT_ID_PATTERN = `^(?!pod_[0-7][0-9a-hjkmnp-tv-z]{25}$)[^/${CONTROL}]+$`
+export const CLIENT_ID_PATTERN = `^(?!pod_[0-7][0-9a-hjkmnp-tv-z]{25}$)[^/${CONTROL}]*$`
 export const CLIENT_ID_RULE =
   "must not hold '/', control characters or line breaks, and must not look like a pod id"
 

@@ -37,9 +37,8 @@ export function readStrictJson(bytes: Uint8Array): StrictJson {
   if (found) return found
   try {
     return { kind: 'value', value: JSON.parse(text) }
-  } catch (error) {
-    const position = / at position (\d+)/.exec(String(error))?.[1]
-    return fault('syntax', position === undefined ? '' : ` (near character ${position})`)
+  } catch {
+    return fault('syntax')
   }
 }
 

@@ -43,6 +43,8 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
       url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
       config: { operationId, operation },
       onRequest: async (request, reply) => {
+        // What a client says about a body that nobody reads is no reason to refuse it.
+        if (!operation.body) delete request.raw.headers['content-type']
         await admit(operation, options, request, reply)
       },
       handler: async (request, reply) => {

@@ -212,10 +212,16 @@ function quote(text: string): string {
   return `"${text.replace(/[\\"]/g, '\\$&')}"`
 }
 
-/** RFC 5322 §4.4: a source route before the address is ignored; white space is not part of it. */
+/** Longer ones are rubbish, and are not searched for quoted white space. */
+const ADDRESS_LENGTH_MAX = 1_000
+
+/** RFC 5322 §4.4: a source route before the address is ignored; so is white space outside quotes. */
 function cleanAddress(angle: string): string {
   const unrouted = angle.trimStart().startsWith('@') ? angle.slice(angle.indexOf(':') + 1) : angle
-  const address = cleanLine(unrouted.replace(/\s+/g, ''))
+  const space = unrouted.length > ADDRESS_LENGTH_MAX ? /\s+/g : /"(?:[^"\\]|\\.)*"|\s+/g
+  const address = cleanLine(
+    unrouted.replace(space, (match) => (match.startsWith('"') ? match : '')),
+  )
   return address.toLowerCase().startsWith('mailto:') ? address.slice(7) : address
 }
 

@@ -67,10 +67,14 @@ export async function readMimeBody(
   const attachments = email.attachments.map((attachment) => partOf(attachment, references))
   const isEmpty = text === '' && html === '' && attachments.length === 0
   // A boundary that never comes: better the raw text than nothing.
-  if (isEmpty && body.length > 0) {
+  if (isEmpty && body.length > 0 && isMultipart(fields)) {
     return readPlainBody([], body, parseStructured('text/plain'))
   }
   return { text, html, attachments }
+}
+
+function isMultipart(fields: readonly HeaderField[]): boolean {
+  return /^\s*multipart\//i.test(firstField(fields, 'content-type') ?? '')
 }
 
 const CONTENT_FIELDS = [

@@ -45,7 +45,7 @@ class BoundScanner {
   }
 
   scan(): MimeBreach | null {
-    this.#enterPart('text/plain')
+    this.#enterPart('text/plain', null)
     while (this.#breach === null && this.#position < this.#raw.length) this.#readLine()
     return this.#breach
   }
@@ -83,23 +83,26 @@ class BoundScanner {
     }
     this.#parts += 1
     if (this.#parts > MIME_PARTS_MAX) this.#breach = { cutAt: start, defect: 'too-many-parts' }
-    else this.#enterPart(level.isDigest ? 'message/rfc822' : 'text/plain')
+    else this.#enterPart(level.isDigest ? 'message/rfc822' : 'text/plain', start)
     return true
   }
 
-  /** Reads the part's header; goes on into an enclosed message, whose header follows at once. */
-  #enterPart(defaultType: string): void {
+  /**
+   * Reads the part's header; goes on into an enclosed message, whose header follows at once. A part
+   * that breaks a bound is cut off whole, from its delimiter on.
+   */
+  #enterPart(defaultType: string, delimiterAt: number | null): void {
     let typeWithoutField = defaultType
-    for (;;) {
+    for (let partAt = delimiterAt; ; partAt = this.#position) {
       const start = this.#position
       const headerEnd = this.#headerEnd(start)
       const section = readHeaderSection(this.#raw, start, headerEnd)
       this.#position = section.bodyStart
       if (section.defect !== null) {
-        this.#breach = { cutAt: section.bodyStart, defect: section.defect }
+        this.#breach = { cutAt: partAt ?? section.bodyStart, defect: section.defect }
         return
       }
-      this.#countLines(section.fields.length, section.bodyStart)
+      this.#countLines(section.fields.length, partAt ?? section.bodyStart)
       if (this.#breach !== null) return
       const contentType = parseStructured(
         firstField(section.fields, 'content-type') ?? typeWithoutField,
@@ -112,7 +115,7 @@ class BoundScanner {
       if (!isMessage && !isMultipart) return
       this.#depth += 1
       if (this.#depth > MIME_DEPTH_MAX) {
-        this.#breach = { cutAt: start, defect: 'too-deep' }
+        this.#breach = { cutAt: partAt ?? start, defect: 'too-deep' }
         return
       }
       if (isMultipart) {

@@ -199,11 +199,7 @@ const SENT_FROM_PATTERN = new RegExp(
   'iu',
 )
 const SENT_FROM_STARTS = new Set(
-  [...SENT_FROM, ...SENT_FROM_SUBJECTS].flatMap((phrase) => [
-    phrase.slice(0, 2),
-    phrase.slice(0, 1).toUpperCase() + phrase.slice(1, 2),
-    phrase.slice(0, 2).toUpperCase(),
-  ]),
+  [...SENT_FROM, ...SENT_FROM_SUBJECTS].map((phrase) => phrase.slice(0, 2)),
 )
 
 /** Whether the line, without blanks around it, names the device or program it was sent from. */
@@ -212,7 +208,7 @@ export function isSentFrom(line: string): boolean {
   const isFramed =
     first === 0x2a || first === 0x5f || first === 0x3c || first === 0x28 || first === 0x5b
   const start = isFramed ? line.slice(1, 3) : line.slice(0, 2)
-  return SENT_FROM_STARTS.has(start) && SENT_FROM_PATTERN.test(line)
+  return SENT_FROM_STARTS.has(start.toLowerCase()) && SENT_FROM_PATTERN.test(line)
 }
 
 export const CLOSING_PATTERN = new RegExp(`^(?:${CLOSINGS.join('|')})\\s?[,.!，！]{0,2}$`, 'iu')

@@ -15,7 +15,8 @@ import { opensSignature, withoutSignature } from './reply-signature.ts'
 /**
  * Text without a quote, and a forward with all that it carries, is returned whole but for blanks at
  * its end; so is text that would be left empty by a quote which is not marked line by line. A
- * signature is left out when a line of its own opens it. When anything is cut, line ends become LF and blanks before them go.
+ * signature is left out when a line of its own opens it. When anything is cut, line ends become LF
+ * and blanks before them go. '' for a message of nothing but marked quotes.
  */
 export function extractReply(text: string): string {
   if (!hasMarks(text)) return text.trimEnd()
@@ -33,11 +34,15 @@ export function extractReply(text: string): string {
   return kept.join('\n').replace(/^\n+/, '').trimEnd()
 }
 
+const GREATER = 0x3e
+const SPACE = 0x20
+const TAB = 0x09
 const LINE_END = /\r\n|\r|\n/
 
 /** False for most mail that quotes nothing, without taking it apart. */
 function hasMarks(text: string): boolean {
-  if (text.includes('\r')) return true
+  // Of a message's usual line ends the CR does not matter here; alone it ends a line.
+  if (text.includes('\r') && /\r(?!\n)/.test(text)) return true
   let start = 0
   let [previous, beforePrevious] = [0, 0]
   while (start < text.length) {
@@ -127,12 +132,17 @@ function headAt(
 
 /** A line of the program's own: it begins and mostly ends with dashes or the like. */
 function isSeparator(line: string): boolean {
-  if (line.length > SEPARATOR_LENGTH_MAX || STARTS_WITH_WORD.test(line)) return false
+  if (line.length > SEPARATOR_LENGTH_MAX || !startsWithRule(line)) return false
   return ORIGINAL_PATTERN.test(line) || ANSWER_ABOVE_PATTERN.test(line)
 }
 
 const SEPARATOR_LENGTH_MAX = 200
-const STARTS_WITH_WORD = /^[\p{L}\p{N}]/u
+
+function startsWithRule(line: string): boolean {
+  const first = line.charCodeAt(0)
+  if (first === SPACE || first === TAB) return /^\s+([^\s])\1/.test(line)
+  return first === line.charCodeAt(1)
+}
 
 function isForward(line: string): boolean {
   return line.length <= SEPARATOR_LENGTH_MAX && FORWARD_PATTERN.test(line)
@@ -154,7 +164,7 @@ function ruleLength(lines: readonly string[]): number {
 
 function isQuoted(line: string): boolean {
   const first = line.charCodeAt(0)
-  if (first !== 0x3e && first !== 0x20 && first !== 0x09) return false
+  if (first !== GREATER && first !== SPACE && first !== TAB) return false
   return line.trimStart().startsWith('>') && !line.startsWith('>From ')
 }
 

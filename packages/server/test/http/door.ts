@@ -49,7 +49,7 @@ function echoes(): Handlers {
   const binary = () => ({ headers: { 'content-type': 'text/plain' }, content: 'bytes' })
   const isBinary = /^(messages\.raw|attachments\.get|service\.metrics)$/
   return Object.fromEntries(
-    operationIds.map((id) => [id, isBinary.test(id) ? binary : echo]),
+    operationIds.map((id): [string, unknown] => [id, isBinary.test(id) ? binary : echo]),
   ) as Handlers
 }
 

@@ -26,7 +26,7 @@ describe('an address list', () => {
     ['semicolons for commas', 'a@b.example; c@d.example', ['|a@b.example', '|c@d.example']],
     ['empty members', ', a@b.example,, ', ['|a@b.example']],
     ['a quoted local part', '"john doe"@x.example', ['|"john doe"@x.example']],
-    ['a quoted local part in brackets', 'J <"john doe"@x.example>', ['J|"johndoe"@x.example']],
+    ['a quoted local part in brackets', 'J <"john doe"@x.example>', ['J|"john doe"@x.example']],
     ['a source route', '<@a.example,@b.example:c@d.example>', ['|c@d.example']],
     ['white space around the signs', 'pete @ silly . example', ['|pete@silly.example']],
     ['white space in brackets', '< ada@x.example >', ['|ada@x.example']],
@@ -76,6 +76,8 @@ describe('an address list', () => {
       'a b ',
       '(")<',
       '@.',
+      '"\\"',
+      '<"\\"',
     ]) {
       parseAddressList(piece.repeat(200_000))
       parseAddressList(`${piece.repeat(200_000)}>)"`)

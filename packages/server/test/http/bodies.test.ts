@@ -1,0 +1,195 @@
+// Request bodies at the door: only strict JSON of the right size and type gets through, and everything
+// else is told in the one form of an error.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { JSON_BODY_BYTES_MAX } from '#base/limits.ts'
+import { type Door, errorOf, GOOD_KEY, openDoor } from '#test/http/door.ts'
+import { exchange } from '#test/http/wire.ts'
+
+let door: Door
+before(async () => {
+  door = await openDoor()
+})
+after(() => door.close(0))
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+function post(
+  path: string,
+  body: string | Uint8Array,
+  headers: Record<string, string> = JSON_TYPE,
+) {
+  return door.request(path, { method: 'POST', body, headers })
+}
+
+async function assertError(response: Response, status: number, code: string) {
+  const body = await errorOf(response)
+  assert.equal(response.status, status, JSON.stringify(body))
+  assert.equal(body.error, code)
+  assert.equal(typeof body.message, 'string')
+  assert.equal(body.requestId, response.headers.get('x-request-id'))
+  return body
+}
+
+const malformed: [string, string | Uint8Array][] = [
+  ['nested 100,000 deep', '['.repeat(100_000)],
+  ['with a byte order mark', '\ufeff{"name":"a"}'],
+  ['in UTF-16', Buffer.from('\ufeff{"name":"a"}', 'utf16le')],
+  ['in invalid UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
+  ['with __proto__', '{"__proto__":{"name":"a"}}'],
+  ['with constructor.prototype', '{"constructor":{"prototype":{"name":"a"}}}'],
+  ['with a key twice', '{"name":"a","name":"b"}'],
+  ['with a NUL', '{"name":"a\\u0000b"}'],
+  ['with half a surrogate pair', '{"name":"\\ud800"}'],
+  ['with 1e400', '{"name":1e400}'],
+  ['that is no object', '[]'],
+  ['that is null', 'null'],
+  ['that is cut off', '{"name":'],
+]
+
+for (const [name, body] of malformed) {
+  test(`a body ${name} is 400 bad_request`, async () => {
+    const { details } = await assertError(await post('/v1/pods', body), 400, 'bad_request')
+    assert.ok(Array.isArray(details) && details.length > 0)
+  })
+}
+
+test('a key of a body never reaches a prototype', async () => {
+  await post('/v1/pods', '{"__proto__":{"polluted":"yes"}}')
+  assert.equal(Reflect.get({}, 'polluted'), undefined)
+})
+
+test('other content types are 415 unsupported_media_type', async () => {
+  for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/xml', 'x']) {
+    const response = await post('/v1/pods', '{}', { 'content-type': type })
+    await assertError(response, 415, 'unsupported_media_type')
+  }
+})
+
+test('a compressed body is 415 unsupported_media_type', async () => {
+  const response = await post('/v1/pods', '{}', { ...JSON_TYPE, 'content-encoding': 'gzip' })
+  await assertError(response, 415, 'unsupported_media_type')
+})
+
+test('a parameter of the content type changes nothing', async () => {
+  const response = await post('/v1/pods', '{}', {
+    'content-type': 'Application/JSON; charset="UTF-8"',
+  })
+  assert.equal(response.status, 201)
+})
+
+test('a body of exactly the limit is read, and one byte more is 413 payload_too_large', async () => {
+  const padded = (length: number) => '{}'.padEnd(length, ' ')
+  assert.equal((await post('/v1/pods', padded(JSON_BODY_BYTES_MAX))).status, 201)
+  const response = await post('/v1/pods', padded(JSON_BODY_BYTES_MAX + 1))
+  await assertError(response, 413, 'payload_too_large')
+})
+
+test('a client that sends far too much can read its 413 and go on', async () => {
+  const response = await post('/v1/pods', 'x'.repeat(20 * JSON_BODY_BYTES_MAX))
+  await assertError(response, 413, 'payload_too_large')
+  assert.equal((await door.request('/v1/pods')).status, 200)
+})
+
+test('a chunked body over the limit is 413 before it ends', async () => {
+  const chunk = `${(65_536).toString(16)}\r\n${'x'.repeat(65_536)}\r\n`
+  const head = `POST /v1/pods HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
+  const { status } = await exchange(door.port, head + chunk.repeat(20))
+  assert.equal(status, 413)
+})
+
+test('an operation that needs a body says so', async () => {
+  for (const headers of [{}, JSON_TYPE]) {
+    const response = await door.request('/v1/threads/thr_1', { method: 'PATCH', headers })
+    await assertError(response, 400, 'bad_request')
+  }
+})
+
+test('where nothing in the body is required it may be missing', async () => {
+  for (const headers of [{}, JSON_TYPE, { 'content-type': 'text/plain' }]) {
+    const response = await door.request('/v1/inboxes', { method: 'POST', headers })
+    assert.equal(response.status, 201, JSON.stringify(headers))
+    const { input } = (await response.json()) as { input: unknown }
+    assert.deepEqual(input, { path: {}, query: {}, body: {} })
+  }
+})
+
+test('a DELETE may name a content type without a body, or carry one that nobody reads', async () => {
+  const init = { method: 'DELETE' }
+  for (const type of ['application/json', 'text/plain', 'multipart/form-data', 'nonsense/']) {
+    const headers = { 'content-type': type }
+    const empty = await door.request('/v1/pods/pod_1', { ...init, headers })
+    assert.equal(empty.status, 204, type)
+  }
+  const full = await door.request('/v1/pods/pod_1', { ...init, headers: JSON_TYPE, body: '{"a":' })
+  assert.equal(full.status, 204)
+})
+
+test('a GET may name a content type', async () => {
+  assert.equal((await door.request('/v1/pods', { headers: JSON_TYPE })).status, 200)
+})
+
+const violations: [string, string, string, string][] = [
+  ['POST /v1/pods', '{"name":5}', 'name', 'must be a string'],
+  ['POST /v1/pods', '{"name":null}', 'name', 'must be a string'],
+  ['POST /v1/pods', '{"unknown":1}', 'unknown', 'is not a known field'],
+  ['POST /v1/pods', '{"clientId":""}', 'clientId', 'must not be empty'],
+  ['PATCH /v1/pods/p', '{"clientId":7}', 'clientId', 'must be a string or null'],
+  ['PATCH /v1/pods/p', '{"isDefault":true}', 'isDefault', 'is not a known field'],
+  ['PATCH /v1/threads/t', '{}', 'is_read', 'is required'],
+  ['PATCH /v1/threads/t', '{"is_read":"true"}', 'is_read', 'must be true or false'],
+  [
+    'POST /admin/accounts',
+    '{"name":"a","plan":"x"}',
+    'plan',
+    'must be one of "free", "developer", "launch"',
+  ],
+]
+
+for (const [route, body, path, message] of violations) {
+  test(`${route} with ${body} is told that ${path} ${message}`, async () => {
+    const [method = '', url = ''] = route.split(' ')
+    const token = url.startsWith('/admin') ? 'operator-token-of-the-test' : GOOD_KEY
+    const response = await door.request(url, { method, body, headers: JSON_TYPE, token })
+    const error = await assertError(response, 400, 'bad_request')
+    assert.deepEqual(error.details, [{ path, message }])
+    assert.equal(error.message, `The field "${path}" ${message}.`)
+  })
+}
+
+test('lengths count code points', async () => {
+  const displayName = (length: number) => JSON.stringify({ displayName: '😀'.repeat(length) })
+  assert.equal((await post('/v1/inboxes', displayName(200))).status, 201)
+  await assertError(await post('/v1/inboxes', displayName(201)), 400, 'bad_request')
+})
+
+test('no character that could end a line gets into a name', async () => {
+  for (const character of ['\r\n', '\n', '\r', '\u2028', '\u0085', '\u007f', '\t']) {
+    for (const [path, field] of [
+      ['/v1/inboxes', 'displayName'],
+      ['/v1/pods', 'name'],
+      ['/v1/pods', 'clientId'],
+      ['/v1/api-keys', 'name'],
+    ] as const) {
+      const response = await post(path, JSON.stringify({ [field]: `a${character}X-Evil: 1` }))
+      await assertError(response, 400, 'bad_request')
+    }
+  }
+})
+
+test('a clientId may not look like a pod id or hold a slash', async () => {
+  for (const clientId of ['pod_01kac2jt3vfj9s0ycrbmc65jvq', 'a/b']) {
+    await assertError(await post('/v1/pods', JSON.stringify({ clientId })), 400, 'bad_request')
+  }
+  for (const clientId of ['pod_1', 'tenant-1', 'ünï cödé', '.']) {
+    assert.equal((await post('/v1/pods', JSON.stringify({ clientId }))).status, 201)
+  }
+})
+
+test('a body that is wrong in thousands of places gets a short answer', async () => {
+  const names = Array.from({ length: 9_000 }, (_, index) => `"unknown${index}":1`)
+  const response = await post('/v1/pods', `{${names.join(',')}}`)
+  const { details } = await assertError(response, 400, 'bad_request')
+  assert.ok(Array.isArray(details) && details.length === 20)
+})

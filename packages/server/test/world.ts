@@ -1,0 +1,143 @@
+// The whole service for a test: on a real database, with real sockets, a clock that can be moved,
+// and the SDK as its first customer.
+
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { suite } from 'node:test'
+import { type Inbox, Mailroom } from '@mailroom/sdk'
+import { type App, openApp } from '#app.ts'
+import type { Clock } from '#base/clock.ts'
+import { type Log, silentLog } from '#base/log.ts'
+import { openMetrics } from '#base/metrics.ts'
+import { readSettings } from '#config/read-settings.ts'
+import type { Engine } from '#db/db.ts'
+import { createTestDatabase } from '#test/peers/postgres.ts'
+import { type Mail, openSender, type SmtpReply } from '#test/peers/sender.ts'
+
+export const OPERATOR_TOKEN = 'operator-token-for-tests-0123456789'
+
+export type TestClock = Clock & { advance(ms: number): void }
+
+export type Account = { id: string; key: string; client: Mailroom }
+
+export type World = {
+  readonly app: App
+  readonly clock: TestClock
+  readonly baseUrl: string
+  readonly smtpPort: number
+  readonly dataDir: string
+  /** Token and client of the first account (plan launch). */
+  readonly key: string
+  readonly client: Mailroom
+  /** A client that repeats nothing, so that a refusal is seen as it is. */
+  clientWith(key: string): Mailroom
+  newAccount(plan?: 'free' | 'developer' | 'launch'): Promise<Account>
+  /** A new inbox of the first account, with a random name unless given. */
+  inbox(mailboxName?: string): Promise<Inbox>
+  /** One message over one SMTP connection; the reply that ended it. */
+  send(mail: Mail): Promise<SmtpReply>
+  /** A raw request, with the first account's key unless the headers say otherwise. */
+  fetch(path: string, init?: RequestInit): Promise<Response>
+  close(): Promise<void>
+}
+
+export type WorldOptions = { env?: Record<string, string>; log?: Log }
+
+/** Runs the same tests on both databases. */
+export function onEachEngine(name: string, define: (engine: Engine) => void): void {
+  for (const engine of ['sqlite', 'postgres'] as const) {
+    suite(`${name} (${engine})`, () => define(engine))
+  }
+}
+
+/** Starts a service of its own on free ports with an empty database; close it in `after`. */
+export async function openWorld(engine: Engine, options: WorldOptions = {}): Promise<World> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
+  const database =
+    engine === 'postgres' ? { MAILROOM_DATABASE_URL: await createTestDatabase() } : {}
+  const reading = readSettings({
+    MAILROOM_DATA_DIR: dataDir,
+    MAILROOM_HTTP_PORT: '0',
+    MAILROOM_SMTP_PORT: '0',
+    MAILROOM_ADMIN_TOKEN: OPERATOR_TOKEN,
+    ...database,
+    ...options.env,
+  })
+  if (reading.kind === 'mistakes') throw new Error(JSON.stringify(reading.mistakes))
+  const clock = testClock()
+  const metrics = await openMetrics({ includesProcess: false })
+  const app = await openApp(reading.settings, { log: options.log ?? silentLog, clock, metrics })
+  const { firstAccount, http, smtp } = app
+  if (firstAccount === null || http === null || smtp === null) throw new Error('Not a new service.')
+  const baseUrl = http.address
+  const clientWith = (apiKey: string) => new Mailroom({ baseUrl, apiKey, maxRetries: 0 })
+  const client = clientWith(firstAccount.token)
+
+  return {
+    app,
+    clock,
+    baseUrl,
+    smtpPort: smtp.port,
+    dataDir,
+    key: firstAccount.token,
+    client,
+    clientWith,
+    async newAccount(plan = 'launch') {
+      const made = await clientWith(OPERATOR_TOKEN).admin.accounts.create({ name: 'another', plan })
+      const key = made.apiKey.token
+      return { id: made.account.id, key, client: clientWith(key) }
+    },
+    inbox: (mailboxName) => client.inboxes.create(mailboxName === undefined ? {} : { mailboxName }),
+    async send(mail) {
+      const sender = await openSender(smtp.port)
+      try {
+        return await sender.send(mail)
+      } finally {
+        await sender.quit()
+      }
+    },
+    fetch(path, init = {}) {
+      const headers = { authorization: `Bearer ${firstAccount.token}`, ...init.headers }
+      return fetch(`${baseUrl}${path}`, { ...init, headers })
+    },
+    async close() {
+      await app.close(1_000)
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Real time plus whatever it was advanced by. */
+function testClock(): TestClock {
+  let aheadMs = 0
+  return {
+    now: () => Date.now() + aheadMs,
+    monotonic: () => performance.now() + aheadMs,
+    advance(ms) {
+      aheadMs += ms
+    },
+  }
+}
+
+/** A plain message, with further header lines and a body of one's own. */
+export function plainMail(fields: {
+  to?: string
+  from?: string
+  subject?: string
+  messageId?: string
+  headers?: string[]
+  body?: string
+}): string {
+  return [
+    `From: ${fields.from ?? 'Ann Sender <ann@sender.example>'}`,
+    `To: ${fields.to ?? 'someone@mailroom.localhost'}`,
+    `Subject: ${fields.subject ?? 'A subject'}`,
+    ...(fields.messageId === undefined ? [] : [`Message-ID: ${fields.messageId}`]),
+    'Date: Fri, 20 Nov 2026 09:00:00 +0000',
+    ...(fields.headers ?? []),
+    '',
+    fields.body ?? 'A body.',
+    '',
+  ].join('\r\n')
+}
