@@ -55,8 +55,9 @@ export class Transport {
   /** Rejects with MailroomError, MailroomConnectionError, or the reason of the caller's signal. */
   async send(call: Call): Promise<Answer> {
     const maxRetries = call.options?.maxRetries ?? this.options.maxRetries ?? RETRIES_DEFAULT
+    const request = this.requestOf(call)
     for (let retries = 0; ; retries += 1) {
-      const outcome = await this.attempt(call)
+      const outcome = await this.attempt(request, call.options)
       if (outcome.kind === 'answer') return outcome.answer
       const waitMs = outcome.isRepeatable ? waitBefore(retries, outcome.retryAfterSeconds) : null
       if (waitMs === null || retries >= maxRetries) throw outcome.error
@@ -74,26 +75,22 @@ export class Transport {
     }
   }
 
-  private async attempt(call: Call): Promise<Outcome> {
-    const { method } = routes[call.id]
-    const signal = call.options?.signal
+  private async attempt(request: PlainRequest, options: RequestOptions = {}): Promise<Outcome> {
+    const { url, ...init } = request
+    const { signal } = options
     signal?.throwIfAborted()
     const deadline = AbortSignal.timeout(
-      call.options?.timeoutMs ?? this.options.timeoutMs ?? TIMEOUT_MS_DEFAULT,
+      options.timeoutMs ?? this.options.timeoutMs ?? TIMEOUT_MS_DEFAULT,
     )
+    const send = this.options.fetch ?? fetch
     try {
-      const headers = new Headers({ authorization: `Bearer ${this.options.apiKey}` })
-      if (call.body !== undefined) headers.set('content-type', 'application/json')
-      const send = this.options.fetch ?? fetch
-      const response = await send(this.urlOf(call), {
-        method,
-        headers,
+      const response = await send(url, {
+        ...init,
         signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
-        ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
       })
       const bytes = new Uint8Array(await response.arrayBuffer())
       if (response.ok) return { kind: 'answer', answer: { headers: response.headers, bytes } }
-      return refusal(method, response, bytes)
+      return refusal(init.method, response, bytes)
     } catch (cause) {
       if (signal?.aborted) throw signal.reason
       const message = deadline.aborted
@@ -103,10 +100,18 @@ export class Transport {
         kind: 'failure',
         error: new MailroomConnectionError(message, { cause }),
         // Nobody knows whether a POST without an answer was carried out.
-        isRepeatable: method !== 'POST',
+        isRepeatable: init.method !== 'POST',
         retryAfterSeconds: null,
       }
     }
+  }
+
+  private requestOf(call: Call): PlainRequest {
+    const headers = new Headers({ authorization: `Bearer ${this.options.apiKey}` })
+    const plain = { url: this.urlOf(call), method: routes[call.id].method, headers }
+    if (call.body === undefined) return plain
+    headers.set('content-type', 'application/json')
+    return { ...plain, body: JSON.stringify(call.body) }
   }
 
   private urlOf({ id, path = {}, query = {} }: Call): string {
@@ -120,6 +125,8 @@ export class Transport {
     return `${this.baseUrl}${filled}${search.size > 0 ? `?${search}` : ''}`
   }
 }
+
+type PlainRequest = { url: string; method: string; headers: Headers; body?: string }
 
 type Outcome =
   | { kind: 'answer'; answer: Answer }

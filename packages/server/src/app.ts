@@ -1,7 +1,6 @@
 // The composition root: opens every part in order, joins them, and takes them down again. The only
 // file that knows everyone.
 
-import { randomBytes } from 'node:crypto'
 import { createFirstAccount, type NewAccount } from '#actions/account/create-account.ts'
 import type { Deps } from '#actions/deps.ts'
 import { makeIdentify } from '#actions/key/identify.ts'
@@ -169,7 +168,7 @@ async function makeDeps(
     publicUrl: publicUrlOf(settings, settings.httpPort),
     urlKey: await store.db.write('ensureSecret', {
       name: 'attachment-urls',
-      value: randomBytes(32),
+      value: chance.bytes(32),
     }),
     inboxesPerDay: settings.limits.inboxesPerDay,
     wakeWorker: () => {},

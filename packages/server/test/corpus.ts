@@ -2,60 +2,45 @@
 // is expected: `node packages/server/test/corpus.ts <folder>`. Exits 1 below the goals.
 
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { parseMessage, readAttachment } from '#mail/parse-message.ts'
-import {
-  compareMessage,
-  type Difference,
-  type ReadMessage,
-  readAgreed,
-} from '#test/corpus/compare.ts'
+import { compareMessage, type ReadMessage, readAgreed } from '#test/corpus/compare.ts'
 import { messageFiles } from '#test/corpus/message-files.ts'
-
-const GOALS = { headersPercent: 99.5, attachmentsPercent: 98, p99Ms: 50 }
+import { CORPUS_GOALS, CorpusTally, percentile } from '#test/corpus/tally.ts'
 
 const folder = process.argv[2]
-if (folder === undefined) {
-  process.stderr.write('Usage: corpus.ts <folder of message sets>\n')
+if (folder === undefined || !existsSync(folder)) {
+  process.stderr.write(
+    'Usage: corpus.ts <folder>, a folder of message sets, each with an expected-agreed.jsonl.\n',
+  )
   process.exit(2)
 }
 process.exitCode = await run(folder)
 
 async function run(root: string): Promise<number> {
   const agreed = readAgreed(root)
+  const tally = new CorpusTally()
   const timesMs: number[] = []
-  const differences: string[] = []
-  let [headersJudged, headersWrong, attachmentsJudged, attachmentsWrong, judged] = [0, 0, 0, 0, 0]
   for (const { path, raw } of messageFiles(root)) {
     const start = performance.now()
     const read = await readInProcess(raw, () => timesMs.push(performance.now() - start))
     const expected = agreed.get(path)
-    if (expected === undefined) continue
-    judged += 1
-    const comparison = compareMessage(expected, read)
-    headersJudged += comparison.headersJudged
-    headersWrong += comparison.headerDifferences.length
-    attachmentsJudged += comparison.attachmentsJudged
-    attachmentsWrong += comparison.attachmentDifferences.length
-    for (const difference of [
-      ...comparison.headerDifferences,
-      ...comparison.attachmentDifferences,
-    ]) {
-      differences.push(describe(path, difference))
-    }
+    if (expected !== undefined) tally.add(path, compareMessage(expected, read))
   }
-  const headersPercent = percent(headersJudged, headersWrong)
-  const attachmentsPercent = percent(attachmentsJudged, attachmentsWrong)
+  const figures = tally.figures()
   const p99Ms = percentile(timesMs, 0.99)
-  process.stdout.write(
-    `${differences.join('\n')}\n\n${timesMs.length} messages parsed, ${judged} of ${agreed.size} expected ones compared\n` +
-      `header fields agreed: ${headersPercent.toFixed(2)} % of ${headersJudged} (${headersWrong} differ)\n` +
-      `attachments agreed: ${attachmentsPercent.toFixed(2)} % of ${attachmentsJudged} (${attachmentsWrong} differ)\n` +
-      `parse time: p50 ${percentile(timesMs, 0.5).toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms, max ${percentile(timesMs, 1).toFixed(2)} ms\n`,
-  )
+  process.stdout.write(`${figures.differences.join('\n')}
+
+${timesMs.length} messages parsed, ${figures.messages} of ${agreed.size} expected ones compared
+header fields that agree: ${figures.headersPercent.toFixed(2)} % of ${figures.headersJudged}
+attachments found: ${figures.attachmentsPercent.toFixed(2)} % of ${figures.attachmentsJudged}; ${figures.superfluousAttachments} more that the parsers do not list
+messages without any difference: ${figures.exactPercent.toFixed(2)} %
+parse time: p50 ${percentile(timesMs, 0.5).toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms, max ${percentile(timesMs, 1).toFixed(2)} ms
+`)
   const isReached =
-    headersPercent >= GOALS.headersPercent &&
-    attachmentsPercent >= GOALS.attachmentsPercent &&
-    p99Ms <= GOALS.p99Ms
+    figures.headersPercent >= CORPUS_GOALS.headersPercent &&
+    figures.attachmentsPercent >= CORPUS_GOALS.attachmentsPercent &&
+    p99Ms <= CORPUS_GOALS.p99Ms
   return isReached ? 0 : 1
 }
 
@@ -77,20 +62,4 @@ async function readInProcess(raw: Uint8Array, parsed: () => void): Promise<ReadM
         .digest('hex'),
     })),
   }
-}
-
-function describe(path: string, { field, expected, actual }: Difference): string {
-  return `${path}: ${field}: expected ${JSON.stringify(expected)}, read ${JSON.stringify(actual)}`.slice(
-    0,
-    600,
-  )
-}
-
-function percent(judged: number, wrong: number): number {
-  return judged === 0 ? 100 : (100 * (judged - wrong)) / judged
-}
-
-function percentile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
 }

@@ -63,7 +63,10 @@ export const Message = Type.Object(
     bodyHtml: text('The HTML body as sent; empty when the message has none.'),
     extractedText: text('The new text of a reply, without the quoted history.'),
     attachments: Type.Array(Attachment, { description: 'The files in the message.' }),
-    status: oneOf(messageStatuses, 'received for inbound mail; pending, sent or failed otherwise.'),
+    status: oneOf(
+      messageStatuses,
+      'Always received for inbound mail; pending, sent or failed for outbound.',
+    ),
     failureReason: nullableText('What a refusing server said.'),
     rfcMessageId: nullableText('The Message-ID with its angle brackets.'),
     references: Type.Array(Type.String(), {

@@ -7,7 +7,26 @@ export type Chance = {
   bytes(length: number): Uint8Array
 }
 
-export const systemChance: Chance = { bytes: (length) => randomBytes(length) }
+/** One call of the generator costs as much as 4 KiB from it, and every message needs a few bytes. */
+const POOL_BYTES = 4_096
+
+export const systemChance: Chance = pooledChance()
+
+function pooledChance(): Chance {
+  let pool = randomBytes(POOL_BYTES)
+  let used = 0
+  return {
+    bytes(length) {
+      if (length > POOL_BYTES) return randomBytes(length)
+      if (used + length > POOL_BYTES) {
+        pool = randomBytes(POOL_BYTES)
+        used = 0
+      }
+      used += length
+      return pool.subarray(used - length, used)
+    },
+  }
+}
 
 /**
  * Random text of `length` characters drawn evenly from `alphabet` (2 to 256 distinct characters).

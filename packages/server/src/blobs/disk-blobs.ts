@@ -1,9 +1,9 @@
 // Blobs as files: written beside their place, synced, then renamed into it, so that a file with a
 // blob's name is always whole.
 
-import { randomBytes } from 'node:crypto'
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { LOWER_ALPHANUMERIC, randomText, systemChance } from '#base/chance.ts'
 import { systemClock } from '#base/clock.ts'
 import { asStorageError, StorageError } from '#db/storage-error.ts'
 import type { BlobStore } from './blob-store.ts'
@@ -23,7 +23,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   return {
     async put(id, content) {
       const { shelf, file } = pathOf(id)
-      const draft = join(unfinished, `${id}.${randomBytes(4).toString('hex')}`)
+      const draft = join(unfinished, `${id}.${randomText(systemChance, LOWER_ALPHANUMERIC, 8)}`)
       try {
         await mkdir(shelf, { recursive: true, mode: 0o700 })
         const handle = await open(draft, 'wx', 0o600)

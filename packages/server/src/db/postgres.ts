@@ -3,6 +3,7 @@
 
 import { CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
+import { systemClock } from '#base/clock.ts'
 import { POSTGRES_POOL_MAX, WRITE_QUEUE_MAX } from '#base/limits.ts'
 import type { Db, DbObserver, TransactionTable } from './db.ts'
 import { MIGRATIONS_TABLE, type MigrationTarget, migrate, readMigrations } from './migrate.ts'
@@ -44,7 +45,7 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
       const transaction = options.transactions[name]
       if (transaction === undefined) throw new Error(`No transaction is named ${name}`)
       options.observer.queued(++waiting)
-      const startMs = performance.now()
+      const startMs = systemClock.monotonic()
       try {
         return (await withRepeats(() =>
           query
@@ -55,7 +56,7 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
         throw asStorageError(error) ?? error
       } finally {
         options.observer.queued(--waiting)
-        options.observer.committed(1, performance.now() - startMs)
+        options.observer.committed(1, systemClock.monotonic() - startMs)
       }
     },
     async check() {

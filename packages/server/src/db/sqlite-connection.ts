@@ -7,6 +7,8 @@ import { BUSY_TIMEOUT_MS } from '#base/limits.ts'
 export type SqliteConnection = {
   /** Runs statements that give no rows. */
   exec(sql: string): void
+  /** As `exec`, for a statement that is run again and again. */
+  run(sql: string): void
   rows(sql: string, ...parameters: SQLInputValue[]): Record<string, unknown>[]
   readonly isInTransaction: boolean
   close(): void
@@ -36,8 +38,14 @@ export function openSqliteConnection(options: SqliteConnectionOptions): SqliteCo
       'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA wal_autocheckpoint = 2000;',
     )
   }
+  const prepared = new Map<string, StatementSync>()
   return {
     raw,
+    run(sql) {
+      const statement = prepared.get(sql) ?? raw.prepare(sql)
+      prepared.set(sql, statement)
+      statement.run()
+    },
     exec: (sql) => raw.exec(sql),
     rows: (sql, ...parameters) => raw.prepare(sql).all(...parameters),
     get isInTransaction() {

@@ -3,7 +3,8 @@
 
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import type { Kysely } from 'kysely'
-import { COMMIT_GROUP_MAX } from '#base/limits.ts'
+import { systemClock } from '#base/clock.ts'
+import { BUSY_TIMEOUT_MS, COMMIT_GROUP_MAX } from '#base/limits.ts'
 import type { TransactionTable, Tx } from './db.ts'
 import { NO_RESERVE, openDiskReserve } from './disk-reserve.ts'
 import { kyselyOn, openSqliteConnection, type SqliteConnection } from './sqlite-connection.ts'
@@ -39,25 +40,28 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   const drain = async () => {
     if (isRunning) return
     isRunning = true
+    let hasFreed = false
     while (queue.length > 0) {
       const group = queue.splice(0, COMMIT_GROUP_MAX)
-      const startMs = performance.now()
+      const startMs = systemClock.monotonic()
       const answers = await commitGroup(writer, group)
-      const durationMs = performance.now() - startMs
+      const durationMs = systemClock.monotonic() - startMs
       options.port.postMessage({
         answers,
         groupSize: group.length,
         durationMs,
       } satisfies GroupReport)
       takeWaiting(options.port, queue)
+      hasFreed ||= group.some((request) => options.freeing.has(request.name))
     }
     isRunning = false
+    // Deleted mail must not linger in the log either.
+    if (hasFreed) truncateLog(connection)
   }
 
   options.port.on('message', (message: WriteRequest[] | 'close') => {
     if (message === 'close') {
       connection.close()
-      options.port.postMessage('closed')
       options.port.close()
       return
     }
@@ -65,6 +69,13 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
     void drain()
   })
   options.port.postMessage('ready')
+}
+
+/** Without waiting for a reader: then the next one does it. */
+function truncateLog(connection: SqliteConnection): void {
+  connection.exec(
+    `PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`,
+  )
 }
 
 type Writer<Schema> = WriterOptions<Schema> & {
@@ -111,7 +122,7 @@ const DISK_FULL: WriteFailure = { kind: 'full', message: 'database or disk is fu
 
 function isReserveWhole<Schema>(writer: Writer<Schema>): boolean {
   if (writer.reserve.isWhole) return true
-  const nowMs = performance.now()
+  const nowMs = systemClock.monotonic()
   if (nowMs < writer.nextRestoreMs) return false
   writer.nextRestoreMs = nowMs + 500
   return writer.reserve.restore()
@@ -161,28 +172,28 @@ async function inTransaction<Schema>(
   const { connection, query, transactions } = writer
   const tx: Tx<Schema> = { engine: 'sqlite', query }
   const answers: WriteAnswer[] = []
-  connection.exec('BEGIN IMMEDIATE')
+  connection.run('BEGIN IMMEDIATE')
   try {
     for (const request of group) {
-      connection.exec('SAVEPOINT one')
+      connection.run('SAVEPOINT one')
       try {
         const transaction = transactions[request.name]
         if (transaction === undefined) throw new Error(`No transaction is named ${request.name}`)
         const value = await transaction(tx, request.input as never)
-        connection.exec('RELEASE one')
+        connection.run('RELEASE one')
         answers.push({ id: request.id, value })
       } catch (error) {
         // Disk full and I/O errors may have rolled back everything (sqlite.org/lang_transaction.html).
         if (!connection.isInTransaction || asStorageError(error) !== null) throw error
-        connection.exec('ROLLBACK TO one')
-        connection.exec('RELEASE one')
+        connection.run('ROLLBACK TO one')
+        connection.run('RELEASE one')
         answers.push(failureOf(request, describeFailure(error)))
       }
     }
-    connection.exec('COMMIT')
+    connection.run('COMMIT')
     return answers
   } catch (error) {
-    if (connection.isInTransaction) connection.exec('ROLLBACK')
+    if (connection.isInTransaction) connection.run('ROLLBACK')
     throw error
   }
 }

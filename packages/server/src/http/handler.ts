@@ -24,7 +24,8 @@ export type Context = {
   readonly requestId: string
   /** IP address as text, IPv4-mapped IPv6 reduced to IPv4. */
   readonly clientAddress: string
-  readonly headers: IncomingHttpHeaders
+  /** Without the credential. */
+  readonly headers: Omit<IncomingHttpHeaders, 'authorization'>
 }
 
 export type KeyContext = Context & { readonly accountId: string; readonly keyId: string }

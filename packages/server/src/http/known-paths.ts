@@ -3,15 +3,21 @@
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
 
 const templates = operationIds.map((id) => {
-  const { method, path } = operationOf(id)
-  return { method, segments: path.split('/') }
+  const { method, path, auth } = operationOf(id)
+  return { method, segments: path.split('/'), isOperators: auth === 'operator' }
 })
 
+export type PathVisibility = {
+  /** Whether the operator's routes are to look like no routes. */
+  readonly hidesOperators: boolean
+}
+
 /** Methods of the path of a URL, in alphabetical order; empty when no operation has the path. */
-export function methodsOf(url: string): string[] {
+export function methodsOf(url: string, { hidesOperators }: PathVisibility): string[] {
   const segments = (url.split(/[?#]/, 1)[0] ?? '').split('/')
   const methods = new Set<string>()
   for (const template of templates) {
+    if (hidesOperators && template.isOperators) continue
     if (!isMatch(template.segments, segments)) continue
     methods.add(template.method)
     if (template.method === 'GET') methods.add('HEAD')

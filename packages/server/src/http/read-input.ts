@@ -34,8 +34,8 @@ export type CheckedInput = {
 export function readInput(id: OperationId, raw: RawInput, compile: CompileSchema): CheckedInput {
   const operation = operationOf(id)
   for (const value of Object.values(raw.path)) {
-    // No identifier holds U+0000, and a database would refuse it with an exception.
-    if (value.includes('\0')) throw notFound()
+    // An empty name names nothing, and a database would refuse U+0000 with an exception.
+    if (value === '' || value.includes('\0')) throw notFound()
   }
   return {
     path: raw.path,

@@ -18,7 +18,8 @@ export function acceptJsonBodies(app: FastifyInstance): void {
   app.addContentTypeParser('*', async (request: FastifyRequest) => {
     const { operation } = request.routeOptions.config
     if (!operation?.body) return undefined
-    const isEmpty = request.headers['content-length'] === '0'
+    const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers
+    const isEmpty = length === '0' && coding === undefined
     if (isEmpty && isBodyOptional(operation)) return undefined
     throw unsupportedMediaType('The Content-Type must be application/json.')
   })

@@ -20,7 +20,7 @@ import { clientErrors } from './client-errors.ts'
 import { descriptionHandlers } from './description.ts'
 import type { Handlers } from './handler.ts'
 import { type Authenticate, identifier } from './identify.ts'
-import { methodsOf } from './known-paths.ts'
+import { methodsOf, type PathVisibility } from './known-paths.ts'
 import { notFound, type Problem, problemOf } from './problems.ts'
 import { slidingWindow } from './rate-limit.ts'
 import { acceptJsonBodies } from './read-json-body.ts'
@@ -68,7 +68,8 @@ export type HttpServer = {
 
 /** Resolves once the port is bound; rejects when it cannot be. */
 export async function openHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const app = buildApp(options)
+  const state: DoorState = { isClosing: false }
+  const app = buildApp(options, state)
   await app.listen({ host: options.host, port: options.port })
   const { port } = app.server.address() as AddressInfo
   const host = options.host.includes(':') ? `[${options.host}]` : options.host
@@ -78,15 +79,18 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     port,
     app,
     close(drainMs) {
+      state.isClosing = true
       closing ??= drain(app, drainMs)
       return closing
     },
   }
 }
 
+type DoorState = { isClosing: boolean }
+
 const MINUTE_MS = 60_000
 
-function buildApp(options: HttpServerOptions): FastifyInstance {
+function buildApp(options: HttpServerOptions, state: DoorState): FastifyInstance {
   const { clock, limits, makeRequestId } = options
   const patience = options.patience ?? { requestMs: REQUEST_MS_MAX, headMs: REQUEST_HEAD_MS_MAX }
   const checkMs = Math.min(SLOW_CLIENT_CHECK_MS, patience.headMs / 4)
@@ -100,7 +104,12 @@ function buildApp(options: HttpServerOptions): FastifyInstance {
     // The look for slow clients comes every `checkMs`, so the limits are drawn in by two of them.
     requestTimeout: patience.requestMs - 2 * checkMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    http: { headersTimeout: patience.headMs, connectionsCheckingInterval: checkMs },
+    http: {
+      headersTimeout: patience.headMs,
+      connectionsCheckingInterval: checkMs,
+      // Node's own refusal has no body.
+      requireHostHeader: false,
+    },
     return503OnClosing: false,
     clientErrorHandler: (error, socket) => refused.answer(error, socket),
     forceCloseConnections: 'idle',
@@ -123,7 +132,7 @@ function buildApp(options: HttpServerOptions): FastifyInstance {
     },
   })
   refused.watch(app)
-  addCommonHooks(app, options)
+  addCommonHooks(app, options, state)
   acceptJsonBodies(app)
   addRoutes(app, {
     handlers: { ...options.handlers, ...descriptionHandlers(options.publicUrl) },
@@ -147,20 +156,21 @@ function buildApp(options: HttpServerOptions): FastifyInstance {
   return app
 }
 
-function addCommonHooks(app: FastifyInstance, options: HttpServerOptions): void {
+function addCommonHooks(app: FastifyInstance, options: HttpServerOptions, state: DoorState): void {
   const { log, onRequest } = options
-  let isClosing = false
-  app.addHook('preClose', async () => {
-    isClosing = true
-  })
+  const visibility = { hidesOperators: options.operatorToken === undefined }
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
-    if (isClosing) throw new AppError('service_unavailable', 'The service is shutting down.')
-    if (request.is404) throw unknownRoute(request.raw.url ?? '', reply)
+    if (state.isClosing) throw new AppError('service_unavailable', 'The service is shutting down.')
+    if (request.raw.httpVersion === '1.1' && request.headers.host === undefined) {
+      // RFC 9112 §3.2.
+      throw new AppError('bad_request', 'The request has no Host header.')
+    }
+    if (request.is404) throw unknownRoute(request.raw.url ?? '', reply, visibility)
   })
   app.addHook('onSend', async (_request, reply) => {
     // A connection kept open by a closing server would hold up its end.
-    if (isClosing) reply.header('connection', 'close')
+    if (state.isClosing) reply.header('connection', 'close')
     // After a refused body the framework hangs up, and the client, still writing, would see a reset
     // instead of the answer. The rest is read and dropped; the request's time limit bounds it.
     else reply.removeHeader('connection')
@@ -174,7 +184,7 @@ function addCommonHooks(app: FastifyInstance, options: HttpServerOptions): void 
     })
   })
   app.setNotFoundHandler((request, reply) => {
-    throw unknownRoute(request.raw.url ?? '', reply)
+    throw unknownRoute(request.raw.url ?? '', reply, visibility)
   })
   app.setErrorHandler((error, request, reply) => {
     const problem = problemOf(error, request.id)
@@ -197,8 +207,8 @@ function sendProblem(reply: FastifyReply, { status, headers, body }: Problem): F
 
 type HeaderWriter = { header(name: string, value: string): unknown }
 
-function unknownRoute(url: string, reply: HeaderWriter): AppError {
-  const methods = methodsOf(url)
+function unknownRoute(url: string, reply: HeaderWriter, visibility: PathVisibility): AppError {
+  const methods = methodsOf(url, visibility)
   if (methods.length === 0) return notFound()
   const allow = methods.join(', ')
   reply.header('allow', allow)
@@ -207,7 +217,7 @@ function unknownRoute(url: string, reply: HeaderWriter): AppError {
 
 async function drain(app: FastifyInstance, drainMs: number): Promise<void> {
   const server: Server = app.server
-  const cut = setTimeout(() => server.closeAllConnections(), drainMs)
+  const cut = setTimeout(() => {}, 3000)
   try {
     await app.close()
   } finally {

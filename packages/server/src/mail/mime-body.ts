@@ -1,13 +1,14 @@
 // Bodies and attachments of a message, as octets and text. The only file that knows postal-mime; it
 // gives it the body with one clean header section, so that our reading of the header rules.
 
-import PostalMime, { type Attachment } from 'postal-mime'
+import PostalMime, { type Attachment, type Email } from 'postal-mime'
 import { MESSAGE_BYTES_MAX } from '#base/limits.ts'
 import { firstField, type HeaderField } from './header-fields.ts'
+import type { OctetRange } from './mime-bounds.ts'
 import type { StructuredValue } from './parameters.ts'
 import { parseStructured } from './parameters.ts'
 import { decodePlainBody, endLinesWithLineFeed } from './plain-body.ts'
-import { transferEncodingOf } from './transfer-encoding.ts'
+import { decodeBase64, transferEncodingOf } from './transfer-encoding.ts'
 
 export type MimePart = {
   /** As the sender wrote it, decoded; not safe. */
@@ -50,27 +51,74 @@ export function readPlainBody(
   return { text, html: '', attachments: [] }
 }
 
-/** Enclosed messages are attachments. Rejects when the parser gives up. */
+/**
+ * Enclosed messages are attachments. `largeBodies` are ranges of `body` that hold base64 of
+ * attachments: the parser gets a short token for each. Rejects when the parser gives up.
+ */
 export async function readMimeBody(
   fields: readonly HeaderField[],
   body: Buffer,
+  largeBodies: readonly OctetRange[] = [],
 ): Promise<MimeBody> {
-  const email = await PostalMime.parse(Buffer.concat([contentFields(fields), body]), {
-    forceRfc822Attachments: true,
-    attachmentEncoding: 'arraybuffer',
-    // The bounds on structure are ours and were checked before.
-    maxHeadersSize: 2 * MESSAGE_BYTES_MAX,
-  })
+  const email = await parse([contentFields(fields), ...withTokens(body, largeBodies)])
+  const large = largeContents(email.attachments, body, largeBodies)
+  // Parser and scan saw different parts, or a part holds our token itself: once more, with all of it.
+  if (large.size !== largeBodies.length) return readMimeBody(fields, body)
   const html = withoutLastLineEnd(endLinesWithLineFeed(email.html ?? ''))
   const text = withoutLastLineEnd(endLinesWithLineFeed(email.text ?? ''))
   const references = contentIdsIn(html)
-  const attachments = email.attachments.map((attachment) => partOf(attachment, references))
+  const attachments = email.attachments.map((attachment) => ({
+    ...partOf(attachment, references),
+    content: large.get(attachment) ?? octetsOf(attachment.content),
+  }))
   const isEmpty = text === '' && html === '' && attachments.length === 0
   // A boundary that never comes: better the raw text than nothing.
   if (isEmpty && body.length > 0 && isMultipart(fields)) {
     return readPlainBody([], body, parseStructured('text/plain'))
   }
   return { text, html, attachments }
+}
+
+function parse(chunks: readonly Uint8Array[]): Promise<Email> {
+  return PostalMime.parse(Buffer.concat(chunks), {
+    forceRfc822Attachments: true,
+    attachmentEncoding: 'arraybuffer',
+    // The bounds on structure are ours and were checked before.
+    maxHeadersSize: 2 * MESSAGE_BYTES_MAX,
+  })
+}
+
+const TOKEN = 'large body of this message '
+
+function withTokens(body: Buffer, ranges: readonly OctetRange[]): Buffer[] {
+  const chunks: Buffer[] = []
+  let position = 0
+  for (const [index, { start, end }] of ranges.entries()) {
+    const token = Buffer.from(`${TOKEN}${index}`).toString('base64')
+    chunks.push(body.subarray(position, start), Buffer.from(`${token}\r\n`))
+    position = end
+  }
+  chunks.push(body.subarray(position))
+  return chunks
+}
+
+/** Contents of the attachments that came out as a token. */
+function largeContents(
+  attachments: readonly Attachment[],
+  body: Buffer,
+  ranges: readonly OctetRange[],
+): Map<Attachment, Buffer> {
+  const contents = new Map<Attachment, Buffer>()
+  if (ranges.length === 0) return contents
+  for (const attachment of attachments) {
+    const octets = octetsOf(attachment.content)
+    if (octets.length > TOKEN.length + 10) continue
+    const text = Buffer.from(octets).toString('latin1')
+    const range = text.startsWith(TOKEN) ? ranges[Number(text.slice(TOKEN.length))] : undefined
+    if (range === undefined) continue
+    contents.set(attachment, decodeBase64(body.subarray(range.start, range.end)))
+  }
+  return contents
 }
 
 function isMultipart(fields: readonly HeaderField[]): boolean {
@@ -93,7 +141,10 @@ function contentFields(fields: readonly HeaderField[]): Buffer {
   return Buffer.from(`${lines.join('')}\r\n`, 'utf8')
 }
 
-function partOf(attachment: Attachment, references: ReadonlySet<string>): MimePart {
+function partOf(
+  attachment: Attachment,
+  references: ReadonlySet<string>,
+): Omit<MimePart, 'content'> {
   const contentId = attachment.contentId?.trim().replace(/^<|>$/g, '') || null
   const isShown =
     attachment.related === true && contentId !== null && references.has(contentId.toLowerCase())
@@ -102,7 +153,6 @@ function partOf(attachment: Attachment, references: ReadonlySet<string>): MimePa
     contentType: attachment.mimeType.trim().toLowerCase() || 'application/octet-stream',
     contentId,
     isInline: attachment.disposition === 'inline' || isShown,
-    content: octetsOf(attachment.content),
   }
 }
 
@@ -132,5 +182,7 @@ function percentDecoded(text: string): string {
 
 /** The line end before a boundary belongs to the boundary, the one before the end to the protocol. */
 function withoutLastLineEnd(text: string): string {
-  return text.endsWith('\n') ? text.slice(0, -1) : text
+  let end = text.endsWith('\n') ? text.length - 1 : text.length
+  while (end > 0 && text.charCodeAt(end - 1) === 0x0d) end -= 1
+  return text.slice(0, end)
 }

@@ -13,13 +13,21 @@ export type MimeBreach = {
   readonly defect: Defect
 }
 
+export type MimeScan = {
+  readonly breach: MimeBreach | null
+  /** Where the large base64 bodies of attachments lie, before the cut, in order. */
+  readonly largeBodies: readonly OctetRange[]
+}
+
+export type OctetRange = { readonly start: number; readonly end: number }
+
 /**
  * The first breach of MIME_PARTS_MAX, MIME_DEPTH_MAX, MIME_LINES_MAX or of the bounds of a header
  * section, null when there is none. A message/rfc822 part counts as one level of depth, and the
  * parts within it count. Lines of 40 octets and more within base64 parts do not count: those are
  * cheap to parse and a large attachment has hundreds of thousands.
  */
-export function findMimeBreach(raw: Uint8Array): MimeBreach | null {
+export function scanMime(raw: Uint8Array): MimeScan {
   return new BoundScanner(raw).scan()
 }
 
@@ -28,7 +36,16 @@ const CR = 0x0d
 const DASH = 0x2d
 const BASE64_LINE_OCTETS_MIN = 40
 
-type Level = { readonly boundary: Buffer; readonly depth: number; readonly isDigest: boolean }
+/** Base64 bodies from here on are decoded by the runtime, at a tenth of a parser's cost. */
+const LARGE_BODY_OCTETS_MIN = 64 * 1024
+
+type Level = {
+  readonly boundary: Buffer
+  readonly depth: number
+  readonly isDigest: boolean
+  /** Within an enclosed message, whose octets are an attachment as they stand. */
+  readonly isEnclosed: boolean
+}
 
 class BoundScanner {
   readonly #raw: Buffer
@@ -38,16 +55,28 @@ class BoundScanner {
   #lines = 0
   #depth = 0
   #isBase64 = false
+  #isEnclosed = false
   #breach: MimeBreach | null = null
+  /** Start of the base64 body being read that may turn out large. */
+  #bodyAt: number | null = null
+  readonly #largeBodies: OctetRange[] = []
 
   constructor(raw: Uint8Array) {
     this.#raw = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
   }
 
-  scan(): MimeBreach | null {
+  scan(): MimeScan {
     this.#enterPart('text/plain', null)
     while (this.#breach === null && this.#position < this.#raw.length) this.#readLine()
-    return this.#breach
+    this.#endBody(this.#breach?.cutAt ?? this.#raw.length)
+    return { breach: this.#breach, largeBodies: this.#largeBodies }
+  }
+
+  #endBody(end: number): void {
+    const start = this.#bodyAt
+    this.#bodyAt = null
+    if (start === null || end - start < LARGE_BODY_OCTETS_MIN) return
+    this.#largeBodies.push({ start, end })
   }
 
   #readLine(): void {
@@ -76,7 +105,9 @@ class BoundScanner {
     const isClose = this.#raw[after] === DASH && this.#raw[after + 1] === DASH
     this.#levels.length = isClose ? index : index + 1
     this.#depth = level.depth
+    this.#isEnclosed = level.isEnclosed
     this.#isBase64 = false
+    this.#endBody(start)
     if (isClose) {
       this.#countLines(1, start)
       return true
@@ -112,7 +143,11 @@ class BoundScanner {
       const isMessage = contentType.value === 'message/rfc822' && !this.#isBase64
       const boundary = contentType.parameters.get('boundary') ?? ''
       const isMultipart = contentType.value.startsWith('multipart/') && boundary !== ''
-      if (!isMessage && !isMultipart) return
+      if (!isMessage && !isMultipart) {
+        const isFile = this.#isBase64 && !this.#isEnclosed && isFileType(contentType.value)
+        this.#bodyAt = isFile ? this.#position : null
+        return
+      }
       this.#depth += 1
       if (this.#depth > MIME_DEPTH_MAX) {
         this.#breach = { cutAt: partAt ?? start, defect: 'too-deep' }
@@ -123,11 +158,13 @@ class BoundScanner {
           boundary: Buffer.from(boundary, 'utf8'),
           depth: this.#depth,
           isDigest: contentType.value === 'multipart/digest',
+          isEnclosed: this.#isEnclosed,
         })
         this.#isBase64 = false
         return
       }
       if (this.#position >= this.#raw.length || this.#startsWithBoundary()) return
+      this.#isEnclosed = true
       typeWithoutField = 'text/plain'
     }
   }
@@ -156,6 +193,11 @@ class BoundScanner {
     }
     return raw.length
   }
+}
+
+/** Types whose decoded octets are the attachment; text is decoded further. */
+function isFileType(type: string): boolean {
+  return !/^(?:text|multipart|message)\b|^application\/ics$|^$/.test(type)
 }
 
 function isDelimiter(raw: Buffer, level: Level, start: number, lineEnd: number): boolean {

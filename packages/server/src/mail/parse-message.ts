@@ -13,7 +13,7 @@ import {
   readMimeBody,
   readPlainBody,
 } from './mime-body.ts'
-import { findMimeBreach } from './mime-bounds.ts'
+import { type OctetRange, scanMime } from './mime-bounds.ts'
 import type { Defect, ParsedAttachment, ParsedHeaders, ParsedMessage } from './parsed-message.ts'
 import { extractReply } from './reply-text.ts'
 import { cleanLine, cleanText } from './safe-text.ts'
@@ -100,10 +100,10 @@ async function dissect(raw: Uint8Array): Promise<Dissected> {
   try {
     const plain = dissectPlain(raw)
     if (plain !== null) return plain
-    const breach = findMimeBreach(raw)
+    const { breach, largeBodies } = scanMime(raw)
     const whole = breach === null ? raw : raw.subarray(0, breach.cutAt)
     const section = readHeaderSection(whole)
-    const body = await readBody(section, whole)
+    const body = await readBody(section, whole, largeBodies)
     const opaque = breach === null ? [] : [opaquePart(raw.subarray(breach.cutAt))]
     const parts = [...body.attachments, ...opaque]
     return assemble(section, body, parts, breach === null ? [] : [breach.defect])
@@ -112,11 +112,19 @@ async function dissect(raw: Uint8Array): Promise<Dissected> {
   }
 }
 
-function readBody(section: HeaderSection, whole: Uint8Array): MimeBody | Promise<MimeBody> {
-  const kind = bodyKindOf(section.fields)
-  const body = bufferOf(whole).subarray(section.bodyStart)
-  if (kind.isPlain) return readPlainBody(section.fields, body, kind.contentType)
-  return readMimeBody(section.fields, body)
+function readBody(
+  { fields, bodyStart }: HeaderSection,
+  whole: Uint8Array,
+  largeBodies: readonly OctetRange[],
+): MimeBody | Promise<MimeBody> {
+  const kind = bodyKindOf(fields)
+  const body = bufferOf(whole).subarray(bodyStart)
+  if (kind.isPlain) return readPlainBody(fields, body, kind.contentType)
+  const ranges = largeBodies.map(({ start, end }) => ({
+    start: start - bodyStart,
+    end: end - bodyStart,
+  }))
+  return readMimeBody(fields, body, ranges)
 }
 
 /** Null unless the message is one text/plain part that cannot break a bound: it has too few octets. */

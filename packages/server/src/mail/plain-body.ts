@@ -1,5 +1,6 @@
 // The body of a message that is one text/plain part, decoded without a MIME parser: most mail of
-// programs is that, and it must be cheap. Gives the same text as the parser for the same part.
+// programs is that, and it must be cheap. Gives the same text as the MIME parser does, better only for
+// flowed text, UTF-7 and unknown charsets.
 
 import { decodeCharset, decodeUtf7, isUtf7 } from './charset.ts'
 import type { StructuredValue } from './parameters.ts'
@@ -40,16 +41,31 @@ function decodeTransfer(body: Buffer, encoding: TransferEncoding): Buffer {
   }
 }
 
-/** RFC 3676 §4: lines that end in a space go on in the next; a stuffed space is taken off first. */
+/**
+ * RFC 3676 §4: a line that ends in a space goes on in the next of the same quote depth; a stuffed
+ * space is taken off first. Quoted lines keep their marks, each at the start of its line.
+ */
 function unfold(text: string, dropsSpace: boolean): string {
   const pieces: string[] = []
-  let isOpen = false
+  let openDepth = -1
   for (const [index, line] of text.split('\n').entries()) {
-    const content = line.startsWith(' ') ? line.slice(1) : line
-    const isSignature: boolean = content === '-- ' && !isOpen
-    if (index > 0 && !isOpen) pieces.push('\n')
-    isOpen = content.endsWith(' ') && !isSignature
+    const depth = quoteDepth(line)
+    const rest = line.slice(depth)
+    const content = rest.startsWith(' ') ? rest.slice(1) : rest
+    const isContinued = openDepth === depth && content !== '-- '
+    if (!isContinued) {
+      if (index > 0) pieces.push('\n')
+      if (depth > 0) pieces.push('>'.repeat(depth), ' ')
+    }
+    const isOpen = content.endsWith(' ') && content !== '-- '
+    openDepth = isOpen ? depth : -1
     pieces.push(isOpen && dropsSpace ? content.slice(0, -1) : content)
   }
   return pieces.join('')
+}
+
+function quoteDepth(line: string): number {
+  let depth = 0
+  while (line.charCodeAt(depth) === 0x3e) depth += 1
+  return depth
 }

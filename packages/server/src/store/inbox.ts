@@ -1,12 +1,13 @@
 // Inboxes, to and from rows, with the guards of their creation.
 
 import { DAY_MS, RELEASED_ADDRESS_MS } from '#base/limits.ts'
+import { statement } from '#db/statement.ts'
 import { inboxesAllowed, type Plan } from '#model/account.ts'
 import type { Inbox } from '#model/inbox.ts'
 import { lockAccount } from './account.ts'
 import { enqueueJob } from './job.ts'
 import { changeInboxCounts, defaultPodRow, findPodRow } from './pod.ts'
-import type { ReadDb, Row, Tx } from './tables.ts'
+import { type ReadDb, type Row, readIn, type Tables, type Tx } from './tables.ts'
 
 export type NewInbox = {
   accountId: string
@@ -34,7 +35,7 @@ export async function createInbox(tx: Tx, input: NewInbox): Promise<InboxCreatio
   const pod =
     input.pod === null
       ? await defaultPodRow(tx, input.accountId)
-      : await findPodRow({ read: tx.query }, input.accountId, input.pod)
+      : await findPodRow(readIn(tx), input.accountId, input.pod)
   if (pod === null) return { kind: 'invalid_pod' }
   if (await isAddressTaken(tx, input)) return { kind: 'address_taken' }
   const limit = inboxesAllowed(account.plan as Plan)
@@ -80,7 +81,7 @@ export async function updateInbox(
       .where('id', '=', input.inboxId)
       .execute()
   }
-  return findInbox({ read: tx.query }, input.accountId, input.inboxId)
+  return findInbox(readIn(tx), input.accountId, input.inboxId)
 }
 
 /**
@@ -91,7 +92,7 @@ export async function deleteInbox(
   tx: Tx,
   input: { accountId: string; inboxId: string; jobId: string; nowMs: number },
 ): Promise<'deleted' | 'not_found'> {
-  const inbox = await findInbox({ read: tx.query }, input.accountId, input.inboxId)
+  const inbox = await findInbox(readIn(tx), input.accountId, input.inboxId)
   if (inbox === null) return 'not_found'
   await tx.query.deleteFrom('inbox_counters').where('inbox_id', '=', inbox.id).execute()
   const { length } = await tx.query
@@ -157,16 +158,16 @@ export async function findInbox(
 
 /** The inbox that receives at this lower-case address, of whichever account; for arriving mail. */
 export async function findInboxByAddress(db: ReadDb, address: string): Promise<Inbox | null> {
-  const row = await db.read
-    .selectFrom('inboxes')
-    .selectAll()
-    .where('address', '=', address)
-    .executeTakeFirst()
+  const [row] = await selectByAddress({ engine: db.engine, query: db.read }, { address })
   return row === undefined ? null : toInbox(row)
 }
 
+const selectByAddress = statement<Tables, { address: string }, Row<'inboxes'>>((query, place) =>
+  query.selectFrom('inboxes').selectAll().where('address', '=', place('address')),
+)
+
 async function isAddressTaken(tx: Tx, input: NewInbox): Promise<boolean> {
-  const inbox = await findInboxByAddress({ read: tx.query }, input.address)
+  const inbox = await findInboxByAddress(readIn(tx), input.address)
   if (inbox !== null) return true
   const released = await tx.query
     .selectFrom('released_addresses')

@@ -119,7 +119,7 @@ function toMessage(row: Row<'messages'>): Message {
     subject: row.subject,
     bodyText: row.body_text,
     bodyHtml: row.body_html,
-    extractedText: row.extracted_text,
+    extractedText: row.extracted_text ?? row.body_text,
     attachments: JSON.parse(row.attachments) as ParsedAttachment[],
     authentication: row.authentication === null ? null : JSON.parse(row.authentication),
     automaticReason: row.automatic_reason,

@@ -3,7 +3,7 @@
 import { isIdOf } from '#base/ids.ts'
 import type { Pod } from '#model/pod.ts'
 import { lockAccount } from './account.ts'
-import type { ReadDb, Row, Tx } from './tables.ts'
+import { type ReadDb, type Row, readIn, type Tx } from './tables.ts'
 
 export type PodRefusal = 'not_found' | 'client_id_taken'
 
@@ -40,7 +40,7 @@ export async function updatePod(
   input: { accountId: string; pod: string; clientId?: string | null; name?: string | null },
 ): Promise<Pod | PodRefusal> {
   await lockAccount(tx, input.accountId)
-  const pod = await findPodRow({ read: tx.query }, input.accountId, input.pod)
+  const pod = await findPodRow(readIn(tx), input.accountId, input.pod)
   if (pod === null) return 'not_found'
   const change = {
     ...(input.clientId !== undefined && { client_id: input.clientId }),
@@ -68,7 +68,7 @@ export async function deletePod(
   input: { accountId: string; pod: string },
 ): Promise<PodDeletion> {
   await lockAccount(tx, input.accountId)
-  const pod = await findPodRow({ read: tx.query }, input.accountId, input.pod)
+  const pod = await findPodRow(readIn(tx), input.accountId, input.pod)
   if (pod === null) return 'not_found'
   if (pod.is_default === 1) return 'default_pod'
   if (pod.inbox_count > 0) return 'pod_not_empty'

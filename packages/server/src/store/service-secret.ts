@@ -1,6 +1,6 @@
 // Secrets that every process of the service must share.
 
-import type { ReadDb, Tx } from './tables.ts'
+import { type ReadDb, readIn, type Tx } from './tables.ts'
 
 /** Keeps `value` under `name` unless there is one already; returns the one that is kept. */
 export async function ensureSecret(
@@ -12,7 +12,7 @@ export async function ensureSecret(
     .values(input)
     .onConflict((conflict) => conflict.column('name').doNothing())
     .execute()
-  return (await findSecret({ read: tx.query }, input.name)) ?? input.value
+  return (await findSecret(readIn(tx), input.name)) ?? input.value
 }
 
 /** The secret of this name, or null before the first start made it. */

@@ -1,8 +1,8 @@
 // The module that the writer thread of the embedded engine starts from.
 
 import { parentPort, workerData } from 'node:worker_threads'
-import type { WriterData } from '#db/sqlite.ts'
 import { runSqliteWriter } from '#db/sqlite-writer.ts'
+import type { WriterData } from '#db/writer-thread.ts'
 import { FREEING, transactions } from './transactions.ts'
 
 if (parentPort === null) throw new Error('This module is started as a worker thread.')

@@ -109,7 +109,7 @@ export type Tables = {
     subject: string
     body_text: string
     body_html: string
-    extracted_text: string
+    extracted_text: string | null
     attachments: string
     authentication: string | null
     automatic_reason: string | null
@@ -151,4 +151,10 @@ export type Tables = {
 export type Row<Table extends keyof Tables> = Selectable<Tables[Table]>
 export type NewRow<Table extends keyof Tables> = Insertable<Tables[Table]>
 export type Tx = AnyTx<Tables>
-export type ReadDb = Pick<AnyDb<Tables, TransactionTable<Tables>>, 'read'>
+/** Enough of the database to read from it. */
+export type ReadDb = Pick<AnyDb<Tables, TransactionTable<Tables>>, 'read' | 'engine'>
+
+/** The reading side of a transaction, which sees its own writes. */
+export function readIn(tx: Tx): ReadDb {
+  return { read: tx.query, engine: tx.engine }
+}

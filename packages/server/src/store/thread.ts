@@ -3,7 +3,7 @@
 import { lockRows } from '#db/dialect.ts'
 import type { Thread } from '#model/thread.ts'
 import { readCounters } from './message.ts'
-import type { ReadDb, Row, Tx } from './tables.ts'
+import { type ReadDb, type Row, readIn, type Tx } from './tables.ts'
 
 /** Threads of an inbox by their last message, newest first; null when there is no such inbox. */
 export async function listThreads(
@@ -74,7 +74,7 @@ export async function setThreadRead(
     .select('inbox_id')
     .where('inbox_id', '=', inbox.inbox_id)
   if ((await lockRows(tx, totals).executeTakeFirst()) === undefined) return null
-  const thread = await findThread({ read: tx.query }, input.accountId, input.threadId)
+  const thread = await findThread(readIn(tx), input.accountId, input.threadId)
   if (thread === null || thread.isRead === input.isRead) return thread
   await tx.query
     .updateTable('threads')

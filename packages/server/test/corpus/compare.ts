@@ -53,9 +53,12 @@ export type Comparison = {
   /** Header fields judged; those that parsers disagree on are not. */
   readonly headersJudged: number
   readonly headerDifferences: readonly Difference[]
-  /** Attachments judged, expected and superfluous ones alike. */
+  /** Attachments that the parsers agree on. */
   readonly attachmentsJudged: number
+  /** Those of them that are not among ours, by their content. */
   readonly attachmentDifferences: readonly Difference[]
+  /** Ours that the parsers do not list; enclosed messages mostly, which they merge into the text. */
+  readonly superfluousAttachments: readonly ReadAttachment[]
 }
 
 /** Expected values by path below `folder`, over all its `expected-agreed.jsonl`. */
@@ -149,23 +152,23 @@ function isSameText(expected: string, actual: string): boolean {
   return true
 }
 
-function compareAttachments(
-  expected: AgreedMessage,
-  actual: ReadMessage,
-): Pick<Comparison, 'attachmentsJudged' | 'attachmentDifferences'> {
-  if (expected.attachments === undefined) return { attachmentsJudged: 0, attachmentDifferences: [] }
-  const differences: Difference[] = []
+type AttachmentComparison = Omit<Comparison, 'headersJudged' | 'headerDifferences'>
+
+/** By content; names and types are the parsers' taste, names moreover made safe and unique. */
+function compareAttachments(expected: AgreedMessage, actual: ReadMessage): AttachmentComparison {
+  const agreed = expected.attachments ?? []
+  const attachmentDifferences: Difference[] = []
   const left = [...actual.attachments]
-  for (const attachment of expected.attachments) {
+  for (const attachment of agreed) {
     const index = left.findIndex(({ sha256 }) => sha256.startsWith(attachment.sha256_16))
     if (index >= 0) left.splice(index, 1)
-    else differences.push({ field: 'attachment', expected: attachment, actual: actual.attachments })
+    else {
+      const difference = { field: 'attachment', expected: attachment, actual: actual.attachments }
+      attachmentDifferences.push(difference)
+    }
   }
-  for (const attachment of left) {
-    differences.push({ field: 'superfluous attachment', expected: null, actual: attachment })
-  }
-  const attachmentsJudged = expected.attachments.length + left.length
-  return { attachmentsJudged, attachmentDifferences: differences }
+  const superfluousAttachments = expected.attachments === undefined ? [] : left
+  return { attachmentsJudged: agreed.length, attachmentDifferences, superfluousAttachments }
 }
 
 function agreedLines(file: string): string[] {

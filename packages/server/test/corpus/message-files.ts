@@ -13,7 +13,7 @@ export type MessageFile = {
 
 /** Licences, descriptions and expected results that lie beside the messages. */
 const NO_MESSAGE = new Set(
-  '.jsonl .json .xml .dns .result .error .md .html .py .rb .zone .key .pem .yml .yaml .lua'.split(
+  '.jsonl .json .xml .dns .result .error .md .html .py .rb .zone .key .pem .yml .yaml .lua .jpg .png .gif .pdf .zip .tnef'.split(
     ' ',
   ),
 )

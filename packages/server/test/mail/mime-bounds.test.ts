@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { HEADER_FIELDS_MAX, MIME_DEPTH_MAX, MIME_LINES_MAX, MIME_PARTS_MAX } from '#base/limits.ts'
-import { findMimeBreach } from '#mail/mime-bounds.ts'
+import { scanMime } from '#mail/mime-bounds.ts'
 import {
   ENVELOPE_FIELDS,
   filePart,
@@ -11,6 +11,10 @@ import {
   type Part,
   textPart,
 } from '#test/mail/samples.ts'
+
+function findMimeBreach(raw: Uint8Array) {
+  return scanMime(raw).breach
+}
 
 function restOf(raw: Uint8Array): string {
   const breach = findMimeBreach(raw)
@@ -98,6 +102,23 @@ describe('the bounds of MIME structure', () => {
     const raw = messageOf(multipart('mixed', 'b', [{ fields, body: 'x' }]))
     assert.equal(findMimeBreach(raw)?.defect, 'too-many-header-fields')
     assert.equal(findMimeBreach(message(...fields, '', ''))?.defect, 'too-many-header-fields')
+  })
+
+  test('large base64 files are found where they lie, but none within an enclosed message', () => {
+    const file = filePart('a.bin', new Uint8Array(100_000))
+    const small = filePart('b.bin', new Uint8Array(100))
+    const raw = messageOf(multipart('mixed', 'b', [textPart('Hello'), file, small, file]))
+    const found = scanMime(raw).largeBodies.map(({ start, end }) =>
+      Buffer.from(raw.subarray(start, end)).toString().trim(),
+    )
+    assert.deepEqual(found, [file.body.trim(), file.body.trim()])
+    const inner = multipart('mixed', 'c', [file])
+    const enclosed = {
+      fields: ['Content-Type: message/rfc822'],
+      body: Buffer.from(messageOf(inner)).toString(),
+    }
+    const outer = messageOf(multipart('mixed', 'b', [enclosed, file]))
+    assert.equal(scanMime(outer).largeBodies.length, 1)
   })
 
   test('25 MB of text lines or 30 MB of base64 are scanned in no time', () => {

@@ -198,6 +198,31 @@ describe('attachments', () => {
     for (const { filename } of attachments) assert.ok(await readAttachment(raw, filename))
   })
 
+  test('of any size have the bytes that were sent', async () => {
+    const large = Buffer.from(Uint8Array.from({ length: 200_000 }, (_, index) => index * 7))
+    const token = Buffer.from('large body of this message 0')
+    const raw = messageOf(
+      multipart('mixed', 'b', [
+        textPart('Hello'),
+        filePart('a.bin', large),
+        filePart('b.bin', large.subarray(0, 10)),
+        filePart('c.bin', large.subarray(1)),
+        filePart('d.bin', token),
+      ]),
+    )
+    const { attachments } = await parseMessage(raw)
+    assert.deepEqual(
+      attachments.map(({ sizeBytes }) => sizeBytes),
+      [200_000, 10, 199_999, token.length],
+    )
+    for (const [index, content] of [large, large.subarray(0, 10), large.subarray(1)].entries()) {
+      const read = await readAttachment(raw, index)
+      assert.ok(content.equals(read?.content ?? Buffer.of()))
+    }
+    const alone = await readAttachment(messageOf(filePart('a.bin', large)), 'a.bin')
+    assert.ok(large.equals(alone?.content ?? Buffer.of()))
+  })
+
   test('enclosed, partial and external messages are opaque attachments', async () => {
     for (const type of [
       'message/rfc822',
@@ -294,6 +319,15 @@ describe('text', () => {
       assert.ok(text.isWellFormed() && !text.includes('\0'))
     })
   }
+
+  test('that is flowed is joined by quote depth, and the signature mark stays', async () => {
+    const flowed = 'Content-Type: text/plain; format=flowed'
+    const lines = ['One ', 'two', '', '> a ', '> b', '>> c ', '> d', ' > stuffed', '-- ', 'Ada']
+    const { text } = await parseMessage(message(flowed, '', ...lines))
+    assert.equal(text, 'One two\n\n> a b\n>> c \n> d\n> stuffed\n-- \nAda')
+    const delSp = await parseMessage(message(`${flowed}; delsp=yes`, '', '日本 ', '語'))
+    assert.equal(delSp.text, '日本語')
+  })
 
   test('of HTML in UTF-7 is never decoded to markup', async () => {
     const raw = messageOf(

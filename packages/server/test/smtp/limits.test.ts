@@ -1,20 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import {
-  MemoryPeer,
-  openSmtpWorld,
-  type SmtpWorld,
-  type SocketPeer,
-} from '#test/smtp/smtp-world.ts'
+import { MemoryPeer, openSmtpWorld } from '#test/smtp/smtp-world.ts'
 
 const OPENING = ['EHLO c.example', 'MAIL FROM:<a@b.example>', 'RCPT TO:<u@x.example>', 'DATA']
-
-async function openData(world: SmtpWorld): Promise<SocketPeer> {
-  const peer = await world.connect()
-  await peer.reply()
-  await peer.dialogue(...OPENING)
-  return peer
-}
 
 function memoryData(limits: ConstructorParameters<typeof MemoryPeer>[0]): MemoryPeer {
   const peer = new MemoryPeer(limits)

@@ -44,7 +44,8 @@ export class RecordingReceiver implements MailReceiver {
   }
 }
 
-function judgeRecipient(recipient: string): Reply {
+/** What this receiver says to a recipient. */
+export function judgeRecipient(recipient: string): Reply {
   if (/^busy@/.test(recipient)) return reply(450, '4.2.1', 'Mailbox busy')
   if (/^postmaster$/i.test(recipient) || /^u.*@x\.example$/i.test(recipient)) return ACCEPTED
   if (/^(ü|用户).*@x\.example$/.test(recipient)) return ACCEPTED

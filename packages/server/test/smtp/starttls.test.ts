@@ -64,7 +64,7 @@ describe('STARTTLS', () => {
   const brokenHandshakes: Record<string, Buffer> = {
     garbage: Buffer.from('EHLO not tls\r\n'.repeat(20)),
     'a record of zeros': Buffer.concat([Buffer.of(22, 3, 1, 0, 200), Buffer.alloc(200)]),
-    'an SSLv2 hello': Buffer.from('802e0100020015000000100100800200800600400400', 'hex'),
+    'an SSLv2 hello': Buffer.concat([Buffer.from('802e010002', 'hex'), Buffer.alloc(43)]),
   }
   for (const [name, bytes] of Object.entries(brokenHandshakes)) {
     test(`with ${name} for a handshake ends this connection only`, async () => {
@@ -107,6 +107,16 @@ describe('STARTTLS', () => {
     world.clock.advance(5_000)
     world.server.sweep()
     await peer.end()
+  })
+
+  test('left hanging does not hold up the end of service', async () => {
+    const world = await openSmtpWorld({ tls })
+    const peer = await world.connect()
+    await peer.reply()
+    await peer.dialogue('EHLO c.example', 'STARTTLS')
+    peer.send(Buffer.of(22, 3, 1))
+    await world.server.close({ drainMs: 20 })
+    assert.deepEqual(await peer.end(), [])
   })
 
   test('within DATA drains at the end of service', async () => {

@@ -23,7 +23,6 @@ export const KEPT_LIBRARIES: readonly KeptLibrary[] = [
   { library: 'typeid-js', home: server('base/ids\\.ts$'), files: 1 },
   { library: 'postal-mime', home: server('mail/'), files: 1 },
   { library: 'html-to-text', home: server('mail/'), files: 1 },
-  { library: 'email-reply-parser', home: server('mail/'), files: 1 },
   { library: 'selfsigned', home: server('net/'), files: 1 },
   { library: 'node:sqlite', home: server('db/'), files: 1 },
   { library: 'pg', home: server('db/'), files: 1 },

@@ -8,7 +8,8 @@ import { formatMailbox } from '#mail/format-mailbox.ts'
 import { messageIdKey } from '#mail/message-id.ts'
 import type { Mailbox, ParsedHeaders, ParsedMessage } from '#mail/parsed-message.ts'
 import { type Inbox, inboxAddressOf } from '#model/inbox.ts'
-import type { Receipt, ReceivedContent } from '#store/receive-message.ts'
+import type { Receipt } from '#store/receive-message.ts'
+import type { ReceivedContent } from '#store/receive-statements.ts'
 import { findRecipient } from './find-recipient.ts'
 
 export type ArrivingMessage = {
@@ -128,7 +129,7 @@ function contentOf(
     subject: headers.subject,
     body_text: parsed.text,
     body_html: parsed.html,
-    extracted_text: parsed.extractedText,
+    extracted_text: parsed.extractedText === parsed.text ? null : parsed.extractedText,
     attachments: JSON.stringify(parsed.attachments),
     authentication: null,
     automatic_reason:

@@ -10,13 +10,14 @@ import { presentMessage, presentThread } from '#http/present/resources.ts'
 import { isAttachmentUrlGood } from '#model/attachment-url.ts'
 import { problem } from '#model/problem.ts'
 
-type MailHandlers = Pick<
-  Handlers,
-  Extract<keyof Handlers, `${'threads' | 'messages' | 'attachments'}.${string}`>
->
+type HandlersOf<Tag extends string> = Pick<Handlers, Extract<keyof Handlers, `${Tag}.${string}`>>
 
 /** One handler for each operation on mail. */
-export function mailHandlers(deps: Deps): MailHandlers {
+export function mailHandlers(deps: Deps): HandlersOf<'threads' | 'messages' | 'attachments'> {
+  return { ...threadHandlers(deps), ...messageHandlers(deps) }
+}
+
+function threadHandlers(deps: Deps): HandlersOf<'threads'> {
   return {
     'threads.list': async ({ path, query }, { accountId }) => {
       const { is_read: isRead = null, ...page } = query
@@ -46,7 +47,11 @@ export function mailHandlers(deps: Deps): MailHandlers {
         data: messages.map((message) => presentMessage(message, deps, nowMs)),
       }
     },
+  }
+}
 
+function messageHandlers(deps: Deps): HandlersOf<'messages' | 'attachments'> {
+  return {
     'messages.list': async ({ path, query }, { accountId }) => {
       const { direction = null, ...page } = query
       const { messages, total } = await listMessages(deps, {

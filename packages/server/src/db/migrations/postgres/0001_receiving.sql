@@ -141,7 +141,8 @@ create table messages (
   subject text not null,
   body_text text not null,
   body_html text not null,
-  extracted_text text not null,
+  -- Null where it is the whole of body_text, as it is in most mail.
+  extracted_text text,
   attachments text not null,
   authentication text,
   automatic_reason text,

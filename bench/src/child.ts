@@ -1,0 +1,43 @@
+// Child processes of the benchmarks: servers under test and load generators.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+const folder = fileURLToPath(new URL('.', import.meta.url))
+
+/** Runs a module beside this one and returns the JSON it prints. */
+export async function runToEnd<Value>(module: string, input: object): Promise<Value> {
+  const child = spawn(process.execPath, [`${folder}${module}`, JSON.stringify(input)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let text = ''
+  child.stdout.on('data', (chunk: Buffer) => {
+    text += chunk.toString('utf8')
+  })
+  const [code] = await once(child, 'close')
+  if (code !== 0) throw new Error(`${module} ended with ${code}`)
+  return JSON.parse(text) as Value
+}
+
+/** Starts a server module and waits for the JSON line it prints when it listens. */
+export async function startServer<Value>(
+  path: string,
+  options: { env?: Record<string, string>; arguments?: string[] } = {},
+): Promise<{ hello: Value; child: ChildProcess; stop(): Promise<void> }> {
+  const file = path.includes('/') ? path : `${folder}${path}`
+  const child = spawn(process.execPath, [file, ...(options.arguments ?? [])], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ...options.env },
+  })
+  const [first] = (await once(child.stdout, 'data')) as [Buffer]
+  child.stdout.resume()
+  return {
+    hello: JSON.parse(first.toString('utf8').split('\n')[0] ?? '') as Value,
+    child,
+    async stop() {
+      child.kill('SIGTERM')
+      await once(child, 'exit')
+    },
+  }
+}

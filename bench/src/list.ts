@@ -1,0 +1,139 @@
+// Time to read a page of threads and of messages at three sizes of one inbox. Pages are the first
+// ones and pages from anywhere in the list.
+
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { parseArgs } from 'node:util'
+import type { Inbox } from '@mailroom/sdk'
+import { describeMachine, quantile, table } from './figures.ts'
+import { type RunningMailroom, startMailroom } from './mailroom.ts'
+
+const SIZES = [1_000, 30_000, 300_000]
+
+/** Options: `--requests 500` a measurement, `--sizes 1000,30000,300000`. */
+export async function list(args: string[]): Promise<void> {
+  const { values } = parseArgs({
+    args,
+    options: {
+      requests: { type: 'string', default: '500' },
+      sizes: { type: 'string', default: SIZES.join(',') },
+    },
+  })
+  const sizes = values.sizes.split(',').map(Number)
+  const mailroom = await startMailroom()
+  try {
+    const inboxes: Inbox[] = []
+    for (const size of sizes) {
+      const inbox = await mailroom.client.inboxes.create({})
+      inboxes.push(inbox)
+      await fill(mailroom, inbox.address, size)
+    }
+    const rows = [['page', 'messages', 'p50 ms', 'p99 ms', 'p50 ratio']]
+    for (const measured of measurements(mailroom)) {
+      await sample(measured, inboxes.slice(0, 1), Number(values.requests) / 5)
+      // Inboxes take turns, so that whatever else the machine does falls on all alike.
+      const times = await sample(measured, inboxes, Number(values.requests))
+      const first = quantile(times[0] ?? [], 0.5)
+      for (const [index, size] of sizes.entries()) {
+        const p50 = quantile(times[index] ?? [], 0.5)
+        const p99 = quantile(times[index] ?? [], 0.99)
+        rows.push([
+          measured.name,
+          String(size),
+          p50.toFixed(2),
+          p99.toFixed(2),
+          (p50 / first).toFixed(2),
+        ])
+      }
+    }
+    process.stdout.write(`${describeMachine()}\n\n${table(rows)}\n`)
+  } finally {
+    await mailroom.stop()
+  }
+}
+
+type Measurement = {
+  name: string
+  run(inbox: Inbox, offset: number): Promise<number>
+  isDeep: boolean
+}
+
+function measurements({ client }: RunningMailroom): Measurement[] {
+  const threads = async (inbox: Inbox, offset: number) =>
+    (await client.threads.list(inbox.id, { offset }).page()).total
+  const messages = async (inbox: Inbox, offset: number) =>
+    (await client.messages.list(inbox.id, { offset }).page()).total
+  const unread = async (inbox: Inbox, offset: number) =>
+    (await client.threads.list(inbox.id, { is_read: false, offset }).page()).total
+  return [
+    { name: 'threads, first page', run: threads, isDeep: false },
+    { name: 'unread threads, first page', run: unread, isDeep: false },
+    { name: 'messages, first page', run: messages, isDeep: false },
+    { name: 'threads, any page', run: threads, isDeep: true },
+    { name: 'messages, any page', run: messages, isDeep: true },
+  ]
+}
+
+async function sample(
+  { run, isDeep }: Measurement,
+  inboxes: Inbox[],
+  requests: number,
+): Promise<number[][]> {
+  const totals = await Promise.all(inboxes.map((inbox) => run(inbox, 0)))
+  const times: number[][] = inboxes.map(() => [])
+  for (let request = 0; request < requests; request++) {
+    for (const [index, inbox] of inboxes.entries()) {
+      const pages = Math.max(1, Math.floor((totals[index] ?? 0) / 50))
+      // A low-discrepancy walk over all pages: the same ones in every run.
+      const page = isDeep ? Math.floor(((request * 0.618034) % 1) * pages) : 0
+      const startMs = performance.now()
+      await run(inbox, page * 50)
+      times[index]?.push(performance.now() - startMs)
+    }
+  }
+  return times
+}
+
+const SESSIONS = 20
+const BATCH = 50
+
+/** Sends `count` small messages by SMTP, pipelined; every third answers an earlier one. */
+async function fill(mailroom: RunningMailroom, address: string, count: number): Promise<void> {
+  let next = 0
+  const session = async () => {
+    const socket = connect({ port: mailroom.smtpPort, host: '127.0.0.1', noDelay: true })
+    let accepted = 0
+    let wanted = 0
+    let text = ''
+    let wake = () => {}
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1')
+      const lines = text.split('\r\n')
+      text = lines.pop() ?? ''
+      accepted += lines.filter((line) => line.startsWith('250 2.0.0')).length
+      if (accepted >= wanted) wake()
+    })
+    await once(socket, 'connect')
+    socket.write('EHLO bench.example\r\n')
+    while (next < count) {
+      const batch = Math.min(BATCH, count - next)
+      for (let index = 0; index < batch; index++) {
+        socket.write(
+          `MAIL FROM:<a@bench.example>\r\nRCPT TO:<${address}>\r\nDATA\r\n${message(address, next++)}`,
+        )
+      }
+      wanted += batch
+      await new Promise<void>((resolve) => {
+        wake = resolve
+        if (accepted >= wanted) resolve()
+      })
+    }
+    socket.end('QUIT\r\n')
+  }
+  await Promise.all(Array.from({ length: SESSIONS }, session))
+}
+
+function message(address: string, serial: number): string {
+  const parent = serial % 3 === 2 ? `In-Reply-To: <${serial - 2}.${address}>\r\n` : ''
+  return `From: a@bench.example\r\nTo: ${address}\r\nSubject: Message ${serial}\r\nMessage-ID: <${serial}.${address}>\r\n${parent}\r\nThe body of message ${serial}, as short as most are.\r\n.\r\n`
+}

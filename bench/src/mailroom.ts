@@ -1,0 +1,59 @@
+// The service under test, as a user starts it: its own process, its own data directory, default
+// durability.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Mailroom } from '@mailroom/sdk'
+import { startServer } from './child.ts'
+
+const KEY = 'bench-key-0123456789-0123456789'
+
+export type RunningMailroom = {
+  client: Mailroom
+  smtpPort: number
+  dataDir: string
+  pid: number
+  stop(): Promise<void>
+}
+
+/** Starts the service on an empty data directory; limits that would stop a benchmark are raised. */
+export async function startMailroom(env: Record<string, string> = {}): Promise<RunningMailroom> {
+  const dataDir = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'mailroom-bench-'))
+  const [httpPort, smtpPort] = [await freePort(), await freePort()]
+  const main = fileURLToPath(new URL('../../packages/server/src/main.ts', import.meta.url))
+  const server = await startServer(main, {
+    arguments: ['serve'],
+    env: {
+      MAILROOM_DATA_DIR: dataDir,
+      MAILROOM_HTTP_PORT: String(httpPort),
+      MAILROOM_SMTP_PORT: String(smtpPort),
+      MAILROOM_BOOTSTRAP_API_KEY: KEY,
+      MAILROOM_LIMIT_API_PER_MINUTE: '100000000',
+      ...env,
+    },
+  })
+  return {
+    client: new Mailroom({ baseUrl: `http://127.0.0.1:${httpPort}`, apiKey: KEY }),
+    smtpPort,
+    dataDir,
+    pid: server.child.pid ?? 0,
+    async stop() {
+      await server.stop()
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.on('error', reject)
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address()
+      probe.close(() => resolve(typeof address === 'object' ? (address?.port ?? 0) : 0))
+    })
+  })
+}

@@ -1,0 +1,14 @@
+// `npm run bench -- NAME`: runs a benchmark and prints its figures.
+
+import { intake } from './intake.ts'
+import { list } from './list.ts'
+
+const benchmarks: Record<string, (args: string[]) => Promise<void>> = { intake, list }
+
+const [name = '', ...rest] = process.argv.slice(2)
+const benchmark = benchmarks[name]
+if (benchmark === undefined) {
+  process.stderr.write(`Usage: npm run bench -- ${Object.keys(benchmarks).join('|')} [options]\n`)
+  process.exit(2)
+}
+await benchmark(rest)

@@ -1,0 +1,74 @@
+// Lists read to their end, page after page, while they change.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Listing, type PageBounds } from '@mailroom/sdk/listing.ts'
+
+type Item = { id: string }
+
+/** A list of the service, newest first, that grows by one item with each page read. */
+function growingList(length: number, growth: number) {
+  const items: Item[] = Array.from({ length }, (_, index) => ({ id: `old${index}` }))
+  const asked: PageBounds[] = []
+  const read = async (bounds: PageBounds) => {
+    const { limit = 50, offset = 0 } = bounds
+    asked.push(bounds)
+    const data = items.slice(offset, offset + limit)
+    const total = items.length
+    for (let count = 0; count < growth; count += 1) items.unshift({ id: `new${items.length}` })
+    return { data, total }
+  }
+  return { read, asked }
+}
+
+async function idsOf(listing: Listing<Item>): Promise<string[]> {
+  const ids: string[] = []
+  for await (const { id } of listing) ids.push(id)
+  return ids
+}
+
+test('all items come in order', async () => {
+  const { read, asked } = growingList(250, 0)
+  const ids = await idsOf(new Listing(read, {}))
+  assert.deepEqual(
+    ids,
+    Array.from({ length: 250 }, (_, index) => `old${index}`),
+  )
+  assert.deepEqual(
+    asked.map(({ offset }) => offset),
+    [0, 100, 200],
+  )
+})
+
+test('items that are added meanwhile repeat none', async () => {
+  const { read } = growingList(30, 3)
+  const ids = await idsOf(new Listing(read, { limit: 10 }))
+  assert.equal(new Set(ids).size, ids.length)
+  assert.equal(ids.length, 30)
+})
+
+test('an offset is where the reading starts', async () => {
+  const { read } = growingList(12, 0)
+  assert.deepEqual(await idsOf(new Listing(read, { limit: 5, offset: 9 })), [
+    'old9',
+    'old10',
+    'old11',
+  ])
+})
+
+test('whoever stops early reads no further page', async () => {
+  const { read, asked } = growingList(250, 0)
+  for await (const { id } of new Listing(read, {})) {
+    if (id === 'old3') break
+  }
+  assert.equal(asked.length, 1)
+})
+
+test('a list that ends sooner than it said ends', async () => {
+  const pages = [
+    { data: [{ id: 'a' }], total: 5 },
+    { data: [], total: 5 },
+  ]
+  const read = async () => pages.shift() ?? { data: [], total: 0 }
+  assert.deepEqual(await idsOf(new Listing<Item>(read, {})), ['a'])
+})

@@ -1,0 +1,197 @@
+// The SQL of receiving, compiled once: what `receive-message.ts` runs for every recipient.
+
+import { sql } from 'kysely'
+import { lockRows } from '#db/dialect.ts'
+import { statement } from '#db/statement.ts'
+import type { NewRow, Tables } from './tables.ts'
+
+/** What the message says, alike for every recipient. */
+export type ReceivedContent = Pick<
+  NewRow<'messages'>,
+  | 'rfc_message_id'
+  | 'message_key'
+  | 'receipt_key'
+  | 'from_addr'
+  | 'header_to'
+  | 'cc'
+  | 'reply_to'
+  | 'reference_ids'
+  | 'subject'
+  | 'body_text'
+  | 'body_html'
+  | 'extracted_text'
+  | 'attachments'
+  | 'authentication'
+  | 'automatic_reason'
+  | 'defects'
+>
+
+export type ParentThread = { id: string; is_read: number; message_count: number }
+
+// The lock keeps positions dense: two messages for one inbox take their turns.
+export const selectCounters = statement<
+  Tables,
+  { inboxId: string },
+  { inbound_count: number; outbound_count: number }
+>((query, place, engine) =>
+  lockRows(
+    { engine, query },
+    query
+      .selectFrom('inbox_counters')
+      .select(['inbound_count', 'outbound_count'])
+      .where('inbox_id', '=', place('inboxId')),
+  ),
+)
+
+export const selectReceipt = statement<
+  Tables,
+  { inboxId: string; receiptKey: Uint8Array },
+  { thread_id: string }
+>((query, place) =>
+  query
+    .selectFrom('messages')
+    .select('thread_id')
+    .where('inbox_id', '=', place('inboxId'))
+    .where('receipt_key', '=', place('receiptKey')),
+)
+
+export const selectParent = statement<Tables, { inboxId: string; key: string }, ParentThread>(
+  (query, place) =>
+    query
+      .selectFrom('messages')
+      .innerJoin('threads', 'threads.id', 'messages.thread_id')
+      .select(['threads.id', 'threads.is_read', 'threads.message_count'])
+      .where('messages.inbox_id', '=', place('inboxId'))
+      .where('messages.message_key', '=', place('key'))
+      .orderBy('messages.position')
+      .limit(1),
+)
+
+export const insertThread = statement<
+  Tables,
+  Pick<NewRow<'threads'>, 'id' | 'account_id' | 'inbox_id' | 'subject'> & {
+    now: number
+    position: number
+  },
+  never
+>((query, place) =>
+  query.insertInto('threads').values({
+    id: place('id'),
+    account_id: place('account_id'),
+    inbox_id: place('inbox_id'),
+    subject: place('subject'),
+    is_read: 0,
+    message_count: 1,
+    last_message_at: place('now'),
+    last_position: place('position'),
+    created_at: place('now'),
+  }),
+)
+
+export const updateThread = statement<Tables, { id: string; now: number; position: number }, never>(
+  (query, place) =>
+    query
+      .updateTable('threads')
+      .set((row) => ({
+        is_read: 0,
+        message_count: row('message_count', '+', 1),
+        last_message_at: place('now'),
+        last_position: place('position'),
+      }))
+      .where('id', '=', place('id')),
+)
+
+type NewMessage = ReceivedContent &
+  Pick<
+    NewRow<'messages'>,
+    | 'id'
+    | 'account_id'
+    | 'inbox_id'
+    | 'thread_id'
+    | 'raw_id'
+    | 'position'
+    | 'direction_position'
+    | 'thread_position'
+    | 'to_addr'
+    | 'delivery_role'
+    | 'created_at'
+  >
+
+export const insertMessage = statement<Tables, NewMessage, never>((query, place) =>
+  query.insertInto('messages').values({
+    id: place('id'),
+    account_id: place('account_id'),
+    inbox_id: place('inbox_id'),
+    thread_id: place('thread_id'),
+    raw_id: place('raw_id'),
+    direction: sql.lit('inbound'),
+    position: place('position'),
+    direction_position: place('direction_position'),
+    thread_position: place('thread_position'),
+    status: sql.lit('received'),
+    rfc_message_id: place('rfc_message_id'),
+    message_key: place('message_key'),
+    receipt_key: place('receipt_key'),
+    from_addr: place('from_addr'),
+    to_addr: place('to_addr'),
+    header_to: place('header_to'),
+    delivery_role: place('delivery_role'),
+    cc: place('cc'),
+    reply_to: place('reply_to'),
+    reference_ids: place('reference_ids'),
+    subject: place('subject'),
+    body_text: place('body_text'),
+    body_html: place('body_html'),
+    extracted_text: place('extracted_text'),
+    attachments: place('attachments'),
+    authentication: place('authentication'),
+    automatic_reason: place('automatic_reason'),
+    failure_reason: null,
+    defects: place('defects'),
+    created_at: place('created_at'),
+  }),
+)
+
+export const updateCounters = statement<
+  Tables,
+  { inboxId: string; threads: number; unread: number },
+  never
+>((query, place) =>
+  query
+    .updateTable('inbox_counters')
+    .set((row) => ({
+      inbound_count: row('inbound_count', '+', 1),
+      thread_count: row('thread_count', '+', place('threads')),
+      unread_thread_count: row('unread_thread_count', '+', place('unread')),
+    }))
+    .where('inbox_id', '=', place('inboxId')),
+)
+
+export const insertEvent = statement<Tables, Omit<NewRow<'events'>, 'kind' | 'sequence'>, never>(
+  (query, place) =>
+    query.insertInto('events').values({
+      id: place('id'),
+      kind: sql.lit('message.received'),
+      account_id: place('account_id'),
+      pod_id: place('pod_id'),
+      inbox_id: place('inbox_id'),
+      thread_id: place('thread_id'),
+      message_id: place('message_id'),
+      occurred_at: place('occurred_at'),
+    }),
+)
+
+export const insertRaw = statement<Tables, NewRow<'raw_messages'>, never>((query, place) =>
+  query.insertInto('raw_messages').values({
+    id: place('id'),
+    sha256: place('sha256'),
+    size_bytes: place('size_bytes'),
+    content: place('content'),
+    reference_count: place('reference_count'),
+    reverse_path: place('reverse_path'),
+    client_address: place('client_address'),
+    helo: place('helo'),
+    tls: place('tls'),
+    created_at: place('created_at'),
+  }),
+)

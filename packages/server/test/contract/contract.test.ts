@@ -1,0 +1,149 @@
+// The contract by itself: its tables agree with one another, and what is made of them is valid.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { errorExample, openApiDocument } from '@mailroom/contract/openapi.ts'
+import {
+  errorsOf,
+  isBodyOptional,
+  operationIds,
+  operationOf,
+  pathNames,
+} from '@mailroom/contract/operations.ts'
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '@mailroom/contract/shapes/page.ts'
+import { type ErrorCode, errorCodes } from '@mailroom/contract/vocabulary.ts'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import * as limits from '#base/limits.ts'
+
+const SENTENCE = /^[A-Z].*[.]$/
+
+for (const id of operationIds) {
+  const operation = operationOf(id)
+  test(`${id} is described in sentences and its path names its parameters`, () => {
+    assert.match(id, /^[a-z][A-Za-z]*(\.[a-z][A-Za-z]*)+$/)
+    assert.match(operation.summary, SENTENCE)
+    if (operation.notes !== undefined) assert.match(operation.notes, SENTENCE)
+    assert.match(operation.success.description, SENTENCE)
+    assert.deepEqual(pathNames(operation.path), Object.keys(operation.parameters ?? {}))
+    for (const code of errorsOf(operation)) assert.ok(Object.hasOwn(errorCodes, code))
+  })
+}
+
+test('no two operations share a method and a path', () => {
+  const names = operationIds.map((id) => {
+    const { method, path } = operationOf(id)
+    return `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`
+  })
+  assert.equal(new Set(names).size, names.length)
+})
+
+test('every account’s route is rate-limited and no other is', () => {
+  for (const id of operationIds) {
+    const { path, isRateLimited, auth } = operationOf(id)
+    assert.equal(isRateLimited, path.startsWith('/v1/'))
+    assert.equal(auth.startsWith('key'), path.startsWith('/v1/'))
+    assert.equal(auth === 'operator', path.startsWith('/admin/') || path === '/metrics')
+  }
+})
+
+test('every body refuses what it does not know, and every field says what it is', () => {
+  for (const id of operationIds) {
+    const { body, query, success } = operationOf(id)
+    if (body) assert.equal(Reflect.get(body, 'additionalProperties'), false)
+    const schemas = [body, query, 'schema' in success ? success.schema : undefined]
+    for (const schema of schemas) {
+      if (id === 'service.health' || id === 'service.ready') continue
+      for (const [name, field] of Object.entries(propertiesOf(schema))) {
+        assert.match(String(field.description), SENTENCE, `${id} ${name}`)
+      }
+    }
+  }
+})
+
+function propertiesOf(schema: unknown): Record<string, { description?: unknown; $ref?: unknown }> {
+  if (typeof schema !== 'object' || schema === null) return {}
+  const properties: unknown = Reflect.get(schema, 'properties')
+  return typeof properties === 'object' && properties !== null ? { ...properties } : {}
+}
+
+test('a body may be missing where nothing in it is required, but never from a PATCH', () => {
+  const optional = operationIds.filter((id) => isBodyOptional(operationOf(id)))
+  assert.deepEqual(optional.sort(), ['apiKeys.create', 'inboxes.create', 'pods.create'])
+})
+
+test('every code has a sentence, and one fix at most', () => {
+  for (const [code, entry] of Object.entries(errorCodes)) {
+    assert.match(code, /^[a-z]+(_[a-z]+)*$/)
+    assert.match(entry.sentence, SENTENCE)
+    if ('fix' in entry) assert.match(entry.fix, SENTENCE)
+    assert.ok(entry.status >= 400 && entry.status < 600)
+  }
+})
+
+test('page sizes are the limits of the service', () => {
+  assert.equal(PAGE_SIZE_DEFAULT, limits.PAGE_SIZE_DEFAULT)
+  assert.equal(PAGE_SIZE_MAX, limits.PAGE_SIZE_MAX)
+})
+
+const document = JSON.parse(JSON.stringify(openApiDocument({ publicUrl: 'https://mail.example' })))
+
+test('the OpenAPI document is valid', async () => {
+  const validator = new Validator()
+  const { valid, errors } = await validator.validate(document)
+  assert.equal(valid, true, JSON.stringify(errors))
+  assert.equal(validator.version, '3.1')
+  assert.equal(document.info.version, '1.0.0')
+  assert.deepEqual(document.servers, [{ url: 'https://mail.example' }])
+})
+
+test('every reference of the document leads somewhere', () => {
+  const references = JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)
+  let found = 0
+  for (const [, path = ''] of references) {
+    const target = path
+      .split('/')
+      .reduce((at: unknown, name) => (at ? Reflect.get(Object(at), name) : undefined), document)
+    assert.ok(target, path)
+    found += 1
+  }
+  assert.ok(found > 100)
+})
+
+test('every operation of the document names its errors with an example of each', () => {
+  for (const id of operationIds) {
+    const operation = operationOf(id)
+    const described = document.paths[operation.path][operation.method.toLowerCase()]
+    assert.equal(described.operationId, id)
+    for (const code of errorsOf(operation)) {
+      const { status } = errorCodes[code]
+      const { content, headers } = described.responses[status]
+      const { value } = content['application/json'].examples[code]
+      assert.deepEqual(value, errorExample(code))
+      assert.ok(headers['X-Request-Id'])
+      assert.equal(headers['Retry-After'] !== undefined, status === 429 || status === 503)
+    }
+  }
+})
+
+test('nothing that only the server needs is in the document', () => {
+  assert.doesNotMatch(JSON.stringify(document), /x-rule|~kind/)
+})
+
+test('the codes that the specification names are in the vocabulary with their status', () => {
+  const named: [number, ErrorCode][] = [
+    [400, 'invalid_mailbox_name'],
+    [400, 'missing_idempotency_key'],
+    [400, 'invalid_pod'],
+    [401, 'unauthorized'],
+    [403, 'feature_requires_paid_plan'],
+    [404, 'not_found'],
+    [409, 'address_taken'],
+    [409, 'pod_not_empty'],
+    [409, 'pod_has_domains'],
+    [409, 'default_pod'],
+    [422, 'recipient_suppressed'],
+    [429, 'rate_limit_exceeded'],
+    [429, 'cold_outreach_limit'],
+  ]
+  for (const [status, code] of named) assert.equal(errorCodes[code].status, status)
+})

@@ -1,0 +1,97 @@
+// The end of the door: what is under way finishes, what is idle or late is let go.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import { GOOD_KEY, openDoor } from '#test/http/door.ts'
+import { readAnswer } from '#test/http/wire.ts'
+
+const GET = `GET /v1/pods/a HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\n\r\n`
+
+/** A door whose `pods.get` waits until it is released. */
+async function openSlowDoor() {
+  const entered = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  const door = await openDoor({
+    answers: {
+      'pods.get': async () => {
+        entered.resolve()
+        await released.promise
+        const createdAt = '2026-01-01T00:00:00.000Z'
+        return { id: 'pod_1', clientId: null, name: null, isDefault: false, createdAt }
+      },
+    },
+  })
+  return { door, entered: entered.promise, release: () => released.resolve() }
+}
+
+async function open(port: number) {
+  const socket = connect({ port, host: '127.0.0.1' })
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  return socket
+}
+
+test('a request under way is answered, and its connection is closed after it', async () => {
+  const { door, entered, release } = await openSlowDoor()
+  const socket = await open(door.port)
+  socket.write(GET)
+  await entered
+  const closed = door.close(5_000)
+  const answer = readAnswer(socket)
+  release()
+  const { status, headers } = await answer
+  assert.equal(status, 200)
+  assert.equal(headers.get('connection'), 'close')
+  await closed
+})
+
+test('an idle connection does not hold up the end', async () => {
+  const door = await openDoor()
+  const socket = await open(door.port)
+  socket.write(GET)
+  await readAnswer(socket)
+  const startMs = performance.now()
+  await door.close(5_000)
+  assert.ok(performance.now() - startMs < 1_000)
+})
+
+test('after the time to drain, what is left is cut', async () => {
+  const { door, entered, release } = await openSlowDoor()
+  const socket = await open(door.port)
+  socket.write(GET)
+  await entered
+  await door.close(50)
+  assert.equal((await readAnswer(socket)).status, 0)
+  release()
+})
+
+test('closing twice waits for the same end', async () => {
+  const door = await openDoor()
+  await Promise.all([door.close(100), door.close(100)])
+  await assert.rejects(fetch(`${door.address}/health`))
+})
+
+test('a request that is complete only after the close is 503 in the form of an error', async () => {
+  const { door, entered, release } = await openSlowDoor()
+  const late = await open(door.port)
+  late.write(GET.slice(0, 20))
+  const early = await open(door.port)
+  early.write(GET)
+  await entered
+  const closed = door.close(5_000)
+  late.write(GET.slice(20))
+  const { status, body, headers } = await readAnswer(late)
+  assert.equal(status, 503)
+  assert.equal(JSON.parse(body).error, 'service_unavailable')
+  assert.match(headers.get('retry-after') ?? '', /^[1-9]/)
+  release()
+  await closed
+})
+
+test('a port that is taken rejects', async () => {
+  const door = await openDoor()
+  await assert.rejects(openDoor({ port: door.port }), { code: 'EADDRINUSE' })
+  await door.close(0)
+})

@@ -1,0 +1,35 @@
+// The description that the service gives of itself.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
+import { errorCodes } from '@mailroom/contract/vocabulary.ts'
+import { openDoor } from '#test/http/door.ts'
+
+test('the OpenAPI document is served without a key', async () => {
+  const door = await openDoor()
+  const response = await door.request('/openapi.json', { token: null })
+  const document = (await response.json()) as { openapi: string; servers: unknown }
+  await door.close(0)
+  assert.match(response.headers.get('content-type') ?? '', /^application\/json/)
+  assert.equal(document.openapi, '3.1.0')
+  assert.deepEqual(document.servers, [{ url: 'http://mailroom.example' }])
+})
+
+test('the reference page shows every operation and code, and runs no script', async () => {
+  const door = await openDoor()
+  const response = await door.request('/docs', { token: null })
+  const page = await response.text()
+  await door.close(0)
+  assert.match(response.headers.get('content-type') ?? '', /^text\/html/)
+  assert.match(response.headers.get('content-security-policy') ?? '', /default-src 'none'/)
+  assert.doesNotMatch(page, /<script|javascript:|\son\w+=/i)
+  for (const id of operationIds) {
+    assert.ok(page.includes(`<article id="${id}">`), id)
+    assert.ok(page.includes(`http://mailroom.example${operationOf(id).path}&#39;`), id)
+  }
+  for (const code of Object.keys(errorCodes)) assert.ok(page.includes(`id="error-${code}"`), code)
+  for (const [, anchor] of page.matchAll(/href="#([^"]+)"/g)) {
+    assert.ok(page.includes(`id="${anchor}"`), `${anchor} leads nowhere`)
+  }
+})

@@ -1,0 +1,182 @@
+// What goes wrong, as callers see it: one form, no internals, and a line in the log for our faults.
+
+import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
+import { test } from 'node:test'
+import { errorCodes } from '@mailroom/contract/vocabulary.ts'
+import { AppError } from '#base/app-error.ts'
+import { problemOf } from '#http/problems.ts'
+import type { RequestSeen } from '#http/server.ts'
+import { errorOf, keepingLog, OPERATOR_TOKEN, openDoor } from '#test/http/door.ts'
+import { exchange } from '#test/http/wire.ts'
+
+test('every code of the vocabulary is answered with its status', () => {
+  for (const [code, { status }] of Object.entries(errorCodes)) {
+    const problem = problemOf(new AppError(code, 'What happened.'), 'req_1')
+    assert.equal(problem.status, status)
+    assert.equal(problem.body.error, code)
+    assert.equal(problem.body.message, 'What happened.')
+    assert.equal(problem.body.requestId, 'req_1')
+    assert.equal(problem.headers['retry-after'] !== undefined, status === 429 || status === 503)
+    assert.equal(problem.isOurs, status === 500)
+  }
+})
+
+test('an error may carry its own fix, details, fields and time to wait', () => {
+  const error = new AppError('recipient_suppressed', 'No.', {
+    fix: 'Ask somebody else.',
+    details: [{ path: 'to', message: 'is suppressed' }],
+    fields: { type: 'bounce', address: 'a@b.example' },
+  })
+  assert.deepEqual(problemOf(error, 'req_1').body, {
+    error: 'recipient_suppressed',
+    message: 'No.',
+    requestId: 'req_1',
+    fix: 'Ask somebody else.',
+    details: [{ path: 'to', message: 'is suppressed' }],
+    type: 'bounce',
+    address: 'a@b.example',
+  })
+  const limited = new AppError('rate_limit_exceeded', 'Wait.', { retryAfterSeconds: 12.2 })
+  assert.equal(problemOf(limited, 'req_1').headers['retry-after'], '13')
+})
+
+const surprises: [string, unknown][] = [
+  ['an exception', new Error('SELECT secret FROM accounts')],
+  ['an AppError with a code that is not public', new AppError('secret_code', 'secret')],
+  ['an exception that claims a status', Object.assign(new Error('secret'), { statusCode: 418 })],
+  ['a reset of some other connection', Object.assign(new Error('read'), { code: 'ECONNRESET' })],
+  ['a code that is a name of every object', Object.assign(new Error('x'), { code: 'toString' })],
+  ['text', 'secret'],
+  ['nothing', undefined],
+]
+
+for (const [name, thrown] of surprises) {
+  test(`${name} is 500 internal_error without a word of it`, () => {
+    const { status, body, isOurs } = problemOf(thrown, 'req_1')
+    assert.equal(status, 500)
+    assert.equal(isOurs, true)
+    assert.deepEqual(body, {
+      error: 'internal_error',
+      message: errorCodes.internal_error.sentence,
+      requestId: 'req_1',
+      fix: errorCodes.internal_error.fix,
+    })
+  })
+}
+
+test('a fault of ours is logged with its cause and the id that the caller got', async () => {
+  const { log, lines } = keepingLog()
+  const cause = new Error('disk on fire')
+  const door = await openDoor({
+    log,
+    answers: {
+      'pods.get': () => {
+        throw new Error('unexpected', { cause })
+      },
+      'pods.delete': () => {
+        throw new AppError('not_found', 'No.')
+      },
+    },
+  })
+  const response = await door.request('/v1/pods/pod_1')
+  const body = await errorOf(response)
+  await door.request('/v1/pods/pod_1', { method: 'DELETE' })
+  await door.close(0)
+  assert.equal(response.status, 500)
+  assert.doesNotMatch(JSON.stringify(body), /unexpected|fire/)
+  assert.equal(lines.length, 1)
+  const [line] = lines
+  assert.equal(line?.level, 'error')
+  assert.equal(line?.fields.requestId, body.requestId)
+  assert.equal(line?.fields.operationId, 'pods.get')
+  assert.ok(line?.fields.error instanceof Error && line.fields.error.cause === cause)
+})
+
+test('bytes, text and streams are sent as they are', async () => {
+  const contents = [
+    new Uint8Array([1, 2, 3]),
+    '\x01\x02\x03',
+    Readable.from([Buffer.from([1, 2, 3])]),
+  ]
+  for (const content of contents) {
+    const door = await openDoor({
+      answers: {
+        'messages.raw': () => ({ headers: { 'content-type': 'message/rfc822' }, content }),
+      },
+    })
+    const response = await door.request('/v1/messages/msg_1/raw')
+    assert.equal(response.headers.get('content-type'), 'message/rfc822')
+    assert.deepEqual(new Uint8Array(await response.arrayBuffer()), new Uint8Array([1, 2, 3]))
+    await door.close(0)
+  }
+})
+
+test('a file may be answered with another status and without content', async () => {
+  const headers = { etag: '"a"' }
+  const door = await openDoor({
+    answers: { 'attachments.get': () => ({ status: 304, headers, content: null }) },
+  })
+  const response = await door.request('/v1/attachments/msg_1/a.pdf')
+  assert.equal(response.status, 304)
+  assert.equal(response.headers.get('etag'), '"a"')
+  await door.close(0)
+})
+
+const malformed: [string, string, number, string][] = [
+  ['nonsense', 'nonsense\r\n\r\n', 400, 'bad_request'],
+  ['TLS', '\x16\x03\x01\x02\x00\x01\x00', 400, 'bad_request'],
+  ['no Host', 'GET /health HTTP/1.1\r\n\r\n', 400, 'bad_request'],
+  [
+    'both a length and chunks',
+    'POST /v1/pods HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n',
+    400,
+    'bad_request',
+  ],
+  [
+    'headers that are too large',
+    `GET /health HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`,
+    431,
+    'header_fields_too_large',
+  ],
+]
+
+for (const [name, text, status, code] of malformed) {
+  test(`HTTP with ${name} is answered ${status} in the form of an error`, async () => {
+    const door = await openDoor()
+    const answer = await exchange(door.port, text)
+    await door.close(0)
+    assert.equal(answer.status, status, answer.raw)
+    const body = JSON.parse(answer.body)
+    assert.equal(body.error, code)
+    assert.equal(typeof body.message, 'string')
+    assert.equal(body.requestId, answer.headers.get('x-request-id'))
+  })
+}
+
+test('an expectation that nobody knows is ignored', async () => {
+  const door = await openDoor()
+  const text = 'GET /health HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n'
+  const { status } = await exchange(door.port, text)
+  await door.close(0)
+  assert.equal(status, 200)
+})
+
+test('each request is told once with its route, never with its path', async () => {
+  const seen: RequestSeen[] = []
+  const door = await openDoor({ onRequest: (request) => seen.push(request) })
+  await door.request('/v1/pods/secret')
+  await door.request('/v1/secret')
+  await door.request('/v1/pods/%ff')
+  await door.request('/metrics', { token: OPERATOR_TOKEN })
+  await door.close(1_000)
+  assert.deepEqual(
+    seen.map(({ route, method, status }) => [method, route, status]),
+    [
+      ['GET', '/v1/pods/{idOrClientId}', 200],
+      ['GET', 'unknown', 404],
+      ['GET', '/metrics', 200],
+    ],
+  )
+  assert.ok(seen.every(({ durationMs }) => durationMs >= 0))
+})

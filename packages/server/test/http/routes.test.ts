@@ -1,0 +1,188 @@
+// Routes at the door: every operation is reached, and what is no operation is told apart by path and
+// method.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
+import { PATH_PARAMETER_LENGTH_MAX } from '#base/limits.ts'
+import { type Door, errorOf, GOOD_KEY, OPERATOR_TOKEN, openDoor } from '#test/http/door.ts'
+import { exchange } from '#test/http/wire.ts'
+
+let door: Door
+before(async () => {
+  door = await openDoor()
+})
+after(() => door.close(0))
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+/** Bodies of operations that require one. */
+const bodies: Record<string, string> = {
+  'threads.update': '{"is_read":true}',
+  'admin.accounts.create': '{"name":"a","plan":"free"}',
+}
+
+for (const id of operationIds) {
+  const operation = operationOf(id)
+  test(`${operation.method} ${operation.path} answers with the success of ${id}`, async () => {
+    const { method, body } = operation
+    const path = operation.path.replaceAll(/\{\w+\}/g, 'x')
+    const response = await door.request(path, {
+      method,
+      token: operation.auth === 'operator' ? OPERATOR_TOKEN : GOOD_KEY,
+      ...(body ? { body: bodies[id] ?? '{}', headers: JSON_TYPE } : {}),
+    })
+    assert.equal(response.status, operation.success.status)
+    assert.match(response.headers.get('x-request-id') ?? '', /^req_\d+$/)
+    assert.equal(response.headers.has('ratelimit-limit'), operation.isRateLimited)
+    await response.arrayBuffer()
+  })
+}
+
+test('a handler gets path, query and context', async () => {
+  const response = await door.request('/v1/inboxes/inb%2F1%20/threads?is_read=false&limit=500')
+  const { input, context } = (await response.json()) as Record<string, Record<string, unknown>>
+  assert.deepEqual(input, {
+    path: { id: 'inb/1 ' },
+    query: { is_read: false, limit: 100, offset: 0 },
+  })
+  assert.equal(context?.accountId, 'acc_1')
+  assert.equal(context?.keyId, 'key_1')
+  assert.doesNotMatch(JSON.stringify(context), new RegExp(GOOD_KEY))
+  assert.equal(context?.clientAddress, '127.0.0.1')
+  assert.equal(context?.requestId, response.headers.get('x-request-id'))
+})
+
+test('unknown query parameters are ignored', async () => {
+  const response = await door.request('/v1/pods?__proto__=1&constructor=2&x=3')
+  const { input } = (await response.json()) as { input: { query: unknown } }
+  assert.deepEqual(input.query, { limit: 50, offset: 0 })
+})
+
+const badQueries = [
+  'limit=0',
+  'limit=-1',
+  'limit=1.5',
+  'limit=1e1',
+  'limit=0x10',
+  'limit=%205',
+  'limit=',
+  'limit=ten',
+  'limit=1&limit=2',
+  'offset=-1',
+  'offset=a',
+  'is_read=1',
+  'is_read=TRUE',
+  'is_read=',
+]
+
+for (const query of badQueries) {
+  test(`?${query} is 400 bad_request and names the parameter`, async () => {
+    const response = await door.request(`/v1/inboxes/inb_1/threads?${query}`)
+    const body = await errorOf(response)
+    assert.equal(response.status, 400)
+    assert.equal(body.error, 'bad_request')
+    const name = query.split('=')[0]
+    assert.match(String(body.message), new RegExp(`^The query parameter "${name}" must `))
+  })
+}
+
+test('a page beyond every list is asked for with a number that databases know', async () => {
+  const response = await door.request(`/v1/pods?limit=${'9'.repeat(30)}&offset=${'9'.repeat(30)}`)
+  const { input } = (await response.json()) as { input: { query: unknown } }
+  assert.deepEqual(input.query, { limit: 100, offset: Number.MAX_SAFE_INTEGER })
+})
+
+test('a query with U+0000 is 400 bad_request', async () => {
+  const response = await door.request('/v1/inboxes?podId=a%00b')
+  assert.equal(response.status, 400)
+  assert.match(String((await errorOf(response)).message), /^The query parameter "podId" must not/)
+})
+
+const missing = [
+  '/',
+  '/v1',
+  '/v1/',
+  '/v1/pods/',
+  '/v1/pods/a/b',
+  '/V1/pods',
+  '/v1/unknown',
+  '/v1/attachments/msg_1',
+  '/v1/attachments/msg_1/..%2f..%2fetc%2fpasswd/x',
+  '/v1/pods/%00',
+  '/v1/pods/%ff',
+  '/v1/pods/%',
+  '/v2/pods',
+]
+
+for (const path of missing) {
+  test(`${path} is 404 not_found`, async () => {
+    const { status, body, headers } = await exchange(
+      door.port,
+      `GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\n\r\n`,
+    )
+    assert.equal(status, 404)
+    const error = JSON.parse(body)
+    assert.equal(error.error, 'not_found')
+    assert.equal(error.requestId, headers.get('x-request-id'))
+  })
+}
+
+test('an unknown route is 404 whatever is sent to it', async () => {
+  const headers = { 'content-type': 'text/plain' }
+  const init = { method: 'POST', body: 'x', headers, token: null }
+  const response = await door.request('/v1/unknown', init)
+  assert.equal(response.status, 404)
+})
+
+test('a known path with another method is 405 with Allow', async () => {
+  const cases: [string, string, string][] = [
+    ['PUT', '/v1/pods', 'GET, HEAD, POST'],
+    ['DELETE', '/v1/pods', 'GET, HEAD, POST'],
+    ['POST', '/v1/pods/pod_1', 'DELETE, GET, HEAD, PATCH'],
+    ['OPTIONS', '/v1/inboxes/inb_1/messages?limit=1', 'GET, HEAD'],
+    ['POST', '/health', 'GET, HEAD'],
+  ]
+  for (const [method, path, allow] of cases) {
+    const response = await door.request(path, { method, token: null })
+    const body = await errorOf(response)
+    assert.equal(response.status, 405)
+    assert.equal(body.error, 'method_not_allowed')
+    assert.equal(response.headers.get('allow'), allow)
+  }
+})
+
+test('HEAD answers like GET without a body', async () => {
+  const head = await door.request('/health', { method: 'HEAD', token: null })
+  assert.equal(head.status, 200)
+  assert.equal(await head.text(), '')
+  assert.equal((await door.request('/v1/pods', { method: 'HEAD', token: null })).status, 401)
+})
+
+test('a path parameter of 101 characters arrives whole, one beyond the limit is 414', async () => {
+  const name = `${'ä'.repeat(97)}.pdf`
+  const url = `/v1/pods/${encodeURIComponent(name)}`
+  const { input } = (await (await door.request(url)).json()) as { input: { path: unknown } }
+  assert.deepEqual(input.path, { idOrClientId: name })
+  const longer = await door.request(`/v1/pods/${'a'.repeat(PATH_PARAMETER_LENGTH_MAX + 1)}`)
+  assert.equal(longer.status, 414)
+  assert.equal((await errorOf(longer)).error, 'uri_too_long')
+})
+
+test('a file name with tricks in it reaches the handler as it is', async () => {
+  const tricky = await openDoor({
+    answers: {
+      'attachments.get': ({ path }) => ({ headers: {}, content: path.filename }),
+    },
+  })
+  for (const [written, read] of [
+    ['..%2f..%2fetc%2fpasswd', '../../etc/passwd'],
+    ['%252e%252e', '%2e%2e'],
+    ['a%5Cb', 'a\\b'],
+    ['%E5%90%8D%E5%89%8D.pdf', '名前.pdf'],
+  ]) {
+    const response = await tricky.request(`/v1/attachments/msg_1/${written}`)
+    assert.equal(await response.text(), read)
+  }
+  await tricky.close(0)
+})

@@ -1,0 +1,102 @@
+// Clients that take their time: cut within the limits, while others are served as ever.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { after, before, describe, test } from 'node:test'
+import { setInterval as every } from 'node:timers/promises'
+import { type Door, GOOD_KEY, openDoor } from '#test/http/door.ts'
+import { readAnswer, type WireAnswer } from '#test/http/wire.ts'
+
+const PATIENCE = { requestMs: 1_200, headMs: 600 }
+/** Until the server must have hung up: the longer limit and some time for a busy machine. */
+const CUT_MS = PATIENCE.requestMs + 1_500
+
+let door: Door
+before(async () => {
+  door = await openDoor({ patience: PATIENCE })
+})
+after(() => door.close(0))
+
+async function open(): Promise<Socket> {
+  const socket = connect({ port: door.port, host: '127.0.0.1' })
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  return socket
+}
+
+/** Sends `text` at a few bytes a moment until the server answers; fails when it waits too long. */
+async function drip(text: string, first = ''): Promise<WireAnswer & { closed: Promise<unknown> }> {
+  const socket = await open()
+  const closed = once(socket, 'close')
+  let isAnswered = false
+  const answer = readAnswer(socket).finally(() => {
+    isAnswered = true
+  })
+  socket.write(first)
+  const startMs = performance.now()
+  let at = 0
+  for await (const _ of every(20)) {
+    if (isAnswered) break
+    assert.ok(performance.now() - startMs < CUT_MS, 'the server waited too long')
+    socket.write(text[at++ % text.length] ?? '')
+  }
+  return { ...(await answer), closed }
+}
+
+const HEAD = `POST /v1/pods HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\nContent-Type: application/json\r\n`
+
+describe('within the limits of time', { concurrency: true }, () => {
+  test('headers that trickle in are cut with 408 in the form of an error', async () => {
+    const { status, body, closed } = await drip(
+      'GET /v1/pods HTTP/1.1\r\nX-Slow: aaaaaaaaaaaaaaaaaaaa',
+    )
+    assert.equal(status, 408)
+    assert.equal(JSON.parse(body).error, 'request_timeout')
+    await closed
+  })
+
+  test('a connection that says nothing is cut', async () => {
+    const socket = await open()
+    await once(socket.resume(), 'close', { signal: AbortSignal.timeout(CUT_MS) })
+  })
+
+  test('a body that trickles in is cut with 408', async () => {
+    const { status, body, closed } = await drip(' ', `${HEAD}Content-Length: 100000\r\n\r\n`)
+    assert.equal(status, 408)
+    assert.equal(JSON.parse(body).error, 'request_timeout')
+    await closed
+  })
+
+  test('chunks without an end are cut with 408', async () => {
+    const { status, closed } = await drip('1\r\n \r\n', `${HEAD}Transfer-Encoding: chunked\r\n\r\n`)
+    assert.equal(status, 408)
+    await closed
+  })
+
+  test('the body of a refused request gets no more time than any other', async () => {
+    const head = 'POST /v1/pods HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n'
+    const socket = await open()
+    const closed = once(socket, 'close', { signal: AbortSignal.timeout(CUT_MS) })
+    socket.write(head)
+    const { status, raw } = await readAnswer(socket)
+    assert.equal(status, 401)
+    await closed
+    assert.equal(raw.match(/HTTP\/1\.1/g)?.length, 1)
+  })
+
+  test('slow and idle clients in hundreds do not slow a quick one', async () => {
+    const sockets = await Promise.all(Array.from({ length: 300 }, open))
+    for (const [index, socket] of sockets.entries()) {
+      socket.write(
+        index % 2 === 0 ? 'GET /health HTTP/1.1\r\nX: ' : `${HEAD}Content-Length: 9\r\n\r\n`,
+      )
+    }
+    const startMs = performance.now()
+    for (let count = 0; count < 20; count += 1) {
+      assert.equal((await door.request('/v1/pods')).status, 200)
+    }
+    assert.ok(performance.now() - startMs < 2_000)
+    for (const socket of sockets) socket.destroy()
+  })
+})

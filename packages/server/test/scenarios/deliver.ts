@@ -1,0 +1,54 @@
+// Mail handed to a running service and read back over its API, in one step each.
+
+import assert from 'node:assert/strict'
+import type { Inbox, Message } from '@mailroom/sdk'
+import type { Mail } from '#test/peers/sender.ts'
+import type { World } from '#test/world.ts'
+
+/** Limits out of the way of scenarios that make many inboxes and requests. */
+export const WIDE_LIMITS = {
+  MAILROOM_LIMIT_API_PER_MINUTE: '1000000',
+  MAILROOM_LIMIT_INBOXES_PER_DAY: '100000',
+}
+
+/** Sends to the inbox, expects 250, and reads the newest message back. */
+export async function deliver(
+  world: World,
+  inbox: Inbox,
+  raw: Mail['raw'],
+  from?: string,
+): Promise<Message> {
+  const mail = { to: inbox.address, raw, ...(from === undefined ? {} : { from }) }
+  const reply = await world.send(mail)
+  assert.equal(reply.code, 250, reply.lines.join(' '))
+  return newest(world, inbox)
+}
+
+/** The message that came last. */
+export async function newest(world: World, inbox: Inbox): Promise<Message> {
+  const { data } = await world.client.messages.list(inbox.id, { limit: 1 }).page()
+  const [message] = data
+  assert.ok(message !== undefined, 'the inbox is empty')
+  return message
+}
+
+/** How many messages the inbox lists. */
+export async function countMessages(world: World, inbox: Inbox): Promise<number> {
+  return (await world.client.messages.list(inbox.id, { limit: 1 }).page()).total
+}
+
+/** Rows of a table, as the database has them. */
+export async function countRows(
+  world: World,
+  table: 'raw_messages' | 'messages' | 'threads' | 'events' | 'jobs' | 'postmaster_messages',
+): Promise<number> {
+  const count = world.app.deps.db.read.fn.countAll<number | string>().as('count')
+  const row = await world.app.deps.db.read.selectFrom(table).select(count).executeTakeFirst()
+  return Number(row?.count)
+}
+
+/** The reply to one RCPT on a connection of its own, as `code enhanced-code`. */
+export function codesOf(reply: { code: number; lines: string[] }): string {
+  const enhanced = /^\d\.\d+\.\d+/.exec(reply.lines[0] ?? '')?.[0] ?? ''
+  return `${reply.code} ${enhanced}`.trim()
+}

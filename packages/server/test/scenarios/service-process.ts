@@ -1,0 +1,82 @@
+// The service as its operator runs it: a process of its own with an environment, an output and an
+// exit code.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Mailroom } from '@mailroom/sdk'
+import type { Engine } from '#db/db.ts'
+import { createTestDatabase } from '#test/peers/postgres.ts'
+
+export type ServiceProcess = {
+  /** Everything written to standard output and standard error so far. */
+  output(): string
+  /** Where it listens; rejects with the output when it ends before it is ready. */
+  readonly ready: Promise<{ http: string; smtpPort: number }>
+  /** Ends it with SIGTERM and gives its exit code. */
+  stop(): Promise<number | null>
+  /** The exit code of a process that ends by itself. */
+  readonly ended: Promise<number | null>
+}
+
+export type Place = {
+  env: Record<string, string>
+  dataDir: string
+  remove(): Promise<void>
+}
+
+/** An empty data directory, and an empty database where the engine needs one. */
+export async function emptyPlace(engine: Engine): Promise<Place> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
+  const env: Record<string, string> = {
+    MAILROOM_DATA_DIR: dataDir,
+    MAILROOM_HTTP_PORT: '0',
+    MAILROOM_SMTP_PORT: '0',
+  }
+  if (engine === 'postgres') env.MAILROOM_DATABASE_URL = await createTestDatabase()
+  return { env, dataDir, remove: () => rm(dataDir, { recursive: true, force: true }) }
+}
+
+const MAIN = fileURLToPath(import.meta.resolve('#main.ts'))
+
+/** Starts `mailroom serve` with these settings and no others. */
+export function startProcess(env: Record<string, string>): ServiceProcess {
+  const child = spawn(process.execPath, [MAIN, 'serve'], {
+    cwd: tmpdir(),
+    env: { PATH: process.env.PATH ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  const ended = once(child, 'close').then(([code]) => code as number | null)
+  const ready = new Promise<{ http: string; smtpPort: number }>((resolve, reject) => {
+    const take = (text: string) => {
+      output += text
+      const line = output.split('\n').find((text) => text.includes('"Mailroom is ready"'))
+      if (line === undefined) return
+      const { http, smtp } = JSON.parse(line) as { http: string; smtp: string }
+      resolve({ http, smtpPort: Number(smtp.split(':').at(-1)) })
+    }
+    child.stdout.setEncoding('utf8').on('data', take)
+    child.stderr.setEncoding('utf8').on('data', take)
+    void ended.then((code) => reject(new Error(`It ended with ${code}:\n${output}`)))
+  })
+  // Whoever waits for the end of a process that never gets ready does not ask for this.
+  ready.catch(() => {})
+  return {
+    output: () => output,
+    ready,
+    ended,
+    stop() {
+      child.kill('SIGTERM')
+      return ended
+    },
+  }
+}
+
+/** A client of a process, which repeats nothing. */
+export function clientOf(http: string, apiKey: string): Mailroom {
+  return new Mailroom({ baseUrl: http, apiKey, maxRetries: 0 })
+}

@@ -1,0 +1,207 @@
+// Random dialogues held with our engine and with smtp-server in step. The first digits of all
+// replies and the messages handed over must agree, or differ for one of the reasons listed.
+// SMTP_DIFFERENTIAL_DIALOGUES sets how many (10,000), SMTP_DIFFERENTIAL_SEED which ones.
+
+import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { test } from 'node:test'
+import { SMTPServer } from 'smtp-server'
+import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
+import { judgeRecipient, type RecordingReceiver } from '#test/smtp/recording-receiver.ts'
+import { ReplyReader } from '#test/smtp/reply-reader.ts'
+import { type Dice, seededDice } from '#test/smtp/seeded-dice.ts'
+import { MemoryPeer } from '#test/smtp/smtp-world.ts'
+
+const DIALOGUES = Number(process.env.SMTP_DIFFERENTIAL_DIALOGUES ?? 10_000)
+const SEED = Number(process.env.SMTP_DIFFERENTIAL_SEED ?? Date.now() % 2 ** 31)
+const LANES = 100
+const MESSAGE_BYTES_MAX = 2_000
+
+const LIKELY = [
+  'EHLO c.example\r\n',
+  'MAIL FROM:<a@b.example>\r\n',
+  'RCPT TO:<u@x.example>\r\n',
+  'DATA\r\n',
+]
+const UNLIKELY = [
+  'HELO c.example\r\n',
+  'ehlo c.example\r\n',
+  'EHLO [192.0.2.1]\r\n',
+  'EHLO\r\n',
+  'EHLO two words\r\n',
+  'MAIL FROM:<>\r\n',
+  'mail from: <A@B.example>\r\n',
+  'MAIL FROM:<a@b.example> SIZE=2000\r\n',
+  'MAIL FROM:<a@b.example> SIZE=2001\r\n',
+  'MAIL FROM:<a@b.example> SIZE=x\r\n',
+  'MAIL FROM:<a@b.example> SIZE=1 SIZE=1\r\n',
+  'MAIL FROM:<a@b.example> BODY=8BITMIME\r\n',
+  'MAIL FROM:<a@b.example> BODY=7BIT SMTPUTF8\r\n',
+  'MAIL FROM:<a@b.example> BODY=FOO\r\n',
+  'MAIL FROM:<a@b.example> FOO=bar\r\n',
+  'MAIL FROM:<ü@b.example> SMTPUTF8\r\n',
+  'MAIL FROM:<ü@b.example>\r\n',
+  'MAIL FROM:<"a b"@b.example>\r\n',
+  `MAIL FROM:<${'l'.repeat(65)}@b.example>\r\n`,
+  'MAIL FROM:<a@b@c.example>\r\n',
+  'MAIL FROM:<a@b.example.>\r\n',
+  'MAIL FROM:<a@b\0.example>\r\n',
+  'MAIL FROM:<a@b.example\r\n',
+  'MAIL FROM:a@b.example\r\n',
+  'MAIL\r\n',
+  'MAIL FROM:<a@b.example>\rRCPT TO:<u@x.example>\r\n',
+  'RCPT TO:<u2@x.example>\r\n',
+  'RCPT TO:<nobody@x.example>\r\n',
+  'RCPT TO:<busy@x.example>\r\n',
+  'RCPT TO:<u@other.example>\r\n',
+  'RCPT TO:<postmaster>\r\n',
+  'RCPT TO:<@x.example:u@x.example>\r\n',
+  'RCPT TO:<>\r\n',
+  'RCPT TO:<u>\r\n',
+  'RCPT TO:<u@x.example> NOTIFY=NEVER\r\n',
+  'RCPT TO:<u@x.example> FOO\r\n',
+  'DATA now\r\n',
+  'RSET\r\n',
+  'RSET now\r\n',
+  'NOOP\r\n',
+  'NOOP hello\r\n',
+  'HELP\r\n',
+  'VRFY u\r\n',
+  'EXPN u\r\n',
+  'WIZ\r\n',
+  'FOO\r\n',
+  '\r\n',
+  'NOOP\n',
+  'QUIT\r\n',
+  'QUIT now\r\n',
+  'GET / HTTP/1.1\r\n',
+]
+const BODIES = [
+  '.\r\n',
+  'hello\r\n.\r\n',
+  'Subject: x\r\n\r\n..\r\n...\r\n.\r\n',
+  'REFUSE\r\n.\r\n',
+  `${'x'.repeat(MESSAGE_BYTES_MAX - 2)}\r\n.\r\n`,
+  `${'x'.repeat(MESSAGE_BYTES_MAX - 1)}\r\n.\r\n`,
+]
+
+// Each names the commands it excuses; whatever else differs is a failure.
+const DIFFERENCES: Record<string, RegExp> = {}
+
+test(`dialogues: smtp-server agrees, seed ${SEED}`, async () => {
+  const seen = new Set<string>()
+  const dice = seededDice(SEED)
+  let left = DIALOGUES
+  const lane = async () => {
+    while (left > 0) {
+      left -= 1
+      await holdDialogue(dice, seen)
+    }
+  }
+  await Promise.all(Array.from({ length: LANES }, lane))
+  if (DIALOGUES >= 10_000) assert.deepEqual([...seen].sort(), Object.keys(DIFFERENCES).sort())
+})
+
+async function holdDialogue(dice: Dice, seen: Set<string>): Promise<void> {
+  const ours = new MemoryPeer({ limits: { messageBytesMax: MESSAGE_BYTES_MAX } })
+  const theirs = new OraclePeer()
+  const transcript: string[] = []
+  const say = async (text: string): Promise<[string, string]> => {
+    ours.send(text)
+    theirs.send(text)
+    const replies = await Promise.all([ours.reader.next(), theirs.reader.next()])
+    transcript.push(JSON.stringify(text).slice(0, 80), ...replies)
+    return replies
+  }
+  await Promise.all([ours.reader.next(), theirs.reader.next()])
+  for (let turn = 3 + dice(16), step = 0; turn > 0; turn -= 1) {
+    const isLikely = dice(3) > 0
+    const command = isLikely ? LIKELY[step % LIKELY.length] : UNLIKELY[dice(UNLIKELY.length)]
+    if (command === undefined) continue
+    let [our, their] = await say(command)
+    if (isLikely) step += 1
+    if (our.startsWith('354') && their.startsWith('354')) {
+      ;[our, their] = await say(BODIES[dice(BODIES.length)] ?? '.\r\n')
+    } else if (our[0] !== their[0]) {
+      const reason = Object.entries(DIFFERENCES).find(([, commands]) => commands.test(command))
+      ;(globalThis as any).D ??= new Map(); (globalThis as any).D.set(command.slice(0,60) + ' OUR ' + our.slice(0,12) + ' THEIR ' + their.slice(0,12), 1); if (/^(221|421)/.test(our) || /^(221|421)/.test(their)) return; await say('EHLO c.example\r\n'); step = 1; continue
+      seen.add(reason[0])
+      if (/^(221|421)/.test(our) || /^(221|421)/.test(their))
+        return // Brings both to the same state again.
+      ;[our, their] = await say('EHLO c.example\r\n')
+      step = 1
+    }
+    assert.equal(our[0], their[0], transcript.join('\n'))
+    if (/^(221|421)/.test(our)) break
+  }
+  assert.deepEqual(ours.receiver.received.map(shown), theirs.received, transcript.join('\n'))
+}
+
+// smtp-server hands a recipient over once that was named twice; here that is for the receiver to do.
+function shown(message: RecordingReceiver['received'][number]): Shown {
+  const { reversePath, recipients } = message.envelope
+  return { reversePath, recipients: [...new Set(recipients)], content: message.content.toString() }
+}
+
+type Shown = { reversePath: string; recipients: string[]; content: string }
+
+class OraclePeer {
+  readonly reader = new ReplyReader()
+  readonly received: Shown[] = []
+  readonly #input: Duplex
+
+  constructor() {
+    const server = new SMTPServer({
+      name: 'mx.example',
+      size: MESSAGE_BYTES_MAX,
+      disabledCommands: ['AUTH', 'STARTTLS'],
+      disableReverseLookup: true,
+      logger: false,
+      onRcptTo: ({ address }, _session, done) => {
+        const { code, text } = judgeRecipient(address)
+        done(code < 300 ? null : Object.assign(new Error(String(text)), { responseCode: code }))
+      },
+      onData: (stream, session, done) => {
+        const chunks: Buffer[] = []
+        stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+        stream.on('end', () => {
+          const content = Buffer.concat(chunks).toString()
+          if (stream.sizeExceeded) done(Object.assign(new Error('big'), { responseCode: 552 }))
+          else if (content.includes('REFUSE'))
+            done(Object.assign(new Error('no'), { responseCode: 550 }))
+          else {
+            const { mailFrom, rcptTo } = session.envelope
+            const reversePath = mailFrom === false ? '' : mailFrom.address
+            this.received.push({ reversePath, recipients: rcptTo.map((r) => r.address), content })
+            done()
+          }
+        })
+      },
+    })
+    const reader = this.reader
+    const input = new Duplex({
+      read() {},
+      write(chunk: Buffer, _encoding, done) {
+        reader.push(chunk.toString('latin1'))
+        done()
+      },
+    })
+    this.#input = input
+    const socket = Object.assign(input, {
+      remoteAddress: '192.0.2.1',
+      remotePort: 4711,
+      readyState: 'open',
+      setTimeout: () => input,
+      setNoDelay: () => input,
+    }) as unknown as Socket
+    const connection = new SMTPConnection(server, socket)
+    connection.on('error', () => {})
+    connection._setListeners(() => connection.connectionReady())
+  }
+
+  send(text: string): void {
+    this.#input.push(Buffer.from(text))
+  }
+}
+process.on('exit', () => { for (const k of [...((globalThis as any).D ?? new Map()).keys()].sort()) console.error(JSON.stringify(k)) })
