@@ -9,17 +9,17 @@ import { problemOf } from './problems.ts'
 export type ClientErrors = {
   /** For the server's 'clientError': answers where an answer can still be read, and hangs up. */
   answer(error: Error, socket: Socket): void
-  /** Notes the answers under way, so that no error is written into the middle of one. */
+  /** Notes requests and answers, so that no error is written where another answer belongs. */
   watch(app: FastifyInstance): void
 }
 
 /** One for a server; `watch` has to be called before it listens. */
 export function clientErrors(makeRequestId: () => string): ClientErrors {
-  const current = new WeakMap<Socket, ServerResponse>()
+  const latest = new WeakMap<Socket, Exchange>()
   return {
     answer(error, socket) {
       if (socket.destroyed || !socket.writable) return
-      if (current.get(socket)?.headersSent || isReset(error)) {
+      if (isReset(error) || !canAnswer(latest.get(socket))) {
         socket.destroy()
         return
       }
@@ -41,11 +41,7 @@ export function clientErrors(makeRequestId: () => string): ClientErrors {
     watch(app) {
       const { server } = app
       server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
-        const { socket } = request
-        current.set(socket, response)
-        response.once('close', () => {
-          if (current.get(socket) === response) current.delete(socket)
-        })
+        latest.set(request.socket, { request, response })
       })
       // An expectation other than 100-continue may be ignored (RFC 9110 §10.1.1).
       server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
@@ -53,6 +49,18 @@ export function clientErrors(makeRequestId: () => string): ClientErrors {
       })
     },
   }
+}
+
+type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse }
+
+/**
+ * Whether an answer would be taken for the one to what went wrong. After a complete request that is
+ * the next one, so its own answer must be out; within a request its answer must not have begun.
+ */
+function canAnswer(latest: Exchange | undefined): boolean {
+  if (!latest) return true
+  const { request, response } = latest
+  return request.complete ? response.writableFinished : !response.headersSent
 }
 
 function isReset(error: Error): boolean {

@@ -217,7 +217,7 @@ function unknownRoute(url: string, reply: HeaderWriter, visibility: PathVisibili
 
 async function drain(app: FastifyInstance, drainMs: number): Promise<void> {
   const server: Server = app.server
-  const cut = setTimeout(() => {}, 3000)
+  const cut = setTimeout(() => server.closeAllConnections(), drainMs)
   try {
     await app.close()
   } finally {

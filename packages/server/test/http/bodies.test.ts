@@ -2,6 +2,7 @@
 // else is told in the one form of an error.
 
 import assert from 'node:assert/strict'
+import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
 import { JSON_BODY_BYTES_MAX } from '#base/limits.ts'
 import { type Door, errorOf, GOOD_KEY, openDoor } from '#test/http/door.ts'
@@ -90,6 +91,20 @@ test('a client that sends far too much can read its 413 and go on', async () => 
   const response = await post('/v1/pods', 'x'.repeat(20 * JSON_BODY_BYTES_MAX))
   await assertError(response, 413, 'payload_too_large')
   assert.equal((await door.request('/v1/pods')).status, 200)
+})
+
+test('after a body that was too large the connection goes on', async () => {
+  const head = `Host: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\n`
+  const length = 20 * JSON_BODY_BYTES_MAX
+  const socket = connect({ port: door.port, host: '127.0.0.1' })
+  socket.write(
+    `POST /v1/pods HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`,
+  )
+  socket.write('x'.repeat(length))
+  socket.write(`GET /v1/pods HTTP/1.1\r\n${head}Connection: close\r\n\r\n`)
+  let raw = ''
+  for await (const chunk of socket) raw += chunk.toString()
+  assert.deepEqual(raw.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 413', 'HTTP/1.1 200'])
 })
 
 test('a chunked body over the limit is 413 before it ends', async () => {

@@ -1,6 +1,8 @@
 // What goes wrong, as callers see it: one form, no internals, and a line in the log for our faults.
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { errorCodes } from '@mailroom/contract/vocabulary.ts'
@@ -153,6 +155,39 @@ for (const [name, text, status, code] of malformed) {
     assert.equal(body.requestId, answer.headers.get('x-request-id'))
   })
 }
+
+test('nonsense after an answer is answered, nonsense before it is not', async () => {
+  const entered = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  const door = await openDoor({
+    answers: {
+      'service.ready': async () => {
+        entered.resolve()
+        await released.promise
+        return { status: 'ready' }
+      },
+    },
+  })
+  const rawOf = async (path: string, meanwhile: () => Promise<void>) => {
+    const socket = connect({ port: door.port, host: '127.0.0.1' })
+    let raw = ''
+    socket.on('data', (chunk) => {
+      raw += chunk.toString()
+    })
+    socket.on('error', () => {})
+    const closed = once(socket, 'close')
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`)
+    await meanwhile()
+    if (path === '/health') await once(socket, 'data')
+    socket.write('nonsense\r\n\r\n')
+    await closed
+    return raw.match(/HTTP\/1\.1 \d+/g)
+  }
+  assert.deepEqual(await rawOf('/health', async () => {}), ['HTTP/1.1 200', 'HTTP/1.1 400'])
+  assert.equal(await rawOf('/ready', () => entered.promise), null)
+  released.resolve()
+  await door.close(0)
+})
 
 test('an expectation that nobody knows is ignored', async () => {
   const door = await openDoor()
