@@ -113,7 +113,12 @@ async function fill(mailroom: RunningMailroom, address: string, count: number): 
       accepted += lines.filter((line) => line.startsWith('250 2.0.0')).length
       if (accepted >= wanted) wake()
     })
-    await once(socket, 'connect')
+    const closed = once(socket, 'close').then(() => {
+      throw new Error('The service closed the connection.')
+    })
+    closed.catch(() => {})
+    // Whoever speaks before the greeting is sent away.
+    await once(socket, 'data')
     socket.write('EHLO bench.example\r\n')
     while (next < count) {
       const batch = Math.min(BATCH, count - next)
@@ -123,10 +128,11 @@ async function fill(mailroom: RunningMailroom, address: string, count: number): 
         )
       }
       wanted += batch
-      await new Promise<void>((resolve) => {
+      const answered = new Promise<void>((resolve) => {
         wake = resolve
         if (accepted >= wanted) resolve()
       })
+      await Promise.race([answered, closed])
     }
     socket.end('QUIT\r\n')
   }
