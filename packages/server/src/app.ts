@@ -24,6 +24,7 @@ import { openSmtpServer, type SmtpServer } from '#net/smtp/server.ts'
 import { outcomeCounter } from '#smtp/count-outcomes.ts'
 import { makeReceiver } from '#smtp/receiver.ts'
 import { countDueJobs } from '#store/job.ts'
+import { findSecret } from '#store/service-secret.ts'
 import { openBackground } from '#worker/background.ts'
 import { openServerTls } from './open-server-tls.ts'
 import { type OpenStore, openStore } from './open-store.ts'
@@ -90,7 +91,7 @@ async function openAround(settings: Settings, seams: Seams, store: OpenStore): P
     token: settings.bootstrapApiKey,
   })
   // The only process that can have held them has ended.
-  if (store.db.engine === 'sqlite') await store.db.write('releaseLeases', {})
+  if (store.db.engine === 'sqlite') await releaseLeases(store, log)
 
   let isDraining = false
   let smtp: SmtpServer | null = null
@@ -166,12 +167,27 @@ async function makeDeps(
     parser,
     inboxDomain: settings.inboxDomain,
     publicUrl: publicUrlOf(settings, settings.httpPort),
-    urlKey: await store.db.write('ensureSecret', {
-      name: 'attachment-urls',
-      value: chance.bytes(32),
-    }),
+    urlKey: await ensureUrlKey(store, chance),
     inboxesPerDay: settings.limits.inboxesPerDay,
     wakeWorker: () => {},
+  }
+}
+
+const URL_KEY = 'attachment-urls'
+
+/** A look first: a service that starts on a full disk cannot write. */
+async function ensureUrlKey({ db }: OpenStore, chance: Chance): Promise<Uint8Array> {
+  const key = await findSecret(db, URL_KEY)
+  return key ?? db.write('ensureSecret', { name: URL_KEY, value: chance.bytes(32) })
+}
+
+async function releaseLeases({ db }: OpenStore, log: Log): Promise<void> {
+  try {
+    await db.write('releaseLeases', {})
+  } catch (error) {
+    // A service that starts on a full disk still reads and deletes; the leases end by themselves.
+    if (storageTrouble(error) !== 'full') throw error
+    log.warn({ error }, 'the disk is full')
   }
 }
 

@@ -51,6 +51,18 @@ export const PARSE_MS_MAX = 2 * SECOND_MS
 export const PARSE_HEAP_MIB_MAX = 192
 export const PARSE_WORKERS_MAX = 2
 export const PARSE_QUEUE_MAX = 500
+/** Loading its modules takes a parser thread a tenth of a second; a busy machine makes it many. */
+export const PARSE_THREAD_START_MS_MAX = 20 * SECOND_MS
+/** Shorter lines of base64 count among MIME_LINES_MAX; encoders of today write 60 to 76 octets. */
+export const BASE64_LINE_BYTES_MIN = 40
+/** Base64 files from here on are decoded by the runtime, at a fifth of the parser's cost. */
+export const BASE64_LARGE_BYTES_MIN = 64 * KIB
+/** Charset labels whose decoders are remembered; senders make labels up. */
+export const CHARSET_DECODERS_MAX = 256
+/** Longer identifiers are compared by their SHA-256: PostgreSQL indexes at most 2,704 bytes. */
+export const MESSAGE_ID_KEY_LENGTH_MAX = 250
+/** In characters; an address beyond it is rubbish, and is not searched for quoted white space. */
+export const ADDRESS_TEXT_LENGTH_MAX = 1_000
 /** A file name as listed and downloaded, in characters; most file systems stop at 255 bytes. */
 export const FILENAME_LENGTH_MAX = 200
 export const REFERENCES_MAX = 1_000
@@ -84,8 +96,13 @@ export const WRITE_QUEUE_MAX = 5_000
 export const BUSY_TIMEOUT_MS = 2 * SECOND_MS
 /** Rows removed in one step of a purge, so that a large deletion never holds up mail. */
 export const PURGE_STEP_ROWS = 500
-/** Kept on disk to be given up when the disk is full, so that deleting still works. */
-export const RESERVE_BYTES = 2 * MIB
+/** Pages of the write-ahead log that make a checkpoint due: 8 MiB, on a small disk less. */
+export const LOG_PAGES_MAX = 2_000
+/**
+ * Kept on disk to be given up when the disk is full, so that deleting still works: what is in the
+ * write-ahead log and not yet in the database takes its size there, and the deletion adds to it.
+ */
+export const RESERVE_BYTES = 16 * MIB
 export const POSTGRES_POOL_MAX = 10
 
 // HTTP.

@@ -1,6 +1,6 @@
 // Every difference between the two SQL dialects that a query has to know.
 
-import type { SelectQueryBuilder } from 'kysely'
+import { type SelectQueryBuilder, sql } from 'kysely'
 import type { Tx } from './db.ts'
 
 /**
@@ -14,4 +14,13 @@ export function lockRows<Schema, Tables extends keyof Schema, Row>(
 ): SelectQueryBuilder<Schema, Tables, Row> {
   if (tx.engine === 'sqlite') return query
   return options.skipLocked === true ? query.forUpdate().skipLocked() : query.forUpdate()
+}
+
+/** Keeps other transactions from writing to the table until this one ends. */
+export async function lockTable<Schema>(
+  tx: Tx<Schema>,
+  table: keyof Schema & string,
+): Promise<void> {
+  if (tx.engine === 'sqlite') return
+  await sql`lock table ${sql.table(table)} in exclusive mode`.execute(tx.query)
 }

@@ -1,7 +1,7 @@
 // Room on the disk that is held back by a file of its own, so that a full disk can still be emptied:
 // deleting needs room too, for the write-ahead log.
 
-import { closeSync, fsyncSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { RESERVE_BYTES } from '#base/limits.ts'
 
@@ -16,21 +16,17 @@ export type DiskReserve = {
 /** For whoever holds nothing back. */
 export const NO_RESERVE: DiskReserve = { isWhole: true, giveUp: () => {}, restore: () => true }
 
-/** Holds `RESERVE_BYTES` at `path`, or as much less as a small disk allows (an eighth of its room). */
+/** Holds `RESERVE_BYTES` at `path`, or an eighth of a small disk. */
 export function openDiskReserve(path: string): DiskReserve {
-  let isWhole = false
-  const freeBytes = () => {
-    const { bavail, bsize } = statfsSync(dirname(path))
-    return bavail * bsize
-  }
+  const wantedBytes = reserveBytes(path)
+  let isWhole = heldBytes(path) >= wantedBytes
   const restore = () => {
     if (isWhole) return true
     try {
-      const sizeBytes = Math.min(RESERVE_BYTES, Math.floor(freeBytes() / 8))
-      if (freeBytes() < 2 * RESERVE_BYTES && sizeBytes < RESERVE_BYTES / 4) return false
+      if (freeBytes(path) < 2 * wantedBytes) return false
       const file = openSync(path, 'w')
       try {
-        writeSync(file, Buffer.alloc(sizeBytes))
+        writeSync(file, Buffer.alloc(wantedBytes))
         fsyncSync(file)
       } finally {
         closeSync(file)
@@ -52,4 +48,35 @@ export function openDiskReserve(path: string): DiskReserve {
     },
     restore,
   }
+}
+
+/**
+ * Gives up the reserve at `path` when the disk is full to the brim: opening the database needs a few
+ * pages of its own, and a service that does not start can delete nothing.
+ */
+export function giveUpReserveOnFullDisk(path: string): void {
+  if (freeBytes(path) < reserveBytes(path) / 4) rmSync(path, { force: true })
+}
+
+/** The part of the disk of `path` that may lie in the write-ahead log, in bytes. */
+export function logBytesMax(path: string): number {
+  return diskBytes(path) / 16
+}
+
+function reserveBytes(path: string): number {
+  return Math.min(RESERVE_BYTES, Math.floor(diskBytes(path) / 8))
+}
+
+function heldBytes(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
+}
+
+function freeBytes(path: string): number {
+  const { bavail, bsize } = statfsSync(dirname(path))
+  return bavail * bsize
+}
+
+function diskBytes(path: string): number {
+  const { blocks, bsize } = statfsSync(dirname(path))
+  return blocks * bsize
 }

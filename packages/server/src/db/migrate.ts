@@ -8,10 +8,11 @@ import type { Engine } from './db.ts'
 
 export type Migration = { version: number; name: string; sql: string; checksum: string }
 
-/** What an engine must offer to be migrated. `run` applies the text and records it, atomically. */
+/** What an engine must offer to be migrated. */
 export type MigrationTarget = {
   applied(): Promise<{ version: number; checksum: string }[]>
-  run(migration: Migration): Promise<void>
+  /** Applies the text and records it, atomically; false when another process did meanwhile. */
+  run(migration: Migration): Promise<boolean>
 }
 
 /** The migrations of one engine, in order of their numbers. */
@@ -50,9 +51,11 @@ export async function migrate(
       )
     }
   }
-  const missing = migrations.filter((migration) => !applied.has(migration.version))
-  for (const migration of missing) await target.run(migration)
-  return missing
+  const ran: Migration[] = []
+  for (const migration of migrations) {
+    if (!applied.has(migration.version) && (await target.run(migration))) ran.push(migration)
+  }
+  return ran
 }
 
 export const MIGRATIONS_TABLE =

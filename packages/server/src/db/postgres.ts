@@ -34,13 +34,15 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
     CompiledQuery.raw('show server_version'),
   )
   let waiting = 0
-  let isClosed = false
+  let closing: Promise<void> | null = null
+  let onIdle = () => {}
 
   return {
     engine: 'postgres',
     description: `PostgreSQL ${version.rows[0]?.server_version} at ${describeUrl(options.url)}`,
     read: query,
     async write(name, input) {
+      if (closing !== null) throw new StorageError('unavailable', 'The database was closed.')
       if (waiting >= WRITE_QUEUE_MAX) throw new StorageError('busy', 'Too many writes are waiting.')
       const transaction = options.transactions[name]
       if (transaction === undefined) throw new Error(`No transaction is named ${name}`)
@@ -57,6 +59,7 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
       } finally {
         options.observer.queued(--waiting)
         options.observer.committed(1, systemClock.monotonic() - startMs)
+        if (waiting === 0) onIdle()
       }
     },
     async check() {
@@ -66,10 +69,13 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
         throw asStorageError(error) ?? error
       }
     },
-    async close() {
-      if (isClosed) return
-      isClosed = true
-      await query.destroy()
+    close() {
+      closing ??= (async () => {
+        // The pool forgets whoever waits for a connection when it is ended.
+        if (waiting > 0) await new Promise<void>((resolve) => (onIdle = resolve))
+        await query.destroy()
+      })()
+      return closing
     },
   }
 }
@@ -93,6 +99,7 @@ export async function migratePostgres(url: string): Promise<string[]> {
           [version, name, checksum],
         )
         await client.query('commit')
+        return true
       } catch (error) {
         await client.query('rollback')
         throw error

@@ -2,6 +2,7 @@
 // so it is gone the moment its process is, also after kill -9.
 
 import { openSqliteConnection } from './sqlite-connection.ts'
+import { asStorageError } from './storage-error.ts'
 
 /**
  * Takes the lock on `path` for the life of the process or until the returned function is called.
@@ -10,9 +11,11 @@ import { openSqliteConnection } from './sqlite-connection.ts'
 export function takeProcessLock(path: string): () => void {
   const connection = openSqliteConnection({ path, mode: 'bare', busyTimeoutMs: 0 })
   try {
-    connection.exec('BEGIN EXCLUSIVE')
+    // Without a journal on disk, which would need room.
+    connection.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
   } catch (error) {
     connection.close()
+    if (asStorageError(error)?.kind !== 'busy') throw error
     throw new Error(
       `Another process already serves this data directory (${path} is locked). Stop it first, or use PostgreSQL to run several processes.`,
       { cause: error },

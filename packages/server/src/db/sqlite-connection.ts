@@ -34,9 +34,7 @@ export function openSqliteConnection(options: SqliteConnectionOptions): SqliteCo
   })
   raw.exec('PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768;')
   if (options.mode === 'write') {
-    raw.exec(
-      'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA wal_autocheckpoint = 2000;',
-    )
+    raw.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;')
   }
   const prepared = new Map<string, StatementSync>()
   return {

@@ -4,9 +4,9 @@
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import type { Kysely } from 'kysely'
 import { systemClock } from '#base/clock.ts'
-import { BUSY_TIMEOUT_MS, COMMIT_GROUP_MAX } from '#base/limits.ts'
+import { BUSY_TIMEOUT_MS, COMMIT_GROUP_MAX, LOG_PAGES_MAX } from '#base/limits.ts'
 import type { TransactionTable, Tx } from './db.ts'
-import { NO_RESERVE, openDiskReserve } from './disk-reserve.ts'
+import { logBytesMax, NO_RESERVE, openDiskReserve } from './disk-reserve.ts'
 import { kyselyOn, openSqliteConnection, type SqliteConnection } from './sqlite-connection.ts'
 import { asStorageError, type StorageErrorKind } from './storage-error.ts'
 
@@ -31,6 +31,9 @@ export type WriterOptions<Schema> = {
 /** Serves the port until it is closed. The first message out is `'ready'`. */
 export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   const connection = openSqliteConnection({ path: options.path, mode: 'write' })
+  // On a small disk the log is kept small: the reserve has to hold what is only in it.
+  const logPages = Math.floor(logBytesMax(options.path) / PAGE_BYTES)
+  connection.exec(`PRAGMA wal_autocheckpoint = ${Math.min(LOG_PAGES_MAX, logPages)}`)
   const query = kyselyOn<Schema>(connection)
   const reserve = options.reservePath === null ? NO_RESERVE : openDiskReserve(options.reservePath)
   const writer: Writer<Schema> = { ...options, connection, query, reserve, nextRestoreMs: 0 }
@@ -71,11 +74,19 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   options.port.postMessage('ready')
 }
 
-/** Without waiting for a reader: then the next one does it. */
+/** SQLite's default, which nothing here changes. */
+const PAGE_BYTES = 4_096
+
+/** Without waiting for a reader, and where the disk allows: else the next one does it. */
 function truncateLog(connection: SqliteConnection): void {
-  connection.exec(
-    `PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`,
-  )
+  connection.exec('PRAGMA busy_timeout = 0')
+  try {
+    connection.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  } catch (error) {
+    if (asStorageError(error) === null) throw error
+  } finally {
+    connection.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
+  }
 }
 
 type Writer<Schema> = WriterOptions<Schema> & {
@@ -135,7 +146,15 @@ async function runAlone<Schema>(
   let outcome = await tryOne(writer, request)
   if (outcome.isFull && writer.freeing.has(request.name)) {
     writer.reserve.giveUp()
+    truncateLog(writer.connection)
     outcome = await tryOne(writer, request)
+  }
+  if (outcome.isFull && writer.freeing.has(request.name)) {
+    // Overwriting what is deleted takes its size in the log. Room comes first: the freed pages are
+    // overwritten when they are used again.
+    writer.connection.exec('PRAGMA secure_delete = FAST')
+    outcome = await tryOne(writer, request)
+    writer.connection.exec('PRAGMA secure_delete = ON')
   }
   return outcome.answer
 }

@@ -1,6 +1,7 @@
 // The embedded engine behind the database port: reads here, writes by name in the writer thread.
 
 import type { Db, DbObserver, TransactionTable } from './db.ts'
+import { giveUpReserveOnFullDisk } from './disk-reserve.ts'
 import { MIGRATIONS_TABLE, type MigrationTarget, migrate, readMigrations } from './migrate.ts'
 import { kyselyOn, openSqliteConnection, sqliteVersion } from './sqlite-connection.ts'
 import { WriterThread } from './writer-thread.ts'
@@ -18,6 +19,7 @@ export type SqliteOptions = {
 export async function openSqlite<Schema, Table extends TransactionTable<Schema>>(
   options: SqliteOptions,
 ): Promise<Db<Schema, Table>> {
+  if (options.reservePath !== null) giveUpReserveOnFullDisk(options.reservePath)
   await migrateSqlite(options.path)
   const writer = new WriterThread(options)
   await writer.start()
@@ -51,6 +53,11 @@ export async function migrateSqlite(path: string): Promise<string[]> {
     async run({ version, name, checksum, sql }) {
       connection.exec('BEGIN IMMEDIATE')
       try {
+        const query = 'select 1 from schema_migrations where version = ?'
+        if (connection.rows(query, version).length > 0) {
+          connection.exec('ROLLBACK')
+          return false
+        }
         connection.exec(sql)
         connection.rows(
           'insert into schema_migrations (version, name, checksum) values (?, ?, ?)',
@@ -59,6 +66,7 @@ export async function migrateSqlite(path: string): Promise<string[]> {
           checksum,
         )
         connection.exec('COMMIT')
+        return true
       } catch (error) {
         if (connection.isInTransaction) connection.exec('ROLLBACK')
         throw error

@@ -1,6 +1,7 @@
 // Address lists of RFC 5322 §3.4 with the obsolete forms of §4.4, as mail really carries them. For
 // display and threads only: whether mail may go to an address is for others to say.
 
+import { ADDRESS_TEXT_LENGTH_MAX } from '#base/limits.ts'
 import { decodeWords } from './encoded-word.ts'
 import type { Mailbox } from './parsed-message.ts'
 import { cleanLine } from './safe-text.ts'
@@ -212,13 +213,10 @@ function quote(text: string): string {
   return `"${text.replace(/[\\"]/g, '\\$&')}"`
 }
 
-/** Longer ones are rubbish, and are not searched for quoted white space. */
-const ADDRESS_LENGTH_MAX = 1_000
-
 /** RFC 5322 §4.4: a source route before the address is ignored; so is white space outside quotes. */
 function cleanAddress(angle: string): string {
   const unrouted = angle.trimStart().startsWith('@') ? angle.slice(angle.indexOf(':') + 1) : angle
-  const space = unrouted.length > ADDRESS_LENGTH_MAX ? /\s+/g : /"(?:[^"\\]|\\.)*"|\s+/g
+  const space = unrouted.length > ADDRESS_TEXT_LENGTH_MAX ? /\s+/g : /"(?:[^"\\]|\\.)*"|\s+/g
   const address = cleanLine(
     unrouted.replace(space, (match) => (match.startsWith('"') ? match : '')),
   )

@@ -2,6 +2,7 @@
 // labels that standard does not list, and UTF-7 for callers that ask for it. Never throws.
 
 import { TextDecoder } from 'node:util'
+import { CHARSET_DECODERS_MAX } from '#base/limits.ts'
 
 const utf8 = new TextDecoder('utf-8')
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true })
@@ -39,8 +40,6 @@ const ALIASES = new Map([
   ['ascii', 'us-ascii'],
 ])
 
-/** Labels are the sender's choice, so what is remembered of them is bounded. */
-const DECODERS_MAX = 256
 const decoders = new Map<string, TextDecoder | null>()
 
 /**
@@ -92,7 +91,7 @@ function decoderOf(label: string): TextDecoder | null {
   const known = decoders.get(label)
   if (known !== undefined) return known
   const decoder = makeDecoder(label)
-  if (decoders.size < DECODERS_MAX && label.length < 64) decoders.set(label, decoder)
+  if (decoders.size < CHARSET_DECODERS_MAX && label.length < 64) decoders.set(label, decoder)
   return decoder
 }
 

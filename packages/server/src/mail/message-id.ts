@@ -2,11 +2,8 @@
 // they are stored and compared.
 
 import { createHash } from 'node:crypto'
-import { REFERENCES_MAX } from '#base/limits.ts'
+import { MESSAGE_ID_KEY_LENGTH_MAX, REFERENCES_MAX } from '#base/limits.ts'
 import { cleanLine } from './safe-text.ts'
-
-/** Longer keys do not fit into a database's index entry (PostgreSQL: about 2,700 octets). */
-const KEY_LENGTH_MAX = 250
 
 /**
  * The identifier of a Message-ID field as `<id>`, without white space. Brackets may be missing around
@@ -37,23 +34,28 @@ export function parseMessageIds(field: string): string[] {
  */
 export function messageIdKey(messageId: string): string {
   const id = messageId.replace(/\s+/g, '').replace(/^</, '').replace(/>$/, '')
-  if (id.length <= KEY_LENGTH_MAX) return id
+  if (id.length <= MESSAGE_ID_KEY_LENGTH_MAX) return id
   return `sha256:${createHash('sha256').update(id).digest('hex')}`
 }
 
 function bracketedIds(field: string): Set<string> {
   const found = new Set<string>()
-  let open = field.indexOf('<')
-  while (open >= 0) {
-    const close = field.indexOf('>', open)
-    const end = close < 0 ? field.length : close
+  let close = -1
+  for (let open = field.indexOf('<'); open >= 0; ) {
+    // Looked for only once it is passed, or a field of opening brackets would be read again and again.
+    if (close < open) close = indexOrEnd(field, '>', open)
+    const next = indexOrEnd(field, '<', open + 1)
     // `<a@b <c@d>`: an identifier holds no bracket, so the first one was cut off.
-    const next = field.indexOf('<', open + 1)
-    const id = bracketed(field.slice(open + 1, next >= 0 && next < end ? next : end))
+    const id = bracketed(field.slice(open + 1, Math.min(close, next)))
     if (id !== null) found.add(id)
-    open = next >= 0 && next < end ? next : field.indexOf('<', end)
+    open = next < field.length ? next : -1
   }
   return found
+}
+
+function indexOrEnd(field: string, character: string, from: number): number {
+  const index = field.indexOf(character, from)
+  return index < 0 ? field.length : index
 }
 
 function bareIds(field: string): Set<string> {

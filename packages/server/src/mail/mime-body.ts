@@ -26,9 +26,9 @@ export type MimeBody = {
   readonly attachments: readonly MimePart[]
 }
 
-/** `isPlain`: one text/plain part that is the body, which needs no MIME parser. */
 export type BodyKind = { readonly isPlain: boolean; readonly contentType: StructuredValue }
 
+/** `isPlain`: one text/plain part that is the body, which needs no MIME parser (RFC 2045 §5.2). */
 export function bodyKindOf(fields: readonly HeaderField[]): BodyKind {
   const contentType = parseStructured(firstField(fields, 'content-type') ?? 'text/plain')
   const disposition = firstField(fields, 'content-disposition')

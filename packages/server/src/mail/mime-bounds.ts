@@ -2,10 +2,17 @@
 // boundaries, part headers and transfer encodings only, and stops at the first bound, so that a
 // bomb costs no more than its harmless beginning.
 
-import { MIME_DEPTH_MAX, MIME_LINES_MAX, MIME_PARTS_MAX } from '#base/limits.ts'
+import {
+  BASE64_LARGE_BYTES_MIN,
+  BASE64_LINE_BYTES_MIN,
+  MIME_DEPTH_MAX,
+  MIME_LINES_MAX,
+  MIME_PARTS_MAX,
+} from '#base/limits.ts'
 import { firstField, readHeaderSection } from './header-fields.ts'
 import { parseStructured } from './parameters.ts'
 import type { Defect } from './parsed-message.ts'
+import { transferEncodingOf } from './transfer-encoding.ts'
 
 export type MimeBreach = {
   /** Everything before this offset keeps the bounds; always the start of a line or field. */
@@ -34,10 +41,6 @@ export function scanMime(raw: Uint8Array): MimeScan {
 const LF = 0x0a
 const CR = 0x0d
 const DASH = 0x2d
-const BASE64_LINE_OCTETS_MIN = 40
-
-/** Base64 bodies from here on are decoded by the runtime, at a tenth of a parser's cost. */
-const LARGE_BODY_OCTETS_MIN = 64 * 1024
 
 type Level = {
   readonly boundary: Buffer
@@ -75,7 +78,7 @@ class BoundScanner {
   #endBody(end: number): void {
     const start = this.#bodyAt
     this.#bodyAt = null
-    if (start === null || end - start < LARGE_BODY_OCTETS_MIN) return
+    if (start === null || end - start < BASE64_LARGE_BYTES_MIN) return
     this.#largeBodies.push({ start, end })
   }
 
@@ -87,7 +90,7 @@ class BoundScanner {
     this.#position = end + 1
     const isDashed = raw[start] === DASH && raw[start + 1] === DASH
     if (isDashed && this.#readBoundary(start, end)) return
-    if (this.#isBase64 && !isDashed && end - start >= BASE64_LINE_OCTETS_MIN) return
+    if (this.#isBase64 && !isDashed && end - start >= BASE64_LINE_BYTES_MIN) return
     this.#countLines(1, start)
   }
 
@@ -138,8 +141,8 @@ class BoundScanner {
       const contentType = parseStructured(
         firstField(section.fields, 'content-type') ?? typeWithoutField,
       )
-      const encoding = firstField(section.fields, 'content-transfer-encoding') ?? ''
-      this.#isBase64 = /base64/i.test(encoding)
+      const encoding = firstField(section.fields, 'content-transfer-encoding')
+      this.#isBase64 = transferEncodingOf(encoding) === 'base64'
       const isMessage = contentType.value === 'message/rfc822' && !this.#isBase64
       const boundary = contentType.parameters.get('boundary') ?? ''
       const isMultipart = contentType.value.startsWith('multipart/') && boundary !== ''

@@ -119,18 +119,36 @@ function* splitParameters(source: string, start: number): Generator<[string, str
   }
 }
 
-/** A token or quoted string; `end` is the offset of the `;` after it. */
+/**
+ * A token or quoted string; `end` is the offset of the `;` after it. A quoted string may follow on a
+ * token, as senders write it; what follows on a quoted string is dropped.
+ */
 function readText(source: string, start: number): { text: string; end: number } {
-  let position = start
-  while (source[position] === ' ' || source[position] === '\t') position += 1
-  if (source[position] !== '"') {
-    const semicolon = source.indexOf(';', position)
-    const end = semicolon < 0 ? source.length : semicolon
-    return { text: source.slice(position, end).trim(), end }
-  }
   let text = ''
-  let from = position + 1
-  for (position = from; position < source.length; position += 1) {
+  let isClosed = false
+  let position = start
+  for (;;) {
+    TEXT_STOP.lastIndex = position
+    const stop = TEXT_STOP.exec(source)?.index ?? source.length
+    const isQuote = source[stop] === '"'
+    const token = source.slice(position, stop)
+    if (!isClosed) text += text === '' ? token.trimStart() : token
+    if (!isQuote) return { text: isClosed ? text : text.trimEnd(), end: stop }
+    const quoted = readQuoted(source, stop + 1)
+    if (!isClosed) text += quoted.text
+    isClosed = true
+    position = quoted.end
+  }
+}
+
+const TEXT_STOP = /[;"]/g
+
+/** From after the opening quote; `end` is the offset after the closing one, or of the end. */
+function readQuoted(source: string, start: number): { text: string; end: number } {
+  let text = ''
+  let from = start
+  let position = start
+  for (; position < source.length; position += 1) {
     const character = source[position]
     if (character === '"') break
     if (character !== '\\') continue
@@ -138,20 +156,20 @@ function readText(source: string, start: number): { text: string; end: number } 
     from = position + 1
     position += 1
   }
-  text += source.slice(from, Math.min(position, source.length))
-  const semicolon = source.indexOf(';', position)
-  return { text, end: semicolon < 0 ? source.length : semicolon }
+  const end = Math.min(position, source.length)
+  return { text: text + source.slice(from, end), end: Math.min(position + 1, source.length) }
 }
 
 /**
  * RFC 5322 §3.2.2. A parenthesis within a token belongs to it (`name=Invoice(1).pdf`), and one that
  * is never closed is no comment, so that it cannot take the boundary with it.
  */
-function stripComments(field: string): string {
+export function stripComments(field: string): string {
   if (!field.includes('(')) return field
   let result = ''
   let depth = 0
   let isQuoted = false
+  let commentAt = 0
   const equals = field.indexOf('=')
   for (let position = 0; position < field.length; position += 1) {
     const character = field[position] ?? ''
@@ -161,15 +179,17 @@ function stripComments(field: string): string {
     } else if (isQuoted) {
       if (character === '"') isQuoted = false
       result += character
-    } else if (character === '(' && (depth > 0 || startsComment(field, position, equals)))
+    } else if (character === '(' && (depth > 0 || startsComment(field, position, equals))) {
+      if (depth === 0) commentAt = position
       depth += 1
-    else if (character === ')' && depth > 0) depth -= 1
+    } else if (character === ')' && depth > 0) depth -= 1
     else if (depth === 0) {
       if (character === '"') isQuoted = true
       result += character
     }
   }
-  return depth === 0 ? result : field
+  // Never closed: it was none, but for rubbish at the very end.
+  return depth === 0 || !field.includes(';', commentAt) ? result : field
 }
 
 function startsComment(field: string, position: number, equals: number): boolean {

@@ -2,14 +2,15 @@
 // skipped as mail programs do; nothing throws.
 
 import { hexValue } from './encoded-word.ts'
+import { stripComments } from './parameters.ts'
 
 export type TransferEncoding = 'base64' | 'quoted-printable' | 'identity'
 
-/** The encoding that a field names; 7bit, 8bit, binary and unknown ones are the identity. */
+/** The encoding that a field names first; 7bit, 8bit, binary and unknown ones are the identity. */
 export function transferEncodingOf(field: string | null): TransferEncoding {
-  if (field === null) return 'identity'
-  if (/base64/i.test(field)) return 'base64'
-  return /quoted-printable/i.test(field) ? 'quoted-printable' : 'identity'
+  const name = field === null ? '' : (/[\w-]+/.exec(stripComments(field))?.[0] ?? '')
+  if (/base64/i.test(name)) return 'base64'
+  return /quoted-printable/i.test(name) ? 'quoted-printable' : 'identity'
 }
 
 /** Characters outside the alphabet are skipped; padding within ends a unit, and the next begins. */

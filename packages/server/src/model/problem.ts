@@ -12,7 +12,7 @@ export function problem(
   return new AppError(code, message ?? errorCodes[code].sentence, options)
 }
 
-/** The answer for whatever is missing or not the caller's: the two must not differ. */
+/** The answer for whatever is missing or not the caller's, in the door's words for no such route. */
 export function notFound(): AppError {
-  return problem('not_found')
+  return problem('not_found', 'There is no such resource or route.')
 }

@@ -1,7 +1,7 @@
 // Accounts and their keys, to and from rows.
 
 import { ACTIVE_KEYS_MAX } from '#base/limits.ts'
-import { lockRows } from '#db/dialect.ts'
+import { lockRows, lockTable } from '#db/dialect.ts'
 import type { Account, Plan } from '#model/account.ts'
 import type { Key } from '#model/key.ts'
 import type { ReadDb, Row, Tx } from './tables.ts'
@@ -28,6 +28,8 @@ export type NewAccount = {
 /** An account with its default pod and first key. False when `isFirst` and it is not. */
 export async function createAccount(tx: Tx, input: NewAccount): Promise<boolean> {
   if (input.isFirst) {
+    // Processes that start together look one after the other.
+    await lockTable(tx, 'accounts')
     const any = await tx.query.selectFrom('accounts').select('id').limit(1).executeTakeFirst()
     if (any !== undefined) return false
   }

@@ -92,9 +92,12 @@ export async function deleteInbox(
   tx: Tx,
   input: { accountId: string; inboxId: string; jobId: string; nowMs: number },
 ): Promise<'deleted' | 'not_found'> {
+  // The account first, as creations do, so that the two never wait for each other's rows.
+  await lockAccount(tx, input.accountId)
   const inbox = await findInbox(readIn(tx), input.accountId, input.inboxId)
   if (inbox === null) return 'not_found'
   await tx.query.deleteFrom('inbox_counters').where('inbox_id', '=', inbox.id).execute()
+  await tx.query.deleteFrom('thread_ranges').where('inbox_id', '=', inbox.id).execute()
   const { length } = await tx.query
     .deleteFrom('inboxes')
     .where('id', '=', inbox.id)

@@ -15,6 +15,7 @@ import {
   updateThread,
 } from './receive-statements.ts'
 import type { NewRow, Tx } from './tables.ts'
+import { countInRange, moveInRanges } from './thread-range.ts'
 
 export type ReceivedRaw = Omit<NewRow<'raw_messages'>, 'reference_count'>
 
@@ -87,7 +88,7 @@ async function receive(
   }
   const position = counters.inbound_count + counters.outbound_count + 1
   const parent = await findParentThread(tx, receipt.inboxId, input.parentKeys)
-  const thread = parent ?? { id: receipt.threadId, is_read: 0, message_count: 0 }
+  const thread = parent ?? { id: receipt.threadId, message_count: 0 }
   if (parent === null) {
     await insertThread(tx, {
       id: receipt.threadId,
@@ -97,8 +98,15 @@ async function receive(
       now: nowMs,
       position,
     })
+    await countInRange(tx, { inboxId: receipt.inboxId, position, threads: 1, unread: 1 })
   } else {
     await updateThread(tx, { id: thread.id, now: nowMs, position })
+    await moveInRanges(tx, {
+      inboxId: receipt.inboxId,
+      from: parent.last_position,
+      to: position,
+      wasRead: parent.is_read === 1,
+    })
   }
   await insertMessage(tx, {
     ...content,

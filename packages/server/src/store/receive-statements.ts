@@ -26,7 +26,12 @@ export type ReceivedContent = Pick<
   | 'defects'
 >
 
-export type ParentThread = { id: string; is_read: number; message_count: number }
+export type ParentThread = {
+  id: string
+  is_read: number
+  message_count: number
+  last_position: number
+}
 
 // The lock keeps positions dense: two messages for one inbox take their turns.
 export const selectCounters = statement<
@@ -60,7 +65,7 @@ export const selectParent = statement<Tables, { inboxId: string; key: string }, 
     query
       .selectFrom('messages')
       .innerJoin('threads', 'threads.id', 'messages.thread_id')
-      .select(['threads.id', 'threads.is_read', 'threads.message_count'])
+      .select(['threads.id', 'threads.is_read', 'threads.message_count', 'threads.last_position'])
       .where('messages.inbox_id', '=', place('inboxId'))
       .where('messages.message_key', '=', place('key'))
       .orderBy('messages.position')

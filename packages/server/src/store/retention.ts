@@ -16,15 +16,20 @@ export type PurgeStep = { isDone: boolean; blobIds: string[] }
 export async function purgeInboxStep(tx: Tx, input: { inboxId: string }): Promise<PurgeStep> {
   const messages = await tx.query
     .selectFrom('messages')
-    .select(['id', 'raw_id'])
+    .select('id')
     .where('inbox_id', '=', input.inboxId)
     .orderBy('position')
     .limit(PURGE_STEP_ROWS)
     .execute()
   if (messages.length > 0) {
     const ids = messages.map((message) => message.id)
-    await tx.query.deleteFrom('messages').where('id', 'in', ids).execute()
-    const rawIds = messages.map((message) => message.raw_id)
+    // Another worker may remove the same rows: only what went here gives up its raw message.
+    const removed = await tx.query
+      .deleteFrom('messages')
+      .where('id', 'in', ids)
+      .returning('raw_id')
+      .execute()
+    const rawIds = removed.map((message) => message.raw_id)
     return { isDone: false, blobIds: await dropRawReferences(tx, rawIds) }
   }
   const threads = await tx.query
@@ -81,10 +86,17 @@ export async function purgeExpiredStep(tx: Tx, input: { nowMs: number }): Promis
     .orderBy('created_at')
     .limit(PURGE_STEP_ROWS)
     .execute()
-  const rawIds = mail.map((message) => message.raw_id)
-  if (rawIds.length > 0) {
-    await tx.query.deleteFrom('postmaster_messages').where('raw_id', 'in', rawIds).execute()
-  }
-  const isDone = old.length < PURGE_STEP_ROWS && rawIds.length < PURGE_STEP_ROWS
+  const isDone = old.length < PURGE_STEP_ROWS && mail.length < PURGE_STEP_ROWS
+  if (mail.length === 0) return { isDone, blobIds: [] }
+  const removed = await tx.query
+    .deleteFrom('postmaster_messages')
+    .where(
+      'raw_id',
+      'in',
+      mail.map((message) => message.raw_id),
+    )
+    .returning('raw_id')
+    .execute()
+  const rawIds = removed.map((message) => message.raw_id)
   return { isDone, blobIds: await dropRawReferences(tx, rawIds) }
 }

@@ -85,6 +85,12 @@ export type Tables = {
     last_position: number
     created_at: number
   }
+  thread_ranges: {
+    inbox_id: string
+    position_range: number
+    thread_count: number
+    unread_count: number
+  }
   messages: {
     id: string
     account_id: string

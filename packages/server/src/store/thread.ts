@@ -4,6 +4,7 @@ import { lockRows } from '#db/dialect.ts'
 import type { Thread } from '#model/thread.ts'
 import { readCounters } from './message.ts'
 import { type ReadDb, type Row, readIn, type Tx } from './tables.ts'
+import { countInRange, findPageStart } from './thread-range.ts'
 
 /** Threads of an inbox by their last message, newest first; null when there is no such inbox. */
 export async function listThreads(
@@ -26,17 +27,15 @@ export async function listThreads(
         ? thread_count - unread_thread_count
         : unread_thread_count
   if (input.offset >= total) return { threads: [], total }
+  const { positionMax, skip } = await findPageStart(db, input)
   let query = db.read.selectFrom('threads').selectAll().where('inbox_id', '=', input.inboxId)
   if (input.isRead !== null) query = query.where('is_read', '=', input.isRead ? 1 : 0)
-  // Past the middle the way from the other end is shorter.
-  const afterPage = Math.max(total - input.offset - input.limit, 0)
-  const isFromOldest = afterPage < input.offset
+  if (positionMax !== null) query = query.where('last_position', '<=', positionMax)
   const rows = await query
-    .orderBy('last_position', isFromOldest ? 'asc' : 'desc')
-    .limit(Math.min(input.limit, total - input.offset))
-    .offset(isFromOldest ? afterPage : input.offset)
+    .orderBy('last_position', 'desc')
+    .limit(input.limit)
+    .offset(skip)
     .execute()
-  if (isFromOldest) rows.reverse()
   return { threads: rows.map(toThread), total }
 }
 
@@ -76,14 +75,17 @@ export async function setThreadRead(
   if ((await lockRows(tx, totals).executeTakeFirst()) === undefined) return null
   const thread = await findThread(readIn(tx), input.accountId, input.threadId)
   if (thread === null || thread.isRead === input.isRead) return thread
-  await tx.query
+  const unread = input.isRead ? -1 : 1
+  const { last_position } = await tx.query
     .updateTable('threads')
     .set({ is_read: input.isRead ? 1 : 0 })
     .where('id', '=', thread.id)
-    .execute()
+    .returning('last_position')
+    .executeTakeFirstOrThrow()
+  await countInRange(tx, { inboxId: thread.inboxId, position: last_position, threads: 0, unread })
   await tx.query
     .updateTable('inbox_counters')
-    .set((row) => ({ unread_thread_count: row('unread_thread_count', '+', input.isRead ? -1 : 1) }))
+    .set((row) => ({ unread_thread_count: row('unread_thread_count', '+', unread) }))
     .where('inbox_id', '=', thread.inboxId)
     .execute()
   return { ...thread, isRead: input.isRead }

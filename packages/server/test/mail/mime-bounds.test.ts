@@ -1,8 +1,11 @@
+// Where a message is cut that breaks a bound of structure.
+
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { HEADER_FIELDS_MAX, MIME_DEPTH_MAX, MIME_LINES_MAX, MIME_PARTS_MAX } from '#base/limits.ts'
 import { scanMime } from '#mail/mime-bounds.ts'
 import {
+  cpuTimeMs,
   ENVELOPE_FIELDS,
   filePart,
   message,
@@ -125,11 +128,11 @@ describe('the bounds of MIME structure', () => {
     const empty = Buffer.alloc(25e6, '\r\n')
     const base64 = messageOf(multipart('mixed', 'b', [filePart('a.bin', new Uint8Array(22e6))]))
     findMimeBreach(base64)
-    const start = performance.now()
+    const start = cpuTimeMs()
     findMimeBreach(empty)
-    const middle = performance.now()
+    const middle = cpuTimeMs()
     findMimeBreach(base64)
-    const end = performance.now()
+    const end = cpuTimeMs()
     if (process.env.MAILROOM_FIGURES !== undefined) console.log(middle - start, end - middle)
     assert.ok(middle - start < 200, `${middle - start} ms`)
     assert.ok(end - middle < 400, `${end - middle} ms`)

@@ -1,6 +1,9 @@
+// Fields with parameters, and the continuations of RFC 2231.
+
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { parseStructured, readParameter } from '#mail/parameters.ts'
+import { cpuTimeMs } from '#test/mail/samples.ts'
 
 describe('a field with parameters', () => {
   const cases: [string, string, string, Record<string, string>][] = [
@@ -11,6 +14,7 @@ describe('a field with parameters', () => {
     ['parentheses in a token', 'a/b; name=Invoice(1).pdf', 'a/b', { name: 'Invoice(1).pdf' }],
     ['a comment that never ends', 'a/b; boundary="x" (c', 'a/b', { boundary: 'x' }],
     ['a quote that never ends', 'a/b; boundary="x', 'a/b', { boundary: 'x' }],
+    ['a quote within a token', 'a/b; x=a"b;c" d; y=z', 'a/b', { x: 'ab;c', y: 'z' }],
     ['a name without a value', 'a/b; flag; x=y', 'a/b', { flag: '', x: 'y' }],
     ['the first of a name counts', 'a/b; x=1; x=2', 'a/b', { x: '1' }],
     ['continuations', 'a/b; n*1=c; n*0="a b"; n*2=d', 'a/b', { n: 'a bcd' }],
@@ -46,13 +50,15 @@ describe('a field with parameters', () => {
   })
 
   test('time grows with the length only', () => {
-    const start = performance.now()
+    const start = cpuTimeMs()
     const sections = Array.from({ length: 50_000 }, (_, index) => `; n*${index}*=a%20`)
     assert.equal(parseStructured(`a/b${sections.join('')}`).parameters.get('n')?.length, 100_000)
     parseStructured(`a/b${'; a'.repeat(100_000)}`)
     parseStructured(`a/b; n=${'('.repeat(500_000)}`)
     parseStructured(`a/b; n="${'\\'.repeat(500_000)}`)
     parseStructured('a/b;n="'.repeat(50_000))
-    assert.ok(performance.now() - start < 2_000)
+    parseStructured(`a/b;n=${'"'.repeat(500_000)}`)
+    parseStructured(`a/b;n=${'a"'.repeat(250_000)}`)
+    assert.ok(cpuTimeMs() - start < 5_000)
   })
 })

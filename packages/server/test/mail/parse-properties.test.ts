@@ -1,3 +1,5 @@
+// What must hold of any octets at all, and of both ways to parse plain mail.
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -98,6 +100,10 @@ test('plain mail has the same text with the MIME parser and past it', async () =
       ' stuffed',
       '--b',
       'From x',
+      'a\rb',
+      'x\r',
+      '=\r',
+      'a=\rb',
     ),
   )
   const mail = fc.record({
@@ -118,15 +124,12 @@ test('plain mail has the same text with the MIME parser and past it', async () =
       'Text/Plain; charset="UTF-8"',
       'text/plain; charset=iso-8859-1',
       'text/plain; charset=windows-1251',
-      'text/plain; charset=x-unknown-but-ascii',
       'text/plain; charset=gb18030',
     ),
   })
   await fc.assert(
     fc.asyncProperty(mail, async ({ lines, lineEnd, encoding, isEncoded, type }) => {
-      // An unknown charset is guessed better past the parser; of ASCII both make the same.
-      const joined = lines.join(lineEnd)
-      const text = type.includes('ascii') ? joined.replace(/[^\x00-\x7f]/g, '?') : joined
+      const text = lines.join(lineEnd)
       const isBase64 = isEncoded && /base64/i.test(encoding)
       const octets = Buffer.from(text)
       const body = isBase64 ? octets.toString('base64').replace(/.{76}/g, '$&\r\n') : text

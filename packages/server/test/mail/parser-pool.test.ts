@@ -1,10 +1,17 @@
+// The parser pool: limits, refusals, and bombs that cost no more than their beginning.
+
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { after, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { MIME_PARTS_MAX } from '#base/limits.ts'
+import { parseMessage } from '#mail/parse-message.ts'
 import { openParserPool, type ParserPool } from '#net/parse/parser-pool.ts'
 import { BOMBS, filePart, message, messageOf, multipart, textPart } from '#test/mail/samples.ts'
 
 const BOMB_MS_MAX = 2_000
+/** Processor time, which a busy machine does not lengthen as it does the lag. */
+const MAIN_MS_MAX = 200
 
 describe('the parser pool', () => {
   const pool = openParserPool()
@@ -27,6 +34,8 @@ describe('the parser pool', () => {
       ]),
     )
     const parsed = await pool.parse(raw)
+    assert.deepEqual(parsed, await parseMessage(raw))
+    assert.equal(parsed.extractedText, 'Hello')
     assert.deepEqual(
       parsed.attachments.map(({ filename }) => filename),
       ['a.pdf', 'a (2).pdf'],
@@ -55,12 +64,15 @@ describe('the parser pool', () => {
   })
 
   test('a message that exhausts the memory of a thread costs that thread and nothing else', async () => {
-    const small = openParserPool({ heapMib: 8, workersMax: 1, timeoutMs: 10_000 })
+    const small = openParserPool({ heapMib: 16, workersMax: 1, timeoutMs: 10_000 })
+    const harmless = messageOf(multipart('mixed', 'b', [textPart('Hello')]))
+    assert.equal((await small.parse(harmless)).text, 'Hello')
     const body = 'a line of text\r\n'.repeat(49_000)
     const raw = messageOf(multipart('mixed', 'b', [{ fields: ['Content-Type: x/y'], body }]))
     const parsed = await small.parse(raw)
     assert.deepEqual(parsed.defects, ['parse-failed'])
     assert.equal(parsed.headers.subject, 'Sample')
+    assert.equal((await small.parse(harmless)).text, 'Hello')
     await small.close()
     assert.deepEqual((await pool.parse(raw)).defects, [])
   })
@@ -74,6 +86,21 @@ describe('the parser pool', () => {
       ['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected'],
     )
     await narrow.close()
+  })
+
+  test('idle threads do not keep the process', () => {
+    const script = `
+      import { openParserPool } from '#net/parse/parser-pool.ts'
+      const pool = openParserPool()
+      const { html } = await pool.parse(Buffer.from('Content-Type: text/html\\r\\n\\r\\n<p>Hi'))
+      console.log(html)`
+    const child = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+      cwd: fileURLToPath(new URL('../..', import.meta.url)),
+      encoding: 'utf8',
+      timeout: 20_000,
+    })
+    assert.equal(child.stdout, '<p>Hi\n')
+    assert.equal(child.status, 0)
   })
 
   test('closing rejects what is under way and everything after it', async () => {
@@ -98,7 +125,7 @@ describe('bombs', { concurrency: false }, () => {
       const raw = build()
       const measured = await measure(pool, raw)
       assert.ok(measured.elapsedMs <= BOMB_MS_MAX, `took ${measured.elapsedMs} ms`)
-      assert.ok(measured.lagMs <= 250, `held up the main thread for ${measured.lagMs} ms`)
+      assert.ok(measured.mainMs <= MAIN_MS_MAX, `took ${measured.mainMs} ms of the main thread`)
       assert.ok(measured.attachments <= MIME_PARTS_MAX + 1)
       assert.ok(!measured.defects.includes('parse-timed-out'), 'broke the time limit')
       assert.ok(!measured.defects.includes('parse-failed'), 'defeated the parser')
@@ -123,8 +150,11 @@ describe('bombs', { concurrency: false }, () => {
 async function measure(pool: ParserPool, raw: Uint8Array) {
   const monitor = startLagMonitor()
   const start = performance.now()
+  const before = process.threadCpuUsage()
   const parsed = await pool.parse(raw)
+  const { user, system } = process.threadCpuUsage(before)
   return {
+    mainMs: (user + system) / 1_000,
     elapsedMs: performance.now() - start,
     lagMs: monitor.stop(),
     rssMib: Math.round(process.memoryUsage().rss / 1024 ** 2),

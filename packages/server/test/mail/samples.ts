@@ -28,6 +28,10 @@ export function messageOf(part: Part): Uint8Array {
   return message(...ENVELOPE_FIELDS, ...part.fields, '', part.body)
 }
 
+export function part(body: string, ...fields: readonly string[]): Part {
+  return { fields, body }
+}
+
 export function textPart(body: string, ...fields: readonly string[]): Part {
   return { fields: ['Content-Type: text/plain; charset=utf-8', ...fields], body }
 }
@@ -147,4 +151,10 @@ function continuations(count: number): Uint8Array {
     '',
     'text',
   )
+}
+
+/** Processor time of this process so far, in milliseconds: a clock that other load does not turn. */
+export function cpuTimeMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1_000
 }

@@ -28,7 +28,7 @@ export type Sender = {
 
 /** Connects, reads the greeting and says EHLO. */
 export async function openSender(port: number, host = '127.0.0.1'): Promise<Sender> {
-  const socket = connect({ port, host })
+  const socket = connect({ port, host, noDelay: true })
   const replies = replyReader(socket)
   await once(socket, 'connect')
   const greeting = await replies.next()

@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { emptyPlace, clientOf, startProcess } from '#test/scenarios/service-process.ts'
-import { onEachEngine, OPERATOR_TOKEN } from '#test/world.ts'
+import { until } from '#test/scenarios/outcomes.ts'
+import { clientOf, emptyPlace } from '#test/scenarios/service-process.ts'
+import { OPERATOR_TOKEN, onEachEngine } from '#test/world.ts'
 
 const KEY = /mr_[0-9A-Za-z]{40}/
 
@@ -11,16 +12,17 @@ onEachEngine('the start of the service', (engine) => {
   test('the first start prints a key that works, and the second prints none and makes none', async (t) => {
     const place = await emptyPlace(engine)
     t.after(() => place.remove())
-    const env = { ...place.env, MAILROOM_ADMIN_TOKEN: OPERATOR_TOKEN }
+    const env = { MAILROOM_ADMIN_TOKEN: OPERATOR_TOKEN }
 
-    const first = startProcess(env)
+    const first = place.start(env)
     const { http } = await first.ready
+    await until(async () => first.output().includes('curl -s'))
     const key = KEY.exec(first.output())?.[0] ?? ''
     assert.equal((await clientOf(http, key).pods.list().page()).total, 1)
     assert.ok(first.output().includes(`curl -s ${http}/v1/inboxes`))
     assert.equal(await first.stop(), 0)
 
-    const second = startProcess(env)
+    const second = place.start(env)
     const again = (await second.ready).http
     const accounts = await clientOf(again, OPERATOR_TOKEN).admin.accounts.list().page()
     assert.equal((await clientOf(again, key).pods.list().page()).total, 1)
@@ -35,12 +37,11 @@ onEachEngine('the start of the service', (engine) => {
     t.after(() => place.remove())
     const key = 'a-key-of-my-own_0123456789'
     const env = {
-      ...place.env,
       MAILROOM_ADMIN_TOKEN: OPERATOR_TOKEN,
       MAILROOM_BOOTSTRAP_API_KEY: key,
       MAILROOM_BOOTSTRAP_PLAN: 'developer',
     }
-    const service = startProcess(env)
+    const service = place.start(env)
     const { http } = await service.ready
     const { data } = await clientOf(http, OPERATOR_TOKEN).admin.accounts.list().page()
     const keys = await clientOf(http, key).apiKeys.list().page()
@@ -57,10 +58,10 @@ onEachEngine('the start of the service', (engine) => {
     const place = await emptyPlace(engine)
     t.after(() => place.remove())
     const [old, other] = ['the-first-key-0123456789', 'the-other-key-0123456789']
-    const first = startProcess({ ...place.env, MAILROOM_BOOTSTRAP_API_KEY: old })
+    const first = place.start({ MAILROOM_BOOTSTRAP_API_KEY: old })
     await first.ready
     await first.stop()
-    const second = startProcess({ ...place.env, MAILROOM_BOOTSTRAP_API_KEY: other })
+    const second = place.start({ MAILROOM_BOOTSTRAP_API_KEY: other })
     const { http } = await second.ready
     assert.equal((await clientOf(http, old).pods.list().page()).total, 1)
     await assert.rejects(clientOf(http, other).pods.list().page(), { status: 401 })
@@ -72,14 +73,15 @@ test('processes that start together on one empty database make one account', asy
   const place = await emptyPlace('postgres')
   t.after(() => place.remove())
   const processes = Array.from({ length: 3 }, (_, index) =>
-    startProcess({
-      ...place.env,
+    place.start({
       MAILROOM_DATA_DIR: `${place.dataDir}/${index}`,
       MAILROOM_ADMIN_TOKEN: OPERATOR_TOKEN,
     }),
   )
   const [first] = await Promise.all(processes.map(({ ready }) => ready))
-  const { total } = await clientOf(first?.http ?? '', OPERATOR_TOKEN).admin.accounts.list().page()
+  const { total } = await clientOf(first?.http ?? '', OPERATOR_TOKEN)
+    .admin.accounts.list()
+    .page()
   await Promise.all(processes.map((service) => service.stop()))
   assert.equal(total, 1)
   const printed = processes.filter((service) => KEY.test(service.output()))

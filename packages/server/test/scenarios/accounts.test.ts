@@ -64,7 +64,11 @@ onEachEngine('accounts', (engine) => {
   })
 
   test('an account that does not exist is 404 not_found', async () => {
-    for (const id of ['acc_01h455vb4pex5vsknk084sn02q', 'nonsense', 'pod_01h455vb4pex5vsknk084sn02q']) {
+    for (const id of [
+      'acc_01h455vb4pex5vsknk084sn02q',
+      'nonsense',
+      'pod_01h455vb4pex5vsknk084sn02q',
+    ]) {
       const outcome = await refusal(operator.admin.accounts.update(id, { name: 'Nobody' }))
       assert.equal(outcome, '404 not_found')
     }
@@ -113,7 +117,12 @@ onEachEngine('a service without an operator’s token', (engine) => {
 
   test('the operator’s routes do not exist', async () => {
     for (const [method, path] of ROUTES) {
-      for (const authorization of ['', 'Bearer ', `Bearer ${OPERATOR_TOKEN}`, `Bearer ${world.key}`]) {
+      for (const authorization of [
+        '',
+        'Bearer ',
+        `Bearer ${OPERATOR_TOKEN}`,
+        `Bearer ${world.key}`,
+      ]) {
         const response = await world.fetch(path, { method, headers: { authorization } })
         assert.equal(await outcomeOf(response), '404 not_found')
       }

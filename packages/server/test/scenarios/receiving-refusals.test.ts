@@ -247,6 +247,10 @@ onEachEngine('refused mail', (engine) => {
     assert.equal(await countMessages(world, other), 5)
     const kept = await newest(world, other)
     assert.ok((await world.client.messages.raw(kept.id)).content.length > 0)
+    const { read } = world.app.deps.db
+    const raws = await read.selectFrom('raw_messages').select('id').orderBy('id').execute()
+    const messages = await read.selectFrom('messages').select('raw_id').distinct().execute()
+    assert.deepEqual(raws.map(({ id }) => id).sort(), messages.map((row) => row.raw_id).sort())
   })
 
   /** Resolves when no row of the inbox is left; the test's own time limit ends a wait in vain. */

@@ -16,6 +16,8 @@ export type ServiceProcess = {
   output(): string
   /** Where it listens; rejects with the output when it ends before it is ready. */
   readonly ready: Promise<{ http: string; smtpPort: number }>
+  /** Ends it with SIGKILL, as a crash does; one that has ended stays so. */
+  kill(): Promise<number | null>
   /** Ends it with SIGTERM and gives its exit code. */
   stop(): Promise<number | null>
   /** The exit code of a process that ends by itself. */
@@ -23,27 +25,41 @@ export type ServiceProcess = {
 }
 
 export type Place = {
-  env: Record<string, string>
-  dataDir: string
+  readonly dataDir: string
+  /** Starts a process on what is kept here, with further settings. */
+  start(env?: Record<string, string>): ServiceProcess
+  /** Kills what still runs here and removes the files. */
   remove(): Promise<void>
 }
 
 /** An empty data directory, and an empty database where the engine needs one. */
 export async function emptyPlace(engine: Engine): Promise<Place> {
   const dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
-  const env: Record<string, string> = {
+  const own: Record<string, string> = {
     MAILROOM_DATA_DIR: dataDir,
     MAILROOM_HTTP_PORT: '0',
     MAILROOM_SMTP_PORT: '0',
   }
-  if (engine === 'postgres') env.MAILROOM_DATABASE_URL = await createTestDatabase()
-  return { env, dataDir, remove: () => rm(dataDir, { recursive: true, force: true }) }
+  if (engine === 'postgres') own.MAILROOM_DATABASE_URL = await createTestDatabase()
+  const started: ServiceProcess[] = []
+  return {
+    dataDir,
+    start(env = {}) {
+      const service = startProcess({ ...own, ...env })
+      started.push(service)
+      return service
+    },
+    async remove() {
+      await Promise.all(started.map((service) => service.kill()))
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
 }
 
 const MAIN = fileURLToPath(import.meta.resolve('#main.ts'))
 
-/** Starts `mailroom serve` with these settings and no others. */
-export function startProcess(env: Record<string, string>): ServiceProcess {
+/** `mailroom serve` with these settings and no others. */
+function startProcess(env: Record<string, string>): ServiceProcess {
   const child = spawn(process.execPath, [MAIN, 'serve'], {
     cwd: tmpdir(),
     env: { PATH: process.env.PATH ?? '', ...env },
@@ -69,6 +85,10 @@ export function startProcess(env: Record<string, string>): ServiceProcess {
     output: () => output,
     ready,
     ended,
+    kill() {
+      child.kill('SIGKILL')
+      return ended
+    },
     stop() {
       child.kill('SIGTERM')
       return ended

@@ -13,7 +13,7 @@ export async function runSql(world: World, text: string): Promise<Rows> {
   if (world.app.deps.db.engine === 'postgres') {
     return (await sql.raw<Record<string, unknown>>(text).execute(world.app.deps.db.read)).rows
   }
-  const database = new DatabaseSync(join(world.dataDir, 'mailroom.db'))
+  const database = new DatabaseSync(join(world.dataDir, 'mailroom.db'), { timeout: 5_000 })
   try {
     return database.prepare(text).all()
   } finally {

@@ -1,7 +1,9 @@
+// Connections as such: how many, how they begin and end, and what their end does to a message.
+
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
-import { openSmtpWorld, type SmtpWorld, SocketPeer } from '#test/smtp/smtp-world.ts'
+import { MemoryPeer, openSmtpWorld, type SmtpWorld, SocketPeer } from '#test/smtp/smtp-world.ts'
 
 const OPENING = ['EHLO c.example', 'MAIL FROM:<a@b.example>', 'RCPT TO:<u@x.example>', 'DATA']
 
@@ -97,16 +99,29 @@ test('a client that is gone when its message is stored has sent it all the same'
   assert.equal(world.server.stats().heldBytes, 0)
 })
 
-test('replies to pipelined commands leave together', async () => {
-  await using world = await openSmtpWorld()
-  const peer = await world.connect()
-  await peer.reply()
-  const segments: string[] = []
-  peer.socket.on('data', (chunk) => segments.push(String(chunk)))
+test('replies to pipelined commands leave together', () => {
+  const peer = new MemoryPeer()
+  const before = peer.writes
   peer.send(`${OPENING.join('\r\n')}\r\n`)
-  for (const _ of OPENING) await peer.reply()
-  assert.equal(segments.length, 1)
+  assert.equal(peer.reader.take().length, 1 + OPENING.length)
+  assert.equal(peer.writes, before + 1)
 })
+
+for (const isLate of [false, true]) {
+  test(`an error of our own${isLate ? ', later,' : ''} ends one connection and is logged`, async () => {
+    await using world = await openSmtpWorld()
+    const [peer, other] = [await world.connect(), await world.connect()]
+    await Promise.all([peer.reply(), other.reply()])
+    await peer.dialogue('EHLO c.example', 'MAIL FROM:<>')
+    const noReply = JSON.parse('{ "code": 250 }')
+    world.receiver.checkRecipient = () => (isLate ? Promise.resolve(noReply) : noReply)
+    peer.send('RCPT TO:<u@x.example>\r\n')
+    assert.deepEqual(await peer.end(), [])
+    const [noop] = await other.dialogue('NOOP')
+    assert.match(noop ?? '', /^250/)
+    assert.equal(world.log.lines.length, 1)
+  })
+}
 
 test('an answer that breaks its reader breaks nothing else', async () => {
   await using world = await openSmtpWorld()

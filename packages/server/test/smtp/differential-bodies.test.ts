@@ -3,6 +3,7 @@
 // SMTP_DIFFERENTIAL_CASES sets how many (1,000,000), SMTP_DIFFERENTIAL_SEED which ones.
 
 import assert from 'node:assert/strict'
+import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { SMTPStream } from 'smtp-server/lib/smtp-stream.js'
 import { CommandDecoder, type DecodedLine } from '#mail/smtp/command-decoder.ts'
@@ -100,8 +101,8 @@ function read(chunks: Buffer[]): { decoder: DataDecoder; lines: DecodedLine[]; c
 
 class Oracle {
   readonly #stream = new SMTPStream()
+  readonly #sink = new Sink(() => this.#stream.continue())
   #lines: string[] = []
-  #content = ''
 
   constructor() {
     this.#stream.oncommand = (line, next) => {
@@ -111,36 +112,45 @@ class Oracle {
   }
 
   read(chunks: Buffer[]): Promise<Reading> {
-    this.#lines = []
-    this.#content = ''
     const stream = this.#stream
+    this.#lines = []
+    this.#sink.content = ''
     stream.startDataMode()
     stream._lastBytes = false
     stream._remainder = ''
-    // A stand-in for the PassThrough: that would cost a turn of the event loop for each write.
-    const sink = {
-      writable: true,
-      write: (chunk: Buffer) => {
-        this.#content += chunk.toString('latin1')
-        return true
-      },
-      end: (chunk?: Buffer) => {
-        if (chunk) this.#content += chunk.toString('latin1')
-        process.nextTick(() => stream.continue())
-      },
-    }
-    stream._dataStream = sink as unknown as NonNullable<SMTPStream['_dataStream']>
+    stream._dataStream = this.#sink
     return new Promise((resolve, reject) => {
       const feed = (index: number): void => {
         const chunk = chunks[index]
-        if (chunk === undefined) {
-          resolve({ content: this.#content, lines: this.#lines })
-          return
-        }
-        stream._write(chunk, 'buffer', (error) => (error ? reject(error) : feed(index + 1)))
+        if (chunk === undefined) resolve({ content: this.#sink.content, lines: this.#lines })
+        else stream._write(chunk, 'buffer', (error) => (error ? reject(error) : feed(index + 1)))
       }
       feed(0)
     })
+  }
+}
+
+/** Takes a message at once: the stream it stands for costs a turn of the event loop each write. */
+class Sink extends PassThrough {
+  content = ''
+  byteLength = 0
+  sizeExceeded = false
+  readonly #onEnd: () => void
+
+  constructor(onEnd: () => void) {
+    super()
+    this.#onEnd = onEnd
+  }
+
+  override write(chunk: Buffer): boolean {
+    this.content += chunk.toString('latin1')
+    return true
+  }
+
+  override end(chunk?: unknown): this {
+    if (chunk instanceof Buffer) this.write(chunk)
+    process.nextTick(this.#onEnd)
+    return this
   }
 }
 

@@ -1,3 +1,5 @@
+// Every bound of one connection: size, counts, deadlines, memory.
+
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { MemoryPeer, openSmtpWorld } from '#test/smtp/smtp-world.ts'
@@ -94,6 +96,16 @@ describe('counts', () => {
       assert.deepEqual(more, [])
     })
   }
+
+  test('messages that are refused lead nowhere either', async () => {
+    const peer = new MemoryPeer({ limits: { idleCommandsMax: 10 } })
+    peer.send('EHLO c\r\n')
+    const mail = 'MAIL FROM:<>\r\nRCPT TO:<u@x.example>\r\nDATA\r\nREFUSE\r\n.\r\n'
+    for (let n = 0; n < 20; n += 1) peer.send(mail)
+    const answers = await peer.end()
+    assert.equal(answers.filter((answer) => answer.startsWith('550')).length, 10)
+    assert.match(answers.at(-1) ?? '', /^421/)
+  })
 
   test('a mail accepted in between shows that a connection leads somewhere', () => {
     const peer = new MemoryPeer()

@@ -1,3 +1,5 @@
+// Mailboxes of RFC 5321 §4.1.2: what is one, what is not and why.
+
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { isDomainName, parseMailbox } from '#mail/smtp/path.ts'

@@ -155,6 +155,7 @@ export class MemoryPeer implements Peer {
   readonly reader = new ReplyReader()
   readonly intake = { heldBytes: 0 }
   isReading = true
+  writes = 0
 
   constructor(options: { limits?: Partial<SmtpLimits>; receiver?: RecordingReceiver } = {}) {
     this.receiver = options.receiver ?? new RecordingReceiver()
@@ -169,13 +170,19 @@ export class MemoryPeer implements Peer {
       intake: this.intake,
     }
     const wire = {
-      write: (replies: string) => this.reader.push(replies),
+      write: (replies: string) => {
+        this.writes += 1
+        this.reader.push(replies)
+      },
       isCongested: () => false,
       setReading: (isReading: boolean) => {
         this.isReading = isReading
       },
       startTls: () => {},
       end: () => this.reader.close(),
+      fail: (error: unknown) => {
+        throw error
+      },
     }
     this.dialogue = new Dialogue(service, wire, '192.0.2.1', 4711)
     this.dialogue.greet()

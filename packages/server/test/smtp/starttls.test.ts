@@ -1,3 +1,5 @@
+// STARTTLS (RFC 3207) with clients that keep to it and clients that do not.
+
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import type { SecureContext } from 'node:tls'

@@ -3,6 +3,7 @@
 import type { Deps } from '#actions/deps.ts'
 import type { Account, Plan } from '#model/account.ts'
 import { describeToken, type Key, makeToken } from '#model/key.ts'
+import { listAccounts } from '#store/account.ts'
 
 export type NewAccount = { account: Account; key: Key; token: string }
 
@@ -26,6 +27,9 @@ export async function createFirstAccount(
   deps: CreateDeps,
   input: { plan: Plan; token: string | null },
 ): Promise<NewAccount | null> {
+  // A look first: a service that starts on a full disk cannot write.
+  const { total } = await listAccounts(deps.db, { limit: 1, offset: 0 })
+  if (total > 0) return null
   return make(deps, { name: 'first account', ...input, isFirst: true })
 }
 

@@ -19,12 +19,11 @@ export async function findRecipient(
   const at = address.lastIndexOf('@')
   const localPart = at < 0 ? address : address.slice(0, at)
   const domain = at < 0 ? deps.inboxDomain : address.slice(at + 1).toLowerCase()
-  const inbox = await findInboxByAddress(deps.db, inboxAddressOf(unquote(localPart), domain))
+  const mailbox = inboxAddressOf(unquote(localPart), domain)
+  const inbox = await findInboxByAddress(deps.db, mailbox)
   if (inbox !== null) return { kind: 'inbox', inbox }
   if (domain !== deps.inboxDomain) return { kind: 'foreign_domain' }
-  return localPart.toLowerCase() === 'postmaster'
-    ? { kind: 'postmaster' }
-    : { kind: 'unknown_mailbox' }
+  return mailbox === `postmaster@${domain}` ? { kind: 'postmaster' } : { kind: 'unknown_mailbox' }
 }
 
 /** RFC 5321 §4.1.2: `"name"` and `name` are the same local part. */

@@ -3,6 +3,7 @@
 
 import { hash } from 'node:crypto'
 import type { Deps } from '#actions/deps.ts'
+import { storageTrouble } from '#actions/storage-trouble.ts'
 import { RECEIVED_HEADERS_MAX, ROW_BLOB_BYTES_MAX } from '#base/limits.ts'
 import { formatMailbox } from '#mail/format-mailbox.ts'
 import { messageIdKey } from '#mail/message-id.ts'
@@ -73,7 +74,9 @@ export async function receiveMessage(
     if (isBlob && !isKept) await deps.blobs?.remove([rawId])
     return isKept || outcome.duplicates > 0 ? { kind: 'stored' } : { kind: 'no_recipient' }
   } catch (error) {
-    if (isBlob) await deps.blobs?.remove([rawId])
+    // A connection lost at the commit leaves open whether it happened: then the bytes stay, and the
+    // sweep of orphans removes them should nothing refer to them.
+    if (isBlob && storageTrouble(error) !== 'unavailable') await deps.blobs?.remove([rawId])
     throw error
   }
 }

@@ -9,6 +9,7 @@ export type Reply = {
   readonly text: string | readonly string[]
 }
 
+/** A reply as a value; see `Reply` for what the parts must be. */
 export function reply(code: number, enhanced: string, text: string | readonly string[]): Reply {
   return { code, enhanced, text }
 }

@@ -76,8 +76,10 @@ class ThreadPool implements ParserPool {
     const plain = parseIfPlainAndSmall(raw)
     if (plain !== null) return plain
     const outcome = await this.#submit({ kind: 'parse', raw })
-    if (outcome.kind === 'answered' && outcome.answer.kind === 'parsed')
-      return outcome.answer.message
+    if (outcome.kind === 'answered' && outcome.answer.kind === 'parsed') {
+      const { message, isAllNew } = outcome.answer
+      return isAllNew ? { ...message, extractedText: message.text } : message
+    }
     const defect = outcome.kind === 'timed-out' ? 'parse-timed-out' : 'parse-failed'
     return parseDefeated(raw, defect)
   }

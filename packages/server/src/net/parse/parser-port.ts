@@ -10,5 +10,6 @@ export type ParserRequest =
 export type ParserAnswer =
   /** Sent once, when the thread has loaded and waits for its first request. */
   | { readonly kind: 'ready' }
-  | { readonly kind: 'parsed'; readonly message: ParsedMessage }
+  /** `isAllNew`: the extracted text is the text, which may be long and is sent once. */
+  | { readonly kind: 'parsed'; readonly message: ParsedMessage; readonly isAllNew: boolean }
   | { readonly kind: 'attachment'; readonly found: AttachmentContent | null }

@@ -19,7 +19,15 @@ port.on('message', async (request: ParserRequest) => {
 port.postMessage({ kind: 'ready' } satisfies ParserAnswer)
 
 async function answerTo(request: ParserRequest): Promise<ParserAnswer> {
-  if (request.kind === 'parse') return { kind: 'parsed', message: await parseMessage(request.raw) }
+  if (request.kind === 'parse') {
+    const message = await parseMessage(request.raw)
+    const isAllNew = message.extractedText === message.text
+    return {
+      kind: 'parsed',
+      message: isAllNew ? { ...message, extractedText: '' } : message,
+      isAllNew,
+    }
+  }
   const found = await readAttachment(request.raw, request.filename)
   if (found === null) return { kind: 'attachment', found }
   // A copy of its own: a view would take the whole message along.

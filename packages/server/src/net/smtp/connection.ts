@@ -32,7 +32,11 @@ export class Connection {
     this.address = address
     this.#socket = socket
     this.#dialogue = new Dialogue(service, this.#wire(), address, socket.remotePort ?? 0)
-    this.#greeting = setTimeout(() => this.#dialogue.greet(), service.limits.greetingDelayMs)
+    // One more turn of the event loop, so that what has arrived by then is read before we speak.
+    this.#greeting = setTimeout(
+      () => setImmediate(() => this.#dialogue.greet()),
+      service.limits.greetingDelayMs,
+    )
     this.#listen(socket)
   }
 
@@ -69,6 +73,7 @@ export class Connection {
       setReading: (isReading) => this.#setReading(isReading),
       startTls: () => this.#startTls(),
       end: () => this.#end(),
+      fail: (error) => this.#fail(error),
     }
   }
 
@@ -91,7 +96,12 @@ export class Connection {
   }
 
   readonly #onData = (chunk: Buffer): void => {
-    if (this.#endedMs === null) this.#dialogue.receive(chunk)
+    if (this.#endedMs !== null) return
+    try {
+      this.#dialogue.receive(chunk)
+    } catch (error) {
+      this.#fail(error)
+    }
   }
 
   readonly #onEnd = (): void => {
@@ -104,6 +114,12 @@ export class Connection {
     clearTimeout(this.#greeting)
     this.#dialogue.drop()
     this.#options.onClosed(this)
+  }
+
+  #fail(error: unknown): void {
+    const { service, address } = this.#options
+    service.log.error({ err: error, address }, 'SMTP connection broke')
+    this.destroy()
   }
 
   #setReading(isReading: boolean): void {

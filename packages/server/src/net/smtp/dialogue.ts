@@ -4,8 +4,9 @@
 import type { Clock } from '#base/clock.ts'
 import { type Command, parseCommand } from '#mail/smtp/command.ts'
 import { CommandDecoder, type DecodedLine, type LineDefect } from '#mail/smtp/command-decoder.ts'
-import { DataDecoder } from '#mail/smtp/data-decoder.ts'
 import { formatReply, type Reply, reply } from '#mail/smtp/reply.ts'
+import { Deadlines } from './deadlines.ts'
+import { type IntakeBudget, MessageIntake } from './message-intake.ts'
 import type { CountOutcome, CutReason, SmtpLog } from './outcome.ts'
 import * as replies from './replies.ts'
 import type { Client, Envelope, MailReceiver } from './session.ts'
@@ -20,8 +21,7 @@ export type DialogueService = {
   readonly log: SmtpLog
   readonly count: CountOutcome
   readonly offersTls: boolean
-  /** Octets of messages held by all connections together. */
-  readonly intake: { heldBytes: number }
+  readonly intake: IntakeBudget
 }
 
 /** What a dialogue asks of its connection. */
@@ -35,6 +35,8 @@ export type Wire = {
   startTls(): void
   /** Nothing will be written any more. */
   end(): void
+  /** The dialogue broke: an error of ours that must cost this connection only. */
+  fail(error: unknown): void
 }
 
 type Mode = 'greeting' | 'command' | 'data' | 'recipient' | 'message' | 'handshake' | 'closed'
@@ -47,30 +49,24 @@ export class Dialogue {
   readonly #service: DialogueService
   readonly #wire: Wire
   readonly #lines: CommandDecoder
-  readonly #openedMs: number
+  readonly #deadlines: Deadlines
   #client: Client
   #mode: Mode = 'greeting'
   #transaction: Transaction | null = null
-  #data: DataDecoder | null = null
-  #hadNoMemory = false
-  #heldBytes = 0
+  #intake: MessageIntake | null = null
   #rest: Buffer[] = []
   #replies = ''
   #hasInputEnded = false
   #isDraining = false
   #idleCommands = 0
   #refusedRecipients = 0
-  /** When the client was last given its turn to send a command, or DATA's window began. */
-  #turnMs: number
-  #windowBytes = 0
 
   constructor(service: DialogueService, wire: Wire, address: string, port: number) {
     this.#service = service
     this.#wire = wire
     this.#lines = new CommandDecoder(service.limits.commandLineBytesMax)
     this.#client = { address, port, helo: '', isExtended: false, tls: null }
-    this.#openedMs = service.clock.monotonic()
-    this.#turnMs = this.#openedMs
+    this.#deadlines = new Deadlines(service.limits, service.clock.monotonic())
   }
 
   /** Sends the greeting unless the client spoke first. */
@@ -88,7 +84,7 @@ export class Dialogue {
       return
     }
     if (this.#mode === 'closed' || this.#mode === 'handshake') return
-    if (this.#mode === 'data') this.#windowBytes += chunk.length
+    if (this.#mode === 'data') this.#deadlines.countData(chunk.length)
     this.#rest.push(chunk)
     this.#proceed()
   }
@@ -115,28 +111,15 @@ export class Dialogue {
     this.#client = { ...this.#client, helo: '', isExtended: false, tls: protocol }
     this.#transaction = null
     this.#mode = 'command'
-    this.#turnMs = this.#service.clock.monotonic()
+    this.#giveTurn()
   }
 
   /** Cuts the connection when a deadline has passed; called about once a second. */
   checkDeadlines(nowMs: number): void {
-    const { limits } = this.#service
     if (this.#mode === 'closed') return
-    if (this.#isAsking()) {
-      // The client waits for us, and a message that is being stored deserves its true answer.
-      const patienceMs = limits.connectionMsMax + limits.commandMsMax
-      if (nowMs - this.#openedMs >= patienceMs) this.#cut('connection-deadline')
-    } else if (nowMs - this.#openedMs >= limits.connectionMsMax) {
-      this.#cut('connection-deadline')
-    } else if (this.#mode === 'data') {
-      if (nowMs - this.#turnMs < limits.dataRateWindowMs) return
-      const bytesPerSecond = (this.#windowBytes * 1000) / (nowMs - this.#turnMs)
-      if (bytesPerSecond < limits.dataBytesPerSecondMin) this.#cut('slow-data')
-      this.#turnMs = nowMs
-      this.#windowBytes = 0
-    } else if (nowMs - this.#turnMs >= limits.commandMsMax) {
-      this.#cut('command-deadline')
-    }
+    const phase = this.#isAsking() ? 'answer' : this.#mode === 'data' ? 'data' : 'command'
+    const passed = this.#deadlines.findPassed(phase, nowMs)
+    if (passed !== null) this.#cut(passed)
   }
 
   /** Service ends: a message on its way may still finish, everything else is cut now. */
@@ -190,7 +173,7 @@ export class Dialogue {
   }
 
   #takeLine(line: DecodedLine): void {
-    this.#turnMs = this.#service.clock.monotonic()
+    this.#giveTurn()
     if (line.kind === 'malformed' && line.defect === 'flood') {
       this.#cut('flood')
       return
@@ -322,61 +305,44 @@ export class Dialogue {
       this.#service.count({ kind: 'message-refused', code: replies.NO_MEMORY.code })
       return replies.NO_MEMORY
     }
-    this.#data = new DataDecoder()
-    this.#hadNoMemory = false
-    this.#windowBytes = 0
+    this.#intake = new MessageIntake(this.#service.limits, this.#service.intake)
     this.#mode = 'data'
     return replies.START_DATA
   }
 
   #readData(chunk: Buffer, offset: number): number {
-    const data = this.#data
-    if (data === null) return chunk.length
-    const end = data.decode(chunk, offset)
-    const { limits, intake } = this.#service
-    if (data.sizeBytes > limits.messageBytesMax) data.discard()
-    if (intake.heldBytes + data.heldBytes - this.#heldBytes > limits.intakeBytesMax) {
-      this.#hadNoMemory = true
-      data.discard()
-    }
-    intake.heldBytes += data.heldBytes - this.#heldBytes
-    this.#heldBytes = data.heldBytes
-    if (data.isComplete) this.#finishData(data)
+    const intake = this.#intake
+    if (intake === null) return chunk.length
+    const end = intake.read(chunk, offset)
+    if (intake.isComplete) this.#finishData(intake)
     return end
   }
 
   // Refused only now, at the real end: whatever follows is commands again, for both sides.
-  #finishData(data: DataDecoder): void {
+  #finishData(intake: MessageIntake): void {
     const transaction = this.#transaction
-    this.#data = null
+    this.#intake = null
     this.#transaction = null
     this.#mode = 'command'
-    this.#turnMs = this.#service.clock.monotonic()
+    this.#giveTurn()
     if (transaction === null) return
-    const refusal = this.#refusalOf(data)
+    const { refusal, content } = intake
     if (refusal !== null) {
-      this.#settleMessage(transaction, data, refusal)
+      this.#settleMessage(transaction, intake, refusal)
       return
     }
-    const { chunks, sizeBytes, bareLineFeeds } = data
-    const content = { chunks, sizeBytes, bareLineFeeds }
     this.#ask(
       'message',
       () => this.#service.receiver.receiveMessage(content, transaction, this.#client),
-      (answer) => this.#settleMessage(transaction, data, answer),
+      (answer) => this.#settleMessage(transaction, intake, answer),
     )
   }
 
-  #refusalOf(data: DataDecoder): Reply | null {
-    if (data.hasBareCarriageReturn) return replies.BARE_CR
-    if (data.sizeBytes > this.#service.limits.messageBytesMax) return replies.TOO_BIG
-    return this.#hadNoMemory ? replies.NO_MEMORY : null
-  }
-
-  #settleMessage(envelope: Envelope, data: DataDecoder, answer: Reply): void {
-    this.#release()
+  // Also when the client is gone by now: its message is stored or not, and is counted so.
+  #settleMessage(envelope: Envelope, intake: MessageIntake, answer: Reply): void {
+    intake.release()
     if (answer.code < 300) {
-      const { sizeBytes, bareLineFeeds } = data
+      const { sizeBytes, bareLineFeeds } = intake.content
       const recipients = envelope.recipients.length
       this.#service.count({ kind: 'message-accepted', sizeBytes, recipients, bareLineFeeds })
       this.#idleCommands = 0
@@ -386,6 +352,7 @@ export class Dialogue {
     }
     this.#send(answer)
     if (this.#isDraining) this.#cut('shutdown')
+    else if (this.#idleCommands > this.#service.limits.idleCommandsMax) this.#cut('idle-commands')
   }
 
   /** Asks the receiver; the client waits, but not for a microtask when the answer is there. */
@@ -410,11 +377,12 @@ export class Dialogue {
       .then((late) => {
         if (this.#mode === mode) {
           this.#mode = 'command'
-          this.#turnMs = this.#service.clock.monotonic()
+          this.#giveTurn()
         }
         settle(late)
         this.#proceed()
       })
+      .catch((error: unknown) => this.#wire.fail(error))
   }
 
   #reportFailure(mode: 'recipient' | 'message', error: unknown): Reply {
@@ -447,17 +415,16 @@ export class Dialogue {
 
   #close(): void {
     if (this.#mode === 'data') this.#service.count({ kind: 'message-aborted' })
-    // While the receiver stores a message its octets stay counted; settling releases them.
-    if (this.#mode !== 'message') this.#release()
+    // A message that the receiver is storing is no longer here: settling it releases its memory.
+    this.#intake?.release()
+    this.#intake = null
     this.#mode = 'closed'
-    this.#data = null
     this.#transaction = null
     this.#rest = []
   }
 
-  #release(): void {
-    this.#service.intake.heldBytes -= this.#heldBytes
-    this.#heldBytes = 0
+  #giveTurn(): void {
+    this.#deadlines.giveTurn(this.#service.clock.monotonic())
   }
 
   #send(answer: Reply): void {

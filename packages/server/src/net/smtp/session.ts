@@ -19,7 +19,10 @@ export type Client = {
 export type Envelope = {
   /** '' is the null reverse-path. Otherwise `local-part@domain`, as the client wrote it. */
   readonly reversePath: string
-  /** Accepted recipients in the order of their RCPT commands, as the client wrote them. */
+  /**
+   * Accepted recipients in the order of their RCPT commands, as the client wrote them: each
+   * `local-part@domain`, or `postmaster` alone (RFC 5321 §4.1.1.3). One may stand there twice.
+   */
   readonly recipients: readonly string[]
   readonly isSmtpUtf8: boolean
   readonly body: '7BIT' | '8BITMIME'
@@ -35,11 +38,15 @@ export type ReceivedContent = {
 
 /** One for the whole listener; every call may answer at once or later. */
 export type MailReceiver = {
-  /** RCPT. A 2xx reply accepts the recipient; 4xx and 5xx refuse it. Called in order. */
+  /**
+   * RCPT. A 2xx reply accepts the recipient; 4xx and 5xx refuse it. Called in order, and always
+   * with a syntactically valid recipient. A rejection (exception) is answered 451 4.3.0.
+   */
   checkRecipient(recipient: string, envelope: Envelope, client: Client): Reply | Promise<Reply>
   /**
    * The end of DATA, complete and within the size limit. The reply is what the client is told, so
-   * 2xx only when the message is on disk. A rejection (exception) is answered 451 4.3.0.
+   * 2xx only when the message is on disk. A rejection (exception) is answered 451 4.3.0. The
+   * envelope does not change any more; the client may be gone when the answer comes.
    */
   receiveMessage(
     content: ReceivedContent,

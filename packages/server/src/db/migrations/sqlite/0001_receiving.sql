@@ -117,6 +117,16 @@ create table threads (
 create index threads_by_inbox on threads (inbox_id, last_position);
 create index threads_by_inbox_read on threads (inbox_id, is_read, last_position);
 
+-- How many threads have their last message in each range of an inbox's positions: what makes a page
+-- of threads deep in the list as quick to find as the first.
+create table thread_ranges (
+  inbox_id text not null,
+  position_range integer not null,
+  thread_count integer not null,
+  unread_count integer not null,
+  primary key (inbox_id, position_range)
+) strict, without rowid;
+
 create table messages (
   id text not null primary key,
   account_id text not null,

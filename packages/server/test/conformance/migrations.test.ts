@@ -1,0 +1,132 @@
+// Schema changes on both engines: applied once, in order, and never guessed at.
+
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { type TestContext, test } from 'node:test'
+import pg from 'pg'
+import type { Engine } from '#db/db.ts'
+import { readMigrations } from '#db/migrate.ts'
+import { migratePostgres } from '#db/postgres.ts'
+import { migrateSqlite } from '#db/sqlite.ts'
+import { openAt } from '#test/conformance/open-database.ts'
+import { createTestDatabase } from '#test/peers/postgres.ts'
+import { onEachEngine } from '#test/world.ts'
+
+onEachEngine('migrations', (engine) => {
+  const migrate = engine === 'sqlite' ? migrateSqlite : migratePostgres
+  const all = readMigrations(engine)
+
+  test('an empty database gets all of them, and a second time none', async (t) => {
+    const place = await emptyDatabase(engine, t)
+    assert.deepEqual(
+      await migrate(place),
+      all.map(({ name }) => name),
+    )
+    assert.deepEqual(await migrate(place), [])
+    const recorded = await query(
+      engine,
+      place,
+      'select version, name, checksum from schema_migrations order by version',
+    )
+    assert.deepEqual(
+      recorded.map((row) => ({ ...row })),
+      all.map(({ version, name, checksum }) => ({ version, name, checksum })),
+    )
+  })
+
+  test('processes that start together wait for each other', async (t) => {
+    const place = await emptyDatabase(engine, t)
+    const applied = await Promise.all([migrate(place), migrate(place), migrate(place)])
+    assert.equal(applied.flat().length, all.length)
+  })
+
+  test('a migration that was changed after its release is refused', async (t) => {
+    const place = await emptyDatabase(engine, t)
+    await migrate(place)
+    await query(engine, place, "update schema_migrations set checksum = 'other' where version = 1")
+    await assert.rejects(migrate(place), /0001_receiving differs/)
+    await assert.rejects(openAt(engine, place), /0001_receiving differs/)
+  })
+
+  test('a database of a newer program is refused and left alone', async (t) => {
+    const place = await emptyDatabase(engine, t)
+    await migrate(place)
+    const newer = all.length + 1
+    await query(engine, place, `insert into schema_migrations values (${newer}, 'later', 'x')`)
+    await assert.rejects(openAt(engine, place), /start the newer program/)
+    const rows = await query(engine, place, 'select version from schema_migrations')
+    assert.equal(rows.length, newer)
+  })
+
+  test('a migration that fails leaves the database as it was', async (t) => {
+    const place = await emptyDatabase(engine, t)
+    await query(engine, place, 'create table inboxes (something integer)')
+    await assert.rejects(migrate(place), /inboxes/)
+    assert.deepEqual(await query(engine, place, 'select version from schema_migrations'), [])
+    await assert.rejects(query(engine, place, 'select * from accounts'))
+    await query(engine, place, 'drop table inboxes')
+    assert.equal((await migrate(place)).length, all.length)
+  })
+})
+
+test('both engines have the same tables with the same columns', async (t) => {
+  const sqlite = await emptyDatabase('sqlite', t)
+  const postgres = await emptyDatabase('postgres', t)
+  await migrateSqlite(sqlite)
+  await migratePostgres(postgres)
+  const ofSqlite = await query(
+    'sqlite',
+    sqlite,
+    `select t.name || '.' || c.name || case when c."notnull" = 1 then ' not null' else '' end as line
+     from sqlite_master t, pragma_table_info(t.name) c
+     where t.type = 'table' and t.name not like 'sqlite_%' and t.name <> 'schema_migrations'
+       and c.pk = 0`,
+  )
+  const ofPostgres = await query(
+    'postgres',
+    postgres,
+    `select c.table_name || '.' || c.column_name ||
+       case when c.is_nullable = 'NO' then ' not null' else '' end as line
+     from information_schema.columns c
+     where c.table_schema = 'public' and c.table_name <> 'schema_migrations'
+       and not exists (
+         select 1 from information_schema.key_column_usage k
+         join information_schema.table_constraints p on p.constraint_name = k.constraint_name
+         where p.constraint_type = 'PRIMARY KEY' and k.table_schema = 'public'
+           and k.table_name = c.table_name and k.column_name = c.column_name)`,
+  )
+  const lines = (rows: Record<string, unknown>[]) => rows.map((row) => String(row.line)).sort()
+  assert.deepEqual(lines(ofPostgres), lines(ofSqlite))
+})
+
+async function emptyDatabase(engine: Engine, t: TestContext): Promise<string> {
+  if (engine === 'postgres') return createTestDatabase()
+  const folder = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  return join(folder, 'test.db')
+}
+
+async function query(
+  engine: Engine,
+  place: string,
+  text: string,
+): Promise<Record<string, unknown>[]> {
+  if (engine === 'sqlite') {
+    const database = new DatabaseSync(place)
+    try {
+      return database.prepare(text).all()
+    } finally {
+      database.close()
+    }
+  }
+  const client = new pg.Client({ connectionString: place })
+  await client.connect()
+  try {
+    return (await client.query(text)).rows
+  } finally {
+    await client.end()
+  }
+}

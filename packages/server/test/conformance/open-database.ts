@@ -1,0 +1,153 @@
+// The database port opened on either engine, with the transactions of the service and some of the
+// tests' own making.
+
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemChance } from '#base/chance.ts'
+import { systemClock } from '#base/clock.ts'
+import { idMaker } from '#base/ids.ts'
+import type { Engine } from '#db/db.ts'
+import { openPostgres } from '#db/postgres.ts'
+import { openSqlite } from '#db/sqlite.ts'
+import type { ReceiveInput } from '#store/receive-message.ts'
+import type { Tables } from '#store/tables.ts'
+import { type Db, transactions } from '#store/transactions.ts'
+import { createTestDatabase } from '#test/peers/postgres.ts'
+
+export type TestDatabase = {
+  readonly db: Db
+  /** Where it lies: a file or a URL. */
+  readonly place: string
+  /** Opens the same database once more. */
+  openAgain(): Promise<Db>
+  close(): Promise<void>
+}
+
+const observer = { committed: () => {}, queued: () => {} }
+export const makeId = idMaker(systemClock, systemChance)
+
+/** A new, migrated database. */
+export async function openDatabase(engine: Engine): Promise<TestDatabase> {
+  const folder = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
+  const place = engine === 'sqlite' ? join(folder, 'test.db') : await createTestDatabase()
+  const opened: Db[] = []
+  const openAgain = async () => {
+    const db = await openAt(engine, place)
+    opened.push(db)
+    return db
+  }
+  return {
+    db: await openAgain(),
+    place,
+    openAgain,
+    async close() {
+      await Promise.all(opened.map((db) => db.close()))
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The port on an existing or new database. */
+export function openAt(engine: Engine, place: string): Promise<Db> {
+  if (engine === 'postgres') {
+    return openPostgres<Tables, typeof transactions>({
+      url: place,
+      transactions,
+      observer,
+      onError: () => {},
+    })
+  }
+  return openSqlite<Tables, typeof transactions>({
+    path: place,
+    writerEntry: new URL(import.meta.resolve('#store/sqlite-writer-entry.ts')),
+    reservePath: null,
+    observer,
+  })
+}
+
+export type Owner = { accountId: string; podId: string }
+
+/** An account with a default pod and a key. */
+export async function addAccount(db: Db): Promise<Owner> {
+  const [accountId, podId, keyId] = [makeId('acc'), makeId('pod'), makeId('key')]
+  const tokenHash = Buffer.from(keyId)
+  await db.write('createAccount', {
+    id: accountId,
+    name: 'an account',
+    plan: 'launch',
+    podId,
+    key: { id: keyId, name: null, tokenHash, tokenPrefix: 'mr_1234', last4: '5678' },
+    nowMs: 1,
+    isFirst: false,
+  })
+  return { accountId, podId }
+}
+
+/** An inbox in the default pod; its id. */
+export async function addInbox(db: Db, owner: Owner): Promise<string> {
+  const inboxId = makeId('inb')
+  const { kind } = await db.write('createInbox', {
+    accountId: owner.accountId,
+    inboxId,
+    pod: null,
+    address: `${inboxId}@mailroom.localhost`,
+    displayName: null,
+    nowMs: systemClock.now(),
+    creationsPerDay: 1_000,
+  })
+  if (kind !== 'created') throw new Error(kind)
+  return inboxId
+}
+
+/** What arrives for these inboxes: one message, each time another. */
+export function arriving(
+  owner: Owner,
+  inboxIds: string[],
+  fields: { content?: Uint8Array; parentKeys?: string[]; key?: string } = {},
+): ReceiveInput {
+  const content = fields.content ?? Buffer.from('Subject: hello\r\n\r\nhello\r\n')
+  return {
+    raw: {
+      id: makeId('raw'),
+      sha256: Buffer.alloc(32),
+      size_bytes: content.length,
+      content,
+      reverse_path: 'ann@sender.example',
+      client_address: null,
+      helo: null,
+      tls: null,
+      created_at: 1,
+    },
+    content: {
+      rfc_message_id: null,
+      message_key: fields.key ?? null,
+      receipt_key: null,
+      from_addr: 'ann@sender.example',
+      header_to: null,
+      cc: '[]',
+      reply_to: null,
+      reference_ids: '[]',
+      subject: 'hello',
+      body_text: 'hello',
+      body_html: '',
+      extracted_text: null,
+      attachments: '[]',
+      authentication: null,
+      automatic_reason: null,
+      defects: '[]',
+    },
+    receipts: inboxIds.map((inboxId) => ({
+      ...owner,
+      inboxId,
+      messageId: makeId('msg'),
+      threadId: makeId('thr'),
+      eventId: makeId('evt'),
+      toAddr: 'someone@mailroom.localhost',
+      deliveryRole: 'to',
+    })),
+    postmaster: null,
+    parentKeys: fields.parentKeys ?? [],
+    nowMs: systemClock.now(),
+  }
+}

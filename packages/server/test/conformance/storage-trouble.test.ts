@@ -1,0 +1,130 @@
+// How a store in trouble is told: the three kinds, on both engines, and that it passes.
+
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import { test } from 'node:test'
+import pg from 'pg'
+import { WRITE_QUEUE_MAX } from '#base/limits.ts'
+import { asStorageError, StorageError } from '#db/storage-error.ts'
+import { addAccount, makeId, openAt, openDatabase } from '#test/conformance/open-database.ts'
+import { createTestDatabase, startPostgres } from '#test/peers/postgres.ts'
+import { until } from '#test/scenarios/outcomes.ts'
+import { onEachEngine } from '#test/world.ts'
+
+function isTrouble(kind: string) {
+  return (error: unknown) => error instanceof StorageError && error.kind === kind
+}
+
+onEachEngine('a store in trouble', (engine) => {
+  test('more writes than may wait are refused at once, and the others are done or refused', async () => {
+    const database = await openDatabase(engine)
+    try {
+      const owner = await addAccount(database.db)
+      const writes = Array.from({ length: WRITE_QUEUE_MAX + 5 }, () =>
+        database.db.write('updateAccount', { id: owner.accountId }),
+      )
+      const settled = await Promise.allSettled(writes)
+      assert.ok(
+        settled
+          .slice(-5)
+          .every((one) => one.status === 'rejected' && isTrouble('busy')(one.reason)),
+      )
+      const refused = settled.filter((one) => one.status === 'rejected')
+      assert.ok(refused.every(({ reason }) => reason instanceof StorageError))
+      if (engine === 'sqlite') assert.equal(refused.length, 5)
+      await database.db.write('updateAccount', { id: owner.accountId })
+    } finally {
+      await database.close()
+    }
+  })
+
+  test('a port that is closed refuses writes and has no ill effect', async () => {
+    const database = await openDatabase(engine)
+    await database.close()
+    await assert.rejects(database.db.write('releaseLeases', {}), isTrouble('unavailable'))
+  })
+
+  test('a place where no database can be is refused with its reason', async () => {
+    const place =
+      engine === 'sqlite' ? '/proc/none/test.db' : 'postgres://nobody@127.0.0.1:1/nothing'
+    await assert.rejects(openAt(engine, place), /open database|ECONNREFUSED/)
+  })
+})
+
+test('a SQLite database held by another process is busy, is read all the while, and recovers', async () => {
+  const database = await openDatabase('sqlite')
+  try {
+    const owner = await addAccount(database.db)
+    const other = new DatabaseSync(database.place)
+    other.exec('BEGIN IMMEDIATE')
+    const startMs = performance.now()
+    const pod = { ...owner, podId: makeId('pod'), clientId: null, name: null, nowMs: 1 }
+    await assert.rejects(database.db.write('createPod', pod), isTrouble('busy'))
+    assert.ok(performance.now() - startMs < 5_000)
+    assert.equal((await database.db.read.selectFrom('pods').select('id').execute()).length, 1)
+    await database.db.check()
+    other.exec('ROLLBACK')
+    other.close()
+    await database.db.write('createPod', pod)
+  } finally {
+    await database.close()
+  }
+})
+
+test('a PostgreSQL server that ends is unavailable, and serves again when it is back', async () => {
+  const cluster = await startPostgres()
+  try {
+    const place = await createTestDatabase(cluster.url)
+    const db = await openAt('postgres', place)
+    const owner = await addAccount(db)
+    const admin = new pg.Client({ connectionString: cluster.url })
+    await admin.connect()
+    await admin.query(
+      'select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and application_name = $1',
+      ['mailroom'],
+    )
+    await admin.end()
+    // A connection may be found dead only when it is used.
+    await until(async () => {
+      const outcome = await db
+        .write('updateAccount', { id: owner.accountId })
+        .catch((error) => error)
+      assert.ok(!(outcome instanceof Error) || isTrouble('unavailable')(outcome), String(outcome))
+      return !(outcome instanceof Error)
+    })
+    await cluster.stop()
+    await assert.rejects(
+      db.write('updateAccount', { id: owner.accountId }),
+      isTrouble('unavailable'),
+    )
+    await assert.rejects(db.check(), isTrouble('unavailable'))
+    await db.close()
+  } finally {
+    await cluster.stop()
+  }
+})
+
+const KNOWN: [description: string, error: object, kind: string | null][] = [
+  ['SQLITE_FULL', { errcode: 13 }, 'full'],
+  ['SQLITE_BUSY_SNAPSHOT', { errcode: 517 }, 'busy'],
+  ['SQLITE_IOERR_FSYNC', { errcode: 1034 }, 'unavailable'],
+  ['SQLITE_CORRUPT', { errcode: 11 }, 'unavailable'],
+  ['SQLITE_CONSTRAINT_UNIQUE', { errcode: 2067 }, null],
+  ['disk_full of PostgreSQL', { code: '53100' }, 'full'],
+  ['too_many_connections', { code: '53300' }, 'busy'],
+  ['deadlock_detected', { code: '40P01' }, 'busy'],
+  ['admin_shutdown', { code: '57P01' }, 'unavailable'],
+  ['connection_failure', { code: '08006' }, 'unavailable'],
+  ['unique_violation', { code: '23505' }, null],
+  ['a full disk under a file', { code: 'ENOSPC' }, 'full'],
+  ['no more descriptors', { code: 'EMFILE' }, 'busy'],
+  ['a connection that was refused', { code: 'ECONNREFUSED' }, 'unavailable'],
+  ['a fault of the program', {}, null],
+]
+
+for (const [description, fields, kind] of KNOWN) {
+  test(`${description} is ${kind === null ? 'no trouble of the store' : kind}`, () => {
+    const error = Object.assign(new Error('it failed'), fields)
+    assert.equal(asStorageError(error)?.kind ?? null, kind)
+  })
+}

@@ -1,0 +1,65 @@
+// Parses every message of a folder in this process and prints how far the result agrees with what
+// is expected: `node packages/server/test/corpus.ts <folder>`. Exits 1 below the goals.
+
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { parseMessage, readAttachment } from '#mail/parse-message.ts'
+import { compareMessage, type ReadMessage, readAgreed } from '#test/corpus/compare.ts'
+import { messageFiles } from '#test/corpus/message-files.ts'
+import { CORPUS_GOALS, CorpusTally, percentile } from '#test/corpus/tally.ts'
+
+const folder = process.argv[2]
+if (folder === undefined || !existsSync(folder)) {
+  process.stderr.write(
+    'Usage: corpus.ts <folder>, a folder of message sets, each with an expected-agreed.jsonl.\n',
+  )
+  process.exit(2)
+}
+process.exitCode = await run(folder)
+
+async function run(root: string): Promise<number> {
+  const agreed = readAgreed(root)
+  const tally = new CorpusTally()
+  const timesMs: number[] = []
+  for (const { path, raw } of messageFiles(root)) {
+    const start = performance.now()
+    const read = await readInProcess(raw, () => timesMs.push(performance.now() - start))
+    const expected = agreed.get(path)
+    if (expected !== undefined) tally.add(path, compareMessage(expected, read))
+  }
+  const figures = tally.figures()
+  const p99Ms = percentile(timesMs, 0.99)
+  process.stdout.write(`${figures.differences.join('\n')}
+
+${timesMs.length} messages parsed, ${figures.messages} of ${agreed.size} expected ones compared
+header fields that agree: ${figures.headersPercent.toFixed(2)} % of ${figures.headersJudged}
+attachments found: ${figures.attachmentsPercent.toFixed(2)} % of ${figures.attachmentsJudged}; ${figures.superfluousAttachments} more that the parsers do not list
+messages without any difference: ${figures.exactPercent.toFixed(2)} %
+parse time: p50 ${percentile(timesMs, 0.5).toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms, max ${percentile(timesMs, 1).toFixed(2)} ms
+`)
+  const isReached =
+    figures.headersPercent >= CORPUS_GOALS.headersPercent &&
+    figures.attachmentsPercent >= CORPUS_GOALS.attachmentsPercent &&
+    p99Ms <= CORPUS_GOALS.p99Ms
+  return isReached ? 0 : 1
+}
+
+async function readInProcess(raw: Uint8Array, parsed: () => void): Promise<ReadMessage> {
+  const { headers, attachments } = await parseMessage(raw)
+  parsed()
+  const contents = await Promise.all(attachments.map((_, index) => readAttachment(raw, index)))
+  return {
+    messageId: headers.messageId,
+    subject: headers.subject,
+    inReplyTo: headers.inReplyTo,
+    references: headers.references,
+    from: headers.from === null ? [] : [headers.from.address],
+    to: headers.to.map(({ address }) => address),
+    attachments: attachments.map((attachment, index) => ({
+      ...attachment,
+      sha256: createHash('sha256')
+        .update(contents[index]?.content ?? '')
+        .digest('hex'),
+    })),
+  }
+}

@@ -1,0 +1,223 @@
+// The service as an operator runs it: a process of its own on a data directory of its own, to be
+// stopped, killed and started again on what it left.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { get } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { Mailroom } from '@mailroom/sdk'
+import { readSettings } from '#config/read-settings.ts'
+import type { Settings } from '#config/settings.ts'
+import { openSender, type Sender } from '#test/peers/sender.ts'
+import { findFreePorts } from './free-port.ts'
+import { guard, type LiftGuard } from './guard.ts'
+
+export const SERVICE_KEY = 'mr_KeyOfTheFirstAccountInCrashTests00000000'
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+/** A start takes a second; a busy machine makes it many. */
+const READY_MS_MAX = 30_000
+const LOG_LENGTH_MAX = 200_000
+
+export type Exit = { code: number | null; signal: NodeJS.Signals | null; durationMs: number }
+
+export type ServiceOptions = {
+  /** PostgreSQL instead of the embedded database. */
+  databaseUrl?: string
+  /** Made when absent, and removed by `close` only then. */
+  dataDir?: string
+  env?: Record<string, string>
+  /** Wraps the command line, for instance into a shell with other limits. */
+  wrap?: (command: readonly string[]) => string[]
+}
+
+export type StartOptions = { waits?: boolean }
+
+/** One service over all its lives: ports, data directory and key stay the same. */
+export class Service {
+  readonly dataDir: string
+  readonly httpPort: number
+  readonly smtpPort: number
+  readonly #options: ServiceOptions
+  readonly #home: string
+  #child: ChildProcess | null = null
+  #ended: Promise<Exit> | null = null
+  #liftGuard: LiftGuard = () => {}
+  #log = ''
+
+  private constructor(options: ServiceOptions, home: string, ports: number[]) {
+    this.#options = options
+    this.#home = home
+    this.dataDir = options.dataDir ?? join(home, 'data')
+    const [httpPort = 0, smtpPort = 0] = ports
+    this.httpPort = httpPort
+    this.smtpPort = smtpPort
+  }
+
+  /** Chooses ports and a place; starts nothing. */
+  static async prepare(options: ServiceOptions = {}): Promise<Service> {
+    const home = await mkdtemp(join(tmpdir(), 'mailroom-crash-'))
+    return new Service(options, home, await findFreePorts(2))
+  }
+
+  /** A service that is ready. */
+  static async start(options: ServiceOptions = {}): Promise<Service> {
+    const service = await Service.prepare(options)
+    try {
+      await service.start()
+      return service
+    } catch (error) {
+      await service.close()
+      throw error
+    }
+  }
+
+  get baseUrl(): string {
+    return `http://127.0.0.1:${this.httpPort}`
+  }
+
+  get environment(): Record<string, string> {
+    const { PATH = '', HOME = '' } = process.env
+    return {
+      PATH,
+      HOME,
+      MAILROOM_DATA_DIR: this.dataDir,
+      MAILROOM_HTTP_PORT: String(this.httpPort),
+      MAILROOM_SMTP_PORT: String(this.smtpPort),
+      MAILROOM_BOOTSTRAP_API_KEY: SERVICE_KEY,
+      MAILROOM_LIMIT_API_PER_MINUTE: '1000000',
+      ...(this.#options.databaseUrl && { MAILROOM_DATABASE_URL: this.#options.databaseUrl }),
+      ...this.#options.env,
+    }
+  }
+
+  get settings(): Settings {
+    const reading = readSettings(this.environment)
+    if (reading.kind === 'mistakes') throw new Error(JSON.stringify(reading.mistakes))
+    return reading.settings
+  }
+
+  /** With the key of the first account; repeats nothing. */
+  get client(): Mailroom {
+    return new Mailroom({ baseUrl: this.baseUrl, apiKey: SERVICE_KEY, maxRetries: 0 })
+  }
+
+  get pid(): number {
+    const pid = this.#child?.pid
+    if (pid === undefined) throw new Error('The service is not running.')
+    return pid
+  }
+
+  get isRunning(): boolean {
+    return this.#child !== null
+  }
+
+  /** Standard output and error of all lives, the last part of it. */
+  get log(): string {
+    return this.#log
+  }
+
+  /** How the present or last life ends or ended. */
+  get ended(): Promise<Exit> {
+    if (this.#ended === null) throw new Error('The service was never started.')
+    return this.#ended
+  }
+
+  /** Starts a life and, unless told otherwise, waits for /ready. Returns milliseconds until then. */
+  async start({ waits = true }: StartOptions = {}): Promise<number> {
+    if (this.#child !== null) throw new Error('The service is running.')
+    const startMs = performance.now()
+    const command = [process.execPath, MAIN, 'serve']
+    const [file = '', ...args] = this.#options.wrap?.(command) ?? command
+    // Not in the checkout, whose `.env` would count.
+    const child = spawn(file, args, {
+      cwd: this.#home,
+      env: this.environment,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.#child = child
+    if (child.pid !== undefined) this.#liftGuard = guard('kill -KILL "$1"', String(child.pid))
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        this.#log = (this.#log + text).slice(-LOG_LENGTH_MAX)
+      })
+    }
+    this.#ended = (async () => {
+      const [code, signal] = await once(child, 'close')
+      this.#liftGuard()
+      this.#child = null
+      return { code, signal, durationMs: performance.now() - startMs }
+    })()
+    this.#ended.catch(() => {})
+    if (waits) await this.untilReady()
+    return performance.now() - startMs
+  }
+
+  /** Resolves when /ready answers 200. */
+  async untilReady(withinMs = READY_MS_MAX): Promise<number> {
+    const startMs = performance.now()
+    while (!(await isReady(this.httpPort))) {
+      if (this.#child === null) throw new Error(`The service ended while starting:\n${this.#log}`)
+      const waitedMs = performance.now() - startMs
+      if (waitedMs > withinMs) throw new Error(`Not ready after ${waitedMs} ms:\n${this.#log}`)
+      await sleep(10)
+    }
+    return performance.now() - startMs
+  }
+
+  /** Sends the signal and waits for the end; the time counts from the signal. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
+    const startMs = performance.now()
+    this.#child?.kill(signal)
+    const exit = await this.ended
+    return { ...exit, durationMs: performance.now() - startMs }
+  }
+
+  /** `kill -9`, also of a process that is still starting. */
+  async kill(): Promise<void> {
+    if (this.#child !== null) await this.stop('SIGKILL')
+  }
+
+  /** A connected SMTP client. */
+  sender(): Promise<Sender> {
+    return openSender(this.smtpPort)
+  }
+
+  /** Runs another command of the program beside the service, on the same settings. */
+  async run(...args: string[]): Promise<{ code: number | null; output: string; errors: string }> {
+    const child = spawn(process.execPath, [MAIN, ...args], {
+      cwd: this.#home,
+      env: this.environment,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let output = ''
+    let errors = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
+    const [code] = await once(child, 'close')
+    return { code, output, errors }
+  }
+
+  /** Ends it by force and removes what it left. */
+  async close(): Promise<void> {
+    await this.kill()
+    await rm(this.#home, { recursive: true, force: true })
+  }
+}
+
+function isReady(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    // Without a pool: a connection to a process that was killed must not be tried again.
+    const request = get({ host: '127.0.0.1', port, path: '/ready', agent: false }, (response) => {
+      response.resume()
+      response.on('end', () => resolve(response.statusCode === 200))
+      response.on('error', () => resolve(false))
+    })
+    request.setTimeout(5_000, () => request.destroy())
+    request.on('error', () => resolve(false))
+  })
+}

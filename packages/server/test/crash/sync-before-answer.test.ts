@@ -1,0 +1,129 @@
+// An answer that promises something comes after the disk has it: seen from outside, in the order of
+// the process's own system calls.
+
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import { openSqliteConnection } from '#db/sqlite-connection.ts'
+import { databasePath } from '#open-store.ts'
+import { plainMail } from '#test/world.ts'
+import { Service } from './service.ts'
+import { type SystemCall, type Trace, traceSystemCalls } from './system-calls.ts'
+
+const MESSAGES = 100
+const LARGE_MESSAGES = 5
+const REQUESTS = 20
+
+suite('the disk has it before the answer', () => {
+  let service: Service
+  before(async () => {
+    service = await Service.start()
+  })
+  after(() => service.close())
+
+  test('a commit syncs the write-ahead log', () => {
+    const connection = openSqliteConnection({ path: databasePath(service.settings), mode: 'write' })
+    const pragma = (name: string) => Object.values(connection.rows(`PRAGMA ${name}`)[0] ?? {})[0]
+    try {
+      assert.equal(pragma('journal_mode'), 'wal')
+      assert.equal(pragma('synchronous'), FULL)
+    } finally {
+      connection.close()
+    }
+  })
+
+  test('each 250, 201 and 200 stands after a sync of the log', async (t) => {
+    const inbox = await service.client.inboxes.create({})
+    const sender = await service.sender()
+    // What a first message, request and large message set in motion has nothing to do with syncs.
+    await sender.send({ to: inbox.address, raw: plainMail({ body: large(0) }) })
+    const [thread] = (await service.client.threads.list(inbox.id).page()).data
+    const trace = await traceSystemCalls(service.pid)
+    if (trace === null) {
+      t.diagnostic(
+        'strace is absent or not permitted: the order was NOT observed; the proof that ran is that the log is set to sync at each commit, and the kills that lost nothing',
+      )
+      return
+    }
+    const calls = await work(service, trace, async () => {
+      for (let number = 0; number < MESSAGES; number++) {
+        const reply = await sender.send({
+          to: inbox.address,
+          raw: plainMail({ body: `${number}` }),
+        })
+        assert.equal(reply.code, 250)
+      }
+      for (let number = 0; number < LARGE_MESSAGES; number++) {
+        const raw = plainMail({ body: large(number) })
+        assert.equal((await sender.send({ to: inbox.address, raw })).code, 250)
+      }
+      for (let number = 0; number < REQUESTS; number++) {
+        await service.client.inboxes.create({})
+        await service.client.threads.update(thread?.id ?? '', { is_read: number % 2 === 0 })
+      }
+    })
+    await sender.quit()
+    const log = `${databasePath(service.settings)}-wal`
+    const stored = findAnswers(calls, { log, asked: /"/, answer: '"250 2.0.0 Message stored' })
+    const made = findAnswers(calls, { log, asked: /"POST /, answer: '"HTTP/1.1 201' })
+    const changed = findAnswers(calls, { log, asked: /"PATCH /, answer: '"HTTP/1.1 200' })
+    const blobs = calls.filter(({ name, args }) => isSync(name) && args.includes('/blobs/'))
+    t.diagnostic(
+      `observed with strace: ${JSON.stringify({ stored, made, changed })}, ${blobs.length} syncs of large messages and their folders`,
+    )
+    const total = MESSAGES + LARGE_MESSAGES
+    assert.deepEqual(stored, { answers: total, synced: total })
+    assert.deepEqual(made, { answers: REQUESTS, synced: REQUESTS })
+    assert.deepEqual(changed, { answers: REQUESTS, synced: REQUESTS })
+    assert.ok(blobs.length >= 2 * LARGE_MESSAGES, 'each large message and its folder were synced')
+  })
+})
+
+// https://sqlite.org/pragma.html#pragma_synchronous
+const FULL = 2
+
+function large(number: number): string {
+  return `line ${number}\r\n`.repeat(30_000)
+}
+
+async function work(service: Service, trace: Trace, run: () => Promise<void>) {
+  try {
+    await run()
+  } catch (error) {
+    await trace.stop()
+    throw new Error(`The work failed:\n${service.log.slice(-2_000)}`, { cause: error })
+  }
+  return trace.stop()
+}
+
+type Order = {
+  log: string
+  /** What the read that asked looks like, on the socket of the answer. */
+  asked: RegExp
+  /** How the answer begins. */
+  answer: string
+}
+
+/** Of the answers, how many came after the log was written and synced, both since they were asked. */
+function findAnswers(calls: SystemCall[], { log, asked, answer }: Order) {
+  const found = { answers: 0, synced: 0 }
+  const askedAt = new Map<string, number>()
+  let writtenAt = -1
+  let syncedAt = -1
+  calls.forEach(({ name, args, result }, at) => {
+    const socket = /^\d+<socket:[^>]*>/.exec(args)?.[0]
+    if (isSync(name) && args.includes(log) && result === '0') syncedAt = at
+    else if (name.startsWith('pwrite') && args.includes(log)) writtenAt = at
+    else if (/^(read|recv)/.test(name) && socket !== undefined && asked.test(args)) {
+      askedAt.set(socket, at)
+    } else if (socket !== undefined && args.includes(answer)) {
+      const since = askedAt.get(socket) ?? Number.POSITIVE_INFINITY
+      found.answers += 1
+      if (since < writtenAt && writtenAt < syncedAt) found.synced += 1
+    }
+  })
+  return found
+}
+
+function isSync(name: string): boolean {
+  return name === 'fsync' || name === 'fdatasync'
+}

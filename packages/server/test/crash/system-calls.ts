@@ -1,0 +1,89 @@
+// What a running process asks of the kernel, in order, as strace tells it.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export type SystemCall = {
+  readonly name: string
+  /** As strace prints them, descriptors with what stands behind them. */
+  readonly args: string
+  readonly result: string
+}
+
+export type Trace = {
+  /** Ends the trace; the process goes on. Reads and syncs stand where they ended, writes where they began. */
+  stop(): Promise<SystemCall[]>
+}
+
+const CALLS = 'fsync,fdatasync,read,readv,recvfrom,write,writev,sendto,sendmsg,pwrite64,pwritev'
+
+/** Follows every thread of the process; null where strace is absent or may not. */
+export async function traceSystemCalls(pid: number): Promise<Trace | null> {
+  const folder = await mkdtemp(join(tmpdir(), 'mailroom-trace-'))
+  const file = join(folder, 'trace')
+  const args = ['-f', '-y', '-s', '48', '-e', `trace=${CALLS}`, '-o', file, '-p', String(pid)]
+  const tracer = spawn('strace', args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  const ended = once(tracer, 'close').catch(() => {})
+  const isAttached = await new Promise<boolean>((resolve) => {
+    tracer.once('error', () => resolve(false))
+    tracer.once('close', () => resolve(false))
+    let text = ''
+    tracer.stderr.setEncoding('utf8').on('data', (part: string) => {
+      text += part
+      if (text.includes('attached')) resolve(true)
+    })
+  })
+  if (!isAttached) {
+    await rm(folder, { recursive: true })
+    return null
+  }
+  return {
+    async stop() {
+      // It detaches on SIGINT, and on its own when the process is gone.
+      tracer.kill('SIGINT')
+      await ended
+      const lines = (await readFile(file, 'utf8')).split('\n')
+      await rm(folder, { recursive: true })
+      return parse(lines)
+    },
+  }
+}
+
+const COMPLETE = /^(\d+) +(\w+)\((.*)\) += (.*)$/
+const UNFINISHED = /^(\d+) +(\w+)\((.*) <unfinished \.\.\.>$/
+const RESUMED = /^(\d+) +<\.\.\. (\w+) resumed>(.*)\) += (.*)$/
+
+function parse(lines: string[]): SystemCall[] {
+  const calls: SystemCall[] = []
+  const unfinished = new Map<string, string>()
+  for (const line of lines) {
+    const complete = COMPLETE.exec(line)
+    if (complete !== null) {
+      const [, , name = '', args = '', result = ''] = complete
+      calls.push({ name, args, result })
+      continue
+    }
+    const begun = UNFINISHED.exec(line)
+    if (begun !== null) {
+      const [, thread = '', name = '', args = ''] = begun
+      if (isWrite(name)) calls.push({ name, args, result: '' })
+      else unfinished.set(thread, args)
+      continue
+    }
+    const resumed = RESUMED.exec(line)
+    if (resumed === null) continue
+    const [, thread = '', name = '', rest = '', result = ''] = resumed
+    if (isWrite(name)) continue
+    calls.push({ name, args: (unfinished.get(thread) ?? '') + rest, result })
+    unfinished.delete(thread)
+  }
+  return calls
+}
+
+/** The peer may see what is written before the call has ended. */
+function isWrite(name: string): boolean {
+  return /write|send/.test(name)
+}

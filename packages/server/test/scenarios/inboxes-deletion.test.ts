@@ -1,0 +1,200 @@
+// Deleting an inbox: nothing of it stays, and nothing of another goes with it.
+
+import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import type { Mailroom } from '@mailroom/sdk'
+import { openSender } from '#test/peers/sender.ts'
+import { refusal, repeat, until } from '#test/scenarios/outcomes.ts'
+import { filesHolding, rowsHolding, runSql } from '#test/scenarios/stored-content.ts'
+import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+
+/** Over what fits into a row. */
+const LARGE = 200 * 1024
+
+onEachEngine('deleting an inbox', (engine) => {
+  let world: World
+  let client: Mailroom
+  before(async () => {
+    const env = { MAILROOM_LIMIT_API_PER_MINUTE: '100000', MAILROOM_BLOB_URL: 'disk' }
+    world = await openWorld(engine, { env })
+    client = world.client
+  })
+  after(() => world.close())
+
+  const blobFiles = async () => {
+    const names = await readdir(join(world.dataDir, 'blobs'), { recursive: true })
+    return names.filter((name) => name.includes('raw_'))
+  }
+  const mailTo = (to: string | string[], marker: string, paddingBytes = 0) => {
+    const line = `${marker} ${'x'.repeat(64)}\r\n`
+    const body = `${marker} in the body\r\n${line.repeat(Math.ceil(paddingBytes / line.length))}`
+    const headers = ['MIME-Version: 1.0', 'Content-Type: multipart/mixed; boundary=b']
+    const parts = `--b\r\nContent-Type: text/plain\r\n\r\n${body}\r\n--b\r\nContent-Type: text/plain; name=a.txt\r\nContent-Disposition: attachment; filename=${marker}.txt\r\n\r\nattached ${marker}\r\n--b--`
+    const raw = plainMail({
+      subject: `About ${marker}`,
+      messageId: `<${marker}@x.example>`,
+      headers,
+      body: parts,
+    })
+    return world.send({ to, raw })
+  }
+
+  test('its messages, threads, raw bytes, attachments and events are gone from every table and file', async () => {
+    const inbox = await client.inboxes.create({ displayName: 'zqmarkerzero' })
+    assert.equal((await mailTo(inbox.address, 'zqmarkerone')).code, 250)
+    assert.equal((await mailTo(inbox.address, 'zqmarkertwo', LARGE)).code, 250)
+    const { data } = await client.messages.list(inbox.id).page()
+    const urls = data.flatMap(({ attachments }) => attachments.map(({ url }) => url))
+    assert.equal(urls.length, 2)
+    assert.equal((await blobFiles()).length, 1)
+    assert.deepEqual(await rowsHolding(world, 'zqmarkerone'), {
+      messages: 1,
+      raw_messages: 1,
+      threads: 1,
+    })
+
+    await client.inboxes.delete(inbox.id)
+    await until(async () => Object.keys(await rowsHolding(world, inbox.id)).length <= 1)
+    assert.deepEqual(await rowsHolding(world, inbox.id), { inbox_creations: 1 })
+    assert.deepEqual(await rowsHolding(world, 'zqmarker'), {})
+    assert.deepEqual(await blobFiles(), [])
+    for (const url of urls) assert.equal((await fetch(url)).status, 404)
+    for (const message of data) {
+      assert.equal(await refusal(client.messages.get(message.id)), '404 not_found')
+      assert.equal(await refusal(client.messages.raw(message.id)), '404 not_found')
+      assert.equal(await refusal(client.threads.get(message.threadId)), '404 not_found')
+    }
+    assert.equal(await refusal(client.inboxes.delete(inbox.id)), '404 not_found')
+  })
+
+  test('mail for it is refused from then on, also when it was accepted at RCPT', async () => {
+    const inbox = await client.inboxes.create()
+    const sender = await openSender(world.smtpPort)
+    await sender.command('MAIL FROM:<a@sender.example>')
+    assert.equal((await sender.command(`RCPT TO:<${inbox.address}>`)).code, 250)
+    await client.inboxes.delete(inbox.id)
+    await sender.command('DATA')
+    const late = await sender.command('Subject: late\r\n\r\nlate\r\n.')
+    const next = await sender.send({ to: inbox.address, raw: plainMail({}) })
+    await sender.quit()
+    for (const reply of [late, next]) {
+      assert.equal(reply.code, 550)
+      assert.match(reply.lines[0] ?? '', /^5\.1\.1 /)
+    }
+    assert.deepEqual(await rowsHolding(world, 'Subject: late'), {})
+  })
+
+  test('a message shared with another inbox stays there whole until that one is deleted too', async () => {
+    for (const [marker, size] of [
+      ['zqsharedsmall', 0],
+      ['zqsharedlarge', LARGE],
+    ] as const) {
+      const [one, two] = [await client.inboxes.create(), await client.inboxes.create()]
+      assert.equal((await mailTo([one.address, two.address], marker, size)).code, 250)
+      await client.inboxes.delete(one.id)
+      await until(async () => (await runSql(world, 'select id from jobs')).length === 0)
+      const [kept] = (await client.messages.list(two.id).page()).data
+      const raw = await client.messages.raw(kept?.id ?? '')
+      assert.ok(Buffer.from(raw.content).includes(`attached ${marker}`))
+      await client.inboxes.delete(two.id)
+      await until(async () => Object.keys(await rowsHolding(world, marker)).length === 0)
+      assert.deepEqual(await blobFiles(), [])
+    }
+  })
+
+  test('an inbox with three thousand messages is gone at once, and its mail soon after', async () => {
+    const inbox = await client.inboxes.create()
+    assert.equal((await mailTo(inbox.address, 'zqmany')).code, 250)
+    await multiply(world, inbox.id, 3_000)
+    assert.equal((await client.messages.list(inbox.id).page()).total, 3_000)
+    await client.inboxes.delete(inbox.id)
+    assert.equal(await refusal(client.messages.list(inbox.id).page()), '404 not_found')
+    const left = async () => {
+      const rows = await Promise.all(
+        ['messages', 'threads', 'events'].map((table) =>
+          runSql(world, `select 1 from ${table} where inbox_id = '${inbox.id}' limit 1`),
+        ),
+      )
+      return rows.flat().length
+    }
+    await until(async () => (await left()) === 0)
+    await until(async () => (await runSql(world, 'select id from jobs')).length === 0)
+    assert.deepEqual(await runSql(world, 'select id from raw_messages limit 1'), [])
+  })
+
+  test('the totals of pod and account follow, whatever is made and deleted at once', async () => {
+    const { client } = await world.newAccount()
+    const pod = await client.pods.create()
+    const inboxes = await repeat(20, () => client.inboxes.create({ podId: pod.id }))
+    const changes = inboxes.flatMap(({ id }) => [
+      client.inboxes.delete(id),
+      client.inboxes.create({ podId: pod.id }),
+      client.inboxes.delete(id).catch(() => {}),
+    ])
+    await Promise.all(changes.map((change) => change.catch(() => {})))
+    for (const options of [{}, { podId: pod.id }]) {
+      const { data, total } = await client.inboxes.list(options).page()
+      assert.equal(total, 20)
+      assert.equal(data.length, 20)
+    }
+  })
+})
+
+test('on SQLite nothing of deleted mail is left in the bytes of any file of a running service', async () => {
+  const world = await openWorld('sqlite')
+  try {
+    const kept = await world.inbox()
+    const inbox = await world.inbox()
+    for (let index = 0; index < 60; index++) {
+      const to = index % 3 === 0 ? kept.address : inbox.address
+      const marker = index % 3 === 0 ? 'zqkept' : 'zqgone'
+      const raw = plainMail({ subject: `${marker}`, body: `${marker} `.repeat(100 * (index % 30)) })
+      assert.equal((await world.send({ to, raw })).code, 250)
+    }
+    assert.notDeepEqual(await filesHolding(world.dataDir, 'zqgone'), [])
+    await world.client.inboxes.delete(inbox.id)
+    await until(async () => (await filesHolding(world.dataDir, 'zqgone')).length === 0)
+    assert.notDeepEqual(await filesHolding(world.dataDir, 'zqkept'), [])
+  } finally {
+    await world.close()
+  }
+})
+
+/** Copies the one message of the inbox until there are `count`, as if each had come alone. */
+async function multiply(world: World, inboxId: string, count: number): Promise<void> {
+  const [message] = await runSql(world, `select * from messages where inbox_id = '${inboxId}'`)
+  const copies: [table: string, where: string][] = [
+    ['raw_messages', `id = '${message?.raw_id}'`],
+    ['threads', `inbox_id = '${inboxId}'`],
+    ['events', `inbox_id = '${inboxId}'`],
+    ['messages', `inbox_id = '${inboxId}'`],
+  ]
+  for (const [table, where] of copies) {
+    const [row = {}] = await runSql(world, `select * from ${table} where ${where}`)
+    const columns = Object.keys(row).filter((column) => column !== 'sequence')
+    const values = columns.map((column) => COPIED[column] ?? column)
+    await runSql(
+      world,
+      `with recursive numbers (i) as (select 2 union all select i + 1 from numbers where i < ${count})
+       insert into ${table} (${columns}) select ${values} from ${table}, numbers where ${where}`,
+    )
+  }
+  await runSql(
+    world,
+    `update inbox_counters set inbound_count = ${count}, thread_count = ${count},
+     unread_thread_count = ${count} where inbox_id = '${inboxId}'`,
+  )
+}
+
+const COPIED: Record<string, string> = {
+  id: "id || '_' || i",
+  raw_id: "raw_id || '_' || i",
+  thread_id: "thread_id || '_' || i",
+  message_id: "message_id || '_' || i",
+  position: 'i',
+  direction_position: 'i',
+  last_position: 'i',
+  receipt_key: 'null',
+}

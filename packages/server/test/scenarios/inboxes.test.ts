@@ -1,0 +1,223 @@
+// Inboxes: their names and addresses, what may be changed, and who may have a freed address.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Mailroom } from '@mailroom/sdk'
+import { countOutcomes, refusal, refusalOf, repeat } from '#test/scenarios/outcomes.ts'
+import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+const UNKNOWN_POD = 'pod_01h455vb4pex5vsknk084sn02q'
+
+onEachEngine('inboxes', (engine) => {
+  let world: World
+  let client: Mailroom
+  before(async () => {
+    const env = {
+      MAILROOM_LIMIT_API_PER_MINUTE: '100000',
+      MAILROOM_LIMIT_INBOXES_PER_DAY: '100000',
+    }
+    world = await openWorld(engine, { env })
+    client = world.client
+  })
+  after(() => world.close())
+
+  test('an inbox has an address on the service’s domain and is in the default pod', async () => {
+    const inbox = await client.inboxes.create({ mailboxName: 'first', displayName: 'First Agent' })
+    assert.match(inbox.id, /^inb_[0-9a-z]{26}$/)
+    assert.equal(inbox.address, 'first@mailroom.localhost')
+    assert.equal(inbox.displayName, 'First Agent')
+    assert.equal((await client.pods.get(inbox.podId)).isDefault, true)
+    assert.match(inbox.createdAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    assert.deepEqual(await client.inboxes.get(inbox.id), inbox)
+  })
+
+  test('an inbox without a wish gets eight random letters and digits', async () => {
+    const made = await repeat(10, () => client.inboxes.create())
+    for (const { address } of made) assert.match(address, /^[a-z0-9]{8}@mailroom\.localhost$/)
+    assert.equal(new Set(made.map(({ address }) => address)).size, 10)
+  })
+
+  test('a mailbox name is 3 to 30 letters, digits, dots and hyphens between letters or digits', async () => {
+    const good = ['a-b', '0.0', 'x'.repeat(30), 'a--b', 'a.-.b', '123', `a${'.-'.repeat(14)}b`]
+    for (const mailboxName of good) {
+      const { address } = await client.inboxes.create({ mailboxName })
+      assert.equal(address, `${mailboxName}@mailroom.localhost`)
+    }
+    const bad = [
+      '',
+      'ab',
+      'x'.repeat(31),
+      'Abc',
+      'abC',
+      '.ab',
+      'ab.',
+      '-ab',
+      'ab-',
+      'a..b',
+      'a b',
+      'a_b',
+      'a+b',
+    ]
+    for (const mailboxName of [
+      ...bad,
+      'a@b',
+      'äbc',
+      'abc\n',
+      '١٢٣',
+      'a\u0000c',
+      'ab/c',
+      'ſab',
+      'a%c',
+    ]) {
+      const error = await refusalOf(client.inboxes.create({ mailboxName }))
+      assert.equal(error.status, 400, mailboxName)
+      if (mailboxName !== 'a\u0000c') assert.equal(error.code, 'invalid_mailbox_name', mailboxName)
+    }
+  })
+
+  test('reserved names are taken', async () => {
+    const names = [
+      'postmaster',
+      'abuse',
+      'mailer-daemon',
+      'hostmaster',
+      'webmaster',
+      'noreply',
+      'no-reply',
+      'bounce',
+      'bounces',
+    ]
+    for (const mailboxName of names) {
+      assert.equal(await refusal(client.inboxes.create({ mailboxName })), '409 address_taken')
+    }
+  })
+
+  test('a display name is one line of at most 200 code points', async () => {
+    for (const displayName of ['x'.repeat(200), '🙂'.repeat(200), '', '"quoted" <ann@x>']) {
+      assert.equal((await client.inboxes.create({ displayName })).displayName, displayName)
+    }
+    const inbox = await client.inboxes.create({ displayName: 'kept' })
+    const bad = [
+      'x'.repeat(201),
+      '🙂'.repeat(201),
+      'a\r\nX-Evil: 1',
+      'a\u0085b',
+      'a\u2028b',
+      'a\u007f',
+      7,
+    ]
+    for (const displayName of bad) {
+      const creation = await refusalOf(client.inboxes.create({ displayName } as never))
+      const change = await refusalOf(client.inboxes.update(inbox.id, { displayName } as never))
+      assert.equal(creation.details[0]?.path, 'displayName')
+      assert.equal(change.details[0]?.path, 'displayName')
+    }
+    const nul = client.inboxes.update(inbox.id, { displayName: 'a\u0000' })
+    assert.equal(await refusal(nul), '400 bad_request')
+    assert.deepEqual(await client.inboxes.get(inbox.id), inbox)
+  })
+
+  test('a display name is changed, kept when left out, and cleared by null', async () => {
+    const inbox = await client.inboxes.create({ displayName: 'Old' })
+    assert.deepEqual(await client.inboxes.update(inbox.id, {}), inbox)
+    const changed = await client.inboxes.update(inbox.id, { displayName: 'New' })
+    assert.deepEqual(changed, { ...inbox, displayName: 'New' })
+    const cleared = await client.inboxes.update(inbox.id, { displayName: null })
+    assert.deepEqual(await client.inboxes.get(inbox.id), { ...inbox, displayName: null })
+    assert.equal(cleared.displayName, null)
+  })
+
+  test('pod and address of an inbox never change', async () => {
+    const inbox = await client.inboxes.create()
+    const pod = await client.pods.create()
+    for (const body of [{ podId: pod.id }, { mailboxName: 'other' }, { address: 'x@y.example' }]) {
+      assert.equal(await refusal(client.inboxes.update(inbox.id, body as never)), '400 bad_request')
+    }
+    assert.deepEqual(await client.inboxes.get(inbox.id), inbox)
+  })
+
+  test('the service’s own domain may be named in any case, and no other domain may', async () => {
+    for (const domain of ['mailroom.localhost', 'MailRoom.LOCALHOST']) {
+      const { address } = await client.inboxes.create({ domain })
+      assert.match(address, /@mailroom\.localhost$/)
+    }
+    for (const domain of [
+      'other.example',
+      'sub.mailroom.localhost',
+      '',
+      'mailroom.localhost.',
+      'x@y',
+    ]) {
+      assert.equal(await refusal(client.inboxes.create({ domain })), '400 invalid_domain')
+    }
+  })
+
+  test('an unknown pod is 400 invalid_pod when an inbox is made in it', async () => {
+    for (const podId of [UNKNOWN_POD, 'no such pod', '', 'inb_01h455vb4pex5vsknk084sn02q']) {
+      assert.equal(await refusal(client.inboxes.create({ podId })), '400 invalid_pod')
+    }
+  })
+
+  test('an address is taken once over all accounts and pods', async () => {
+    await client.inboxes.create({ mailboxName: 'taken' })
+    const pod = await client.pods.create()
+    const again = client.inboxes.create({ mailboxName: 'taken', podId: pod.id })
+    assert.equal(await refusal(again), '409 address_taken')
+    const other = (await world.newAccount()).client.inboxes.create({ mailboxName: 'taken' })
+    assert.equal(await refusal(other), '409 address_taken')
+  })
+
+  test('of twenty accounts and requests that want one name at once one gets it', async () => {
+    const accounts = [client, (await world.newAccount()).client, (await world.newAccount()).client]
+    const requests = Array.from({ length: 21 }, (_, index) =>
+      accounts[index % 3]?.inboxes.create({ mailboxName: 'wanted' }),
+    )
+    const outcomes = await countOutcomes(requests.map((request) => Promise.resolve(request)))
+    assert.deepEqual(outcomes, { done: 1, '409 address_taken': 20 })
+  })
+
+  test('inboxes are listed newest first, of one pod or of all', async () => {
+    const { client } = await world.newAccount()
+    const pod = await client.pods.create({ clientId: 'listed' })
+    const made = []
+    for (const podId of [pod.id, undefined, 'listed', undefined]) {
+      made.unshift(await client.inboxes.create(podId === undefined ? {} : { podId }))
+    }
+    assert.deepEqual(await client.inboxes.list().page(), { data: made, total: 4 })
+    const inPod = made.filter(({ podId }) => podId === pod.id)
+    assert.deepEqual(await client.inboxes.list({ podId: 'listed' }).page(), {
+      data: inPod,
+      total: 2,
+    })
+    const second = await client.inboxes.list({ limit: 2, offset: 1 }).page()
+    assert.deepEqual(second, { data: made.slice(1, 3), total: 4 })
+    for (const podId of [UNKNOWN_POD, 'unknown', '']) {
+      assert.deepEqual(await client.inboxes.list({ podId }).page(), { data: [], total: 0 })
+    }
+  })
+
+  test('a freed address is free at once for its account', async () => {
+    const inbox = await client.inboxes.create({ mailboxName: 'recycled' })
+    await client.inboxes.delete(inbox.id)
+    const again = await client.inboxes.create({ mailboxName: 'recycled' })
+    assert.notEqual(again.id, inbox.id)
+    const mail = { to: again.address, raw: plainMail({ to: again.address }) }
+    assert.equal((await world.send(mail)).code, 250)
+    assert.equal((await client.messages.list(again.id).page()).total, 1)
+  })
+
+  test('a freed address is taken for other accounts for thirty days', async () => {
+    const inbox = await client.inboxes.create({ mailboxName: 'reserved-for-me' })
+    await client.inboxes.delete(inbox.id)
+    const other = (await world.newAccount()).client
+    const attempt = () => other.inboxes.create({ mailboxName: 'reserved-for-me' })
+    assert.equal(await refusal(attempt()), '409 address_taken')
+    world.clock.advance(30 * DAY_MS - 60_000)
+    assert.equal(await refusal(attempt()), '409 address_taken')
+    world.clock.advance(60_000)
+    await attempt()
+    const mine = client.inboxes.create({ mailboxName: 'reserved-for-me' })
+    assert.equal(await refusal(mine), '409 address_taken')
+  })
+})

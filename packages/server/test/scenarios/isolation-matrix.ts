@@ -1,0 +1,145 @@
+// From the contract's table of operations to the requests that an account makes for what is not its
+// own. An operation or a field that this file does not know is named, so that a test can fail on it.
+
+import type { Operation } from '@mailroom/contract/operations/operation.ts'
+import {
+  type OperationId,
+  operationIds,
+  operationOf,
+  pathNames,
+} from '@mailroom/contract/operations.ts'
+
+/** What path parameters can name, by the segment before them. */
+const KINDS = {
+  pods: 'pod',
+  inboxes: 'inbox',
+  threads: 'thread',
+  messages: 'message',
+  attachments: 'message',
+  'api-keys': 'key',
+} as const
+
+export type Kind = (typeof KINDS)[keyof typeof KINDS]
+export type Belongings = Record<Kind, string>
+
+/** A body for each operation that cannot do without one. */
+const BODIES: Partial<Record<OperationId, object>> = {
+  'threads.update': { is_read: true },
+}
+
+/** Fields of queries and bodies that name something, and those that only sound like it. */
+const REFERENCES = new Set(['podId'])
+const NO_REFERENCES = new Set(['clientId'])
+
+/** Operations that touch nothing but what the caller makes by them. */
+const CREATIONS = new Set<OperationId>(['pods.create', 'inboxes.create', 'apiKeys.create'])
+
+export type Probe = {
+  readonly id: OperationId
+  readonly method: string
+  readonly path: string
+  readonly body: object | undefined
+}
+
+const ofAccounts = operationIds.filter((id) => {
+  const { auth } = operationOf(id)
+  return auth === 'key' || auth === 'key-or-signature'
+})
+
+/** What the matrix does not cover; empty as long as it is complete. */
+export function findGaps(): string[] {
+  return ofAccounts.flatMap((id) => {
+    const operation = operationOf(id)
+    const gaps: string[] = []
+    if (pathNames(operation.path).length > 0) {
+      if (kindOf(operation) === undefined) gaps.push(`${id}: what does its path name?`)
+    } else if (!isList(operation) && !CREATIONS.has(id)) {
+      gaps.push(`${id}: is it a list or a creation?`)
+    }
+    if ((operation.body?.required ?? []).length > 0 && !CREATIONS.has(id) && !BODIES[id]) {
+      gaps.push(`${id}: what is a good body?`)
+    }
+    for (const name of fieldsOf(operation)) {
+      const isSuspect = /(?:Ids?|_ids?)$/.test(name)
+      if (isSuspect && !REFERENCES.has(name) && !NO_REFERENCES.has(name)) {
+        gaps.push(`${id}: what does ${name} name?`)
+      }
+    }
+    return gaps
+  })
+}
+
+/** Operations with something of an account in their path, and what kind of thing that is. */
+export function pathOperations(): { id: OperationId; kind: Kind }[] {
+  return ofAccounts.flatMap((id) => {
+    const kind = kindOf(operationOf(id))
+    return pathNames(operationOf(id).path).length === 0 || kind === undefined ? [] : [{ id, kind }]
+  })
+}
+
+/** A well-formed request of the operation for the thing with this id or name. */
+export function probe(id: OperationId, name: string, filename = 'a.txt'): Probe {
+  const { method, path, body } = operationOf(id)
+  const filled = path
+    .replace(/\{(?!filename)\w+\}/, () => encodeURIComponent(name))
+    .replace('{filename}', () => encodeURIComponent(filename))
+  return { id, method, path: filled, body: body && (BODIES[id] ?? {}) }
+}
+
+/** Lists that are not of one thing. */
+export function listOperations(): OperationId[] {
+  return ofAccounts.filter((id) => {
+    return isList(operationOf(id)) && pathNames(operationOf(id).path).length === 0
+  })
+}
+
+/** Operations that take a pod in their query or body. */
+export function podOperations(place: 'query' | 'body'): OperationId[] {
+  return ofAccounts.filter((id) => 'podId' in (operationOf(id)[place]?.properties ?? {}))
+}
+
+function kindOf(operation: Operation): Kind | undefined {
+  const segment = /^\/v1\/([^/]+)\/\{/.exec(operation.path)?.[1] ?? ''
+  return Object.hasOwn(KINDS, segment) ? KINDS[segment as keyof typeof KINDS] : undefined
+}
+
+function isList({ success }: Operation): boolean {
+  return (
+    'schema' in success && 'total' in ((success.schema as { properties?: object }).properties ?? {})
+  )
+}
+
+function fieldsOf({ query, body }: Operation): string[] {
+  return [...Object.keys(query?.properties ?? {}), ...Object.keys(body?.properties ?? {})]
+}
+
+/** Names of things that an account does not have: another's, unknown, malformed, of another kind. */
+export function foreignNames(kind: Kind, theirs: Belongings, own: Belongings): string[] {
+  const their = theirs[kind]
+  const [prefix = ''] = their.split('_')
+  const others = (Object.keys(theirs) as Kind[]).filter((other) => other !== kind)
+  return [
+    their,
+    `${prefix}_01h455vb4pex5vsknk084sn02q`,
+    `${prefix}_`,
+    `${their}x`,
+    their.slice(0, -1),
+    their.toUpperCase(),
+    their.replace('_', '-'),
+    ` ${their}`,
+    `${their}\n`,
+    `${prefix}_${'z'.repeat(26)}`,
+    'x',
+    '%',
+    '\0',
+    `${own[kind]}\0`,
+    "' or 1=1 --",
+    '../../etc/passwd',
+    'null',
+    '0',
+    '名前🙂',
+    'x'.repeat(3_000),
+    ...others.map((other) => theirs[other]),
+    ...others.map((other) => own[other]),
+  ]
+}

@@ -1,0 +1,164 @@
+// What an account may see of others: nothing, not even that it exists. The requests are made from the
+// contract, so that a new operation is covered or fails here.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { operationOf } from '@mailroom/contract/operations.ts'
+import {
+  type Belongings,
+  findGaps,
+  foreignNames,
+  listOperations,
+  type Probe,
+  pathOperations,
+  podOperations,
+  probe,
+} from '#test/scenarios/isolation-matrix.ts'
+import { errorOf, outcomeOf } from '#test/scenarios/outcomes.ts'
+import { type Account, onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+
+test('every operation of the contract on what accounts own is in the matrix', () => {
+  assert.deepEqual(findGaps(), [])
+  assert.ok(pathOperations().length >= 14)
+})
+
+onEachEngine('isolation', (engine) => {
+  let world: World
+  let ann: Account
+  let bob: Account
+  let anns: Belongings
+  let bobs: Belongings
+
+  before(async () => {
+    world = await openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '100000' } })
+    ann = await world.newAccount()
+    bob = await world.newAccount()
+    anns = await own(ann, 'anns-pod')
+    bobs = await own(bob, 'bobs-pod')
+  })
+  after(() => world.close())
+
+  /** A pod with an inbox with a message that has an attachment, and a second key. */
+  async function own({ client }: Account, clientId: string): Promise<Belongings> {
+    const pod = await client.pods.create({ clientId })
+    const inbox = await client.inboxes.create({ podId: pod.id })
+    const headers = ['MIME-Version: 1.0', 'Content-Disposition: attachment; filename=a.txt']
+    await world.send({ to: inbox.address, raw: plainMail({ to: inbox.address, headers }) })
+    const [message] = (await client.messages.list(inbox.id).page()).data
+    assert.equal(message?.attachments[0]?.filename, 'a.txt')
+    const key = await client.apiKeys.create()
+    return {
+      pod: pod.id,
+      inbox: inbox.id,
+      thread: message?.threadId ?? '',
+      message: message?.id ?? '',
+      key: key.id,
+    }
+  }
+
+  function ask(account: Account, { method, path, body }: Probe): Promise<Response> {
+    return world.fetch(path, {
+      method,
+      headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+  }
+
+  /** Everything that the account can read, as text. */
+  async function readAll(account: Account, belongings: Belongings): Promise<string> {
+    const probes = [
+      ...listOperations().map((id) => probe(id, '')),
+      ...pathOperations()
+        .filter(({ id }) => operationOf(id).method === 'GET')
+        .map(({ id, kind }) => probe(id, belongings[kind])),
+    ]
+    const texts: string[] = []
+    for (const request of probes) {
+      const response = await ask(account, request)
+      assert.equal(response.status, 200, request.path)
+      const text = await response.text()
+      // Signed addresses differ with the time, and so does the last use of a key.
+      texts.push(text.replaceAll(/\?expires=[^"]*|"lastUsedAt":[^,}]*/g, ''))
+    }
+    return texts.join('\n')
+  }
+
+  test('whatever is not the account’s own is 404 with one body, and is not changed', async () => {
+    const before = [await readAll(ann, anns), await readAll(bob, bobs)]
+    const bodies = new Map<string, string[]>()
+    for (const { id, kind } of pathOperations()) {
+      for (const name of [...foreignNames(kind, anns, bobs), 'anns-pod']) {
+        const response = await ask(bob, probe(id, name))
+        const described = `${id} of ${JSON.stringify(name)}`
+        assert.equal(response.status, 404, `${described}: ${response.status}`)
+        const { requestId: _, ...body } = await errorOf(response)
+        const text = JSON.stringify([body, [...response.headers.keys()].sort()])
+        bodies.set(text, [...(bodies.get(text) ?? []), described])
+      }
+    }
+    assert.equal(bodies.size, 1, JSON.stringify([...bodies].map(([text, of]) => [text, of[0]])))
+    assert.deepEqual([await readAll(ann, anns), await readAll(bob, bobs)], before)
+  })
+
+  test('an attachment is found only under its own message and name', async () => {
+    const names = ['b.txt', 'A.TXT', 'a.txt ', '../a.txt', 'a.txt\0', '', 'x'.repeat(3_000)]
+    for (const filename of names.filter((name) => name !== '')) {
+      const response = await ask(bob, probe('attachments.get', bobs.message, filename))
+      assert.equal(await outcomeOf(response), '404 not_found', filename)
+    }
+    assert.equal((await ask(bob, probe('attachments.get', bobs.message))).status, 200)
+  })
+
+  test('lists show nothing of another account', async () => {
+    for (const id of listOperations()) {
+      const text = await (await ask(bob, probe(id, ''))).text()
+      for (const theirs of [...Object.values(anns), ann.id, 'anns-pod']) {
+        assert.ok(!text.includes(theirs), `${id} shows ${theirs}`)
+      }
+    }
+    const { data, total } = await bob.client.pods.list().page()
+    assert.deepEqual([data.length, total], [2, 2])
+  })
+
+  test('a pod of another account is an unknown pod in a filter and in a body', async () => {
+    const foreign = [anns.pod, 'anns-pod', 'unknown', 'pod_01h455vb4pex5vsknk084sn02q', anns.inbox]
+    for (const podId of foreign) {
+      for (const id of podOperations('query')) {
+        const { path } = operationOf(id)
+        const response = await world.fetch(`${path}?podId=${encodeURIComponent(podId)}`, {
+          headers: { authorization: `Bearer ${bob.key}` },
+        })
+        assert.deepEqual(await response.json(), { data: [], total: 0 })
+      }
+      for (const id of podOperations('body')) {
+        const response = await ask(bob, { ...probe(id, ''), body: { podId } })
+        assert.equal(await outcomeOf(response), '400 invalid_pod')
+      }
+    }
+    assert.deepEqual(podOperations('query'), ['inboxes.list'])
+    assert.deepEqual(podOperations('body'), ['inboxes.create'])
+    assert.equal((await bob.client.inboxes.list().page()).total, 1)
+  })
+
+  test('a wrong body is told alike whether the thing is another’s or nobody’s', async () => {
+    for (const { id, kind } of pathOperations()) {
+      if (operationOf(id).body === undefined) continue
+      const answers = []
+      for (const name of foreignNames(kind, anns, bobs).slice(0, 2)) {
+        const response = await ask(bob, { ...probe(id, name), body: { nonsense: 1 } })
+        const { requestId: _, ...body } = await errorOf(response)
+        answers.push({ status: response.status, body })
+      }
+      assert.equal(answers[0]?.status, 400)
+      assert.deepEqual(answers[0], answers[1])
+    }
+  })
+
+  test('a revoked key of another account is none of one’s own', async () => {
+    const keys = (await bob.client.apiKeys.list().page()).total
+    const response = await ask(bob, probe('apiKeys.delete', anns.key))
+    assert.equal(response.status, 404)
+    assert.equal((await ann.client.apiKeys.list().page()).total, 2)
+    assert.equal((await bob.client.apiKeys.list().page()).total, keys)
+  })
+})

@@ -1,0 +1,157 @@
+// Keys of an account: made, listed, revoked, and limited when guessed.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { countOutcomes, outcomeOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
+import { onEachEngine, openWorld, type World } from '#test/world.ts'
+
+onEachEngine('keys', (engine) => {
+  let world: World
+  before(async () => {
+    world = await openWorld(engine)
+  })
+  after(() => world.close())
+
+  test('a new key shows its token once, works at once, and is listed by its first and last characters', async () => {
+    const { client } = await world.newAccount()
+    const made = await client.apiKeys.create({ name: 'deploy' })
+    const { token, ...shown } = made
+    assert.match(token, /^mr_[0-9A-Za-z]{40}$/)
+    assert.deepEqual([shown.tokenPrefix, shown.last4], [token.slice(0, 7), token.slice(-4)])
+    const listed = await (await world.fetch('/v1/api-keys', bearer(token))).text()
+    assert.deepEqual(JSON.parse(listed).data[0], { ...shown, lastUsedAt: null })
+    assert.ok(!listed.includes(token) && !listed.includes('"token"'))
+  })
+
+  test('keys are listed newest first, a page at a time', async () => {
+    const { client } = await world.newAccount()
+    const made = [await client.apiKeys.create({ name: 'a' }), await client.apiKeys.create()]
+    const { data, total } = await client.apiKeys.list({ limit: 2 }).page()
+    assert.deepEqual(
+      data.map(({ id }) => id),
+      made.map(({ id }) => id).reverse(),
+    )
+    assert.equal(total, 3)
+    assert.deepEqual(
+      data.map(({ name }) => name),
+      [null, 'a'],
+    )
+  })
+
+  test('a revoked key is refused on the very next request and no longer listed', async () => {
+    const { client } = await world.newAccount()
+    const { id, token } = await client.apiKeys.create()
+    const other = world.clientWith(token)
+    await other.pods.list().page()
+    await client.apiKeys.delete(id)
+    assert.equal(await refusal(other.pods.list().page()), '401 unauthorized')
+    assert.equal((await client.apiKeys.list().page()).total, 1)
+    assert.equal(await refusal(client.apiKeys.delete(id)), '404 not_found')
+  })
+
+  test('a key may revoke itself while another is active, and the last one stays', async () => {
+    const { client } = await world.newAccount()
+    const second = await client.apiKeys.create()
+    const [first] = (await client.apiKeys.list({ offset: 1 }).page()).data
+    await client.apiKeys.delete(first?.id ?? '')
+    const left = world.clientWith(second.token)
+    assert.equal(await refusal(left.apiKeys.delete(second.id)), '409 last_api_key')
+    assert.equal((await left.apiKeys.list().page()).total, 1)
+  })
+
+  test('of two keys that revoke each other at once, one stays', async () => {
+    const { client } = await world.newAccount()
+    const second = await client.apiKeys.create()
+    const keys = (await client.apiKeys.list().page()).data
+    const outcomes = await countOutcomes(keys.map(({ id }) => client.apiKeys.delete(id)))
+    assert.equal(outcomes.done, 1)
+    const works = await countOutcomes(
+      [client, world.clientWith(second.token)].map((one) => one.pods.list().page()),
+    )
+    assert.deepEqual(works, { done: 1, '401 unauthorized': 1 })
+  })
+
+  test('an account has at most twenty active keys, also when they are asked for at once', async () => {
+    const { client } = await world.newAccount()
+    const outcomes = await countOutcomes(Array.from({ length: 30 }, () => client.apiKeys.create()))
+    assert.deepEqual(outcomes, { done: 19, '422 api_key_limit_reached': 11 })
+    const { data, total } = await client.apiKeys.list().page()
+    assert.equal(total, 20)
+    await client.apiKeys.delete(data[0]?.id ?? '')
+    await client.apiKeys.create()
+    assert.equal(await refusal(client.apiKeys.create()), '422 api_key_limit_reached')
+  })
+
+  test('the last use of a key is noted, at most a minute late', async () => {
+    const { client } = await world.newAccount()
+    const { id, token } = await client.apiKeys.create()
+    const lastUse = async () =>
+      (await client.apiKeys.list().page()).data.find((key) => key.id === id)?.lastUsedAt ?? null
+    assert.equal(await lastUse(), null)
+    await world.clientWith(token).pods.list().page()
+    await until(async () => (await lastUse()) !== null)
+    const first = await lastUse()
+    world.clock.advance(60_000)
+    await world.clientWith(token).pods.list().page()
+    await until(async () => (await lastUse()) !== first)
+  })
+
+  test('the name of a key is one line of at most 200 characters', async () => {
+    const { client } = await world.newAccount()
+    assert.equal((await client.apiKeys.create({ name: '👍'.repeat(200) })).name?.length, 400)
+    for (const name of ['x'.repeat(201), 'a\u0007b', 7, null]) {
+      const error = await refusalOf(client.apiKeys.create({ name } as never))
+      assert.equal(`${error.code} ${error.details[0]?.path}`, 'bad_request name')
+    }
+  })
+
+  test('whatever is no active key is 401 with the scheme to use', async () => {
+    const wrong = [
+      'Bearer',
+      'Bearer ',
+      'Bearer mr_unknown',
+      `bearer ${world.key}x`,
+      `Basic ${world.key}`,
+      world.key,
+      `Bearer ${world.key} ${world.key}`,
+      `Bearer ${world.key.toLowerCase()}`,
+      `Bearer ${world.key.slice(0, -1)}`,
+    ]
+    for (const authorization of wrong) {
+      const response = await world.fetch('/v1/pods', { headers: { authorization } })
+      assert.equal(response.headers.get('www-authenticate'), 'Bearer')
+      assert.equal(await outcomeOf(response), '401 unauthorized', authorization)
+    }
+    const none = await fetch(`${world.baseUrl}/v1/pods`)
+    assert.equal(await outcomeOf(none), '401 unauthorized')
+  })
+})
+
+onEachEngine('guessing keys', (engine) => {
+  let world: World
+  before(async () => {
+    world = await openWorld(engine)
+  })
+  after(() => world.close())
+
+  test('after sixty failures in a minute even a good key is not looked at, until the minute is over', async () => {
+    const guess = () => world.clientWith('mr_guess').pods.list().page()
+    const outcomes = await countOutcomes(Array.from({ length: 80 }, guess))
+    assert.deepEqual(outcomes, { '401 unauthorized': 60, '429 rate_limit_exceeded': 20 })
+    const blocked = await refusalOf(world.client.pods.list().page())
+    assert.equal(`${blocked.status} ${blocked.code}`, '429 rate_limit_exceeded')
+    const waitSeconds = blocked.retryAfterSeconds ?? 0
+    assert.ok(waitSeconds > 50 && waitSeconds <= 60)
+    assert.equal(await outcomeOf(world.fetch('/metrics')), '429 rate_limit_exceeded')
+    assert.equal((await fetch(`${world.baseUrl}/health`)).status, 200)
+    assert.equal((await fetch(`${world.baseUrl}/openapi.json`)).status, 200)
+    world.clock.advance((waitSeconds - 3) * 1000)
+    assert.equal(await refusal(world.client.pods.list().page()), '429 rate_limit_exceeded')
+    world.clock.advance(3_000)
+    await world.client.pods.list().page()
+  })
+})
+
+function bearer(token: string): RequestInit {
+  return { headers: { authorization: `Bearer ${token}` } }
+}

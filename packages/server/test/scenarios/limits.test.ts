@@ -1,0 +1,119 @@
+// The limit of API requests: exact in any minute, for an account over all its keys.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { countOutcomes, outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
+import { type Account, onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+
+onEachEngine('the limit of requests', (engine) => {
+  let world: World
+  let account: Account
+  before(async () => {
+    world = await openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '50' } })
+    account = await world.newAccount()
+  })
+  after(() => world.close())
+
+  const ask = (key: string, path = '/v1/pods', init: RequestInit = {}) =>
+    world.fetch(path, { ...init, headers: { authorization: `Bearer ${key}` } })
+  const newMinute = () => world.clock.advance(60_000)
+
+  test('of two hundred requests at once over several keys exactly fifty are let through', async () => {
+    newMinute()
+    const { token } = await account.client.apiKeys.create()
+    const clients = [account.client, world.clientWith(token)]
+    const requests = Array.from({ length: 200 }, async (_, index) => {
+      const { data } = await (clients[index % 2] ?? account.client).pods.list().page()
+      return data
+    })
+    const outcomes = await countOutcomes(requests)
+    assert.deepEqual(outcomes, { done: 49, '429 rate_limit_exceeded': 151 })
+    await world.client.pods.list().page()
+  })
+
+  test('every answer counts down, and a refusal says when to come back', async () => {
+    newMinute()
+    for (let remaining = 49; remaining >= 0; remaining--) {
+      const { headers } = await ask(account.key)
+      assert.equal(headers.get('ratelimit-limit'), '50')
+      assert.equal(headers.get('ratelimit-remaining'), String(remaining))
+      assert.match(headers.get('ratelimit-reset') ?? '', /^(6[01]|5\d)$/)
+      assert.equal(headers.get('retry-after'), null)
+    }
+    const refused = await ask(account.key)
+    assert.equal(refused.headers.get('ratelimit-remaining'), '0')
+    assert.equal(refused.headers.get('retry-after'), refused.headers.get('ratelimit-reset'))
+    assert.equal(await outcomeOf(refused), '429 rate_limit_exceeded')
+  })
+
+  test('the wait that is named is right to a second', async () => {
+    newMinute()
+    for (let count = 0; count < 50; count++) await ask(account.key)
+    const { retryAfterSeconds } = await refusalOf(account.client.pods.list().page())
+    world.clock.advance(((retryAfterSeconds ?? 0) - 2) * 1000)
+    assert.equal(await refusal(account.client.pods.list().page()), '429 rate_limit_exceeded')
+    world.clock.advance(2_000)
+    await account.client.pods.list().page()
+  })
+
+  test('the minute slides: each request makes room when it is a minute old', async () => {
+    newMinute()
+    for (let count = 0; count < 25; count++) await ask(account.key)
+    world.clock.advance(40_000)
+    for (let count = 0; count < 25; count++) await ask(account.key)
+    world.clock.advance(20_000)
+    const requests = Array.from({ length: 40 }, () => account.client.pods.list().page())
+    const outcomes = await countOutcomes(requests)
+    assert.deepEqual(outcomes, { done: 25, '429 rate_limit_exceeded': 15 })
+  })
+
+  test('a refused request has no effect and costs nothing', async () => {
+    newMinute()
+    const before = (await account.client.pods.list().page()).total
+    for (let count = 0; count < 49; count++) await ask(account.key)
+    const requests = Array.from({ length: 100 }, () => account.client.pods.create())
+    assert.deepEqual(await countOutcomes(requests), { '429 rate_limit_exceeded': 100 })
+    newMinute()
+    assert.equal((await account.client.pods.list().page()).total, before)
+  })
+
+  test('requests that are refused for another reason count, and so do all routes', async () => {
+    newMinute()
+    await ask(account.key, '/v1/pods/unknown')
+    await ask(account.key, '/v1/pods?limit=x')
+    await ask(account.key, '/v1/pods', { method: 'POST', body: 'x' })
+    await ask(account.key, '/v1/inboxes')
+    const { headers } = await ask(account.key, '/v1/api-keys')
+    assert.equal(headers.get('ratelimit-remaining'), '45')
+  })
+
+  test('nothing but requests with a key is counted', async () => {
+    newMinute()
+    const inbox = await world.inbox()
+    const attachment = ['MIME-Version: 1.0', 'Content-Disposition: attachment; filename=a.txt']
+    await world.send({ to: inbox.address, raw: plainMail({ headers: attachment }) })
+    const { data } = await world.client.messages.list(inbox.id).page()
+    const url = data[0]?.attachments[0]?.url ?? ''
+    for (let count = 0; count < 60; count++) {
+      assert.equal((await fetch(url)).status, 200)
+      assert.equal((await fetch(`${world.baseUrl}/health`)).status, 200)
+    }
+    const { headers } = await ask(world.key)
+    assert.equal(headers.get('ratelimit-remaining'), '47')
+    assert.equal((await fetch(url)).headers.get('ratelimit-limit'), null)
+  })
+})
+
+onEachEngine('the default limit of requests', (engine) => {
+  let world: World
+  before(async () => {
+    world = await openWorld(engine)
+  })
+  after(() => world.close())
+
+  test('an account may make a thousand requests a minute', async () => {
+    const { headers } = await world.fetch('/v1/pods')
+    assert.equal(headers.get('ratelimit-limit'), '1000')
+    assert.equal(headers.get('ratelimit-remaining'), '999')
+  })
+})

@@ -1,0 +1,138 @@
+// Mail to postmaster is always accepted (RFC 5321 §4.5.1) and read by the operator on the machine.
+
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { after, before, test } from 'node:test'
+import { promisify } from 'node:util'
+import { openSender } from '#test/peers/sender.ts'
+import { countMessages, countRows, newest, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+
+const run = promisify(execFile)
+const main = new URL('../../src/main.ts', import.meta.url).pathname
+
+onEachEngine('mail to postmaster', (engine) => {
+  let world: World
+  before(async () => {
+    world = await openWorld(engine, { env: WIDE_LIMITS })
+  })
+  after(() => world.close())
+
+  for (const address of [
+    'postmaster@mailroom.localhost',
+    'Postmaster@MAILROOM.localhost',
+    'postmaster+tag@mailroom.localhost',
+    '"postmaster"@mailroom.localhost',
+    'postmaster',
+    'POSTMASTER',
+  ]) {
+    test(`is accepted at <${address}> and kept for the operator`, async () => {
+      const before = await countRows(world, 'postmaster_messages')
+      const reply = await world.send({ from: '', to: address, raw: plainMail({ to: address }) })
+      assert.equal(reply.code, 250, reply.lines.join(' '))
+      assert.equal((await countRows(world, 'postmaster_messages')) - before, 1)
+    })
+  }
+
+  test('and to an inbox is one transaction that reaches both', async () => {
+    const inbox = await world.inbox()
+    const [rawBefore, before] = [
+      await countRows(world, 'raw_messages'),
+      await countRows(world, 'postmaster_messages'),
+    ]
+    const to = ['postmaster@mailroom.localhost', inbox.address]
+    assert.equal((await world.send({ to, raw: plainMail({}) })).code, 250)
+    assert.equal(await countMessages(world, inbox), 1)
+    assert.equal((await countRows(world, 'postmaster_messages')) - before, 1)
+    assert.equal((await countRows(world, 'raw_messages')) - rawBefore, 1)
+  })
+
+  test('outlives the inbox that got it, too, and the other way round', async () => {
+    const inbox = await world.inbox()
+    const raw = plainMail({ subject: 'Shared' })
+    await world.send({ to: ['postmaster', inbox.address], raw })
+    const message = await newest(world, inbox)
+    assert.equal(Buffer.from((await world.client.messages.raw(message.id)).content).toString(), raw)
+    const row = await world.app.deps.db.read
+      .selectFrom('raw_messages')
+      .select(['id', 'reference_count'])
+      .orderBy('id', 'desc')
+      .executeTakeFirstOrThrow()
+    assert.equal(row.reference_count, 2)
+    await world.client.inboxes.delete(inbox.id)
+    await assert.rejects(world.client.messages.get(message.id), { code: 'not_found' })
+  })
+
+  test('is in no list of the API', async () => {
+    const inbox = await world.inbox()
+    await world.send({ to: 'postmaster', raw: plainMail({ to: inbox.address }) })
+    assert.equal(await countMessages(world, inbox), 0)
+  })
+
+  test('of another domain is refused', async () => {
+    const sender = await openSender(world.smtpPort)
+    await sender.command('MAIL FROM:<>')
+    assert.equal((await sender.command('RCPT TO:<postmaster@other.example>')).code, 550)
+    await sender.quit()
+  })
+
+  test('that runs in a loop is refused', async () => {
+    const headers = Array.from({ length: 51 }, () => 'Received: from a.example by b.example')
+    const reply = await world.send({ to: 'postmaster', raw: plainMail({ headers }) })
+    assert.equal(reply.code, 554)
+  })
+
+  if (engine !== 'sqlite') return
+
+  const mailroom = (...args: string[]) =>
+    run(process.execPath, [main, 'postmaster', ...args], {
+      env: { ...process.env, MAILROOM_DATA_DIR: world.dataDir },
+      encoding: 'buffer',
+      maxBuffer: 16 * 1024 * 1024,
+    })
+
+  test('is listed and shown by the command, without what could steer a terminal', async () => {
+    const subject = '=?utf-8?Q?Help=1B[31m=E2=80=AE?= me'
+    const body = 'Bytes: \u0080\u00ff'
+    const raw = plainMail({ to: 'postmaster@mailroom.localhost', subject, body })
+    await world.send({ to: 'postmaster@mailroom.localhost', raw })
+    const list = (await mailroom('list')).stdout.toString()
+    const [line = ''] = list.split('\n')
+    assert.match(line, /^raw_\w+ {2}2\d\d\d-\S+Z {2}Ann Sender <ann@sender\.example> {2}Help/)
+    assert.ok(!/[\x00-\x09\x0b-\x1f\u202e]/.test(list))
+    assert.equal(list.trim().split('\n').length, await countRows(world, 'postmaster_messages'))
+    const id = line.split(' ')[0] ?? ''
+    const shown = await mailroom('show', id)
+    assert.equal(shown.stdout.toString(), raw)
+  })
+
+  test('too large for a row is shown whole', async () => {
+    const raw = plainMail({ to: 'postmaster', body: 'x'.repeat(70).concat('\n').repeat(20_000) })
+    await world.send({ to: 'postmaster', raw })
+    const list = (await mailroom('list')).stdout.toString()
+    const shown = await mailroom('show', list.split(' ')[0] ?? '')
+    assert.ok(shown.stdout.toString() === raw.replace(/\r?\n/g, '\r\n'))
+  })
+
+  test('is not shown by the id of a message that went to an inbox', async () => {
+    const inbox = await world.inbox()
+    await world.send({ to: inbox.address, raw: plainMail({}) })
+    const row = await world.app.deps.db.read
+      .selectFrom('raw_messages')
+      .select('id')
+      .orderBy('id', 'desc')
+      .executeTakeFirstOrThrow()
+    await assert.rejects(mailroom('show', row.id), /there is no message/)
+  })
+
+  test('is kept for 30 days', async () => {
+    assert.ok((await countRows(world, 'postmaster_messages')) > 0)
+    const { purgeExpired } = await import('#actions/retention/purge-expired.ts')
+    world.clock.advance(29 * 86_400_000)
+    await purgeExpired(world.app.deps)
+    assert.ok((await countRows(world, 'postmaster_messages')) > 0)
+    world.clock.advance(2 * 86_400_000)
+    await purgeExpired(world.app.deps)
+    assert.equal(await countRows(world, 'postmaster_messages'), 0)
+  })
+})

@@ -1,0 +1,108 @@
+// A message's raw form: byte for byte what came over the wire, small or large, in the database or in
+// the blob store.
+
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { ROW_BLOB_BYTES_MAX } from '#base/limits.ts'
+import { filePart, messageOf, multipart, textPart } from '#test/mail/samples.ts'
+import { openSender } from '#test/peers/sender.ts'
+import { deliver, newest, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+
+onEachEngine('a raw message', (engine) => {
+  let world: World
+  before(async () => {
+    world = await openWorld(engine, { env: WIDE_LIMITS })
+  })
+  after(() => world.close())
+
+  const rawOf = async (messageId: string) => {
+    const { content, contentType } = await world.client.messages.raw(messageId)
+    assert.equal(contentType, 'message/rfc822')
+    return Buffer.from(content)
+  }
+
+  test('is what was sent, with its odd spacing, folding, trailing white space and 8-bit', async () => {
+    const inbox = await world.inbox()
+    const raw = Buffer.concat([
+      Buffer.from('FROM :  a@x.example \r\nsubject:  folded\r\n\t over \r\n lines\t\r\n'),
+      Buffer.from('X-Raw: \xff\xfe\x80\r\nnot a field\r\n\r\n', 'latin1'),
+      Buffer.from('..two dots\r\n.\x00dot\r\n \r\n\r\n\t\r\n\xe9 end \r\n\r\n', 'latin1'),
+    ])
+    const message = await deliver(world, inbox, raw)
+    assert.deepEqual(await rawOf(message.id), raw)
+  })
+
+  test('with bare line feeds is kept with CRLF in their place, so that nothing can hide in it', async () => {
+    const inbox = await world.inbox()
+    const sent = 'Subject: a\nFrom: a@x.example\r\n\none\n.\ntwo\r\n\n.\r\nthree\n\r\n'
+    const message = await deliver(world, inbox, Buffer.from(sent))
+    const raw = await rawOf(message.id)
+    assert.equal(raw.toString(), sent.replace(/\r?\n/g, '\r\n'))
+    assert.equal(message.subject, 'a')
+    assert.equal(message.bodyText, 'one\n.\ntwo\n\n.\nthree\n')
+  })
+
+  for (const sizeBytes of [ROW_BLOB_BYTES_MAX, ROW_BLOB_BYTES_MAX + 1, 5_000_000]) {
+    test(`of ${sizeBytes} octets is given back whole`, async () => {
+      const inbox = await world.inbox()
+      const head = 'From: a@x.example\r\nSubject: Sized\r\n\r\n'
+      const raw = Buffer.from(head.padEnd(sizeBytes - 2, 'text ').concat('\r\n'))
+      assert.equal(raw.length, sizeBytes)
+      const message = await deliver(world, inbox, raw)
+      assert.ok((await rawOf(message.id)).equals(raw))
+    })
+  }
+
+  test('in the blob store and its attachment go with the inbox', async () => {
+    const inbox = await world.inbox()
+    const content = randomBytes(300_000)
+    const part = multipart('mixed', 'm', [textPart('Text'), filePart('a.bin', content)])
+    const message = await deliver(world, inbox, Buffer.from(messageOf(part)))
+    const file = await world.client.attachments.get(message.id, 'a.bin')
+    assert.ok(Buffer.from(file.content).equals(content))
+    const row = await world.app.deps.db.read
+      .selectFrom('messages')
+      .select('raw_id')
+      .where('id', '=', message.id)
+      .executeTakeFirstOrThrow()
+    const { blobs } = world.app.deps
+    if (blobs !== null) assert.ok((await blobs.get(row.raw_id)) !== null)
+    await world.client.inboxes.delete(inbox.id)
+    await assert.rejects(world.client.messages.raw(message.id), { code: 'not_found' })
+    await assert.rejects(world.client.attachments.get(message.id, 'a.bin'), { code: 'not_found' })
+    while (blobs !== null && (await blobs.get(row.raw_id)) !== null) {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+  })
+
+  test('is a download that no browser shows', async () => {
+    const inbox = await world.inbox()
+    const message = await deliver(world, inbox, plainMail({ body: '<script>alert(1)</script>' }))
+    const response = await world.fetch(`/v1/messages/${message.id}/raw`)
+    assert.equal(response.status, 200)
+    assert.equal(response.headers.get('content-type'), 'message/rfc822')
+    assert.match(response.headers.get('content-disposition') ?? '', /^attachment\b/)
+    assert.equal(response.headers.get('x-content-type-options'), 'nosniff')
+    assert.match(response.headers.get('content-security-policy') ?? '', /^sandbox/)
+  })
+
+  test('is split over segments anywhere and comes out the same', async () => {
+    const inbox = await world.inbox()
+    const raw = '.\r\n..\r\n.a\r\n\r\n.\r\r\n'.replace('\r\r', '\r').concat('x\r\n.\r\n.\r\nend\r\n')
+    const stuffed = `${raw.replace(/^\./gm, '..')}.\r\n`
+    for (let at = 1; at < stuffed.length; at += 1) {
+      const sender = await openSender(world.smtpPort)
+      await sender.command('MAIL FROM:<a@x.example>')
+      await sender.command(`RCPT TO:<${inbox.address}>`)
+      await sender.command('DATA')
+      sender.write(stuffed.slice(0, at))
+      await new Promise((resolve) => setImmediate(resolve))
+      sender.write(stuffed.slice(at))
+      assert.equal((await sender.reply()).code, 250)
+      await sender.quit()
+      assert.equal((await rawOf((await newest(world, inbox)).id)).toString(), raw)
+    }
+  })
+})
