@@ -9,7 +9,11 @@ export type Engine = 'sqlite' | 'postgres'
 export type Tx<Schema> = {
   readonly engine: Engine
   readonly query: Kysely<Schema>
+  /** The embedded engine's short way for SQL that is compiled already; null elsewhere. */
+  readonly runSql: RunSql | null
 }
+
+export type RunSql = (sql: string, parameters: readonly unknown[]) => unknown[]
 
 /**
  * Named transactions: functions of `tx` and plain data, without I/O, clock or randomness of their
@@ -26,6 +30,8 @@ export type Db<Schema, Table extends TransactionTable<Schema>> = {
   /** For the start log: engine, version and place, without credentials. */
   readonly description: string
   readonly read: Kysely<Schema>
+  /** The same, for compiled statements. */
+  readonly reading: Tx<Schema>
   /**
    * Runs one named transaction; resolves after its commit is on disk. Rejects with a `StorageError`
    * when the store cannot take it, and then nothing of it was kept.

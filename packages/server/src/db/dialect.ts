@@ -8,7 +8,7 @@ import type { Tx } from './db.ts'
  * holds. The embedded engine has one writer, so there nothing needs locking.
  */
 export function lockRows<Schema, Tables extends keyof Schema, Row>(
-  tx: Tx<Schema>,
+  tx: Pick<Tx<Schema>, 'engine'>,
   query: SelectQueryBuilder<Schema, Tables, Row>,
   options: { skipLocked?: boolean } = {},
 ): SelectQueryBuilder<Schema, Tables, Row> {

@@ -41,6 +41,7 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
     engine: 'postgres',
     description: `PostgreSQL ${version.rows[0]?.server_version} at ${describeUrl(options.url)}`,
     read: query,
+    reading: { engine: 'postgres', query, runSql: null },
     async write(name, input) {
       if (closing !== null) throw new StorageError('unavailable', 'The database was closed.')
       if (waiting >= WRITE_QUEUE_MAX) throw new StorageError('busy', 'Too many writes are waiting.')
@@ -52,7 +53,9 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
         return (await withRepeats(() =>
           query
             .transaction()
-            .execute((tx) => transaction({ engine: 'postgres', query: tx }, input as never)),
+            .execute((tx) =>
+              transaction({ engine: 'postgres', query: tx, runSql: null }, input as never),
+            ),
         )) as never
       } catch (error) {
         throw asStorageError(error) ?? error

@@ -3,6 +3,7 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { Kysely, SqliteDialect } from 'kysely'
 import { BUSY_TIMEOUT_MS } from '#base/limits.ts'
+import type { RunSql } from './db.ts'
 
 export type SqliteConnection = {
   /** Runs statements that give no rows. */
@@ -58,27 +59,35 @@ export function sqliteVersion(connection: SqliteConnection): string {
   return String(connection.rows('select sqlite_version() as version')[0]?.version)
 }
 
-/** A Kysely on this connection; prepared statements are kept by their text. */
-export function kyselyOn<Schema>(connection: SqliteConnection): Kysely<Schema> {
+/** Kysely and compiled SQL on this connection; prepared statements are kept by their text. */
+export function queriesOn<Schema>(connection: SqliteConnection): {
+  query: Kysely<Schema>
+  runSql: RunSql
+} {
   const prepared = new Map<string, ReturnType<typeof adapt>>()
-  return new Kysely<Schema>({
-    dialect: new SqliteDialect({
-      database: {
-        close: () => connection.close(),
-        prepare(sql) {
-          let statement = prepared.get(sql)
-          if (statement === undefined) {
-            // Lists of varying length make ever new texts; the bound keeps them from piling up.
-            if (prepared.size >= 500) prepared.clear()
-            statement = adapt(connection.raw.prepare(sql))
-            prepared.set(sql, statement)
-          }
-          return statement
-        },
-      },
-    }),
-  })
+  const prepare = (sql: string) => {
+    let statement = prepared.get(sql)
+    if (statement === undefined) {
+      // Lists of varying length make ever new texts; the bound keeps them from piling up.
+      if (prepared.size >= PREPARED_MAX) prepared.clear()
+      statement = adapt(connection.raw.prepare(sql))
+      prepared.set(sql, statement)
+    }
+    return statement
+  }
+  const database = { prepare, close: () => connection.close() }
+  return {
+    query: new Kysely<Schema>({ dialect: new SqliteDialect({ database }) }),
+    runSql(sql, parameters) {
+      const statement = prepare(sql)
+      if (statement.reader) return statement.all(parameters)
+      statement.run(parameters)
+      return []
+    },
+  }
 }
+
+const PREPARED_MAX = 500
 
 function adapt(statement: StatementSync) {
   const values = (parameters: readonly unknown[]) => parameters as SQLInputValue[]

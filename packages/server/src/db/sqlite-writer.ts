@@ -2,12 +2,11 @@
 // the order in which they came, and one commit for all that were waiting.
 
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
-import type { Kysely } from 'kysely'
 import { systemClock } from '#base/clock.ts'
 import { BUSY_TIMEOUT_MS, COMMIT_GROUP_MAX, LOG_PAGES_MAX } from '#base/limits.ts'
 import type { TransactionTable, Tx } from './db.ts'
 import { logBytesMax, NO_RESERVE, openDiskReserve } from './disk-reserve.ts'
-import { kyselyOn, openSqliteConnection, type SqliteConnection } from './sqlite-connection.ts'
+import { openSqliteConnection, queriesOn, type SqliteConnection } from './sqlite-connection.ts'
 import { asStorageError, type StorageErrorKind } from './storage-error.ts'
 
 export type WriteRequest = { id: number; name: string; input: unknown }
@@ -34,9 +33,9 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   // On a small disk the log is kept small: the reserve has to hold what is only in it.
   const logPages = Math.floor(logBytesMax(options.path) / PAGE_BYTES)
   connection.exec(`PRAGMA wal_autocheckpoint = ${Math.min(LOG_PAGES_MAX, logPages)}`)
-  const query = kyselyOn<Schema>(connection)
+  const tx: Tx<Schema> = { engine: 'sqlite', ...queriesOn<Schema>(connection) }
   const reserve = options.reservePath === null ? NO_RESERVE : openDiskReserve(options.reservePath)
-  const writer: Writer<Schema> = { ...options, connection, query, reserve, nextRestoreMs: 0 }
+  const writer: Writer<Schema> = { ...options, connection, tx, reserve, nextRestoreMs: 0 }
   const queue: WriteRequest[] = []
   let isRunning = false
 
@@ -91,7 +90,7 @@ function truncateLog(connection: SqliteConnection): void {
 
 type Writer<Schema> = WriterOptions<Schema> & {
   connection: SqliteConnection
-  query: Kysely<Schema>
+  tx: Tx<Schema>
   reserve: ReturnType<typeof openDiskReserve>
   nextRestoreMs: number
 }
@@ -188,8 +187,7 @@ async function inTransaction<Schema>(
   writer: Writer<Schema>,
   group: WriteRequest[],
 ): Promise<WriteAnswer[]> {
-  const { connection, query, transactions } = writer
-  const tx: Tx<Schema> = { engine: 'sqlite', query }
+  const { connection, tx, transactions } = writer
   const answers: WriteAnswer[] = []
   connection.run('BEGIN IMMEDIATE')
   try {

@@ -3,7 +3,7 @@
 import type { Db, DbObserver, TransactionTable } from './db.ts'
 import { giveUpReserveOnFullDisk } from './disk-reserve.ts'
 import { MIGRATIONS_TABLE, type MigrationTarget, migrate, readMigrations } from './migrate.ts'
-import { kyselyOn, openSqliteConnection, sqliteVersion } from './sqlite-connection.ts'
+import { openSqliteConnection, queriesOn, sqliteVersion } from './sqlite-connection.ts'
 import { WriterThread } from './writer-thread.ts'
 
 export type SqliteOptions = {
@@ -24,12 +24,13 @@ export async function openSqlite<Schema, Table extends TransactionTable<Schema>>
   const writer = new WriterThread(options)
   await writer.start()
   const reader = openSqliteConnection({ path: options.path, mode: 'read' })
-  const read = kyselyOn<Schema>(reader)
+  const queries = queriesOn<Schema>(reader)
 
   return {
     engine: 'sqlite',
     description: `SQLite ${sqliteVersion(reader)} at ${options.path}`,
-    read,
+    read: queries.query,
+    reading: { engine: 'sqlite', ...queries },
     write: (name, input) => writer.submit(name, input),
     async check() {
       reader.rows('select 1 from schema_migrations limit 1')

@@ -161,7 +161,7 @@ export async function findInbox(
 
 /** The inbox that receives at this lower-case address, of whichever account; for arriving mail. */
 export async function findInboxByAddress(db: ReadDb, address: string): Promise<Inbox | null> {
-  const [row] = await selectByAddress({ engine: db.engine, query: db.read }, { address })
+  const [row] = await selectByAddress(db.reading, { address })
   return row === undefined ? null : toInbox(row)
 }
 

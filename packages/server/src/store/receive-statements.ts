@@ -40,7 +40,7 @@ export const selectCounters = statement<
   { inbound_count: number; outbound_count: number }
 >((query, place, engine) =>
   lockRows(
-    { engine, query },
+    { engine },
     query
       .selectFrom('inbox_counters')
       .select(['inbound_count', 'outbound_count'])

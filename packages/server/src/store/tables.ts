@@ -158,9 +158,9 @@ export type Row<Table extends keyof Tables> = Selectable<Tables[Table]>
 export type NewRow<Table extends keyof Tables> = Insertable<Tables[Table]>
 export type Tx = AnyTx<Tables>
 /** Enough of the database to read from it. */
-export type ReadDb = Pick<AnyDb<Tables, TransactionTable<Tables>>, 'read' | 'engine'>
+export type ReadDb = Pick<AnyDb<Tables, TransactionTable<Tables>>, 'read' | 'reading'>
 
 /** The reading side of a transaction, which sees its own writes. */
 export function readIn(tx: Tx): ReadDb {
-  return { read: tx.query, engine: tx.engine }
+  return { read: tx.query, reading: tx }
 }

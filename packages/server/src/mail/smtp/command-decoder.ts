@@ -35,11 +35,6 @@ export class CommandDecoder {
     this.#bytesMax = bytesMax
   }
 
-  /** Whether a line has begun and not ended. */
-  get isWithinLine(): boolean {
-    return this.#carried > 0 || this.#skipped > 0
-  }
-
   /**
    * The next line that ends in `chunk` at or after `offset`, or null when the chunk is used up.
    * `end` says where to go on. The text has no CRLF and no trailing white space (RFC 5321 §4.1.1).
