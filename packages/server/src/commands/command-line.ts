@@ -45,6 +45,13 @@ function describeCommands(): Command {
       const { backUp } = await import('./back-up.ts')
       await backUp(folder)
     })
+  program
+    .command('generate', { hidden: true })
+    .description('write the generated files of the repository')
+    .action(async () => {
+      const { generate } = await import('./generate.ts')
+      generate()
+    })
   addAccountCommands(program)
   addPostmasterCommands(program)
   return program

@@ -8,8 +8,10 @@ import { CommandFailure } from './command-failure.ts'
 export function loadSettings(): { settings: Settings; warnings: string[] } {
   const reading = readSettings(process.env, readDotEnv(process.cwd()))
   if (reading.kind === 'mistakes') {
-    const lines = reading.mistakes.map((mistake) => `  ${describeMistake(mistake)}`)
-    throw new CommandFailure(`these settings are wrong:\n${lines.join('\n')}`)
+    const lines = [...reading.mistakes.map(describeMistake), ...reading.warnings]
+    throw new CommandFailure(
+      `these settings are wrong:\n${lines.map((line) => `  ${line}`).join('\n')}`,
+    )
   }
   return { settings: reading.settings, warnings: [...reading.warnings] }
 }

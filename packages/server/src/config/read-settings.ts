@@ -111,16 +111,10 @@ type Table = Values<typeof SETTINGS>
 /** What no setting shows alone. */
 function judgeTogether(table: Table, isRead: (...names: string[]) => boolean): SettingMistake[] {
   const mistakes: SettingMistake[] = []
-  const { roles, delivery, relayUrl, dataDir, httpPort, smtpPort } = SETTINGS
+  const { delivery, relayUrl, dataDir, httpPort, smtpPort } = SETTINGS
   if (isRead(delivery.name, relayUrl.name) && table.delivery === 'relay' && !table.relayUrl) {
     const expected = `${relayUrl.form.expected}, because ${delivery.name} is relay`
     mistakes.push({ name: relayUrl.name, given: null, expected })
-  }
-  if (isRead(roles.name, SETTINGS.databaseUrl.name) && table.databaseUrl === null) {
-    if (table.roles.size < ROLES.length) {
-      const expected = `all: several processes need PostgreSQL, see ${SETTINGS.databaseUrl.name}`
-      mistakes.push({ name: roles.name, given: [...table.roles].join(','), expected })
-    }
   }
   const isSamePort = table.httpPort === table.smtpPort && table.httpPort !== 0
   if (isRead(httpPort.name, smtpPort.name) && isSamePort && table.httpHost === table.smtpHost) {
