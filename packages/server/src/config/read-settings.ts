@@ -9,7 +9,6 @@ import { findNearest } from './find-nearest.ts'
 import {
   LIMIT_SETTINGS,
   type LimitSettings,
-  ROLES,
   SETTINGS,
   type Setting,
   type Settings,

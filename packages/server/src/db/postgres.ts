@@ -29,6 +29,9 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
   const pool = openPool(options.url)
   // Without this listener a server that ends an idle connection ends the process.
   pool.on('error', (error) => options.onError(error))
+  // Nor may one that ends a connection in use, between two statements of a transaction: the next
+  // statement fails then, and tells.
+  pool.on('connect', (client) => client.on('error', () => {}))
   const query = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
   const version = await query.executeQuery<{ server_version: string }>(
     CompiledQuery.raw('show server_version'),

@@ -33,7 +33,8 @@ export function openSqliteConnection(options: SqliteConnectionOptions): SqliteCo
     readOnly: options.mode === 'read',
     timeout: options.busyTimeoutMs ?? BUSY_TIMEOUT_MS,
   })
-  raw.exec('PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768;')
+  // It reads the file, which may be locked.
+  if (options.mode !== 'bare') raw.exec('PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768;')
   if (options.mode === 'write') {
     raw.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;')
   }

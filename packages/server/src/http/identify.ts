@@ -4,7 +4,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Auth } from '@mailroom/contract/operations/operation.ts'
 import { AppError } from '#base/app-error.ts'
-import { clientGroup } from './client-address.ts'
+import { clientGroup } from '#base/client-address.ts'
 import { notFound, rateLimited } from './problems.ts'
 import type { SlidingWindow } from './rate-limit.ts'
 

@@ -2,7 +2,7 @@
 
 import { hash } from 'node:crypto'
 import type { Mailroom, Message } from '@mailroom/sdk'
-import type { ReadMessage } from '#test/corpus/compare.ts'
+import type { ReadMessage } from './compare.ts'
 
 /** Shown as the sender of a message without a From field. */
 export const ENVELOPE_SENDER = 'feed@corpus.example'

@@ -3,11 +3,11 @@
 
 import { hash } from 'node:crypto'
 import type { Mailroom } from '@mailroom/sdk'
-import type { ReadMessage } from '#test/corpus/compare.ts'
-import { type MessageFile, messageFiles } from '#test/corpus/message-files.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { clientOf, emptyPlace, type ServiceProcess } from '#test/scenarios/service-process.ts'
+import type { ReadMessage } from './compare.ts'
 import { ENVELOPE_SENDER, readBack } from './feed-read-back.ts'
+import { type MessageFile, messageFiles } from './message-files.ts'
 
 export type FedMessage = {
   readonly path: string
@@ -73,7 +73,10 @@ async function feedInto(
     const code = await service.stop()
     if (code !== 0) crash = `It ended with ${code}:\n${service.output()}`
   } catch (error) {
-    const hasEnded = await Promise.race([service.ended.then(() => true), settled().then(() => false)])
+    const hasEnded = await Promise.race([
+      service.ended.then(() => true),
+      settled().then(() => false),
+    ])
     if (!hasEnded) throw error
     crash = service.output()
   }
@@ -113,7 +116,9 @@ function outcomeOf(reply: string): FedMessage['outcome'] {
 
 /** RFC 5321 §2.3.8: every line ends in CRLF, however the file wrote it. */
 function asClientSends(raw: Uint8Array): Buffer {
-  const text = Buffer.from(raw).toString('latin1').replace(/\r\n|\r|\n/g, '\r\n')
+  const text = Buffer.from(raw)
+    .toString('latin1')
+    .replace(/\r\n|\r|\n/g, '\r\n')
   return Buffer.from(text.endsWith('\r\n') ? text : `${text}\r\n`, 'latin1')
 }
 

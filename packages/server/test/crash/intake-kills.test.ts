@@ -38,6 +38,7 @@ async function killAgainAndAgain(t: TestContext, plan: Plan): Promise<void> {
   )
   const largeShare = plan.largeShare ?? 0.05
   const intake = new Intake({ service, targets, clients: CLIENTS, random, largeShare })
+  t.after(() => intake.abandon())
 
   for (let kill = 0; kill < plan.kills; kill++) {
     await intake.untilAcknowledged(Math.floor(random() * MESSAGES_MAX), LIFE_MS_MAX)

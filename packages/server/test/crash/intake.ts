@@ -39,6 +39,7 @@ export class Intake {
   readonly #targets: readonly Target[]
   readonly #random: Random
   #isStopped = false
+  #isAbandoned = false
   readonly #largeShare: number
 
   constructor(options: {
@@ -69,11 +70,18 @@ export class Intake {
     await Promise.all(this.#running)
   }
 
+  /** Stops without a care for the messages at hand; for a test that failed. */
+  abandon(): void {
+    this.#isStopped = true
+    this.#isAbandoned = true
+  }
+
   async #send(client: number): Promise<void> {
     let sender: Sender | null = null
     for (let number = 0; !this.#isStopped; number++) {
       const message = this.#compose(client, number)
       for (let isAcknowledged = false; !isAcknowledged; ) {
+        if (this.#isAbandoned) return void sender?.socket.destroy()
         try {
           sender ??= await this.#service.sender()
           const reply = await sender.send({ to: message.to, raw: message.raw })

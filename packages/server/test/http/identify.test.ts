@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AppError } from '#base/app-error.ts'
-import { clientGroup, plainAddress } from '#http/client-address.ts'
+import { clientGroup, plainAddress } from '#base/client-address.ts'
 import { type DoorOptions, errorOf, GOOD_KEY, OPERATOR_TOKEN, openDoor } from '#test/http/door.ts'
 
 async function withDoor(

@@ -175,7 +175,11 @@ onEachEngine('a file name', (engine) => {
       assert.match(JSON.parse(body).error, /^(not_found|bad_request)$/)
       assert.ok(!body.includes('root:'))
     }
-    for (const path of [`${base}/../../inboxes`, `${base}/%2e%2e/%2e%2e/inboxes`, `${base}//a.pdf`]) {
+    for (const path of [
+      `${base}/../../inboxes`,
+      `${base}/%2e%2e/%2e%2e/inboxes`,
+      `${base}//a.pdf`,
+    ]) {
       assert.ok((await get(path)).status >= 400, path)
     }
     assert.equal((await get(`${base}/a.pdf`)).status, 200)

@@ -79,7 +79,10 @@ onEachEngine('an attachment', (engine) => {
     const path = `/v1/attachments/${message.id}/a.pdf`
     for (const value of [etag, `"other", ${etag}`, `W/${etag}`, '*']) {
       const headers = { 'if-none-match': value }
-      const responses = [await fetch(urlOf(message), { headers }), await world.fetch(path, { headers })]
+      const responses = [
+        await fetch(urlOf(message), { headers }),
+        await world.fetch(path, { headers }),
+      ]
       for (const response of responses) {
         assert.equal(response.status, 304)
         assert.equal(response.headers.get('etag'), etag)
@@ -206,9 +209,7 @@ onEachEngine('an attachment', (engine) => {
     const base = `http://127.0.0.1:${port}`
     const message = await receive(
       {
-        fields: [
-          `Content-Type: message/external-body; access-type=URL; URL="${base}/external"`,
-        ],
+        fields: [`Content-Type: message/external-body; access-type=URL; URL="${base}/external"`],
         body: 'Content-Type: application/pdf\r\n\r\n',
       },
       {
@@ -252,7 +253,10 @@ onEachEngine('an attachment', (engine) => {
       assert.equal(response.status, 200)
       assert.match(response.headers.get('content-disposition') ?? '', /^attachment; filename="/)
       assert.equal(response.headers.get('x-content-type-options'), 'nosniff')
-      assert.match(response.headers.get('content-security-policy') ?? '', /^sandbox; default-src 'none'/)
+      assert.match(
+        response.headers.get('content-security-policy') ?? '',
+        /^sandbox; default-src 'none'/,
+      )
       assert.match(response.headers.get('content-type') ?? '', /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/)
       assert.equal((await response.text()).trimEnd(), script)
     })

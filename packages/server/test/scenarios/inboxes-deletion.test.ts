@@ -7,7 +7,12 @@ import { after, before, test } from 'node:test'
 import type { Mailroom } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
 import { refusal, repeat, until } from '#test/scenarios/outcomes.ts'
-import { filesHolding, rowsHolding, runSql } from '#test/scenarios/stored-content.ts'
+import {
+  filesHolding,
+  multiplyMessage,
+  rowsHolding,
+  runSql,
+} from '#test/scenarios/stored-content.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
 /** Over what fits into a row. */
@@ -107,7 +112,7 @@ onEachEngine('deleting an inbox', (engine) => {
   test('an inbox with three thousand messages is gone at once, and its mail soon after', async () => {
     const inbox = await client.inboxes.create()
     assert.equal((await mailTo(inbox.address, 'zqmany')).code, 250)
-    await multiply(world, inbox.id, 3_000)
+    await multiplyMessage(world, inbox.id, 3_000)
     assert.equal((await client.messages.list(inbox.id).page()).total, 3_000)
     await client.inboxes.delete(inbox.id)
     assert.equal(await refusal(client.messages.list(inbox.id).page()), '404 not_found')
@@ -161,40 +166,3 @@ test('on SQLite nothing of deleted mail is left in the bytes of any file of a ru
     await world.close()
   }
 })
-
-/** Copies the one message of the inbox until there are `count`, as if each had come alone. */
-async function multiply(world: World, inboxId: string, count: number): Promise<void> {
-  const [message] = await runSql(world, `select * from messages where inbox_id = '${inboxId}'`)
-  const copies: [table: string, where: string][] = [
-    ['raw_messages', `id = '${message?.raw_id}'`],
-    ['threads', `inbox_id = '${inboxId}'`],
-    ['events', `inbox_id = '${inboxId}'`],
-    ['messages', `inbox_id = '${inboxId}'`],
-  ]
-  for (const [table, where] of copies) {
-    const [row = {}] = await runSql(world, `select * from ${table} where ${where}`)
-    const columns = Object.keys(row).filter((column) => column !== 'sequence')
-    const values = columns.map((column) => COPIED[column] ?? column)
-    await runSql(
-      world,
-      `with recursive numbers (i) as (select 2 union all select i + 1 from numbers where i < ${count})
-       insert into ${table} (${columns}) select ${values} from ${table}, numbers where ${where}`,
-    )
-  }
-  await runSql(
-    world,
-    `update inbox_counters set inbound_count = ${count}, thread_count = ${count},
-     unread_thread_count = ${count} where inbox_id = '${inboxId}'`,
-  )
-}
-
-const COPIED: Record<string, string> = {
-  id: "id || '_' || i",
-  raw_id: "raw_id || '_' || i",
-  thread_id: "thread_id || '_' || i",
-  message_id: "message_id || '_' || i",
-  position: 'i',
-  direction_position: 'i',
-  last_position: 'i',
-  receipt_key: 'null',
-}

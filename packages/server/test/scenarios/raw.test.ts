@@ -90,7 +90,9 @@ onEachEngine('a raw message', (engine) => {
 
   test('is split over segments anywhere and comes out the same', async () => {
     const inbox = await world.inbox()
-    const raw = '.\r\n..\r\n.a\r\n\r\n.\r\r\n'.replace('\r\r', '\r').concat('x\r\n.\r\n.\r\nend\r\n')
+    const raw = '.\r\n..\r\n.a\r\n\r\n.\r\r\n'
+      .replace('\r\r', '\r')
+      .concat('x\r\n.\r\n.\r\nend\r\n')
     const stuffed = `${raw.replace(/^\./gm, '..')}.\r\n`
     for (let at = 1; at < stuffed.length; at += 1) {
       const sender = await openSender(world.smtpPort)

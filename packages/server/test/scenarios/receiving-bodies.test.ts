@@ -101,7 +101,8 @@ onEachEngine('a body', (engine) => {
   })
 
   test('that answers gives its new text without the history and keeps it whole beside', async () => {
-    const body = 'Yes, on Monday.\n\nBest\n\nOn Fri, 20 Nov 2026 at 09:00, Box wrote:\n> When?\n> Soon?'
+    const body =
+      'Yes, on Monday.\n\nBest\n\nOn Fri, 20 Nov 2026 at 09:00, Box wrote:\n> When?\n> Soon?'
     const message = await deliver(world, inbox, plainMail({ subject: 'Re: When', body }))
     assert.equal(message.bodyText, body)
     assert.equal(message.extractedText, 'Yes, on Monday.\n\nBest')

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
-import { filePart, messageOf, multipart, textPart } from '#test/mail/samples.ts'
+import { filePart, multipart, textPart } from '#test/mail/samples.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { codesOf, countMessages, deliver, newest, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
@@ -57,8 +57,14 @@ onEachEngine('mail within the bounds', (engine) => {
   test('is 64 KiB of every octet that may stand in a line', async () => {
     const inbox = await world.inbox()
     const octets = Buffer.from(Array.from({ length: 256 }, (_, octet) => octet))
-    const line = Buffer.concat([octets.subarray(0, 10), octets.subarray(11, 13), octets.subarray(14)])
-    const head = Buffer.from('From: a@x.example\r\nContent-Type: text/plain; charset=latin1\r\n\r\n')
+    const line = Buffer.concat([
+      octets.subarray(0, 10),
+      octets.subarray(11, 13),
+      octets.subarray(14),
+    ])
+    const head = Buffer.from(
+      'From: a@x.example\r\nContent-Type: text/plain; charset=latin1\r\n\r\n',
+    )
     const lines = Array.from({ length: 260 }, () => Buffer.concat([line, Buffer.from('\r\n')]))
     const raw = Buffer.concat([head, ...lines])
     assert.ok(raw.length > 64 * 1024)

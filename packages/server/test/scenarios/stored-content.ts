@@ -58,3 +58,40 @@ export async function filesHolding(dataDir: string, text: string): Promise<strin
   }
   return holding.sort()
 }
+
+/** Copies the one message of the inbox until there are `count`, as if each had come alone. */
+export async function multiplyMessage(world: World, inboxId: string, count: number): Promise<void> {
+  const [message] = await runSql(world, `select * from messages where inbox_id = '${inboxId}'`)
+  const copies: [table: string, where: string][] = [
+    ['raw_messages', `id = '${message?.raw_id}'`],
+    ['threads', `inbox_id = '${inboxId}'`],
+    ['events', `inbox_id = '${inboxId}'`],
+    ['messages', `inbox_id = '${inboxId}'`],
+  ]
+  for (const [table, where] of copies) {
+    const [row = {}] = await runSql(world, `select * from ${table} where ${where}`)
+    const columns = Object.keys(row).filter((column) => column !== 'sequence')
+    const values = columns.map((column) => COPIED[column] ?? column)
+    await runSql(
+      world,
+      `with recursive numbers (i) as (select 2 union all select i + 1 from numbers where i < ${count})
+       insert into ${table} (${columns}) select ${values} from ${table}, numbers where ${where}`,
+    )
+  }
+  await runSql(
+    world,
+    `update inbox_counters set inbound_count = ${count}, thread_count = ${count},
+     unread_thread_count = ${count} where inbox_id = '${inboxId}'`,
+  )
+}
+
+const COPIED: Record<string, string> = {
+  id: "id || '_' || i",
+  raw_id: "raw_id || '_' || i",
+  thread_id: "thread_id || '_' || i",
+  message_id: "message_id || '_' || i",
+  position: 'i',
+  direction_position: 'i',
+  last_position: 'i',
+  receipt_key: 'null',
+}

@@ -25,6 +25,7 @@ describe('a mailbox', () => {
     ['"ü ü"@例え.テスト', 'ü ü', '例え.テスト'],
     [`${'l'.repeat(64)}@b.example`, 'l'.repeat(64), 'b.example'],
     [`a@${DOMAIN_255}`, 'a', DOMAIN_255],
+    ['a@_b_c.example', 'a', '_b_c.example'],
   ]
   for (const [text, localPart, domain] of good) {
     test(`${text.slice(0, 40)} has two parts`, () => {
@@ -60,7 +61,6 @@ describe('a mailbox', () => {
     ['a@b..example', 'syntax'],
     ['a@-b.example', 'syntax'],
     ['a@b-.example', 'syntax'],
-    ['a@b_c.example', 'syntax'],
     ['a@b.example\n', 'syntax'],
     ['a@[127.0.0.256]', 'syntax'],
     ['a@[127.0.0.1', 'syntax'],

@@ -3,7 +3,10 @@
 import type { BannedWord, KeptLibrary } from './rules.ts'
 
 /** Files over the length limit. */
-export const LONG_FILES: Readonly<Record<string, string>> = {}
+export const LONG_FILES: Readonly<Record<string, string>> = {
+  'packages/server/src/net/smtp/dialogue.ts':
+    'one state machine; split, no reader could see which commands may follow which',
+}
 
 /** `path function` over the length limit. */
 export const LONG_FUNCTIONS: Readonly<Record<string, string>> = {

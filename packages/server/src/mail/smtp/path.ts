@@ -34,7 +34,8 @@ const DOT_STRING = new RegExp(`^${ATOM}+(?:\\.${ATOM}+)*$`)
 const UTF8_ATOM = ATOM.replace('A-Z', '\\u0080-\\u{10ffff}A-Z')
 const UTF8_DOT_STRING = new RegExp(`^${UTF8_ATOM}+(?:\\.${UTF8_ATOM}+)*$`, 'u')
 const QUOTED_STRING = /^"(?:[\x20\x21\x23-\x5b\x5d-\x7e\u0080-\u{10ffff}]|\\[\x20-\x7e])*"/u
-const LABEL = /^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$/
+// The grammar has no underscore, but domains that send mail do.
+const LABEL = /^[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?$/
 // Letters, marks and digits of any script, the middle dot and the joiners (RFC 5892, roughly): not
 // the full-width dots that IDNA would read as label separators.
 const UTF8_LABEL = /^(?!-)[\p{L}\p{M}\p{N}\p{Join_C}\u00b7-]+(?<!-)$/u

@@ -3,6 +3,7 @@
 
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import type { SecureContext } from 'node:tls'
+import { clientGroup, plainAddress } from '#base/client-address.ts'
 import type { Clock } from '#base/clock.ts'
 import { formatReply, reply } from '#mail/smtp/reply.ts'
 import { Connection } from './connection.ts'
@@ -142,7 +143,8 @@ class Listener implements SmtpServer {
   #accept(socket: Socket): void {
     const address = plainAddress(socket.remoteAddress)
     const { limits, count } = this.#service
-    const fromAddress = this.#perAddress.get(address) ?? 0
+    const group = clientGroup(address)
+    const fromAddress = this.#perAddress.get(group) ?? 0
     if (
       this.#connections.size >= limits.connectionsMax ||
       fromAddress >= limits.connectionsPerAddressMax
@@ -153,7 +155,7 @@ class Listener implements SmtpServer {
       socket.destroySoon()
       return
     }
-    this.#perAddress.set(address, fromAddress + 1)
+    this.#perAddress.set(group, fromAddress + 1)
     count({ kind: 'connection-opened' })
     const connection = new Connection({
       socket,
@@ -168,26 +170,11 @@ class Listener implements SmtpServer {
 
   #forget(connection: Connection): void {
     this.#connections.delete(connection)
-    const left = (this.#perAddress.get(connection.address) ?? 1) - 1
-    if (left > 0) this.#perAddress.set(connection.address, left)
-    else this.#perAddress.delete(connection.address)
+    const group = clientGroup(connection.address)
+    const left = (this.#perAddress.get(group) ?? 1) - 1
+    if (left > 0) this.#perAddress.set(group, left)
+    else this.#perAddress.delete(group)
     this.#service.count({ kind: 'connection-closed' })
     if (this.#connections.size === 0) this.#onEmpty()
-  }
-}
-
-function plainAddress(address: string | undefined): string {
-  if (address === undefined) return ''
-  return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
-}
-
-function guard(onOutcome: CountOutcome | undefined, log: SmtpLog): CountOutcome {
-  if (onOutcome === undefined) return () => {}
-  return (outcome) => {
-    try {
-      onOutcome(outcome)
-    } catch (err) {
-      log.error({ err, outcome: outcome.kind }, 'counting an SMTP outcome failed')
-    }
   }
 }

@@ -1,0 +1,150 @@
+// Pages of threads deep in a large inbox: found through totals of ranges, which have to stay right
+// whatever moves, marks or adds threads.
+
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, test } from 'node:test'
+import { sql } from 'kysely'
+import pg from 'pg'
+import { listThreads } from '#store/thread.ts'
+import type { Db } from '#store/transactions.ts'
+import {
+  addAccount,
+  addInbox,
+  arriving,
+  type Owner,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { onEachEngine } from '#test/world.ts'
+
+const COUNT = 7_000
+/** As the code under test has it; the rows are made by hand here. */
+const RANGE_POSITIONS = 2_048
+
+onEachEngine('threads of a large inbox', (engine) => {
+  let database: TestDatabase
+  let db: Db
+  let owner: Owner
+  let inboxId: string
+  before(async () => {
+    database = await openDatabase(engine)
+    db = database.db
+    owner = await addAccount(db)
+    inboxId = await addInbox(db, owner)
+    await fill()
+  })
+  after(() => database.close())
+
+  /** `COUNT` threads of a message each, as if they had come one after the other. */
+  async function fill(): Promise<void> {
+    await db.write('receiveMessage', arriving(owner, [inboxId], { key: 'root' }))
+    const numbers = `with recursive n (i) as (select 2 union all select i + 1 from n where i < ${COUNT})`
+    await run(`${numbers} insert into threads (id, account_id, inbox_id, subject, is_read,
+      message_count, last_message_at, last_position, created_at)
+      select id || '_' || i, account_id, inbox_id, subject, 0, 1, i, i, i from threads, n`)
+    await run(`${numbers} insert into messages (id, account_id, inbox_id, thread_id, raw_id, direction,
+      position, direction_position, thread_position, status, message_key, from_addr, to_addr, cc,
+      reference_ids, subject, body_text, body_html, attachments, defects, created_at)
+      select id || '_' || i, account_id, inbox_id, thread_id || '_' || i, raw_id, direction, i, i, 1,
+      status, message_key || i, from_addr, to_addr, cc, reference_ids, subject, body_text, body_html,
+      attachments, defects, i from messages, n`)
+    await run('delete from thread_ranges')
+    await run(`insert into thread_ranges ${EXPECTED_RANGES}`)
+    await run(`update inbox_counters set inbound_count = ${COUNT}, thread_count = ${COUNT},
+      unread_thread_count = ${COUNT}`)
+  }
+
+  async function run(text: string): Promise<void> {
+    if (engine === 'sqlite') {
+      const connection = new DatabaseSync(database.place, { timeout: 5_000 })
+      connection.exec(text)
+      connection.close()
+      return
+    }
+    const client = new pg.Client({ connectionString: database.place })
+    await client.connect()
+    await client.query(text)
+    await client.end()
+  }
+
+  const EXPECTED_RANGES = `select inbox_id, last_position / ${RANGE_POSITIONS}, count(*),
+    sum(1 - is_read) from threads group by inbox_id, last_position / ${RANGE_POSITIONS}`
+
+  async function assertRangesRight(): Promise<void> {
+    const { rows: expected } = await sql
+      .raw<Record<string, number>>(
+        `select last_position / ${RANGE_POSITIONS} as range, count(*) as threads,
+         sum(1 - is_read) as unread from threads group by 1 order by 1`,
+      )
+      .execute(db.read)
+    const kept = await db.read
+      .selectFrom('thread_ranges')
+      .select(['position_range as range', 'thread_count as threads', 'unread_count as unread'])
+      .where('thread_count', '>', 0)
+      .orderBy('position_range')
+      .execute()
+    const figures = (rows: object[]) => rows.map((row) => Object.values(row).map(Number))
+    assert.deepEqual(figures(kept), figures(expected))
+  }
+
+  async function assertPagesRight(): Promise<void> {
+    const all = await db.read
+      .selectFrom('threads')
+      .select(['id', 'is_read'])
+      .orderBy('last_position', 'desc')
+      .execute()
+    for (const isRead of [null, true, false]) {
+      const expected = all.filter((row) => isRead === null || (row.is_read === 1) === isRead)
+      const last = expected.length - 1
+      for (const offset of [
+        0,
+        49,
+        2_047,
+        2_048,
+        2_049,
+        2_100,
+        4_095,
+        4_096,
+        4_500,
+        last - 30,
+        last,
+        last + 1,
+      ]) {
+        if (offset < 0) continue
+        const input = { ...owner, inboxId, isRead, limit: 50, offset }
+        const page = await listThreads(db, input)
+        assert.equal(page?.total, expected.length)
+        assert.deepEqual(
+          page?.threads.map(({ id }) => id),
+          expected.slice(offset, offset + 50).map(({ id }) => id),
+          `isRead ${isRead} at ${offset}`,
+        )
+      }
+    }
+  }
+
+  test('every page is that of the whole list', async () => {
+    await assertRangesRight()
+    await assertPagesRight()
+  })
+
+  test('every page stays so when threads are marked, answered and added', async () => {
+    const rows = await db.read.selectFrom('threads').select('id').execute()
+    const ids = rows.map(({ id }) => id)
+    for (let step = 0; step < 400; step++) {
+      const at = (step * 2_654_435_761) % COUNT
+      if (step % 4 === 0) {
+        const key = at === 0 ? 'root' : `root${at + 1}`
+        await db.write('receiveMessage', arriving(owner, [inboxId], { parentKeys: [key] }))
+      } else if (step % 9 === 1) {
+        await db.write('receiveMessage', arriving(owner, [inboxId]))
+      } else {
+        const threadId = ids[at] ?? ''
+        await db.write('setThreadRead', { ...owner, threadId, isRead: step % 5 !== 0 })
+      }
+    }
+    await assertRangesRight()
+    await assertPagesRight()
+  })
+})

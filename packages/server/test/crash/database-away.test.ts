@@ -1,0 +1,150 @@
+// The database goes away under the service and comes back: mail and requests are put off, never lost
+// and never answered wrongly, and nobody has to restart anything.
+
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { suite, type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { MailroomError } from '@mailroom/sdk'
+import { databasePath } from '#open-store.ts'
+import { createTestDatabase } from '#test/peers/postgres.ts'
+import { plainMail } from '#test/world.ts'
+import { findLosses, Intake, seededRandom } from './intake.ts'
+import { startKillablePostgres } from './killable-postgres.ts'
+import { Service } from './service.ts'
+import { readStored } from './stored.ts'
+
+const POSTGRES_AWAY_MS = 3_000
+const LOCKED_MS = 6_000
+const RECOVERY_MS_MAX = 5_000
+/** A connection that cannot be had is given up after two seconds, a lock after as many. */
+const REFUSAL_MS_MAX = 5_000
+
+suite('a database that goes away', { concurrency: true }, () => {
+  test('PostgreSQL killed during intake: mail is put off and nothing that was acknowledged is lost', async (t) => {
+    const postgres = await startKillablePostgres()
+    t.after(() => postgres.stop())
+    const service = await Service.start({ databaseUrl: await createTestDatabase(postgres.url) })
+    t.after(() => service.close())
+    const { pid } = service
+    const targets = [
+      await service.client.inboxes.create({}),
+      await service.client.inboxes.create({}),
+    ]
+    const intake = new Intake({ service, targets, clients: 4, random: seededRandom(7) })
+    t.after(() => intake.abandon())
+
+    await intake.untilAcknowledged(200, 5_000)
+    await postgres.kill()
+    const goneMs = performance.now()
+    await assertUnavailable(() => service.client.inboxes.create({}))
+    await assertUnavailable(() => service.client.inboxes.list().page())
+    const ready = await fetch(`${service.baseUrl}/ready`)
+    assert.equal(ready.status, 503)
+    assert.ok(ready.headers.has('retry-after'))
+    assert.equal((await fetch(`${service.baseUrl}/health`)).status, 200)
+    await sleep(Math.max(0, POSTGRES_AWAY_MS - (performance.now() - goneMs)))
+    await postgres.restart()
+    const backMs = await untilWritable(service)
+
+    await intake.untilAcknowledged(100, 5_000)
+    await intake.stop()
+    report(t, intake, backMs)
+    assert.ok(intake.refusals.has('451 4.3.0'), 'mail was put off')
+    assert.equal(intake.refusals.size, 1, 'and answered nothing else')
+    assert.ok(backMs < RECOVERY_MS_MAX)
+    assert.equal(service.pid, pid)
+    await assertNothingLost(service, intake)
+  })
+
+  test('SQLite locked by another process: writes are put off, reads go on', async (t) => {
+    const service = await Service.start()
+    t.after(() => service.close())
+    const inbox = await service.client.inboxes.create({})
+    const intake = new Intake({ service, targets: [inbox], clients: 4, random: seededRandom(8) })
+    t.after(() => intake.abandon())
+    await intake.untilAcknowledged(50, 5_000)
+    const lock = await lockDatabase(t, databasePath(service.settings))
+    const lockedMs = performance.now()
+    await assertUnavailable(() => service.client.inboxes.create({}))
+    assert.ok((await service.client.messages.list(inbox.id).page()).total >= 50)
+    const sender = await service.sender()
+    assert.equal((await sender.send({ to: inbox.address, raw: plainMail({}) })).code, 451)
+    await sender.quit()
+    await sleep(Math.max(0, LOCKED_MS - (performance.now() - lockedMs)))
+    await lock.release()
+    const backMs = await untilWritable(service)
+    await intake.untilAcknowledged(50, 5_000)
+    await intake.stop()
+    report(t, intake, backMs)
+    assert.deepEqual([...intake.refusals.keys()], ['451 4.3.0'])
+    assert.ok(backMs < RECOVERY_MS_MAX)
+    await assertNothingLost(service, intake)
+  })
+})
+
+async function assertUnavailable(request: () => Promise<unknown>): Promise<void> {
+  const startMs = performance.now()
+  await assert.rejects(request, (error) => {
+    assert.ok(error instanceof MailroomError, String(error))
+    assert.equal(error.status, 503)
+    assert.equal(error.code, 'service_unavailable')
+    assert.ok(error.retryAfterSeconds !== null, 'the answer says when to try again')
+    return true
+  })
+  const tookMs = Math.round(performance.now() - startMs)
+  assert.ok(tookMs < REFUSAL_MS_MAX, `refused after ${tookMs} ms`)
+}
+
+/** Milliseconds until a write succeeds. */
+async function untilWritable(service: Service): Promise<number> {
+  const startMs = performance.now()
+  for (;;) {
+    const isDone = await service.client.inboxes.create({}).then(
+      () => true,
+      (error) => {
+        assert.ok(error instanceof MailroomError && error.status === 503, String(error))
+        return false
+      },
+    )
+    const passedMs = performance.now() - startMs
+    if (isDone || passedMs > 2 * RECOVERY_MS_MAX) return Math.round(passedMs)
+    await sleep(50)
+  }
+}
+
+function report(t: TestContext, intake: Intake, backMs: number): void {
+  t.diagnostic(
+    `${intake.acknowledged.length} acknowledged, refusals ${JSON.stringify(Object.fromEntries(intake.refusals))}, ${intake.unanswered} unanswered, back after ${backMs} ms`,
+  )
+}
+
+async function assertNothingLost(service: Service, intake: Intake): Promise<void> {
+  assert.doesNotMatch(service.log, /"status":500|on a fault of its own|"level":50/)
+  assert.equal((await service.stop()).code, 0)
+  const losses = findLosses(intake.acknowledged, await readStored(service))
+  assert.deepEqual(losses, { lost: 0, truncated: 0, doubled: 0 })
+}
+
+const HOLD_LOCK = `
+  const { DatabaseSync } = require('node:sqlite')
+  const database = new DatabaseSync(process.argv[1], { timeout: 5000 })
+  database.exec('BEGIN IMMEDIATE')
+  process.stdout.write('locked')
+  process.stdin.resume().on('end', () => process.exit())`
+
+/** Another process that holds the write lock until it is told, or this process ends. */
+async function lockDatabase(t: TestContext, path: string) {
+  const holder = spawn(process.execPath, ['-e', HOLD_LOCK, path], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  t.after(() => holder.kill('SIGKILL'))
+  await once(holder.stdout, 'data')
+  return {
+    async release() {
+      holder.stdin.end()
+      await once(holder, 'close')
+    },
+  }
+}

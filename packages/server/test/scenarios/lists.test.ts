@@ -1,0 +1,146 @@
+// Lists: which part of them is given, and that all parts together are the whole.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
+import type { Inbox, Mailroom } from '@mailroom/sdk'
+import { outcomeOf } from '#test/scenarios/outcomes.ts'
+import { multiplyMessage, runSql } from '#test/scenarios/stored-content.ts'
+import { OPERATOR_TOKEN, onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+
+const COUNT = 230
+const READ = Math.floor(COUNT / 3)
+
+onEachEngine('lists', (engine) => {
+  let world: World
+  let client: Mailroom
+  let inbox: Inbox
+  /** Every path that takes `limit`, with its parameters filled in. */
+  let paths: string[]
+
+  before(async () => {
+    world = await openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '100000' } })
+    client = world.client
+    inbox = await world.inbox()
+    await world.send({ to: inbox.address, raw: plainMail({ to: inbox.address }) })
+    await multiplyMessage(world, inbox.id, COUNT)
+    await runSql(world, `update threads set is_read = 1 where last_position % 3 = 0`)
+    await runSql(world, `update inbox_counters set unread_thread_count = ${COUNT - READ}`)
+    const [thread] = (await client.threads.list(inbox.id).page()).data
+    paths = operationIds
+      .filter((id) => 'limit' in (operationOf(id).query?.properties ?? {}))
+      .map((id) => operationOf(id).path)
+      .map((path) => path.replace('/inboxes/{id}', `/inboxes/${inbox.id}`))
+      .map((path) => path.replace('/threads/{id}', `/threads/${thread?.id}`))
+    for (const path of paths) assert.ok(!path.includes('{'), `${path} has to be filled in`)
+  })
+  after(() => world.close())
+
+  const ask = (path: string) =>
+    world.fetch(path, {
+      headers: path.startsWith('/admin') ? { authorization: `Bearer ${OPERATOR_TOKEN}` } : {},
+    })
+
+  test('a limit is a whole number from 1, an offset from 0; anything else is 400 on every list', async () => {
+    assert.ok(paths.length >= 7)
+    const limits = ['0', '-1', 'a', '1.5', '', '1e2', '+1', '%201', '0x1', 'NaN', 'null', '١']
+    const offsets = ['-1', 'a', '1.5', '', '1e2', '-0.1']
+    for (const path of paths) {
+      for (const query of [
+        ...limits.map((value) => `limit=${value}`),
+        ...offsets.map((value) => `offset=${value}`),
+      ]) {
+        assert.equal(
+          await outcomeOf(ask(`${path}?${query}`)),
+          '400 bad_request',
+          `${path}?${query}`,
+        )
+      }
+      for (const query of [
+        'limit=1',
+        'offset=0',
+        'limit=1&offset=1',
+        'limit=99999999999999999999999',
+      ]) {
+        assert.equal((await ask(`${path}?${query}`)).status, 200, `${path}?${query}`)
+      }
+    }
+  })
+
+  test('a page holds fifty unless told otherwise, and never more than a hundred', async () => {
+    for (const path of ['messages', 'threads']) {
+      for (const [query, length] of [
+        ['', 50],
+        ['?limit=1', 1],
+        ['?limit=100', 100],
+        ['?limit=101', 100],
+        ['?limit=1000', 100],
+        ['?limit=1000&offset=200', COUNT - 200],
+        [`?offset=${COUNT}`, 0],
+        ['?offset=9007199254740991', 0],
+        ['?offset=99999999999999999999999', 0],
+      ] as const) {
+        const response = await ask(`/v1/inboxes/${inbox.id}/${path}${query}`)
+        const { data, total } = (await response.json()) as { data: unknown[]; total: number }
+        assert.deepEqual([data.length, total], [length, COUNT], `${path}${query}`)
+      }
+    }
+  })
+
+  test('pages of any size cover messages and threads exactly once, in one order', async () => {
+    const filters: [string, number][] = [
+      ['messages?', COUNT],
+      ['messages?direction=inbound&', COUNT],
+      ['messages?direction=outbound&', 0],
+      ['threads?', COUNT],
+      ['threads?is_read=true&', READ],
+      ['threads?is_read=false&', COUNT - READ],
+    ]
+    for (const [filter, expected] of filters) {
+      const orders = await Promise.all([7, 50, 99, 100].map((limit) => readAll(filter, limit)))
+      for (const order of orders) {
+        assert.equal(order.length, expected, filter)
+        assert.equal(new Set(order).size, expected)
+        assert.deepEqual(order, orders[0])
+      }
+    }
+  })
+
+  test('messages are listed newest first, threads by their newest message', async () => {
+    const positionOf = (id: string) => Number(id.split('_')[2] ?? 1)
+    for (const filter of ['messages?', 'threads?', 'threads?is_read=false&']) {
+      const positions = (await readAll(filter, 100)).map(positionOf)
+      assert.deepEqual(
+        positions,
+        positions.toSorted((a, b) => b - a),
+      )
+    }
+  })
+
+  test('going through a list of the client’s reads all of it', async () => {
+    const ids: string[] = []
+    for await (const { id } of client.messages.list(inbox.id)) ids.push(id)
+    assert.deepEqual(ids, await readAll('messages?', 100))
+    const read: string[] = []
+    for await (const { id } of client.threads.list(inbox.id, { is_read: true, limit: 10 }))
+      read.push(id)
+    assert.equal(new Set(read).size, READ)
+  })
+
+  test('a direction that does not exist is 400', async () => {
+    for (const direction of ['', 'both', 'INBOUND', 'inbound&direction=outbound']) {
+      const response = ask(`/v1/inboxes/${inbox.id}/messages?direction=${direction}`)
+      assert.equal(await outcomeOf(response), '400 bad_request')
+    }
+  })
+
+  async function readAll(filter: string, limit: number): Promise<string[]> {
+    const ids: string[] = []
+    for (let offset = 0; ; offset += limit) {
+      const path = `/v1/inboxes/${inbox.id}/${filter}limit=${limit}&offset=${offset}`
+      const { data } = (await (await ask(path)).json()) as { data: { id: string }[] }
+      ids.push(...data.map(({ id }) => id))
+      if (data.length < limit) return ids
+    }
+  }
+})

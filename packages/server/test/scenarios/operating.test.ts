@@ -1,0 +1,165 @@
+// What an operator watches: health, readiness, figures, and that every answer can be traced.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { after, before, test } from 'node:test'
+import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
+import { exchange, readAnswer } from '#test/http/wire.ts'
+import { openSender } from '#test/peers/sender.ts'
+import { errorOf, outcomeOf, until } from '#test/scenarios/outcomes.ts'
+import { OPERATOR_TOKEN, onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+
+const OPERATOR = { headers: { authorization: `Bearer ${OPERATOR_TOKEN}` } }
+
+onEachEngine('operating', (engine) => {
+  let world: World
+  before(async () => {
+    world = await openWorld(engine)
+  })
+  after(() => world.close())
+
+  test('health and readiness are told to anyone', async () => {
+    for (const [path, body] of [
+      ['/health', { status: 'ok' }],
+      ['/ready', { status: 'ready' }],
+    ] as const) {
+      const response = await fetch(`${world.baseUrl}${path}`)
+      assert.equal(response.status, 200)
+      assert.deepEqual(await response.json(), body)
+    }
+  })
+
+  test('every answer carries an id of its own, which an error repeats in its body', async () => {
+    const inbox = await world.inbox()
+    const requests: [string, RequestInit?][] = [
+      ['/health'],
+      ['/ready'],
+      ['/openapi.json'],
+      ['/docs'],
+      ['/metrics', OPERATOR],
+      ['/v1/pods'],
+      [`/v1/inboxes/${inbox.id}`, { method: 'DELETE' }],
+      ['/v1/pods', { headers: { authorization: 'Bearer wrong' } }],
+      ['/v1/pods/unknown'],
+      ['/v1/pods?limit=x'],
+      ['/v1/pods', { method: 'PUT' }],
+      ['/v1/pods', { method: 'POST', body: '{', headers: { 'content-type': 'application/json' } }],
+      ['/v1/pods', { method: 'POST', body: '{}', headers: { 'content-type': 'text/csv' } }],
+      ['/v1/attachments/msg_x/a.txt?signature=x&expires=1'],
+      ['/nowhere'],
+    ]
+    const ids = new Set<string>()
+    for (const [path, init] of requests) {
+      const response = await world.fetch(path, {
+        ...init,
+        headers: { 'x-request-id': 'mine', ...init?.headers },
+      })
+      const id = response.headers.get('x-request-id') ?? ''
+      assert.match(id, /^req_[0-9a-z]{20}$/, path)
+      if (!response.ok) assert.equal((await errorOf(response)).requestId, id)
+      else await response.arrayBuffer()
+      ids.add(id)
+    }
+    const { port } = new URL(world.baseUrl)
+    const malformed = await exchange(Number(port), 'GET /v1/pods HTTP/1.1\r\nbad header\r\n\r\n')
+    assert.equal(malformed.status, 400)
+    assert.match(malformed.headers.get('x-request-id') ?? '', /^req_/)
+    assert.equal(ids.size, requests.length)
+  })
+
+  test('a method that a path does not have is 405 with those that it has', async () => {
+    const paths = new Map<string, Set<string>>()
+    for (const id of operationIds) {
+      const { path, method } = operationOf(id)
+      const methods = paths.get(path) ?? new Set<string>()
+      methods.add(method)
+      if (method === 'GET') methods.add('HEAD')
+      paths.set(path, methods)
+    }
+    for (const [path, methods] of paths) {
+      for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PURGE']) {
+        if (methods.has(method)) continue
+        const response = await world.fetch(path.replaceAll(/\{\w+\}/g, 'x'), {
+          method,
+          ...OPERATOR,
+        })
+        assert.equal(
+          response.headers.get('allow'),
+          [...methods].sort().join(', '),
+          `${method} ${path}`,
+        )
+        assert.equal(await outcomeOf(response), '405 method_not_allowed')
+      }
+    }
+  })
+
+  test('the metrics count requests by route, mail by outcome, and commits', async () => {
+    const inbox = await world.inbox('measured')
+    await world.client.inboxes.get(inbox.id)
+    await world.client.inboxes.get('inb_unknown').catch(() => {})
+    await world.fetch('/no/such/route/measured')
+    await world.send({ to: inbox.address, raw: plainMail({ to: inbox.address }) })
+    await world.send({ to: 'nobody-measured@mailroom.localhost', raw: plainMail({}) })
+    const response = await world.fetch('/metrics', OPERATOR)
+    assert.match(response.headers.get('content-type') ?? '', /^text\/plain/)
+    const text = await response.text()
+    const figure = (line: string) =>
+      Number(new RegExp(`^${line} (\\S+)$`, 'm').exec(text)?.[1] ?? 0)
+    const requests = (labels: string) => figure(`mailroom_http_requests_total\\{${labels}\\}`)
+    assert.ok(requests('method="GET",route="/v1/inboxes/\\{id\\}",status="200"') >= 1)
+    assert.ok(requests('method="GET",route="/v1/inboxes/\\{id\\}",status="404"') >= 1)
+    assert.ok(requests('method="POST",route="/v1/inboxes",status="201"') >= 1)
+    assert.ok(requests('method="GET",route="unknown",status="404"') >= 1)
+    const outcomes = (labels: string) => figure(`mailroom_smtp_outcomes_total\\{${labels}\\}`)
+    assert.equal(outcomes('outcome="message-accepted",code="250"'), 1)
+    assert.equal(outcomes('outcome="recipient-refused",code="550"'), 1)
+    assert.ok(figure('mailroom_commit_group_size_count') >= 3)
+    assert.ok(figure('mailroom_commit_duration_seconds_count') >= 3)
+    assert.match(text, /^mailroom_jobs_waiting 0$/m)
+    assert.match(text, /^mailroom_write_queue_length \d+$/m)
+    for (const told of ['measured', inbox.id, world.key]) assert.ok(!text.includes(told), told)
+  })
+
+  test('the figures of open connections and waiting jobs go up and down', async () => {
+    const figure = async (name: string) => {
+      const text = await (await world.fetch('/metrics', OPERATOR)).text()
+      return new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]
+    }
+    const senders = [await openSender(world.smtpPort), await openSender(world.smtpPort)]
+    assert.equal(await figure('mailroom_smtp_connections'), '2')
+    for (const sender of senders) await sender.quit()
+    await until(async () => (await figure('mailroom_smtp_connections')) === '0')
+  })
+})
+
+onEachEngine('a service that ends', (engine) => {
+  test('it is not ready, takes nothing new, and finishes what it has', async () => {
+    const world = await openWorld(engine)
+    const inbox = await world.inbox()
+    const { port } = new URL(world.baseUrl)
+    const sender = await openSender(world.smtpPort)
+    await sender.command('MAIL FROM:<a@sender.example>')
+    await sender.command(`RCPT TO:<${inbox.address}>`)
+    assert.equal((await sender.command('DATA')).code, 354)
+    const late = connect({ port: Number(port), host: '127.0.0.1' })
+    await once(late, 'connect')
+    late.write('GET /ready HTTP/1.1\r\nHost: localhost\r\n')
+    await (await fetch(`${world.baseUrl}/health`)).arrayBuffer()
+
+    const closing = world.app.close(5_000)
+    const answered = readAnswer(late)
+    late.write('\r\n')
+    const answer = await answered
+    assert.equal(answer.status, 503)
+    assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/)
+    assert.equal(answer.headers.get('connection'), 'close')
+    assert.equal(JSON.parse(answer.body).error, 'service_unavailable')
+    await assert.rejects(fetch(`${world.baseUrl}/health`))
+    await assert.rejects(openSender(world.smtpPort))
+    assert.equal((await sender.command('Subject: in hand\r\n\r\nbody\r\n.')).code, 250)
+    await sender.quit()
+    await closing
+    await world.close()
+  })
+})
