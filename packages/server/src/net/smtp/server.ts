@@ -178,3 +178,14 @@ class Listener implements SmtpServer {
     if (this.#connections.size === 0) this.#onEmpty()
   }
 }
+
+function guard(onOutcome: CountOutcome | undefined, log: SmtpLog): CountOutcome {
+  if (onOutcome === undefined) return () => {}
+  return (outcome) => {
+    try {
+      onOutcome(outcome)
+    } catch (error) {
+      log.error({ error, outcome: outcome.kind }, 'counting an SMTP outcome failed')
+    }
+  }
+}
