@@ -86,6 +86,8 @@ export const SIGNATURE_LINES_MAX = 10
 export const SIGNATURE_LINE_LENGTH_MAX = 120
 
 // Storage.
+/** Messages of an inbox under one Message-ID that an arriving one is compared with. */
+export const SAME_ID_LOOKED_AT_MAX = 100
 /** Raw messages up to this size live in the database, in the message's own transaction. */
 export const ROW_BLOB_BYTES_MAX = 128 * KIB
 /** Transactions that share one commit and one fsync. */

@@ -7,6 +7,9 @@ import { openMetrics, silentMetrics } from '#base/metrics.ts'
 import type { Settings } from '#config/settings.ts'
 import { loadSettings } from './load-settings.ts'
 
+/** A signal to a whole group of processes comes from its sender and again from npm, as one. */
+const ONE_SIGNAL_MS = 300
+
 /** Serves until SIGTERM or SIGINT, drains, and exits 0. A second signal exits at once with 1. */
 export async function serve(): Promise<void> {
   const { settings, warnings } = loadSettings()
@@ -21,9 +24,13 @@ export async function serve(): Promise<void> {
 
   let app: App | null = null
   let isEnding = false
+  let endingSinceMs = 0
   const end = async (signal: string) => {
-    if (isEnding) process.exit(1)
+    const nowMs = systemClock.monotonic()
+    if (isEnding && nowMs - endingSinceMs > ONE_SIGNAL_MS) process.exit(1)
+    if (isEnding) return
     isEnding = true
+    endingSinceMs = nowMs
     log.info({ signal }, 'shutting down')
     try {
       await app?.close()

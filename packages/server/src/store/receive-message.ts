@@ -10,7 +10,7 @@ import {
   type ReceivedContent,
   selectCounters,
   selectParent,
-  selectReceipt,
+  selectReceipts,
   updateCounters,
   updateThread,
 } from './receive-statements.ts'
@@ -79,13 +79,7 @@ async function receive(
   const { content, nowMs } = input
   const [counters] = await selectCounters(tx, { inboxId: receipt.inboxId })
   if (counters === undefined) return 'gone'
-  if (content.receipt_key != null) {
-    const [same] = await selectReceipt(tx, {
-      inboxId: receipt.inboxId,
-      receiptKey: content.receipt_key,
-    })
-    if (same !== undefined) return 'duplicates'
-  }
+  if (await isDuplicate(tx, receipt.inboxId, content)) return 'duplicates'
   const position = counters.inbound_count + counters.outbound_count + 1
   const parent = await findParentThread(tx, receipt.inboxId, input.parentKeys)
   const thread = parent ?? { id: receipt.threadId, message_count: 0 }
@@ -137,6 +131,17 @@ async function receive(
     occurred_at: nowMs,
   })
   return 'stored'
+}
+
+/**
+ * Whether the inbox has this message already. A peer that lost our answer repeats itself within
+ * hours, so of ever so many messages under one Message-ID the newest are looked at.
+ */
+async function isDuplicate(tx: Tx, inboxId: string, content: ReceivedContent): Promise<boolean> {
+  const { message_key: messageKey, receipt_key: receiptKey } = content
+  if (messageKey == null || receiptKey == null) return false
+  const same = await selectReceipts(tx, { inboxId, messageKey })
+  return same.some(({ receipt_key }) => Buffer.compare(receipt_key, receiptKey) === 0)
 }
 
 /** The thread of the first key that names a message of this inbox; of several, the oldest one's. */

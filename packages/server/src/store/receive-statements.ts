@@ -1,6 +1,7 @@
 // The SQL of receiving, compiled once: what `receive-message.ts` runs for every recipient.
 
 import { sql } from 'kysely'
+import { SAME_ID_LOOKED_AT_MAX } from '#base/limits.ts'
 import { lockRows } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
 import type { NewRow, Tables } from './tables.ts'
@@ -48,16 +49,20 @@ export const selectCounters = statement<
   ),
 )
 
-export const selectReceipt = statement<
+export const selectReceipts = statement<
   Tables,
-  { inboxId: string; receiptKey: Uint8Array },
-  { thread_id: string }
+  { inboxId: string; messageKey: string },
+  { receipt_key: Uint8Array }
 >((query, place) =>
   query
     .selectFrom('messages')
-    .select('thread_id')
+    .select('receipt_key')
     .where('inbox_id', '=', place('inboxId'))
-    .where('receipt_key', '=', place('receiptKey')),
+    .where('message_key', '=', place('messageKey'))
+    .where('receipt_key', 'is not', null)
+    .orderBy('position', 'desc')
+    .limit(SAME_ID_LOOKED_AT_MAX)
+    .$narrowType<{ receipt_key: Uint8Array }>(),
 )
 
 export const selectParent = statement<Tables, { inboxId: string; key: string }, ParentThread>(

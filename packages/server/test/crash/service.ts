@@ -33,9 +33,13 @@ export type ServiceOptions = {
   env?: Record<string, string>
   /** Wraps the command line, for instance into a shell with other limits. */
   wrap?: (command: readonly string[]) => string[]
+  /** Where it is started; a folder without `.env` when absent. */
+  folder?: string
 }
 
 export type StartOptions = { waits?: boolean }
+
+export type SignalOptions = { to?: 'process' | 'group' }
 
 /** One service over all its lives: ports, data directory and key stay the same. */
 export class Service {
@@ -135,12 +139,14 @@ export class Service {
     const [file = '', ...args] = this.#options.wrap?.(command) ?? command
     // Not in the checkout, whose `.env` would count.
     const child = spawn(file, args, {
-      cwd: this.#home,
+      cwd: this.#options.folder ?? this.#home,
       env: this.environment,
       stdio: ['ignore', 'pipe', 'pipe'],
+      // A group of its own, so that signals reach what the command starts, and nobody else.
+      detached: true,
     })
     this.#child = child
-    if (child.pid !== undefined) this.#liftGuard = guard('kill -KILL "$1"', String(child.pid))
+    if (child.pid !== undefined) this.#liftGuard = guard('kill -KILL "-$1"', String(child.pid))
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => {
         this.#log = (this.#log + text).slice(-LOG_LENGTH_MAX)
@@ -169,17 +175,22 @@ export class Service {
     return performance.now() - startMs
   }
 
+  signal(signal: NodeJS.Signals, { to = 'process' }: SignalOptions = {}): void {
+    if (to === 'group') process.kill(-this.pid, signal)
+    else this.#child?.kill(signal)
+  }
+
   /** Sends the signal and waits for the end; the time counts from the signal. */
-  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
+  async stop(signal: NodeJS.Signals = 'SIGTERM', options?: SignalOptions): Promise<Exit> {
     const startMs = performance.now()
-    this.#child?.kill(signal)
+    this.signal(signal, options)
     const exit = await this.ended
     return { ...exit, durationMs: performance.now() - startMs }
   }
 
   /** `kill -9`, also of a process that is still starting. */
   async kill(): Promise<void> {
-    if (this.#child !== null) await this.stop('SIGKILL')
+    if (this.#child !== null) await this.stop('SIGKILL', { to: 'group' })
   }
 
   /** A connected SMTP client. */

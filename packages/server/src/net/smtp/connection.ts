@@ -118,7 +118,7 @@ export class Connection {
 
   #fail(error: unknown): void {
     const { service, address } = this.#options
-    service.log.error({ err: error, address }, 'SMTP connection broke')
+    service.log.error({ error, address }, 'SMTP connection broke')
     this.destroy()
   }
 

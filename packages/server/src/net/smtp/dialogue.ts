@@ -387,7 +387,7 @@ export class Dialogue {
 
   #reportFailure(mode: 'recipient' | 'message', error: unknown): Reply {
     const { address } = this.#client
-    this.#service.log.error({ err: error, address, question: mode }, 'SMTP receiver failed')
+    this.#service.log.error({ error, address, question: mode }, 'SMTP receiver failed')
     return replies.LOCAL_ERROR
   }
 

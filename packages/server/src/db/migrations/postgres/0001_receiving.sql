@@ -163,12 +163,9 @@ create table messages (
 create unique index messages_by_inbox on messages (inbox_id, position);
 create unique index messages_by_direction on messages (inbox_id, direction, direction_position);
 create unique index messages_by_thread on messages (thread_id, thread_position);
--- Threading: the oldest message of an inbox with a given Message-ID is one look-up.
+-- Threading and duplicates: the messages of an inbox with a given Message-ID, oldest first.
 create index messages_by_key on messages (inbox_id, message_key, position)
   where message_key is not null;
--- Duplicates: the same Message-ID and the same content are stored once.
-create unique index messages_by_receipt on messages (inbox_id, receipt_key)
-  where receipt_key is not null;
 
 -- Append-only. The sequence is the order of commits.
 create table events (

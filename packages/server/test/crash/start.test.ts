@@ -1,0 +1,171 @@
+// The first moments of the service and the commands beside it, as an operator meets them.
+
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, suite, type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { Mailroom, MailroomError } from '@mailroom/sdk'
+import { plainMail } from '#test/world.ts'
+import { findLosses, Intake, seededRandom } from './intake.ts'
+import { Service, type ServiceOptions } from './service.ts'
+import { readStored } from './stored.ts'
+
+const STARTS = 5
+/** The aim is 1.5 s; a machine that runs other tests at the same time takes its part. */
+const READY_MS_MAX = 3_000
+const IDLE_MS = 3_000
+const IDLE_MEBIBYTES_MAX = 150
+const CHECKOUT = fileURLToPath(new URL('../../../../', import.meta.url))
+
+suite('a start on an empty directory', () => {
+  test('is ready in time, as a program and through npm', async (t) => {
+    const direct = await measureStarts({})
+    const npm = await measureStarts({ folder: CHECKOUT, wrap: () => ['npm', 'start'] })
+    t.diagnostic(`ready after ${direct.join(', ')} ms; through npm after ${npm.join(', ')} ms`)
+    assert.ok(median(direct) < READY_MS_MAX)
+    assert.ok(median(npm) < READY_MS_MAX)
+  })
+
+  test('leaves an idle service that is small', {
+    skip: process.platform !== 'linux',
+  }, async (t) => {
+    const service = await Service.start()
+    t.after(() => service.close())
+    await sleep(IDLE_MS)
+    const status = await readFile(`/proc/${service.pid}/status`, 'utf8')
+    const kibibytes = Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1])
+    t.diagnostic(`${Math.round(kibibytes / 1024)} MiB resident after ${IDLE_MS / 1000} s`)
+    assert.ok(kibibytes / 1024 < IDLE_MEBIBYTES_MAX)
+  })
+
+  test('with wrong settings ends with exit code 1 and names each mistake', async (t) => {
+    const service = await Service.prepare({
+      env: {
+        MAILROOM_HTTP_PORT: 'eighty',
+        MAILROOM_INBOX_DOMAIN: 'not a domain',
+        MAILROOM_ROLES: 'http,cook',
+        MAILROOM_LIMIT_SENDS_PER_DAY: '-1',
+      },
+    })
+    t.after(() => service.close())
+    const { code, errors } = await service.run('serve')
+    assert.equal(code, 1)
+    for (const name of ['HTTP_PORT', 'INBOX_DOMAIN', 'ROLES', 'LIMIT_SENDS_PER_DAY']) {
+      assert.match(errors, new RegExp(`MAILROOM_${name}`))
+    }
+  })
+
+  test('on a port that is taken ends with exit code 1 and says so', async (t) => {
+    const first = await Service.start()
+    t.after(() => first.close())
+    const second = await Service.prepare({ env: { MAILROOM_HTTP_PORT: String(first.httpPort) } })
+    t.after(() => second.close())
+    const { code, errors } = await second.run('serve')
+    assert.equal(code, 1)
+    assert.match(errors, new RegExp(`${first.httpPort}`))
+  })
+})
+
+suite('beside a running service', () => {
+  let service: Service
+  before(async () => {
+    service = await Service.start()
+  })
+  after(() => service.close())
+
+  test('a second one on the same data directory is refused and disturbs nothing', async (t) => {
+    const second = await Service.prepare({ dataDir: service.dataDir })
+    t.after(() => second.close())
+    const { code, errors } = await second.run('serve')
+    assert.equal(code, 1)
+    assert.match(errors, /another process already serves this data directory/i)
+    await service.untilReady(1_000)
+  })
+
+  test('a backup during intake holds everything that was acknowledged before it began', async (t) => {
+    const inbox = await service.client.inboxes.create({})
+    const random = seededRandom(9)
+    const targets = [inbox]
+    const intake = new Intake({ service, targets, clients: 4, random, largeShare: 0.2 })
+    t.after(() => intake.abandon())
+    await intake.untilAcknowledged(100, 10_000)
+    const before = [...intake.acknowledged]
+    const folder = join(service.dataDir, '..', 'backup')
+    const backup = await service.run('backup', folder)
+    assert.equal(backup.code, 0, backup.errors)
+    const during = intake.acknowledged.length - before.length
+    await intake.stop()
+    assert.ok(during > 0, 'mail came in during the backup')
+
+    const restored = await Service.start({ dataDir: folder })
+    t.after(() => restored.close())
+    const { total } = await restored.client.messages.list(inbox.id).page()
+    assert.ok(total >= before.length)
+    const again = await restored.sender()
+    assert.equal((await again.send({ to: inbox.address, raw: plainMail({}) })).code, 250)
+    await again.quit()
+    assert.equal((await restored.stop()).code, 0)
+    const losses = findLosses(before, await readStored(restored))
+    assert.deepEqual(losses, { lost: 0, truncated: 0, doubled: 0 })
+    t.diagnostic(`${before.length} before the backup, ${during} during it, ${total} restored`)
+  })
+
+  test('accounts and keys made by commands work at once, and a revoked key no more', async () => {
+    const made = await service.run('account', 'create', '--name', 'another', '--plan', 'developer')
+    assert.equal(made.code, 0, made.errors)
+    const account = lineOf(made.output, 'account')
+    const { baseUrl } = service
+    const clientWith = (apiKey: string) => new Mailroom({ baseUrl, apiKey, maxRetries: 0 })
+    assert.equal((await clientWith(lineOf(made.output, 'key')).pods.list().page()).total, 1)
+    assert.match((await service.run('account', 'list')).output, new RegExp(account))
+
+    const key = await service.run('key', 'create', '--account', account)
+    assert.equal(key.code, 0, key.errors)
+    const client = clientWith(lineOf(key.output, 'key'))
+    assert.equal((await client.pods.list().page()).total, 1)
+    assert.equal((await service.run('key', 'revoke', lineOf(key.output, 'id'))).code, 0)
+    await assert.rejects(
+      client.pods.list().page(),
+      (error) => error instanceof MailroomError && error.status === 401,
+    )
+    const unknown = await service.run('key', 'revoke', lineOf(key.output, 'id'))
+    assert.equal(unknown.code, 1)
+    assert.doesNotMatch(unknown.errors, /\n {4}at /)
+  })
+
+  test('mail to postmaster is listed and shown byte for byte', async () => {
+    const to = 'postmaster@mailroom.localhost'
+    const raw = plainMail({ to, subject: 'For the operator', body: 'große Sorgen' })
+    const sender = await service.sender()
+    assert.equal((await sender.send({ to, raw })).code, 250)
+    await sender.quit()
+    const list = await service.run('postmaster', 'list')
+    assert.match(list.output, /For the operator/)
+    const [id = ''] = list.output.split(' ')
+    assert.equal((await service.run('postmaster', 'show', id)).output, raw)
+  })
+})
+
+/** Milliseconds from the start of the process to the first 200 of /ready, each on a new directory. */
+async function measureStarts(options: ServiceOptions): Promise<number[]> {
+  const durations: number[] = []
+  for (let start = 0; start < STARTS; start++) {
+    const service = await Service.prepare(options)
+    try {
+      durations.push(Math.round(await service.start()))
+    } finally {
+      await service.close()
+    }
+  }
+  return durations
+}
+
+function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
+}
+
+function lineOf(output: string, name: string): string {
+  return new RegExp(`^${name} +(\\S+)$`, 'm').exec(output)?.[1] ?? ''
+}
