@@ -55,9 +55,9 @@ export async function receiveMessage(
     const outcome = await deps.db.write('receiveMessage', {
       raw: {
         id: rawId,
-        sha256,
+        sha256: ownBytes(sha256),
         size_bytes: raw.length,
-        content: isBlob ? null : raw,
+        content: isBlob ? null : ownBytes(raw),
         reverse_path: arriving.reversePath,
         client_address: arriving.clientAddress,
         helo: arriving.helo,
@@ -144,7 +144,7 @@ function contentOf(
 /** 128 bits that the same identifier and the same bytes share, and nothing else. */
 function receiptKey(messageKey: string, sha256: Uint8Array): Uint8Array {
   const material = Buffer.concat([sha256, Buffer.from(messageKey, 'utf8')])
-  return hash('sha256', material, 'buffer').subarray(0, 16)
+  return ownBytes(hash('sha256', material, 'buffer').subarray(0, 16))
 }
 
 /**
@@ -154,6 +154,14 @@ function receiptKey(messageKey: string, sha256: Uint8Array): Uint8Array {
 function parentKeysOf(headers: ParsedHeaders): string[] {
   const ids = [...headers.inReplyTo, ...headers.references.toReversed()]
   return [...new Set(ids.map(messageIdKey))]
+}
+
+/**
+ * The same bytes in memory of their own: a view is sent to the writer with all of the memory behind
+ * it, and these are slices of what a socket read or of a shared pool.
+ */
+function ownBytes(bytes: Uint8Array): Uint8Array {
+  return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
 }
 
 function joinAddresses(mailboxes: readonly Mailbox[]): string | null {
