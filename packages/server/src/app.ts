@@ -1,6 +1,7 @@
 // The composition root: opens every part in order, joins them, and takes them down again. The only
 // file that knows everyone.
 
+import type { SecureContext } from 'node:tls'
 import { createFirstAccount, type NewAccount } from '#actions/account/create-account.ts'
 import type { Deps } from '#actions/deps.ts'
 import { makeIdentify } from '#actions/key/identify.ts'
@@ -62,6 +63,9 @@ type Parts = {
 export async function openApp(settings: Settings, seams: Seams): Promise<App> {
   const { log, metrics = silentMetrics } = seams
   let writesWaiting = 0
+  // Made while the database opens: on the first start both take their time.
+  const tls = settings.roles.has('smtp') ? openServerTls(settings, systemClock.now()) : null
+  tls?.catch(() => {})
   const store = await openStore({
     settings,
     as: 'service',
@@ -75,14 +79,18 @@ export async function openApp(settings: Settings, seams: Seams): Promise<App> {
   })
   metrics.watch('writeQueue', () => writesWaiting)
   try {
-    return await openAround(settings, seams, store)
+    return await openAround(settings, seams, { store, tls })
   } catch (error) {
     await store.close()
     throw error
   }
 }
 
-async function openAround(settings: Settings, seams: Seams, store: OpenStore): Promise<App> {
+async function openAround(
+  settings: Settings,
+  seams: Seams,
+  { store, tls }: { store: OpenStore; tls: Promise<SecureContext> | null },
+): Promise<App> {
   const { log, metrics = silentMetrics } = seams
   const parser = openParserPool({ log })
   const deps = await makeDeps(settings, seams, store, parser)
@@ -112,7 +120,7 @@ async function openAround(settings: Settings, seams: Seams, store: OpenStore): P
     },
   }
   try {
-    if (settings.roles.has('smtp')) smtp = await openMailDoor(parts)
+    if (tls !== null) smtp = await openMailDoor(parts, await tls)
     if (settings.roles.has('http')) http = await openProgramDoor(parts)
   } catch (error) {
     await smtp?.close({ drainMs: 0 })
@@ -191,12 +199,12 @@ async function releaseLeases({ db }: OpenStore, log: Log): Promise<void> {
   }
 }
 
-async function openMailDoor({ settings, deps, metrics }: Parts): Promise<SmtpServer> {
+function openMailDoor({ settings, deps, metrics }: Parts, tls: SecureContext): Promise<SmtpServer> {
   return openSmtpServer({
     host: settings.smtpHost,
     port: settings.smtpPort,
     hostname: settings.smtpHostname,
-    tls: await openServerTls(settings, deps.clock.now()),
+    tls,
     receiver: makeReceiver({
       findRecipient: (address) => findRecipient(deps, address),
       receiveMessage: (arriving) => receiveMessage(deps, arriving),

@@ -7,7 +7,6 @@ import type { BlobStore } from '#blobs/blob-store.ts'
 import { openDiskBlobs } from '#blobs/disk-blobs.ts'
 import type { Settings } from '#config/settings.ts'
 import type { DbObserver } from '#db/db.ts'
-import { openPostgres } from '#db/postgres.ts'
 import { takeProcessLock } from '#db/process-lock.ts'
 import { openSqlite } from '#db/sqlite.ts'
 import type { Tables } from '#store/tables.ts'
@@ -70,8 +69,10 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
   }
 }
 
-function openDb({ settings, as, observer, onError }: OpenStoreOptions): Promise<Db> {
+async function openDb({ settings, as, observer, onError }: OpenStoreOptions): Promise<Db> {
   if (settings.databaseUrl !== null) {
+    // Loaded where it is used: it costs 10 MB and some of the time of a start.
+    const { openPostgres } = await import('#db/postgres.ts')
     return openPostgres<Tables, typeof transactions>({
       url: settings.databaseUrl,
       transactions,

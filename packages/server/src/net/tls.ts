@@ -1,7 +1,9 @@
 // TLS for our own listeners: a context from PEM text, and a certificate of our own making for the
 // time until the operator brings one. Knows no files.
 
+import { once } from 'node:events'
 import { createSecureContext, type SecureContext } from 'node:tls'
+import { Worker } from 'node:worker_threads'
 
 export type Certificate = {
   readonly certificatePem: string
@@ -17,30 +19,17 @@ export function makeServerTls(certificate: Certificate): SecureContext {
   })
 }
 
-const VALID_YEARS = 10
+/** What the thread that makes a certificate is given as its `workerData`. */
+export type CertificateRequest = { readonly hostname: string; readonly nowMs: number }
 
 /** A new EC P-256 key with a certificate for `hostname`, valid from `nowMs` for ten years. */
 export async function makeSelfSignedCertificate(
   hostname: string,
   nowMs: number,
 ): Promise<Certificate> {
-  // Loaded only here: it is needed once in the life of an installation and takes long to load.
-  const { generate } = await import('selfsigned')
-  const notBeforeDate = new Date(nowMs)
-  const notAfterDate = new Date(nowMs)
-  notAfterDate.setFullYear(notAfterDate.getFullYear() + VALID_YEARS)
-  const made = await generate([{ name: 'commonName', value: hostname }], {
-    keyType: 'ec',
-    curve: 'P-256',
-    algorithm: 'sha256',
-    notBeforeDate,
-    notAfterDate,
-    extensions: [
-      { name: 'basicConstraints', cA: false, critical: true },
-      { name: 'keyUsage', digitalSignature: true, critical: true },
-      { name: 'extKeyUsage', serverAuth: true },
-      { name: 'subjectAltName', altNames: [{ type: 2, value: hostname }] },
-    ],
+  const worker = new Worker(new URL('./certificate-worker.ts', import.meta.url), {
+    workerData: { hostname, nowMs } satisfies CertificateRequest,
   })
-  return { certificatePem: made.cert, privateKeyPem: made.private }
+  const [certificate] = (await once(worker, 'message')) as [Certificate]
+  return certificate
 }

@@ -93,7 +93,9 @@ class Listener implements SmtpServer {
       this.#server.listen({ host, port }, () => {
         this.#server.off('error', reject)
         // An accept that fails, for want of descriptors say, must not end the process.
-        this.#server.on('error', (error) => this.#service.log.error({ error }, 'SMTP accept failed'))
+        this.#server.on('error', (error) =>
+          this.#service.log.error({ error }, 'SMTP accept failed'),
+        )
         this.#sweeper = setInterval(() => this.sweep(), SWEEP_MS).unref()
         resolve()
       })
