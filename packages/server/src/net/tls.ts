@@ -1,9 +1,10 @@
 // TLS for our own listeners: a context from PEM text, and a certificate of our own making for the
 // time until the operator brings one. Knows no files.
 
-import { once } from 'node:events'
+import { execFile } from 'node:child_process'
 import { createSecureContext, type SecureContext } from 'node:tls'
-import { Worker } from 'node:worker_threads'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 
 export type Certificate = {
   readonly certificatePem: string
@@ -19,17 +20,14 @@ export function makeServerTls(certificate: Certificate): SecureContext {
   })
 }
 
-/** What the thread that makes a certificate is given as its `workerData`. */
-export type CertificateRequest = { readonly hostname: string; readonly nowMs: number }
+const runFile = promisify(execFile)
 
 /** A new EC P-256 key with a certificate for `hostname`, valid from `nowMs` for ten years. */
 export async function makeSelfSignedCertificate(
   hostname: string,
   nowMs: number,
 ): Promise<Certificate> {
-  const worker = new Worker(new URL('./certificate-worker.ts', import.meta.url), {
-    workerData: { hostname, nowMs } satisfies CertificateRequest,
-  })
-  const [certificate] = (await once(worker, 'message')) as [Certificate]
-  return certificate
+  const program = fileURLToPath(new URL('./certificate-process.ts', import.meta.url))
+  const { stdout } = await runFile(process.execPath, [program, hostname, String(nowMs)])
+  return JSON.parse(stdout) as Certificate
 }

@@ -1,15 +1,15 @@
-// A thread that makes one self-signed certificate and ends: the library for it takes 24 MB, which are
-// needed once in the life of an installation.
+// A process that prints one self-signed certificate and ends. The library for it takes 24 MB, which
+// are needed once in the life of an installation and would stay with a process that goes on.
 
-import { parentPort, workerData } from 'node:worker_threads'
 import { generate } from 'selfsigned'
-import type { Certificate, CertificateRequest } from './tls.ts'
+import type { Certificate } from './tls.ts'
 
 const VALID_YEARS = 10
 
-parentPort?.postMessage(await make(workerData as CertificateRequest))
+const [hostname = '', nowMs = ''] = process.argv.slice(2)
+process.stdout.write(JSON.stringify(await make(hostname, Number(nowMs))))
 
-async function make({ hostname, nowMs }: CertificateRequest): Promise<Certificate> {
+async function make(hostname: string, nowMs: number): Promise<Certificate> {
   const notBeforeDate = new Date(nowMs)
   const notAfterDate = new Date(nowMs)
   notAfterDate.setFullYear(notAfterDate.getFullYear() + VALID_YEARS)
