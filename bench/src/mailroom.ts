@@ -23,7 +23,7 @@ export type RunningMailroom = {
 export async function startMailroom(env: Record<string, string> = {}): Promise<RunningMailroom> {
   const dataDir = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'mailroom-bench-'))
   const [httpPort, smtpPort] = [await freePort(), await freePort()]
-  const main = fileURLToPath(import.meta.resolve('@mailroom/server/main.ts'))
+  const main = fileURLToPath(import.meta.resolve('@mailroom/server/main.mjs'))
   const server = await startServer(main, {
     arguments: ['serve'],
     env: {

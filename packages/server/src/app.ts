@@ -98,8 +98,7 @@ async function openAround(
     plan: settings.bootstrapPlan,
     token: settings.bootstrapApiKey,
   })
-  // The only process that can have held them has ended.
-  if (store.db.engine === 'sqlite') await releaseLeases(store, log)
+  await releaseOwnLeases(store, log)
 
   let isDraining = false
   let smtp: SmtpServer | null = null
@@ -189,7 +188,9 @@ async function ensureUrlKey({ db }: OpenStore, chance: Chance): Promise<Uint8Arr
   return key ?? db.write('ensureSecret', { name: URL_KEY, value: chance.bytes(32) })
 }
 
-async function releaseLeases({ db }: OpenStore, log: Log): Promise<void> {
+/** On the embedded database the only process that can have held leases has ended. */
+async function releaseOwnLeases({ db }: OpenStore, log: Log): Promise<void> {
+  if (db.engine !== 'sqlite') return
   try {
     await db.write('releaseLeases', {})
   } catch (error) {

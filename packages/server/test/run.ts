@@ -8,6 +8,7 @@ import { PassThrough } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec, type TestEvent } from 'node:test/reporters'
+import { makeTestCertificate } from '#test/peers/certificate.ts'
 import { POSTGRES_URL_VARIABLE, startPostgres } from '#test/peers/postgres.ts'
 
 const CONCURRENCY = 2
@@ -34,10 +35,12 @@ if (files.length === 0) {
 }
 const postgres = await startPostgres()
 process.env[POSTGRES_URL_VARIABLE] = postgres.url
+const certificate = await makeTestCertificate()
 try {
   const didPass = await runTests()
   if (!didPass) process.exitCode ??= 1
 } finally {
+  await certificate.remove()
   await postgres.stop()
 }
 

@@ -12,6 +12,7 @@ import { type Log, silentLog } from '#base/log.ts'
 import { openMetrics } from '#base/metrics.ts'
 import { readSettings } from '#config/read-settings.ts'
 import type { Engine } from '#db/db.ts'
+import { certificateSettings } from '#test/peers/certificate.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
 import { type Mail, openSender, type SmtpReply } from '#test/peers/sender.ts'
 
@@ -61,6 +62,7 @@ export async function openWorld(engine: Engine, options: WorldOptions = {}): Pro
     MAILROOM_HTTP_PORT: '0',
     MAILROOM_SMTP_PORT: '0',
     MAILROOM_ADMIN_TOKEN: OPERATOR_TOKEN,
+    ...certificateSettings(),
     ...database,
     ...options.env,
   })

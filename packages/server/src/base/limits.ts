@@ -42,8 +42,14 @@ export const RECEIVED_HEADERS_MAX = 50
 export const INLINE_PARSE_BYTES_MAX = 16 * KIB
 export const MIME_PARTS_MAX = 1_000
 export const MIME_DEPTH_MAX = 50
-/** The parser takes up to 2.7 kB of memory a line that is not base64. */
+/** Lines of text and structure; those of files are never read one by one. */
 export const MIME_LINES_MAX = 50_000
+/**
+ * Octets of all texts of a message together, as sent; a text beyond is kept as an attachment. Takes up
+ * to twenty times as much memory while it is worked on, and V8 ends the process, not the thread, when
+ * one allocation is too large.
+ */
+export const TEXT_BYTES_MAX = 4 * MIB
 /** Header section of a message or part; real ones stay under 100 KiB. */
 export const HEADER_BYTES_MAX = 256 * KIB
 export const HEADER_FIELDS_MAX = 1_000
@@ -55,8 +61,6 @@ export const PARSE_QUEUE_MAX = 500
 export const PARSE_THREAD_START_MS_MAX = 20 * SECOND_MS
 /** Shorter lines of base64 count among MIME_LINES_MAX; encoders of today write 60 to 76 octets. */
 export const BASE64_LINE_BYTES_MIN = 40
-/** Base64 files from here on are decoded by the runtime, at a fifth of the parser's cost. */
-export const BASE64_LARGE_BYTES_MIN = 64 * KIB
 /** Charset labels whose decoders are remembered; senders make labels up. */
 export const CHARSET_DECODERS_MAX = 256
 /** Longer identifiers are compared by their SHA-256: PostgreSQL indexes at most 2,704 bytes. */
@@ -106,6 +110,10 @@ export const LOG_PAGES_MAX = 2_000
  */
 export const RESERVE_BYTES = 16 * MIB
 export const POSTGRES_POOL_MAX = 10
+/** Of those connections; writes that wait for each other's rows must leave some to readers. */
+export const POSTGRES_WRITES_MAX = 7
+/** How long a write waits for one of them before it is refused as unavailable. */
+export const WRITE_WAIT_MS_MAX = 4 * SECOND_MS
 
 // HTTP.
 export const JSON_BODY_BYTES_MAX = MIB

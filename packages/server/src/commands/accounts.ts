@@ -12,6 +12,7 @@ import { withStore } from './with-store.ts'
 
 /** Prints the account's id and, this once, its key. */
 export async function createAccountCommand(options: { name: string; plan: Plan }): Promise<void> {
+  checkName(options.name)
   const made = await withStore((store) => createAccount(store, options))
   print(`account ${made.account.id}`, `plan    ${made.account.plan}`, `key     ${made.token}`)
 }
@@ -29,6 +30,7 @@ export async function listAccountsCommand(): Promise<void> {
 
 /** Prints the key's id and, this once, its token. */
 export async function createKeyCommand(options: { account: string; name?: string }): Promise<void> {
+  if (options.name !== undefined) checkName(options.name)
   const input = { accountId: options.account, name: options.name ?? null }
   const { key, token } = await told(withStore((store) => createKey(store, input)))
   print(`id   ${key.id}`, `key  ${token}`)
@@ -44,6 +46,18 @@ export async function revokeKeyCommand(keyId: string): Promise<void> {
     }),
   )
   print(`revoked ${keyId}`)
+}
+
+const NAME_LENGTH_MAX = 200
+
+/** The same rule as the API's. */
+function checkName(name: string): void {
+  const length = [...name].length
+  if (length < 1 || length > NAME_LENGTH_MAX || /[\x00-\x1f\x7f-\x9f]/.test(name)) {
+    throw new CommandFailure(
+      `a name has 1 to ${NAME_LENGTH_MAX} characters and no control characters.`,
+    )
+  }
 }
 
 async function told<Value>(outcome: Promise<Value>): Promise<Value> {

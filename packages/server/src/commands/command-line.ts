@@ -52,6 +52,13 @@ function describeCommands(): Command {
       const { generate } = await import('./generate.ts')
       generate()
     })
+  program
+    .command('warm-up', { hidden: true })
+    .description('compile what the service loads, so that its first start is as quick as the next')
+    .action(async () => {
+      const { warmUp } = await import('./warm-up.ts')
+      await warmUp()
+    })
   addAccountCommands(program)
   addPostmasterCommands(program)
   return program

@@ -4,10 +4,16 @@
 import { CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { systemClock } from '#base/clock.ts'
-import { POSTGRES_POOL_MAX, WRITE_QUEUE_MAX } from '#base/limits.ts'
+import {
+  POSTGRES_POOL_MAX,
+  POSTGRES_WRITES_MAX,
+  WRITE_QUEUE_MAX,
+  WRITE_WAIT_MS_MAX,
+} from '#base/limits.ts'
 import type { Db, DbObserver, TransactionTable } from './db.ts'
 import { MIGRATIONS_TABLE, type MigrationTarget, migrate, readMigrations } from './migrate.ts'
 import { asStorageError, StorageError } from './storage-error.ts'
+import { Turns } from './turns.ts'
 
 export type PostgresOptions<Schema> = {
   url: string
@@ -36,6 +42,7 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
   const version = await query.executeQuery<{ server_version: string }>(
     CompiledQuery.raw('show server_version'),
   )
+  const turns = new Turns({ atOnce: POSTGRES_WRITES_MAX, waitMsMax: WRITE_WAIT_MS_MAX })
   let waiting = 0
   let closing: Promise<void> | null = null
   let onIdle = () => {}
@@ -51,20 +58,25 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
       const transaction = options.transactions[name]
       if (transaction === undefined) throw new Error(`No transaction is named ${name}`)
       options.observer.queued(++waiting)
-      const startMs = systemClock.monotonic()
       try {
-        return (await withRepeats(() =>
-          query
-            .transaction()
-            .execute((tx) =>
-              transaction({ engine: 'postgres', query: tx, runSql: null }, input as never),
-            ),
-        )) as never
-      } catch (error) {
-        throw asStorageError(error) ?? error
+        await turns.take()
+        const startMs = systemClock.monotonic()
+        try {
+          return (await withRepeats(() =>
+            query
+              .transaction()
+              .execute((tx) =>
+                transaction({ engine: 'postgres', query: tx, runSql: null }, input as never),
+              ),
+          )) as never
+        } catch (error) {
+          throw asStorageError(error) ?? error
+        } finally {
+          turns.give()
+          options.observer.committed(1, systemClock.monotonic() - startMs)
+        }
       } finally {
         options.observer.queued(--waiting)
-        options.observer.committed(1, systemClock.monotonic() - startMs)
         if (waiting === 0) onIdle()
       }
     },

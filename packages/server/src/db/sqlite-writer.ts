@@ -38,6 +38,11 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   const writer: Writer<Schema> = { ...options, connection, tx, reserve, nextRestoreMs: 0 }
   const queue: WriteRequest[] = []
   let isRunning = false
+  let isClosing = false
+  const end = () => {
+    connection.close()
+    options.port.close()
+  }
 
   const drain = async () => {
     if (isRunning) return
@@ -56,15 +61,16 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
       takeWaiting(options.port, queue)
       hasFreed ||= group.some((request) => options.freeing.has(request.name))
     }
-    isRunning = false
     // Deleted mail must not linger in the log either.
     if (hasFreed) truncateLog(connection)
+    isRunning = false
+    if (isClosing) end()
   }
 
   options.port.on('message', (message: WriteRequest[] | 'close') => {
     if (message === 'close') {
-      connection.close()
-      options.port.close()
+      isClosing = true
+      if (!isRunning) end()
       return
     }
     queue.push(...message)

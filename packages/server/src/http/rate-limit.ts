@@ -56,7 +56,8 @@ export function slidingWindow(options: SlidingWindowOptions): SlidingWindow {
       isAllowed,
       limit,
       remaining: limit - ring.size,
-      resetSeconds: Math.ceil(waitMs / 1000),
+      // Times have fractions, and the sum of three of them may be a hair over the window.
+      resetSeconds: Math.ceil(Math.min(waitMs, windowMs) / 1000),
     }
   }
 

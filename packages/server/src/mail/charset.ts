@@ -78,6 +78,27 @@ export function isUtf7(label: string | null): boolean {
  */
 export function decodeUtf7(bytes: Uint8Array): string {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+  const blocks: string[] = []
+  for (let start = 0; start < text.length; ) {
+    const end = endOfUtf7Block(text, start)
+    blocks.push(decodeUtf7Block(text.slice(start, end)))
+    start = end
+  }
+  return blocks.join('')
+}
+
+/** A replacement of millions of matches at once takes more memory than V8 will give. */
+const UTF7_BLOCK_LENGTH = 64 * 1024
+const UTF7_SEQUENCE = /[A-Za-z0-9+/]*-?/y
+
+function endOfUtf7Block(text: string, start: number): number {
+  // No block ends within a sequence, the mark that ends it included.
+  UTF7_SEQUENCE.lastIndex = start + UTF7_BLOCK_LENGTH
+  UTF7_SEQUENCE.test(text)
+  return Math.min(text.length, UTF7_SEQUENCE.lastIndex || text.length)
+}
+
+function decodeUtf7Block(text: string): string {
   return text.replace(/\+([A-Za-z0-9+/]*)(-?)/g, (whole, encoded: string, end: string) => {
     if (encoded === '') return end === '-' ? '+' : whole
     const octets = Buffer.from(encoded, 'base64')

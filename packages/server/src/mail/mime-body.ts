@@ -1,14 +1,14 @@
-// Bodies and attachments of a message, as octets and text. The only file that knows postal-mime; it
-// gives it the body with one clean header section, so that our reading of the header rules.
+// Bodies and attachments of a message, as octets and text. The only file that knows postal-mime,
+// which gets the message without its contents and says what they are; the contents are decoded here.
 
 import PostalMime, { type Attachment, type Email } from 'postal-mime'
-import { MESSAGE_BYTES_MAX } from '#base/limits.ts'
-import { firstField, type HeaderField } from './header-fields.ts'
-import type { OctetRange } from './mime-bounds.ts'
-import type { StructuredValue } from './parameters.ts'
+import { HTML_LENGTH_MAX, MESSAGE_BYTES_MAX, MIME_PARTS_MAX, TEXT_BYTES_MAX } from '#base/limits.ts'
+import { textFromHtml } from './html-text.ts'
+import type { MimeOutline, OutlinePart } from './mime-outline.ts'
+import { buildSkeleton, type FileFields, fileMark, replaceTextMarks } from './mime-skeleton.ts'
 import { parseStructured } from './parameters.ts'
-import { decodePlainBody, endLinesWithLineFeed } from './plain-body.ts'
-import { decodeBase64, transferEncodingOf } from './transfer-encoding.ts'
+import { decodeTextBody } from './text-body.ts'
+import { decodeTransfer } from './transfer-encoding.ts'
 
 export type MimePart = {
   /** As the sender wrote it, decoded; not safe. */
@@ -17,7 +17,8 @@ export type MimePart = {
   readonly contentType: string
   readonly contentId: string | null
   readonly isInline: boolean
-  readonly content: Uint8Array
+  /** Decodes anew each time it is called, so that a message's files need not be held at once. */
+  readonly readContent: () => Uint8Array
 }
 
 export type MimeBody = {
@@ -26,61 +27,128 @@ export type MimeBody = {
   readonly attachments: readonly MimePart[]
 }
 
-export type BodyKind = { readonly isPlain: boolean; readonly contentType: StructuredValue }
-
-/** `isPlain`: one text/plain part that is the body, which needs no MIME parser (RFC 2045 §5.2). */
-export function bodyKindOf(fields: readonly HeaderField[]): BodyKind {
-  const contentType = parseStructured(firstField(fields, 'content-type') ?? 'text/plain')
-  const disposition = firstField(fields, 'content-disposition')
-  const isAttachment = disposition !== null && /^\s*attachment\b/i.test(disposition)
-  // A multipart without a boundary has no parts; its text is all there is to show.
-  const hasNoParts =
-    contentType.value.startsWith('multipart/') && !contentType.parameters.get('boundary')
-  const isPlain = (contentType.value === 'text/plain' || hasNoParts) && !isAttachment
-  return { isPlain, contentType }
-}
-
-/** The body of one text/plain part; the same as `readMimeBody` gives, at a tenth of the cost. */
-export function readPlainBody(
-  fields: readonly HeaderField[],
-  body: Buffer,
-  contentType: StructuredValue,
-): MimeBody {
-  const encoding = transferEncodingOf(firstField(fields, 'content-transfer-encoding'))
-  const text = withoutLastLineEnd(decodePlainBody(body, encoding, contentType))
-  return { text, html: '', attachments: [] }
+/** The body of a message that is one text. */
+export function readTextBody(raw: Buffer, part: OutlinePart): MimeBody {
+  const { start, end } = part.content
+  const decoded = decodeTextBody(raw.subarray(start, end), part.encoding, part.contentType)
+  const body = withoutLastLineEnd(decoded)
+  return isHtml(part)
+    ? { text: '', html: body, attachments: [] }
+    : { text: body, html: '', attachments: [] }
 }
 
 /**
- * Enclosed messages are attachments. `largeBodies` are ranges of `body` that hold base64 of
- * attachments: the parser gets a short token for each. Rejects when the parser gives up.
+ * `outline` is that of `raw`. Enclosed messages are attachments. Contents of attachments are the
+ * octets that were sent, line ends and charset untouched. Rejects when the parser gives up.
  */
-export async function readMimeBody(
-  fields: readonly HeaderField[],
-  body: Buffer,
-  largeBodies: readonly OctetRange[] = [],
-): Promise<MimeBody> {
-  const email = await parse([contentFields(fields), ...withTokens(body, largeBodies)])
-  const large = largeContents(email.attachments, body, largeBodies)
-  // Parser and scan saw different parts, or a part holds our token itself: once more, with all of it.
-  if (large.size !== largeBodies.length) return readMimeBody(fields, body)
-  const html = withoutLastLineEnd(endLinesWithLineFeed(email.html ?? ''))
-  const text = withoutLastLineEnd(endLinesWithLineFeed(email.text ?? ''))
-  const references = contentIdsIn(html)
-  const attachments = email.attachments.map((attachment) => ({
-    ...partOf(attachment, references),
-    content: large.get(attachment) ?? octetsOf(attachment.content),
-  }))
-  const isEmpty = text === '' && html === '' && attachments.length === 0
+export async function readMimeBody(raw: Buffer, outline: MimeOutline): Promise<MimeBody> {
+  const [root] = outline
+  if (root === undefined || root.kind === 'close') return { text: '', html: '', attachments: [] }
+  if (root.kind === 'text') return readTextBody(raw, root)
   // A boundary that never comes: better the raw text than nothing.
-  if (isEmpty && body.length > 0 && isMultipart(fields)) {
-    return readPlainBody([], body, parseStructured('text/plain'))
-  }
-  return { text, html, attachments }
+  const hasPart = outline.some((entry) => entry !== root && entry.kind !== 'close')
+  if (root.kind === 'multipart' && !hasPart) return readUnparted(raw, root)
+  const files = outline.flatMap((entry) => (entry.kind === 'file' ? [entry] : []))
+  const email = await parseOutline(outline, files.length)
+  const texts = outline.flatMap((entry) =>
+    entry.kind === 'text' ? [{ isHtml: isHtml(entry), body: textOf(raw, entry) }] : [],
+  )
+  const html = fillHtml(email.html ?? '', texts)
+  const text = fillText(email.text ?? '', texts)
+  const references = contentIdsIn(html)
+  const attachments = files.flatMap((file, index) => {
+    const attachment = email.attachments[index]
+    if (attachment === undefined) return []
+    const { start, end } = file.content
+    const readContent = () => decodeTransfer(raw.subarray(start, end), file.encoding)
+    return [{ ...partOf(attachment, references), readContent }]
+  })
+  return { text: withoutLastLineEnd(text), html: withoutLastLineEnd(html), attachments }
 }
 
-function parse(chunks: readonly Uint8Array[]): Promise<Email> {
-  return PostalMime.parse(Buffer.concat(chunks), {
+type Text = { readonly isHtml: boolean; readonly body: string }
+
+/** Plain text that stands beside HTML is shown with it, as far as HTML_LENGTH_MAX goes. */
+function fillHtml(marked: string, texts: readonly Text[]): string {
+  let room = HTML_LENGTH_MAX
+  return replaceTextMarks(marked, (index) => {
+    const { isHtml, body } = texts[index] ?? NO_TEXT
+    if (isHtml) return body
+    const shown = body.slice(0, room)
+    room -= shown.length
+    return htmlFromText(shown)
+  })
+}
+
+/** And HTML that stands beside plain text with that. */
+function fillText(marked: string, texts: readonly Text[]): string {
+  let room = HTML_LENGTH_MAX
+  return replaceTextMarks(marked, (index) => {
+    const { isHtml, body } = texts[index] ?? NO_TEXT
+    if (!isHtml) return body
+    const shown = body.slice(0, room)
+    room -= shown.length
+    return textFromHtml(shown)
+  })
+}
+
+const NO_TEXT: Text = { isHtml: false, body: '' }
+
+/** With the line end that is the delimiter's, so that texts begin on lines of their own when joined. */
+function textOf(raw: Buffer, part: OutlinePart): string {
+  const { start, end } = part.content
+  const octets = raw.subarray(start, endOfLineAt(raw, end))
+  return decodeTextBody(octets, part.encoding, part.contentType)
+}
+
+function endOfLineAt(raw: Buffer, position: number): number {
+  const lineFeed = raw[position] === 0x0d ? position + 1 : position
+  return raw[lineFeed] === 0x0a ? lineFeed + 1 : position
+}
+
+function isHtml(part: OutlinePart): boolean {
+  return part.contentType.value === 'text/html'
+}
+
+/** The parser put the block around it. */
+function htmlFromText(text: string): string {
+  return text
+    .trim()
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('\n', '<br>\n')
+}
+
+function readUnparted(raw: Buffer, { content: { start } }: OutlinePart): MimeBody {
+  const octets = raw.subarray(start)
+  if (octets.length <= TEXT_BYTES_MAX) {
+    const text = decodeTextBody(octets, 'identity', parseStructured('text/plain'))
+    return { text: withoutLastLineEnd(text), html: '', attachments: [] }
+  }
+  const file: MimePart = {
+    filename: null,
+    contentType: 'application/octet-stream',
+    contentId: null,
+    isInline: false,
+    readContent: () => octets,
+  }
+  return { text: '', html: '', attachments: [file] }
+}
+
+/** The parser must list the files of the outline; where it reads a field otherwise, ours counts. */
+async function parseOutline(outline: MimeOutline, files: number): Promise<Email> {
+  for (const fileFields of ['as-sent', 'as-read'] satisfies FileFields[]) {
+    const email = await parse(buildSkeleton(outline, fileFields))
+    const { attachments } = email
+    const isMarked = attachments.every(({ description }, index) => description === fileMark(index))
+    if (isMarked && attachments.length === files) return email
+  }
+  throw new Error('the parser lists other files than the scan')
+}
+
+function parse(skeleton: string): Promise<Email> {
+  return PostalMime.parse(skeleton, {
     forceRfc822Attachments: true,
     attachmentEncoding: 'arraybuffer',
     // The bounds on structure are ours and were checked before.
@@ -88,63 +156,10 @@ function parse(chunks: readonly Uint8Array[]): Promise<Email> {
   })
 }
 
-const TOKEN = 'large body of this message '
-
-function withTokens(body: Buffer, ranges: readonly OctetRange[]): Buffer[] {
-  const chunks: Buffer[] = []
-  let position = 0
-  for (const [index, { start, end }] of ranges.entries()) {
-    const token = Buffer.from(`${TOKEN}${index}`).toString('base64')
-    chunks.push(body.subarray(position, start), Buffer.from(`${token}\r\n`))
-    position = end
-  }
-  chunks.push(body.subarray(position))
-  return chunks
-}
-
-/** Contents of the attachments that came out as a token. */
-function largeContents(
-  attachments: readonly Attachment[],
-  body: Buffer,
-  ranges: readonly OctetRange[],
-): Map<Attachment, Buffer> {
-  const contents = new Map<Attachment, Buffer>()
-  if (ranges.length === 0) return contents
-  for (const attachment of attachments) {
-    const octets = octetsOf(attachment.content)
-    if (octets.length > TOKEN.length + 10) continue
-    const text = Buffer.from(octets).toString('latin1')
-    const range = text.startsWith(TOKEN) ? ranges[Number(text.slice(TOKEN.length))] : undefined
-    if (range === undefined) continue
-    contents.set(attachment, decodeBase64(body.subarray(range.start, range.end)))
-  }
-  return contents
-}
-
-function isMultipart(fields: readonly HeaderField[]): boolean {
-  return /^\s*multipart\//i.test(firstField(fields, 'content-type') ?? '')
-}
-
-const CONTENT_FIELDS = [
-  'content-type',
-  'content-transfer-encoding',
-  'content-disposition',
-  'content-id',
-]
-
-function contentFields(fields: readonly HeaderField[]): Buffer {
-  const lines: string[] = []
-  for (const name of CONTENT_FIELDS) {
-    const value = firstField(fields, name)
-    if (value !== null) lines.push(`${name}: ${value}\r\n`)
-  }
-  return Buffer.from(`${lines.join('')}\r\n`, 'utf8')
-}
-
 function partOf(
   attachment: Attachment,
   references: ReadonlySet<string>,
-): Omit<MimePart, 'content'> {
+): Omit<MimePart, 'readContent'> {
   const contentId = attachment.contentId?.trim().replace(/^<|>$/g, '') || null
   const isShown =
     attachment.related === true && contentId !== null && references.has(contentId.toLowerCase())
@@ -156,15 +171,11 @@ function partOf(
   }
 }
 
-function octetsOf(content: Attachment['content']): Uint8Array {
-  if (typeof content === 'string') return Buffer.from(content, 'utf8')
-  return content instanceof Uint8Array ? content : new Uint8Array(content)
-}
-
-/** RFC 2392: `cid:` URLs in the HTML, lower-case. */
+/** RFC 2392: `cid:` URLs in the HTML, lower-case; no more than there can be parts. */
 function contentIdsIn(html: string): Set<string> {
   const found = new Set<string>()
   for (const match of html.matchAll(/\bcid:([^\s"'<>)]{1,250})/gi)) {
+    if (found.size >= MIME_PARTS_MAX) break
     const id = (match[1] ?? '').toLowerCase()
     found.add(id)
     if (id.includes('%')) found.add(percentDecoded(id))

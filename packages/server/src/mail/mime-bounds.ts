@@ -1,18 +1,25 @@
-// A scan of the raw message for the point at which it breaks a bound of MIME structure. It follows
-// boundaries, part headers and transfer encodings only, and stops at the first bound, so that a
-// bomb costs no more than its harmless beginning.
+// A scan of the raw message for its parts and for the point at which it breaks a bound of MIME
+// structure. It follows boundaries and part headers only, and stops at the first bound, so that a bomb
+// costs no more than its harmless beginning.
 
 import {
-  BASE64_LARGE_BYTES_MIN,
   BASE64_LINE_BYTES_MIN,
   MIME_DEPTH_MAX,
   MIME_LINES_MAX,
   MIME_PARTS_MAX,
+  TEXT_BYTES_MAX,
 } from '#base/limits.ts'
-import { firstField, readHeaderSection } from './header-fields.ts'
-import { parseStructured } from './parameters.ts'
+import { readHeaderSection } from './header-fields.ts'
+import {
+  boundaryOf,
+  kindOf,
+  type MimeOutline,
+  type OutlineClose,
+  type OutlinePart,
+  type PartHead,
+  readPartHead,
+} from './mime-outline.ts'
 import type { Defect } from './parsed-message.ts'
-import { transferEncodingOf } from './transfer-encoding.ts'
 
 export type MimeBreach = {
   /** Everything before this offset keeps the bounds; always the start of a line or field. */
@@ -22,17 +29,15 @@ export type MimeBreach = {
 
 export type MimeScan = {
   readonly breach: MimeBreach | null
-  /** Where the large base64 bodies of attachments lie, before the cut, in order. */
-  readonly largeBodies: readonly OctetRange[]
+  /** The parts before the cut; empty when the message's own header is cut. */
+  readonly outline: MimeOutline
 }
 
-export type OctetRange = { readonly start: number; readonly end: number }
-
 /**
- * The first breach of MIME_PARTS_MAX, MIME_DEPTH_MAX, MIME_LINES_MAX or of the bounds of a header
- * section, null when there is none. A message/rfc822 part counts as one level of depth, and the
- * parts within it count. Lines of 40 octets and more within base64 parts do not count: those are
- * cheap to parse and a large attachment has hundreds of thousands.
+ * The parts, and the first breach of MIME_PARTS_MAX, MIME_DEPTH_MAX, MIME_LINES_MAX or of the bounds
+ * of a header section, null when there is none. An enclosed message is one file; it counts as one
+ * level of depth, and the parts within it count. A text beyond TEXT_BYTES_MAX is a file. The lines of files do not count, but for those that
+ * begin as a delimiter does, nor do lines of base64 of 40 octets and more.
  */
 export function scanMime(raw: Uint8Array): MimeScan {
   return new BoundScanner(raw).scan()
@@ -42,27 +47,37 @@ const LF = 0x0a
 const CR = 0x0d
 const DASH = 0x2d
 
+/** The only lines of a file that matter. */
+const DASHED_LINE = Buffer.from('\n--')
+
 type Level = {
   readonly boundary: Buffer
   readonly depth: number
+  readonly multipart: number
   readonly isDigest: boolean
-  /** Within an enclosed message, whose octets are an attachment as they stand. */
+  /** Within an enclosed message, whose octets are a file as they stand. */
   readonly isEnclosed: boolean
+}
+
+type OpenPart = Omit<OutlinePart, 'kind' | 'content'> & {
+  kind: OutlinePart['kind']
+  readonly content: { start: number; end: number }
 }
 
 class BoundScanner {
   readonly #raw: Buffer
   readonly #levels: Level[] = []
+  readonly #outline: (OpenPart | OutlineClose)[] = []
   #position = 0
   #parts = 1
+  #multiparts = 0
   #lines = 0
+  #textBytes = 0
   #depth = 0
-  #isBase64 = false
   #isEnclosed = false
   #breach: MimeBreach | null = null
-  /** Start of the base64 body being read that may turn out large. */
-  #bodyAt: number | null = null
-  readonly #largeBodies: OctetRange[] = []
+  /** The text or file being read. */
+  #leaf: OpenPart | null = null
 
   constructor(raw: Uint8Array) {
     this.#raw = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
@@ -71,26 +86,37 @@ class BoundScanner {
   scan(): MimeScan {
     this.#enterPart('text/plain', null)
     while (this.#breach === null && this.#position < this.#raw.length) this.#readLine()
-    this.#endBody(this.#breach?.cutAt ?? this.#raw.length)
-    return { breach: this.#breach, largeBodies: this.#largeBodies }
+    this.#endLeaf(this.#breach?.cutAt ?? this.#raw.length)
+    return { breach: this.#breach, outline: this.#outline }
   }
 
-  #endBody(end: number): void {
-    const start = this.#bodyAt
-    this.#bodyAt = null
-    if (start === null || end - start < BASE64_LARGE_BYTES_MIN) return
-    this.#largeBodies.push({ start, end })
+  #endLeaf(end: number): void {
+    const leaf = this.#leaf
+    this.#leaf = null
+    if (leaf === null) return
+    leaf.content.end = Math.max(end, leaf.content.start)
+    if (leaf.kind !== 'text') return
+    const sizeBytes = leaf.content.end - leaf.content.start
+    if (this.#textBytes + sizeBytes > TEXT_BYTES_MAX) leaf.kind = 'file'
+    else this.#textBytes += sizeBytes
   }
 
   #readLine(): void {
     const raw = this.#raw
     const start = this.#position
+    const isDashed = raw[start] === DASH && raw[start + 1] === DASH
+    const isFile = this.#leaf?.kind === 'file'
+    if (isFile && !isDashed) {
+      const lineFeed = raw.indexOf(DASHED_LINE, start)
+      this.#position = lineFeed < 0 ? raw.length : lineFeed + 1
+      return
+    }
     const lineFeed = raw.indexOf(LF, start)
     const end = lineFeed < 0 ? raw.length : lineFeed
     this.#position = end + 1
-    const isDashed = raw[start] === DASH && raw[start + 1] === DASH
     if (isDashed && this.#readBoundary(start, end)) return
-    if (this.#isBase64 && !isDashed && end - start >= BASE64_LINE_BYTES_MIN) return
+    const isBase64 = this.#leaf?.encoding === 'base64'
+    if (isBase64 && !isDashed && end - start >= BASE64_LINE_BYTES_MIN) return
     this.#countLines(1, start)
   }
 
@@ -101,7 +127,7 @@ class BoundScanner {
 
   /** RFC 2046 §5.1.1: two dashes, the boundary, two more at the end of the multipart, white space. */
   #readBoundary(start: number, end: number): boolean {
-    const index = this.#levels.findLastIndex((level) => isDelimiter(this.#raw, level, start, end))
+    const index = this.#levelOf(start, end)
     const level = this.#levels[index]
     if (level === undefined) return false
     const after = start + 2 + level.boundary.length
@@ -109,25 +135,32 @@ class BoundScanner {
     this.#levels.length = isClose ? index : index + 1
     this.#depth = level.depth
     this.#isEnclosed = level.isEnclosed
-    this.#isBase64 = false
-    this.#endBody(start)
+    if (!level.isEnclosed) this.#endLeaf(lineEndBefore(this.#raw, start))
     if (isClose) {
+      if (!level.isEnclosed) this.#outline.push({ kind: 'close', multipart: level.multipart })
       this.#countLines(1, start)
       return true
     }
     this.#parts += 1
     if (this.#parts > MIME_PARTS_MAX) this.#breach = { cutAt: start, defect: 'too-many-parts' }
-    else this.#enterPart(level.isDigest ? 'message/rfc822' : 'text/plain', start)
+    else this.#enterPart(level.isDigest ? 'message/rfc822' : 'text/plain', { at: start, level })
     return true
+  }
+
+  /** A delimiter of the message itself ends whatever is enclosed in the part (RFC 2046 §5.1.2). */
+  #levelOf(start: number, end: number): number {
+    const isOf = (level: Level) => isDelimiter(this.#raw, level, start, end)
+    const own = this.#levels.findLastIndex((level) => !level.isEnclosed && isOf(level))
+    return own >= 0 ? own : this.#levels.findLastIndex((level) => level.isEnclosed && isOf(level))
   }
 
   /**
    * Reads the part's header; goes on into an enclosed message, whose header follows at once. A part
    * that breaks a bound is cut off whole, from its delimiter on.
    */
-  #enterPart(defaultType: string, delimiterAt: number | null): void {
+  #enterPart(defaultType: string, delimiter: { at: number; level: Level } | null): void {
     let typeWithoutField = defaultType
-    for (let partAt = delimiterAt; ; partAt = this.#position) {
+    for (let partAt = delimiter?.at ?? null; ; partAt = this.#position) {
       const start = this.#position
       const headerEnd = this.#headerEnd(start)
       const section = readHeaderSection(this.#raw, start, headerEnd)
@@ -136,40 +169,49 @@ class BoundScanner {
         this.#breach = { cutAt: partAt ?? section.bodyStart, defect: section.defect }
         return
       }
+      // What stands between a part's last field and its empty line is lost: contents must be exact.
+      const isPart = this.#levels.length > 0 && section.fields.length > 0
+      if (isPart && endsInEmptyLine(this.#raw, headerEnd)) {
+        this.#position = headerEnd
+      }
       this.#countLines(section.fields.length, partAt ?? section.bodyStart)
       if (this.#breach !== null) return
-      const contentType = parseStructured(
-        firstField(section.fields, 'content-type') ?? typeWithoutField,
-      )
-      const encoding = firstField(section.fields, 'content-transfer-encoding')
-      this.#isBase64 = transferEncodingOf(encoding) === 'base64'
-      const isMessage = contentType.value === 'message/rfc822' && !this.#isBase64
-      const boundary = contentType.parameters.get('boundary') ?? ''
-      const isMultipart = contentType.value.startsWith('multipart/') && boundary !== ''
-      if (!isMessage && !isMultipart) {
-        const isFile = this.#isBase64 && !this.#isEnclosed && isFileType(contentType.value)
-        this.#bodyAt = isFile ? this.#position : null
-        return
+      const head = readPartHead(section.fields, typeWithoutField)
+      const boundary = boundaryOf(head)
+      const isMessage = head.contentType.value === 'message/rfc822' && head.encoding !== 'base64'
+      if (isMessage || boundary !== null) {
+        this.#depth += 1
+        if (this.#depth > MIME_DEPTH_MAX) {
+          this.#breach = { cutAt: partAt ?? start, defect: 'too-deep' }
+          return
+        }
       }
-      this.#depth += 1
-      if (this.#depth > MIME_DEPTH_MAX) {
-        this.#breach = { cutAt: partAt ?? start, defect: 'too-deep' }
-        return
-      }
-      if (isMultipart) {
-        this.#levels.push({
-          boundary: Buffer.from(boundary, 'utf8'),
-          depth: this.#depth,
-          isDigest: contentType.value === 'multipart/digest',
-          isEnclosed: this.#isEnclosed,
-        })
-        this.#isBase64 = false
-        return
-      }
-      if (this.#position >= this.#raw.length || this.#startsWithBoundary()) return
+      if (boundary !== null) this.#multiparts += 1
+      if (!this.#isEnclosed) this.#addPart(head, delimiter?.level.multipart ?? null)
+      if (boundary !== null) this.#openLevel(boundary, head)
+      if (!isMessage || this.#position >= this.#raw.length || this.#startsWithBoundary()) return
       this.#isEnclosed = true
       typeWithoutField = 'text/plain'
     }
+  }
+
+  #addPart(head: PartHead, parent: number | null): void {
+    const kind = kindOf(head)
+    const multipart = kind === 'multipart' ? this.#multiparts : null
+    const content = { start: this.#position, end: this.#position }
+    const part: OpenPart = { ...head, kind, parent, multipart, content }
+    this.#outline.push(part)
+    this.#leaf = kind === 'multipart' ? null : part
+  }
+
+  #openLevel(boundary: string, head: PartHead): void {
+    this.#levels.push({
+      boundary: Buffer.from(boundary, 'utf8'),
+      depth: this.#depth,
+      multipart: this.#multiparts,
+      isDigest: head.contentType.value === 'multipart/digest',
+      isEnclosed: this.#isEnclosed,
+    })
   }
 
   #startsWithBoundary(): boolean {
@@ -198,9 +240,16 @@ class BoundScanner {
   }
 }
 
-/** Types whose decoded octets are the attachment; text is decoded further. */
-function isFileType(type: string): boolean {
-  return !/^(?:text|multipart|message)\b|^application\/ics$|^$/.test(type)
+/** Where the line before `start` ends: its CRLF belongs to the delimiter (RFC 2046 §5.1.1). */
+function lineEndBefore(raw: Buffer, start: number): number {
+  if (raw[start - 1] !== LF) return start
+  return raw[start - 2] === CR ? start - 2 : start - 1
+}
+
+/** After at least one line. */
+function endsInEmptyLine(raw: Buffer, end: number): boolean {
+  const before = lineEndBefore(raw, end)
+  return before < end && raw[before - 1] === LF
 }
 
 function isDelimiter(raw: Buffer, level: Level, start: number, lineEnd: number): boolean {

@@ -6,17 +6,13 @@ import { safeFileNames } from './file-name.ts'
 import { duplicateDefects, type HeaderSection, readHeaderSection } from './header-fields.ts'
 import { textFromHtml } from './html-text.ts'
 import { readHeaders } from './message-headers.ts'
-import {
-  bodyKindOf,
-  type MimeBody,
-  type MimePart,
-  readMimeBody,
-  readPlainBody,
-} from './mime-body.ts'
-import { type OctetRange, scanMime } from './mime-bounds.ts'
+import { type MimeBody, type MimePart, readMimeBody, readTextBody } from './mime-body.ts'
+import { scanMime } from './mime-bounds.ts'
+import { kindOf, type OutlinePart, readPartHead } from './mime-outline.ts'
 import type { Defect, ParsedAttachment, ParsedHeaders, ParsedMessage } from './parsed-message.ts'
 import { extractReply } from './reply-text.ts'
 import { cleanLine, cleanText } from './safe-text.ts'
+import { hasTooManyLines } from './text-body.ts'
 
 export type AttachmentContent = {
   readonly attachment: ParsedAttachment
@@ -37,14 +33,12 @@ export async function readAttachment(
   selector: number | string,
 ): Promise<AttachmentContent | null> {
   const { parts } = await dissect(raw)
-  const attachments = attachmentsOf(parts)
-  const index =
-    typeof selector === 'number'
-      ? selector
-      : attachments.findIndex(({ filename }) => filename === selector)
-  const attachment = attachments[index]
-  const content = parts[index]?.content
-  return attachment === undefined || content === undefined ? null : { attachment, content }
+  const names = safeFileNames(parts)
+  const index = typeof selector === 'number' ? selector : names.indexOf(selector)
+  const part = parts[index]
+  if (part === undefined) return null
+  const content = part.readContent()
+  return { attachment: attachmentOf(part, names[index] ?? '', content.byteLength), content }
 }
 
 /**
@@ -70,7 +64,9 @@ export function readDefeatedAttachment(
  * INLINE_PARSE_BYTES_MAX octets, one text/plain part.
  */
 export function isPlainAndSmall(raw: Uint8Array): boolean {
-  return raw.length <= INLINE_PARSE_BYTES_MAX && isPlain(readHeaderSection(raw))
+  return (
+    raw.length <= INLINE_PARSE_BYTES_MAX && plainPartOf(readHeaderSection(raw), raw.length) !== null
+  )
 }
 
 /**
@@ -95,10 +91,13 @@ async function dissect(raw: Uint8Array): Promise<Dissected> {
   try {
     const plain = dissectPlain(raw)
     if (plain !== null) return plain
-    const { breach, largeBodies } = scanMime(raw)
+    const { breach, outline } = scanMime(raw)
     const whole = breach === null ? raw : raw.subarray(0, breach.cutAt)
     const section = readHeaderSection(whole)
-    const body = await readBody(section, whole, largeBodies)
+    // The message's own header is cut: what was read of it may still be text.
+    const lone = outline.length === 0 ? plainPartOf(section, whole.length) : null
+    const octets = bufferOf(whole)
+    const body = lone === null ? await readMimeBody(octets, outline) : readTextBody(octets, lone)
     const opaque = breach === null ? [] : [opaquePart(raw.subarray(breach.cutAt))]
     const parts = [...body.attachments, ...opaque]
     return assemble(section, body, parts, breach === null ? [] : [breach.defect])
@@ -107,38 +106,24 @@ async function dissect(raw: Uint8Array): Promise<Dissected> {
   }
 }
 
-function readBody(
-  { fields, bodyStart }: HeaderSection,
-  whole: Uint8Array,
-  largeBodies: readonly OctetRange[],
-): MimeBody | Promise<MimeBody> {
-  const kind = bodyKindOf(fields)
-  const body = bufferOf(whole).subarray(bodyStart)
-  if (kind.isPlain) return readPlainBody(fields, body, kind.contentType)
-  const ranges = largeBodies.map(({ start, end }) => ({
-    start: start - bodyStart,
-    end: end - bodyStart,
-  }))
-  return readMimeBody(fields, body, ranges)
-}
-
 /** Null unless the message is one text/plain part that cannot break a bound: it has too few octets. */
 function dissectPlain(raw: Uint8Array): Dissected | null {
   if (raw.length > MIME_LINES_MAX) return null
   const section = readHeaderSection(raw)
-  if (section.defect !== null) return null
-  const kind = bodyKindOf(section.fields)
-  if (!kind.isPlain) return null
-  const body = readPlainBody(
-    section.fields,
-    bufferOf(raw).subarray(section.bodyStart),
-    kind.contentType,
-  )
+  const part = plainPartOf(section, raw.length)
+  if (part === null) return null
+  const body = readTextBody(bufferOf(raw), part)
   return assemble(section, body, body.attachments, [])
 }
 
-function isPlain(section: HeaderSection): boolean {
-  return section.defect === null && bodyKindOf(section.fields).isPlain
+/** The message as one text/plain part, which needs no MIME parser; null when it is not that. */
+function plainPartOf(section: HeaderSection, end: number): OutlinePart | null {
+  if (section.defect !== null) return null
+  const head = readPartHead(section.fields)
+  const kind = kindOf(head)
+  if (kind !== 'text' || head.contentType.value === 'text/html') return null
+  const content = { start: section.bodyStart, end }
+  return { ...head, kind, parent: null, multipart: null, content }
 }
 
 function assemble(
@@ -161,20 +146,26 @@ function defeat(raw: Uint8Array, defect: Defect): Dissected {
 }
 
 function messageOf({ headers, text, html, parts, defects }: Dissected): ParsedMessage {
-  const extractedText = cleanText(extractReply(text))
+  const extractedText = hasTooManyLines(text) ? text : cleanText(extractReply(text))
   return { headers, text, html, extractedText, attachments: attachmentsOf(parts), defects }
 }
 
 function attachmentsOf(parts: readonly MimePart[]): ParsedAttachment[] {
   if (parts.length === 0) return []
   const names = safeFileNames(parts)
-  return parts.map((part, index) => ({
-    filename: names[index] ?? '',
+  return parts.map((part, index) =>
+    attachmentOf(part, names[index] ?? '', part.readContent().byteLength),
+  )
+}
+
+function attachmentOf(part: MimePart, filename: string, sizeBytes: number): ParsedAttachment {
+  return {
+    filename,
     contentType: cleanLine(part.contentType),
-    sizeBytes: part.content.byteLength,
+    sizeBytes,
     contentId: part.contentId === null ? null : cleanLine(part.contentId),
     isInline: part.isInline,
-  }))
+  }
 }
 
 function opaquePart(content: Uint8Array): MimePart {
@@ -183,7 +174,7 @@ function opaquePart(content: Uint8Array): MimePart {
     contentType: 'application/octet-stream',
     contentId: null,
     isInline: false,
-    content,
+    readContent: () => content,
   }
 }
 

@@ -13,43 +13,80 @@ export function transferEncodingOf(field: string | null): TransferEncoding {
   return /quoted-printable/i.test(name) ? 'quoted-printable' : 'identity'
 }
 
+/** The octets that were encoded; a view of `octets` where nothing was. */
+export function decodeTransfer(octets: Buffer, encoding: TransferEncoding): Buffer {
+  switch (encoding) {
+    case 'base64':
+      return decodeBase64(octets)
+    case 'quoted-printable':
+      return decodeQuotedPrintable(octets)
+    case 'identity':
+      return octets
+  }
+}
+
 /** Characters outside the alphabet are skipped; padding within ends a unit, and the next begins. */
 export function decodeBase64(encoded: Buffer): Buffer {
+  const padding = encoded.indexOf(EQUALS)
   const text = encoded.toString('latin1')
-  const clean = /[^A-Za-z0-9+/=\r\n]/.test(text) ? text.replace(/[^A-Za-z0-9+/=]+/g, '') : text
-  const padding = clean.indexOf('=')
-  if (padding < 0 || !/[^=\r\n]/.test(clean.slice(padding))) return Buffer.from(clean, 'base64')
-  return Buffer.concat(clean.split(/=+/).map((unit) => Buffer.from(unit, 'base64')))
+  const isClean = padding < 0 || !/[^=\r\n]/.test(text.slice(padding))
+  if (isClean && !/[^A-Za-z0-9+/=\r\n]/.test(text)) return Buffer.from(text, 'base64')
+  return decodeIrregularBase64(encoded)
+}
+
+const EQUALS = 0x3d
+
+/** Octet by octet, in the memory of the result alone, however the input was made. */
+function decodeIrregularBase64(encoded: Buffer): Buffer {
+  const decoded = Buffer.allocUnsafe(Math.ceil((encoded.length * 3) / 4))
+  let length = 0
+  let bits = 0
+  let count = 0
+  for (const octet of encoded) {
+    if (octet === EQUALS) count = 0
+    const value = BASE64_VALUES[octet] ?? NOT_IN_ALPHABET
+    if (value === NOT_IN_ALPHABET) continue
+    bits = ((bits << 6) | value) & 0xffff
+    count += 6
+    if (count < 8) continue
+    count -= 8
+    decoded[length++] = (bits >> count) & 0xff
+  }
+  return decoded.subarray(0, length)
+}
+
+const NOT_IN_ALPHABET = 64
+const BASE64_VALUES = base64Values()
+
+function base64Values(): Uint8Array {
+  const values = new Uint8Array(256).fill(NOT_IN_ALPHABET)
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+  for (let value = 0; value < alphabet.length; value += 1)
+    values[alphabet.charCodeAt(value)] = value
+  return values
 }
 
 /**
- * RFC 2045 §6.7, lines ended by LF. An `=` that begins no octet and ends no line stands for itself.
- * Line ends that are not encoded come out as LF.
+ * RFC 2045 §6.7. An `=` that begins no octet and ends no line stands for itself. Line ends that are
+ * not encoded stay as they are.
  */
 export function decodeQuotedPrintable(encoded: Buffer): Buffer {
   const decoded = Buffer.allocUnsafe(encoded.length)
   let length = 0
   for (let index = 0; index < encoded.length; index += 1) {
     let octet = encoded[index] ?? 0
-    if (octet === 0x0d) {
-      const end = endOfReturns(encoded, index)
-      if (encoded[end] !== 0x0a && end < encoded.length) {
-        length += encoded.copy(decoded, length, index, end)
-        index = end - 1
-        continue
-      }
-      index = end
-      octet = 0x0a
-    } else if (octet === 0x3d) {
+    if (octet === 0x3d) {
       const high = hexValue(encoded[index + 1])
       const low = hexValue(encoded[index + 2])
-      const lineEnd = endOfReturns(encoded, index + 1)
       if (high >= 0 && low >= 0) {
         octet = high * 16 + low
         index += 2
-      } else if (encoded[lineEnd] === 0x0a || lineEnd >= encoded.length) {
-        index = lineEnd
-        continue
+      } else {
+        const lineEnd = endOfReturns(encoded, index + 1)
+        if (encoded[lineEnd] === 0x0a || lineEnd >= encoded.length) {
+          index = lineEnd
+          continue
+        }
       }
     }
     decoded[length++] = octet

@@ -45,6 +45,7 @@ export const FREEING: ReadonlySet<string> = new Set<keyof typeof transactions>([
   'claimJobs',
   'completeJob',
   'retryJob',
+  'releaseLeases',
 ])
 
 export type Db = AnyDb<Tables, typeof transactions>

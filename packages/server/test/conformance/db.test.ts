@@ -189,6 +189,14 @@ onEachEngine('the database port', (engine) => {
     assert.equal(new Set(kept.map((value) => value[0])).size, 1)
   })
 
+  test('closing right after something was removed ends in order', async () => {
+    for (let round = 0; round < 15; round++) {
+      const other = await database.openAgain()
+      await other.write('completeJob', { id: 'job_unknown' })
+      await other.close()
+    }
+  })
+
   test('closing waits for writes under way, and a second call is harmless', async () => {
     const other = await database.openAgain()
     const clientIds = Array.from({ length: 20 }, () => makeId('job'))
@@ -203,164 +211,5 @@ onEachEngine('the database port', (engine) => {
       .where('client_id', 'in', clientIds)
       .execute()
     assert.equal(rows.length, 20)
-  })
-})
-
-onEachEngine('concurrent transactions', (engine) => {
-  let database: TestDatabase
-  let db: Db
-  let owner: Owner
-  before(async () => {
-    database = await openDatabase(engine)
-    db = database.db
-    owner = await addAccount(db)
-  })
-  after(() => database.close())
-
-  test('fifty messages at once in one inbox have positions without gap or repeat', async () => {
-    const inboxId = await addInbox(db, owner)
-    await Promise.all(
-      Array.from({ length: 50 }, () => db.write('receiveMessage', arriving(owner, [inboxId]))),
-    )
-    const rows = await db.read
-      .selectFrom('messages')
-      .select(['position', 'direction_position', 'thread_position'])
-      .where('inbox_id', '=', inboxId)
-      .orderBy('position')
-      .execute()
-    const numbers = Array.from({ length: 50 }, (_, index) => index + 1)
-    assert.deepEqual(
-      rows.map((row) => row.position),
-      numbers,
-    )
-    assert.deepEqual(
-      rows.map((row) => row.direction_position),
-      numbers,
-    )
-  })
-
-  test('answers that arrive at once in one thread have positions without gap or repeat', async () => {
-    const inboxId = await addInbox(db, owner)
-    await db.write('receiveMessage', arriving(owner, [inboxId], { key: 'root@x.example' }))
-    const answer = () => arriving(owner, [inboxId], { parentKeys: ['root@x.example'] })
-    await Promise.all(Array.from({ length: 30 }, () => db.write('receiveMessage', answer())))
-    const rows = await db.read
-      .selectFrom('messages')
-      .select(['thread_id', 'thread_position'])
-      .where('inbox_id', '=', inboxId)
-      .orderBy('thread_position')
-      .execute()
-    assert.deepEqual(
-      rows.map((row) => row.thread_position),
-      Array.from({ length: 31 }, (_, index) => index + 1),
-    )
-    assert.equal(new Set(rows.map((row) => row.thread_id)).size, 1)
-  })
-
-  test('messages to the same inboxes in any order never wait for each other for ever', async () => {
-    const inboxIds = await Promise.all(Array.from({ length: 5 }, () => addInbox(db, owner)))
-    const writes = Array.from({ length: 40 }, (_, index) => {
-      const turned = [...inboxIds.slice(index % 5), ...inboxIds.slice(0, index % 5)]
-      return db.write('receiveMessage', arriving(owner, turned))
-    })
-    const outcomes = await Promise.all(writes)
-    assert.ok(outcomes.every(({ stored }) => stored === 5))
-  })
-
-  test('inboxes made and deleted at once never wait for each other for ever', async () => {
-    const inboxIds = await Promise.all(Array.from({ length: 20 }, () => addInbox(db, owner)))
-    const changes = inboxIds.flatMap((inboxId) => [
-      db.write('deleteInbox', { ...owner, inboxId, jobId: makeId('job'), nowMs: 1 }),
-      addInbox(db, owner),
-    ])
-    await Promise.all(changes)
-    const account = await db.read
-      .selectFrom('accounts')
-      .select('inbox_count')
-      .where('id', '=', owner.accountId)
-      .executeTakeFirstOrThrow()
-    const inboxes = await db.read.selectFrom('inboxes').select('id').execute()
-    assert.equal(account.inbox_count, inboxes.length)
-  })
-
-  test('a due job is handed to one worker only, and again when its lease has ended', async () => {
-    await db.read.selectFrom('jobs').select('id').execute()
-    const claim = (worker: string, nowMs: number) =>
-      db.write('claimJobs', { worker, nowMs, leaseMs: 1_000, limit: 7 })
-    const drain = async (worker: string, nowMs: number) => {
-      const ids: string[] = []
-      for (;;) {
-        const jobs = await claim(worker, nowMs)
-        if (jobs.length === 0) return ids
-        ids.push(...jobs.map(({ id }) => id))
-      }
-    }
-    await drain('before', 10_000)
-    const ids = Array.from({ length: 60 }, () => makeId('job')).sort()
-    for (const id of ids) {
-      await db.write('enqueueJob', {
-        id,
-        kind: 'test',
-        payload: { a: 1 },
-        runAtMs: 20_000,
-        nowMs: 1,
-      })
-    }
-    assert.deepEqual(await drain('early', 10_500), [])
-    const workers = ['one', 'two', 'three', 'four']
-    const taken = (await Promise.all(workers.map((worker) => drain(worker, 20_000)))).flat()
-    const own = taken.filter((id) => ids.includes(id))
-    assert.deepEqual(own.sort(), ids)
-    const again = (await drain('five', 21_000)).filter((id) => ids.includes(id))
-    assert.deepEqual(again.sort(), ids)
-  })
-
-  test('a purge done twice at once gives up a shared message once only', async () => {
-    for (let round = 0; round < 5; round++) {
-      const [gone, kept] = [await addInbox(db, owner), await addInbox(db, owner)]
-      for (let index = 0; index < 20; index++) {
-        await db.write('receiveMessage', arriving(owner, [gone, kept]))
-      }
-      await db.write('deleteInbox', { ...owner, inboxId: gone, jobId: makeId('job'), nowMs: 1 })
-      await Promise.all(
-        Array.from({ length: 6 }, () => db.write('purgeInboxStep', { inboxId: gone })),
-      )
-      const raws = await db.read
-        .selectFrom('messages')
-        .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
-        .select('reference_count')
-        .where('inbox_id', '=', kept)
-        .execute()
-      assert.deepEqual(
-        raws.map((raw) => raw.reference_count),
-        Array(20).fill(1),
-      )
-    }
-  })
-
-  test('of first accounts made at once on an empty database one is made', async () => {
-    const empty = await openDatabase(engine)
-    try {
-      const create = (index: number) =>
-        empty.db.write('createAccount', {
-          id: makeId('acc'),
-          name: 'first',
-          plan: 'free',
-          podId: makeId('pod'),
-          key: {
-            id: makeId('key'),
-            name: null,
-            tokenHash: Buffer.from([index]),
-            tokenPrefix: '',
-            last4: '',
-          },
-          nowMs: 1,
-          isFirst: true,
-        })
-      const made = await Promise.all(Array.from({ length: 8 }, (_, index) => create(index)))
-      assert.equal(made.filter(Boolean).length, 1)
-    } finally {
-      await empty.close()
-    }
   })
 })

@@ -130,19 +130,20 @@ onEachEngine('threads of a large inbox', (engine) => {
   })
 
   test('every page stays so when threads are marked, answered and added', async () => {
-    const rows = await db.read.selectFrom('threads').select('id').execute()
+    const rows = await db.read.selectFrom('threads').select('id').orderBy('last_position').execute()
     const ids = rows.map(({ id }) => id)
-    for (let step = 0; step < 400; step++) {
+    const answer = (at: number) => {
+      const key = at === 0 ? 'root' : `root${at + 1}`
+      return db.write('receiveMessage', arriving(owner, [inboxId], { parentKeys: [key] }))
+    }
+    for (let step = 0; step < 200; step++) {
       const at = (step * 2_654_435_761) % COUNT
-      if (step % 4 === 0) {
-        const key = at === 0 ? 'root' : `root${at + 1}`
-        await db.write('receiveMessage', arriving(owner, [inboxId], { parentKeys: [key] }))
-      } else if (step % 9 === 1) {
-        await db.write('receiveMessage', arriving(owner, [inboxId]))
-      } else {
-        const threadId = ids[at] ?? ''
-        await db.write('setThreadRead', { ...owner, threadId, isRead: step % 5 !== 0 })
-      }
+      const threadId = ids[at] ?? ''
+      await db.write('setThreadRead', { ...owner, threadId, isRead: step % 5 !== 0 })
+      if (step % 3 === 0) await answer(at)
+      if (step % 3 === 1) await answer((at + 1) % COUNT)
+      if (step % 9 === 0) await db.write('receiveMessage', arriving(owner, [inboxId]))
+      if (step % 7 === 0) await db.write('setThreadRead', { ...owner, threadId, isRead: true })
     }
     await assertRangesRight()
     await assertPagesRight()

@@ -2,7 +2,16 @@
 
 import { hash } from 'node:crypto'
 import type { Mailroom, Message } from '@mailroom/sdk'
-import type { ReadMessage } from './compare.ts'
+import type { ReadAttachment, ReadMessage } from './compare.ts'
+
+export type FedAttachment = ReadAttachment & {
+  /** Of the content with LF for every CRLF: as it stood in a file with such lines. */
+  readonly sha256WithLineFeeds: string
+}
+
+export type FedBack = Omit<ReadMessage, 'attachments'> & {
+  readonly attachments: readonly FedAttachment[]
+}
 
 /** Shown as the sender of a message without a From field. */
 export const ENVELOPE_SENDER = 'feed@corpus.example'
@@ -13,8 +22,8 @@ const READERS = 4
 export async function readBack(
   client: Mailroom,
   inboxId: string,
-): Promise<ReadonlyMap<string, ReadMessage>> {
-  const read = new Map<string, ReadMessage>()
+): Promise<ReadonlyMap<string, FedBack>> {
+  const read = new Map<string, FedBack>()
   const messages = client.messages.list(inboxId)[Symbol.asyncIterator]()
   const reader = async () => {
     for (let next = await messages.next(); next.done !== true; next = await messages.next()) {
@@ -26,13 +35,20 @@ export async function readBack(
   return read
 }
 
-async function readMessage(message: Message): Promise<ReadMessage> {
-  const attachments = []
+async function readMessage(message: Message): Promise<FedBack> {
+  const attachments: FedAttachment[] = []
   for (const { filename, contentType, sizeBytes, url } of message.attachments) {
     const response = await fetch(url)
     const content = new Uint8Array(await response.arrayBuffer())
     if (response.status !== 200) throw new Error(`${url} answered ${response.status}`)
-    attachments.push({ filename, contentType, sizeBytes, sha256: hash('sha256', content) })
+    const withLineFeeds = Buffer.from(content).toString('latin1').replaceAll('\r\n', '\n')
+    attachments.push({
+      filename,
+      contentType,
+      sizeBytes,
+      sha256: hash('sha256', content),
+      sha256WithLineFeeds: hash('sha256', Buffer.from(withLineFeeds, 'latin1')),
+    })
   }
   return {
     messageId: message.rfcMessageId,

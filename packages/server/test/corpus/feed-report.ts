@@ -1,8 +1,9 @@
 // What became of a corpus on its way through the service: every difference, figures, and whether the
 // goals were reached.
 
-import { type AgreedMessage, compareMessage } from './compare.ts'
+import { type AgreedMessage, compareMessage, type ReadMessage } from './compare.ts'
 import type { Feed } from './feed.ts'
+import type { FedBack } from './feed-read-back.ts'
 import { CORPUS_GOALS, type CorpusFigures, CorpusTally, percentile } from './tally.ts'
 
 /** Prints to standard output; the exit code, 1 below the goals. */
@@ -53,7 +54,23 @@ function judge(feed: Feed, agreed: ReadonlyMap<string, AgreedMessage>): CorpusFi
     if (expected === undefined || read === undefined) continue
     // The API does not show In-Reply-To.
     const { in_reply_to: _, ...shown } = expected
-    tally.add(path, compareMessage(shown, read))
+    tally.add(path, compareMessage(shown, asInFile(read, expected)))
   }
   return tally.figures()
+}
+
+/**
+ * Parsers read the file, the service what a client makes of it: text that is not encoded arrives with
+ * CRLF where the file had LF, and what was agreed on may be either.
+ */
+function asInFile(read: FedBack, { attachments = [] }: AgreedMessage): ReadMessage {
+  const isAgreed = (sha256: string) =>
+    attachments.some((expected) => sha256.startsWith(expected.sha256_16))
+  return {
+    ...read,
+    attachments: read.attachments.map(({ sha256WithLineFeeds, ...attachment }) => {
+      const isFoundAsItIs = isAgreed(attachment.sha256) || !isAgreed(sha256WithLineFeeds)
+      return isFoundAsItIs ? attachment : { ...attachment, sha256: sha256WithLineFeeds }
+    }),
+  }
 }

@@ -5,8 +5,7 @@ import { hash } from 'node:crypto'
 import type { Mailroom } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
 import { clientOf, emptyPlace, type ServiceProcess } from '#test/scenarios/service-process.ts'
-import type { ReadMessage } from './compare.ts'
-import { ENVELOPE_SENDER, readBack } from './feed-read-back.ts'
+import { ENVELOPE_SENDER, type FedBack, readBack } from './feed-read-back.ts'
 import { type MessageFile, messageFiles } from './message-files.ts'
 
 export type FedMessage = {
@@ -24,7 +23,7 @@ export type FedMessage = {
 export type Feed = {
   readonly fed: readonly FedMessage[]
   /** What the API says, by the SHA-256 of the raw message. */
-  readonly read: ReadonlyMap<string, ReadMessage>
+  readonly read: ReadonlyMap<string, FedBack>
   /** What the service wrote when it ended before its time; null when it did not. */
   readonly crash: string | null
   readonly feedMs: number
@@ -61,7 +60,7 @@ async function feedInto(
   let crash: string | null = null
   const startMs = performance.now()
   let feedMs = 0
-  let read: ReadonlyMap<string, ReadMessage> = new Map()
+  let read: ReadonlyMap<string, FedBack> = new Map()
   try {
     const files = messageFiles(folder)
     const streams = Array.from({ length: CONNECTIONS }, () =>

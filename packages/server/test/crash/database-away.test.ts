@@ -25,14 +25,24 @@ suite('a database that goes away', { concurrency: true }, () => {
   test('PostgreSQL killed during intake: mail is put off and nothing that was acknowledged is lost', async (t) => {
     const postgres = await startKillablePostgres()
     t.after(() => postgres.stop())
-    const service = await Service.start({ databaseUrl: await createTestDatabase(postgres.url) })
+    const service = await Service.start({
+      databaseUrl: await createTestDatabase(postgres.url),
+      // The bytes of a message and its rows in two places: more that could come apart.
+      env: { MAILROOM_BLOB_URL: 'disk' },
+    })
     t.after(() => service.close())
     const { pid } = service
     const targets = [
       await service.client.inboxes.create({}),
       await service.client.inboxes.create({}),
     ]
-    const intake = new Intake({ service, targets, clients: 4, random: seededRandom(7) })
+    const intake = new Intake({
+      service,
+      targets,
+      clients: 4,
+      random: seededRandom(7),
+      largeShare: 0.2,
+    })
     t.after(() => intake.abandon())
 
     await intake.untilAcknowledged(200, 5_000)

@@ -12,7 +12,7 @@ import { readStored } from './stored.ts'
 const CLIENTS = 4
 /** A kill strikes after up to so many messages of a life, or milliseconds, and a moment more. */
 const MESSAGES_MAX = 60
-const LIFE_MS_MAX = 600
+const LIFE_MS_MAX = 1_000
 const MOMENT_MS_MAX = 15
 /** Kills that strike before it is ready. */
 const EARLY_SHARE = 0.15

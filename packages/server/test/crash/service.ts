@@ -18,7 +18,7 @@ import { guard, type LiftGuard } from './guard.ts'
 
 export const SERVICE_KEY = 'mr_KeyOfTheFirstAccountInCrashTests00000000'
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const MAIN = fileURLToPath(import.meta.resolve('#main.mjs'))
 /** A start takes a second; a busy machine makes it many. */
 const READY_MS_MAX = 30_000
 const LOG_LENGTH_MAX = 200_000
@@ -146,7 +146,10 @@ export class Service {
       detached: true,
     })
     this.#child = child
-    if (child.pid !== undefined) this.#liftGuard = guard('kill -KILL "-$1"', String(child.pid))
+    if (child.pid !== undefined) {
+      const script = 'kill -KILL "-$1"; sleep 1; rm -rf "$2"'
+      this.#liftGuard = guard(script, String(child.pid), this.#home)
+    }
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => {
         this.#log = (this.#log + text).slice(-LOG_LENGTH_MAX)

@@ -3,11 +3,13 @@
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { MailroomError } from '@mailroom/sdk'
 import { openSqliteConnection } from '#db/sqlite-connection.ts'
 import { databasePath } from '#open-store.ts'
 import { plainMail } from '#test/world.ts'
 import { Service } from './service.ts'
-import { type SystemCall, type Trace, traceSystemCalls } from './system-calls.ts'
+import { readStored } from './stored.ts'
+import { failSyncs, type SystemCall, type Trace, traceSystemCalls } from './system-calls.ts'
 
 const MESSAGES = 100
 const LARGE_MESSAGES = 5
@@ -75,6 +77,43 @@ suite('the disk has it before the answer', () => {
     assert.deepEqual(made, { answers: REQUESTS, synced: REQUESTS })
     assert.deepEqual(changed, { answers: REQUESTS, synced: REQUESTS })
     assert.ok(blobs.length >= 2 * LARGE_MESSAGES, 'each large message and its folder were synced')
+  })
+
+  test('while syncs fail nothing is answered as done, and afterwards nothing of it is there', async (t) => {
+    const inbox = await service.client.inboxes.create({})
+    const sender = await service.sender()
+    const restore = await failSyncs(service.pid)
+    if (restore === null) {
+      t.skip('strace is absent or not permitted')
+      return
+    }
+    const codes: number[] = []
+    try {
+      for (const body of ['small', large(1), 'small again', large(2)]) {
+        const raw = plainMail({ to: inbox.address, messageId: `<${codes.length}@sync>`, body })
+        codes.push((await sender.send({ to: inbox.address, raw })).code)
+        await sender.command('RSET')
+      }
+      await assert.rejects(
+        service.client.inboxes.create({ mailboxName: 'never-synced' }),
+        (error) => error instanceof MailroomError && error.status === 503,
+      )
+    } finally {
+      await restore()
+    }
+    assert.deepEqual(codes, [451, 451, 451, 451])
+    assert.equal((await service.client.messages.list(inbox.id).page()).total, 0)
+    assert.equal((await sender.send({ to: inbox.address, raw: plainMail({}) })).code, 250)
+    await sender.quit()
+    assert.equal((await service.client.messages.list(inbox.id).page()).total, 1)
+    await service.client.inboxes.create({ mailboxName: 'never-synced' })
+  })
+
+  test('and the store agrees with itself in the end', async () => {
+    await service.kill()
+    await service.start()
+    assert.equal((await service.stop()).code, 0)
+    await readStored(service)
   })
 })
 

@@ -24,8 +24,31 @@ const CALLS = 'fsync,fdatasync,read,readv,recvfrom,write,writev,sendto,sendmsg,p
 export async function traceSystemCalls(pid: number): Promise<Trace | null> {
   const folder = await mkdtemp(join(tmpdir(), 'mailroom-trace-'))
   const file = join(folder, 'trace')
-  const args = ['-f', '-y', '-s', '48', '-e', `trace=${CALLS}`, '-o', file, '-p', String(pid)]
-  const tracer = spawn('strace', args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  const detach = await attach(pid, ['-y', '-s', '48', '-e', `trace=${CALLS}`, '-o', file])
+  if (detach === null) {
+    await rm(folder, { recursive: true })
+    return null
+  }
+  return {
+    async stop() {
+      await detach()
+      const lines = (await readFile(file, 'utf8')).split('\n')
+      await rm(folder, { recursive: true })
+      return parse(lines)
+    },
+  }
+}
+
+/** Lets each sync of the process fail with EIO until the returned function is called; null as above. */
+export function failSyncs(pid: number): Promise<(() => Promise<void>) | null> {
+  const calls = 'fsync,fdatasync'
+  return attach(pid, ['-e', `trace=${calls}`, '-e', `inject=${calls}:error=EIO`, '-o', '/dev/null'])
+}
+
+async function attach(pid: number, options: string[]): Promise<(() => Promise<void>) | null> {
+  const tracer = spawn('strace', ['-f', ...options, '-p', String(pid)], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
   const ended = once(tracer, 'close').catch(() => {})
   const isAttached = await new Promise<boolean>((resolve) => {
     tracer.once('error', () => resolve(false))
@@ -36,19 +59,11 @@ export async function traceSystemCalls(pid: number): Promise<Trace | null> {
       if (text.includes('attached')) resolve(true)
     })
   })
-  if (!isAttached) {
-    await rm(folder, { recursive: true })
-    return null
-  }
-  return {
-    async stop() {
-      // It detaches on SIGINT, and on its own when the process is gone.
-      tracer.kill('SIGINT')
-      await ended
-      const lines = (await readFile(file, 'utf8')).split('\n')
-      await rm(folder, { recursive: true })
-      return parse(lines)
-    },
+  if (!isAttached) return null
+  return async () => {
+    // It detaches on SIGINT, and on its own when the process is gone.
+    tracer.kill('SIGINT')
+    await ended
   }
 }
 

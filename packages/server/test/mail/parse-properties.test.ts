@@ -1,12 +1,10 @@
-// What must hold of any octets at all, and of both ways to parse plain mail.
+// What must hold of any octets at all, and of plain text alone and among parts.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { readHeaderSection } from '#mail/header-fields.ts'
-import { bodyKindOf, readMimeBody, readPlainBody } from '#mail/mime-body.ts'
 import { parseMessage, readAttachment } from '#mail/parse-message.ts'
-import { message } from '#test/mail/samples.ts'
+import { message, multipart, part } from '#test/mail/samples.ts'
 
 const FRAGMENTS = [
   '\r\n',
@@ -84,7 +82,7 @@ test('whatever the octets, there is a clean result and every listed attachment c
   )
 })
 
-test('plain mail has the same text with the MIME parser and past it', async () => {
+test('plain text is the same alone and as a part', async () => {
   const line = fc.oneof(
     fc.string({ unit: 'grapheme', maxLength: 60 }).map((text) => text.replace(/[\r\n\0]/g, '')),
     fc.constantFrom(
@@ -125,6 +123,9 @@ test('plain mail has the same text with the MIME parser and past it', async () =
       'text/plain; charset=iso-8859-1',
       'text/plain; charset=windows-1251',
       'text/plain; charset=gb18030',
+      'text/plain; charset=utf-7',
+      'text/plain; charset=x-no-such',
+      'text/plain; format=flowed; delsp=yes',
     ),
   })
   await fc.assert(
@@ -134,13 +135,11 @@ test('plain mail has the same text with the MIME parser and past it', async () =
       const octets = Buffer.from(text)
       const body = isBase64 ? octets.toString('base64').replace(/.{76}/g, '$&\r\n') : text
       const fields = [`Content-Type: ${type}`, `Content-Transfer-Encoding: ${encoding}`]
-      const raw = Buffer.from(message(...fields, '', body))
-      const section = readHeaderSection(raw)
-      const kind = bodyKindOf(section.fields)
-      assert.ok(kind.isPlain)
-      const rest = raw.subarray(section.bodyStart)
-      const past = readPlainBody(section.fields, rest, kind.contentType)
-      assert.deepEqual(past, await readMimeBody(section.fields, rest))
+      // The line end before a delimiter is the delimiter's, the one before the end the protocol's.
+      const alone = await parseMessage(message(...fields, '', `${body}\r\n`))
+      const { fields: outer, body: parts } = multipart('mixed', 'boundary', [part(body, ...fields)])
+      const among = await parseMessage(message(...outer, '', parts))
+      assert.equal(among.text, alone.text)
     }),
     { numRuns: 2_000 },
   )

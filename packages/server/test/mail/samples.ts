@@ -49,6 +49,7 @@ export function filePart(name: string, content: Uint8Array, type = 'application/
 }
 
 const MIB = 1024 * 1024
+const PLAIN = 'text/plain; charset=utf-8'
 
 /** Name and octets of inputs made to exhaust a parser; built when asked for. */
 export const BOMBS: ReadonlyMap<string, () => Uint8Array> = new Map([
@@ -61,6 +62,19 @@ export const BOMBS: ReadonlyMap<string, () => Uint8Array> = new Map([
   ['25 MiB of empty lines', () => lines('', 25 * MIB)],
   ['25 MiB of two-letter lines', () => lines('ab', 25 * MIB)],
   ['25 MiB of two-letter lines in a part', () => linesInPart('ab', 25 * MIB, '7bit')],
+  ['25 MiB of two-letter lines of text', () => linesInPart('ab', 25 * MIB, '7bit', 'text/html')],
+  ['25 MiB of long lines of text', () => linesInPart('x '.repeat(300), 25 * MIB, '7bit', PLAIN)],
+  [
+    '4 MB of UTF-7',
+    () => linesInPart('+AOk-'.repeat(200), 4e6, '7bit', 'text/plain; charset=utf-7'),
+  ],
+  ['4 MB of returns', () => linesInPart('x\r'.repeat(300), 4e6, '7bit', PLAIN)],
+  ['4 MB of marks to escape', () => linesInPart('&'.repeat(600), 4e6, '7bit', PLAIN, '<p>x</p>')],
+  [
+    '4 MB of encoded line ends',
+    () => linesInPart('Cj4K'.repeat(25), 4e6, 'base64', `${PLAIN}; format=flowed`),
+  ],
+  ['25 MiB of encoded letters', () => linesInPart('=41'.repeat(200), 25 * MIB, 'quoted-printable')],
   ['25 MiB of two-letter lines called base64', () => linesInPart('ab', 25 * MIB, 'base64')],
   ['25 MiB of dashes called base64', () => linesInPart('--', 25 * MIB, 'base64')],
   ['10 MiB of uuencoded lines', () => linesInPart(`M${'!'.repeat(60)}`, 10 * MIB, 'x-uuencode')],
@@ -127,14 +141,21 @@ function manyAttachments(count: number): Uint8Array {
 }
 
 function lines(line: string, sizeBytes: number): Uint8Array {
-  const body = `${line}\r\n`.repeat(sizeBytes / (line.length + 2))
+  const body = `${line}\r\n`.repeat(Math.floor(sizeBytes / (line.length + 2)))
   return message(...ENVELOPE_FIELDS, 'Content-Type: text/plain', '', body)
 }
 
-function linesInPart(line: string, sizeBytes: number, encoding: string): Uint8Array {
-  const body = `${line}\r\n`.repeat(sizeBytes / (line.length + 2))
-  const fields = ['Content-Type: application/pdf', `Content-Transfer-Encoding: ${encoding}`]
-  return messageOf(multipart('mixed', 'boundary', [textPart('text'), { fields, body }]))
+function linesInPart(
+  line: string,
+  sizeBytes: number,
+  encoding: string,
+  type = 'application/pdf',
+  html = '',
+): Uint8Array {
+  const body = `${line}\r\n`.repeat(Math.floor(sizeBytes / (line.length + 2)))
+  const fields = [`Content-Type: ${type}`, `Content-Transfer-Encoding: ${encoding}`]
+  const first = html === '' ? textPart('text') : part(html, 'Content-Type: text/html')
+  return messageOf(multipart('mixed', 'boundary', [first, { fields, body }]))
 }
 
 function words(count: number, length: number): string {

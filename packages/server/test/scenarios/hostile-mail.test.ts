@@ -15,6 +15,8 @@ import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 /** A small message, while bombs go off and other suites take their share of two processors. */
 const SMALL_MS_P99_MAX = 2_000
 
+type Lag = ReturnType<typeof monitorEventLoopDelay>
+
 onEachEngine('hostile mail', (engine) => {
   let world: World
   let inbox: Inbox
@@ -46,32 +48,15 @@ onEachEngine('hostile mail', (engine) => {
     const lag = monitorEventLoopDelay({ resolution: 5 })
     const slowest: string[] = []
     const bombs = [...BOMBS].filter(([name]) => engine === 'sqlite' || !/^(10|25) MiB/.test(name))
-    for (const [name, make] of bombs) {
-      const raw = withEnd(make())
-      const digest = sha256(raw)
-      const sender = await openSender(world.smtpPort)
-      await sender.command('MAIL FROM:<bomb@sender.example>')
-      await sender.command(`RCPT TO:<${inbox.address}>`)
-      await sender.command('DATA')
-      lag.enable()
-      const startMs = performance.now()
-      sender.write(raw)
-      sender.write('.\r\n')
-      const reply = await sender.reply()
-      lag.disable()
-      slowest.push(`${Math.round(performance.now() - startMs)} ms: ${name}`)
-      await sender.quit()
-      assert.equal(reply.code, 250, `${name}: ${reply.lines.join(' ')}`)
-      const found = await newest(world, inbox)
-      assert.equal(sha256(await rawOf(found)), digest, name)
-      for (const { filename } of found.attachments.slice(0, 2)) {
-        const file = await world.client.attachments.get(found.id, filename)
-        const listed = found.attachments.find((other) => other.filename === filename)
-        assert.equal(file.content.length, listed?.sizeBytes, name)
+    try {
+      for (const [name, make] of bombs) {
+        const durationMs = await explode(name, withEnd(make()), lag)
+        slowest.push(`${Math.round(durationMs)} ms: ${name}`)
       }
+    } finally {
+      isOver = true
+      await small
     }
-    isOver = true
-    await small
     const { data, total } = await world.client.messages.list(bystander.id).page()
     assert.equal(total, smallMs.length)
     assert.ok(data.every(({ bodyText }) => bodyText === 'A body.'))
@@ -85,6 +70,35 @@ onEachEngine('hostile mail', (engine) => {
     context.diagnostic(`slowest: ${slowest.sort(byNumber).slice(0, 3).join(', ')}`)
     assert.ok(p99Ms < SMALL_MS_P99_MAX, `p99 ${p99Ms} ms`)
   })
+
+  /** Milliseconds from DATA to its answer, in which alone the lag is taken. */
+  async function explode(name: string, raw: Buffer, lag: Lag): Promise<number> {
+    const sender = await openSender(world.smtpPort)
+    await sender.command('MAIL FROM:<bomb@sender.example>')
+    await sender.command(`RCPT TO:<${inbox.address}>`)
+    await sender.command('DATA')
+    lag.enable()
+    const startMs = performance.now()
+    sender.write(raw)
+    sender.write('.\r\n')
+    const reply = await sender.reply()
+    const durationMs = performance.now() - startMs
+    lag.disable()
+    await sender.quit()
+    const text = `${name}: ${reply.code} ${reply.lines.join(' ')}`
+    if (/\r(?!\n)/.test(raw.toString('latin1'))) {
+      assert.match(text, /: 550 5\.6\.11/)
+      return durationMs
+    }
+    assert.equal(reply.code, 250, text)
+    const found = await newest(world, inbox)
+    assert.equal(sha256(await rawOf(found)), sha256(raw), name)
+    for (const { filename, sizeBytes } of found.attachments.slice(0, 2)) {
+      const file = await world.client.attachments.get(found.id, filename)
+      assert.equal(file.content.length, sizeBytes, name)
+    }
+    return durationMs
+  }
 
   test('has its faults named', async () => {
     const bombs: [name: string, defect: string][] = [

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Mailroom } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
-import { refusal, repeat, until } from '#test/scenarios/outcomes.ts'
+import { countOutcomes, refusal, repeat, until } from '#test/scenarios/outcomes.ts'
 import {
   filesHolding,
   multiplyMessage,
@@ -133,16 +133,14 @@ onEachEngine('deleting an inbox', (engine) => {
     const { client } = await world.newAccount()
     const pod = await client.pods.create()
     const inboxes = await repeat(20, () => client.inboxes.create({ podId: pod.id }))
-    const changes = inboxes.flatMap(({ id }) => [
-      client.inboxes.delete(id),
-      client.inboxes.create({ podId: pod.id }),
-      client.inboxes.delete(id).catch(() => {}),
-    ])
-    await Promise.all(changes.map((change) => change.catch(() => {})))
+    const deletions = inboxes.flatMap(({ id }) => [0, 1].map(() => client.inboxes.delete(id)))
+    const creations = inboxes.map(() => client.inboxes.create({ podId: pod.id }))
+    const [deleted, made] = await Promise.all([countOutcomes(deletions), countOutcomes(creations)])
+    const left = 20 - (deleted.done ?? 0) + (made.done ?? 0)
+    assert.ok((deleted.done ?? 0) <= 20 && left > 0)
     for (const options of [{}, { podId: pod.id }]) {
       const { data, total } = await client.inboxes.list(options).page()
-      assert.equal(total, 20)
-      assert.equal(data.length, 20)
+      assert.deepEqual([total, data.length], [left, left])
     }
   })
 })

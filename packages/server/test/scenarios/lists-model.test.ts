@@ -9,7 +9,7 @@ import { openSender, type Sender } from '#test/peers/sender.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
 type Step =
-  | { kind: 'receive'; inboxes: number[]; answers: number | null }
+  | { kind: 'receive'; inboxes: readonly number[]; answers: number | null }
   | { kind: 'mark'; inbox: number; thread: number; isRead: boolean }
   | { kind: 'repeat'; inbox: number; message: number }
   | { kind: 'delete'; inbox: number }

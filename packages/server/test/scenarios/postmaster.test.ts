@@ -3,13 +3,14 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { openSender } from '#test/peers/sender.ts'
 import { countMessages, countRows, newest, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
 const run = promisify(execFile)
-const main = new URL('../../src/main.ts', import.meta.url).pathname
+const main = fileURLToPath(import.meta.resolve('#main.mjs'))
 
 onEachEngine('mail to postmaster', (engine) => {
   let world: World

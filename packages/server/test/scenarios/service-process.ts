@@ -28,6 +28,8 @@ export type Place = {
   readonly dataDir: string
   /** Starts a process on what is kept here, with further settings. */
   start(env?: Record<string, string>): ServiceProcess
+  /** Runs another command of the program to its end. */
+  command(...args: string[]): Promise<{ code: number | null; output: string }>
   /** Kills what still runs here and removes the files. */
   remove(): Promise<void>
 }
@@ -45,9 +47,14 @@ export async function emptyPlace(engine: Engine): Promise<Place> {
   return {
     dataDir,
     start(env = {}) {
-      const service = startProcess({ ...own, ...env })
+      const service = startProcess(['serve'], { ...own, ...env })
       started.push(service)
       return service
+    },
+    async command(...args) {
+      const command = startProcess(args, own)
+      started.push(command)
+      return { code: await command.ended, output: command.output() }
     },
     async remove() {
       await Promise.all(started.map((service) => service.kill()))
@@ -56,11 +63,11 @@ export async function emptyPlace(engine: Engine): Promise<Place> {
   }
 }
 
-const MAIN = fileURLToPath(import.meta.resolve('#main.ts'))
+const MAIN = fileURLToPath(import.meta.resolve('#main.mjs'))
 
-/** `mailroom serve` with these settings and no others. */
-function startProcess(env: Record<string, string>): ServiceProcess {
-  const child = spawn(process.execPath, [MAIN, 'serve'], {
+/** A process of the program with these settings and no others. */
+function startProcess(args: string[], env: Record<string, string>): ServiceProcess {
+  const child = spawn(process.execPath, [MAIN, ...args], {
     cwd: tmpdir(),
     env: { PATH: process.env.PATH ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -70,7 +77,8 @@ function startProcess(env: Record<string, string>): ServiceProcess {
   const ready = new Promise<{ http: string; smtpPort: number }>((resolve, reject) => {
     const take = (text: string) => {
       output += text
-      const line = output.split('\n').find((text) => text.includes('"Mailroom is ready"'))
+      const lines = output.split('\n').slice(0, -1)
+      const line = lines.find((text) => text.includes('"Mailroom is ready"'))
       if (line === undefined) return
       const { http, smtp } = JSON.parse(line) as { http: string; smtp: string }
       resolve({ http, smtpPort: Number(smtp.split(':').at(-1)) })

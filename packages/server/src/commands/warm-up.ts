@@ -1,0 +1,40 @@
+// One start and end of the service on an empty directory, so that its first real start finds
+// everything compiled: for the moment after an installation.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openApp } from '#app.ts'
+import { silentLog } from '#base/log.ts'
+import { readSettings } from '#config/read-settings.ts'
+// Only for its modules, which `serve` loads too.
+import '#commands/serve.ts'
+
+/**
+ * Leaves what was compiled in the cache that `main.mjs` opened, as the process exits. It is a favour
+ * to the first start, so that it cannot fail an installation.
+ */
+export async function warmUp(): Promise<void> {
+  try {
+    await startOnce()
+  } catch (error) {
+    process.stdout.write(`Nothing was compiled ahead: ${String(error)}\n`)
+  }
+}
+
+async function startOnce(): Promise<void> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'mailroom-warm-up-'))
+  try {
+    const reading = readSettings({
+      MAILROOM_DATA_DIR: dataDir,
+      MAILROOM_HTTP_PORT: '0',
+      MAILROOM_SMTP_PORT: '0',
+    })
+    if (reading.kind === 'mistakes') throw new Error('An empty environment is a good one.')
+    const app = await openApp(reading.settings, { log: silentLog })
+    await app.deps.parser.parse(Buffer.from('Content-Type: text/html\r\n\r\n<p>warm</p>\r\n'))
+    await app.close()
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,64 @@
+// Accounts and keys from the command line of the machine, beside a service that runs.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { clientOf, emptyPlace, type Place } from '#test/scenarios/service-process.ts'
+import { onEachEngine } from '#test/world.ts'
+
+const KEY = 'the-key-of-this-test-0123456789'
+
+onEachEngine('the command line', (engine) => {
+  let place: Place
+  let http: string
+  before(async () => {
+    place = await emptyPlace(engine)
+    http = (await place.start({ MAILROOM_BOOTSTRAP_API_KEY: KEY }).ready).http
+  })
+  after(() => place.remove())
+
+  test('an account made by a command has a key that the running service takes at once', async () => {
+    const made = await place.command(
+      'account',
+      'create',
+      '--name',
+      'By hand',
+      '--plan',
+      'developer',
+    )
+    assert.equal(made.code, 0, made.output)
+    const key = /^key\s+(mr_[0-9A-Za-z]{40})$/m.exec(made.output)?.[1] ?? ''
+    const id = /^account\s+(acc_[0-9a-z]{26})$/m.exec(made.output)?.[1] ?? ''
+    assert.equal((await clientOf(http, key).pods.list().page()).total, 1)
+    const listed = await place.command('account', 'list')
+    assert.match(listed.output, new RegExp(`^${id} +developer +\\S+ +By hand$`, 'm'))
+    assert.ok(!listed.output.includes(key))
+  })
+
+  test('a key made by a command works, and is refused as soon as a command revokes it', async () => {
+    const account = /acc_[0-9a-z]{26}/.exec((await place.command('account', 'list')).output)?.[0]
+    const made = await place.command('key', 'create', '--account', account ?? '', '--name', 'new')
+    const token = /mr_[0-9A-Za-z]{40}/.exec(made.output)?.[0] ?? ''
+    const id = /key_[0-9a-z]{26}/.exec(made.output)?.[0] ?? ''
+    await clientOf(http, token).pods.list().page()
+    assert.equal((await place.command('key', 'revoke', id)).code, 0)
+    await assert.rejects(clientOf(http, token).pods.list().page(), { status: 401 })
+    const again = await place.command('key', 'revoke', id)
+    assert.equal(again.code, 1)
+    assert.match(again.output, /no active key/)
+  })
+
+  test('what does not exist or cannot be is told in a line, without a stack', async () => {
+    const wrong: [string[], number][] = [
+      [['key', 'create', '--account', 'acc_unknown'], 1],
+      [['key', 'revoke', 'key_unknown'], 1],
+      [['account', 'create', '--name', 'x', '--plan', 'gold'], 2],
+      [['account', 'create'], 2],
+      [['no-such-command'], 2],
+    ]
+    for (const [args, code] of wrong) {
+      const told = await place.command(...args)
+      assert.equal(told.code, code, `${args.join(' ')}: ${told.output}`)
+      assert.doesNotMatch(told.output, /^ {4}at /m)
+    }
+  })
+})

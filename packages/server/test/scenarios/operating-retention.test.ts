@@ -1,0 +1,85 @@
+// What the service forgets by itself, and what it never does.
+
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { purgeExpired } from '#actions/retention/purge-expired.ts'
+import { openApp } from '#app.ts'
+import { silentLog } from '#base/log.ts'
+import { readSettings } from '#config/read-settings.ts'
+import { createTestDatabase } from '#test/peers/postgres.ts'
+import { until } from '#test/scenarios/outcomes.ts'
+import { multiplyMessage, runSql } from '#test/scenarios/stored-content.ts'
+import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+onEachEngine('retention', (engine) => {
+  const count = async (world: World, table: string) =>
+    Number((await runSql(world, `select count(*) as count from ${table}`))[0]?.count)
+
+  test('events, freed addresses and mail to the postmaster go after thirty days, messages stay', async () => {
+    const world = await openWorld(engine)
+    try {
+      const inbox = await world.inbox()
+      await world.client.inboxes.delete((await world.inbox()).id)
+      await world.send({ to: inbox.address, raw: plainMail({}) })
+      await world.send({ to: 'postmaster@mailroom.localhost', raw: plainMail({}) })
+      const figures = async () => {
+        await purgeExpired(world.app.deps)
+        const tables = [
+          'events',
+          'released_addresses',
+          'postmaster_messages',
+          'raw_messages',
+          'messages',
+        ]
+        return Promise.all(tables.map((table) => count(world, table)))
+      }
+      assert.deepEqual(await figures(), [1, 1, 1, 2, 1])
+      world.clock.advance(30 * DAY_MS - 60_000)
+      assert.deepEqual(await figures(), [1, 1, 1, 2, 1])
+      world.clock.advance(60_000)
+      assert.deepEqual(await figures(), [0, 0, 0, 1, 1])
+      assert.equal(await count(world, 'inbox_creations'), 0)
+      const [message] = (await world.client.messages.list(inbox.id).page()).data
+      assert.ok((await world.client.messages.raw(message?.id ?? '')).content.length > 0)
+    } finally {
+      await world.close()
+    }
+  })
+
+  test('a removal that the end of the service cut off is finished by the next start', async (t) => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
+    t.after(() => rm(dataDir, { recursive: true, force: true }))
+    const env = {
+      MAILROOM_DATA_DIR: dataDir,
+      ...(engine === 'postgres' && { MAILROOM_DATABASE_URL: await createTestDatabase() }),
+    }
+    const world = await openWorld(engine, { env })
+    const inbox = await world.inbox()
+    await world.send({ to: inbox.address, raw: plainMail({}) })
+    await multiplyMessage({ ...world, dataDir }, inbox.id, 4_000)
+    await world.client.inboxes.delete(inbox.id)
+    await world.app.close(0)
+    await world.close()
+
+    const settings = { MAILROOM_HTTP_PORT: '0', MAILROOM_SMTP_PORT: '0', ...env }
+    const reading = readSettings(settings)
+    if (reading.kind === 'mistakes') throw new Error(JSON.stringify(reading.mistakes))
+    const app = await openApp(reading.settings, { log: silentLog })
+    try {
+      const left = async () => {
+        const rows = await app.deps.db.read.selectFrom('messages').select('id').limit(1).execute()
+        const jobs = await app.deps.db.read.selectFrom('jobs').select('id').execute()
+        return rows.length + jobs.length
+      }
+      await until(async () => (await left()) === 0)
+      assert.deepEqual(await app.deps.db.read.selectFrom('raw_messages').select('id').execute(), [])
+    } finally {
+      await app.close(0)
+    }
+  })
+})
