@@ -130,6 +130,8 @@ export const KEEP_ALIVE_MS = 30 * SECOND_MS
 /** Existing clients put file names of any length into paths; find-my-way's default is 100. */
 export const PATH_PARAMETER_LENGTH_MAX = 4 * KIB
 export const REQUEST_MS_MAX = 60 * SECOND_MS
+/** Bodies up to this many UTF-16 units are read with their page, longer ones when their turn comes. */
+export const PAGE_BODY_LENGTH_MAX = 64 * KIB
 export const PAGE_SIZE_DEFAULT = 50
 export const PAGE_SIZE_MAX = 100
 export const SIGNED_URL_MS = 15 * MINUTE_MS

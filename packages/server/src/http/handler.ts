@@ -53,11 +53,16 @@ export type BinaryResponse = {
   readonly content: Uint8Array | string | Readable | null
 }
 
+/** The same answer with a list whose items may still have to be read, one by one. */
+export type Streamed<Body> = Body extends { data: (infer Item)[] }
+  ? Omit<Body, 'data'> & { data: Item[] | AsyncIterable<Item> }
+  : Body
+
 export type Result<Id extends OperationId> = Id extends BinaryOperationId
   ? BinaryResponse
   : Operations[Id]['success']['status'] extends 204
     ? unknown
-    : ResponseOf<Id>
+    : Streamed<ResponseOf<Id>>
 
 /**
  * A handler answers with the body of the success that the contract states; every other outcome is an

@@ -1,6 +1,7 @@
 // From the table of operations to routes: one route an operation, which identifies the caller, counts
 // the request, checks the input, calls the handler and sends what it returns.
 
+import { Readable } from 'node:stream'
 import type { Operation } from '@mailroom/contract/operations/operation.ts'
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import type { TObject } from '@mailroom/contract/schema.ts'
@@ -137,7 +138,26 @@ export function sendJson(reply: FastifyReply, body: unknown): FastifyReply {
   return reply
     .header('content-type', 'application/json; charset=utf-8')
     .header('cache-control', 'no-store')
-    .send(JSON.stringify(body))
+    .send(isStreamed(body) ? Readable.from(writeStreamed(body)) : JSON.stringify(body))
+}
+
+type StreamedBody = { data: AsyncIterable<unknown> }
+
+function isStreamed(body: unknown): body is StreamedBody {
+  const data = typeof body === 'object' && body !== null && 'data' in body ? body.data : null
+  return typeof data === 'object' && data !== null && Symbol.asyncIterator in data
+}
+
+/** The JSON of a body item by item, so that a page of long messages is never in memory as a whole. */
+async function* writeStreamed({ data, ...rest }: StreamedBody): AsyncGenerator<string> {
+  const head = JSON.stringify(rest).slice(0, -1)
+  yield `${head}${head === '{' ? '' : ','}"data":[`
+  let separator = ''
+  for await (const item of data) {
+    yield separator + JSON.stringify(item)
+    separator = ','
+  }
+  yield ']}'
 }
 
 /** Compiles each schema once, on first use. */

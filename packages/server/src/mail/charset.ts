@@ -6,6 +6,7 @@ import { CHARSET_DECODERS_MAX } from '#base/limits.ts'
 
 const utf8 = new TextDecoder('utf-8')
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true })
+const utf16be = new TextDecoder('utf-16be')
 const windows1252 = new TextDecoder('windows-1252')
 
 /** Labels in use that TextDecoder refuses although it knows the encoding; separators removed. */
@@ -49,7 +50,10 @@ const decoders = new Map<string, TextDecoder | null>()
 export function decodeCharset(bytes: Uint8Array, label: string | null): string {
   if (label === null || label === '') return utf8.decode(bytes)
   const decoder = decoderOf(label)
-  return decoder === null ? guessText(bytes, null) : decoder.decode(bytes)
+  if (decoder === null) return guessText(bytes, null)
+  // RFC 2781 §3.3: the label leaves the order to the mark; TextDecoder takes it for little-endian.
+  const isBigEndian = bytes[0] === 0xfe && bytes[1] === 0xff && decoder.encoding === 'utf-16le'
+  return (isBigEndian ? utf16be : decoder).decode(bytes)
 }
 
 /**

@@ -1,14 +1,8 @@
 // HTML to readable plain text. The only file that knows html-to-text; refuses to know who reads the
 // result. What a reader of the rendered mail cannot see is left out.
 
-import {
-  type Builder,
-  compile,
-  type Formatter,
-  type HtmlNode,
-  type Selector,
-  type Walk,
-} from 'html-to-text'
+import { createRequire } from 'node:module'
+import type { Builder, Formatter, HtmlNode, Selector, Walk } from 'html-to-text'
 import {
   HTML_DEPTH_MAX,
   HTML_INDENTS_MAX,
@@ -41,8 +35,12 @@ const TOO_DEEP = '\0'
 
 let compiled: ((html: string, nesting: Nesting) => string) | null = null
 
+// Loaded with the first HTML: it takes 16 MB, and the main thread, which reads plain mail only, never
+// needs it.
+const load = createRequire(import.meta.url)
+
 function layOut(html: string): string {
-  compiled ??= compile<Nesting>({
+  compiled ??= (load('html-to-text') as typeof import('html-to-text')).compile<Nesting>({
     wordwrap: false,
     formatters: {
       link: formatLink,

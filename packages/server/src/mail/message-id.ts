@@ -17,15 +17,14 @@ export function parseMessageId(field: string): string | null {
 }
 
 /**
- * The identifiers of an In-Reply-To or References field as `<id>`, each once, in order. Where
- * brackets are missing, words with an `@` count. Of more than REFERENCES_MAX the first and the
+ * The identifiers of an In-Reply-To or References field as `<id>`, in order, as often as written,
+ * for the last one names the parent. Where brackets are missing, words with an `@` count. Of more than REFERENCES_MAX the first and the
  * newest are kept, as RFC 5322 §3.6.4 leaves to the sender.
  */
 export function parseMessageIds(field: string): string[] {
   const found = field.includes('<') ? bracketedIds(field) : bareIds(field)
-  if (found.size <= REFERENCES_MAX) return [...found]
-  const all = [...found]
-  return [...all.slice(0, 1), ...all.slice(1 - REFERENCES_MAX)]
+  if (found.length <= REFERENCES_MAX) return found
+  return [...found.slice(0, 1), ...found.slice(1 - REFERENCES_MAX)]
 }
 
 /**
@@ -38,8 +37,8 @@ export function messageIdKey(messageId: string): string {
   return `sha256:${createHash('sha256').update(id).digest('hex')}`
 }
 
-function bracketedIds(field: string): Set<string> {
-  const found = new Set<string>()
+function bracketedIds(field: string): string[] {
+  const found: string[] = []
   let close = -1
   for (let open = field.indexOf('<'); open >= 0; ) {
     // Looked for only once it is passed, or a field of opening brackets would be read again and again.
@@ -47,7 +46,7 @@ function bracketedIds(field: string): Set<string> {
     const next = indexOrEnd(field, '<', open + 1)
     // `<a@b <c@d>`: an identifier holds no bracket, so the first one was cut off.
     const id = bracketed(field.slice(open + 1, Math.min(close, next)))
-    if (id !== null) found.add(id)
+    if (id !== null) found.push(id)
     open = next < field.length ? next : -1
   }
   return found
@@ -58,11 +57,11 @@ function indexOrEnd(field: string, character: string, from: number): number {
   return index < 0 ? field.length : index
 }
 
-function bareIds(field: string): Set<string> {
-  const found = new Set<string>()
+function bareIds(field: string): string[] {
+  const found: string[] = []
   for (const word of field.split(/[\s,]+/)) {
     const id = word.includes('@') ? bracketed(word) : null
-    if (id !== null) found.add(id)
+    if (id !== null) found.push(id)
   }
   return found
 }

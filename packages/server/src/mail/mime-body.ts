@@ -1,7 +1,7 @@
 // Bodies and attachments of a message, as octets and text. The only file that knows postal-mime,
 // which gets the message without its contents and says what they are; the contents are decoded here.
 
-import PostalMime, { type Attachment, type Email } from 'postal-mime'
+import type { Attachment, Email } from 'postal-mime'
 import { HTML_LENGTH_MAX, MESSAGE_BYTES_MAX, MIME_PARTS_MAX, TEXT_BYTES_MAX } from '#base/limits.ts'
 import { textFromHtml } from './html-text.ts'
 import type { MimeOutline, OutlinePart } from './mime-outline.ts'
@@ -147,7 +147,9 @@ async function parseOutline(outline: MimeOutline, files: number): Promise<Email>
   throw new Error('the parser lists other files than the scan')
 }
 
-function parse(skeleton: string): Promise<Email> {
+async function parse(skeleton: string): Promise<Email> {
+  // Loaded where it is used: the main thread, which reads plain mail only, never needs it.
+  const { default: PostalMime } = await import('postal-mime')
   return PostalMime.parse(skeleton, {
     forceRfc822Attachments: true,
     attachmentEncoding: 'arraybuffer',

@@ -1,8 +1,16 @@
 // Messages, from rows. Lists are ranges of positions, so a page costs the same wherever it lies.
 
+import { sql } from 'kysely'
+import { PAGE_BODY_LENGTH_MAX, PAGE_SIZE_MAX } from '#base/limits.ts'
 import type { ParsedAttachment } from '#mail/parsed-message.ts'
 import type { DeliveryRole, Direction, Message, MessageStatus } from '#model/message.ts'
 import type { ReadDb, Row } from './tables.ts'
+
+/**
+ * Messages in order: at hand, or read one by one as they are asked for where some are so long that
+ * together they could fill the memory.
+ */
+export type Messages = Message[] | AsyncIterable<Message>
 
 /** Messages of an inbox, newest first; null when the account has no such inbox. */
 export async function listMessages(
@@ -14,7 +22,7 @@ export async function listMessages(
     limit: number
     offset: number
   },
-): Promise<{ messages: Message[]; total: number } | null> {
+): Promise<{ messages: Messages; total: number } | null> {
   const counters = await readCounters(db, input.accountId, input.inboxId)
   if (counters === null) return null
   const { inbound_count, outbound_count } = counters
@@ -25,20 +33,15 @@ export async function listMessages(
         ? inbound_count
         : outbound_count
   const newest = total - input.offset
-  if (newest <= 0) return { messages: [], total }
-  const all = db.read.selectFrom('messages').selectAll().where('inbox_id', '=', input.inboxId)
-  const rows =
-    input.direction === null
-      ? all
-          .where('position', '<=', newest)
-          .where('position', '>', newest - input.limit)
-          .orderBy('position', 'desc')
-      : all
-          .where('direction', '=', input.direction)
-          .where('direction_position', '<=', newest)
-          .where('direction_position', '>', newest - input.limit)
-          .orderBy('direction_position', 'desc')
-  return { messages: (await rows.execute()).map(toMessage), total }
+  const column = input.direction === null ? 'position' : 'direction_position'
+  let query = selectForPage(db)
+    .where('inbox_id', '=', input.inboxId)
+    .where(column, '<=', newest)
+    .where(column, '>', newest - input.limit)
+    .orderBy(column, 'desc')
+  if (input.direction !== null) query = query.where('direction', '=', input.direction)
+  const rows = newest > 0 ? await query.execute() : []
+  return { messages: completed(db, rows), total }
 }
 
 /** A message of the account, or null; also null once its inbox is deleted. */
@@ -71,18 +74,95 @@ export async function findSignedMessage(db: ReadDb, messageId: string): Promise<
 /** Messages of a thread, oldest first. The caller has found the thread in its account. */
 export async function listThreadMessages(
   db: ReadDb,
-  input: { accountId: string; threadId: string; limit: number | null; offset: number },
-): Promise<Message[]> {
-  let query = db.read
-    .selectFrom('messages')
-    .selectAll()
-    .where('account_id', '=', input.accountId)
-    .where('thread_id', '=', input.threadId)
-    .where('thread_position', '>', input.offset)
-    .orderBy('thread_position')
-  if (input.limit !== null) query = query.limit(input.limit)
-  return (await query.execute()).map(toMessage)
+  input: { accountId: string; threadId: string; limit: number; offset: number },
+): Promise<Messages> {
+  const page = (from: number, to: number) =>
+    selectForPage(db)
+      .where('account_id', '=', input.accountId)
+      .where('thread_id', '=', input.threadId)
+      .where('thread_position', '>', from)
+      .where('thread_position', '<=', to)
+      .orderBy('thread_position')
+      .execute()
+  const { offset } = input
+  const end = offset + input.limit
+  if (input.limit <= PAGE_SIZE_MAX) return completed(db, await page(offset, end))
+  return (async function* () {
+    for (let from = offset; from < end; from += PAGE_SIZE_MAX) {
+      yield* completed(db, await page(from, Math.min(from + PAGE_SIZE_MAX, end)))
+    }
+  })()
 }
+
+type PageRow = Omit<Row<'messages'>, 'body_text' | 'body_html' | 'extracted_text'> & {
+  body_text: string | null
+  body_html: string | null
+  extracted_text: string | null
+}
+
+/** Rows of messages, with null for the bodies of long ones. */
+function selectForPage(db: ReadDb) {
+  const unlessLong = (column: 'body_text' | 'body_html' | 'extracted_text') =>
+    sql<
+      string | null
+    >`case when body_length <= ${sql.lit(PAGE_BODY_LENGTH_MAX)} then ${sql.ref(column)} end`.as(
+      column,
+    )
+  return db.read
+    .selectFrom('messages')
+    .select(LIGHT_COLUMNS)
+    .select([unlessLong('body_text'), unlessLong('body_html'), unlessLong('extracted_text')])
+}
+
+function completed(db: ReadDb, rows: PageRow[]): Messages {
+  if (rows.every((row) => row.body_length <= PAGE_BODY_LENGTH_MAX)) return rows.map(toMessage)
+  return (async function* () {
+    for (const row of rows) {
+      if (row.body_length <= PAGE_BODY_LENGTH_MAX) yield toMessage(row)
+      else {
+        const bodies = await db.read
+          .selectFrom('messages')
+          .select(['body_text', 'body_html', 'extracted_text'])
+          .where('account_id', '=', row.account_id)
+          .where('id', '=', row.id)
+          .executeTakeFirst()
+        // Gone when its inbox was deleted since.
+        if (bodies !== undefined) yield toMessage({ ...row, ...bodies })
+      }
+    }
+  })()
+}
+
+const LIGHT_COLUMNS = [
+  'id',
+  'account_id',
+  'inbox_id',
+  'thread_id',
+  'raw_id',
+  'direction',
+  'position',
+  'direction_position',
+  'thread_position',
+  'status',
+  'rfc_message_id',
+  'message_key',
+  'receipt_key',
+  'from_addr',
+  'to_addr',
+  'header_to',
+  'delivery_role',
+  'cc',
+  'reply_to',
+  'reference_ids',
+  'subject',
+  'body_length',
+  'attachments',
+  'authentication',
+  'automatic_reason',
+  'failure_reason',
+  'defects',
+  'created_at',
+] as const
 
 /** An inbox's totals, or null when the account has no such inbox. */
 export async function readCounters(
@@ -100,7 +180,7 @@ export async function readCounters(
   return row ?? null
 }
 
-function toMessage(row: Row<'messages'>): Message {
+function toMessage(row: PageRow): Message {
   return {
     id: row.id,
     threadId: row.thread_id,
@@ -117,9 +197,9 @@ function toMessage(row: Row<'messages'>): Message {
     replyTo: row.reply_to,
     references: JSON.parse(row.reference_ids) as string[],
     subject: row.subject,
-    bodyText: row.body_text,
-    bodyHtml: row.body_html,
-    extractedText: row.extracted_text ?? row.body_text,
+    bodyText: row.body_text ?? '',
+    bodyHtml: row.body_html ?? '',
+    extractedText: row.extracted_text ?? row.body_text ?? '',
     attachments: JSON.parse(row.attachments) as ParsedAttachment[],
     authentication: row.authentication === null ? null : JSON.parse(row.authentication),
     automaticReason: row.automatic_reason,

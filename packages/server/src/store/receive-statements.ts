@@ -18,6 +18,7 @@ export type ReceivedContent = Pick<
   | 'reply_to'
   | 'reference_ids'
   | 'subject'
+  | 'body_length'
   | 'body_text'
   | 'body_html'
   | 'extracted_text'
@@ -150,6 +151,7 @@ export const insertMessage = statement<Tables, NewMessage, never>((query, place)
     reply_to: place('reply_to'),
     reference_ids: place('reference_ids'),
     subject: place('subject'),
+    body_length: place('body_length'),
     body_text: place('body_text'),
     body_html: place('body_html'),
     extracted_text: place('extracted_text'),

@@ -113,6 +113,7 @@ export type Tables = {
     reply_to: string | null
     reference_ids: string
     subject: string
+    body_length: number
     body_text: string
     body_html: string
     extracted_text: string | null

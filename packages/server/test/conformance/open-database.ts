@@ -129,6 +129,7 @@ export function arriving(
       reply_to: null,
       reference_ids: '[]',
       subject: 'hello',
+      body_length: 0,
       body_text: 'hello',
       body_html: '',
       extracted_text: null,

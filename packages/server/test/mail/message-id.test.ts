@@ -19,8 +19,8 @@ describe('message identifiers', () => {
     for (const field of ['', '<>', '< >', '0002', '\0']) assert.equal(parseMessageId(field), null)
   })
 
-  test('references are listed in order, each once, with or without brackets and separators', () => {
-    assert.deepEqual(parseMessageIds('<a@x> <b@x>\t<a@x>'), ['<a@x>', '<b@x>'])
+  test('references are listed as written, with or without brackets and separators', () => {
+    assert.deepEqual(parseMessageIds('<a@x> <b@x>\t<a@x>'), ['<a@x>', '<b@x>', '<a@x>'])
     assert.deepEqual(parseMessageIds('<a@x><b@x>,<c@x>'), ['<a@x>', '<b@x>', '<c@x>'])
     assert.deepEqual(parseMessageIds('<a@x> <cut <b@x>'), ['<a@x>', '<cut>', '<b@x>'])
     assert.deepEqual(parseMessageIds('a@x, b@x'), ['<a@x>', '<b@x>'])

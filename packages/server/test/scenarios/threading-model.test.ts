@@ -116,7 +116,7 @@ function generate(roll: Dice, count: number): Letter[] {
       const host = ['x.example', 'X.example', 'y.example'][roll(3)]
       return roll(50) === 0 ? `${'long'.repeat(100)}${pick}@${host}` : `${pick}@${host}`
     }
-    const several = (most: number) => [...new Set(Array.from({ length: roll(most + 1) }, some))]
+    const several = (most: number) => Array.from({ length: roll(most + 1) }, some)
     return {
       number,
       id: roll(10) === 0 ? null : some(),

@@ -93,6 +93,7 @@ function receipt(world: World, inbox: Inbox, serial: number, parent: number | nu
       reply_to: null,
       reference_ids: '[]',
       subject: `thread ${serial}`,
+      body_length: 0,
       body_text: '',
       body_html: '',
       extracted_text: null,

@@ -10,7 +10,7 @@ import * as store from '#store/message.ts'
 export async function listMessages(
   deps: Pick<Deps, 'db'>,
   input: { accountId: string; inboxId: string; direction: Direction | null } & Page,
-): Promise<{ messages: Message[]; total: number }> {
+): Promise<{ messages: store.Messages; total: number }> {
   const page = await store.listMessages(deps.db, input)
   if (page === null) throw notFound()
   return page

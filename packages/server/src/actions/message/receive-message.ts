@@ -130,6 +130,7 @@ function contentOf(
     reply_to: joinAddresses(headers.replyTo),
     reference_ids: JSON.stringify(headers.references),
     subject: headers.subject,
+    body_length: parsed.text.length + parsed.html.length,
     body_text: parsed.text,
     body_html: parsed.html,
     extracted_text: parsed.extractedText === parsed.text ? null : parsed.extractedText,

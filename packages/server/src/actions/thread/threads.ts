@@ -2,10 +2,9 @@
 
 import type { Deps } from '#actions/deps.ts'
 import type { Page } from '#actions/page.ts'
-import type { Message } from '#model/message.ts'
 import { notFound } from '#model/problem.ts'
 import type { Thread } from '#model/thread.ts'
-import { listThreadMessages } from '#store/message.ts'
+import { listThreadMessages, type Messages } from '#store/message.ts'
 import * as store from '#store/thread.ts'
 
 /** By their last message, newest first. */
@@ -32,9 +31,10 @@ export async function getThread(
 export async function readThread(
   deps: Pick<Deps, 'db'>,
   input: { accountId: string; threadId: string; limit: number | null; offset: number },
-): Promise<{ thread: Thread; messages: Message[] }> {
+): Promise<{ thread: Thread; messages: Messages }> {
   const thread = await getThread(deps, input)
-  return { thread, messages: await listThreadMessages(deps.db, input) }
+  const limit = Math.min(input.limit ?? thread.messageCount, thread.messageCount)
+  return { thread, messages: await listThreadMessages(deps.db, { ...input, limit }) }
 }
 
 /** Sets the read flag; setting it twice is one. */

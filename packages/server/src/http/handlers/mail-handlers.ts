@@ -6,7 +6,7 @@ import { getMessage, listMessages } from '#actions/message/read-messages.ts'
 import { getThread, listThreads, markThread, readThread } from '#actions/thread/threads.ts'
 import type { Handlers } from '#http/handler.ts'
 import { presentDownload } from '#http/present/download.ts'
-import { presentMessage, presentThread } from '#http/present/resources.ts'
+import { presentMessage, presentMessages, presentThread } from '#http/present/resources.ts'
 import { isAttachmentUrlGood } from '#model/attachment-url.ts'
 import { problem } from '#model/problem.ts'
 
@@ -44,7 +44,7 @@ function threadHandlers(deps: Deps): HandlersOf<'threads'> {
         threadId: thread.id,
         subject: thread.subject,
         isRead: thread.isRead,
-        data: messages.map((message) => presentMessage(message, deps, nowMs)),
+        data: presentMessages(messages, deps, nowMs),
       }
     },
   }
@@ -61,7 +61,7 @@ function messageHandlers(deps: Deps): HandlersOf<'messages' | 'attachments'> {
         ...page,
       })
       const nowMs = deps.clock.now()
-      return { data: messages.map((message) => presentMessage(message, deps, nowMs)), total }
+      return { data: presentMessages(messages, deps, nowMs), total }
     },
     'messages.get': async ({ path }, { accountId }) => {
       const message = await getMessage(deps, { accountId, messageId: path.id })

@@ -83,3 +83,17 @@ export function presentMessage(message: Message, signer: UrlSigner, nowMs: numbe
     createdAt: presentTime(createdAtMs),
   }
 }
+
+/** Messages one by one where they come one by one. */
+export function presentMessages(
+  messages: Message[] | AsyncIterable<Message>,
+  signer: UrlSigner,
+  nowMs: number,
+): MessageShape[] | AsyncIterable<MessageShape> {
+  if (Array.isArray(messages)) {
+    return messages.map((message) => presentMessage(message, signer, nowMs))
+  }
+  return (async function* () {
+    for await (const message of messages) yield presentMessage(message, signer, nowMs)
+  })()
+}

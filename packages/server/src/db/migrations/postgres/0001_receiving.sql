@@ -149,6 +149,8 @@ create table messages (
   reply_to text,
   reference_ids text not null,
   subject text not null,
+  -- Of body_text and body_html together, in UTF-16 units: lists read long ones apart.
+  body_length bigint not null,
   body_text text not null,
   body_html text not null,
   -- Null where it is the whole of body_text, as it is in most mail.
