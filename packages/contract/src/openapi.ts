@@ -116,6 +116,12 @@ const headerObjects = {
   },
   'WWW-Authenticate': { description: 'Always `Bearer`.', schema: { type: 'string' } },
   Allow: { description: 'The methods of the path.', schema: { type: 'string' } },
+  ETag: { description: 'Names the content.', schema: { type: 'string' } },
+  'Accept-Ranges': { description: 'Always `bytes`.', schema: { type: 'string' } },
+  'Content-Range': {
+    description: 'Which octets of how many these are, or of how many none could be given.',
+    schema: { type: 'string' },
+  },
 }
 
 function headers(...names: (keyof typeof headerObjects)[]): JsonObject {
@@ -123,7 +129,11 @@ function headers(...names: (keyof typeof headerObjects)[]): JsonObject {
 }
 
 function operationObject(id: string, operation: Operation): JsonObject {
-  const parameters = [...pathParameters(operation), ...queryParameters(operation.query)]
+  const parameters = [
+    ...pathParameters(operation),
+    ...queryParameters(operation.query),
+    ...(isRanged(operation) ? rangeParameters : []),
+  ]
   return {
     operationId: id,
     tags: [operation.tag],
@@ -133,7 +143,7 @@ function operationObject(id: string, operation: Operation): JsonObject {
     ...(operation.body === undefined
       ? {}
       : { requestBody: requestBody(operation, operation.body) }),
-    responses: { ...successResponse(operation), ...errorResponses(operation) },
+    responses: { ...successResponses(operation), ...errorResponses(operation) },
     security: security(operation),
   }
 }
@@ -168,6 +178,23 @@ function queryParameters(query: TObject | undefined): JsonObject[] {
   })
 }
 
+function isRanged({ success }: Operation): boolean {
+  return 'mediaType' in success && success.isRanged === true
+}
+
+/** RFC 9110 §13.1.2, §13.1.5 and §14.2. */
+const rangeParameters: readonly JsonObject[] = [
+  ['Range', 'Which octets to send, such as `bytes=0-1023`.'],
+  ['If-Range', 'An ETag: send the whole content unless it still has this one.'],
+  ['If-None-Match', 'ETags of contents that the client has.'],
+].map(([name, description]) => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema: { type: 'string' },
+}))
+
 function requestBody(operation: Operation, body: TObject): JsonObject {
   return {
     required: !isBodyOptional(operation),
@@ -175,21 +202,29 @@ function requestBody(operation: Operation, body: TObject): JsonObject {
   }
 }
 
-function successResponse(operation: Operation): JsonObject {
+function successResponses(operation: Operation): JsonObject {
   const { success } = operation
   const limits = operation.isRateLimited
     ? headers('RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset')
     : {}
-  const response: JsonObject = {
-    description: success.description,
-    headers: { ...headers('X-Request-Id'), ...limits },
-  }
+  const common = { ...headers('X-Request-Id'), ...limits }
+  const response: JsonObject = { description: success.description, headers: common }
   if ('schema' in success) {
     response.content = { 'application/json': { schema: refer(success.schema) } }
   } else if ('mediaType' in success) {
     response.content = { [success.mediaType]: {} }
   }
-  return { [success.status]: response }
+  if (!isRanged(operation)) return { [success.status]: response }
+  const validated = { ...common, ...headers('ETag', 'Accept-Ranges') }
+  return {
+    [success.status]: { ...response, headers: validated },
+    206: {
+      ...response,
+      description: 'The octets asked for by Range.',
+      headers: { ...validated, ...headers('Content-Range') },
+    },
+    304: { description: 'One of the ETags in If-None-Match is the content’s.', headers: validated },
+  }
 }
 
 function errorResponses(operation: Operation): JsonObject {
@@ -203,6 +238,7 @@ function errorResponses(operation: Operation): JsonObject {
         headers: {
           ...headers('X-Request-Id'),
           ...(status === 401 ? headers('WWW-Authenticate') : {}),
+          ...(status === 416 ? headers('Content-Range') : {}),
           ...(status === 429 || status === 503 ? headers('Retry-After') : {}),
         },
         content: {

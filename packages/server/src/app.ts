@@ -4,7 +4,8 @@
 import type { SecureContext } from 'node:tls'
 import { createFirstAccount, type NewAccount } from '#actions/account/create-account.ts'
 import type { Deps } from '#actions/deps.ts'
-import { makeIdentify } from '#actions/key/identify.ts'
+import { makeAuthenticate } from '#actions/key/authenticate.ts'
+import { openDownloads } from '#actions/message/downloads.ts'
 import { findRecipient } from '#actions/message/find-recipient.ts'
 import { receiveMessage } from '#actions/message/receive-message.ts'
 import { purgeExpired, sweepBlobs } from '#actions/retention/purge-expired.ts'
@@ -18,7 +19,9 @@ import type { Log } from '#base/log.ts'
 import { type Metrics, silentMetrics } from '#base/metrics.ts'
 import { publicUrlOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
+import type { Handlers } from '#http/handler.ts'
 import { allHandlers, tellingStorage } from '#http/handlers/all-handlers.ts'
+import type { ServicePorts } from '#http/handlers/service-handlers.ts'
 import { type HttpServer, openHttpServer } from '#http/server.ts'
 import { openParserPool, type ParserPool } from '#net/parse/parser-pool.ts'
 import { openSmtpServer, type SmtpServer } from '#net/smtp/server.ts'
@@ -28,9 +31,16 @@ import { countDueJobs } from '#store/job.ts'
 import { findSecret } from '#store/service-secret.ts'
 import { openBackground } from '#worker/background.ts'
 import { openServerTls } from './open-server-tls.ts'
-import { type OpenStore, openStore } from './open-store.ts'
+import { type OpenStore, openStore, releaseOwnLeases } from './open-store.ts'
 
-export type Seams = { log: Log; clock?: Clock; chance?: Chance; metrics?: Metrics }
+export type Seams = {
+  log: Log
+  clock?: Clock
+  chance?: Chance
+  metrics?: Metrics
+  /** Called on the first start with the account and its token, before they are kept. */
+  tellFirstAccount?(made: NewAccount, publicUrl: string): void
+}
 
 export type App = {
   /** The account that this start made, with its token; null when there was one already. */
@@ -52,9 +62,13 @@ type Parts = {
   deps: Deps
   metrics: Metrics
   parser: ParserPool
+  /** Resolves when everything that a start writes is written; who comes earlier waits for it. */
+  started: Promise<void>
   /** Why the service is not ready, or null. */
   findObstacle(): Promise<string | null>
 }
+
+type Doors = { smtp: SmtpServer | null; http: HttpServer | null }
 
 /**
  * Starts the service as the settings say; resolves when it takes mail and requests. Rejects when a
@@ -92,25 +106,22 @@ async function openAround(
   { store, tls }: { store: OpenStore; tls: Promise<SecureContext> | null },
 ): Promise<App> {
   const { log, metrics = silentMetrics } = seams
-  const parser = openParserPool({ log })
+  const parser = openParserPool({ log, onParsed: metrics.observeParse })
   const deps = await makeDeps(settings, seams, store, parser)
-  const firstAccount = await createFirstAccount(deps, {
-    plan: settings.bootstrapPlan,
-    token: settings.bootstrapApiKey,
-  })
-  await releaseOwnLeases(store, log)
-
-  let isDraining = false
-  let smtp: SmtpServer | null = null
-  let http: HttpServer | null = null
+  let phase: 'starting' | 'serving' | 'draining' = 'starting'
+  const started = Promise.withResolvers<void>()
+  started.promise.catch(() => {})
+  const doors: Doors = { smtp: null, http: null }
   const parts: Parts = {
     settings,
     deps,
     metrics,
     parser,
+    started: started.promise,
     async findObstacle() {
-      if (isDraining) return 'The service is shutting down.'
-      if (smtp !== null && !smtp.isListening()) return 'The SMTP listener is not ready.'
+      if (phase === 'draining') return 'The service is shutting down.'
+      if (phase === 'starting') return 'The service is starting.'
+      if (doors.smtp !== null && !doors.smtp.isListening()) return 'The SMTP listener is not ready.'
       const isReachable = await store.db.check().then(
         () => true,
         () => false,
@@ -118,24 +129,27 @@ async function openAround(
       return isReachable ? null : 'The database is not ready.'
     },
   }
+  let firstAccount: NewAccount | null
   try {
-    if (tls !== null) smtp = await openMailDoor(parts, await tls)
-    if (settings.roles.has('http')) http = await openProgramDoor(parts)
+    await openDoors(parts, doors, tls)
+    firstAccount = await createFirstAccount(deps, {
+      plan: settings.bootstrapPlan,
+      token: settings.bootstrapApiKey,
+      tell: (made) => seams.tellFirstAccount?.(made, deps.publicUrl),
+    })
+    await releaseOwnLeases(store, log)
   } catch (error) {
-    await smtp?.close({ drainMs: 0 })
+    started.reject(error)
+    await Promise.all([doors.smtp?.close({ drainMs: 0 }), doors.http?.close(0)])
     await parser.close()
     throw error
   }
-  if (http !== null) deps.publicUrl = publicUrlOf(settings, http.port)
-  const background = openBackground({
-    workJobs: () => workJobs(deps, deps.makeId('job')),
-    purgeExpired: () => purgeExpired(deps),
-    sweepBlobs: () => sweepBlobs(deps),
-    log,
-  })
-  deps.wakeWorker = background.wakeJobs
-  watchQueues(parts, smtp)
+  const background = openTimeDoor(deps)
+  watchQueues(parts, doors.smtp)
+  phase = 'serving'
+  started.resolve()
 
+  const { smtp, http } = doors
   let closing: Promise<void> | null = null
   return {
     firstAccount,
@@ -145,15 +159,42 @@ async function openAround(
     deps,
     sweepConnections: () => smtp?.sweep(),
     close(drainMs = DRAIN_MS) {
-      isDraining = true
+      phase = 'draining'
       closing ??= (async () => {
-        await Promise.all([smtp?.close({ drainMs }), http?.close(drainMs)])
-        await background.close()
+        // Together: a step of background work has as long to end as a message on its way.
+        await Promise.all([smtp?.close({ drainMs }), http?.close(drainMs), background.close()])
         await parser.close()
         await store.close()
       })()
       return closing
     },
+  }
+}
+
+/**
+ * Opens the doors before anything is promised to anyone, so that a start that ends at a port in use
+ * leaves no account behind. What is opened stays in `doors` also when the next fails.
+ */
+async function openDoors(
+  parts: Parts,
+  doors: Doors,
+  tls: Promise<SecureContext> | null,
+): Promise<void> {
+  const { settings, deps } = parts
+  if (tls !== null) doors.smtp = await openMailDoor(parts, await tls)
+  if (!settings.roles.has('http')) return
+  doors.http = await openProgramDoor(parts)
+  deps.publicUrl = publicUrlOf(settings, doors.http.port)
+}
+
+/** The same function, which waits for the end of the start. */
+function afterStart<Parameters extends unknown[], Value>(
+  { started }: Parts,
+  run: (...parameters: Parameters) => Value | Promise<Value>,
+): (...parameters: Parameters) => Promise<Value> {
+  return async (...parameters) => {
+    await started
+    return run(...parameters)
   }
 }
 
@@ -172,6 +213,7 @@ async function makeDeps(
     makeId: idMaker(clock, chance),
     log,
     parser,
+    downloads: openDownloads(),
     inboxDomain: settings.inboxDomain,
     publicUrl: publicUrlOf(settings, settings.httpPort),
     urlKey: await ensureUrlKey(store, chance),
@@ -188,26 +230,15 @@ async function ensureUrlKey({ db }: OpenStore, chance: Chance): Promise<Uint8Arr
   return key ?? db.write('ensureSecret', { name: URL_KEY, value: chance.bytes(32) })
 }
 
-/** On the embedded database the only process that can have held leases has ended. */
-async function releaseOwnLeases({ db }: OpenStore, log: Log): Promise<void> {
-  if (db.engine !== 'sqlite') return
-  try {
-    await db.write('releaseLeases', {})
-  } catch (error) {
-    // A service that starts on a full disk still reads and deletes; the leases end by themselves.
-    if (storageTrouble(error) !== 'full') throw error
-    log.warn({ error }, 'the disk is full')
-  }
-}
-
-function openMailDoor({ settings, deps, metrics }: Parts, tls: SecureContext): Promise<SmtpServer> {
+function openMailDoor(parts: Parts, tls: SecureContext): Promise<SmtpServer> {
+  const { settings, deps, metrics } = parts
   return openSmtpServer({
     host: settings.smtpHost,
     port: settings.smtpPort,
     hostname: settings.smtpHostname,
     tls,
     receiver: makeReceiver({
-      findRecipient: (address) => findRecipient(deps, address),
+      findRecipient: afterStart(parts, (address) => findRecipient(deps, address)),
       receiveMessage: (arriving) => receiveMessage(deps, arriving),
       storageTrouble,
       log: deps.log,
@@ -223,13 +254,13 @@ function openProgramDoor(parts: Parts): Promise<HttpServer> {
   return openHttpServer({
     host: settings.httpHost,
     port: settings.httpPort,
-    handlers: allHandlers(deps, {
+    handlers: handlersAfterStart(parts, {
       findObstacle: parts.findObstacle,
       renderMetrics: () => metrics.render(),
     }),
-    authenticate: tellingStorage(makeIdentify(deps)),
+    authenticate: afterStart(parts, tellingStorage(makeAuthenticate(deps))),
     operatorToken: settings.adminToken ?? undefined,
-    publicUrl: deps.publicUrl,
+    publicUrl: () => deps.publicUrl,
     clock: deps.clock,
     makeRequestId: () => `req_${randomText(deps.chance, LOWER_ALPHANUMERIC, 20)}`,
     log: deps.log,
@@ -238,7 +269,30 @@ function openProgramDoor(parts: Parts): Promise<HttpServer> {
   })
 }
 
-function watchQueues({ deps, metrics }: Parts, smtp: SmtpServer | null): void {
+function openTimeDoor(deps: Deps): ReturnType<typeof openBackground> {
+  const background = openBackground({
+    workJobs: (signal) => workJobs(deps, { worker: deps.makeId('job'), signal }),
+    purgeExpired: (signal) => purgeExpired(deps, signal),
+    sweepBlobs: (signal) => sweepBlobs(deps, signal),
+    log: deps.log,
+  })
+  deps.wakeWorker = background.wakeJobs
+  return background
+}
+
+/** All handlers; those that tell about the service itself answer at once. */
+function handlersAfterStart(parts: Parts, ports: ServicePorts): Handlers {
+  const gated = Object.entries(allHandlers(parts.deps, ports)).map(([id, handler]) => [
+    id,
+    id.startsWith('service.')
+      ? handler
+      : afterStart(parts, handler as (...parameters: unknown[]) => unknown),
+  ])
+  return Object.fromEntries(gated) as Handlers
+}
+
+function watchQueues({ deps, metrics, parser }: Parts, smtp: SmtpServer | null): void {
   metrics.watch('smtpConnections', () => smtp?.stats().connections ?? 0)
+  metrics.watch('parseQueue', () => parser.waiting())
   metrics.watch('jobsWaiting', () => countDueJobs(deps.db, deps.clock.now()))
 }

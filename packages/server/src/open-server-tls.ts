@@ -1,39 +1,60 @@
 // The certificate that STARTTLS shows: the operator's, or one made at the first start and kept in the
 // data directory.
 
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SecureContext } from 'node:tls'
+import { LOWER_ALPHANUMERIC, randomText, systemChance } from '#base/chance.ts'
+import { makePrivateFolder, syncFolder } from '#blobs/durable-folder.ts'
 import type { Settings } from '#config/settings.ts'
-import { makeSelfSignedCertificate, makeServerTls } from '#net/tls.ts'
+import { type Certificate, makeSelfSignedCertificate, makeServerTls } from '#net/tls.ts'
 
 /** Throws when the operator's files hold no certificate with its key. */
 export async function openServerTls(
   settings: Pick<Settings, 'tlsFiles' | 'dataDir' | 'smtpHostname'>,
   nowMs: number,
 ): Promise<SecureContext> {
-  const folder = join(settings.dataDir, 'tls')
-  const files = settings.tlsFiles ?? {
-    cert: join(folder, 'cert.pem'),
-    key: join(folder, 'key.pem'),
-  }
-  if (settings.tlsFiles === null && !(await exists(files.key))) {
-    const made = await makeSelfSignedCertificate(settings.smtpHostname, nowMs)
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    await writeFile(files.cert, made.certificatePem, { mode: 0o600 })
-    // The key comes last: where it is, the certificate is whole.
-    await writeFile(files.key, made.privateKeyPem, { mode: 0o600 })
-  }
+  if (settings.tlsFiles === null) return makeServerTls(await ownCertificate(settings, nowMs))
+  const { cert, key } = settings.tlsFiles
   return makeServerTls({
-    certificatePem: await readFile(files.cert, 'utf8'),
-    privateKeyPem: await readFile(files.key, 'utf8'),
+    certificatePem: await readFile(cert, 'utf8'),
+    privateKeyPem: await readFile(key, 'utf8'),
   })
 }
 
-async function exists(path: string): Promise<boolean> {
+/**
+ * Made when absent. The pair is one file, put in its place whole: of two processes that start at
+ * once, each may make one, and whichever stays is a certificate with its own key.
+ */
+async function ownCertificate(
+  settings: Pick<Settings, 'dataDir' | 'smtpHostname'>,
+  nowMs: number,
+): Promise<Certificate> {
+  const folder = join(settings.dataDir, 'tls')
+  const file = join(folder, 'self-signed.pem')
+  const kept = await readPair(file)
+  if (kept !== null) return kept
+  const made = await makeSelfSignedCertificate(settings.smtpHostname, nowMs)
+  makePrivateFolder(folder)
+  const draft = `${file}.${randomText(systemChance, LOWER_ALPHANUMERIC, 8)}`
   try {
-    return (await readFile(path, 'utf8')).includes('END')
-  } catch {
-    return false
+    await writeFile(draft, made.privateKeyPem + made.certificatePem, { mode: 0o600, flush: true })
+    await rename(draft, file)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
+  }
+  await syncFolder(folder)
+  return (await readPair(file)) ?? made
+}
+
+/** What is not a key or a certificate is passed over by whoever reads PEM (RFC 7468 §2). */
+async function readPair(file: string): Promise<Certificate | null> {
+  try {
+    const pem = await readFile(file, 'utf8')
+    return { certificatePem: pem, privateKeyPem: pem }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
   }
 }

@@ -1,10 +1,12 @@
 // Opening the database and the blob store that the settings name: for the service and for commands
 // that work beside it.
 
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { storageTrouble } from '#actions/storage-trouble.ts'
+import type { Log } from '#base/log.ts'
 import type { BlobStore } from '#blobs/blob-store.ts'
 import { openDiskBlobs } from '#blobs/disk-blobs.ts'
+import { makePrivateFolder } from '#blobs/durable-folder.ts'
 import type { Settings } from '#config/settings.ts'
 import type { DbObserver } from '#db/db.ts'
 import { takeProcessLock } from '#db/process-lock.ts'
@@ -46,7 +48,7 @@ export function blobsPath(settings: StoreSettings): string {
  */
 export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
   const { settings } = options
-  mkdirSync(settings.dataDir, { recursive: true, mode: 0o700 })
+  makePrivateFolder(settings.dataDir)
   const isShared = settings.databaseUrl !== null
   const unlock =
     isShared || options.as === 'command'
@@ -86,4 +88,16 @@ async function openDb({ settings, as, observer, onError }: OpenStoreOptions): Pr
     reservePath: as === 'service' ? join(settings.dataDir, 'reserve') : null,
     observer,
   })
+}
+
+/** On the embedded database the only process that can have held leases has ended. */
+export async function releaseOwnLeases({ db }: OpenStore, log: Log): Promise<void> {
+  if (db.engine !== 'sqlite') return
+  try {
+    await db.write('releaseLeases', {})
+  } catch (error) {
+    // A service that starts on a full disk still reads and deletes; the leases end by themselves.
+    if (storageTrouble(error) !== 'full') throw error
+    log.warn({ error }, 'the disk is full')
+  }
 }

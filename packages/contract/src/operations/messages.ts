@@ -76,6 +76,7 @@ export const messageOperations = {
       status: 200,
       description: 'The content, with the attachment’s own content type.',
       mediaType: 'application/octet-stream',
+      isRanged: true,
     },
     errors: ['invalid_signature', 'range_not_satisfiable'],
   },

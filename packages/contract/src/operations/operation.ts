@@ -23,7 +23,13 @@ export type Auth = 'key' | 'operator' | 'key-or-signature' | 'none'
 
 export type Success =
   | { readonly status: 200 | 201; readonly description: string; readonly schema: TSchema }
-  | { readonly status: 200; readonly description: string; readonly mediaType: string }
+  | {
+      readonly status: 200
+      readonly description: string
+      readonly mediaType: string
+      /** Whether a part of it may be asked for (206), or none when it is known already (304). */
+      readonly isRanged?: true
+    }
   | { readonly status: 204; readonly description: string }
 
 export type Operation = {

@@ -12,9 +12,10 @@ const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029'
 export const LINE_PATTERN = `^[^${CONTROL}]*$`
 export const LINE_RULE = 'must not hold control characters or line breaks'
 
-export const CLIENT_ID_PATTERN = `^(?!pod_[0-7][0-9a-hjkmnp-tv-z]{25}$)[^/${CONTROL}]*$`
+// URL parsers fold '.' and '..' out of a path, so a pod of that name could not be addressed.
+export const CLIENT_ID_PATTERN = `^(?!\\.{1,2}$)(?!pod_[0-7][0-9a-hjkmnp-tv-z]{25}$)[^/${CONTROL}]*$`
 export const CLIENT_ID_RULE =
-  "must not hold '/', control characters or line breaks, and must not look like a pod id"
+  "must not be '.' or '..', hold '/', control characters or line breaks, or look like a pod id"
 
 type TextBounds = { description: string; minLength?: number; maxLength?: number }
 

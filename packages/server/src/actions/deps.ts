@@ -8,6 +8,7 @@ import type { Log } from '#base/log.ts'
 import type { BlobStore } from '#blobs/blob-store.ts'
 import type { ParsedAttachment, ParsedMessage } from '#mail/parsed-message.ts'
 import type { Db } from '#store/transactions.ts'
+import type { Downloads } from './message/downloads.ts'
 
 /** Reads mail, off the main thread where that pays. */
 export type Parser = {
@@ -25,6 +26,7 @@ export type Deps = {
   makeId: MakeId
   log: Log
   parser: Parser
+  downloads: Downloads
   /** Null when raw messages of every size live in the database. */
   blobs: BlobStore | null
   /** The service's own domain, lower case. */

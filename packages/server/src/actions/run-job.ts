@@ -2,20 +2,22 @@
 
 import type { Job } from '#store/job.ts'
 import type { Deps } from './deps.ts'
+import type { Lease } from './lease.ts'
 import { purgeInbox } from './retention/purge-inbox.ts'
 
-/** Steps between two looks at the clock of the lease. */
+/** Steps after which a job goes back into the queue, so that others have their turn. */
 const PURGE_STEPS_PER_RUN = 50
 
 /** Does (a part of) a job; `again` when it has to be run once more at once. */
 export async function runJob(
   deps: Pick<Deps, 'db' | 'blobs'>,
   job: Job,
+  lease: Lease,
 ): Promise<'done' | 'again'> {
   switch (job.kind) {
     case 'purge-inbox': {
       const inboxId = String(job.payload.inboxId)
-      const isDone = await purgeInbox(deps, { inboxId, stepsMax: PURGE_STEPS_PER_RUN })
+      const isDone = await purgeInbox(deps, { inboxId, stepsMax: PURGE_STEPS_PER_RUN, lease })
       return isDone ? 'done' : 'again'
     }
     default:

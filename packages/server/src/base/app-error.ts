@@ -9,6 +9,8 @@ export type AppErrorOptions = {
   details?: ErrorDetail[]
   /** Whole seconds until a repeat may succeed. */
   retryAfterSeconds?: number
+  /** Further headers of the answer, names in lower case. */
+  headers?: Record<string, string>
   /** Further public fields of the error body. */
   fields?: Record<string, string>
   cause?: unknown

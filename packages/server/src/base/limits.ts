@@ -69,6 +69,8 @@ export const MESSAGE_ID_KEY_LENGTH_MAX = 250
 export const ADDRESS_TEXT_LENGTH_MAX = 1_000
 /** A file name as listed and downloaded, in characters; most file systems stop at 255 bytes. */
 export const FILENAME_LENGTH_MAX = 200
+/** Identifiers of a message that are looked up for its thread: the nearest, and the root. */
+export const PARENTS_MAX = 100
 export const REFERENCES_MAX = 1_000
 /** HTML read for its text, in characters; the rest is left out. Real mail stays under 300,000. */
 export const HTML_LENGTH_MAX = 1_000_000
@@ -94,8 +96,14 @@ export const SIGNATURE_LINE_LENGTH_MAX = 120
 export const SAME_ID_LOOKED_AT_MAX = 100
 /** Raw messages up to this size live in the database, in the message's own transaction. */
 export const ROW_BLOB_BYTES_MAX = 128 * KIB
+/** Messages of a thread read in one step where all of them are asked for. */
+export const THREAD_STEP_MESSAGES = 100
 /** Transactions that share one commit and one fsync. */
 export const COMMIT_GROUP_MAX = 100
+/** Senders that share a commit are back after this long: waiting for them makes fewer, larger ones. */
+export const COMMIT_PAUSE_MS = 0.7
+/** A commit that served fewer is followed by the next at once. */
+export const COMMIT_PAUSE_GROUP_MIN = 3
 /** Transactions waiting for the writer; past it a write is refused as unavailable. */
 export const WRITE_QUEUE_MAX = 5_000
 /** How long a write waits for another process that holds the embedded database. */
@@ -132,9 +140,19 @@ export const PATH_PARAMETER_LENGTH_MAX = 4 * KIB
 export const REQUEST_MS_MAX = 60 * SECOND_MS
 /** Bodies up to this many UTF-16 units are read with their page, longer ones when their turn comes. */
 export const PAGE_BODY_LENGTH_MAX = 64 * KIB
-export const PAGE_SIZE_DEFAULT = 50
-export const PAGE_SIZE_MAX = 100
 export const SIGNED_URL_MS = 15 * MINUTE_MS
+/** Attachments read out of their messages at once: fewer than PARSE_WORKERS_MAX, so that mail goes on. */
+export const ATTACHMENT_READS_AT_ONCE = 1
+/** Each may hold MESSAGE_BYTES_MAX before it is counted among DOWNLOAD_BYTES_MAX. */
+export const RAW_READS_AT_ONCE = 4
+/** Downloads that wait for their turn, of either kind; they hold no content yet. */
+export const DOWNLOADS_WAITING_MAX = 100
+/** Content held for clients that read it; past it further downloads are refused as unavailable. */
+export const DOWNLOAD_BYTES_MAX = 256 * MIB
+/** Content kept for a client that asks for it range by range. */
+export const DOWNLOAD_BYTES_KEPT = 64 * MIB
+/** A client that takes in nothing of a download for this long gives up the content held for it. */
+export const DOWNLOAD_IDLE_MS_MAX = 30 * SECOND_MS
 /** Addresses and accounts that the rate limiters remember; the oldest is forgotten first. */
 export const LIMITER_ENTRIES_MAX = 10_000
 

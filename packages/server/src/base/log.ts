@@ -14,8 +14,6 @@ export type Log = {
   info(fields: LogFields, text: string): void
   warn(fields: LogFields, text: string): void
   error(fields: LogFields, text: string): void
-  /** A log that adds `fields` to each of its lines. */
-  child(fields: LogFields): Log
 }
 
 export type LogOptions = {
@@ -59,7 +57,6 @@ export const silentLog: Log = {
   info: () => {},
   warn: () => {},
   error: () => {},
-  child: () => silentLog,
 }
 
 function toLog(logger: Logger): Log {
@@ -68,7 +65,6 @@ function toLog(logger: Logger): Log {
     info: (fields, text) => logger.info(fields, text),
     warn: (fields, text) => logger.warn(fields, text),
     error: (fields, text) => logger.error(fields, text),
-    child: (fields) => toLog(logger.child(fields)),
   }
 }
 

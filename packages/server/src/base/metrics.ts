@@ -1,12 +1,7 @@
 // Figures for the operator in the Prometheus text format. One object of named measurements, so that
 // no other floor knows the library, a metric's name or its buckets.
 
-export type GaugeName =
-  | 'smtpConnections'
-  | 'writeQueue'
-  | 'parseQueue'
-  | 'jobsWaiting'
-  | 'eventsWaiting'
+export type GaugeName = 'smtpConnections' | 'writeQueue' | 'parseQueue' | 'jobsWaiting'
 
 export type Metrics = {
   /** `route` is the route's template, never the path itself: labels must stay few. */
@@ -21,7 +16,7 @@ export type Metrics = {
   /** One commit of the writer: how many transactions shared it and how long it took. */
   observeCommit(commit: { size: number; durationMs: number }): void
   observeParse(parse: { isInline: boolean; durationMs: number }): void
-  /** Asked at every `render`; the latest reader of a name counts. */
+  /** Asked at every `render`; the latest reader of a name counts. One that fails is shown as NaN. */
   watch(gauge: GaugeName, read: () => number | Promise<number>): void
   render(): Promise<{ contentType: string; body: string }>
 }
@@ -92,7 +87,7 @@ export async function openMetrics(options: { includesProcess: boolean }): Promis
       help,
       registers,
       async collect() {
-        this.set((await readers.get(key as GaugeName)?.()) ?? 0)
+        this.set(await readGauge(readers.get(key as GaugeName)))
       },
     })
   }
@@ -116,6 +111,15 @@ export async function openMetrics(options: { includesProcess: boolean }): Promis
   }
 }
 
+/** The others are what an operator looks at while the one that is read from is away. */
+async function readGauge(read: (() => number | Promise<number>) | undefined): Promise<number> {
+  try {
+    return (await read?.()) ?? 0
+  } catch {
+    return Number.NaN
+  }
+}
+
 /** From a cached read to the limits on time of a request and of a parse. */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 const SIZES = [1, 2, 5, 10, 20, 50, 100]
@@ -126,5 +130,4 @@ const GAUGES: Record<GaugeName, { name: string; help: string }> = {
   writeQueue: { name: 'mailroom_write_queue_length', help: 'Transactions waiting for the writer.' },
   parseQueue: { name: 'mailroom_parse_queue_length', help: 'Messages waiting for a parse worker.' },
   jobsWaiting: { name: 'mailroom_jobs_waiting', help: 'Jobs that are due and not yet taken.' },
-  eventsWaiting: { name: 'mailroom_events_waiting', help: 'Events not yet given to every reader.' },
 }

@@ -2,30 +2,29 @@
 // blob's name is always whole.
 
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { LOWER_ALPHANUMERIC, randomText, systemChance } from '#base/chance.ts'
 import { systemClock } from '#base/clock.ts'
 import { asStorageError, StorageError } from '#db/storage-error.ts'
 import type { BlobStore } from './blob-store.ts'
+import { makePrivateFolder, syncFolder } from './durable-folder.ts'
 
 /** Opens the store below `folder`, making it when absent (0700). */
 export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   const unfinished = join(folder, 'unfinished')
-  await mkdir(unfinished, { recursive: true, mode: 0o700 })
+  makePrivateFolder(unfinished)
+  // What a process that was killed made and had not synced.
+  await syncFolder(dirname(folder))
   await removeOldDrafts(unfinished)
-  const pathOf = (id: string) => {
-    if (!/^[a-z0-9_]{5,64}$/.test(id))
-      throw new Error('A blob id is letters, digits and underscores.')
-    // The last characters are random, the first a time: so the folders fill evenly.
-    return { shelf: join(folder, id.slice(-2)), file: join(folder, id.slice(-2), id) }
-  }
+  const makeShelf = shelfMaker(folder)
+  const pathOf = (id: string) => blobPath(folder, id)
 
   return {
     async put(id, content) {
       const { shelf, file } = pathOf(id)
       const draft = join(unfinished, `${id}.${randomText(systemChance, LOWER_ALPHANUMERIC, 8)}`)
       try {
-        await mkdir(shelf, { recursive: true, mode: 0o700 })
+        await makeShelf(shelf)
         const handle = await open(draft, 'wx', 0o600)
         try {
           await handle.writeFile(content)
@@ -61,6 +60,35 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   }
 }
 
+/** Where the blob with this id lies below `folder`. Throws when the id could be a path. */
+export function blobPath(folder: string, id: string): { shelf: string; file: string } {
+  if (!/^[a-z0-9_]{5,64}$/.test(id))
+    throw new Error('A blob id is letters, digits and underscores.')
+  // The last characters are random, the first a time: so the folders fill evenly.
+  const shelf = join(folder, id.slice(-2))
+  return { shelf, file: join(shelf, id) }
+}
+
+/**
+ * A function that makes a shelf when it is absent and resolves when its name is on disk. Another
+ * caller or process may have made it a moment ago, so each is synced at its first use here.
+ */
+function shelfMaker(folder: string): (shelf: string) => Promise<void> {
+  const syncs = new Map<string, Promise<void>>()
+  return async (shelf) => {
+    const made = await mkdir(shelf, { recursive: true, mode: 0o700 })
+    if (made !== undefined) syncs.delete(shelf)
+    const sync = syncs.get(shelf) ?? syncFolder(folder)
+    syncs.set(shelf, sync)
+    try {
+      await sync
+    } catch (error) {
+      syncs.delete(shelf)
+      throw error
+    }
+  }
+}
+
 /** What crashes left; recent ones may be another process's work in hand. */
 async function removeOldDrafts(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
@@ -70,13 +98,3 @@ async function removeOldDrafts(folder: string): Promise<void> {
 }
 
 const DRAFT_MS_MAX = 60 * 60 * 1_000
-
-/** A rename is durable only when its folder is synced too. */
-async function syncFolder(path: string): Promise<void> {
-  const handle = await open(path, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}

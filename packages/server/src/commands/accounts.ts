@@ -8,6 +8,7 @@ import { AppError } from '#base/app-error.ts'
 import type { Plan } from '#model/account.ts'
 import { findKeyAccount } from '#store/account.ts'
 import { CommandFailure } from './command-failure.ts'
+import { plainText } from './plain-text.ts'
 import { withStore } from './with-store.ts'
 
 /** Prints the account's id and, this once, its key. */
@@ -23,7 +24,7 @@ export async function listAccountsCommand(): Promise<void> {
   const { accounts } = await withStore((store) => listAccounts(store, everything))
   print(
     ...accounts.map(({ id, plan, createdAtMs, name }) =>
-      [id, plan.padEnd(9), new Date(createdAtMs).toISOString(), name].join('  '),
+      [id, plan.padEnd(9), new Date(createdAtMs).toISOString(), plainText(name)].join('  '),
     ),
   )
 }

@@ -1,15 +1,16 @@
 // A consistent copy of everything the service keeps, taken while it runs.
 
-import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { copyBlobs } from '#blobs/copy-blobs.ts'
+import { makePrivateFolder } from '#blobs/durable-folder.ts'
 import type { Settings } from '#config/settings.ts'
 import { backUpSqlite } from '#db/back-up-sqlite.ts'
 import { blobsPath, databasePath } from '#open-store.ts'
 import { CommandFailure } from './command-failure.ts'
 import { loadSettings } from './load-settings.ts'
-
-const ATTEMPTS_MAX = 5
 
 /**
  * Writes database, stored messages and certificate into `folder`, which becomes a data directory
@@ -20,55 +21,57 @@ export async function backUp(folder: string): Promise<void> {
   if (existsSync(folder) && readdirSync(folder).length > 0) {
     throw new CommandFailure(`${folder} is not empty.`)
   }
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  if (settings.databaseUrl === null) {
-    if (!existsSync(databasePath(settings))) {
-      throw new CommandFailure(`there is no database in ${settings.dataDir}.`)
-    }
-    copySqlite(settings, folder)
-  } else {
-    dumpPostgres(settings.databaseUrl, join(folder, 'mailroom.dump'))
-    copyBlobs(settings, folder)
+  if (settings.databaseUrl === null && !existsSync(databasePath(settings))) {
+    throw new CommandFailure(`there is no database in ${settings.dataDir}.`)
+  }
+  makePrivateFolder(folder)
+  const isWhole = await copyBlobs({
+    from: blobsPath(settings),
+    to: blobsPath({ ...settings, dataDir: folder }),
+    copyDatabase: () => copyDatabase(settings, folder),
+  })
+  if (!isWhole) {
+    throw new CommandFailure(
+      'messages that the database lists were not there to be copied; when many are being deleted, run it again.',
+    )
   }
   const tls = join(settings.dataDir, 'tls')
   if (existsSync(tls)) cpSync(tls, join(folder, 'tls'), { recursive: true })
   process.stdout.write(`Backed up to ${folder}.\n`)
 }
 
-/** A blob may go between the two copies; then the database is copied again, which forgot it too. */
-function copySqlite(settings: Settings, folder: string): void {
-  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-    const blobIds = backUpSqlite({
-      from: databasePath(settings),
-      to: databasePath({ ...settings, dataDir: folder }),
-    })
-    copyBlobs(settings, folder)
-    const isWhole = blobIds.every((id) => existsSync(join(folder, 'blobs', id.slice(-2), id)))
-    if (settings.blobStore === 'database' || isWhole) return
+/** Returns the ids of the messages that the copied database has in the blob store. */
+async function copyDatabase(settings: Settings, folder: string): Promise<string[]> {
+  const { databaseUrl } = settings
+  if (databaseUrl === null) {
+    const to = databasePath({ ...settings, dataDir: folder })
+    return backUpSqlite({ from: databasePath(settings), to })
   }
-  throw new CommandFailure('stored messages kept changing during the backup; run it again.')
+  const { backUpPostgres } = await import('#db/back-up-postgres.ts')
+  const file = join(folder, 'mailroom.dump')
+  return backUpPostgres(databaseUrl, (snapshot) => dumpPostgres(databaseUrl, { file, snapshot }))
 }
 
-function copyBlobs(settings: Settings, folder: string): void {
-  const from = blobsPath(settings)
-  if (!existsSync(from)) return
-  const isKept = (path: string) => !path.includes(join('blobs', 'unfinished'))
-  cpSync(from, join(folder, 'blobs'), { recursive: true, force: false, filter: isKept })
-}
-
-function dumpPostgres(url: string, file: string): void {
-  const dump = spawnSync('pg_dump', ['--format=custom', `--file=${file}`], {
+async function dumpPostgres(
+  url: string,
+  { file, snapshot }: { file: string; snapshot: string },
+): Promise<void> {
+  const options = ['--format=custom', `--file=${file}`, `--snapshot=${snapshot}`]
+  const dump = spawn('pg_dump', options, {
     // The password stays out of the process list.
     env: { ...process.env, ...connectionEnvironment(url) },
     stdio: ['ignore', 'ignore', 'pipe'],
-    encoding: 'utf8',
   })
-  if (dump.error !== undefined) {
+  let errors = ''
+  dump.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text
+  })
+  const [status] = await once(dump, 'close').catch(() => {
     throw new CommandFailure(
       'pg_dump is needed to back up PostgreSQL and was not found; install the PostgreSQL client programs.',
     )
-  }
-  if (dump.status !== 0) throw new CommandFailure(`pg_dump failed: ${dump.stderr.trim()}`)
+  })
+  if (status !== 0) throw new CommandFailure(`pg_dump failed: ${errors.trim()}`)
 }
 
 function connectionEnvironment(url: string): Record<string, string> {

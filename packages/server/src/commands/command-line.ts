@@ -16,12 +16,19 @@ export async function runCommandLine(argv: string[]): Promise<void> {
   }
 }
 
+/** What these write belongs to the checkout, which other users may run. */
+const FOR_CONTRIBUTORS: ReadonlySet<string> = new Set(['generate', 'warm-up'])
+
 function describeCommands(): Command {
   const program = new Command('mailroom')
     .description('Email infrastructure for software agents.')
     .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError()
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
+    .hook('preAction', (_program, command) => {
+      // Whatever is written in a data directory or a backup is mail, or opens it.
+      if (!FOR_CONTRIBUTORS.has(command.name())) process.umask(0o077)
+    })
 
   program
     .command('serve')
@@ -106,10 +113,11 @@ function addPostmasterCommands(program: Command): void {
   const postmaster = program.command('postmaster').description('mail to postmaster of this service')
   postmaster
     .command('list')
-    .description('list the newest messages')
-    .action(async () => {
+    .description('list messages, newest first, a thousand at a time')
+    .option('--before <id>', 'go on after this message of an earlier list')
+    .action(async (options: { before?: string }) => {
       const { listPostmasterCommand } = await import('./postmaster.ts')
-      await listPostmasterCommand()
+      await listPostmasterCommand(options)
     })
   postmaster
     .command('show')

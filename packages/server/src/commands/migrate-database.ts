@@ -1,6 +1,6 @@
 // Creating or updating the schema without serving.
 
-import { mkdirSync } from 'node:fs'
+import { makePrivateFolder } from '#blobs/durable-folder.ts'
 import { migratePostgres } from '#db/postgres.ts'
 import { migrateSqlite } from '#db/sqlite.ts'
 import { databasePath } from '#open-store.ts'
@@ -9,7 +9,7 @@ import { loadSettings } from './load-settings.ts'
 /** Applies missing migrations and says which; a second run applies none. */
 export async function migrateDatabase(): Promise<void> {
   const { settings } = loadSettings()
-  mkdirSync(settings.dataDir, { recursive: true, mode: 0o700 })
+  makePrivateFolder(settings.dataDir)
   const applied =
     settings.databaseUrl === null
       ? await migrateSqlite(databasePath(settings))

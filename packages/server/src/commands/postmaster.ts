@@ -1,33 +1,31 @@
 // Reading the operator's mailbox: mail to postmaster of the service's domain.
 
 import { readRawBytes } from '#actions/message/read-content.ts'
-import { listPostmasterMessages } from '#store/postmaster-message.ts'
+import { findPostmasterMessage, listPostmasterMessages } from '#store/postmaster-message.ts'
 import { CommandFailure } from './command-failure.ts'
+import { plainText } from './plain-text.ts'
 import { withStore } from './with-store.ts'
 
-const LISTED_MAX = 1_000
+const PAGE_SIZE = 1_000
 
-/** One line a message, newest first. Remote text is stripped of what could steer a terminal. */
-export async function listPostmasterCommand(): Promise<void> {
-  const messages = await withStore((store) => listPostmasterMessages(store.db, LISTED_MAX))
+/** One line a message, newest first, and on standard error how to see more when there is more. */
+export async function listPostmasterCommand(options: { before?: string }): Promise<void> {
+  const page = { limit: PAGE_SIZE, before: options.before ?? null }
+  const { messages, next } = await withStore((store) => listPostmasterMessages(store.db, page))
   for (const { raw_id, created_at, from_addr, subject } of messages) {
     const time = new Date(created_at).toISOString()
-    process.stdout.write(`${raw_id}  ${time}  ${plain(from_addr)}  ${plain(subject)}\n`)
+    process.stdout.write(`${raw_id}  ${time}  ${plainText(from_addr)}  ${plainText(subject)}\n`)
   }
+  if (next !== null) process.stderr.write(`There are more: postmaster list --before ${next}\n`)
 }
 
 /** The message byte for byte, to standard output. */
 export async function showPostmasterCommand(id: string): Promise<void> {
   const content = await withStore(async (store) => {
-    const messages = await listPostmasterMessages(store.db, LISTED_MAX)
-    if (!messages.some((message) => message.raw_id === id)) {
+    if ((await findPostmasterMessage(store.db, id)) === null) {
       throw new CommandFailure(`there is no message ${id} to postmaster.`)
     }
     return readRawBytes(store, id)
   })
   process.stdout.write(content)
-}
-
-function plain(text: string): string {
-  return text.replace(/[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g, '?')
 }

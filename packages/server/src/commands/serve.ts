@@ -1,5 +1,6 @@
 // Running the service: settings, log, the app, signals and the exit code.
 
+import type { NewAccount } from '#actions/account/create-account.ts'
 import { type App, openApp } from '#app.ts'
 import { systemClock } from '#base/clock.ts'
 import { openLog } from '#base/log.ts'
@@ -54,12 +55,19 @@ export async function serve(): Promise<void> {
   process.on('uncaughtException', fail)
   process.on('unhandledRejection', fail)
 
+  let isKeyTold = false
+  const tellFirstAccount = (made: NewAccount, publicUrl: string) => {
+    if (settings.bootstrapApiKey !== null) return
+    greet(made, publicUrl)
+    isKeyTold = true
+  }
   try {
-    app = await openApp(settings, { log, metrics, clock: systemClock })
+    app = await openApp(settings, { log, metrics, clock: systemClock, tellFirstAccount })
   } catch (error) {
     flush()
     throw error
   }
+  if (isKeyTold && app.firstAccount === null) process.stdout.write(NOT_THE_FIRST)
   if (isEnding) return
   log.info(
     {
@@ -72,28 +80,31 @@ export async function serve(): Promise<void> {
     },
     'Mailroom is ready',
   )
-  if (app.firstAccount !== null) greet(app, settings)
 }
 
-/** On the first start: the key, once, and a line to try it with. */
-function greet(app: App, settings: Settings): void {
-  if (settings.bootstrapApiKey !== null || app.firstAccount === null) return
-  const { token, account } = app.firstAccount
+/**
+ * On the first start: the key, once, and a line to try it with. It is written before the account is
+ * made, so it says when it is good.
+ */
+function greet({ token, account }: NewAccount, publicUrl: string): void {
   process.stdout.write(
     [
       '',
-      `  Account ${account.id} (plan ${account.plan}) was made. Its API key, shown only now:`,
+      `  Account ${account.id} (plan ${account.plan}) is being made. Its API key, shown only now:`,
       '',
       `    ${token}`,
       '',
-      '  Create an inbox:',
+      '  As soon as the service is ready, create an inbox:',
       '',
-      `    curl -s ${app.deps.publicUrl}/v1/inboxes -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' -d '{"mailboxName":"hello"}'`,
+      `    curl -s ${publicUrl}/v1/inboxes -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' -d '{"mailboxName":"hello"}'`,
       '',
       '',
     ].join('\n'),
   )
 }
+
+const NOT_THE_FIRST =
+  '  Another process made the first account meanwhile and shows its key; the one above opens nothing.\n\n'
 
 function secretsOf(settings: Settings): string[] {
   const secrets = [settings.adminToken, settings.bootstrapApiKey, settings.databaseUrl]

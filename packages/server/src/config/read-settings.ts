@@ -169,7 +169,6 @@ function warnOfUnknownNames(given: Environment): string[] {
   )
   return Object.keys(given)
     .filter((name) => name.startsWith('MAILROOM_') && !known.includes(name))
-    .filter((name) => !name.startsWith('MAILROOM_TEST_'))
     .sort()
     .map((name) => {
       return `${quote(name).slice(1, -1)} is not a setting; the nearest is ${findNearest(name, known)}`

@@ -102,7 +102,7 @@ export const SETTINGS = {
     'MAILROOM_DATA_DIR',
     forms.path,
     { default: './data' },
-    'Folder of the embedded database, large blobs and generated secrets; made with mode 0700 when absent.',
+    'Folder of the embedded database, large blobs and generated secrets; made when absent, and given mode 0700.',
   ),
   databaseUrl: setting(
     'MAILROOM_DATABASE_URL',

@@ -133,6 +133,21 @@ export async function migratePostgres(url: string): Promise<string[]> {
   }
 }
 
+/** Runs on one connection of its own, with what was begun on it undone at the end. */
+export async function onConnection<Value>(
+  url: string,
+  run: (query: (sql: string) => Promise<Record<string, unknown>[]>) => Promise<Value>,
+): Promise<Value> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_MS_MAX })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return await run(async (sql) => (await client.query(sql)).rows)
+  } finally {
+    await client.end()
+  }
+}
+
 function openPool(url: string): pg.Pool {
   return new pg.Pool({
     connectionString: url,

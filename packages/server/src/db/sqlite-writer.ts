@@ -3,7 +3,13 @@
 
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { systemClock } from '#base/clock.ts'
-import { BUSY_TIMEOUT_MS, COMMIT_GROUP_MAX, LOG_PAGES_MAX } from '#base/limits.ts'
+import {
+  BUSY_TIMEOUT_MS,
+  COMMIT_GROUP_MAX,
+  COMMIT_PAUSE_GROUP_MIN,
+  COMMIT_PAUSE_MS,
+  LOG_PAGES_MAX,
+} from '#base/limits.ts'
 import type { TransactionTable, Tx } from './db.ts'
 import { logBytesMax, NO_RESERVE, openDiskReserve } from './disk-reserve.ts'
 import { openSqliteConnection, queriesOn, type SqliteConnection } from './sqlite-connection.ts'
@@ -21,11 +27,19 @@ export type WriterOptions<Schema> = {
   path: string
   port: MessagePort
   transactions: TransactionTable<Schema>
-  /** Names of transactions that make room; these alone may use the disk reserve. */
-  freeing: ReadonlySet<string>
+  /** Names of transactions that are more than a write like any other. */
+  kinds: {
+    /** They remove what must not stay in the log either. */
+    erasing: ReadonlySet<string>
+    /** They alone go on while the disk is full, and may use the reserve. */
+    essential: ReadonlySet<string>
+  }
   /** Null for short-lived writers, which leave the reserve to the service. */
   reservePath: string | null
 }
+
+/** Nobody wakes it: waiting on it is sleeping. */
+const PAUSE = new Int32Array(new SharedArrayBuffer(4))
 
 /** Serves the port until it is closed. The first message out is `'ready'`. */
 export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
@@ -47,7 +61,7 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   const drain = async () => {
     if (isRunning) return
     isRunning = true
-    let hasFreed = false
+    let hasErased = false
     while (queue.length > 0) {
       const group = queue.splice(0, COMMIT_GROUP_MAX)
       const startMs = systemClock.monotonic()
@@ -58,11 +72,12 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
         groupSize: group.length,
         durationMs,
       } satisfies GroupReport)
+      if (group.length >= COMMIT_PAUSE_GROUP_MIN) Atomics.wait(PAUSE, 0, 0, COMMIT_PAUSE_MS)
       takeWaiting(options.port, queue)
-      hasFreed ||= group.some((request) => options.freeing.has(request.name))
+      hasErased ||= group.some((request) => options.kinds.erasing.has(request.name))
     }
     // Deleted mail must not linger in the log either.
-    if (hasFreed) truncateLog(connection)
+    if (hasErased) truncateLog(connection)
     isRunning = false
     if (isClosing) end()
   }
@@ -121,15 +136,15 @@ async function commitGroup<Schema>(
   const refused: WriteAnswer[] = []
   let admitted = group
   if (!isReserveWhole(writer)) {
-    admitted = group.filter((request) => writer.freeing.has(request.name))
+    admitted = group.filter((request) => writer.kinds.essential.has(request.name))
     for (const request of group) {
-      if (!writer.freeing.has(request.name)) refused.push(failureOf(request, DISK_FULL))
+      if (!writer.kinds.essential.has(request.name)) refused.push(failureOf(request, DISK_FULL))
     }
     if (admitted.length === 0) return refused
   }
   const answers = await tryTogether(writer, admitted)
   if (answers !== null) return [...answers, ...refused]
-  // One of the group broke the whole transaction (a full disk does): each alone tells which.
+  // One of the group failed, and all were rolled back with it: each alone tells which.
   for (const request of admitted) refused.push(await runAlone(writer, request))
   return refused
 }
@@ -149,12 +164,12 @@ async function runAlone<Schema>(
   request: WriteRequest,
 ): Promise<WriteAnswer> {
   let outcome = await tryOne(writer, request)
-  if (outcome.isFull && writer.freeing.has(request.name)) {
+  if (outcome.isFull && writer.kinds.essential.has(request.name)) {
     writer.reserve.giveUp()
     truncateLog(writer.connection)
     outcome = await tryOne(writer, request)
   }
-  if (outcome.isFull && writer.freeing.has(request.name)) {
+  if (outcome.isFull && writer.kinds.essential.has(request.name)) {
     // Overwriting what is deleted takes its size in the log. Room comes first: the freed pages are
     // overwritten when they are used again.
     writer.connection.exec('PRAGMA secure_delete = FAST')
@@ -198,20 +213,9 @@ async function inTransaction<Schema>(
   connection.run('BEGIN IMMEDIATE')
   try {
     for (const request of group) {
-      connection.run('SAVEPOINT one')
-      try {
-        const transaction = transactions[request.name]
-        if (transaction === undefined) throw new Error(`No transaction is named ${request.name}`)
-        const value = await transaction(tx, request.input as never)
-        connection.run('RELEASE one')
-        answers.push({ id: request.id, value })
-      } catch (error) {
-        // Disk full and I/O errors may have rolled back everything (sqlite.org/lang_transaction.html).
-        if (!connection.isInTransaction || asStorageError(error) !== null) throw error
-        connection.run('ROLLBACK TO one')
-        connection.run('RELEASE one')
-        answers.push(failureOf(request, describeFailure(error)))
-      }
+      const transaction = transactions[request.name]
+      if (transaction === undefined) throw new Error(`No transaction is named ${request.name}`)
+      answers.push({ id: request.id, value: await transaction(tx, request.input as never) })
     }
     connection.run('COMMIT')
     return answers

@@ -8,8 +8,8 @@ import type { AnyHandler } from './route.ts'
 
 const CACHE_CONTROL = 'public, max-age=300'
 
-/** `publicUrl` is the base that callers put before every path. */
-export function descriptionHandlers(publicUrl: string): Record<DoorOperationId, AnyHandler> {
+/** `publicUrl` gives the base that callers put before every path; asked when it is first needed. */
+export function descriptionHandlers(publicUrl: () => string): Record<DoorOperationId, AnyHandler> {
   let openApi: BinaryResponse | undefined
   let docs: BinaryResponse | undefined
   return {
@@ -21,7 +21,7 @@ export function descriptionHandlers(publicUrl: string): Record<DoorOperationId, 
           // Generators and editors read it from pages of other origins.
           'access-control-allow-origin': '*',
         },
-        content: JSON.stringify(openApiDocument({ publicUrl }), null, 2),
+        content: JSON.stringify(openApiDocument({ publicUrl: publicUrl() }), null, 2),
       }
       return openApi
     },
@@ -34,7 +34,7 @@ export function descriptionHandlers(publicUrl: string): Record<DoorOperationId, 
             "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
           'referrer-policy': 'no-referrer',
         },
-        content: docsPage(publicUrl),
+        content: docsPage(publicUrl()),
       }
       return docs
     },

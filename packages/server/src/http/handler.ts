@@ -24,8 +24,10 @@ export type Context = {
   readonly requestId: string
   /** IP address as text, IPv4-mapped IPv6 reduced to IPv4. */
   readonly clientAddress: string
-  /** Without the credential. */
+  /** Without the credential; on HEAD without a range, which GET alone has (RFC 9110 §14.2). */
   readonly headers: Omit<IncomingHttpHeaders, 'authorization'>
+  /** False on HEAD: where the headers tell the length, the content need not be read. */
+  readonly wantsContent: boolean
 }
 
 export type KeyContext = Context & { readonly accountId: string; readonly keyId: string }
@@ -49,8 +51,10 @@ export type BinaryResponse = {
   /** 200 when left out. */
   readonly status?: number
   readonly headers: Readonly<Record<string, string>>
-  /** null sends no body (304, 416). */
+  /** null sends no body (304, HEAD). */
   readonly content: Uint8Array | string | Readable | null
+  /** Called once the answer has been sent or cannot be. */
+  readonly release?: () => void
 }
 
 /** The same answer with a list whose items may still have to be read, one by one. */

@@ -3,15 +3,12 @@
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Auth } from '@mailroom/contract/operations/operation.ts'
+import type { Authenticate, Identity } from '#actions/key/authenticate.ts'
 import { AppError } from '#base/app-error.ts'
 import { clientGroup } from '#base/client-address.ts'
-import { notFound, rateLimited } from './problems.ts'
+import { notFound } from '#model/problem.ts'
+import { rateLimited } from './problems.ts'
 import type { SlidingWindow } from './rate-limit.ts'
-
-export type Identity = { readonly accountId: string; readonly keyId: string }
-
-/** Looks a presented token up; null for one that is unknown or revoked. */
-export type Authenticate = (token: string) => Promise<Identity | null>
 
 export type Caller =
   | ({ readonly kind: 'key' } & Identity)

@@ -14,7 +14,7 @@ export type PathVisibility = {
 
 /** Methods of the path of a URL, in alphabetical order; empty when no operation has the path. */
 export function methodsOf(url: string, { hidesOperators }: PathVisibility): string[] {
-  const segments = (url.split(/[?#]/, 1)[0] ?? '').split('/')
+  const segments = (url.split(/[?#]/, 1)[0] ?? '').split('/').map(decoded)
   const methods = new Set<string>()
   for (const template of templates) {
     if (hidesOperators && template.isOperators) continue
@@ -23,6 +23,15 @@ export function methodsOf(url: string, { hidesOperators }: PathVisibility): stri
     if (template.method === 'GET') methods.add('HEAD')
   }
   return [...methods].sort()
+}
+
+/** As the router reads it; one that cannot be decoded is no name of ours. */
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return segment
+  }
 }
 
 function isMatch(template: readonly string[], segments: readonly string[]): boolean {

@@ -5,6 +5,7 @@ import type { ErrorBody } from '@mailroom/contract/shapes/error.ts'
 import { type ErrorCode, errorCodes } from '@mailroom/contract/vocabulary.ts'
 import { AppError, type AppErrorOptions } from '#base/app-error.ts'
 import { RETRY_AFTER_SECONDS } from '#base/limits.ts'
+import { notFound } from '#model/problem.ts'
 
 export type Problem = {
   readonly status: number
@@ -22,11 +23,6 @@ export function problemOf(thrown: unknown, requestId: string): Problem {
   const refusal = frameworkRefusal(thrown)
   if (refusal) return problem(refusal.code, refusal.message, {}, requestId)
   return problem('internal_error', errorCodes.internal_error.sentence, {}, requestId)
-}
-
-/** One text for all, so that a resource of another account looks like none. */
-export function notFound(): AppError {
-  return new AppError('not_found', 'There is no such resource or route.')
 }
 
 /** `retryAfterSeconds` becomes the Retry-After header, at least 1. */
@@ -48,7 +44,7 @@ function problem(
   const entry: { status: number; fix?: string } = errorCodes[code]
   const { status } = entry
   const fix = options.fix ?? entry.fix
-  const headers: Record<string, string> = {}
+  const headers: Record<string, string> = { ...options.headers }
   if (status === 401) headers['www-authenticate'] = 'Bearer'
   if (status === 429 || status === 503) {
     const seconds = Math.ceil(options.retryAfterSeconds ?? RETRY_AFTER_SECONDS)
@@ -86,7 +82,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
     message: 'The Content-Length of the request is not the length of its body.',
   },
   // A path that cannot be decoded names nothing, and what names nothing is not found.
-  FST_ERR_BAD_URL: { code: 'not_found', message: 'There is no such resource or route.' },
+  FST_ERR_BAD_URL: { code: 'not_found', message: notFound().message },
   FST_ERR_MAX_PARAM_LENGTH: { code: 'uri_too_long', message: 'A part of the path is too long.' },
   HPE_HEADER_OVERFLOW: {
     code: 'header_fields_too_large',

@@ -6,8 +6,8 @@ import { isBodyOptional, type OperationId, operationOf } from '@mailroom/contrac
 import type { TObject } from '@mailroom/contract/schema.ts'
 import { PAGE_SIZE_MAX } from '@mailroom/contract/shapes/page.ts'
 import { AppError } from '#base/app-error.ts'
+import { notFound } from '#model/problem.ts'
 import { explainViolations, type Part, type Violation } from './explain-violations.ts'
-import { notFound } from './problems.ts'
 
 /** A compiled schema: whether the value fits; fills in defaults, and leaves findings in `errors`. */
 export type Validator = {

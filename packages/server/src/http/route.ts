@@ -1,17 +1,20 @@
 // From the table of operations to routes: one route an operation, which identifies the caller, counts
 // the request, checks the input, calls the handler and sends what it returns.
 
-import { Readable } from 'node:stream'
+import { finished, Readable } from 'node:stream'
 import type { Operation } from '@mailroom/contract/operations/operation.ts'
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import type { TObject } from '@mailroom/contract/schema.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { AppError } from '#base/app-error.ts'
 import { plainAddress } from '#base/client-address.ts'
+import type { Log } from '#base/log.ts'
+import { problem } from '#model/problem.ts'
 import type { BinaryResponse, Context } from './handler.ts'
 import type { Caller, Identify } from './identify.ts'
 import { rateLimited } from './problems.ts'
 import type { SlidingWindow } from './rate-limit.ts'
-import { readInput, type Validator } from './read-input.ts'
+import { type CheckedInput, readInput, type Validator } from './read-input.ts'
 
 /** A handler of any operation; `never` says that only its own route knows what to call it with. */
 export type AnyHandler = (input: never, context: never) => unknown
@@ -20,6 +23,9 @@ export type RouteOptions = {
   readonly handlers: Readonly<Record<OperationId, AnyHandler>>
   readonly identify: Identify
   readonly requests: SlidingWindow
+  readonly log: Log
+  /** How long a client may take in nothing of a download before it is cut, in milliseconds. */
+  readonly idleMs: number
 }
 
 declare module 'fastify' {
@@ -40,7 +46,7 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
     const operation = operationOf(operationId)
     const handler = options.handlers[operationId]
     app.route({
-      method: operation.method,
+      method: operation.method === 'GET' ? ['GET', 'HEAD'] : operation.method,
       url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
       config: { operationId, operation },
       onRequest: async (request, reply) => {
@@ -49,18 +55,10 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
         await admit(operation, options, request, reply)
       },
       handler: async (request, reply) => {
-        const input = readInput(
-          operationId,
-          {
-            path: request.params as Record<string, string>,
-            query: request.query as Record<string, unknown>,
-            body: request.body,
-          },
-          (schema) => compile(request, schema),
-        )
+        const input = inputOf(request, operationId, (schema) => compile(request, schema))
         // The one step from checked values to typed ones: the schema made this operation's type.
         const result = await handler(input as never, contextOf(request) as never)
-        return answer(reply, operation, result)
+        return answer(reply, operation, result, options)
       },
     })
   }
@@ -95,14 +93,37 @@ function isSigned(query: unknown): boolean {
   return 'signature' in query || 'expires' in query
 }
 
+function inputOf(
+  request: FastifyRequest,
+  operationId: OperationId,
+  compile: (schema: TObject) => Validator,
+): CheckedInput {
+  const raw = {
+    path: request.params as Record<string, string>,
+    query: request.query as Record<string, unknown>,
+    body: request.body,
+  }
+  try {
+    return readInput(operationId, raw, compile)
+  } catch (error) {
+    const isMalformed = error instanceof AppError && error.code === 'bad_request'
+    // No URL that the service signed reads like that.
+    if (isMalformed && request.caller?.kind === 'signed') throw problem('invalid_signature')
+    throw error
+  }
+}
+
 function contextOf(request: FastifyRequest): Context {
   const { caller } = request
   // The credential has done its work; nothing further in should be able to log it.
   const { authorization: _, ...headers } = request.headers
+  const wantsContent = isContentWanted(request)
+  if (!wantsContent) delete headers.range
   const context: Context = {
     requestId: request.id,
     clientAddress: plainAddress(request.socket.remoteAddress),
     headers,
+    wantsContent,
   }
   if (caller?.kind === 'signed') return Object.assign(context, { isSigned: true })
   if (caller?.kind !== 'key') return context
@@ -110,18 +131,36 @@ function contextOf(request: FastifyRequest): Context {
   return Object.assign(context, { accountId, keyId, isSigned: false })
 }
 
-function answer(reply: FastifyReply, operation: Operation, result: unknown): FastifyReply {
-  const { success } = operation
-  if ('mediaType' in success) return answerBinary(reply, result as BinaryResponse)
-  reply.code(success.status)
-  if (success.status === 204) return reply.send()
-  return sendJson(reply, result)
+function isContentWanted(request: FastifyRequest): boolean {
+  return request.method !== 'HEAD'
 }
 
-function answerBinary(reply: FastifyReply, response: BinaryResponse): FastifyReply {
-  reply.code(response.status ?? 200).headers(response.headers)
-  const { content } = response
+function answer(
+  reply: FastifyReply,
+  { success }: Operation,
+  result: unknown,
+  options: RouteOptions,
+): FastifyReply {
+  if ('mediaType' in success) return answerBinary(reply, result as BinaryResponse, options.idleMs)
+  reply.code(success.status)
+  if (success.status === 204) return reply.send()
+  return isStreamed(result) ? answerStreamed(reply, result, options.log) : sendJson(reply, result)
+}
+
+function answerBinary(
+  reply: FastifyReply,
+  { status = 200, headers, content, release }: BinaryResponse,
+  idleMs: number,
+): FastifyReply {
+  if (release !== undefined) finished(reply.raw, () => release())
+  // A client that reads slowly starts the time anew with every bit that it takes in.
+  reply.raw.setTimeout(idleMs, () => reply.raw.destroy())
+  reply.code(status).headers(headers)
   if (content === null) return reply.send()
+  if (content instanceof Readable && !isContentWanted(reply.request)) {
+    content.destroy()
+    return reply.send()
+  }
   // Bytes of any kind are sent as a Buffer over the same memory; a copy would double large mail.
   return reply.send(
     content instanceof Uint8Array
@@ -135,10 +174,27 @@ function answerBinary(reply: FastifyReply, response: BinaryResponse): FastifyRep
  * serialiser is no quicker here: 50 short messages take it 370 µs, JSON.stringify 240 µs.
  */
 export function sendJson(reply: FastifyReply, body: unknown): FastifyReply {
+  return asJson(reply).send(JSON.stringify(body))
+}
+
+function asJson(reply: FastifyReply): FastifyReply {
   return reply
     .header('content-type', 'application/json; charset=utf-8')
     .header('cache-control', 'no-store')
-    .send(isStreamed(body) ? Readable.from(writeStreamed(body)) : JSON.stringify(body))
+}
+
+/** On HEAD none of the items is read, at the price that the length is not told. */
+function answerStreamed(reply: FastifyReply, body: StreamedBody, log: Log): FastifyReply {
+  const { request } = reply
+  if (!isContentWanted(request)) return asJson(reply).send()
+  const stream = Readable.from(writeStreamed(body))
+  stream.once('error', (error) => {
+    // Before the head is out, the answer is an error's, which is logged where it is made.
+    if (!reply.raw.headersSent) return
+    const { operationId } = request.routeOptions.config
+    log.error({ requestId: request.id, operationId, error }, 'An answer was cut short.')
+  })
+  return asJson(reply).send(stream)
 }
 
 type StreamedBody = { data: AsyncIterable<unknown> }

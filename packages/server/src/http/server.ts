@@ -4,9 +4,11 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type FastifyInstance, type FastifyReply, fastify } from 'fastify'
+import type { Authenticate } from '#actions/key/authenticate.ts'
 import { AppError } from '#base/app-error.ts'
 import type { Clock } from '#base/clock.ts'
 import {
+  DOWNLOAD_IDLE_MS_MAX,
   JSON_BODY_BYTES_MAX,
   KEEP_ALIVE_MS,
   LIMITER_ENTRIES_MAX,
@@ -16,15 +18,16 @@ import {
   SLOW_CLIENT_CHECK_MS,
 } from '#base/limits.ts'
 import type { Log } from '#base/log.ts'
+import { notFound } from '#model/problem.ts'
 import { clientErrors } from './client-errors.ts'
 import { descriptionHandlers } from './description.ts'
 import type { Handlers } from './handler.ts'
-import { type Authenticate, identifier } from './identify.ts'
+import { identifier } from './identify.ts'
 import { methodsOf, type PathVisibility } from './known-paths.ts'
-import { notFound, type Problem, problemOf } from './problems.ts'
+import { type Problem, problemOf } from './problems.ts'
 import { slidingWindow } from './rate-limit.ts'
 import { acceptJsonBodies } from './read-json-body.ts'
-import { addRoutes, sendJson } from './route.ts'
+import { addRoutes, type RouteOptions, sendJson } from './route.ts'
 
 /** What is told about each request once its answer is sent. */
 export type RequestSeen = {
@@ -43,14 +46,19 @@ export type HttpServerOptions = {
   readonly authenticate: Authenticate
   /** Opens `/admin` and `/metrics`; undefined hides them. */
   readonly operatorToken: string | undefined
-  /** Base of absolute URLs, for the API description. */
-  readonly publicUrl: string
+  /** Base of absolute URLs, for the API description; the port may be known only after the start. */
+  readonly publicUrl: () => string
   readonly clock: Clock
   readonly makeRequestId: () => string
   readonly log: Log
   readonly limits: { readonly apiPerMinute: number; readonly failedAuthPerMinute: number }
   /** Time limits in milliseconds, shorter in tests. */
-  readonly patience?: { readonly requestMs: number; readonly headMs: number }
+  readonly patience?: {
+    readonly requestMs: number
+    readonly headMs: number
+    /** Without a byte of a download taken in. */
+    readonly idleMs?: number
+  }
   readonly onRequest?: (seen: RequestSeen) => void
 }
 
@@ -91,7 +99,7 @@ type DoorState = { isClosing: boolean }
 const MINUTE_MS = 60_000
 
 function buildApp(options: HttpServerOptions, state: DoorState): FastifyInstance {
-  const { clock, limits, makeRequestId } = options
+  const { makeRequestId } = options
   const patience = options.patience ?? { requestMs: REQUEST_MS_MAX, headMs: REQUEST_HEAD_MS_MAX }
   const checkMs = Math.min(SLOW_CLIENT_CHECK_MS, patience.headMs / 4)
   const refused = clientErrors(makeRequestId)
@@ -101,6 +109,8 @@ function buildApp(options: HttpServerOptions, state: DoorState): FastifyInstance
     genReqId: () => makeRequestId(),
     requestIdHeader: false,
     bodyLimit: JSON_BODY_BYTES_MAX,
+    // The framework's own HEAD routes make the whole body to learn its length.
+    exposeHeadRoutes: false,
     // The look for slow clients comes every `checkMs`, so the limits are drawn in by two of them.
     requestTimeout: patience.requestMs - 2 * checkMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -134,26 +144,24 @@ function buildApp(options: HttpServerOptions, state: DoorState): FastifyInstance
   refused.watch(app)
   addCommonHooks(app, options, state)
   acceptJsonBodies(app)
-  addRoutes(app, {
+  addRoutes(app, routeOptions(options))
+  return app
+}
+
+function routeOptions(options: HttpServerOptions): RouteOptions {
+  const { clock, limits } = options
+  const window = { windowMs: MINUTE_MS, entriesMax: LIMITER_ENTRIES_MAX, clock }
+  return {
     handlers: { ...options.handlers, ...descriptionHandlers(options.publicUrl) },
     identify: identifier({
       authenticate: options.authenticate,
       operatorToken: options.operatorToken,
-      failures: slidingWindow({
-        limit: limits.failedAuthPerMinute,
-        windowMs: MINUTE_MS,
-        entriesMax: LIMITER_ENTRIES_MAX,
-        clock,
-      }),
+      failures: slidingWindow({ limit: limits.failedAuthPerMinute, ...window }),
     }),
-    requests: slidingWindow({
-      limit: limits.apiPerMinute,
-      windowMs: MINUTE_MS,
-      entriesMax: LIMITER_ENTRIES_MAX,
-      clock,
-    }),
-  })
-  return app
+    requests: slidingWindow({ limit: limits.apiPerMinute, ...window }),
+    log: options.log,
+    idleMs: options.patience?.idleMs ?? DOWNLOAD_IDLE_MS_MAX,
+  }
 }
 
 function addCommonHooks(app: FastifyInstance, options: HttpServerOptions, state: DoorState): void {

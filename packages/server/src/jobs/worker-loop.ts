@@ -6,7 +6,7 @@ import type { Log } from '#base/log.ts'
 export type WorkerLoop = {
   /** There may be work now. */
   wake(): void
-  /** Finishes the step under way and ends. */
+  /** Tells the step under way to end, waits for that and ends. */
   close(): Promise<void>
 }
 
@@ -14,14 +14,15 @@ export type WorkerLoopOptions = {
   name: string
   /** Time between looks when nothing wakes the loop. */
   everyMs: number
-  /** Does some of the work; true when there may be more. */
-  step(): Promise<boolean>
+  /** Does some of the work, and ends early once `signal` is aborted; true when there may be more. */
+  step(signal: AbortSignal): Promise<boolean>
   log: Log
 }
 
 /** Starts the loop with a first look at once. A step that fails is tried again at the next look. */
 export function openWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
-  let isClosed = false
+  const closing = new AbortController()
+  const { signal } = closing
   let isAwake = false
   let running: Promise<void> | null = null
 
@@ -29,11 +30,11 @@ export function openWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
     try {
       do {
         isAwake = false
-        while (!isClosed && (await options.step())) {
+        while (!signal.aborted && (await options.step(signal))) {
           // Each step yields to whatever else the process does.
           await new Promise(setImmediate)
         }
-      } while (isAwake && !isClosed)
+      } while (isAwake && !signal.aborted)
     } catch (error) {
       options.log.warn({ error, loop: options.name }, 'a step of background work failed')
     } finally {
@@ -42,7 +43,7 @@ export function openWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
   }
   const wake = () => {
     isAwake = true
-    if (!isClosed) running ??= run()
+    if (!signal.aborted) running ??= run()
   }
   const timer = setInterval(wake, options.everyMs)
   timer.unref()
@@ -50,7 +51,7 @@ export function openWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
   return {
     wake,
     async close() {
-      isClosed = true
+      closing.abort()
       clearInterval(timer)
       await running
     },

@@ -1,5 +1,6 @@
 // An inbox: an address that mail is received at, and the rules of its name.
 
+import { domainToASCII } from 'node:url'
 import { type Chance, LOWER_ALPHANUMERIC, randomText } from '#base/chance.ts'
 
 export type Inbox = {
@@ -43,9 +44,19 @@ export function isReservedName(name: string): boolean {
   return RESERVED.has(name) || name === RETURN_PATH_NAME
 }
 
-/** `name+tag@domain` reaches `name@domain` (RFC 5233 sub-addressing); the result is lower-cased. */
+/**
+ * `name+tag@domain` reaches `name@domain` (RFC 5233 sub-addressing); the result is lower-cased, its
+ * domain as `asciiDomain` gives it.
+ */
 export function inboxAddressOf(localPart: string, domain: string): string {
   const plus = localPart.indexOf('+')
   const name = plus > 0 ? localPart.slice(0, plus) : localPart
-  return `${name}@${domain}`.toLowerCase()
+  return `${name.toLowerCase()}@${asciiDomain(domain)}`
+}
+
+/** A domain as it is compared: lower-case, with A-labels for U-labels (RFC 5890 §2.3.2.1). */
+export function asciiDomain(domain: string): string {
+  // Only for what is not ASCII yet: the function would take percent signs and tabs out of the rest.
+  if (/^[\x00-\x7f]*$/.test(domain)) return domain.toLowerCase()
+  return domainToASCII(domain) || domain.toLowerCase()
 }

@@ -18,11 +18,6 @@ export function makeToken(chance: Chance): string {
   return `mr_${randomText(chance, BASE62, 40)}`
 }
 
-/** Whether a key from configuration may serve: 24 to 128 characters of `[A-Za-z0-9_-]`. */
-export function isUsableToken(token: string): boolean {
-  return /^[A-Za-z0-9_-]{24,128}$/.test(token)
-}
-
 /** What is stored of a token. */
 export function describeToken(token: string) {
   return { tokenHash: hashToken(token), tokenPrefix: token.slice(0, 7), last4: token.slice(-4) }

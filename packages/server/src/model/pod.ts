@@ -7,6 +7,3 @@ export type Pod = {
   isDefault: boolean
   createdAtMs: number
 }
-
-/** How a caller may name a pod: both are looked up, and no `clientId` has the form of a pod id. */
-export type PodName = string

@@ -1,10 +1,14 @@
 // The door for mail: what the SMTP engine asks, answered by actions and said in reply codes.
 
 import type { Recipient } from '#actions/message/find-recipient.ts'
-import type { ArrivingMessage, ReceiveResult } from '#actions/message/receive-message.ts'
+import type {
+  AcceptedRecipient,
+  ArrivingMessage,
+  ReceiveResult,
+} from '#actions/message/receive-message.ts'
 import type { Log } from '#base/log.ts'
 import { type Reply, reply } from '#mail/smtp/reply.ts'
-import type { MailReceiver } from '#net/smtp/session.ts'
+import type { Envelope, MailReceiver } from '#net/smtp/session.ts'
 
 export type ReceiverPorts = {
   findRecipient(address: string): Promise<Recipient>
@@ -27,10 +31,18 @@ export function makeReceiver(ports: ReceiverPorts): MailReceiver {
       )
     return reply(451, '4.3.0', 'Cannot take mail now, try again later')
   }
+  // What RCPT found is what DATA delivers to; an inbox deleted in between is noticed by the store.
+  const accepted = new WeakMap<Envelope, AcceptedRecipient[]>()
   return {
-    async checkRecipient(address) {
+    async checkRecipient(address, envelope) {
       try {
-        return replyTo(await ports.findRecipient(address))
+        const recipient = await ports.findRecipient(address)
+        if (recipient.kind === 'inbox' || recipient.kind === 'postmaster') {
+          const recipients = accepted.get(envelope) ?? []
+          recipients.push({ ...recipient, address })
+          accepted.set(envelope, recipients)
+        }
+        return replyTo(recipient)
       } catch (error) {
         return troubled(error)
       }
@@ -43,7 +55,7 @@ export function makeReceiver(ports: ReceiverPorts): MailReceiver {
         const result = await ports.receiveMessage({
           raw,
           reversePath: envelope.reversePath,
-          recipients: envelope.recipients,
+          recipients: accepted.get(envelope) ?? [],
           clientAddress: client.address,
           helo: client.helo,
           tls: client.tls,

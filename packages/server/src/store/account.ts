@@ -120,16 +120,21 @@ export async function revokeKey(
   await tx.query
     .updateTable('api_keys')
     .set({ revoked_at: input.nowMs })
+    .where('account_id', '=', input.accountId)
     .where('id', '=', input.keyId)
     .execute()
   return 'revoked'
 }
 
-/** Notes when keys were last used. */
-export async function touchKeys(tx: Tx, input: { keyIds: string[]; nowMs: number }): Promise<void> {
+/** Notes when keys of an account were last used. */
+export async function touchKeys(
+  tx: Tx,
+  input: { accountId: string; keyIds: string[]; nowMs: number },
+): Promise<void> {
   await tx.query
     .updateTable('api_keys')
     .set({ last_used_at: input.nowMs })
+    .where('account_id', '=', input.accountId)
     .where('id', 'in', input.keyIds)
     .execute()
 }
@@ -150,19 +155,28 @@ export async function listKeys(
   return { keys: page.map(toKey), total: rows.length }
 }
 
+export type ActiveKey = {
+  keyId: string
+  accountId: string
+  tokenHash: Uint8Array
+  lastUsedAtMs: number | null
+}
+
 /** The active key with this digest and its account's id, or null. */
-export async function findKey(
-  db: ReadDb,
-  tokenHash: Uint8Array,
-): Promise<{ keyId: string; accountId: string; tokenHash: Uint8Array } | null> {
+export async function findKey(db: ReadDb, tokenHash: Uint8Array): Promise<ActiveKey | null> {
   const row = await db.read
     .selectFrom('api_keys')
-    .select(['id', 'account_id', 'token_hash'])
+    .select(['id', 'account_id', 'token_hash', 'last_used_at'])
     .where('token_hash', '=', tokenHash)
     .where('revoked_at', 'is', null)
     .executeTakeFirst()
   if (row === undefined) return null
-  return { keyId: row.id, accountId: row.account_id, tokenHash: row.token_hash }
+  return {
+    keyId: row.id,
+    accountId: row.account_id,
+    tokenHash: row.token_hash,
+    lastUsedAtMs: row.last_used_at,
+  }
 }
 
 /** Finds an active key by its id, for operators who name no account. */

@@ -5,6 +5,9 @@ import type { ReadDb, Row, Tx } from './tables.ts'
 
 export type Job = { id: string; kind: string; payload: Record<string, unknown>; attempts: number }
 
+/** A job and who claims to hold its lease; the lease may have ended and be another's by now. */
+export type Holding = { id: string; worker: string }
+
 /** Adds a job in the transaction whose consequence it is. */
 export async function enqueueJob(
   tx: Tx,
@@ -66,27 +69,58 @@ export async function countDueJobs(db: ReadDb, nowMs: number): Promise<number> {
   return due
 }
 
-/** Removes a job that is done. */
-export async function completeJob(tx: Tx, input: { id: string }): Promise<void> {
-  await tx.query.deleteFrom('jobs').where('id', '=', input.id).execute()
+/** Lengthens the lease of a job; false when `worker` does not hold it any more. */
+export async function renewLease(tx: Tx, input: Holding & { untilMs: number }): Promise<boolean> {
+  return change(tx, input, { lease_until: input.untilMs })
 }
 
-/** Gives a job back, to be tried again at `runAtMs`. */
-export async function retryJob(tx: Tx, input: { id: string; runAtMs: number }): Promise<void> {
+/** Removes a job that is done; false, as in the next two, when `worker` does not hold it any more. */
+export async function completeJob(tx: Tx, input: Holding): Promise<boolean> {
+  const removed = await tx.query
+    .deleteFrom('jobs')
+    .where('id', '=', input.id)
+    .where('leased_by', '=', input.worker)
+    .returning('id')
+    .execute()
+  return removed.length > 0
+}
+
+/** Gives back a job that went well and is not at its end; what failed before is forgotten. */
+export async function continueJob(tx: Tx, input: Holding & { nowMs: number }): Promise<boolean> {
+  return change(tx, input, { ...NOT_LEASED, run_at: input.nowMs, attempts: 0 })
+}
+
+/** Gives back a job that failed, to be tried again at `runAtMs`. */
+export async function retryJob(tx: Tx, input: Holding & { runAtMs: number }): Promise<boolean> {
+  return change(tx, input, { ...NOT_LEASED, run_at: input.runAtMs })
+}
+
+/** Gives back all that `worker` holds and has not begun, as it was before the claim. */
+export async function returnJobs(tx: Tx, input: { worker: string }): Promise<void> {
   await tx.query
     .updateTable('jobs')
-    .set({ run_at: input.runAtMs, leased_by: null, lease_until: null })
-    .where('id', '=', input.id)
+    .set((row) => ({ ...NOT_LEASED, attempts: row('attempts', '-', 1) }))
+    .where('leased_by', '=', input.worker)
     .execute()
 }
 
 /** Ends every lease: for the start of the only process that can hold one. */
 export async function releaseLeases(tx: Tx, _input: object): Promise<void> {
-  await tx.query
+  await tx.query.updateTable('jobs').set(NOT_LEASED).where('leased_by', 'is not', null).execute()
+}
+
+const NOT_LEASED = { leased_by: null, lease_until: null }
+
+/** Changes the row while it is held, and says whether it was. */
+async function change(tx: Tx, { id, worker }: Holding, fields: Partial<Row<'jobs'>>) {
+  const changed = await tx.query
     .updateTable('jobs')
-    .set({ leased_by: null, lease_until: null })
-    .where('leased_by', 'is not', null)
+    .set(fields)
+    .where('id', '=', id)
+    .where('leased_by', '=', worker)
+    .returning('id')
     .execute()
+  return changed.length > 0
 }
 
 function toJob(row: Row<'jobs'>): Job {

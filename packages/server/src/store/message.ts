@@ -1,7 +1,6 @@
 // Messages, from rows. Lists are ranges of positions, so a page costs the same wherever it lies.
 
-import { sql } from 'kysely'
-import { PAGE_BODY_LENGTH_MAX, PAGE_SIZE_MAX } from '#base/limits.ts'
+import { PAGE_BODY_LENGTH_MAX, THREAD_STEP_MESSAGES } from '#base/limits.ts'
 import type { ParsedAttachment } from '#mail/parsed-message.ts'
 import type { DeliveryRole, Direction, Message, MessageStatus } from '#model/message.ts'
 import type { ReadDb, Row } from './tables.ts'
@@ -34,7 +33,10 @@ export async function listMessages(
         : outbound_count
   const newest = total - input.offset
   const column = input.direction === null ? 'position' : 'direction_position'
-  let query = selectForPage(db)
+  let query = db.read
+    .selectFrom('messages')
+    .selectAll()
+    .where('account_id', '=', input.accountId)
     .where('inbox_id', '=', input.inboxId)
     .where(column, '<=', newest)
     .where(column, '>', newest - input.limit)
@@ -57,7 +59,7 @@ export async function findMessage(
     .where('messages.id', '=', messageId)
     .where('messages.account_id', '=', accountId)
     .executeTakeFirst()
-  return row === undefined ? null : toMessage(row)
+  return row === undefined ? null : complete(db, row)
 }
 
 /** A message of whichever account, for a caller who proved the right to it by a signature. */
@@ -68,7 +70,7 @@ export async function findSignedMessage(db: ReadDb, messageId: string): Promise<
     .selectAll('messages')
     .where('messages.id', '=', messageId)
     .executeTakeFirst()
-  return row === undefined ? null : toMessage(row)
+  return row === undefined ? null : complete(db, row)
 }
 
 /** Messages of a thread, oldest first. The caller has found the thread in its account. */
@@ -77,7 +79,9 @@ export async function listThreadMessages(
   input: { accountId: string; threadId: string; limit: number; offset: number },
 ): Promise<Messages> {
   const page = (from: number, to: number) =>
-    selectForPage(db)
+    db.read
+      .selectFrom('messages')
+      .selectAll()
       .where('account_id', '=', input.accountId)
       .where('thread_id', '=', input.threadId)
       .where('thread_position', '>', from)
@@ -86,83 +90,39 @@ export async function listThreadMessages(
       .execute()
   const { offset } = input
   const end = offset + input.limit
-  if (input.limit <= PAGE_SIZE_MAX) return completed(db, await page(offset, end))
+  if (input.limit <= THREAD_STEP_MESSAGES) return completed(db, await page(offset, end))
   return (async function* () {
-    for (let from = offset; from < end; from += PAGE_SIZE_MAX) {
-      yield* completed(db, await page(from, Math.min(from + PAGE_SIZE_MAX, end)))
+    for (let from = offset; from < end; from += THREAD_STEP_MESSAGES) {
+      yield* completed(db, await page(from, Math.min(from + THREAD_STEP_MESSAGES, end)))
     }
   })()
 }
 
-type PageRow = Omit<Row<'messages'>, 'body_text' | 'body_html' | 'extracted_text'> & {
-  body_text: string | null
-  body_html: string | null
-  extracted_text: string | null
-}
-
-/** Rows of messages, with null for the bodies of long ones. */
-function selectForPage(db: ReadDb) {
-  const unlessLong = (column: 'body_text' | 'body_html' | 'extracted_text') =>
-    sql<
-      string | null
-    >`case when body_length <= ${sql.lit(PAGE_BODY_LENGTH_MAX)} then ${sql.ref(column)} end`.as(
-      column,
-    )
-  return db.read
-    .selectFrom('messages')
-    .select(LIGHT_COLUMNS)
-    .select([unlessLong('body_text'), unlessLong('body_html'), unlessLong('extracted_text')])
-}
-
-function completed(db: ReadDb, rows: PageRow[]): Messages {
-  if (rows.every((row) => row.body_length <= PAGE_BODY_LENGTH_MAX)) return rows.map(toMessage)
+/** Rows as messages; the bodies of long ones are read when their turn comes. */
+function completed(db: ReadDb, rows: Row<'messages'>[]): Messages {
+  if (!rows.some(isLong)) return rows.map(toMessage)
   return (async function* () {
     for (const row of rows) {
-      if (row.body_length <= PAGE_BODY_LENGTH_MAX) yield toMessage(row)
-      else {
-        const bodies = await db.read
-          .selectFrom('messages')
-          .select(['body_text', 'body_html', 'extracted_text'])
-          .where('account_id', '=', row.account_id)
-          .where('id', '=', row.id)
-          .executeTakeFirst()
-        // Gone when its inbox was deleted since.
-        if (bodies !== undefined) yield toMessage({ ...row, ...bodies })
-      }
+      const message = await complete(db, row)
+      if (message !== null) yield message
     }
   })()
 }
 
-const LIGHT_COLUMNS = [
-  'id',
-  'account_id',
-  'inbox_id',
-  'thread_id',
-  'raw_id',
-  'direction',
-  'position',
-  'direction_position',
-  'thread_position',
-  'status',
-  'rfc_message_id',
-  'message_key',
-  'receipt_key',
-  'from_addr',
-  'to_addr',
-  'header_to',
-  'delivery_role',
-  'cc',
-  'reply_to',
-  'reference_ids',
-  'subject',
-  'body_length',
-  'attachments',
-  'authentication',
-  'automatic_reason',
-  'failure_reason',
-  'defects',
-  'created_at',
-] as const
+function isLong(row: Row<'messages'>): boolean {
+  return row.body_length > PAGE_BODY_LENGTH_MAX
+}
+
+/** Null when the message was deleted since its row was read. */
+async function complete(db: ReadDb, row: Row<'messages'>): Promise<Message | null> {
+  if (!isLong(row)) return toMessage(row)
+  const bodies = await db.read
+    .selectFrom('long_bodies')
+    .select(['body_text', 'body_html', 'extracted_text'])
+    .where('raw_id', '=', row.raw_id)
+    .executeTakeFirst()
+  return bodies === undefined ? null : toMessage({ ...row, ...bodies })
+}
 
 /** An inbox's totals, or null when the account has no such inbox. */
 export async function readCounters(
@@ -180,7 +140,7 @@ export async function readCounters(
   return row ?? null
 }
 
-function toMessage(row: PageRow): Message {
+function toMessage(row: Row<'messages'>): Message {
   return {
     id: row.id,
     threadId: row.thread_id,
@@ -197,9 +157,9 @@ function toMessage(row: PageRow): Message {
     replyTo: row.reply_to,
     references: JSON.parse(row.reference_ids) as string[],
     subject: row.subject,
-    bodyText: row.body_text ?? '',
-    bodyHtml: row.body_html ?? '',
-    extractedText: row.extracted_text ?? row.body_text ?? '',
+    bodyText: row.body_text,
+    bodyHtml: row.body_html,
+    extractedText: row.extracted_text ?? row.body_text,
     attachments: JSON.parse(row.attachments) as ParsedAttachment[],
     authentication: row.authentication === null ? null : JSON.parse(row.authentication),
     automaticReason: row.automatic_reason,

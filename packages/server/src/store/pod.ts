@@ -50,7 +50,12 @@ export async function updatePod(
     return 'client_id_taken'
   }
   if (Object.keys(change).length > 0) {
-    await tx.query.updateTable('pods').set(change).where('id', '=', pod.id).execute()
+    await tx.query
+      .updateTable('pods')
+      .set(change)
+      .where('account_id', '=', input.accountId)
+      .where('id', '=', pod.id)
+      .execute()
   }
   return toPod({ ...pod, ...change })
 }
@@ -73,7 +78,11 @@ export async function deletePod(
   if (pod.is_default === 1) return 'default_pod'
   if (pod.inbox_count > 0) return 'pod_not_empty'
   if (pod.domain_count > 0) return 'pod_has_domains'
-  await tx.query.deleteFrom('pods').where('id', '=', pod.id).execute()
+  await tx.query
+    .deleteFrom('pods')
+    .where('account_id', '=', input.accountId)
+    .where('id', '=', pod.id)
+    .execute()
   await changePodCount(tx, input.accountId, -1)
   return 'deleted'
 }
@@ -140,6 +149,7 @@ export async function changeInboxCounts(
   await tx.query
     .updateTable('pods')
     .set((row) => ({ inbox_count: row('inbox_count', '+', input.by) }))
+    .where('account_id', '=', input.accountId)
     .where('id', '=', input.podId)
     .execute()
   await tx.query

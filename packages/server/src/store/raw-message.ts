@@ -49,5 +49,7 @@ export async function dropRawReferences(tx: Tx, rawIds: string[]): Promise<strin
     .where('reference_count', '<=', 0)
     .returning((row) => ['id', row('content', 'is', null).as('is_blob')])
     .execute()
+  const ids = removed.map((row) => row.id)
+  if (ids.length > 0) await tx.query.deleteFrom('long_bodies').where('raw_id', 'in', ids).execute()
   return removed.filter((row) => Boolean(row.is_blob)).map((row) => row.id)
 }

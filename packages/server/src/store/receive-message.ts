@@ -1,17 +1,17 @@
 // The transaction behind every 250: one arriving message, written for each of its recipients with
 // its thread, its totals and its event, or recognised as one that is already there.
 
+import { PAGE_BODY_LENGTH_MAX } from '#base/limits.ts'
 import {
+  addToCounters,
   insertEvent,
   insertMessage,
   insertRaw,
   insertThread,
   type ParentThread,
   type ReceivedContent,
-  selectCounters,
   selectParent,
   selectReceipts,
-  updateCounters,
   updateThread,
 } from './receive-statements.ts'
 import type { NewRow, Tx } from './tables.ts'
@@ -68,6 +68,7 @@ export async function receiveMessage(tx: Tx, input: ReceiveInput): Promise<Recei
       .execute()
   }
   if (references > 0) await insertRaw(tx, { ...input.raw, reference_count: references })
+  if (outcome.stored > 0 && isLong(input.content)) await insertLongBodies(tx, input)
   return outcome
 }
 
@@ -77,11 +78,16 @@ async function receive(
   receipt: Receipt,
 ): Promise<'stored' | 'duplicates' | 'gone'> {
   const { content, nowMs } = input
-  const [counters] = await selectCounters(tx, { inboxId: receipt.inboxId })
+  const { inboxId } = receipt
+  // Counted before anything is looked up: this takes the inbox's lock and makes its positions dense.
+  const [counters] = await addToCounters(tx, { inboxId, inbound: 1, threads: 1, unread: 1 })
   if (counters === undefined) return 'gone'
-  if (await isDuplicate(tx, receipt.inboxId, content)) return 'duplicates'
-  const position = counters.inbound_count + counters.outbound_count + 1
-  const parent = await findParentThread(tx, receipt.inboxId, input.parentKeys)
+  if (await isDuplicate(tx, inboxId, content)) {
+    await addToCounters(tx, { inboxId, inbound: -1, threads: -1, unread: -1 })
+    return 'duplicates'
+  }
+  const position = counters.inbound_count + counters.outbound_count
+  const parent = await findParentThread(tx, inboxId, input.parentKeys)
   const thread = parent ?? { id: receipt.threadId, message_count: 0 }
   if (parent === null) {
     await insertThread(tx, {
@@ -94,6 +100,7 @@ async function receive(
     })
     await countInRange(tx, { inboxId: receipt.inboxId, position, threads: 1, unread: 1 })
   } else {
+    await addToCounters(tx, { inboxId, inbound: 0, threads: -1, unread: parent.is_read - 1 })
     await updateThread(tx, { id: thread.id, now: nowMs, position })
     await moveInRanges(tx, {
       inboxId: receipt.inboxId,
@@ -103,23 +110,18 @@ async function receive(
     })
   }
   await insertMessage(tx, {
-    ...content,
+    ...(isLong(content) ? { ...content, ...NO_BODIES } : content),
     id: receipt.messageId,
     account_id: receipt.accountId,
     inbox_id: receipt.inboxId,
     thread_id: thread.id,
     raw_id: input.raw.id,
     position,
-    direction_position: counters.inbound_count + 1,
+    direction_position: counters.inbound_count,
     thread_position: thread.message_count + 1,
     to_addr: receipt.toAddr,
     delivery_role: receipt.deliveryRole,
     created_at: nowMs,
-  })
-  await updateCounters(tx, {
-    inboxId: receipt.inboxId,
-    threads: parent === null ? 1 : 0,
-    unread: parent === null || parent.is_read === 1 ? 1 : 0,
   })
   await insertEvent(tx, {
     id: receipt.eventId,
@@ -131,6 +133,20 @@ async function receive(
     occurred_at: nowMs,
   })
   return 'stored'
+}
+
+function isLong(content: ReceivedContent): boolean {
+  return content.body_length > PAGE_BODY_LENGTH_MAX
+}
+
+const NO_BODIES = { body_text: '', body_html: '', extracted_text: null }
+
+async function insertLongBodies(tx: Tx, { raw, content }: ReceiveInput): Promise<void> {
+  const { body_text, body_html, extracted_text } = content
+  await tx.query
+    .insertInto('long_bodies')
+    .values({ raw_id: raw.id, body_text, body_html, extracted_text })
+    .execute()
 }
 
 /**
@@ -150,9 +166,21 @@ async function findParentThread(
   inboxId: string,
   keys: string[],
 ): Promise<ParentThread | null> {
-  for (const key of keys) {
-    const [parent] = await selectParent(tx, { inboxId, key })
-    if (parent !== undefined) return parent
-  }
-  return null
+  // Most answers name one message; a long chain is looked up in one query, whatever its length.
+  const known = keys.length > 1 ? await findKnownKeys(tx, inboxId, keys) : null
+  const key = known === null ? keys[0] : keys.find((candidate) => known.has(candidate))
+  if (key === undefined) return null
+  const [parent] = await selectParent(tx, { inboxId, key })
+  return parent ?? null
+}
+
+async function findKnownKeys(tx: Tx, inboxId: string, keys: string[]): Promise<Set<string | null>> {
+  const rows = await tx.query
+    .selectFrom('messages')
+    .select('message_key')
+    .distinct()
+    .where('inbox_id', '=', inboxId)
+    .where('message_key', 'in', keys)
+    .execute()
+  return new Set(rows.map((row) => row.message_key))
 }

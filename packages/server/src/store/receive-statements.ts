@@ -2,7 +2,6 @@
 
 import { sql } from 'kysely'
 import { SAME_ID_LOOKED_AT_MAX } from '#base/limits.ts'
-import { lockRows } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
 import type { NewRow, Tables } from './tables.ts'
 
@@ -34,21 +33,6 @@ export type ParentThread = {
   message_count: number
   last_position: number
 }
-
-// The lock keeps positions dense: two messages for one inbox take their turns.
-export const selectCounters = statement<
-  Tables,
-  { inboxId: string },
-  { inbound_count: number; outbound_count: number }
->((query, place, engine) =>
-  lockRows(
-    { engine },
-    query
-      .selectFrom('inbox_counters')
-      .select(['inbound_count', 'outbound_count'])
-      .where('inbox_id', '=', place('inboxId')),
-  ),
-)
 
 export const selectReceipts = statement<
   Tables,
@@ -164,19 +148,20 @@ export const insertMessage = statement<Tables, NewMessage, never>((query, place)
   }),
 )
 
-export const updateCounters = statement<
+export const addToCounters = statement<
   Tables,
-  { inboxId: string; threads: number; unread: number },
-  never
+  { inboxId: string; inbound: number; threads: number; unread: number },
+  { inbound_count: number; outbound_count: number }
 >((query, place) =>
   query
     .updateTable('inbox_counters')
     .set((row) => ({
-      inbound_count: row('inbound_count', '+', 1),
+      inbound_count: row('inbound_count', '+', place('inbound')),
       thread_count: row('thread_count', '+', place('threads')),
       unread_thread_count: row('unread_thread_count', '+', place('unread')),
     }))
-    .where('inbox_id', '=', place('inboxId')),
+    .where('inbox_id', '=', place('inboxId'))
+    .returning(['inbound_count', 'outbound_count']),
 )
 
 export const insertEvent = statement<Tables, Omit<NewRow<'events'>, 'kind' | 'sequence'>, never>(

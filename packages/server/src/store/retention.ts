@@ -57,46 +57,87 @@ export async function purgeInboxStep(tx: Tx, input: { inboxId: string }): Promis
   return { isDone: events.length < PURGE_STEP_ROWS, blobIds: [] }
 }
 
-/** Removes up to `PURGE_STEP_ROWS` of each kind of what is past its time. */
+/** Removes up to `PURGE_STEP_ROWS` of each kind of what is past its time; call until it is done. */
 export async function purgeExpiredStep(tx: Tx, input: { nowMs: number }): Promise<PurgeStep> {
   const { nowMs } = input
-  await tx.query
-    .deleteFrom('released_addresses')
-    .where('released_at', '<=', nowMs - RELEASED_ADDRESS_MS)
-    .execute()
-  await tx.query
-    .deleteFrom('inbox_creations')
-    .where('created_at', '<=', nowMs - DAY_MS)
-    .execute()
-  const events = await tx.query
-    .selectFrom('events')
-    .select(['sequence', 'occurred_at'])
-    .orderBy('sequence')
-    .limit(PURGE_STEP_ROWS)
-    .execute()
-  const old = events.filter((event) => event.occurred_at <= nowMs - EVENT_MS)
-  if (old.length > 0) {
-    const sequences = old.map((event) => event.sequence)
-    await tx.query.deleteFrom('events').where('sequence', 'in', sequences).execute()
+  const addresses = await purgeAddresses(tx, nowMs - RELEASED_ADDRESS_MS)
+  const creations = await purgeCreations(tx, nowMs - DAY_MS)
+  const events = await purgeEvents(tx, nowMs - EVENT_MS)
+  const rawIds = await purgePostmasterMail(tx, nowMs - POSTMASTER_MAIL_MS)
+  return {
+    isDone: [addresses, creations, events, rawIds.length].every((rows) => rows < PURGE_STEP_ROWS),
+    blobIds: await dropRawReferences(tx, rawIds),
   }
-  const mail = await tx.query
-    .selectFrom('postmaster_messages')
-    .select('raw_id')
-    .where('created_at', '<=', nowMs - POSTMASTER_MAIL_MS)
-    .orderBy('created_at')
-    .limit(PURGE_STEP_ROWS)
+}
+
+async function purgeAddresses(tx: Tx, untilMs: number): Promise<number> {
+  const removed = await tx.query
+    .deleteFrom('released_addresses')
+    .where('address', 'in', (address) =>
+      address
+        .selectFrom('released_addresses')
+        .select('address')
+        .where('released_at', '<=', untilMs)
+        .orderBy('released_at')
+        .limit(PURGE_STEP_ROWS),
+    )
+    // Meanwhile another deletion may have released it anew.
+    .where('released_at', '<=', untilMs)
+    .returning('address')
     .execute()
-  const isDone = old.length < PURGE_STEP_ROWS && mail.length < PURGE_STEP_ROWS
-  if (mail.length === 0) return { isDone, blobIds: [] }
+  return removed.length
+}
+
+async function purgeCreations(tx: Tx, untilMs: number): Promise<number> {
+  const removed = await tx.query
+    .deleteFrom('inbox_creations')
+    .where(({ eb, refTuple, selectFrom }) =>
+      eb(
+        refTuple('account_id', 'created_at', 'inbox_id'),
+        'in',
+        selectFrom('inbox_creations')
+          .select(['account_id', 'created_at', 'inbox_id'])
+          .where('created_at', '<=', untilMs)
+          .orderBy('created_at')
+          .limit(PURGE_STEP_ROWS)
+          .$asTuple('account_id', 'created_at', 'inbox_id'),
+      ),
+    )
+    .returning('inbox_id')
+    .execute()
+  return removed.length
+}
+
+/** By their time and not by their sequence: while a clock is wrong, the two orders differ. */
+async function purgeEvents(tx: Tx, untilMs: number): Promise<number> {
+  const removed = await tx.query
+    .deleteFrom('events')
+    .where('sequence', 'in', (event) =>
+      event
+        .selectFrom('events')
+        .select('sequence')
+        .where('occurred_at', '<=', untilMs)
+        .orderBy('occurred_at')
+        .limit(PURGE_STEP_ROWS),
+    )
+    .returning('sequence')
+    .execute()
+  return removed.length
+}
+
+/** Returns the ids of the raw messages that were referred to. */
+async function purgePostmasterMail(tx: Tx, untilMs: number): Promise<string[]> {
   const removed = await tx.query
     .deleteFrom('postmaster_messages')
-    .where(
-      'raw_id',
-      'in',
-      mail.map((message) => message.raw_id),
+    .where('raw_id', 'in', (message) =>
+      message
+        .selectFrom('postmaster_messages')
+        .select('raw_id')
+        .where('created_at', '<=', untilMs)
+        .orderBy('created_at')
+        .limit(PURGE_STEP_ROWS),
     )
     .returning('raw_id')
     .execute()
-  const rawIds = removed.map((message) => message.raw_id)
-  return { isDone, blobIds: await dropRawReferences(tx, rawIds) }
+  return removed.map((message) => message.raw_id)
 }

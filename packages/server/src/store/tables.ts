@@ -74,6 +74,12 @@ export type Tables = {
     tls: string | null
     created_at: number
   }
+  long_bodies: {
+    raw_id: string
+    body_text: string
+    body_html: string
+    extracted_text: string | null
+  }
   threads: {
     id: string
     account_id: string
@@ -137,6 +143,7 @@ export type Tables = {
   }
   postmaster_messages: {
     raw_id: string
+    receipt_key: Uint8Array | null
     recipient: string
     from_addr: string
     subject: string

@@ -28,7 +28,11 @@ export async function listThreads(
         : unread_thread_count
   if (input.offset >= total) return { threads: [], total }
   const { positionMax, skip } = await findPageStart(db, input)
-  let query = db.read.selectFrom('threads').selectAll().where('inbox_id', '=', input.inboxId)
+  let query = db.read
+    .selectFrom('threads')
+    .selectAll()
+    .where('account_id', '=', input.accountId)
+    .where('inbox_id', '=', input.inboxId)
   if (input.isRead !== null) query = query.where('is_read', '=', input.isRead ? 1 : 0)
   if (positionMax !== null) query = query.where('last_position', '<=', positionMax)
   const rows = await query
@@ -79,6 +83,7 @@ export async function setThreadRead(
   const { last_position } = await tx.query
     .updateTable('threads')
     .set({ is_read: input.isRead ? 1 : 0 })
+    .where('account_id', '=', input.accountId)
     .where('id', '=', thread.id)
     .returning('last_position')
     .executeTakeFirstOrThrow()

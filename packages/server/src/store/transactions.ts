@@ -3,7 +3,16 @@
 import type { Db as AnyDb } from '#db/db.ts'
 import { createAccount, createKey, revokeKey, touchKeys, updateAccount } from './account.ts'
 import { createInbox, deleteInbox, updateInbox } from './inbox.ts'
-import { claimJobs, completeJob, enqueueJob, releaseLeases, retryJob } from './job.ts'
+import {
+  claimJobs,
+  completeJob,
+  continueJob,
+  enqueueJob,
+  releaseLeases,
+  renewLease,
+  retryJob,
+  returnJobs,
+} from './job.ts'
 import { createPod, deletePod, updatePod } from './pod.ts'
 import { receiveMessage } from './receive-message.ts'
 import { purgeExpiredStep, purgeInboxStep } from './retention.ts'
@@ -30,22 +39,35 @@ export const transactions = {
   ensureSecret,
   enqueueJob,
   claimJobs,
+  renewLease,
   completeJob,
+  continueJob,
   retryJob,
+  returnJobs,
   releaseLeases,
 }
 
-/** Transactions that make room on the disk, and may use the reserve for it. */
-export const FREEING: ReadonlySet<string> = new Set<keyof typeof transactions>([
-  'deleteInbox',
-  'deletePod',
+type Names = ReadonlySet<keyof typeof transactions>
+
+/** Transactions that remove what must not linger, neither in the database nor in its log. */
+const erasing: Names = new Set(['deleteInbox', 'deletePod', 'purgeInboxStep', 'purgeExpiredStep'])
+
+/** Transactions that go on when the disk is full: those that make room, and what they need for it. */
+const essential: Names = new Set([
+  ...erasing,
   'revokeKey',
-  'purgeInboxStep',
-  'purgeExpiredStep',
   'claimJobs',
+  'renewLease',
   'completeJob',
+  'continueJob',
   'retryJob',
+  'returnJobs',
   'releaseLeases',
 ])
+
+export const TRANSACTION_KINDS: { erasing: ReadonlySet<string>; essential: ReadonlySet<string> } = {
+  erasing,
+  essential,
+}
 
 export type Db = AnyDb<Tables, typeof transactions>

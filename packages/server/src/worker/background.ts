@@ -5,10 +5,10 @@ import type { Log } from '#base/log.ts'
 import { openWorkerLoop } from '#jobs/worker-loop.ts'
 
 export type BackgroundPorts = {
-  /** Does due jobs; true when there may be more. */
-  workJobs(): Promise<boolean>
-  purgeExpired(): Promise<void>
-  sweepBlobs(): Promise<number>
+  /** Does due jobs; true when there may be more. Each ends early once the signal is aborted. */
+  workJobs(signal: AbortSignal): Promise<boolean>
+  purgeExpired(signal: AbortSignal): Promise<void>
+  sweepBlobs(signal: AbortSignal): Promise<number>
   log: Log
 }
 
@@ -22,9 +22,9 @@ export function openBackground(ports: BackgroundPorts) {
   const upkeep = openWorkerLoop({
     name: 'upkeep',
     everyMs: PURGE_EVERY_MS,
-    async step() {
-      await ports.purgeExpired()
-      const orphans = await ports.sweepBlobs()
+    async step(signal) {
+      await ports.purgeExpired(signal)
+      const orphans = await ports.sweepBlobs(signal)
       if (orphans > 0) log.info({ orphans }, 'removed stored bytes that no message refers to')
       return false
     },
@@ -32,6 +32,7 @@ export function openBackground(ports: BackgroundPorts) {
   })
   return {
     wakeJobs: () => jobs.wake(),
+    /** Resolves after the step of each loop that is under way, which is told to be quick. */
     async close() {
       await Promise.all([jobs.close(), upkeep.close()])
     },

@@ -20,7 +20,7 @@ async function openTestLog(options: { isTerminal?: boolean; level?: string } = {
 
 test('a line is one JSON object with level, time, fields and text', async () => {
   const { log, lines } = await openTestLog()
-  log.child({ door: 'smtp' }).info({ client: '192.0.2.1' }, 'accepted')
+  log.info({ door: 'smtp', client: '192.0.2.1' }, 'accepted')
   const { pid, hostname, ...line } = JSON.parse(lines[0] ?? '')
   const time = '2026-11-20T07:19:00.000Z'
   assert.deepEqual(line, { level: 30, time, door: 'smtp', client: '192.0.2.1', msg: 'accepted' })
@@ -89,5 +89,5 @@ test('remote text can neither end a line nor steer a terminal', async () => {
 })
 
 test('the silent log takes everything', () => {
-  silentLog.child({ a: 1 }).error({ error: new Error('x') }, 'nobody hears')
+  silentLog.error({ error: new Error('x') }, 'nobody hears')
 })

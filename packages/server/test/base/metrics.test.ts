@@ -39,6 +39,25 @@ test('a gauge is read when metrics are rendered', async () => {
   assert.match(body, /^mailroom_parse_queue_length 0$/m)
 })
 
+test('a gauge that cannot be read is no number, and every other figure is still shown', async () => {
+  const metrics = await openMetrics({ includesProcess: false })
+  let isAway = true
+  metrics.watch('jobsWaiting', async () => {
+    if (isAway) throw new Error('no database')
+    return 2
+  })
+  metrics.watch('parseQueue', () => {
+    throw new Error('at once')
+  })
+  metrics.watch('writeQueue', () => 1)
+  const { body } = await metrics.render()
+  assert.match(body, /^mailroom_jobs_waiting nan$/im)
+  assert.match(body, /^mailroom_parse_queue_length nan$/im)
+  assert.match(body, /^mailroom_write_queue_length 1$/m)
+  isAway = false
+  assert.match((await metrics.render()).body, /^mailroom_jobs_waiting 2$/m)
+})
+
 test('invented HTTP methods share one label', async () => {
   const metrics = await openMetrics({ includesProcess: false })
   for (const method of ['BREW', 'WHEN']) {

@@ -252,12 +252,13 @@ test('certificate and key come together, readable, and belong to each other', as
 })
 
 test('an unknown name is a warning with the nearest known one, and its value is not shown', () => {
-  const env = { MAILROOM_HTTP_PROT: 'hunter2', MAILROOM_TEST_POSTGRES_URL: 'x', MAILBOX: 'y' }
+  const env = { MAILROOM_HTTP_PROT: 'hunter2', MAILROOM_TEST_SEED: 'x', MAILBOX: 'y' }
   const { kind, warnings } = readSettings(env, 'MAILROOM_LIMIT_SENDS=5')
   assert.equal(kind, 'settings')
   assert.deepEqual(warnings, [
     'MAILROOM_HTTP_PROT is not a setting; the nearest is MAILROOM_HTTP_PORT',
     'MAILROOM_LIMIT_SENDS is not a setting; the nearest is MAILROOM_LIMIT_SENDS_PER_MINUTE',
+    'MAILROOM_TEST_SEED is not a setting; the nearest is MAILROOM_TLS_CERT',
   ])
 })
 

@@ -1,10 +1,21 @@
 // The blob store on disk: whole files under their own names or none, and no orphans for long.
 
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import {
+  type FileHandle,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readlink,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, beforeEach, test } from 'node:test'
+import { after, beforeEach, type TestContext, test } from 'node:test'
 import { sweepBlobs } from '#actions/retention/purge-expired.ts'
 import { systemChance } from '#base/chance.ts'
 import { idMaker } from '#base/ids.ts'
@@ -76,6 +87,33 @@ test('an id that could be a path is refused', async () => {
   }
 })
 
+test('a blob is promised when its bytes, its name and the name of its shelf are on disk', {
+  skip: process.platform !== 'linux',
+}, async (t) => {
+  const synced = await recordSyncs(t)
+  const [id, same] = [makeId('raw'), makeId('raw').slice(0, -2)]
+  await Promise.all([
+    blobs.put(id, Buffer.from('x')),
+    // The second on a new shelf must not be promised before the first one's work is done.
+    blobs.put(same + id.slice(-2), Buffer.from('y')).then(() => assert.ok(synced.has(folder))),
+  ])
+  assert.ok(synced.has(folder), 'the shelf')
+  assert.ok(synced.has(join(folder, id.slice(-2))), 'the blob')
+  assert.equal([...synced].filter((path) => path.includes('/unfinished/')).length, 2)
+})
+
+test('a store that is opened again is on disk, whatever made it and was killed', {
+  skip: process.platform !== 'linux',
+}, async (t) => {
+  const synced = await recordSyncs(t)
+  await openDiskBlobs(folder)
+  assert.ok(synced.has(join(folder, '..')))
+  const id = makeId('raw')
+  await mkdir(join(folder, id.slice(-2)), { recursive: true })
+  await (await openDiskBlobs(folder)).put(id, Buffer.from('x'))
+  assert.ok(synced.has(folder))
+})
+
 test('blobs are for the service’s user alone', async () => {
   const id = makeId('raw')
   await blobs.put(id, Buffer.from('x'))
@@ -101,6 +139,21 @@ test('drafts that a crash left are gone at the next start, recent ones may be in
   assert.deepEqual(await readdir(unfinished), ['young'])
 })
 
+/** The files and folders that are synced from now on, by the path that they have then. */
+async function recordSyncs(t: TestContext): Promise<Set<string>> {
+  const handle = await open(folder)
+  const prototype: FileHandle = Object.getPrototypeOf(handle)
+  await handle.close()
+  const synced = new Set<string>()
+  const sync = prototype.sync
+  t.mock.method(prototype, 'sync', async function (this: FileHandle) {
+    const path = await readlink(`/proc/self/fd/${this.fd}`)
+    await sync.call(this)
+    synced.add(path)
+  })
+  return synced
+}
+
 onEachEngine('orphans among the blobs', (engine) => {
   test('a blob that no message refers to goes after a day, and no other', async () => {
     const database = await openDatabase(engine)
@@ -117,9 +170,9 @@ onEachEngine('orphans among the blobs', (engine) => {
       await mkdir(join(folder, 'zz'), { recursive: true })
       await writeFile(join(folder, 'zz', 'a-stranger'), 'x')
       const deps = { db, blobs, clock: { now: () => start, monotonic: () => 0 } }
-      assert.equal(await sweepBlobs(deps), 1)
+      assert.equal(await sweepBlobs(deps, AbortSignal.any([])), 1)
       assert.deepEqual(await allIds(), [known.raw.id, young, 'a-stranger'].sort())
-      assert.equal(await sweepBlobs(deps), 0)
+      assert.equal(await sweepBlobs(deps, AbortSignal.any([])), 0)
     } finally {
       await database.close()
     }

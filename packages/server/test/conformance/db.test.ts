@@ -146,7 +146,6 @@ onEachEngine('the database port', (engine) => {
       .select((pod) => pod.fn.countAll<number>().as('count'))
       .executeTakeFirstOrThrow()
     assert.equal(typeof count, 'number')
-    await db.write('completeJob', { id: jobId })
   })
 
   test('a unique value is unique: the second writer is refused as a fault', async () => {
@@ -192,7 +191,7 @@ onEachEngine('the database port', (engine) => {
   test('closing right after something was removed ends in order', async () => {
     for (let round = 0; round < 15; round++) {
       const other = await database.openAgain()
-      await other.write('completeJob', { id: 'job_unknown' })
+      await other.write('purgeInboxStep', { inboxId: 'inb_unknown' })
       await other.close()
     }
   })

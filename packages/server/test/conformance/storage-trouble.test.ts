@@ -1,6 +1,7 @@
 // How a store in trouble is told: the three kinds, on both engines, and that it passes.
 
 import assert from 'node:assert/strict'
+import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import pg from 'pg'
@@ -66,6 +67,29 @@ test('a SQLite database held by another process is busy, is read all the while, 
     other.exec('ROLLBACK')
     other.close()
     await database.db.write('createPod', pod)
+  } finally {
+    await database.close()
+  }
+})
+
+test('the log of a SQLite database is emptied after what was erased, and not for the sake of jobs', async () => {
+  const database = await openDatabase('sqlite')
+  try {
+    const owner = await addAccount(database.db)
+    const logBytes = () => statSync(`${database.place}-wal`).size
+    const id = makeId('job')
+    await database.db.write('enqueueJob', { id, kind: 'none', payload: {}, runAtMs: 1, nowMs: 1 })
+    const claim = { worker: 'worker', nowMs: 2, leaseMs: 1_000, limit: 10 }
+    await database.db.write('claimJobs', claim)
+    await database.db.write('renewLease', { id, worker: 'worker', untilMs: 3_000 })
+    await database.db.write('retryJob', { id, worker: 'worker', runAtMs: 1 })
+    await database.db.write('claimJobs', claim)
+    await database.db.write('completeJob', { id, worker: 'worker' })
+    // After the answers: the writer empties the log when it has nothing else to do.
+    await database.db.write('updateAccount', { id: owner.accountId })
+    assert.ok(logBytes() > 0)
+    await database.db.write('purgeInboxStep', { inboxId: 'inb_unknown' })
+    await until(async () => logBytes() === 0)
   } finally {
     await database.close()
   }

@@ -10,10 +10,8 @@ import {
   operationOf,
   pathNames,
 } from '@mailroom/contract/operations.ts'
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '@mailroom/contract/shapes/page.ts'
 import { type ErrorCode, errorCodes } from '@mailroom/contract/vocabulary.ts'
 import { Validator } from '@seriousme/openapi-schema-validator'
-import * as limits from '#base/limits.ts'
 
 const SENTENCE = /^[A-Z].*[.]$/
 
@@ -80,11 +78,6 @@ test('every code has a sentence, and one fix at most', () => {
   }
 })
 
-test('page sizes are the limits of the service', () => {
-  assert.equal(PAGE_SIZE_DEFAULT, limits.PAGE_SIZE_DEFAULT)
-  assert.equal(PAGE_SIZE_MAX, limits.PAGE_SIZE_MAX)
-})
-
 const document = JSON.parse(JSON.stringify(openApiDocument({ publicUrl: 'https://mail.example' })))
 
 test('the OpenAPI document is valid', async () => {
@@ -122,6 +115,24 @@ test('every operation of the document names its errors with an example of each',
       assert.ok(headers['X-Request-Id'])
       assert.equal(headers['Retry-After'] !== undefined, status === 429 || status === 503)
     }
+  }
+})
+
+test('a part of an attachment, and none of it, are described beside the whole', () => {
+  const { responses, parameters } = document.paths['/v1/attachments/{messageId}/{filename}'].get
+  assert.deepEqual(responses[206].content, responses[200].content)
+  assert.equal(responses[304].content, undefined)
+  for (const status of [200, 206, 304]) assert.ok(responses[status].headers.ETag)
+  for (const status of [206, 416]) assert.ok(responses[status].headers['Content-Range'])
+  const fields = parameters.filter((parameter: { in: string }) => parameter.in === 'header')
+  assert.deepEqual(
+    fields.map(({ name }: { name: string }) => name),
+    ['Range', 'If-Range', 'If-None-Match'],
+  )
+  for (const id of operationIds) {
+    const { path, method } = operationOf(id)
+    const described = document.paths[path][method.toLowerCase()]
+    assert.equal(described.responses[206] !== undefined, id === 'attachments.get')
   }
 })
 

@@ -29,7 +29,7 @@ suite('mail that was acknowledged survives kill -9', { concurrency: true }, () =
 type Plan = { kills: number; largeShare?: number; databaseUrl?: string }
 
 async function killAgainAndAgain(t: TestContext, plan: Plan): Promise<void> {
-  const seed = Number(process.env.MAILROOM_TEST_SEED ?? Date.now() % 2 ** 31)
+  const seed = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 2 ** 31)
   const random = seededRandom(seed)
   const service = await Service.start(plan.databaseUrl ? { databaseUrl: plan.databaseUrl } : {})
   t.after(() => service.close())

@@ -193,11 +193,11 @@ test('no character that could end a line gets into a name', async () => {
   }
 })
 
-test('a clientId may not look like a pod id or hold a slash', async () => {
-  for (const clientId of ['pod_01kac2jt3vfj9s0ycrbmc65jvq', 'a/b']) {
+test('a clientId may not look like a pod id, hold a slash or be dots that a URL loses', async () => {
+  for (const clientId of ['pod_01kac2jt3vfj9s0ycrbmc65jvq', 'a/b', '.', '..']) {
     await assertError(await post('/v1/pods', JSON.stringify({ clientId })), 400, 'bad_request')
   }
-  for (const clientId of ['pod_1', 'tenant-1', 'ünï cödé', '.']) {
+  for (const clientId of ['pod_1', 'tenant-1', 'ünï cödé', '...']) {
     assert.equal((await post('/v1/pods', JSON.stringify({ clientId }))).status, 201)
   }
 })

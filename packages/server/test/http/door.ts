@@ -26,7 +26,7 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
     authenticate: async (token) =>
       token === GOOD_KEY ? { accountId: 'acc_1', keyId: 'key_1' } : null,
     operatorToken: OPERATOR_TOKEN,
-    publicUrl: 'http://mailroom.example',
+    publicUrl: () => 'http://mailroom.example',
     clock: systemClock,
     makeRequestId: () => `req_${++requests}`,
     log: silentLog,
@@ -71,7 +71,6 @@ export function keepingLog(): { log: Log; lines: LoggedLine[] } {
     info: at('info'),
     warn: at('warn'),
     error: at('error'),
-    child: () => log,
   }
   return { log, lines }
 }

@@ -9,7 +9,7 @@ import { errorCodes } from '@mailroom/contract/vocabulary.ts'
 import { AppError } from '#base/app-error.ts'
 import { problemOf } from '#http/problems.ts'
 import type { RequestSeen } from '#http/server.ts'
-import { errorOf, keepingLog, OPERATOR_TOKEN, openDoor } from '#test/http/door.ts'
+import { errorOf, GOOD_KEY, keepingLog, OPERATOR_TOKEN, openDoor } from '#test/http/door.ts'
 import { exchange } from '#test/http/wire.ts'
 
 test('every code of the vocabulary is answered with its status', () => {
@@ -122,6 +122,80 @@ test('a file may be answered with another status and without content', async () 
   const response = await door.request('/v1/attachments/msg_1/a.pdf')
   assert.equal(response.status, 304)
   assert.equal(response.headers.get('etag'), '"a"')
+  await door.close(0)
+})
+
+test('a list that breaks off is cut, and why stands in the log', async () => {
+  const { log, lines } = keepingLog()
+  const error = new Error('the database went away')
+  const items = async function* () {
+    yield { id: 'msg_1' }
+    await new Promise((resolve) => setImmediate(resolve))
+    throw error
+  }
+  const door = await openDoor({
+    log,
+    answers: { 'messages.list': () => ({ data: items(), total: 2 }) as never },
+  })
+  const response = await door.request('/v1/inboxes/inb_1/messages')
+  assert.equal(response.status, 200)
+  await assert.rejects(response.text())
+  await door.close(0)
+  assert.deepEqual(
+    lines.map(({ level, fields }) => [level, fields]),
+    [
+      [
+        'error',
+        { requestId: response.headers.get('x-request-id'), operationId: 'messages.list', error },
+      ],
+    ],
+  )
+})
+
+test('a client that leaves in the middle of a list is no error', async () => {
+  const { log, lines } = keepingLog()
+  const left = Promise.withResolvers<void>()
+  const items = async function* () {
+    try {
+      for (;;) yield { text: 'x'.repeat(100_000) }
+    } finally {
+      left.resolve()
+    }
+  }
+  const door = await openDoor({
+    log,
+    answers: { 'messages.list': () => ({ data: items(), total: 2 }) as never },
+  })
+  const response = await door.request('/v1/inboxes/inb_1/messages')
+  await response.body?.cancel()
+  await left.promise
+  await door.close(0)
+  assert.deepEqual(lines, [])
+})
+
+test('what is held for an answer is given up when it is sent, and when nobody takes it', async () => {
+  let released = Promise.withResolvers<void>()
+  const door = await openDoor({
+    patience: { requestMs: 20_000, headMs: 20_000, idleMs: 100 },
+    answers: {
+      'messages.raw': ({ path }) => ({
+        headers: {},
+        content: new Uint8Array(path.id === 'large' ? 30_000_000 : 10),
+        release: () => released.resolve(),
+      }),
+    },
+  })
+  await (await door.request('/v1/messages/small/raw')).arrayBuffer()
+  await released.promise
+  released = Promise.withResolvers()
+  const socket = connect({ port: door.port, host: '127.0.0.1' })
+  socket.on('error', () => {})
+  socket.write(
+    `GET /v1/messages/large/raw HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\n\r\n`,
+  )
+  socket.pause()
+  await released.promise
+  socket.destroy()
   await door.close(0)
 })
 

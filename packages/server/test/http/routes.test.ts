@@ -142,6 +142,8 @@ test('a known path with another method is 405 with Allow', async () => {
     ['POST', '/v1/pods/pod_1', 'DELETE, GET, HEAD, PATCH'],
     ['OPTIONS', '/v1/inboxes/inb_1/messages?limit=1', 'GET, HEAD'],
     ['POST', '/health', 'GET, HEAD'],
+    ['DELETE', '/v1/p%6fds', 'GET, HEAD, POST'],
+    ['PUT', '/v1/pods/%70od%5F1?a=%', 'DELETE, GET, HEAD, PATCH'],
   ]
   for (const [method, path, allow] of cases) {
     const response = await door.request(path, { method, token: null })
@@ -157,6 +159,60 @@ test('HEAD answers like GET without a body', async () => {
   assert.equal(head.status, 200)
   assert.equal(await head.text(), '')
   assert.equal((await door.request('/v1/pods', { method: 'HEAD', token: null })).status, 401)
+})
+
+test('HEAD of a list that is written item by item reads none of the items', async () => {
+  let itemsRead = 0
+  const items = async function* () {
+    itemsRead += 1
+    yield { id: 'msg_1' }
+  }
+  const streaming = await openDoor({
+    answers: { 'messages.list': () => ({ data: items(), total: 1 }) as never },
+  })
+  const path = '/v1/inboxes/inb_1/messages'
+  const head = await streaming.request(path, { method: 'HEAD' })
+  assert.equal(head.status, 200)
+  assert.equal(head.headers.get('content-type'), 'application/json; charset=utf-8')
+  assert.equal(await head.text(), '')
+  assert.equal(itemsRead, 0)
+  const whole = await streaming.request(path)
+  assert.deepEqual(await whole.json(), { total: 1, data: [{ id: 'msg_1' }] })
+  assert.equal(itemsRead, 1)
+  await streaming.close(0)
+})
+
+test('HEAD tells the length of a list that is at hand, and of a file', async () => {
+  for (const path of ['/v1/pods', '/v1/messages/msg_1/raw', '/openapi.json']) {
+    const head = await door.request(path, { method: 'HEAD' })
+    const { length } = Buffer.from(await (await door.request(path)).arrayBuffer())
+    assert.equal(await head.text(), '')
+    // The echo of /v1/pods holds the request's own headers and id, which differ in length.
+    const told = Number(head.headers.get('content-length'))
+    assert.ok(path === '/v1/pods' ? told > 0 : told === length, path)
+  }
+})
+
+test('a handler is asked for no range and no content on HEAD', async () => {
+  const seen: unknown[] = []
+  const asking = await openDoor({
+    answers: {
+      'attachments.get': (_input, { headers, wantsContent }) => {
+        seen.push([headers.range, wantsContent])
+        return { headers: { 'content-length': '7' }, content: null }
+      },
+    },
+  })
+  const path = '/v1/attachments/msg_1/a.pdf'
+  const headers = { range: 'bytes=0-1' }
+  const head = await asking.request(path, { method: 'HEAD', headers })
+  assert.equal(head.headers.get('content-length'), '7')
+  await asking.request(`${path}?signature=x`, { method: 'HEAD', headers })
+  assert.deepEqual(seen, [
+    [undefined, false],
+    [undefined, false],
+  ])
+  await asking.close(0)
 })
 
 test('a path parameter of 101 characters arrives whole, one beyond the limit is 414', async () => {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { AppError } from '#base/app-error.ts'
 import { MIME_PARTS_MAX } from '#base/limits.ts'
 import { parseMessage } from '#mail/parse-message.ts'
 import { openParserPool, type ParserPool } from '#net/parse/parser-pool.ts'
@@ -85,7 +86,30 @@ describe('the parser pool', () => {
       results.map(({ status }) => status),
       ['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected'],
     )
+    for (const result of results.filter(({ status }) => status === 'rejected')) {
+      const { reason } = result as PromiseRejectedResult
+      assert.ok(reason instanceof AppError)
+      assert.equal(reason.code, 'service_unavailable')
+    }
     await narrow.close()
+  })
+
+  test('each parse is told with its time and place, and how many wait can be asked', async () => {
+    const seen: { isInline: boolean; durationMs: number }[] = []
+    const watched = openParserPool({ workersMax: 1, onParsed: (parse) => seen.push(parse) })
+    await watched.parse(message('From: a@b.example', '', 'Hello'))
+    const raw = messageOf(multipart('mixed', 'b', [filePart('a.pdf', Buffer.from('one'))]))
+    const parsing = [watched.parse(raw), watched.parse(raw), watched.parse(raw)]
+    assert.equal(watched.waiting(), 2)
+    await Promise.all(parsing)
+    assert.equal(watched.waiting(), 0)
+    await watched.readAttachment(raw, 'a.pdf')
+    assert.deepEqual(
+      seen.map(({ isInline }) => isInline),
+      [true, false, false, false],
+    )
+    for (const { durationMs } of seen) assert.ok(durationMs > 0 && durationMs < 20_000)
+    await watched.close()
   })
 
   test('idle threads do not keep the process', () => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { makeSelfSignedCertificate } from '#net/tls.ts'
 
-const FOLDER_VARIABLE = 'MAILROOM_TEST_CERTIFICATE'
+const FOLDER_VARIABLE = 'TEST_MAILROOM_CERTIFICATE'
 
 /** Makes it and tells the test processes by the environment. */
 export async function makeTestCertificate(): Promise<{ remove(): Promise<void> }> {

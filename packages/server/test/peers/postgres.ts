@@ -20,7 +20,7 @@ export type TestPostgres = {
 }
 
 /** Set by the runner for all test files of one run, so that they share one cluster. */
-export const POSTGRES_URL_VARIABLE = 'MAILROOM_TEST_POSTGRES_URL'
+export const POSTGRES_URL_VARIABLE = 'TEST_MAILROOM_POSTGRES_URL'
 
 const STARTS_MAX = 3
 const run = promisify(execFile)

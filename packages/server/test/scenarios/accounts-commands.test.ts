@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { listAccounts } from '#actions/account/update-account.ts'
+import { openStore, silentObserver } from '#open-store.ts'
 import { clientOf, emptyPlace, type Place } from '#test/scenarios/service-process.ts'
 import { onEachEngine } from '#test/world.ts'
 
@@ -32,6 +34,25 @@ onEachEngine('the command line', (engine) => {
     const listed = await place.command('account', 'list')
     assert.match(listed.output, new RegExp(`^${id} +developer +\\S+ +By hand$`, 'm'))
     assert.ok(!listed.output.includes(key))
+  })
+
+  test('a name is listed without what could steer a terminal', async () => {
+    const store = await openStore({
+      settings: {
+        dataDir: place.dataDir,
+        databaseUrl: place.databaseUrl,
+        blobStore: 'disk',
+      },
+      as: 'command',
+      observer: silentObserver,
+      onError: () => {},
+    })
+    const { accounts } = await listAccounts(store, { limit: 1, offset: 0 })
+    const name = 'A\u001b[31m\u009b2J\u202e\u2066\rname'
+    await store.db.write('updateAccount', { id: accounts[0]?.id ?? '', name })
+    await store.close()
+    const { output } = await place.command('account', 'list')
+    assert.match(output, / {2}A\?\[31m\?2J\?\?\?name$/m)
   })
 
   test('a key made by a command works, and is refused as soon as a command revokes it', async () => {

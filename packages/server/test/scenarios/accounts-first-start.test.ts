@@ -1,9 +1,18 @@
 // The first start and the ones after it, as the operator sees them: in a process of its own.
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { openApp } from '#app.ts'
+import { silentLog } from '#base/log.ts'
+import { readSettings } from '#config/read-settings.ts'
+import type { Settings } from '#config/settings.ts'
+import { databasePath } from '#open-store.ts'
+import { certificateSettings } from '#test/peers/certificate.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { clientOf, emptyPlace } from '#test/scenarios/service-process.ts'
+import { clientOf, emptyPlace, type Place } from '#test/scenarios/service-process.ts'
 import { OPERATOR_TOKEN, onEachEngine } from '#test/world.ts'
 
 const KEY = /mr_[0-9A-Za-z]{40}/
@@ -30,6 +39,59 @@ onEachEngine('the start of the service', (engine) => {
     assert.equal(accounts.total, 1)
     assert.doesNotMatch(second.output(), KEY)
     for (const line of second.output().trim().split('\n')) JSON.parse(line)
+  })
+
+  test('a start that ends at a port in use makes no account, so that the next one prints its key', async (t) => {
+    const place = await emptyPlace(engine)
+    t.after(() => place.remove())
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    t.after(() => other.close())
+    const { port } = other.address() as AddressInfo
+    for (const name of ['MAILROOM_HTTP_PORT', 'MAILROOM_SMTP_PORT']) {
+      const failing = place.start({ [name]: String(port) })
+      assert.equal(await failing.ended, 1)
+      assert.match(failing.output(), new RegExp(`EADDRINUSE.*${port}`))
+      assert.doesNotMatch(failing.output(), KEY)
+    }
+    const service = place.start()
+    const { http } = await service.ready
+    const key = KEY.exec(service.output())?.[0] ?? ''
+    assert.equal((await clientOf(http, key).pods.list().page()).total, 1)
+    assert.equal(await service.stop(), 0)
+  })
+
+  test('a key is told before it is kept, so that no crash leaves one that nobody knows', async (t) => {
+    const place = await emptyPlace(engine)
+    t.after(() => place.remove())
+    const settings = settingsOf(place)
+    const tokens: string[] = []
+    const open = (tellFirstAccount: (made: { token: string }) => void) =>
+      openApp(settings, { log: silentLog, tellFirstAccount })
+    const crashing = open(({ token }) => {
+      tokens.push(token)
+      throw new Error('the power failed')
+    })
+    await assert.rejects(crashing, /the power failed/)
+    const app = await open(({ token }) => tokens.push(token))
+    t.after(() => app.close(0))
+    const [lost = '', kept = ''] = tokens
+    assert.equal(
+      (
+        await clientOf(app.http?.address ?? '', kept)
+          .pods.list()
+          .page()
+      ).total,
+      1,
+    )
+    await assert.rejects(
+      clientOf(app.http?.address ?? '', lost)
+        .pods.list()
+        .page(),
+      {
+        status: 401,
+      },
+    )
   })
 
   test('a configured key and plan are those of the first account, and are not printed', async (t) => {
@@ -69,6 +131,34 @@ onEachEngine('the start of the service', (engine) => {
   })
 })
 
+test('until the account is made the service is not ready, and whoever comes early waits', async (t) => {
+  const place = await emptyPlace('sqlite')
+  t.after(() => place.remove())
+  const key = 'a-key-of-my-own_0123456789'
+  const told = Promise.withResolvers<string>()
+  const other = new DatabaseSync(databasePath(settingsOf(place)), { timeout: 5_000 })
+  const opening = openApp(settingsOf(place, { MAILROOM_BOOTSTRAP_API_KEY: key }), {
+    log: silentLog,
+    tellFirstAccount(_made, publicUrl) {
+      // Another process that writes just now: making the account has to wait.
+      other.exec('BEGIN IMMEDIATE')
+      told.resolve(publicUrl)
+    },
+  })
+  const http = await told.promise
+  const early = clientOf(http, key).pods.list().page()
+  const ready = await fetch(`${http}/ready`)
+  assert.equal(ready.status, 503)
+  assert.match(await ready.text(), /The service is starting/)
+  assert.equal((await fetch(`${http}/health`)).status, 200)
+  other.exec('ROLLBACK')
+  other.close()
+  const app = await opening
+  t.after(() => app.close(0))
+  assert.equal((await early).total, 1)
+  assert.equal((await fetch(`${http}/ready`)).status, 200)
+})
+
 test('processes that start together on one empty database make one account', async (t) => {
   const place = await emptyPlace('postgres')
   t.after(() => place.remove())
@@ -79,11 +169,27 @@ test('processes that start together on one empty database make one account', asy
     }),
   )
   const [first] = await Promise.all(processes.map(({ ready }) => ready))
-  const { total } = await clientOf(first?.http ?? '', OPERATOR_TOKEN)
-    .admin.accounts.list()
-    .page()
-  await Promise.all(processes.map((service) => service.stop()))
+  const http = first?.http ?? ''
+  const { total } = await clientOf(http, OPERATOR_TOKEN).admin.accounts.list().page()
   assert.equal(total, 1)
-  const printed = processes.filter((service) => KEY.test(service.output()))
-  assert.equal(printed.length, 1)
+  const outputs = processes.map((service) => service.output())
+  const good = outputs.filter((output) => KEY.test(output) && !/opens nothing/.test(output))
+  assert.equal(good.length, 1)
+  const key = KEY.exec(good[0] ?? '')?.[0] ?? ''
+  assert.equal((await clientOf(http, key).pods.list().page()).total, 1)
+  await Promise.all(processes.map((service) => service.stop()))
 })
+
+/** For a service in this process, on what is kept at the place. */
+function settingsOf(place: Place, env: Record<string, string> = {}): Settings {
+  const reading = readSettings({
+    MAILROOM_DATA_DIR: place.dataDir,
+    MAILROOM_HTTP_PORT: '0',
+    MAILROOM_SMTP_PORT: '0',
+    ...certificateSettings(),
+    ...(place.databaseUrl !== null && { MAILROOM_DATABASE_URL: place.databaseUrl }),
+    ...env,
+  })
+  if (reading.kind === 'mistakes') throw new Error(JSON.stringify(reading.mistakes))
+  return reading.settings
+}

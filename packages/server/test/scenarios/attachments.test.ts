@@ -8,6 +8,7 @@ import { after, before, test } from 'node:test'
 import type { Inbox, Message } from '@mailroom/sdk'
 import { filePart, messageOf, multipart, type Part, textPart } from '#test/mail/samples.ts'
 import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { outcomeOf } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
 onEachEngine('an attachment', (engine) => {
@@ -119,6 +120,7 @@ onEachEngine('an attachment', (engine) => {
       const response = await ask(range)
       assert.equal(response.status, 416, range)
       assert.equal(response.headers.get('content-range'), 'bytes */1000')
+      assert.equal(await outcomeOf(response), '416 range_not_satisfiable')
     }
     for (const range of ['bytes=0-1,5-6', 'lines=0-1', 'bytes=9-5', 'bytes=a-b', 'bytes=-']) {
       const response = await ask(range)
@@ -143,6 +145,9 @@ onEachEngine('an attachment', (engine) => {
     assert.equal(keyed.status, 200)
     const ranged = await fetch(urlOf(message), { method: 'HEAD', headers: { range: 'bytes=0-9' } })
     assert.equal((await octetsOf(ranged)).length, 0)
+    assert.deepEqual([ranged.status, ranged.headers.get('content-length')], [200, '500'])
+    const beyond = await fetch(urlOf(message), { method: 'HEAD', headers: { range: 'bytes=900-' } })
+    assert.equal(beyond.status, 200)
   })
 
   test('of no octets is a file of no octets', async () => {

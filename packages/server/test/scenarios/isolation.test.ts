@@ -15,6 +15,7 @@ import {
   probe,
 } from '#test/scenarios/isolation-matrix.ts'
 import { errorOf, outcomeOf } from '#test/scenarios/outcomes.ts'
+import { runSql } from '#test/scenarios/stored-content.ts'
 import { type Account, onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
 test('every operation of the contract on what accounts own is in the matrix', () => {
@@ -152,6 +153,43 @@ onEachEngine('isolation', (engine) => {
       assert.equal(answers[0]?.status, 400)
       assert.deepEqual(answers[0], answers[1])
     }
+  })
+
+  test('a row of another account that strayed into an inbox is not shown', async () => {
+    const { client } = bob
+    const inbox = await client.inboxes.create()
+    for (const subject of ['first', 'second']) {
+      await world.send({ to: inbox.address, raw: plainMail({ to: inbox.address, subject }) })
+    }
+    const [newest] = (await client.messages.list(inbox.id).page()).data
+    const thread = newest?.threadId ?? ''
+    const subjectsOf = async () => {
+      const messages = (await client.messages.list(inbox.id).page()).data
+      const received = (await client.messages.list(inbox.id, { direction: 'inbound' }).page()).data
+      const threads = (await client.threads.list(inbox.id).page()).data
+      const unread = (await client.threads.list(inbox.id, { is_read: false }).page()).data
+      return [messages, received, threads, unread].map((list) => list.map(({ subject }) => subject))
+    }
+    const [both, rest] = [['second', 'first'], ['first']]
+    assert.deepEqual(await subjectsOf(), [both, both, both, both])
+    for (const table of ['messages', 'threads']) {
+      const column = table === 'threads' ? 'id' : 'thread_id'
+      await runSql(
+        world,
+        `update ${table} set account_id = '${ann.id}' where ${column} = '${thread}'`,
+      )
+    }
+    assert.deepEqual(await subjectsOf(), [rest, rest, rest, rest])
+  })
+
+  test('the totals of a pod are changed only with its own account', async () => {
+    const pod = await bob.client.pods.create()
+    const inbox = await bob.client.inboxes.create({ podId: pod.id })
+    await runSql(world, `update pods set account_id = '${ann.id}' where id = '${pod.id}'`)
+    await bob.client.inboxes.delete(inbox.id)
+    const [row] = await runSql(world, `select inbox_count from pods where id = '${pod.id}'`)
+    assert.equal(Number(row?.inbox_count), 1)
+    await runSql(world, `delete from pods where id = '${pod.id}'`)
   })
 
   test('a revoked key of another account is none of one’s own', async () => {

@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { makeAuthenticate } from '#actions/key/authenticate.ts'
+import { DAY_MS } from '#base/limits.ts'
 import { countOutcomes, outcomeOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, openWorld, type World } from '#test/world.ts'
 
@@ -19,7 +21,9 @@ onEachEngine('keys', (engine) => {
     assert.match(token, /^mr_[0-9A-Za-z]{40}$/)
     assert.deepEqual([shown.tokenPrefix, shown.last4], [token.slice(0, 7), token.slice(-4)])
     const listed = await (await world.fetch('/v1/api-keys', bearer(token))).text()
-    assert.deepEqual(JSON.parse(listed).data[0], { ...shown, lastUsedAt: null })
+    const { lastUsedAt, ...rest } = JSON.parse(listed).data[0]
+    assert.deepEqual({ ...rest, lastUsedAt: null }, shown)
+    assert.ok(Date.parse(lastUsedAt) >= Date.parse(shown.createdAt))
     assert.ok(!listed.includes(token) && !listed.includes('"token"'))
   })
 
@@ -89,11 +93,55 @@ onEachEngine('keys', (engine) => {
       (await client.apiKeys.list().page()).data.find((key) => key.id === id)?.lastUsedAt ?? null
     assert.equal(await lastUse(), null)
     await world.clientWith(token).pods.list().page()
-    await until(async () => (await lastUse()) !== null)
+    assert.notEqual(await lastUse(), null)
     const first = await lastUse()
     world.clock.advance(60_000)
     await world.clientWith(token).pods.list().page()
     await until(async () => (await lastUse()) !== first)
+  })
+
+  test('the first use of a key is on record with its answer, whoever else uses it then', async () => {
+    const { client } = await world.newAccount()
+    const { id, token } = await client.apiKeys.create()
+    const other = world.clientWith(token)
+    const lists = await Promise.all(Array.from({ length: 5 }, () => other.apiKeys.list().page()))
+    for (const { data } of lists) {
+      assert.notEqual(data.find((key) => key.id === id)?.lastUsedAt, null)
+    }
+  })
+
+  test('a use is noted though the clock stepped back or the last note failed', async () => {
+    const { deps } = world.app
+    const { client } = await world.newAccount()
+    const { id, token } = await client.apiKeys.create()
+    const noted = async () =>
+      Date.parse(
+        (await client.apiKeys.list().page()).data.find((key) => key.id === id)?.lastUsedAt ?? '',
+      )
+    const startMs = deps.clock.now()
+    let [wallMs, steadyMs, isFull] = [startMs, 0, true]
+    const authenticate = makeAuthenticate({
+      log: deps.log,
+      clock: { now: () => wallMs, monotonic: () => steadyMs },
+      db: new Proxy(deps.db, {
+        get: (db, name) =>
+          name === 'write' && isFull
+            ? () => Promise.reject(new Error('no room'))
+            : Reflect.get(db, name, db),
+      }),
+    })
+    assert.equal((await authenticate(token))?.keyId, id)
+    assert.ok(Number.isNaN(await noted()))
+    isFull = false
+    await authenticate(token)
+    assert.equal(await noted(), startMs)
+    wallMs -= 2 * DAY_MS
+    steadyMs += 59_999
+    await authenticate(token)
+    assert.equal(await noted(), startMs)
+    steadyMs += 1
+    await authenticate(token)
+    await until(async () => (await noted()) === wallMs)
   })
 
   test('the name of a key is one line of at most 200 characters', async () => {

@@ -28,7 +28,7 @@ onEachEngine('retention', (engine) => {
       await world.send({ to: inbox.address, raw: plainMail({}) })
       await world.send({ to: 'postmaster@mailroom.localhost', raw: plainMail({}) })
       const figures = async () => {
-        await purgeExpired(world.app.deps)
+        await purgeExpired(world.app.deps, AbortSignal.any([]))
         const tables = [
           'events',
           'released_addresses',
@@ -46,6 +46,26 @@ onEachEngine('retention', (engine) => {
       assert.equal(await count(world, 'inbox_creations'), 0)
       const [message] = (await world.client.messages.list(inbox.id).page()).data
       assert.ok((await world.client.messages.raw(message?.id ?? '')).content.length > 0)
+    } finally {
+      await world.close()
+    }
+  })
+
+  test('events that a wrong clock dated ahead keep none from expiring', async () => {
+    const world = await openWorld(engine)
+    try {
+      const rows = 'with recursive n (i) as (select 1 union all select i + 1 from n where i < 1200)'
+      const dated = `case when i <= 700 then ${Date.now() + 400 * DAY_MS} else i end`
+      await runSql(
+        world,
+        `${rows} insert into events (id, kind, account_id, occurred_at)
+         select 'evt' || i, 'k', 'acc', ${dated} from n`,
+      )
+      await purgeExpired(world.app.deps, AbortSignal.any([]))
+      assert.equal(await count(world, 'events'), 700)
+      world.clock.advance(431 * DAY_MS)
+      await purgeExpired(world.app.deps, AbortSignal.any([]))
+      assert.equal(await count(world, 'events'), 0)
     } finally {
       await world.close()
     }

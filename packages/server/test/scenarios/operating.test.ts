@@ -68,6 +68,15 @@ onEachEngine('operating', (engine) => {
     assert.equal(ids.size, requests.length)
   })
 
+  test('the description names the address that the service has in the end', async () => {
+    const response = await fetch(`${world.baseUrl}/openapi.json`)
+    const { servers } = (await response.json()) as { servers: unknown }
+    assert.deepEqual(servers, [{ url: world.baseUrl }])
+    const page = await (await fetch(`${world.baseUrl}/docs`)).text()
+    assert.ok(page.includes(`${world.baseUrl}/v1/pods`))
+    assert.doesNotMatch(page, /:0\/v1/)
+  })
+
   test('a method that a path does not have is 405 with those that it has', async () => {
     const paths = new Map<string, Set<string>>()
     for (const id of operationIds) {
@@ -100,6 +109,8 @@ onEachEngine('operating', (engine) => {
     await world.client.inboxes.get('inb_unknown').catch(() => {})
     await world.fetch('/no/such/route/measured')
     await world.send({ to: inbox.address, raw: plainMail({ to: inbox.address }) })
+    const html = plainMail({ headers: ['Content-Type: text/html'], body: '<p>Hi' })
+    await world.send({ to: inbox.address, raw: html })
     await world.send({ to: 'nobody-measured@mailroom.localhost', raw: plainMail({}) })
     const response = await world.fetch('/metrics', OPERATOR)
     assert.match(response.headers.get('content-type') ?? '', /^text\/plain/)
@@ -112,11 +123,14 @@ onEachEngine('operating', (engine) => {
     assert.ok(requests('method="POST",route="/v1/inboxes",status="201"') >= 1)
     assert.ok(requests('method="GET",route="unknown",status="404"') >= 1)
     const outcomes = (labels: string) => figure(`mailroom_smtp_outcomes_total\\{${labels}\\}`)
-    assert.equal(outcomes('outcome="message-accepted",code="250"'), 1)
+    assert.equal(outcomes('outcome="message-accepted",code="250"'), 2)
     assert.equal(outcomes('outcome="recipient-refused",code="550"'), 1)
     assert.ok(figure('mailroom_commit_group_size_count') >= 3)
     assert.ok(figure('mailroom_commit_duration_seconds_count') >= 3)
     assert.match(text, /^mailroom_jobs_waiting 0$/m)
+    assert.match(text, /^mailroom_parse_queue_length 0$/m)
+    assert.equal(figure('mailroom_parse_duration_seconds_count\\{thread="main"\\}'), 1)
+    assert.equal(figure('mailroom_parse_duration_seconds_count\\{thread="worker"\\}'), 1)
     assert.match(text, /^mailroom_write_queue_length \d+$/m)
     for (const told of ['measured', inbox.id, world.key]) assert.ok(!text.includes(told), told)
   })

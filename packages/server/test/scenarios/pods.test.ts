@@ -110,15 +110,15 @@ onEachEngine('pods', (engine) => {
     await client.pods.create({ clientId: 'clearable' })
   })
 
-  test('a clientId is 1 to 255 code points without a slash and never looks like a pod id', async () => {
+  test('a clientId is 1 to 255 code points without a slash, and neither dots that a URL loses nor the form of a pod id', async () => {
     const good = [
       'x',
       'y'.repeat(255),
       '🙂'.repeat(255),
       'pod_short',
       'POD_01h455vb4pex5vsknk084sn02q',
-      '.',
-      '..',
+      '...',
+      '.a',
       ' ',
     ]
     for (const clientId of good) {
@@ -128,6 +128,8 @@ onEachEngine('pods', (engine) => {
       '',
       'y'.repeat(256),
       '🙂'.repeat(256),
+      '.',
+      '..',
       'a/b',
       'a\nb',
       'a\0',

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { openSender } from '#test/peers/sender.ts'
 import { countMessages, countRows, newest, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { runSql } from '#test/scenarios/stored-content.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
 const run = promisify(execFile)
@@ -115,6 +116,26 @@ onEachEngine('mail to postmaster', (engine) => {
     assert.ok(shown.stdout.toString() === raw.replace(/\r?\n/g, '\r\n'))
   })
 
+  test('is listed to its end, and the oldest is shown, however much there is', async () => {
+    const old = (await mailroom('list')).stdout.toString().trim().split('\n').at(-1)?.slice(0, 30)
+    await runSql(
+      world,
+      `with recursive n (i) as (select 1 union all select i + 1 from n where i < 1000)
+       insert into postmaster_messages (raw_id, recipient, from_addr, subject, created_at)
+       select 'raw_z' || i, 'postmaster', 'ann@sender.example', 'More', 1 from n`,
+    )
+    const total = await countRows(world, 'postmaster_messages')
+    const first = await mailroom('list')
+    const hint = /^There are more: postmaster (list) (--before) (raw_\w+)$/m
+    const [, ...args] = hint.exec(first.stderr.toString()) ?? []
+    const rest = await mailroom(...args)
+    assert.equal(rest.stderr.toString(), '')
+    const lines = [first, rest].flatMap(({ stdout }) => stdout.toString().trim().split('\n'))
+    assert.equal(new Set(lines.map((line) => line.slice(0, 30))).size, total)
+    assert.ok((await mailroom('show', old ?? '')).stdout.length > 0)
+    await runSql(world, "delete from postmaster_messages where raw_id like 'raw_z%'")
+  })
+
   test('is not shown by the id of a message that went to an inbox', async () => {
     const inbox = await world.inbox()
     await world.send({ to: inbox.address, raw: plainMail({}) })
@@ -130,10 +151,10 @@ onEachEngine('mail to postmaster', (engine) => {
     assert.ok((await countRows(world, 'postmaster_messages')) > 0)
     const { purgeExpired } = await import('#actions/retention/purge-expired.ts')
     world.clock.advance(29 * 86_400_000)
-    await purgeExpired(world.app.deps)
+    await purgeExpired(world.app.deps, AbortSignal.any([]))
     assert.ok((await countRows(world, 'postmaster_messages')) > 0)
     world.clock.advance(2 * 86_400_000)
-    await purgeExpired(world.app.deps)
+    await purgeExpired(world.app.deps, AbortSignal.any([]))
     assert.equal(await countRows(world, 'postmaster_messages'), 0)
   })
 })

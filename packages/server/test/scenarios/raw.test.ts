@@ -8,6 +8,7 @@ import { ROW_BLOB_BYTES_MAX } from '#base/limits.ts'
 import { filePart, messageOf, multipart, textPart } from '#test/mail/samples.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { deliver, newest, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { outcomeOf, until } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
 onEachEngine('a raw message', (engine) => {
@@ -77,6 +78,44 @@ onEachEngine('a raw message', (engine) => {
     }
   })
 
+  test('deleted while it is being read is not found, nor are its attachments', async () => {
+    const { deps } = world.app
+    const { blobs } = deps
+    if (blobs === null) return
+    const content = randomBytes(300_000)
+    const part = multipart('mixed', 'm', [textPart('Text'), filePart('a.bin', content)])
+    const read = [
+      (id: string) => world.fetch(`/v1/messages/${id}/raw`),
+      (id: string) => world.fetch(`/v1/attachments/${id}/a.bin`),
+    ]
+    for (const ask of read) {
+      const inbox = await world.inbox()
+      const message = await deliver(world, inbox, Buffer.from(messageOf(part)))
+      deps.blobs = {
+        ...blobs,
+        async get(id) {
+          await world.client.inboxes.delete(inbox.id)
+          await until(async () => (await blobs.get(id)) === null)
+          return blobs.get(id)
+        },
+      }
+      assert.equal(await outcomeOf(ask(message.id)), '404 not_found')
+      deps.blobs = blobs
+    }
+  })
+
+  test('missing from the blob store is our fault and no absence', async () => {
+    const { deps } = world.app
+    const { blobs } = deps
+    if (blobs === null) return
+    const raw = plainMail({ body: 'text '.repeat(40_000) })
+    const message = await deliver(world, await world.inbox(), raw)
+    deps.blobs = { ...blobs, get: async () => null }
+    const answer = world.fetch(`/v1/messages/${message.id}/raw`)
+    assert.equal(await outcomeOf(answer), '500 internal_error')
+    deps.blobs = blobs
+  })
+
   test('is a download that no browser shows', async () => {
     const inbox = await world.inbox()
     const message = await deliver(world, inbox, plainMail({ body: '<script>alert(1)</script>' }))
@@ -86,6 +125,7 @@ onEachEngine('a raw message', (engine) => {
     assert.match(response.headers.get('content-disposition') ?? '', /^attachment\b/)
     assert.equal(response.headers.get('x-content-type-options'), 'nosniff')
     assert.match(response.headers.get('content-security-policy') ?? '', /^sandbox/)
+    assert.equal(response.headers.get('cache-control'), 'private, no-store')
   })
 
   test('is split over segments anywhere and comes out the same', async () => {

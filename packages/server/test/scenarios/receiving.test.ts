@@ -249,3 +249,37 @@ onEachEngine('received mail', (engine) => {
     )
   })
 })
+
+onEachEngine('mail to an international domain', (engine) => {
+  let world: World
+  before(async () => {
+    world = await openWorld(engine, { env: { MAILROOM_INBOX_DOMAIN: 'bücher.example' } })
+  })
+  after(() => world.close())
+
+  test('arrives under either form of its name', async () => {
+    const inbox = await world.inbox('reader')
+    assert.equal(inbox.address, 'reader@xn--bcher-kva.example')
+    const domains = [
+      'xn--bcher-kva.example',
+      'XN--BCHER-KVA.example',
+      'bücher.example',
+      'BÜCHER.Example',
+    ]
+    for (const domain of domains) {
+      const sender = await openSender(world.smtpPort)
+      await sender.command('MAIL FROM:<a@sender.example> SMTPUTF8')
+      assert.equal((await sender.command(`RCPT TO:<reader@${domain}>`)).code, 250, domain)
+      assert.equal((await sender.command(`RCPT TO:<nobody@${domain}>`)).code, 550, domain)
+      assert.equal((await sender.command(`RCPT TO:<postmaster@${domain}>`)).code, 250, domain)
+      await sender.command('DATA')
+      sender.write(
+        `From: a@sender.example\r\nTo: b@x.example\r\nCc: reader@${domain}\r\n\r\nHi\r\n.\r\n`,
+      )
+      assert.equal((await sender.reply()).code, 250)
+      await sender.quit()
+      assert.equal((await newest(world, inbox)).deliveryRole, 'cc', domain)
+    }
+    assert.equal(await countMessages(world, inbox), domains.length)
+  })
+})

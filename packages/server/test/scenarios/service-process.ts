@@ -26,10 +26,17 @@ export type ServiceProcess = {
 
 export type Place = {
   readonly dataDir: string
+  /** Null on the embedded database. */
+  readonly databaseUrl: string | null
   /** Starts a process on what is kept here, with further settings. */
   start(env?: Record<string, string>): ServiceProcess
-  /** Runs another command of the program to its end. */
+  /** Runs another command of the program to its end, with the settings of this place. */
   command(...args: string[]): Promise<{ code: number | null; output: string }>
+  /** The same, with further settings. */
+  commandWith(
+    env: Record<string, string>,
+    ...args: string[]
+  ): Promise<{ code: number | null; output: string }>
   /** Kills what still runs here and removes the files. */
   remove(): Promise<void>
 }
@@ -44,18 +51,21 @@ export async function emptyPlace(engine: Engine): Promise<Place> {
   }
   if (engine === 'postgres') own.MAILROOM_DATABASE_URL = await createTestDatabase()
   const started: ServiceProcess[] = []
+  const commandWith: Place['commandWith'] = async (env, ...args) => {
+    const command = startProcess(args, { ...own, ...env })
+    started.push(command)
+    return { code: await command.ended, output: command.output() }
+  }
   return {
     dataDir,
+    databaseUrl: own.MAILROOM_DATABASE_URL ?? null,
     start(env = {}) {
       const service = startProcess(['serve'], { ...own, ...env })
       started.push(service)
       return service
     },
-    async command(...args) {
-      const command = startProcess(args, own)
-      started.push(command)
-      return { code: await command.ended, output: command.output() }
-    },
+    command: (...args) => commandWith({}, ...args),
+    commandWith,
     async remove() {
       await Promise.all(started.map((service) => service.kill()))
       await rm(dataDir, { recursive: true, force: true })

@@ -36,7 +36,7 @@ onEachEngine('generated mail', (engine) => {
   after(() => world.close())
 
   test('is threaded as a model of the rules says', async (context) => {
-    const seed = Number(process.env.MAILROOM_TEST_SEED ?? Date.now() % 1_000_000)
+    const seed = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 1_000_000)
     context.diagnostic(`seed ${seed}`)
     const runs = Array.from({ length: INBOXES }, async (_, stream) => {
       const letters = generate(dice(seed + stream), MESSAGES[engine])

@@ -21,21 +21,29 @@ export async function createAccount(
 
 /**
  * Makes the first account of an empty database, with the given key or a new one. Null when there is
- * an account already, so that every start may call it.
+ * an account already, so that every start may call it. `tell` is called before the account is made:
+ * a crash in between leaves a key that was told and opens nothing, and never one that nobody knows.
  */
 export async function createFirstAccount(
   deps: CreateDeps,
-  input: { plan: Plan; token: string | null },
+  input: { plan: Plan; token: string | null; tell?(account: NewAccount): void },
 ): Promise<NewAccount | null> {
   // A look first: a service that starts on a full disk cannot write.
   const { total } = await listAccounts(deps.db, { limit: 1, offset: 0 })
   if (total > 0) return null
-  return make(deps, { name: 'first account', ...input, isFirst: true })
+  const { plan, token, tell } = input
+  return make(deps, { name: 'first account', plan, token, tell, isFirst: true })
 }
 
 async function make(
   deps: CreateDeps,
-  input: { name: string; plan: Plan; token: string | null; isFirst: boolean },
+  input: {
+    name: string
+    plan: Plan
+    token: string | null
+    tell?: ((account: NewAccount) => void) | undefined
+    isFirst: boolean
+  },
 ): Promise<NewAccount | null> {
   const token = input.token ?? makeToken(deps.chance)
   const nowMs = deps.clock.now()
@@ -54,6 +62,7 @@ async function make(
     plan: input.plan,
     createdAtMs: nowMs,
   }
+  input.tell?.({ account, key, token })
   const isMade = await deps.db.write('createAccount', {
     id: account.id,
     name: account.name,

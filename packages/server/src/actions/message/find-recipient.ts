@@ -1,7 +1,7 @@
 // Where mail for an address goes: an inbox, the postmaster, or nowhere.
 
 import type { Deps } from '#actions/deps.ts'
-import { type Inbox, inboxAddressOf } from '#model/inbox.ts'
+import { asciiDomain, type Inbox, inboxAddressOf } from '#model/inbox.ts'
 import { findInboxByAddress } from '#store/inbox.ts'
 
 export type Recipient =
@@ -18,7 +18,7 @@ export async function findRecipient(
 ): Promise<Recipient> {
   const at = address.lastIndexOf('@')
   const localPart = at < 0 ? address : address.slice(0, at)
-  const domain = at < 0 ? deps.inboxDomain : address.slice(at + 1).toLowerCase()
+  const domain = at < 0 ? deps.inboxDomain : asciiDomain(address.slice(at + 1))
   const mailbox = inboxAddressOf(unquote(localPart), domain)
   const inbox = await findInboxByAddress(deps.db, mailbox)
   if (inbox !== null) return { kind: 'inbox', inbox }

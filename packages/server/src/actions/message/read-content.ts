@@ -6,35 +6,57 @@ import type { Message } from '#model/message.ts'
 import { notFound } from '#model/problem.ts'
 import { findMessage, findSignedMessage } from '#store/message.ts'
 import { findRawMessage } from '#store/raw-message.ts'
+import type { HeldContent } from './downloads.ts'
 
 /** The message of the account as it came over the wire. */
 export async function readRaw(
-  deps: Pick<Deps, 'db' | 'blobs'>,
+  deps: Pick<Deps, 'db' | 'blobs' | 'downloads'>,
   input: { accountId: string; messageId: string },
-): Promise<Uint8Array> {
+): Promise<HeldContent> {
   const message = await findMessage(deps.db, input.accountId, input.messageId)
   if (message === null) throw notFound()
-  return readRawBytes(deps, message.rawId)
+  const { rawId } = message
+  return deps.downloads.hold('raw', rawId, () => readRawBytes(deps, rawId))
+}
+
+export type FoundAttachment = {
+  readonly messageId: string
+  readonly rawId: string
+  readonly attachment: ParsedAttachment
 }
 
 /**
  * An attachment of a message of the account, or of any message when `accountId` is null, which is
- * for callers who have verified a signature.
+ * for callers who have verified a signature. `not_found` when there is none of this name.
  */
-export async function readAttachment(
-  deps: Pick<Deps, 'db' | 'blobs' | 'parser'>,
+export async function findAttachment(
+  deps: Pick<Deps, 'db'>,
   input: { accountId: string | null; messageId: string; filename: string },
-): Promise<{ attachment: ParsedAttachment; content: Uint8Array }> {
+): Promise<FoundAttachment> {
   const message = await findOwned(deps, input)
-  if (message === null) throw notFound()
-  if (!message.attachments.some(({ filename }) => filename === input.filename)) throw notFound()
-  const raw = await readRawBytes(deps, message.rawId)
-  const found = await deps.parser.readAttachment(raw, input.filename)
-  if (found === null) throw notFound()
-  return found
+  const attachment = message?.attachments.find(({ filename }) => filename === input.filename)
+  if (message === null || attachment === undefined) throw notFound()
+  return { messageId: message.id, rawId: message.rawId, attachment }
 }
 
-/** The bytes of a raw message; ids come from rows of an account or of the operator. */
+/** The content of an attachment, which its message's bytes are read for when its turn comes. */
+export async function readAttachment(
+  deps: Pick<Deps, 'db' | 'blobs' | 'parser' | 'downloads'>,
+  { messageId, rawId, attachment }: FoundAttachment,
+): Promise<HeldContent> {
+  const { filename } = attachment
+  return deps.downloads.hold('attachment', `${messageId} ${filename}`, async () => {
+    const raw = await readRawBytes(deps, rawId)
+    const found = await deps.parser.readAttachment(raw, filename)
+    if (found === null) throw notFound()
+    return found.content
+  })
+}
+
+/**
+ * The bytes of a raw message; ids come from rows of an account or of the operator. `not_found` when
+ * it was deleted, be it while it was being read.
+ */
 export async function readRawBytes(
   deps: Pick<Deps, 'db' | 'blobs'>,
   rawId: string,
@@ -42,8 +64,10 @@ export async function readRawBytes(
   const raw = await findRawMessage(deps.db, rawId)
   if (raw === null) throw notFound()
   const content = raw.content ?? (await deps.blobs?.get(rawId)) ?? null
-  if (content === null) throw new Error(`The bytes of ${rawId} are not in the blob store.`)
-  return content
+  if (content !== null) return content
+  // A deletion takes the row first and the bytes after it.
+  if ((await findRawMessage(deps.db, rawId)) === null) throw notFound()
+  throw new Error(`The bytes of ${rawId} are not in the blob store.`)
 }
 
 function findOwned(

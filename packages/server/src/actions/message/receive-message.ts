@@ -4,21 +4,26 @@
 import { hash } from 'node:crypto'
 import type { Deps } from '#actions/deps.ts'
 import { storageTrouble } from '#actions/storage-trouble.ts'
-import { RECEIVED_HEADERS_MAX, ROW_BLOB_BYTES_MAX } from '#base/limits.ts'
+import { PARENTS_MAX, RECEIVED_HEADERS_MAX, ROW_BLOB_BYTES_MAX } from '#base/limits.ts'
 import { formatMailbox } from '#mail/address-list.ts'
 import { messageIdKey } from '#mail/message-id.ts'
 import type { Mailbox, ParsedHeaders, ParsedMessage } from '#mail/parsed-message.ts'
 import { type Inbox, inboxAddressOf } from '#model/inbox.ts'
 import type { Receipt } from '#store/receive-message.ts'
 import type { ReceivedContent } from '#store/receive-statements.ts'
-import { findRecipient } from './find-recipient.ts'
+import type { Recipient } from './find-recipient.ts'
+
+export type AcceptedRecipient = Extract<Recipient, { kind: 'inbox' | 'postmaster' }> & {
+  /** As the client wrote it. */
+  readonly address: string
+}
 
 export type ArrivingMessage = {
   raw: Uint8Array
   /** '' is the null reverse-path. */
   reversePath: string
-  /** Addresses that were accepted at RCPT. */
-  recipients: readonly string[]
+  /** What was accepted at RCPT. */
+  recipients: readonly AcceptedRecipient[]
   clientAddress: string
   helo: string
   tls: string | null
@@ -36,12 +41,12 @@ export type ReceiveResult =
  * peer that lost our answer) is stored no second time and answered alike.
  */
 export async function receiveMessage(
-  deps: Pick<Deps, 'db' | 'clock' | 'makeId' | 'parser' | 'blobs' | 'inboxDomain'>,
+  deps: Pick<Deps, 'db' | 'clock' | 'makeId' | 'parser' | 'blobs'>,
   arriving: ArrivingMessage,
 ): Promise<ReceiveResult> {
   const { raw } = arriving
   const rawId = deps.makeId('raw')
-  const targets = await findTargets(deps, arriving.recipients)
+  const targets = targetsOf(arriving.recipients)
   if (targets.inboxes.length === 0 && targets.postmaster === null) return { kind: 'no_recipient' }
   const parsed = await deps.parser.parse(raw)
   const hops = parsed.headers.receivedCount
@@ -82,13 +87,12 @@ export async function receiveMessage(
 }
 
 /** Inboxes among the recipients, each once however often it was named. */
-async function findTargets(deps: Pick<Deps, 'db' | 'inboxDomain'>, recipients: readonly string[]) {
+function targetsOf(recipients: readonly AcceptedRecipient[]) {
   const inboxes = new Map<string, Inbox>()
   let postmaster: { recipient: string } | null = null
-  for (const address of recipients) {
-    const recipient = await findRecipient(deps, address)
+  for (const recipient of recipients) {
     if (recipient.kind === 'inbox') inboxes.set(recipient.inbox.id, recipient.inbox)
-    else if (recipient.kind === 'postmaster') postmaster = { recipient: address }
+    else postmaster = { recipient: recipient.address }
   }
   return { inboxes: [...inboxes.values()], postmaster }
 }
@@ -150,11 +154,13 @@ function receiptKey(messageKey: string, sha256: Uint8Array): Uint8Array {
 
 /**
  * The messages that this one answers, in the order in which they decide its thread: In-Reply-To as
- * written, then References from the nearest ancestor (RFC 5322 §3.6.4: the last) to the farthest.
+ * written, then References from the nearest ancestor (RFC 5322 §3.6.4: the last) to the farthest. Of
+ * more than PARENTS_MAX the nearest count, and the root.
  */
 function parentKeysOf(headers: ParsedHeaders): string[] {
   const ids = [...headers.inReplyTo, ...headers.references.toReversed()]
-  return [...new Set(ids.map(messageIdKey))]
+  const keys = [...new Set(ids.map(messageIdKey))]
+  return keys.length <= PARENTS_MAX ? keys : [...keys.slice(0, PARENTS_MAX - 1), ...keys.slice(-1)]
 }
 
 /**

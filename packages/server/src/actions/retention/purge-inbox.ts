@@ -1,13 +1,18 @@
 // Removing the mail of a deleted inbox, a step at a time.
 
 import type { Deps } from '#actions/deps.ts'
+import type { Lease } from '#actions/lease.ts'
 
-/** Runs up to `stepsMax` steps; true when nothing of the inbox is left. Safe to run again. */
+/**
+ * Runs up to `stepsMax` steps, as a job for as long as its lease lets it; true when nothing of the
+ * inbox is left. Safe to run again.
+ */
 export async function purgeInbox(
   deps: Pick<Deps, 'db' | 'blobs'>,
-  input: { inboxId: string; stepsMax: number },
+  input: { inboxId: string; stepsMax: number; lease?: Lease },
 ): Promise<boolean> {
   for (let step = 0; step < input.stepsMax; step++) {
+    if (input.lease !== undefined && !(await input.lease.mayGoOn())) return false
     const { isDone, blobIds } = await deps.db.write('purgeInboxStep', { inboxId: input.inboxId })
     await deps.blobs?.remove(blobIds)
     if (isDone) return true

@@ -1,11 +1,11 @@
 // Handlers of threads, messages and attachments.
 
 import type { Deps } from '#actions/deps.ts'
-import { readAttachment, readRaw } from '#actions/message/read-content.ts'
+import { findAttachment, readAttachment, readRaw } from '#actions/message/read-content.ts'
 import { getMessage, listMessages } from '#actions/message/read-messages.ts'
 import { getThread, listThreads, markThread, readThread } from '#actions/thread/threads.ts'
-import type { Handlers } from '#http/handler.ts'
-import { presentDownload } from '#http/present/download.ts'
+import type { BinaryResponse, Handlers, SignedContext } from '#http/handler.ts'
+import { fileHeaders, planDownload } from '#http/present/download.ts'
 import { presentMessage, presentMessages, presentThread } from '#http/present/resources.ts'
 import { isAttachmentUrlGood } from '#model/attachment-url.ts'
 import { problem } from '#model/problem.ts'
@@ -68,13 +68,8 @@ function messageHandlers(deps: Deps): HandlersOf<'messages' | 'attachments'> {
       return presentMessage(message, deps, deps.clock.now())
     },
     'messages.raw': async ({ path }, { accountId }) => ({
-      headers: {
-        'content-type': 'message/rfc822',
-        'content-disposition': 'attachment; filename="message.eml"',
-        'x-content-type-options': 'nosniff',
-        'content-security-policy': "sandbox; default-src 'none'",
-      },
-      content: await readRaw(deps, { accountId, messageId: path.id }),
+      headers: fileHeaders('message/rfc822', 'message.eml'),
+      ...(await readRaw(deps, { accountId, messageId: path.id })),
     }),
 
     'attachments.get': async ({ path, query }, context) => {
@@ -87,9 +82,25 @@ function messageHandlers(deps: Deps): HandlersOf<'messages' | 'attachments'> {
         })
         if (!isGood) throw problem('invalid_signature')
       }
-      const accountId = context.isSigned ? null : context.accountId
-      const { attachment, content } = await readAttachment(deps, { accountId, ...path })
-      return presentDownload(attachment, content, context.headers)
+      return download(deps, path, context)
     },
   }
+}
+
+async function download(
+  deps: Deps,
+  path: { messageId: string; filename: string },
+  context: SignedContext,
+): Promise<BinaryResponse> {
+  const accountId = context.isSigned ? null : context.accountId
+  const found = await findAttachment(deps, { accountId, ...path })
+  const { messageId, attachment } = found
+  let plan = planDownload({ ...attachment, messageId }, context.headers)
+  if (plan.part === null || !context.wantsContent) return { ...plan, content: null }
+  const { content, release } = await readAttachment(deps, found)
+  if (content.length !== attachment.sizeBytes) {
+    // Read otherwise than when it was listed; whoever asked for a range may get the whole.
+    plan = planDownload({ ...attachment, messageId, sizeBytes: content.length }, {})
+  }
+  return { ...plan, content: content.subarray(plan.part?.start, plan.part?.end), release }
 }

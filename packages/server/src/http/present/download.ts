@@ -4,43 +4,61 @@ import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { BinaryResponse } from '#http/handler.ts'
 import type { ParsedAttachment } from '#mail/parsed-message.ts'
+import { problem } from '#model/problem.ts'
 
-/** The content of an attachment, or the part of it that the request asks for. */
-export function presentDownload(
-  attachment: ParsedAttachment,
-  content: Uint8Array,
-  request: IncomingHttpHeaders,
-): BinaryResponse {
-  const etag = `"${hash('sha256', content, 'base64url').slice(0, 27)}"`
-  const headers = { ...safeHeaders(attachment), etag, 'accept-ranges': 'bytes' }
-  if (isListed(request['if-none-match'], etag)) return { status: 304, headers, content: null }
-  const isRangeValid = request['if-range'] === undefined || request['if-range'] === etag
-  const range = isRangeValid ? readRange(request.range, content.length) : 'whole'
-  if (range === 'whole') return { headers, content }
-  if (range === 'unsatisfiable') {
-    return { status: 416, headers: { 'content-range': `bytes */${content.length}` }, content: null }
-  }
-  return {
-    status: 206,
-    headers: {
-      ...headers,
-      'content-range': `bytes ${range.first}-${range.last}/${content.length}`,
-    },
-    content: content.subarray(range.first, range.last + 1),
-  }
+export type Download = Pick<BinaryResponse, 'headers'> & {
+  readonly status: 200 | 206 | 304
+  /** The octets of the content to be sent; null for none of them. */
+  readonly part: { readonly start: number; readonly end: number } | null
 }
 
-/** What keeps a hostile file from being anything but a file. */
-function safeHeaders(attachment: ParsedAttachment): Record<string, string> {
+/**
+ * What to answer of an attachment, told from its entry alone, so that its content is read only to be
+ * sent. `range_not_satisfiable` for a range outside it.
+ */
+export function planDownload(
+  attachment: ParsedAttachment & { readonly messageId: string },
+  request: IncomingHttpHeaders,
+): Download {
+  const { sizeBytes } = attachment
+  const etag = etagOf(attachment)
+  const headers = {
+    ...fileHeaders(attachment.contentType, attachment.filename),
+    etag,
+    'accept-ranges': 'bytes',
+  }
+  if (isListed(request['if-none-match'], etag)) return { status: 304, headers, part: null }
+  const isRangeValid = request['if-range'] === undefined || request['if-range'] === etag
+  const range = isRangeValid ? readRange(request.range, sizeBytes) : 'whole'
+  if (range === 'unsatisfiable') {
+    throw problem('range_not_satisfiable', `The attachment has ${sizeBytes} octets.`, {
+      headers: { 'content-range': `bytes */${sizeBytes}` },
+    })
+  }
+  const part =
+    range === 'whole' ? { start: 0, end: sizeBytes } : { start: range.first, end: range.last + 1 }
+  const lengthed = { ...headers, 'content-length': String(part.end - part.start) }
+  if (range === 'whole') return { status: 200, headers: lengthed, part }
+  const contentRange = `bytes ${range.first}-${range.last}/${sizeBytes}`
+  return { status: 206, headers: { ...lengthed, 'content-range': contentRange }, part }
+}
+
+/** Headers that keep a hostile file from being anything but a file. */
+export function fileHeaders(contentType: string, filename: string): Record<string, string> {
   return {
-    'content-type': servedType(attachment.contentType),
-    'content-disposition': contentDisposition(attachment.filename),
+    'content-type': servedType(contentType),
+    'content-disposition': contentDisposition(filename),
     'x-content-type-options': 'nosniff',
     'content-security-policy': "sandbox; default-src 'none'",
     'cross-origin-resource-policy': 'same-origin',
     'referrer-policy': 'no-referrer',
     'cache-control': 'private, no-store',
   }
+}
+
+/** A message never changes, so its id and the name within it stand for the content. */
+function etagOf({ messageId, filename }: { messageId: string; filename: string }): string {
+  return `"${hash('sha256', `${messageId} ${filename}`, 'base64url').slice(0, 27)}"`
 }
 
 /** RFC 9110 §8.3.1; whatever is not a media type is served as octets. */

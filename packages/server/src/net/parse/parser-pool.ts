@@ -1,6 +1,8 @@
 // Parses mail without holding up the main thread: small plain messages where they stand, all others
 // in a few worker threads that are replaced when a message defeats them.
 
+import { AppError } from '#base/app-error.ts'
+import { type Clock, systemClock } from '#base/clock.ts'
 import {
   PARSE_HEAP_MIB_MAX,
   PARSE_MS_MAX,
@@ -22,11 +24,13 @@ export type ParserPool = {
   /**
    * What was read out of the message; of one that could not be parsed within time and memory its
    * headers, with the defect `parse-timed-out` or `parse-failed`. Rejects only when PARSE_QUEUE_MAX
-   * messages wait already, or after `close`.
+   * messages wait already, or after `close`, with `service_unavailable`.
    */
   parse(raw: Uint8Array): Promise<ParsedMessage>
   /** The attachment listed under `filename` by `parse` of the same bytes, or null. Rejects as `parse`. */
   readAttachment(raw: Uint8Array, filename: string): Promise<AttachmentContent | null>
+  /** How many wait for a thread now. */
+  waiting(): number
   /** Ends the threads; what waits or is under way is rejected. */
   close(): Promise<void>
 }
@@ -39,6 +43,9 @@ export type ParserPoolOptions = {
   readonly heapMib?: number
   readonly queueMax?: number
   readonly log?: Log
+  readonly clock?: Clock
+  /** Told of each message parsed: on the main thread (inline) or in another, without its waiting. */
+  readonly onParsed?: (parse: { isInline: boolean; durationMs: number }) => void
 }
 
 /** Starts no thread before the first message that needs one. Idle threads do not keep the process. */
@@ -58,6 +65,8 @@ class ThreadPool implements ParserPool {
   readonly #heapMib: number
   readonly #queueMax: number
   readonly #log: Log
+  readonly #clock: Clock
+  readonly #onParsed: NonNullable<ParserPoolOptions['onParsed']>
   readonly #threads = new Set<ParserThread>()
   readonly #idle: ParserThread[] = []
   readonly #queue: Task[] = []
@@ -70,11 +79,17 @@ class ThreadPool implements ParserPool {
     this.#heapMib = options.heapMib ?? PARSE_HEAP_MIB_MAX
     this.#queueMax = options.queueMax ?? PARSE_QUEUE_MAX
     this.#log = options.log ?? silentLog
+    this.#clock = options.clock ?? systemClock
+    this.#onParsed = options.onParsed ?? (() => {})
   }
 
   async parse(raw: Uint8Array): Promise<ParsedMessage> {
+    const startMs = this.#clock.monotonic()
     const plain = parseIfPlainAndSmall(raw)
-    if (plain !== null) return plain
+    if (plain !== null) {
+      this.#onParsed({ isInline: true, durationMs: this.#clock.monotonic() - startMs })
+      return plain
+    }
     const outcome = await this.#submit({ kind: 'parse', raw })
     if (outcome.kind === 'answered' && outcome.answer.kind === 'parsed') {
       const { message, isAllNew } = outcome.answer
@@ -92,6 +107,10 @@ class ThreadPool implements ParserPool {
     return readDefeatedAttachment(raw, filename)
   }
 
+  waiting(): number {
+    return this.#queue.length
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     for (const task of [...this.#queue.splice(0), ...this.#running]) task.reject(closedError())
@@ -101,7 +120,12 @@ class ThreadPool implements ParserPool {
   #submit(request: ParserRequest): Promise<ThreadOutcome> {
     if (this.#isClosed) return Promise.reject(closedError())
     if (this.#queue.length >= this.#queueMax) {
-      return Promise.reject(new Error(`${this.#queueMax} messages wait to be parsed already`))
+      return Promise.reject(
+        new AppError(
+          'service_unavailable',
+          `${this.#queueMax} messages wait to be parsed already.`,
+        ),
+      )
     }
     return new Promise((resolve, reject) => {
       this.#queue.push({ request, resolve, reject })
@@ -135,8 +159,12 @@ class ThreadPool implements ParserPool {
 
   async #runTask(thread: ParserThread, task: Task): Promise<void> {
     this.#running.add(task)
+    const startMs = this.#clock.monotonic()
     const outcome = await thread.run(task.request, this.#timeoutMs)
     this.#running.delete(task)
+    if (task.request.kind === 'parse') {
+      this.#onParsed({ isInline: false, durationMs: this.#clock.monotonic() - startMs })
+    }
     if (thread.isAlive) this.#idle.push(thread)
     else this.#threads.delete(thread)
     if (outcome.kind !== 'answered' && !this.#isClosed) this.#report(task, outcome)
@@ -151,6 +179,6 @@ class ThreadPool implements ParserPool {
   }
 }
 
-function closedError(): Error {
-  return new Error('the parser is closed')
+function closedError(): AppError {
+  return new AppError('service_unavailable', 'The parser is closed.')
 }

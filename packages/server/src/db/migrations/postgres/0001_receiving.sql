@@ -80,6 +80,7 @@ create table inbox_creations (
   inbox_id text collate "C" not null,
   primary key (account_id, created_at, inbox_id)
 );
+create index inbox_creations_by_time on inbox_creations (created_at);
 
 -- Addresses of deleted inboxes, kept for their account for a while.
 create table released_addresses (
@@ -101,6 +102,14 @@ create table raw_messages (
   helo text,
   tls text,
   created_at bigint not null
+);
+
+-- Texts and HTML too long to stand in every recipient's message: once beside the raw message.
+create table long_bodies (
+  raw_id text collate "C" not null primary key,
+  body_text text not null,
+  body_html text not null,
+  extracted_text text
 );
 
 create table threads (
@@ -149,7 +158,7 @@ create table messages (
   reply_to text,
   reference_ids text not null,
   subject text not null,
-  -- Of body_text and body_html together, in UTF-16 units: lists read long ones apart.
+  -- Of text and HTML together, in UTF-16 units; long ones are in long_bodies and '' here.
   body_length bigint not null,
   body_text text not null,
   body_html text not null,
@@ -169,7 +178,8 @@ create unique index messages_by_thread on messages (thread_id, thread_position);
 create index messages_by_key on messages (inbox_id, message_key, position)
   where message_key is not null;
 
--- Append-only. The sequence is the order of commits.
+-- Append-only. The sequence is given at the insert, before the commit: of two transactions at once the
+-- one with the smaller number may be seen later, and one that fails leaves a gap.
 create table events (
   sequence bigint generated always as identity primary key,
   id text collate "C" not null,
@@ -182,17 +192,22 @@ create table events (
   occurred_at bigint not null
 );
 create unique index events_by_id on events (id);
+create index events_by_time on events (occurred_at);
 create index events_by_account on events (account_id, sequence);
 create index events_by_inbox on events (inbox_id, sequence);
 
 -- Mail to postmaster of the service, for the operator.
 create table postmaster_messages (
   raw_id text collate "C" not null primary key,
+  -- As in messages: null where the sender gave no Message-ID to recognise it by.
+  receipt_key bytea,
   recipient text not null,
   from_addr text not null,
   subject text not null,
   created_at bigint not null
 );
+create unique index postmaster_messages_by_receipt on postmaster_messages (receipt_key)
+  where receipt_key is not null;
 create index postmaster_messages_by_time on postmaster_messages (created_at);
 
 create table jobs (

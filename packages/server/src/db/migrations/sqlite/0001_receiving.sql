@@ -80,6 +80,7 @@ create table inbox_creations (
   inbox_id text not null,
   primary key (account_id, created_at, inbox_id)
 ) strict, without rowid;
+create index inbox_creations_by_time on inbox_creations (created_at);
 
 -- Addresses of deleted inboxes, kept for their account for a while.
 create table released_addresses (
@@ -101,6 +102,14 @@ create table raw_messages (
   helo text,
   tls text,
   created_at integer not null
+) strict;
+
+-- Texts and HTML too long to stand in every recipient's message: once beside the raw message.
+create table long_bodies (
+  raw_id text not null primary key,
+  body_text text not null,
+  body_html text not null,
+  extracted_text text
 ) strict;
 
 create table threads (
@@ -149,7 +158,7 @@ create table messages (
   reply_to text,
   reference_ids text not null,
   subject text not null,
-  -- Of body_text and body_html together, in UTF-16 units: lists read long ones apart.
+  -- Of text and HTML together, in UTF-16 units; long ones are in long_bodies and '' here.
   body_length integer not null,
   body_text text not null,
   body_html text not null,
@@ -169,7 +178,7 @@ create unique index messages_by_thread on messages (thread_id, thread_position);
 create index messages_by_key on messages (inbox_id, message_key, position)
   where message_key is not null;
 
--- Append-only. The sequence is the order of commits.
+-- Append-only. One writer makes the sequence the order of commits, which PostgreSQL does not promise.
 create table events (
   sequence integer primary key autoincrement,
   id text not null,
@@ -182,17 +191,22 @@ create table events (
   occurred_at integer not null
 ) strict;
 create unique index events_by_id on events (id);
+create index events_by_time on events (occurred_at);
 create index events_by_account on events (account_id, sequence);
 create index events_by_inbox on events (inbox_id, sequence);
 
 -- Mail to postmaster of the service, for the operator.
 create table postmaster_messages (
   raw_id text not null primary key,
+  -- As in messages: null where the sender gave no Message-ID to recognise it by.
+  receipt_key blob,
   recipient text not null,
   from_addr text not null,
   subject text not null,
   created_at integer not null
 ) strict, without rowid;
+create unique index postmaster_messages_by_receipt on postmaster_messages (receipt_key)
+  where receipt_key is not null;
 create index postmaster_messages_by_time on postmaster_messages (created_at);
 
 create table jobs (

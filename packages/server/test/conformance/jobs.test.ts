@@ -1,0 +1,204 @@
+// Jobs under their leases: one holder at a time, whatever it does and however long it takes.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { purgeExpired, sweepBlobs } from '#actions/retention/purge-expired.ts'
+import { workJobs } from '#actions/work-jobs.ts'
+import { silentLog } from '#base/log.ts'
+import type { BlobStore } from '#blobs/blob-store.ts'
+import { openWorkerLoop } from '#jobs/worker-loop.ts'
+import type { Db } from '#store/transactions.ts'
+import {
+  addAccount,
+  addInbox,
+  arriving,
+  makeId,
+  type Owner,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { onEachEngine } from '#test/world.ts'
+
+const HOUR_MS = 60 * 60 * 1_000
+const NEVER = AbortSignal.any([])
+
+onEachEngine('jobs', (engine) => {
+  let database: TestDatabase
+  let db: Db
+  let owner: Owner
+  before(async () => {
+    database = await openDatabase(engine)
+    db = database.db
+    owner = await addAccount(db)
+  })
+  after(() => database.close())
+
+  let nowMs = Date.now() + HOUR_MS
+  const clock = { now: () => nowMs, monotonic: () => nowMs }
+  const claim = (worker: string, limit = 10) =>
+    db.write('claimJobs', { worker, nowMs, leaseMs: 1_000, limit })
+  const addJob = async () => {
+    const id = makeId('job')
+    await db.write('enqueueJob', { id, kind: 'none', payload: {}, runAtMs: nowMs, nowMs })
+    return id
+  }
+  const rowOf = (id: string) =>
+    db.read.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirst()
+  /** A deleted inbox whose purge takes three steps, the id of its job. */
+  const deletedInbox = async () => {
+    const inboxId = await addInbox(db, owner)
+    await db.write('receiveMessage', arriving(owner, [inboxId]))
+    const jobId = makeId('job')
+    await db.write('deleteInbox', { ...owner, inboxId, jobId, nowMs })
+    return { inboxId, jobId }
+  }
+  /** The same database, with something that happens before each step of a purge. */
+  const beforeEachStep = (happens: (input: object) => unknown): Db => ({
+    ...db,
+    read: db.read,
+    write: (async (name, input) => {
+      if (/^purge\w+Step$/.test(name)) await happens(input)
+      return db.write(name, input)
+    }) as Db['write'],
+  })
+
+  test('whoever lost the lease can neither end the job nor put it off nor hold it again', async () => {
+    const id = await addJob()
+    await claim('slow')
+    nowMs += 1_001
+    await claim('quick')
+    const held = await rowOf(id)
+    const slow = { id, worker: 'slow' }
+    assert.equal(await db.write('renewLease', { ...slow, untilMs: nowMs + HOUR_MS }), false)
+    assert.equal(await db.write('retryJob', { ...slow, runAtMs: nowMs + HOUR_MS }), false)
+    assert.equal(await db.write('continueJob', { ...slow, nowMs }), false)
+    assert.equal(await db.write('completeJob', slow), false)
+    await db.write('returnJobs', { worker: 'slow' })
+    assert.deepEqual(await rowOf(id), held)
+    assert.equal(await db.write('completeJob', { id, worker: 'quick' }), true)
+    assert.equal(await rowOf(id), undefined)
+  })
+
+  test('a job that takes longer than its lease stays with its worker', async () => {
+    const { jobId } = await deletedInbox()
+    const taken: string[] = []
+    const slowly = beforeEachStep(async () => {
+      nowMs += 25_000
+      taken.push(...(await claim('thief')).map(({ id }) => id))
+    })
+    const deps = { db: slowly, blobs: null, clock, log: silentLog }
+    await workJobs(deps, { worker: 'slow', signal: NEVER })
+    assert.deepEqual(taken, [])
+    assert.equal(await rowOf(jobId), undefined)
+  })
+
+  test('of jobs claimed together, one that passed to another worker meanwhile is left to it', async () => {
+    const [first, second] = [await deletedInbox(), await deletedInbox()]
+    const stepped = new Set<string>()
+    let isFirst = true
+    const stalled = beforeEachStep(async (input) => {
+      stepped.add((input as { inboxId: string }).inboxId)
+      if (!isFirst) return
+      isFirst = false
+      nowMs += 61_000
+      await claim('other')
+    })
+    const deps = { db: stalled, blobs: null, clock, log: silentLog }
+    await workJobs(deps, { worker: 'stalled', signal: NEVER })
+    assert.deepEqual([...stepped], [first.inboxId])
+    assert.equal((await rowOf(first.jobId))?.leased_by, 'other')
+    assert.equal((await rowOf(second.jobId))?.leased_by, 'other')
+    for (const { jobId } of [first, second]) {
+      await db.write('completeJob', { id: jobId, worker: 'other' })
+    }
+  })
+
+  test('a job that went on well has forgotten its failures, one that failed has not', async () => {
+    const id = await addJob()
+    const holding = { id, worker: 'worker' }
+    for (let run = 1; run <= 20; run++) {
+      assert.equal((await claim('worker')).at(0)?.attempts, 1)
+      await db.write('continueJob', { ...holding, nowMs })
+    }
+    for (let run = 1; run <= 3; run++) {
+      assert.equal((await claim('worker')).at(0)?.attempts, run)
+      await db.write('retryJob', { ...holding, runAtMs: nowMs })
+    }
+    await claim('worker')
+    await db.write('completeJob', holding)
+  })
+
+  test('told to end, a worker stops after the step under way and gives back what it holds', async () => {
+    const jobs = [await deletedInbox(), await deletedInbox(), await deletedInbox()]
+    const ending = new AbortController()
+    let steps = 0
+    const ended = beforeEachStep(() => {
+      steps += 1
+      ending.abort()
+    })
+    const deps = { db: ended, blobs: null, clock, log: silentLog }
+    await workJobs(deps, { worker: 'ending', signal: ending.signal })
+    assert.equal(steps, 1)
+    for (const { jobId } of jobs) {
+      const { leased_by, lease_until, attempts, run_at } = (await rowOf(jobId)) ?? {}
+      assert.deepEqual([leased_by, lease_until, attempts], [null, null, 0])
+      assert.ok((run_at ?? nowMs + 1) <= nowMs)
+    }
+    await workJobs(deps, { worker: 'ending', signal: ending.signal })
+    assert.equal(steps, 1)
+    await workJobs({ ...deps, db }, { worker: 'next', signal: NEVER })
+    for (const { jobId } of jobs) assert.equal(await rowOf(jobId), undefined)
+  })
+
+  test('told to end, upkeep stops after the step under way', async () => {
+    const ending = new AbortController()
+    let steps = 0
+    const endless: Db = {
+      ...db,
+      write: async () => {
+        steps += 1
+        if (steps === 3) ending.abort()
+        return { isDone: false, blobIds: [] } as never
+      },
+    }
+    await purgeExpired({ db: endless, blobs: null, clock }, ending.signal)
+    assert.equal(steps, 3)
+
+    let batches = 0
+    const sweeping = new AbortController()
+    const blobs: BlobStore = {
+      put: () => Promise.reject(new Error('Nothing is put.')),
+      get: () => Promise.resolve(null),
+      remove: () => Promise.resolve(),
+      async *list() {
+        for (;;) {
+          batches += 1
+          if (batches === 3) sweeping.abort()
+          yield [makeId('raw')]
+        }
+      },
+    }
+    await sweepBlobs({ db, blobs, clock }, sweeping.signal)
+    assert.equal(batches, 3)
+  })
+})
+
+test('a loop that is closed tells its step, waits for it, and takes no other', async () => {
+  let steps = 0
+  const entered = Promise.withResolvers<void>()
+  const loop = openWorkerLoop({
+    name: 'test',
+    everyMs: HOUR_MS,
+    log: silentLog,
+    async step(signal) {
+      steps += 1
+      entered.resolve()
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      return true
+    },
+  })
+  await entered.promise
+  await loop.close()
+  loop.wake()
+  assert.equal(steps, 1)
+})

@@ -1,0 +1,186 @@
+// Downloads and what they may cost: content is read once for all who ask for it, a little at a time,
+// and never in the way of arriving mail.
+
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { after, before, describe, test } from 'node:test'
+import { type Downloads, openDownloads } from '#actions/message/downloads.ts'
+import { filePart, messageOf, multipart, textPart } from '#test/mail/samples.ts'
+import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { outcomeOf } from '#test/scenarios/outcomes.ts'
+import { onEachEngine, openWorld, type World } from '#test/world.ts'
+
+describe('what is held for downloads', () => {
+  const bytes = (length: number) => new Uint8Array(length)
+
+  /** Reads that end when told, in the order in which they were begun. */
+  function pausedReads(downloads: Downloads) {
+    const begun: { key: string; end(content: Uint8Array): void }[] = []
+    const hold = (key: string) =>
+      downloads.hold('attachment', key, () => {
+        const { promise, resolve } = Promise.withResolvers<Uint8Array>()
+        begun.push({ key, end: resolve })
+        return promise
+      })
+    return { begun, hold, keys: () => begun.map(({ key }) => key) }
+  }
+
+  test('one content is read once for all who ask meanwhile and soon after', async () => {
+    const { begun, hold } = pausedReads(openDownloads())
+    const asked = Array.from({ length: 60 }, () => hold('a'))
+    assert.equal(begun.length, 1)
+    begun[0]?.end(bytes(5))
+    const held = await Promise.all(asked)
+    assert.equal(new Set(held.map(({ content }) => content)).size, 1)
+    for (const { release } of held) release()
+    assert.equal((await hold('a')).content, held[0]?.content)
+    assert.equal(begun.length, 1)
+  })
+
+  test('no more are read at once than may be, each in its turn, and too many are refused', async () => {
+    const { begun, hold, keys } = pausedReads(
+      openDownloads({ atOnce: { raw: 1, attachment: 2 }, waitingMax: 2 }),
+    )
+    const asked = ['a', 'b', 'c', 'd'].map(hold)
+    assert.deepEqual(keys(), ['a', 'b'])
+    await assert.rejects(hold('e'), { code: 'service_unavailable' })
+    for (let at = 0; at < 4; at += 1) {
+      begun[at]?.end(bytes(1))
+      await asked[at]
+    }
+    assert.deepEqual(keys(), ['a', 'b', 'c', 'd'])
+    const again = hold('e')
+    begun[4]?.end(bytes(1))
+    await again
+  })
+
+  test('content in use is never forgotten, and past the bound nothing more is read', async () => {
+    const downloads = openDownloads({ bytesMax: 100, bytesKept: 50 })
+    const hold = (key: string, length: number) =>
+      downloads.hold('raw', key, async () => bytes(length))
+    const [first, second] = [await hold('a', 60), await hold('b', 60)]
+    await assert.rejects(hold('c', 1), { code: 'service_unavailable' })
+    assert.equal((await hold('a', 0)).content, first.content)
+    second.release()
+    second.release()
+    assert.equal((await hold('c', 1)).content.length, 1)
+    assert.equal((await hold('b', 7)).content.length, 7)
+  })
+
+  test('of what nobody uses the longest unused is forgotten first', async () => {
+    const downloads = openDownloads({ bytesKept: 100 })
+    let reads = 0
+    const use = async (key: string) => {
+      const held = await downloads.hold('raw', key, async () => {
+        reads += 1
+        return bytes(40)
+      })
+      held.release()
+    }
+    for (const key of ['a', 'b', 'a', 'c', 'a']) await use(key)
+    assert.equal(reads, 3)
+    await use('b')
+    assert.equal(reads, 4)
+  })
+
+  test('a read that fails is told to all who wait for it, and tried again for the next', async () => {
+    const downloads = openDownloads()
+    const fail = () => Promise.reject(new Error('disk on fire'))
+    const asked = [downloads.hold('raw', 'a', fail), downloads.hold('raw', 'a', fail)]
+    for (const one of asked) await assert.rejects(one, /on fire/)
+    assert.equal((await downloads.hold('raw', 'a', async () => bytes(3))).content.length, 3)
+  })
+
+  test('a raw message and an attachment of one name are two contents', async () => {
+    const downloads = openDownloads()
+    await downloads.hold('raw', 'a', async () => bytes(1))
+    assert.equal((await downloads.hold('attachment', 'a', async () => bytes(2))).content.length, 2)
+  })
+})
+
+onEachEngine('downloads', (engine) => {
+  let world: World
+  before(async () => {
+    world = await openWorld(engine, { env: WIDE_LIMITS })
+  })
+  after(() => world.close())
+
+  async function receive(...names: string[]) {
+    const files = names.map((name) => filePart(name, randomBytes(2_000)))
+    const raw = messageOf(multipart('mixed', 'mix', [textPart('Text'), ...files]))
+    return deliver(world, await world.inbox(), raw)
+  }
+
+  /** Lets attachments be read only once `open` is called, and counts the reads. */
+  function holdUpReads() {
+    const { deps } = world.app
+    const { parser } = deps
+    const gate = Promise.withResolvers<void>()
+    const counted = { reads: 0, open: gate.resolve, restore: () => Object.assign(deps, { parser }) }
+    deps.parser = {
+      parse: (raw) => parser.parse(raw),
+      async readAttachment(raw, filename) {
+        counted.reads += 1
+        await gate.promise
+        return parser.readAttachment(raw, filename)
+      },
+    }
+    return counted
+  }
+
+  test('sixty requests for parts of one attachment read it once', async () => {
+    const [entry] = (await receive('a.bin')).attachments
+    const counted = holdUpReads()
+    counted.open()
+    const ask = async (_: unknown, at: number) => {
+      const response = await fetch(entry?.url ?? '', { headers: { range: `bytes=${at}-${at}` } })
+      return [response.status, (await response.arrayBuffer()).byteLength]
+    }
+    const answers = await Promise.all(Array.from({ length: 60 }, ask))
+    counted.restore()
+    assert.deepEqual(new Set(answers.map(String)), new Set(['206,1']))
+    assert.equal(counted.reads, 1)
+  })
+
+  test('an attachment is not read to tell its size, that it is known or that a part is missing', async () => {
+    const url = (await receive('a.bin')).attachments[0]?.url ?? ''
+    const counted = holdUpReads()
+    counted.open()
+    const head = await fetch(url, { method: 'HEAD' })
+    assert.equal(head.headers.get('content-length'), '2000')
+    const known = { 'if-none-match': head.headers.get('etag') ?? '' }
+    assert.equal((await fetch(url, { headers: known })).status, 304)
+    assert.equal((await fetch(url, { headers: { range: 'bytes=2000-' } })).status, 416)
+    counted.restore()
+    assert.equal(counted.reads, 0)
+  })
+
+  test('too many at once are told to come again, while mail still arrives', async () => {
+    const { deps } = world.app
+    const { downloads } = deps
+    const narrow = openDownloads({ waitingMax: 1 })
+    let asked = 0
+    deps.downloads = {
+      hold(...parameters) {
+        asked += 1
+        return narrow.hold(...parameters)
+      },
+    }
+    const [first, second, third] = (await receive('a.bin', 'b.bin', 'c.bin')).attachments
+    const counted = holdUpReads()
+    const underWay = [first, second].map((entry) => fetch(entry?.url ?? ''))
+    while (asked < 2) await new Promise((resolve) => setImmediate(resolve))
+    const refused = await fetch(third?.url ?? '')
+    assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/)
+    assert.equal(await outcomeOf(refused), '503 service_unavailable')
+    await receive('d.bin')
+    counted.open()
+    for (const answer of await Promise.all(underWay)) {
+      assert.equal(answer.status, 200)
+      assert.equal((await answer.arrayBuffer()).byteLength, 2_000)
+    }
+    assert.equal(counted.reads, 2)
+    counted.restore()
+    deps.downloads = downloads
+  })
+})
