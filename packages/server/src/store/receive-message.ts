@@ -2,6 +2,7 @@
 // its thread, its totals and its event, or recognised as one that is already there.
 
 import { PAGE_BODY_LENGTH_MAX } from '#base/limits.ts'
+import { addPostmasterMessage } from './postmaster-message.ts'
 import {
   addToCounters,
   insertEvent,
@@ -42,34 +43,39 @@ export type ReceiveInput = {
   nowMs: number
 }
 
-export type ReceiveOutcome = { stored: number; duplicates: number; gone: number }
+export type ReceiveOutcome = {
+  stored: number
+  duplicates: number
+  gone: number
+  /** Whether anything refers to the raw message now. */
+  isKept: boolean
+}
 
 /**
  * Writes the message for every recipient whose inbox still exists. The raw bytes are kept only when
  * somebody refers to them.
  */
 export async function receiveMessage(tx: Tx, input: ReceiveInput): Promise<ReceiveOutcome> {
-  const outcome: ReceiveOutcome = { stored: 0, duplicates: 0, gone: 0 }
+  const outcome = { stored: 0, duplicates: 0, gone: 0 }
   // In one order everywhere, so that two transactions never wait for each other's inboxes.
   const receipts = [...input.receipts].sort((a, b) => (a.inboxId < b.inboxId ? -1 : 1))
   for (const receipt of receipts) outcome[await receive(tx, input, receipt)] += 1
   let references = outcome.stored
   if (input.postmaster !== null) {
-    references += 1
-    await tx.query
-      .insertInto('postmaster_messages')
-      .values({
-        raw_id: input.raw.id,
-        recipient: input.postmaster.recipient,
-        from_addr: input.content.from_addr,
-        subject: input.content.subject,
-        created_at: input.nowMs,
-      })
-      .execute()
+    const isAdded = await addPostmasterMessage(tx, {
+      raw_id: input.raw.id,
+      receipt_key: input.content.receipt_key ?? null,
+      recipient: input.postmaster.recipient,
+      from_addr: input.content.from_addr,
+      subject: input.content.subject,
+      created_at: input.nowMs,
+    })
+    if (isAdded) references += 1
+    else outcome.duplicates += 1
   }
   if (references > 0) await insertRaw(tx, { ...input.raw, reference_count: references })
   if (outcome.stored > 0 && isLong(input.content)) await insertLongBodies(tx, input)
-  return outcome
+  return { ...outcome, isKept: references > 0 }
 }
 
 async function receive(

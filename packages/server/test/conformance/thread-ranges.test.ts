@@ -45,10 +45,10 @@ onEachEngine('threads of a large inbox', (engine) => {
       select id || '_' || i, account_id, inbox_id, subject, 0, 1, i, i, i from threads, n`)
     await run(`${numbers} insert into messages (id, account_id, inbox_id, thread_id, raw_id, direction,
       position, direction_position, thread_position, status, message_key, from_addr, to_addr, cc,
-      reference_ids, subject, body_text, body_html, attachments, defects, created_at)
+      reference_ids, subject, body_length, body_text, body_html, attachments, defects, created_at)
       select id || '_' || i, account_id, inbox_id, thread_id || '_' || i, raw_id, direction, i, i, 1,
-      status, message_key || i, from_addr, to_addr, cc, reference_ids, subject, body_text, body_html,
-      attachments, defects, i from messages, n`)
+      status, message_key || i, from_addr, to_addr, cc, reference_ids, subject, body_length, body_text,
+      body_html, attachments, defects, i from messages, n`)
     await run('delete from thread_ranges')
     await run(`insert into thread_ranges ${EXPECTED_RANGES}`)
     await run(`update inbox_counters set inbound_count = ${COUNT}, thread_count = ${COUNT},

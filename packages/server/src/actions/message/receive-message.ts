@@ -75,9 +75,8 @@ export async function receiveMessage(
       parentKeys: parentKeysOf(parsed.headers),
       nowMs,
     })
-    const isKept = outcome.stored > 0 || targets.postmaster !== null
-    if (isBlob && !isKept) await deps.blobs?.remove([rawId])
-    return isKept || outcome.duplicates > 0 ? { kind: 'stored' } : { kind: 'no_recipient' }
+    if (isBlob && !outcome.isKept) await deps.blobs?.remove([rawId])
+    return outcome.isKept || outcome.duplicates > 0 ? { kind: 'stored' } : { kind: 'no_recipient' }
   } catch (error) {
     // A connection lost at the commit leaves open whether it happened: then the bytes stay, and the
     // sweep of orphans removes them should nothing refer to them.
