@@ -110,7 +110,9 @@ export const WRITE_QUEUE_MAX = 5_000
 export const BUSY_TIMEOUT_MS = 2 * SECOND_MS
 /** Rows removed in one step of a purge, so that a large deletion never holds up mail. */
 export const PURGE_STEP_ROWS = 500
-/** Pages of the write-ahead log that make a checkpoint due: 8 MiB, on a small disk less. */
+/** Of the embedded database: three messages of 2 KiB lie in a page, where 4 KiB hold one. */
+export const DATABASE_PAGE_BYTES = 8 * KIB
+/** Pages of the write-ahead log that make a checkpoint due: 16 MiB, on a small disk less. */
 export const LOG_PAGES_MAX = 2_000
 /**
  * Kept on disk to be given up when the disk is full, so that deleting still works: what is in the

@@ -2,7 +2,7 @@
 
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { Kysely, SqliteDialect } from 'kysely'
-import { BUSY_TIMEOUT_MS } from '#base/limits.ts'
+import { BUSY_TIMEOUT_MS, DATABASE_PAGE_BYTES } from '#base/limits.ts'
 import type { RunSql } from './db.ts'
 
 export type SqliteConnection = {
@@ -36,7 +36,8 @@ export function openSqliteConnection(options: SqliteConnectionOptions): SqliteCo
   // It reads the file, which may be locked.
   if (options.mode !== 'bare') raw.exec('PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768;')
   if (options.mode === 'write') {
-    raw.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;')
+    raw.exec(`PRAGMA page_size = ${DATABASE_PAGE_BYTES}; PRAGMA journal_mode = WAL;`)
+    raw.exec('PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;')
   }
   const prepared = new Map<string, StatementSync>()
   return {

@@ -8,6 +8,7 @@ import {
   COMMIT_GROUP_MAX,
   COMMIT_PAUSE_GROUP_MIN,
   COMMIT_PAUSE_MS,
+  DATABASE_PAGE_BYTES,
   LOG_PAGES_MAX,
 } from '#base/limits.ts'
 import type { TransactionTable, Tx } from './db.ts'
@@ -45,7 +46,7 @@ const PAUSE = new Int32Array(new SharedArrayBuffer(4))
 export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   const connection = openSqliteConnection({ path: options.path, mode: 'write' })
   // On a small disk the log is kept small: the reserve has to hold what is only in it.
-  const logPages = Math.floor(logBytesMax(options.path) / PAGE_BYTES)
+  const logPages = Math.floor(logBytesMax(options.path) / DATABASE_PAGE_BYTES)
   connection.exec(`PRAGMA wal_autocheckpoint = ${Math.min(LOG_PAGES_MAX, logPages)}`)
   const tx: Tx<Schema> = { engine: 'sqlite', ...queriesOn<Schema>(connection) }
   const reserve = options.reservePath === null ? NO_RESERVE : openDiskReserve(options.reservePath)
@@ -93,9 +94,6 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   })
   options.port.postMessage('ready')
 }
-
-/** SQLite's default, which nothing here changes. */
-const PAGE_BYTES = 4_096
 
 /** Without waiting for a reader, and where the disk allows: else the next one does it. */
 function truncateLog(connection: SqliteConnection): void {
