@@ -8,7 +8,15 @@ import { AppError } from '#base/app-error.ts'
 import { MIME_PARTS_MAX } from '#base/limits.ts'
 import { parseMessage } from '#mail/parse-message.ts'
 import { openParserPool, type ParserPool } from '#net/parse/parser-pool.ts'
-import { BOMBS, filePart, message, messageOf, multipart, part, textPart } from '#test/mail/samples.ts'
+import {
+  BOMBS,
+  filePart,
+  message,
+  messageOf,
+  multipart,
+  part,
+  textPart,
+} from '#test/mail/samples.ts'
 
 const BOMB_MS_MAX = 2_000
 /** Processor time, which a busy machine does not lengthen as it does the lag. */
