@@ -63,7 +63,7 @@ function octetsOf(run: readonly Word[]): Uint8Array {
     }
     chunks.push(Buffer.from(base64.join(''), 'base64'))
     base64 = []
-    if (!word.isBase64) chunks.push(decodeQ(word.text))
+    if (!word.isBase64) chunks.push(decodeEscapes(word.text, Q_ENCODING))
   }
   chunks.push(Buffer.from(base64.join(''), 'base64'))
   return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
@@ -85,13 +85,23 @@ function decodeMixed(run: readonly Word[]): string {
 }
 
 /** RFC 2047 §4.2. */
-function decodeQ(text: string): Buffer {
+const Q_ENCODING: EscapeMarks = { escape: 0x3d, space: 0x5f }
+
+export type EscapeMarks = {
+  /** Octet before two hexadecimal digits. */
+  readonly escape: number
+  /** Octet that stands for a space, or null. */
+  readonly space: number | null
+}
+
+/** The octets that `text` stands for; what only looks like an escape stays as it is. */
+export function decodeEscapes(text: string, marks: EscapeMarks): Buffer {
   const source = Buffer.from(text, 'utf8')
   let length = 0
   for (let index = 0; index < source.length; index += 1) {
     let octet = source[index] ?? 0
-    if (octet === 0x5f) octet = 0x20
-    else if (octet === 0x3d) {
+    if (octet === marks.space) octet = 0x20
+    else if (octet === marks.escape) {
       const high = hexValue(source[index + 1])
       const low = hexValue(source[index + 2])
       if (high >= 0 && low >= 0) {

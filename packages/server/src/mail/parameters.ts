@@ -2,7 +2,10 @@
 // with the continuations and charsets of RFC 2231. Refuses to know what any parameter means.
 
 import { decodeCharset } from './charset.ts'
-import { decodeWords, hexValue } from './encoded-word.ts'
+import { decodeEscapes, decodeWords, type EscapeMarks } from './encoded-word.ts'
+
+/** RFC 2231 §4. */
+const PERCENT_ENCODING: EscapeMarks = { escape: 0x25, space: null }
 
 export type StructuredValue = {
   /** The part before the first `;`, lower-case, without comments and white space around it. */
@@ -74,30 +77,11 @@ function joinSections(sections: Section[]): string {
     }
     const labelled = position === 0 ? /^([^']*)'[^']*'/.exec(section.text) : null
     if (labelled !== null) charset = labelled[1] ?? null
-    octets.push(percentDecode(section.text.slice(labelled?.[0].length ?? 0)))
+    octets.push(decodeEscapes(section.text.slice(labelled?.[0].length ?? 0), PERCENT_ENCODING))
   }
   flush()
   return texts.join('')
 }
-
-function percentDecode(text: string): Buffer {
-  const source = Buffer.from(text, 'utf8')
-  let length = 0
-  for (let index = 0; index < source.length; index += 1) {
-    let octet = source[index] ?? 0
-    if (octet === 0x25) {
-      const high = hexValue(source[index + 1])
-      const low = hexValue(source[index + 2])
-      if (high >= 0 && low >= 0) {
-        octet = high * 16 + low
-        index += 2
-      }
-    }
-    source[length++] = octet
-  }
-  return source.subarray(0, length)
-}
-
 const STOP = /[=;]/g
 
 /** Name and text of each parameter from `start`; a name without `=` has the text ''. */

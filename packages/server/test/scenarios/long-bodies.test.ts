@@ -54,12 +54,6 @@ onEachEngine('long bodies', (engine) => {
     const long = await world.client.messages.get(data[1]?.id ?? '')
     // Not compared by `equal`: its report of a difference would hold both.
     assert.ok(data[1]?.bodyText === long.bodyText, 'page and message differ')
-    console.log(
-      long.bodyText.length,
-      BODY.length,
-      JSON.stringify(long.bodyText.slice(-5)),
-      long.defects,
-    )
     assert.ok(long.bodyText.trimEnd() === BODY.replaceAll('\r\n', '\n').trimEnd(), 'not as sent')
   })
 })
