@@ -101,7 +101,7 @@ export const THREAD_STEP_MESSAGES = 100
 /** Transactions that share one commit and one fsync. */
 export const COMMIT_GROUP_MAX = 100
 /** Senders that share a commit are back after this long: waiting for them makes fewer, larger ones. */
-export const COMMIT_PAUSE_MS = 0.7
+export const COMMIT_PAUSE_MS = 0.5
 /** A commit that served fewer is followed by the next at once. */
 export const COMMIT_PAUSE_GROUP_MIN = 3
 /** Transactions waiting for the writer; past it a write is refused as unavailable. */

@@ -65,8 +65,11 @@ export class WriterThread {
       const id = this.#nextId++
       this.#waiting.set(id, { resolve, reject })
       this.#outbox.push({ id, name, input })
-      // One wake-up of the writer for everything that this turn of the event loop has to write.
-      if (this.#outbox.length === 1) setImmediate(() => this.#post())
+      // One wake-up of the writer for everything that this turn of the event loop has to write; an idle
+      // writer starts with the first of it.
+      if (this.#outbox.length > 1) return
+      if (this.#waiting.size === 1) queueMicrotask(() => this.#post())
+      else setImmediate(() => this.#post())
     })
   }
 
