@@ -140,8 +140,8 @@ export const KEEP_ALIVE_MS = 30 * SECOND_MS
 /** Existing clients put file names of any length into paths; find-my-way's default is 100. */
 export const PATH_PARAMETER_LENGTH_MAX = 4 * KIB
 export const REQUEST_MS_MAX = 60 * SECOND_MS
-/** Bodies up to this many UTF-16 units are read with their page, longer ones when their turn comes. */
-export const PAGE_BODY_LENGTH_MAX = 64 * KIB
+/** Text and HTML longer than this, in UTF-16 units, are stored once beside the raw message. */
+export const ROW_BODY_LENGTH_MAX = 64 * KIB
 export const SIGNED_URL_MS = 15 * MINUTE_MS
 /** Attachments read out of their messages at once: fewer than PARSE_WORKERS_MAX, so that mail goes on. */
 export const ATTACHMENT_READS_AT_ONCE = 1

@@ -1,6 +1,6 @@
 // Messages, from rows. Lists are ranges of positions, so a page costs the same wherever it lies.
 
-import { PAGE_BODY_LENGTH_MAX, THREAD_STEP_MESSAGES } from '#base/limits.ts'
+import { THREAD_STEP_MESSAGES } from '#base/limits.ts'
 import type { ParsedAttachment } from '#mail/parsed-message.ts'
 import type { DeliveryRole, Direction, Message, MessageStatus } from '#model/message.ts'
 import type { ReadDb, Row } from './tables.ts'
@@ -109,8 +109,9 @@ function completed(db: ReadDb, rows: Row<'messages'>[]): Messages {
   })()
 }
 
+/** By what the row holds, not by today's limit: it was written under whatever limit stood then. */
 function isLong(row: Row<'messages'>): boolean {
-  return row.body_length > PAGE_BODY_LENGTH_MAX
+  return row.body_length > row.body_text.length + row.body_html.length
 }
 
 /** Null when the message was deleted since its row was read. */

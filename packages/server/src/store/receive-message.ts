@@ -1,7 +1,7 @@
 // The transaction behind every 250: one arriving message, written for each of its recipients with
 // its thread, its totals and its event, or recognised as one that is already there.
 
-import { PAGE_BODY_LENGTH_MAX } from '#base/limits.ts'
+import { ROW_BODY_LENGTH_MAX } from '#base/limits.ts'
 import { addPostmasterMessage } from './postmaster-message.ts'
 import {
   addToCounters,
@@ -99,17 +99,17 @@ async function receive(
     await insertThread(tx, {
       id: receipt.threadId,
       account_id: receipt.accountId,
-      inbox_id: receipt.inboxId,
+      inbox_id: inboxId,
       subject: content.subject,
       now: nowMs,
       position,
     })
-    await countInRange(tx, { inboxId: receipt.inboxId, position, threads: 1, unread: 1 })
+    await countInRange(tx, { inboxId, position, threads: 1, unread: 1 })
   } else {
     await addToCounters(tx, { inboxId, inbound: 0, threads: -1, unread: parent.is_read - 1 })
     await updateThread(tx, { id: thread.id, now: nowMs, position })
     await moveInRanges(tx, {
-      inboxId: receipt.inboxId,
+      inboxId,
       from: parent.last_position,
       to: position,
       wasRead: parent.is_read === 1,
@@ -119,7 +119,7 @@ async function receive(
     ...(isLong(content) ? { ...content, ...NO_BODIES } : content),
     id: receipt.messageId,
     account_id: receipt.accountId,
-    inbox_id: receipt.inboxId,
+    inbox_id: inboxId,
     thread_id: thread.id,
     raw_id: input.raw.id,
     position,
@@ -133,7 +133,7 @@ async function receive(
     id: receipt.eventId,
     account_id: receipt.accountId,
     pod_id: receipt.podId,
-    inbox_id: receipt.inboxId,
+    inbox_id: inboxId,
     thread_id: thread.id,
     message_id: receipt.messageId,
     occurred_at: nowMs,
@@ -142,7 +142,7 @@ async function receive(
 }
 
 function isLong(content: ReceivedContent): boolean {
-  return content.body_length > PAGE_BODY_LENGTH_MAX
+  return content.body_length > ROW_BODY_LENGTH_MAX
 }
 
 const NO_BODIES = { body_text: '', body_html: '', extracted_text: null }
