@@ -1,6 +1,6 @@
 // The contract as an OpenAPI 3.1 document.
 
-import { type Operation, tags } from '#operations/operation.ts'
+import { type BodyMediaType, type Operation, tags } from '#operations/operation.ts'
 import type { TObject, TSchema } from '#schema.ts'
 import { Account, NewAccount } from '#shapes/account.ts'
 import { ApiKey, NewApiKey } from '#shapes/api-key.ts'
@@ -8,8 +8,18 @@ import { ErrorBody } from '#shapes/error.ts'
 import { Inbox } from '#shapes/inbox.ts'
 import { Attachment, Authentication, Message } from '#shapes/message.ts'
 import { Pod } from '#shapes/pod.ts'
+import { CapturedMessage, InboundMail, ReceivedMail } from '#shapes/sandbox.ts'
+import { AttachmentToSend, Delivery, SendMessage, SentMessage } from '#shapes/sending.ts'
+import { Suppression } from '#shapes/suppression.ts'
 import { RULE } from '#shapes/text.ts'
 import { Thread, ThreadMessages } from '#shapes/thread.ts'
+import {
+  conventions,
+  headerObjects,
+  idempotencyKeyParameter,
+  rangeParameters,
+  securitySchemes,
+} from './openapi-parts.ts'
 import { errorsOf, isBodyOptional, operationIds, operationOf } from './operations.ts'
 import { type ErrorCode, errorCodes } from './vocabulary.ts'
 
@@ -22,13 +32,21 @@ const components: Readonly<Record<string, TSchema>> = {
   Account,
   ApiKey,
   Attachment,
+  AttachmentToSend,
   Authentication,
+  CapturedMessage,
+  Delivery,
   Error: ErrorBody,
+  InboundMail,
   Inbox,
   Message,
   NewAccount,
   NewApiKey,
   Pod,
+  ReceivedMail,
+  SendMessage,
+  SentMessage,
+  Suppression,
   Thread,
   ThreadMessages,
 }
@@ -63,65 +81,9 @@ export function openApiDocument({ publicUrl }: { publicUrl: string }): JsonObjec
         Object.entries(components).map(([name, schema]) => [name, inside(schema)]),
       ),
       headers: headerObjects,
-      securitySchemes: {
-        apiKey: {
-          type: 'http',
-          scheme: 'bearer',
-          description: 'A key of the account; it reads and writes in every pod.',
-        },
-        operatorToken: {
-          type: 'http',
-          scheme: 'bearer',
-          description: 'The token of the operator of the service.',
-        },
-        signedUrl: {
-          type: 'apiKey',
-          in: 'query',
-          name: 'signature',
-          description: 'Part of the url of an attachment entry, together with expires.',
-        },
-      },
+      securitySchemes,
     },
   }
-}
-
-const conventions = [
-  'Identifiers are opaque. Times are ISO 8601 in UTC with milliseconds. Lengths count Unicode code points.',
-  'Lists are `{ "data": [...], "total": n }`, paged by `limit` and `offset`.',
-  'Every response carries `X-Request-Id`. A request answered with 429 or 5xx has had no effect and may be repeated after `Retry-After` seconds.',
-  'Fields and error codes may be added within v1; ignore the ones you do not know.',
-].join('\n\n')
-
-const headerObjects = {
-  'X-Request-Id': {
-    description: 'Names the request in the log of the service.',
-    required: true,
-    schema: { type: 'string' },
-  },
-  'RateLimit-Limit': {
-    description: 'Requests that the account may make in any 60 seconds.',
-    schema: { type: 'integer' },
-  },
-  'RateLimit-Remaining': {
-    description: 'How many of them are left now.',
-    schema: { type: 'integer' },
-  },
-  'RateLimit-Reset': {
-    description: 'Seconds until the oldest request counted leaves the window.',
-    schema: { type: 'integer' },
-  },
-  'Retry-After': {
-    description: 'Seconds after which a repeat may succeed.',
-    schema: { type: 'integer' },
-  },
-  'WWW-Authenticate': { description: 'Always `Bearer`.', schema: { type: 'string' } },
-  Allow: { description: 'The methods of the path.', schema: { type: 'string' } },
-  ETag: { description: 'Names the content.', schema: { type: 'string' } },
-  'Accept-Ranges': { description: 'Always `bytes`.', schema: { type: 'string' } },
-  'Content-Range': {
-    description: 'Which octets of how many these are, or of how many none could be given.',
-    schema: { type: 'string' },
-  },
 }
 
 function headers(...names: (keyof typeof headerObjects)[]): JsonObject {
@@ -132,6 +94,7 @@ function operationObject(id: string, operation: Operation): JsonObject {
   const parameters = [
     ...pathParameters(operation),
     ...queryParameters(operation.query),
+    ...(operation.needsIdempotencyKey ? [idempotencyKeyParameter] : []),
     ...(isRanged(operation) ? rangeParameters : []),
   ]
   return {
@@ -182,32 +145,46 @@ function isRanged({ success }: Operation): boolean {
   return 'mediaType' in success && success.isRanged === true
 }
 
-/** RFC 9110 §13.1.2, §13.1.5 and §14.2. */
-const rangeParameters: readonly JsonObject[] = [
-  ['Range', 'Which octets to send, such as `bytes=0-1023`.'],
-  ['If-Range', 'An ETag: send the whole content unless it still has this one.'],
-  ['If-None-Match', 'ETags of contents that the client has.'],
-].map(([name, description]) => ({
-  name,
-  in: 'header',
-  required: false,
-  description,
-  schema: { type: 'string' },
-}))
-
 function requestBody(operation: Operation, body: TObject): JsonObject {
+  const mediaTypes = operation.bodyMediaTypes ?? ['application/json']
   return {
+    ...(operation.hasLargeBody ? { description: 'Up to 36 MiB.' } : {}),
     required: !isBodyOptional(operation),
-    content: { 'application/json': { schema: refer(body) } },
+    content: Object.fromEntries(mediaTypes.map((type) => [type, bodyOfType(type, body)])),
   }
 }
+
+function bodyOfType(type: BodyMediaType, body: TObject): JsonObject {
+  switch (type) {
+    case 'application/json':
+      return { schema: refer(body) }
+    case 'multipart/form-data':
+      return { schema: asForm(body) }
+    case 'message/rfc822':
+      return {}
+  }
+}
+
+/** The fields of the body as those of a form, in which files are parts of their own. */
+function asForm(body: TObject): JsonObject {
+  const { properties, ...schema } = inside(body)
+  const fields = Object.entries(properties as JsonObject).map(([name, property]) => {
+    if (name !== 'attachments') return [name, property]
+    const { items: _, ...files } = property as JsonObject
+    return [name, { ...files, items: { type: 'string', contentMediaType: FILE_TYPE } }]
+  })
+  return { ...schema, properties: Object.fromEntries(fields) }
+}
+
+const FILE_TYPE = 'application/octet-stream'
 
 function successResponses(operation: Operation): JsonObject {
   const { success } = operation
   const limits = operation.isRateLimited
     ? headers('RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset')
     : {}
-  const common = { ...headers('X-Request-Id'), ...limits }
+  const replayed = operation.needsIdempotencyKey ? headers('Idempotency-Replayed') : {}
+  const common = { ...headers('X-Request-Id'), ...limits, ...replayed }
   const response: JsonObject = { description: success.description, headers: common }
   if ('schema' in success) {
     response.content = { 'application/json': { schema: refer(success.schema) } }

@@ -7,6 +7,8 @@ import { inboxOperations } from '#operations/inboxes.ts'
 import { messageOperations } from '#operations/messages.ts'
 import type { Operation } from '#operations/operation.ts'
 import { podOperations } from '#operations/pods.ts'
+import { sandboxOperations } from '#operations/sandbox.ts'
+import { sendingOperations } from '#operations/sending.ts'
 import { serviceOperations } from '#operations/service.ts'
 import { threadOperations } from '#operations/threads.ts'
 import type { Static, TSchema } from '#schema.ts'
@@ -17,6 +19,8 @@ export const operations = {
   ...inboxOperations,
   ...threadOperations,
   ...messageOperations,
+  ...sendingOperations,
+  ...sandboxOperations,
   ...apiKeyOperations,
   ...adminOperations,
   ...serviceOperations,

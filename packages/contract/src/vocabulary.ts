@@ -1,5 +1,5 @@
-// The words of the API: error codes with their status and sentence, plans, states, roles and event
-// kinds. Knows what a word means to a caller, not when the service says it.
+// The words of the API: error codes with their status and sentence, plans, states, roles, types and
+// event kinds. Knows what a word means to a caller, not when the service says it.
 
 /**
  * Every code that an error body can carry. `sentence` says what it means; the `message` of a real
@@ -102,7 +102,7 @@ export const errorCodes = {
   unsupported_media_type: {
     status: 415,
     sentence: 'The content type of the request body is not supported.',
-    fix: 'Send Content-Type: application/json and no Content-Encoding.',
+    fix: 'Send a media type that the operation names, mostly application/json, and no Content-Encoding.',
   },
   range_not_satisfiable: {
     status: 416,
@@ -118,6 +118,11 @@ export const errorCodes = {
     status: 422,
     sentence: 'The account holds as many active keys as it may.',
     fix: 'Revoke a key that is no longer used.',
+  },
+  idempotency_key_reused: {
+    status: 422,
+    sentence: 'The Idempotency-Key stands for an earlier request that asked for something else.',
+    fix: 'Send a new key with each new message, and the same key only with the same request.',
   },
   recipient_suppressed: {
     status: 422,
@@ -166,6 +171,26 @@ export type MessageStatus = (typeof messageStatuses)[number]
 /** How an inbox came to receive a message: addressed (`to`) or copied (`cc`). */
 export const deliveryRoles = ['to', 'cc'] as const
 export type DeliveryRole = (typeof deliveryRoles)[number]
+
+/** Why an address is on the suppression list. */
+export const suppressionTypes = ['bounce', 'complaint', 'unsub', 'manual'] as const
+export type SuppressionType = (typeof suppressionTypes)[number]
+
+/**
+ * What has become of a message for one recipient: `queued` before the first attempt, `deferred`
+ * between two, the others when it is settled. An `accepted` one may still become `bounced` or
+ * `complained`; `unknown` ended without an answer and counts as refused.
+ */
+export const deliveryStatuses = [
+  'queued',
+  'deferred',
+  'accepted',
+  'failed',
+  'unknown',
+  'bounced',
+  'complained',
+] as const
+export type DeliveryStatus = (typeof deliveryStatuses)[number]
 
 export const eventKinds = [
   'message.received',

@@ -9,7 +9,9 @@ import {
   inboxes,
   messages,
   pods,
+  sandbox,
   service,
+  suppressions,
   threads,
 } from './namespaces.ts'
 import { type MailroomOptions, Transport } from './transport.ts'
@@ -19,10 +21,21 @@ export type { ApiKey, NewApiKey } from '@mailroom/contract/shapes/api-key.ts'
 export type { Inbox } from '@mailroom/contract/shapes/inbox.ts'
 export type { Attachment, Authentication, Message } from '@mailroom/contract/shapes/message.ts'
 export type { Pod } from '@mailroom/contract/shapes/pod.ts'
+export type { CapturedMessage, ReceivedMail } from '@mailroom/contract/shapes/sandbox.ts'
+export type { Delivery, SentMessage } from '@mailroom/contract/shapes/sending.ts'
+export type { Suppression } from '@mailroom/contract/shapes/suppression.ts'
 export type { Thread, ThreadMessages } from '@mailroom/contract/shapes/thread.ts'
 export type { DownloadedFile } from './api.ts'
 export { MailroomConnectionError, MailroomError, type MailroomErrorCode } from './error.ts'
 export type { Listing, Page } from './listing.ts'
+export type {
+  FileToSend,
+  MailToReceive,
+  MessageToSend,
+  RepliedMessage,
+  ReplyToSend,
+  SendOptions,
+} from './sending.ts'
 export type { MailroomOptions, RequestOptions } from './transport.ts'
 
 /**
@@ -36,6 +49,8 @@ export class Mailroom {
   readonly threads: ReturnType<typeof threads>
   readonly messages: ReturnType<typeof messages>
   readonly attachments: ReturnType<typeof attachments>
+  readonly suppressions: ReturnType<typeof suppressions>
+  readonly sandbox: ReturnType<typeof sandbox>
   readonly apiKeys: ReturnType<typeof apiKeys>
   readonly admin: ReturnType<typeof admin>
   readonly service: ReturnType<typeof service>
@@ -47,6 +62,8 @@ export class Mailroom {
     this.threads = threads(api)
     this.messages = messages(api)
     this.attachments = attachments(api)
+    this.suppressions = suppressions(api)
+    this.sandbox = sandbox(api)
     this.apiKeys = apiKeys(api)
     this.admin = admin(api)
     this.service = service(api)

@@ -3,6 +3,15 @@
 
 import type { BodyOf, QueryOf } from '@mailroom/contract/operations.ts'
 import type { Api, ListOptions } from './api.ts'
+import {
+  type MailToReceive,
+  type MessageToSend,
+  type RepliedMessage,
+  type ReplyToSend,
+  replyTo,
+  type SendOptions,
+  withEncodedFiles,
+} from './sending.ts'
 import type { RequestOptions } from './transport.ts'
 
 export function pods(api: Api) {
@@ -23,7 +32,29 @@ export function pods(api: Api) {
 }
 
 export function inboxes(api: Api) {
+  const send = (
+    inboxId: string,
+    message: MessageToSend,
+    { idempotencyKey = crypto.randomUUID(), ...options }: SendOptions = {},
+  ) =>
+    api.call({
+      id: 'inboxes.send',
+      path: { id: inboxId },
+      body: withEncodedFiles(message),
+      headers: { 'idempotency-key': idempotencyKey },
+      isOnce: true,
+      options,
+    })
   return {
+    /** Repeated where no answer came, without sending twice. */
+    send,
+    /** Answers a message of the inbox in its thread. */
+    reply: (
+      inboxId: string,
+      message: RepliedMessage,
+      reply: ReplyToSend,
+      options: SendOptions = {},
+    ) => send(inboxId, replyTo(message, reply), options),
     create: (body: BodyOf<'inboxes.create'> = {}, options?: RequestOptions) =>
       api.call({ id: 'inboxes.create', body, options }),
     /** Newest first. */
@@ -66,6 +97,47 @@ export function messages(api: Api) {
     /** The message byte for byte. */
     raw: (id: string, options?: RequestOptions) =>
       api.download({ id: 'messages.raw', path: { id }, options }),
+    /** What has become of a sent message, recipient by recipient. */
+    deliveries: (id: string, options: ListOptions<'messages.deliveries'> = {}) =>
+      api.list('messages.deliveries', { id }, options),
+  }
+}
+
+/** Addresses that the account does not write to. */
+export function suppressions(api: Api) {
+  return {
+    /** Newest first. */
+    list: (options: ListOptions<'suppressions.list'> = {}) =>
+      api.list('suppressions.list', {}, options),
+    /** An address that is on the list already stays as it is. */
+    create: (body: BodyOf<'suppressions.create'>, options?: RequestOptions) =>
+      api.call({ id: 'suppressions.create', body, options }),
+    /** The account may write to the address again. */
+    delete: (address: string, options?: RequestOptions) =>
+      api.carryOut({ id: 'suppressions.delete', path: { address }, options }),
+  }
+}
+
+/** For a service that lets no mail leave the machine. */
+export function sandbox(api: Api) {
+  return {
+    /** What would have left, newest first. */
+    list: (options: ListOptions<'sandbox.list'> = {}) => api.list('sandbox.list', {}, options),
+    clear: (options?: RequestOptions) => api.carryOut({ id: 'sandbox.clear', options }),
+    /** Lets mail arrive as if from outside. */
+    receive: (mail: MailToReceive, options?: RequestOptions) =>
+      api.call({ id: 'sandbox.receive', body: withEncodedFiles(mail), options }),
+    /** The same with a whole message (RFC 5322), and an envelope unless its header names the parties. */
+    receiveRaw: (
+      raw: Uint8Array<ArrayBuffer> | string,
+      { from, to, ...options }: QueryOf<'sandbox.receive'> & RequestOptions = {},
+    ) =>
+      api.call({
+        id: 'sandbox.receive',
+        query: { from, to },
+        content: { type: 'message/rfc822', data: raw },
+        options,
+      }),
   }
 }
 

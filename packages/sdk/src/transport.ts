@@ -29,8 +29,14 @@ export type Call = {
   readonly path?: Readonly<Record<string, string>>
   /** Members that are undefined are left out. */
   readonly query?: object
+  /** Members that are undefined are left out. */
+  readonly headers?: Readonly<Record<string, string | undefined>>
   /** Sent as JSON. */
   readonly body?: unknown
+  /** Sent as it is, instead of JSON. */
+  readonly content?: { readonly type: string; readonly data: Uint8Array<ArrayBuffer> | string }
+  /** Carried out once however often it is sent, although it is a POST. */
+  readonly isOnce?: boolean
   readonly options?: RequestOptions | undefined
 }
 
@@ -76,7 +82,7 @@ export class Transport {
   }
 
   private async attempt(request: PlainRequest, options: RequestOptions = {}): Promise<Outcome> {
-    const { url, ...init } = request
+    const { url, isSafe, ...init } = request
     const { signal } = options
     signal?.throwIfAborted()
     const deadline = AbortSignal.timeout(
@@ -90,7 +96,7 @@ export class Transport {
       })
       const bytes = new Uint8Array(await response.arrayBuffer())
       if (response.ok) return { kind: 'answer', answer: { headers: response.headers, bytes } }
-      return refusal(init.method, response, bytes)
+      return refusal(isSafe, response, bytes)
     } catch (cause) {
       if (signal?.aborted) throw signal.reason
       const message = deadline.aborted
@@ -100,7 +106,7 @@ export class Transport {
         kind: 'failure',
         error: new MailroomConnectionError(message, { cause }),
         // Nobody knows whether a POST without an answer was carried out.
-        isRepeatable: init.method !== 'POST',
+        isRepeatable: isSafe,
         retryAfterSeconds: null,
       }
     }
@@ -108,7 +114,16 @@ export class Transport {
 
   private requestOf(call: Call): PlainRequest {
     const headers = new Headers({ authorization: `Bearer ${this.options.apiKey}` })
-    const plain = { url: this.urlOf(call), method: routes[call.id].method, headers }
+    for (const [name, value] of Object.entries(call.headers ?? {})) {
+      if (value !== undefined) headers.set(name, value)
+    }
+    const { method } = routes[call.id]
+    const isSafe = method !== 'POST' || call.isOnce === true
+    const plain = { url: this.urlOf(call), method, headers, isSafe }
+    if (call.content !== undefined) {
+      headers.set('content-type', call.content.type)
+      return { ...plain, body: call.content.data }
+    }
     if (call.body === undefined) return plain
     headers.set('content-type', 'application/json')
     return { ...plain, body: JSON.stringify(call.body) }
@@ -120,13 +135,21 @@ export class Transport {
     )
     const search = new URLSearchParams()
     for (const [name, value] of Object.entries(query)) {
-      if (value !== undefined) search.set(name, String(value))
+      if (value === undefined) continue
+      for (const one of [value].flat()) search.append(name, String(one))
     }
     return `${this.baseUrl}${filled}${search.size > 0 ? `?${search}` : ''}`
   }
 }
 
-type PlainRequest = { url: string; method: string; headers: Headers; body?: string }
+type PlainRequest = {
+  url: string
+  method: string
+  headers: Headers
+  body?: string | Uint8Array<ArrayBuffer>
+  /** Whether sending it twice does nothing twice. */
+  isSafe: boolean
+}
 
 type Outcome =
   | { kind: 'answer'; answer: Answer }
@@ -137,13 +160,13 @@ type Outcome =
       retryAfterSeconds: number | null
     }
 
-function refusal(method: string, response: Response, bytes: Uint8Array): Outcome {
+function refusal(isSafe: boolean, response: Response, bytes: Uint8Array): Outcome {
   const { status, headers } = response
   // A request that the service answered with 429 or 5xx had no effect. A gateway in front of it
   // promises nothing of the kind, and only the service names its requests.
   const isRefusal = status === 429 || status === 503
   const isFromService = headers.has('x-request-id')
-  const isRepeatable = isRefusal || (status >= 500 && (method !== 'POST' || isFromService))
+  const isRepeatable = isRefusal || (status >= 500 && (isSafe || isFromService))
   return {
     kind: 'failure',
     error: new MailroomError(status, headers, new TextDecoder().decode(bytes)),

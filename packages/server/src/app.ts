@@ -4,14 +4,8 @@
 import type { SecureContext } from 'node:tls'
 import { createFirstAccount, type NewAccount } from '#actions/account/create-account.ts'
 import type { Deps } from '#actions/deps.ts'
-import { makeAuthenticate } from '#actions/key/authenticate.ts'
 import { openDownloads } from '#actions/message/downloads.ts'
-import { findRecipient } from '#actions/message/find-recipient.ts'
-import { receiveMessage } from '#actions/message/receive-message.ts'
-import { purgeExpired, sweepBlobs } from '#actions/retention/purge-expired.ts'
-import { storageTrouble } from '#actions/storage-trouble.ts'
-import { workJobs } from '#actions/work-jobs.ts'
-import { type Chance, LOWER_ALPHANUMERIC, randomText, systemChance } from '#base/chance.ts'
+import { type Chance, systemChance } from '#base/chance.ts'
 import { type Clock, systemClock } from '#base/clock.ts'
 import { idMaker } from '#base/ids.ts'
 import { DRAIN_MS } from '#base/limits.ts'
@@ -19,17 +13,19 @@ import type { Log } from '#base/log.ts'
 import { type Metrics, silentMetrics } from '#base/metrics.ts'
 import { publicUrlOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
-import type { Handlers } from '#http/handler.ts'
-import { allHandlers, tellingStorage } from '#http/handlers/all-handlers.ts'
-import type { ServicePorts } from '#http/handlers/service-handlers.ts'
-import { type HttpServer, openHttpServer } from '#http/server.ts'
+import { dnsStartLog } from '#model/dns-records.ts'
 import { openParserPool, type ParserPool } from '#net/parse/parser-pool.ts'
-import { openSmtpServer, type SmtpServer } from '#net/smtp/server.ts'
-import { outcomeCounter } from '#smtp/count-outcomes.ts'
-import { makeReceiver } from '#smtp/receiver.ts'
-import { countDueJobs } from '#store/job.ts'
 import { findSecret } from '#store/service-secret.ts'
-import { openBackground } from '#worker/background.ts'
+import { type Delivery, openDelivery } from './open-delivery.ts'
+import {
+  type Doors,
+  openDeliveryDoor,
+  openDoors,
+  openTimeDoor,
+  type Parts,
+  watchQueues,
+} from './open-doors.ts'
+import { type Keys, openKeys } from './open-keys.ts'
 import { openServerTls } from './open-server-tls.ts'
 import { type OpenStore, openStore, releaseOwnLeases } from './open-store.ts'
 
@@ -56,19 +52,6 @@ export type App = {
   /** Lets work in hand finish for up to `drainMs`, then cuts it. A second call waits for the first. */
   close(drainMs?: number): Promise<void>
 }
-
-type Parts = {
-  settings: Settings
-  deps: Deps
-  metrics: Metrics
-  parser: ParserPool
-  /** Resolves when everything that a start writes is written; who comes earlier waits for it. */
-  started: Promise<void>
-  /** Why the service is not ready, or null. */
-  findObstacle(): Promise<string | null>
-}
-
-type Doors = { smtp: SmtpServer | null; http: HttpServer | null }
 
 /**
  * Starts the service as the settings say; resolves when it takes mail and requests. Rejects when a
@@ -107,7 +90,10 @@ async function openAround(
 ): Promise<App> {
   const { log, metrics = silentMetrics } = seams
   const parser = openParserPool({ log, onParsed: metrics.observeParse })
-  const deps = await makeDeps(settings, seams, store, parser)
+  const { clock = systemClock, chance = systemChance } = seams
+  const keys = await openKeys({ settings, db: store.db, chance })
+  const delivery = openDelivery(settings, { clock, chance })
+  const deps = await makeDeps(settings, seams, { store, parser, keys, delivery })
   let phase: 'starting' | 'serving' | 'draining' = 'starting'
   const started = Promise.withResolvers<void>()
   started.promise.catch(() => {})
@@ -141,11 +127,13 @@ async function openAround(
   } catch (error) {
     started.reject(error)
     await Promise.all([doors.smtp?.close({ drainMs: 0 }), doors.http?.close(0)])
-    await parser.close()
+    await Promise.all([delivery.close(), parser.close()])
     throw error
   }
   const background = openTimeDoor(deps)
-  watchQueues(parts, doors.smtp)
+  const dispatcher = settings.roles.has('delivery') ? openDeliveryDoor(deps) : null
+  if (settings.delivery === 'direct') void tellDns(keys, log)
+  watchQueues(parts, { smtp: doors.smtp, dispatcher })
   phase = 'serving'
   started.resolve()
 
@@ -162,8 +150,13 @@ async function openAround(
       phase = 'draining'
       closing ??= (async () => {
         // Together: a step of background work has as long to end as a message on its way.
-        await Promise.all([smtp?.close({ drainMs }), http?.close(drainMs), background.close()])
-        await parser.close()
+        await Promise.all([
+          smtp?.close({ drainMs }),
+          http?.close(drainMs),
+          background.close(),
+          dispatcher?.close(drainMs),
+        ])
+        await Promise.all([delivery.close(), parser.close()])
         await store.close()
       })()
       return closing
@@ -171,39 +164,12 @@ async function openAround(
   }
 }
 
-/**
- * Opens the doors before anything is promised to anyone, so that a start that ends at a port in use
- * leaves no account behind. What is opened stays in `doors` also when the next fails.
- */
-async function openDoors(
-  parts: Parts,
-  doors: Doors,
-  tls: Promise<SecureContext> | null,
-): Promise<void> {
-  const { settings, deps } = parts
-  if (tls !== null) doors.smtp = await openMailDoor(parts, await tls)
-  if (!settings.roles.has('http')) return
-  doors.http = await openProgramDoor(parts)
-  deps.publicUrl = publicUrlOf(settings, doors.http.port)
-}
-
-/** The same function, which waits for the end of the start. */
-function afterStart<Parameters extends unknown[], Value>(
-  { started }: Parts,
-  run: (...parameters: Parameters) => Value | Promise<Value>,
-): (...parameters: Parameters) => Promise<Value> {
-  return async (...parameters) => {
-    await started
-    return run(...parameters)
-  }
-}
-
 async function makeDeps(
   settings: Settings,
   seams: Seams,
-  store: OpenStore,
-  parser: ParserPool,
+  parts: { store: OpenStore; parser: ParserPool; keys: Keys; delivery: Delivery },
 ): Promise<Deps> {
+  const { store, parser, keys, delivery } = parts
   const { log, clock = systemClock, chance = systemChance } = seams
   return {
     db: store.db,
@@ -218,6 +184,12 @@ async function makeDeps(
     publicUrl: publicUrlOf(settings, settings.httpPort),
     urlKey: await ensureUrlKey(store, chance),
     inboxesPerDay: settings.limits.inboxesPerDay,
+    sending: settings.limits,
+    signer: keys.signer,
+    carrier: delivery.carrier,
+    laneOf: delivery.laneOf,
+    countDelivery: (seams.metrics ?? silentMetrics).countDelivery,
+    wakeDelivery: () => {},
     wakeWorker: () => {},
   }
 }
@@ -230,69 +202,12 @@ async function ensureUrlKey({ db }: OpenStore, chance: Chance): Promise<Uint8Arr
   return key ?? db.write('ensureSecret', { name: URL_KEY, value: chance.bytes(32) })
 }
 
-function openMailDoor(parts: Parts, tls: SecureContext): Promise<SmtpServer> {
-  const { settings, deps, metrics } = parts
-  return openSmtpServer({
-    host: settings.smtpHost,
-    port: settings.smtpPort,
-    hostname: settings.smtpHostname,
-    tls,
-    receiver: makeReceiver({
-      findRecipient: afterStart(parts, (address) => findRecipient(deps, address)),
-      receiveMessage: (arriving) => receiveMessage(deps, arriving),
-      storageTrouble,
-      log: deps.log,
-    }),
-    clock: deps.clock,
-    log: deps.log,
-    onOutcome: outcomeCounter(metrics),
-  })
-}
-
-function openProgramDoor(parts: Parts): Promise<HttpServer> {
-  const { settings, deps, metrics } = parts
-  return openHttpServer({
-    host: settings.httpHost,
-    port: settings.httpPort,
-    handlers: handlersAfterStart(parts, {
-      findObstacle: parts.findObstacle,
-      renderMetrics: () => metrics.render(),
-    }),
-    authenticate: afterStart(parts, tellingStorage(makeAuthenticate(deps))),
-    operatorToken: settings.adminToken ?? undefined,
-    publicUrl: () => deps.publicUrl,
-    clock: deps.clock,
-    makeRequestId: () => `req_${randomText(deps.chance, LOWER_ALPHANUMERIC, 20)}`,
-    log: deps.log,
-    limits: settings.limits,
-    onRequest: (seen) => metrics.countHttpRequest(seen),
-  })
-}
-
-function openTimeDoor(deps: Deps): ReturnType<typeof openBackground> {
-  const background = openBackground({
-    workJobs: (signal) => workJobs(deps, { worker: deps.makeId('job'), signal }),
-    purgeExpired: (signal) => purgeExpired(deps, signal),
-    sweepBlobs: (signal) => sweepBlobs(deps, signal),
-    log: deps.log,
-  })
-  deps.wakeWorker = background.wakeJobs
-  return background
-}
-
-/** All handlers; those that tell about the service itself answer at once. */
-function handlersAfterStart(parts: Parts, ports: ServicePorts): Handlers {
-  const gated = Object.entries(allHandlers(parts.deps, ports)).map(([id, handler]) => [
-    id,
-    id.startsWith('service.')
-      ? handler
-      : afterStart(parts, handler as (...parameters: unknown[]) => unknown),
-  ])
-  return Object.fromEntries(gated) as Handlers
-}
-
-function watchQueues({ deps, metrics, parser }: Parts, smtp: SmtpServer | null): void {
-  metrics.watch('smtpConnections', () => smtp?.stats().connections ?? 0)
-  metrics.watch('parseQueue', () => parser.waiting())
-  metrics.watch('jobsWaiting', () => countDueJobs(deps.db, deps.clock.now()))
+/** Mail that leaves by itself needs its records published. */
+async function tellDns(keys: Keys, log: Log): Promise<void> {
+  try {
+    const { fields, text } = dnsStartLog(await keys.records())
+    log.info(fields, text)
+  } catch (error) {
+    log.warn({ error }, 'the key that signs mail could not be read')
+  }
 }

@@ -94,7 +94,7 @@ async function openDb({ settings, as, observer, onError }: OpenStoreOptions): Pr
 export async function releaseOwnLeases({ db }: OpenStore, log: Log): Promise<void> {
   if (db.engine !== 'sqlite') return
   try {
-    await db.write('releaseLeases', {})
+    await Promise.all([db.write('releaseLeases', {}), db.write('releaseDeliveries', {})])
   } catch (error) {
     // A service that starts on a full disk still reads and deletes; the leases end by themselves.
     if (storageTrouble(error) !== 'full') throw error

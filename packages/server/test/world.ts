@@ -18,7 +18,11 @@ import { type Mail, openSender, type SmtpReply } from '#test/peers/sender.ts'
 
 export const OPERATOR_TOKEN = 'operator-token-for-tests-0123456789'
 
-export type TestClock = Clock & { advance(ms: number): void }
+export type TestClock = Clock & {
+  advance(ms: number): void
+  /** Sets the wall clock, as an operator or NTP does; time that passes is not touched. */
+  step(ms: number): void
+}
 
 export type Account = { id: string; key: string; client: Mailroom }
 
@@ -113,11 +117,16 @@ export async function openWorld(engine: Engine, options: WorldOptions = {}): Pro
 /** Real time plus whatever it was advanced by. */
 function testClock(): TestClock {
   let aheadMs = 0
+  let steppedMs = 0
   return {
-    now: () => Date.now() + aheadMs,
+    now: () => Date.now() + aheadMs + steppedMs,
     monotonic: () => performance.now() + aheadMs,
+    steady: () => Math.round(performance.timeOrigin + performance.now()) + aheadMs,
     advance(ms) {
       aheadMs += ms
+    },
+    step(ms) {
+      steppedMs += ms
     },
   }
 }

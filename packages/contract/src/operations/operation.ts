@@ -9,6 +9,8 @@ export const tags = {
   Threads: 'Conversations, with a flag for what was dealt with.',
   Messages: 'Mail received and sent.',
   Attachments: 'Files in messages.',
+  Suppressions: 'Addresses that the account does not write to.',
+  Sandbox: 'Mail that was kept instead of leaving the machine, while the service is tried out.',
   'API keys': 'Credentials of the account.',
   Administration: 'For the operator of the service.',
   Service: 'State and description of the service itself.',
@@ -32,6 +34,9 @@ export type Success =
     }
   | { readonly status: 204; readonly description: string }
 
+/** What a request body may be written in. */
+export type BodyMediaType = 'application/json' | 'multipart/form-data' | 'message/rfc822'
+
 export type Operation = {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** With `{name}` for a path parameter. Path parameters are free text. */
@@ -47,6 +52,17 @@ export type Operation = {
   readonly parameters?: Readonly<Record<string, string>>
   readonly query?: TObject
   readonly body?: TObject
+  /** JSON alone when left out. A body of another type is read into the fields of `body`. */
+  readonly bodyMediaTypes?: readonly BodyMediaType[]
+  /** Bodies hold files, and may be 36 MiB instead of 1 MiB. */
+  readonly hasLargeBody?: true
+  /**
+   * The Idempotency-Key header is required, and a repeated request gets the first one's answer again,
+   * with the header Idempotency-Replayed.
+   */
+  readonly needsIdempotencyKey?: true
+  /** There is no such route unless mail goes to the sandbox. */
+  readonly isOfSandbox?: true
   readonly success: Success
   /** Codes of this operation alone; `errorsOf` adds the ones that follow from its form. */
   readonly errors: readonly ErrorCode[]

@@ -71,3 +71,12 @@ export function nullableTime(description: string): TUnsafe<string | null> {
 export function count(description: string) {
   return Type.Integer({ minimum: 0, description })
 }
+
+export function nullableCount(description: string): TUnsafe<number | null> {
+  return Type.Unsafe<number | null>({ type: ['integer', 'null'], minimum: 0, description })
+}
+
+/** One bare address; what exactly counts as one is the server's to check. */
+export function emailAddress(description: string) {
+  return Type.String({ format: 'email', description })
+}

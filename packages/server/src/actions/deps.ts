@@ -6,7 +6,10 @@ import type { Clock } from '#base/clock.ts'
 import type { MakeId } from '#base/ids.ts'
 import type { Log } from '#base/log.ts'
 import type { BlobStore } from '#blobs/blob-store.ts'
+import type { Signer } from '#mail/dkim/signer.ts'
 import type { ParsedAttachment, ParsedMessage } from '#mail/parsed-message.ts'
+import type { SendSettings } from '#model/send-policy.ts'
+import type { Carrier } from '#net/smtp/transport/carrier.ts'
 import type { Db } from '#store/transactions.ts'
 import type { Downloads } from './message/downloads.ts'
 
@@ -37,6 +40,17 @@ export type Deps = {
   urlKey: Uint8Array
   /** Creations of inboxes allowed to an account in any 24 hours. */
   inboxesPerDay: number
+  sending: SendSettings
+  /** Signs what leaves by the inbox domain. */
+  signer: Signer
+  /** How mail leaves the machine; null in the sandbox, where it does not. */
+  carrier: Carrier | null
+  /** The lane of mail to a domain, in lower-case A-labels: what shares connections and their number. */
+  laneOf(domain: string): string
+  /** For metrics: what an attempt came to for one recipient. */
+  countDelivery(status: string): void
+  /** Tells the dispatcher that there may be deliveries; losing it costs only time. */
+  wakeDelivery(): void
   /** Tells the worker that there may be a job; losing it costs only time. */
   wakeWorker(): void
 }

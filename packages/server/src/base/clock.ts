@@ -6,9 +6,15 @@ export type Clock = {
   now(): number
   /** Monotonic time in milliseconds from an arbitrary origin; for durations and deadlines. */
   monotonic(): number
+  /**
+   * Milliseconds since the Unix epoch as counted from the start of the process: a wall clock that is
+   * set meanwhile does not move it. For how long something has waited; not for telling the date.
+   */
+  steady(): number
 }
 
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
+  steady: () => Math.round(performance.timeOrigin + performance.now()),
 }

@@ -18,6 +18,7 @@ export type IdPrefix =
   | 'evt'
   | 'sup'
   | 'dlv'
+  | 'cap'
   | 'job'
 
 export type MakeId = (prefix: IdPrefix) => string

@@ -4,7 +4,7 @@
 const KIB = 1024
 const MIB = 1024 * KIB
 const SECOND_MS = 1000
-const MINUTE_MS = 60 * SECOND_MS
+export const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
 
@@ -36,6 +36,31 @@ export const LINGER_MS_MAX = 5 * SECOND_MS
 export const INTAKE_BYTES_MAX = 512 * MIB
 /** RFC 5321 §6.3 suggests at least 100 for a limit of hops; peers of today use 50. */
 export const RECEIVED_HEADERS_MAX = 50
+
+// SMTP out: what one server may make us wait for or keep.
+/** RFC 5321 §4.5.3.1.5 asks for 512 octets of a reply's line; servers of today write longer ones. */
+export const REPLY_LINE_BYTES_MAX = 2 * KIB
+export const REPLY_LINES_MAX = 100
+export const REPLY_BYTES_MAX = 64 * KIB
+/** Of a reply's text kept with a delivery, in characters. */
+export const REPLY_TEXT_LENGTH_MAX = 1_000
+export const SMTP_CONNECT_MS_MAX = 30 * SECOND_MS
+export const SMTP_HANDSHAKE_MS_MAX = MINUTE_MS
+/** RFC 5321 §4.5.3.2.1. */
+export const SMTP_GREETING_MS_MAX = 5 * MINUTE_MS
+/** RFC 5321 §4.5.3.2.2 and 3, for every other command as well. */
+export const SMTP_REPLY_MS_MAX = 5 * MINUTE_MS
+/** RFC 5321 §4.5.3.2.4. */
+export const SMTP_DATA_MS_MAX = 2 * MINUTE_MS
+/** RFC 5321 §4.5.3.2.5: for each SMTP_BLOCK_BYTES of content to be taken. */
+export const SMTP_BLOCK_MS_MAX = 3 * MINUTE_MS
+export const SMTP_BLOCK_BYTES = 64 * KIB
+/** All blocks together: a server that reads octet by octet must not hold its place for days. */
+export const SMTP_CONTENT_MS_MAX = HOUR_MS
+/** RFC 5321 §4.5.3.2.6: a shorter wait after the final dot makes duplicates. */
+export const SMTP_FINAL_DOT_MS_MAX = 10 * MINUTE_MS
+/** How long a server may take to answer QUIT; nothing depends on it. */
+export const SMTP_QUIT_MS_MAX = 2 * SECOND_MS
 
 // Parsing: what one message may cost.
 /** Up to here a plain message is parsed on the main thread; beyond it a worker does. */
@@ -91,6 +116,61 @@ export const QUOTED_HEADER_LINES_MAX = 24
 export const SIGNATURE_LINES_MAX = 10
 export const SIGNATURE_LINE_LENGTH_MAX = 120
 
+// DNS and the routes of outgoing mail.
+/** One try of a query; a lookup takes at most twice that over all tries and servers. */
+export const DNS_TRY_MS_MAX = 5 * SECOND_MS
+/** Offered for answers by UDP: fits every path unfragmented (DNS flag day 2020); larger come by TCP. */
+export const DNS_UDP_BYTES_MAX = 1_232
+/** Resolvers of today stop at 8 to 16. */
+export const DNS_ALIASES_MAX = 8
+/** Each holds a socket; further ones wait for their turn. */
+export const DNS_QUERIES_AT_ONCE = 256
+/** RFC 5321 §5.1 asks for at least two to be tried. */
+export const ROUTE_ADDRESSES_MAX = 5
+/** Of one host where there are several, so that its addresses cannot keep its substitutes untried. */
+export const ROUTE_HOST_ADDRESSES_MAX = 3
+/** Hosts whose addresses are asked for until ROUTE_ADDRESSES_MAX are known. */
+export const ROUTE_HOSTS_LOOKED_UP_MAX = 10
+/** No further host is looked up after this long; what is known by then must do. */
+export const ROUTE_LOOKUP_MS_MAX = 30 * SECOND_MS
+/** How long a route or a definite refusal is kept, whatever its TTL. */
+export const ROUTE_VALID_MS_MIN = 10 * SECOND_MS
+export const ROUTE_VALID_MS_MAX = 5 * MINUTE_MS
+/** A fault is kept so long that a burst of mail to one destination asks once. */
+export const ROUTE_FAULT_MS = 5 * SECOND_MS
+export const ROUTES_KEPT_MAX = 10_000
+
+// MTA-STS (RFC 8461).
+/** RFC 8461 §3.3 suggests 64 KiB and one minute; mail waits for it, so less. */
+export const STS_POLICY_BYTES_MAX = 64 * KIB
+export const STS_FETCH_MS_MAX = 10 * SECOND_MS
+/** Real policies list a dozen. */
+export const STS_PATTERNS_MAX = 100
+/** The TXT lookup runs beside that of MX, and mail waits no longer for it. */
+export const STS_RECORD_WAIT_MS_MAX = 3 * SECOND_MS
+/** RFC 8461 §3.2: about one year. */
+export const STS_MAX_AGE_SECONDS_MAX = 31_557_600
+/** RFC 8461 §3.3: how long a policy that could not be had is not asked for again. */
+export const STS_FAILURE_MS = 5 * MINUTE_MS
+export const STS_POLICIES_KEPT_MAX = 2_000
+
+// Composing: what a message that is sent may hold.
+/** RFC 5322 §2.1.1 allows lines of 998; what cannot be folded leaves room for the field's name. */
+export const HEADER_WORD_LENGTH_MAX = 900
+export const SUBJECT_LENGTH_MAX = 998
+/** Identifiers of a References field: RFC 5322 §3.6.4 lets the middle go. */
+export const REFERENCES_SENT_MAX = 100
+/** All of them together; servers refuse header fields of tens of kilobytes. */
+export const REFERENCES_SENT_OCTETS_MAX = 8 * KIB
+/** Of a quoted message, in characters with the quote's marks; the rest is left out. */
+export const QUOTED_TEXT_LENGTH_MAX = 256 * KIB
+export const QUOTED_HTML_LENGTH_MAX = 512 * KIB
+export const QUOTED_LINES_MAX = 10_000
+/** HTML of more is quoted as text: the parser moves all open elements with each new one. */
+export const QUOTED_TAGS_MAX = 10_000
+/** Of who is quoted, in characters. */
+export const QUOTED_NAME_LENGTH_MAX = 200
+
 // Storage.
 /** Messages of an inbox under one Message-ID that an arriving one is compared with. */
 export const SAME_ID_LOOKED_AT_MAX = 100
@@ -125,8 +205,24 @@ export const POSTGRES_WRITES_MAX = 7
 /** How long a write waits for one of them before it is refused as unavailable. */
 export const WRITE_WAIT_MS_MAX = 4 * SECOND_MS
 
+// DKIM.
+/** Of a body, hashed before other work has its turn: 4 ms. */
+export const DKIM_BODY_STEP_BYTES = MIB
+/** RFC 5322 §2.1.1 asks for at most 78; a piece that cannot be folded, such as d=, may exceed it. */
+export const DKIM_LINE_LENGTH_MAX = 76
+
 // HTTP.
 export const JSON_BODY_BYTES_MAX = MIB
+/** A body that carries files: 25 MiB of them in base64, and texts. */
+export const LARGE_BODY_BYTES_MAX = 36 * MIB
+/** Bodies over JSON_BODY_BYTES_MAX that are read or worked on; past it further ones are put off. */
+export const LARGE_BODIES_BYTES_MAX = 256 * MIB
+/** Content of all files that one request sends along. */
+export const FILES_BYTES_MAX = 25 * MIB
+/** 100 files, 50 copied recipients and the fields that come once. */
+export const FORM_PARTS_MAX = 200
+export const FORM_PART_HEAD_BYTES_MAX = 16 * KIB
+export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
 export const JSON_DEPTH_MAX = 64
 /** Values in one JSON body, so that neither they nor the list of what is wrong with them grow large. */
 export const JSON_VALUES_MAX = 10_000
@@ -164,6 +260,61 @@ export const ACTIVE_KEYS_MAX = 20
 export const RELEASED_ADDRESS_MS = 30 * DAY_MS
 export const POSTMASTER_MAIL_MS = 30 * DAY_MS
 export const EVENT_MS = 30 * DAY_MS
+
+// Sending.
+/** How long a send is answered again under its idempotency key. */
+export const IDEMPOTENCY_MS = DAY_MS
+/** Clocks of several processes differ; a stamp further in the future was written by a wrong clock. */
+export const CLOCK_SKEW_MS = 5 * MINUTE_MS
+/** An inbox or account younger than this has the caps of a young one on strangers. */
+export const YOUNG_MS = 30 * DAY_MS
+/** Octets of a composed message. */
+export const SENT_BYTES_MAX = 25 * MIB
+/** Times that a reply is composed anew because its thread got a message meanwhile. */
+export const COMPOSE_ATTEMPTS_MAX = 3
+/** Messages of a thread among which the one that copied the inbox is looked for. */
+export const THREAD_COPIES_LOOKED_AT_MAX = 1_000
+/** How long a captured message is kept, and counters of strangers. */
+export const CAPTURED_MS = 30 * DAY_MS
+
+// Delivering.
+/** How long a recipient is tried. */
+export const DELIVERY_MS_MAX = 2 * DAY_MS
+/** Attempts that may end without an answer to the final dot. */
+export const AMBIGUOUS_ATTEMPTS_MAX = 3
+/** How long a delivery stays with a process that is not heard of any more. */
+export const DELIVERY_LEASE_MS = MINUTE_MS
+/** SMTP transactions of a process under way at once. */
+export const TRANSACTIONS_MAX = 400
+/** Of these, for destinations that no connection has reached lately. */
+export const UNPROVEN_TRANSACTIONS_MAX = 200
+/** Transactions to one destination at once: where it starts, and where it ends when all goes well. */
+export const LANE_TRANSACTIONS_START = 5
+export const LANE_TRANSACTIONS_MAX = 20
+/** Deliveries of one destination, and of all, that a process leases ahead. */
+export const LANE_HELD_MAX = 100
+export const HELD_MAX = 1_000
+/** Lanes that one look at the queue finds; the next look goes on after them. */
+export const LANES_LOOKED_AT_MAX = 200
+/** Lanes that are remembered as having answered. */
+export const LANES_KEPT_MAX = 1_000
+/** Connections kept for their next message, how long, and how many messages each carries. */
+export const IDLE_CONNECTIONS_MAX = 200
+export const IDLE_CONNECTION_MS_MAX = 5 * SECOND_MS
+export const TRANSACTIONS_PER_CONNECTION_MAX = 100
+/** A host that did not answer in time is passed over for this long; the first retry comes later. */
+export const SILENT_HOST_MS = 30 * SECOND_MS
+export const SILENT_HOSTS_MAX = 10_000
+/** Octets of messages on their way out. */
+export const OUTBOUND_BYTES_MAX = 128 * MIB
+/** Between tries to record an outcome while the store is away. */
+export const SETTLE_RETRY_MS = 500
+/** A server's words, in characters, as kept with a delivery. */
+export const RESPONSE_LENGTH_MAX = 1_000
+/** Of a message, over all its recipients, in characters. */
+export const FAILURE_REASON_LENGTH_MAX = 2_000
+/** Deliveries moved in one step from waiting to ready. */
+export const DUE_STEP_ROWS = 1_000
 
 // Life cycle.
 /** SIGTERM to exit, within the ten seconds that are promised. */

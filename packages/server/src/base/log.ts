@@ -115,6 +115,7 @@ const SECRET_FIELDS = [
   'relayUrl',
   'adminToken',
   'bootstrapApiKey',
+  'secretKey',
 ]
 
 /**

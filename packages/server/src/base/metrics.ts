@@ -1,7 +1,15 @@
 // Figures for the operator in the Prometheus text format. One object of named measurements, so that
 // no other floor knows the library, a metric's name or its buckets.
 
-export type GaugeName = 'smtpConnections' | 'writeQueue' | 'parseQueue' | 'jobsWaiting'
+export type GaugeName =
+  | 'smtpConnections'
+  | 'writeQueue'
+  | 'parseQueue'
+  | 'jobsWaiting'
+  | 'deliveriesReady'
+  | 'deliveriesWaiting'
+  | 'deliveriesLeased'
+  | 'transactionsOut'
 
 export type Metrics = {
   /** `route` is the route's template, never the path itself: labels must stay few. */
@@ -13,6 +21,8 @@ export type Metrics = {
   }): void
   /** What became of a message or command; `outcome` is a word of the program, `code` the reply's. */
   countSmtpOutcome(result: { outcome: string; code: number }): void
+  /** What an attempt came to for one recipient, in the API's word. */
+  countDelivery(status: string): void
   /** One commit of the writer: how many transactions shared it and how long it took. */
   observeCommit(commit: { size: number; durationMs: number }): void
   observeParse(parse: { isInline: boolean; durationMs: number }): void
@@ -25,6 +35,7 @@ export type Metrics = {
 export const silentMetrics: Metrics = {
   countHttpRequest: () => {},
   countSmtpOutcome: () => {},
+  countDelivery: () => {},
   observeCommit: () => {},
   observeParse: () => {},
   watch: () => {},
@@ -59,6 +70,12 @@ export async function openMetrics(options: { includesProcess: boolean }): Promis
     name: 'mailroom_smtp_outcomes_total',
     help: 'Outcomes of SMTP commands and messages by reply code.',
     labelNames: ['outcome', 'code'],
+    registers,
+  })
+  const deliveries = new Counter({
+    name: 'mailroom_deliveries_total',
+    help: 'Attempts to deliver to a recipient by what they came to.',
+    labelNames: ['status'],
     registers,
   })
   const commitSizes = new Histogram({
@@ -99,6 +116,7 @@ export async function openMetrics(options: { includesProcess: boolean }): Promis
       httpSeconds.observe({ method: known, route }, durationMs / 1000)
     },
     countSmtpOutcome: ({ outcome, code }) => smtpOutcomes.inc({ outcome, code }),
+    countDelivery: (status) => deliveries.inc({ status }),
     observeCommit({ size, durationMs }) {
       commitSizes.observe(size)
       commitSeconds.observe(durationMs / 1000)
@@ -130,4 +148,20 @@ const GAUGES: Record<GaugeName, { name: string; help: string }> = {
   writeQueue: { name: 'mailroom_write_queue_length', help: 'Transactions waiting for the writer.' },
   parseQueue: { name: 'mailroom_parse_queue_length', help: 'Messages waiting for a parse worker.' },
   jobsWaiting: { name: 'mailroom_jobs_waiting', help: 'Jobs that are due and not yet taken.' },
+  deliveriesReady: {
+    name: 'mailroom_deliveries_ready',
+    help: 'Deliveries that are due and not yet taken.',
+  },
+  deliveriesWaiting: {
+    name: 'mailroom_deliveries_waiting',
+    help: 'Deliveries that wait for their next attempt.',
+  },
+  deliveriesLeased: {
+    name: 'mailroom_deliveries_leased',
+    help: 'Deliveries that a process is about to attempt or attempting.',
+  },
+  transactionsOut: {
+    name: 'mailroom_smtp_transactions_out',
+    help: 'Outgoing attempts under way in this process.',
+  },
 }

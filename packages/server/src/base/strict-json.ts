@@ -69,7 +69,16 @@ function keyFault(rule: JsonFaultRule, key: string): Fault {
 }
 
 const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const LOWER_U = 0x75
 const NUMBER = /-?[0-9][0-9.eE+-]*/y
+
+type StringEnd = {
+  readonly end: number
+  readonly isEscaped: boolean
+  /** Whether an escape names U+0000 or half of a surrogate pair. */
+  readonly isSuspect: boolean
+}
 
 type Level = {
   /** Keys seen so far; null for an array. */
@@ -133,7 +142,7 @@ class Scanner {
   private passString(): Fault | null {
     const { text } = this
     const start = this.position
-    const { end, isEscaped } = this.endOfString(start + 1)
+    const { end, isEscaped, isSuspect } = this.endOfString(start + 1)
     if (end === -1) {
       this.position = text.length
       return null
@@ -141,6 +150,7 @@ class Scanner {
     this.position = end + 1
     const isKey = this.isBeforeColon()
     if (!isEscaped) return isKey ? this.noteKey(text.slice(start + 1, end)) : null
+    if (!isKey && !isSuspect) return null
     let content: string
     try {
       content = JSON.parse(text.slice(start, end + 1))
@@ -153,20 +163,28 @@ class Scanner {
     return isKey ? this.noteKey(content) : null
   }
 
-  /** Where the string ends, -1 for nowhere. Each backslash is sought once, so the pass is linear. */
-  private endOfString(from: number): { end: number; isEscaped: boolean } {
+  /**
+   * Where the string ends, -1 for nowhere. Each quote and backslash is sought once, and a string with
+   * escapes is walked from the first of them, so the pass is linear.
+   */
+  private endOfString(from: number): StringEnd {
     const { text } = this
-    let at = from
-    for (;;) {
-      const quote = text.indexOf('"', at)
-      if (quote === -1) return { end: -1, isEscaped: at > from }
-      if (this.nextBackslash < at) {
-        const found = text.indexOf('\\', at)
-        this.nextBackslash = found === -1 ? text.length : found
-      }
-      if (this.nextBackslash > quote) return { end: quote, isEscaped: at > from }
-      at = this.nextBackslash + 2
+    const quote = text.indexOf('"', from)
+    if (quote === -1) return { end: -1, isEscaped: false, isSuspect: false }
+    if (this.nextBackslash < from) {
+      const found = text.indexOf('\\', from)
+      this.nextBackslash = found === -1 ? text.length : found
     }
+    if (this.nextBackslash > quote) return { end: quote, isEscaped: false, isSuspect: false }
+    let isSuspect = false
+    for (let at = this.nextBackslash; at < text.length; at += 1) {
+      const code = text.charCodeAt(at)
+      if (code === QUOTE) return { end: at, isEscaped: true, isSuspect }
+      if (code !== BACKSLASH) continue
+      at += 1
+      if (text.charCodeAt(at) === LOWER_U) isSuspect ||= isSuspectEscape(text, at + 1)
+    }
+    return { end: -1, isEscaped: true, isSuspect }
   }
 
   private isBeforeColon(): boolean {
@@ -202,4 +220,11 @@ class Scanner {
 
 function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
+}
+
+/** Whether the four digits from `at` name U+0000 or one of U+D800 to U+DFFF. */
+function isSuspectEscape(text: string, at: number): boolean {
+  const first = text.charCodeAt(at)
+  if (first === 0x30) return text.startsWith('0000', at)
+  return (first === 0x64 || first === 0x44) && /[89a-f]/i.test(text.charAt(at + 1))
 }

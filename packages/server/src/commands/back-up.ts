@@ -2,19 +2,21 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, readdirSync } from 'node:fs'
+import { copyFileSync, cpSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { copyBlobs } from '#blobs/copy-blobs.ts'
 import { makePrivateFolder } from '#blobs/durable-folder.ts'
 import type { Settings } from '#config/settings.ts'
 import { backUpSqlite } from '#db/back-up-sqlite.ts'
+import { secretKeyPath } from '#open-keys.ts'
 import { blobsPath, databasePath } from '#open-store.ts'
 import { CommandFailure } from './command-failure.ts'
 import { loadSettings } from './load-settings.ts'
 
 /**
- * Writes database, stored messages and certificate into `folder`, which becomes a data directory
- * that the service can be started on. PostgreSQL is dumped by its own `pg_dump`.
+ * Writes database, stored messages, certificate and the key of the secrets, where a file holds it,
+ * into `folder`, which becomes a data directory that the service can be started on; one given by
+ * MAILROOM_SECRET_KEY is not in it. PostgreSQL is dumped by its own `pg_dump`.
  */
 export async function backUp(folder: string): Promise<void> {
   const { settings } = loadSettings()
@@ -37,6 +39,9 @@ export async function backUp(folder: string): Promise<void> {
   }
   const tls = join(settings.dataDir, 'tls')
   if (existsSync(tls)) cpSync(tls, join(folder, 'tls'), { recursive: true })
+  // After the database: the file is made before what it seals.
+  const key = secretKeyPath(settings)
+  if (existsSync(key)) copyFileSync(key, secretKeyPath({ dataDir: folder }))
   process.stdout.write(`Backed up to ${folder}.\n`)
 }
 

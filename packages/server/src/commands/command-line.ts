@@ -53,6 +53,14 @@ function describeCommands(): Command {
       await backUp(folder)
     })
   program
+    .command('dns')
+    .description('print the DNS records to publish for this service')
+    .option('--zone', 'as lines of a zone file')
+    .action(async (options: { zone?: boolean }) => {
+      const { printDns } = await import('./print-dns.ts')
+      await printDns(options)
+    })
+  program
     .command('generate', { hidden: true })
     .description('write the generated files of the repository')
     .action(async () => {

@@ -108,5 +108,5 @@ const NOT_THE_FIRST =
 
 function secretsOf(settings: Settings): string[] {
   const secrets = [settings.adminToken, settings.bootstrapApiKey, settings.databaseUrl]
-  return [...secrets, settings.relayUrl].filter((secret) => secret !== null)
+  return [...secrets, settings.relayUrl, settings.secretKey].filter((secret) => secret !== null)
 }

@@ -16,12 +16,17 @@ export type CommandStore = OpenStore & {
   makeId: ReturnType<typeof idMaker>
 }
 
-/** Opens the store, runs, and closes it whatever happens. Refuses where no service ever started. */
+/**
+ * Opens the store, runs, and closes it whatever happens. Where no service ever started it refuses,
+ * unless `absent` is `make`.
+ */
 export async function withStore<Value>(
   run: (store: CommandStore) => Promise<Value>,
+  { absent = 'refuse' }: { absent?: 'refuse' | 'make' } = {},
 ): Promise<Value> {
   const { settings } = loadSettings()
-  if (settings.databaseUrl === null && !existsSync(databasePath(settings))) {
+  const isAbsent = settings.databaseUrl === null && !existsSync(databasePath(settings))
+  if (isAbsent && absent === 'refuse') {
     throw new CommandFailure(
       `there is no database in ${settings.dataDir}: run "mailroom serve" or "mailroom migrate" first, or set MAILROOM_DATA_DIR.`,
     )

@@ -16,6 +16,7 @@ export type Form<T> = {
 
 const COUNT_MAX = 1_000_000_000
 const TOKEN_LENGTH_MAX = 512
+const SECRET_KEY_BYTES = 32
 
 /** Port 0 lets the system choose a free one. */
 export const listeningPort: Form<number> = wholeNumber(0, 65_535, 'a port, 0 to 65535')
@@ -92,6 +93,22 @@ export const apiKey: Form<string> = form(
   '24 to 128 characters of A–Z, a–z, 0–9, _ and -',
   (text) => (/^[A-Za-z0-9_-]{24,128}$/.test(text) ? text : undefined),
 )
+
+/** Kept as text, so that a log can be kept clear of it. */
+export const secretKey: Form<string> = form(
+  `${SECRET_KEY_BYTES} bytes as base64 or as ${2 * SECRET_KEY_BYTES} hexadecimal digits`,
+  (text) => (decodeSecretKey(text) === null ? undefined : text),
+)
+
+/** The bytes of a secret key, null when the text has another form. */
+export function decodeSecretKey(text: string): Uint8Array | null {
+  const isHex = /^[0-9a-fA-F]{64}$/.test(text)
+  // Buffer passes over what is not base64, so the text must come back.
+  const key = Buffer.from(text, isHex ? 'hex' : 'base64')
+  if (key.length !== SECRET_KEY_BYTES) return null
+  const bare = text.replace(/=$/, '')
+  return isHex || key.toString('base64') === `${bare}=` ? key : null
+}
 
 /** Travels in an Authorization header, so neither white space nor anything beyond ASCII. */
 export const bearerToken: Form<string> = form(

@@ -54,6 +54,8 @@ export type Settings = Readonly<{
   bootstrapApiKey: string | null
   bootstrapPlan: Plan
   adminToken: string | null
+  /** As text, see `decodeSecretKey`; null: of a file beside an embedded database, else none. */
+  secretKey: string | null
   /** PEM files, absolute paths; null: a self-signed certificate made at the first start. */
   tlsFiles: Readonly<{ cert: string; key: string }> | null
   logLevel: LogLevel
@@ -211,6 +213,17 @@ export const SETTINGS = {
     forms.bearerToken,
     { default: null, isSecret: true },
     'Bearer token of the operator; opens /admin and /metrics, which do not exist without it.',
+  ),
+  secretKey: setting(
+    'MAILROOM_SECRET_KEY',
+    forms.secretKey,
+    {
+      default: null,
+      meaning:
+        'with SQLite made at the first start, in `secret.key` in the data directory; with PostgreSQL none',
+      isSecret: true,
+    },
+    'Seals the key of the secrets in the database, such as DKIM keys, which are lost without it; the same for all processes on one PostgreSQL, where they lie open until it is set.',
   ),
   tlsCert: setting(
     'MAILROOM_TLS_CERT',

@@ -1,6 +1,7 @@
 // The reference page: the table of operations as one static page of HTML, without a script.
 
 import { API_VERSION, errorExample } from '@mailroom/contract/openapi.ts'
+import { idempotencyKeyParameter } from '@mailroom/contract/openapi-parts.ts'
 import { type Operation, type Tag, tags } from '@mailroom/contract/operations/operation.ts'
 import { errorsOf, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { errorCodes } from '@mailroom/contract/vocabulary.ts'
@@ -56,6 +57,7 @@ function operationSection({ id, operation }: Entry, publicUrl: string): string {
 <p>${escapeHtml(summary)}${notes ? ` ${escapeHtml(notes)}` : ''}</p>
 ${table('Path', Object.entries(operation.parameters ?? {}).map(pathRow))}
 ${table('Query', fieldRows(operation.query))}
+${table('Header', operation.needsIdempotencyKey ? [idempotencyKeyRow] : [])}
 ${table('Body', fieldRows(operation.body))}
 <pre><code>${escapeHtml(curlExample(operation, publicUrl))}</code></pre>
 <p><b>${success.status}</b> ${escapeHtml(success.description)}</p>
@@ -71,6 +73,13 @@ type Row = { name: string; type: string; isRequired: boolean; description: strin
 
 function pathRow([name, description]: [string, string]): Row {
   return { name, type: 'string', isRequired: true, description }
+}
+
+const idempotencyKeyRow: Row = {
+  name: idempotencyKeyParameter.name,
+  type: 'string',
+  isRequired: true,
+  description: idempotencyKeyParameter.description,
 }
 
 type ObjectSchema = {
@@ -132,6 +141,7 @@ function curlExample(operation: Operation, publicUrl: string): string {
   const words = [`curl ${method === 'GET' ? '' : `-X ${method} `}'${publicUrl}${path}'`]
   if (auth === 'operator') words.push(`-H "Authorization: Bearer $MAILROOM_ADMIN_TOKEN"`)
   else if (auth !== 'none') words.push(`-H "Authorization: Bearer $MAILROOM_API_KEY"`)
+  if (operation.needsIdempotencyKey) words.push(`-H "Idempotency-Key: $(uuidgen)"`)
   if (body) {
     words.push(`-H 'Content-Type: application/json'`)
     words.push(`-d '${JSON.stringify(bodyExample(body.properties))}'`)
@@ -144,12 +154,19 @@ const textExamples: Readonly<Record<string, string>> = {
   clientId: 'tenant-1',
   mailboxName: 'support',
   displayName: 'Support',
+  from: 'ann@example.com',
+  to: 'bob@example.com',
+  address: 'bob@example.com',
+  subject: 'Hello',
+  body: 'How are you?',
+  text: 'How are you?',
 }
 
 function bodyExample(properties: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const example: Record<string, unknown> = {}
   for (const [name, property] of Object.entries(properties)) {
     const field = property as FieldSchema
+    if (field.default !== undefined) continue
     if (field.type === 'boolean') example[name] = true
     else if (field.enum) example[name] = field.enum[0]
     else if (textExamples[name] !== undefined) example[name] = textExamples[name]

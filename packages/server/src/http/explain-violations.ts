@@ -4,6 +4,7 @@
 import { RULE } from '@mailroom/contract/shapes/text.ts'
 import { AppError, type ErrorDetail } from '#base/app-error.ts'
 import { ERROR_DETAILS_MAX } from '#base/limits.ts'
+import { checkEmailAddress } from '#model/email-address.ts'
 
 /** One finding of the validator, in the form that ajv gives it with `verbose`. */
 export type Violation = {
@@ -12,13 +13,17 @@ export type Violation = {
   readonly params: Readonly<Record<string, unknown>>
   readonly message?: string
   readonly parentSchema?: unknown
+  /** The value that was found. */
+  readonly data?: unknown
 }
 
 /** Where the value was: it decides how the sentence names the field. */
 export type Part = 'query' | 'body'
 
 /** A `bad_request` whose message names the first field and whose details name the others. */
-export function explainViolations(violations: readonly Violation[], part: Part): AppError {
+export function explainViolations(found: readonly Violation[], part: Part): AppError {
+  // What a condition asks for is told by itself.
+  const violations = found.filter(({ keyword }) => keyword !== 'if')
   const details = violations.slice(0, ERROR_DETAILS_MAX).map(detailOf)
   const first = details[0] ?? { path: '', message: 'is not as described' }
   const more = violations.length - 1
@@ -45,7 +50,7 @@ function detailOf(violation: Violation): ErrorDetail {
   return { path, message: expectationOf(violation) }
 }
 
-function expectationOf({ keyword, params, message, parentSchema }: Violation): string {
+function expectationOf({ keyword, params, message, parentSchema, data }: Violation): string {
   const limit = String(params.limit)
   switch (keyword) {
     case 'type':
@@ -64,6 +69,8 @@ function expectationOf({ keyword, params, message, parentSchema }: Violation): s
       return `must be at least ${limit}`
     case 'maximum':
       return `must be at most ${limit}`
+    case 'format':
+      return checkEmailAddress(String(data)) ?? message ?? 'is not of the form asked for'
     case 'pattern':
       return ruleOf(parentSchema) ?? 'is not of the form asked for'
     default:
@@ -97,10 +104,15 @@ function ruleOf(schema: unknown): string | undefined {
 
 const PATH_SHOWN_LENGTH = 200
 
-/** JSON Pointer (RFC 6901) to the names that people write. */
+/** JSON Pointer (RFC 6901) to the names that people write: `attachments[0].filename`. */
 function dotted(pointer: string): string {
   const names = pointer.split('/').slice(1)
-  return names.map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~')).join('.')
+  return names.reduce((path, name) => {
+    // No object of the contract has a field of digits.
+    if (path !== '' && /^\d+$/.test(name)) return `${path}[${name}]`
+    const plain = name.replaceAll('~1', '/').replaceAll('~0', '~')
+    return path === '' ? plain : `${path}.${plain}`
+  }, '')
 }
 
 function below(path: string, name: string): string {

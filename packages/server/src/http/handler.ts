@@ -13,11 +13,34 @@ import type {
   ResponseOf,
 } from '@mailroom/contract/operations.ts'
 
+/** A file that a request sends along, decoded. */
+export type AttachedFile = {
+  readonly filename: string
+  readonly contentType: string
+  readonly content: Uint8Array
+  /** Without angle brackets. */
+  readonly contentId: string | null
+}
+
+type WithFiles<Body> = 'attachments' extends keyof Body
+  ? Omit<Body, 'attachments'> & { readonly attachments: readonly AttachedFile[] }
+  : Body
+
+/** The octets of a whole message, for operations that take one instead of fields. */
+type WholeMessage<Id extends OperationId> = Operations[Id] extends {
+  readonly bodyMediaTypes: readonly (infer MediaType)[]
+}
+  ? 'message/rfc822' extends MediaType
+    ? Uint8Array
+    : never
+  : never
+
 export type Input<Id extends OperationId> = {
   readonly path: PathOf<Id>
   /** Converted and complete: defaults filled in, `limit` at most the page size. */
   readonly query: QueryOf<Id>
-  readonly body: BodyOf<Id>
+  /** Attachments are decoded, and there even if there are none. */
+  readonly body: WithFiles<BodyOf<Id>> | WholeMessage<Id>
 }
 
 export type Context = {
@@ -32,6 +55,17 @@ export type Context = {
 
 export type KeyContext = Context & { readonly accountId: string; readonly keyId: string }
 
+/** Of an operation that is carried out once for each key. */
+export type OnceContext = KeyContext & {
+  readonly idempotencyKey: string
+  /** SHA-256 of what is asked for; alike for a repeat, whatever it is written in. */
+  readonly requestHash: Uint8Array
+}
+
+type IsOnce<Id extends OperationId> = Operations[Id] extends { readonly needsIdempotencyKey: true }
+  ? true
+  : false
+
 /**
  * An attachment's caller: either an account's key, or a URL that claims to be signed, which the
  * handler has to verify (`expires` or `signature` is in the query; either may be missing).
@@ -40,11 +74,14 @@ export type SignedContext =
   | (KeyContext & { readonly isSigned: false })
   | (Context & { readonly isSigned: true })
 
-export type ContextOf<Id extends OperationId> = Operations[Id]['auth'] extends 'key'
-  ? KeyContext
-  : Operations[Id]['auth'] extends 'key-or-signature'
-    ? SignedContext
-    : Context
+export type ContextOf<Id extends OperationId> =
+  IsOnce<Id> extends true
+    ? OnceContext
+    : Operations[Id]['auth'] extends 'key'
+      ? KeyContext
+      : Operations[Id]['auth'] extends 'key-or-signature'
+        ? SignedContext
+        : Context
 
 /** A success that is not JSON. Its headers are sent as they are; names in lower case. */
 export type BinaryResponse = {
@@ -62,11 +99,16 @@ export type Streamed<Body> = Body extends { data: (infer Item)[] }
   ? Omit<Body, 'data'> & { data: Item[] | AsyncIterable<Item> }
   : Body
 
+/** What an operation that is carried out once answers: its own body, or that of an earlier request. */
+export type Once<Body> = { readonly isReplay: boolean; readonly body: Body }
+
 export type Result<Id extends OperationId> = Id extends BinaryOperationId
   ? BinaryResponse
   : Operations[Id]['success']['status'] extends 204
     ? unknown
-    : Streamed<ResponseOf<Id>>
+    : IsOnce<Id> extends true
+      ? Once<ResponseOf<Id>>
+      : Streamed<ResponseOf<Id>>
 
 /**
  * A handler answers with the body of the success that the contract states; every other outcome is an
@@ -82,4 +124,19 @@ export type DoorOperationId = 'service.openapi' | 'service.docs'
 
 export type Handlers = {
   readonly [Id in Exclude<OperationId, DoorOperationId>]: Handler<Id>
+}
+
+/** What the door asks before it looks at what a request says. */
+export type DoorPorts = {
+  /**
+   * Body of the answer to an earlier request with this key, or null. Rejects with
+   * `idempotency_key_reused` when that asked for something else.
+   */
+  findReplay(asked: {
+    readonly accountId: string
+    readonly key: string
+    readonly requestHash: Uint8Array
+  }): Promise<unknown>
+  /** Throws `not_found` unless mail goes to the sandbox. */
+  requireSandbox(): void
 }

@@ -8,6 +8,8 @@ import { PAGE_SIZE_MAX } from '@mailroom/contract/shapes/page.ts'
 import { AppError } from '#base/app-error.ts'
 import { notFound } from '#model/problem.ts'
 import { explainViolations, type Part, type Violation } from './explain-violations.ts'
+import type { ReadBody } from './read-body.ts'
+import { readFiles } from './read-files.ts'
 
 /** A compiled schema: whether the value fits; fills in defaults, and leaves findings in `errors`. */
 export type Validator = {
@@ -21,7 +23,7 @@ export type RawInput = {
   readonly path: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, unknown>>
   /** undefined when the request had none. */
-  readonly body: unknown
+  readonly body: ReadBody | undefined
 }
 
 export type CheckedInput = {
@@ -30,7 +32,10 @@ export type CheckedInput = {
   readonly body: unknown
 }
 
-/** Throws `bad_request` with the fields that are wrong, or `not_found` for a path that names nothing. */
+/**
+ * Throws `bad_request` with the fields that are wrong, `not_found` for a path that names nothing, or
+ * `payload_too_large` for more files than can be sent.
+ */
 export function readInput(id: OperationId, raw: RawInput, compile: CompileSchema): CheckedInput {
   const operation = operationOf(id)
   for (const value of Object.values(raw.path)) {
@@ -48,18 +53,33 @@ export function readInput(id: OperationId, raw: RawInput, compile: CompileSchema
 
 function readBody(
   schema: TObject,
-  body: unknown,
+  body: ReadBody | undefined,
   isOptional: boolean,
   compile: CompileSchema,
 ): unknown {
   if (body === undefined && !isOptional) {
-    throw new AppError('bad_request', 'The request needs a body of JSON.', {
+    throw new AppError('bad_request', 'The request needs a body.', {
       details: [{ path: '', message: 'is required' }],
     })
   }
-  const value = body === undefined ? {} : body
+  if (body?.kind === 'message') {
+    if (body.raw.length > 0) return body.raw
+    throw new AppError('bad_request', 'The message is empty.')
+  }
+  const value = body === undefined ? {} : body.value
   check(compile(schema), value, 'body')
-  return value
+  return 'attachments' in schema.properties
+    ? withFiles(value as BodyWithAttachments, body?.kind === 'form' ? body.contents : null)
+    : value
+}
+
+type BodyWithAttachments = { attachments?: Parameters<typeof readFiles>[0] }
+
+function withFiles(
+  { attachments = [], ...fields }: BodyWithAttachments,
+  contents: readonly Uint8Array[] | null,
+): object {
+  return { ...fields, attachments: readFiles(attachments, contents) }
 }
 
 function readQuery(
@@ -71,7 +91,7 @@ function readQuery(
   for (const [name, property] of Object.entries(schema.properties)) {
     const value = raw[name]
     if (value === undefined) continue
-    if (typeof value === 'string' && value.includes('\0')) {
+    if ([value].flat().some((text) => String(text).includes('\0'))) {
       const violation = { instancePath: `/${name}`, params: {}, keyword: '', message: NUL_MESSAGE }
       throw explainViolations([violation], 'query')
     }
@@ -91,6 +111,7 @@ const WHOLE_NUMBER = /^-?\d+$/
 
 /** Only the plain forms are converted; anything else stays text and fails the check of its type. */
 function converted(value: unknown, property: { type?: unknown }): unknown {
+  if (property.type === 'array') return [value].flat()
   if (typeof value !== 'string') return value
   if (property.type === 'integer' && WHOLE_NUMBER.test(value)) return Number(value)
   if (property.type === 'boolean' && (value === 'true' || value === 'false')) {

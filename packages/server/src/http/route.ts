@@ -10,10 +10,13 @@ import { AppError } from '#base/app-error.ts'
 import { plainAddress } from '#base/client-address.ts'
 import type { Log } from '#base/log.ts'
 import { problem } from '#model/problem.ts'
-import type { BinaryResponse, Context } from './handler.ts'
+import type { BodyBudget } from './collect-body.ts'
+import type { BinaryResponse, Context, DoorPorts, Once } from './handler.ts'
+import { hashRequest, readIdempotencyKey } from './idempotency.ts'
 import type { Caller, Identify } from './identify.ts'
 import { rateLimited } from './problems.ts'
 import type { SlidingWindow } from './rate-limit.ts'
+import type { ReadBody } from './read-body.ts'
 import { type CheckedInput, readInput, type Validator } from './read-input.ts'
 
 /** A handler of any operation; `never` says that only its own route knows what to call it with. */
@@ -23,6 +26,8 @@ export type RouteOptions = {
   readonly handlers: Readonly<Record<OperationId, AnyHandler>>
   readonly identify: Identify
   readonly requests: SlidingWindow
+  readonly bodies: BodyBudget
+  readonly ports: DoorPorts
   readonly log: Log
   /** How long a client may take in nothing of a download before it is cut, in milliseconds. */
   readonly idleMs: number
@@ -35,6 +40,7 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     caller: Caller | null
+    idempotencyKey: string | null
   }
 }
 
@@ -42,6 +48,8 @@ declare module 'fastify' {
 export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
   const compile = schemaCompiler()
   app.decorateRequest('caller', null)
+  app.decorateRequest('idempotencyKey', null)
+  app.decorateRequest('bodyHold', null)
   for (const operationId of operationIds) {
     const operation = operationOf(operationId)
     const handler = options.handlers[operationId]
@@ -53,15 +61,61 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
         // What a client says about a body that nobody reads is no reason to refuse it.
         if (!operation.body) delete request.raw.headers['content-type']
         await admit(operation, options, request, reply)
+        if (operation.isOfSandbox) options.ports.requireSandbox()
+        if (operation.needsIdempotencyKey) request.idempotencyKey = readIdempotencyKey(request.raw)
+        if (operation.body) holdBody(request, reply, options.bodies)
       },
       handler: async (request, reply) => {
+        const once = await findEarlier(request, operationId, options.ports)
+        if (once?.replay) return answer(reply, operation, asReplay(reply, once.replay), options)
         const input = inputOf(request, operationId, (schema) => compile(request, schema))
+        const context = Object.assign(contextOf(request), once?.context)
         // The one step from checked values to typed ones: the schema made this operation's type.
-        const result = await handler(input as never, contextOf(request) as never)
-        return answer(reply, operation, result, options)
+        const result = await handler(input as never, context as never)
+        if (once === null) return answer(reply, operation, result, options)
+        const { isReplay, body } = result as Once<unknown>
+        return answer(reply, operation, isReplay ? asReplay(reply, body) : body, options)
       },
     })
   }
+}
+
+/** What a large body takes of the bound is given back once the request is answered. */
+function holdBody(request: FastifyRequest, reply: FastifyReply, bodies: BodyBudget): void {
+  const hold = bodies.open()
+  request.bodyHold = hold
+  finished(reply.raw, () => hold.release())
+}
+
+type Earlier = {
+  readonly context: { readonly idempotencyKey: string; readonly requestHash: Uint8Array }
+  /** Null when there was no such request. */
+  readonly replay: unknown
+}
+
+/** Looked for before the body is checked; null for an operation without keys. */
+async function findEarlier(
+  request: FastifyRequest,
+  operationId: OperationId,
+  ports: DoorPorts,
+): Promise<Earlier | null> {
+  const { caller, idempotencyKey } = request
+  const body = bodyOf(request)
+  if (idempotencyKey === null || caller?.kind !== 'key' || body === undefined) return null
+  const path = request.params as Record<string, string>
+  const requestHash = hashRequest({ operationId, path, body })
+  const { accountId } = caller
+  const replay = await ports.findReplay({ accountId, key: idempotencyKey, requestHash })
+  return { context: { idempotencyKey, requestHash }, replay }
+}
+
+function asReplay<Body>(reply: FastifyReply, body: Body): Body {
+  reply.header('idempotency-replayed', 'true')
+  return body
+}
+
+function bodyOf(request: FastifyRequest): ReadBody | undefined {
+  return request.body as ReadBody | undefined
 }
 
 async function admit(
@@ -101,7 +155,7 @@ function inputOf(
   const raw = {
     path: request.params as Record<string, string>,
     query: request.query as Record<string, unknown>,
-    body: request.body,
+    body: bodyOf(request),
   }
   try {
     return readInput(operationId, raw, compile)

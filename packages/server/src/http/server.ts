@@ -11,6 +11,7 @@ import {
   DOWNLOAD_IDLE_MS_MAX,
   JSON_BODY_BYTES_MAX,
   KEEP_ALIVE_MS,
+  LARGE_BODIES_BYTES_MAX,
   LIMITER_ENTRIES_MAX,
   PATH_PARAMETER_LENGTH_MAX,
   REQUEST_HEAD_MS_MAX,
@@ -18,15 +19,17 @@ import {
   SLOW_CLIENT_CHECK_MS,
 } from '#base/limits.ts'
 import type { Log } from '#base/log.ts'
+import { checkEmailAddress } from '#model/email-address.ts'
 import { notFound } from '#model/problem.ts'
 import { clientErrors } from './client-errors.ts'
+import { bodyBudget } from './collect-body.ts'
 import { descriptionHandlers } from './description.ts'
-import type { Handlers } from './handler.ts'
+import type { DoorPorts, Handlers } from './handler.ts'
 import { identifier } from './identify.ts'
 import { methodsOf, type PathVisibility } from './known-paths.ts'
 import { type Problem, problemOf } from './problems.ts'
 import { slidingWindow } from './rate-limit.ts'
-import { acceptJsonBodies } from './read-json-body.ts'
+import { acceptBodies } from './read-body.ts'
 import { addRoutes, type RouteOptions, sendJson } from './route.ts'
 
 /** What is told about each request once its answer is sent. */
@@ -43,6 +46,7 @@ export type HttpServerOptions = {
   /** 0 takes a free one. */
   readonly port: number
   readonly handlers: Handlers
+  readonly ports: DoorPorts
   readonly authenticate: Authenticate
   /** Opens `/admin` and `/metrics`; undefined hides them. */
   readonly operatorToken: string | undefined
@@ -52,6 +56,8 @@ export type HttpServerOptions = {
   readonly makeRequestId: () => string
   readonly log: Log
   readonly limits: { readonly apiPerMinute: number; readonly failedAuthPerMinute: number }
+  /** Octets of large bodies at once, fewer in tests. */
+  readonly largeBodiesBytesMax?: number
   /** Time limits in milliseconds, shorter in tests. */
   readonly patience?: {
     readonly requestMs: number
@@ -134,6 +140,9 @@ function buildApp(options: HttpServerOptions, state: DoorState): FastifyInstance
         verbose: true,
         strict: false,
       },
+      onCreate: (ajv) => {
+        ajv.addFormat('email', (text: string) => checkEmailAddress(text) === null)
+      },
     },
     schemaController: { compilersFactory: { buildSerializer: () => () => JSON.stringify } },
     frameworkErrors: (error, request, reply) => {
@@ -143,7 +152,7 @@ function buildApp(options: HttpServerOptions, state: DoorState): FastifyInstance
   })
   refused.watch(app)
   addCommonHooks(app, options, state)
-  acceptJsonBodies(app)
+  acceptBodies(app)
   addRoutes(app, routeOptions(options))
   return app
 }
@@ -159,6 +168,8 @@ function routeOptions(options: HttpServerOptions): RouteOptions {
       failures: slidingWindow({ limit: limits.failedAuthPerMinute, ...window }),
     }),
     requests: slidingWindow({ limit: limits.apiPerMinute, ...window }),
+    bodies: bodyBudget(options.largeBodiesBytesMax ?? LARGE_BODIES_BYTES_MAX),
+    ports: options.ports,
     log: options.log,
     idleMs: options.patience?.idleMs ?? DOWNLOAD_IDLE_MS_MAX,
   }

@@ -54,6 +54,11 @@ export function inboxAddressOf(localPart: string, domain: string): string {
   return `${name.toLowerCase()}@${asciiDomain(domain)}`
 }
 
+/** The domain of an address, as it is compared. */
+export function domainOf(address: string): string {
+  return asciiDomain(address.slice(address.lastIndexOf('@') + 1))
+}
+
 /** A domain as it is compared: lower-case, with A-labels for U-labels (RFC 5890 §2.3.2.1). */
 export function asciiDomain(domain: string): string {
   // Only for what is not ASCII yet: the function would take percent signs and tabs out of the rest.

@@ -78,6 +78,16 @@ export async function updateAccount(
   return row === undefined ? null : toAccount(row)
 }
 
+/** The account with this id, or null. */
+export async function findAccount(db: ReadDb, accountId: string): Promise<Account | null> {
+  const row = await db.read
+    .selectFrom('accounts')
+    .selectAll()
+    .where('id', '=', accountId)
+    .executeTakeFirst()
+  return row === undefined ? null : toAccount(row)
+}
+
 /** Newest first. For operators, so that the total may be counted. */
 export async function listAccounts(
   db: ReadDb,

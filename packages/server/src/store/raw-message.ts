@@ -6,6 +6,7 @@ export type RawMessage = {
   id: string
   sizeBytes: number
   sha256: Uint8Array
+  reversePath: string
   /** Null when the bytes lie in the blob store, under the raw message's id. */
   content: Uint8Array | null
 }
@@ -14,11 +15,17 @@ export type RawMessage = {
 export async function findRawMessage(db: ReadDb, rawId: string): Promise<RawMessage | null> {
   const row = await db.read
     .selectFrom('raw_messages')
-    .select(['id', 'size_bytes', 'sha256', 'content'])
+    .select(['id', 'size_bytes', 'sha256', 'reverse_path', 'content'])
     .where('id', '=', rawId)
     .executeTakeFirst()
   if (row === undefined) return null
-  return { id: row.id, sizeBytes: row.size_bytes, sha256: row.sha256, content: row.content }
+  return {
+    id: row.id,
+    sizeBytes: row.size_bytes,
+    sha256: row.sha256,
+    reversePath: row.reverse_path,
+    content: row.content,
+  }
 }
 
 /** Of these ids, the ones that a raw message still has: the others are orphans of the blob store. */

@@ -1,20 +1,21 @@
 // The transaction behind every 250: one arriving message, written for each of its recipients with
 // its thread, its totals and its event, or recognised as one that is already there.
 
-import { ROW_BODY_LENGTH_MAX } from '#base/limits.ts'
-import { addPostmasterMessage } from './postmaster-message.ts'
+import { bodiesForRow, insertLongBodies } from './long-body.ts'
 import {
   addToCounters,
+  insertCorrespondent,
   insertEvent,
   insertMessage,
   insertRaw,
   insertThread,
+  type MessageContent,
   type ParentThread,
-  type ReceivedContent,
   selectParent,
   selectReceipts,
   updateThread,
-} from './receive-statements.ts'
+} from './message-statements.ts'
+import { addPostmasterMessage } from './postmaster-message.ts'
 import type { NewRow, Tx } from './tables.ts'
 import { countInRange, moveInRanges } from './thread-range.ts'
 
@@ -34,12 +35,14 @@ export type Receipt = {
 
 export type ReceiveInput = {
   raw: ReceivedRaw
-  content: ReceivedContent
+  content: MessageContent
   receipts: Receipt[]
   /** Mail to the service's postmaster, kept for the operator. */
   postmaster: { recipient: string } | null
   /** Keys of the messages that this one answers, in the order in which they decide its thread. */
   parentKeys: string[]
+  /** The author's address as it is compared; null when there is none to write back to. */
+  senderKey: string | null
   nowMs: number
 }
 
@@ -49,6 +52,8 @@ export type ReceiveOutcome = {
   gone: number
   /** Whether anything refers to the raw message now. */
   isKept: boolean
+  /** Ids of the messages that were stored, in the order of their receipts. */
+  messageIds: string[]
 }
 
 /**
@@ -59,7 +64,12 @@ export async function receiveMessage(tx: Tx, input: ReceiveInput): Promise<Recei
   const outcome = { stored: 0, duplicates: 0, gone: 0 }
   // In one order everywhere, so that two transactions never wait for each other's inboxes.
   const receipts = [...input.receipts].sort((a, b) => (a.inboxId < b.inboxId ? -1 : 1))
-  for (const receipt of receipts) outcome[await receive(tx, input, receipt)] += 1
+  const stored = new Set<string>()
+  for (const receipt of receipts) {
+    const result = await receive(tx, input, receipt)
+    outcome[result] += 1
+    if (result === 'stored') stored.add(receipt.messageId)
+  }
   let references = outcome.stored
   if (input.postmaster !== null) {
     const isAdded = await addPostmasterMessage(tx, {
@@ -74,8 +84,13 @@ export async function receiveMessage(tx: Tx, input: ReceiveInput): Promise<Recei
     else outcome.duplicates += 1
   }
   if (references > 0) await insertRaw(tx, { ...input.raw, reference_count: references })
-  if (outcome.stored > 0 && isLong(input.content)) await insertLongBodies(tx, input)
-  return { ...outcome, isKept: references > 0 }
+  if (outcome.stored > 0) await insertLongBodies(tx, input.raw.id, input.content)
+  const messageIds = input.receipts.map(({ messageId }) => messageId)
+  return {
+    ...outcome,
+    isKept: references > 0,
+    messageIds: messageIds.filter((id) => stored.has(id)),
+  }
 }
 
 async function receive(
@@ -86,10 +101,16 @@ async function receive(
   const { content, nowMs } = input
   const { inboxId } = receipt
   // Counted before anything is looked up: this takes the inbox's lock and makes its positions dense.
-  const [counters] = await addToCounters(tx, { inboxId, inbound: 1, threads: 1, unread: 1 })
+  const [counters] = await addToCounters(tx, {
+    inboxId,
+    inbound: 1,
+    outbound: 0,
+    threads: 1,
+    unread: 1,
+  })
   if (counters === undefined) return 'gone'
   if (await isDuplicate(tx, inboxId, content)) {
-    await addToCounters(tx, { inboxId, inbound: -1, threads: -1, unread: -1 })
+    await addToCounters(tx, { inboxId, inbound: -1, outbound: 0, threads: -1, unread: -1 })
     return 'duplicates'
   }
   const position = counters.inbound_count + counters.outbound_count
@@ -101,27 +122,37 @@ async function receive(
       account_id: receipt.accountId,
       inbox_id: inboxId,
       subject: content.subject,
+      is_read: 0,
       now: nowMs,
       position,
     })
     await countInRange(tx, { inboxId, position, threads: 1, unread: 1 })
   } else {
-    await addToCounters(tx, { inboxId, inbound: 0, threads: -1, unread: parent.is_read - 1 })
-    await updateThread(tx, { id: thread.id, now: nowMs, position })
+    await addToCounters(tx, {
+      inboxId,
+      inbound: 0,
+      outbound: 0,
+      threads: -1,
+      unread: parent.is_read - 1,
+    })
+    await updateThread(tx, { id: thread.id, isRead: 0, now: nowMs, position })
     await moveInRanges(tx, {
       inboxId,
       from: parent.last_position,
       to: position,
       wasRead: parent.is_read === 1,
+      isRead: false,
     })
   }
   await insertMessage(tx, {
-    ...(isLong(content) ? { ...content, ...NO_BODIES } : content),
+    ...bodiesForRow(content),
     id: receipt.messageId,
     account_id: receipt.accountId,
     inbox_id: inboxId,
     thread_id: thread.id,
     raw_id: input.raw.id,
+    direction: 'inbound',
+    status: 'received',
     position,
     direction_position: counters.inbound_count,
     thread_position: thread.message_count + 1,
@@ -129,8 +160,12 @@ async function receive(
     delivery_role: receipt.deliveryRole,
     created_at: nowMs,
   })
+  if (input.senderKey !== null) {
+    await insertCorrespondent(tx, { inbox_id: inboxId, address_key: input.senderKey })
+  }
   await insertEvent(tx, {
     id: receipt.eventId,
+    kind: 'message.received',
     account_id: receipt.accountId,
     pod_id: receipt.podId,
     inbox_id: inboxId,
@@ -141,25 +176,11 @@ async function receive(
   return 'stored'
 }
 
-function isLong(content: ReceivedContent): boolean {
-  return content.body_length > ROW_BODY_LENGTH_MAX
-}
-
-const NO_BODIES = { body_text: '', body_html: '', extracted_text: null }
-
-async function insertLongBodies(tx: Tx, { raw, content }: ReceiveInput): Promise<void> {
-  const { body_text, body_html, extracted_text } = content
-  await tx.query
-    .insertInto('long_bodies')
-    .values({ raw_id: raw.id, body_text, body_html, extracted_text })
-    .execute()
-}
-
 /**
  * Whether the inbox has this message already. A peer that lost our answer repeats itself within
  * hours, so of ever so many messages under one Message-ID the newest are looked at.
  */
-async function isDuplicate(tx: Tx, inboxId: string, content: ReceivedContent): Promise<boolean> {
+async function isDuplicate(tx: Tx, inboxId: string, content: MessageContent): Promise<boolean> {
   const { message_key: messageKey, receipt_key: receiptKey } = content
   if (messageKey == null || receiptKey == null) return false
   const same = await selectReceipts(tx, { inboxId, messageKey })

@@ -1,28 +1,36 @@
 // What is removed in small steps: the mail of deleted inboxes, and what has outlived its time.
 
 import {
+  CAPTURED_MS,
   DAY_MS,
   EVENT_MS,
+  IDEMPOTENCY_MS,
   POSTMASTER_MAIL_MS,
   PURGE_STEP_ROWS,
   RELEASED_ADDRESS_MS,
 } from '#base/limits.ts'
+import { lockRows } from '#db/dialect.ts'
 import { dropRawReferences } from './raw-message.ts'
+import { changeAccountCounters } from './suppression.ts'
 import type { Tx } from './tables.ts'
 
 export type PurgeStep = { isDone: boolean; blobIds: string[] }
 
 /** Removes up to `PURGE_STEP_ROWS` rows of what a deleted inbox left; call until it is done. */
 export async function purgeInboxStep(tx: Tx, input: { inboxId: string }): Promise<PurgeStep> {
-  const messages = await tx.query
-    .selectFrom('messages')
-    .select('id')
-    .where('inbox_id', '=', input.inboxId)
-    .orderBy('position')
-    .limit(PURGE_STEP_ROWS)
-    .execute()
+  // Locked first, as by those who settle deliveries, so that the two never wait for each other.
+  const messages = await lockRows(
+    tx,
+    tx.query
+      .selectFrom('messages')
+      .select('id')
+      .where('inbox_id', '=', input.inboxId)
+      .orderBy('position')
+      .limit(PURGE_STEP_ROWS),
+  ).execute()
   if (messages.length > 0) {
     const ids = messages.map((message) => message.id)
+    await removeSent(tx, ids)
     // Another worker may remove the same rows: only what went here gives up its raw message.
     const removed = await tx.query
       .deleteFrom('messages')
@@ -43,6 +51,7 @@ export async function purgeInboxStep(tx: Tx, input: { inboxId: string }): Promis
     await tx.query.deleteFrom('threads').where('id', 'in', ids).execute()
     return { isDone: false, blobIds: [] }
   }
+  if (await removeNotes(tx, input.inboxId)) return { isDone: false, blobIds: [] }
   const events = await tx.query
     .selectFrom('events')
     .select('sequence')
@@ -57,15 +66,51 @@ export async function purgeInboxStep(tx: Tx, input: { inboxId: string }): Promis
   return { isDone: events.length < PURGE_STEP_ROWS, blobIds: [] }
 }
 
+/** What hangs on messages that were sent: their deliveries, and what the sandbox captured. */
+async function removeSent(tx: Tx, messageIds: string[]): Promise<void> {
+  await tx.query.deleteFrom('deliveries').where('message_id', 'in', messageIds).execute()
+  const captured = await tx.query
+    .deleteFrom('captured_messages')
+    .where('message_id', 'in', messageIds)
+    .returning('account_id')
+    .execute()
+  await uncountCaptured(tx, captured)
+}
+
+/** What an inbox's limits go by: those who wrote to it, its sends, its strangers; true if any went. */
+async function removeNotes(tx: Tx, inboxId: string): Promise<boolean> {
+  const correspondents = await tx.query
+    .deleteFrom('correspondents')
+    .where('inbox_id', '=', inboxId)
+    .where('address_key', 'in', (row) =>
+      row
+        .selectFrom('correspondents')
+        .select('address_key')
+        .where('inbox_id', '=', inboxId)
+        .limit(PURGE_STEP_ROWS),
+    )
+    .returning('inbox_id')
+    .execute()
+  if (correspondents.length > 0) return true
+  // These two are bounded by the limits themselves.
+  await tx.query.deleteFrom('inbox_sends').where('inbox_id', '=', inboxId).execute()
+  await tx.query.deleteFrom('cold_recipients').where('inbox_id', '=', inboxId).execute()
+  return false
+}
+
 /** Removes up to `PURGE_STEP_ROWS` of each kind of what is past its time; call until it is done. */
 export async function purgeExpiredStep(tx: Tx, input: { nowMs: number }): Promise<PurgeStep> {
   const { nowMs } = input
   const addresses = await purgeAddresses(tx, nowMs - RELEASED_ADDRESS_MS)
   const creations = await purgeCreations(tx, nowMs - DAY_MS)
   const events = await purgeEvents(tx, nowMs - EVENT_MS)
+  const keys = await purgeIdempotencyKeys(tx, nowMs - IDEMPOTENCY_MS)
+  const strangers = await purgeColdDays(tx, Math.floor(nowMs / DAY_MS) - 1)
+  const captured = await purgeCaptured(tx, nowMs - CAPTURED_MS)
   const rawIds = await purgePostmasterMail(tx, nowMs - POSTMASTER_MAIL_MS)
+  const steps = [addresses, creations, events, keys, strangers, captured, rawIds.length]
   return {
-    isDone: [addresses, creations, events, rawIds.length].every((rows) => rows < PURGE_STEP_ROWS),
+    isDone: steps.every((rows) => rows < PURGE_STEP_ROWS),
     blobIds: await dropRawReferences(tx, rawIds),
   }
 }
@@ -140,4 +185,73 @@ async function purgePostmasterMail(tx: Tx, untilMs: number): Promise<string[]> {
     .returning('raw_id')
     .execute()
   return removed.map((message) => message.raw_id)
+}
+
+async function purgeIdempotencyKeys(tx: Tx, untilMs: number): Promise<number> {
+  const removed = await tx.query
+    .deleteFrom('idempotency_keys')
+    .where(({ eb, refTuple, selectFrom }) =>
+      eb(
+        refTuple('account_id', 'idempotency_key'),
+        'in',
+        selectFrom('idempotency_keys')
+          .select(['account_id', 'idempotency_key'])
+          .where('created_at', '<=', untilMs)
+          .orderBy('created_at')
+          .limit(PURGE_STEP_ROWS)
+          .$asTuple('account_id', 'idempotency_key'),
+      ),
+    )
+    // Meanwhile another send may have taken the key anew.
+    .where('created_at', '<=', untilMs)
+    .returning('account_id')
+    .execute()
+  return removed.length
+}
+
+/** Strangers of days before `day`, and the totals of those days. */
+async function purgeColdDays(tx: Tx, day: number): Promise<number> {
+  const removed = await tx.query
+    .deleteFrom('cold_recipients')
+    .where(({ eb, refTuple, selectFrom }) =>
+      eb(
+        refTuple('inbox_id', 'utc_day', 'address_key'),
+        'in',
+        selectFrom('cold_recipients')
+          .select(['inbox_id', 'utc_day', 'address_key'])
+          .where('utc_day', '<', day)
+          .orderBy('utc_day')
+          .limit(PURGE_STEP_ROWS)
+          .$asTuple('inbox_id', 'utc_day', 'address_key'),
+      ),
+    )
+    .returning('inbox_id')
+    .execute()
+  await tx.query.deleteFrom('account_cold_days').where('utc_day', '<', day).execute()
+  return removed.length
+}
+
+async function purgeCaptured(tx: Tx, untilMs: number): Promise<number> {
+  const removed = await tx.query
+    .deleteFrom('captured_messages')
+    .where('id', 'in', (message) =>
+      message
+        .selectFrom('captured_messages')
+        .select('id')
+        .where('created_at', '<=', untilMs)
+        .orderBy('created_at')
+        .limit(PURGE_STEP_ROWS),
+    )
+    .returning('account_id')
+    .execute()
+  await uncountCaptured(tx, removed)
+  return removed.length
+}
+
+async function uncountCaptured(tx: Tx, removed: { account_id: string }[]): Promise<void> {
+  // In one order everywhere, so that two transactions never wait for each other's accounts.
+  for (const accountId of [...new Set(removed.map((row) => row.account_id))].sort()) {
+    const captured = -removed.filter((row) => row.account_id === accountId).length
+    await changeAccountCounters(tx, accountId, { suppressions: 0, captured })
+  }
 }

@@ -15,6 +15,23 @@ export async function ensureSecret(
   return (await findSecret(readIn(tx), input.name)) ?? input.value
 }
 
+/**
+ * Puts `value` in the place of `kept`, or leaves what another process has put there since; returns
+ * the one that is kept then, or null when there is none of this name.
+ */
+export async function replaceSecret(
+  tx: Tx,
+  input: { name: string; kept: Uint8Array; value: Uint8Array },
+): Promise<Uint8Array | null> {
+  await tx.query
+    .updateTable('service_secrets')
+    .set({ value: input.value })
+    .where('name', '=', input.name)
+    .where('value', '=', input.kept)
+    .execute()
+  return findSecret(readIn(tx), input.name)
+}
+
 /** The secret of this name, or null before the first start made it. */
 export async function findSecret(db: ReadDb, name: string): Promise<Uint8Array | null> {
   const row = await db.read

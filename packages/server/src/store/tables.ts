@@ -160,6 +160,64 @@ export type Tables = {
     created_at: number
   }
   service_secrets: { name: string; value: Uint8Array }
+  idempotency_keys: {
+    account_id: string
+    idempotency_key: string
+    request_hash: Uint8Array
+    answer: string
+    created_at: number
+  }
+  account_counters: {
+    account_id: string
+    suppression_count: Generated<number>
+    captured_count: Generated<number>
+  }
+  suppressions: {
+    id: string
+    account_id: string
+    address: string
+    address_key: string
+    type: string
+    reason: string | null
+    created_at: number
+  }
+  correspondents: { inbox_id: string; address_key: string }
+  inbox_sends: { inbox_id: string; send_number: number; sent_at: number }
+  cold_recipients: { inbox_id: string; utc_day: number; address_key: string }
+  account_cold_days: { account_id: string; utc_day: number; recipient_count: number }
+  deliveries: {
+    id: string
+    account_id: string
+    inbox_id: string
+    message_id: string
+    raw_id: string
+    size_bytes: number
+    needs_smtputf8: number
+    recipient: string
+    lane: string
+    queue_state: string | null
+    status: string
+    attempts: number
+    ambiguous_attempts: number
+    last_attempt_at: number | null
+    next_attempt_at: number | null
+    expires_at: number
+    leased_by: string | null
+    lease_until: number | null
+    host: string | null
+    tls: string | null
+    response_code: number | null
+    enhanced_code: string | null
+    response: string | null
+    created_at: number
+  }
+  captured_messages: {
+    id: string
+    account_id: string
+    message_id: string
+    recipients: string
+    created_at: number
+  }
 }
 
 export type Row<Table extends keyof Tables> = Selectable<Tables[Table]>

@@ -25,19 +25,21 @@ export async function countInRange(
   })
 }
 
-/** Moves a thread that got a message, and is unread now, from its old last position to its new one. */
+/** Moves a thread that got a message from its old last position to its new one. */
 export async function moveInRanges(
   tx: Tx,
-  input: { inboxId: string; from: number; to: number; wasRead: boolean },
+  input: { inboxId: string; from: number; to: number; wasRead: boolean; isRead: boolean },
 ): Promise<void> {
   const { inboxId } = input
-  const unread = input.wasRead ? 0 : 1
+  const before = input.wasRead ? 0 : 1
+  const after = input.isRead ? 0 : 1
   if (rangeOf(input.from) === rangeOf(input.to)) {
-    if (!input.wasRead) return
-    return countInRange(tx, { inboxId, position: input.to, threads: 0, unread: 1 })
+    if (before === after) return
+    const unread = after - before
+    return countInRange(tx, { inboxId, position: input.to, threads: 0, unread })
   }
-  await countInRange(tx, { inboxId, position: input.from, threads: -1, unread: -unread })
-  await countInRange(tx, { inboxId, position: input.to, threads: 1, unread: 1 })
+  await countInRange(tx, { inboxId, position: input.from, threads: -1, unread: -before })
+  await countInRange(tx, { inboxId, position: input.to, threads: 1, unread: after })
 }
 
 /**

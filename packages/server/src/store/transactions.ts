@@ -2,6 +2,14 @@
 
 import type { Db as AnyDb } from '#db/db.ts'
 import { createAccount, createKey, revokeKey, touchKeys, updateAccount } from './account.ts'
+import { clearCaptured } from './captured-message.ts'
+import {
+  claimDeliveries,
+  readyDueDeliveries,
+  releaseDeliveries,
+  renewDeliveries,
+  returnDeliveries,
+} from './delivery.ts'
 import { createInbox, deleteInbox, updateInbox } from './inbox.ts'
 import {
   claimJobs,
@@ -16,7 +24,10 @@ import {
 import { createPod, deletePod, updatePod } from './pod.ts'
 import { receiveMessage } from './receive-message.ts'
 import { purgeExpiredStep, purgeInboxStep } from './retention.ts'
-import { ensureSecret } from './service-secret.ts'
+import { sendMessage } from './send-message.ts'
+import { ensureSecret, replaceSecret } from './service-secret.ts'
+import { settleDeliveries } from './settle-deliveries.ts'
+import { addSuppression, removeSuppression } from './suppression.ts'
 import type { Tables } from './tables.ts'
 import { setThreadRead } from './thread.ts'
 
@@ -37,6 +48,7 @@ export const transactions = {
   purgeInboxStep,
   purgeExpiredStep,
   ensureSecret,
+  replaceSecret,
   enqueueJob,
   claimJobs,
   renewLease,
@@ -45,12 +57,28 @@ export const transactions = {
   retryJob,
   returnJobs,
   releaseLeases,
+  sendMessage,
+  claimDeliveries,
+  renewDeliveries,
+  returnDeliveries,
+  readyDueDeliveries,
+  releaseDeliveries,
+  settleDeliveries,
+  addSuppression,
+  removeSuppression,
+  clearCaptured,
 }
 
 type Names = ReadonlySet<keyof typeof transactions>
 
 /** Transactions that remove what must not linger, neither in the database nor in its log. */
-const erasing: Names = new Set(['deleteInbox', 'deletePod', 'purgeInboxStep', 'purgeExpiredStep'])
+const erasing: Names = new Set([
+  'deleteInbox',
+  'deletePod',
+  'purgeInboxStep',
+  'purgeExpiredStep',
+  'replaceSecret',
+])
 
 /** Transactions that go on when the disk is full: those that make room, and what they need for it. */
 const essential: Names = new Set([
@@ -63,6 +91,14 @@ const essential: Names = new Set([
   'retryJob',
   'returnJobs',
   'releaseLeases',
+  'claimDeliveries',
+  'renewDeliveries',
+  'returnDeliveries',
+  'readyDueDeliveries',
+  'releaseDeliveries',
+  'settleDeliveries',
+  'removeSuppression',
+  'clearCaptured',
 ])
 
 export const TRANSACTION_KINDS: { erasing: ReadonlySet<string>; essential: ReadonlySet<string> } = {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openLog, silentLog } from '#base/log.ts'
 
-const clock = { now: () => Date.UTC(2026, 10, 20, 7, 19), monotonic: () => 0 }
+const clock = { now: () => Date.UTC(2026, 10, 20, 7, 19), monotonic: () => 0, steady: () => 0 }
 
 async function openTestLog(options: { isTerminal?: boolean; level?: string } = {}) {
   const lines: string[] = []
@@ -52,6 +52,7 @@ test('on a terminal a line is readable', async () => {
 
 const leaks: [what: string, fields: Record<string, unknown>][] = [
   ['a field named as a secret', { headers: { authorization: 'hunter2' }, token: 'hunter2' }],
+  ['the key of the secrets', { settings: { secretKey: 'hunter2' } }],
   ['a key of ours in any text', { error: new Error(`bad key mr_${'hunter2'.repeat(6)}`) }],
   ['a bearer credential', { line: 'authorization: Bearer hunter2' }],
   ['a token in a URL', { url: '/v1/ws?a=b&token=hunter2' }],

@@ -52,6 +52,7 @@ test('an empty environment gives the documented defaults', () => {
     bootstrapApiKey: null,
     bootstrapPlan: 'launch',
     adminToken: null,
+    secretKey: null,
     tlsFiles: null,
     logLevel: 'info',
     limits: {
@@ -115,6 +116,7 @@ test('a secret that was mistyped is not repeated in any message', () => {
     MAILROOM_RELAY_URL: 'http://user:hunter2@host',
     MAILROOM_BOOTSTRAP_API_KEY: 'hunter2',
     MAILROOM_ADMIN_TOKEN: 'hunter2 with space',
+    MAILROOM_SECRET_KEY: 'hunter2',
   }
   assert.deepEqual(wrongNames(env), Object.keys(env))
   assert.doesNotMatch(JSON.stringify(readSettings(env)), /hunter2/)
@@ -149,6 +151,8 @@ const accepted: Case[] = [
   ['roles', 'all', new Set(['http', 'smtp', 'delivery', 'webhooks'])],
   ['bootstrapApiKey', `mr_${'a-B_9'.repeat(25)}`, `mr_${'a-B_9'.repeat(25)}`],
   ['blobStore', 'database', 'database'],
+  ['secretKey', 'aB'.repeat(32), 'aB'.repeat(32)],
+  ['secretKey', `${'+/aZ'.repeat(10)}AAA=`, `${'+/aZ'.repeat(10)}AAA=`],
   ['logLevel', 'silent', 'silent'],
 ]
 
@@ -178,6 +182,8 @@ const refused: [setting: keyof typeof SETTINGS, given: readonly string[]][] = [
   ['roles', ['http,imap', 'http,,smtp', 'HTTP']],
   ['bootstrapApiKey', ['a'.repeat(23), 'a'.repeat(129), `mr_${'é'.repeat(30)}`]],
   ['bootstrapPlan', ['enterprise']],
+  ['secretKey', ['ab'.repeat(31), `${'ab'.repeat(31)}ag`, 'A'.repeat(40), `${'A'.repeat(42)}B=`]],
+  ['secretKey', [`${'-_aZ'.repeat(10)}AAA=`, `${'A'.repeat(20)} ${'A'.repeat(23)}=`]],
   ['adminToken', ['two words', 'täg', 'x'.repeat(513)]],
   ['logLevel', ['verbose']],
 ]

@@ -162,14 +162,14 @@ onEachEngine('orphans among the blobs', (engine) => {
       const owner = await addAccount(db)
       const message = arriving(owner, [await addInbox(db, owner)])
       const start = Date.now()
-      const oldIds = idMaker({ now: () => start - 2 * DAY_MS, monotonic: () => 0 }, systemChance)
+      const oldIds = idMaker({ now: () => start - 2 * DAY_MS, monotonic: () => 0, steady: () => 0 }, systemChance)
       const known = { ...message, raw: { ...message.raw, id: oldIds('raw'), content: null } }
       await db.write('receiveMessage', known)
       const [orphan, young] = [oldIds('raw'), makeId('raw')]
       for (const id of [known.raw.id, orphan, young]) await blobs.put(id, Buffer.from(id))
       await mkdir(join(folder, 'zz'), { recursive: true })
       await writeFile(join(folder, 'zz', 'a-stranger'), 'x')
-      const deps = { db, blobs, clock: { now: () => start, monotonic: () => 0 } }
+      const deps = { db, blobs, clock: { now: () => start, monotonic: () => 0, steady: () => 0 } }
       assert.equal(await sweepBlobs(deps, AbortSignal.any([])), 1)
       assert.deepEqual(await allIds(), [known.raw.id, young, 'a-stranger'].sort())
       assert.equal(await sweepBlobs(deps, AbortSignal.any([])), 0)

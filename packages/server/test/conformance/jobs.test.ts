@@ -34,7 +34,7 @@ onEachEngine('jobs', (engine) => {
   after(() => database.close())
 
   let nowMs = Date.now() + HOUR_MS
-  const clock = { now: () => nowMs, monotonic: () => nowMs }
+  const clock = { now: () => nowMs, monotonic: () => nowMs, steady: () => nowMs }
   const claim = (worker: string, limit = 10) =>
     db.write('claimJobs', { worker, nowMs, leaseMs: 1_000, limit })
   const addJob = async () => {

@@ -149,6 +149,7 @@ export function arriving(
     })),
     postmaster: null,
     parentKeys: fields.parentKeys ?? [],
+    senderKey: null,
     nowMs: systemClock.now(),
   }
 }

@@ -1,9 +1,9 @@
 // The HTTP door by itself: a server on a free port whose handlers only say what reached them.
 
-import { operationIds } from '@mailroom/contract/operations.ts'
+import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { systemClock } from '#base/clock.ts'
 import { type Log, silentLog } from '#base/log.ts'
-import type { Handlers } from '#http/handler.ts'
+import type { DoorPorts, Handlers } from '#http/handler.ts'
 import { type HttpServer, type HttpServerOptions, openHttpServer } from '#http/server.ts'
 
 export const GOOD_KEY = 'mr_good0000000000000000000000000000000000000'
@@ -13,16 +13,20 @@ export type Door = HttpServer & {
   request(path: string, init?: RequestInit & { token?: string | null }): Promise<Response>
 }
 
-export type DoorOptions = Partial<HttpServerOptions> & { answers?: Partial<Handlers> }
+export type DoorOptions = Partial<Omit<HttpServerOptions, 'ports'>> & {
+  answers?: Partial<Handlers>
+  ports?: Partial<DoorPorts>
+}
 
 /** Close it, or the test run does not end. */
 export async function openDoor(options: DoorOptions = {}): Promise<Door> {
-  const { answers, ...rest } = options
+  const { answers, ports, ...rest } = options
   let requests = 0
   const server = await openHttpServer({
     host: '127.0.0.1',
     port: 0,
     handlers: { ...echoes(), ...answers },
+    ports: { findReplay: async () => null, requireSandbox: () => {}, ...ports },
     authenticate: async (token) =>
       token === GOOD_KEY ? { accountId: 'acc_1', keyId: 'key_1' } : null,
     operatorToken: OPERATOR_TOKEN,
@@ -48,8 +52,13 @@ function echoes(): Handlers {
   const echo = (input: unknown, context: unknown) => ({ input, context })
   const binary = () => ({ headers: { 'content-type': 'text/plain' }, content: 'bytes' })
   const isBinary = /^(messages\.raw|attachments\.get|service\.metrics)$/
+  const once = (input: unknown, context: unknown) => ({
+    isReplay: false,
+    body: { input, context },
+  })
+  const echoOf = (id: OperationId) => (operationOf(id).needsIdempotencyKey ? once : echo)
   return Object.fromEntries(
-    operationIds.map((id): [string, unknown] => [id, isBinary.test(id) ? binary : echo]),
+    operationIds.map((id): [string, unknown] => [id, isBinary.test(id) ? binary : echoOf(id)]),
   ) as Handlers
 }
 

@@ -110,7 +110,7 @@ test('a URL that claims to be signed goes to its handler without a key', async (
 
 test('after the failures of a minute no key is looked at, until they are a minute old', async () => {
   const time = { ms: 0 }
-  const clock = { now: () => time.ms, monotonic: () => time.ms }
+  const clock = { now: () => time.ms, monotonic: () => time.ms, steady: () => time.ms }
   let lookUps = 0
   const authenticate = async (token: string) => {
     lookUps += 1
@@ -155,7 +155,7 @@ test('a key that cannot be looked up is neither good nor bad', async () => {
 
 test('of concurrent requests at the limit exactly the limit gets through', async () => {
   const time = { ms: 0 }
-  const clock = { now: () => time.ms, monotonic: () => time.ms }
+  const clock = { now: () => time.ms, monotonic: () => time.ms, steady: () => time.ms }
   const limits = { apiPerMinute: 50, failedAuthPerMinute: 60 }
   await withDoor({ clock, limits }, async (door) => {
     const all = await Promise.all(Array.from({ length: 200 }, () => door.request('/v1/pods')))

@@ -9,7 +9,7 @@ const WINDOW_MS = 60_000
 
 function windowAt(limit: number, entriesMax = 100) {
   const time = { ms: 0 }
-  const clock = { now: () => time.ms, monotonic: () => time.ms }
+  const clock = { now: () => time.ms, monotonic: () => time.ms, steady: () => time.ms }
   return { time, window: slidingWindow({ limit, windowMs: WINDOW_MS, entriesMax, clock }) }
 }
 

@@ -20,17 +20,21 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 const bodies: Record<string, string> = {
   'threads.update': '{"is_read":true}',
   'admin.accounts.create': '{"name":"a","plan":"free"}',
+  'inboxes.send': '{"to":"a@b.example","subject":"a","body":"b"}',
+  'suppressions.create': '{"address":"a@b.example"}',
+  'sandbox.receive': '{"from":"a@b.example","to":"c@d.example","subject":"e"}',
 }
 
 for (const id of operationIds) {
   const operation = operationOf(id)
   test(`${operation.method} ${operation.path} answers with the success of ${id}`, async () => {
     const { method, body } = operation
+    const key = operation.needsIdempotencyKey ? { 'idempotency-key': 'k' } : {}
     const path = operation.path.replaceAll(/\{\w+\}/g, 'x')
     const response = await door.request(path, {
       method,
       token: operation.auth === 'operator' ? OPERATOR_TOKEN : GOOD_KEY,
-      ...(body ? { body: bodies[id] ?? '{}', headers: JSON_TYPE } : {}),
+      ...(body ? { body: bodies[id] ?? '{}', headers: { ...JSON_TYPE, ...key } } : {}),
     })
     assert.equal(response.status, operation.success.status)
     assert.match(response.headers.get('x-request-id') ?? '', /^req_\d+$/)

@@ -17,6 +17,7 @@ const KINDS = {
   messages: 'message',
   attachments: 'message',
   'api-keys': 'key',
+  suppressions: 'address',
 } as const
 
 export type Kind = (typeof KINDS)[keyof typeof KINDS]
@@ -25,20 +26,30 @@ export type Belongings = Record<Kind, string>
 /** A body for each operation that cannot do without one. */
 const BODIES: Partial<Record<OperationId, object>> = {
   'threads.update': { is_read: true },
+  'inboxes.send': { to: 'ann@elsewhere.example', subject: 'A subject', body: 'A body.' },
 }
 
 /** Fields of queries and bodies that name something, and those that only sound like it. */
-const REFERENCES = new Set(['podId'])
+const REFERENCES = new Set(['podId', 'threadId'])
 const NO_REFERENCES = new Set(['clientId'])
 
 /** Operations that touch nothing but what the caller makes by them. */
-const CREATIONS = new Set<OperationId>(['pods.create', 'inboxes.create', 'apiKeys.create'])
+const CREATIONS = new Set<OperationId>([
+  'pods.create',
+  'inboxes.create',
+  'apiKeys.create',
+  'suppressions.create',
+])
+
+/** Operations on what the account has without naming it, and on addresses of its inboxes. */
+const OWN_WITHOUT_NAME = new Set<OperationId>(['sandbox.clear', 'sandbox.receive'])
 
 export type Probe = {
   readonly id: OperationId
   readonly method: string
   readonly path: string
   readonly body: object | undefined
+  readonly headers: Record<string, string>
 }
 
 const ofAccounts = operationIds.filter((id) => {
@@ -53,10 +64,11 @@ export function findGaps(): string[] {
     const gaps: string[] = []
     if (pathNames(operation.path).length > 0) {
       if (kindOf(operation) === undefined) gaps.push(`${id}: what does its path name?`)
-    } else if (!isList(operation) && !CREATIONS.has(id)) {
+    } else if (!isList(operation) && !CREATIONS.has(id) && !OWN_WITHOUT_NAME.has(id)) {
       gaps.push(`${id}: is it a list or a creation?`)
     }
-    if ((operation.body?.required ?? []).length > 0 && !CREATIONS.has(id) && !BODIES[id]) {
+    const isCovered = CREATIONS.has(id) || OWN_WITHOUT_NAME.has(id) || BODIES[id] !== undefined
+    if ((operation.body?.required ?? []).length > 0 && !isCovered) {
       gaps.push(`${id}: what is a good body?`)
     }
     for (const name of fieldsOf(operation)) {
@@ -79,12 +91,24 @@ export function pathOperations(): { id: OperationId; kind: Kind }[] {
 
 /** A well-formed request of the operation for the thing with this id or name. */
 export function probe(id: OperationId, name: string, filename = 'a.txt'): Probe {
-  const { method, path, body } = operationOf(id)
+  const { method, path, body, needsIdempotencyKey } = operationOf(id)
   const filled = path
     .replace(/\{(?!filename)\w+\}/, () => encodeURIComponent(name))
     .replace('{filename}', () => encodeURIComponent(filename))
-  return { id, method, path: filled, body: body && (BODIES[id] ?? {}) }
+  probes += 1
+  return {
+    id,
+    method,
+    path: filled,
+    body: body && (BODIES[id] ?? {}),
+    headers: {
+      ...(body ? { 'content-type': 'application/json' } : {}),
+      ...(needsIdempotencyKey ? { 'idempotency-key': `probe-${probes}` } : {}),
+    },
+  }
 }
+
+let probes = 0
 
 /** Lists that are not of one thing. */
 export function listOperations(): OperationId[] {
@@ -98,14 +122,21 @@ export function podOperations(place: 'query' | 'body'): OperationId[] {
   return ofAccounts.filter((id) => 'podId' in (operationOf(id)[place]?.properties ?? {}))
 }
 
+/** Operations that take a thread in their body. */
+export function threadOperations(): OperationId[] {
+  return ofAccounts.filter((id) => 'threadId' in (operationOf(id).body?.properties ?? {}))
+}
+
 function kindOf(operation: Operation): Kind | undefined {
   const segment = /^\/v1\/([^/]+)\/\{/.exec(operation.path)?.[1] ?? ''
   return Object.hasOwn(KINDS, segment) ? KINDS[segment as keyof typeof KINDS] : undefined
 }
 
-function isList({ success }: Operation): boolean {
+function isList({ method, success }: Operation): boolean {
   return (
-    'schema' in success && 'total' in ((success.schema as { properties?: object }).properties ?? {})
+    method === 'GET' &&
+    'schema' in success &&
+    'total' in ((success.schema as { properties?: object }).properties ?? {})
   )
 }
 

@@ -13,6 +13,7 @@ import {
   pathOperations,
   podOperations,
   probe,
+  threadOperations,
 } from '#test/scenarios/isolation-matrix.ts'
 import { errorOf, outcomeOf } from '#test/scenarios/outcomes.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
@@ -39,7 +40,7 @@ onEachEngine('isolation', (engine) => {
   })
   after(() => world.close())
 
-  /** A pod with an inbox with a message that has an attachment, and a second key. */
+  /** A pod with an inbox with a message that has an attachment, a second key, a suppression. */
   async function own({ client }: Account, clientId: string): Promise<Belongings> {
     const pod = await client.pods.create({ clientId })
     const inbox = await client.inboxes.create({ podId: pod.id })
@@ -48,19 +49,21 @@ onEachEngine('isolation', (engine) => {
     const [message] = (await client.messages.list(inbox.id).page()).data
     assert.equal(message?.attachments[0]?.filename, 'a.txt')
     const key = await client.apiKeys.create()
+    const { address } = await client.suppressions.create({ address: `_${clientId}@gone.example` })
     return {
       pod: pod.id,
       inbox: inbox.id,
       thread: message?.threadId ?? '',
       message: message?.id ?? '',
       key: key.id,
+      address,
     }
   }
 
-  function ask(account: Account, { method, path, body }: Probe): Promise<Response> {
+  function ask(account: Account, { method, path, body, headers }: Probe): Promise<Response> {
     return world.fetch(path, {
       method,
-      headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' },
+      headers: { ...headers, authorization: `Bearer ${account.key}` },
       ...(body && { body: JSON.stringify(body) }),
     })
   }
@@ -139,6 +142,30 @@ onEachEngine('isolation', (engine) => {
     assert.deepEqual(podOperations('query'), ['inboxes.list'])
     assert.deepEqual(podOperations('body'), ['inboxes.create'])
     assert.equal((await bob.client.inboxes.list().page()).total, 1)
+  })
+
+  test('a thread of another account, or of another inbox, is no thread to reply in', async () => {
+    const other = await bob.client.inboxes.create()
+    for (const id of threadOperations()) {
+      const good = probe(id, bobs.inbox)
+      for (const threadId of [anns.thread, 'thr_01h455vb4pex5vsknk084sn02q', 'x', bobs.inbox]) {
+        const response = await ask(bob, { ...good, body: { ...good.body, threadId } })
+        assert.equal(await outcomeOf(response), '404 not_found')
+      }
+      const elsewhere = probe(id, other.id)
+      const body = { ...elsewhere.body, threadId: bobs.thread }
+      assert.equal(await outcomeOf(ask(bob, { ...elsewhere, body })), '404 not_found')
+    }
+    assert.deepEqual(threadOperations(), ['inboxes.send'])
+  })
+
+  test('the sandbox lets no mail in to an inbox of another account', async () => {
+    const { address } = await ann.client.inboxes.get(anns.inbox)
+    const mail = { from: 'eve@elsewhere.example', subject: 'A subject', text: 'A body.' }
+    for (const to of [address, [address], 'nobody@mailroom.localhost']) {
+      await assert.rejects(bob.client.sandbox.receive({ ...mail, to }), { status: 400 })
+    }
+    assert.equal((await ann.client.messages.list(anns.inbox).page()).total, 1)
   })
 
   test('a wrong body is told alike whether the thing is another’s or nobody’s', async () => {

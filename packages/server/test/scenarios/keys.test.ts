@@ -122,7 +122,7 @@ onEachEngine('keys', (engine) => {
     let [wallMs, steadyMs, isFull] = [startMs, 0, true]
     const authenticate = makeAuthenticate({
       log: deps.log,
-      clock: { now: () => wallMs, monotonic: () => steadyMs },
+      clock: { now: () => wallMs, monotonic: () => steadyMs, steady: () => steadyMs },
       db: new Proxy(deps.db, {
         get: (db, name) =>
           name === 'write' && isFull

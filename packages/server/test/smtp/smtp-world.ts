@@ -17,6 +17,10 @@ export class TurnableClock implements Clock {
     return this.#ms
   }
 
+  steady(): number {
+    return this.monotonic()
+  }
+
   monotonic(): number {
     return this.#ms
   }

@@ -31,3 +31,15 @@ function unquote(localPart: string): string {
   if (!localPart.startsWith('"') || !localPart.endsWith('"')) return localPart
   return localPart.slice(1, -1).replace(/\\(.)/g, '$1')
 }
+
+/** The account's inbox that mail to `address` reaches, or null. */
+export async function findOwnInbox(
+  deps: Pick<Deps, 'db'>,
+  accountId: string,
+  address: string,
+): Promise<Inbox | null> {
+  const at = address.lastIndexOf('@')
+  const mailbox = inboxAddressOf(unquote(address.slice(0, at)), address.slice(at + 1))
+  const inbox = await findInboxByAddress(deps.db, mailbox)
+  return inbox?.accountId === accountId ? inbox : null
+}

@@ -3,15 +3,16 @@
 
 import { hash } from 'node:crypto'
 import type { Deps } from '#actions/deps.ts'
-import { storageTrouble } from '#actions/storage-trouble.ts'
-import { PARENTS_MAX, RECEIVED_HEADERS_MAX, ROW_BLOB_BYTES_MAX } from '#base/limits.ts'
+import { PARENTS_MAX, RECEIVED_HEADERS_MAX } from '#base/limits.ts'
 import { formatMailbox } from '#mail/address-list.ts'
 import { messageIdKey } from '#mail/message-id.ts'
 import type { Mailbox, ParsedHeaders, ParsedMessage } from '#mail/parsed-message.ts'
+import { addressKey, checkEmailAddress } from '#model/email-address.ts'
 import { type Inbox, inboxAddressOf } from '#model/inbox.ts'
+import type { MessageContent } from '#store/message-statements.ts'
 import type { Receipt } from '#store/receive-message.ts'
-import type { ReceivedContent } from '#store/receive-statements.ts'
 import type { Recipient } from './find-recipient.ts'
+import { ownBytes, withRawBytes } from './with-raw-bytes.ts'
 
 export type AcceptedRecipient = Extract<Recipient, { kind: 'inbox' | 'postmaster' }> & {
   /** As the client wrote it. */
@@ -24,13 +25,15 @@ export type ArrivingMessage = {
   reversePath: string
   /** What was accepted at RCPT. */
   recipients: readonly AcceptedRecipient[]
-  clientAddress: string
-  helo: string
+  /** These two are null when it comes from this service itself. */
+  clientAddress: string | null
+  helo: string | null
   tls: string | null
 }
 
 export type ReceiveResult =
-  | { kind: 'stored' }
+  /** The messages that are new; one that an inbox had already is not among them. */
+  | { kind: 'stored'; messageIds: string[] }
   /** Every recipient's inbox was deleted since RCPT. */
   | { kind: 'no_recipient' }
   /** RFC 5321 §6.3. */
@@ -45,44 +48,38 @@ export async function receiveMessage(
   arriving: ArrivingMessage,
 ): Promise<ReceiveResult> {
   const { raw } = arriving
-  const rawId = deps.makeId('raw')
   const targets = targetsOf(arriving.recipients)
   if (targets.inboxes.length === 0 && targets.postmaster === null) return { kind: 'no_recipient' }
   const parsed = await deps.parser.parse(raw)
-  const hops = parsed.headers.receivedCount
+  const { headers } = parsed
+  const hops = headers.receivedCount
   if (hops > RECEIVED_HEADERS_MAX) return { kind: 'loop', hops }
 
-  const isBlob = deps.blobs !== null && raw.length > ROW_BLOB_BYTES_MAX
-  if (isBlob) await deps.blobs?.put(rawId, raw)
-  const sha256 = hash('sha256', raw, 'buffer')
-  const nowMs = deps.clock.now()
-  try {
-    const outcome = await deps.db.write('receiveMessage', {
-      raw: {
-        id: rawId,
-        sha256: ownBytes(sha256),
-        size_bytes: raw.length,
-        content: isBlob ? null : ownBytes(raw),
-        reverse_path: arriving.reversePath,
-        client_address: arriving.clientAddress,
-        helo: arriving.helo,
-        tls: arriving.tls,
-        created_at: nowMs,
-      },
-      content: contentOf(parsed, arriving, sha256),
-      receipts: targets.inboxes.map((inbox) => receiptOf(deps, inbox, parsed.headers)),
-      postmaster: targets.postmaster,
-      parentKeys: parentKeysOf(parsed.headers),
-      nowMs,
-    })
-    if (isBlob && !outcome.isKept) await deps.blobs?.remove([rawId])
-    return outcome.isKept || outcome.duplicates > 0 ? { kind: 'stored' } : { kind: 'no_recipient' }
-  } catch (error) {
-    // A connection lost at the commit leaves open whether it happened: then the bytes stay, and the
-    // sweep of orphans removes them should nothing refer to them.
-    if (isBlob && storageTrouble(error) !== 'unavailable') await deps.blobs?.remove([rawId])
-    throw error
-  }
+  const receipts = targets.inboxes.map((inbox) => receiptOf(deps, inbox, headers))
+  const outcome = await withRawBytes(deps, raw, {
+    write(row) {
+      const nowMs = deps.clock.now()
+      return deps.db.write('receiveMessage', {
+        raw: {
+          ...row,
+          reverse_path: arriving.reversePath,
+          client_address: arriving.clientAddress,
+          helo: arriving.helo,
+          tls: arriving.tls,
+          created_at: nowMs,
+        },
+        content: contentOf(parsed, arriving, row.sha256),
+        receipts,
+        postmaster: targets.postmaster,
+        parentKeys: parentKeysOf(headers),
+        senderKey: senderKeyOf(headers),
+        nowMs,
+      })
+    },
+    isKept: (outcome) => outcome.isKept,
+  })
+  if (!outcome.isKept && outcome.duplicates === 0) return { kind: 'no_recipient' }
+  return { kind: 'stored', messageIds: outcome.messageIds }
 }
 
 /** Inboxes among the recipients, each once however often it was named. */
@@ -120,7 +117,7 @@ function contentOf(
   parsed: ParsedMessage,
   arriving: ArrivingMessage,
   sha256: Uint8Array,
-): ReceivedContent {
+): MessageContent {
   const { headers } = parsed
   const key = headers.messageId === null ? null : messageIdKey(headers.messageId)
   return {
@@ -162,12 +159,10 @@ function parentKeysOf(headers: ParsedHeaders): string[] {
   return keys.length <= PARENTS_MAX ? keys : [...keys.slice(0, PARENTS_MAX - 1), ...keys.slice(-1)]
 }
 
-/**
- * The same bytes in memory of their own: a view is sent to the writer with all of the memory behind
- * it, and these are slices of what a socket read or of a shared pool.
- */
-function ownBytes(bytes: Uint8Array): Uint8Array {
-  return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
+/** By which the author is known to whoever writes back; rubbish is nobody. */
+function senderKeyOf({ from }: ParsedHeaders): string | null {
+  if (from === null || checkEmailAddress(from.address) !== null) return null
+  return addressKey(from.address)
 }
 
 function joinAddresses(mailboxes: readonly Mailbox[]): string | null {

@@ -16,7 +16,10 @@ import { presentAccount, presentInbox, presentKey, presentPod } from '#http/pres
 
 type AccountHandlers = Pick<
   Handlers,
-  Extract<keyof Handlers, `${'apiKeys' | 'pods' | 'inboxes' | 'admin.accounts'}.${string}`>
+  Exclude<
+    Extract<keyof Handlers, `${'apiKeys' | 'pods' | 'inboxes' | 'admin.accounts'}.${string}`>,
+    'inboxes.send'
+  >
 >
 
 /** One handler for each operation on what an account owns, and on accounts themselves. */

@@ -10,7 +10,10 @@ import { presentMessage, presentMessages, presentThread } from '#http/present/re
 import { isAttachmentUrlGood } from '#model/attachment-url.ts'
 import { problem } from '#model/problem.ts'
 
-type HandlersOf<Tag extends string> = Pick<Handlers, Extract<keyof Handlers, `${Tag}.${string}`>>
+type HandlersOf<Tag extends string> = Pick<
+  Handlers,
+  Exclude<Extract<keyof Handlers, `${Tag}.${string}`>, 'messages.deliveries'>
+>
 
 /** One handler for each operation on mail. */
 export function mailHandlers(deps: Deps): HandlersOf<'threads' | 'messages' | 'attachments'> {

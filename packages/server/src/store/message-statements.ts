@@ -1,12 +1,12 @@
-// The SQL of receiving, compiled once: what `receive-message.ts` runs for every recipient.
+// The SQL that every message costs, compiled once: what `receive-message.ts` runs for each recipient
+// and `send-message.ts` for each send.
 
-import { sql } from 'kysely'
 import { SAME_ID_LOOKED_AT_MAX } from '#base/limits.ts'
 import { statement } from '#db/statement.ts'
 import type { NewRow, Tables } from './tables.ts'
 
-/** What the message says, alike for every recipient. */
-export type ReceivedContent = Pick<
+/** What the message says, alike for everybody who has it. */
+export type MessageContent = Pick<
   NewRow<'messages'>,
   | 'rfc_message_id'
   | 'message_key'
@@ -64,7 +64,7 @@ export const selectParent = statement<Tables, { inboxId: string; key: string }, 
 
 export const insertThread = statement<
   Tables,
-  Pick<NewRow<'threads'>, 'id' | 'account_id' | 'inbox_id' | 'subject'> & {
+  Pick<NewRow<'threads'>, 'id' | 'account_id' | 'inbox_id' | 'subject' | 'is_read'> & {
     now: number
     position: number
   },
@@ -75,7 +75,7 @@ export const insertThread = statement<
     account_id: place('account_id'),
     inbox_id: place('inbox_id'),
     subject: place('subject'),
-    is_read: 0,
+    is_read: place('is_read'),
     message_count: 1,
     last_message_at: place('now'),
     last_position: place('position'),
@@ -83,20 +83,23 @@ export const insertThread = statement<
   }),
 )
 
-export const updateThread = statement<Tables, { id: string; now: number; position: number }, never>(
-  (query, place) =>
-    query
-      .updateTable('threads')
-      .set((row) => ({
-        is_read: 0,
-        message_count: row('message_count', '+', 1),
-        last_message_at: place('now'),
-        last_position: place('position'),
-      }))
-      .where('id', '=', place('id')),
+export const updateThread = statement<
+  Tables,
+  { id: string; isRead: number; now: number; position: number },
+  never
+>((query, place) =>
+  query
+    .updateTable('threads')
+    .set((row) => ({
+      is_read: place('isRead'),
+      message_count: row('message_count', '+', 1),
+      last_message_at: place('now'),
+      last_position: place('position'),
+    }))
+    .where('id', '=', place('id')),
 )
 
-type NewMessage = ReceivedContent &
+type NewMessage = MessageContent &
   Pick<
     NewRow<'messages'>,
     | 'id'
@@ -105,8 +108,10 @@ type NewMessage = ReceivedContent &
     | 'thread_id'
     | 'raw_id'
     | 'position'
+    | 'direction'
     | 'direction_position'
     | 'thread_position'
+    | 'status'
     | 'to_addr'
     | 'delivery_role'
     | 'created_at'
@@ -119,11 +124,11 @@ export const insertMessage = statement<Tables, NewMessage, never>((query, place)
     inbox_id: place('inbox_id'),
     thread_id: place('thread_id'),
     raw_id: place('raw_id'),
-    direction: sql.lit('inbound'),
+    direction: place('direction'),
     position: place('position'),
     direction_position: place('direction_position'),
     thread_position: place('thread_position'),
-    status: sql.lit('received'),
+    status: place('status'),
     rfc_message_id: place('rfc_message_id'),
     message_key: place('message_key'),
     receipt_key: place('receipt_key'),
@@ -150,13 +155,14 @@ export const insertMessage = statement<Tables, NewMessage, never>((query, place)
 
 export const addToCounters = statement<
   Tables,
-  { inboxId: string; inbound: number; threads: number; unread: number },
+  { inboxId: string; inbound: number; outbound: number; threads: number; unread: number },
   { inbound_count: number; outbound_count: number }
 >((query, place) =>
   query
     .updateTable('inbox_counters')
     .set((row) => ({
       inbound_count: row('inbound_count', '+', place('inbound')),
+      outbound_count: row('outbound_count', '+', place('outbound')),
       thread_count: row('thread_count', '+', place('threads')),
       unread_thread_count: row('unread_thread_count', '+', place('unread')),
     }))
@@ -164,11 +170,11 @@ export const addToCounters = statement<
     .returning(['inbound_count', 'outbound_count']),
 )
 
-export const insertEvent = statement<Tables, Omit<NewRow<'events'>, 'kind' | 'sequence'>, never>(
+export const insertEvent = statement<Tables, Omit<NewRow<'events'>, 'sequence'>, never>(
   (query, place) =>
     query.insertInto('events').values({
       id: place('id'),
-      kind: sql.lit('message.received'),
+      kind: place('kind'),
       account_id: place('account_id'),
       pod_id: place('pod_id'),
       inbox_id: place('inbox_id'),
@@ -191,4 +197,13 @@ export const insertRaw = statement<Tables, NewRow<'raw_messages'>, never>((query
     tls: place('tls'),
     created_at: place('created_at'),
   }),
+)
+
+/** Notes that an address has written to an inbox; once is enough. */
+export const insertCorrespondent = statement<Tables, NewRow<'correspondents'>, never>(
+  (query, place) =>
+    query
+      .insertInto('correspondents')
+      .values({ inbox_id: place('inbox_id'), address_key: place('address_key') })
+      .onConflict((conflict) => conflict.doNothing()),
 )

@@ -1,0 +1,72 @@
+// Operations on the sandbox, for trying the service out without other mail servers.
+
+import { Type } from '#schema.ts'
+import { listOf, PageQuery } from '#shapes/page.ts'
+import { CapturedMessage, InboundMail, ReceivedMail } from '#shapes/sandbox.ts'
+import { emailAddress } from '#shapes/text.ts'
+import type { Operation } from './operation.ts'
+
+const ONLY_THEN =
+  'Only while the service delivers to its sandbox; otherwise there is no such route.'
+
+export const sandboxOperations = {
+  'sandbox.list': {
+    method: 'GET',
+    path: '/v1/sandbox/messages',
+    tag: 'Sandbox',
+    summary: 'List the mail of the account that was kept instead of being sent, newest first.',
+    notes: ONLY_THEN,
+    auth: 'key',
+    isRateLimited: true,
+    query: PageQuery,
+    isOfSandbox: true,
+    success: {
+      status: 200,
+      description: 'A page of kept mail.',
+      schema: listOf(CapturedMessage, 'A page of kept mail.'),
+    },
+    errors: ['not_found'],
+  },
+  'sandbox.clear': {
+    method: 'DELETE',
+    path: '/v1/sandbox/messages',
+    tag: 'Sandbox',
+    summary: 'Forget the mail of the account that was kept; the inboxes stay as they are.',
+    notes: ONLY_THEN,
+    auth: 'key',
+    isRateLimited: true,
+    isOfSandbox: true,
+    success: { status: 204, description: 'Nothing is kept any more.' },
+    errors: ['not_found'],
+  },
+  'sandbox.receive': {
+    method: 'POST',
+    path: '/v1/sandbox/inbound',
+    tag: 'Sandbox',
+    summary: 'Let mail arrive at inboxes of the account as if from outside.',
+    notes: `The mail is described by fields, or given whole as message/rfc822. ${ONLY_THEN}`,
+    auth: 'key',
+    isRateLimited: true,
+    query: Type.Object({
+      from: Type.Optional(
+        emailAddress('With message/rfc822: the envelope sender instead of the From field’s.'),
+      ),
+      to: Type.Optional(
+        Type.Array(emailAddress('One bare address.'), {
+          description:
+            'With message/rfc822, and repeatable: the envelope recipients instead of those of the To and Cc fields.',
+        }),
+      ),
+    }),
+    body: InboundMail,
+    bodyMediaTypes: ['application/json', 'message/rfc822'],
+    hasLargeBody: true,
+    isOfSandbox: true,
+    success: {
+      status: 201,
+      description: 'What the inboxes of the account got.',
+      schema: ReceivedMail,
+    },
+    errors: ['not_found'],
+  },
+} as const satisfies Record<string, Operation>

@@ -1,0 +1,99 @@
+// Operations on what is sent: sending itself, deliveries and suppressions.
+
+import { Type } from '#schema.ts'
+import { listOf, PageQuery, pageProperties } from '#shapes/page.ts'
+import { Delivery, SendMessage, SentMessage } from '#shapes/sending.ts'
+import { CreateSuppression, Suppression } from '#shapes/suppression.ts'
+import { text } from '#shapes/text.ts'
+import type { Operation } from './operation.ts'
+
+export const sendingOperations = {
+  'inboxes.send': {
+    method: 'POST',
+    path: '/v1/inboxes/{id}/send',
+    tag: 'Messages',
+    summary: 'Send a message from an inbox, as a new thread or as a reply.',
+    notes:
+      'Repeating the request with its Idempotency-Key within 24 hours returns the first answer and sends nothing; the same key with another request is refused. A refused request uses up nothing and may be corrected under its key. As multipart/form-data, text fields have the same names, cc is repeated, and files come in repeated attachments fields.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { id: 'The id of an inbox.' },
+    body: SendMessage,
+    bodyMediaTypes: ['application/json', 'multipart/form-data'],
+    hasLargeBody: true,
+    needsIdempotencyKey: true,
+    success: {
+      status: 200,
+      description: 'The message is queued for good, or was by an earlier request.',
+      schema: SentMessage,
+    },
+    errors: [
+      'missing_idempotency_key',
+      'idempotency_key_reused',
+      'feature_requires_paid_plan',
+      'recipient_suppressed',
+      'rate_limit_exceeded',
+      'cold_outreach_limit',
+    ],
+  },
+  'messages.deliveries': {
+    method: 'GET',
+    path: '/v1/messages/{id}/deliveries',
+    tag: 'Messages',
+    summary: 'Read what has become of a message for each of its recipients.',
+    notes: 'A received message has none.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { id: 'The id of a message.' },
+    query: PageQuery,
+    success: {
+      status: 200,
+      description: 'A page of deliveries, in the order of the recipients.',
+      schema: listOf(Delivery, 'A page of deliveries.'),
+    },
+    errors: [],
+  },
+  'suppressions.list': {
+    method: 'GET',
+    path: '/v1/suppressions',
+    tag: 'Suppressions',
+    summary: 'List the addresses that the account does not write to, newest first.',
+    auth: 'key',
+    isRateLimited: true,
+    query: Type.Object({
+      address: Type.Optional(
+        text('Only this address; one that is not listed gives an empty list.'),
+      ),
+      ...pageProperties,
+    }),
+    success: {
+      status: 200,
+      description: 'A page of suppressions.',
+      schema: listOf(Suppression, 'A page of suppressions.'),
+    },
+    errors: [],
+  },
+  'suppressions.create': {
+    method: 'POST',
+    path: '/v1/suppressions',
+    tag: 'Suppressions',
+    summary: 'Put an address on the list of those that the account does not write to.',
+    notes: 'Where it is on the list already, the entry that stands is returned unchanged.',
+    auth: 'key',
+    isRateLimited: true,
+    body: CreateSuppression,
+    success: { status: 201, description: 'The entry of the address.', schema: Suppression },
+    errors: [],
+  },
+  'suppressions.delete': {
+    method: 'DELETE',
+    path: '/v1/suppressions/{address}',
+    tag: 'Suppressions',
+    summary: 'Take an address off the list, so that the account may write to it again.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { address: 'An address that is on the list.' },
+    success: { status: 204, description: 'The address is off the list.' },
+    errors: [],
+  },
+} as const satisfies Record<string, Operation>

@@ -1,0 +1,78 @@
+// Mail of the sandbox: what was kept instead of being sent, and what is made to arrive.
+
+import { type Static, Type } from '#schema.ts'
+import { Attachment, Message } from './message.ts'
+import { attachmentsToSend } from './sending.ts'
+import { emailAddress, line, nullableText, text, time } from './text.ts'
+
+const RECIPIENTS_MAX = 100
+const TEXT_LENGTH_MAX = 500_000
+const SUBJECT_LENGTH_MAX = 998
+const IDENTIFIER_LENGTH_MAX = 998
+
+export const CapturedMessage = Type.Object(
+  {
+    id: text('Assigned by the service.'),
+    messageId: text('The id of the message in its inbox.'),
+    threadId: text('The thread that the message belongs to.'),
+    inboxId: text('The inbox that sent the message.'),
+    from: text('The sender, "Name <address>" or the bare address.'),
+    to: Type.Array(Type.String(), {
+      description: 'The addresses that this mail would have gone to.',
+    }),
+    cc: Type.Array(Type.String(), { description: 'Addresses copied on the message.' }),
+    replyTo: nullableText('Where the sender wants replies.'),
+    subject: text('The subject.'),
+    text: text('The text body.'),
+    html: text('The HTML body; empty when the message has none.'),
+    rfcMessageId: nullableText('The Message-ID with its angle brackets.'),
+    inReplyTo: nullableText('The Message-ID of the message that this one answers.'),
+    references: Type.Array(Type.String(), {
+      description: 'The Message-IDs of the References field, with their angle brackets.',
+    }),
+    attachments: Type.Array(Attachment, { description: 'The files in the message.' }),
+    createdAt: time('When the mail was kept.'),
+  },
+  { description: 'Mail that the sandbox kept instead of letting it leave the machine.' },
+)
+export type CapturedMessage = Static<typeof CapturedMessage>
+
+const address = emailAddress('One bare address.')
+
+// A union of the two would have a validator tell of both, whichever was meant.
+const recipients = Type.Unsafe<string | string[]>({
+  type: ['string', 'array'],
+  format: 'email',
+  items: address,
+  minItems: 1,
+  maxItems: RECIPIENTS_MAX,
+  description: 'Addresses of inboxes, one or several.',
+})
+
+export const InboundMail = Type.Object(
+  {
+    from: emailAddress('Who writes: one bare address.'),
+    to: recipients,
+    subject: line({ maxLength: SUBJECT_LENGTH_MAX, description: 'The subject.' }),
+    text: Type.Optional(Type.String({ maxLength: TEXT_LENGTH_MAX, description: 'A text body.' })),
+    html: Type.Optional(Type.String({ maxLength: TEXT_LENGTH_MAX, description: 'An HTML body.' })),
+    inReplyTo: Type.Optional(
+      line({
+        maxLength: IDENTIFIER_LENGTH_MAX,
+        description: 'The Message-ID of the message that this one answers.',
+      }),
+    ),
+    attachments: Type.Optional(attachmentsToSend),
+  },
+  { additionalProperties: false, description: 'Mail that is to arrive as if from outside.' },
+)
+export type InboundMail = Static<typeof InboundMail>
+
+export const ReceivedMail = Type.Object(
+  {
+    data: Type.Array(Message, { description: 'The messages, in the order of the recipients.' }),
+    total: Type.Integer({ minimum: 0, description: 'How many they are.' }),
+  },
+  { description: 'What the inboxes of the account got.' },
+)
+export type ReceivedMail = Static<typeof ReceivedMail>

@@ -1,0 +1,153 @@
+// What is sent from an inbox, what the answer says, and what became of it for each recipient.
+
+import { type Static, Type } from '#schema.ts'
+import { deliveryStatuses, messageDirections, type messageStatuses } from '#vocabulary.ts'
+import {
+  count,
+  emailAddress,
+  line,
+  nullableCount,
+  nullableText,
+  nullableTime,
+  oneOf,
+  RULE,
+  text,
+  time,
+} from './text.ts'
+
+const BODY_LENGTH_MAX = 100_000
+const HTML_LENGTH_MAX = 500_000
+const SUBJECT_LENGTH_MAX = 998
+const CC_MAX = 50
+const ATTACHMENTS_MAX = 100
+const FILENAME_LENGTH_MAX = 1_000
+const MEDIA_TYPE_LENGTH_MAX = 255
+const CONTENT_ID_LENGTH_MAX = 255
+
+const CONTENT_ID_PATTERN = '^[^\\s<>\\u0000-\\u001f\\u007f-\\u009f]*$'
+const CONTENT_ID_RULE = 'must not hold white space, angle brackets or control characters'
+
+export const AttachmentToSend = Type.Object(
+  {
+    filename: Type.String({
+      minLength: 1,
+      maxLength: FILENAME_LENGTH_MAX,
+      description: 'Reduced to what follows the last slash, without control characters.',
+    }),
+    contentType: line({
+      minLength: 1,
+      maxLength: MEDIA_TYPE_LENGTH_MAX,
+      description: 'A media type, such as application/pdf.',
+    }),
+    data: Type.String({
+      contentEncoding: 'base64',
+      description: 'The content in base64 with its padding, in one line.',
+    }),
+    contentId: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: CONTENT_ID_LENGTH_MAX,
+        pattern: CONTENT_ID_PATTERN,
+        [RULE]: CONTENT_ID_RULE,
+        description: 'For a picture within the HTML, which refers to it as "cid:" and this.',
+      }),
+    ),
+  },
+  { additionalProperties: false, description: 'A file to send along.' },
+)
+export type AttachmentToSend = Static<typeof AttachmentToSend>
+
+export const attachmentsToSend = Type.Array(AttachmentToSend, {
+  maxItems: ATTACHMENTS_MAX,
+  description: 'Files to send along, at most 25 MiB of content together.',
+})
+
+export const SendMessage = Type.Object(
+  {
+    to: emailAddress('The recipient: one bare address.'),
+    body: Type.String({
+      minLength: 1,
+      maxLength: BODY_LENGTH_MAX,
+      description: 'Plain text or HTML. HTML is recognised, and gets a plain text beside it.',
+    }),
+    subject: Type.Optional(
+      line({
+        minLength: 1,
+        maxLength: SUBJECT_LENGTH_MAX,
+        description:
+          'Required unless threadId is given: then the subject of the thread with "Re:" is the default.',
+      }),
+    ),
+    bodyHtml: Type.Optional(
+      Type.String({
+        maxLength: HTML_LENGTH_MAX,
+        description: 'Only where the HTML is to say something else than body, the plain text then.',
+      }),
+    ),
+    threadId: Type.Optional(text('The thread of the inbox that this message replies in.')),
+    includeQuote: Type.Optional(
+      Type.Boolean({
+        default: true,
+        description: 'With threadId: whether the last message of the thread is quoted.',
+      }),
+    ),
+    replyTo: Type.Optional(
+      emailAddress(
+        'Where answers are to go. On the free plan an inbox of the account, on others any address.',
+      ),
+    ),
+    cc: Type.Optional(
+      Type.Array(emailAddress('One bare address.'), {
+        maxItems: CC_MAX,
+        description: 'Copied recipients.',
+      }),
+    ),
+    attachments: Type.Optional(attachmentsToSend),
+  },
+  {
+    additionalProperties: false,
+    if: { required: ['threadId'] },
+    else: { required: ['subject'] },
+    description: 'A message to send.',
+  },
+)
+export type SendMessage = Static<typeof SendMessage>
+
+const sendStatuses = [
+  'pending',
+  'sent',
+  'failed',
+] as const satisfies (typeof messageStatuses)[number][]
+
+export const SentMessage = Type.Object(
+  {
+    messageId: text('The id of the message, for reading it and what became of it.'),
+    threadId: text('The thread that the message belongs to.'),
+    providerMessageId: text('The Message-ID on the message, with its angle brackets.'),
+    status: oneOf(sendStatuses, 'Pending once the message is queued for good.'),
+    id: text('The same as messageId.'),
+    inboxId: text('The inbox that sends the message.'),
+    direction: oneOf(messageDirections, 'Always outbound.'),
+    createdAt: time('When the message was accepted for sending.'),
+  },
+  { description: 'A message that was accepted for sending.' },
+)
+export type SentMessage = Static<typeof SentMessage>
+
+export const Delivery = Type.Object(
+  {
+    id: text('Assigned by the service.'),
+    recipient: text('The address.'),
+    status: oneOf(deliveryStatuses, 'What has become of the message for this recipient.'),
+    attempts: count('How often delivery was attempted.'),
+    lastAttemptAt: nullableTime('When it was last attempted; null when it never was.'),
+    nextAttemptAt: nullableTime('When it will be attempted again; null when it will not.'),
+    host: nullableText('The server spoken to last.'),
+    tls: nullableText('How the last attempt was encrypted; null when it was not.'),
+    responseCode: nullableCount('The reply code of that server (RFC 5321).'),
+    enhancedCode: nullableText('Its enhanced status code (RFC 3463), such as 5.1.1.'),
+    response: nullableText('What it said, or why there was nobody to say anything.'),
+  },
+  { description: 'What has become of a message for one recipient.' },
+)
+export type Delivery = Static<typeof Delivery>

@@ -1,0 +1,26 @@
+// Suppressions: addresses that an account does not write to.
+
+import { type Static, Type } from '#schema.ts'
+import { suppressionTypes } from '#vocabulary.ts'
+import { emailAddress, nullableText, oneOf, text, time } from './text.ts'
+
+export const Suppression = Type.Object(
+  {
+    id: text('Assigned by the service.'),
+    address: text('The address; it is compared in any case of its letters.'),
+    type: oneOf(
+      suppressionTypes,
+      'Why: mail bounced, the recipient complained or unsubscribed, or a client added it.',
+    ),
+    reason: nullableText('What was said, such as the reply of a refusing server.'),
+    createdAt: time('When the address was put on the list.'),
+  },
+  { description: 'An address that the account does not write to.' },
+)
+export type Suppression = Static<typeof Suppression>
+
+export const CreateSuppression = Type.Object(
+  { address: emailAddress('One bare address.') },
+  { additionalProperties: false },
+)
+export type CreateSuppression = Static<typeof CreateSuppression>

@@ -1,0 +1,80 @@
+// Messages to send as callers write them: files as octets or base64, replies addressed by the message
+// that they answer.
+
+import type { BodyOf } from '@mailroom/contract/operations.ts'
+import type { Message } from '@mailroom/contract/shapes/message.ts'
+import type { AttachmentToSend } from '@mailroom/contract/shapes/sending.ts'
+import type { RequestOptions } from './transport.ts'
+
+/** `data` is the content itself, or text of base64. */
+export type FileToSend = Omit<AttachmentToSend, 'data'> & { data: Uint8Array | string }
+
+type WithFiles<Body> = Omit<Body, 'attachments'> & { attachments?: readonly FileToSend[] }
+
+export type MessageToSend = WithFiles<BodyOf<'inboxes.send'>>
+export type MailToReceive = WithFiles<BodyOf<'sandbox.receive'>>
+
+/** A reply: to whom it goes follows from the message that it answers, unless `to` is given. */
+export type ReplyToSend = Omit<MessageToSend, 'to' | 'threadId'> & { to?: string }
+
+/** What of a message decides where a reply to it goes. */
+export type RepliedMessage = Pick<Message, 'threadId' | 'fromAddr'> &
+  Partial<Pick<Message, 'direction' | 'toAddr' | 'headerTo' | 'deliveryRole' | 'replyTo'>>
+
+export type SendOptions = RequestOptions & {
+  /** Names this message: sending again under the same key sends nothing. A new UUID when left out. */
+  idempotencyKey?: string
+}
+
+export function withEncodedFiles(body: MessageToSend): BodyOf<'inboxes.send'>
+export function withEncodedFiles(body: MailToReceive): BodyOf<'sandbox.receive'>
+export function withEncodedFiles<Body extends object>(
+  body: Body & { attachments?: readonly FileToSend[] },
+): object {
+  const { attachments, ...fields } = body
+  if (attachments === undefined) return fields
+  return {
+    ...fields,
+    attachments: attachments.map(({ data, ...file }) => ({
+      ...file,
+      data: typeof data === 'string' ? data : encodeBase64(data),
+    })),
+  }
+}
+
+/**
+ * The reply as a message of its thread. It goes where the sender wants answers; where the inbox was
+ * only copied, to the address that the sender wrote to; after a message of one's own, to whom that
+ * one went.
+ */
+export function replyTo(message: RepliedMessage, { to, ...reply }: ReplyToSend): MessageToSend {
+  return { ...reply, to: to ?? recipientOf(message), threadId: message.threadId }
+}
+
+function recipientOf(message: RepliedMessage): string {
+  const { direction, toAddr, deliveryRole, headerTo, replyTo: wanted, fromAddr } = message
+  if (direction === 'outbound' && toAddr !== undefined) return toAddr
+  if (deliveryRole === 'cc' && headerTo) return firstOf(headerTo)
+  return wanted ? firstOf(wanted) : bareAddress(fromAddr)
+}
+
+/** Of addresses joined by ", ". */
+function firstOf(addresses: string): string {
+  return addresses.split(', ', 1)[0] ?? addresses
+}
+
+/** `Name <address>` or the bare address. */
+function bareAddress(text: string): string {
+  return /<([^<>]*)>\s*$/.exec(text)?.[1] ?? text.trim()
+}
+
+/** A multiple of three, so that pieces can be joined. */
+const PIECE_BYTES = 24_576
+
+function encodeBase64(bytes: Uint8Array): string {
+  const pieces: string[] = []
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+    pieces.push(btoa(String.fromCharCode(...bytes.subarray(at, at + PIECE_BYTES))))
+  }
+  return pieces.join('')
+}

@@ -1,0 +1,83 @@
+// Mail to inboxes of this service: it takes the path of mail from outside, without leaving.
+
+import { findRecipient } from '#actions/message/find-recipient.ts'
+import { type AcceptedRecipient, receiveMessage } from '#actions/message/receive-message.ts'
+import type { HeldDelivery } from '#store/delivery.ts'
+import type { DeliverDeps, OutgoingMessage } from './deliver.ts'
+import type { Attempted } from './outcome.ts'
+
+type Here = { delivery: HeldDelivery; recipient: AcceptedRecipient }
+
+/** What became of recipients here, and those who are elsewhere. */
+export async function deliverHere(
+  deps: DeliverDeps,
+  deliveries: readonly HeldDelivery[],
+  message: OutgoingMessage,
+): Promise<{ here: Attempted[]; elsewhere: HeldDelivery[] }> {
+  const settled: Attempted[] = []
+  const elsewhere: HeldDelivery[] = []
+  const accepted: Here[] = []
+  for (const delivery of deliveries) {
+    const recipient = await findRecipient(deps, delivery.recipient)
+    if (recipient.kind === 'foreign_domain') elsewhere.push(delivery)
+    else if (recipient.kind === 'unknown_mailbox') settled.push(refused(delivery))
+    else accepted.push({ delivery, recipient: { ...recipient, address: delivery.recipient } })
+  }
+  if (accepted.length > 0) settled.push(...(await receive(deps, accepted, message)))
+  return { here: settled, elsewhere }
+}
+
+async function receive(
+  deps: DeliverDeps,
+  accepted: Here[],
+  { raw, reversePath }: OutgoingMessage,
+): Promise<Attempted[]> {
+  const outcome = await receiveHere(deps, accepted, { raw, reversePath })
+  return accepted.map(({ delivery }) => ({ delivery, outcome, host: deps.inboxDomain, tls: null }))
+}
+
+async function receiveHere(
+  deps: DeliverDeps,
+  accepted: Here[],
+  { raw, reversePath }: OutgoingMessage,
+): Promise<Attempted['outcome']> {
+  try {
+    const result = await receiveMessage(deps, {
+      raw,
+      reversePath,
+      recipients: accepted.map(({ recipient }) => recipient),
+      clientAddress: null,
+      helo: null,
+      tls: null,
+    })
+    switch (result.kind) {
+      case 'stored':
+        return { kind: 'accepted', reply: { code: 250, enhanced: '2.0.0', text: 'Stored here' } }
+      case 'no_recipient':
+        return { kind: 'refused', stage: 'rcpt', reply: NO_MAILBOX }
+      case 'loop': {
+        const text = `Too many hops (${result.hops})`
+        return {
+          kind: 'refused',
+          stage: 'final-dot',
+          reply: { code: 554, enhanced: '5.4.6', text },
+        }
+      }
+    }
+  } catch (error) {
+    deps.log.warn({ error }, 'a message between inboxes of this service could not be stored')
+    const text = 'The message could not be stored.'
+    return { kind: 'refused', stage: 'final-dot', reply: { code: 451, enhanced: '4.3.0', text } }
+  }
+}
+
+const NO_MAILBOX = { code: 550, enhanced: '5.1.1', text: 'No such mailbox here' }
+
+function refused(delivery: HeldDelivery): Attempted {
+  return {
+    delivery,
+    outcome: { kind: 'refused', stage: 'rcpt', reply: NO_MAILBOX },
+    host: null,
+    tls: null,
+  }
+}

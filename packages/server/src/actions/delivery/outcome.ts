@@ -1,0 +1,136 @@
+// From what happened to a recipient on the way to what is recorded of it: the state, the next attempt,
+// the server's words, and whether the address is dead.
+
+import type { Deps } from '#actions/deps.ts'
+import { AMBIGUOUS_ATTEMPTS_MAX, RESPONSE_LENGTH_MAX } from '#base/limits.ts'
+import { nextAttemptAt } from '#jobs/delivery-schedule.ts'
+import { isDeadAddress } from '#mail/dead-address.ts'
+import { addressKey } from '#model/email-address.ts'
+import type { CarryOutcome } from '#net/smtp/transport/carrier.ts'
+import type { HeldDelivery } from '#store/delivery.ts'
+import type { SettledDelivery } from '#store/settle-deliveries.ts'
+import type { NewSuppression } from '#store/suppression.ts'
+
+export type Attempted = {
+  delivery: HeldDelivery
+  outcome: CarryOutcome | { kind: 'complained'; text: string }
+  host: string | null
+  tls: string | null
+}
+
+type OutcomeDeps = Pick<Deps, 'clock' | 'makeId'>
+
+/**
+ * 5xx is for good; any other code that is not 2xx, a failed connection and a missing route are tried
+ * again by schedule until the delivery's time is over; an end without an answer to the final dot is
+ * tried AMBIGUOUS_ATTEMPTS_MAX times.
+ */
+export function settledOf(deps: OutcomeDeps, attempted: Attempted): SettledDelivery {
+  const { outcome, delivery } = attempted
+  switch (outcome.kind) {
+    case 'accepted':
+      return over(attempted, { status: 'accepted', ...outcome.reply })
+    case 'complained':
+      return {
+        ...over(attempted, {
+          status: 'complained',
+          code: 250,
+          enhanced: '2.0.0',
+          text: outcome.text,
+        }),
+        suppression: suppressionOf(deps, delivery, { type: 'complaint', reason: outcome.text }),
+        complaintEventId: deps.makeId('evt'),
+      }
+    case 'unroutable':
+      return over(attempted, { status: 'failed', ...outcome.reply })
+    case 'refused': {
+      const { reply } = outcome
+      if (reply.code < 500 || reply.code > 599) return later(deps, attempted, reply)
+      const isDead = outcome.stage === 'rcpt' && isDeadAddress(reply)
+      const reason = `${reply.code} ${reply.enhanced ?? ''} ${reply.text}`.replace(/\s+/g, ' ')
+      return {
+        ...over(attempted, { status: 'failed', ...reply }),
+        suppression: isDead ? suppressionOf(deps, delivery, { type: 'bounce', reason }) : null,
+      }
+    }
+    case 'unsent':
+      return later(
+        deps,
+        attempted,
+        outcome.failure.kind === 'reply'
+          ? outcome.failure.reply
+          : { code: null, enhanced: null, text: outcome.failure.text },
+      )
+    case 'no-route':
+      return later(deps, attempted, { code: null, enhanced: null, text: outcome.text })
+    case 'ambiguous':
+      return ambiguous(deps, attempted, textOf(outcome.failure))
+  }
+}
+
+type Words = { code: number | null; enhanced: string | null; text: string }
+
+function over(
+  { delivery, host, tls }: Attempted,
+  words: Words & { status: SettledDelivery['status'] },
+): SettledDelivery {
+  return {
+    id: delivery.id,
+    status: words.status,
+    nextAttemptAtMs: null,
+    isAmbiguous: false,
+    host,
+    tls,
+    responseCode: words.code,
+    enhancedCode: words.enhanced,
+    response: words.text.slice(0, RESPONSE_LENGTH_MAX),
+    suppression: null,
+    complaintEventId: null,
+  }
+}
+
+function later(deps: OutcomeDeps, attempted: Attempted, words: Words): SettledDelivery {
+  const { attempts, expires_at } = attempted.delivery
+  const nextAttemptAtMs = nextAttemptAt({
+    attempts,
+    nowMs: deps.clock.steady(),
+    expiresAtMs: expires_at,
+  })
+  if (nextAttemptAtMs === null) {
+    const text = `Given up after 48 hours and ${attempts} attempts: ${words.text}`
+    return over(attempted, { ...words, text, status: 'failed' })
+  }
+  return { ...over(attempted, { ...words, status: 'deferred' }), nextAttemptAtMs }
+}
+
+function ambiguous(deps: OutcomeDeps, attempted: Attempted, why: string): SettledDelivery {
+  const count = attempted.delivery.ambiguous_attempts + 1
+  const words = { code: null, enhanced: null, text: `${NO_ANSWER} (${why})` }
+  if (count < AMBIGUOUS_ATTEMPTS_MAX) {
+    return { ...later(deps, attempted, words), isAmbiguous: true }
+  }
+  return { ...over(attempted, { ...words, status: 'unknown' }), isAmbiguous: true }
+}
+
+const NO_ANSWER = 'The server took the message and gave no answer to it'
+
+function textOf(failure: Extract<CarryOutcome, { kind: 'ambiguous' }>['failure']): string {
+  if (failure.kind !== 'reply') return failure.text
+  return `${failure.reply.code} ${failure.reply.text}`
+}
+
+function suppressionOf(
+  deps: OutcomeDeps,
+  delivery: HeldDelivery,
+  why: { type: 'bounce' | 'complaint'; reason: string },
+): NewSuppression {
+  return {
+    id: deps.makeId('sup'),
+    account_id: delivery.account_id,
+    address: delivery.recipient,
+    address_key: addressKey(delivery.recipient),
+    type: why.type,
+    reason: why.reason.slice(0, RESPONSE_LENGTH_MAX),
+    created_at: deps.clock.now(),
+  }
+}

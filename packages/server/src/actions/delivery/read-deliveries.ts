@@ -1,0 +1,18 @@
+// What became of a message's recipients.
+
+import type { Deps } from '#actions/deps.ts'
+import type { Page } from '#actions/page.ts'
+import type { Delivery } from '#model/delivery.ts'
+import { notFound } from '#model/problem.ts'
+import * as store from '#store/delivery.ts'
+import { findMessage } from '#store/message.ts'
+
+/** In the order of the recipients; none for received mail. `not_found` without such a message. */
+export async function listDeliveries(
+  deps: Pick<Deps, 'db'>,
+  input: { accountId: string; messageId: string } & Page,
+): Promise<{ deliveries: Delivery[]; total: number }> {
+  const message = await findMessage(deps.db, input.accountId, input.messageId)
+  if (message === null) throw notFound()
+  return store.listDeliveries(deps.db, input)
+}

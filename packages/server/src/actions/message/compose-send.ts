@@ -1,0 +1,86 @@
+// What a send says: subject, recipients, bodies with their quote, and the identifiers that tie it to
+// its thread.
+
+import { formatMailbox, parseAddressList } from '#mail/address-list.ts'
+import { bodyParts } from '#mail/compose/body-parts.ts'
+import type { OutgoingMessage } from '#mail/compose/compose-message.ts'
+import { replySubject } from '#mail/compose/reply-subject.ts'
+import { trimReferences } from '#mail/compose/trim-references.ts'
+import { addressKey } from '#model/email-address.ts'
+import type { Inbox } from '#model/inbox.ts'
+import type { Message } from '#model/message.ts'
+import type { Replied } from './read-replied.ts'
+import type { SendMessage } from './send-message.ts'
+
+export type Composition = {
+  outgoing: Omit<OutgoingMessage, 'messageId' | 'dateMs'>
+  /** The text without what it quotes. */
+  ownText: string
+  /** Envelope recipients, each once. */
+  recipients: string[]
+  /** The thread it was composed for, with as many messages as it had; null for a new one. */
+  thread: { id: string; messageCount: number } | null
+}
+
+/** Everything of the message but its identifier and its date. */
+export function composeSend(
+  input: SendMessage,
+  { inbox, replied }: { inbox: Inbox; replied: Replied | null },
+): Composition {
+  const { to, body, bodyHtml, replyTo } = input
+  const quote = replied !== null && input.includeQuote ? originalOf(replied.last) : null
+  const own = bodyParts({ body, bodyHtml, quote: null })
+  const { text, html } = quote === null ? own : bodyParts({ body, bodyHtml, quote })
+  const cc = withCopier(input, { inbox, copiedBy: replied?.copiedBy ?? null })
+  const references = trimReferences(replied?.rfcMessageIds ?? [])
+  const subject = input.subject ?? replySubject(replied?.thread.subject ?? '')
+  return {
+    outgoing: {
+      from: { name: inbox.displayName, address: inbox.address },
+      to: [to],
+      cc,
+      replyTo,
+      subject,
+      text,
+      html,
+      inReplyTo: references.at(-1) ?? null,
+      references,
+      attachments: input.attachments.map((attachment) => ({
+        ...attachment,
+        isInline: attachment.contentId !== null,
+      })),
+      headers: [],
+    },
+    ownText: own.text,
+    recipients: unique([to, ...cc]),
+    thread:
+      replied === null
+        ? null
+        : { id: replied.thread.id, messageCount: replied.thread.messageCount },
+  }
+}
+
+/** Whoever wrote to others and copied the inbox goes on to see what is answered. */
+function withCopier(
+  { to, cc }: SendMessage,
+  { inbox, copiedBy }: { inbox: Inbox; copiedBy: string | null },
+): string[] {
+  if (copiedBy === null) return cc
+  const present = new Set([to, ...cc, inbox.address].map(addressKey))
+  return present.has(addressKey(copiedBy)) ? cc : [...cc, copiedBy]
+}
+
+function unique(addresses: string[]): string[] {
+  const byKey = new Map(addresses.toReversed().map((address) => [addressKey(address), address]))
+  return [...byKey.values()].reverse()
+}
+
+function originalOf(message: Message) {
+  const [author] = parseAddressList(message.fromAddr)
+  return {
+    dateMs: message.createdAtMs,
+    fromName: author === undefined ? message.fromAddr : author.name || formatMailbox(author),
+    text: message.bodyText,
+    html: message.bodyHtml,
+  }
+}

@@ -1,0 +1,198 @@
+// A composed send on its way to the disk: given its identifier, signed, and written with everything
+// that has to stand or fall with it.
+
+import type { Deps } from '#actions/deps.ts'
+import { DELIVERY_MS_MAX, SENT_BYTES_MAX } from '#base/limits.ts'
+import { formatMailbox } from '#mail/address-list.ts'
+import { composeMessage } from '#mail/compose/compose-message.ts'
+import { messageIdKey } from '#mail/message-id.ts'
+import type { ParsedAttachment } from '#mail/parsed-message.ts'
+import type { Account } from '#model/account.ts'
+import { addressKey } from '#model/email-address.ts'
+import { domainOf, type Inbox } from '#model/inbox.ts'
+import { problem } from '#model/problem.ts'
+import { coldAccountLimit, isYoung, utcDay } from '#model/send-policy.ts'
+import type { NewDelivery } from '#store/delivery.ts'
+import type { MessageContent } from '#store/message-statements.ts'
+import type { SendLimits } from '#store/send-limits.ts'
+import type { SendInput, SendOutcome } from '#store/send-message.ts'
+import type { Composition } from './compose-send.ts'
+import { findOwnInbox } from './find-recipient.ts'
+import type { SendDeps, SendMessage } from './send-message.ts'
+import { ownBytes, withRawBytes } from './with-raw-bytes.ts'
+
+export type Ready = {
+  inbox: Inbox
+  account: Account
+  composition: Composition
+  /** Whether the thread may have got a message since. */
+  mayBeStale: boolean
+}
+
+/** Composes, signs and writes; `payload_too_large` when the whole is over 25 MiB. */
+export async function queueMessage(
+  deps: SendDeps,
+  input: SendMessage,
+  ready: Ready,
+): Promise<SendOutcome> {
+  const { composition, inbox } = ready
+  const nowMs = deps.clock.now()
+  const messageId = deps.makeId('msg')
+  // Fixed here, before the first attempt: whatever happens to it, it stays the same message.
+  const rfcMessageId = `<${messageId.slice('msg_'.length)}@${domainOf(inbox.address)}>`
+  const composed = await composeMessage({
+    ...composition.outgoing,
+    messageId: rfcMessageId,
+    dateMs: nowMs,
+  })
+  const raw = await deps.signer.sign(composed.raw, nowMs)
+  if (raw.length > SENT_BYTES_MAX) throw tooLarge()
+  const attachments = await listAttachments(deps, input, raw)
+  const candidates = await findStrangers(deps, input.accountId, composition.recipients)
+  const ids = { messageId, rfcMessageId }
+  return withRawBytes(deps, raw, {
+    write: (row) =>
+      deps.db.write('sendMessage', {
+        use: {
+          accountId: input.accountId,
+          key: input.idempotencyKey,
+          requestHash: ownBytes(input.requestHash),
+          nowMs,
+        },
+        inboxId: inbox.id,
+        messageId,
+        thread: threadOf(deps, ready),
+        raw: {
+          ...row,
+          reverse_path: inbox.address,
+          client_address: null,
+          helo: null,
+          tls: null,
+          created_at: nowMs,
+        },
+        content: contentOf(input, ready, { rfcMessageId, attachments }),
+        toAddr: input.to,
+        deliveries: deliveriesOf(deps, ready, {
+          ...ids,
+          rawId: row.id,
+          sizeBytes: raw.length,
+          needsSmtpUtf8: composed.needsSmtpUtf8,
+          nowMs,
+        }),
+        recipientKeys: composition.recipients.map(addressKey),
+        cold: { candidates, utcDay: utcDay(nowMs) },
+        limits: limitsOf(deps, ready, nowMs),
+      }),
+    isKept: (outcome) => outcome.kind === 'queued',
+  })
+}
+
+function tooLarge() {
+  return problem('payload_too_large', 'The composed message would be larger than 25 MiB.', {
+    fix: 'Send fewer or smaller attachments.',
+  })
+}
+
+/** As a reader of the message will find them, under the names that their URLs carry. */
+async function listAttachments(
+  deps: SendDeps,
+  input: SendMessage,
+  raw: Uint8Array,
+): Promise<readonly ParsedAttachment[]> {
+  if (input.attachments.length === 0) return []
+  return (await deps.parser.parse(raw)).attachments
+}
+
+/** Mail between inboxes of one account is never cold. */
+async function findStrangers(
+  deps: SendDeps,
+  accountId: string,
+  recipients: string[],
+): Promise<string[]> {
+  const owned = await Promise.all(
+    recipients.map((recipient) => findOwnInbox(deps, accountId, recipient)),
+  )
+  return recipients.filter((_, index) => owned[index] === null).map(addressKey)
+}
+
+function threadOf(
+  deps: Pick<Deps, 'makeId'>,
+  { composition: { thread }, mayBeStale }: Ready,
+): SendInput['thread'] {
+  if (thread === null) return { kind: 'new', id: deps.makeId('thr') }
+  return {
+    kind: 'reply',
+    id: thread.id,
+    messageCount: mayBeStale ? null : thread.messageCount,
+  }
+}
+
+function contentOf(
+  input: SendMessage,
+  { inbox, composition: { outgoing, ownText } }: Ready,
+  made: { rfcMessageId: string; attachments: readonly ParsedAttachment[] },
+): MessageContent {
+  const { text, html } = outgoing
+  return {
+    rfc_message_id: made.rfcMessageId,
+    message_key: messageIdKey(made.rfcMessageId),
+    receipt_key: null,
+    from_addr: formatMailbox({ name: inbox.displayName ?? '', address: inbox.address }),
+    header_to: null,
+    cc: JSON.stringify(outgoing.cc),
+    reply_to: input.replyTo,
+    reference_ids: JSON.stringify(outgoing.references),
+    subject: outgoing.subject,
+    body_length: text.length + html.length,
+    body_text: text,
+    body_html: html,
+    extracted_text: ownText === text ? null : ownText,
+    attachments: JSON.stringify(made.attachments),
+    authentication: null,
+    automatic_reason: null,
+    defects: '[]',
+  }
+}
+
+function deliveriesOf(
+  deps: Pick<Deps, 'makeId' | 'clock' | 'laneOf'>,
+  { inbox, composition }: Ready,
+  made: {
+    messageId: string
+    rawId: string
+    sizeBytes: number
+    needsSmtpUtf8: boolean
+    nowMs: number
+  },
+): NewDelivery[] {
+  const steadyMs = deps.clock.steady()
+  return composition.recipients.map((recipient) => ({
+    id: deps.makeId('dlv'),
+    account_id: inbox.accountId,
+    inbox_id: inbox.id,
+    message_id: made.messageId,
+    raw_id: made.rawId,
+    size_bytes: made.sizeBytes,
+    needs_smtputf8: made.needsSmtpUtf8 ? 1 : 0,
+    recipient,
+    lane: deps.laneOf(domainOf(recipient)),
+    next_attempt_at: steadyMs,
+    expires_at: steadyMs + DELIVERY_MS_MAX,
+    created_at: made.nowMs,
+  }))
+}
+
+function limitsOf(
+  { sending }: Pick<Deps, 'sending'>,
+  { inbox, account }: Ready,
+  nowMs: number,
+): SendLimits {
+  const { sendsPerMinute, sendsPerDay, coldPerDay, coldAccountPerDay } = sending
+  const isAccountYoung = isYoung(account.createdAtMs, nowMs)
+  return {
+    perMinute: sendsPerMinute,
+    perDay: sendsPerDay,
+    coldPerDay: isYoung(inbox.createdAtMs, nowMs) ? coldPerDay : null,
+    coldAccountPerDay: coldAccountPerDay ?? coldAccountLimit(account.plan, isAccountYoung),
+  }
+}

@@ -1,0 +1,53 @@
+// The thread that a send replies in, as far as the reply has to know it.
+
+import type { Deps } from '#actions/deps.ts'
+import { parseAddressList } from '#mail/address-list.ts'
+import { addressKey, checkEmailAddress } from '#model/email-address.ts'
+import type { Inbox } from '#model/inbox.ts'
+import type { Message } from '#model/message.ts'
+import { notFound } from '#model/problem.ts'
+import type { Thread } from '#model/thread.ts'
+import { findSuppressed } from '#store/suppression.ts'
+import { findThread } from '#store/thread.ts'
+import { findCopiedFrom, findLastMessage, listThreadIds } from '#store/thread-chain.ts'
+
+export type Replied = {
+  thread: Thread
+  /** The newest message. */
+  last: Message
+  /** Message-IDs of its messages, oldest first: all, or the first and the newest. */
+  rfcMessageIds: string[]
+  /** Who wrote to others and copied the inbox; null where nobody did, or nobody to write to. */
+  copiedBy: string | null
+}
+
+/** Null for a send that starts a thread; `not_found` when the inbox has no such thread. */
+export async function readReplied(
+  deps: Pick<Deps, 'db'>,
+  input: { accountId: string; inbox: Inbox; threadId: string | null },
+): Promise<Replied | null> {
+  const { accountId, inbox, threadId } = input
+  if (threadId === null) return null
+  const thread = await findThread(deps.db, accountId, threadId)
+  if (thread === null || thread.inboxId !== inbox.id) throw notFound()
+  const [last, rfcMessageIds, from] = await Promise.all([
+    findLastMessage(deps.db, { accountId, threadId }),
+    listThreadIds(deps.db, { accountId, threadId }),
+    findCopiedFrom(deps.db, { accountId, threadId }),
+  ])
+  // Its inbox was deleted since.
+  if (last === null) throw notFound()
+  return { thread, last, rfcMessageIds, copiedBy: await findCopier(deps, accountId, from) }
+}
+
+/** Their bare address, unless the account does not write to it. */
+async function findCopier(
+  deps: Pick<Deps, 'db'>,
+  accountId: string,
+  fromAddr: string | null,
+): Promise<string | null> {
+  const address = fromAddr === null ? undefined : parseAddressList(fromAddr)[0]?.address
+  if (address === undefined || checkEmailAddress(address) !== null) return null
+  const suppressed = await findSuppressed(deps.db, accountId, [addressKey(address)])
+  return suppressed === null ? address : null
+}

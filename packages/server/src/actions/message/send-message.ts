@@ -1,0 +1,132 @@
+// Accepting one message to be sent: composed, signed, stored and queued for each of its recipients in
+// one transaction. When this returns, the message is on disk and will be attempted.
+
+import type { Deps } from '#actions/deps.ts'
+import { COMPOSE_ATTEMPTS_MAX } from '#base/limits.ts'
+import type { Account } from '#model/account.ts'
+import { notFound, problem } from '#model/problem.ts'
+import { endOfUtcDay, utcDay } from '#model/send-policy.ts'
+import { findAccount } from '#store/account.ts'
+import type { SendAnswer } from '#store/idempotency-key.ts'
+import { findInbox } from '#store/inbox.ts'
+import type { TooCold } from '#store/send-limits.ts'
+import type { SendOutcome } from '#store/send-message.ts'
+import { composeSend } from './compose-send.ts'
+import { findOwnInbox } from './find-recipient.ts'
+import { queueMessage } from './queue-message.ts'
+import { readReplied } from './read-replied.ts'
+
+export type SendAttachment = {
+  filename: string
+  contentType: string
+  content: Uint8Array
+  /** For a picture that the HTML refers to as `cid:…`. */
+  contentId: string | null
+}
+
+export type SendMessage = {
+  accountId: string
+  inboxId: string
+  idempotencyKey: string
+  /** SHA-256 of what was asked for: the same key with another one is refused. */
+  requestHash: Uint8Array
+  to: string
+  cc: string[]
+  body: string
+  bodyHtml: string | null
+  /** Null only with `threadId`. */
+  subject: string | null
+  threadId: string | null
+  includeQuote: boolean
+  replyTo: string | null
+  attachments: SendAttachment[]
+}
+
+export type SendDeps = Pick<
+  Deps,
+  'db' | 'clock' | 'makeId' | 'blobs' | 'parser' | 'signer' | 'sending' | 'laneOf' | 'wakeDelivery'
+>
+
+/**
+ * Queues the message, or repeats the answer to an earlier request under the same key. Refused with
+ * `not_found`, `feature_requires_paid_plan`, `payload_too_large`, `idempotency_key_reused`,
+ * `recipient_suppressed`, `rate_limit_exceeded` or `cold_outreach_limit`; a refusal uses up nothing.
+ */
+export async function sendMessage(
+  deps: SendDeps,
+  input: SendMessage,
+): Promise<{ isReplay: boolean; response: SendAnswer }> {
+  const { accountId, inboxId } = input
+  const [inbox, account] = await Promise.all([
+    findInbox(deps.db, accountId, inboxId),
+    findAccount(deps.db, accountId),
+  ])
+  if (inbox === null || account === null) throw notFound()
+  for (let attempt = 1; ; attempt++) {
+    const replied = await readReplied(deps, { ...input, inbox })
+    if (attempt === 1) await checkReplyTo(deps, account, input.replyTo)
+    const composition = composeSend(input, { inbox, replied })
+    const mayBeStale = attempt === COMPOSE_ATTEMPTS_MAX
+    const outcome = await queueMessage(deps, input, { inbox, account, composition, mayBeStale })
+    if (outcome.kind === 'thread_changed') continue
+    if (outcome.kind === 'queued') deps.wakeDelivery()
+    return answerOf(deps, outcome)
+  }
+}
+
+/** A plan without this feature has replies come to its own inboxes only. */
+async function checkReplyTo(
+  deps: Pick<Deps, 'db'>,
+  account: Account,
+  replyTo: string | null,
+): Promise<void> {
+  if (replyTo === null || account.plan !== 'free') return
+  if ((await findOwnInbox(deps, account.id, replyTo)) !== null) return
+  throw problem(
+    'feature_requires_paid_plan',
+    'On the free plan replyTo must be the address of an inbox of the account.',
+    { fields: { feature: 'external_reply_to' } },
+  )
+}
+
+function answerOf(
+  deps: Pick<Deps, 'clock'>,
+  outcome: Exclude<SendOutcome, { kind: 'thread_changed' }>,
+): { isReplay: boolean; response: SendAnswer } {
+  const nowMs = deps.clock.now()
+  switch (outcome.kind) {
+    case 'queued':
+      return { isReplay: false, response: outcome.answer }
+    case 'replay':
+      return { isReplay: true, response: outcome.answer }
+    case 'key_reused':
+      throw problem('idempotency_key_reused')
+    case 'not_found':
+      throw notFound()
+    case 'suppressed':
+      throw problem(
+        'recipient_suppressed',
+        `The account does not write to ${outcome.address} (${outcome.type}).`,
+        { fields: { type: outcome.type, address: outcome.address } },
+      )
+    case 'too_many':
+      throw problem(
+        'rate_limit_exceeded',
+        outcome.window === 'minute'
+          ? `The inbox may send ${outcome.limit} messages a minute.`
+          : `The inbox may send ${outcome.limit} messages in 24 hours.`,
+        { retryAfterSeconds: Math.ceil((outcome.retryAtMs - nowMs) / 1000) },
+      )
+    case 'too_cold':
+      throw problem('cold_outreach_limit', COLD_TEXTS[outcome.scope](outcome.limit), {
+        retryAfterSeconds: Math.ceil((endOfUtcDay(utcDay(nowMs)) - nowMs) / 1000),
+      })
+  }
+}
+
+const COLD_TEXTS: Record<TooCold['scope'], (limit: number) => string> = {
+  inbox: (limit) =>
+    `A young inbox may write to ${limit} addresses a day (UTC) that never wrote to it.`,
+  account: (limit) =>
+    `The account may write to ${limit} addresses a day (UTC) that never wrote to its inboxes.`,
+}

@@ -1,0 +1,47 @@
+// Storing the bytes of a message with the rows that refer to them: in the same transaction where they
+// are few, else in the blob store before it, from where they go again when nothing came of it.
+
+import { hash } from 'node:crypto'
+import type { Deps } from '#actions/deps.ts'
+import { storageTrouble } from '#actions/storage-trouble.ts'
+import { ROW_BLOB_BYTES_MAX } from '#base/limits.ts'
+import type { NewRow } from '#store/tables.ts'
+
+export type RawRow = Pick<NewRow<'raw_messages'>, 'id' | 'sha256' | 'size_bytes' | 'content'>
+
+/**
+ * Runs `write` with what the row of these bytes needs; `isKept` says of its outcome whether the row
+ * was written. Rejects as `write` does.
+ */
+export async function withRawBytes<Outcome>(
+  deps: Pick<Deps, 'blobs' | 'makeId'>,
+  raw: Uint8Array,
+  steps: { write(row: RawRow): Promise<Outcome>; isKept(outcome: Outcome): boolean },
+): Promise<Outcome> {
+  const id = deps.makeId('raw')
+  const isBlob = deps.blobs !== null && raw.length > ROW_BLOB_BYTES_MAX
+  if (isBlob) await deps.blobs?.put(id, raw)
+  try {
+    const outcome = await steps.write({
+      id,
+      sha256: ownBytes(hash('sha256', raw, 'buffer')),
+      size_bytes: raw.length,
+      content: isBlob ? null : ownBytes(raw),
+    })
+    if (isBlob && !steps.isKept(outcome)) await deps.blobs?.remove([id])
+    return outcome
+  } catch (error) {
+    // A connection lost at the commit leaves open whether it happened: then the bytes stay, and the
+    // sweep of orphans removes them should nothing refer to them.
+    if (isBlob && storageTrouble(error) !== 'unavailable') await deps.blobs?.remove([id])
+    throw error
+  }
+}
+
+/**
+ * The same bytes in memory of their own: a view is sent to the writer with all of the memory behind
+ * it, and these are slices of what a socket read or of a shared pool.
+ */
+export function ownBytes(bytes: Uint8Array): Uint8Array {
+  return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
+}

@@ -1,0 +1,151 @@
+// The sandbox: mail that would have left, to be looked at, and mail from outside that nobody has to
+// send. In other modes of delivery there is none.
+
+import type { Deps } from '#actions/deps.ts'
+import { findOwnInbox } from '#actions/message/find-recipient.ts'
+import { type AcceptedRecipient, receiveMessage } from '#actions/message/receive-message.ts'
+import type { SendAttachment } from '#actions/message/send-message.ts'
+import type { Page } from '#actions/page.ts'
+import { MESSAGE_BYTES_MAX, PURGE_STEP_ROWS } from '#base/limits.ts'
+import { composeMessage } from '#mail/compose/compose-message.ts'
+import type { Captured } from '#model/captured.ts'
+import { checkEmailAddress } from '#model/email-address.ts'
+import { domainOf } from '#model/inbox.ts'
+import type { Message } from '#model/message.ts'
+import { notFound, problem } from '#model/problem.ts'
+import * as store from '#store/captured-message.ts'
+import { findMessage } from '#store/message.ts'
+
+export type SandboxMail =
+  | {
+      kind: 'composed'
+      from: string
+      to: string[]
+      subject: string
+      text: string
+      html: string
+      inReplyTo: string | null
+      attachments: SendAttachment[]
+    }
+  /** As it would come over the wire; without an envelope its own header names the parties. */
+  | { kind: 'raw'; raw: Uint8Array; from: string | null; to: string[] | null }
+
+/** `not_found` unless mail is captured in this service. */
+export function requireSandbox({ carrier }: Pick<Deps, 'carrier'>): void {
+  if (carrier !== null) throw notFound()
+}
+
+/** Newest first. */
+export function listCaptured(
+  deps: Pick<Deps, 'db' | 'carrier'>,
+  input: { accountId: string } & Page,
+): Promise<{ captured: AsyncIterable<Captured>; total: number }> {
+  requireSandbox(deps)
+  return store.listCaptured(deps.db, input)
+}
+
+/** Forgets what was captured for the account; the messages stay in their inboxes. */
+export async function clearCaptured(
+  deps: Pick<Deps, 'db' | 'carrier'>,
+  { accountId }: { accountId: string },
+): Promise<void> {
+  requireSandbox(deps)
+  const step = { accountId, limit: PURGE_STEP_ROWS }
+  while ((await deps.db.write('clearCaptured', step)) === PURGE_STEP_ROWS);
+}
+
+/**
+ * Receives a message as if it came by SMTP; returns what was stored, in the order of the recipients,
+ * and nothing where an inbox had it already. `bad_request` when a recipient is no inbox of the
+ * account, or the message could not have come by SMTP.
+ */
+export async function receiveInSandbox(
+  deps: Pick<Deps, 'db' | 'blobs' | 'clock' | 'makeId' | 'parser' | 'carrier'>,
+  { accountId, mail }: { accountId: string; mail: SandboxMail },
+): Promise<{ messages: Message[] }> {
+  requireSandbox(deps)
+  const { raw, from, to } =
+    mail.kind === 'composed' ? await composed(deps, mail) : await withEnvelope(deps, mail)
+  const recipients = await Promise.all(
+    to.map((address, index) => acceptOwn(deps, accountId, { address, index })),
+  )
+  const result = await receiveMessage(deps, {
+    raw,
+    reversePath: from,
+    recipients,
+    clientAddress: null,
+    helo: null,
+    tls: null,
+  })
+  if (result.kind === 'loop') throw wrong('', `has passed through ${result.hops} servers`)
+  const ids = result.kind === 'stored' ? result.messageIds : []
+  const messages = await Promise.all(ids.map((id) => findMessage(deps.db, accountId, id)))
+  return { messages: messages.filter((message) => message !== null) }
+}
+
+type Envelope = { raw: Uint8Array; from: string; to: string[] }
+
+async function composed(
+  deps: Pick<Deps, 'clock' | 'makeId'>,
+  mail: Extract<SandboxMail, { kind: 'composed' }>,
+): Promise<Envelope> {
+  const { from, to, inReplyTo, attachments } = mail
+  const id = deps.makeId('msg').slice('msg_'.length)
+  const { raw } = await composeMessage({
+    from: { name: null, address: from },
+    to,
+    cc: [],
+    replyTo: null,
+    subject: mail.subject,
+    text: mail.text,
+    html: mail.html,
+    inReplyTo,
+    references: inReplyTo === null ? [] : [inReplyTo],
+    messageId: `<${id}@${domainOf(from)}>`,
+    dateMs: deps.clock.now(),
+    attachments: attachments.map((attachment) => ({
+      ...attachment,
+      isInline: attachment.contentId !== null,
+    })),
+    headers: [],
+  })
+  return { raw, from, to }
+}
+
+/** The octets with CRLF line ends, as the listener stores them, and who it is from and for. */
+async function withEnvelope(
+  deps: Pick<Deps, 'parser'>,
+  mail: Extract<SandboxMail, { kind: 'raw' }>,
+): Promise<Envelope> {
+  const raw = withLineEnds(mail.raw)
+  if (raw.length > MESSAGE_BYTES_MAX) throw problem('payload_too_large')
+  if (mail.from !== null && mail.to !== null) return { raw, from: mail.from, to: mail.to }
+  const { headers } = await deps.parser.parse(raw)
+  const from = mail.from ?? headers.from?.address ?? ''
+  const to = mail.to ?? [...headers.to, ...headers.cc].map(({ address }) => address)
+  if (to.length === 0) throw wrong('to', 'is missing, and the message names no recipient')
+  if (from !== '' && checkEmailAddress(from) !== null) throw wrong('from', 'is no email address')
+  return { raw, from, to }
+}
+
+/** RFC 5321 §2.3.8: a bare line feed is taken for a line end, a bare carriage return is refused. */
+function withLineEnds(raw: Uint8Array): Uint8Array {
+  const text = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('latin1')
+  if (/\r(?!\n)/.test(text)) throw wrong('', 'holds a carriage return without a line feed')
+  return Buffer.from(text.replace(/\r?\n/g, '\r\n'), 'latin1')
+}
+
+async function acceptOwn(
+  deps: Pick<Deps, 'db'>,
+  accountId: string,
+  { address, index }: { address: string; index: number },
+): Promise<AcceptedRecipient> {
+  const inbox = await findOwnInbox(deps, accountId, address)
+  if (inbox === null) throw wrong(`to[${index}]`, 'is no inbox of the account')
+  return { kind: 'inbox', inbox, address }
+}
+
+function wrong(path: string, message: string) {
+  const subject = path === '' ? 'The message' : path
+  return problem('bad_request', `${subject} ${message}.`, { details: [{ path, message }] })
+}

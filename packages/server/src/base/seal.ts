@@ -1,0 +1,53 @@
+// Sealing secrets that are kept at rest, so that a copy of the database opens nothing. Knows a key
+// and bytes, not what they are secrets of.
+//
+// The sealed form: one octet 1 (the version), a nonce of 12 octets, the ciphertext of AES-256-GCM as
+// long as the plain text, a tag of 16 octets. The context is authenticated with it and not kept.
+
+import { createCipheriv, createDecipheriv } from 'node:crypto'
+import { type Chance, systemChance } from './chance.ts'
+
+export type Sealer = {
+  /**
+   * `context` says where the secret belongs, such as `dkim:example.com`; sealed under one, it opens
+   * under no other. The same secret sealed twice gives different octets.
+   */
+  seal(plain: Uint8Array, context: string): Uint8Array
+  /** Null when it was sealed with another key or context, changed, or never sealed. */
+  open(sealed: Uint8Array, context: string): Uint8Array | null
+}
+
+export const SEALING_KEY_BYTES = 32
+
+const VERSION = 1
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const CIPHER = 'aes-256-gcm'
+
+/** Throws when the key has another length than 32 octets. Good for 2^32 secrets (SP 800-38D §8.3). */
+export function sealer(key: Uint8Array, chance: Chance = systemChance): Sealer {
+  if (key.length !== SEALING_KEY_BYTES) throw new RangeError('A sealing key has 32 octets.')
+  return {
+    seal(plain, context) {
+      const nonce = chance.bytes(NONCE_BYTES)
+      const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES })
+      cipher.setAAD(Buffer.from(context))
+      const parts = [Uint8Array.of(VERSION), nonce, cipher.update(plain), cipher.final()]
+      return Buffer.concat([...parts, cipher.getAuthTag()])
+    },
+    open(sealed, context) {
+      const end = sealed.length - TAG_BYTES
+      if (sealed[0] !== VERSION || end < 1 + NONCE_BYTES) return null
+      const nonce = sealed.subarray(1, 1 + NONCE_BYTES)
+      const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES })
+      decipher.setAAD(Buffer.from(context))
+      decipher.setAuthTag(sealed.subarray(end))
+      const plain = decipher.update(sealed.subarray(1 + NONCE_BYTES, end))
+      try {
+        return Buffer.concat([plain, decipher.final()])
+      } catch {
+        return null
+      }
+    },
+  }
+}

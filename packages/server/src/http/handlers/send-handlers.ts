@@ -1,0 +1,114 @@
+// Handlers of sending, deliveries, suppressions and the sandbox.
+
+import { listDeliveries } from '#actions/delivery/read-deliveries.ts'
+import type { Deps } from '#actions/deps.ts'
+import { sendMessage } from '#actions/message/send-message.ts'
+import {
+  clearCaptured,
+  listCaptured,
+  receiveInSandbox,
+  type SandboxMail,
+} from '#actions/sandbox/sandbox.ts'
+import {
+  addSuppression,
+  listSuppressions,
+  removeSuppression,
+} from '#actions/suppression/suppressions.ts'
+import type { Handlers, Input } from '#http/handler.ts'
+import { presentMessage } from '#http/present/resources.ts'
+import {
+  presentCaptured,
+  presentDelivery,
+  presentSent,
+  presentSuppression,
+} from '#http/present/sending.ts'
+
+type SendHandlers = Pick<
+  Handlers,
+  | 'inboxes.send'
+  | 'messages.deliveries'
+  | Extract<keyof Handlers, `${'suppressions' | 'sandbox'}.${string}`>
+>
+
+/** One handler for each operation on mail that goes out, or would. */
+export function sendHandlers(deps: Deps): SendHandlers {
+  return {
+    'inboxes.send': async ({ path, body }, { accountId, idempotencyKey, requestHash }) => {
+      const { isReplay, response } = await sendMessage(deps, {
+        accountId,
+        inboxId: path.id,
+        idempotencyKey,
+        requestHash,
+        to: body.to,
+        cc: body.cc ?? [],
+        body: body.body,
+        // An empty one says nothing, and would hide the text from whoever shows HTML.
+        bodyHtml: body.bodyHtml || null,
+        subject: body.subject ?? null,
+        threadId: body.threadId ?? null,
+        includeQuote: body.includeQuote ?? true,
+        replyTo: body.replyTo ?? null,
+        attachments: [...body.attachments],
+      })
+      return { isReplay, body: presentSent(response) }
+    },
+    'messages.deliveries': async ({ path, query }, { accountId }) => {
+      const page = { accountId, messageId: path.id, ...query }
+      const { deliveries, total } = await listDeliveries(deps, page)
+      return { data: deliveries.map(presentDelivery), total }
+    },
+
+    'suppressions.list': async ({ query }, { accountId }) => {
+      const { address = null, ...page } = query
+      const { suppressions, total } = await listSuppressions(deps, { accountId, address, ...page })
+      return { data: suppressions.map(presentSuppression), total }
+    },
+    'suppressions.create': async ({ body }, { accountId }) =>
+      presentSuppression(await addSuppression(deps, { accountId, address: body.address })),
+    'suppressions.delete': async ({ path }, { accountId }) => {
+      await removeSuppression(deps, { accountId, address: path.address })
+    },
+
+    ...sandboxHandlers(deps),
+  }
+}
+
+function sandboxHandlers(deps: Deps): Pick<Handlers, Extract<keyof Handlers, `sandbox.${string}`>> {
+  return {
+    'sandbox.list': async ({ query }, { accountId }) => {
+      const { captured, total } = await listCaptured(deps, { accountId, ...query })
+      const nowMs = deps.clock.now()
+      const shown = (async function* () {
+        for await (const one of captured) yield presentCaptured(one, deps, nowMs)
+      })()
+      return { data: shown, total }
+    },
+    'sandbox.clear': async (_input, { accountId }) => {
+      await clearCaptured(deps, { accountId })
+    },
+    'sandbox.receive': async (input, { accountId }) => {
+      const { messages } = await receiveInSandbox(deps, { accountId, mail: sandboxMail(input) })
+      const nowMs = deps.clock.now()
+      const data = messages.map((message) => presentMessage(message, deps, nowMs))
+      return { data, total: data.length }
+    },
+  }
+}
+
+function sandboxMail({ body, query }: Input<'sandbox.receive'>): SandboxMail {
+  if (body instanceof Uint8Array) {
+    return { kind: 'raw', raw: body, from: query.from ?? null, to: query.to ?? null }
+  }
+  const { from, to, subject, text = '', html = '', inReplyTo = null, attachments } = body
+  const recipients = [to].flat()
+  return {
+    kind: 'composed',
+    from,
+    to: recipients,
+    subject,
+    text,
+    html,
+    inReplyTo,
+    attachments: [...attachments],
+  }
+}

@@ -1,0 +1,88 @@
+// Requests that are carried out once however often they are sent: the key that a client gives them, and
+// the hash that tells whether a repeat asks for the same.
+
+import { createHash, type Hash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { OperationId } from '@mailroom/contract/operations.ts'
+import { AppError } from '#base/app-error.ts'
+import { IDEMPOTENCY_KEY_LENGTH_MAX } from '#base/limits.ts'
+import { problem } from '#model/problem.ts'
+import type { ReadBody } from './read-body.ts'
+
+const NAME = 'Idempotency-Key'
+const PRINTABLE = /^[\x20-\x7e]*$/
+
+/** Throws `missing_idempotency_key`, or `bad_request` for one that is no key. */
+export function readIdempotencyKey(request: IncomingMessage): string {
+  const [key = '', ...others] = request.headersDistinct['idempotency-key'] ?? []
+  if (others.length > 0) throw badKey('must be given once')
+  if (key === '') throw problem('missing_idempotency_key')
+  if (key.length > IDEMPOTENCY_KEY_LENGTH_MAX) {
+    throw badKey(`must hold at most ${IDEMPOTENCY_KEY_LENGTH_MAX} characters`)
+  }
+  if (!PRINTABLE.test(key)) throw badKey('must hold printable ASCII characters only')
+  return key
+}
+
+function badKey(message: string): AppError {
+  return new AppError('bad_request', `The header ${NAME} ${message}.`, {
+    details: [{ path: NAME, message }],
+  })
+}
+
+export type HashedRequest = {
+  readonly operationId: OperationId
+  readonly path: Readonly<Record<string, string>>
+  readonly body: ReadBody
+}
+
+/**
+ * SHA-256 of what the request asks for: alike for bodies that differ in the order of their fields or
+ * in being a form or JSON, different for any two that ask for something else.
+ */
+export function hashRequest({ operationId, path, body }: HashedRequest): Uint8Array {
+  const hash = createHash('sha256')
+  writeValue(hash, operationId)
+  writeValue(hash, path)
+  if (body.kind === 'message') writeText(hash, 'm', asBase64(body.raw))
+  else writeValue(hash, body.kind === 'form' ? withContents(body) : body.value)
+  return hash.digest()
+}
+
+/** Octets are hashed as the base64 that JSON has them in. */
+function withContents({ value, contents }: Extract<ReadBody, { kind: 'form' }>): unknown {
+  if (contents.length === 0) return value
+  const { attachments, ...fields } = value as { attachments: { data: unknown }[] }
+  const whole = attachments.map((attachment, index) => ({ ...attachment, data: contents[index] }))
+  return { ...fields, attachments: whole }
+}
+
+/** Each value begins with its type and length, so that no two write the same. */
+function writeValue(hash: Hash, value: unknown): void {
+  if (typeof value === 'string') {
+    writeText(hash, 's', value)
+  } else if (value instanceof Uint8Array) {
+    writeText(hash, 's', asBase64(value))
+  } else if (Array.isArray(value)) {
+    hash.update(`a${value.length}:`)
+    for (const item of value) writeValue(hash, item)
+  } else if (typeof value === 'object' && value !== null) {
+    const fields = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+    hash.update(`o${fields.length}:`)
+    for (const [name, field] of fields) {
+      writeText(hash, 'k', name)
+      writeValue(hash, field)
+    }
+  } else {
+    writeText(hash, 'p', String(value))
+  }
+}
+
+function asBase64({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('base64')
+}
+
+function writeText(hash: Hash, type: string, text: string): void {
+  hash.update(`${type}${Buffer.byteLength(text)}:`)
+  hash.update(text)
+}

@@ -1,0 +1,71 @@
+// What was sent, and what became of it, as the API shows it.
+
+import type { CapturedMessage } from '@mailroom/contract/shapes/sandbox.ts'
+import type { Delivery as DeliveryShape, SentMessage } from '@mailroom/contract/shapes/sending.ts'
+import type { Suppression as SuppressionShape } from '@mailroom/contract/shapes/suppression.ts'
+import type { sendMessage } from '#actions/message/send-message.ts'
+import type { UrlSigner } from '#model/attachment-url.ts'
+import type { Captured } from '#model/captured.ts'
+import type { Delivery } from '#model/delivery.ts'
+import type { Suppression } from '#model/suppression.ts'
+import { presentMessage, presentTime } from './resources.ts'
+
+type SendAnswer = Awaited<ReturnType<typeof sendMessage>>['response']
+
+/** Some clients look for `messageId`, others for `id`. */
+export function presentSent(answer: SendAnswer): SentMessage {
+  const { messageId, threadId, providerMessageId, status, inboxId, createdAtMs } = answer
+  return {
+    messageId,
+    threadId,
+    providerMessageId,
+    status,
+    id: messageId,
+    inboxId,
+    direction: 'outbound',
+    createdAt: presentTime(createdAtMs),
+  }
+}
+
+/** What has become of a message for one recipient. */
+export function presentDelivery(delivery: Delivery): DeliveryShape {
+  const { lastAttemptAtMs, nextAttemptAtMs, ...rest } = delivery
+  return {
+    ...rest,
+    lastAttemptAt: lastAttemptAtMs === null ? null : presentTime(lastAttemptAtMs),
+    nextAttemptAt: nextAttemptAtMs === null ? null : presentTime(nextAttemptAtMs),
+  }
+}
+
+/** An address that the account does not write to. */
+export function presentSuppression(suppression: Suppression): SuppressionShape {
+  const { id, address, type, reason, createdAtMs } = suppression
+  return { id, address, type, reason, createdAt: presentTime(createdAtMs) }
+}
+
+/** Mail that the sandbox kept; its attachments' addresses are signed afresh each time. */
+export function presentCaptured(
+  { id, recipients, capturedAtMs, message, inReplyTo }: Captured,
+  signer: UrlSigner,
+  nowMs: number,
+): CapturedMessage {
+  const shown = presentMessage(message, signer, nowMs)
+  return {
+    id,
+    messageId: shown.id,
+    threadId: shown.threadId,
+    inboxId: shown.inboxId,
+    from: shown.fromAddr,
+    to: recipients,
+    cc: shown.cc,
+    replyTo: shown.replyTo,
+    subject: shown.subject,
+    text: shown.bodyText,
+    html: shown.bodyHtml,
+    rfcMessageId: shown.rfcMessageId,
+    inReplyTo,
+    references: shown.references,
+    attachments: shown.attachments,
+    createdAt: presentTime(capturedAtMs),
+  }
+}

@@ -1,0 +1,149 @@
+// Forms with files (RFC 7578) to the same fields that a body of JSON has. What is not exactly a form is
+// refused: a field that would be skipped or cut in silence would be missing in a message that is sent.
+
+import { Dicer } from '@fastify/busboy'
+import type { TObject } from '@mailroom/contract/schema.ts'
+import { AppError } from '#base/app-error.ts'
+import { FORM_PART_HEAD_BYTES_MAX, FORM_PARTS_MAX } from '#base/limits.ts'
+import { explainViolations } from './explain-violations.ts'
+import { type PartHead, readPartHead } from './read-part-head.ts'
+
+export type Form = {
+  /** Fields as in JSON, without a prototype; the `data` of an attachment is empty. */
+  readonly value: Record<string, unknown>
+  /** Of the attachments, in order; they share the memory of `bytes`. */
+  readonly contents: readonly Uint8Array[]
+}
+
+/** Rejects with `bad_request`. `body` says which fields there are and of what type. */
+export async function readForm(bytes: Buffer, contentType: string, body: TObject): Promise<Form> {
+  const parts = await splitParts(bytes, boundaryOf(contentType))
+  const value: Record<string, unknown> = Object.create(null)
+  const attachments: { filename: string; contentType: string; data: string }[] = []
+  const contents: Uint8Array[] = []
+  for (const { head, content } of parts) {
+    const { name, filename } = head
+    const type = fieldType(body, name)
+    if (type === 'files') {
+      if (filename === null) throw wrongField(name, 'must be a file, with a filename')
+      attachments.push({ filename, contentType: head.contentType ?? FILE_TYPE, data: '' })
+      contents.push(content)
+      continue
+    }
+    if (filename !== null) throw wrongField(name, 'must be text, not a file')
+    const text = textOf(content, head)
+    if (type === 'texts') {
+      const earlier = value[name]
+      value[name] = Array.isArray(earlier) ? [...earlier, text] : [text]
+      continue
+    }
+    if (Object.hasOwn(value, name)) throw wrongField(name, 'must be given once')
+    value[name] =
+      type === 'boolean' && (text === 'true' || text === 'false') ? text === 'true' : text
+  }
+  if (attachments.length > 0) value.attachments = attachments
+  return { value, contents }
+}
+
+const FILE_TYPE = 'application/octet-stream'
+
+type FieldType = 'text' | 'boolean' | 'texts' | 'files'
+
+function fieldType(body: TObject, name: string): FieldType {
+  if (!Object.hasOwn(body.properties, name)) {
+    const params = { additionalProperty: name }
+    const violation = { keyword: 'additionalProperties', instancePath: '', params }
+    throw explainViolations([violation], 'body')
+  }
+  const schema: { type?: unknown; items?: { type?: unknown } } = body.properties[name] ?? {}
+  if (schema.type === 'boolean') return 'boolean'
+  if (schema.type !== 'array') return 'text'
+  return schema.items?.type === 'string' ? 'texts' : 'files'
+}
+
+function wrongField(name: string, message: string): AppError {
+  return explainViolations([{ keyword: '', instancePath: `/${name}`, params: {}, message }], 'body')
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const TEXT_CHARSETS = new Set([null, 'utf-8', 'us-ascii'])
+
+function textOf(content: Uint8Array, { name, charset }: PartHead): string {
+  if (!TEXT_CHARSETS.has(charset)) throw wrongField(name, 'must be in UTF-8')
+  let text: string
+  try {
+    text = decoder.decode(content)
+  } catch {
+    throw wrongField(name, 'must be in UTF-8')
+  }
+  if (text.includes('\0')) throw wrongField(name, 'must not hold the character U+0000')
+  return text
+}
+
+// RFC 2046 §5.1.1.
+const BOUNDARY = /^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/
+
+function boundaryOf(contentType: string): string {
+  const found = /;\s*boundary=(?:"([^"\\]*)"|([^\s;"]*))/i.exec(contentType)
+  const boundary = found?.[1] ?? found?.[2] ?? ''
+  if (!BOUNDARY.test(boundary)) throw malformed('the Content-Type names no good boundary')
+  return boundary
+}
+
+function malformed(why: string): AppError {
+  const message = `The form is malformed: ${why}`
+  return new AppError('bad_request', `${message}.`, { details: [{ path: '', message }] })
+}
+
+type Part = { readonly head: PartHead; readonly content: Uint8Array }
+type SeenPart = { header: object | null; chunks: Buffer[] }
+
+async function splitParts(bytes: Buffer, boundary: string): Promise<Part[]> {
+  if (countBeyond(bytes, `--${boundary}`, FORM_PARTS_MAX + 1)) {
+    throw malformed(`it has more than ${FORM_PARTS_MAX} parts`)
+  }
+  const seen = await runDicer(bytes, boundary)
+  return seen.map(({ header, chunks }) => {
+    const head = header === null ? null : readPartHead(header)
+    if (head === null) throw malformed('a part of it has no good header')
+    const [first = Buffer.alloc(0), ...others] = chunks
+    return { head, content: others.length === 0 ? first : Buffer.concat(chunks) }
+  })
+}
+
+function runDicer(bytes: Buffer, boundary: string): Promise<SeenPart[]> {
+  const seen: SeenPart[] = []
+  const ends: Promise<void>[] = []
+  return new Promise((resolve, reject) => {
+    const limits = { maxHeaderSize: FORM_PART_HEAD_BYTES_MAX }
+    const dicer = new Dicer({ boundary, ...limits })
+    dicer.on('part', (part) => {
+      const entry: SeenPart = { header: null, chunks: [] }
+      seen.push(entry)
+      const ended = Promise.withResolvers<void>()
+      ends.push(ended.promise)
+      part.on('header', (header) => {
+        entry.header = header
+      })
+      part.on('data', (chunk) => {
+        entry.chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
+      })
+      part.on('end', () => ended.resolve())
+      part.on('error', () => ended.resolve())
+    })
+    dicer.on('error', () => reject(malformed('it ends too early')))
+    // A part may end after the whole.
+    dicer.on('finish', () => Promise.all(ends).then(() => resolve(seen)))
+    dicer.end(bytes)
+  })
+}
+
+/** Whether `needle` is found more than `max` times. */
+function countBeyond(bytes: Buffer, needle: string, max: number): boolean {
+  let count = 0
+  for (let at = bytes.indexOf(needle); at !== -1; at = bytes.indexOf(needle, at + 1)) {
+    count += 1
+    if (count > max) return true
+  }
+  return false
+}

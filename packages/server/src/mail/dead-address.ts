@@ -1,0 +1,37 @@
+// Whether a refused recipient does not exist, as opposed to being full, unwanted or out of order.
+
+export type Refusal = {
+  readonly code: number
+  /** RFC 3463, where the server gave one. */
+  readonly enhanced: string | null
+  readonly text: string
+}
+
+/** No mailbox, no such system, null MX (RFC 7505), and a mailbox disabled for good. */
+const DEAD = new Set(['5.1.1', '5.1.2', '5.1.10', '5.2.1'])
+
+/** Enhanced codes that say no more than "no", beside which the wording counts. */
+const VAGUE = new Set(['5.0.0', '5.1.0', '5.3.0', '5.5.0', '5.5.1'])
+
+const DEAD_WORDINGS = [
+  /\bno such (?:user|recipient|mailbox|address|person|account)/i,
+  /\b(?:user|recipient|mailbox|address|account|addressee)(?: address)? (?:is )?(?:unknown|not found|not exist|invalid)/i,
+  /\b(?:unknown|invalid|non-?existent|nonexistent) (?:user|recipient|mailbox|address|account|local[- ]part)/i,
+  /\b(?:user|recipient|mailbox|address|account)\b.{0,60}\b(?:does ?n[o']t|does not|doesn't|did not) exist/i,
+  /\b(?:user|mailbox|account|recipient)\b.{0,40}\b(?:has been|is|was) (?:disabled|deactivated|deleted|closed|suspended|discontinued)/i,
+  /\bno mailbox (?:here )?by that name/i,
+  /\bunrouteable address/i,
+  /\bnot (?:a|our) (?:valid )?(?:customer|mailbox|user)\b/i,
+]
+
+/** What is said beside those words when the address is good and the sender is not, or space is short. */
+const OTHER_WORDINGS =
+  /\b(?:full|quota|spam|blocked|blacklist|blocklist|denied|policy|reputation|rejected due|too many|try again|temporar)/i
+
+/** For a reply to RCPT, or the same words in a delivery status notification. */
+export function isDeadAddress({ code, enhanced, text }: Refusal): boolean {
+  if (code < 500 || code > 599) return false
+  if (enhanced !== null && !VAGUE.has(enhanced)) return DEAD.has(enhanced)
+  if (OTHER_WORDINGS.test(text)) return false
+  return DEAD_WORDINGS.some((wording) => wording.test(text))
+}

@@ -1,0 +1,12 @@
+// Mail that the sandbox kept instead of letting it leave the machine.
+
+import type { Message } from './message.ts'
+
+export type Captured = {
+  id: string
+  /** Of the envelope: those that this capture stands for. */
+  recipients: string[]
+  capturedAtMs: number
+  message: Message
+  inReplyTo: string | null
+}

@@ -1,0 +1,36 @@
+// Email addresses as callers give them: whether a text is exactly one, and how two are compared.
+
+import { ADDRESS_TEXT_LENGTH_MAX } from '#base/limits.ts'
+import { isDomainName, type MailboxDefect, parseMailbox } from '#mail/smtp/path.ts'
+import { asciiDomain } from './inbox.ts'
+
+const expectations: Readonly<Record<MailboxDefect, string>> = {
+  syntax: 'must be one email address, without a name, brackets or spaces around it',
+  'source-route': 'must not begin with a route',
+  'no-domain': 'must hold a domain after an @',
+  'local-part-too-long': 'must have at most 64 octets before the @',
+  'domain-too-long': 'must have at most 255 octets after the @',
+}
+
+/** What keeps `text` from being one mailbox of RFC 5321 §4.1.2, to follow a field's name; or null. */
+export function checkEmailAddress(text: string): string | null {
+  if (text.length > ADDRESS_TEXT_LENGTH_MAX) return expectations.syntax
+  const parsed = parseMailbox(text)
+  if (parsed.kind === 'defect') return expectations[parsed.defect]
+  // What has no A-labels cannot be looked up (RFC 5891 §4.4).
+  if (!parsed.isAddressLiteral && !isDomainName(asciiDomain(parsed.domain))) {
+    return expectations.syntax
+  }
+  return null
+}
+
+/**
+ * The form in which addresses are compared: lower case, the domain with A-labels, a local part
+ * without the quotes of RFC 5321 §4.1.2. Equal for two spellings of one mailbox. What is no address
+ * gets a key that no address has.
+ */
+export function addressKey(text: string): string {
+  const parsed = text.length > ADDRESS_TEXT_LENGTH_MAX ? null : parseMailbox(text)
+  if (parsed?.kind !== 'mailbox') return `\t${text.toLowerCase()}`
+  return `${parsed.localPart.toLowerCase()}@${asciiDomain(parsed.domain)}`
+}

@@ -1,0 +1,133 @@
+// From a domain to the hosts and addresses to try: MX records, addresses, and what MTA-STS and DANE
+// demand of each host. Remembers nothing but policies.
+
+import { isIPv6 } from 'node:net'
+import type { Chance } from '#base/chance.ts'
+import type { Clock } from '#base/clock.ts'
+import {
+  ROUTE_ADDRESSES_MAX,
+  ROUTE_FAULT_MS,
+  ROUTE_HOST_ADDRESSES_MAX,
+  ROUTE_HOSTS_LOOKED_UP_MAX,
+  ROUTE_LOOKUP_MS_MAX,
+  ROUTE_VALID_MS_MAX,
+  ROUTE_VALID_MS_MIN,
+} from '#base/limits.ts'
+import { isHostInPolicy, type StsPolicy } from '#mail/mta-sts.ts'
+import type { Resolver } from '#net/dns/resolver.ts'
+import { type AddressGuard, findHost, type HostFinding } from './find-host.ts'
+import { type HostList, isHostName, listHosts } from './list-hosts.ts'
+import { type Route, type RouteHost, type RouteTls, refuse } from './route.ts'
+import type { StsPolicies } from './sts-policies.ts'
+
+export type RouteFinding = {
+  readonly route: Route
+  /** How long it may be remembered. */
+  readonly keptMs: number
+}
+
+export type DomainRouteOptions = {
+  readonly resolver: Resolver
+  readonly policies: StsPolicies
+  readonly isAllowed: AddressGuard
+  readonly port: number
+  readonly chance: Chance
+  readonly clock: Clock
+}
+
+/** `destination` is lower case without a final dot, and need not be a domain name. Never rejects. */
+export async function routeToDomain(
+  destination: string,
+  options: DomainRouteOptions,
+): Promise<RouteFinding> {
+  if (!isHostName(destination)) {
+    return forGood(refuse(550, '5.1.2', 'the domain of the recipient is not a domain name'))
+  }
+  const findingPolicy = options.policies.find(destination)
+  const list = await listHosts(destination, options)
+  if (list.kind === 'deferred') return forNow(list.text)
+  if (list.kind === 'refused') {
+    const { ttlMs, ...refusal } = list
+    return { route: refusal, keptMs: clampMs(ttlMs) }
+  }
+  const policy = await findingPolicy
+  const enforced = policy?.mode === 'enforce' ? policy : null
+  const hosts = list.hosts.filter((host) => enforced === null || isHostInPolicy(enforced, host))
+  if (hosts.length === 0) {
+    return forNow(`no mail host of ${destination} is named by its MTA-STS policy`)
+  }
+  return await routeToHosts(destination, { ...list, hosts }, { ...options, enforced })
+}
+
+async function routeToHosts(
+  destination: string,
+  list: HostList,
+  options: DomainRouteOptions & { enforced: StsPolicy | null },
+): Promise<RouteFinding> {
+  const { clock, enforced } = options
+  const findings = new Set<HostFinding['kind'] | 'not-asked'>()
+  const usable: RouteHost[] = []
+  const untilMs = clock.monotonic() + ROUTE_LOOKUP_MS_MAX
+  let room = ROUTE_ADDRESSES_MAX
+  let ttlMs = list.ttlMs
+  let fault = 'too many of its mail hosts have no address'
+  for (const [index, host] of list.hosts.entries()) {
+    if (room === 0) break
+    if (index >= ROUTE_HOSTS_LOOKED_UP_MAX || clock.monotonic() >= untilMs) {
+      findings.add('not-asked')
+      break
+    }
+    const finding = await findHost(host, {
+      ...options,
+      isAuthenticated: list.isAuthenticated,
+    })
+    findings.add(finding.kind)
+    if (finding.kind === 'fault') fault = finding.text
+    if (finding.kind !== 'usable') continue
+    const share = list.hosts.length === 1 ? room : Math.min(room, ROUTE_HOST_ADDRESSES_MAX)
+    const addresses = shareFamilies(finding.addresses, share)
+    usable.push({ host, addresses, tls: chooseTls(host, finding.dane, enforced) })
+    room -= addresses.length
+    ttlMs = Math.min(ttlMs, finding.ttlMs)
+  }
+  if (usable.length > 0) {
+    const validMs = clampMs(ttlMs)
+    return { route: { kind: 'hosts', hosts: usable, validMs }, keptMs: validMs }
+  }
+  if (findings.has('fault') || findings.has('not-asked')) {
+    return forNow(`the mail hosts of ${destination} cannot be looked up now: ${fault}`)
+  }
+  return forGood(
+    findings.has('forbidden')
+      ? refuse(550, '5.4.6', `${destination} leads to addresses that mail is not sent to`)
+      : refuse(550, '5.4.4', `no mail host of ${destination} has an address`),
+  )
+}
+
+/** DANE before MTA-STS (RFC 8461 §2), except where it asks for less. */
+function chooseTls(host: string, dane: RouteTls | null, enforced: StsPolicy | null): RouteTls {
+  if (dane?.kind === 'dane') return dane
+  if (enforced !== null) return { kind: 'verified', servername: host }
+  return dane ?? { kind: 'opportunistic' }
+}
+
+/** So many of them, the last place for IPv6 where there is any. */
+function shareFamilies(addresses: readonly string[], count: number): string[] {
+  const v6 = addresses.filter((address) => isIPv6(address))
+  const v4 = addresses.filter((address) => !isIPv6(address))
+  if (count <= 1 || v6.length === 0) return [...v4, ...v6].slice(0, count)
+  return [...v4.slice(0, count - 1), ...v6].slice(0, count)
+}
+
+/** For refusals that come without a TTL. */
+export function forGood(route: Route): RouteFinding {
+  return { route, keptMs: ROUTE_VALID_MS_MIN }
+}
+
+function forNow(text: string): RouteFinding {
+  return { route: { kind: 'deferred', text }, keptMs: ROUTE_FAULT_MS }
+}
+
+function clampMs(ttlMs: number): number {
+  return Math.min(Math.max(ttlMs, ROUTE_VALID_MS_MIN), ROUTE_VALID_MS_MAX)
+}

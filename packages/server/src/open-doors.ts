@@ -1,0 +1,153 @@
+// The doors of the service: for programs, for mail, for time and for mail on its way out. Each is
+// joined here to the actions behind it; when they open and close is the composition root's affair.
+
+import type { SecureContext } from 'node:tls'
+import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
+import type { Deps } from '#actions/deps.ts'
+import { makeAuthenticate } from '#actions/key/authenticate.ts'
+import { findRecipient } from '#actions/message/find-recipient.ts'
+import { receiveMessage } from '#actions/message/receive-message.ts'
+import { purgeExpired, sweepBlobs } from '#actions/retention/purge-expired.ts'
+import { storageTrouble } from '#actions/storage-trouble.ts'
+import { workJobs } from '#actions/work-jobs.ts'
+import { LOWER_ALPHANUMERIC, randomText } from '#base/chance.ts'
+import type { Metrics } from '#base/metrics.ts'
+import { publicUrlOf } from '#config/read-settings.ts'
+import type { Settings } from '#config/settings.ts'
+import type { Handlers } from '#http/handler.ts'
+import { allHandlers, doorPorts, tellingStorage } from '#http/handlers/all-handlers.ts'
+import type { ServicePorts } from '#http/handlers/service-handlers.ts'
+import { type HttpServer, openHttpServer } from '#http/server.ts'
+import type { ParserPool } from '#net/parse/parser-pool.ts'
+import { openSmtpServer, type SmtpServer } from '#net/smtp/server.ts'
+import { outcomeCounter } from '#smtp/count-outcomes.ts'
+import { makeReceiver } from '#smtp/receiver.ts'
+import { countQueue } from '#store/delivery.ts'
+import { countDueJobs } from '#store/job.ts'
+import { openBackground } from '#worker/background.ts'
+import { type Dispatcher, openDispatcher } from '#worker/dispatcher.ts'
+
+export type Parts = {
+  settings: Settings
+  deps: Deps
+  metrics: Metrics
+  parser: ParserPool
+  /** Resolves when everything that a start writes is written; who comes earlier waits for it. */
+  started: Promise<void>
+  /** Why the service is not ready, or null. */
+  findObstacle(): Promise<string | null>
+}
+
+export type Doors = { smtp: SmtpServer | null; http: HttpServer | null }
+
+/**
+ * Opens the doors before anything is promised to anyone, so that a start that ends at a port in use
+ * leaves no account behind. What is opened stays in `doors` also when the next fails.
+ */
+export async function openDoors(
+  parts: Parts,
+  doors: Doors,
+  tls: Promise<SecureContext> | null,
+): Promise<void> {
+  const { settings, deps } = parts
+  if (tls !== null) doors.smtp = await openMailDoor(parts, await tls)
+  if (!settings.roles.has('http')) return
+  doors.http = await openProgramDoor(parts)
+  deps.publicUrl = publicUrlOf(settings, doors.http.port)
+}
+
+/** The same function, which waits for the end of the start. */
+function afterStart<Parameters extends unknown[], Value>(
+  { started }: Parts,
+  run: (...parameters: Parameters) => Value | Promise<Value>,
+): (...parameters: Parameters) => Promise<Value> {
+  return async (...parameters) => {
+    await started
+    return run(...parameters)
+  }
+}
+
+function openMailDoor(parts: Parts, tls: SecureContext): Promise<SmtpServer> {
+  const { settings, deps, metrics } = parts
+  return openSmtpServer({
+    host: settings.smtpHost,
+    port: settings.smtpPort,
+    hostname: settings.smtpHostname,
+    tls,
+    receiver: makeReceiver({
+      findRecipient: afterStart(parts, (address) => findRecipient(deps, address)),
+      receiveMessage: (arriving) => receiveMessage(deps, arriving),
+      storageTrouble,
+      log: deps.log,
+    }),
+    clock: deps.clock,
+    log: deps.log,
+    onOutcome: outcomeCounter(metrics),
+  })
+}
+
+function openProgramDoor(parts: Parts): Promise<HttpServer> {
+  const { settings, deps, metrics } = parts
+  return openHttpServer({
+    host: settings.httpHost,
+    port: settings.httpPort,
+    handlers: handlersAfterStart(parts, {
+      findObstacle: parts.findObstacle,
+      renderMetrics: () => metrics.render(),
+    }),
+    ports: doorPorts(deps),
+    authenticate: afterStart(parts, tellingStorage(makeAuthenticate(deps))),
+    operatorToken: settings.adminToken ?? undefined,
+    publicUrl: () => deps.publicUrl,
+    clock: deps.clock,
+    makeRequestId: () => `req_${randomText(deps.chance, LOWER_ALPHANUMERIC, 20)}`,
+    log: deps.log,
+    limits: settings.limits,
+    onRequest: (seen) => metrics.countHttpRequest(seen),
+  })
+}
+
+/** What happens because a job is due or an hour has passed. */
+export function openTimeDoor(deps: Deps): ReturnType<typeof openBackground> {
+  const background = openBackground({
+    workJobs: (signal) => workJobs(deps, { worker: deps.makeId('job'), signal }),
+    purgeExpired: (signal) => purgeExpired(deps, signal),
+    sweepBlobs: (signal) => sweepBlobs(deps, signal),
+    log: deps.log,
+  })
+  deps.wakeWorker = background.wakeJobs
+  return background
+}
+
+/** Works the queue of deliveries. */
+export function openDeliveryDoor(deps: Deps): Dispatcher {
+  const worker = `${process.pid} ${deps.makeId('job')}`
+  const dispatcher = openDispatcher(openDeliveryQueue(deps, worker), deps.log)
+  deps.wakeDelivery = dispatcher.wake
+  return dispatcher
+}
+
+/** All handlers; those that tell about the service itself answer at once. */
+function handlersAfterStart(parts: Parts, ports: ServicePorts): Handlers {
+  const gated = Object.entries(allHandlers(parts.deps, ports)).map(([id, handler]) => [
+    id,
+    id.startsWith('service.')
+      ? handler
+      : afterStart(parts, handler as (...parameters: unknown[]) => unknown),
+  ])
+  return Object.fromEntries(gated) as Handlers
+}
+
+/** What an operator sees of what waits. */
+export function watchQueues(
+  { deps, metrics, parser }: Parts,
+  { smtp, dispatcher }: { smtp: SmtpServer | null; dispatcher: Dispatcher | null },
+): void {
+  metrics.watch('smtpConnections', () => smtp?.stats().connections ?? 0)
+  metrics.watch('parseQueue', () => parser.waiting())
+  metrics.watch('jobsWaiting', () => countDueJobs(deps.db, deps.clock.now()))
+  metrics.watch('deliveriesReady', () => countQueue(deps.db, 'ready'))
+  metrics.watch('deliveriesWaiting', () => countQueue(deps.db, 'waiting'))
+  metrics.watch('deliveriesLeased', () => countQueue(deps.db, 'leased'))
+  metrics.watch('transactionsOut', () => dispatcher?.active() ?? 0)
+}

@@ -1,0 +1,69 @@
+// What the sandbox captured instead of sending, to and from rows.
+
+import type { Captured } from '#model/captured.ts'
+import { findMessage } from './message.ts'
+import { changeAccountCounters, readAccountCounters } from './suppression.ts'
+import type { NewRow, ReadDb, Row, Tx } from './tables.ts'
+
+export type NewCaptured = NewRow<'captured_messages'>
+
+/** Keeps one SMTP transaction that did not leave the machine. */
+export async function addCaptured(tx: Tx, input: NewCaptured): Promise<void> {
+  await tx.query.insertInto('captured_messages').values(input).execute()
+  await changeAccountCounters(tx, input.account_id, { suppressions: 0, captured: 1 })
+}
+
+/** Newest first; read one by one, because their messages may be long. */
+export async function listCaptured(
+  db: ReadDb,
+  input: { accountId: string; limit: number; offset: number },
+): Promise<{ captured: AsyncIterable<Captured>; total: number }> {
+  const { captured_count: total } = await readAccountCounters(db, input.accountId)
+  const rows = await db.read
+    .selectFrom('captured_messages')
+    .selectAll()
+    .where('account_id', '=', input.accountId)
+    .orderBy('id', 'desc')
+    .limit(input.limit)
+    .offset(input.offset)
+    .execute()
+  return { captured: withMessages(db, rows), total }
+}
+
+async function* withMessages(
+  db: ReadDb,
+  rows: Row<'captured_messages'>[],
+): AsyncGenerator<Captured> {
+  for (const row of rows) {
+    const message = await findMessage(db, row.account_id, row.message_id)
+    if (message === null) continue
+    const recipients = JSON.parse(row.recipients) as string[]
+    const inReplyTo = message.references.at(-1) ?? null
+    yield { id: row.id, recipients, capturedAtMs: row.created_at, message, inReplyTo }
+  }
+}
+
+/** Forgets up to `limit` captures of the account; how many there were. */
+export async function clearCaptured(
+  tx: Tx,
+  input: { accountId: string; limit: number },
+): Promise<number> {
+  const removed = await tx.query
+    .deleteFrom('captured_messages')
+    .where('id', 'in', (row) =>
+      row
+        .selectFrom('captured_messages')
+        .select('id')
+        .where('account_id', '=', input.accountId)
+        .limit(input.limit),
+    )
+    .returning('id')
+    .execute()
+  if (removed.length > 0) {
+    await changeAccountCounters(tx, input.accountId, {
+      suppressions: 0,
+      captured: -removed.length,
+    })
+  }
+  return removed.length
+}

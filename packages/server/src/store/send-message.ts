@@ -1,0 +1,205 @@
+// The transaction behind every accepted send: the answer under its key, the message with its thread
+// and totals, a delivery for each recipient, and what the limits count. All of it or, with the reason,
+// nothing.
+
+import { lockRows } from '#db/dialect.ts'
+import { statement } from '#db/statement.ts'
+import { insertDelivery, type NewDelivery } from './delivery.ts'
+import {
+  type KeyUse,
+  keepAnswer,
+  type Replay,
+  replayIn,
+  type SendAnswer,
+} from './idempotency-key.ts'
+import { bodiesForRow, insertLongBodies } from './long-body.ts'
+import {
+  addToCounters,
+  insertMessage,
+  insertRaw,
+  insertThread,
+  type MessageContent,
+  type ParentThread,
+  updateThread,
+} from './message-statements.ts'
+import {
+  type ColdSend,
+  checkCold,
+  checkSendRate,
+  countCold,
+  countSend,
+  type SendLimits,
+  type TooCold,
+  type TooMany,
+} from './send-limits.ts'
+import { findSuppressed } from './suppression.ts'
+import { type NewRow, type Row, readIn, type Tables, type Tx } from './tables.ts'
+import { countInRange, moveInRanges } from './thread-range.ts'
+
+export type SendInput = {
+  use: KeyUse
+  inboxId: string
+  messageId: string
+  thread:
+    | { kind: 'new'; id: string }
+    /** `messageCount` is what the reply was composed after; null: whatever stands there now. */
+    | { kind: 'reply'; id: string; messageCount: number | null }
+  raw: Omit<NewRow<'raw_messages'>, 'reference_count'>
+  content: MessageContent
+  toAddr: string
+  deliveries: NewDelivery[]
+  /** Keys of all recipients, in their order. */
+  recipientKeys: string[]
+  cold: Pick<ColdSend, 'candidates' | 'utcDay'>
+  limits: SendLimits
+}
+
+export type SendOutcome =
+  | { kind: 'queued'; answer: SendAnswer }
+  | Replay
+  | { kind: 'not_found' }
+  /** The thread has other messages than the reply was composed after. */
+  | { kind: 'thread_changed' }
+  | { kind: 'suppressed'; type: string; address: string }
+  | TooMany
+  | TooCold
+
+/**
+ * Queues the message, unless its key is used, its inbox or thread is gone, a recipient is suppressed
+ * or a limit is reached, in this order. What refuses it is looked at before anything is written: a
+ * refusal uses up nothing.
+ */
+export async function sendMessage(tx: Tx, input: SendInput): Promise<SendOutcome> {
+  const { use, inboxId, limits, raw } = input
+  const { accountId, nowMs } = use
+  // Sends of an inbox wait for each other here, and for arriving mail.
+  const counters = await lockCounters(tx, inboxId)
+  const replay = await replayIn(tx, use)
+  if (replay !== null) return replay
+  if (counters === undefined) return { kind: 'not_found' }
+  const thread = await findThreadOf(tx, input)
+  if (typeof thread === 'string') return { kind: thread }
+  const suppressed = await findSuppressed(readIn(tx), accountId, input.recipientKeys)
+  if (suppressed !== null) {
+    return { kind: 'suppressed', type: suppressed.type, address: suppressed.address }
+  }
+  const number = counters.outbound_count + 1
+  const sent = { inboxId, number, limits, nowMs }
+  const tooMany = await checkSendRate(tx, sent)
+  if (tooMany !== null) return tooMany
+  const cold = { accountId, inboxId, ...input.cold }
+  const strangers = await checkCold(tx, { ...cold, limits })
+  if (strangers.kind === 'too_cold') return strangers
+
+  const answer: SendAnswer = {
+    messageId: input.messageId,
+    threadId: thread?.id ?? input.thread.id,
+    providerMessageId: input.content.rfc_message_id ?? '',
+    status: 'pending',
+    inboxId,
+    createdAtMs: nowMs,
+  }
+  if (!(await keepAnswer(tx, use, answer)))
+    return (await replayIn(tx, use)) ?? { kind: 'key_reused' }
+  await insertRaw(tx, { ...raw, reference_count: 1 })
+  await insertLongBodies(tx, raw.id, input.content)
+  await addMessage(tx, input, { counters, thread, answer })
+  for (const delivery of input.deliveries) await insertDelivery(tx, delivery)
+  await countSend(tx, sent)
+  await countCold(tx, { ...cold, fresh: strangers.fresh })
+  return { kind: 'queued', answer }
+}
+
+type Counters = Pick<Row<'inbox_counters'>, 'inbound_count' | 'outbound_count'>
+
+async function lockCounters(tx: Tx, inboxId: string): Promise<Counters | undefined> {
+  const [counters] = await selectCounters(tx, { inboxId })
+  return counters
+}
+
+async function findThreadOf(
+  tx: Tx,
+  { thread, inboxId }: SendInput,
+): Promise<ParentThread | null | 'not_found' | 'thread_changed'> {
+  if (thread.kind === 'new') return null
+  const [found] = await selectThread(tx, { id: thread.id, inboxId })
+  if (found === undefined) return 'not_found'
+  const isAsComposed = thread.messageCount === null || thread.messageCount === found.message_count
+  return isAsComposed ? found : 'thread_changed'
+}
+
+/** Sending in a thread marks it read (spec §4 rule 5), and a thread begun by sending is read. */
+async function addMessage(
+  tx: Tx,
+  input: SendInput,
+  found: { counters: Counters; thread: ParentThread | null; answer: SendAnswer },
+): Promise<void> {
+  const { inboxId, content } = input
+  const { accountId, nowMs } = input.use
+  const { counters, thread, answer } = found
+  const position = counters.inbound_count + counters.outbound_count + 1
+  const wasUnread = thread !== null && thread.is_read === 0
+  await addToCounters(tx, {
+    inboxId,
+    inbound: 0,
+    outbound: 1,
+    threads: thread === null ? 1 : 0,
+    unread: wasUnread ? -1 : 0,
+  })
+  if (thread === null) {
+    await insertThread(tx, {
+      id: answer.threadId,
+      account_id: accountId,
+      inbox_id: inboxId,
+      subject: content.subject,
+      is_read: 1,
+      now: nowMs,
+      position,
+    })
+    await countInRange(tx, { inboxId, position, threads: 1, unread: 0 })
+  } else {
+    await updateThread(tx, { id: thread.id, isRead: 1, now: nowMs, position })
+    await moveInRanges(tx, {
+      inboxId,
+      from: thread.last_position,
+      to: position,
+      wasRead: thread.is_read === 1,
+      isRead: true,
+    })
+  }
+  await insertMessage(tx, {
+    ...bodiesForRow(content),
+    id: input.messageId,
+    account_id: accountId,
+    inbox_id: inboxId,
+    thread_id: answer.threadId,
+    raw_id: input.raw.id,
+    direction: 'outbound',
+    status: 'pending',
+    position,
+    direction_position: counters.outbound_count + 1,
+    thread_position: (thread?.message_count ?? 0) + 1,
+    to_addr: input.toAddr,
+    delivery_role: null,
+    created_at: nowMs,
+  })
+}
+
+const selectCounters = statement<Tables, { inboxId: string }, Counters>((query, place, engine) =>
+  lockRows(
+    { engine },
+    query
+      .selectFrom('inbox_counters')
+      .select(['inbound_count', 'outbound_count'])
+      .where('inbox_id', '=', place('inboxId')),
+  ),
+)
+
+const selectThread = statement<Tables, { id: string; inboxId: string }, ParentThread>(
+  (query, place) =>
+    query
+      .selectFrom('threads')
+      .select(['id', 'is_read', 'message_count', 'last_position'])
+      .where('id', '=', place('id'))
+      .where('inbox_id', '=', place('inboxId')),
+)

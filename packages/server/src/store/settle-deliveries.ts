@@ -1,0 +1,205 @@
+// The transaction that records what became of attempts: each recipient's outcome, and with it the
+// message's state, its events, suppressions, and what the sandbox captured.
+
+import type { DeliveryStatus, EventKind } from '@mailroom/contract/vocabulary.ts'
+import { lockRows } from '#db/dialect.ts'
+import { statement } from '#db/statement.ts'
+import { messageStateOf } from '#model/message-state.ts'
+import { addCaptured, type NewCaptured } from './captured-message.ts'
+import { insertEvent } from './message-statements.ts'
+import { addSuppression, type NewSuppression } from './suppression.ts'
+import type { Row, Tables, Tx } from './tables.ts'
+
+export type SettledDelivery = {
+  id: string
+  status: DeliveryStatus
+  /** When it is tried again; null: never, the outcome stands. */
+  nextAttemptAtMs: number | null
+  isAmbiguous: boolean
+  host: string | null
+  tls: string | null
+  responseCode: number | null
+  enhancedCode: string | null
+  response: string | null
+  /** The recipient's address is dead, or its owner complained. */
+  suppression: NewSuppression | null
+  complaintEventId: string | null
+}
+
+export type SettleInput = {
+  worker: string
+  messageId: string
+  deliveries: SettledDelivery[]
+  captured: NewCaptured | null
+  /** Id of the event, should the message's state change. */
+  eventId: string
+  nowMs: number
+}
+
+/**
+ * Records the outcomes of deliveries that `worker` still holds, and says how many those were. What
+ * another process has taken over meanwhile is its to settle.
+ */
+export async function settleDeliveries(tx: Tx, input: SettleInput): Promise<number> {
+  // The message first: of two processes that settle its last two recipients, one sees both.
+  const [message] = await selectMessage(tx, { id: input.messageId })
+  if (message === undefined) {
+    // Its inbox was deleted.
+    const ids = input.deliveries.map((delivery) => delivery.id)
+    await tx.query.deleteFrom('deliveries').where('id', 'in', ids).execute()
+    return 0
+  }
+  const settled: SettledDelivery[] = []
+  for (const delivery of input.deliveries) {
+    const [row] = await updateDelivery(tx, changeOf(delivery, input.worker))
+    if (row !== undefined) settled.push(delivery)
+  }
+  if (settled.length === 0) return 0
+  if (input.captured !== null) await addCaptured(tx, input.captured)
+  for (const { suppression } of settled) {
+    if (suppression !== null) await addSuppression(tx, suppression)
+  }
+  if (settled.some((delivery) => delivery.nextAttemptAtMs === null)) {
+    await settleMessage(tx, input, message)
+  }
+  for (const { complaintEventId } of settled) {
+    if (complaintEventId !== null) {
+      await addEvent(tx, message, { id: complaintEventId, kind: 'message.complained', input })
+    }
+  }
+  return settled.length
+}
+
+type SettledMessage = Pick<
+  Row<'messages'>,
+  'id' | 'account_id' | 'inbox_id' | 'thread_id' | 'status' | 'failure_reason'
+>
+
+async function settleMessage(tx: Tx, input: SettleInput, message: SettledMessage): Promise<void> {
+  const rows = await selectStates(tx, { messageId: message.id })
+  const state = messageStateOf(
+    rows.map((row) => ({
+      recipient: row.recipient,
+      status: row.status as DeliveryStatus,
+      responseCode: row.response_code,
+      enhancedCode: row.enhanced_code,
+      response: row.response,
+    })),
+  )
+  if (state.status === message.status && state.failureReason === message.failure_reason) return
+  await updateMessage(tx, {
+    id: message.id,
+    status: state.status,
+    failure_reason: state.failureReason,
+  })
+  if (state.status === message.status || state.status === 'pending') return
+  const kind = state.status === 'sent' ? 'message.sent' : 'message.failed'
+  await addEvent(tx, message, { id: input.eventId, kind, input })
+}
+
+async function addEvent(
+  tx: Tx,
+  message: SettledMessage,
+  { id, kind, input }: { id: string; kind: EventKind; input: SettleInput },
+): Promise<void> {
+  const [inbox] = await selectPod(tx, { id: message.inbox_id })
+  if (inbox === undefined) return
+  await insertEvent(tx, {
+    id,
+    kind,
+    account_id: message.account_id,
+    pod_id: inbox.pod_id,
+    inbox_id: message.inbox_id,
+    thread_id: message.thread_id,
+    message_id: message.id,
+    occurred_at: input.nowMs,
+  })
+}
+
+function changeOf(delivery: SettledDelivery, worker: string): DeliveryChange {
+  const isOver = delivery.nextAttemptAtMs === null
+  return {
+    id: delivery.id,
+    worker,
+    queue_state: isOver ? null : 'waiting',
+    status: delivery.status,
+    next_attempt_at: delivery.nextAttemptAtMs,
+    ambiguous: delivery.isAmbiguous ? 1 : 0,
+    host: delivery.host,
+    tls: delivery.tls,
+    response_code: delivery.responseCode,
+    enhanced_code: delivery.enhancedCode,
+    response: delivery.response,
+  }
+}
+
+type DeliveryChange = Pick<
+  Row<'deliveries'>,
+  | 'id'
+  | 'queue_state'
+  | 'status'
+  | 'next_attempt_at'
+  | 'host'
+  | 'tls'
+  | 'response_code'
+  | 'enhanced_code'
+  | 'response'
+> & { worker: string; ambiguous: number }
+
+const updateDelivery = statement<Tables, DeliveryChange, { id: string }>((query, place) =>
+  query
+    .updateTable('deliveries')
+    .set((row) => ({
+      queue_state: place('queue_state'),
+      status: place('status'),
+      next_attempt_at: place('next_attempt_at'),
+      ambiguous_attempts: row('ambiguous_attempts', '+', place('ambiguous')),
+      leased_by: null,
+      lease_until: null,
+      host: place('host'),
+      tls: place('tls'),
+      response_code: place('response_code'),
+      enhanced_code: place('enhanced_code'),
+      response: place('response'),
+    }))
+    .where('id', '=', place('id'))
+    .where('leased_by', '=', place('worker'))
+    .returning('id'),
+)
+
+const selectMessage = statement<Tables, { id: string }, SettledMessage>((query, place, engine) =>
+  lockRows(
+    { engine },
+    query
+      .selectFrom('messages')
+      .select(['id', 'account_id', 'inbox_id', 'thread_id', 'status', 'failure_reason'])
+      .where('id', '=', place('id')),
+  ),
+)
+
+const updateMessage = statement<
+  Tables,
+  { id: string; status: string; failure_reason: string | null },
+  never
+>((query, place) =>
+  query
+    .updateTable('messages')
+    .set({ status: place('status'), failure_reason: place('failure_reason') })
+    .where('id', '=', place('id')),
+)
+
+const selectStates = statement<
+  Tables,
+  { messageId: string },
+  Pick<Row<'deliveries'>, 'recipient' | 'status' | 'response_code' | 'enhanced_code' | 'response'>
+>((query, place) =>
+  query
+    .selectFrom('deliveries')
+    .select(['recipient', 'status', 'response_code', 'enhanced_code', 'response'])
+    .where('message_id', '=', place('messageId'))
+    .orderBy('id'),
+)
+
+const selectPod = statement<Tables, { id: string }, { pod_id: string }>((query, place) =>
+  query.selectFrom('inboxes').select('pod_id').where('id', '=', place('id')),
+)

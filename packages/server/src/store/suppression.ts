@@ -1,0 +1,146 @@
+// Suppressions, to and from rows: addresses that an account does not write to.
+
+import type { SuppressionType } from '@mailroom/contract/vocabulary.ts'
+import { sql } from 'kysely'
+import { statement } from '#db/statement.ts'
+import type { Suppression } from '#model/suppression.ts'
+import type { NewRow, ReadDb, Row, Tables, Tx } from './tables.ts'
+
+export type NewSuppression = NewRow<'suppressions'>
+
+/** Adds a suppression and gives back the one that stands: an earlier one stays as it is. */
+export async function addSuppression(tx: Tx, input: NewSuppression): Promise<Suppression> {
+  const added = await tx.query
+    .insertInto('suppressions')
+    .values(input)
+    .onConflict((conflict) => conflict.columns(['account_id', 'address_key']).doNothing())
+    .returningAll()
+    .executeTakeFirst()
+  if (added === undefined) {
+    const row = await tx.query
+      .selectFrom('suppressions')
+      .selectAll()
+      .where('account_id', '=', input.account_id)
+      .where('address_key', '=', input.address_key)
+      .executeTakeFirst()
+    // Removed by another transaction in between: told as it would have been.
+    return toSuppression(row ?? { ...input, reason: input.reason ?? null })
+  }
+  await changeAccountCounters(tx, input.account_id, { suppressions: 1, captured: 0 })
+  return toSuppression(added)
+}
+
+/** False when the account has no such suppression. */
+export async function removeSuppression(
+  tx: Tx,
+  input: { accountId: string; addressKey: string },
+): Promise<boolean> {
+  const removed = await tx.query
+    .deleteFrom('suppressions')
+    .where('account_id', '=', input.accountId)
+    .where('address_key', '=', input.addressKey)
+    .returning('id')
+    .execute()
+  if (removed.length === 0) return false
+  await changeAccountCounters(tx, input.accountId, { suppressions: -removed.length, captured: 0 })
+  return true
+}
+
+/** Newest first; the one of an address when `addressKey` is given. */
+export async function listSuppressions(
+  db: ReadDb,
+  input: { accountId: string; addressKey: string | null; limit: number; offset: number },
+): Promise<{ suppressions: Suppression[]; total: number }> {
+  const { accountId, addressKey } = input
+  let query = db.read.selectFrom('suppressions').selectAll().where('account_id', '=', accountId)
+  if (addressKey !== null) query = query.where('address_key', '=', addressKey)
+  const rows = await query.orderBy('id', 'desc').limit(input.limit).offset(input.offset).execute()
+  const suppressions = rows.map(toSuppression)
+  if (addressKey !== null) {
+    // Its address has one at most, which an offset may pass over.
+    const total = rows.length > 0 || input.offset === 0 ? rows.length : 1
+    return { suppressions, total }
+  }
+  const { suppression_count: total } = await readAccountCounters(db, accountId)
+  return { suppressions, total }
+}
+
+/** Of these addresses, in their order, the first that the account does not write to. */
+export async function findSuppressed(
+  db: ReadDb,
+  accountId: string,
+  addressKeys: string[],
+): Promise<Suppression | null> {
+  const [only] = addressKeys
+  const rows =
+    addressKeys.length === 1 && only !== undefined
+      ? await selectSuppression(db.reading, { accountId, key: only })
+      : await db.read
+          .selectFrom('suppressions')
+          .selectAll()
+          .where('account_id', '=', accountId)
+          .where('address_key', 'in', addressKeys)
+          .execute()
+  for (const key of addressKeys) {
+    const row = rows.find(({ address_key }) => address_key === key)
+    if (row !== undefined) return toSuppression(row)
+  }
+  return null
+}
+
+/** Adds to what the lists of an account tell as their totals. */
+export async function changeAccountCounters(
+  tx: Tx,
+  accountId: string,
+  by: { suppressions: number; captured: number },
+): Promise<void> {
+  await tx.query
+    .insertInto('account_counters')
+    .values({
+      account_id: accountId,
+      suppression_count: by.suppressions,
+      captured_count: by.captured,
+    })
+    .onConflict((conflict) =>
+      conflict.column('account_id').doUpdateSet({
+        suppression_count: sql`account_counters.suppression_count + excluded.suppression_count`,
+        captured_count: sql`account_counters.captured_count + excluded.captured_count`,
+      }),
+    )
+    .execute()
+}
+
+/** The same totals; 0 where there never was anything. */
+export async function readAccountCounters(
+  db: ReadDb,
+  accountId: string,
+): Promise<Pick<Row<'account_counters'>, 'suppression_count' | 'captured_count'>> {
+  const row = await db.read
+    .selectFrom('account_counters')
+    .select(['suppression_count', 'captured_count'])
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return row ?? { suppression_count: 0, captured_count: 0 }
+}
+
+function toSuppression(row: Row<'suppressions'>): Suppression {
+  return {
+    id: row.id,
+    address: row.address,
+    type: row.type as SuppressionType,
+    reason: row.reason,
+    createdAtMs: row.created_at,
+  }
+}
+
+const selectSuppression = statement<
+  Tables,
+  { accountId: string; key: string },
+  Row<'suppressions'>
+>((query, place) =>
+  query
+    .selectFrom('suppressions')
+    .selectAll()
+    .where('account_id', '=', place('accountId'))
+    .where('address_key', '=', place('key')),
+)

@@ -1,0 +1,197 @@
+// How the data key is kept when the settings change: in the clear, sealed later, sealed anew, and what
+// of it processes see that start at the same moment.
+
+import assert from 'node:assert/strict'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { afterEach, beforeEach, suite, test } from 'node:test'
+import { findSecret } from '#store/service-secret.ts'
+import type { Db } from '#store/transactions.ts'
+import {
+  dkimOf,
+  KEY_A,
+  KEY_B,
+  type KeysPlace,
+  openKeysPlace,
+} from '#test/conformance/keys-place.ts'
+import { until } from '#test/scenarios/outcomes.ts'
+
+const NOT_HERE = /not here: set MAILROOM_SECRET_KEY/
+
+/** The same database, on which something happens just before the first write of this name. */
+function beforeWrite(db: Db, awaited: string, happen: () => Promise<unknown>): Db {
+  let isAwaited = true
+  const write: Db['write'] = (...write) => {
+    if (!isAwaited || write[0] !== awaited) return db.write(...write)
+    isAwaited = false
+    return happen().then(() => db.write(...write))
+  }
+  return { ...db, write }
+}
+
+/** The same database, which takes no write. */
+function fullDisk(db: Db): Db {
+  return { ...db, write: () => Promise.reject(new Error('The disk is full.')) }
+}
+
+async function dataKeyOf({ database }: KeysPlace): Promise<Buffer> {
+  return Buffer.from((await findSecret(database.db, 'data-key')) ?? '')
+}
+
+suite('the data key in PostgreSQL', () => {
+  let place: KeysPlace
+  beforeEach(async () => {
+    place = await openKeysPlace('postgres')
+  })
+  afterEach(() => place.close())
+
+  test('lies in the clear while there is no key to seal it with, and the start says so', async () => {
+    const { warning } = await place.open()
+    assert.match(warning ?? '', /read the database.*MAILROOM_SECRET_KEY/)
+    assert.equal((await place.open()).warning, warning)
+    const kept = await dataKeyOf(place)
+    assert.equal(kept[0], 0)
+    assert.equal(kept.length, 33)
+    assert.deepEqual(await readdir(place.dataDir), [])
+  })
+
+  test('is sealed from the first start on with a given key', async () => {
+    assert.equal((await place.open({ secretKey: KEY_A })).warning, null)
+    assert.equal((await dataKeyOf(place))[0], 1)
+  })
+
+  test('is not sealed with a file that other processes would not have', async () => {
+    await writeFile(place.keyFile, `${KEY_B}\n`)
+    assert.notEqual((await place.open()).warning, null)
+    assert.equal((await dataKeyOf(place))[0], 0)
+  })
+
+  test('is sealed at the next start with a key that was given later', async () => {
+    const before = await place.open()
+    const record = await dkimOf(before)
+    const plain = (await dataKeyOf(place)).subarray(1)
+    const keys = await place.open({ secretKey: KEY_A })
+    assert.equal(keys.warning, null)
+    assert.deepEqual(await dkimOf(keys), record)
+    const secrets = await place.database.db.read
+      .selectFrom('service_secrets')
+      .select('value')
+      .execute()
+    assert.ok(secrets.every(({ value }) => !Buffer.from(value).includes(plain)))
+    await assert.rejects(place.open(), NOT_HERE)
+    await assert.rejects(place.open({ secretKey: KEY_B }), NOT_HERE)
+    const db = fullDisk(place.database.db)
+    assert.deepEqual(await dkimOf(await place.open({ secretKey: KEY_A }, { db })), record)
+    // Whoever runs already goes on.
+    const sealed = before.sealer.seal(plain, 'place')
+    assert.deepEqual(keys.sealer.open(sealed, 'place'), plain)
+  })
+
+  test('is sealed once by processes that are given the key at the same moment', async () => {
+    const record = await dkimOf(await place.open())
+    const db = await place.database.openAgain()
+    const secretKey = KEY_A
+    const opened = await Promise.all(
+      [{}, { db }, {}, { db }].map((others) => place.open({ secretKey }, others)),
+    )
+    for (const keys of opened) assert.deepEqual(await dkimOf(keys), record)
+    assert.deepEqual(await dkimOf(await place.open({ secretKey })), record)
+  })
+
+  for (const late of [KEY_A, KEY_B]) {
+    const how = late === KEY_A ? 'and serves another with the same key' : 'and stops another key'
+    test(`stays as the first of two has sealed it, ${how}`, async () => {
+      const record = await dkimOf(await place.open())
+      let sealed: Buffer | null = null
+      const db = beforeWrite(place.database.db, 'replaceSecret', async () => {
+        await place.open({ secretKey: KEY_A })
+        sealed = await dataKeyOf(place)
+      })
+      const opening = place.open({ secretKey: late }, { db })
+      if (late === KEY_A) assert.deepEqual(await dkimOf(await opening), record)
+      else await assert.rejects(opening, NOT_HERE)
+      assert.deepEqual(await dataKeyOf(place), sealed)
+      assert.deepEqual(await dkimOf(await place.open({ secretKey: KEY_A })), record)
+    })
+  }
+
+  test('is sealed also when a process without the key made it at the same moment', async () => {
+    const db = beforeWrite(place.database.db, 'ensureSecret', () => place.open())
+    const keys = await place.open({ secretKey: KEY_A }, { db })
+    assert.equal(keys.warning, null)
+    assert.equal((await dataKeyOf(place))[0], 1)
+  })
+
+  test('stops a process without the key when one that has it made it at the same moment', async () => {
+    const db = beforeWrite(place.database.db, 'ensureSecret', () =>
+      place.open({ secretKey: KEY_A }),
+    )
+    await assert.rejects(place.open({}, { db }), NOT_HERE)
+  })
+})
+
+suite('the data key in an embedded database', () => {
+  let place: KeysPlace
+  beforeEach(async () => {
+    place = await openKeysPlace('sqlite')
+  })
+  afterEach(() => place.close())
+
+  test('is never in the clear', async () => {
+    assert.equal((await place.open()).warning, null)
+    assert.equal((await dataKeyOf(place))[0], 1)
+  })
+
+  test('moves from the key of the file to the given one', async () => {
+    const record = await dkimOf(await place.open())
+    const older = await dataKeyOf(place)
+    assert.deepEqual(await dkimOf(await place.open({ secretKey: KEY_A })), record)
+    assert.notDeepEqual(await dataKeyOf(place), older)
+    await assert.rejects(place.open(), NOT_HERE)
+    await rm(place.keyFile)
+    const db = fullDisk(place.database.db)
+    assert.deepEqual(await dkimOf(await place.open({ secretKey: KEY_A }, { db })), record)
+    await assert.rejects(place.open(), /MAILROOM_SECRET_KEY.*secret\.key/)
+    assert.deepEqual(await readdir(place.dataDir), [])
+  })
+
+  test('leaves in the files nothing that the key before opens', async () => {
+    const { database } = place
+    const content = async () =>
+      Buffer.concat([await readFile(database.place), await readFile(`${database.place}-wal`)])
+    await dkimOf(await place.open())
+    const older = await dataKeyOf(place)
+    assert.ok((await content()).includes(older))
+    await place.open({ secretKey: KEY_A })
+    await until(async () => !(await content()).includes(older))
+  })
+
+  test('moves once when several are given the key at the same moment', async () => {
+    const record = await dkimOf(await place.open())
+    const db = await place.database.openAgain()
+    const opened = await Promise.all(
+      [{}, { db }, {}].map((others) => place.open({ secretKey: KEY_A }, others)),
+    )
+    for (const keys of opened) assert.deepEqual(await dkimOf(keys), record)
+  })
+
+  test('stays where neither the given key nor the file opens it', async () => {
+    await place.open({ secretKey: KEY_A })
+    const kept = await dataKeyOf(place)
+    await writeFile(place.keyFile, `${Buffer.alloc(32, 3).toString('base64')}\n`)
+    await assert.rejects(place.open({ secretKey: KEY_B }), NOT_HERE)
+    await assert.rejects(place.open(), NOT_HERE)
+    assert.deepEqual(await dataKeyOf(place), kept)
+  })
+
+  test('goes on with the file when the setting that held the same key is taken away', async () => {
+    await writeFile(place.keyFile, `${KEY_A}\n`)
+    const record = await dkimOf(await place.open({ secretKey: KEY_A }))
+    assert.deepEqual(await dkimOf(await place.open()), record)
+  })
+
+  test('does not ask for a good file while the given key opens it', async () => {
+    const record = await dkimOf(await place.open({ secretKey: KEY_A }))
+    await writeFile(place.keyFile, 'spoilt')
+    assert.deepEqual(await dkimOf(await place.open({ secretKey: KEY_A })), record)
+  })
+})

@@ -1,0 +1,301 @@
+// Sends as multipart/form-data: the same request as in JSON, or a refusal; nothing skipped or cut.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { FORM_PARTS_MAX } from '#base/limits.ts'
+import { type Door, errorOf, openDoor } from '#test/http/door.ts'
+
+let door: Door
+type Seen = { attachments: readonly { filename: string; content: Uint8Array }[] }
+let seen: Seen[] = []
+const firstFile = () => seen[0]?.attachments[0]
+before(async () => {
+  door = await openDoor({
+    answers: {
+      'inboxes.send': (input) => {
+        seen.push(input.body)
+        return { isReplay: false, body: {} as never }
+      },
+    },
+  })
+})
+after(() => door.close(0))
+
+const PATH = '/v1/inboxes/inb_1/send'
+const BOUNDARY = 'bbb'
+const FORM_TYPE = `multipart/form-data; boundary=${BOUNDARY}`
+
+let keys = 0
+function post(body: RequestInit['body'], type?: string) {
+  seen = []
+  keys += 1
+  const headers = {
+    'idempotency-key': `key-${keys}`,
+    ...(type === undefined ? {} : { 'content-type': type }),
+  }
+  return door.request(PATH, { method: 'POST', body, headers })
+}
+
+type Content = string | Uint8Array
+
+function part(disposition: string, content: Content, ...headers: string[]): Buffer {
+  const lines = [`Content-Disposition: form-data; ${disposition}`, ...headers]
+  const head = `--${BOUNDARY}\r\n${lines.join('\r\n')}\r\n\r\n`
+  return Buffer.concat([Buffer.from(head), Buffer.from(content), Buffer.from('\r\n')])
+}
+
+const field = (name: string, text: Content) => part(`name="${name}"`, text)
+const file = (name: string, content: Content, type = 'text/plain') =>
+  part(`name="attachments"; filename="${name}"`, content, `Content-Type: ${type}`)
+const END = Buffer.from(`--${BOUNDARY}--\r\n`)
+const good = [
+  field('to', 'ann@example.com'),
+  field('subject', 'A subject'),
+  field('body', 'A body.'),
+]
+
+const send = (...parts: Buffer[]) => post(Buffer.concat([...parts, END]), FORM_TYPE)
+
+test('a form of the runtime is read like JSON', async () => {
+  const form = new FormData()
+  form.append('to', 'päivi@example.com')
+  form.append('body', 'Zeile\nzwei 🙂')
+  form.append('subject', 'ä'.repeat(998))
+  form.append('includeQuote', 'false')
+  form.append('threadId', 'thr_1')
+  form.append('replyTo', 'bob@example.com')
+  form.append('bodyHtml', '<p>x</p>')
+  for (const address of ['a@b.example', 'c@d.example']) form.append('cc', address)
+  const bytes = Uint8Array.from({ length: 100_000 }, (_, index) => (index * 7) % 256)
+  form.append('attachments', new File([bytes], '名前 "1".bin', { type: 'image/png' }))
+  form.append('attachments', new File([''], 'empty'))
+  const response = await post(form)
+  assert.equal(response.status, 200, await response.text())
+  const [body] = seen
+  assert.deepEqual(
+    { ...body },
+    {
+      to: 'päivi@example.com',
+      // RFC 7578 §4.8 and the browsers: line ends of texts are CRLF on the way.
+      body: 'Zeile\r\nzwei 🙂',
+      subject: 'ä'.repeat(998),
+      includeQuote: false,
+      threadId: 'thr_1',
+      replyTo: 'bob@example.com',
+      bodyHtml: '<p>x</p>',
+      cc: ['a@b.example', 'c@d.example'],
+      attachments: [
+        {
+          filename: '名前 "1".bin',
+          contentType: 'image/png',
+          contentId: null,
+          content: Buffer.from(bytes),
+        },
+        {
+          filename: 'empty',
+          contentType: 'application/octet-stream',
+          contentId: null,
+          content: Buffer.alloc(0),
+        },
+      ],
+    },
+  )
+})
+
+test('any octets pass through a file, also those that look like an end', async () => {
+  const tricks = [
+    '\r\n',
+    '--',
+    '\r\n--',
+    `\r\n--${BOUNDARY.slice(0, 2)}`,
+    `\n--${BOUNDARY}`,
+    '\r\n-',
+  ]
+  const content = tricks.join('\r\n\r\n x')
+  const response = await send(...good, file('a.txt', content))
+  assert.equal(response.status, 200, await response.text())
+  assert.equal(Buffer.from(firstFile()?.content ?? []).toString(), content)
+})
+
+const names: [string, string][] = [
+  ['filename="a\\"b.txt"', 'a"b.txt'],
+  ['filename="a%22b.txt"', 'a"b.txt'],
+  ['filename="C:\\dir\\a.txt"', 'C:\\dir\\a.txt'],
+  ['filename=plain.txt', 'plain.txt'],
+  [`filename="fallback"; filename*=UTF-8''%E5%90%8D%20a.txt`, '名 a.txt'],
+  ['filename="a;b=c.txt"', 'a;b=c.txt'],
+  ['filename="../../etc/passwd"', '../../etc/passwd'],
+]
+
+for (const [written, read] of names) {
+  test(`a file with ${written} is called ${read}`, async () => {
+    const response = await send(...good, part(`name="attachments"; ${written}`, 'x'))
+    assert.equal(response.status, 200, await response.text())
+    assert.equal(firstFile()?.filename, read)
+  })
+}
+
+const whole = Buffer.concat([...good, END])
+
+const refused: [string, () => Promise<Response>, RegExp][] = [
+  ['an unknown field', () => send(...good, field('bcc', 'x')), /"bcc" is not a known field/],
+  ['__proto__', () => send(...good, field('__proto__', 'x')), /"__proto__" is not a known/],
+  ['constructor', () => send(...good, field('constructor', 'x')), /not a known field/],
+  ['hasOwnProperty', () => send(...good, field('hasOwnProperty', 'x')), /not a known field/],
+  ['a field without a name', () => send(...good, field('', 'x')), /not a known field/],
+  ['a single field twice', () => send(...good, field('to', 'a@b.c')), /"to" must be given once/],
+  ['a field missing', () => send(...good.slice(1)), /"to" is required/],
+  ['a field empty', () => send(...good.slice(0, 2), field('body', '')), /"body" must not be empty/],
+  [
+    'a file as text',
+    () => send(...good, part('name="bodyHtml"; filename="a.html"', 'x')),
+    /"bodyHtml" must be text, not a file/,
+  ],
+  ['text as a file', () => send(...good, field('attachments', 'x')), /must be a file/],
+  ['a file without a name', () => send(...good, file('', 'x')), /filename" must not be empty/],
+  [
+    'another word for true',
+    () => send(...good, field('includeQuote', '1')),
+    /must be true or false/,
+  ],
+  ['a bad address', () => send(...good, field('cc', 'Ann <a@b.c>')), /"cc\[0\]" must be one email/],
+  [
+    '51 cc',
+    () => send(...good, ...Array(51).fill(field('cc', 'a@b.example'))),
+    /at most 50 entries/,
+  ],
+  [
+    '101 files',
+    () => send(...good, ...Array(101).fill(file('a', 'x'))),
+    /must hold at most 100 entries/,
+  ],
+  [
+    'too many parts',
+    () => send(...good, ...Array(FORM_PARTS_MAX).fill(field('cc', 'a@b.example'))),
+    /more than \d+ parts/,
+  ],
+  ['invalid UTF-8', () => send(...good, field('bodyHtml', Buffer.from([0xff]))), /be in UTF-8/],
+  ['U+0000', () => send(...good, field('bodyHtml', 'a\0b')), /U\+0000/],
+  [
+    'another charset',
+    () => send(...good, part('name="bodyHtml"', 'x', 'Content-Type: text/html; charset=utf-16')),
+    /must be in UTF-8/,
+  ],
+  [
+    'a file name in invalid UTF-8',
+    () =>
+      send(
+        ...good,
+        Buffer.from(
+          part('name="attachments"; filename="~"', 'x').map((b) => (b === 0x7e ? 255 : b)),
+        ),
+      ),
+    /a part of it has no good header/,
+  ],
+  [
+    'an encoded part',
+    () => send(...good, part('name="bodyHtml"', 'eA==', 'Content-Transfer-Encoding: base64')),
+    /no good header/,
+  ],
+  [
+    'a part that is no field',
+    () => send(...good, Buffer.from(`--${BOUNDARY}\r\nContent-Disposition: inline\r\n\r\nx\r\n`)),
+    /no good header/,
+  ],
+  [
+    'a part without a header',
+    () => send(...good, Buffer.from(`--${BOUNDARY}\r\n\r\nx\r\n`)),
+    /no good header/,
+  ],
+  [
+    'a part that is all header',
+    () => send(...good, Buffer.from(`--${BOUNDARY}\r\nContent-Disposition: form-data\r\n`)),
+    /no good header/,
+  ],
+  [
+    'a header line without a colon',
+    () =>
+      send(
+        ...good,
+        Buffer.from(`--${BOUNDARY}\r\nnonsense\r\n${field('cc', 'a@b.c').subarray(7)}`),
+      ),
+    /no good header/,
+  ],
+  [
+    'a parameter twice',
+    () => send(...good, part('name="cc"; name="to"', 'a@b.example')),
+    /no good header/,
+  ],
+  [
+    'a quote that is not closed',
+    () => send(...good, part('name="attachments"; filename="a.txt', 'x')),
+    /no good header/,
+  ],
+  [
+    'a line break in a name',
+    () => send(...good, part('name="attachments"; filename="a\nX: y"', 'x')),
+    /no good header/,
+  ],
+  ['no end', () => post(Buffer.concat(good), FORM_TYPE), /ends too early/],
+  ['an end within a part', () => post(whole.subarray(0, 60), FORM_TYPE), /ends too early/],
+  ['nothing in it', () => post('', FORM_TYPE), /ends too early/],
+  ['something else in it', () => post('{"to":"a@b.c"}', FORM_TYPE), /ends too early/],
+  ['no parts', () => send(), /is required/],
+  ['another boundary', () => post(whole, 'multipart/form-data; boundary=other'), /too early/],
+  ['no boundary', () => post(whole, 'multipart/form-data'), /no good boundary/],
+  ['an empty boundary', () => post(whole, 'multipart/form-data; boundary='), /no good boundary/],
+  [
+    'a boundary of 71 characters',
+    () => post(whole, `multipart/form-data; boundary=${'b'.repeat(71)}`),
+    /no good boundary/,
+  ],
+  [
+    'a boundary of odd characters',
+    () => post(whole, 'multipart/form-data; boundary="a*b"'),
+    /no good boundary/,
+  ],
+]
+
+for (const [name, run, message] of refused) {
+  test(`a form with ${name} is 400 bad_request`, async () => {
+    const response = await run()
+    const error = await errorOf(response)
+    assert.equal(response.status, 400, JSON.stringify(error))
+    assert.equal(error.error, 'bad_request')
+    assert.match(String(error.message), message)
+    assert.ok(Array.isArray(error.details) && error.details.length > 0)
+    assert.deepEqual(seen, [])
+    assert.equal(Reflect.get({}, 'x'), undefined)
+  })
+}
+
+test('what stands before and after a form is left out', async () => {
+  const body = Buffer.concat([Buffer.from('preamble\r\n'), whole, Buffer.from('epilogue')])
+  const response = await post(body, `multipart/form-data; charset=utf-8; boundary="${BOUNDARY}"`)
+  assert.equal(response.status, 200, await response.text())
+})
+
+test('a boundary may have 70 characters of all kinds', async () => {
+  const boundary = "'()+_,-./:=? aZ09".padEnd(70, 'x')
+  const body = whole.toString('latin1').replaceAll(`--${BOUNDARY}`, `--${boundary}`)
+  const response = await post(body, `multipart/form-data; boundary="${boundary}"`)
+  assert.equal(response.status, 200, await response.text())
+})
+
+test('operations that take no form say 415 unsupported_media_type', async () => {
+  for (const [path, type] of [
+    ['/v1/pods', FORM_TYPE],
+    ['/v1/sandbox/inbound', FORM_TYPE],
+    ['/v1/pods', 'message/rfc822'],
+    [PATH, 'message/rfc822'],
+    [PATH, 'text/plain'],
+    [PATH, 'multipart/mixed; boundary=bbb'],
+  ] as const) {
+    const headers = { 'content-type': type, 'idempotency-key': 'k' }
+    const response = await door.request(path, { method: 'POST', body: whole, headers })
+    assert.equal(response.status, 415)
+    const { error, message } = await errorOf(response)
+    assert.equal(error, 'unsupported_media_type')
+    assert.match(String(message), /^The Content-Type must be application\/json/)
+  }
+})

@@ -1,0 +1,247 @@
+// Requests under a key: what is looked at in which order, and which two requests are the same one.
+
+import assert from 'node:assert/strict'
+import { beforeEach, test } from 'node:test'
+import { AppError } from '#base/app-error.ts'
+import type { DoorPorts } from '#http/handler.ts'
+import { type DoorOptions, errorOf, openDoor } from '#test/http/door.ts'
+import { exchange } from '#test/http/wire.ts'
+
+const PATH = '/v1/inboxes/inb_1/send'
+const JSON_TYPE = { 'content-type': 'application/json' }
+const good = { to: 'ann@example.com', subject: 'A subject', body: 'A body.' }
+
+type Asked = Parameters<DoorPorts['findReplay']>[0]
+let asked: Asked[] = []
+let sent: { idempotencyKey: string; requestHash: Uint8Array }[] = []
+beforeEach(() => {
+  asked = []
+  sent = []
+})
+
+type SendingDoor = Awaited<ReturnType<typeof openDoor>> & {
+  send(
+    body: RequestInit['body'],
+    headers?: Record<string, string>,
+    path?: string,
+  ): Promise<Response>
+}
+
+/** A door that notes what it asks for and what it sends. */
+async function withDoor(options: DoorOptions, run: (door: SendingDoor) => Promise<void>) {
+  const door = await openDoor({
+    ...options,
+    ports: {
+      findReplay: async (question) => {
+        asked.push(question)
+        return null
+      },
+      ...options.ports,
+    },
+    answers: {
+      'inboxes.send': (_input, { idempotencyKey, requestHash }) => {
+        sent.push({ idempotencyKey, requestHash })
+        return { isReplay: false, body: { messageId: 'msg_1' } as never }
+      },
+      ...options.answers,
+    },
+  })
+  const send: SendingDoor['send'] = (body, headers = {}, path = PATH) =>
+    door.request(path, { method: 'POST', body, headers: { 'idempotency-key': 'k', ...headers } })
+  try {
+    await run({ ...door, send })
+  } finally {
+    await door.close(0)
+  }
+}
+
+const sendJson = (door: SendingDoor, body: object, headers = {}) =>
+  door.send(JSON.stringify(body), { ...JSON_TYPE, ...headers })
+
+async function codeOf(response: Response): Promise<string> {
+  return `${response.status} ${(await errorOf(response)).error}`
+}
+
+test('a send without a key is told so before its body is looked at', async () => {
+  await withDoor({}, async (door) => {
+    for (const body of ['{}', '{"to":', 'x'.repeat(2_000_000)]) {
+      for (const headers of [{}, { 'idempotency-key': '' }, { 'idempotency-key': '  ' }]) {
+        const init = { method: 'POST', body, headers: { ...JSON_TYPE, ...headers } }
+        assert.equal(await codeOf(await door.request(PATH, init)), '400 missing_idempotency_key')
+      }
+    }
+    assert.deepEqual([asked, sent], [[], []])
+  })
+})
+
+test('credentials and the rate of requests come before the key', async () => {
+  await withDoor({ limits: { apiPerMinute: 1, failedAuthPerMinute: 60 } }, async (door) => {
+    const init = { method: 'POST', body: '{}', headers: JSON_TYPE }
+    assert.equal(
+      await codeOf(await door.request(PATH, { ...init, token: 'x' })),
+      '401 unauthorized',
+    )
+    assert.equal(await codeOf(await door.request(PATH, init)), '400 missing_idempotency_key')
+    assert.equal(await codeOf(await door.request(PATH, init)), '429 rate_limit_exceeded')
+  })
+})
+
+test('a key has 1 to 255 printable characters and comes once', async () => {
+  await withDoor({}, async (door) => {
+    for (const key of ['a', 'a'.repeat(255), 'a b', '"quoted"', "!#$%&'*+,;=~"]) {
+      assert.equal((await sendJson(door, good, { 'idempotency-key': key })).status, 200, key)
+      assert.equal(sent.at(-1)?.idempotencyKey, key)
+    }
+    for (const key of ['a'.repeat(256), 'a'.repeat(10_000), 'a\tb', 'caf\xe9', 'a\x80']) {
+      const response = await sendJson(door, good, { 'idempotency-key': key })
+      const { error, details } = await errorOf(response)
+      assert.deepEqual([response.status, error], [400, 'bad_request'], key)
+      assert.equal((details as { path: string }[])[0]?.path, 'Idempotency-Key')
+    }
+    assert.equal(asked.length, 5)
+    const head = `POST ${PATH} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer mr_good0000000000000000000000000000000000000\r\n`
+    const twice = 'Idempotency-Key: a\r\nIdempotency-Key: b\r\nContent-Length: 0\r\n\r\n'
+    const { status, body } = await exchange(door.port, head + twice)
+    assert.equal(status, 400)
+    assert.match(body, /must be given once/)
+  })
+})
+
+test('an earlier answer is given before the body is checked, and says that it is one', async () => {
+  const ports = { findReplay: async () => ({ messageId: 'msg_earlier' }) }
+  await withDoor({ ports }, async (door) => {
+    for (const body of [good, { nonsense: true }]) {
+      const response = await sendJson(door, body)
+      assert.equal(response.status, 200)
+      assert.equal(response.headers.get('idempotency-replayed'), 'true')
+      assert.deepEqual(await response.json(), { messageId: 'msg_earlier' })
+    }
+    assert.deepEqual(sent, [])
+    assert.equal(await codeOf(await door.send('{"to":', JSON_TYPE)), '400 bad_request')
+    assert.equal(await codeOf(await door.send(undefined)), '400 bad_request')
+  })
+})
+
+test('a first answer does not say that it is a repeat', async () => {
+  await withDoor({}, async (door) => {
+    const response = await sendJson(door, good)
+    assert.equal(response.headers.has('idempotency-replayed'), false)
+    assert.deepEqual(await response.json(), { messageId: 'msg_1' })
+  })
+})
+
+test('a repeat that the handler finds says that it is one', async () => {
+  const body = { messageId: 'msg_1' } as never
+  const answers = { 'inboxes.send': () => ({ isReplay: true, body }) }
+  await withDoor({ answers }, async (door) => {
+    const response = await sendJson(door, good)
+    assert.equal(response.headers.get('idempotency-replayed'), 'true')
+    assert.deepEqual(await response.json(), { messageId: 'msg_1' })
+  })
+})
+
+test('a key that was used for something else is refused before the body is checked', async () => {
+  const ports = {
+    findReplay: async () => {
+      throw new AppError('idempotency_key_reused', 'No.')
+    },
+  }
+  await withDoor({ ports }, async (door) => {
+    assert.equal(await codeOf(await sendJson(door, {})), '422 idempotency_key_reused')
+  })
+})
+
+test('what is looked for is the caller’s, under its key and hash', async () => {
+  await withDoor({}, async (door) => {
+    await sendJson(door, good)
+    const [question] = asked
+    assert.equal(question?.accountId, 'acc_1')
+    assert.equal(question?.key, 'k')
+    assert.equal(question?.requestHash.length, 32)
+    assert.deepEqual(sent[0]?.requestHash, question?.requestHash)
+  })
+})
+
+async function hashOf(door: SendingDoor, body: RequestInit['body'], type = {}, path = PATH) {
+  asked = []
+  await (await door.send(body, type, path)).arrayBuffer()
+  return Buffer.from(asked[0]?.requestHash ?? []).toString('hex')
+}
+
+function formOf(fields: [string, string | File][]): FormData {
+  const form = new FormData()
+  for (const [name, value] of fields) form.append(name, value)
+  return form
+}
+
+test('the same request in another spelling is the same, also as a form', async () => {
+  await withDoor({}, async (door) => {
+    const attachments = [{ filename: 'a.bin', contentType: 'image/png', data: 'AAEC/w==' }]
+    const body = { ...good, cc: ['b@c.example'], includeQuote: false, attachments }
+    const plain = await hashOf(door, JSON.stringify(body), JSON_TYPE)
+    const reversed = Object.fromEntries(Object.entries(body).reverse())
+    const spaced = JSON.stringify(reversed, null, 2).replace('A subject', '\\u0041 subject')
+    assert.equal(await hashOf(door, spaced, JSON_TYPE), plain)
+    const file = new File([new Uint8Array([0, 1, 2, 255])], 'a.bin', { type: 'image/png' })
+    const form = formOf([
+      ['includeQuote', 'false'],
+      ['attachments', file],
+      ['cc', 'b@c.example'],
+      ...Object.entries(good),
+    ])
+    assert.equal(await hashOf(door, form), plain)
+  })
+})
+
+test('requests that ask for something else have other hashes', async () => {
+  await withDoor({}, async (door) => {
+    const hashes = new Set<string>()
+    const bodies = [
+      good,
+      { ...good, body: 'A body' },
+      { ...good, subject: 'A subjectA', body: ' body.' },
+      { ...good, includeQuote: true },
+      { ...good, includeQuote: false },
+      { ...good, includeQuote: 'true' },
+      { ...good, cc: [] },
+      { ...good, cc: ['a@b.example'] },
+      { ...good, cc: ['a@b.example', 'c@d.example'] },
+      { ...good, cc: ['c@d.example', 'a@b.example'] },
+      { ...good, cc: 'a@b.example' },
+      { ...good, cc: null },
+      { ...good, cc: 'null' },
+      { ...good, cc: 1 },
+      { ...good, cc: '1' },
+      { ...good, attachments: [{ filename: 'a', contentType: 'b/c', data: 'AA==' }] },
+      { ...good, attachments: [{ filename: 'a', contentType: 'b/c', data: 'AQ==' }] },
+      [],
+      {},
+      null,
+    ]
+    for (const body of bodies) hashes.add(await hashOf(door, JSON.stringify(body), JSON_TYPE))
+    hashes.add(await hashOf(door, JSON.stringify(good), JSON_TYPE, '/v1/inboxes/inb_2/send'))
+    assert.equal(hashes.size, bodies.length + 1)
+  })
+})
+
+test('outside the sandbox its routes are not there, whatever is sent to them', async () => {
+  const ports = {
+    requireSandbox: () => {
+      throw new AppError('not_found', 'There is no such resource or route.')
+    },
+  }
+  await withDoor({ ports }, async (door) => {
+    const post = { method: 'POST', body: '{"to":', headers: JSON_TYPE }
+    for (const [path, init] of [
+      ['/v1/sandbox/messages', {}],
+      ['/v1/sandbox/messages?limit=x', {}],
+      ['/v1/sandbox/messages', { method: 'DELETE' }],
+      ['/v1/sandbox/inbound', post],
+      ['/v1/sandbox/inbound', { ...post, headers: { 'content-type': 'x' } }],
+    ] as const) {
+      assert.equal(await codeOf(await door.request(path, init)), '404 not_found')
+    }
+    const unauthorized = await door.request('/v1/sandbox/messages', { token: null })
+    assert.equal(await codeOf(unauthorized), '401 unauthorized')
+  })
+})

@@ -1,0 +1,260 @@
+// The fields of a send, row by row at their bounds: what a handler gets, and what is refused before it.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type Door, errorOf, openDoor } from '#test/http/door.ts'
+
+let door: Door
+let seen: unknown[] = []
+before(async () => {
+  door = await openDoor({
+    answers: {
+      'inboxes.send': (input) => {
+        seen.push(input.body)
+        return { isReplay: false, body: {} as never }
+      },
+    },
+  })
+})
+after(() => door.close(0))
+
+const good = { to: 'ann@example.com', subject: 'A subject', body: 'A body.' }
+const complete = { includeQuote: true, attachments: [] }
+
+let keys = 0
+function send(body: object, path = '/v1/inboxes/inb_1/send') {
+  seen = []
+  keys += 1
+  const headers = { 'content-type': 'application/json', 'idempotency-key': `key-${keys}` }
+  return door.request(path, { method: 'POST', body: JSON.stringify(body), headers })
+}
+
+const file = { filename: 'a.txt', contentType: 'text/plain', data: 'aGk=' }
+const files = (count: number) => Array(count).fill(file)
+
+const accepted: [string, object][] = [
+  ['a body of one character', { body: 'x' }],
+  ['a body of 100,000 characters', { body: 'x'.repeat(100_000) }],
+  ['a body of 100,000 characters outside the BMP', { body: '😀'.repeat(100_000) }],
+  ['a subject of one character', { subject: 'x' }],
+  ['a subject of 998 characters', { subject: 'ä'.repeat(998) }],
+  ['no subject with threadId', { subject: undefined, threadId: 'thr_1' }],
+  ['a subject and threadId', { threadId: 'thr_1' }],
+  ['no bodyHtml', { bodyHtml: '' }],
+  ['a bodyHtml of 500,000 characters', { bodyHtml: 'x'.repeat(500_000) }],
+  ['includeQuote false', { includeQuote: false }],
+  ['replyTo', { replyTo: 'bob@example.com' }],
+  ['no cc', { cc: [] }],
+  ['50 cc', { cc: Array(50).fill('bob@example.com') }],
+  ['an address literal', { to: 'ann@[127.0.0.1]' }],
+  ['an international address', { to: 'päivi@münchen.example' }],
+  ['a quoted local part', { to: '"ann lee"@example.com' }],
+  ['a local part of 64 octets', { to: `${'a'.repeat(64)}@example.com` }],
+]
+
+for (const [name, fields] of accepted) {
+  test(`${name} is accepted and reaches the handler as it was sent`, async () => {
+    const response = await send({ ...good, ...fields })
+    assert.equal(response.status, 200, await response.text())
+    const expected = JSON.parse(JSON.stringify({ ...complete, ...good, ...fields }))
+    assert.deepEqual(seen, [expected])
+  })
+}
+
+const refused: [string, object, string, string][] = [
+  ['no to', { to: undefined }, 'to', 'is required'],
+  ['a list as to', { to: ['ann@example.com'] }, 'to', 'must be a string'],
+  ['no body', { body: undefined }, 'body', 'is required'],
+  ['an empty body', { body: '' }, 'body', 'must not be empty'],
+  ['a body too long', { body: 'x'.repeat(100_001) }, 'body', 'must hold at most 100000 characters'],
+  ['no subject', { subject: undefined }, 'subject', 'is required'],
+  ['an empty subject', { subject: '' }, 'subject', 'must not be empty'],
+  [
+    'an empty subject in a thread',
+    { subject: '', threadId: 'thr_1' },
+    'subject',
+    'must not be empty',
+  ],
+  [
+    'a subject too long',
+    { subject: 'x'.repeat(999) },
+    'subject',
+    'must hold at most 998 characters',
+  ],
+  [
+    'a bodyHtml too long',
+    { bodyHtml: 'x'.repeat(500_001) },
+    'bodyHtml',
+    'must hold at most 500000 characters',
+  ],
+  ['a threadId that is no text', { threadId: 5 }, 'threadId', 'must be a string'],
+  ['null for a field', { bodyHtml: null }, 'bodyHtml', 'must be a string'],
+  ['a word for includeQuote', { includeQuote: 'true' }, 'includeQuote', 'must be true or false'],
+  ['51 cc', { cc: Array(51).fill('bob@example.com') }, 'cc', 'must hold at most 50 entries'],
+  ['a text as cc', { cc: 'bob@example.com' }, 'cc', 'must be an array'],
+  ['101 attachments', { attachments: files(101) }, 'attachments', 'must hold at most 100 entries'],
+  ['an unknown field', { bcc: 'bob@example.com' }, 'bcc', 'is not a known field'],
+  [
+    'an unknown field of an attachment',
+    { attachments: [{ ...file, path: '/etc/passwd' }] },
+    'attachments[0].path',
+    'is not a known field',
+  ],
+  [
+    'an attachment without a name',
+    { attachments: [file, { ...file, filename: '' }] },
+    'attachments[1].filename',
+    'must not be empty',
+  ],
+  [
+    'an attachment without a type',
+    { attachments: [{ ...file, contentType: undefined }] },
+    'attachments[0].contentType',
+    'is required',
+  ],
+  [
+    'a contentId with brackets',
+    { attachments: [{ ...file, contentId: '<a@b>' }] },
+    'attachments[0].contentId',
+    'must not hold white space, angle brackets or control characters',
+  ],
+]
+
+for (const [name, fields, path, message] of refused) {
+  test(`${name} is refused with the words "${path} ${message}"`, async () => {
+    const response = await send({ ...good, ...fields })
+    const error = await errorOf(response)
+    assert.equal(response.status, 400)
+    assert.equal(error.error, 'bad_request')
+    assert.deepEqual(error.details, [{ path, message }])
+    assert.deepEqual(seen, [])
+  })
+}
+
+test('no character that could end a line gets into a header', async () => {
+  for (const end of ['\r\n', '\n', '\r', '\u2028', '\u0085', '\u0000', '\u007f']) {
+    const evil = `x${end}X-Evil: 1`
+    const fields = [
+      { subject: evil },
+      { to: `a@example.com${end}X-Evil: 1` },
+      { to: `${evil}@example.com` },
+      { replyTo: `a@example.com${end}X-Evil: 1` },
+      { cc: ['b@example.com', `a@example.com${end}RCPT TO:<c@example.com>`] },
+      { attachments: [{ ...file, contentType: `text/plain${end}X-Evil: 1` }] },
+      { attachments: [{ ...file, contentId: evil }] },
+    ]
+    for (const field of fields) {
+      const response = await send({ ...good, ...field })
+      assert.equal(response.status, 400, JSON.stringify(field))
+      await response.arrayBuffer()
+    }
+  }
+  assert.deepEqual(seen, [])
+})
+
+const noAddresses = [
+  '',
+  'ann',
+  '@example.com',
+  'ann@',
+  'Ann <ann@example.com>',
+  '<ann@example.com>',
+  'ann@example.com,bob@example.com',
+  'ann@example.com; bob@example.com',
+  ' ann@example.com',
+  'ann@example.com ',
+  'ann@example.com\t',
+  '@relay.example:ann@example.com',
+  'ann@exa mple.com',
+  'ann lee@example.com',
+  'ann@example..com',
+  'ann@.example.com',
+  'ann@example.com.',
+  'ann@-example.com',
+  '.ann@example.com',
+  'ann.@example.com',
+  'a..b@example.com',
+  'ann@bob@example.com',
+  'ann@[127.0.0.1',
+  'ann@[300.0.0.1]',
+  'ann@(comment)example.com',
+  'ann(comment)@example.com',
+  '"ann@example.com',
+  `${'a'.repeat(65)}@example.com`,
+  `ann@${'a.'.repeat(130)}example`,
+  'ann\u202e@example.com',
+  'ann@exam\u200bple.com',
+  'mailto:ann@example.com',
+  `ann@${'ü'.repeat(80)}.example`,
+]
+
+test('what is not exactly one address is refused wherever one is asked for', async () => {
+  for (const text of noAddresses) {
+    // A colon is no part of an address, and so this one is refused as well.
+    for (const [path, fields] of [
+      ['to', { to: text }],
+      ['replyTo', { replyTo: text }],
+      ['cc[3]', { cc: ['a@b.example', 'a@b.example', 'a@b.example', text] }],
+    ] as const) {
+      const response = await send({ ...good, ...fields })
+      const { error, details } = await errorOf(response)
+      assert.equal(response.status, 400, JSON.stringify(fields))
+      assert.equal(error, 'bad_request')
+      assert.equal((details as { path: string }[])[0]?.path, path, text)
+    }
+    const headers = { 'content-type': 'application/json' }
+    const post = (path: string, body: object) =>
+      door.request(path, { method: 'POST', body: JSON.stringify(body), headers })
+    for (const response of [
+      await post('/v1/suppressions', { address: text }),
+      await post('/v1/sandbox/inbound', { from: text, to: 'a@b.example', subject: '' }),
+      await post('/v1/sandbox/inbound', { from: 'a@b.example', to: text, subject: '' }),
+      await post('/v1/sandbox/inbound', { from: 'a@b.example', to: [text], subject: '' }),
+    ]) {
+      assert.equal(response.status, 400, text)
+      await response.arrayBuffer()
+    }
+  }
+})
+
+test('attachments reach the handler as octets with their names', async () => {
+  const attachments = [
+    { filename: 'ä.txt', contentType: 'text/plain; charset=utf-8', data: 'aGk=' },
+    { filename: 'empty', contentType: 'application/octet-stream', data: '' },
+    { filename: 'a.png', contentType: 'image/png', data: '////', contentId: 'a@b' },
+  ]
+  const response = await send({ ...good, attachments })
+  assert.equal(response.status, 200, await response.text())
+  const [body] = seen as { attachments: { content: Uint8Array }[] }[]
+  const expected = attachments.map(({ data, contentId = null, ...rest }) => ({
+    ...rest,
+    contentId,
+    content: Buffer.from(data, 'base64'),
+  }))
+  assert.deepEqual(body?.attachments, expected)
+})
+
+const noBase64: [string, string][] = [
+  ['rubbish', '!!!aGk='],
+  ['no padding', 'aGk'],
+  ['too much padding', 'aGk=='],
+  ['padding within', 'aG=k'],
+  ['the alphabet of URLs', '_-__'],
+  ['a line break', 'aGk=\n'],
+  ['a space', 'aG k='],
+  ['a data URL', 'data:text/plain;base64,aGk='],
+  ['bits left over', 'aGl='],
+  ['a letter outside ASCII', 'aGkä'],
+]
+
+for (const [name, data] of noBase64) {
+  test(`base64 with ${name} is refused by the number of the attachment`, async () => {
+    const response = await send({ ...good, attachments: [file, { ...file, data }] })
+    const error = await errorOf(response)
+    assert.equal(response.status, 400)
+    const [detail, ...others] = error.details as { path: string }[]
+    assert.equal(detail?.path, 'attachments[1].data')
+    assert.deepEqual(others, [])
+    assert.deepEqual(seen, [])
+  })
+}

@@ -1,0 +1,93 @@
+// Subjects and references of replies.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import {
+  HEADER_WORD_LENGTH_MAX,
+  REFERENCES_SENT_MAX,
+  REFERENCES_SENT_OCTETS_MAX,
+} from '#base/limits.ts'
+import { replySubject } from '#mail/compose/reply-subject.ts'
+import { trimReferences } from '#mail/compose/trim-references.ts'
+
+test('a reply has one Re:, however many the thread had', () => {
+  const subjects = [
+    'x',
+    'Re: x',
+    'RE: x',
+    're:x',
+    'Re : x',
+    'Re: Re: x',
+    'Re[2]: x',
+    'RE: re[3]: Re^2: x',
+    ' Re:\tx',
+    'Re： x',
+  ]
+  for (const subject of subjects) assert.equal(replySubject(subject), 'Re: x', subject)
+  for (const subject of ['Fwd: Re: x', 'Regards: x', 'AW: x', 'Re x', 'Re-: x']) {
+    assert.equal(replySubject(subject), `Re: ${subject}`)
+  }
+  assert.equal(replySubject(''), 'Re:')
+  assert.equal(replySubject('Re:'), 'Re:')
+})
+
+test('the subject of a reply to a reply is the same, within 998 characters', () => {
+  assert.equal(replySubject('x'.repeat(998)).length, 998)
+  assert.equal(replySubject(`${'x'.repeat(993)}😀`), `Re: ${'x'.repeat(993)}`)
+  const part = fc.constantFrom('Re:', 're[2]:', ' ', 'x', 'Re', ':', '😀', '[1]')
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 400 }), (parts) => {
+      const once = replySubject(parts.join(''))
+      assert.equal(replySubject(once), once)
+      assert.ok(once.startsWith('Re:') && once.length <= 998 && once.isWellFormed())
+    }),
+  )
+})
+
+const ids = (count: number, length = 30) =>
+  Array.from(
+    { length: count },
+    (_, index) => `<${String(index).padStart(length - 10, '0')}@x.test>`,
+  )
+
+test('of a long thread the root and the newest messages are referred to', () => {
+  assert.deepEqual(trimReferences([]), [])
+  assert.deepEqual(trimReferences(ids(3)), ids(3))
+  const thread = ids(500)
+  assert.deepEqual(trimReferences(thread), [thread[0], ...thread.slice(-99)])
+})
+
+test('an identifier is referred to once, and the last one stays the last', () => {
+  assert.deepEqual(trimReferences(['<a@x>', '<b@x>', '<a@x>', '<c@x>']), [
+    '<a@x>',
+    '<b@x>',
+    '<c@x>',
+  ])
+  assert.deepEqual(trimReferences(['<a@x>', '<b@x>', '<a@x>']), ['<b@x>', '<a@x>'])
+})
+
+test('identifiers that no header can hold are left out', () => {
+  const long = `<${'x'.repeat(10_000)}@x>`
+  assert.deepEqual(trimReferences([long, '<a@x>', '<ü@x>', '<b c@x>', '<b@x>', long]), [
+    '<a@x>',
+    '<b@x>',
+  ])
+})
+
+test('references stay within their octets whatever the identifiers', () => {
+  const lengths = fc.array(fc.integer({ min: 12, max: HEADER_WORD_LENGTH_MAX + 20 }), {
+    maxLength: 150,
+  })
+  fc.assert(
+    fc.property(lengths, (all) => {
+      const thread = all.map((length, index) => ids(index + 1, length).at(-1) ?? '')
+      const kept = trimReferences(thread)
+      assert.ok(kept.length <= REFERENCES_SENT_MAX)
+      assert.ok(kept.join(' ').length <= REFERENCES_SENT_OCTETS_MAX)
+      const sendable = thread.filter((id) => id.length <= HEADER_WORD_LENGTH_MAX)
+      assert.equal(kept[0], sendable[0])
+      assert.equal(kept.at(-1), sendable.at(-1))
+    }),
+  )
+})

@@ -1,0 +1,291 @@
+// What the stub resolver makes of answers, silence, forgeries and broken servers.
+
+import assert from 'node:assert/strict'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { after, test } from 'node:test'
+import {
+  type Answer,
+  openResolver,
+  type Resolver,
+  type ResolverOptions,
+} from '#net/dns/resolver.ts'
+import { isLoopbackServer, parseServerAddress } from '#net/dns/server-address.ts'
+import { type Behaviour, type Dns, openDns, type Zone } from '#test/peers/dns.ts'
+
+const closers: (() => unknown)[] = []
+after(async () => {
+  for (const close of closers) await close()
+})
+
+async function open(zone: Zone, options: Partial<ResolverOptions> = {}): Promise<[Resolver, Dns]> {
+  const dns = await openDns(zone)
+  const resolver = openResolver({ servers: [dns.server], timeoutMs: 200, ...options })
+  closers.push(() => dns.close())
+  closers.push(() => resolver.close())
+  return [resolver, dns]
+}
+
+function found<Value>(answer: Answer<Value>): Value[] {
+  assert.equal(answer.kind, 'found', JSON.stringify(answer))
+  return answer.kind === 'found' ? answer.records : []
+}
+
+test('records of every type come back with their TTL', async () => {
+  const digest = Buffer.alloc(32, 7)
+  const [resolver] = await open({
+    'example.com': {
+      MX: [
+        { exchange: 'MX2.Example.com', preference: 20 },
+        { exchange: '.', preference: 0 },
+      ],
+      A: ['192.0.2.1', '192.0.2.2'],
+      AAAA: ['2001:db8::1'],
+      TXT: ['v=spf1 -all', ['two ', 'strings']],
+      TLSA: [{ usage: 3, selector: 1, matchingType: 1, data: digest }],
+      ttlSeconds: 77,
+    },
+  })
+  const mx = await resolver.mx('Example.COM.')
+  assert.deepEqual(mx, {
+    kind: 'found',
+    records: [
+      { exchange: 'mx2.example.com', preference: 20 },
+      { exchange: '.', preference: 0 },
+    ],
+    ttlMs: 77_000,
+    isAuthenticated: false,
+    canonicalName: 'example.com',
+  })
+  assert.deepEqual(found(await resolver.a('example.com')), ['192.0.2.1', '192.0.2.2'])
+  assert.deepEqual(found(await resolver.aaaa('example.com')), ['2001:db8::1'])
+  assert.deepEqual(found(await resolver.txt('example.com')), ['v=spf1 -all', 'two strings'])
+  assert.deepEqual(found(await resolver.tlsa('example.com')), [
+    { usage: 3, selector: 1, matchingType: 1, data: Uint8Array.from(digest) },
+  ])
+})
+
+test('no such name and no such records are told apart, and both from faults', async () => {
+  const [resolver, dns] = await open({
+    'here.example': { A: ['192.0.2.1'], ttlSeconds: 60 },
+    'servfail.example': 'servfail',
+    'refused.example': 'refused',
+    'referral.example': 'referral',
+    'garbage.example': 'garbage',
+  })
+  const none = { kind: 'none', ttlMs: 60_000 }
+  assert.deepEqual(await resolver.mx('here.example'), { ...none, isNameMissing: false })
+  const missing = await resolver.mx('missing.example')
+  assert.deepEqual(missing, { kind: 'none', isNameMissing: true, ttlMs: 300_000 })
+  for (const [name, text] of [
+    ['servfail.example', /SERVFAIL/],
+    ['refused.example', /REFUSED/],
+    ['referral.example', /does not resolve/],
+    ['garbage.example', /unreadable/],
+  ] as const) {
+    const answer = await resolver.mx(name)
+    assert.equal(answer.kind, 'fault', name)
+    if (answer.kind === 'fault') assert.match(answer.text, text)
+    assert.equal(dns.countAsked(name), 1, 'asked once: the same server would say the same')
+  }
+})
+
+test('a text that can be no name is missing, and nobody is asked', async () => {
+  const [resolver, dns] = await open({})
+  const long = `${'a'.repeat(63)}.`.repeat(4)
+  for (const name of ['', '.', 'a..b', `${'a'.repeat(64)}.example`, `${long}ab`, 'a b', 'bücher']) {
+    const answer = await resolver.a(name)
+    assert.deepEqual(answer, { kind: 'none', isNameMissing: true, ttlMs: 0 }, name)
+  }
+  assert.equal(dns.asked.length, 0)
+})
+
+test('aliases are followed to eight, loops and longer chains are faults', async () => {
+  const chain = (length: number, prefix: string): Zone => ({
+    ...Object.fromEntries(
+      Array.from({ length }, (_, index) => [
+        `${prefix}${index}.example`,
+        { CNAME: `${prefix}${index + 1}.example`, ttlSeconds: 100 + index },
+      ]),
+    ),
+    [`${prefix}${length}.example`]: { A: ['192.0.2.8'], ttlSeconds: 500 },
+  })
+  const [resolver] = await open({
+    ...chain(8, 'eight'),
+    ...chain(9, 'nine'),
+    'loop.example': { CNAME: 'pool.example' },
+    'pool.example': { CNAME: 'Loop.example' },
+    'self.example': { CNAME: 'self.example' },
+    'to-nothing.example': { CNAME: 'nothing.example' },
+  })
+  assert.deepEqual(await resolver.a('eight0.example'), {
+    kind: 'found',
+    records: ['192.0.2.8'],
+    ttlMs: 100_000,
+    isAuthenticated: false,
+    canonicalName: 'eight8.example',
+  })
+  for (const name of ['nine0.example', 'loop.example', 'self.example']) {
+    assert.equal((await resolver.a(name)).kind, 'fault', name)
+  }
+  const nothing = await resolver.a('to-nothing.example')
+  assert.ok(nothing.kind === 'none' && nothing.isNameMissing)
+})
+
+test('forged answers are not seen; the true one after them is', async () => {
+  const kinds: Behaviour[] = [
+    'forged-id',
+    'forged-name',
+    'forged-type',
+    'forged-query',
+    'forged-port',
+    'forged-case',
+  ]
+  for (const behaviour of kinds) {
+    const [resolver, dns] = await open({ 'target.example': { A: ['192.0.2.1'], behaviour } })
+    assert.deepEqual(found(await resolver.a('target.example')), ['192.0.2.1'], behaviour)
+    const by = dns.asked.map((asked) => asked.by)
+    assert.deepEqual(by, behaviour === 'forged-case' ? ['udp', 'tcp'] : ['udp'], behaviour)
+  }
+})
+
+test('every question has an id, a port and a spelling of its own', async () => {
+  const server = createSocket('udp4').bind(0, '127.0.0.1')
+  closers.push(() => server.close())
+  await once(server, 'listening')
+  const seen: { id: number; port: number; name: string }[] = []
+  server.on('message', (message, from) => {
+    const name = message.subarray(12, message.indexOf(0, 12)).toString('latin1')
+    seen.push({ id: message.readUInt16BE(0), port: from.port, name })
+  })
+  const servers = [`127.0.0.1:${server.address().port}`]
+  const resolver = openResolver({ servers, timeoutMs: 100 })
+  const name = 'a-name-of-many-letters.example'
+  await Promise.all(Array.from({ length: 20 }, () => resolver.a(name)))
+  assert.equal(seen.length, 40, 'two tries each')
+  for (const key of ['id', 'port', 'name'] as const) {
+    const distinct = new Set(seen.map((one) => one[key])).size
+    assert.ok(distinct >= 35, `${key}: ${distinct} of 40`)
+  }
+})
+
+test('what does not fit a datagram is asked for by TCP', async () => {
+  const many = Array.from({ length: 200 }, (_, index) => `192.0.2.${index}`)
+  const [resolver, dns] = await open({
+    'many.example': { A: many },
+    'cut.example': { A: ['192.0.2.1'], behaviour: 'truncate' },
+    'mute.example': { A: 'truncate-silent' },
+    'closing.example': { A: 'truncate-close' },
+  })
+  assert.deepEqual(found(await resolver.a('many.example')), many)
+  assert.deepEqual(found(await resolver.a('cut.example')), ['192.0.2.1'])
+  assert.deepEqual(
+    dns.asked.map((asked) => asked.by),
+    ['udp', 'tcp', 'udp', 'tcp'],
+  )
+  assert.equal((await resolver.a('mute.example')).kind, 'fault')
+  assert.equal((await resolver.a('closing.example')).kind, 'fault')
+})
+
+test('a silent server is asked twice, and no lookup takes longer than two tries', async () => {
+  const [resolver, dns] = await open({ 'silent.example': 'silent' }, { timeoutMs: 150 })
+  const startedMs = performance.now()
+  const answer = await resolver.mx('silent.example')
+  const tookMs = performance.now() - startedMs
+  assert.equal(answer.kind, 'fault')
+  assert.equal(dns.countAsked('silent.example', 'MX'), 2)
+  assert.ok(tookMs >= 290 && tookMs < 1_500, `${tookMs} ms`)
+})
+
+test('another server answers for one that is silent, absent or failing, and is asked first then', async () => {
+  const zone: Zone = { 'example.com': { A: ['192.0.2.1'] } }
+  const good = await openDns(zone)
+  const bad = await openDns({ 'example.com': 'silent' })
+  closers.push(() => good.close())
+  closers.push(() => bad.close())
+  const servers = [bad.server, '127.0.0.1:9', good.server]
+  const resolver = openResolver({ servers, timeoutMs: 300 })
+  assert.deepEqual(found(await resolver.a('example.com')), ['192.0.2.1'])
+  assert.deepEqual(found(await resolver.a('example.com')), ['192.0.2.1'])
+  assert.equal(bad.asked.length, 1)
+  bad.zone = { 'example.com': 'servfail' }
+  const other = openResolver({ servers: [bad.server, good.server], timeoutMs: 300 })
+  assert.deepEqual(found(await other.a('example.com')), ['192.0.2.1'])
+})
+
+test('a port where nobody listens is a fault at once', async () => {
+  const resolver = openResolver({ servers: ['127.0.0.1:9'], timeoutMs: 5_000 })
+  const startedMs = performance.now()
+  const answer = await resolver.a('example.com')
+  assert.ok(answer.kind === 'fault' && /ECONNREFUSED/.test(answer.text), JSON.stringify(answer))
+  assert.ok(performance.now() - startedMs < 1_000)
+})
+
+test('a server without a way to it is a fault at once', async () => {
+  // Broadcast needs a permission that the socket has not; the second is no address of any interface.
+  for (const server of ['255.255.255.255:53', '[fe80::1%none]:53']) {
+    const resolver = openResolver({ servers: [server], timeoutMs: 5_000 })
+    const startedMs = performance.now()
+    const answer = await resolver.a('example.com')
+    assert.ok(answer.kind === 'fault' && /cannot be reached/.test(answer.text), server)
+    assert.ok(performance.now() - startedMs < 1_000)
+  }
+})
+
+test('AD counts when the server is on this machine or vouched for', async () => {
+  const zone: Zone = { 'signed.example': { A: ['192.0.2.1'], isAuthenticated: true } }
+  for (const [believes, expected] of [
+    ['loopback', true],
+    ['all', true],
+    ['none', false],
+  ] as const) {
+    const [resolver] = await open(zone, { believes })
+    const answer = await resolver.a('signed.example')
+    assert.ok(answer.kind === 'found' && answer.isAuthenticated === expected, believes)
+  }
+})
+
+test('only a resolver of this machine is on it', () => {
+  const port = 53
+  for (const address of ['127.0.0.1', '127.0.0.53', '::1']) {
+    assert.ok(isLoopbackServer({ address, port }), address)
+  }
+  for (const address of ['127.0.0.11', '192.0.2.127', '10.0.0.1', '2001:db8::1', '::']) {
+    assert.ok(!isLoopbackServer({ address, port }), address)
+  }
+})
+
+test('hundreds of questions at once wait for their turn and are all answered', async () => {
+  const [resolver] = await open(
+    { 'example.com': { A: ['192.0.2.1'], delayMs: 5 } },
+    { timeoutMs: 5_000 },
+  )
+  const answers = await Promise.all(Array.from({ length: 600 }, () => resolver.a('example.com')))
+  assert.ok(answers.every((answer) => answer.kind === 'found'))
+})
+
+test('closing ends what is being asked', async () => {
+  const [resolver, dns] = await open({ 'silent.example': 'silent' }, { timeoutMs: 60_000 })
+  const asking = resolver.a('silent.example')
+  while (dns.asked.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  resolver.close()
+  assert.deepEqual(await asking, { kind: 'fault', text: 'the resolver is closed' })
+  assert.equal((await resolver.a('silent.example')).kind, 'fault')
+})
+
+test('addresses of servers are read in every usual form', () => {
+  const forms = {
+    '192.0.2.1': { address: '192.0.2.1', port: 53 },
+    '192.0.2.1:5353': { address: '192.0.2.1', port: 5353 },
+    '2001:db8::1': { address: '2001:db8::1', port: 53 },
+    '[2001:db8::1]:5353': { address: '2001:db8::1', port: 5353 },
+    '[fe80::1%eth0]': { address: 'fe80::1%eth0', port: 53 },
+  }
+  for (const [text, address] of Object.entries(forms)) {
+    assert.deepEqual(parseServerAddress(text), address)
+  }
+  for (const text of ['', 'dns.example', '192.0.2.1:', '192.0.2.1:0', '192.0.2.1:65536', '[::1']) {
+    assert.equal(parseServerAddress(text), null, text)
+  }
+  assert.throws(() => openResolver({ servers: ['dns.example'] }), /dns\.example/)
+})

@@ -1,0 +1,66 @@
+// What a router remembers and for how long.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { makeExpiringCache } from '#net/smtp/route/expiring-cache.ts'
+import { mx, openRouteWorld, outcomeOf } from './route-world.ts'
+
+const A = ['1.1.1.1']
+
+test('routes are kept for the shortest TTL on their way, within ten seconds and five minutes', async (t) => {
+  const { find, pass, dns } = await openRouteWorld(t, {
+    'short.example': { MX: mx('host.example'), ttlSeconds: 3_600 },
+    'host.example': { A, ttlSeconds: 60 },
+    'zero.example': { A, ttlSeconds: 0 },
+    'day.example': { A, ttlSeconds: 86_400 },
+  })
+  for (const [destination, keptMs] of [
+    ['short.example', 60_000],
+    ['zero.example', 10_000],
+    ['day.example', 300_000],
+    ['missing.example', 300_000],
+  ] as const) {
+    const asked = () => dns.countAsked(destination, 'MX')
+    const route = await find(destination)
+    if (route.kind === 'hosts') assert.equal(route.validMs, keptMs)
+    pass(keptMs - 1)
+    const later = await find(destination)
+    assert.equal(outcomeOf(later), outcomeOf(route))
+    if (later.kind === 'hosts') assert.equal(later.validMs, 1)
+    assert.equal(asked(), 1, destination)
+    pass(1)
+    await find(destination)
+    assert.equal(asked(), 2, destination)
+  }
+})
+
+test('a fault is forgotten after five seconds', async (t) => {
+  const { find, pass, dns } = await openRouteWorld(t, { 'example.com': 'servfail' })
+  assert.equal(outcomeOf(await find('example.com')), 'deferred')
+  dns.zone = { 'example.com': { A } }
+  pass(4_999)
+  assert.equal(outcomeOf(await find('example.com')), 'deferred')
+  pass(1)
+  assert.equal(outcomeOf(await find('example.com')), 'hosts')
+})
+
+test('a hundred searches for one destination at once ask once', async (t) => {
+  const { find, dns } = await openRouteWorld(t, { 'example.com': { A } })
+  const routes = await Promise.all(Array.from({ length: 100 }, () => find('example.com')))
+  assert.ok(routes.every((route) => outcomeOf(route) === 'hosts'))
+  assert.deepEqual(dns.asked.map(({ type }) => type).sort(), ['A', 'AAAA', 'MX', 'TXT'])
+})
+
+test('a full cache drops what was used longest ago', () => {
+  let nowMs = 0
+  const tell = () => nowMs
+  const cache = makeExpiringCache<number>({ now: tell, monotonic: tell, steady: tell }, 2)
+  cache.set('a', 1, 100)
+  cache.set('b', 2, 100)
+  assert.deepEqual(cache.get('a'), { value: 1, leftMs: 100 })
+  cache.set('c', 3, 100)
+  assert.equal(cache.get('b'), null)
+  assert.equal(cache.get('a')?.value, 1)
+  nowMs = 100
+  assert.equal(cache.get('a'), null)
+})

@@ -1,0 +1,124 @@
+// A receiving mail server for tests: a real socket on 127.0.0.1 that behaves well unless its script
+// says otherwise, and keeps what it was sent. None of its code is the service's.
+
+import { readFile } from 'node:fs/promises'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createSecureContext, type SecureContext } from 'node:tls'
+import { type Certificate, makeSelfSignedCertificate } from '#net/tls.ts'
+import { certificateSettings } from './certificate.ts'
+import { MtaConnection, type MtaRecord } from './mta-connection.ts'
+import type { MtaMessage, MtaScript } from './mta-script.ts'
+
+export type { MtaAnswer, MtaMessage, MtaScript } from './mta-script.ts'
+
+export type Mta = {
+  readonly host: string
+  readonly port: number
+  /** Every message that was answered with 2xx, in the order of the answers. */
+  readonly transactions: MtaMessage[]
+  /** Every message that came up to its final dot, whatever was answered. */
+  readonly received: MtaMessage[]
+  /** Command lines as they came, of all connections. */
+  readonly commands: { line: string; connection: number }[]
+  readonly connections: { opened: number; open: number; maxOpen: number }
+  /** What later connections and commands meet. */
+  script: MtaScript
+  /** Resolves with the accepted messages once there are `count`. */
+  waitFor(count: number): Promise<MtaMessage[]>
+  /** Cuts all connections and stops listening. */
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** Listens on a free port, or on `port`. */
+export async function openMta(script: MtaScript = {}, port = 0, host = '127.0.0.1'): Promise<Mta> {
+  const sockets = new Set<Socket>()
+  const waiting: { count: number; resolve(messages: MtaMessage[]): void }[] = []
+  const rcpts = new Map<string, number>()
+  const { transactions, received, commands, connections } = emptyRecord()
+  const record: MtaRecord = {
+    get script() {
+      return mta.script
+    },
+    onMessage(message, reply) {
+      received.push(message)
+      if (!reply.startsWith('2')) return
+      transactions.push(message)
+      for (const { count, resolve } of waiting) {
+        if (transactions.length >= count) resolve(transactions)
+      }
+    },
+    onCommand: (line, connection) => commands.push({ line, connection }),
+    countRcpt(address) {
+      const count = (rcpts.get(address) ?? 0) + 1
+      rcpts.set(address, count)
+      return count
+    },
+    countMessage: () => received.length + 1,
+  }
+  const server = createServer({ noDelay: true }, (socket) => {
+    connections.opened += 1
+    sockets.add(socket)
+    connections.open = sockets.size
+    connections.maxOpen = Math.max(connections.maxOpen, sockets.size)
+    socket.on('close', () => {
+      sockets.delete(socket)
+      connections.open = sockets.size
+    })
+    new MtaConnection(record, socket, connections.opened)
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
+  const close = async () => {
+    for (const socket of sockets) socket.destroy()
+    await new Promise((resolve) => server.close(resolve))
+  }
+  const mta: Mta = {
+    host,
+    port: (server.address() as AddressInfo).port,
+    transactions,
+    received,
+    commands,
+    connections,
+    script,
+    waitFor(count) {
+      if (transactions.length >= count) return Promise.resolve(transactions)
+      return new Promise((resolve) => waiting.push({ count, resolve }))
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+  return mta
+}
+
+function emptyRecord(): Pick<Mta, 'transactions' | 'received' | 'commands' | 'connections'> {
+  const connections = { opened: 0, open: 0, maxOpen: 0 }
+  return { transactions: [], received: [], commands: [], connections }
+}
+
+let certificate: Promise<Certificate> | undefined
+
+/** For `mailroom.localhost`, signed by itself: that of the test run, or one made now. */
+export function testCertificate(): Promise<Certificate> {
+  const { MAILROOM_TLS_CERT: cert, MAILROOM_TLS_KEY: key } = certificateSettings()
+  certificate ??=
+    cert === undefined || key === undefined
+      ? makeSelfSignedCertificate('mailroom.localhost', Date.now())
+      : readCertificate(cert, key)
+  return certificate
+}
+
+/** What `script.tls` takes: the test certificate, or `own`. */
+export async function mtaTls(own?: Certificate): Promise<SecureContext> {
+  const { certificatePem, privateKeyPem } = own ?? (await testCertificate())
+  return createSecureContext({ cert: certificatePem, key: privateKeyPem })
+}
+
+async function readCertificate(certificateFile: string, keyFile: string): Promise<Certificate> {
+  return {
+    certificatePem: await readFile(certificateFile, 'utf8'),
+    privateKeyPem: await readFile(keyFile, 'utf8'),
+  }
+}

@@ -1,0 +1,275 @@
+// The SMTP client with servers that break off, fall silent, talk without end or out of turn: always
+// an outcome, in time, within bounds, and never a guess about what the server may have accepted.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { type MtaAnswer, type MtaScript, openMta } from '#test/peers/mta.ts'
+import { describeOutcomes, failToOpen, mailTo, openClient } from '#test/smtp/client-world.ts'
+
+const QUICK = {
+  greetingMs: 100,
+  replyMs: 100,
+  dataMs: 100,
+  blockMs: 100,
+  finalDotMs: 100,
+  quitMs: 50,
+}
+const LARGE = Buffer.from(`${'x'.repeat(98)}\r\n`.repeat(200_000))
+
+type Broken = [answer: MtaAnswer, failure: string]
+
+const BROKEN: Record<string, Broken> = {
+  closes: ['close', 'network closed'],
+  'is silent': ['hang', 'timeout'],
+  'sends lines without end': ['endless-lines', 'protocol'],
+  'sends a line without end': ['endless-line', 'protocol'],
+  'speaks no SMTP': ['HTTP/1.1 400 Bad Request', 'protocol'],
+  'drips too slowly': [{ drip: '250 2.0.0 Ok', everyMs: 30 }, 'timeout'],
+}
+
+for (const [name, [answer, failure]] of Object.entries(BROKEN)) {
+  describe(`a server that ${name}`, () => {
+    const opening: [stage: string, script: MtaScript][] = [
+      ['greeting', { greeting: answer }],
+      ['ehlo', { onEhlo: answer }],
+    ]
+    for (const [stage, script] of opening) {
+      test(`at ${stage} is left`, async () => {
+        await using mta = await openMta(script)
+        assert.equal(await failToOpen(mta.port, { timeouts: QUICK }), `${stage}: ${failure}`)
+      })
+    }
+
+    const transactions: [script: MtaScript, outcomes: string[]][] = [
+      [{ onMail: answer }, Array(2).fill(`unsent mail ${failure}`)],
+      [
+        { onRcpt: (to) => (/^c/.test(to) ? answer : '550 5.1.1 No such user') },
+        ['refused rcpt 550 5.1.1', `unsent rcpt ${failure}`],
+      ],
+      [{ onData: answer }, Array(2).fill(`unsent data ${failure}`)],
+      [{ onFinalDot: answer }, Array(2).fill(`ambiguous ${failure}`)],
+      [
+        {
+          onRcpt: (to) => (/^b/.test(to) ? '550 5.1.1 No such user' : undefined),
+          onFinalDot: answer,
+        },
+        ['refused rcpt 550 5.1.1', `ambiguous ${failure}`],
+      ],
+    ]
+    for (const [script, expected] of transactions) {
+      for (const extensions of [['PIPELINING'], []]) {
+        const what = `${Object.keys(script)}${extensions.length > 0 ? ', pipelined' : ''}`
+        test(`at ${what} gives ${expected}`, async () => {
+          await using mta = await openMta({ ...script, extensions })
+          const client = await openClient(mta.port, { timeouts: QUICK })
+          const outcomes = await client.send(mailTo(['b@b.example', 'c@c.example']))
+          assert.deepEqual(describeOutcomes(outcomes), expected)
+          assert.equal(client.isUsable(), false)
+          const [after] = describeOutcomes(await client.send(mailTo('b@b.example')))
+          assert.equal(after, `unsent mail ${failure}`)
+        })
+      }
+    }
+  })
+}
+
+describe('a server that resets the connection', () => {
+  const cases: [script: MtaScript, outcome: RegExp][] = [
+    [{ onMail: 'reset' }, /^unsent mail network (ECONNRESET|closed)$/],
+    [{ onData: 'reset' }, /^unsent data network (ECONNRESET|closed)$/],
+    [{ onFinalDot: 'reset' }, /^ambiguous network (ECONNRESET|closed)$/],
+  ]
+  for (const [script, expected] of cases) {
+    test(`at ${Object.keys(script)} gives ${expected}`, async () => {
+      await using mta = await openMta(script)
+      const client = await openClient(mta.port, { timeouts: QUICK })
+      assert.match(describeOutcomes(await client.send(mailTo('b@b.example')))[0] ?? '', expected)
+    })
+  }
+
+  test('within the content of a large message has accepted nothing', async () => {
+    await using mta = await openMta({
+      onData: { octets: '354 Go ahead\r\n', next: { delayMs: 5, next: 'reset' } },
+    })
+    const client = await openClient(mta.port, { timeouts: QUICK })
+    const [outcome] = describeOutcomes(await client.send(mailTo('b@b.example', { raw: LARGE })))
+    assert.match(outcome ?? '', /^unsent content network/)
+  })
+})
+
+describe('content', () => {
+  test('that a server does not read any more is given up in time', async () => {
+    await using mta = await openMta({ isDeafToContent: true })
+    const client = await openClient(mta.port, { timeouts: QUICK })
+    const outcomes = await client.send(mailTo('b@b.example', { raw: LARGE }))
+    assert.deepEqual(describeOutcomes(outcomes), ['unsent content timeout'])
+  })
+
+  test('that takes too long as a whole is given up', async () => {
+    await using mta = await openMta({ isDeafToContent: true })
+    const client = await openClient(mta.port, { timeouts: { blockMs: 60_000, contentMs: 100 } })
+    const outcomes = await client.send(mailTo('b@b.example', { raw: LARGE }))
+    assert.deepEqual(describeOutcomes(outcomes), ['unsent content timeout'])
+  })
+
+  test('of any size waits in blocks, not in our memory', async () => {
+    await using mta = await openMta({ isDeafToContent: true })
+    const client = await openClient(mta.port, { timeouts: { blockMs: 300 } })
+    const before = process.memoryUsage().arrayBuffers
+    const sent = client.send(mailTo('b@b.example', { raw: LARGE }))
+    await new Promise((resolve) => setTimeout(resolve, 150))
+    assert.ok(process.memoryUsage().arrayBuffers - before < 10_000_000)
+    assert.deepEqual(describeOutcomes(await sent), ['unsent content timeout'])
+  })
+})
+
+describe('a reply out of turn', () => {
+  const early: [name: string, script: MtaScript, raw: Buffer | undefined, outcome: string][] = [
+    [
+      'an early 250 right behind 354',
+      { onData: { octets: '354 Go ahead\r\n250 2.0.0 Ok\r\n', next: 'hang' } },
+      undefined,
+      'unsent content protocol',
+    ],
+    [
+      'the beginning of a reply behind 354',
+      { onData: { octets: '354 Go ahead\r\n25', next: 'hang' } },
+      undefined,
+      'unsent content protocol',
+    ],
+    [
+      'an early 250 within the content',
+      {
+        isDeafToContent: true,
+        onData: { octets: '354 Go ahead\r\n', next: { delayMs: 10, next: '250 2.0.0 Ok' } },
+      },
+      LARGE,
+      'unsent content protocol',
+    ],
+    [
+      '421 within the content',
+      {
+        isDeafToContent: true,
+        onData: { octets: '354 Go ahead\r\n', next: { delayMs: 10, next: '421 4.3.2 Bye' } },
+      },
+      LARGE,
+      'unsent content reply 421',
+    ],
+    ['250 to DATA', { onData: '250 2.0.0 Ok' }, undefined, 'unsent data protocol'],
+    ['334 to DATA', { onData: '334 Ok' }, undefined, 'unsent data protocol'],
+    ['354 to the final dot', { onFinalDot: '354 More' }, undefined, 'refused final-dot 354 -'],
+    [
+      'one reply too many in the pipeline',
+      { onMail: '250 2.1.0 Ok\r\n250 2.1.0 Ok' },
+      undefined,
+      'unsent data protocol',
+    ],
+  ]
+  for (const [name, script, raw, expected] of early) {
+    test(`is never taken for the answer: ${name}`, async () => {
+      await using mta = await openMta(script)
+      const client = await openClient(mta.port, { timeouts: { finalDotMs: 100 } })
+      const mail = mailTo('b@b.example', raw === undefined ? {} : { raw })
+      assert.deepEqual(describeOutcomes(await client.send(mail)), [expected])
+      assert.equal(client.isUsable(), false)
+    })
+  }
+
+  test('after a message does not unmake its acceptance, but ends the connection', async () => {
+    await using mta = await openMta({ onFinalDot: '250 2.0.0 Ok\r\n250 2.0.0 Ok' })
+    const client = await openClient(mta.port)
+    assert.deepEqual(describeOutcomes(await client.send(mailTo('b@b.example'))), ['accepted 250'])
+    assert.equal(client.isUsable(), false)
+  })
+
+  for (const [greeting, failure] of [
+    ['220 hi\r\n250 early', 'ehlo: protocol'],
+    ['220 hi\r\n421 4.3.2 Bye', 'ehlo: reply 421'],
+  ]) {
+    test(`behind the greeting ends the opening: ${JSON.stringify(greeting)}`, async () => {
+      await using mta = await openMta({ greeting: greeting ?? '' })
+      assert.equal(await failToOpen(mta.port), failure)
+    })
+  }
+
+  test('of 421 within a pipeline says why the rest was not answered', async () => {
+    await using mta = await openMta({ onRcpt: { octets: '421 4.3.2 Bye\r\n', next: 'close' } })
+    const client = await openClient(mta.port)
+    const outcomes = await client.send(mailTo(['b@b.example', 'c@c.example']))
+    assert.deepEqual(describeOutcomes(outcomes), [
+      'refused rcpt 421 4.3.2',
+      'unsent rcpt reply 421',
+    ])
+  })
+
+  test('of 421 says why the server has closed', async () => {
+    await using mta = await openMta({
+      onFinalDot: {
+        octets: '250 2.0.0 Ok\r\n421 4.4.2 Idle',
+        next: { octets: '\r\n', next: 'close' },
+      },
+    })
+    const client = await openClient(mta.port)
+    assert.deepEqual(describeOutcomes(await client.send(mailTo('b@b.example'))), ['accepted 250'])
+    const outcomes = await client.send(mailTo('b@b.example'))
+    assert.deepEqual(describeOutcomes(outcomes), ['unsent mail reply 421'])
+  })
+})
+
+describe('we', () => {
+  test('can give up at any moment', async () => {
+    await using mta = await openMta({ onFinalDot: 'hang' })
+    const abort = new AbortController()
+    const client = await openClient(mta.port, { signal: abort.signal })
+    const sent = client.send(mailTo('b@b.example'))
+    while (mta.received.length === 0) await new Promise((resolve) => setImmediate(resolve))
+    abort.abort()
+    assert.deepEqual(describeOutcomes(await sent), ['ambiguous network aborted'])
+  })
+
+  test('can give up while the connection opens', async () => {
+    await using mta = await openMta({ greeting: 'hang' })
+    const signal = AbortSignal.timeout(20)
+    assert.equal(await failToOpen(mta.port, { signal }), 'greeting: network aborted')
+    assert.equal(await failToOpen(mta.port, { signal }), 'connect: network aborted')
+  })
+
+  test('can destroy the connection within a transaction', async () => {
+    await using mta = await openMta({ onMail: 'hang' })
+    const client = await openClient(mta.port)
+    const sent = client.send(mailTo('b@b.example'))
+    assert.equal(client.isUsable(), true)
+    client.destroy()
+    assert.equal(client.isUsable(), false)
+    assert.deepEqual(describeOutcomes(await sent), ['unsent mail network closed'])
+  })
+
+  test('do not wait for a server that does not answer QUIT, and quit once', async () => {
+    await using mta = await openMta({ onQuit: 'hang' })
+    const client = await openClient(mta.port, { timeouts: { quitMs: 50 } })
+    await Promise.all([client.quit(), client.quit()])
+    await client.quit()
+    assert.equal(mta.commands.filter(({ line }) => line === 'QUIT').length, 1)
+    assert.equal(client.isUsable(), false)
+  })
+
+  test('notice a server that closes an idle connection', async () => {
+    await using mta = await openMta()
+    const client = await openClient(mta.port)
+    await mta.close()
+    while (client.isUsable()) await new Promise((resolve) => setImmediate(resolve))
+    assert.deepEqual(describeOutcomes(await client.send(mailTo('b@b.example'))), [
+      'unsent mail network closed',
+    ])
+  })
+
+  test('keep under a megabyte of a server that talks without end', async () => {
+    await using mta = await openMta({ onEhlo: 'endless-line' })
+    const before = process.memoryUsage()
+    assert.equal(await failToOpen(mta.port), 'ehlo: protocol')
+    await using lines = await openMta({ onEhlo: 'endless-lines' })
+    assert.equal(await failToOpen(lines.port), 'ehlo: protocol')
+    // The server of this test is in the same process and has its own output waiting.
+    assert.ok(process.memoryUsage().arrayBuffers - before.arrayBuffers < 2_000_000)
+  })
+})
