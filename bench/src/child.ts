@@ -27,7 +27,7 @@ export async function startServer<Value>(
 ): Promise<{ hello: Value; child: ChildProcess; stop(): Promise<void> }> {
   const file = path.includes('/') ? path : `${folder}${path}`
   const child = spawn(process.execPath, [file, ...(options.arguments ?? [])], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env, ...options.env },
   })
   const [first] = (await once(child.stdout, 'data')) as [Buffer]

@@ -13,15 +13,24 @@ const KEY = 'bench-key-0123456789-0123456789'
 
 export type RunningMailroom = {
   client: Mailroom
+  key: string
+  httpPort: number
   smtpPort: number
   dataDir: string
   pid: number
-  stop(): Promise<void>
+  /** Ends it, and removes its data unless told to keep them. */
+  stop(options?: { keeps: boolean }): Promise<void>
 }
 
-/** Starts the service on an empty data directory; limits that would stop a benchmark are raised. */
-export async function startMailroom(env: Record<string, string> = {}): Promise<RunningMailroom> {
-  const dataDir = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'mailroom-bench-'))
+/**
+ * Starts the service on an empty data directory, or on one that an earlier start kept; limits that
+ * would stop a benchmark are raised.
+ */
+export async function startMailroom(
+  env: Record<string, string> = {},
+  kept?: string,
+): Promise<RunningMailroom> {
+  const dataDir = kept ?? mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'mailroom-bench-'))
   const [httpPort, smtpPort] = [await freePort(), await freePort()]
   const main = fileURLToPath(import.meta.resolve('@mailroom/server/main.mjs'))
   const server = await startServer(main, {
@@ -37,12 +46,14 @@ export async function startMailroom(env: Record<string, string> = {}): Promise<R
   })
   return {
     client: new Mailroom({ baseUrl: `http://127.0.0.1:${httpPort}`, apiKey: KEY }),
+    key: KEY,
+    httpPort,
     smtpPort,
     dataDir,
     pid: server.child.pid ?? 0,
-    async stop() {
+    async stop({ keeps } = { keeps: false }) {
       await server.stop()
-      rmSync(dataDir, { recursive: true, force: true })
+      if (!keeps) rmSync(dataDir, { recursive: true, force: true })
     },
   }
 }

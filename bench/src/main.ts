@@ -1,9 +1,18 @@
 // `npm run bench -- NAME`: runs a benchmark and prints its figures.
 
+import { deliver } from './deliver.ts'
 import { intake } from './intake.ts'
 import { list } from './list.ts'
+import { queue } from './queue.ts'
+import { send } from './send.ts'
 
-const benchmarks: Record<string, (args: string[]) => Promise<void>> = { intake, list }
+const benchmarks: Record<string, (args: string[]) => Promise<void>> = {
+  intake,
+  list,
+  send,
+  deliver,
+  queue,
+}
 
 const [name = '', ...rest] = process.argv.slice(2)
 const benchmark = benchmarks[name]

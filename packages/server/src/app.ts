@@ -1,6 +1,7 @@
 // The composition root: opens every part in order, joins them, and takes them down again. The only
 // file that knows everyone.
 
+import type { KeyObject } from 'node:crypto'
 import type { SecureContext } from 'node:tls'
 import { createFirstAccount, type NewAccount } from '#actions/account/create-account.ts'
 import type { Deps } from '#actions/deps.ts'
@@ -34,6 +35,8 @@ export type Seams = {
   clock?: Clock
   chance?: Chance
   metrics?: Metrics
+  /** How the private keys that sign mail are made. */
+  makeKey?: () => Promise<KeyObject>
   /** Called on the first start with the account and its token, before they are kept. */
   tellFirstAccount?(made: NewAccount, publicUrl: string): void
 }
@@ -91,38 +94,26 @@ async function openAround(
   const { log, metrics = silentMetrics } = seams
   const parser = openParserPool({ log, onParsed: metrics.observeParse })
   const { clock = systemClock, chance = systemChance } = seams
-  const keys = await openKeys({ settings, db: store.db, chance })
+  const keys = await openKeys({ settings, db: store.db, chance, makeKey: seams.makeKey })
   const delivery = openDelivery(settings, { clock, chance })
   const deps = await makeDeps(settings, seams, { store, parser, keys, delivery })
-  let phase: 'starting' | 'serving' | 'draining' = 'starting'
+  if (keys.warning !== null) log.warn({}, keys.warning)
   const started = Promise.withResolvers<void>()
   started.promise.catch(() => {})
   const doors: Doors = { smtp: null, http: null }
+  const life: Life = { phase: 'starting' }
   const parts: Parts = {
     settings,
     deps,
     metrics,
     parser,
     started: started.promise,
-    async findObstacle() {
-      if (phase === 'draining') return 'The service is shutting down.'
-      if (phase === 'starting') return 'The service is starting.'
-      if (doors.smtp !== null && !doors.smtp.isListening()) return 'The SMTP listener is not ready.'
-      const isReachable = await store.db.check().then(
-        () => true,
-        () => false,
-      )
-      return isReachable ? null : 'The database is not ready.'
-    },
+    findObstacle: () => findObstacle(life, doors, store),
   }
   let firstAccount: NewAccount | null
   try {
     await openDoors(parts, doors, tls)
-    firstAccount = await createFirstAccount(deps, {
-      plan: settings.bootstrapPlan,
-      token: settings.bootstrapApiKey,
-      tell: (made) => seams.tellFirstAccount?.(made, deps.publicUrl),
-    })
+    firstAccount = await makeFirstAccount(deps, settings, seams)
     await releaseOwnLeases(store, log)
   } catch (error) {
     started.reject(error)
@@ -134,7 +125,7 @@ async function openAround(
   const dispatcher = settings.roles.has('delivery') ? openDeliveryDoor(deps) : null
   if (settings.delivery === 'direct') void tellDns(keys, log)
   watchQueues(parts, { smtp: doors.smtp, dispatcher })
-  phase = 'serving'
+  life.phase = 'serving'
   started.resolve()
 
   const { smtp, http } = doors
@@ -147,7 +138,7 @@ async function openAround(
     deps,
     sweepConnections: () => smtp?.sweep(),
     close(drainMs = DRAIN_MS) {
-      phase = 'draining'
+      life.phase = 'draining'
       closing ??= (async () => {
         // Together: a step of background work has as long to end as a message on its way.
         await Promise.all([
@@ -162,6 +153,28 @@ async function openAround(
       return closing
     },
   }
+}
+
+function makeFirstAccount(deps: Deps, settings: Settings, seams: Seams) {
+  return createFirstAccount(deps, {
+    plan: settings.bootstrapPlan,
+    token: settings.bootstrapApiKey,
+    tell: (made) => seams.tellFirstAccount?.(made, deps.publicUrl),
+  })
+}
+
+type Life = { phase: 'starting' | 'serving' | 'draining' }
+
+/** Why the service is not ready, or null. */
+async function findObstacle(life: Life, doors: Doors, store: OpenStore): Promise<string | null> {
+  if (life.phase === 'draining') return 'The service is shutting down.'
+  if (life.phase === 'starting') return 'The service is starting.'
+  if (doors.smtp !== null && !doors.smtp.isListening()) return 'The SMTP listener is not ready.'
+  const isReachable = await store.db.check().then(
+    () => true,
+    () => false,
+  )
+  return isReachable ? null : 'The database is not ready.'
 }
 
 async function makeDeps(

@@ -11,7 +11,9 @@ import type { Clock } from '#base/clock.ts'
 import { type Log, silentLog } from '#base/log.ts'
 import { openMetrics } from '#base/metrics.ts'
 import { readSettings } from '#config/read-settings.ts'
+import type { Settings } from '#config/settings.ts'
 import type { Engine } from '#db/db.ts'
+import { makeDkimKey } from '#mail/dkim/key.ts'
 import { certificateSettings } from '#test/peers/certificate.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
 import { type Mail, openSender, type SmtpReply } from '#test/peers/sender.ts'
@@ -32,6 +34,7 @@ export type World = {
   readonly baseUrl: string
   readonly smtpPort: number
   readonly dataDir: string
+  readonly settings: Settings
   /** Token and client of the first account (plan launch). */
   readonly key: string
   readonly client: Mailroom
@@ -73,7 +76,9 @@ export async function openWorld(engine: Engine, options: WorldOptions = {}): Pro
   if (reading.kind === 'mistakes') throw new Error(JSON.stringify(reading.mistakes))
   const clock = testClock()
   const metrics = await openMetrics({ includesProcess: false })
-  const app = await openApp(reading.settings, { log: options.log ?? silentLog, clock, metrics })
+  const { settings } = reading
+  const log = options.log ?? silentLog
+  const app = await openApp(settings, { log, clock, metrics, makeKey: testKey })
   const { firstAccount, http, smtp } = app
   if (firstAccount === null || http === null || smtp === null) throw new Error('Not a new service.')
   const baseUrl = http.address
@@ -86,6 +91,7 @@ export async function openWorld(engine: Engine, options: WorldOptions = {}): Pro
     baseUrl,
     smtpPort: smtp.port,
     dataDir,
+    settings,
     key: firstAccount.token,
     client,
     clientWith,
@@ -114,8 +120,16 @@ export async function openWorld(engine: Engine, options: WorldOptions = {}): Pro
   }
 }
 
+let signingKey: ReturnType<typeof makeDkimKey> | undefined
+
+/** The same for all services of a test file: making one takes up to half a second. */
+export function testKey(): ReturnType<typeof makeDkimKey> {
+  signingKey ??= makeDkimKey()
+  return signingKey
+}
+
 /** Real time plus whatever it was advanced by. */
-function testClock(): TestClock {
+export function testClock(): TestClock {
   let aheadMs = 0
   let steppedMs = 0
   return {

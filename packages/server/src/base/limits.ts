@@ -291,9 +291,12 @@ export const UNPROVEN_TRANSACTIONS_MAX = 200
 /** Transactions to one destination at once: where it starts, and where it ends when all goes well. */
 export const LANE_TRANSACTIONS_START = 5
 export const LANE_TRANSACTIONS_MAX = 20
-/** Deliveries of one destination, and of all, that a process leases ahead. */
-export const LANE_HELD_MAX = 100
+/** Deliveries that a process leases, and of these, for destinations that did not answer lately. */
 export const HELD_MAX = 1_000
+export const UNPROVEN_HELD_MAX = 500
+/** Deliveries that a destination has leased for each transaction it may have, answering or not. */
+export const LANE_AHEAD = 5
+export const LANE_AHEAD_UNPROVEN = 2
 /** Lanes that one look at the queue finds; the next look goes on after them. */
 export const LANES_LOOKED_AT_MAX = 200
 /** Lanes that are remembered as having answered. */
@@ -302,6 +305,8 @@ export const LANES_KEPT_MAX = 1_000
 export const IDLE_CONNECTIONS_MAX = 200
 export const IDLE_CONNECTION_MS_MAX = 5 * SECOND_MS
 export const TRANSACTIONS_PER_CONNECTION_MAX = 100
+/** To one address, whatever destinations lead to it; further messages wait for their turn. */
+export const CONNECTIONS_PER_HOST_MAX = 20
 /** A host that did not answer in time is passed over for this long; the first retry comes later. */
 export const SILENT_HOST_MS = 30 * SECOND_MS
 export const SILENT_HOSTS_MAX = 10_000

@@ -97,6 +97,7 @@ class Scanner {
   private position = 0
   private nextBackslash = -1
   private values = 1
+  private strings = 0
   private key = ''
 
   constructor(text: string) {
@@ -142,6 +143,9 @@ class Scanner {
   private passString(): Fault | null {
     const { text } = this
     const start = this.position
+    this.strings += 1
+    // Each is a value or the key of one, so text with more is no JSON or has too many values.
+    if (this.strings > 2 * JSON_VALUES_MAX) return fault('values')
     const { end, isEscaped, isSuspect } = this.endOfString(start + 1)
     if (end === -1) {
       this.position = text.length

@@ -84,7 +84,6 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
 function holdBody(request: FastifyRequest, reply: FastifyReply, bodies: BodyBudget): void {
   const hold = bodies.open()
   request.bodyHold = hold
-  finished(reply.raw, () => hold.release())
 }
 
 type Earlier = {

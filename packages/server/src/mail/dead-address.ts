@@ -26,7 +26,7 @@ const DEAD_WORDINGS = [
 
 /** What is said beside those words when the address is good and the sender is not, or space is short. */
 const OTHER_WORDINGS =
-  /\b(?:full|quota|spam|blocked|blacklist|blocklist|denied|policy|reputation|rejected due|too many|try again|temporar)/i
+  /\b(?:full|quota|spam|blocked|blacklist|blocklist|denied|policy|reputation|rejected due|too many|try again|temporar|sender\b)/i
 
 /** For a reply to RCPT, or the same words in a delivery status notification. */
 export function isDeadAddress({ code, enhanced, text }: Refusal): boolean {

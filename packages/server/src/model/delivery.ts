@@ -2,6 +2,8 @@
 
 import type { DeliveryStatus } from '@mailroom/contract/vocabulary.ts'
 
+export type { DeliveryStatus }
+
 export type Delivery = {
   id: string
   recipient: string

@@ -2,6 +2,8 @@
 
 import type { SuppressionType } from '@mailroom/contract/vocabulary.ts'
 
+export type { SuppressionType }
+
 export type Suppression = {
   id: string
   address: string

@@ -1,12 +1,11 @@
 // Deliveries as a durable queue: what is due, who holds it, and when it is tried again. Times of the
 // queue are the steady clock's, times of leases the wall clock's, which processes share.
 
-import type { DeliveryStatus } from '@mailroom/contract/vocabulary.ts'
 import { type ExpressionBuilder, sql } from 'kysely'
 import { CLOCK_SKEW_MS, DUE_STEP_ROWS } from '#base/limits.ts'
 import { lockRows } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
-import type { Delivery } from '#model/delivery.ts'
+import type { Delivery, DeliveryStatus } from '#model/delivery.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from './tables.ts'
 
 export type NewDelivery = Pick<
@@ -85,16 +84,26 @@ export async function claimDeliveries(
   return living
 }
 
-/** Lengthens the leases of all that `worker` holds. */
+/**
+ * Lengthens the leases of these, as far as `worker` holds them. What is locked is being settled, or is
+ * renewed the next time.
+ */
 export async function renewDeliveries(
   tx: Tx,
-  input: { worker: string; untilMs: number },
+  input: { worker: string; ids: string[]; untilMs: number },
 ): Promise<void> {
+  if (input.ids.length === 0) return
+  const leased = tx.query
+    .selectFrom('deliveries')
+    .select('id')
+    .where('id', 'in', input.ids)
+    .where('leased_by', '=', input.worker)
+  const held = idsOf(await lockRows(tx, leased, { skipLocked: true }).execute())
+  if (held.length === 0) return
   await tx.query
     .updateTable('deliveries')
     .set({ lease_until: input.untilMs })
-    .where('queue_state', '=', sql.lit('leased'))
-    .where('leased_by', '=', input.worker)
+    .where('id', 'in', held)
     .execute()
 }
 
@@ -106,7 +115,11 @@ export async function returnDeliveries(
   if (input.ids.length === 0) return
   await tx.query
     .updateTable('deliveries')
-    .set((row) => ({ ...READY, attempts: row('attempts', '-', 1) }))
+    .set((row) => ({
+      ...READY,
+      attempts: row('attempts', '-', 1),
+      last_attempt_at: sql`case when attempts > 1 then last_attempt_at end`,
+    }))
     .where('id', 'in', input.ids)
     .where('leased_by', '=', input.worker)
     .execute()

@@ -116,34 +116,8 @@ async function receive(
   const position = counters.inbound_count + counters.outbound_count
   const parent = await findParentThread(tx, inboxId, input.parentKeys)
   const thread = parent ?? { id: receipt.threadId, message_count: 0 }
-  if (parent === null) {
-    await insertThread(tx, {
-      id: receipt.threadId,
-      account_id: receipt.accountId,
-      inbox_id: inboxId,
-      subject: content.subject,
-      is_read: 0,
-      now: nowMs,
-      position,
-    })
-    await countInRange(tx, { inboxId, position, threads: 1, unread: 1 })
-  } else {
-    await addToCounters(tx, {
-      inboxId,
-      inbound: 0,
-      outbound: 0,
-      threads: -1,
-      unread: parent.is_read - 1,
-    })
-    await updateThread(tx, { id: thread.id, isRead: 0, now: nowMs, position })
-    await moveInRanges(tx, {
-      inboxId,
-      from: parent.last_position,
-      to: position,
-      wasRead: parent.is_read === 1,
-      isRead: false,
-    })
-  }
+  if (parent === null) await startThread(tx, input, { receipt, position })
+  else await continueThread(tx, input, { parent, receipt, position })
   await insertMessage(tx, {
     ...bodiesForRow(content),
     id: receipt.messageId,
@@ -174,6 +148,45 @@ async function receive(
     occurred_at: nowMs,
   })
   return 'stored'
+}
+
+type Place = { receipt: Receipt; position: number }
+
+async function startThread(
+  tx: Tx,
+  { content, nowMs }: ReceiveInput,
+  { receipt, position }: Place,
+): Promise<void> {
+  const { inboxId } = receipt
+  await insertThread(tx, {
+    id: receipt.threadId,
+    account_id: receipt.accountId,
+    inbox_id: inboxId,
+    subject: content.subject,
+    is_read: 0,
+    now: nowMs,
+    position,
+  })
+  await countInRange(tx, { inboxId, position, threads: 1, unread: 1 })
+}
+
+/** The counters took it for a new unread thread; what was not true of it is taken back. */
+async function continueThread(
+  tx: Tx,
+  { nowMs }: ReceiveInput,
+  { parent, receipt, position }: Place & { parent: ParentThread },
+): Promise<void> {
+  const { inboxId } = receipt
+  const unread = parent.is_read - 1
+  await addToCounters(tx, { inboxId, inbound: 0, outbound: 0, threads: -1, unread })
+  await updateThread(tx, { id: parent.id, isRead: 0, now: nowMs, position })
+  await moveInRanges(tx, {
+    inboxId,
+    from: parent.last_position,
+    to: position,
+    wasRead: parent.is_read === 1,
+    isRead: false,
+  })
 }
 
 /**

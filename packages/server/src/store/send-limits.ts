@@ -21,12 +21,15 @@ export type TooMany = {
 }
 export type TooCold = { kind: 'too_cold'; limit: number; scope: 'inbox' | 'account' }
 
-/** Whether send number `number` of the inbox would be one too many in some window ending now. */
+/**
+ * Whether send number `number` of the inbox would be one too many in some window ending now, or the
+ * time at which it counts.
+ */
 export async function checkSendRate(
   tx: Tx,
   input: { inboxId: string; number: number; limits: SendLimits; nowMs: number },
-): Promise<TooMany | null> {
-  const { inboxId, number, limits, nowMs } = input
+): Promise<{ kind: 'allowed'; sentMs: number } | TooMany> {
+  const { inboxId, number, limits } = input
   const windows = [
     { window: 'minute', limit: limits.perMinute, ms: MINUTE_MS },
     { window: 'day', limit: limits.perDay, ms: DAY_MS },
@@ -35,29 +38,36 @@ export async function checkSendRate(
     inboxId,
     minute: number - limits.perMinute,
     day: number - limits.perDay,
+    last: number - 1,
   })
+  const timeOf = (wanted: number) =>
+    rows.find(({ send_number }) => send_number === wanted)?.sent_at ?? Number.NEGATIVE_INFINITY
+  // A time well in the future was written before the clock was set back, and says nothing.
+  const isFuture = (timeMs: number) => timeMs > input.nowMs + CLOCK_SKEW_MS
+  // One that took long to compose comes here with an older time than its predecessors: times that
+  // were out of order would let windows slip by.
+  const lastMs = timeOf(number - 1)
+  const nowMs = isFuture(lastMs) ? input.nowMs : Math.max(input.nowMs, lastMs)
   let found: TooMany | null = null
   for (const { window, limit, ms } of windows) {
-    const row = rows.find(({ send_number }) => send_number === number - limit)
     // With a limit of 0 there is no send to wait for.
-    const sentMs = limit === 0 ? nowMs : (row?.sent_at ?? Number.NEGATIVE_INFINITY)
-    // A time well in the future was written before the clock was set back, and says nothing.
-    if (sentMs <= nowMs - ms || sentMs > nowMs + CLOCK_SKEW_MS) continue
+    const sentMs = limit === 0 ? nowMs : timeOf(number - limit)
+    if (sentMs <= nowMs - ms || isFuture(sentMs)) continue
     const retryAtMs = sentMs + ms
     if (found === null || retryAtMs > found.retryAtMs) {
       found = { kind: 'too_many', limit, window, retryAtMs }
     }
   }
-  return found
+  return found ?? { kind: 'allowed', sentMs: nowMs }
 }
 
 /** Counts the send; of those before it only what the limits look at is kept. */
 export async function countSend(
   tx: Tx,
-  input: { inboxId: string; number: number; limits: SendLimits; nowMs: number },
+  input: { inboxId: string; number: number; limits: SendLimits; sentMs: number },
 ): Promise<void> {
-  const { inboxId, number, limits, nowMs } = input
-  await insertSend(tx, { inbox_id: inboxId, send_number: number, sent_at: nowMs })
+  const { inboxId, number, limits, sentMs } = input
+  await insertSend(tx, { inbox_id: inboxId, send_number: number, sent_at: sentMs })
   const last = number - Math.max(limits.perDay, limits.perMinute)
   if (last > 0) await deleteSend(tx, { inboxId, number: last })
 }
@@ -137,14 +147,14 @@ async function withoutCorrespondents(tx: Tx, inboxId: string, keys: string[]): P
 
 const selectSends = statement<
   Tables,
-  { inboxId: string; minute: number; day: number },
+  { inboxId: string; minute: number; day: number; last: number },
   { send_number: number; sent_at: number }
 >((query, place) =>
   query
     .selectFrom('inbox_sends')
     .select(['send_number', 'sent_at'])
     .where('inbox_id', '=', place('inboxId'))
-    .where('send_number', 'in', [place('minute'), place('day')]),
+    .where('send_number', 'in', [place('minute'), place('day'), place('last')]),
 )
 
 const insertSend = statement<Tables, NewRow<'inbox_sends'>, never>((query, place) =>

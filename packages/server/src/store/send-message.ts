@@ -84,9 +84,8 @@ export async function sendMessage(tx: Tx, input: SendInput): Promise<SendOutcome
     return { kind: 'suppressed', type: suppressed.type, address: suppressed.address }
   }
   const number = counters.outbound_count + 1
-  const sent = { inboxId, number, limits, nowMs }
-  const tooMany = await checkSendRate(tx, sent)
-  if (tooMany !== null) return tooMany
+  const rate = await checkSendRate(tx, { inboxId, number, limits, nowMs })
+  if (rate.kind === 'too_many') return rate
   const cold = { accountId, inboxId, ...input.cold }
   const strangers = await checkCold(tx, { ...cold, limits })
   if (strangers.kind === 'too_cold') return strangers
@@ -105,7 +104,7 @@ export async function sendMessage(tx: Tx, input: SendInput): Promise<SendOutcome
   await insertLongBodies(tx, raw.id, input.content)
   await addMessage(tx, input, { counters, thread, answer })
   for (const delivery of input.deliveries) await insertDelivery(tx, delivery)
-  await countSend(tx, sent)
+  await countSend(tx, { inboxId, number, limits, sentMs: rate.sentMs })
   await countCold(tx, { ...cold, fresh: strangers.fresh })
   return { kind: 'queued', answer }
 }

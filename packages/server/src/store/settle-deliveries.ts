@@ -1,9 +1,10 @@
 // The transaction that records what became of attempts: each recipient's outcome, and with it the
 // message's state, its events, suppressions, and what the sandbox captured.
 
-import type { DeliveryStatus, EventKind } from '@mailroom/contract/vocabulary.ts'
 import { lockRows } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
+import type { DeliveryStatus } from '#model/delivery.ts'
+import type { EventKind } from '#model/event.ts'
 import { messageStateOf } from '#model/message-state.ts'
 import { addCaptured, type NewCaptured } from './captured-message.ts'
 import { insertEvent } from './message-statements.ts'

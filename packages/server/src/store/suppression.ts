@@ -1,9 +1,8 @@
 // Suppressions, to and from rows: addresses that an account does not write to.
 
-import type { SuppressionType } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
 import { statement } from '#db/statement.ts'
-import type { Suppression } from '#model/suppression.ts'
+import type { Suppression, SuppressionType } from '#model/suppression.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from './tables.ts'
 
 export type NewSuppression = NewRow<'suppressions'>
@@ -54,13 +53,13 @@ export async function listSuppressions(
   const { accountId, addressKey } = input
   let query = db.read.selectFrom('suppressions').selectAll().where('account_id', '=', accountId)
   if (addressKey !== null) query = query.where('address_key', '=', addressKey)
+  if (addressKey !== null) {
+    // An address has one at most, which an offset may pass over.
+    const all = (await query.execute()).map(toSuppression)
+    return { suppressions: all.slice(input.offset, input.offset + input.limit), total: all.length }
+  }
   const rows = await query.orderBy('id', 'desc').limit(input.limit).offset(input.offset).execute()
   const suppressions = rows.map(toSuppression)
-  if (addressKey !== null) {
-    // Its address has one at most, which an offset may pass over.
-    const total = rows.length > 0 || input.offset === 0 ? rows.length : 1
-    return { suppressions, total }
-  }
   const { suppression_count: total } = await readAccountCounters(db, accountId)
   return { suppressions, total }
 }

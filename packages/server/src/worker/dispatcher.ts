@@ -10,6 +10,7 @@ import {
   LANES_LOOKED_AT_MAX,
   OUTBOUND_BYTES_MAX,
   TRANSACTIONS_MAX,
+  UNPROVEN_HELD_MAX,
   UNPROVEN_TRANSACTIONS_MAX,
 } from '#base/limits.ts'
 import type { Log } from '#base/log.ts'
@@ -98,11 +99,11 @@ class Deliveries {
     if (free <= 0 || signal.aborted) return false
     const lanes = await this.#nextLanes()
     if (lanes.length === 0 || signal.aborted) return false
-    const share = Math.max(1, Math.floor(free / lanes.length))
-    const wanted = lanes.slice(0, free)
-    const claimed = await this.#queue.claim(
-      wanted.map((lane) => ({ lane: lane.name, limit: Math.min(share, lane.room) })),
-    )
+    const wanted = this.#sharesOf(lanes, free)
+    if (wanted.length === 0) return false
+    // Those that were passed over are the first the next time.
+    if (wanted.length < lanes.length) this.#cursor = wanted.at(-1)?.lane ?? ''
+    const claimed = await this.#queue.claim(wanted)
     this.held += claimed.length
     for (const group of this.#queue.group(claimed)) {
       const lane = this.#laneOf(group[0].lane)
@@ -144,6 +145,22 @@ class Deliveries {
     return names.map((name) => this.#laneOf(name)).filter((lane) => lane.room > 0)
   }
 
+  /** How much of each lane to take, `free` in all; of silent destinations only up to their share. */
+  #sharesOf(lanes: readonly Lane[], free: number): { lane: string; limit: number }[] {
+    const share = Math.max(1, Math.floor(free / lanes.length))
+    let unprovenFree = UNPROVEN_HELD_MAX
+    for (const lane of this.#lanes.values()) if (!lane.isProven) unprovenFree -= lane.held
+    const shares: { lane: string; limit: number }[] = []
+    for (const { name, room, isProven } of lanes) {
+      if (shares.length === free) break
+      const limit = Math.min(share, room, isProven ? share : unprovenFree)
+      if (limit <= 0) continue
+      if (!isProven) unprovenFree -= limit
+      shares.push({ lane: name, limit })
+    }
+    return shares
+  }
+
   #laneOf(name: string): Lane {
     const known = this.#lanes.get(name)
     if (known !== undefined) return known
@@ -152,18 +169,15 @@ class Deliveries {
     return lane
   }
 
-  /** Starts what may start, one of each lane in turn. */
+  /** Starts what may start, one of each lane in turn: whoever had its turn is the last from then on. */
   #start(): void {
-    for (let hasStarted = true; hasStarted; ) {
-      hasStarted = false
-      for (const lane of this.#eager) {
-        if (!lane.mayStart || !this.#hasRoomFor(lane)) continue
-        const group = lane.start()
-        if (lane.isStarted) this.#eager.delete(lane)
-        if (group === undefined) continue
-        hasStarted = true
-        void this.#run(lane, group)
-      }
+    for (const lane of this.#eager) {
+      if (!lane.mayStart || !this.#hasRoomFor(lane)) continue
+      const group = lane.start()
+      this.#eager.delete(lane)
+      // The loop comes to it again.
+      if (!lane.isStarted) this.#eager.add(lane)
+      if (group !== undefined) void this.#run(lane, group)
     }
   }
 

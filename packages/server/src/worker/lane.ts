@@ -2,13 +2,19 @@
 // grows while servers answer and shrinks when none does.
 
 import type { Group } from '#actions/delivery/delivery-queue.ts'
-import { LANE_HELD_MAX, LANE_TRANSACTIONS_MAX, LANE_TRANSACTIONS_START } from '#base/limits.ts'
+import {
+  LANE_AHEAD,
+  LANE_AHEAD_UNPROVEN,
+  LANE_TRANSACTIONS_MAX,
+  LANE_TRANSACTIONS_START,
+} from '#base/limits.ts'
 
 export class Lane {
   readonly name: string
   readonly #waiting: Group[] = []
   #limit = LANE_TRANSACTIONS_START
-  #held = 0
+  /** Deliveries, under way and waiting. */
+  held = 0
   /** Attempts under way. */
   active = 0
   /** Whether its servers answered the last time. */
@@ -20,11 +26,12 @@ export class Lane {
 
   /** How many more deliveries it may hold; 0 while it still has plenty. */
   get room(): number {
-    return this.#held > LANE_HELD_MAX / 2 ? 0 : LANE_HELD_MAX - this.#held
+    const capacity = this.#limit * (this.isProven ? LANE_AHEAD : LANE_AHEAD_UNPROVEN)
+    return this.held > capacity / 2 ? 0 : capacity - this.held
   }
 
   get isEmpty(): boolean {
-    return this.#held === 0
+    return this.held === 0
   }
 
   /** Whether all that it holds is under way. */
@@ -38,7 +45,7 @@ export class Lane {
 
   add(group: Group): void {
     this.#waiting.push(group)
-    this.#held += group.length
+    this.held += group.length
   }
 
   /** The next group, which counts as under way from now on. */
@@ -51,7 +58,7 @@ export class Lane {
   /** A group is over; its deliveries are held no more. */
   end(group: Group, wasReached: boolean): void {
     this.active -= 1
-    this.#held -= group.length
+    this.held -= group.length
     this.isProven = wasReached
     this.#limit = wasReached
       ? Math.min(this.#limit + 1, LANE_TRANSACTIONS_MAX)
@@ -61,7 +68,7 @@ export class Lane {
   /** Gives up all that was not started. */
   empty(): Group[] {
     const groups = this.#waiting.splice(0)
-    for (const group of groups) this.#held -= group.length
+    for (const group of groups) this.held -= group.length
     return groups
   }
 }

@@ -118,6 +118,36 @@ test('every operation of the document names its errors with an example of each',
   }
 })
 
+test('an operation that is carried out once for each key asks for the key and tells of repeats', () => {
+  for (const id of operationIds) {
+    const { path, method, needsIdempotencyKey = false } = operationOf(id)
+    const { parameters = [], responses } = document.paths[path][method.toLowerCase()]
+    const key = parameters.find(({ name }: { name: string }) => name === 'Idempotency-Key')
+    assert.equal(key?.in === 'header' && key.required, needsIdempotencyKey, id)
+    const status = operationOf(id).success.status
+    const tells = responses[status].headers['Idempotency-Replayed'] !== undefined
+    assert.equal(tells, needsIdempotencyKey, id)
+    assert.equal(errorsOf(operationOf(id)).includes('idempotency_key_reused'), needsIdempotencyKey)
+  }
+})
+
+test('every media type of a body is described, files of a form as files', () => {
+  for (const id of operationIds) {
+    const { path, method, body, bodyMediaTypes = ['application/json'] } = operationOf(id)
+    const { requestBody } = document.paths[path][method.toLowerCase()]
+    assert.deepEqual(Object.keys(requestBody?.content ?? {}), body ? bodyMediaTypes : [])
+  }
+  const { requestBody } = document.paths['/v1/inboxes/{id}/send'].post
+  const { properties, required } = requestBody.content['multipart/form-data'].schema
+  const sent = document.components.schemas.SendMessage
+  assert.deepEqual(Object.keys(properties), Object.keys(sent.properties))
+  assert.deepEqual(required, ['to', 'body'])
+  assert.deepEqual(required, sent.required)
+  const { items } = properties.attachments
+  assert.deepEqual(items, { type: 'string', contentMediaType: 'application/octet-stream' })
+  assert.deepEqual(properties.to, sent.properties.to)
+})
+
 test('a part of an attachment, and none of it, are described beside the whole', () => {
   const { responses, parameters } = document.paths['/v1/attachments/{messageId}/{filename}'].get
   assert.deepEqual(responses[206].content, responses[200].content)
@@ -152,6 +182,7 @@ test('the codes that the specification names are in the vocabulary with their st
     [409, 'pod_not_empty'],
     [409, 'pod_has_domains'],
     [409, 'default_pod'],
+    [422, 'idempotency_key_reused'],
     [422, 'recipient_suppressed'],
     [429, 'rate_limit_exceeded'],
     [429, 'cold_outreach_limit'],

@@ -103,6 +103,17 @@ const faults: [string, Uint8Array | string, JsonFaultRule | 'none'][] = [
   ['one level more', nested(JSON_DEPTH_MAX + 1), 'depth'],
   ['a nesting of 100,000', nested(100_000), 'depth'],
   ['too many values', `[${'1,'.repeat(JSON_VALUES_MAX)}1]`, 'values'],
+  [
+    'as many strings as values can have',
+    `[${'{"a":"b"},'.repeat(JSON_VALUES_MAX / 2 - 1)}1]`,
+    'none',
+  ],
+  ['more strings than values can have', '""'.repeat(2 * JSON_VALUES_MAX + 1), 'values'],
+  ['an escape before a half surrogate', '["\\n\\ud800"]', 'lone-surrogate'],
+  ['half a surrogate pair in capitals', '["\\uDBFF"]', 'lone-surrogate'],
+  ['an escaped backslash before ud800', '["\\\\ud800"]', 'none'],
+  ['a NUL after other escapes', '["\\/\\u0041\\u0000"]', 'nul'],
+  ['an escape in the last string', '{"a":"b","c":"\\"","d":"\\\\"}', 'none'],
   ['too many empty lists', `[${'[],'.repeat(JSON_VALUES_MAX / 2)}[]]`, 'values'],
 ]
 
@@ -128,6 +139,9 @@ test('reading takes time in proportion to the length, wherever the escapes are',
     `[${'"a",'.repeat(9_000)}"${'x'.repeat(20_000_000)}\\n"]`,
     `{"a":[${'{"b":"\\n"},'.repeat(3_000)}{}]}`,
     '"'.repeat(2_000_000),
+    // Sought anew after each escape, the far quote would cost minutes.
+    `["${'\\n'.repeat(5_000_000)}"]`,
+    `["${'\\/x'.repeat(5_000_000)}`,
     '1'.repeat(2_000_000),
   ]
   for (const text of texts) {

@@ -18,7 +18,7 @@ export type DeliveryQueue = {
   group(held: readonly HeldDelivery[]): Group[]
   /** Makes due deliveries ready, and those of a process that is gone. */
   readyDue(): Promise<void>
-  /** Lengthens the leases of all that this worker holds. */
+  /** Lengthens the leases of all that was claimed here and is neither delivered nor given back. */
   renew(): Promise<void>
   /** Gives back what was not attempted. */
   giveBack(held: readonly HeldDelivery[]): Promise<void>
@@ -32,25 +32,45 @@ export function openDeliveryQueue(
   worker: string,
 ): DeliveryQueue {
   const { db, clock } = deps
+  /** Ids of what this worker has in its hands; what it lost sight of is not renewed, and comes back. */
+  const inHand = new Set<string>()
+  let renewedAtMs = clock.now()
+  const letGo = (held: readonly HeldDelivery[]) => {
+    for (const { id } of held) inHand.delete(id)
+  }
+  const renew = async () => {
+    const nowMs = clock.now()
+    const untilMs = nowMs + DELIVERY_LEASE_MS
+    if (inHand.size > 0) await db.write('renewDeliveries', { worker, ids: [...inHand], untilMs })
+    renewedAtMs = nowMs
+  }
   return {
     async listReadyLanes(after, limit) {
       const rows = await store.listReadyLanes(db, { after, limit })
       return rows.map((row) => row.lane)
     },
-    claim: (lanes) =>
-      db.write('claimDeliveries', {
-        worker,
-        lanes,
-        nowMs: clock.now(),
-        leaseMs: DELIVERY_LEASE_MS,
-      }),
+    async claim(lanes) {
+      const claim = { worker, lanes, nowMs: clock.now(), leaseMs: DELIVERY_LEASE_MS }
+      const held = await db.write('claimDeliveries', claim)
+      if (inHand.size === 0) renewedAtMs = claim.nowMs
+      for (const { id } of held) inHand.add(id)
+      return held
+    },
     group(held) {
-      // By the next hop of today: what was queued under another mode of delivery has another lane.
-      const keyOf = ({ message_id, recipient }: HeldDelivery) =>
-        `${message_id} ${deps.laneOf(domainOf(recipient))}`
-      return [...Map.groupBy(held, keyOf).values()] as unknown as Group[]
+      const groups = new Map<string, [HeldDelivery, ...HeldDelivery[]]>()
+      for (const delivery of held) {
+        // By the next hop of today: what was queued under another mode of delivery has another lane.
+        const key = `${delivery.message_id} ${deps.laneOf(domainOf(delivery.recipient))}`
+        const group = groups.get(key)
+        if (group === undefined) groups.set(key, [delivery])
+        else group.push(delivery)
+      }
+      return [...groups.values()]
     },
     async readyDue() {
+      // After a stop of the process, a step of the clock or an outage of the store the leases of what
+      // is under way seem to have ended: it would be sent twice.
+      if (Math.abs(clock.now() - renewedAtMs) > DELIVERY_LEASE_MS / 2) await renew()
       const due = {
         steadyMs: clock.steady(),
         nowMs: clock.now(),
@@ -61,9 +81,17 @@ export function openDeliveryQueue(
       if (!(await store.hasDueDeliveries(db, due))) return
       while (await db.write('readyDueDeliveries', due));
     },
-    renew: () => db.write('renewDeliveries', { worker, untilMs: clock.now() + DELIVERY_LEASE_MS }),
-    giveBack: (held) =>
-      db.write('returnDeliveries', { worker, ids: held.map((delivery) => delivery.id) }),
-    deliver: (group, signal) => deliver(deps, group, { worker, signal }),
+    renew,
+    async giveBack(held) {
+      letGo(held)
+      await db.write('returnDeliveries', { worker, ids: held.map((delivery) => delivery.id) })
+    },
+    async deliver(group, signal) {
+      try {
+        return await deliver(deps, group, { worker, signal })
+      } finally {
+        letGo(group)
+      }
+    },
   }
 }

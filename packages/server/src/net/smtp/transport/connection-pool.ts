@@ -1,4 +1,5 @@
-// Connections that wait for their next message, by the host that they lead to.
+// Connections that wait for their next message, by the address that they lead to and the terms under
+// which they were opened: what was agreed on for one message is no promise for another.
 
 import {
   IDLE_CONNECTION_MS_MAX,
@@ -7,65 +8,75 @@ import {
 } from '#base/limits.ts'
 import type { SmtpClient } from '#net/smtp/client/smtp-client.ts'
 
-type Idle = { readonly client: SmtpClient; readonly timer: NodeJS.Timeout }
+export type PoolKey = {
+  readonly address: string
+  /** Everything else that two messages must have in common to share a connection. */
+  readonly terms: string
+}
+
+type Idle = { readonly key: PoolKey; readonly client: SmtpClient; readonly timer: NodeJS.Timeout }
 
 export class ConnectionPool {
-  readonly #idle = new Map<string, Idle[]>()
-  #count = 0
+  /** Those of an address from the longest idle on. */
+  readonly #byAddress = new Map<string, Idle[]>()
+  /** All of them, from the longest idle on. */
+  readonly #all = new Set<Idle>()
   #isClosed = false
 
   /** The connection used last, if one is idle and still good; the caller owns it then. */
-  take(key: string): SmtpClient | null {
-    const waiting = this.#idle.get(key)
-    for (let idle = waiting?.pop(); idle !== undefined; idle = waiting?.pop()) {
+  take({ address, terms }: PoolKey): SmtpClient | null {
+    for (const idle of (this.#byAddress.get(address) ?? []).toReversed()) {
+      if (idle.key.terms !== terms) continue
       this.#forget(idle)
-      if (waiting?.length === 0) this.#idle.delete(key)
       if (idle.client.isUsable()) return idle.client
       idle.client.destroy()
     }
     return null
   }
 
-  /** Takes a connection back: kept for a while where it may be of use, else ended politely. */
-  put(key: string, client: SmtpClient): void {
-    const isSpent = client.transactions >= TRANSACTIONS_PER_CONNECTION_MAX
-    if (!client.isUsable()) {
-      client.destroy()
-      return
+  /**
+   * Takes a connection back: kept for a while where it may be of use, else ended politely. Resolves,
+   * always, when it is kept or gone.
+   */
+  async put(key: PoolKey, client: SmtpClient): Promise<void> {
+    if (!client.isUsable()) return client.destroy()
+    if (this.#isClosed || client.transactions >= TRANSACTIONS_PER_CONNECTION_MAX) {
+      return client.quit()
     }
-    if (this.#isClosed || isSpent || this.#count >= IDLE_CONNECTIONS_MAX) {
-      void client.quit()
-      return
-    }
-    const timer = setTimeout(() => this.#expire(key, client), IDLE_CONNECTION_MS_MAX)
+    const timer = setTimeout(() => void this.#end(idle), IDLE_CONNECTION_MS_MAX)
     timer.unref()
-    const waiting = this.#idle.get(key) ?? []
-    waiting.push({ client, timer })
-    this.#idle.set(key, waiting)
-    this.#count += 1
+    const idle: Idle = { key, client, timer }
+    const beside = this.#byAddress.get(key.address)
+    if (beside === undefined) this.#byAddress.set(key.address, [idle])
+    else beside.push(idle)
+    this.#all.add(idle)
+    const [oldest] = this.#all
+    if (this.#all.size > IDLE_CONNECTIONS_MAX && oldest !== undefined) void this.#end(oldest)
+  }
+
+  /** Ends those to `address` that have been idle longest, until there are `count` or fewer. */
+  async shrink(address: string, count: number): Promise<void> {
+    const idle = this.#byAddress.get(address) ?? []
+    await Promise.all(idle.slice(0, Math.max(0, idle.length - count)).map((one) => this.#end(one)))
   }
 
   /** Ends all of them, and every one that is put back later. */
   async close(): Promise<void> {
     this.#isClosed = true
-    const all = [...this.#idle.values()].flat()
-    this.#idle.clear()
-    for (const idle of all) this.#forget(idle)
-    await Promise.all(all.map(({ client }) => client.quit()))
+    await Promise.all([...this.#all].map((idle) => this.#end(idle)))
   }
 
-  #expire(key: string, client: SmtpClient): void {
-    const waiting = this.#idle.get(key) ?? []
-    const index = waiting.findIndex((idle) => idle.client === client)
-    const [idle] = index < 0 ? [] : waiting.splice(index, 1)
-    if (waiting.length === 0) this.#idle.delete(key)
-    if (idle === undefined) return
+  #end(idle: Idle): Promise<void> {
     this.#forget(idle)
-    void client.quit()
+    return idle.client.quit()
   }
 
-  #forget({ timer }: Idle): void {
-    clearTimeout(timer)
-    this.#count -= 1
+  #forget(idle: Idle): void {
+    clearTimeout(idle.timer)
+    this.#all.delete(idle)
+    const { address } = idle.key
+    const beside = (this.#byAddress.get(address) ?? []).filter((one) => one !== idle)
+    if (beside.length === 0) this.#byAddress.delete(address)
+    else this.#byAddress.set(address, beside)
   }
 }

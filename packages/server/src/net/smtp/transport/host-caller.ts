@@ -2,20 +2,20 @@
 // new one else, the next address when one leads nowhere.
 
 import type { Clock } from '#base/clock.ts'
-import { SILENT_HOST_MS, SILENT_HOSTS_MAX } from '#base/limits.ts'
+import { CONNECTIONS_PER_HOST_MAX } from '#base/limits.ts'
 import {
   type ClientTimeouts,
   type ClientTls,
   type Credentials,
-  type Failure,
   type OutgoingMail,
   openSmtpClient,
   type RecipientOutcome,
   type SmtpClient,
-  type Stage,
 } from '#net/smtp/client/smtp-client.ts'
-import type { Carried } from './carrier.ts'
-import { ConnectionPool } from './connection-pool.ts'
+import { ConnectionPool, type PoolKey } from './connection-pool.ts'
+import { PassedOver } from './passed-over.ts'
+import { findTrouble, isOfCredentials, isOfHandshake, isRefusal, type Trouble } from './trouble.ts'
+import { Turns } from './turns.ts'
 
 export type Place = {
   /** Its name, for people and for SNI. */
@@ -33,137 +33,175 @@ export type HostCallerOptions = {
   readonly clock: Clock
   /** Shorter in tests. */
   readonly timeouts?: Partial<ClientTimeouts>
+  /** PEM; trusted instead of the system's authorities. */
+  readonly trustedCertificates?: readonly string[]
 }
 
-type Trouble = { readonly stage: Stage; readonly failure: Failure }
+/** What came of it at one host. */
+export type Called = {
+  readonly host: string
+  readonly tls: string | null
+  /** In the order of the recipients. */
+  readonly outcomes: readonly RecipientOutcome[]
+}
+
+const GIVEN_UP: Trouble = {
+  stage: 'connect',
+  failure: { kind: 'network', code: 'aborted', text: 'Given up on our side' },
+}
 
 export class HostCaller {
   readonly #options: HostCallerOptions
   readonly #pool = new ConnectionPool()
-  /** Addresses that did not answer in time, and until when they are passed over. */
-  readonly #silent = new Map<string, { untilMs: number; trouble: Trouble }>()
+  readonly #turns = new Turns(CONNECTIONS_PER_HOST_MAX)
+  readonly #passedOver: PassedOver
 
   constructor(options: HostCallerOptions) {
     this.#options = options
+    this.#passedOver = new PassedOver(options.clock)
   }
 
   /** `places` in the order to try, one at least. */
-  async carry(places: readonly Place[], mail: OutgoingMail, signal: AbortSignal): Promise<Carried> {
-    const troubles: Trouble[] = []
-    let last: Carried = { host: null, tls: null, outcomes: [] }
+  async carry(places: readonly Place[], mail: OutgoingMail, signal: AbortSignal): Promise<Called> {
+    const tried: Tried[] = []
     for (const place of places) {
-      const carried = await this.#carryTo(place, mail, signal)
-      last = carried
-      const trouble = troubleOf(carried.outcomes)
-      if (trouble === null || signal.aborted) return carried
-      troubles.push(trouble)
+      const called = await this.#callInTurn(place, mail, signal)
+      const trouble = findTrouble(called.outcomes, called.tls)
+      if (trouble === null || signal.aborted) return called
+      tried.push({ called, trouble })
+      // Saying it again at every address gets an account locked.
+      if (isOfCredentials(trouble)) break
     }
-    return { ...last, outcomes: mail.recipients.map(() => outcomeOf(troubles)) }
+    return conclude(tried, mail)
   }
 
   close(): Promise<void> {
     return this.#pool.close()
   }
 
-  async #carryTo(place: Place, mail: OutgoingMail, signal: AbortSignal): Promise<Carried> {
-    const key = keyOf(place)
-    for (let client = this.#pool.take(key); client !== null; client = this.#pool.take(key)) {
-      const carried = await this.#send(place, client, mail, signal)
-      // It may have been closed while it was idle, which says nothing about the host.
-      if (signal.aborted || troubleOf(carried.outcomes) === null) return carried
+  async #callInTurn(place: Place, mail: OutgoingMail, signal: AbortSignal): Promise<Called> {
+    const { address } = keyOf(place)
+    if (!(await this.#turns.take(address, signal))) return untold(place, mail, GIVEN_UP)
+    let leaving: Promise<void> = Promise.resolve()
+    const leave = (gone: Promise<void>) => {
+      leaving = gone
     }
-    const opened = await this.#open(place, signal)
-    if (!('client' in opened)) {
-      const outcome: RecipientOutcome = { kind: 'unsent', ...opened }
-      return { host: place.host, tls: null, outcomes: mail.recipients.map(() => outcome) }
+    try {
+      return await this.#call(place, { mail, signal, leave })
+    } finally {
+      void leaving.then(() => this.#turns.give(address))
     }
-    return this.#send(place, opened.client, mail, signal)
   }
 
-  async #send(
-    place: Place,
-    client: SmtpClient,
-    mail: OutgoingMail,
-    signal: AbortSignal,
-  ): Promise<Carried> {
+  async #call(place: Place, call: Call): Promise<Called> {
+    const idle = this.#pool.take(keyOf(place))
+    if (idle !== null) {
+      const called = await this.#send(place, idle, call)
+      const trouble = findTrouble(called.outcomes, called.tls)
+      // It may have been closed while it was idle, which says nothing about the host.
+      const isStale = trouble !== null && trouble.failure.kind !== 'timeout'
+      if (!isStale || call.signal.aborted) return called
+    }
+    const opened = await this.#open(place, call.signal)
+    return 'client' in opened
+      ? this.#send(place, opened.client, call)
+      : untold(place, call.mail, opened)
+  }
+
+  async #send(place: Place, client: SmtpClient, call: Call): Promise<Called> {
+    const { mail, signal, leave } = call
     const cut = () => client.destroy()
     signal.addEventListener('abort', cut, { once: true })
+    if (signal.aborted) cut()
     try {
       const outcomes = await client.send(mail)
+      const trouble = findTrouble(outcomes, client.tls)
+      if (trouble?.failure.kind === 'timeout') this.#passedOver.add(silenceKeyOf(place), trouble)
       return { host: place.host, tls: client.tls, outcomes }
+    } catch (error) {
+      // Nobody knows where in the dialogue it was left.
+      client.destroy()
+      throw error
     } finally {
       signal.removeEventListener('abort', cut)
-      this.#pool.put(keyOf(place), client)
+      leave(this.#pool.put(keyOf(place), client))
     }
   }
 
   async #open(place: Place, signal: AbortSignal): Promise<{ client: SmtpClient } | Trouble> {
-    const silent = this.#silent.get(place.address)
-    if (silent !== undefined && this.#options.clock.monotonic() < silent.untilMs) {
-      return silent.trouble
+    const why = this.#passedOver.why(silenceKeyOf(place))
+    if (why !== null) return why
+    const { address } = keyOf(place)
+    await this.#pool.shrink(address, CONNECTIONS_PER_HOST_MAX - this.#turns.count(address))
+    const opened = await this.#dial(place, signal)
+    if ('client' in opened) this.#passedOver.delete(silenceKeyOf(place))
+    else if (opened.failure.kind === 'timeout' || isOfCredentials(opened)) {
+      this.#passedOver.add(silenceKeyOf(place), opened)
     }
-    const { host: _, ...target } = place
-    const options = { ...target, ...this.#options, servername: place.host, signal }
-    let opened = await openSmtpClient(options)
-    if (opened.kind === 'failed' && opened.stage === 'tls' && place.tls.kind === 'opportunistic') {
-      // RFC 7435: in the clear rather than not at all, where nobody promised more.
-      if (place.implicitTls !== true) {
+    return opened
+  }
+
+  async #dial(place: Place, signal: AbortSignal): Promise<{ client: SmtpClient } | Trouble> {
+    // The connection outlives this message, so its end must not depend on this message's signal.
+    const opening = new AbortController()
+    const cut = () => opening.abort()
+    signal.addEventListener('abort', cut, { once: true })
+    if (signal.aborted) cut()
+    const { host: servername, ...target } = place
+    const { clock: _, ...settings } = this.#options
+    const options = { ...target, ...settings, servername, signal: opening.signal }
+    try {
+      let opened = await openSmtpClient(options)
+      const mayBeClear = place.tls.kind === 'opportunistic' && place.implicitTls !== true
+      if (opened.kind === 'failed' && mayBeClear && isOfHandshake(opened) && !signal.aborted) {
         opened = await openSmtpClient({ ...options, tls: { kind: 'none' } })
       }
-    }
-    if (opened.kind === 'open') {
-      this.#silent.delete(place.address)
-      return { client: opened.client }
-    }
-    const trouble = { stage: opened.stage, failure: opened.failure }
-    if (opened.failure.kind === 'timeout') this.#noteSilence(place.address, trouble)
-    return trouble
-  }
-
-  /** Else every message for a host that is gone would wait for it as long as the first. */
-  #noteSilence(address: string, trouble: Trouble): void {
-    this.#silent.delete(address)
-    const [oldest] = this.#silent.size < SILENT_HOSTS_MAX ? [] : this.#silent.keys()
-    if (oldest !== undefined) this.#silent.delete(oldest)
-    this.#silent.set(address, {
-      untilMs: this.#options.clock.monotonic() + SILENT_HOST_MS,
-      trouble,
-    })
-  }
-}
-
-function keyOf({ host, address, port, tls }: Place): string {
-  return `${address} ${port} ${host} ${tls.kind}`
-}
-
-/**
- * What is wrong with the host, when that is why nothing came of it: the connection failed, or the
- * server is closing (421). Other answers are answers, which another host would only repeat.
- */
-function troubleOf(outcomes: readonly Carried['outcomes'][number][]): Trouble | null {
-  let found: Trouble | null = null
-  for (const outcome of outcomes) {
-    if (outcome.kind === 'unsent') {
-      found ??= { stage: outcome.stage, failure: outcome.failure }
-    } else if (outcome.kind === 'refused' && outcome.reply.code === 421) {
-      found ??= { stage: outcome.stage, failure: { kind: 'reply', reply: outcome.reply } }
-    } else {
-      return null
+      return opened.kind === 'open'
+        ? { client: opened.client }
+        : { stage: opened.stage, failure: opened.failure }
+    } finally {
+      signal.removeEventListener('abort', cut)
     }
   }
-  return found
 }
 
-/** The last trouble tells; a refusal for good counts as one only when every host said so. */
-function outcomeOf(troubles: readonly Trouble[]): RecipientOutcome {
-  const last = troubles.at(-1)
-  if (last === undefined) throw new Error('There was no host to try.')
-  const isRefused = troubles.every(({ failure }) => isPermanent(failure))
-  return isRefused && last.failure.kind === 'reply'
-    ? { kind: 'refused', stage: last.stage, reply: last.failure.reply }
-    : { kind: 'unsent', ...(troubles.find(({ failure }) => !isPermanent(failure)) ?? last) }
+type Call = {
+  readonly mail: OutgoingMail
+  readonly signal: AbortSignal
+  /** Told when the connection that was used will be idle or gone. */
+  leave(gone: Promise<void>): void
 }
 
-function isPermanent(failure: Failure): boolean {
-  return failure.kind === 'reply' && failure.reply.code >= 500 && failure.reply.code <= 599
+type Tried = { readonly called: Called; readonly trouble: Trouble }
+
+/** A host that could be had at another time is what counts; else all of them have refused. */
+function conclude(tried: readonly Tried[], mail: OutgoingMail): Called {
+  const told = tried.findLast(({ trouble }) => !isRefusal(trouble)) ?? tried.at(-1)
+  if (told === undefined) throw new Error('There was no host to try.')
+  const { stage, failure } = told.trouble
+  const outcome: RecipientOutcome =
+    isRefusal(told.trouble) && failure.kind === 'reply'
+      ? { kind: 'refused', stage, reply: failure.reply }
+      : { kind: 'unsent', stage, failure }
+  return { ...told.called, outcomes: mail.recipients.map(() => outcome) }
+}
+
+/** The same trouble for all recipients. */
+function untold(place: Place, mail: OutgoingMail, trouble: Trouble): Called {
+  const outcome: RecipientOutcome = { kind: 'unsent', ...trouble }
+  return { host: place.host, tls: null, outcomes: mail.recipients.map(() => outcome) }
+}
+
+/** Two destinations with one host share its connections, unless they ask different things of it. */
+function keyOf({ address, port, ...terms }: Place): PoolKey {
+  return { address: `${address} ${port}`, terms: JSON.stringify(terms, octetsAsHex) }
+}
+
+/** What is true of a host under one demand may be false under another: a handshake that stalls. */
+function silenceKeyOf({ address, port, tls }: Place): string {
+  return `${address} ${port} ${tls.kind}`
+}
+
+function octetsAsHex(_: string, value: unknown): unknown {
+  return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value
 }

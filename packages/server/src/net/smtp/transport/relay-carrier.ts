@@ -1,11 +1,12 @@
 // Mail through one relay of the operator's choice (RFC 6409), whatever its destination.
 
-import { lookup } from 'node:dns/promises'
 import { BlockList, isIP } from 'node:net'
 import type { Resolver } from '#net/dns/resolver.ts'
-import type { ClientTls } from '#net/smtp/client/smtp-client.ts'
+import type { ClientTls, RecipientOutcome, Stage } from '#net/smtp/client/smtp-client.ts'
 import { type Carrier, carriedNowhere, GIVEN_UP, unlessAborted } from './carrier.ts'
 import { HostCaller, type HostCallerOptions, type Place } from './host-caller.ts'
+import { makeRelayAddresses } from './relay-addresses.ts'
+import { type Relay, readRelayUrl } from './relay-url.ts'
 
 export type RelayOptions = HostCallerOptions & {
   /** `smtp[s]://user:password@host:port`. */
@@ -14,73 +15,54 @@ export type RelayOptions = HostCallerOptions & {
   readonly resolver: Resolver | null
 }
 
-/** Credentials go under a verified certificate, or to this machine itself. */
+/**
+ * Credentials go under a verified certificate, or to this machine itself. That the relay does not let
+ * us in defers mail and never fails it: the mail is not to blame. Throws when the URL cannot be read.
+ */
 export function openRelayCarrier(options: RelayOptions): Carrier {
   const { url, resolver, ...callerOptions } = options
-  const relay = new URL(url)
-  const host = relay.hostname.replace(/^\[|\]$/g, '')
+  const relay = readRelayUrl(url)
+  const { host } = relay
+  const findAddresses = makeRelayAddresses({ host, resolver, clock: callerOptions.clock })
   const caller = new HostCaller(callerOptions)
   return {
     async carry({ destination: _, ...mail }, signal) {
       const { recipients } = mail
-      const found = await unlessAborted(findAddresses(host, resolver), signal)
+      const found = await unlessAborted(findAddresses(), signal)
       if (found === null) return carriedNowhere(recipients, GIVEN_UP, host)
-      if (typeof found === 'string') {
-        return carriedNowhere(recipients, { kind: 'no-route', text: found }, host)
+      if (found.kind === 'fault') {
+        return carriedNowhere(recipients, { kind: 'no-route', text: found.text }, host)
       }
-      return caller.carry(
-        found.map((address) => placeOf(relay, { host, address })),
-        mail,
-        signal,
-      )
+      const places = found.addresses.map((address) => placeOf(relay, address))
+      const called = await caller.carry(places, mail, signal)
+      return { ...called, outcomes: called.outcomes.map(notForGood) }
     },
     close: () => caller.close(),
   }
 }
 
-function placeOf(relay: URL, { host, address }: { host: string; address: string }): Place {
-  const isImplicit = relay.protocol === 'smtps:'
-  const user = decodeURIComponent(relay.username)
-  const password = decodeURIComponent(relay.password)
-  const credentials = user === '' ? null : { user, password }
-  return {
-    host,
-    address,
-    port: relay.port === '' ? (isImplicit ? 465 : 587) : Number(relay.port),
-    implicitTls: isImplicit,
-    credentials,
-    tls: tlsOf({ isImplicit, hasCredentials: credentials !== null, host, address }),
-  }
+/** Before MAIL nothing has been said of the message. */
+const STAGES_BEFORE_MAIL: ReadonlySet<Stage> = new Set(['greeting', 'ehlo', 'starttls', 'auth'])
+/** RFC 4954 §6: authentication is required, too weak, failed, or wants TLS. */
+const CODES_OF_AUTH: ReadonlySet<number> = new Set([530, 534, 535, 538])
+
+function notForGood(outcome: RecipientOutcome): RecipientOutcome {
+  if (outcome.kind !== 'refused') return outcome
+  const { stage, reply } = outcome
+  const isAboutUs = STAGES_BEFORE_MAIL.has(stage) || CODES_OF_AUTH.has(reply.code)
+  return isAboutUs ? { kind: 'unsent', stage, failure: { kind: 'reply', reply } } : outcome
+}
+
+function placeOf(relay: Relay, address: string): Place {
+  const { host, port, isTlsImplicit: implicitTls, credentials } = relay
+  return { host, address, port, implicitTls, credentials, tls: tlsOf(relay, address) }
 }
 
 /** On the way to this machine itself nobody can listen, and certificates there are self-made. */
-function tlsOf(relay: {
-  isImplicit: boolean
-  hasCredentials: boolean
-  host: string
-  address: string
-}): ClientTls {
-  if (isLoopback(relay.address)) {
-    return relay.isImplicit ? { kind: 'required' } : { kind: 'opportunistic' }
-  }
-  const isDemanded = relay.isImplicit || relay.hasCredentials
-  return isDemanded ? { kind: 'verified', servername: relay.host } : { kind: 'opportunistic' }
-}
-
-/** Addresses of the relay, or why there are none now. */
-async function findAddresses(host: string, resolver: Resolver | null): Promise<string[] | string> {
-  if (isIP(host) !== 0) return [host]
-  if (resolver !== null) {
-    const answers = await Promise.all([resolver.a(host), resolver.aaaa(host)])
-    const found = answers.flatMap((answer) => (answer.kind === 'found' ? answer.records : []))
-    if (found.length > 0) return found
-  }
-  try {
-    return (await lookup(host, { all: true })).map(({ address }) => address)
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    return `The relay ${host} was not found: ${reason}`
-  }
+function tlsOf({ host, isTlsImplicit, credentials }: Relay, address: string): ClientTls {
+  if (isLoopback(address)) return { kind: isTlsImplicit ? 'required' : 'opportunistic' }
+  const isDemanded = isTlsImplicit || credentials !== null
+  return isDemanded ? { kind: 'verified', servername: host } : { kind: 'opportunistic' }
 }
 
 const LOOPBACK = new BlockList()

@@ -1,0 +1,98 @@
+// The calling side of the send benchmarks, in a process of its own: kept HTTP connections that each
+// have one request under way, on plain sockets. Prints what was answered as JSON.
+
+import { randomUUID } from 'node:crypto'
+import { connect, type Socket } from 'node:net'
+
+export type HttpPlan = {
+  port: number
+  key: string
+  connections: number
+  /** Ends after so many seconds or requests, whichever comes first. */
+  seconds: number
+  requests: number
+  method: 'GET' | 'POST'
+  /** One path for each connection in turn. */
+  paths: string[]
+  /** `{n}` becomes the number of the request. */
+  body: string | null
+}
+
+export type HttpOutcome = {
+  requests: number
+  perSecond: number
+  failures: number
+  p50Ms: number
+  p99Ms: number
+}
+
+const plan = JSON.parse(process.argv[2] ?? '{}') as HttpPlan
+const startMs = performance.now()
+const endMs = startMs + plan.seconds * 1000
+const latencies: number[] = []
+let failures = 0
+let serial = 0
+
+await Promise.all(Array.from({ length: plan.connections }, (_, index) => runConnection(index)))
+const elapsedSeconds = (performance.now() - startMs) / 1000
+latencies.sort((a, b) => a - b)
+const at = (share: number) => latencies[Math.floor(share * (latencies.length - 1))] ?? 0
+const outcome: HttpOutcome = {
+  requests: latencies.length,
+  perSecond: latencies.length / elapsedSeconds,
+  failures,
+  p50Ms: at(0.5),
+  p99Ms: at(0.99),
+}
+process.stdout.write(JSON.stringify(outcome))
+process.exit(0)
+
+async function runConnection(index: number): Promise<void> {
+  const socket = connect({ port: plan.port, host: '127.0.0.1', noDelay: true })
+  const answers = readAnswers(socket)
+  const path = plan.paths[index % plan.paths.length] ?? '/'
+  while (performance.now() < endMs && serial < plan.requests) {
+    serial += 1
+    const body = plan.body?.replace('{n}', String(serial)) ?? ''
+    const beganMs = performance.now()
+    socket.write(requestText(path, body))
+    const status = await answers.next()
+    if (status < 300) latencies.push(performance.now() - beganMs)
+    else failures += 1
+    if (failures > 1_000) throw new Error(`Too many failures, the last with ${status}`)
+  }
+  socket.destroy()
+}
+
+function requestText(path: string, body: string): string {
+  const content =
+    plan.method === 'GET'
+      ? ''
+      : `Content-Type: application/json\r\nIdempotency-Key: ${randomUUID()}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`
+  return `${plan.method} ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${plan.key}\r\n${content}\r\n${body}`
+}
+
+/** Status codes in the order of the answers; every answer has a Content-Length. */
+function readAnswers(socket: Socket): { next(): Promise<number> } {
+  let buffered: Buffer = Buffer.alloc(0)
+  let waiting: ((status: number) => void) | null = null
+  socket.on('error', () => waiting?.(599))
+  socket.on('data', (chunk: Buffer) => {
+    buffered = buffered.length === 0 ? chunk : Buffer.concat([buffered, chunk])
+    const headEnd = buffered.indexOf('\r\n\r\n')
+    if (headEnd < 0) return
+    const head = buffered.subarray(0, headEnd).toString('latin1')
+    const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
+    if (buffered.length < headEnd + 4 + length) return
+    buffered = buffered.subarray(headEnd + 4 + length)
+    const answer = waiting
+    waiting = null
+    answer?.(Number(head.slice(9, 12)))
+  })
+  return {
+    next: () =>
+      new Promise((resolve) => {
+        waiting = resolve
+      }),
+  }
+}

@@ -1,0 +1,176 @@
+// Sending with the SDK: once however often it is tried, files as octets, replies to whom they belong.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  Mailroom,
+  MailroomConnectionError,
+  type RepliedMessage,
+  type ReplyToSend,
+} from '@mailroom/sdk/client.ts'
+import { openPeer, type Peer, type Step } from './peer.ts'
+
+async function withPeer(
+  steps: Step[],
+  run: (client: Mailroom, peer: Peer) => Promise<void>,
+): Promise<void> {
+  const peer = await openPeer(...steps)
+  try {
+    await run(new Mailroom({ baseUrl: peer.baseUrl, apiKey: 'key' }), peer)
+  } finally {
+    await peer.close()
+  }
+}
+
+const message = { to: 'ann@example.com', subject: 'A subject', body: 'A body.' }
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+const keysOf = ({ requests }: Peer) => requests.map(({ headers }) => headers['idempotency-key'])
+
+test('a send whose connection broke is repeated under its key', async () => {
+  const refused: Step = { status: 500, body: { error: 'internal_error' } }
+  await withPeer(['hang-up', refused, { body: { messageId: 'msg_1' } }], async (client, peer) => {
+    const sent = await client.inboxes.send('inb_1', message)
+    assert.equal(sent.messageId, 'msg_1')
+    for (const { method, url } of peer.requests) {
+      assert.deepEqual([method, url], ['POST', '/v1/inboxes/inb_1/send'])
+    }
+    for (const { body } of peer.requests.slice(1)) assert.deepEqual(JSON.parse(body), message)
+    const [key, ...others] = keysOf(peer)
+    assert.match(String(key), UUID)
+    assert.deepEqual(others, [key, key])
+  })
+})
+
+test('a send that a gateway answered 502 is repeated under its key', async () => {
+  const keys: (string | null)[] = []
+  const gateway = async (_url: unknown, init: RequestInit = {}) => {
+    keys.push(new Headers(init.headers).get('idempotency-key'))
+    return keys.length === 1 ? new Response('Bad gateway', { status: 502 }) : Response.json({})
+  }
+  const client = new Mailroom({ baseUrl: 'http://a.example', apiKey: 'key', fetch: gateway })
+  await client.inboxes.send('inb_1', message, { idempotencyKey: 'mine' })
+  assert.deepEqual(keys, ['mine', 'mine'])
+})
+
+test('each send has a key of its own unless it is given one', async () => {
+  await withPeer([{}], async (client, peer) => {
+    await client.inboxes.send('inb_1', message)
+    await client.inboxes.send('inb_1', message)
+    await client.inboxes.send('inb_1', message, { idempotencyKey: 'mine', maxRetries: 0 })
+    const [first, second, third] = keysOf(peer)
+    assert.notEqual(first, second)
+    assert.equal(third, 'mine')
+  })
+})
+
+test('mail that is made to arrive is not repeated when its connection broke', async () => {
+  await withPeer(['hang-up', {}], async (client, peer) => {
+    const mail = { from: 'a@b.example', to: 'c@d.example', subject: 'x' }
+    await assert.rejects(client.sandbox.receive(mail), MailroomConnectionError)
+    assert.equal(peer.requests.length, 1)
+    assert.deepEqual(keysOf(peer), [undefined])
+  })
+})
+
+test('files may be octets or base64', async () => {
+  const octets = Uint8Array.from({ length: 100_001 }, (_, index) => (index * 31) % 256)
+  const kept = { filename: 'a.bin', contentType: 'image/png', contentId: 'a@b' }
+  await withPeer([{}], async (client, peer) => {
+    const attachments = [
+      { ...kept, data: octets },
+      { ...kept, data: new Uint8Array() },
+      { ...kept, data: 'aGk=' },
+    ]
+    await client.inboxes.send('inb_1', { ...message, attachments })
+    const mail = { from: 'a@b.example', to: ['c@d.example'], subject: 'x', attachments }
+    await client.sandbox.receive(mail)
+    const expected = [Buffer.from(octets).toString('base64'), '', 'aGk=']
+    for (const { body } of peer.requests) {
+      assert.deepEqual(
+        JSON.parse(body).attachments,
+        expected.map((data) => ({ ...kept, data })),
+      )
+    }
+  })
+})
+
+const inbound = {
+  threadId: 'thr_1',
+  fromAddr: 'Ann <ann@example.com>',
+  direction: 'inbound',
+} as const
+const replies: [string, RepliedMessage, Partial<ReplyToSend>, string][] = [
+  ['the sender', inbound, {}, 'ann@example.com'],
+  ['a bare sender', { ...inbound, fromAddr: 'ann@example.com' }, {}, 'ann@example.com'],
+  [
+    'a sender whose name looks like an address',
+    { ...inbound, fromAddr: '"Bob <bob@example.com>" <ann@example.com>' },
+    {},
+    'ann@example.com',
+  ],
+  [
+    'where the sender wants answers',
+    { ...inbound, replyTo: 'list@example.com, bob@example.com' },
+    {},
+    'list@example.com',
+  ],
+  [
+    'the first that the sender wrote to, where the inbox was copied',
+    { ...inbound, deliveryRole: 'cc', headerTo: 'bob@example.com, eve@example.com' },
+    {},
+    'bob@example.com',
+  ],
+  [
+    'the sender where the inbox was written to',
+    { ...inbound, deliveryRole: 'to', headerTo: 'inbox@example.com' },
+    {},
+    'ann@example.com',
+  ],
+  [
+    'whom one’s own message went to',
+    { ...inbound, direction: 'outbound', toAddr: 'bob@example.com' },
+    {},
+    'bob@example.com',
+  ],
+  ['whom the caller names', inbound, { to: 'eve@example.com' }, 'eve@example.com'],
+]
+
+for (const [name, replied, fields, to] of replies) {
+  test(`a reply goes to ${name}, in its thread`, async () => {
+    await withPeer([{}], async (client, peer) => {
+      await client.inboxes.reply('inb_1', replied, { body: 'Yes.', ...fields })
+      const [request] = peer.requests
+      assert.equal(request?.url, '/v1/inboxes/inb_1/send')
+      assert.match(String(keysOf(peer)[0]), UUID)
+      assert.deepEqual(JSON.parse(request?.body ?? ''), { body: 'Yes.', to, threadId: 'thr_1' })
+    })
+  })
+}
+
+test('a whole message arrives with its envelope', async () => {
+  await withPeer([{ status: 201, body: { data: [], total: 0 } }], async (client, peer) => {
+    const raw = 'From: a@b.example\r\n\r\nx'
+    await client.sandbox.receiveRaw(raw, {
+      from: 'a@b.example',
+      to: ['c@d.example', 'e@f.example'],
+    })
+    await client.sandbox.receiveRaw(new TextEncoder().encode(raw))
+    for (const { headers, body } of peer.requests) {
+      assert.deepEqual([headers['content-type'], body], ['message/rfc822', raw])
+    }
+    assert.deepEqual(
+      peer.requests.map(({ url }) => url),
+      [
+        '/v1/sandbox/inbound?from=a%40b.example&to=c%40d.example&to=e%40f.example',
+        '/v1/sandbox/inbound',
+      ],
+    )
+  })
+})
+
+test('an address stands in a path as one segment', async () => {
+  await withPeer([{ status: 204 }], async (client, peer) => {
+    await client.suppressions.delete('a/b+c?d@example.com')
+    assert.equal(peer.requests[0]?.url, '/v1/suppressions/a%2Fb%2Bc%3Fd%40example.com')
+  })
+})

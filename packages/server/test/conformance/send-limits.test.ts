@@ -1,0 +1,275 @@
+// How much an inbox may send: exact to the message and the millisecond, whoever sends at the same
+// moment and whatever became of the clock.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { CLOCK_SKEW_MS, DAY_MS, MINUTE_MS } from '#base/limits.ts'
+import type { SendOutcome } from '#store/send-message.ts'
+import type { Db } from '#store/transactions.ts'
+import {
+  addAccount,
+  addInbox,
+  arriving,
+  type Owner,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { type SendFields, sending } from '#test/conformance/sending.ts'
+import { onEachEngine } from '#test/world.ts'
+
+const NOW_MS = Date.UTC(2026, 10, 20, 12)
+
+onEachEngine('limits on sending', (engine) => {
+  let database: TestDatabase
+  let db: Db
+  let others: Db
+  let owner: Owner
+  before(async () => {
+    database = await openDatabase(engine)
+    db = database.db
+    others = engine === 'postgres' ? await database.openAgain() : db
+    owner = await addAccount(db)
+  })
+  after(() => database.close())
+
+  const send = (inboxId: string, fields: SendFields, from: Db = db): Promise<SendOutcome> =>
+    from.write('sendMessage', sending(owner, inboxId, fields))
+  const kindOf = async (outcome: Promise<SendOutcome>) => (await outcome).kind
+  const stampsOf = async (inboxId: string) => {
+    const rows = await db.read
+      .selectFrom('inbox_sends')
+      .select('sent_at')
+      .where('inbox_id', '=', inboxId)
+      .orderBy('send_number')
+      .execute()
+    return rows.map((row) => row.sent_at)
+  }
+
+  test('of two hundred sends at once exactly as many are taken as the limit says', async () => {
+    const inboxId = await addInbox(db, owner)
+    const limits = { perMinute: 10, perDay: 200 }
+    const outcomes = await Promise.all(
+      Array.from({ length: 200 }, (_, index) =>
+        send(inboxId, { limits, nowMs: NOW_MS }, index % 2 === 0 ? db : others),
+      ),
+    )
+    assert.equal(outcomes.filter(({ kind }) => kind === 'queued').length, 10)
+    for (const outcome of outcomes) {
+      if (outcome.kind === 'queued') continue
+      const retryAtMs = NOW_MS + MINUTE_MS
+      assert.deepEqual(outcome, { kind: 'too_many', limit: 10, window: 'minute', retryAtMs })
+    }
+  })
+
+  test('no window of a minute holds more than the limit, also where requests overtake each other', async () => {
+    const inboxId = await addInbox(db, owner)
+    const limits = { perMinute: 5, perDay: 40 }
+    let taken = 0
+    for (let step = 0; step < 150; step++) {
+      // Now and then one that took up to half a minute to compose.
+      const lateMs = step % 3 === 0 ? (step * 7_919) % (MINUTE_MS / 2) : 0
+      const nowMs = NOW_MS + step * 3_000 - lateMs
+      if ((await kindOf(send(inboxId, { limits, nowMs }))) === 'queued') taken += 1
+    }
+    const stamps = await stampsOf(inboxId)
+    assert.equal(stamps.length, taken)
+    assert.equal(taken, 40)
+    for (const [index, stamp] of stamps.entries()) {
+      const inWindow = stamps.filter((other) => other > stamp - MINUTE_MS && other <= stamp)
+      assert.ok(inWindow.length <= 5, `${inWindow.length} in the minute of send ${index + 1}`)
+      assert.ok(stamp >= (stamps[index - 1] ?? 0))
+    }
+  })
+
+  test('a send is free again to the millisecond when its window has passed', async () => {
+    const inboxId = await addInbox(db, owner)
+    const limits = { perMinute: 2, perDay: 200 }
+    const at = (nowMs: number) => send(inboxId, { limits, nowMs })
+    assert.equal(await kindOf(at(NOW_MS)), 'queued')
+    assert.equal(await kindOf(at(NOW_MS + 10)), 'queued')
+    const refused = { kind: 'too_many', limit: 2, window: 'minute' }
+    const retryAtMs = NOW_MS + MINUTE_MS
+    assert.deepEqual(await at(retryAtMs - 1), { ...refused, retryAtMs })
+    assert.equal(await kindOf(at(retryAtMs)), 'queued')
+    assert.deepEqual(await at(retryAtMs + 9), { ...refused, retryAtMs: retryAtMs + 10 })
+    assert.equal(await kindOf(at(retryAtMs + 10)), 'queued')
+  })
+
+  test('a day slides as a minute does, and of two full windows the later end is told', async () => {
+    const inboxId = await addInbox(db, owner)
+    const limits = { perMinute: 2, perDay: 3 }
+    const at = (nowMs: number) => send(inboxId, { limits, nowMs })
+    for (const ms of [0, MINUTE_MS, MINUTE_MS])
+      assert.equal(await kindOf(at(NOW_MS + ms)), 'queued')
+    const retryAtMs = NOW_MS + DAY_MS
+    const refused = { kind: 'too_many', limit: 3, window: 'day', retryAtMs }
+    assert.deepEqual(await at(NOW_MS + MINUTE_MS), refused)
+    assert.deepEqual(await at(retryAtMs - 1), refused)
+    assert.equal(await kindOf(at(retryAtMs)), 'queued')
+    assert.equal(await kindOf(at(retryAtMs + MINUTE_MS - 1)), 'too_many')
+    assert.equal(await kindOf(at(retryAtMs + MINUTE_MS)), 'queued')
+  })
+
+  test('a limit of nothing lets nothing through', async () => {
+    const inboxId = await addInbox(db, owner)
+    for (const limits of [
+      { perMinute: 0, perDay: 200 },
+      { perMinute: 10, perDay: 0 },
+    ]) {
+      const outcome = await send(inboxId, { limits, nowMs: NOW_MS })
+      assert.equal(outcome.kind, 'too_many')
+      assert.ok(outcome.kind === 'too_many' && outcome.retryAtMs > NOW_MS)
+    }
+  })
+
+  test('times from before the clock was set back hold nothing up, those of a few minutes count', async () => {
+    const limits = { perMinute: 2, perDay: 5 }
+    for (const [aheadMs, kind] of [
+      [3 * DAY_MS, 'queued'],
+      [CLOCK_SKEW_MS + 1, 'queued'],
+      [CLOCK_SKEW_MS, 'too_many'],
+    ] as const) {
+      const inboxId = await addInbox(db, owner)
+      const at = (nowMs: number) => kindOf(send(inboxId, { limits, nowMs }))
+      assert.deepEqual(
+        [await at(NOW_MS + aheadMs), await at(NOW_MS + aheadMs)],
+        ['queued', 'queued'],
+      )
+      assert.equal(await at(NOW_MS), kind, `${aheadMs} ms ahead`)
+    }
+    const inboxId = await addInbox(db, owner)
+    const at = (nowMs: number) => kindOf(send(inboxId, { limits, nowMs }))
+    await at(NOW_MS + 3 * DAY_MS)
+    await at(NOW_MS + 3 * DAY_MS)
+    assert.deepEqual([await at(NOW_MS), await at(NOW_MS)], ['queued', 'queued'])
+    assert.equal(await at(NOW_MS), 'too_many')
+  })
+
+  test('of an inbox that sends for years only the sends that limits look at are kept', async () => {
+    const inboxId = await addInbox(db, owner)
+    const limits = { perMinute: 10, perDay: 20 }
+    for (let step = 0; step < 50; step++) {
+      const nowMs = NOW_MS + step * DAY_MS
+      assert.equal(await kindOf(send(inboxId, { limits, nowMs })), 'queued')
+    }
+    assert.equal((await stampsOf(inboxId)).length, 20)
+  })
+})
+
+onEachEngine('strangers', (engine) => {
+  let database: TestDatabase
+  let db: Db
+  let others: Db
+  let owner: Owner
+  before(async () => {
+    database = await openDatabase(engine)
+    db = database.db
+    others = engine === 'postgres' ? await database.openAgain() : db
+  })
+  after(() => database.close())
+
+  const stranger = (index: number) => `stranger-${index}@cold.example`
+  const send = async (inboxId: string, fields: SendFields, from: Db = db) => {
+    const outcome = await from.write('sendMessage', sending(owner, inboxId, fields))
+    return outcome.kind === 'too_cold'
+      ? `too_cold: ${outcome.scope} ${outcome.limit}`
+      : outcome.kind
+  }
+  const write = (inboxId: string, index: number, fields: SendFields = {}) =>
+    send(inboxId, { recipients: [stranger(index)], nowMs: NOW_MS, ...fields })
+
+  test('an inbox writes to as many strangers a day as its cap says, each counted once', async () => {
+    owner = await addAccount(db)
+    const inboxId = await addInbox(db, owner)
+    const limits = { coldPerDay: 3 }
+    const kinds = await Promise.all(
+      Array.from({ length: 60 }, (_, index) =>
+        send(
+          inboxId,
+          { recipients: [stranger(index % 30)], nowMs: NOW_MS, limits },
+          index % 2 === 0 ? db : others,
+        ),
+      ),
+    )
+    const queued = kinds.filter((kind) => kind === 'queued')
+    assert.equal(queued.length, 6)
+    assert.equal(kinds.filter((kind) => kind === 'too_cold: inbox 3').length, 54)
+    const known = await db.read
+      .selectFrom('cold_recipients')
+      .select('address_key')
+      .where('inbox_id', '=', inboxId)
+      .execute()
+    assert.equal(known.length, 3)
+  })
+
+  test('all strangers of one message fit under the cap or none is written to', async () => {
+    owner = await addAccount(db)
+    const inboxId = await addInbox(db, owner)
+    const limits = { coldPerDay: 4 }
+    const recipients = [stranger(1), stranger(2), stranger(3)]
+    assert.equal(await send(inboxId, { recipients, limits, nowMs: NOW_MS }), 'queued')
+    const two = [stranger(4), stranger(5)]
+    assert.equal(
+      await send(inboxId, { recipients: two, limits, nowMs: NOW_MS }),
+      'too_cold: inbox 4',
+    )
+    const again = [stranger(1), stranger(4)]
+    assert.equal(await send(inboxId, { recipients: again, limits, nowMs: NOW_MS }), 'queued')
+  })
+
+  test('the next day of UTC begins at nothing', async () => {
+    owner = await addAccount(db)
+    const inboxId = await addInbox(db, owner)
+    const limits = { coldPerDay: 1, coldAccountPerDay: 1 }
+    const midnight = Date.UTC(2026, 10, 21)
+    assert.equal(await write(inboxId, 1, { limits, nowMs: midnight - 2 }), 'queued')
+    assert.equal(await write(inboxId, 2, { limits, nowMs: midnight - 1 }), 'too_cold: inbox 1')
+    assert.equal(await write(inboxId, 2, { limits, nowMs: midnight }), 'queued')
+    assert.equal(await write(inboxId, 1, { limits, nowMs: midnight }), 'too_cold: inbox 1')
+  })
+
+  test('the cap of the account holds over all its inboxes at once, and not over others', async () => {
+    owner = await addAccount(db)
+    const inboxIds = await Promise.all(Array.from({ length: 5 }, () => addInbox(db, owner)))
+    const limits = { coldPerDay: 20, coldAccountPerDay: 12 }
+    const kinds = await Promise.all(
+      Array.from({ length: 50 }, (_, index) =>
+        send(
+          inboxIds[index % 5] ?? '',
+          { recipients: [stranger(index)], nowMs: NOW_MS, limits },
+          index % 2 === 0 ? db : others,
+        ),
+      ),
+    )
+    assert.equal(kinds.filter((kind) => kind === 'queued').length, 12)
+    assert.equal(kinds.filter((kind) => kind === 'too_cold: account 12').length, 38)
+    owner = await addAccount(db)
+    const inboxId = await addInbox(db, owner)
+    assert.equal(await write(inboxId, 1, { limits }), 'queued')
+  })
+
+  test('an inbox without a cap of its own has the cap of its account', async () => {
+    owner = await addAccount(db)
+    const inboxId = await addInbox(db, owner)
+    const limits = { coldPerDay: null, coldAccountPerDay: 30 }
+    for (let index = 0; index < 30; index++) {
+      assert.equal(await write(inboxId, index, { limits }), 'queued')
+    }
+    assert.equal(await write(inboxId, 30, { limits }), 'too_cold: account 30')
+    assert.equal(await write(inboxId, 0, { limits }), 'queued')
+  })
+
+  test('who has written to the inbox is no stranger to it, but to another inbox of the account', async () => {
+    owner = await addAccount(db)
+    const [inboxId, another] = [await addInbox(db, owner), await addInbox(db, owner)]
+    const arrived = { ...arriving(owner, [inboxId]), senderKey: stranger(1) }
+    await db.write('receiveMessage', arrived)
+    const limits = { coldPerDay: 0, coldAccountPerDay: 0 }
+    assert.equal(await write(inboxId, 1, { limits }), 'queued')
+    assert.equal(await write(inboxId, 2, { limits }), 'too_cold: inbox 0')
+    const recipients = [stranger(1), stranger(2)]
+    assert.equal(await send(inboxId, { recipients, limits, nowMs: NOW_MS }), 'too_cold: inbox 0')
+    assert.equal(await write(another, 1, { limits }), 'too_cold: inbox 0')
+    assert.equal(await write(inboxId, 2, { limits, candidates: [] }), 'queued')
+  })
+})

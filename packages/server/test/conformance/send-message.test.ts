@@ -1,0 +1,327 @@
+// The transaction of a send: refused without a trace, or written whole and once, whoever else writes
+// at the same moment.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { sql } from 'kysely'
+import { IDEMPOTENCY_MS } from '#base/limits.ts'
+import { findReplay } from '#store/idempotency-key.ts'
+import type { SendOutcome } from '#store/send-message.ts'
+import type { Db } from '#store/transactions.ts'
+import {
+  addAccount,
+  addInbox,
+  arriving,
+  makeId,
+  type Owner,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { readAll, sending } from '#test/conformance/sending.ts'
+import { onEachEngine } from '#test/world.ts'
+
+const NOW_MS = Date.UTC(2026, 10, 20, 12)
+
+onEachEngine('sending', (engine) => {
+  let database: TestDatabase
+  let db: Db
+  /** The same database through other connections, on PostgreSQL as another process has it. */
+  let others: Db
+  let owner: Owner
+  before(async () => {
+    database = await openDatabase(engine)
+    db = database.db
+    others = engine === 'postgres' ? await database.openAgain() : db
+    owner = await addAccount(db)
+  })
+  after(() => database.close())
+
+  const counters = (inboxId: string) =>
+    db.read
+      .selectFrom('inbox_counters')
+      .selectAll()
+      .where('inbox_id', '=', inboxId)
+      .executeTakeFirstOrThrow()
+  const threadOf = (id: string) =>
+    db.read.selectFrom('threads').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+  const messagesOf = (inboxId: string) =>
+    db.read
+      .selectFrom('messages')
+      .select(['id', 'position', 'direction_position', 'thread_position', 'thread_id'])
+      .where('inbox_id', '=', inboxId)
+      .orderBy('position')
+      .execute()
+  const figuresOf = async (query: string) => {
+    const { rows } = await sql.raw<object>(query).execute(db.read)
+    return rows.map((row) => Object.values(row).map(Number))
+  }
+  /** The totals by which pages of threads are found against the threads themselves. */
+  const assertRangesRight = async () => {
+    const kept =
+      'select sum(thread_count) as threads, sum(unread_count) as unread from thread_ranges'
+    const actual = 'select count(*) as threads, sum(1 - is_read) as unread from threads'
+    assert.deepEqual(await figuresOf(kept), await figuresOf(actual))
+  }
+
+  test('a refusal names the first obstacle in the order of checks, and nothing is written', async () => {
+    const inboxId = await addInbox(db, owner)
+    await db.write('sendMessage', sending(owner, inboxId, { key: 'order', nowMs: NOW_MS }))
+    const stranger = 'stranger@cold.example'
+    await db.write('addSuppression', {
+      id: makeId('sup'),
+      account_id: owner.accountId,
+      address: 'Dead@far.example',
+      address_key: 'dead@far.example',
+      type: 'manual',
+      reason: null,
+      created_at: NOW_MS,
+    })
+    // Opens the account's day of strangers, which a refusal would do too.
+    await db.write('sendMessage', sending(owner, inboxId, { nowMs: NOW_MS }))
+    const thread = { kind: 'reply', id: makeId('thr'), messageCount: 1 } as const
+    const [known] = await messagesOf(inboxId)
+    const changed = { kind: 'reply', id: known?.thread_id ?? '', messageCount: 7 } as const
+    const limits = { perMinute: 1, coldPerDay: 0, coldAccountPerDay: 0 }
+    const recipients = [stranger, 'dead@far.example']
+    const obstacles: [string, Parameters<typeof sending>[2], string?][] = [
+      ['key_reused', { key: 'order', request: 'another', thread, recipients, limits }],
+      ['replay', { key: 'order', thread, recipients, limits }],
+      ['not_found', { thread, recipients, limits }],
+      ['thread_changed', { thread: changed, recipients, limits }],
+      ['suppressed', { recipients, limits }],
+      ['too_many', { recipients: [stranger], limits }],
+      ['too_cold', { recipients: [stranger], limits: { ...limits, perMinute: 100 } }, 'inbox'],
+      ['too_cold', { recipients: [stranger], limits: { coldAccountPerDay: 0 } }, 'account'],
+    ]
+    const before = await readAll(db)
+    for (const [kind, fields, scope] of obstacles) {
+      const outcome = await db.write(
+        'sendMessage',
+        sending(owner, inboxId, { nowMs: NOW_MS, ...fields }),
+      )
+      assert.equal(outcome.kind, kind)
+      if (outcome.kind === 'too_cold') assert.equal(outcome.scope, scope)
+      if (outcome.kind === 'suppressed') {
+        assert.deepEqual([outcome.type, outcome.address], ['manual', 'Dead@far.example'])
+      }
+      assert.deepEqual(await readAll(db), before, kind)
+    }
+    const gone = await db.write('sendMessage', sending(owner, makeId('inb'), { recipients }))
+    assert.equal(gone.kind, 'not_found')
+    assert.deepEqual(await readAll(db), before)
+  })
+
+  test('a send writes its message, a delivery for each recipient and its totals', async () => {
+    const inboxId = await addInbox(db, owner)
+    const recipients = ['a@one.example', 'b@two.example', 'c@two.example']
+    const send = sending(owner, inboxId, { recipients, nowMs: NOW_MS })
+    const outcome = await db.write('sendMessage', send)
+    assert.deepEqual(outcome, {
+      kind: 'queued',
+      answer: {
+        messageId: send.messageId,
+        threadId: send.thread.id,
+        providerMessageId: send.content.rfc_message_id,
+        status: 'pending',
+        inboxId,
+        createdAtMs: NOW_MS,
+      },
+    })
+    const deliveries = await db.read
+      .selectFrom('deliveries')
+      .select(['recipient', 'lane', 'queue_state', 'status', 'attempts', 'raw_id'])
+      .where('message_id', '=', send.messageId)
+      .orderBy('id')
+      .execute()
+    assert.deepEqual(
+      deliveries.map((row) => ({ ...row })),
+      recipients.map((recipient) => ({
+        recipient,
+        lane: recipient.slice(2),
+        queue_state: 'ready',
+        status: 'queued',
+        attempts: 0,
+        raw_id: send.raw.id,
+      })),
+    )
+    assert.deepEqual(
+      { ...(await counters(inboxId)) },
+      {
+        inbox_id: inboxId,
+        inbound_count: 0,
+        outbound_count: 1,
+        thread_count: 1,
+        unread_thread_count: 0,
+      },
+    )
+    const { is_read, message_count, last_message_at } = await threadOf(send.thread.id)
+    assert.deepEqual([is_read, message_count, last_message_at], [1, 1, NOW_MS])
+  })
+
+  test('a reply marks its thread read and moves it to the end of the inbox', async () => {
+    const inboxId = await addInbox(db, owner)
+    const first = arriving(owner, [inboxId])
+    await db.write('receiveMessage', first)
+    await db.write('receiveMessage', arriving(owner, [inboxId]))
+    const id = first.receipts[0]?.threadId ?? ''
+    assert.equal((await counters(inboxId)).unread_thread_count, 2)
+    const thread = { kind: 'reply', id, messageCount: 1 } as const
+    const outcome = await db.write('sendMessage', sending(owner, inboxId, { thread }))
+    assert.equal(outcome.kind, 'queued')
+    const { is_read, message_count, last_position } = await threadOf(id)
+    assert.deepEqual([is_read, message_count, last_position], [1, 2, 3])
+    const { unread_thread_count, thread_count } = await counters(inboxId)
+    assert.deepEqual([thread_count, unread_thread_count], [2, 1])
+    await assertRangesRight()
+  })
+
+  test('a reply to a thread that got a message meanwhile is composed anew, unless it may be late', async () => {
+    const inboxId = await addInbox(db, owner)
+    const first = arriving(owner, [inboxId], { key: 'root@x.example' })
+    await db.write('receiveMessage', first)
+    const id = first.receipts[0]?.threadId ?? ''
+    await db.write('receiveMessage', arriving(owner, [inboxId], { parentKeys: ['root@x.example'] }))
+    const reply = (messageCount: number | null) =>
+      db.write(
+        'sendMessage',
+        sending(owner, inboxId, { thread: { kind: 'reply', id, messageCount } }),
+      )
+    assert.equal((await reply(1)).kind, 'thread_changed')
+    assert.equal((await reply(2)).kind, 'queued')
+    assert.equal((await reply(null)).kind, 'queued')
+    assert.equal((await threadOf(id)).message_count, 4)
+  })
+
+  test('sends and arrivals at once leave positions without gap or repeat and totals that are true', async () => {
+    const inboxId = await addInbox(db, owner)
+    const root = arriving(owner, [inboxId], { key: 'both@x.example' })
+    await db.write('receiveMessage', root)
+    const id = root.receipts[0]?.threadId ?? ''
+    const thread = { kind: 'reply', id, messageCount: null } as const
+    const parentKeys = ['both@x.example']
+    const from = (index: number) => (index % 2 === 0 ? db : others)
+    await Promise.all(
+      Array.from({ length: 20 }, (_, index) => [
+        from(index).write('sendMessage', sending(owner, inboxId, { thread })),
+        from(index).write('sendMessage', sending(owner, inboxId)),
+        from(index).write('receiveMessage', arriving(owner, [inboxId], { parentKeys })),
+        from(index).write('receiveMessage', arriving(owner, [inboxId])),
+      ]).flat(),
+    )
+    const rows = await messagesOf(inboxId)
+    const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
+    assert.deepEqual(
+      rows.map(({ position }) => position),
+      upTo(81),
+    )
+    const inThread = rows.filter(({ thread_id }) => thread_id === id)
+    assert.deepEqual(
+      inThread.map(({ thread_position }) => thread_position),
+      upTo(41),
+    )
+    const { inbound_count, outbound_count, thread_count, unread_thread_count } =
+      await counters(inboxId)
+    const isUnread = (await threadOf(id)).is_read === 0
+    assert.deepEqual(
+      [inbound_count, outbound_count, thread_count, unread_thread_count],
+      [41, 40, 41, isUnread ? 21 : 20],
+    )
+    await assertRangesRight()
+  })
+
+  const raceOf = async (key: string, inboxIds: string[], fields: object = {}) => {
+    const outcomes: SendOutcome[] = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => {
+        const inboxId = inboxIds[index % inboxIds.length] ?? ''
+        const send = sending(owner, inboxId, { key, nowMs: NOW_MS, ...fields })
+        return (index % 3 === 0 ? db : others).write('sendMessage', send)
+      }),
+    )
+    const answers = outcomes.map((outcome) => ('answer' in outcome ? outcome.answer : null))
+    const messageIds = new Set(answers.map((answer) => answer?.messageId))
+    return { outcomes, answers, messageIds }
+  }
+
+  test('a hundred sends at once under one key are one message and one answer', async () => {
+    const inboxId = await addInbox(db, owner)
+    const { outcomes, answers, messageIds } = await raceOf('race', [inboxId])
+    assert.equal(outcomes.filter(({ kind }) => kind === 'queued').length, 1)
+    assert.equal(outcomes.filter(({ kind }) => kind === 'replay').length, 99)
+    assert.equal(messageIds.size, 1)
+    for (const answer of answers) assert.deepEqual(answer, answers[0])
+    assert.equal((await messagesOf(inboxId)).length, 1)
+    const { outbound_count } = await counters(inboxId)
+    assert.equal(outbound_count, 1)
+  })
+
+  test('a key that races in several inboxes makes one message in one of them', async () => {
+    const inboxIds = await Promise.all(Array.from({ length: 10 }, () => addInbox(db, owner)))
+    const before = await readAll(db)
+    const { outcomes, messageIds } = await raceOf('inboxes', inboxIds)
+    assert.equal(outcomes.filter(({ kind }) => kind === 'queued').length, 1)
+    assert.equal(outcomes.filter(({ kind }) => kind === 'replay').length, 99)
+    assert.equal(messageIds.size, 1)
+    const rows = await Promise.all(inboxIds.map(messagesOf))
+    assert.equal(rows.flat().length, 1)
+    const written = await readAll(db)
+    for (const table of ['messages', 'threads', 'raw_messages', 'deliveries', 'inbox_sends']) {
+      assert.equal(written[table]?.length, (before[table]?.length ?? 0) + 1, table)
+    }
+  })
+
+  test('the same key stands for one request in each account', async () => {
+    const stranger = await addAccount(db)
+    const inboxId = await addInbox(db, owner)
+    const theirs = await addInbox(db, stranger)
+    const first = await db.write('sendMessage', sending(owner, inboxId, { key: 'same' }))
+    const other = sending(owner, inboxId, { key: 'same', request: 'another' })
+    assert.equal((await db.write('sendMessage', other)).kind, 'key_reused')
+    assert.equal((await findReplay(db, other.use))?.kind, 'key_reused')
+    const elsewhere = sending(stranger, theirs, { key: 'same', request: 'another' })
+    assert.equal((await db.write('sendMessage', elsewhere)).kind, 'queued')
+    assert.equal(first.kind, 'queued')
+  })
+
+  test('a key is answered for a day to the millisecond, then free and counted anew', async () => {
+    const inboxId = await addInbox(db, owner)
+    const at = (nowMs: number, request = 'a request') =>
+      db.write('sendMessage', sending(owner, inboxId, { key: 'day', nowMs, request }))
+    assert.equal((await at(NOW_MS)).kind, 'queued')
+    assert.equal((await at(NOW_MS + IDEMPOTENCY_MS - 1)).kind, 'replay')
+    assert.equal((await at(NOW_MS + IDEMPOTENCY_MS - 1, 'another')).kind, 'key_reused')
+    assert.equal((await at(NOW_MS + IDEMPOTENCY_MS, 'another')).kind, 'queued')
+    assert.equal((await at(NOW_MS + 2 * IDEMPOTENCY_MS - 1, 'another')).kind, 'replay')
+  })
+
+  test('a race for a key that is past its day is won once', async () => {
+    const inboxIds = await Promise.all(Array.from({ length: 4 }, () => addInbox(db, owner)))
+    const nowMs = NOW_MS - IDEMPOTENCY_MS
+    await db.write('sendMessage', sending(owner, inboxIds[0] ?? '', { key: 'old', nowMs }))
+    const { outcomes, messageIds } = await raceOf('old', inboxIds)
+    assert.equal(outcomes.filter(({ kind }) => kind === 'queued').length, 1)
+    assert.equal(messageIds.size, 1)
+  })
+
+  test('a send to an inbox that is deleted at the same moment leaves nothing behind', async () => {
+    const inboxIds = await Promise.all(Array.from({ length: 10 }, () => addInbox(db, owner)))
+    const kinds = await Promise.all(
+      inboxIds.map(async (inboxId) => {
+        const deletion = { ...owner, inboxId, jobId: makeId('job'), nowMs: NOW_MS }
+        const [outcome] = await Promise.all([
+          db.write('sendMessage', sending(owner, inboxId)),
+          others.write('deleteInbox', deletion),
+        ])
+        while (!(await db.write('purgeInboxStep', { inboxId })).isDone);
+        assert.equal((await messagesOf(inboxId)).length, 0)
+        return outcome.kind
+      }),
+    )
+    for (const kind of kinds) assert.match(kind, /^(queued|not_found)$/)
+    const left = await db.read
+      .selectFrom('deliveries')
+      .select('id')
+      .where('inbox_id', 'in', inboxIds)
+      .execute()
+    assert.deepEqual(left, [])
+  })
+})

@@ -1,0 +1,150 @@
+// Sends as the transactions take them, made by hand, and the whole database as one value.
+
+import { createHash } from 'node:crypto'
+import { DatabaseSync } from 'node:sqlite'
+import { sql } from 'kysely'
+import pg from 'pg'
+import { systemClock } from '#base/clock.ts'
+import { DAY_MS } from '#base/limits.ts'
+import { addressKey } from '#model/email-address.ts'
+import { domainOf } from '#model/inbox.ts'
+import type { SendLimits } from '#store/send-limits.ts'
+import type { SendInput } from '#store/send-message.ts'
+import type { Db } from '#store/transactions.ts'
+import { makeId, type Owner, type TestDatabase } from '#test/conformance/open-database.ts'
+
+export const UNLIMITED: SendLimits = {
+  perMinute: 100_000,
+  perDay: 100_000,
+  coldPerDay: null,
+  coldAccountPerDay: 1_000_000,
+}
+
+export type SendFields = {
+  key?: string
+  /** What was asked for; the same key with another one is another request. */
+  request?: string
+  recipients?: string[]
+  thread?: SendInput['thread']
+  limits?: Partial<SendLimits>
+  nowMs?: number
+  /** Recipients that may be strangers; all unless given. */
+  candidates?: string[]
+  content?: Uint8Array
+}
+
+/** A send of this inbox, each time another message. */
+export function sending(owner: Owner, inboxId: string, fields: SendFields = {}): SendInput {
+  const { recipients = ['bob@far.example'], candidates = recipients } = fields
+  const nowMs = fields.nowMs ?? systemClock.now()
+  const messageId = makeId('msg')
+  const rawId = makeId('raw')
+  const content = fields.content ?? Buffer.from('Subject: hi\r\n\r\nhi\r\n')
+  const requestHash = createHash('sha256').update(fields.request ?? 'a request')
+  return {
+    use: {
+      accountId: owner.accountId,
+      key: fields.key ?? messageId,
+      requestHash: new Uint8Array(requestHash.digest()),
+      nowMs,
+    },
+    inboxId,
+    messageId,
+    thread: fields.thread ?? { kind: 'new', id: makeId('thr') },
+    raw: {
+      id: rawId,
+      sha256: new Uint8Array(32),
+      size_bytes: content.length,
+      content: new Uint8Array(content),
+      reverse_path: 'me@mailroom.localhost',
+      client_address: null,
+      helo: null,
+      tls: null,
+      created_at: nowMs,
+    },
+    content: contentOf(messageId),
+    toAddr: recipients[0] ?? '',
+    deliveries: recipients.map((recipient) => ({
+      id: makeId('dlv'),
+      account_id: owner.accountId,
+      inbox_id: inboxId,
+      message_id: messageId,
+      raw_id: rawId,
+      size_bytes: content.length,
+      needs_smtputf8: 0,
+      recipient,
+      lane: domainOf(recipient),
+      next_attempt_at: nowMs,
+      expires_at: nowMs + 2 * DAY_MS,
+      created_at: nowMs,
+    })),
+    recipientKeys: recipients.map(addressKey),
+    cold: { candidates: candidates.map(addressKey), utcDay: Math.floor(nowMs / DAY_MS) },
+    limits: { ...UNLIMITED, ...fields.limits },
+  }
+}
+
+function contentOf(messageId: string): SendInput['content'] {
+  return {
+    rfc_message_id: `<${messageId}@mailroom.localhost>`,
+    message_key: `${messageId}@mailroom.localhost`,
+    receipt_key: null,
+    from_addr: 'me@mailroom.localhost',
+    header_to: null,
+    cc: '[]',
+    reply_to: null,
+    reference_ids: '[]',
+    subject: 'hi',
+    body_length: 2,
+    body_text: 'hi',
+    body_html: '',
+    extracted_text: null,
+    attachments: '[]',
+    authentication: null,
+    automatic_reason: null,
+    defects: '[]',
+  }
+}
+
+/** Sends that have to be queued; their ids. */
+export async function queueAll(db: Db, sends: readonly SendInput[]): Promise<string[]> {
+  const outcomes = await Promise.all(sends.map((send) => db.write('sendMessage', send)))
+  for (const { kind } of outcomes) if (kind !== 'queued') throw new Error(kind)
+  return sends.map((send) => send.messageId)
+}
+
+/** Every table of the database with the rows that it has, as texts in order. */
+export async function readAll(db: Db): Promise<Record<string, string[]>> {
+  const { rows } = await sql
+    .raw<{ name: string }>(
+      db.engine === 'sqlite'
+        ? `select name from sqlite_master where type = 'table' and name not like 'sqlite_%'`
+        : `select table_name as name from information_schema.tables where table_schema = 'public'`,
+    )
+    .execute(db.read)
+  const tables: Record<string, string[]> = {}
+  for (const { name } of rows) {
+    const found = await sql.raw<object>(`select * from ${name}`).execute(db.read)
+    tables[name] = found.rows.map((row) => JSON.stringify(row)).sort()
+  }
+  return tables
+}
+
+/** SQL by the test's own hand, on a connection of its own. */
+export async function runSql({ db, place }: TestDatabase, text: string): Promise<unknown[]> {
+  if (db.engine === 'sqlite') {
+    const connection = new DatabaseSync(place, { timeout: 5_000 })
+    try {
+      return connection.prepare(text).all()
+    } finally {
+      connection.close()
+    }
+  }
+  const client = new pg.Client({ connectionString: place })
+  await client.connect()
+  try {
+    return (await client.query(text)).rows
+  } finally {
+    await client.end()
+  }
+}

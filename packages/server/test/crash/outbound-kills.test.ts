@@ -1,0 +1,113 @@
+// Mail goes out to a server that notes every octet while the service is killed again and again. Each
+// recipient gets each message; a second time only when a kill struck between a server's having taken
+// it and the note of that, and then byte for byte the same.
+
+import assert from 'node:assert/strict'
+import { suite, type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createTestDatabase } from '#test/peers/postgres.ts'
+import { seededRandom } from './intake.ts'
+import {
+  assertAllSent,
+  type Compared,
+  compareOutbound,
+  countRecipients,
+  makeInboxes,
+  reportOf,
+  sendMany,
+  untilArrived,
+} from './outbound-mail.ts'
+import { Sink } from './outbound-sink.ts'
+import { END_LEASES, runSql } from './outbound-stored.ts'
+import { Service } from './service.ts'
+
+/** A hundred take two minutes; the share of messages to kills stays the same. */
+const KILLS = Number(process.env.TEST_MAILROOM_OUTBOUND_KILLS ?? 12)
+const POSTGRES_KILLS = Math.ceil(KILLS / 3)
+const MESSAGES_PER_KILL = 20
+const MOMENT_MS_MAX = 60
+const LIFE_MS_MAX = 2_000
+const RESUMED_MS_MAX = 5_000
+const EARLY_SHARE = 0.15
+/** Within this a connection is used for the next message when all goes well. */
+const SETTLED_MS_MAX = 60_000
+
+suite('mail on its way out survives kill -9', { concurrency: true }, () => {
+  test(`on SQLite, ${KILLS} times`, (t) => killAgainAndAgain(t, { kills: KILLS }))
+  test(`on PostgreSQL, ${POSTGRES_KILLS} times`, async (t) =>
+    killAgainAndAgain(t, { kills: POSTGRES_KILLS, databaseUrl: await createTestDatabase() }))
+})
+
+type Plan = { kills: number; databaseUrl?: string }
+
+async function killAgainAndAgain(t: TestContext, { kills, databaseUrl }: Plan): Promise<void> {
+  const seed = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 2 ** 31)
+  const random = seededRandom(seed)
+  const sink = await Sink.open({ rcptMs: () => 20 + random() * 150 })
+  t.after(() => sink.close())
+  const service = await Service.start({
+    env: sink.environment,
+    ...(databaseUrl && { databaseUrl }),
+  })
+  t.after(() => service.close())
+  sink.hold()
+  const queueingMs = performance.now()
+  const inboxes = await makeInboxes(service, 5)
+  const count = kills * MESSAGES_PER_KILL
+  const promised = await sendMany(service, sink, { inboxes, count })
+  const queuedMs = Math.round(performance.now() - queueingMs)
+  sink.release()
+
+  const killing = { sink, service, random, share: countRecipients(promised) / kills }
+  const lives: Life[] = []
+  for (let kill = 0; kill < kills; kill++) lives.push(await killOnce(killing))
+  await untilArrived(sink, promised, SETTLED_MS_MAX)
+  await untilNothingWaits(service, promised[0]?.id ?? '', sink)
+  assert.doesNotMatch(service.log, /on a fault of its own|"level":50/)
+  assert.equal((await service.stop()).code, 0)
+
+  const compared = await compareOutbound(service, sink, promised)
+  const resumedMs = lives.flatMap((life) => life.resumedMs ?? [])
+  const inFlight = lives.reduce((sum, life) => sum + life.inFlight, 0)
+  t.diagnostic(
+    `seed ${seed}: ${promised.length} messages for ${countRecipients(promised)} recipients queued in ${queuedMs} ms, ${kills} kills, ${inFlight} in flight at them, ${JSON.stringify(reportOf(compared))}, resumed after ${Math.round(Math.max(...resumedMs))} ms at most`,
+  )
+  const { lost, altered, unknown } = compared
+  assert.deepEqual({ lost, altered, unknown }, { lost: 0, altered: 0, unknown: 0 })
+  assertAllSent(compared, promised)
+  assertExplained(compared, lives, inFlight)
+  assert.ok(inFlight > kills, 'kills struck while mail was on its way')
+  assert.ok(Math.max(...resumedMs) < RESUMED_MS_MAX, 'sending was resumed in time')
+}
+
+type Life = {
+  killedAtMs: number
+  /** Connections that were cut. */
+  inFlight: number
+  /** From the start of the process to its first transaction; null where nothing was left to send. */
+  resumedMs: number | null
+}
+
+type Killing = { sink: Sink; service: Service; random: () => number; share: number }
+
+async function killOnce({ sink, service, random, share }: Killing): Promise<Life> {
+  const wanted = sink.copies.length + Math.floor(random() * 1.6 * share)
+  await sink.until(() => sink.copies.length >= wanted, LIFE_MS_MAX).catch(() => {})
+  await sleep(random() * MOMENT_MS_MAX)
+  const inFlight = sink.open
+  const killedAtMs = performance.now()
+  await service.kill()
+  if (service.settings.databaseUrl !== null) await runSql(service, END_LEASES)
+  if (random() < EARLY_SHARE) {
+    await service.start({ waits: false })
+    await sleep(random() * 1_000)
+    await service.kill()
+    if (service.settings.databaseUrl !== null) await runSql(service, END_LEASES)
+  }
+  const begun = sink.begunAtMs.length
+  const startedAtMs = performance.now()
+  await service.start()
+  await sink.until(() => sink.begunAtMs.length > begun, RESUMED_MS_MAX).catch(() => {})
+  const firstMs = sink.begunAtMs[begun]
+  return { killedAtMs, inFlight, resumedMs: firstMs === undefined ? null : firstMs - startedAtMs }
+}

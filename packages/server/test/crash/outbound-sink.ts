@@ -1,0 +1,161 @@
+// The far end of outgoing mail: a mail server that notes the octets and the moment of every message
+// that reaches it, as slow as a test wants it, and the DNS server that leads to it.
+
+import { hash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
+import { type Mta, type MtaAnswer, type MtaMessage, openMta } from '#test/peers/mta.ts'
+
+/** One message that was taken, for one of its recipients. */
+export type Copy = {
+  readonly messageId: string
+  readonly recipient: string
+  /** Of the octets as they came. */
+  readonly sha256: string
+  /** When its final dot came. */
+  readonly atMs: number
+}
+
+/** What a sink does, and how long it takes: before it answers RCPT, and before it answers the final dot. */
+export type SinkScript = {
+  onRcpt?: (recipient: string) => MtaAnswer | undefined
+  /** Called for what is taken, unless it answers otherwise. */
+  onFinalDot?: (message: MtaMessage) => MtaAnswer | undefined
+  rcptMs?: () => number
+  finalDotMs?: () => number
+}
+
+const DOMAINS = ['one.example', 'two.example', 'three.example', 'four.example']
+
+export class Sink {
+  /** In the order of their arrival. */
+  readonly copies: Copy[] = []
+  /** Moments at which a transaction was begun. */
+  readonly begunAtMs: number[] = []
+  /** Moments at which a recipient was named. */
+  readonly named: { recipient: string; atMs: number }[] = []
+  script: SinkScript
+  readonly #copiesOf = new Map<string, Copy[]>()
+  #gate: PromiseWithResolvers<void> | null = null
+  #isClosed = false
+  readonly #peers: { mta: Mta; dns: Dns }
+
+  private constructor(peers: { mta: Mta; dns: Dns }, script: SinkScript) {
+    this.#peers = peers
+    this.script = script
+  }
+
+  /** Takes mail for every domain of `domains`. */
+  static async open(script: SinkScript = {}): Promise<Sink> {
+    const [mta, dns] = await Promise.all([openMta(), openDns(zoneOf(DOMAINS))])
+    const sink = new Sink({ mta, dns }, script)
+    mta.script = {
+      onMail: () => sink.#begin(),
+      onRcpt: (recipient) => sink.#name(recipient),
+      onFinalDot: (message) => sink.#take(message),
+    }
+    return sink
+  }
+
+  get domains(): readonly string[] {
+    return DOMAINS
+  }
+
+  /** Settings of a service that sends here, with limits out of the way. */
+  get environment(): Record<string, string> {
+    const { mta, dns } = this.#peers
+    return {
+      MAILROOM_DELIVERY: 'direct',
+      MAILROOM_DNS_SERVERS: dns.server,
+      MAILROOM_MX_PORT: String(mta.port),
+      MAILROOM_ALLOW_PRIVATE_EGRESS: 'true',
+      MAILROOM_LIMIT_SENDS_PER_MINUTE: '1000000',
+      MAILROOM_LIMIT_SENDS_PER_DAY: '1000000',
+      MAILROOM_LIMIT_INBOXES_PER_DAY: '1000000',
+      MAILROOM_LIMIT_COLD_PER_DAY: '1000000',
+      MAILROOM_LIMIT_COLD_ACCOUNT_PER_DAY: '1000000',
+    }
+  }
+
+  /** Connections that are open now. */
+  get open(): number {
+    return this.#peers.mta.connections.open
+  }
+
+  /** All copies of a message for one recipient. */
+  copiesOf(messageId: string, recipient: string): readonly Copy[] {
+    return this.#copiesOf.get(`${messageId} ${recipient}`) ?? []
+  }
+
+  /** Messages and recipients that arrived at least once. */
+  get arrived(): number {
+    return this.#copiesOf.size
+  }
+
+  /** Lets transactions wait at their first command until `release`. */
+  hold(): void {
+    this.#gate ??= Promise.withResolvers<void>()
+  }
+
+  release(): void {
+    this.#gate?.resolve()
+    this.#gate = null
+  }
+
+  /** Waits until `isSo`, looking often; throws after `withinMs` with what there is. */
+  async until(isSo: () => boolean, withinMs: number): Promise<void> {
+    const endMs = performance.now() + withinMs
+    while (!isSo()) {
+      if (performance.now() > endMs) {
+        throw new Error(`Still not so: ${this.arrived} arrived, ${this.open} connections are open.`)
+      }
+      await sleep(2)
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.release()
+    await Promise.all([this.#peers.mta.close(), this.#peers.dns.close()])
+  }
+
+  async #begin(): Promise<undefined> {
+    this.begunAtMs.push(performance.now())
+    await this.#gate?.promise
+  }
+
+  async #name(recipient: string): Promise<MtaAnswer | undefined> {
+    this.named.push({ recipient, atMs: performance.now() })
+    const answer = this.script.onRcpt?.(recipient)
+    if (answer !== undefined) return answer
+    return slowly(this.script.rcptMs?.() ?? 0, '250 2.1.5 Ok')
+  }
+
+  #take(message: MtaMessage): MtaAnswer {
+    const answer = this.script.onFinalDot?.(message)
+    if (answer !== undefined) return answer
+    const [, messageId = ''] = /^Message-ID: *(<[^>]*>)/im.exec(message.raw.toString('latin1')) ?? []
+    const sha256 = hash('sha256', message.raw, 'hex')
+    for (const recipient of message.recipients) {
+      const copy = { messageId, recipient, sha256, atMs: performance.now() }
+      this.copies.push(copy)
+      const key = `${messageId} ${recipient}`
+      this.#copiesOf.set(key, [...(this.#copiesOf.get(key) ?? []), copy])
+    }
+    return slowly(this.script.finalDotMs?.() ?? 0, '250 2.0.0 Ok: queued')
+  }
+}
+
+function slowly(delayMs: number, reply: string): MtaAnswer {
+  return delayMs === 0 ? reply : { delayMs, next: reply }
+}
+
+function zoneOf(domains: readonly string[]): Zone {
+  return Object.fromEntries(
+    domains.flatMap((domain) => [
+      [domain, { MX: [{ exchange: `mx.${domain}`, preference: 10 }] }],
+      [`mx.${domain}`, { A: ['127.0.0.1'] }],
+    ]),
+  )
+}

@@ -1,0 +1,112 @@
+// What a stopped service holds of outgoing mail, read beside it, and everything that has to be true of
+// it whatever happened before.
+
+import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
+import { DatabaseSync } from 'node:sqlite'
+import pg from 'pg'
+import { databasePath, openStore, silentObserver } from '#open-store.ts'
+import type { Service } from './service.ts'
+import { checkIntegrity } from './stored.ts'
+
+export type OutboundMessage = {
+  id: string
+  messageId: string | null
+  status: string
+  /** Of the raw bytes as they are read back now. */
+  sha256: string
+  deliveries: {
+    recipient: string
+    status: string
+    queue: string | null
+    attempts: number
+    ambiguousAttempts: number
+    nextAttemptAtMs: number | null
+    response: string | null
+  }[]
+}
+
+export type OutboundState = { messages: OutboundMessage[] }
+
+/** Every message of every inbox, which all must be outgoing. Throws when the store contradicts itself. */
+export async function readOutbound(service: Service): Promise<OutboundState> {
+  const { settings } = service
+  if (settings.databaseUrl === null) checkIntegrity(databasePath(settings))
+  const store = await openStore({
+    settings,
+    as: 'command',
+    observer: silentObserver,
+    onError: () => {},
+  })
+  try {
+    const { read } = store.db
+    const messages = await read.selectFrom('messages').selectAll().orderBy('position').execute()
+    const deliveries = await read.selectFrom('deliveries').selectAll().orderBy('id').execute()
+    const deliveriesOf = Map.groupBy(deliveries, ({ message_id }) => message_id)
+    const hashes = new Map<string, string>()
+    for (const raw of await read.selectFrom('raw_messages').selectAll().execute()) {
+      const content = raw.content ?? (await store.blobs?.get(raw.id)) ?? null
+      assert.ok(content !== null, `raw message ${raw.id} has its bytes`)
+      const sha256 = hash('sha256', content, 'hex')
+      assert.equal(sha256, Buffer.from(raw.sha256).toString('hex'), `raw message ${raw.id} is whole`)
+      hashes.set(raw.id, sha256)
+    }
+    const events = await read.selectFrom('events').select(['kind', 'message_id']).execute()
+    checkEvents(events, messages)
+    for (const counter of await read.selectFrom('inbox_counters').selectAll().execute()) {
+      const positions = messages
+        .filter(({ inbox_id }) => inbox_id === counter.inbox_id)
+        .map(({ position }) => position)
+      const counted = Array.from({ length: counter.outbound_count }, (_, index) => index + 1)
+      assert.deepEqual(positions, counted, `inbox ${counter.inbox_id} has dense positions`)
+    }
+    return {
+      messages: messages.map((message) => ({
+        id: message.id,
+        messageId: message.rfc_message_id,
+        status: message.status,
+        sha256: hashes.get(message.raw_id) ?? '',
+        deliveries: (deliveriesOf.get(message.id) ?? []).map((row) => ({
+          recipient: row.recipient,
+          status: row.status,
+          queue: row.queue_state,
+          attempts: row.attempts,
+          ambiguousAttempts: row.ambiguous_attempts,
+          nextAttemptAtMs: row.next_attempt_at,
+          response: row.response,
+        })),
+      })),
+    }
+  } finally {
+    await store.close()
+  }
+}
+
+/** A message that is sent has been told about once, and no other. */
+function checkEvents(
+  events: { kind: string; message_id: string | null }[],
+  messages: { id: string; status: string }[],
+): void {
+  const told = events.filter(({ kind }) => kind === 'message.sent').map(({ message_id }) => message_id)
+  const sent = messages.filter(({ status }) => status === 'sent').map(({ id }) => id)
+  assert.deepEqual(told.sort(), sent.sort(), 'each sent message has one event of it')
+}
+
+/** Runs statements on the database beside the service or without it; `$now` stands for the time. */
+export async function runSql(service: Service, ...statements: string[]): Promise<void> {
+  const { settings } = service
+  const texts = statements.map((text) => text.replaceAll('$now', String(Date.now())))
+  if (settings.databaseUrl === null) {
+    const database = new DatabaseSync(databasePath(settings), { timeout: 5_000 })
+    for (const text of texts) database.exec(text)
+    database.close()
+    return
+  }
+  const client = new pg.Client({ connectionString: settings.databaseUrl })
+  await client.connect()
+  for (const text of texts) await client.query(text)
+  await client.end()
+}
+
+/** Ends the leases of a process that was killed, as a minute would; needed where they are shared. */
+export const END_LEASES = "update deliveries set lease_until = 0 where queue_state = 'leased'"

@@ -1,0 +1,165 @@
+// A carrier over real DNS, a real router and scripted mail servers, and outcomes as short texts.
+
+import type { TestContext } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { systemChance } from '#base/chance.ts'
+import { openResolver } from '#net/dns/resolver.ts'
+import type { RecipientOutcome } from '#net/smtp/client/smtp-client.ts'
+import type { FetchPolicy } from '#net/smtp/route/fetch-policy.ts'
+import { openRouter } from '#net/smtp/route/find-route.ts'
+import type { Carried, Carrier, Consignment } from '#net/smtp/transport/carrier.ts'
+import { openDirectCarrier } from '#net/smtp/transport/direct-carrier.ts'
+import type { HostCallerOptions } from '#net/smtp/transport/host-caller.ts'
+import { openRelayCarrier } from '#net/smtp/transport/relay-carrier.ts'
+import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
+import { type Mta, type MtaScript, openMta } from '#test/peers/mta.ts'
+import { describeOutcomes, RAW } from '#test/smtp/client-world.ts'
+import { mx } from './route-world.ts'
+
+export type Told = {
+  readonly host: string | null
+  readonly tls: string | null
+  readonly outcomes: readonly string[]
+}
+
+export type TransportWorld = {
+  readonly carrier: Carrier
+  readonly dns: Dns
+  /** From a@a.example, to the domain of the first recipient. */
+  carry(to: string | readonly string[], changes?: Changes): Promise<Told>
+  /** The same, as the carrier has it. */
+  carryRaw(to: string | readonly string[], changes?: Changes): Promise<Carried>
+  /** Turns the clock of routes and of hosts passed over. */
+  pass(ms: number): void
+}
+
+export type Changes = Partial<Consignment> & { readonly signal?: AbortSignal }
+
+export type TransportOptions = Partial<HostCallerOptions> & {
+  readonly zone?: Zone
+  /** Of direct delivery. */
+  readonly port?: number
+  /** Instead of direct delivery. */
+  readonly relayUrl?: string
+  /** False: the relay's name is for the system to find. */
+  readonly hasResolver?: boolean
+  readonly allowPrivate?: boolean
+  readonly fetchPolicy?: FetchPolicy
+}
+
+const TIMEOUTS = { connectMs: 1_000, greetingMs: 150, handshakeMs: 150, replyMs: 2_000 }
+
+/** Closed with the test. */
+export async function openTransportWorld(
+  t: TestContext,
+  options: TransportOptions = {},
+): Promise<TransportWorld> {
+  const {
+    zone = {},
+    port = 25,
+    relayUrl,
+    hasResolver,
+    allowPrivate,
+    fetchPolicy,
+    ...caller
+  } = options
+  const dns = await openDns(zone)
+  const resolver = openResolver({ servers: [dns.server], timeoutMs: 500 })
+  let passedMs = 0
+  const tell = () => performance.now() + passedMs
+  const clock = { now: () => Date.now(), monotonic: tell, steady: tell }
+  const router = openRouter({
+    resolver,
+    allowPrivate: allowPrivate ?? true,
+    chance: systemChance,
+    clock,
+    port,
+    fetchPolicy: fetchPolicy ?? (async () => ({ kind: 'fault', text: 'not in this test' })),
+  })
+  const settings = { hostname: 'client.example', clock, timeouts: TIMEOUTS, ...caller }
+  const carrier =
+    relayUrl === undefined
+      ? openDirectCarrier({ ...settings, router, port })
+      : openRelayCarrier({
+          ...settings,
+          url: relayUrl,
+          resolver: hasResolver === false ? null : resolver,
+        })
+  t.after(async () => {
+    await carrier.close()
+    router.close()
+    resolver.close()
+    await dns.close()
+  })
+  const carryRaw: TransportWorld['carryRaw'] = (to, { signal, ...changes } = {}) => {
+    const recipients = typeof to === 'string' ? [to] : to
+    const destination = recipients[0]?.split('@')[1] ?? ''
+    const mail = { reversePath: 'a@a.example', recipients, raw: RAW, needsSmtpUtf8: false }
+    const consignment = { destination, ...mail, ...changes }
+    return carrier.carry(consignment, signal ?? new AbortController().signal)
+  }
+  return {
+    carrier,
+    dns,
+    carryRaw,
+    carry: async (to, changes) => describe(await carryRaw(to, changes)),
+    pass: (ms) => {
+      passedMs += ms
+    },
+  }
+}
+
+/** Mail servers on 127.0.0.1, 127.0.0.2 and so on, all on one port. Closed with the test. */
+export async function openHosts<Scripts extends readonly MtaScript[]>(
+  t: TestContext,
+  scripts: Scripts,
+): Promise<{ mtas: { [Index in keyof Scripts]: Mta }; port: number }> {
+  const mtas: Mta[] = []
+  for (const [index, script] of scripts.entries()) {
+    const mta = await openMta(script, mtas[0]?.port ?? 0, `127.0.0.${index + 1}`)
+    t.after(() => mta.close())
+    mtas.push(mta)
+  }
+  // The mapped type is that of `mtas`, one for each script.
+  return { mtas: mtas as { [Index in keyof Scripts]: Mta }, port: mtas[0]?.port ?? 0 }
+}
+
+/** `destination` with as many hosts, mx1 the preferred, at 127.0.0.1 and so on. */
+export function zoneOf(destination: string, hosts: number): Zone {
+  const names = Array.from({ length: hosts }, (_, index) => `mx${index + 1}.${destination}`)
+  const zone: Zone = { [destination]: { MX: mx(...names) } }
+  for (const [index, name] of names.entries()) zone[name] = { A: [`127.0.0.${index + 1}`] }
+  return zone
+}
+
+export function countMail(mta: Mta): number {
+  return mta.commands.filter(({ line }) => line.startsWith('MAIL')).length
+}
+
+/** Resolves once `isTrue`, looking at every turn of the event loop. */
+export async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await setImmediate()
+}
+
+/** Runs `act` for 0 to `count` - 1, so many at once. */
+export async function inParallel(
+  count: number,
+  concurrency: number,
+  act: (index: number) => Promise<void>,
+): Promise<void> {
+  let next = 0
+  const work = async () => {
+    for (let index = next++; index < count; index = next++) await act(index)
+  }
+  await Promise.all(Array.from({ length: concurrency }, work))
+}
+
+function describe({ host, tls, outcomes }: Carried): Told {
+  const texts = outcomes.map((outcome) => {
+    if (outcome.kind === 'no-route') return 'no-route'
+    if (outcome.kind === 'unroutable')
+      return `unroutable ${outcome.reply.code} ${outcome.reply.enhanced}`
+    return describeOutcomes([outcome satisfies RecipientOutcome])[0] ?? ''
+  })
+  return { host, tls, outcomes: texts }
+}

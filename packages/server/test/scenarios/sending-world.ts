@@ -1,0 +1,175 @@
+// A service whose mail really leaves: with a DNS server and a receiving mail server of its own, and
+// what tests of sending ask of it in one step.
+
+import assert from 'node:assert/strict'
+import type { Delivery, Inbox, MailToReceive, Mailroom, Message, MessageToSend } from '@mailroom/sdk'
+import PostalMime, { type Email } from 'postal-mime'
+import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
+import type { Engine } from '#db/db.ts'
+import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
+import { type Mta, type MtaMessage, type MtaScript, mtaTls, openMta } from '#test/peers/mta.ts'
+import { until } from '#test/scenarios/outcomes.ts'
+import { openWorld, type World, type WorldOptions } from '#test/world.ts'
+
+/** Limits out of the way of scenarios that send a lot. */
+export const SENDING_LIMITS = {
+  MAILROOM_LIMIT_API_PER_MINUTE: '1000000',
+  MAILROOM_LIMIT_INBOXES_PER_DAY: '100000',
+  MAILROOM_LIMIT_SENDS_PER_MINUTE: '100000',
+  MAILROOM_LIMIT_SENDS_PER_DAY: '100000',
+  MAILROOM_LIMIT_COLD_PER_DAY: '100000',
+  MAILROOM_LIMIT_COLD_ACCOUNT_PER_DAY: '100000',
+}
+
+export type SendingWorld = World & { readonly dns: Dns; readonly mta: Mta }
+
+/** `friend.example` has an MX that leads to the receiving server. */
+const ZONE: Zone = {
+  'friend.example': { MX: [{ exchange: 'mx.friend.example', preference: 10 }] },
+  'mx.friend.example': { A: ['127.0.0.1'] },
+}
+
+/** A service that sends directly, and the peers it sends to; close it in `after`. */
+export async function openSendingWorld(
+  engine: Engine,
+  options: WorldOptions & { script?: MtaScript } = {},
+): Promise<SendingWorld> {
+  const tls = await mtaTls()
+  const [dns, mta] = await Promise.all([openDns({ ...ZONE }), openMta({ tls, ...options.script })])
+  const env = {
+    ...SENDING_LIMITS,
+    MAILROOM_DELIVERY: 'direct',
+    MAILROOM_DNS_SERVERS: dns.server,
+    MAILROOM_MX_PORT: String(mta.port),
+    MAILROOM_ALLOW_PRIVATE_EGRESS: 'true',
+    ...options.env,
+  }
+  const world = await openWorld(engine, { ...options, env })
+  return {
+    ...world,
+    dns,
+    mta,
+    async close() {
+      await world.close()
+      await Promise.all([mta.close(), dns.close()])
+    },
+  }
+}
+
+export const PLAIN: MessageToSend = {
+  to: 'bob@friend.example',
+  subject: 'A subject',
+  body: 'A body.',
+}
+
+/** Sends, with what PLAIN has where a field is left out. */
+export function send(
+  { client }: { client: Mailroom },
+  inbox: Pick<Inbox, 'id'>,
+  fields: Partial<MessageToSend> = {},
+  idempotencyKey?: string,
+) {
+  const options = idempotencyKey === undefined ? {} : { idempotencyKey }
+  return client.inboxes.send(inbox.id, { ...PLAIN, ...fields }, options)
+}
+
+/** The message once every recipient is settled. */
+export async function settled(
+  { client }: { client: Mailroom },
+  { messageId }: { messageId: string },
+): Promise<Message> {
+  let message = await client.messages.get(messageId)
+  await until(async () => {
+    message = await client.messages.get(messageId)
+    return message.status !== 'pending'
+  })
+  return message
+}
+
+export async function deliveriesOf(
+  { client }: { client: Mailroom },
+  { messageId }: { messageId: string },
+): Promise<readonly Delivery[]> {
+  return (await client.messages.deliveries(messageId).page()).data
+}
+
+/** The only delivery of a message. */
+export async function deliveryOf(
+  world: { client: Mailroom },
+  sent: { messageId: string },
+): Promise<Delivery> {
+  const [delivery, ...others] = await deliveriesOf(world, sent)
+  assert.ok(delivery !== undefined && others.length === 0)
+  return delivery
+}
+
+/** The only delivery once it has been attempted `count` times and the outcome is recorded. */
+export async function attempted(
+  world: { client: Mailroom },
+  sent: { messageId: string },
+  count: number,
+): Promise<Delivery> {
+  let delivery = await deliveryOf(world, sent)
+  await until(async () => {
+    delivery = await deliveryOf(world, sent)
+    const isSettled = delivery.status !== 'queued'
+    const isIdle = delivery.status !== 'deferred' || delivery.nextAttemptAt !== null
+    return delivery.attempts >= count && isSettled && isIdle && !(await isLeased(world, delivery))
+  })
+  return delivery
+}
+
+async function isLeased(world: object, { id }: Delivery): Promise<boolean> {
+  if (!('app' in world)) return false
+  const { db } = (world as World).app.deps
+  const row = await db.read
+    .selectFrom('deliveries')
+    .select('queue_state')
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row?.queue_state === 'leased' || row?.queue_state === 'ready'
+}
+
+/** Moves the clock and has the queue look at it at once. Nothing may be under way meanwhile. */
+export async function passTime(world: World, ms: number): Promise<void> {
+  world.clock.advance(ms)
+  await openDeliveryQueue(world.app.deps, 'a look').readyDue()
+  world.app.deps.wakeDelivery()
+}
+
+/** What the receiving server took under this Message-ID, once it is there. */
+export async function arrived(
+  { mta }: SendingWorld,
+  { providerMessageId }: { providerMessageId: string },
+): Promise<MtaMessage> {
+  const find = () => mta.transactions.find(({ raw }) => raw.includes(providerMessageId))
+  await until(async () => find() !== undefined)
+  const message = find()
+  assert.ok(message !== undefined)
+  return message
+}
+
+/** Names of the fields in front of the first empty line, in lower case, in order. */
+export function fieldNamesOf(raw: Buffer): string[] {
+  return unfoldedHeader(raw).map((line) => line.slice(0, line.indexOf(':')).toLowerCase())
+}
+
+/** The unfolded value of a field; null where there is none. Fails where there are two. */
+export function fieldOf(raw: Buffer, name: string): string | null {
+  const prefix = `${name.toLowerCase()}:`
+  const found = unfoldedHeader(raw).filter((line) => line.toLowerCase().startsWith(prefix))
+  assert.ok(found.length <= 1, `${name} is there ${found.length} times`)
+  return found[0]?.slice(prefix.length).trim() ?? null
+}
+
+function unfoldedHeader(raw: Buffer): string[] {
+  const header = raw.subarray(0, raw.indexOf('\r\n\r\n')).toString('utf8')
+  return header.replace(/\r\n(?=[ \t])/g, '').split('\r\n')
+}
+
+/** The message as another program reads it. */
+export function readMail(raw: Buffer): Promise<Email> {
+  return PostalMime.parse(raw)
+}
+
+export type { MailToReceive }
