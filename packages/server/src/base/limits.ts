@@ -307,6 +307,8 @@ export const IDLE_CONNECTION_MS_MAX = 5 * SECOND_MS
 export const TRANSACTIONS_PER_CONNECTION_MAX = 100
 /** To one address, whatever destinations lead to it; further messages wait for their turn. */
 export const CONNECTIONS_PER_HOST_MAX = 20
+/** How long a message waits for its turn: those for one slow host must not fill TRANSACTIONS_MAX. */
+export const HOST_TURN_MS_MAX = 30 * SECOND_MS
 /** A host that did not answer in time is passed over for this long; the first retry comes later. */
 export const SILENT_HOST_MS = 30 * SECOND_MS
 export const SILENT_HOSTS_MAX = 10_000

@@ -2,6 +2,7 @@
 // the request, checks the input, calls the handler and sends what it returns.
 
 import { finished, Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Operation } from '@mailroom/contract/operations/operation.ts'
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import type { TObject } from '@mailroom/contract/schema.ts'
@@ -84,6 +85,7 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
 function holdBody(request: FastifyRequest, reply: FastifyReply, bodies: BodyBudget): void {
   const hold = bodies.open()
   request.bodyHold = hold
+  finished(reply.raw, () => hold.release())
 }
 
 type Earlier = {
@@ -102,9 +104,12 @@ async function findEarlier(
   const body = bodyOf(request)
   if (idempotencyKey === null || caller?.kind !== 'key' || body === undefined) return null
   const path = request.params as Record<string, string>
+  // The body may be large: reading, hashing and decoding it are turns of their own.
+  await nextTurn()
   const requestHash = hashRequest({ operationId, path, body })
   const { accountId } = caller
   const replay = await ports.findReplay({ accountId, key: idempotencyKey, requestHash })
+  await nextTurn()
   return { context: { idempotencyKey, requestHash }, replay }
 }
 

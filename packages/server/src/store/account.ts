@@ -2,9 +2,10 @@
 
 import { ACTIVE_KEYS_MAX } from '#base/limits.ts'
 import { lockRows, lockTable } from '#db/dialect.ts'
+import { statement } from '#db/statement.ts'
 import type { Account, Plan } from '#model/account.ts'
 import type { Key } from '#model/key.ts'
-import type { ReadDb, Row, Tx } from './tables.ts'
+import type { ReadDb, Row, Tables, Tx } from './tables.ts'
 
 export type NewKey = {
   id: string
@@ -80,13 +81,13 @@ export async function updateAccount(
 
 /** The account with this id, or null. */
 export async function findAccount(db: ReadDb, accountId: string): Promise<Account | null> {
-  const row = await db.read
-    .selectFrom('accounts')
-    .selectAll()
-    .where('id', '=', accountId)
-    .executeTakeFirst()
+  const [row] = await selectAccount(db.reading, { id: accountId })
   return row === undefined ? null : toAccount(row)
 }
+
+const selectAccount = statement<Tables, { id: string }, Row<'accounts'>>((query, place) =>
+  query.selectFrom('accounts').selectAll().where('id', '=', place('id')),
+)
 
 /** Newest first. For operators, so that the total may be counted. */
 export async function listAccounts(

@@ -1,7 +1,7 @@
 // Deliveries as a durable queue: what is due, who holds it, and when it is tried again. Times of the
 // queue are the steady clock's, times of leases the wall clock's, which processes share.
 
-import { type ExpressionBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import { CLOCK_SKEW_MS, DUE_STEP_ROWS } from '#base/limits.ts'
 import { lockRows } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
@@ -130,49 +130,31 @@ export async function returnDeliveries(
  * DUE_STEP_ROWS of each, true when there may be more.
  */
 export async function readyDueDeliveries(tx: Tx, input: DueInput): Promise<boolean> {
-  const due = tx.query
-    .selectFrom('deliveries')
-    .select('id')
-    .where('queue_state', '=', sql.lit('waiting'))
-    .where(dueWaiting(input))
-    .limit(DUE_STEP_ROWS)
-  const waiting = idsOf(await lockRows(tx, due, { skipLocked: true }).execute())
-  if (waiting.length > 0) {
-    await tx.query
-      .updateTable('deliveries')
-      .set({ queue_state: 'ready' })
-      .where('id', 'in', waiting)
-      .execute()
+  let hasMore = false
+  for (const range of dueRanges(input)) {
+    const due = selectDue(tx.query, range).limit(DUE_STEP_ROWS)
+    const ids = idsOf(await lockRows(tx, due, { skipLocked: true }).execute())
+    if (ids.length === 0) continue
+    if (range.state === 'leased') await takeBack(tx, ids)
+    else {
+      await tx.query
+        .updateTable('deliveries')
+        .set({ queue_state: 'ready' })
+        .where('id', 'in', ids)
+        .execute()
+    }
+    hasMore ||= ids.length === DUE_STEP_ROWS
   }
-  const ended = tx.query
-    .selectFrom('deliveries')
-    .select('id')
-    .where('queue_state', '=', sql.lit('leased'))
-    .where(endedLease(input))
-    .limit(DUE_STEP_ROWS)
-  const leased = idsOf(await lockRows(tx, ended, { skipLocked: true }).execute())
-  await takeBack(tx, leased)
-  return waiting.length === DUE_STEP_ROWS || leased.length === DUE_STEP_ROWS
+  return hasMore
 }
 
 /** Whether `readyDueDeliveries` would find something: a look, which costs no commit. */
 export async function hasDueDeliveries(db: ReadDb, input: DueInput): Promise<boolean> {
-  const waiting = await db.read
-    .selectFrom('deliveries')
-    .select('id')
-    .where('queue_state', '=', sql.lit('waiting'))
-    .where(dueWaiting(input))
-    .limit(1)
-    .executeTakeFirst()
-  if (waiting !== undefined) return true
-  const leased = await db.read
-    .selectFrom('deliveries')
-    .select('id')
-    .where('queue_state', '=', sql.lit('leased'))
-    .where(endedLease(input))
-    .limit(1)
-    .executeTakeFirst()
-  return leased !== undefined
+  for (const range of dueRanges(input)) {
+    const found = await selectDue(db.read, range).limit(1).executeTakeFirst()
+    if (found !== undefined) return true
+  }
+  return false
 }
 
 /** Takes back every lease: for the start of the only process that can hold one. */
@@ -265,21 +247,35 @@ function toDelivery(row: Row<'deliveries'>): Delivery {
 
 type DueInput = { steadyMs: number; nowMs: number; backoffMaxMs: number; leaseMs: number }
 
-/** A time further off than any backoff was written before the clock was set back. */
-function dueWaiting({ steadyMs, backoffMaxMs }: DueInput) {
-  return (row: ExpressionBuilder<Tables, 'deliveries'>) =>
-    row.or([
-      row('next_attempt_at', '<=', steadyMs),
-      row('next_attempt_at', '>', steadyMs + backoffMaxMs + CLOCK_SKEW_MS),
-    ])
+type DueRange = {
+  state: 'waiting' | 'leased'
+  column: 'next_attempt_at' | 'lease_until'
+  is: '<=' | '>'
+  timeMs: number
 }
 
-function endedLease({ nowMs, leaseMs }: DueInput) {
-  return (row: ExpressionBuilder<Tables, 'deliveries'>) =>
-    row.or([
-      row('lease_until', '<=', nowMs),
-      row('lease_until', '>', nowMs + leaseMs + CLOCK_SKEW_MS),
-    ])
+/**
+ * The past, and times further off than any backoff or lease: those were written before the clock was
+ * set back. Each is looked for by itself, because for two ends of an index joined by "or" SQLite reads
+ * all that is between them.
+ */
+function dueRanges({ steadyMs, nowMs, backoffMaxMs, leaseMs }: DueInput): DueRange[] {
+  const waiting = { state: 'waiting', column: 'next_attempt_at' } as const
+  const leased = { state: 'leased', column: 'lease_until' } as const
+  return [
+    { ...waiting, is: '<=', timeMs: steadyMs },
+    { ...waiting, is: '>', timeMs: steadyMs + backoffMaxMs + CLOCK_SKEW_MS },
+    { ...leased, is: '<=', timeMs: nowMs },
+    { ...leased, is: '>', timeMs: nowMs + leaseMs + CLOCK_SKEW_MS },
+  ]
+}
+
+function selectDue(query: ReadDb['read'], { state, column, is, timeMs }: DueRange) {
+  return query
+    .selectFrom('deliveries')
+    .select('id')
+    .where('queue_state', '=', sql.lit(state))
+    .where(column, is, timeMs)
 }
 
 const selectLanes = statement<Tables, { after: string; limit: number }, { lane: string }>(

@@ -150,12 +150,7 @@ export async function findInbox(
   accountId: string,
   inboxId: string,
 ): Promise<Inbox | null> {
-  const row = await db.read
-    .selectFrom('inboxes')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .where('id', '=', inboxId)
-    .executeTakeFirst()
+  const [row] = await selectById(db.reading, { accountId, inboxId })
   return row === undefined ? null : toInbox(row)
 }
 
@@ -164,6 +159,15 @@ export async function findInboxByAddress(db: ReadDb, address: string): Promise<I
   const [row] = await selectByAddress(db.reading, { address })
   return row === undefined ? null : toInbox(row)
 }
+
+const selectById = statement<Tables, { accountId: string; inboxId: string }, Row<'inboxes'>>(
+  (query, place) =>
+    query
+      .selectFrom('inboxes')
+      .selectAll()
+      .where('account_id', '=', place('accountId'))
+      .where('id', '=', place('inboxId')),
+)
 
 const selectByAddress = statement<Tables, { address: string }, Row<'inboxes'>>((query, place) =>
   query.selectFrom('inboxes').selectAll().where('address', '=', place('address')),

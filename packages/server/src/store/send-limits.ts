@@ -94,12 +94,7 @@ export async function checkCold(
     utc_day: utcDay,
     recipient_count: 0,
   })
-  const known = await tx.query
-    .selectFrom('cold_recipients')
-    .select('address_key')
-    .where('inbox_id', '=', inboxId)
-    .where('utc_day', '=', utcDay)
-    .execute()
+  const known = await selectCold(tx, { inboxId, utcDay })
   const keys = new Set(known.map((row) => row.address_key))
   const fresh = strangers.filter((key) => !keys.has(key))
   if (fresh.length === 0) return { kind: 'allowed', fresh }
@@ -116,10 +111,9 @@ export async function checkCold(
 export async function countCold(tx: Tx, input: ColdSend & { fresh: string[] }): Promise<void> {
   const { accountId, inboxId, utcDay, fresh } = input
   if (fresh.length === 0) return
-  await tx.query
-    .insertInto('cold_recipients')
-    .values(fresh.map((key) => ({ inbox_id: inboxId, utc_day: utcDay, address_key: key })))
-    .execute()
+  for (const key of fresh) {
+    await insertCold(tx, { inbox_id: inboxId, utc_day: utcDay, address_key: key })
+  }
   await tx.query
     .updateTable('account_cold_days')
     .set((row) => ({ recipient_count: row('recipient_count', '+', fresh.length) }))
@@ -182,6 +176,23 @@ const selectCorrespondent = statement<
     .select('address_key')
     .where('inbox_id', '=', place('inboxId'))
     .where('address_key', '=', place('key')),
+)
+
+const selectCold = statement<Tables, { inboxId: string; utcDay: number }, { address_key: string }>(
+  (query, place) =>
+    query
+      .selectFrom('cold_recipients')
+      .select('address_key')
+      .where('inbox_id', '=', place('inboxId'))
+      .where('utc_day', '=', place('utcDay')),
+)
+
+const insertCold = statement<Tables, NewRow<'cold_recipients'>, never>((query, place) =>
+  query.insertInto('cold_recipients').values({
+    inbox_id: place('inbox_id'),
+    utc_day: place('utc_day'),
+    address_key: place('address_key'),
+  }),
 )
 
 const openColdDay = statement<Tables, NewRow<'account_cold_days'>, { recipient_count: number }>(

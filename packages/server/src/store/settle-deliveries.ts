@@ -8,7 +8,7 @@ import type { EventKind } from '#model/event.ts'
 import { messageStateOf } from '#model/message-state.ts'
 import { addCaptured, type NewCaptured } from './captured-message.ts'
 import { insertEvent } from './message-statements.ts'
-import { addSuppression, type NewSuppression } from './suppression.ts'
+import { addSuppressions, type NewSuppression } from './suppression.ts'
 import type { Row, Tables, Tx } from './tables.ts'
 
 export type SettledDelivery = {
@@ -56,10 +56,9 @@ export async function settleDeliveries(tx: Tx, input: SettleInput): Promise<numb
     if (row !== undefined) settled.push(delivery)
   }
   if (settled.length === 0) return 0
+  const suppressions = settled.flatMap(({ suppression }) => suppression ?? [])
+  await addSuppressions(tx, message.account_id, suppressions)
   if (input.captured !== null) await addCaptured(tx, input.captured)
-  for (const { suppression } of settled) {
-    if (suppression !== null) await addSuppression(tx, suppression)
-  }
   if (settled.some((delivery) => delivery.nextAttemptAtMs === null)) {
     await settleMessage(tx, input, message)
   }

@@ -29,6 +29,25 @@ export async function addSuppression(tx: Tx, input: NewSuppression): Promise<Sup
   return toSuppression(added)
 }
 
+/** Adds those of one account that it has not yet. */
+export async function addSuppressions(
+  tx: Tx,
+  accountId: string,
+  inputs: readonly NewSuppression[],
+): Promise<void> {
+  if (inputs.length === 0) return
+  // In one order and before the account's totals, so that two transactions never wait for each other.
+  const sorted = inputs.toSorted((a, b) => (a.address_key < b.address_key ? -1 : 1))
+  const added = await tx.query
+    .insertInto('suppressions')
+    .values(sorted)
+    .onConflict((conflict) => conflict.columns(['account_id', 'address_key']).doNothing())
+    .returning('id')
+    .execute()
+  if (added.length === 0) return
+  await changeAccountCounters(tx, accountId, { suppressions: added.length, captured: 0 })
+}
+
 /** False when the account has no such suppression. */
 export async function removeSuppression(
   tx: Tx,

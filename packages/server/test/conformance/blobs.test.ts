@@ -162,7 +162,10 @@ onEachEngine('orphans among the blobs', (engine) => {
       const owner = await addAccount(db)
       const message = arriving(owner, [await addInbox(db, owner)])
       const start = Date.now()
-      const oldIds = idMaker({ now: () => start - 2 * DAY_MS, monotonic: () => 0, steady: () => 0 }, systemChance)
+      const oldIds = idMaker(
+        { now: () => start - 2 * DAY_MS, monotonic: () => 0, steady: () => 0 },
+        systemChance,
+      )
       const known = { ...message, raw: { ...message.raw, id: oldIds('raw'), content: null } }
       await db.write('receiveMessage', known)
       const [orphan, young] = [oldIds('raw'), makeId('raw')]

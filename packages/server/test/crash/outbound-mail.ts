@@ -41,11 +41,13 @@ export type SendPlan = {
   from?: number
   /** Clients at once. */
   clients?: number
+  /** Composes message number `number`. */
+  compose?: (sink: Sink, number: number) => MessageToSend
 }
 
 /** Sends `count` messages by clients side by side; each must be acknowledged. */
 export async function sendMany(service: Service, sink: Sink, plan: SendPlan): Promise<Promised[]> {
-  const { inboxes, count, from = 0, clients = 10 } = plan
+  const { inboxes, count, from = 0, clients = 10, compose = composeNumber } = plan
   const { client } = service
   const promised: Promised[] = []
   let next = from
@@ -54,7 +56,7 @@ export async function sendMany(service: Service, sink: Sink, plan: SendPlan): Pr
       const number = next
       next += 1
       const inboxId = inboxes[number % inboxes.length]?.id ?? ''
-      const message = composeNumber(sink, number)
+      const message = compose(sink, number)
       const answer = await client.inboxes.send(inboxId, message)
       promised.push(promisedOf(answer, message))
     }

@@ -16,13 +16,15 @@ export type Copy = {
   readonly atMs: number
 }
 
-/** What a sink does, and how long it takes: before it answers RCPT, and before it answers the final dot. */
+/** What a sink does that a quick and friendly one does not. */
 export type SinkScript = {
   onRcpt?: (recipient: string) => MtaAnswer | undefined
-  /** Called for what is taken, unless it answers otherwise. */
+  /** The answer to a message that is taken and noted, whatever is answered. */
   onFinalDot?: (message: MtaMessage) => MtaAnswer | undefined
+  /** How long an answer to RCPT takes. */
   rcptMs?: () => number
-  finalDotMs?: () => number
+  /** What an answer to a final dot waits for. */
+  finalDot?: () => Promise<void>
 }
 
 const DOMAINS = ['one.example', 'two.example', 'three.example', 'four.example']
@@ -45,7 +47,7 @@ export class Sink {
     this.script = script
   }
 
-  /** Takes mail for every domain of `domains`. */
+  /** Takes mail for four domains. */
   static async open(script: SinkScript = {}): Promise<Sink> {
     const [mta, dns] = await Promise.all([openMta(), openDns(zoneOf(DOMAINS))])
     const sink = new Sink({ mta, dns }, script)
@@ -129,13 +131,13 @@ export class Sink {
     this.named.push({ recipient, atMs: performance.now() })
     const answer = this.script.onRcpt?.(recipient)
     if (answer !== undefined) return answer
-    return slowly(this.script.rcptMs?.() ?? 0, '250 2.1.5 Ok')
+    const delayMs = this.script.rcptMs?.() ?? 0
+    return delayMs === 0 ? undefined : { delayMs, next: '250 2.1.5 Ok' }
   }
 
-  #take(message: MtaMessage): MtaAnswer {
-    const answer = this.script.onFinalDot?.(message)
-    if (answer !== undefined) return answer
-    const [, messageId = ''] = /^Message-ID: *(<[^>]*>)/im.exec(message.raw.toString('latin1')) ?? []
+  async #take(message: MtaMessage): Promise<MtaAnswer> {
+    const [, messageId = ''] =
+      /^Message-ID: *(<[^>]*>)/im.exec(message.raw.toString('latin1')) ?? []
     const sha256 = hash('sha256', message.raw, 'hex')
     for (const recipient of message.recipients) {
       const copy = { messageId, recipient, sha256, atMs: performance.now() }
@@ -143,12 +145,11 @@ export class Sink {
       const key = `${messageId} ${recipient}`
       this.#copiesOf.set(key, [...(this.#copiesOf.get(key) ?? []), copy])
     }
-    return slowly(this.script.finalDotMs?.() ?? 0, '250 2.0.0 Ok: queued')
+    const answer = this.script.onFinalDot?.(message)
+    if (answer !== undefined) return answer
+    await this.script.finalDot?.()
+    return '250 2.0.0 Ok: queued'
   }
-}
-
-function slowly(delayMs: number, reply: string): MtaAnswer {
-  return delayMs === 0 ? reply : { delayMs, next: reply }
 }
 
 function zoneOf(domains: readonly string[]): Zone {

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { databasePath, openStore, silentObserver } from '#open-store.ts'
 import type { Service } from './service.ts'
@@ -48,7 +49,11 @@ export async function readOutbound(service: Service): Promise<OutboundState> {
       const content = raw.content ?? (await store.blobs?.get(raw.id)) ?? null
       assert.ok(content !== null, `raw message ${raw.id} has its bytes`)
       const sha256 = hash('sha256', content, 'hex')
-      assert.equal(sha256, Buffer.from(raw.sha256).toString('hex'), `raw message ${raw.id} is whole`)
+      assert.equal(
+        sha256,
+        Buffer.from(raw.sha256).toString('hex'),
+        `raw message ${raw.id} is whole`,
+      )
       hashes.set(raw.id, sha256)
     }
     const events = await read.selectFrom('events').select(['kind', 'message_id']).execute()
@@ -87,26 +92,46 @@ function checkEvents(
   events: { kind: string; message_id: string | null }[],
   messages: { id: string; status: string }[],
 ): void {
-  const told = events.filter(({ kind }) => kind === 'message.sent').map(({ message_id }) => message_id)
+  const told = events
+    .filter(({ kind }) => kind === 'message.sent')
+    .map(({ message_id }) => message_id)
   const sent = messages.filter(({ status }) => status === 'sent').map(({ id }) => id)
   assert.deepEqual(told.sort(), sent.sort(), 'each sent message has one event of it')
 }
 
-/** Runs statements on the database beside the service or without it; `$now` stands for the time. */
-export async function runSql(service: Service, ...statements: string[]): Promise<void> {
+/** Runs one statement on the database, beside the service or without it. */
+export async function runSql(service: Service, text: string): Promise<Record<string, unknown>[]> {
   const { settings } = service
-  const texts = statements.map((text) => text.replaceAll('$now', String(Date.now())))
   if (settings.databaseUrl === null) {
     const database = new DatabaseSync(databasePath(settings), { timeout: 5_000 })
-    for (const text of texts) database.exec(text)
-    database.close()
-    return
+    try {
+      return database.prepare(text).all()
+    } finally {
+      database.close()
+    }
   }
   const client = new pg.Client({ connectionString: settings.databaseUrl })
   await client.connect()
-  for (const text of texts) await client.query(text)
-  await client.end()
+  try {
+    return (await client.query(text)).rows
+  } finally {
+    await client.end()
+  }
 }
+
+/** Waits until no delivery is ready, waiting or leased. */
+export async function untilSettled(service: Service, withinMs: number): Promise<void> {
+  const endMs = performance.now() + withinMs
+  for (;;) {
+    const rows = await runSql(service, QUEUED)
+    if (rows.length === 0) return
+    if (performance.now() > endMs) throw new Error(`Still queued: ${JSON.stringify(rows)}`)
+    await sleep(20)
+  }
+}
+
+const QUEUED = `select queue_state, status, min(response) as response, count(*) as count
+  from deliveries where queue_state is not null group by queue_state, status`
 
 /** Ends the leases of a process that was killed, as a minute would; needed where they are shared. */
 export const END_LEASES = "update deliveries set lease_until = 0 where queue_state = 'leased'"

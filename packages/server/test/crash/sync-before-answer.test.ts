@@ -9,7 +9,7 @@ import { databasePath } from '#open-store.ts'
 import { plainMail } from '#test/world.ts'
 import { Service } from './service.ts'
 import { readStored } from './stored.ts'
-import { failSyncs, type SystemCall, type Trace, traceSystemCalls } from './system-calls.ts'
+import { failSyncs, findAnswers, isSync, type Trace, traceSystemCalls } from './system-calls.ts'
 
 const MESSAGES = 100
 const LARGE_MESSAGES = 5
@@ -132,37 +132,4 @@ async function work(service: Service, trace: Trace, run: () => Promise<void>) {
     throw new Error(`The work failed:\n${service.log.slice(-2_000)}`, { cause: error })
   }
   return trace.stop()
-}
-
-type Order = {
-  log: string
-  /** What the read that asked looks like, on the socket of the answer. */
-  asked: RegExp
-  /** How the answer begins. */
-  answer: string
-}
-
-/** Of the answers, how many came after the log was written and synced, both since they were asked. */
-function findAnswers(calls: SystemCall[], { log, asked, answer }: Order) {
-  const found = { answers: 0, synced: 0 }
-  const askedAt = new Map<string, number>()
-  let writtenAt = -1
-  let syncedAt = -1
-  calls.forEach(({ name, args, result }, at) => {
-    const socket = /^\d+<socket:[^>]*>/.exec(args)?.[0]
-    if (isSync(name) && args.includes(log) && result === '0') syncedAt = at
-    else if (name.startsWith('pwrite') && args.includes(log)) writtenAt = at
-    else if (/^(read|recv)/.test(name) && socket !== undefined && asked.test(args)) {
-      askedAt.set(socket, at)
-    } else if (socket !== undefined && args.includes(answer)) {
-      const since = askedAt.get(socket) ?? Number.POSITIVE_INFINITY
-      found.answers += 1
-      if (since < writtenAt && writtenAt < syncedAt) found.synced += 1
-    }
-  })
-  return found
-}
-
-function isSync(name: string): boolean {
-  return name === 'fsync' || name === 'fdatasync'
 }

@@ -102,3 +102,36 @@ function parse(lines: string[]): SystemCall[] {
 function isWrite(name: string): boolean {
   return /write|send/.test(name)
 }
+
+export type AnswerOrder = {
+  log: string
+  /** What the read that asked looks like, on the socket of the answer. */
+  asked: RegExp
+  /** How the answer begins. */
+  answer: string
+}
+
+/** Of the answers, how many came after the log was written and synced, both since they were asked. */
+export function findAnswers(calls: SystemCall[], { log, asked, answer }: AnswerOrder) {
+  const found = { answers: 0, synced: 0 }
+  const askedAt = new Map<string, number>()
+  let writtenAt = -1
+  let syncedAt = -1
+  calls.forEach(({ name, args, result }, at) => {
+    const socket = /^\d+<socket:[^>]*>/.exec(args)?.[0]
+    if (isSync(name) && args.includes(log) && result === '0') syncedAt = at
+    else if (name.startsWith('pwrite') && args.includes(log)) writtenAt = at
+    else if (/^(read|recv)/.test(name) && socket !== undefined && asked.test(args)) {
+      askedAt.set(socket, at)
+    } else if (socket !== undefined && args.includes(answer)) {
+      const since = askedAt.get(socket) ?? Number.POSITIVE_INFINITY
+      found.answers += 1
+      if (since < writtenAt && writtenAt < syncedAt) found.synced += 1
+    }
+  })
+  return found
+}
+
+export function isSync(name: string): boolean {
+  return name === 'fsync' || name === 'fdatasync'
+}

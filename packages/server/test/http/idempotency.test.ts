@@ -200,6 +200,9 @@ test('requests that ask for something else have other hashes', async () => {
       good,
       { ...good, body: 'A body' },
       { ...good, subject: 'A subjectA', body: ' body.' },
+      // One would be the other if it were not for the lengths of texts.
+      { ...good, body: 'a', subject: 'bksubjectsc' },
+      { ...good, body: 'aksubjectsb', subject: 'c' },
       { ...good, includeQuote: true },
       { ...good, includeQuote: false },
       { ...good, includeQuote: 'true' },

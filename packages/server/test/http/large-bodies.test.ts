@@ -157,25 +157,9 @@ for (const [name, make, status] of hostile) {
   })
 }
 
-test('many small chunks take no more memory than what is in them', async () => {
-  const chunk = '1\r\n \r\n'
-  const count = 2_000_000
-  const before = process.memoryUsage().rss
-  const socket = connect({ port: door.port, host: '127.0.0.1' })
-  const answered = readAnswer(socket)
-  socket.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n`)
-  for (let sent = 0; sent < count; sent += 10_000) {
-    if (!socket.write(chunk.repeat(10_000))) await once(socket, 'drain')
-  }
-  const during = process.memoryUsage().rss
-  socket.write('0\r\n\r\n')
-  assert.equal((await answered).status, 400)
-  socket.destroy()
-  assert.ok(during - before < 150_000_000, `${during - before}`)
-})
-
-test('large bodies together have a bound, small ones go on, and room is given back', async () => {
+test('large bodies together have a bound, small ones go on, and room is given back', async (context) => {
   const bounded = await openDoor({ answers, largeBodiesBytesMax: 5_000_000 })
+  context.after(() => bounded.close(0))
   const open = async (head: string, first = '') => {
     const socket = connect({ port: bounded.port, host: '127.0.0.1' })
     await once(socket, 'connect')
@@ -203,8 +187,9 @@ test('large bodies together have a bound, small ones go on, and room is given ba
   for (let round = 0; round < 3; round += 1) {
     let response = await bounded.request(PATH, large)
     // The server may learn of the closed connection a moment later.
-    while (round === 0 && response.status === 503) response = await bounded.request(PATH, large)
+    for (let tries = 0; tries < 100 && response.status === 503; tries += 1) {
+      response = await bounded.request(PATH, large)
+    }
     assert.equal(response.status, 200)
   }
-  await bounded.close(0)
 })

@@ -201,7 +201,7 @@ test('what DNS says decides before any host is called', async (t) => {
   for (const to of ['b@bare.example', 'b@[127.0.0.1]']) {
     assert.deepEqual((await locked.carry(to)).outcomes, ['unroutable 550 5.4.6'])
   }
-  assert.equal(mtas[0].connections.opened, 1)
+  assert.equal(mtas[0].connections.opened, 2)
 })
 
 test('IPv6 is tried where IPv4 leads nowhere', async (t) => {

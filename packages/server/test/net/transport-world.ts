@@ -110,7 +110,7 @@ export async function openTransportWorld(
 }
 
 /** Mail servers on 127.0.0.1, 127.0.0.2 and so on, all on one port. Closed with the test. */
-export async function openHosts<Scripts extends readonly MtaScript[]>(
+export async function openHosts<const Scripts extends readonly MtaScript[]>(
   t: TestContext,
   scripts: Scripts,
 ): Promise<{ mtas: { [Index in keyof Scripts]: Mta }; port: number }> {

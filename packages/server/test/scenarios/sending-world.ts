@@ -2,7 +2,14 @@
 // what tests of sending ask of it in one step.
 
 import assert from 'node:assert/strict'
-import type { Delivery, Inbox, MailToReceive, Mailroom, Message, MessageToSend } from '@mailroom/sdk'
+import type {
+  Delivery,
+  Inbox,
+  Mailroom,
+  MailToReceive,
+  Message,
+  MessageToSend,
+} from '@mailroom/sdk'
 import PostalMime, { type Email } from 'postal-mime'
 import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
 import type { Engine } from '#db/db.ts'

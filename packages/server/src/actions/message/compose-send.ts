@@ -27,7 +27,8 @@ export function composeSend(
   input: SendMessage,
   { inbox, replied }: { inbox: Inbox; replied: Replied | null },
 ): Composition {
-  const { to, body, bodyHtml, replyTo } = input
+  const { to, replyTo } = input
+  const [body, bodyHtml] = [withLineFeeds(input.body), withLineFeeds(input.bodyHtml ?? '')]
   const quote = replied !== null && input.includeQuote ? originalOf(replied.last) : null
   const own = bodyParts({ body, bodyHtml, quote: null })
   const { text, html } = quote === null ? own : bodyParts({ body, bodyHtml, quote })
@@ -68,6 +69,11 @@ function withCopier(
   if (copiedBy === null) return cc
   const present = new Set([to, ...cc, inbox.address].map(addressKey))
   return present.has(addressKey(copiedBy)) ? cc : [...cc, copiedBy]
+}
+
+/** As received bodies are told; forms come with CRLF whatever was put into them. */
+function withLineFeeds(text: string): string {
+  return text.replace(/\r\n?/g, '\n')
 }
 
 function unique(addresses: string[]): string[] {

@@ -2,7 +2,7 @@
 // new one else, the next address when one leads nowhere.
 
 import type { Clock } from '#base/clock.ts'
-import { CONNECTIONS_PER_HOST_MAX } from '#base/limits.ts'
+import { CONNECTIONS_PER_HOST_MAX, HOST_TURN_MS_MAX } from '#base/limits.ts'
 import {
   type ClientTimeouts,
   type ClientTls,
@@ -50,6 +50,11 @@ const GIVEN_UP: Trouble = {
   failure: { kind: 'network', code: 'aborted', text: 'Given up on our side' },
 }
 
+const CROWDED: Trouble = {
+  stage: 'connect',
+  failure: { kind: 'timeout', text: 'Too many messages for this host are on their way' },
+}
+
 export class HostCaller {
   readonly #options: HostCallerOptions
   readonly #pool = new ConnectionPool()
@@ -81,7 +86,8 @@ export class HostCaller {
 
   async #callInTurn(place: Place, mail: OutgoingMail, signal: AbortSignal): Promise<Called> {
     const { address } = keyOf(place)
-    if (!(await this.#turns.take(address, signal))) return untold(place, mail, GIVEN_UP)
+    const turn = await this.#turns.take(address, HOST_TURN_MS_MAX, signal)
+    if (turn !== 'taken') return untold(place, mail, turn === 'late' ? CROWDED : GIVEN_UP)
     let leaving: Promise<void> = Promise.resolve()
     const leave = (gone: Promise<void>) => {
       leaving = gone
@@ -99,8 +105,7 @@ export class HostCaller {
       const called = await this.#send(place, idle, call)
       const trouble = findTrouble(called.outcomes, called.tls)
       // It may have been closed while it was idle, which says nothing about the host.
-      const isStale = trouble !== null && trouble.failure.kind !== 'timeout'
-      if (!isStale || call.signal.aborted) return called
+      if (trouble === null || call.signal.aborted) return called
     }
     const opened = await this.#open(place, call.signal)
     return 'client' in opened

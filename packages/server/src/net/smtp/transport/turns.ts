@@ -15,27 +15,32 @@ export class Turns {
     return this.#places.get(key)?.taken ?? 0
   }
 
-  /** False when `signal` was aborted first. Else the turn must be given back, once. */
-  async take(key: string, signal: AbortSignal): Promise<boolean> {
-    if (signal.aborted) return false
+  /** Once `taken`, the turn must be given back, once. `late`: it did not come within `waitMs`. */
+  async take(
+    key: string,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<'taken' | 'aborted' | 'late'> {
+    if (signal.aborted) return 'aborted'
     const place = this.#places.get(key) ?? { taken: 0, waiting: new Set() }
     this.#places.set(key, place)
     if (place.taken < this.#atOnce) {
       place.taken += 1
-      return true
+      return 'taken'
     }
-    const { promise, resolve } = Promise.withResolvers<boolean>()
-    const begin = () => {
-      signal.removeEventListener('abort', leave)
-      resolve(true)
+    const { promise, resolve } = Promise.withResolvers<'taken' | 'aborted' | 'late'>()
+    const begin = () => resolve('taken')
+    const leave = (why: 'aborted' | 'late') => {
+      resolve(why)
     }
-    const leave = () => {
-      place.waiting.delete(begin)
-      resolve(false)
-    }
+    const abort = () => leave('aborted')
+    const timer = setTimeout(leave, waitMs, 'late')
+    signal.addEventListener('abort', abort, { once: true })
     place.waiting.add(begin)
-    signal.addEventListener('abort', leave, { once: true })
-    return promise
+    const outcome = await promise
+    clearTimeout(timer)
+    signal.removeEventListener('abort', abort)
+    return outcome
   }
 
   /** Hands the turn to the one who has waited longest, if anyone does. */

@@ -1,0 +1,116 @@
+// What a worker of deliveries needs, with the far end of every connection played by the test and a
+// clock that stands still until it is moved.
+
+import type { DeliverDeps } from '#actions/delivery/deliver.ts'
+import type { Clock } from '#base/clock.ts'
+import { silentLog } from '#base/log.ts'
+import type { Stage } from '#net/smtp/client/smtp-client.ts'
+import type { Carrier, CarryOutcome, Consignment } from '#net/smtp/transport/carrier.ts'
+import type { Row } from '#store/tables.ts'
+import type { Db } from '#store/transactions.ts'
+import { makeId } from '#test/conformance/open-database.ts'
+
+export type StillClock = Clock & {
+  /** Time passes. */
+  advance(ms: number): void
+  /** The wall clock is set. */
+  step(ms: number): void
+}
+
+export function stillClock(startMs: number): StillClock {
+  let passedMs = 0
+  let steppedMs = 0
+  return {
+    now: () => startMs + passedMs + steppedMs,
+    monotonic: () => passedMs,
+    steady: () => startMs + passedMs,
+    advance(ms) {
+      passedMs += ms
+    },
+    step(ms) {
+      steppedMs += ms
+    },
+  }
+}
+
+export const ACCEPTED: CarryOutcome = {
+  kind: 'accepted',
+  reply: { code: 250, enhanced: '2.0.0', text: 'Queued' },
+}
+
+/** From words as a server says them: `550 5.1.1 No such user`. */
+export function refused(stage: Stage, words: string): CarryOutcome {
+  const [, code, enhanced, text] = /^(\d{3}) (?:(\d\.\d+\.\d+) )?(.*)$/.exec(words) ?? []
+  return {
+    kind: 'refused',
+    stage,
+    reply: { code: Number(code), enhanced: enhanced ?? null, text: text ?? '' },
+  }
+}
+
+export const UNSENT: CarryOutcome = {
+  kind: 'unsent',
+  stage: 'connect',
+  failure: { kind: 'network', code: 'ECONNREFUSED', text: 'Connection refused' },
+}
+
+export const AMBIGUOUS: CarryOutcome = {
+  kind: 'ambiguous',
+  failure: { kind: 'network', code: 'ECONNRESET', text: 'Connection reset' },
+}
+
+export type FarEnd = Carrier & { readonly seen: Consignment[] }
+
+/** Servers of all destinations, who answer for each recipient as `answer` says. */
+export function openFarEnd(
+  answer: (
+    recipient: string,
+    consignment: Consignment,
+    signal: AbortSignal,
+  ) => CarryOutcome | Promise<CarryOutcome>,
+): FarEnd {
+  const seen: Consignment[] = []
+  return {
+    seen,
+    async carry(consignment, signal) {
+      seen.push(consignment)
+      const outcomes = await Promise.all(
+        consignment.recipients.map((recipient) => answer(recipient, consignment, signal)),
+      )
+      return { host: `mx.${consignment.destination}`, tls: 'TLSv1.3', outcomes }
+    },
+    close: () => Promise.resolve(),
+  }
+}
+
+export function deliverDeps(
+  db: Db,
+  clock: Clock,
+  carrier: Carrier | null,
+): DeliverDeps & { laneOf(domain: string): string } {
+  return {
+    db,
+    blobs: null,
+    clock,
+    makeId,
+    log: silentLog,
+    parser: {
+      parse: () => Promise.reject(new Error('Nothing is delivered here.')),
+      readAttachment: () => Promise.resolve(null),
+    },
+    inboxDomain: 'mailroom.localhost',
+    carrier,
+    countDelivery: () => {},
+    laneOf: (domain) => domain,
+  }
+}
+
+/** Deliveries of these messages, in the order in which they were made. */
+export function deliveriesOf(db: Db, messageIds: string[]): Promise<Row<'deliveries'>[]> {
+  return db.read
+    .selectFrom('deliveries')
+    .selectAll()
+    .where('message_id', 'in', messageIds)
+    .orderBy('id')
+    .execute()
+}

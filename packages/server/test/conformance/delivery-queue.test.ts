@@ -1,0 +1,472 @@
+// The queue of deliveries: who may have what and in which order, for how long it is theirs, and what a
+// crash or a clock that was set does to it.
+
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { type DeliveryQueue, openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
+import { CLOCK_SKEW_MS, DAY_MS, DELIVERY_LEASE_MS, MINUTE_MS } from '#base/limits.ts'
+import { openSqliteConnection, queriesOn } from '#db/sqlite-connection.ts'
+import type { Carrier } from '#net/smtp/transport/carrier.ts'
+import {
+  claimDeliveries,
+  countQueue,
+  hasDueDeliveries,
+  listDeliveries,
+  listReadyLanes,
+  readyDueDeliveries,
+  releaseDeliveries,
+} from '#store/delivery.ts'
+import type { Tables, Tx } from '#store/tables.ts'
+import type { Db } from '#store/transactions.ts'
+import {
+  ACCEPTED,
+  deliverDeps,
+  deliveriesOf,
+  openFarEnd,
+  type StillClock,
+  stillClock,
+  UNSENT,
+} from '#test/conformance/delivering.ts'
+import {
+  addAccount,
+  addInbox,
+  makeId,
+  type Owner,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { copyDelivery, queueAll, runSql, sending } from '#test/conformance/sending.ts'
+import { onEachEngine } from '#test/world.ts'
+
+const START_MS = Date.UTC(2026, 10, 20, 12)
+const NEVER = AbortSignal.any([])
+
+onEachEngine('the queue of deliveries', (engine) => {
+  let database: TestDatabase
+  let db: Db
+  let others: Db
+  let owner: Owner
+  let inboxId: string
+  let clock: StillClock
+  before(async () => {
+    database = await openDatabase(engine)
+    db = database.db
+    others = engine === 'postgres' ? await database.openAgain() : db
+    owner = await addAccount(db)
+  })
+  beforeEach(async () => {
+    await runSql(database, 'delete from deliveries')
+    inboxId = await addInbox(db, owner)
+    clock = stillClock(START_MS)
+  })
+  after(() => database.close())
+
+  const openQueue = (worker: string, carrier: Carrier | null = null, on = db): DeliveryQueue =>
+    openDeliveryQueue(deliverDeps(on, clock, carrier), worker)
+  const send = async (...recipients: string[]) => {
+    const input = sending(owner, inboxId, { recipients, nowMs: clock.now() })
+    const [messageId] = await queueAll(db, [input])
+    return messageId ?? ''
+  }
+  const claim = (worker: string, lane: string, limit = 100, on = db) =>
+    on.write('claimDeliveries', {
+      worker,
+      lanes: [{ lane, limit }],
+      nowMs: clock.now(),
+      leaseMs: DELIVERY_LEASE_MS,
+    })
+  const rowOf = async (messageId: string) => {
+    const [row] = await deliveriesOf(db, [messageId])
+    assert.ok(row)
+    return row
+  }
+  const stateOf = async (messageId: string) => (await rowOf(messageId)).queue_state
+  const defer = async (messageId: string, nextAttemptAtMs: number) => {
+    const [held] = await claim('deferring', 'far.example')
+    assert.equal(held?.message_id, messageId)
+    await db.write('settleDeliveries', {
+      worker: 'deferring',
+      messageId,
+      deliveries: [
+        {
+          id: held.id,
+          status: 'deferred',
+          nextAttemptAtMs,
+          isAmbiguous: false,
+          host: null,
+          tls: null,
+          responseCode: 451,
+          enhancedCode: null,
+          response: 'Later',
+          suppression: null,
+          complaintEventId: null,
+        },
+      ],
+      captured: null,
+      eventId: makeId('evt'),
+      nowMs: clock.now(),
+    })
+  }
+
+  test('of each lane the longest due come first, up to the limit of the lane', async () => {
+    const ids: string[] = []
+    for (const recipient of ['1@a.example', '2@a.example', '1@b.example', '3@a.example']) {
+      clock.advance(recipient.startsWith('2') ? -10 : 10)
+      ids.push(await send(recipient))
+    }
+    const held = await db.write('claimDeliveries', {
+      worker: 'worker',
+      lanes: [
+        { lane: 'b.example', limit: 5 },
+        { lane: 'a.example', limit: 2 },
+        { lane: 'c.example', limit: 5 },
+      ],
+      nowMs: clock.now(),
+      leaseMs: DELIVERY_LEASE_MS,
+    })
+    assert.deepEqual(
+      held.map(({ recipient, attempts }) => [recipient, attempts]),
+      [
+        ['1@b.example', 1],
+        ['2@a.example', 1],
+        ['1@a.example', 1],
+      ],
+    )
+    const { attempts, last_attempt_at, leased_by, lease_until } = await rowOf(ids[0] ?? '')
+    assert.deepEqual(
+      [attempts, last_attempt_at, leased_by, lease_until],
+      [1, clock.now(), 'worker', clock.now() + DELIVERY_LEASE_MS],
+    )
+    assert.equal(await stateOf(ids[3] ?? ''), 'ready')
+  })
+
+  test('lanes are listed once each in the order of bytes, from the one after any name', async () => {
+    const lanes = ['b.example', 'Z.example', 'a-b.example', 'a.example', 'xn--bcher-kva.example']
+    for (const lane of lanes) await send(`1@${lane}`, `2@${lane}`)
+    await runSql(database, `update deliveries set lane = 'Z.example' where lane = 'z.example'`)
+    const sorted = lanes.toSorted()
+    for (let start = 0; start < sorted.length; start++) {
+      const rows = await listReadyLanes(db, { after: sorted[start - 1] ?? '', limit: 2 })
+      assert.deepEqual(
+        rows.map(({ lane }) => lane),
+        sorted.slice(start, start + 2),
+      )
+    }
+    await claim('worker', 'b.example')
+    assert.deepEqual(await openQueue('worker').listReadyLanes('a.example', 9), sorted.slice(-1))
+  })
+
+  test('workers that claim at the same moment never hold the same delivery', async () => {
+    const id = await send('1@far.example')
+    for (const lane of ['a', 'b']) await copyDelivery(database, id, 101, `'${lane}'`)
+    const lanes = ['a', 'b'].map((lane) => ({ lane, limit: 4 }))
+    const seen: string[] = []
+    await Promise.all(
+      Array.from({ length: 4 }, async (_, worker) => {
+        const queue = openQueue(`worker ${worker}`, null, worker % 2 === 0 ? db : others)
+        for (;;) {
+          const held = await queue.claim(lanes)
+          if (held.length === 0) break
+          seen.push(...held.map(({ id }) => id))
+        }
+      }),
+    )
+    // Those that skipped what the others had locked may have left the last ones.
+    for (const lane of lanes) seen.push(...(await claim('last', lane.lane)).map(({ id }) => id))
+    assert.equal(seen.length, 200)
+    assert.equal(new Set(seen).size, 200)
+  })
+
+  test('a delivery whose inbox was deleted is dropped by whoever comes upon it', async () => {
+    const id = await send('1@far.example')
+    const [first] = await deliveriesOf(db, [id])
+    await db.write('deleteInbox', { ...owner, inboxId, jobId: makeId('job'), nowMs: START_MS })
+    inboxId = await addInbox(db, owner)
+    const kept = await send('2@far.example')
+    const held = await claim('worker', 'far.example')
+    assert.deepEqual(
+      held.map(({ message_id }) => message_id),
+      [kept],
+    )
+    assert.deepEqual(await deliveriesOf(db, [id]), [])
+    assert.ok(first)
+  })
+
+  test('a lease that is renewed lasts, one that is not ends, and the delivery is told of it', async () => {
+    const id = await send('1@far.example')
+    const queue = openQueue('worker')
+    const other = openQueue('other', null, others)
+    await queue.claim([{ lane: 'far.example', limit: 1 }])
+    for (let step = 0; step < 5; step++) {
+      clock.advance(DELIVERY_LEASE_MS / 2)
+      await queue.renew()
+      await other.readyDue()
+      assert.equal(await stateOf(id), 'leased')
+    }
+    clock.advance(DELIVERY_LEASE_MS - 1)
+    await other.readyDue()
+    assert.equal(await stateOf(id), 'leased')
+    clock.advance(1)
+    await other.readyDue()
+    const { queue_state, leased_by, lease_until, attempts, status, response } = await rowOf(id)
+    assert.deepEqual([queue_state, leased_by, lease_until, attempts], ['ready', null, null, 1])
+    assert.equal(status, 'queued')
+    assert.match(response ?? '', /stopped during an attempt/)
+    await queue.renew()
+    assert.equal(await stateOf(id), 'ready')
+    const [again] = await other.claim([{ lane: 'far.example', limit: 1 }])
+    assert.equal(again?.attempts, 2)
+  })
+
+  test('what a worker lost sight of is not renewed and comes back, while it goes on', async () => {
+    const lost = await send('1@far.example')
+    await claim('worker', 'far.example')
+    const kept = await send('2@far.example')
+    const queue = openQueue('worker')
+    await queue.claim([{ lane: 'far.example', limit: 1 }])
+    for (let step = 0; step < 3; step++) {
+      clock.advance(DELIVERY_LEASE_MS / 3)
+      await queue.renew()
+    }
+    await queue.readyDue()
+    assert.deepEqual([await stateOf(lost), await stateOf(kept)], ['ready', 'leased'])
+  })
+
+  test('an outcome that cannot be recorded does not keep its delivery for ever', async () => {
+    const id = await send('1@far.example')
+    const broken: Db = {
+      ...db,
+      read: db.read,
+      write: (name, input) =>
+        name === 'settleDeliveries'
+          ? Promise.reject(new Error('cannot be written'))
+          : db.write(name, input),
+    }
+    const queue = openQueue(
+      'worker',
+      openFarEnd(() => ACCEPTED),
+      broken,
+    )
+    const [group] = queue.group(await queue.claim([{ lane: 'far.example', limit: 1 }]))
+    assert.ok(group)
+    await assert.rejects(queue.deliver(group, NEVER), /cannot be written/)
+    for (let step = 0; step < 3; step++) {
+      clock.advance(DELIVERY_LEASE_MS / 3)
+      await queue.renew()
+    }
+    await queue.readyDue()
+    assert.equal(await stateOf(id), 'ready')
+  })
+
+  for (const [what, stepMs] of [
+    ['forward', 3 * DAY_MS],
+    ['back', -3 * DAY_MS],
+  ] as const) {
+    test(`a clock set ${what} three days takes nothing from a worker that has it in hand`, async () => {
+      const id = await send('1@far.example')
+      const queue = openQueue('worker')
+      await queue.claim([{ lane: 'far.example', limit: 1 }])
+      clock.step(stepMs)
+      await queue.readyDue()
+      assert.equal(await stateOf(id), 'leased')
+      assert.equal((await rowOf(id)).lease_until, clock.now() + DELIVERY_LEASE_MS)
+    })
+
+    test(`a clock set ${what} three days does not keep what a dead process held`, async () => {
+      const id = await send('1@far.example')
+      await claim('dead', 'far.example')
+      clock.step(stepMs)
+      await openQueue('next').readyDue()
+      assert.equal(await stateOf(id), 'ready')
+    })
+
+    test(`a clock set ${what} three days neither hurries nor delays what waits`, async () => {
+      const id = await send('1@far.example')
+      const queue = openQueue(
+        'worker',
+        openFarEnd(() => UNSENT),
+      )
+      const [group] = queue.group(await queue.claim([{ lane: 'far.example', limit: 1 }]))
+      assert.ok(group)
+      await queue.deliver(group, NEVER)
+      clock.step(stepMs)
+      clock.advance(MINUTE_MS - 1)
+      await queue.readyDue()
+      assert.equal(await stateOf(id), 'waiting')
+      clock.advance(1)
+      await queue.readyDue()
+      assert.equal(await stateOf(id), 'ready')
+    })
+  }
+
+  test('a pause longer than the lease sends nothing twice from one process', async () => {
+    const id = await send('1@far.example')
+    const queue = openQueue('worker')
+    await queue.claim([{ lane: 'far.example', limit: 1 }])
+    clock.advance(10 * DELIVERY_LEASE_MS)
+    await queue.readyDue()
+    assert.equal(await stateOf(id), 'leased')
+  })
+
+  test('a start takes back what the process before it held', async () => {
+    const [leased, over] = [await send('1@far.example'), await send('1@other.example')]
+    await claim('dead', 'far.example')
+    await db.write('releaseDeliveries', {})
+    const row = await rowOf(leased)
+    assert.deepEqual([row.queue_state, row.leased_by, row.attempts], ['ready', null, 1])
+    assert.match(row.response ?? '', /stopped during an attempt/)
+    assert.equal((await rowOf(over)).response, null)
+  })
+
+  test('what was given back is as it was before the claim, also after an attempt', async () => {
+    const id = await send('1@far.example')
+    const queue = openQueue(
+      'worker',
+      openFarEnd(() => UNSENT),
+    )
+    const lanes = [{ lane: 'far.example', limit: 1 }]
+    const fresh = await rowOf(id)
+    clock.advance(5)
+    await queue.giveBack(await queue.claim(lanes))
+    assert.deepEqual(await rowOf(id), fresh)
+    const [group] = queue.group(await queue.claim(lanes))
+    assert.ok(group)
+    await queue.deliver(group, NEVER)
+    clock.advance(MINUTE_MS)
+    await queue.readyDue()
+    await queue.giveBack(await queue.claim(lanes))
+    const { attempts, queue_state, status, response } = await rowOf(id)
+    assert.deepEqual(
+      [attempts, queue_state, status, response],
+      [1, 'ready', 'deferred', 'Connection refused'],
+    )
+  })
+
+  test('a worker gives back only what it holds', async () => {
+    const id = await send('1@far.example')
+    const queue = openQueue('slow')
+    const held = await queue.claim([{ lane: 'far.example', limit: 1 }])
+    clock.advance(DELIVERY_LEASE_MS)
+    await openQueue('other').readyDue()
+    await claim('quick', 'far.example')
+    await queue.giveBack(held)
+    const { leased_by, attempts } = await rowOf(id)
+    assert.deepEqual([leased_by, attempts], ['quick', 2])
+  })
+
+  test('a time that no backoff reaches was written by a wrong clock and is pulled in', async () => {
+    const [far, near] = [8 * 60 * MINUTE_MS + CLOCK_SKEW_MS, 8 * 60 * MINUTE_MS]
+    for (const [aheadMs, state] of [
+      [far + 1, 'ready'],
+      [far, 'waiting'],
+      [near, 'waiting'],
+    ] as const) {
+      await runSql(database, 'delete from deliveries')
+      const id = await send('1@far.example')
+      await defer(id, START_MS + aheadMs)
+      await openQueue('worker').readyDue()
+      assert.equal(await stateOf(id), state, `${aheadMs} ms ahead`)
+    }
+  })
+
+  test('more than a step of due deliveries is ready after one look', async () => {
+    const count = 2_500
+    const id = await send('1@far.example')
+    await defer(id, START_MS + 1)
+    await copyDelivery(database, id, count, `'far.example'`)
+    clock.advance(1)
+    await openQueue('worker').readyDue()
+    const ready = await runSql(database, `select id from deliveries where queue_state = 'ready'`)
+    assert.equal(ready.length, count)
+  })
+
+  test('deliveries of a message are listed in pages in the order of its recipients', async () => {
+    const recipients = ['c@far.example', 'a@far.example', 'b@near.example']
+    const messageId = await send(...recipients)
+    const { accountId } = owner
+    const all = await listDeliveries(db, { accountId, messageId, limit: 50, offset: 0 })
+    assert.equal(all.total, 3)
+    assert.deepEqual(
+      all.deliveries.map(({ recipient }) => recipient),
+      recipients,
+    )
+    const page = await listDeliveries(db, { accountId, messageId, limit: 1, offset: 1 })
+    assert.deepEqual([page.total, page.deliveries], [3, all.deliveries.slice(1, 2)])
+    const foreign = { accountId: makeId('acc'), messageId, limit: 50, offset: 0 }
+    assert.equal((await listDeliveries(db, foreign)).total, 0)
+  })
+
+  test('a look at the queue costs lanes and not deliveries', async (context) => {
+    const id = await send('1@far.example')
+    await copyDelivery(database, id, 100_000, `'far.example'`)
+    await copyDelivery(database, id, 1_000, `'lane-' || i`)
+    if (engine === 'postgres') await runSql(database, 'analyze deliveries')
+    const queue = openQueue('worker')
+    const timed = async (name: string, run: () => Promise<unknown>) => {
+      const startMs = performance.now()
+      const value = await run()
+      context.diagnostic(`${name}: ${(performance.now() - startMs).toFixed(1)} ms`)
+      return value
+    }
+    await queue.listReadyLanes('', 1)
+    const lanes = await timed('200 of 1,000 lanes', () => queue.listReadyLanes('', 200))
+    assert.equal((lanes as string[]).length, 200)
+    const all = await timed('all 1,001 lanes', () => queue.listReadyLanes('', 2_000))
+    assert.equal((all as string[]).length, 1_001)
+    const wanted = (lanes as string[]).map((lane) => ({ lane, limit: 5 }))
+    await timed('a claim of 200 lanes', () => queue.claim(wanted))
+    const far = [{ lane: 'far.example', limit: 100 }]
+    await timed('a claim of 100 in the long lane', () => queue.claim(far))
+    await runSql(
+      database,
+      `update deliveries set queue_state = 'waiting', next_attempt_at =
+      ${START_MS} + 1000 where queue_state = 'ready'`,
+    )
+    await timed('a look for what is due among 100,000', () => queue.readyDue())
+    await runSql(database, 'delete from deliveries')
+  })
+
+  if (engine === 'sqlite') {
+    test('every look at the queue goes by the index of its state', async () => {
+      const connection = openSqliteConnection({ path: database.place, mode: 'write' })
+      const prepare = connection.raw.prepare.bind(connection.raw)
+      const texts = new Set<string>()
+      connection.raw.prepare = (text) => {
+        texts.add(text)
+        return prepare(text)
+      }
+      const queries = queriesOn<Tables>(connection)
+      const tx: Tx = { engine: 'sqlite', ...queries }
+      const reading = { read: queries.query, reading: tx }
+      const due = { steadyMs: 1, nowMs: 1, backoffMaxMs: 1, leaseMs: 1 }
+      await send('1@far.example')
+      try {
+        await listReadyLanes(reading, { after: '', limit: 1 })
+        const lanes = [{ lane: 'none.example', limit: 1 }]
+        await claimDeliveries(tx, { worker: 'worker', lanes, nowMs: 1, leaseMs: 1 })
+        await hasDueDeliveries(reading, due)
+        await readyDueDeliveries(tx, due)
+        await releaseDeliveries(tx, {})
+        for (const state of ['ready', 'waiting', 'leased'] as const) {
+          await countQueue(reading, state)
+        }
+        const states: string[] = []
+        for (const text of texts) {
+          const [, state] = /queue_state"? = '(\w+)'/.exec(text) ?? []
+          if (state === undefined) continue
+          states.push(state)
+          const rows = prepare(`explain query plan ${text}`).all()
+          const plan = rows.map(({ detail }) => detail).join('; ')
+          assert.match(plan, new RegExp(`INDEX deliveries_${state}`), text)
+          // Counting and taking all back are what reads an index from end to end.
+          const isWhole = /count\(|where "queue_state" = '\w+'$/.test(text)
+          if (!isWhole) assert.doesNotMatch(plan, /SCAN deliveries/, text)
+        }
+        assert.deepEqual(new Set(states), new Set(['ready', 'waiting', 'leased']))
+        assert.ok(states.length >= 7)
+      } finally {
+        connection.close()
+      }
+    })
+  }
+})

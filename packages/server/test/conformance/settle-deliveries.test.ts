@@ -1,0 +1,356 @@
+// What becomes of attempts: the recipient's state, the message's, its events, and addresses that are
+// not written to again. Servers are played by the test, the queue and its database are real.
+
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
+import { DELIVERY_LEASE_MS, FAILURE_REASON_LENGTH_MAX, MINUTE_MS } from '#base/limits.ts'
+import type { CarryOutcome } from '#net/smtp/transport/carrier.ts'
+import type { Db } from '#store/transactions.ts'
+import {
+  ACCEPTED,
+  AMBIGUOUS,
+  deliverDeps,
+  deliveriesOf,
+  openFarEnd,
+  refused,
+  type StillClock,
+  stillClock,
+  UNSENT,
+} from '#test/conformance/delivering.ts'
+import {
+  addAccount,
+  addInbox,
+  makeId,
+  type Owner,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { queueAll, readAll, runSql, sending } from '#test/conformance/sending.ts'
+import { onEachEngine } from '#test/world.ts'
+
+const START_MS = Date.UTC(2026, 10, 20, 12)
+const HOUR_MS = 60 * MINUTE_MS
+const NEVER = AbortSignal.any([])
+
+onEachEngine('outcomes of deliveries', (engine) => {
+  let database: TestDatabase
+  let db: Db
+  let others: Db
+  let owner: Owner
+  let inboxId: string
+  let clock: StillClock
+  before(async () => {
+    database = await openDatabase(engine)
+    db = database.db
+    others = engine === 'postgres' ? await database.openAgain() : db
+  })
+  beforeEach(async () => {
+    await runSql(database, 'delete from deliveries')
+    owner = await addAccount(db)
+    inboxId = await addInbox(db, owner)
+    clock = stillClock(START_MS)
+  })
+  after(() => database.close())
+
+  type Answer = CarryOutcome | ((recipient: string) => CarryOutcome)
+  const queueWith = (answer: Answer, { worker = 'worker', on = db } = {}) => {
+    const farEnd = openFarEnd((recipient) =>
+      typeof answer === 'function' ? answer(recipient) : answer,
+    )
+    return openDeliveryQueue(deliverDeps(on, clock, farEnd), worker)
+  }
+  const send = async (...recipients: string[]) => {
+    const input = sending(owner, inboxId, { recipients, nowMs: clock.now() })
+    const [messageId] = await queueAll(db, [input])
+    return messageId ?? ''
+  }
+  /** Attempts all that is due, once. */
+  const attempt = async (answer: Answer, worker = 'worker') => {
+    const queue = queueWith(answer, { worker })
+    await queue.readyDue()
+    const lanes = (await queue.listReadyLanes('', 100)).map((lane) => ({ lane, limit: 100 }))
+    const groups = queue.group(await queue.claim(lanes))
+    await Promise.all(groups.map((group) => queue.deliver(group, NEVER)))
+    return groups.length
+  }
+  const messageOf = (id: string) =>
+    db.read
+      .selectFrom('messages')
+      .select(['status', 'failure_reason'])
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow()
+  const eventsOf = async (id: string) => {
+    const rows = await db.read
+      .selectFrom('events')
+      .selectAll()
+      .where('message_id', '=', id)
+      .orderBy('sequence')
+      .execute()
+    return rows.map((row) => row.kind)
+  }
+  const suppressionsOf = async () => {
+    const rows = await db.read
+      .selectFrom('suppressions')
+      .select(['address', 'type', 'reason'])
+      .where('account_id', '=', owner.accountId)
+      .orderBy('id')
+      .execute()
+    return rows.map((row) => ({ ...row }))
+  }
+
+  const table: [string, CarryOutcome, { status: string; message: string; events: string[] }][] = [
+    ['accepted', ACCEPTED, { status: 'accepted', message: 'sent', events: ['message.sent'] }],
+    ...(
+      [
+        ['550 at MAIL', refused('mail', '550 5.7.1 Not you')],
+        ['550 at RCPT', refused('rcpt', '550 5.7.1 Not them')],
+        ['554 at DATA', refused('data', '554 No valid recipients')],
+        ['552 after the dot', refused('final-dot', '552 5.3.4 Too big')],
+        [
+          'no way there',
+          { kind: 'unroutable', reply: { code: 556, enhanced: '5.1.10', text: 'no' } },
+        ],
+      ] as [string, CarryOutcome][]
+    ).map(
+      ([name, outcome]) =>
+        [
+          name,
+          outcome,
+          { status: 'failed', message: 'failed', events: ['message.failed'] },
+        ] as (typeof table)[number],
+    ),
+    ...(
+      [
+        ['450 at RCPT', refused('rcpt', '450 4.7.1 Greylisted')],
+        ['999 at RCPT', refused('rcpt', '999 What')],
+        ['300 after the dot', refused('final-dot', '300 Hm')],
+        ['a refused connection', UNSENT],
+        ['no answer of DNS', { kind: 'no-route', text: 'SERVFAIL' }],
+        ['an end after the dot', AMBIGUOUS],
+      ] as [string, CarryOutcome][]
+    ).map(
+      ([name, outcome]) =>
+        [
+          name,
+          outcome,
+          { status: 'deferred', message: 'pending', events: [] },
+        ] as (typeof table)[number],
+    ),
+  ]
+  for (const [name, outcome, { status, message, events }] of table) {
+    test(`${name}: the recipient is ${status}, the message ${message}`, async () => {
+      const id = await send('bob@far.example')
+      assert.equal(await attempt(outcome), 1)
+      const [row] = await deliveriesOf(db, [id])
+      const isOver = status !== 'deferred'
+      assert.deepEqual(
+        [row?.status, row?.queue_state, row?.next_attempt_at, row?.attempts, row?.leased_by],
+        [status, isOver ? null : 'waiting', isOver ? null : START_MS + MINUTE_MS, 1, null],
+      )
+      assert.equal(row?.ambiguous_attempts, outcome.kind === 'ambiguous' ? 1 : 0)
+      const reply = 'reply' in outcome ? outcome.reply : null
+      assert.deepEqual(
+        [row?.response_code, row?.enhanced_code],
+        [reply?.code ?? null, reply?.enhanced ?? null],
+      )
+      const found = await messageOf(id)
+      assert.equal(found.status, message)
+      assert.equal(found.failure_reason !== null, message === 'failed')
+      assert.deepEqual(await eventsOf(id), events)
+      assert.deepEqual(await suppressionsOf(), [])
+    })
+  }
+
+  test('a message is pending until its last recipient is settled, then told of once', async () => {
+    const id = await send('good@a.example', 'bad@b.example', 'slow@c.example')
+    const first = (recipient: string) => {
+      if (recipient.startsWith('good')) return ACCEPTED
+      return recipient.startsWith('bad') ? refused('rcpt', '550 5.7.1 Go away') : UNSENT
+    }
+    await attempt(first)
+    const reason = 'bad@b.example: 550 5.7.1 Go away'
+    assert.deepEqual({ ...(await messageOf(id)) }, { status: 'pending', failure_reason: reason })
+    assert.deepEqual(await eventsOf(id), [])
+    clock.advance(MINUTE_MS)
+    assert.equal(await attempt(ACCEPTED), 1)
+    assert.deepEqual({ ...(await messageOf(id)) }, { status: 'sent', failure_reason: reason })
+    assert.deepEqual(await eventsOf(id), ['message.sent'])
+    const [good] = await deliveriesOf(db, [id])
+    assert.deepEqual([good?.host, good?.tls, good?.attempts], ['mx.a.example', 'TLSv1.3', 1])
+  })
+
+  test('recipients of one domain are one transaction, each with an outcome of its own', async () => {
+    const id = await send('a@far.example', 'b@far.example', 'c@far.example')
+    const answer = (recipient: string) =>
+      recipient.startsWith('b') ? refused('rcpt', '550 5.1.1 Unknown') : ACCEPTED
+    assert.equal(await attempt(answer), 1)
+    assert.deepEqual(
+      (await deliveriesOf(db, [id])).map(({ status }) => status),
+      ['accepted', 'failed', 'accepted'],
+    )
+    assert.equal((await messageOf(id)).status, 'sent')
+  })
+
+  test('last recipients settled by two workers at once leave no message pending', async () => {
+    const ids: string[] = []
+    for (let index = 0; index < 25; index++) ids.push(await send('a@one.example', 'b@two.example'))
+    const one = queueWith(ACCEPTED, { worker: 'one' })
+    const dead = queueWith(refused('rcpt', '550 5.1.1 No'), { worker: 'two', on: others })
+    const [ours, theirs] = await Promise.all([
+      one.claim([{ lane: 'one.example', limit: 100 }]),
+      dead.claim([{ lane: 'two.example', limit: 100 }]),
+    ])
+    assert.deepEqual([ours.length, theirs.length], [25, 25])
+    await Promise.all([
+      ...one.group(ours).map((group) => one.deliver(group, NEVER)),
+      ...dead.group(theirs).map((group) => dead.deliver(group, NEVER)),
+    ])
+    for (const id of ids) {
+      const { status, failure_reason } = await messageOf(id)
+      assert.equal(status, 'sent')
+      assert.match(failure_reason ?? '', /^b@two\.example: 550/)
+      assert.deepEqual(await eventsOf(id), ['message.sent'])
+    }
+  })
+
+  test('workers that find the same addresses dead in any order do not wait for each other', async () => {
+    const names = ['a', 'b', 'c', 'd'].map((name) => `${name}@far.example`)
+    for (let index = 0; index < 20; index++) {
+      await send(...names.slice(index % 4), ...names.slice(0, index % 4))
+    }
+    const dead = refused('rcpt', '550 5.1.1 No')
+    const startMs = performance.now()
+    await Promise.all(
+      [db, others].map(async (on, index) => {
+        const queue = queueWith(dead, { worker: `worker ${index}`, on })
+        const held = await queue.claim([{ lane: 'far.example', limit: 40 }])
+        await Promise.all(queue.group(held).map((group) => queue.deliver(group, NEVER)))
+      }),
+    )
+    assert.equal((await suppressionsOf()).length, 4)
+    const { suppression_count: count } = await db.read
+      .selectFrom('account_counters')
+      .selectAll()
+      .where('account_id', '=', owner.accountId)
+      .executeTakeFirstOrThrow()
+    assert.equal(count, 4)
+    // PostgreSQL needs a second to find two who wait for each other.
+    assert.ok(performance.now() - startMs < 3_000)
+  })
+
+  test('an address is suppressed when its server calls it dead at RCPT, and only then', async () => {
+    const answers: Record<string, CarryOutcome> = {
+      'Gone@far.example': refused('rcpt', '550 5.1.1 No such user'),
+      'words@far.example': refused('rcpt', '550 User unknown'),
+      'policy@far.example': refused('rcpt', '550 5.7.1 User unknown'),
+      'full@far.example': refused('rcpt', '552 5.2.2 Mailbox full'),
+      'later@far.example': refused('rcpt', '450 4.1.1 No such user'),
+      'data@far.example': refused('final-dot', '550 5.1.1 No such user'),
+      'mail@far.example': refused('mail', '550 5.1.1 No such user'),
+    }
+    await send(...Object.keys(answers))
+    await attempt((recipient) => answers[recipient] ?? ACCEPTED)
+    assert.deepEqual(await suppressionsOf(), [
+      { address: 'Gone@far.example', type: 'bounce', reason: '550 5.1.1 No such user' },
+      { address: 'words@far.example', type: 'bounce', reason: '550 User unknown' },
+    ])
+    const again = sending(owner, inboxId, { recipients: ['gone@FAR.example'] })
+    assert.equal((await db.write('sendMessage', again)).kind, 'suppressed')
+  })
+
+  test('three ends without an answer make a recipient unknown, whatever came between', async () => {
+    const id = await send('bob@far.example')
+    const outcomes = [AMBIGUOUS, UNSENT, AMBIGUOUS, refused('rcpt', '451 Later'), AMBIGUOUS]
+    for (const [index, outcome] of outcomes.entries()) {
+      assert.equal((await messageOf(id)).status, 'pending')
+      assert.equal(await attempt(outcome), 1, `attempt ${index + 1}`)
+      clock.advance(8 * HOUR_MS)
+    }
+    const [row] = await deliveriesOf(db, [id])
+    assert.deepEqual(
+      [row?.status, row?.queue_state, row?.attempts, row?.ambiguous_attempts],
+      ['unknown', null, 5, 3],
+    )
+    assert.equal((await messageOf(id)).status, 'failed')
+    assert.match((await messageOf(id)).failure_reason ?? '', /bob@far\.example: .*no answer/)
+    assert.deepEqual(await eventsOf(id), ['message.failed'])
+    assert.equal(await attempt(ACCEPTED), 0)
+  })
+
+  test('a recipient is tried by the schedule to the millisecond and given up after 48 hours', async () => {
+    const id = await send('bob@far.example')
+    const attemptsAt: number[] = []
+    const later = refused('rcpt', '451 4.7.1 Not now')
+    for (let guard = 0; guard < 20; guard++) {
+      assert.equal(await attempt(later), 1)
+      attemptsAt.push((clock.now() - START_MS) / MINUTE_MS)
+      const [row] = await deliveriesOf(db, [id])
+      if (row?.next_attempt_at == null) break
+      const waitMs = row.next_attempt_at - clock.steady()
+      clock.advance(waitMs - 1)
+      assert.equal(await attempt(later), 0, 'nothing is tried before its time')
+      clock.advance(1)
+    }
+    const hours = [18, 26, 34, 42].map((hour) => hour * 60 + 21)
+    assert.deepEqual(attemptsAt, [0, 1, 6, 21, 81, 261, 621, ...hours.slice(0, 4), 48 * 60])
+    const [row] = await deliveriesOf(db, [id])
+    assert.equal(row?.status, 'failed')
+    assert.match(row?.response ?? '', /^Given up after 48 hours and 12 attempts: Not now$/)
+    assert.equal((await messageOf(id)).status, 'failed')
+    assert.deepEqual(await suppressionsOf(), [])
+  })
+
+  test('who lost the lease settles nothing, and whoever has it now settles all', async () => {
+    const id = await send('bob@far.example')
+    const slow = queueWith(refused('rcpt', '550 5.1.1 No'), { worker: 'slow' })
+    const [group] = slow.group(await slow.claim([{ lane: 'far.example', limit: 1 }]))
+    assert.ok(group)
+    clock.advance(DELIVERY_LEASE_MS)
+    const quick = queueWith(ACCEPTED, { worker: 'quick', on: others })
+    await quick.readyDue()
+    const before = await readAll(db)
+    await slow.deliver(group, NEVER)
+    assert.deepEqual(await readAll(db), before)
+    const held = await quick.claim([{ lane: 'far.example', limit: 1 }])
+    await slow.deliver(group, NEVER)
+    const [taken] = quick.group(held)
+    assert.ok(taken)
+    await quick.deliver(taken, NEVER)
+    const [row] = await deliveriesOf(db, [id])
+    assert.deepEqual([row?.status, row?.attempts], ['accepted', 2])
+    assert.deepEqual(await eventsOf(id), ['message.sent'])
+  })
+
+  test('an outcome for a message that was deleted meanwhile removes the delivery and tells nobody', async () => {
+    const id = await send('bob@far.example')
+    const queue = queueWith(ACCEPTED)
+    const [group] = queue.group(await queue.claim([{ lane: 'far.example', limit: 1 }]))
+    assert.ok(group)
+    await db.write('deleteInbox', { ...owner, inboxId, jobId: makeId('job'), nowMs: START_MS })
+    await runSql(database, `delete from messages where id = '${id}'`)
+    await queue.deliver(group, NEVER)
+    assert.deepEqual(await deliveriesOf(db, [id]), [])
+    assert.deepEqual(await eventsOf(id), [])
+  })
+
+  test('a delivery whose message is deleted before the attempt is not sent', async () => {
+    await send('bob@far.example')
+    const farEnd = openFarEnd(() => ACCEPTED)
+    const queue = openDeliveryQueue(deliverDeps(db, clock, farEnd), 'worker')
+    const [group] = queue.group(await queue.claim([{ lane: 'far.example', limit: 1 }]))
+    assert.ok(group)
+    await runSql(database, `delete from raw_messages where id = '${group[0].raw_id}'`)
+    await queue.deliver(group, NEVER)
+    assert.equal(farEnd.seen.length, 0)
+  })
+
+  test('of many refusals a reason is kept that fits', async () => {
+    const recipients = Array.from({ length: 50 }, (_, index) => `r${index}@far.example`)
+    const id = await send(...recipients)
+    await attempt(refused('rcpt', `550 5.7.1 ${'no '.repeat(300)}`))
+    const { failure_reason: reason } = await messageOf(id)
+    assert.equal(reason?.length, FAILURE_REASON_LENGTH_MAX)
+    assert.match(reason ?? '', /^r0@far\.example: 550 5\.7\.1 no .*…$/)
+  })
+})

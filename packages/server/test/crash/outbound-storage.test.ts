@@ -1,0 +1,186 @@
+// The store fails while mail is on its way out: a full disk, a database that is killed, a lock that
+// somebody else holds. What servers answered meanwhile is noted when it is back, and nothing that was
+// taken is sent again for it.
+
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { suite, type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { MailroomError, type MessageToSend } from '@mailroom/sdk'
+import { databasePath } from '#open-store.ts'
+import { createTestDatabase } from '#test/peers/postgres.ts'
+import { lockDatabase } from './database-lock.ts'
+import { startKillablePostgres } from './killable-postgres.ts'
+import {
+  assertAllSent,
+  compareOutbound,
+  makeInboxes,
+  type Promised,
+  promisedOf,
+  reportOf,
+  sendMany,
+} from './outbound-mail.ts'
+import { Sink } from './outbound-sink.ts'
+import { untilSettled } from './outbound-stored.ts'
+import { Service } from './service.ts'
+import { mountSmallDisk } from './small-disk.ts'
+
+const DISK_MEGABYTES = 16
+const REFUSAL_MS_MAX = 1_000
+const RECOVERY_MS_MAX = 5_000
+const LOCKED_MS = 10_000
+const POSTGRES_AWAY_MS = 3_000
+const UNDER_WAY = 20
+
+suite('a store that fails while mail goes out', { concurrency: true }, () => {
+  test('a full disk (a mounted tmpfs): a send is refused whole, and what is under way is noted when there is room', async (t) => {
+    const disk = await mountSmallDisk(DISK_MEGABYTES)
+    if (disk === null) {
+      t.skip('this user may not mount a tmpfs; the lock of somebody else stands in for it')
+      return
+    }
+    t.after(() => disk.remove())
+    const underWay = await openUnderWay(t, { dataDir: join(disk.path, 'data') })
+    const { sink, service, promised, answer } = underWay
+    await disk.fill()
+    const refusals = await sendUntilRefused(underWay)
+    answer()
+    await assert.rejects(sendOnce(service, sink, promised[0]?.inboxId ?? ''), isUnavailable)
+    assert.ok((await service.client.messages.get(promised[0]?.id ?? '')).id)
+
+    await disk.clear()
+    const clearedMs = performance.now()
+    promised.push(await untilTaken(underWay))
+    const backMs = Math.round(performance.now() - clearedMs)
+    await untilSettled(service, RECOVERY_MS_MAX)
+    t.diagnostic(
+      `${promised.length} acknowledged, ${refusals.count} refused within ${refusals.maxMs} ms, taken again after ${backMs} ms, all settled after ${Math.round(performance.now() - clearedMs)} ms`,
+    )
+    await assertEachOnce(service, sink, promised)
+  })
+
+  test('SQLite locked for ten seconds by another process: the outcomes are noted once it is free', async (t) => {
+    const { sink, service, promised, answer } = await openUnderWay(t, {})
+    const lock = await lockDatabase(t, databasePath(service.settings))
+    const lockedMs = performance.now()
+    answer()
+    await assert.rejects(sendOnce(service, sink, promised[0]?.inboxId ?? ''), isUnavailable)
+    await sleep(LOCKED_MS - (performance.now() - lockedMs))
+    await lock.release()
+    const freeMs = performance.now()
+    await untilSettled(service, RECOVERY_MS_MAX)
+    t.diagnostic(`all settled ${Math.round(performance.now() - freeMs)} ms after the lock was free`)
+    await assertEachOnce(service, sink, promised)
+  })
+
+  test('PostgreSQL killed while a queue drains and started again: nothing is lost or sent twice', async (t) => {
+    const postgres = await startKillablePostgres()
+    t.after(() => postgres.stop())
+    const sink = await Sink.open({ rcptMs: () => 100 })
+    t.after(() => sink.close())
+    const service = await Service.start({
+      env: sink.environment,
+      databaseUrl: await createTestDatabase(postgres.url),
+    })
+    t.after(() => service.close())
+    const { pid } = service
+    const inboxes = await makeInboxes(service, 3)
+    sink.hold()
+    const promised = await sendMany(service, sink, { inboxes, count: 200 })
+    sink.release()
+    await sink.until(() => sink.copies.length >= 50, RECOVERY_MS_MAX)
+    await postgres.kill()
+    const goneMs = performance.now()
+    const before = sink.copies.length
+    await assert.rejects(sendOnce(service, sink, promised[0]?.inboxId ?? ''), isUnavailable)
+    await sleep(POSTGRES_AWAY_MS - (performance.now() - goneMs))
+    const during = sink.copies.length - before
+    await postgres.restart()
+    const backMs = performance.now()
+    await untilSettled(service, 4 * RECOVERY_MS_MAX)
+    t.diagnostic(
+      `killed after ${before} copies, ${during} more while it was away, all settled ${Math.round(performance.now() - backMs)} ms after it was back`,
+    )
+    assert.ok(during > 0, 'servers answered while it was away')
+    assert.equal(service.pid, pid)
+    await assertEachOnce(service, sink, promised)
+  })
+})
+
+type UnderWay = { sink: Sink; service: Service; promised: Promised[]; answer(): void }
+
+/** A service with sends under way that servers have taken; they answer when `answer` is called. */
+async function openUnderWay(t: TestContext, options: { dataDir?: string }): Promise<UnderWay> {
+  const answered = Promise.withResolvers<void>()
+  const sink = await Sink.open({ finalDot: () => answered.promise })
+  t.after(() => sink.close())
+  const service = await Service.start({ env: sink.environment, ...options })
+  t.after(() => service.close())
+  const inboxes = await makeInboxes(service, 3)
+  const promised = await sendMany(service, sink, { inboxes, count: UNDER_WAY, compose })
+  await sink.until(() => sink.copies.length >= UNDER_WAY, RECOVERY_MS_MAX)
+  return { sink, service, promised, answer: answered.resolve }
+}
+
+function compose({ domains }: Sink, number: number): MessageToSend {
+  const to = `to-${number}@${domains[number % domains.length]}`
+  return { to, subject: `Message ${number}`, body: `Line of ${number}.\n`.repeat(1_000) }
+}
+
+/** Numbers of messages beyond those of `openUnderWay` and `sendMany`. */
+let next = 1_000
+
+/** Asks once, without a key that would let it ask again. */
+async function sendOnce(service: Service, sink: Sink, inboxId: string): Promise<Promised> {
+  const message = compose(sink, next++)
+  return promisedOf(await service.client.inboxes.send(inboxId, message), message)
+}
+
+function isUnavailable(error: unknown): true {
+  assert.ok(error instanceof MailroomError, String(error))
+  assert.equal(error.status, 503)
+  assert.ok(error.retryAfterSeconds !== null, 'the answer says when to try again')
+  return true
+}
+
+/** Sends until twenty in a row are refused; what is taken is added to `promised`. */
+async function sendUntilRefused({ service, sink, promised }: UnderWay) {
+  const refusals = { count: 0, maxMs: 0 }
+  for (let row = 0; row < 20; ) {
+    const startMs = performance.now()
+    try {
+      promised.push(await sendOnce(service, sink, promised[0]?.inboxId ?? ''))
+      row = 0
+    } catch (error) {
+      isUnavailable(error)
+      const tookMs = Math.round(performance.now() - startMs)
+      assert.ok(tookMs < REFUSAL_MS_MAX, `refused after ${tookMs} ms`)
+      refusals.maxMs = Math.max(refusals.maxMs, tookMs)
+      refusals.count += 1
+      row += 1
+    }
+    assert.ok(promised.length < 5_000, 'the disk can be filled')
+  }
+  return refusals
+}
+
+/** Sends until it is taken. */
+async function untilTaken({ service, sink, promised }: UnderWay): Promise<Promised> {
+  for (const startMs = performance.now(); ; ) {
+    try {
+      return await sendOnce(service, sink, promised[0]?.inboxId ?? '')
+    } catch (error) {
+      isUnavailable(error)
+      assert.ok(performance.now() - startMs < RECOVERY_MS_MAX, 'sends are taken again in time')
+      await sleep(50)
+    }
+  }
+}
+
+async function assertEachOnce(service: Service, sink: Sink, promised: Promised[]): Promise<void> {
+  assert.doesNotMatch(service.log, /"status":500|on a fault of its own|"level":50/)
+  assert.equal((await service.stop()).code, 0)
+  const compared = await compareOutbound(service, sink, promised)
+  assert.deepEqual(reportOf(compared), { lost: 0, doubled: 0, altered: 0, unknown: 0 })
+  assertAllSent(compared, promised)
+}

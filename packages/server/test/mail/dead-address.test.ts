@@ -1,0 +1,91 @@
+// Which refusals say that an address does not exist, in the words of the servers that say it.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isDeadAddress } from '#mail/dead-address.ts'
+
+/** `550 5.1.1 words`, with or without the code in the middle. */
+function judge(words: string): boolean {
+  const [, code, enhanced, text] = /^(\d{3}) (?:(\d\.\d+\.\d+) )?(.*)$/s.exec(words) ?? []
+  return isDeadAddress({ code: Number(code), enhanced: enhanced ?? null, text: text ?? '' })
+}
+
+const DEAD = [
+  // By their codes, whatever they say.
+  '550 5.1.1 The email account that you tried to reach does not exist.',
+  '550 5.1.1 Mailbox full of surprises',
+  '554 5.1.2 Bad destination system',
+  '556 5.1.10 Recipient domain has a null MX record',
+  '550 5.2.1 The email account that you tried to reach is inactive.',
+  // By their words, where there is no code.
+  '550 No such user here',
+  '550 No such recipient',
+  '550 User unknown',
+  '550 unknown user',
+  '550 <bob@far.example>: Recipient address rejected: User unknown in virtual mailbox table',
+  '550 Requested action not taken: mailbox not found',
+  '550 Invalid recipient <bob@far.example>',
+  '550 Recipient not found',
+  '550 user bob@far.example does not exist',
+  "550 The mailbox you tried to reach doesn't exist",
+  '554 delivery error: dd This user doesn’t have an account; mailbox unknown',
+  '550 Unrouteable address',
+  '550 The account bob has been disabled',
+  '550 This mailbox has been deactivated',
+  '553 sorry, no mailbox here by that name. (#5.1.1)',
+  '551 not our customer',
+  '550 Address unknown',
+  '550 invalid local-part',
+  // By their words, where the code says no more than no.
+  '550 5.0.0 User unknown',
+  '550 5.1.0 Address rejected: no such user',
+  '550 5.5.0 Requested action not taken: mailbox unavailable, user unknown',
+]
+
+const ALIVE = [
+  // Policy and full, also where the words sound otherwise.
+  '550 5.7.1 User unknown',
+  '554 5.7.1 <bob@far.example>: Recipient address rejected: user does not exist',
+  '550 5.7.606 Access denied, banned sending IP',
+  '552 5.2.2 Mailbox full, user unknown',
+  '552 5.2.3 No such user would take that much',
+  '550 5.1.8 Invalid sender address',
+  '550 5.4.1 Recipient address rejected: Access denied',
+  // No code, and not about the recipient’s existence.
+  '550 Mailbox full',
+  '552 User is over quota: mailbox not found space',
+  '550 Message rejected as spam: unknown user complaints',
+  '550 Your host is blocked; invalid recipient history',
+  '554 Policy: unknown user list',
+  '550 Access denied - no such user in your country',
+  '554 Too many invalid recipients',
+  '550 mailbox unavailable',
+  '550 Requested action not taken',
+  '554 Transaction failed',
+  '550 Relaying denied',
+  '550 relay not permitted',
+  // The sender’s address is meant.
+  '550 5.1.0 <me@here.example>: Sender address rejected: User unknown in virtual mailbox table',
+  '550 Sender address does not exist',
+  '550 sender verify failed: unknown user',
+  // Not for good.
+  '450 4.1.1 User unknown',
+  '450 User unknown in virtual mailbox table',
+  '451 No such user yet',
+  '250 2.1.5 No such user, but thanks',
+  '999 No such user',
+  '600 User unknown',
+  '550 User unknown, temporary failure, try again',
+]
+
+for (const words of DEAD) test(`dead: ${words}`, () => assert.equal(judge(words), true))
+for (const words of ALIVE) test(`not dead: ${words}`, () => assert.equal(judge(words), false))
+
+test('a long refusal is judged at once', () => {
+  const words = ['user '.repeat(20_000), 'mailbox '.repeat(12_000), 'account has '.repeat(9_000)]
+  for (const text of words) {
+    const startMs = performance.now()
+    assert.equal(isDeadAddress({ code: 550, enhanced: null, text: text.slice(0, 100_000) }), false)
+    assert.ok(performance.now() - startMs < 500, `${text.slice(0, 12)}…`)
+  }
+})

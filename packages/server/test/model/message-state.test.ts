@@ -1,0 +1,61 @@
+// What a sent message is, from what became of its recipients.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type DeliveryStatus, deliveryStatuses } from '@mailroom/contract/vocabulary.ts'
+import { FAILURE_REASON_LENGTH_MAX } from '#base/limits.ts'
+import { messageStateOf } from '#model/message-state.ts'
+
+const recipient = (status: DeliveryStatus, index = 0, response = 'words') => ({
+  recipient: `r${index}@far.example`,
+  status,
+  responseCode: 550,
+  enhancedCode: '5.1.1',
+  response,
+})
+
+const OPEN: readonly DeliveryStatus[] = ['queued', 'deferred']
+const REFUSED: readonly DeliveryStatus[] = ['failed', 'unknown', 'bounced']
+
+test('for every three recipients: pending while one is open, sent when one was accepted, else failed', () => {
+  let count = 0
+  for (const a of deliveryStatuses) {
+    for (const b of deliveryStatuses) {
+      for (const c of deliveryStatuses) {
+        const statuses = [a, b, c]
+        const { status, failureReason } = messageStateOf(statuses.map((one) => recipient(one)))
+        const isOpen = statuses.some((one) => OPEN.includes(one))
+        const isFailed = statuses.every((one) => REFUSED.includes(one))
+        assert.equal(status, isOpen ? 'pending' : isFailed ? 'failed' : 'sent', statuses.join())
+        const isRefused = statuses.some((one) => REFUSED.includes(one))
+        assert.equal(failureReason !== null, isRefused, statuses.join())
+        count += 1
+      }
+    }
+  }
+  assert.equal(count, 343)
+})
+
+test('the reason names each refused recipient with its server’s words, and nobody else', () => {
+  const state = messageStateOf([
+    recipient('accepted', 1),
+    recipient('failed', 2, 'No such user'),
+    { ...recipient('unknown', 3, 'No answer'), responseCode: null, enhancedCode: null },
+  ])
+  assert.equal(
+    state.failureReason,
+    'r2@far.example: 550 5.1.1 No such user; r3@far.example: No answer',
+  )
+})
+
+test('a reason that is too long is cut and says so', () => {
+  const fitting = (length: number) => {
+    const { failureReason } = messageStateOf([recipient('failed', 1, 'x'.repeat(length))])
+    return failureReason ?? ''
+  }
+  const room = FAILURE_REASON_LENGTH_MAX - 'r1@far.example: 550 5.1.1 '.length
+  assert.equal(fitting(room).length, FAILURE_REASON_LENGTH_MAX)
+  assert.ok(fitting(room).endsWith('x'))
+  assert.equal(fitting(room + 1).length, FAILURE_REASON_LENGTH_MAX)
+  assert.ok(fitting(room + 1).endsWith('…'))
+})

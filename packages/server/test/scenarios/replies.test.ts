@@ -1,0 +1,220 @@
+// Replies in their threads: the identifiers that tie them to what they answer, their subject, and who
+// gets a copy, as the receiving server sees them.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Inbox, Message } from '@mailroom/sdk'
+import { openSender } from '#test/peers/sender.ts'
+import { deliver } from '#test/scenarios/deliver.ts'
+import {
+  arrived,
+  fieldOf,
+  openSendingWorld,
+  readMail,
+  type SendingWorld,
+  send,
+} from '#test/scenarios/sending-world.ts'
+import { onEachEngine, plainMail } from '#test/world.ts'
+
+onEachEngine('a reply', (engine) => {
+  let world: SendingWorld
+  let made = 0
+  before(async () => {
+    world = await openSendingWorld(engine)
+  })
+  after(() => world.close())
+
+  /** Mail from Bob that answers `inReplyTo`, or nothing. */
+  function receive(inbox: Inbox, fields: { inReplyTo?: string; subject?: string } = {}) {
+    const { inReplyTo, subject = 'A question' } = fields
+    const raw = plainMail({
+      from: 'Bob <bob@friend.example>',
+      to: inbox.address,
+      subject,
+      messageId: `<in${++made}@friend.example>`,
+      headers: inReplyTo === undefined ? [] : [`In-Reply-To: ${inReplyTo}`],
+    })
+    return deliver(world, inbox, raw, 'bob@friend.example')
+  }
+
+  /** A reply in the thread, and what Bob's server got of it. */
+  async function reply(inbox: Inbox, { threadId }: Pick<Message, 'threadId'>, fields = {}) {
+    const sent = await world.client.inboxes.send(inbox.id, {
+      to: 'bob@friend.example',
+      body: 'An answer.',
+      threadId,
+      ...fields,
+    })
+    const { raw, recipients } = await arrived(world, sent)
+    const references = fieldOf(raw, 'references')?.split(/\s+/) ?? []
+    return { sent, raw, recipients, references, inReplyTo: fieldOf(raw, 'in-reply-to') }
+  }
+
+  test('names the last message of its thread and lists all before it, turn after turn', async () => {
+    const inbox = await world.inbox()
+    const first = await receive(inbox)
+    const ids = [first.rfcMessageId]
+    for (let turn = 1; turn <= 4; turn++) {
+      const { sent, references, inReplyTo, raw } = await reply(inbox, first)
+      assert.equal(sent.threadId, first.threadId)
+      assert.deepEqual(references, ids)
+      assert.equal(inReplyTo, ids.at(-1))
+      assert.equal(fieldOf(raw, 'subject'), 'Re: A question')
+      const message = await world.client.messages.get(sent.messageId)
+      assert.deepEqual(message.references, ids)
+      assert.equal(message.subject, 'Re: A question')
+      ids.push(sent.providerMessageId)
+      const fields = { inReplyTo: sent.providerMessageId, subject: 'Re: A question' }
+      const answer = await receive(inbox, fields)
+      assert.equal(answer.threadId, first.threadId)
+      ids.push(answer.rfcMessageId)
+    }
+    const { data } = await world.client.threads.messages(first.threadId)
+    assert.deepEqual(
+      data.map(({ rfcMessageId }) => rfcMessageId),
+      ids,
+    )
+    assert.deepEqual(
+      data.map(({ direction }) => direction),
+      Array.from({ length: 9 }, (_, index) => (index % 2 === 0 ? 'inbound' : 'outbound')),
+    )
+    assert.equal((await world.client.threads.get(first.threadId)).messageCount, 9)
+  })
+
+  test('continues a thread that was begun by sending', async () => {
+    const inbox = await world.inbox()
+    const first = await send(world, inbox, { subject: 'Begun here' })
+    assert.equal(fieldOf((await arrived(world, first)).raw, 'references'), null)
+    assert.equal(fieldOf((await arrived(world, first)).raw, 'in-reply-to'), null)
+    const second = await reply(inbox, first)
+    assert.deepEqual(second.references, [first.providerMessageId])
+    const answer = await receive(inbox, { inReplyTo: first.providerMessageId })
+    assert.equal(answer.threadId, first.threadId)
+    const third = await reply(inbox, first)
+    const ids = [first.providerMessageId, second.sent.providerMessageId, answer.rfcMessageId]
+    assert.deepEqual([third.references, third.inReplyTo], [ids, answer.rfcMessageId])
+  })
+
+  test('leaves out a message that has no Message-ID', async () => {
+    const inbox = await world.inbox()
+    const first = await receive(inbox)
+    const raw = plainMail({
+      to: inbox.address,
+      headers: [`In-Reply-To: ${first.rfcMessageId}`],
+    })
+    const second = await deliver(world, inbox, raw)
+    assert.deepEqual([second.threadId, second.rfcMessageId], [first.threadId, null])
+    const { references, inReplyTo } = await reply(inbox, first)
+    assert.deepEqual([references, inReplyTo], [[first.rfcMessageId], first.rfcMessageId])
+  })
+
+  test('in a thread of 130 messages lists the first and the newest 99', async () => {
+    const inbox = await world.inbox()
+    const sender = await openSender(world.smtpPort)
+    const ids = Array.from({ length: 130 }, (_, index) => `<long${index}.${inbox.id}@x>`)
+    for (const [index, messageId] of ids.entries()) {
+      const headers = index === 0 ? [] : [`In-Reply-To: ${ids[index - 1]}`]
+      const raw = plainMail({ to: inbox.address, messageId, headers })
+      assert.equal((await sender.send({ to: inbox.address, raw })).code, 250)
+    }
+    await sender.quit()
+    const [thread] = (await world.client.threads.list(inbox.id).page()).data
+    assert.equal(thread?.messageCount, 130)
+    const { references, inReplyTo, raw } = await reply(inbox, { threadId: thread?.id ?? '' })
+    assert.deepEqual(references, [ids[0], ...ids.slice(-99)])
+    assert.equal(inReplyTo, ids.at(-1))
+    for (const line of raw.toString('latin1').split('\r\n')) assert.ok(line.length <= 998)
+  })
+
+  test('has one Re: before the subject of the thread, however many that had', async () => {
+    const inbox = await world.inbox()
+    const table: [subject: string, expected: string][] = [
+      ['Hello', 'Re: Hello'],
+      ['Re: Hello', 'Re: Hello'],
+      ['RE: re:Re[2]: Hello', 'Re: Hello'],
+      ['AW: Hello', 'Re: AW: Hello'],
+      ['Rest: of it', 'Re: Rest: of it'],
+      ['=?UTF-8?Q?Gr=C3=BC=C3=9Fe?=', 'Re: Grüße'],
+      ['', 'Re:'],
+    ]
+    for (const [subject, expected] of table) {
+      const { sent, raw } = await reply(inbox, await receive(inbox, { subject }))
+      assert.equal((await readMail(raw)).subject, expected)
+      assert.equal((await world.client.messages.get(sent.messageId)).subject, expected)
+    }
+  })
+
+  /** A thread in which Carol wrote to a list and copied the inbox. */
+  async function copied(inbox: Inbox, from = 'Carol <carol@friend.example>'): Promise<Message> {
+    const raw = plainMail({
+      from,
+      to: 'team@friend.example',
+      messageId: `<cc${++made}@friend.example>`,
+      headers: [`Cc: ${inbox.address}`],
+    })
+    const message = await deliver(world, inbox, raw)
+    assert.equal(message.deliveryRole, 'cc')
+    return message
+  }
+
+  test('to a message that only copied the inbox copies its sender, once', async () => {
+    const inbox = await world.inbox()
+    const to = 'team@friend.example'
+    const carol = 'carol@friend.example'
+    const message = await copied(inbox)
+    const table: [fields: { to?: string; cc?: string[] }, cc: string[]][] = [
+      [{ to }, [carol]],
+      [{ to, cc: ['ann@friend.example'] }, ['ann@friend.example', carol]],
+      [{ to, cc: ['CAROL@Friend.example'] }, ['CAROL@Friend.example']],
+      [{ to: carol }, []],
+      [{ to: 'Carol@FRIEND.example', cc: ['ann@friend.example'] }, ['ann@friend.example']],
+    ]
+    for (const [fields, cc] of table) {
+      const { sent, raw, recipients } = await reply(inbox, message, fields)
+      assert.deepEqual(recipients, [fields.to, ...cc])
+      assert.equal(fieldOf(raw, 'cc'), cc.length === 0 ? null : cc.join(', '))
+      const { toAddr, cc: shown } = await world.client.messages.get(sent.messageId)
+      assert.deepEqual([toAddr, shown], [fields.to, cc])
+    }
+    const later = await receive(inbox, { inReplyTo: message.rfcMessageId ?? '' })
+    assert.equal(later.deliveryRole, 'to')
+    const { recipients } = await reply(inbox, later)
+    assert.deepEqual(recipients, ['bob@friend.example', carol])
+  })
+
+  test('does not copy a sender whom the account does not write to, nor the inbox itself', async () => {
+    const inbox = await world.inbox()
+    await world.client.suppressions.create({ address: 'dave@friend.example' })
+    const froms = ['Dave <DAVE@friend.example>', `Me <${inbox.address}>`]
+    for (const from of froms) {
+      const { recipients, raw } = await reply(inbox, await copied(inbox, from))
+      assert.deepEqual(recipients, ['bob@friend.example'])
+      assert.equal(fieldOf(raw, 'cc'), null)
+    }
+  })
+
+  test('to a message that was sent to the inbox copies nobody', async () => {
+    const inbox = await world.inbox()
+    const { recipients, raw } = await reply(inbox, await receive(inbox))
+    assert.deepEqual(recipients, ['bob@friend.example'])
+    assert.equal(fieldOf(raw, 'cc'), null)
+  })
+
+  test('made by the SDK goes where the sender wants it', async () => {
+    const inbox = await world.inbox()
+    const asked = plainMail({
+      from: 'Bob <bob@friend.example>',
+      to: inbox.address,
+      messageId: `<sdk@friend.example>`,
+      headers: ['Reply-To: Desk <desk@friend.example>'],
+    })
+    const message = await deliver(world, inbox, asked)
+    const sent = await world.client.inboxes.reply(inbox.id, message, { body: 'An answer.' })
+    assert.deepEqual((await arrived(world, sent)).recipients, ['desk@friend.example'])
+    const viaCopy = await world.client.inboxes.reply(inbox.id, await copied(inbox), { body: 'Yes' })
+    assert.deepEqual((await arrived(world, viaCopy)).recipients, [
+      'team@friend.example',
+      'carol@friend.example',
+    ])
+  })
+})

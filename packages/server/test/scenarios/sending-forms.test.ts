@@ -1,0 +1,144 @@
+// The same message sent as JSON and as a form, and messages as large as they may be.
+
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import type { Inbox, SentMessage } from '@mailroom/sdk'
+import { countRows } from '#test/scenarios/deliver.ts'
+import { outcomeOf } from '#test/scenarios/outcomes.ts'
+import { fieldOf, SENDING_LIMITS, send } from '#test/scenarios/sending-world.ts'
+import { onEachEngine, openWorld, type World } from '#test/world.ts'
+
+const PNG = Buffer.from('89504e470d0a1a0a00ff', 'hex')
+
+const FIELDS = {
+  to: 'bob@friend.example',
+  cc: ['ann@friend.example', 'cid@friend.example'],
+  subject: 'Grüße “an alle”',
+  body: 'First line\nSecond – “line”\n',
+  bodyHtml: '<p>First <b>line</b></p>',
+  replyTo: 'desk@elsewhere.example',
+}
+
+function formOf(fields: Record<string, string | string[]>, files: [string, string, Uint8Array][]) {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(fields)) {
+    for (const one of [value].flat()) form.append(name, one)
+  }
+  for (const [name, type, content] of files) {
+    form.append('attachments', new Blob([Buffer.from(content)], { type }), name)
+  }
+  return form
+}
+
+function post(world: World, inbox: Inbox, form: FormData, key: string = randomUUID()) {
+  return world.fetch(`/v1/inboxes/${inbox.id}/send`, {
+    method: 'POST',
+    headers: { 'idempotency-key': key },
+    body: form,
+  })
+}
+
+async function postWell(world: World, inbox: Inbox, form: FormData): Promise<SentMessage> {
+  const response = await post(world, inbox, form)
+  assert.equal(response.status, 200, await response.clone().text())
+  return (await response.json()) as SentMessage
+}
+
+onEachEngine('a send as a form', (engine) => {
+  let world: World
+  let inbox: Inbox
+  before(async () => {
+    world = await openWorld(engine, { env: SENDING_LIMITS })
+    inbox = await world.inbox()
+  })
+  after(() => world.close())
+
+  test('composes the same message as JSON', async () => {
+    const files: [string, string, Uint8Array][] = [
+      ['Übersicht.png', 'image/png', PNG],
+      ['empty.bin', 'application/octet-stream', new Uint8Array()],
+    ]
+    const byForm = await postWell(world, inbox, formOf(FIELDS, files))
+    const attachments = files.map(([filename, contentType, data]) => ({
+      filename,
+      contentType,
+      data,
+    }))
+    const byJson = await send(world, inbox, { ...FIELDS, attachments })
+    const [one, two] = await Promise.all([contentOf(byForm), contentOf(byJson)])
+    assert.deepEqual(one.message, two.message)
+    assert.equal(one.raw, two.raw)
+    assert.equal(one.message.attachments.length, 2)
+  })
+
+  /** What is said, without what names this one message. */
+  async function contentOf({ messageId }: SentMessage) {
+    const { content } = await world.client.messages.raw(messageId)
+    const { id, threadId, rfcMessageId, createdAt, attachments, status, ...message } =
+      await world.client.messages.get(messageId)
+    const raw = Buffer.from(content)
+    const boundary = /boundary="([^"]+)-Part_1"/.exec(raw.toString('latin1'))?.[1] ?? 'no boundary'
+    const text = raw
+      .subarray(raw.indexOf('\r\nFrom:'))
+      .toString('latin1')
+      .replace(fieldOf(raw, 'message-id') ?? '', '<id>')
+      .replace(fieldOf(raw, 'date') ?? '', 'date')
+      .replaceAll(boundary, 'boundary')
+    const files = attachments.map(({ url, ...file }) => file)
+    return { raw: text, message: { ...message, attachments: files } }
+  }
+
+  test('is the same request as its JSON, under one key', async () => {
+    const key = randomUUID()
+    const fields = { ...FIELDS, body: 'One line' }
+    const first = await post(world, inbox, formOf(fields, [['a.png', 'image/png', PNG]]), key)
+    const attachments = [{ filename: 'a.png', contentType: 'image/png', data: PNG }]
+    const second = await send(world, inbox, { ...fields, attachments }, key)
+    assert.deepEqual(second, await first.json())
+    const third = await post(world, inbox, formOf(fields, [['b.png', 'image/png', PNG]]), key)
+    assert.equal(await outcomeOf(third), '422 idempotency_key_reused')
+  })
+
+  test('is refused for what JSON would be refused for', async () => {
+    const good = { to: 'bob@friend.example', subject: 'A subject', body: 'A body.' }
+    const refused = [
+      formOf({ ...good, bcc: 'eve@friend.example' }, []),
+      formOf({ ...good, to: ['bob@friend.example', 'ann@friend.example'] }, []),
+      formOf({ ...good, to: 'Bob <bob@friend.example>' }, []),
+      formOf({ ...good, subject: 'a\nX-Evil: 1' }, []),
+      formOf({ ...good, includeQuote: 'perhaps' }, []),
+      formOf({ ...good, cc: Array.from({ length: 51 }, (_, i) => `c${i}@friend.example`) }, []),
+      formOf({ ...good, attachments: 'no file' }, []),
+      formOf(
+        good,
+        Array.from({ length: 101 }, (_, i) => [`${i}.png`, 'image/png', PNG]),
+      ),
+    ]
+    const before = await countRows(world, 'messages')
+    const answers = await Promise.all(refused.map((form) => outcomeOf(post(world, inbox, form))))
+    assert.deepEqual(answers, Array(refused.length).fill('400 bad_request'))
+    assert.equal(await countRows(world, 'messages'), before)
+  })
+})
+
+test('a message of 25 MiB is taken, and refused when it is a line longer', async () => {
+  const world = await openWorld('sqlite', { env: SENDING_LIMITS })
+  try {
+    const inbox = await world.inbox()
+    const good = { to: 'bob@friend.example', subject: 'Large', body: 'A body.' }
+    const withLines = (count: number) =>
+      formOf(good, [['a.bin', 'application/octet-stream', Buffer.alloc(count * 57, 'x')]])
+    const { messageId: small } = await postWell(world, inbox, withLines(1))
+    const { content } = await world.client.messages.raw(small)
+    const most = Math.floor((25 * 1024 * 1024 - content.length) / 78) + 1
+    const before = await countRows(world, 'raw_messages')
+    assert.equal(await outcomeOf(post(world, inbox, withLines(most + 1))), '413 payload_too_large')
+    assert.equal(await countRows(world, 'raw_messages'), before)
+    const { messageId } = await postWell(world, inbox, withLines(most))
+    const [attachment] = (await world.client.messages.get(messageId)).attachments
+    assert.equal(attachment?.sizeBytes, most * 57)
+  } finally {
+    await world.close()
+  }
+})

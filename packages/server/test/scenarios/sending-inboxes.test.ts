@@ -1,0 +1,182 @@
+// Mail between inboxes of the service, which takes the path of mail from outside without leaving, in
+// the sandbox and when mail really leaves.
+
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import type { Inbox } from '@mailroom/sdk'
+import type { Engine } from '#db/db.ts'
+import { refusal, until } from '#test/scenarios/outcomes.ts'
+import {
+  deliveriesOf,
+  openSendingWorld,
+  SENDING_LIMITS,
+  send,
+  settled,
+} from '#test/scenarios/sending-world.ts'
+import { runSql } from '#test/scenarios/stored-content.ts'
+import { openWorld, type World } from '#test/world.ts'
+
+const WAYS: Record<string, (engine: Engine) => Promise<World & { mta?: { commands: unknown[] } }>> =
+  {
+    sandbox: (engine) => openWorld(engine, { env: SENDING_LIMITS }),
+    'direct delivery': (engine) => openSendingWorld(engine),
+  }
+
+for (const engine of ['sqlite', 'postgres'] as const) {
+  for (const [way, open] of Object.entries(WAYS)) {
+    suite(`mail between inboxes with ${way} (${engine})`, () => mailBetweenInboxes(engine, open))
+  }
+}
+
+function mailBetweenInboxes(engine: Engine, open: (typeof WAYS)[string]): void {
+  let world: Awaited<ReturnType<typeof open>>
+  before(async () => {
+    world = await open(engine)
+  })
+  after(() => world.close())
+
+  /** The newest message of the inbox once it has `count` received ones. */
+  async function received(inbox: Inbox, count = 1) {
+    const list = world.client.messages.list(inbox.id, { direction: 'inbound', limit: 1 })
+    await until(async () => (await list.page()).total >= count)
+    const { data, total } = await list.page()
+    assert.equal(total, count)
+    const [message] = data
+    assert.ok(message !== undefined)
+    return message
+  }
+
+  test('makes a thread on both sides, and the answers stay in it', async () => {
+    const ada = await world.client.inboxes.create({ displayName: 'Ada' })
+    const bob = await world.inbox()
+    const sent = await send(world, ada, { to: bob.address, subject: 'Between us' })
+    const first = await received(bob)
+    assert.deepEqual(
+      [first.fromAddr, first.toAddr, first.headerTo, first.deliveryRole, first.subject],
+      [`Ada <${ada.address}>`, bob.address, bob.address, 'to', 'Between us'],
+    )
+    assert.equal(first.rfcMessageId, sent.providerMessageId)
+    assert.equal(first.status, 'received')
+    assert.notEqual(first.threadId, sent.threadId)
+    assert.equal((await world.client.threads.get(first.threadId)).isRead, false)
+    assert.equal((await settled(world, sent)).status, 'sent')
+
+    const back = await world.client.inboxes.reply(bob.id, first, { body: 'Yes.' })
+    const second = await received(ada)
+    assert.deepEqual([second.threadId, back.threadId], [sent.threadId, first.threadId])
+    assert.equal(second.subject, 'Re: Between us')
+    assert.equal(second.extractedText?.trim(), 'Yes.')
+    await world.client.inboxes.reply(ada.id, second, { body: 'Good.' })
+    const third = await received(bob, 2)
+    assert.equal(third.threadId, first.threadId)
+    assert.deepEqual(third.references, [first.rfcMessageId, second.rfcMessageId])
+    for (const id of [sent.threadId, first.threadId]) {
+      assert.equal((await world.client.threads.get(id)).messageCount, 3)
+    }
+  })
+
+  test('is told as taken in by this service, and nothing of it leaves', async () => {
+    const [ada, bob] = [await world.inbox(), await world.inbox()]
+    const sent = await send(world, ada, { to: bob.address })
+    await received(bob)
+    assert.equal((await settled(world, sent)).status, 'sent')
+    const [delivery] = await deliveriesOf(world, sent)
+    assert.deepEqual(
+      [delivery?.status, delivery?.attempts, delivery?.responseCode, delivery?.host, delivery?.tls],
+      ['accepted', 1, 250, 'mailroom.localhost', null],
+    )
+    const kinds = await runSql(world, `select kind, inbox_id from events order by sequence`)
+    const ours = kinds.filter(({ inbox_id: id }) => id === ada.id || id === bob.id)
+    assert.deepEqual(
+      ours.map(({ kind, inbox_id: id }) => [kind, id]),
+      [
+        ['message.received', bob.id],
+        ['message.sent', ada.id],
+      ],
+    )
+    assert.deepEqual(world.mta?.commands ?? [], [])
+  })
+
+  test('to several inboxes is one message each, in its role', async () => {
+    const ada = await world.inbox()
+    const others = await Promise.all([world.inbox(), world.inbox(), world.inbox()])
+    const [to, ...cc] = others.map(({ address }) => address)
+    const sent = await send(world, ada, { to: to ?? '', cc })
+    const roles = await Promise.all(others.map(async (one) => (await received(one)).deliveryRole))
+    assert.deepEqual(roles, ['to', 'cc', 'cc'])
+    assert.equal((await settled(world, sent)).status, 'sent')
+    assert.equal((await deliveriesOf(world, sent)).length, 3)
+    const copied = await received(others[1] ?? ada)
+    assert.equal(copied.headerTo, to)
+    assert.deepEqual(copied.cc, cc)
+  })
+
+  test('to oneself arrives beside what was sent', async () => {
+    const ada = await world.inbox()
+    const sent = await send(world, ada, { to: ada.address, subject: 'Note' })
+    const note = await received(ada)
+    assert.equal((await settled(world, sent)).status, 'sent')
+    assert.deepEqual([note.rfcMessageId, note.subject], [sent.providerMessageId, 'Note'])
+    assert.equal((await world.client.messages.list(ada.id).page()).total, 2)
+    const again = await send(world, ada, { to: ada.address, threadId: sent.threadId })
+    assert.equal((await received(ada, 2)).threadId, sent.threadId)
+    assert.equal(again.threadId, sent.threadId)
+  })
+
+  test('with a tag, in other letters or quoted reaches the inbox, once', async () => {
+    const ada = await world.inbox()
+    const bob = await world.inbox()
+    const [name = ''] = bob.address.split('@')
+    const forms = [
+      `${name}+tag@mailroom.localhost`,
+      `${name.toUpperCase()}@MAILROOM.localhost`,
+      `"${name}"@mailroom.localhost`,
+    ]
+    for (const [index, to] of forms.entries()) {
+      const sent = await send(world, ada, { to })
+      assert.equal((await settled(world, sent)).status, 'sent', to)
+      assert.equal((await received(bob, index + 1)).toAddr, bob.address)
+    }
+    const both = { to: bob.address, cc: [forms[0] ?? ''] }
+    const sent = await send(world, ada, both)
+    assert.equal((await settled(world, sent)).status, 'sent')
+    assert.equal((await received(bob, forms.length + 1)).deliveryRole, 'to')
+  })
+
+  test('to a name that nobody has fails, and its address is written to no more', async () => {
+    const { client } = await world.newAccount()
+    const inbox = await client.inboxes.create()
+    const to = `unknown-${inbox.id.slice(-8)}@mailroom.localhost`
+    const sent = await send({ client }, inbox, { to })
+    const message = await settled({ client }, sent)
+    assert.equal(message.status, 'failed')
+    assert.match(message.failureReason ?? '', /550 5\.1\.1/)
+    const [delivery] = await deliveriesOf({ client }, sent)
+    assert.deepEqual([delivery?.responseCode, delivery?.enhancedCode], [550, '5.1.1'])
+    assert.equal(await refusal(send({ client }, inbox, { to })), '422 recipient_suppressed')
+  })
+
+  test('to postmaster reaches the operator', async () => {
+    const ada = await world.inbox()
+    const before = await runSql(world, 'select raw_id from postmaster_messages')
+    const sent = await send(world, ada, { to: 'postmaster@mailroom.localhost' })
+    assert.equal((await settled(world, sent)).status, 'sent')
+    const after = await runSql(world, 'select raw_id from postmaster_messages')
+    assert.equal(after.length, before.length + 1)
+  })
+
+  test('reaches inboxes of other accounts as well', async () => {
+    const ada = await world.inbox()
+    const { client } = await world.newAccount('free')
+    const theirs = await client.inboxes.create()
+    const sent = await send(world, ada, { to: theirs.address })
+    assert.equal((await settled(world, sent)).status, 'sent')
+    const { data } = await client.messages.list(theirs.id).page()
+    assert.deepEqual(
+      data.map(({ rfcMessageId }) => rfcMessageId),
+      [sent.providerMessageId],
+    )
+    assert.equal(await refusal(client.messages.get(sent.messageId)), '404 not_found')
+    assert.equal(await refusal(client.messages.deliveries(sent.messageId).page()), '404 not_found')
+  })
+}

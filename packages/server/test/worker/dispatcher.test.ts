@@ -1,0 +1,282 @@
+// Who is served next: nobody waits for a destination that is silent, and nothing is lost at the end.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  LANE_TRANSACTIONS_MAX,
+  LANE_TRANSACTIONS_START,
+  OUTBOUND_BYTES_MAX,
+  TRANSACTIONS_MAX,
+  UNPROVEN_TRANSACTIONS_MAX,
+} from '#base/limits.ts'
+import { StorageError } from '#db/storage-error.ts'
+import type { Db } from '#store/transactions.ts'
+import { ACCEPTED, AMBIGUOUS, UNSENT } from '#test/conformance/delivering.ts'
+import {
+  type Answer,
+  after,
+  type Dispatching,
+  domains,
+  hang,
+  openDispatching,
+} from '#test/worker/dispatching.ts'
+
+const LIMIT = { timeout: 10_000 }
+
+async function dispatching(
+  answer: Answer,
+  run: (world: Dispatching) => Promise<void>,
+  options: Parameters<typeof openDispatching>[1] = {},
+): Promise<void> {
+  const world = await openDispatching(answer, options)
+  try {
+    await run(world)
+  } finally {
+    await world.close()
+  }
+}
+
+const badHangs: Answer = (domain, signal) => (domain.startsWith('bad') ? hang(signal) : ACCEPTED)
+
+test(
+  'a few destinations that hang, with much waiting for them, hold up nobody else',
+  LIMIT,
+  async () => {
+    await dispatching(badHangs, async ({ tally, queue, dispatcher }) => {
+      await queue([...domains('bad', 3), ...domains('good', 20)], 200)
+      await tally.until(() => tally.of('settled') === 4_000)
+      assert.equal(dispatcher.active(), 3 * LANE_TRANSACTIONS_START)
+    })
+  },
+)
+
+test('many destinations that hang, and came first, hold up nobody else', LIMIT, async () => {
+  await dispatching(badHangs, async ({ tally, queue, dispatcher }) => {
+    await queue(domains('bad', 30), 200)
+    await tally.until(() => tally.of('under way') === 30 * LANE_TRANSACTIONS_START)
+    await queue(domains('good', 20), 20)
+    await tally.until(() => tally.of('settled') === 400)
+    assert.equal(dispatcher.active(), 30 * LANE_TRANSACTIONS_START)
+  })
+})
+
+test(
+  'destinations that never answered take up their share, those that did go on',
+  LIMIT,
+  async () => {
+    await dispatching(badHangs, async ({ tally, queue }) => {
+      await queue(domains('good', 20), 1)
+      await tally.until(() => tally.of('settled') === 20)
+      await queue(domains('bad', 100), 20)
+      await tally.until(() => tally.of('under way') === UNPROVEN_TRANSACTIONS_MAX)
+      await queue(domains('good', 20), 20)
+      await tally.until(() => tally.of('settled') === 420)
+      assert.equal(tally.of('under way'), UNPROVEN_TRANSACTIONS_MAX)
+      assert.ok(tally.of('most') > UNPROVEN_TRANSACTIONS_MAX)
+    })
+  },
+)
+
+test('never more is under way than is allowed together, and then as much', LIMIT, async () => {
+  let isHeld = false
+  const answer: Answer = (_, signal) => (isHeld ? hang(signal) : ACCEPTED)
+  await dispatching(answer, async ({ tally, queue }) => {
+    await queue(domains('good', 40), 20)
+    await tally.until(() => tally.of('settled') === 800)
+    isHeld = true
+    await queue(domains('good', 40), 20)
+    await tally.until(() => tally.of('under way') === TRANSACTIONS_MAX)
+    assert.equal(tally.of('most'), TRANSACTIONS_MAX)
+  })
+})
+
+test(
+  'a destination that answers gets more at once, one that stops answering less',
+  LIMIT,
+  async () => {
+    const gates: (() => void)[] = []
+    let mode: 'gated' | 'good' | 'bad' = 'gated'
+    const answer: Answer = async () => {
+      if (mode === 'gated') await new Promise<void>((resolve) => gates.push(resolve))
+      else await after(1)
+      return mode === 'bad' ? UNSENT : ACCEPTED
+    }
+    const lane = 'one.example'
+    await dispatching(answer, async ({ tally, queue }) => {
+      await queue([lane], 300)
+      await tally.until(() => gates.length === LANE_TRANSACTIONS_START)
+      assert.equal(tally.of(lane), LANE_TRANSACTIONS_START)
+      mode = 'good'
+      for (const open of gates.splice(0)) open()
+      await tally.until(() => tally.of('settled') === 300)
+      assert.equal(tally.of(`most ${lane}`), LANE_TRANSACTIONS_MAX)
+      mode = 'bad'
+      await queue([lane], 60)
+      await tally.until(() => tally.of('deferred') === 40)
+      mode = 'gated'
+      await tally.until(() => gates.length === 1 && tally.of(lane) === 1)
+      await new Promise(setImmediate)
+      assert.equal(gates.length, 1)
+      mode = 'good'
+      for (const open of gates.splice(0)) open()
+      await tally.until(() => tally.of('settled') === 360)
+    })
+  },
+)
+
+test(
+  'messages on their way out stay within the budget of octets, one of any size goes',
+  LIMIT,
+  async () => {
+    await dispatching(
+      () => after(2),
+      async ({ tally, queue }) => {
+        const sizeBytes = Math.round(OUTBOUND_BYTES_MAX * 0.3)
+        await queue(domains('good', 10), 3, sizeBytes)
+        await tally.until(() => tally.of('settled') === 30)
+        assert.equal(tally.of('most'), Math.ceil(OUTBOUND_BYTES_MAX / sizeBytes))
+        await queue(['large.example'], 2, 2 * OUTBOUND_BYTES_MAX)
+        await tally.until(() => tally.of('settled') === 32)
+        assert.equal(tally.of('most large.example'), 1)
+      },
+    )
+  },
+)
+
+test('a newcomer does not wait for the backlogs of the others', LIMIT, async () => {
+  await dispatching(
+    () => after(1),
+    async ({ tally, queue }) => {
+      await queue(domains('long', 25), 200)
+      await tally.until(() => tally.of('settled') > 1_000)
+      const before = tally.of('settled')
+      await queue(['aaa.example', 'zzz.example'], 1)
+      const isDone = (domain: string) => tally.of(`settled ${domain}`) === 1
+      await tally.until(() => isDone('aaa.example') && isDone('zzz.example'))
+      assert.ok(tally.of('settled') - before < 2_000, `${tally.of('settled') - before} came first`)
+    },
+  )
+})
+
+test('backlogs are worked off side by side', LIMIT, async () => {
+  const names = domains('long', 30)
+  await dispatching(
+    () => after(1),
+    async ({ tally, queue }) => {
+      await queue(names, 100)
+      await tally.until(() => tally.of('settled') >= 1_500)
+      const done = names.map((name) => tally.of(`settled ${name}`))
+      assert.ok(Math.min(...done) > 15, `done: ${done.join(' ')}`)
+    },
+  )
+})
+
+test(
+  'at the end what waits is given back, what runs may finish, what hangs is cut',
+  LIMIT,
+  async () => {
+    const finish: (() => void)[] = []
+    const cut: Record<string, typeof UNSENT> = { bad: UNSENT, lost: AMBIGUOUS }
+    const answer: Answer = async (domain, signal) => {
+      const outcome = cut[domain.split('.')[0] ?? '']
+      if (outcome !== undefined) return hang(signal, outcome)
+      await new Promise<void>((resolve) => finish.push(resolve))
+      return ACCEPTED
+    }
+    await dispatching(answer, async ({ tally, queue, dispatcher, rows, carried }) => {
+      const names = ['bad.example', 'lost.example', 'good.example']
+      await queue(names, 50)
+      await tally.until(() => tally.of('under way') === 3 * LANE_TRANSACTIONS_START)
+      const closed = dispatcher.close(150)
+      for (const open of finish.splice(0)) open()
+      await closed
+      assert.equal(dispatcher.active(), 0)
+      const left = await rows()
+      assert.equal(left.length, 150)
+      const statesOf = (name: string) => {
+        const states = left
+          .filter(({ lane }) => lane === `${name}.example`)
+          .map(({ queue_state, status, attempts }) => `${queue_state} ${status} ${attempts}`)
+        return Object.fromEntries(
+          [...Map.groupBy(states, (state) => state)].map(([state, all]) => [state, all.length]),
+        )
+      }
+      assert.deepEqual(statesOf('bad'), { 'ready queued 0': 50 })
+      assert.deepEqual(statesOf('lost'), { 'ready queued 0': 45, 'waiting deferred 1': 5 })
+      assert.deepEqual(statesOf('good'), { 'ready queued 0': 45, 'null accepted 1': 5 })
+      assert.equal(carried.size, 15)
+      await queue(names, 1)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      assert.equal(carried.size, 15)
+    })
+  },
+)
+
+test('a wake-up that is lost costs about a second', LIMIT, async () => {
+  await dispatching(
+    () => ACCEPTED,
+    async ({ tally, queue, dispatcher, database }) => {
+      await queue(['first.example'], 1)
+      await tally.until(() => tally.of('settled') === 1)
+      const { wake } = dispatcher
+      dispatcher.wake = () => {}
+      const startMs = performance.now()
+      await queue(['second.example'], 1)
+      await tally.until(() => tally.of('settled') === 2)
+      assert.ok(performance.now() - startMs < 2_000)
+      dispatcher.wake = wake
+      assert.ok(database)
+    },
+  )
+})
+
+test(
+  'an outcome waits for a store that is away, and nothing is sent again meanwhile',
+  LIMIT,
+  async () => {
+    let failures = 3
+    const on = (db: Db): Db => ({
+      ...db,
+      read: db.read,
+      write: (async (name, input) => {
+        if (name === 'settleDeliveries' && failures-- > 0) {
+          throw new StorageError('unavailable', 'The store is away.')
+        }
+        return db.write(name, input)
+      }) as Db['write'],
+    })
+    await dispatching(
+      () => ACCEPTED,
+      async ({ tally, queue, carried, rows }) => {
+        await queue(['good.example'], 3)
+        await tally.until(() => tally.of('settled') === 3)
+        assert.deepEqual([...carried.values()], [1, 1, 1])
+        for (const { status, attempts } of await rows()) {
+          assert.deepEqual([status, attempts], ['accepted', 1])
+        }
+      },
+      { on },
+    )
+  },
+)
+
+test('a store that is away while deliveries are taken costs only time', LIMIT, async () => {
+  let failures = 1
+  await dispatching(
+    () => ACCEPTED,
+    async ({ tally, queue }) => {
+      await queue(['good.example'], 3)
+      await tally.until(() => tally.of('settled') === 3)
+      assert.ok(failures < 0)
+    },
+    {
+      seen: (queue) => ({
+        ...queue,
+        claim: async (lanes) => {
+          if (failures-- > 0) throw new StorageError('busy', 'The store is away.')
+          return queue.claim(lanes)
+        },
+      }),
+    },
+  )
+})

@@ -1,0 +1,157 @@
+// A dispatcher over a real queue in a database of its own, with the far end of every connection played
+// by the test.
+
+import { type DeliveryQueue, openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
+import { systemClock } from '#base/clock.ts'
+import { silentLog } from '#base/log.ts'
+import type { CarryOutcome } from '#net/smtp/transport/carrier.ts'
+import type { Row } from '#store/tables.ts'
+import type { Db } from '#store/transactions.ts'
+import { ACCEPTED, deliverDeps, openFarEnd, UNSENT } from '#test/conformance/delivering.ts'
+import {
+  addAccount,
+  addInbox,
+  makeId,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { copyMessage, queueAll, sending } from '#test/conformance/sending.ts'
+import { type Dispatcher, openDispatcher } from '#worker/dispatcher.ts'
+
+/** Figures that change, and whoever waits for them. */
+export class Tally {
+  readonly #counts = new Map<string, number>()
+  #waiting: { isMet: () => boolean; resolve: () => void }[] = []
+
+  of(name: string): number {
+    return this.#counts.get(name) ?? 0
+  }
+
+  add(name: string, by = 1): void {
+    this.#counts.set(name, this.of(name) + by)
+    for (const { isMet, resolve } of this.#waiting) if (isMet()) resolve()
+    this.#waiting = this.#waiting.filter(({ isMet }) => !isMet())
+  }
+
+  /** Resolves when this is so, now or after a change. */
+  until(isMet: () => boolean): Promise<void> {
+    if (isMet()) return Promise.resolve()
+    return new Promise((resolve) => this.#waiting.push({ isMet, resolve }))
+  }
+}
+
+export type Answer = (
+  domain: string,
+  signal: AbortSignal,
+  recipient: string,
+) => CarryOutcome | Promise<CarryOutcome>
+
+export type Dispatching = {
+  readonly database: TestDatabase
+  readonly dispatcher: Dispatcher
+  /**
+   * `settled`, and each status, counts recipients whose outcome is recorded; `settled <domain>` the
+   * same of a domain; `<domain>` transactions under way there, `under way` all, `most` and `most
+   * <domain>` how many there ever were.
+   */
+  readonly tally: Tally
+  /** How often each recipient's message was carried. */
+  readonly carried: Map<string, number>
+  /** Queues `count` messages for each domain. */
+  queue(domains: string[], count: number, sizeBytes?: number): Promise<void>
+  rows(): Promise<Row<'deliveries'>[]>
+  close(): Promise<void>
+}
+
+export async function openDispatching(
+  answer: Answer,
+  options: { on?: (db: Db) => Db; seen?: (queue: DeliveryQueue) => DeliveryQueue } = {},
+): Promise<Dispatching> {
+  const database = await openDatabase('sqlite')
+  const { db } = database
+  const owner = await addAccount(db)
+  const inboxId = await addInbox(db, owner)
+  const first = sending(owner, inboxId)
+  await queueAll(db, [first])
+  const tally = new Tally()
+  const carried = new Map<string, number>()
+  const farEnd = openFarEnd(async (recipient, { destination }, signal) => {
+    carried.set(recipient, (carried.get(recipient) ?? 0) + 1)
+    for (const [name, most] of [
+      [destination, `most ${destination}`],
+      ['under way', 'most'],
+    ] as const) {
+      tally.add(name)
+      tally.add(most, Math.max(0, tally.of(name) - tally.of(most)))
+    }
+    try {
+      return await answer(destination, signal, recipient)
+    } finally {
+      tally.add(destination, -1)
+      tally.add('under way', -1)
+    }
+  })
+  const deps = {
+    ...deliverDeps(options.on?.(db) ?? db, systemClock, farEnd),
+    countDelivery: (status: string) => {
+      tally.add(status)
+      tally.add('settled')
+    },
+  }
+  const queue = openDeliveryQueue(deps, makeId('job'))
+  const counting: DeliveryQueue = {
+    ...queue,
+    async deliver(group, signal) {
+      const outcome = await queue.deliver(group, signal)
+      if (outcome !== 'returned') tally.add(`settled ${group[0].lane}`, group.length)
+      return outcome
+    },
+  }
+  // The message that all others are copies of is not for the tests to count.
+  await db.write('claimDeliveries', {
+    worker: 'nobody',
+    lanes: [{ lane: 'far.example', limit: 1 }],
+    nowMs: systemClock.now(),
+    leaseMs: 10 ** 5,
+  })
+  const dispatcher = openDispatcher(options.seen?.(counting) ?? counting, silentLog)
+  let isOpen = true
+  return {
+    database,
+    dispatcher,
+    tally,
+    carried,
+    async queue(domains, count, sizeBytes) {
+      const copies = { domains, count, ...(sizeBytes === undefined ? {} : { sizeBytes }) }
+      await copyMessage(database, first.messageId, copies)
+      dispatcher.wake()
+    },
+    rows: () =>
+      db.read
+        .selectFrom('deliveries')
+        .selectAll()
+        .where('message_id', '!=', first.messageId)
+        .execute(),
+    async close() {
+      if (!isOpen) return
+      isOpen = false
+      await dispatcher.close(0)
+      await database.close()
+    },
+  }
+}
+
+/** Never answers, and gives up when it is told to. */
+export function hang(signal: AbortSignal, outcome = UNSENT): Promise<CarryOutcome> {
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(outcome)))
+}
+
+/** Answers well after some milliseconds. */
+export async function after(ms: number, outcome = ACCEPTED): Promise<CarryOutcome> {
+  await new Promise((resolve) => setTimeout(resolve, ms))
+  return outcome
+}
+
+export function domains(name: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `${name}-${index}.example`)
+}
