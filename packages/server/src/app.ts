@@ -122,7 +122,8 @@ async function openAround(
     throw error
   }
   const background = openTimeDoor(deps)
-  const dispatcher = settings.roles.has('delivery') ? openDeliveryDoor(deps) : null
+  const isDelivering = settings.roles.has('delivery')
+  const dispatcher = isDelivering ? openDeliveryDoor(deps, store.instance) : null
   if (settings.delivery === 'direct') void tellDns(keys, log)
   watchQueues(parts, { smtp: doors.smtp, dispatcher })
   life.phase = 'serving'

@@ -120,8 +120,8 @@ export function openTimeDoor(deps: Deps): ReturnType<typeof openBackground> {
 }
 
 /** Works the queue of deliveries. */
-export function openDeliveryDoor(deps: Deps): Dispatcher {
-  const worker = `${process.pid} ${deps.makeId('job')}`
+export function openDeliveryDoor(deps: Deps, instance: string): Dispatcher {
+  const worker = `${instance} ${deps.makeId('job')}`
   const dispatcher = openDispatcher(openDeliveryQueue(deps, worker), deps.log)
   deps.wakeDelivery = dispatcher.wake
   return dispatcher

@@ -9,15 +9,17 @@ import { openDiskBlobs } from '#blobs/disk-blobs.ts'
 import { makePrivateFolder } from '#blobs/durable-folder.ts'
 import type { Settings } from '#config/settings.ts'
 import type { DbObserver } from '#db/db.ts'
-import { takeProcessLock } from '#db/process-lock.ts'
 import { openSqlite } from '#db/sqlite.ts'
 import type { Tables } from '#store/tables.ts'
 import { type Db, transactions } from '#store/transactions.ts'
+import { openInstance, openNameless } from './open-instance.ts'
 
 export type StoreSettings = Pick<Settings, 'dataDir' | 'databaseUrl' | 'blobStore'>
 
 export type OpenStore = {
   db: Db
+  /** Names this service over its lives, or this life alone where others share the data directory. */
+  instance: string
   blobs: BlobStore | null
   close(): Promise<void>
 }
@@ -49,16 +51,13 @@ export function blobsPath(settings: StoreSettings): string {
 export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
   const { settings } = options
   makePrivateFolder(settings.dataDir)
-  const isShared = settings.databaseUrl !== null
-  const unlock =
-    isShared || options.as === 'command'
-      ? () => {}
-      : takeProcessLock(join(settings.dataDir, 'service.lock'))
+  const { instance, unlock } = options.as === 'command' ? openNameless() : openInstance(settings)
   try {
     const db = await openDb(options)
     const blobs = settings.blobStore === 'disk' ? await openDiskBlobs(blobsPath(settings)) : null
     return {
       db,
+      instance,
       blobs,
       async close() {
         await db.close()
@@ -90,11 +89,11 @@ async function openDb({ settings, as, observer, onError }: OpenStoreOptions): Pr
   })
 }
 
-/** On the embedded database the only process that can have held leases has ended. */
-export async function releaseOwnLeases({ db }: OpenStore, log: Log): Promise<void> {
-  if (db.engine !== 'sqlite') return
+/** Whatever this service held when its last life ended, it holds no more. */
+export async function releaseOwnLeases({ db, instance }: OpenStore, log: Log): Promise<void> {
   try {
-    await Promise.all([db.write('releaseLeases', {}), db.write('releaseDeliveries', {})])
+    if (db.engine === 'sqlite') await db.write('releaseLeases', {})
+    await db.write('releaseDeliveries', { instance: db.engine === 'sqlite' ? null : instance })
   } catch (error) {
     // A service that starts on a full disk still reads and deletes; the leases end by themselves.
     if (storageTrouble(error) !== 'full') throw error

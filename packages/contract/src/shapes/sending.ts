@@ -59,7 +59,8 @@ export type AttachmentToSend = Static<typeof AttachmentToSend>
 
 export const attachmentsToSend = Type.Array(AttachmentToSend, {
   maxItems: ATTACHMENTS_MAX,
-  description: 'Files to send along, at most 25 MiB of content together.',
+  description:
+    'Files to send along. The message with all of them encoded may hold 25 MiB, which is some 18 MiB of content.',
 })
 
 export const SendMessage = Type.Object(

@@ -27,6 +27,7 @@ export function readFiles(
     throw new AppError(
       'payload_too_large',
       `The attachments hold ${totalBytes} octets together; at most ${FILES_BYTES_MAX} can be sent.`,
+      { fix: 'Send fewer or smaller attachments.' },
     )
   }
   const violations: Violation[] = []

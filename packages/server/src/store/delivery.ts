@@ -157,14 +157,23 @@ export async function hasDueDeliveries(db: ReadDb, input: DueInput): Promise<boo
   return false
 }
 
-/** Takes back every lease: for the start of the only process that can hold one. */
-export async function releaseDeliveries(tx: Tx, _input: object): Promise<void> {
-  const leased = await tx.query
+/**
+ * Takes back the leases of an instance that has just started, or all of them where there can be no
+ * other (null). Names of workers begin with their instance and a space.
+ */
+export async function releaseDeliveries(
+  tx: Tx,
+  { instance }: { instance: string | null },
+): Promise<void> {
+  let leased = tx.query
     .selectFrom('deliveries')
     .select('id')
     .where('queue_state', '=', sql.lit('leased'))
-    .execute()
-  await takeBack(tx, idsOf(leased))
+  if (instance !== null) {
+    // Between the space and the character after it.
+    leased = leased.where('leased_by', '>', `${instance} `).where('leased_by', '<', `${instance}!`)
+  }
+  await takeBack(tx, idsOf(await lockRows(tx, leased, { skipLocked: true }).execute()))
 }
 
 /** Deliveries of a message, in the order of its recipients. The caller has found the message. */

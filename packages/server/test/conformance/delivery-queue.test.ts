@@ -311,7 +311,7 @@ onEachEngine('the queue of deliveries', (engine) => {
   test('a start takes back what the process before it held', async () => {
     const [leased, over] = [await send('1@far.example'), await send('1@other.example')]
     await claim('dead', 'far.example')
-    await db.write('releaseDeliveries', {})
+    await db.write('releaseDeliveries', { instance: null })
     const row = await rowOf(leased)
     assert.deepEqual([row.queue_state, row.leased_by, row.attempts], ['ready', null, 1])
     assert.match(row.response ?? '', /stopped during an attempt/)
@@ -446,7 +446,7 @@ onEachEngine('the queue of deliveries', (engine) => {
         await claimDeliveries(tx, { worker: 'worker', lanes, nowMs: 1, leaseMs: 1 })
         await hasDueDeliveries(reading, due)
         await readyDueDeliveries(tx, due)
-        await releaseDeliveries(tx, {})
+        await releaseDeliveries(tx, { instance: null })
         for (const state of ['ready', 'waiting', 'leased'] as const) {
           await countQueue(reading, state)
         }

@@ -14,6 +14,7 @@ export type Copy = {
   readonly sha256: string
   /** When its final dot came. */
   readonly atMs: number
+  readonly connection: number
 }
 
 /** What a sink does that a quick and friendly one does not. */
@@ -37,30 +38,32 @@ export class Sink {
   /** Moments at which a recipient was named. */
   readonly named: { recipient: string; atMs: number }[] = []
   script: SinkScript
+  readonly domains: readonly string[]
   readonly #copiesOf = new Map<string, Copy[]>()
   #gate: PromiseWithResolvers<void> | null = null
   #isClosed = false
   readonly #peers: { mta: Mta; dns: Dns }
 
-  private constructor(peers: { mta: Mta; dns: Dns }, script: SinkScript) {
+  private constructor(
+    peers: { mta: Mta; dns: Dns },
+    script: SinkScript,
+    domains: readonly string[],
+  ) {
     this.#peers = peers
     this.script = script
+    this.domains = domains
   }
 
-  /** Takes mail for four domains. */
-  static async open(script: SinkScript = {}): Promise<Sink> {
-    const [mta, dns] = await Promise.all([openMta(), openDns(zoneOf(DOMAINS))])
-    const sink = new Sink({ mta, dns }, script)
+  /** Takes mail for its domains, four unless told otherwise. */
+  static async open(script: SinkScript = {}, domains: readonly string[] = DOMAINS): Promise<Sink> {
+    const [mta, dns] = await Promise.all([openMta(), openDns(zoneOf(domains))])
+    const sink = new Sink({ mta, dns }, script, domains)
     mta.script = {
       onMail: () => sink.#begin(),
       onRcpt: (recipient) => sink.#name(recipient),
       onFinalDot: (message) => sink.#take(message),
     }
     return sink
-  }
-
-  get domains(): readonly string[] {
-    return DOMAINS
   }
 
   /** Settings of a service that sends here, with limits out of the way. */
@@ -92,6 +95,21 @@ export class Sink {
   /** Messages and recipients that arrived at least once. */
   get arrived(): number {
     return this.#copiesOf.size
+  }
+
+  /** How many copies came from clients of each name. */
+  countBySender(): Record<string, number> {
+    const names = new Map<number, string>()
+    for (const { line, connection } of this.#peers.mta.commands) {
+      const name = /^EHLO (.*)/i.exec(line)?.[1]
+      if (name !== undefined) names.set(connection, name)
+    }
+    const counts: Record<string, number> = {}
+    for (const { connection } of this.copies) {
+      const name = names.get(connection) ?? ''
+      counts[name] = (counts[name] ?? 0) + 1
+    }
+    return counts
   }
 
   /** Lets transactions wait at their first command until `release`. */
@@ -140,7 +158,8 @@ export class Sink {
       /^Message-ID: *(<[^>]*>)/im.exec(message.raw.toString('latin1')) ?? []
     const sha256 = hash('sha256', message.raw, 'hex')
     for (const recipient of message.recipients) {
-      const copy = { messageId, recipient, sha256, atMs: performance.now() }
+      const { connection } = message
+      const copy = { messageId, recipient, sha256, connection, atMs: performance.now() }
       this.copies.push(copy)
       const key = `${messageId} ${recipient}`
       this.#copiesOf.set(key, [...(this.#copiesOf.get(key) ?? []), copy])

@@ -39,7 +39,9 @@ const passedBy: [what: string, script: MtaScript, raw?: Buffer][] = [
 for (const [what, script, raw] of passedBy) {
   test(`a host that ${what} gives way to the next`, async (t) => {
     const { mtas, port } = await openHosts(t, [script, {}])
-    const { carry } = await openTransportWorld(t, { zone: zoneOf('b.example', 2), port })
+    const timeouts = script.greeting === 'hang' ? { greetingMs: 300 } : {}
+    const zone = zoneOf('b.example', 2)
+    const { carry } = await openTransportWorld(t, { zone, port, timeouts })
     const told = await carry(TO, raw && { raw })
     assert.deepEqual(told, { host: 'mx2.b.example', tls: null, outcomes: ['accepted 250'] })
     assert.deepEqual([mtas[0].connections.opened > 0, mtas[0].transactions.length], [true, 0])
@@ -147,7 +149,8 @@ test('seven hosts that are busy cost five connections', async (t) => {
 
 test('a silent host is passed over for half a minute, then tried again', async (t) => {
   const { mtas, port } = await openHosts(t, [{ greeting: 'hang' }, {}])
-  const world = await openTransportWorld(t, { zone: zoneOf('b.example', 2), port })
+  const timeouts = { greetingMs: 300 }
+  const world = await openTransportWorld(t, { zone: zoneOf('b.example', 2), port, timeouts })
   for (let round = 1; round <= 3; round++) {
     assert.equal((await world.carry(TO)).host, 'mx2.b.example')
     assert.equal(mtas[0].connections.opened, 1)
@@ -159,7 +162,7 @@ test('a silent host is passed over for half a minute, then tried again', async (
 
 test('a server that falls silent within a transaction is not called again at once', async (t) => {
   const { mtas, port } = await openHosts(t, [{ onMail: 'hang' }])
-  const timeouts = { replyMs: 100 }
+  const timeouts = { replyMs: 300 }
   const zone = zoneOf('b.example', 1)
   const world = await openTransportWorld(t, { zone, port, timeouts })
   for (let round = 1; round <= 3; round++) {

@@ -17,6 +17,11 @@ const ACCEPTED = ['accepted 250']
 /** Takes the ClientHello and says nothing. */
 const STALLS: MtaScript = { tls: 'stall', onStartTls: { octets: '220 Go\r\n', next: 'hang' } }
 
+/** Short where the time is meant to run out. */
+function timeoutsFor(script: MtaScript) {
+  return script === STALLS ? { handshakeMs: 200 } : {}
+}
+
 let own: Certificate
 let tls: SecureContext
 
@@ -56,7 +61,7 @@ describe('without a promise', () => {
   for (const [what, script, connections] of broken) {
     test(`a handshake ${what} ends in clear text, in the same attempt`, async (t) => {
       const { mtas, port } = await openHosts(t, [script(), {}])
-      const timeouts = { handshakeMs: 100 }
+      const timeouts = timeoutsFor(script())
       const zone = zoneOf('b.example', 2)
       const { carry } = await openTransportWorld(t, { zone, port, timeouts })
       const told = await carry(TO)
@@ -138,6 +143,7 @@ describe('under an enforced policy', () => {
         port,
         fetchPolicy: policyOf(host),
         trustedCertificates: [own.certificatePem],
+        timeouts: timeoutsFor(script()),
       })
       assert.deepEqual((await carry(TO)).outcomes, [outcome])
       assert.deepEqual([countMail(mtas[0]), mtas[0].connections.opened], [0, 1])
@@ -166,7 +172,7 @@ describe('under an enforced policy', () => {
       zone: stsZone(HOST),
       port,
       fetchPolicy: policyOf(HOST),
-      timeouts: { handshakeMs: 100 },
+      timeouts: timeoutsFor(STALLS),
     })
     assert.deepEqual((await carry(TO)).outcomes, ['unsent tls timeout'])
     assert.deepEqual((await carry('b@plain.example')).outcomes, ACCEPTED)
@@ -208,7 +214,8 @@ describe('under DANE', () => {
     test(`a host that ${what} gets nothing, and mail is deferred`, async (t) => {
       const { mtas, port } = await openHosts(t, [script()])
       const zone = daneZone(port, Buffer.alloc(32, 1))
-      const { carry } = await openTransportWorld(t, { zone, port })
+      const timeouts = timeoutsFor(script())
+      const { carry } = await openTransportWorld(t, { zone, port, timeouts })
       assert.deepEqual((await carry(TO)).outcomes, [outcome])
       assert.deepEqual([countMail(mtas[0]), mtas[0].connections.opened], [0, 1])
     })

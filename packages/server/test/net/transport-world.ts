@@ -47,8 +47,6 @@ export type TransportOptions = Partial<HostCallerOptions> & {
   readonly fetchPolicy?: FetchPolicy
 }
 
-const TIMEOUTS = { connectMs: 1_000, greetingMs: 150, handshakeMs: 150, replyMs: 2_000 }
-
 /** Closed with the test. */
 export async function openTransportWorld(
   t: TestContext,
@@ -76,7 +74,7 @@ export async function openTransportWorld(
     port,
     fetchPolicy: fetchPolicy ?? (async () => ({ kind: 'fault', text: 'not in this test' })),
   })
-  const settings = { hostname: 'client.example', clock, timeouts: TIMEOUTS, ...caller }
+  const settings = { hostname: 'client.example', clock, ...caller }
   const carrier =
     relayUrl === undefined
       ? openDirectCarrier({ ...settings, router, port })

@@ -17,6 +17,7 @@ const ABOVE_ALL = new Set([
   'open-store.ts',
   'open-server-tls.ts',
   'open-keys.ts',
+  'open-instance.ts',
   'open-delivery.ts',
   'open-doors.ts',
 ])

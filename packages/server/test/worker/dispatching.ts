@@ -143,6 +143,7 @@ export async function openDispatching(
 
 /** Never answers, and gives up when it is told to. */
 export function hang(signal: AbortSignal, outcome = UNSENT): Promise<CarryOutcome> {
+  if (signal.aborted) return Promise.resolve(outcome)
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(outcome)))
 }
 

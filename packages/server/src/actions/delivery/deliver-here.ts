@@ -54,7 +54,7 @@ async function receiveHere(
       case 'stored':
         return { kind: 'accepted', reply: { code: 250, enhanced: '2.0.0', text: 'Stored here' } }
       case 'no_recipient':
-        return { kind: 'refused', stage: 'rcpt', reply: NO_MAILBOX }
+        return NO_MAILBOX
       case 'loop': {
         const text = `Too many hops (${result.hops})`
         return {
@@ -71,12 +71,16 @@ async function receiveHere(
   }
 }
 
-const NO_MAILBOX = { code: 550, enhanced: '5.1.1', text: 'No such mailbox here' }
+/** Not for good: the account may make the inbox tomorrow, so the address is not suppressed. */
+const NO_MAILBOX: Attempted['outcome'] = {
+  kind: 'unroutable',
+  reply: { code: 550, enhanced: '5.1.1', text: 'No such mailbox here' },
+}
 
 function refused(delivery: HeldDelivery): Attempted {
   return {
     delivery,
-    outcome: { kind: 'refused', stage: 'rcpt', reply: NO_MAILBOX },
+    outcome: NO_MAILBOX,
     host: null,
     tls: null,
   }

@@ -56,7 +56,7 @@ export async function deliver(
     const nowMs = deps.clock.now()
     const eventId = deps.makeId('evt')
     const outcome = { worker, messageId, deliveries: settled, captured, eventId, nowMs }
-    await record(deps, outcome, signal)
+    await outlast(deps, { group, signal }, () => deps.db.write('settleDeliveries', outcome))
     tell(deps, group, settled)
   }
   if (returned.length > 0) {
@@ -72,7 +72,7 @@ const NOT_SENT: ReadonlySet<string> = new Set(['unsent', 'no-route'])
 type Attempt = { attempted: Attempted[]; captured: SettleInput['captured'] }
 
 async function attempt(deps: DeliverDeps, group: Group, signal: AbortSignal): Promise<Attempt> {
-  const message = await readOutgoing(deps, group)
+  const message = await readOutgoing(deps, group, signal)
   if ('kind' in message) {
     const attempted = group.map((delivery) => ({
       delivery,
@@ -82,7 +82,10 @@ async function attempt(deps: DeliverDeps, group: Group, signal: AbortSignal): Pr
     }))
     return { attempted, captured: null }
   }
-  const { here, elsewhere } = await deliverHere(deps, group, message)
+  // It rejects before anything is stored, or not at all.
+  const { here, elsewhere } = await outlast(deps, { group, signal }, () =>
+    deliverHere(deps, group, message),
+  )
   const [first] = elsewhere
   if (first === undefined) return { attempted: here, captured: null }
   if (deps.carrier === null) {
@@ -112,10 +115,12 @@ async function attempt(deps: DeliverDeps, group: Group, signal: AbortSignal): Pr
 /** The message, or what its recipients are told when it cannot be had. */
 async function readOutgoing(
   deps: DeliverDeps,
-  [{ raw_id: rawId }]: Group,
+  group: Group,
+  signal: AbortSignal,
 ): Promise<OutgoingMessage | Extract<Attempted['outcome'], { kind: 'unroutable' | 'no-route' }>> {
+  const [{ raw_id: rawId }] = group
   try {
-    const row = await findRawMessage(deps.db, rawId)
+    const row = await outlast(deps, { group, signal }, () => findRawMessage(deps.db, rawId))
     if (row === null) {
       const reply = { code: 550, enhanced: '5.6.0', text: 'The message was deleted.' }
       return { kind: 'unroutable', reply }
@@ -128,15 +133,22 @@ async function readOutgoing(
   }
 }
 
-/** What a server has taken must not be sent again because the store was away: tried until it is back. */
-async function record(deps: DeliverDeps, outcome: SettleInput, signal: AbortSignal): Promise<void> {
-  for (;;) {
+/**
+ * What `run` gives. A store that is away says nothing about a recipient, and what a server has taken
+ * must not be sent again for it: tried until it is back, or `signal` is aborted.
+ */
+async function outlast<Value>(
+  deps: DeliverDeps,
+  { group, signal }: { group: Group; signal: AbortSignal },
+  run: () => Promise<Value>,
+): Promise<Value> {
+  for (let failures = 0; ; failures++) {
     try {
-      await deps.db.write('settleDeliveries', outcome)
-      return
+      return await run()
     } catch (error) {
       if (storageTrouble(error) === null || signal.aborted) throw error
-      deps.log.warn({ error, message: outcome.messageId }, 'an outcome waits for the store')
+      const [{ message_id: message }] = group
+      if (failures === 0) deps.log.warn({ error, message }, 'a delivery waits for the store')
       await new Promise((resolve) => setTimeout(resolve, SETTLE_RETRY_MS))
     }
   }

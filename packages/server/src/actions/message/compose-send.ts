@@ -77,8 +77,12 @@ function withLineFeeds(text: string): string {
 }
 
 function unique(addresses: string[]): string[] {
-  const byKey = new Map(addresses.toReversed().map((address) => [addressKey(address), address]))
-  return [...byKey.values()].reverse()
+  const byKey = new Map<string, string>()
+  for (const address of addresses) {
+    const key = addressKey(address)
+    if (!byKey.has(key)) byKey.set(key, address)
+  }
+  return [...byKey.values()]
 }
 
 function originalOf(message: Message) {

@@ -5,7 +5,7 @@ import { parseAddressList } from '#mail/address-list.ts'
 import { addressKey, checkEmailAddress } from '#model/email-address.ts'
 import type { Inbox } from '#model/inbox.ts'
 import type { Message } from '#model/message.ts'
-import { notFound } from '#model/problem.ts'
+import { notFound, problem } from '#model/problem.ts'
 import type { Thread } from '#model/thread.ts'
 import { findSuppressed } from '#store/suppression.ts'
 import { findThread } from '#store/thread.ts'
@@ -29,7 +29,7 @@ export async function readReplied(
   const { accountId, inbox, threadId } = input
   if (threadId === null) return null
   const thread = await findThread(deps.db, accountId, threadId)
-  if (thread === null || thread.inboxId !== inbox.id) throw notFound()
+  if (thread === null || thread.inboxId !== inbox.id) throw noThread()
   const [last, rfcMessageIds, from] = await Promise.all([
     findLastMessage(deps.db, { accountId, threadId }),
     listThreadIds(deps.db, { accountId, threadId }),
@@ -38,6 +38,11 @@ export async function readReplied(
   // Its inbox was deleted since.
   if (last === null) throw notFound()
   return { thread, last, rfcMessageIds, copiedBy: await findCopier(deps, accountId, from) }
+}
+
+function noThread() {
+  const fix = 'Use the id of a thread of this inbox, or leave threadId out to start one.'
+  return problem('not_found', notFound().message, { fix })
 }
 
 /** Their bare address, unless the account does not write to it. */

@@ -31,6 +31,7 @@ export class Turns {
     const { promise, resolve } = Promise.withResolvers<'taken' | 'aborted' | 'late'>()
     const begin = () => resolve('taken')
     const leave = (why: 'aborted' | 'late') => {
+      place.waiting.delete(begin)
       resolve(why)
     }
     const abort = () => leave('aborted')

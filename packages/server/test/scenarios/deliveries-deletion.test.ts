@@ -1,0 +1,110 @@
+// Deleting an inbox with mail that has not left yet: nothing of it is sent afterwards, and nothing of
+// it stays.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { MtaScript } from '#test/peers/mta.ts'
+import { refusal, until } from '#test/scenarios/outcomes.ts'
+import {
+  attempted,
+  openSendingWorld,
+  passTime,
+  type SendingWorld,
+  send,
+  settled,
+} from '#test/scenarios/sending-world.ts'
+import { rowsHolding, runSql } from '#test/scenarios/stored-content.ts'
+import { onEachEngine } from '#test/world.ts'
+
+onEachEngine('deleting an inbox that sends', (engine) => {
+  let world: SendingWorld
+  let polite: MtaScript
+  before(async () => {
+    world = await openSendingWorld(engine, { env: { MAILROOM_BLOB_URL: 'disk' } })
+    polite = world.mta.script
+  })
+  after(() => world.close())
+
+  const jobsDone = () =>
+    until(async () => (await runSql(world, 'select id from jobs')).length === 0)
+  const kept = () => world.mta.received.filter(({ raw }) => raw.includes('zqmarker')).length
+
+  test('ends what waits for its next attempt, and leaves no row of it', async () => {
+    world.mta.script = { ...polite, onRcpt: '451 4.7.1 Later' }
+    const inbox = await world.inbox()
+    const body = `zqmarker ${'x'.repeat(200_000)}`
+    const fields = { subject: 'zqmarker', body: body.slice(0, 100_000), bodyHtml: `<p>${body}</p>` }
+    const sent = await send(world, inbox, { ...fields, to: 'zqmarker@friend.example' })
+    assert.equal((await attempted(world, sent, 1)).status, 'deferred')
+    world.mta.script = polite
+    await world.client.inboxes.delete(inbox.id)
+    await jobsDone()
+    for (let attempt = 0; attempt < 3; attempt++) await passTime(world, 60 * 60_000)
+    // A message of another inbox has been through the whole queue after it.
+    await settled(world, await send(world, await world.inbox()))
+    assert.equal(kept(), 0)
+    // What says that the address was its own, and what answers a repeat of the request.
+    const notes = await rowsHolding(world, inbox.id)
+    assert.deepEqual(notes, { inbox_creations: 1, idempotency_keys: 1 })
+    assert.deepEqual(await rowsHolding(world, 'zqmarker'), {})
+    const rows = await rowsHolding(world, sent.messageId)
+    assert.deepEqual(rows, { idempotency_keys: 1 })
+    assert.equal(await refusal(world.client.messages.get(sent.messageId)), '404 not_found')
+    assert.equal(
+      await refusal(world.client.messages.deliveries(sent.messageId).page()),
+      '404 not_found',
+    )
+  })
+
+  test('while an attempt is under way leaves no state, event or suppression of it', async () => {
+    const asked = Promise.withResolvers<void>()
+    const answer = Promise.withResolvers<string>()
+    world.mta.script = {
+      ...polite,
+      onRcpt(address) {
+        if (!address.startsWith('late')) return undefined
+        asked.resolve()
+        return answer.promise
+      },
+    }
+    const inbox = await world.inbox()
+    const sent = await send(world, inbox, { to: 'late@friend.example' })
+    await asked.promise
+    await world.client.inboxes.delete(inbox.id)
+    await jobsDone()
+    answer.resolve('550 5.1.1 No such user')
+    await until(
+      async () => (await rowsHolding(world, 'late@friend.example')).deliveries === undefined,
+    )
+    await settled(world, await send(world, await world.inbox()))
+    assert.deepEqual(await rowsHolding(world, 'late@friend.example'), {})
+    assert.deepEqual(await rowsHolding(world, sent.messageId), { idempotency_keys: 1 })
+    world.mta.script = polite
+  })
+
+  test('at once after sending sends each message once or not at all, and keeps none', async () => {
+    const inboxes = await Promise.all(Array.from({ length: 6 }, () => world.inbox()))
+    const sending = inboxes.flatMap((inbox) =>
+      Array.from({ length: 5 }, () =>
+        send(world, inbox, { to: 'hurry@friend.example' }).catch(() => null),
+      ),
+    )
+    await Promise.all(inboxes.map(({ id }) => world.client.inboxes.delete(id)))
+    await Promise.all(sending)
+    await jobsDone()
+    await settled(world, await send(world, await world.inbox()))
+    await until(
+      async () =>
+        (await runSql(world, "select id from deliveries where recipient like 'hurry%'")).length ===
+        0,
+    )
+    const ids = world.mta.received
+      .filter(({ recipients }) => recipients.includes('hurry@friend.example'))
+      .map(({ raw }) => /^Message-ID: (.*)$/m.exec(raw.toString())?.[1])
+    assert.equal(new Set(ids).size, ids.length)
+    for (const { id } of inboxes) {
+      const { idempotency_keys: _, ...rows } = await rowsHolding(world, id)
+      assert.deepEqual(rows, { inbox_creations: 1 })
+    }
+  })
+})

@@ -1,0 +1,242 @@
+// Where a message goes by what DNS says of its destination, and what becomes of it where that leads
+// nowhere.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type Mta, openMta } from '#test/peers/mta.ts'
+import {
+  attempted,
+  deliveryOf,
+  openSendingWorld,
+  passTime,
+  type SendingWorld,
+  send,
+  settled,
+} from '#test/scenarios/sending-world.ts'
+import { onEachEngine } from '#test/world.ts'
+
+const mx = (...hosts: string[]) => ({
+  MX: hosts.map((exchange, index) => ({ exchange, preference: 10 * (index + 1) })),
+})
+
+onEachEngine('a destination', (engine) => {
+  let world: SendingWorld
+  before(async () => {
+    world = await openSendingWorld(engine)
+    Object.assign(world.dns.zone, {
+      'null.example': mx('.'),
+      'servfail.example': 'servfail',
+      'bare.example': { A: ['127.0.0.1'] },
+      'loop.example': { CNAME: 'loop2.example' },
+      'loop2.example': { CNAME: 'loop.example' },
+      'alias.example': { CNAME: 'friend.example' },
+      'homeless.example': mx('nothing.example'),
+      'closed.example': { A: ['127.0.0.9'] },
+      'spare.example': mx('gone.example', 'mx.friend.example'),
+      'gone.example': { A: ['127.0.0.9'] },
+      'crowd.example': mx(...Array.from({ length: 50 }, (_, index) => `h${index}.crowd.example`)),
+      'xn--bcher-kva.example': { A: ['127.0.0.1'] },
+    })
+    for (let index = 0; index < 50; index++) {
+      world.dns.zone[`h${index}.crowd.example`] = { A: [`127.0.1.${index + 1}`] }
+    }
+  })
+  after(() => world.close())
+
+  const sendTo = async (to: string) => send(world, await world.inbox(), { to })
+
+  const FAILING: [name: string, to: string, codes: string][] = [
+    ['does not exist', 'bob@nowhere.example', '550 5.1.2'],
+    ['says that it takes no mail', 'bob@null.example', '556 5.1.10'],
+  ]
+  for (const [name, to, codes] of FAILING) {
+    test(`that ${name} fails at once`, async () => {
+      const sent = await sendTo(to)
+      const message = await settled(world, sent)
+      const { status, attempts, responseCode, enhancedCode, host } = await deliveryOf(world, sent)
+      assert.deepEqual([message.status, status, attempts, host], ['failed', 'failed', 1, null])
+      assert.equal(`${responseCode} ${enhancedCode}`, codes)
+      assert.ok(message.failureReason?.startsWith(`${to}: ${codes} `), `${message.failureReason}`)
+    })
+  }
+
+  const DEFERRED: [name: string, to: string][] = [
+    ['that DNS cannot tell of now', 'bob@servfail.example'],
+    ['whose server refuses connections', 'bob@closed.example'],
+    ['with fifty servers that refuse connections', 'bob@crowd.example'],
+  ]
+  for (const [name, to] of DEFERRED) {
+    test(`${name} is tried again in a minute`, async () => {
+      const sent = await sendTo(to)
+      const delivery = await attempted(world, sent, 1)
+      assert.deepEqual([delivery.status, delivery.responseCode], ['deferred', null])
+      assert.notEqual(delivery.nextAttemptAt, null)
+      assert.notEqual(delivery.response, '')
+      assert.equal((await world.client.messages.get(sent.messageId)).status, 'pending')
+      world.dns.zone[to.slice(4)] = { A: ['127.0.0.1'] }
+      world.clock.advance(5 * 60_000)
+      await passTime(world, 0)
+      assert.equal((await settled(world, sent)).status, 'sent')
+    })
+  }
+
+  test('with fifty servers is tried at five of them at most', async () => {
+    const hosts = Array.from({ length: 50 }, (_, index) => `m${index}.many.example`)
+    world.dns.zone['many.example'] = mx(...hosts)
+    const peers = await Promise.all(
+      hosts.map((host, index) => {
+        const address = `127.0.2.${index + 1}`
+        world.dns.zone[host] = { A: [address] }
+        return openMta({ greeting: '421 4.3.2 Busy' }, world.mta.port, address)
+      }),
+    )
+    const sent = await sendTo('bob@many.example')
+    assert.equal((await attempted(world, sent, 1)).status, 'deferred')
+    const tried = peers.filter(({ connections }) => connections.opened > 0)
+    assert.equal(tried.length, 5)
+    await Promise.all(peers.map((peer) => peer.close()))
+  })
+
+  test('is found by address without MX, behind an alias and behind a server that is gone', async () => {
+    const table: [to: string, host: string][] = [
+      ['bob@bare.example', 'bare.example'],
+      ['bob@alias.example', 'mx.friend.example'],
+      ['bob@spare.example', 'mx.friend.example'],
+      ['bob@bücher.example', 'xn--bcher-kva.example'],
+      ['bob@[127.0.0.1]', '[127.0.0.1]'],
+    ]
+    for (const [to, host] of table) {
+      const sent = await sendTo(to)
+      assert.equal((await settled(world, sent)).status, 'sent', to)
+      const delivery = await deliveryOf(world, sent)
+      assert.equal(delivery.recipient, to)
+      assert.ok(host.includes(delivery.host ?? 'no host'), `${to} by ${delivery.host}`)
+    }
+  })
+
+  test('that leads in a circle, or to a name without an address, gets no mail', async () => {
+    for (const to of ['bob@loop.example', 'bob@homeless.example']) {
+      const { status, host } = await attempted(world, await sendTo(to), 1)
+      assert.ok(status === 'deferred' || status === 'failed')
+      assert.equal(host, null)
+    }
+  })
+
+  test('that is slow or gone holds up no other', async () => {
+    world.dns.zone['stuck.example'] = { A: ['127.0.0.5'] }
+    const stuck: Mta = await openMta({ greeting: 'hang' }, world.mta.port, '127.0.0.5')
+    try {
+      const inbox = await world.inbox()
+      const held = Array.from({ length: 20 }, (_, index) =>
+        send(world, inbox, { to: `b${index}@stuck.example` }),
+      )
+      await Promise.all(held)
+      const free = await send(world, inbox)
+      assert.equal((await settled(world, free)).status, 'sent')
+      for (const sent of await Promise.all(held)) {
+        assert.equal((await world.client.messages.get(sent.messageId)).status, 'pending')
+      }
+      await world.client.inboxes.delete(inbox.id)
+    } finally {
+      await stuck.close()
+    }
+  })
+})
+
+onEachEngine('where private addresses are locked', (engine) => {
+  let world: SendingWorld
+  before(async () => {
+    world = await openSendingWorld(engine, { env: { MAILROOM_ALLOW_PRIVATE_EGRESS: 'false' } })
+  })
+  after(() => world.close())
+
+  test('a destination that has no others gets no connection, and the mail fails', async () => {
+    const addresses = ['127.0.0.1', '10.1.2.3', '192.168.7.7', '169.254.169.254', '0.0.0.0']
+    for (const [index, address] of addresses.entries()) {
+      world.dns.zone[`p${index}.example`] = { A: [address] }
+    }
+    world.dns.zone['six.example'] = { AAAA: ['::1'] }
+    world.dns.zone['mapped.example'] = { AAAA: ['::ffff:127.0.0.1'] }
+    const destinations = [...addresses.keys()].map((index) => `p${index}.example`)
+    const inbox = await world.inbox()
+    const all = [...destinations, 'six.example', 'mapped.example', 'friend.example', '[127.0.0.1]']
+    for (const destination of all) {
+      const sent = await send(world, inbox, { to: `bob@${destination}` })
+      const message = await settled(world, sent)
+      assert.equal(message.status, 'failed', destination)
+      const { host } = await deliveryOf(world, sent)
+      assert.equal(host, null)
+    }
+    assert.equal(world.mta.connections.opened, 0)
+  })
+
+  test('mail between inboxes goes on', async () => {
+    const [one, two] = [await world.inbox(), await world.inbox()]
+    const sent = await send(world, one, { to: two.address })
+    assert.equal((await settled(world, sent)).status, 'sent')
+  })
+})
+
+onEachEngine('with a relay', (engine) => {
+  let relay: Mta
+  let world: SendingWorld
+  before(async () => {
+    relay = await openMta({ auth: { user: 'desk', password: 'p@ss' } })
+    const url = `smtp://desk:p%40ss@127.0.0.1:${relay.port}`
+    world = await openSendingWorld(engine, {
+      env: { MAILROOM_DELIVERY: 'relay', MAILROOM_RELAY_URL: url },
+    })
+  })
+  after(async () => {
+    await world.close()
+    await relay.close()
+  })
+
+  test('mail to every destination goes there, in one message, and none elsewhere', async () => {
+    const inbox = await world.inbox()
+    const cc = ['ann@nowhere.example', 'cid@elsewhere.example', inbox.address]
+    const sent = await send(world, inbox, { cc })
+    assert.equal((await settled(world, sent)).status, 'sent')
+    const [message, ...others] = relay.transactions
+    assert.equal(others.length, 0)
+    assert.deepEqual(message?.recipients, ['bob@friend.example', ...cc.slice(0, 2)])
+    assert.equal(message?.authUser, 'desk')
+    const { data } = await world.client.messages.deliveries(sent.messageId).page()
+    assert.deepEqual(
+      data.map(({ status, host }) => [status, host]),
+      [...Array(3).fill(['accepted', '127.0.0.1']), ['accepted', 'mailroom.localhost']],
+    )
+    assert.equal(world.mta.connections.opened, 0)
+    assert.equal(world.dns.asked.length, 0)
+  })
+
+  test('its refusal of one recipient is that recipient alone', async () => {
+    relay.script = {
+      ...relay.script,
+      onRcpt: (address) => (address.startsWith('no') ? '550 5.1.1 No such user' : undefined),
+    }
+    const sent = await send(world, await world.inbox(), { cc: ['no@elsewhere.example'] })
+    assert.equal((await settled(world, sent)).status, 'sent')
+    const { data } = await world.client.messages.deliveries(sent.messageId).page()
+    assert.deepEqual(
+      data.map(({ status }) => status),
+      ['accepted', 'failed'],
+    )
+    const [suppression] = (await world.client.suppressions.list().page()).data
+    assert.equal(suppression?.address, 'no@elsewhere.example')
+  })
+
+  test('mail waits while it is away', async () => {
+    relay.script = { ...relay.script, onMail: '421 4.3.2 Going down' }
+    const sent = await send(world, await world.inbox())
+    assert.equal((await attempted(world, sent, 1)).status, 'deferred')
+    const { onMail: _, ...polite } = relay.script
+    relay.script = polite
+    await passTime(world, 60_000)
+    assert.equal((await settled(world, sent)).status, 'sent')
+    assert.ok((await arrivedAt(relay, sent.providerMessageId)) !== undefined)
+  })
+
+  const arrivedAt = async ({ transactions }: Mta, id: string) =>
+    transactions.find(({ raw }) => raw.includes(id))
+})

@@ -1,0 +1,161 @@
+// How a message is tried again: by schedule for two days, whatever the wall clock does meanwhile, and
+// not for ever where nobody knows whether it was taken.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { SentMessage } from '@mailroom/sdk'
+import { type MtaScript, openMta } from '#test/peers/mta.ts'
+import {
+  attempted,
+  deliveryOf,
+  openSendingWorld,
+  passTime,
+  type SendingWorld,
+  send,
+  settled,
+} from '#test/scenarios/sending-world.ts'
+import { runSql } from '#test/scenarios/stored-content.ts'
+import { onEachEngine } from '#test/world.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+
+/** Waits between attempts; the last one ends with the two days. */
+const WAITS = [1, 5, 15, 60, 180, 360, ...Array(4).fill(480)].map((minutes) => minutes * MINUTE_MS)
+
+onEachEngine('a delivery that is put off', (engine) => {
+  let world: SendingWorld
+  let polite: MtaScript
+  before(async () => {
+    world = await openSendingWorld(engine)
+    polite = world.mta.script
+  })
+  after(() => world.close())
+
+  const waitOf = async (sent: SentMessage) => {
+    const { nextAttemptAt, lastAttemptAt } = await deliveryOf(world, sent)
+    assert.ok(nextAttemptAt !== null && lastAttemptAt !== null)
+    return Date.parse(nextAttemptAt) - Date.parse(lastAttemptAt)
+  }
+
+  test('is made again after the waits that were promised, for two days, and then given up', async () => {
+    world.mta.script = { ...polite, onRcpt: '451 4.7.1 Not now' }
+    const inbox = await world.inbox()
+    const sent = await send(world, inbox, { to: 'patience@friend.example' })
+    const startMs = Date.parse(sent.createdAt)
+    for (const [index, waitMs] of WAITS.entries()) {
+      const delivery = await attempted(world, sent, index + 1)
+      assert.deepEqual([delivery.status, delivery.attempts], ['deferred', index + 1])
+      const toldMs = await waitOf(sent)
+      assert.ok(Math.abs(toldMs - waitMs) < 2_000, `wait ${index} is ${toldMs}`)
+      await passTime(world, waitMs)
+    }
+    const last = await attempted(world, sent, WAITS.length + 1)
+    assert.equal(last.status, 'deferred')
+    assert.ok(Math.abs(Date.parse(last.nextAttemptAt ?? '') - (startMs + 2 * DAY_MS)) < 5_000)
+    await passTime(world, Date.parse(last.nextAttemptAt ?? '') - world.clock.now() + 10)
+    const message = await settled(world, sent)
+    const delivery = await deliveryOf(world, sent)
+    assert.deepEqual(
+      [message.status, delivery.status, delivery.attempts, delivery.nextAttemptAt],
+      ['failed', 'failed', WAITS.length + 2, null],
+    )
+    assert.match(message.failureReason ?? '', /48 hours.*Not now/)
+    const rcpts = world.mta.commands.filter(({ line }) => line.includes('patience@'))
+    assert.equal(rcpts.length, WAITS.length + 2)
+    const events = await runSql(world, `select kind from events where inbox_id = '${inbox.id}'`)
+    assert.deepEqual(
+      events.map(({ kind }) => kind),
+      ['message.failed'],
+    )
+    const { data } = await world.client.suppressions.list().page()
+    assert.deepEqual(data, [])
+  })
+
+  test('is not expired by a wall clock that is set ahead, nor held up by one that is set back', async () => {
+    world.mta.script = { ...polite, onRcpt: '451 4.7.1 Not now' }
+    const ahead = await send(world, await world.inbox(), { to: 'ahead@friend.example' })
+    await attempted(world, ahead, 1)
+    world.clock.step(3 * DAY_MS)
+    await passTime(world, MINUTE_MS)
+    assert.equal((await attempted(world, ahead, 2)).status, 'deferred')
+    world.clock.step(-5 * DAY_MS)
+    await passTime(world, 5 * MINUTE_MS)
+    assert.equal((await attempted(world, ahead, 3)).status, 'deferred')
+    world.mta.script = polite
+    await passTime(world, 15 * MINUTE_MS)
+    assert.equal((await settled(world, ahead)).status, 'sent')
+    assert.equal((await deliveryOf(world, ahead)).attempts, 4)
+    world.clock.step(2 * DAY_MS)
+  })
+
+  test('without an answer to its final dot is made three times, with the same octets, and no more', async () => {
+    world.mta.script = { ...polite, onFinalDot: 'reset' }
+    const inbox = await world.inbox()
+    const sent = await send(world, inbox, { to: 'unsure@friend.example' })
+    for (const [index, waitMs] of [MINUTE_MS, 5 * MINUTE_MS].entries()) {
+      const delivery = await attempted(world, sent, index + 1)
+      assert.deepEqual([delivery.status, delivery.responseCode], ['deferred', null])
+      assert.match(delivery.response ?? '', /no answer/)
+      await passTime(world, waitMs)
+    }
+    const message = await settled(world, sent)
+    const delivery = await deliveryOf(world, sent)
+    assert.deepEqual(
+      [message.status, delivery.status, delivery.attempts, delivery.nextAttemptAt],
+      ['failed', 'unknown', 3, null],
+    )
+    assert.match(message.failureReason ?? '', /^unsure@friend\.example: .*no answer/)
+    const copies = world.mta.received.filter(({ raw }) => raw.includes(sent.providerMessageId))
+    assert.equal(copies.length, 3)
+    const { content } = await world.client.messages.raw(sent.messageId)
+    for (const { raw } of copies) assert.ok(raw.equals(content))
+    world.mta.script = polite
+  })
+
+  test('and is then accepted counts for one message of several recipients', async () => {
+    world.mta.script = {
+      ...polite,
+      onRcpt: (address, count) =>
+        address.startsWith('slow') && count < 3 ? '450 4.2.0 Busy' : undefined,
+    }
+    const cc = ['slow.one@friend.example', 'slow.two@friend.example']
+    const sent = await send(world, await world.inbox(), { cc })
+    const statuses = async () =>
+      (await world.client.messages.deliveries(sent.messageId).page()).data.map(
+        (one) => `${one.status} ${one.attempts}`,
+      )
+    const becomes = async (expected: string[]) => {
+      while ((await statuses()).join() !== expected.join()) {
+        await new Promise((resolve) => setTimeout(resolve, 5))
+      }
+    }
+    await becomes(['accepted 1', 'deferred 1', 'deferred 1'])
+    assert.equal((await world.client.messages.get(sent.messageId)).status, 'pending')
+    await passTime(world, MINUTE_MS)
+    await becomes(['accepted 1', 'deferred 2', 'deferred 2'])
+    await passTime(world, 5 * MINUTE_MS)
+    await becomes(['accepted 1', 'accepted 3', 'accepted 3'])
+    assert.equal((await settled(world, sent)).failureReason, null)
+    const envelopes = world.mta.transactions
+      .filter(({ raw }) => raw.includes(sent.providerMessageId))
+      .map(({ recipients }) => recipients)
+    assert.deepEqual(envelopes, [['bob@friend.example'], cc])
+    world.mta.script = polite
+  })
+
+  test('for a broken handshake is made in the clear within the attempt', async () => {
+    for (const [index, tls] of (['garbage', 'close'] as const).entries()) {
+      const address = `127.0.0.${6 + index}`
+      const broken = await openMta({ tls }, world.mta.port, address)
+      world.dns.zone[`${tls}.example`] = { A: [address] }
+      const sent = await send(world, await world.inbox(), { to: `bob@${tls}.example` })
+      assert.equal((await settled(world, sent)).status, 'sent')
+      const delivery = await deliveryOf(world, sent)
+      assert.deepEqual([delivery.tls, delivery.attempts], [null, 1])
+      assert.equal(broken.connections.opened, 2)
+      await broken.close()
+    }
+  })
+})

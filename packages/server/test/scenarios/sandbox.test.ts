@@ -1,0 +1,279 @@
+// The sandbox: what would have left is kept to be looked at, some addresses behave as they are named,
+// and mail from outside arrives when it is asked to.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Inbox, Mailroom } from '@mailroom/sdk'
+import { countRows, deliver } from '#test/scenarios/deliver.ts'
+import { outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
+import {
+  attempted,
+  deliveriesOf,
+  deliveryOf,
+  openSendingWorld,
+  passTime,
+  SENDING_LIMITS,
+  send,
+  settled,
+} from '#test/scenarios/sending-world.ts'
+import { runSql } from '#test/scenarios/stored-content.ts'
+import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+
+onEachEngine('the sandbox', (engine) => {
+  let world: World
+  let client: Mailroom
+  let inbox: Inbox
+  before(async () => {
+    world = await openWorld(engine, { env: SENDING_LIMITS })
+    client = world.client
+    inbox = await client.inboxes.create({ displayName: 'Ada' })
+  })
+  after(() => world.close())
+
+  const captured = async () => (await client.sandbox.list().page()).data
+
+  test('keeps what would have left, as it would have', async () => {
+    const raw = plainMail({ to: inbox.address, messageId: '<asked@x>', subject: 'Asked' })
+    const { threadId } = await deliver(world, inbox, raw)
+    const fields = {
+      to: 'bob@friend.example',
+      cc: ['ann@elsewhere.example', inbox.address],
+      replyTo: 'desk@elsewhere.example',
+      body: '<p>An <b>answer</b></p>',
+      subject: undefined,
+      includeQuote: false,
+      threadId,
+      attachments: [{ filename: 'a.txt', contentType: 'text/plain', data: Buffer.from('hi') }],
+    }
+    const sent = await send(world, inbox, fields)
+    assert.equal((await settled(world, sent)).status, 'sent')
+    const [mail] = await captured()
+    assert.ok(mail !== undefined)
+    const { id, createdAt, attachments, text, html, ...rest } = mail
+    assert.match(id, /^cap_/)
+    assert.match(createdAt, /^\d{4}-/)
+    assert.deepEqual(rest, {
+      messageId: sent.messageId,
+      threadId,
+      inboxId: inbox.id,
+      from: `Ada <${inbox.address}>`,
+      to: ['bob@friend.example', 'ann@elsewhere.example'],
+      cc: fields.cc,
+      replyTo: fields.replyTo,
+      subject: 'Re: Asked',
+      rfcMessageId: sent.providerMessageId,
+      inReplyTo: '<asked@x>',
+      references: ['<asked@x>'],
+    })
+    assert.deepEqual([text.trim(), html], ['An answer', fields.body])
+    const file = await fetch(attachments[0]?.url ?? '')
+    assert.equal(await file.text(), 'hi')
+    const deliveries = await deliveriesOf(world, sent)
+    assert.deepEqual(
+      deliveries.map(({ status, host, responseCode }) => [status, host, responseCode]),
+      [
+        ['accepted', 'sandbox', 250],
+        ['accepted', 'sandbox', 250],
+        ['accepted', 'mailroom.localhost', 250],
+      ],
+    )
+  })
+
+  test('lists the newest first, page by page, and forgets all when it is told to', async () => {
+    const account = await world.newAccount()
+    const own = await account.client.inboxes.create()
+    const ids: string[] = []
+    for (let index = 0; index < 5; index++) {
+      const sent = await send(account, own, { subject: `No ${index}` })
+      await settled(account, sent)
+      ids.unshift(sent.messageId)
+    }
+    const all = await account.client.sandbox.list().page()
+    assert.deepEqual(
+      all.data.map(({ messageId }) => messageId),
+      ids,
+    )
+    const page = await account.client.sandbox.list({ limit: 2, offset: 3 }).page()
+    assert.deepEqual([page.total, page.data.map(({ messageId }) => messageId)], [5, ids.slice(3)])
+    const others = (await client.sandbox.list().page()).total
+    await account.client.sandbox.clear()
+    assert.deepEqual(await account.client.sandbox.list().page(), { data: [], total: 0 })
+    await account.client.sandbox.clear()
+    assert.equal((await client.sandbox.list().page()).total, others)
+    assert.equal((await account.client.messages.list(own.id).page()).total, 5)
+    await settled(account, await send(account, own))
+    assert.equal((await account.client.sandbox.list().page()).total, 1)
+    await account.client.inboxes.delete(own.id)
+    const empty = async () => (await runSql(world, 'select id from jobs')).length === 0
+    while (!(await empty())) await new Promise((resolve) => setTimeout(resolve, 10))
+    assert.deepEqual(await account.client.sandbox.list().page(), { data: [], total: 0 })
+  })
+
+  test('keeps nothing of mail between inboxes', async () => {
+    const other = await world.inbox()
+    const before = (await client.sandbox.list().page()).total
+    await settled(world, await send(world, inbox, { to: other.address }))
+    assert.equal((await client.sandbox.list().page()).total, before)
+  })
+
+  test('refuses for good what goes to bounce-550', async () => {
+    for (const to of ['bounce-550@any.example', 'Bounce-550+tag@other.example']) {
+      const account = await world.newAccount()
+      const own = await account.client.inboxes.create()
+      const sent = await send(account, own, { to })
+      const message = await settled(account, sent)
+      assert.equal(message.status, 'failed')
+      const { status, responseCode, enhancedCode } = await deliveryOf(account, sent)
+      assert.deepEqual([status, responseCode, enhancedCode], ['failed', 550, '5.1.1'])
+      const refused = await refusalOf(send(account, own, { to }))
+      assert.deepEqual([refused.status, refused.body.type], [422, 'bounce'])
+      assert.deepEqual((await account.client.sandbox.list().page()).data, [])
+    }
+  })
+
+  test('defers once what goes to defer-451, and then takes it', async () => {
+    const sent = await send(world, inbox, { to: 'defer-451@any.example' })
+    const first = await attempted(world, sent, 1)
+    assert.deepEqual([first.status, first.responseCode], ['deferred', 451])
+    assert.equal((await client.messages.get(sent.messageId)).status, 'pending')
+    await passTime(world, 60_000)
+    assert.equal((await settled(world, sent)).status, 'sent')
+    const second = await deliveryOf(world, sent)
+    assert.deepEqual([second.status, second.attempts], ['accepted', 2])
+    assert.equal((await captured())[0]?.messageId, sent.messageId)
+  })
+
+  test('files a complaint for what goes to complain', async () => {
+    const to = 'complain@any.example'
+    const sent = await send(world, inbox, { to, cc: ['bob@friend.example'] })
+    assert.equal((await settled(world, sent)).status, 'sent')
+    const statuses = (await deliveriesOf(world, sent)).map(({ status }) => status)
+    assert.deepEqual(statuses, ['complained', 'accepted'])
+    const refused = await refusalOf(send(world, inbox, { to }))
+    assert.deepEqual([refused.status, refused.body.type], [422, 'complaint'])
+    const events = await runSql(
+      world,
+      `select kind from events where message_id = '${sent.messageId}' order by kind`,
+    )
+    assert.deepEqual(
+      events.map(({ kind }) => kind),
+      ['message.complained', 'message.sent'],
+    )
+  })
+
+  test('at our own domain these names are no more than names', async () => {
+    for (const name of ['bounce-550', 'defer-451', 'complain']) {
+      const own = await client.inboxes.create({ mailboxName: name })
+      const sent = await send(world, inbox, { to: own.address })
+      assert.equal((await settled(world, sent)).status, 'sent')
+      assert.equal((await client.messages.list(own.id).page()).total, 1)
+    }
+  })
+
+  test('lets a message arrive as if from outside', async () => {
+    const [one, two] = [await world.inbox(), await world.inbox()]
+    const { data, total } = await client.sandbox.receive({
+      from: 'bob@friend.example',
+      to: [one.address, two.address],
+      subject: 'Grüße',
+      text: 'Hello',
+      html: '<p>Hello</p>',
+      attachments: [{ filename: 'a.txt', contentType: 'text/plain', data: Buffer.from('hi') }],
+    })
+    assert.equal(total, 2)
+    assert.deepEqual(
+      data.map(({ inboxId, toAddr }) => [inboxId, toAddr]),
+      [
+        [one.id, one.address],
+        [two.id, two.address],
+      ],
+    )
+    const [message] = data
+    assert.deepEqual(
+      [message?.direction, message?.status, message?.fromAddr, message?.subject],
+      ['inbound', 'received', 'bob@friend.example', 'Grüße'],
+    )
+    assert.deepEqual(
+      [message?.bodyText.trim(), message?.bodyHtml.trim()],
+      ['Hello', '<p>Hello</p>'],
+    )
+    assert.deepEqual(await client.messages.get(message?.id ?? ''), {
+      ...message,
+      attachments: (await client.messages.get(message?.id ?? '')).attachments,
+    })
+    const sent = await client.inboxes.reply(one.id, { ...data[0] } as never, { body: 'Yes' })
+    const back = await client.sandbox.receive({
+      from: 'bob@friend.example',
+      to: one.address,
+      subject: 'Re: Grüße',
+      text: 'Fine.',
+      inReplyTo: sent.providerMessageId,
+    })
+    assert.equal(back.data[0]?.threadId, message?.threadId)
+    const kinds = await runSql(world, `select kind from events where inbox_id = '${two.id}'`)
+    assert.deepEqual(
+      kinds.map(({ kind }) => kind),
+      ['message.received'],
+    )
+  })
+
+  test('lets a whole message arrive, with its own parties or an envelope', async () => {
+    const [one, two] = [await world.inbox(), await world.inbox()]
+    const raw = plainMail({ to: one.address, messageId: '<whole@x>', body: 'A line\nand more' })
+    const { data } = await client.sandbox.receiveRaw(raw)
+    assert.deepEqual([data[0]?.inboxId, data[0]?.rfcMessageId], [one.id, '<whole@x>'])
+    const { content } = await client.messages.raw(data[0]?.id ?? '')
+    assert.equal(Buffer.from(content).toString().endsWith('A line\r\nand more\r\n'), true)
+    const blind = await client.sandbox.receiveRaw(raw, {
+      from: 'eve@friend.example',
+      to: [two.address],
+    })
+    assert.deepEqual([blind.data[0]?.inboxId, blind.total], [two.id, 1])
+    const again = await client.sandbox.receiveRaw(raw)
+    assert.deepEqual([again.data.length, (await client.messages.list(one.id).page()).total], [0, 1])
+  })
+
+  test('takes in nothing for anyone but the account, and nothing that could not come', async () => {
+    const other = await world.newAccount()
+    const theirs = await other.client.inboxes.create()
+    const before = await countRows(world, 'messages')
+    const mail = { from: 'bob@friend.example', subject: 'x', text: 'x' }
+    const refused = [
+      client.sandbox.receive({ ...mail, to: theirs.address }),
+      client.sandbox.receive({ ...mail, to: 'unknown@mailroom.localhost' }),
+      client.sandbox.receive({ ...mail, to: 'bob@friend.example' }),
+      client.sandbox.receive({ ...mail, to: [inbox.address, theirs.address] }),
+      client.sandbox.receive({ ...mail, to: [] }),
+      client.sandbox.receive({ ...mail, from: 'Bob <bob@friend.example>', to: inbox.address }),
+      client.sandbox.receiveRaw('Subject: no recipient\r\n\r\nx\r\n'),
+      client.sandbox.receiveRaw('Subject: a\rb\r\n\r\nx\r\n', { to: [inbox.address] }),
+      client.sandbox.receiveRaw(plainMail({ to: theirs.address })),
+    ]
+    const outcomes = await Promise.all(refused.map((request) => refusal(request)))
+    assert.deepEqual(outcomes, Array(refused.length).fill('400 bad_request'))
+    assert.equal(await countRows(world, 'messages'), before)
+  })
+
+  test('is not there where mail really leaves', async () => {
+    const direct = await openSendingWorld(engine)
+    try {
+      const { sandbox } = direct.client
+      const own = await direct.inbox()
+      const mail = { from: 'bob@friend.example', to: own.address, subject: 'x', text: 'x' }
+      const requests = [
+        sandbox.list().page(),
+        sandbox.clear(),
+        sandbox.receive(mail),
+        sandbox.receiveRaw('not even a message', { to: [own.address] }),
+      ]
+      const outcomes = await Promise.all(requests.map((request) => refusal(request)))
+      assert.deepEqual(outcomes, Array(requests.length).fill('404 not_found'))
+      const bad = direct.fetch('/v1/sandbox/inbound', { method: 'POST', body: '{' })
+      assert.equal(await outcomeOf(bad), '404 not_found')
+      const to = 'bounce-550@friend.example'
+      assert.equal((await settled(direct, await send(direct, own, { to }))).status, 'sent')
+    } finally {
+      await direct.close()
+    }
+  })
+})
