@@ -45,7 +45,7 @@ export function openDispatcher(queue: DeliveryQueue, log: Log): Dispatcher {
     name: 'due deliveries',
     everyMs: LOOK_EVERY_MS,
     async step() {
-      await queue.readyDue()
+      await queue.readyDue(() => claims.wake())
       return false
     },
     log,

@@ -134,9 +134,13 @@ export function countMail(mta: Mta): number {
   return mta.commands.filter(({ line }) => line.startsWith('MAIL')).length
 }
 
-/** Resolves once `isTrue`, looking at every turn of the event loop. */
+/** Resolves once `isTrue`, looking at every turn of the event loop; fails after ten seconds. */
 export async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await setImmediate()
+  const startedMs = performance.now()
+  while (!isTrue()) {
+    if (performance.now() - startedMs > 10_000) throw new Error(`Waited in vain: ${isTrue}`)
+    await setImmediate()
+  }
 }
 
 /** Runs `act` for 0 to `count` - 1, so many at once. */

@@ -260,7 +260,13 @@ export class MtaConnection {
 
   #startTls(tls: MtaScript['tls']): void {
     const plain = this.#socket
-    if (tls === undefined || tls === 'stall') return
+    if (tls === undefined) return
+    if (tls === 'stall') {
+      // What a client says then is not for anybody to read as commands.
+      plain.removeAllListeners('data')
+      plain.on('error', () => {}).resume()
+      return
+    }
     if (tls === 'close') return void plain.destroySoon()
     if (tls === 'garbage') {
       plain.once('data', () => plain.write('this is no handshake\r\n'.repeat(20)))

@@ -189,19 +189,17 @@ onEachEngine('the sandbox', (engine) => {
       ],
     )
     const [message] = data
+    assert.ok(message !== undefined)
     assert.deepEqual(
-      [message?.direction, message?.status, message?.fromAddr, message?.subject],
+      [message.direction, message.status, message.fromAddr, message.subject],
       ['inbound', 'received', 'bob@friend.example', 'Grüße'],
     )
-    assert.deepEqual(
-      [message?.bodyText.trim(), message?.bodyHtml.trim()],
-      ['Hello', '<p>Hello</p>'],
-    )
-    assert.deepEqual(await client.messages.get(message?.id ?? ''), {
+    assert.deepEqual([message.bodyText.trim(), message.bodyHtml.trim()], ['Hello', '<p>Hello</p>'])
+    assert.deepEqual(await client.messages.get(message.id ?? ''), {
       ...message,
-      attachments: (await client.messages.get(message?.id ?? '')).attachments,
+      attachments: (await client.messages.get(message.id ?? '')).attachments,
     })
-    const sent = await client.inboxes.reply(one.id, { ...data[0] } as never, { body: 'Yes' })
+    const sent = await client.inboxes.reply(one.id, message, { body: 'Yes' })
     const back = await client.sandbox.receive({
       from: 'bob@friend.example',
       to: one.address,
@@ -209,7 +207,7 @@ onEachEngine('the sandbox', (engine) => {
       text: 'Fine.',
       inReplyTo: sent.providerMessageId,
     })
-    assert.equal(back.data[0]?.threadId, message?.threadId)
+    assert.equal(back.data[0]?.threadId, message.threadId)
     const kinds = await runSql(world, `select kind from events where inbox_id = '${two.id}'`)
     assert.deepEqual(
       kinds.map(({ kind }) => kind),

@@ -16,8 +16,8 @@ export type DeliveryQueue = {
   claim(lanes: { lane: string; limit: number }[]): Promise<HeldDelivery[]>
   /** Deliveries of one claim that go together: the same message by the same next hop. */
   group(held: readonly HeldDelivery[]): Group[]
-  /** Makes due deliveries ready, and those of a process that is gone. */
-  readyDue(): Promise<void>
+  /** Makes due deliveries ready, and those of a process that is gone; tells whenever some may be. */
+  readyDue(onReady?: () => void): Promise<void>
   /** Lengthens the leases of all that was claimed here and is neither delivered nor given back. */
   renew(): Promise<void>
   /** Gives back what was not attempted. */
@@ -67,7 +67,7 @@ export function openDeliveryQueue(
       }
       return [...groups.values()]
     },
-    async readyDue() {
+    async readyDue(onReady = () => {}) {
       // After a stop of the process, a step of the clock or an outage of the store the leases of what
       // is under way seem to have ended: it would be sent twice.
       if (Math.abs(clock.now() - renewedAtMs) > DELIVERY_LEASE_MS / 2) await renew()
@@ -79,7 +79,10 @@ export function openDeliveryQueue(
       }
       // A look costs nothing, a write a commit.
       if (!(await store.hasDueDeliveries(db, due))) return
-      while (await db.write('readyDueDeliveries', due));
+      for (let hasMore = true; hasMore; ) {
+        hasMore = await db.write('readyDueDeliveries', due)
+        onReady()
+      }
     },
     renew,
     async giveBack(held) {

@@ -1,0 +1,183 @@
+// Addresses that an account does not write to, and what the sandbox captured: lists with totals that
+// are true whoever writes at the same moment.
+
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
+import { listCaptured } from '#store/captured-message.ts'
+import { findSuppressed, listSuppressions } from '#store/suppression.ts'
+import type { Db } from '#store/transactions.ts'
+import { deliverDeps, deliveriesOf, stillClock } from '#test/conformance/delivering.ts'
+import {
+  addAccount,
+  addInbox,
+  makeId,
+  type Owner,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { queueAll, sending } from '#test/conformance/sending.ts'
+import { onEachEngine } from '#test/world.ts'
+
+const NEVER = AbortSignal.any([])
+const START_MS = Date.UTC(2026, 10, 20, 12)
+
+onEachEngine('suppressions and the sandbox', (engine) => {
+  let database: TestDatabase
+  let db: Db
+  let others: Db
+  let owner: Owner
+  before(async () => {
+    database = await openDatabase(engine)
+    db = database.db
+    others = engine === 'postgres' ? await database.openAgain() : db
+  })
+  beforeEach(async () => {
+    owner = await addAccount(db)
+  })
+  after(() => database.close())
+
+  const suppress = (address: string, on = db) =>
+    on.write('addSuppression', {
+      id: makeId('sup'),
+      account_id: owner.accountId,
+      address,
+      address_key: address.toLowerCase(),
+      type: 'manual',
+      reason: null,
+      created_at: START_MS,
+    })
+  const list = (page: { addressKey?: string; limit?: number; offset?: number } = {}) =>
+    listSuppressions(db, {
+      accountId: owner.accountId,
+      addressKey: null,
+      limit: 50,
+      offset: 0,
+      ...page,
+    })
+  const unsuppress = (addressKey: string, on = db) =>
+    on.write('removeSuppression', { accountId: owner.accountId, addressKey })
+
+  test('an address is suppressed once, and the first suppression stands', async () => {
+    const first = await suppress('Bob@far.example')
+    assert.deepEqual(await suppress('bob@far.example'), first)
+    const { suppressions, total } = await list()
+    assert.deepEqual([suppressions, total], [[first], 1])
+    assert.deepEqual(
+      [await unsuppress('bob@far.example'), await unsuppress('bob@far.example')],
+      [true, false],
+    )
+    assert.deepEqual(await list(), { suppressions: [], total: 0 })
+  })
+
+  test('the total is true whoever adds and removes at the same moment', async () => {
+    await Promise.all(
+      Array.from({ length: 60 }, async (_, index) => {
+        const address = `r${index % 10}@far.example`
+        const on = index % 2 === 0 ? db : others
+        if (index % 3 === 2) await unsuppress(address, on)
+        else await suppress(address, on)
+      }),
+    )
+    const { suppressions, total } = await list()
+    assert.equal(suppressions.length, total)
+  })
+
+  test('suppressions are listed newest first, in pages, and of their account only', async () => {
+    for (let index = 0; index < 5; index++) await suppress(`r${index}@far.example`)
+    const page = await list({ limit: 2, offset: 1 })
+    assert.equal(page.total, 5)
+    assert.deepEqual(
+      page.suppressions.map(({ address }) => address),
+      ['r3@far.example', 'r2@far.example'],
+    )
+    owner = await addAccount(db)
+    assert.deepEqual(await list(), { suppressions: [], total: 0 })
+  })
+
+  test('the list of one address counts it, on any page, and counts nothing that is not there', async () => {
+    await suppress('bob@far.example')
+    const addressKey = 'bob@far.example'
+    assert.equal((await list({ addressKey })).suppressions.length, 1)
+    for (const offset of [0, 1, 5]) {
+      const { suppressions, total } = await list({ addressKey, offset })
+      assert.deepEqual([suppressions.length, total], [offset === 0 ? 1 : 0, 1])
+      const none = await list({ addressKey: 'ann@far.example', offset })
+      assert.deepEqual([none.suppressions.length, none.total], [0, 0])
+    }
+  })
+
+  test('of several recipients the first suppressed one is named', async () => {
+    for (const name of ['c', 'b']) await suppress(`${name}@far.example`)
+    const find = (...names: string[]) =>
+      findSuppressed(
+        db,
+        owner.accountId,
+        names.map((name) => `${name}@far.example`),
+      )
+    assert.equal((await find('a', 'b', 'c'))?.address, 'b@far.example')
+    assert.equal((await find('c', 'b'))?.address, 'c@far.example')
+    assert.equal((await find('b'))?.address, 'b@far.example')
+    assert.deepEqual([await find('a'), await find('a', 'd')], [null, null])
+  })
+
+  test('the sandbox captures a transaction once, behaves as addresses are named, and is cleared', async () => {
+    const inboxId = await addInbox(db, owner)
+    const clock = stillClock(START_MS)
+    const recipients = [
+      'bob@far.example',
+      'bounce-550@far.example',
+      'Defer-451+tag@far.example',
+      'complain@far.example',
+    ]
+    const send = sending(owner, inboxId, { recipients, nowMs: START_MS })
+    const [messageId = ''] = await queueAll(db, [send])
+    const queue = openDeliveryQueue(deliverDeps(db, clock, null), makeId('job'))
+    const attempt = async () => {
+      const held = await queue.claim([{ lane: 'far.example', limit: 10 }])
+      const own = held.filter(({ message_id }) => message_id === messageId)
+      for (const group of queue.group(own)) await queue.deliver(group, NEVER)
+    }
+    const captured = async () => {
+      const page = { accountId: owner.accountId, limit: 50, offset: 0 }
+      const { captured: found, total } = await listCaptured(db, page)
+      return { total, recipients: (await Array.fromAsync(found)).map((one) => one.recipients) }
+    }
+    await attempt()
+    assert.deepEqual(
+      (await deliveriesOf(db, [messageId])).map(({ status, host }) => `${status} ${host}`),
+      ['accepted sandbox', 'failed sandbox', 'deferred sandbox', 'complained sandbox'],
+    )
+    assert.deepEqual(await captured(), {
+      total: 1,
+      recipients: [['bob@far.example', 'complain@far.example']],
+    })
+    assert.deepEqual(
+      (await list()).suppressions.map(({ address, type }) => `${address} ${type}`).sort(),
+      ['bounce-550@far.example bounce', 'complain@far.example complaint'],
+    )
+    clock.advance(60_000)
+    await queue.readyDue()
+    await attempt()
+    assert.deepEqual(await captured(), {
+      total: 2,
+      recipients: [['Defer-451+tag@far.example'], ['bob@far.example', 'complain@far.example']],
+    })
+    const events = await db.read
+      .selectFrom('events')
+      .select('kind')
+      .where('message_id', '=', messageId)
+      .orderBy('sequence')
+      .execute()
+    assert.deepEqual(
+      events.map(({ kind }) => kind),
+      ['message.complained', 'message.sent'],
+    )
+    const clear = { accountId: owner.accountId, limit: 1 }
+    assert.equal(await db.write('clearCaptured', clear), 1)
+    assert.equal((await captured()).total, 1)
+    assert.equal(await db.write('clearCaptured', clear), 1)
+    assert.equal(await db.write('clearCaptured', clear), 0)
+    assert.deepEqual(await captured(), { total: 0, recipients: [] })
+  })
+})
