@@ -270,8 +270,11 @@ export const CLOCK_SKEW_MS = 5 * MINUTE_MS
 export const YOUNG_MS = 30 * DAY_MS
 /** Octets of a composed message. */
 export const SENT_BYTES_MAX = 25 * MIB
-/** Times that a reply is composed anew because its thread got a message meanwhile. */
-export const COMPOSE_ATTEMPTS_MAX = 3
+/**
+ * Times that a reply is composed anew because its thread got a message meanwhile: as many replies as
+ * an inbox may send in a minute, and some mail that arrives between them.
+ */
+export const COMPOSE_ATTEMPTS_MAX = 12
 /** Messages of a thread among which the one that copied the inbox is looked for. */
 export const THREAD_COPIES_LOOKED_AT_MAX = 1_000
 /** How long a captured message is kept, and counters of strangers. */

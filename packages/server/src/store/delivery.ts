@@ -1,8 +1,6 @@
-// Deliveries as a durable queue: what is due, who holds it, and when it is tried again. Times of the
-// queue are the steady clock's, times of leases the wall clock's, which processes share.
+// Deliveries as a durable queue: what is ready, who takes it and who holds it.
 
 import { sql } from 'kysely'
-import { CLOCK_SKEW_MS, DUE_STEP_ROWS } from '#base/limits.ts'
 import { lockRows } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
 import type { Delivery, DeliveryStatus } from '#model/delivery.ts'
@@ -125,57 +123,6 @@ export async function returnDeliveries(
     .execute()
 }
 
-/**
- * Makes ready what is due, and what was held by a process that is not heard of any more; up to
- * DUE_STEP_ROWS of each, true when there may be more.
- */
-export async function readyDueDeliveries(tx: Tx, input: DueInput): Promise<boolean> {
-  let hasMore = false
-  for (const range of dueRanges(input)) {
-    const due = selectDue(tx.query, range).limit(DUE_STEP_ROWS)
-    const ids = idsOf(await lockRows(tx, due, { skipLocked: true }).execute())
-    if (ids.length === 0) continue
-    if (range.state === 'leased') await takeBack(tx, ids)
-    else {
-      await tx.query
-        .updateTable('deliveries')
-        .set({ queue_state: 'ready' })
-        .where('id', 'in', ids)
-        .execute()
-    }
-    hasMore ||= ids.length === DUE_STEP_ROWS
-  }
-  return hasMore
-}
-
-/** Whether `readyDueDeliveries` would find something: a look, which costs no commit. */
-export async function hasDueDeliveries(db: ReadDb, input: DueInput): Promise<boolean> {
-  for (const range of dueRanges(input)) {
-    const found = await selectDue(db.read, range).limit(1).executeTakeFirst()
-    if (found !== undefined) return true
-  }
-  return false
-}
-
-/**
- * Takes back the leases of an instance that has just started, or all of them where there can be no
- * other (null). Names of workers begin with their instance and a space.
- */
-export async function releaseDeliveries(
-  tx: Tx,
-  { instance }: { instance: string | null },
-): Promise<void> {
-  let leased = tx.query
-    .selectFrom('deliveries')
-    .select('id')
-    .where('queue_state', '=', sql.lit('leased'))
-  if (instance !== null) {
-    // Between the space and the character after it.
-    leased = leased.where('leased_by', '>', `${instance} `).where('leased_by', '<', `${instance}!`)
-  }
-  await takeBack(tx, idsOf(await lockRows(tx, leased, { skipLocked: true }).execute()))
-}
-
 /** Deliveries of a message, in the order of its recipients. The caller has found the message. */
 export async function listDeliveries(
   db: ReadDb,
@@ -205,19 +152,8 @@ export async function countQueue(
   return count
 }
 
-const READY = { queue_state: 'ready', leased_by: null, lease_until: null } as const
-
-/** What the process that held them may have sent is sent again, byte for byte. */
-const TAKEN_BACK = 'The service stopped during an attempt, which is made again.'
-
-async function takeBack(tx: Tx, ids: string[]): Promise<void> {
-  if (ids.length === 0) return
-  await tx.query
-    .updateTable('deliveries')
-    .set({ ...READY, response_code: null, enhanced_code: null, response: TAKEN_BACK })
-    .where('id', 'in', ids)
-    .execute()
-}
+/** A row that nobody holds and anybody may take. */
+export const READY = { queue_state: 'ready', leased_by: null, lease_until: null } as const
 
 /** Removes those whose inbox was deleted, and gives back the others. */
 async function dropOrphans(tx: Tx, held: HeldDelivery[]): Promise<HeldDelivery[]> {
@@ -234,7 +170,8 @@ async function dropOrphans(tx: Tx, held: HeldDelivery[]): Promise<HeldDelivery[]
   return held.filter((delivery) => living.has(delivery.inbox_id))
 }
 
-function idsOf(rows: readonly { id: string }[]): string[] {
+/** Their ids. */
+export function idsOf(rows: readonly { id: string }[]): string[] {
   return rows.map((row) => row.id)
 }
 
@@ -252,39 +189,6 @@ function toDelivery(row: Row<'deliveries'>): Delivery {
     enhancedCode: row.enhanced_code,
     response: row.response,
   }
-}
-
-type DueInput = { steadyMs: number; nowMs: number; backoffMaxMs: number; leaseMs: number }
-
-type DueRange = {
-  state: 'waiting' | 'leased'
-  column: 'next_attempt_at' | 'lease_until'
-  is: '<=' | '>'
-  timeMs: number
-}
-
-/**
- * The past, and times further off than any backoff or lease: those were written before the clock was
- * set back. Each is looked for by itself, because for two ends of an index joined by "or" SQLite reads
- * all that is between them.
- */
-function dueRanges({ steadyMs, nowMs, backoffMaxMs, leaseMs }: DueInput): DueRange[] {
-  const waiting = { state: 'waiting', column: 'next_attempt_at' } as const
-  const leased = { state: 'leased', column: 'lease_until' } as const
-  return [
-    { ...waiting, is: '<=', timeMs: steadyMs },
-    { ...waiting, is: '>', timeMs: steadyMs + backoffMaxMs + CLOCK_SKEW_MS },
-    { ...leased, is: '<=', timeMs: nowMs },
-    { ...leased, is: '>', timeMs: nowMs + leaseMs + CLOCK_SKEW_MS },
-  ]
-}
-
-function selectDue(query: ReadDb['read'], { state, column, is, timeMs }: DueRange) {
-  return query
-    .selectFrom('deliveries')
-    .select('id')
-    .where('queue_state', '=', sql.lit(state))
-    .where(column, is, timeMs)
 }
 
 const selectLanes = statement<Tables, { after: string; limit: number }, { lane: string }>(

@@ -3,19 +3,13 @@
 
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
+import pg from 'pg'
 import { type DeliveryQueue, openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
 import { CLOCK_SKEW_MS, DAY_MS, DELIVERY_LEASE_MS, MINUTE_MS } from '#base/limits.ts'
 import { openSqliteConnection, queriesOn } from '#db/sqlite-connection.ts'
 import type { Carrier } from '#net/smtp/transport/carrier.ts'
-import {
-  claimDeliveries,
-  countQueue,
-  hasDueDeliveries,
-  listDeliveries,
-  listReadyLanes,
-  readyDueDeliveries,
-  releaseDeliveries,
-} from '#store/delivery.ts'
+import { claimDeliveries, countQueue, listDeliveries, listReadyLanes } from '#store/delivery.ts'
+import { hasDueDeliveries, readyDueDeliveries, releaseDeliveries } from '#store/due-deliveries.ts'
 import type { Tables, Tx } from '#store/tables.ts'
 import type { Db } from '#store/transactions.ts'
 import {
@@ -177,6 +171,25 @@ onEachEngine('the queue of deliveries', (engine) => {
     assert.equal(new Set(seen).size, 200)
   })
 
+  if (engine === 'postgres') {
+    test('what another transaction has locked is passed over and not waited for', async () => {
+      const [locked, free] = [await send('1@far.example'), await send('2@far.example')]
+      const client = new pg.Client({ connectionString: database.place })
+      await client.connect()
+      try {
+        await client.query('begin')
+        await client.query('select from deliveries where message_id = $1 for update', [locked])
+        const held = await claim('worker', 'far.example')
+        assert.deepEqual(
+          held.map(({ message_id }) => message_id),
+          [free],
+        )
+      } finally {
+        await client.end()
+      }
+    })
+  }
+
   test('a delivery whose inbox was deleted is dropped by whoever comes upon it', async () => {
     const id = await send('1@far.example')
     const [first] = await deliveriesOf(db, [id])
@@ -318,6 +331,28 @@ onEachEngine('the queue of deliveries', (engine) => {
     assert.equal((await rowOf(over)).response, null)
   })
 
+  test('a start takes back what its own instance held, and nothing of others', async () => {
+    const workers = [
+      'host-1 job',
+      'host-10 job',
+      'host job',
+      'host-1',
+      'host-1-2 job',
+      'host-1 xyz',
+    ]
+    const ids: string[] = []
+    for (const worker of workers) {
+      ids.push(await send('1@far.example'))
+      await claim(worker, 'far.example')
+    }
+    await db.write('releaseDeliveries', { instance: 'host-1' })
+    const states = await Promise.all(ids.map(stateOf))
+    assert.deepEqual(
+      workers.filter((_, index) => states[index] === 'ready'),
+      ['host-1 job', 'host-1 xyz'],
+    )
+  })
+
   test('what was given back is as it was before the claim, also after an attempt', async () => {
     const id = await send('1@far.example')
     const queue = openQueue(
@@ -342,16 +377,19 @@ onEachEngine('the queue of deliveries', (engine) => {
     )
   })
 
-  test('a worker gives back only what it holds', async () => {
+  test('a worker renews and gives back only what it holds', async () => {
     const id = await send('1@far.example')
     const queue = openQueue('slow')
     const held = await queue.claim([{ lane: 'far.example', limit: 1 }])
     clock.advance(DELIVERY_LEASE_MS)
     await openQueue('other').readyDue()
     await claim('quick', 'far.example')
+    const { lease_until: before } = await rowOf(id)
+    clock.advance(1)
+    await queue.renew()
     await queue.giveBack(held)
-    const { leased_by, attempts } = await rowOf(id)
-    assert.deepEqual([leased_by, attempts], ['quick', 2])
+    const { leased_by, attempts, lease_until } = await rowOf(id)
+    assert.deepEqual([leased_by, attempts, lease_until], ['quick', 2, before])
   })
 
   test('a time that no backoff reaches was written by a wrong clock and is pulled in', async () => {

@@ -141,7 +141,9 @@ onEachEngine('suppressions and the sandbox', (engine) => {
     const captured = async () => {
       const page = { accountId: owner.accountId, limit: 50, offset: 0 }
       const { captured: found, total } = await listCaptured(db, page)
-      return { total, recipients: (await Array.fromAsync(found)).map((one) => one.recipients) }
+      const recipients: string[][] = []
+      for await (const one of found) recipients.push(one.recipients)
+      return { total, recipients }
     }
     await attempt()
     assert.deepEqual(

@@ -132,6 +132,3 @@ export async function untilSettled(service: Service, withinMs: number): Promise<
 
 const QUEUED = `select queue_state, status, min(response) as response, count(*) as count
   from deliveries where queue_state is not null group by queue_state, status`
-
-/** Ends the leases of a process that was killed, as a minute would; needed where they are shared. */
-export const END_LEASES = "update deliveries set lease_until = 0 where queue_state = 'leased'"

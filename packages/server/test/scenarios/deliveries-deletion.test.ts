@@ -56,6 +56,33 @@ onEachEngine('deleting an inbox that sends', (engine) => {
     )
   })
 
+  test('ends what becomes due before its mail has been removed', async () => {
+    world.mta.script = { ...polite, onRcpt: '451 4.7.1 Later' }
+    const inbox = await world.inbox()
+    const sent = await send(world, inbox, { to: 'due@friend.example' })
+    assert.equal((await attempted(world, sent, 1)).status, 'deferred')
+    const { db, makeId, clock } = world.app.deps
+    const [row] = await runSql(world, `select account_id from inboxes where id = '${inbox.id}'`)
+    await db.write('deleteInbox', {
+      accountId: String(row?.account_id),
+      inboxId: inbox.id,
+      jobId: makeId('job'),
+      // The removal is due long after the delivery.
+      nowMs: clock.now() + 10 * 60_000,
+    })
+    world.mta.script = polite
+    await passTime(world, 60_000)
+    await until(
+      async () => (await rowsHolding(world, 'due@friend.example')).deliveries === undefined,
+    )
+    await settled(world, await send(world, await world.inbox()))
+    const recipients = world.mta.received.flatMap((message) => message.recipients)
+    assert.ok(!recipients.includes('due@friend.example'))
+    world.clock.advance(10 * 60_000)
+    world.app.deps.wakeWorker()
+    await jobsDone()
+  })
+
   test('while an attempt is under way leaves no state, event or suppression of it', async () => {
     const asked = Promise.withResolvers<void>()
     const answer = Promise.withResolvers<string>()
@@ -80,6 +107,35 @@ onEachEngine('deleting an inbox that sends', (engine) => {
     assert.deepEqual(await rowsHolding(world, 'late@friend.example'), {})
     assert.deepEqual(await rowsHolding(world, sent.messageId), { idempotency_keys: 1 })
     world.mta.script = polite
+  })
+
+  test('ends what waits for its turn behind others to the same destination', async () => {
+    const answer = Promise.withResolvers<string>()
+    world.mta.script = { ...polite, onMail: () => answer.promise }
+    world.dns.zone['queue.example'] = { A: ['127.0.0.1'] }
+    const first = world.mta.transactions.length
+    const inbox = await world.inbox()
+    await Promise.all(
+      Array.from({ length: 30 }, () => send(world, inbox, { to: 'turn@queue.example' })),
+    )
+    const hasBegun = () =>
+      world.app.deps.db.read
+        .selectFrom('deliveries')
+        .select('id')
+        .where('queue_state', '=', 'leased')
+        .execute()
+    await until(async () => (await hasBegun()).length > 5)
+    await world.client.inboxes.delete(inbox.id)
+    await jobsDone()
+    answer.resolve('250 2.1.0 Ok')
+    world.mta.script = polite
+    await until(
+      async () => (await rowsHolding(world, 'turn@queue.example')).deliveries === undefined,
+    )
+    const left = world.mta.transactions.slice(first)
+    // What a server has been told of already cannot be taken back.
+    assert.ok(left.length <= 5, `${left.length} left`)
+    assert.deepEqual(await rowsHolding(world, 'turn@queue.example'), {})
   })
 
   test('at once after sending sends each message once or not at all, and keeps none', async () => {

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { SentMessage } from '@mailroom/sdk'
 import { type MtaScript, openMta } from '#test/peers/mta.ts'
+import { until } from '#test/scenarios/outcomes.ts'
 import {
   attempted,
   deliveryOf,
@@ -37,6 +38,13 @@ onEachEngine('a delivery that is put off', (engine) => {
     const { nextAttemptAt, lastAttemptAt } = await deliveryOf(world, sent)
     assert.ok(nextAttemptAt !== null && lastAttemptAt !== null)
     return Date.parse(nextAttemptAt) - Date.parse(lastAttemptAt)
+  }
+
+  /** Whether nothing of the message is under way. */
+  async function isIdle({ messageId }: SentMessage): Promise<boolean> {
+    const states = "queue_state in ('ready', 'leased')"
+    const busy = `select id from deliveries where message_id = '${messageId}' and ${states}`
+    return (await runSql(world, busy)).length === 0
   }
 
   test('is made again after the waits that were promised, for two days, and then given up', async () => {
@@ -126,11 +134,8 @@ onEachEngine('a delivery that is put off', (engine) => {
       (await world.client.messages.deliveries(sent.messageId).page()).data.map(
         (one) => `${one.status} ${one.attempts}`,
       )
-    const becomes = async (expected: string[]) => {
-      while ((await statuses()).join() !== expected.join()) {
-        await new Promise((resolve) => setTimeout(resolve, 5))
-      }
-    }
+    const becomes = (expected: string[]) =>
+      until(async () => (await isIdle(sent)) && (await statuses()).join() === expected.join())
     await becomes(['accepted 1', 'deferred 1', 'deferred 1'])
     assert.equal((await world.client.messages.get(sent.messageId)).status, 'pending')
     await passTime(world, MINUTE_MS)

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Mta, type MtaScript, openMta } from '#test/peers/mta.ts'
+import { until } from '#test/scenarios/outcomes.ts'
 import {
   arrived,
   attempted,
@@ -154,7 +155,7 @@ onEachEngine('a delivery', (engine) => {
     const { greeting, ...rest } = world.mta.script
     world.mta.script = { ...rest, onMail: 'close', ...(greeting === undefined ? {} : { greeting }) }
     await send(world, await world.inbox(), { to: 'used@friend.example' })
-    while (world.mta.connections.open > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    await until(async () => world.mta.connections.open === 0)
     world.mta.script = { ...rest, ...(greeting === undefined ? {} : { greeting }) }
   }
 

@@ -37,26 +37,26 @@ onEachEngine('replies at once', (engine) => {
   }
 
   test('stand in a chain without a gap', async () => {
-    for (let round = 0; round < 5; round++) {
+    for (const count of [3, 10]) {
       const inbox = await world.inbox()
       const first = await deliver(world, inbox, ask(inbox, 0))
-      await Promise.all(Array.from({ length: 3 }, () => reply(inbox, first)))
-      await assertChain(first, 4)
+      await Promise.all(Array.from({ length: count }, () => reply(inbox, first)))
+      await assertChain(first, count + 1)
     }
   })
 
   test('are all sent, however many they are, and mail that arrives meanwhile is in the thread', async () => {
     const inbox = await world.inbox()
     const first = await deliver(world, inbox, ask(inbox, 0))
-    const replies = Array.from({ length: 12 }, () => reply(inbox, first))
+    const replies = Array.from({ length: 14 }, () => reply(inbox, first))
     const arrivals = Array.from({ length: 6 }, (_, index) =>
       world.send({ to: inbox.address, raw: ask(inbox, index + 1, first.rfcMessageId ?? '') }),
     )
     const sent = await Promise.all(replies)
     for (const { code } of await Promise.all(arrivals)) assert.equal(code, 250)
-    assert.equal(new Set(sent.map(({ messageId }) => messageId)).size, 12)
+    assert.equal(new Set(sent.map(({ messageId }) => messageId)).size, 14)
     const { data } = await world.client.threads.messages(first.threadId)
-    assert.equal(data.length, 19)
+    assert.equal(data.length, 21)
     for (const { direction, references, rfcMessageId } of data) {
       if (direction === 'inbound') continue
       assert.equal(references[0], first.rfcMessageId)

@@ -144,6 +144,14 @@ onEachEngine('the quote of a reply', (engine) => {
     assert.equal(kept.extractedText, 'An answer.')
   })
 
+  test('of mail that names nobody says so', async () => {
+    const raw = `To: ${inbox.address}\nSubject: A\nMessage-ID: <from-nobody@x>\n\nThe question\n`
+    const question = await deliver(world, inbox, raw, '')
+    assert.equal(question.fromAddr, '')
+    const { text } = await reply(question)
+    assert.match(text, /^On [^\n]*, an unknown sender wrote:\n> The question/m)
+  })
+
   test('is not there without a thread', async () => {
     const fields = { to: 'bob@friend.example', subject: 'New', body: 'Text', includeQuote: true }
     const sent = await world.client.inboxes.send(inbox.id, fields)

@@ -108,10 +108,10 @@ onEachEngine('a reply', (engine) => {
     assert.deepEqual([references, inReplyTo], [[first.rfcMessageId], first.rfcMessageId])
   })
 
-  test('in a thread of 130 messages lists the first and the newest 99', async () => {
+  test('in a thread of 104 messages lists the first and the newest 99', async () => {
     const inbox = await world.inbox()
     const sender = await openSender(world.smtpPort)
-    const ids = Array.from({ length: 130 }, (_, index) => `<long${index}.${inbox.id}@x>`)
+    const ids = Array.from({ length: 104 }, (_, index) => `<long${index}.${inbox.id}@x>`)
     for (const [index, messageId] of ids.entries()) {
       const headers = index === 0 ? [] : [`In-Reply-To: ${ids[index - 1]}`]
       const raw = plainMail({ to: inbox.address, messageId, headers })
@@ -119,7 +119,7 @@ onEachEngine('a reply', (engine) => {
     }
     await sender.quit()
     const [thread] = (await world.client.threads.list(inbox.id).page()).data
-    assert.equal(thread?.messageCount, 130)
+    assert.equal(thread?.messageCount, 104)
     const { references, inReplyTo, raw } = await reply(inbox, { threadId: thread?.id ?? '' })
     assert.deepEqual(references, [ids[0], ...ids.slice(-99)])
     assert.equal(inReplyTo, ids.at(-1))

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Inbox, Mailroom } from '@mailroom/sdk'
 import { countRows, deliver } from '#test/scenarios/deliver.ts'
-import { outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
+import { outcomeOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import {
   attempted,
   deliveriesOf,
@@ -104,8 +104,7 @@ onEachEngine('the sandbox', (engine) => {
     await settled(account, await send(account, own))
     assert.equal((await account.client.sandbox.list().page()).total, 1)
     await account.client.inboxes.delete(own.id)
-    const empty = async () => (await runSql(world, 'select id from jobs')).length === 0
-    while (!(await empty())) await new Promise((resolve) => setTimeout(resolve, 10))
+    await until(async () => (await runSql(world, 'select id from jobs')).length === 0)
     assert.deepEqual(await account.client.sandbox.list().page(), { data: [], total: 0 })
   })
 

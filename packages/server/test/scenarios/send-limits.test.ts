@@ -39,26 +39,32 @@ onEachEngine('the limits of an inbox', (engine) => {
 
   test('are ten messages in any minute, and the refusal says when there is room', async () => {
     const inbox = await world.inbox()
-    const startMs = world.clock.now()
-    for (let sent = 0; sent < 10; sent++) {
+    const earliestMs = world.clock.now()
+    assert.equal(await wait(inbox), null)
+    const latestMs = world.clock.now()
+    for (let sent = 1; sent < 10; sent++) {
+      world.clock.advance(4_000)
       assert.equal(await wait(inbox), null)
-      world.clock.advance(5_000)
     }
+    const askedMs = world.clock.now()
     const seconds = (await wait(inbox)) ?? 0
-    assert.equal(seconds, Math.ceil((startMs + MINUTE_MS - world.clock.now()) / 1_000))
-    world.clock.advance((seconds - 1) * 1_000 - 500)
+    const least = (earliestMs + MINUTE_MS - world.clock.now()) / 1_000
+    const most = Math.ceil((latestMs + MINUTE_MS - askedMs) / 1_000)
+    assert.ok(seconds >= least && seconds <= most, `${seconds} of ${least} to ${most}`)
+    // Five seconds are left to a busy machine.
+    world.clock.advance((seconds - 5) * 1_000)
     const early = await wait(inbox)
-    assert.ok(early === 1 || early === 2, `${early}`)
+    assert.ok(early !== null && early >= 1 && early <= 5, `${early}`)
     world.clock.advance(early * 1_000)
     assert.equal(await wait(inbox), null)
-    assert.ok(((await wait(inbox)) ?? 0) <= 5)
+    assert.ok(((await wait(inbox)) ?? 0) <= 4)
     assert.equal(await countMessages(world, inbox), 11)
   })
 
   test('hold for any minute: whoever waits as long as told is served, and no one before', async () => {
     const inbox = await world.inbox()
     const takenMs: number[] = []
-    for (let step = 0; step < 60; step++) {
+    for (let step = 0; step < 45; step++) {
       world.clock.advance(((step * 7_919) % 13) * 1_000)
       const seconds = await wait(inbox)
       if (seconds !== null) {
@@ -87,6 +93,17 @@ onEachEngine('the limits of an inbox', (engine) => {
     assert.deepEqual(await countOutcomes(requests), { done: 10, '429 rate_limit_exceeded': 40 })
     assert.equal(await countMessages(world, inbox), 10)
     assert.equal(await wait(other), null)
+  })
+
+  test('do not refuse a repeat of what took the last place, also at the same time', async () => {
+    const inbox = await world.inbox()
+    for (let sent = 0; sent < 9; sent++) assert.equal(await wait(inbox), null)
+    const key = `the tenth of ${inbox.id}`
+    const repeats = Array.from({ length: 20 }, () => send(world, inbox, {}, key))
+    const ids = (await Promise.all(repeats)).map(({ messageId }) => messageId)
+    assert.equal(new Set(ids).size, 1)
+    assert.ok((await wait(inbox)) !== null)
+    assert.equal((await send(world, inbox, {}, key)).messageId, ids[0])
   })
 
   test('are not used up by what is refused or repeated', async () => {

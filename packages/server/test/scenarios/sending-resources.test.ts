@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { deliver } from '#test/scenarios/deliver.ts'
+import { until } from '#test/scenarios/outcomes.ts'
 import {
   attempted,
   openSendingWorld,
@@ -118,11 +119,12 @@ onEachEngine('a sent message', (engine) => {
     const fields = { to: 'later@friend.example', cc: ['gone3@friend.example'] }
     const sent = await send(world, inbox, fields)
     let message = await world.client.messages.get(sent.messageId)
-    while (message.failureReason === null) {
+    await until(async () => {
       message = await world.client.messages.get(sent.messageId)
-    }
+      return message.failureReason !== null
+    })
     assert.equal(message.status, 'pending')
-    assert.match(message.failureReason, /^gone3@friend\.example: 550 5\.7\.1/)
+    assert.match(message.failureReason ?? '', /^gone3@friend\.example: 550 5\.7\.1/)
     await passTime(world, 60_000)
     assert.equal((await settled(world, sent)).status, 'sent')
   })

@@ -161,6 +161,32 @@ onEachEngine('suppressions', (engine) => {
     assert.equal((await account.client.suppressions.list().page()).total, 0)
   })
 
+  test('are found and lifted under any address, however odd', async () => {
+    const account = await world.newAccount()
+    const odd = [
+      'a+b@friend.example',
+      'a/b@friend.example',
+      '100%@friend.example',
+      '"a b"@friend.example',
+      'a?b=c&d#e@friend.example',
+      'jörg@bücher.example',
+      `${'x'.repeat(64)}@friend.example`,
+      'bob@[127.0.0.1]',
+    ]
+    for (const address of odd) {
+      const made = await account.client.suppressions.create({ address })
+      assert.equal(made.address, address)
+      const { data } = await account.client.suppressions.list({ address }).page()
+      assert.deepEqual(data, [made])
+      await account.client.suppressions.delete(address)
+      assert.deepEqual((await account.client.suppressions.list({ address }).page()).data, [])
+    }
+    for (const address of ['nobody', 'a@b@c', '%00']) {
+      assert.deepEqual((await account.client.suppressions.list({ address }).page()).data, [])
+      assert.equal(await refusal(account.client.suppressions.delete(address)), '404 not_found')
+    }
+  })
+
   test('do not stop what was queued before', async () => {
     const inbox = await world.inbox()
     const sent = await send(world, inbox, { to: 'soon@friend.example' })

@@ -6,6 +6,7 @@ import { BACKOFF_MS_MAX } from '#jobs/delivery-schedule.ts'
 import { domainOf } from '#model/inbox.ts'
 import type { HeldDelivery } from '#store/delivery.ts'
 import * as store from '#store/delivery.ts'
+import { hasDueDeliveries } from '#store/due-deliveries.ts'
 import { type DeliverDeps, deliver, type Group, type GroupOutcome } from './deliver.ts'
 
 export type { Group, GroupOutcome, HeldDelivery }
@@ -78,11 +79,9 @@ export function openDeliveryQueue(
         leaseMs: DELIVERY_LEASE_MS,
       }
       // A look costs nothing, a write a commit.
-      if (!(await store.hasDueDeliveries(db, due))) return
-      for (let hasMore = true; hasMore; ) {
-        hasMore = await db.write('readyDueDeliveries', due)
-        onReady()
-      }
+      if (!(await hasDueDeliveries(db, due))) return
+      while (await db.write('readyDueDeliveries', due)) onReady()
+      onReady()
     },
     renew,
     async giveBack(held) {

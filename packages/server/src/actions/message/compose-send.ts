@@ -85,11 +85,15 @@ function unique(addresses: string[]): string[] {
   return [...byKey.values()]
 }
 
+/** Of mail without a From and from the null reverse-path. */
+const NOBODY = 'an unknown sender'
+
 function originalOf(message: Message) {
   const [author] = parseAddressList(message.fromAddr)
   return {
     dateMs: message.createdAtMs,
-    fromName: author === undefined ? message.fromAddr : author.name || formatMailbox(author),
+    fromName:
+      author === undefined ? message.fromAddr || NOBODY : author.name || formatMailbox(author),
     text: message.bodyText,
     html: message.bodyHtml,
   }

@@ -115,7 +115,8 @@ function answerOf(
         outcome.window === 'minute'
           ? `The inbox may send ${outcome.limit} messages a minute.`
           : `The inbox may send ${outcome.limit} messages in 24 hours.`,
-        { retryAfterSeconds: Math.ceil((outcome.retryAtMs - nowMs) / 1000) },
+        // The time may have come since it was looked at.
+        { retryAfterSeconds: Math.max(1, Math.ceil((outcome.retryAtMs - nowMs) / 1000)) },
       )
     case 'too_cold':
       throw problem('cold_outreach_limit', COLD_TEXTS[outcome.scope](outcome.limit), {

@@ -1,0 +1,148 @@
+// The caps on strangers as a caller meets them: by plan and age, and never between inboxes of one
+// account.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type SendDeps, sendMessage } from '#actions/message/send-message.ts'
+import { AppError } from '#base/app-error.ts'
+import { DAY_MS, YOUNG_MS } from '#base/limits.ts'
+import type { Db } from '#store/transactions.ts'
+import { deliverDeps, type StillClock, stillClock } from '#test/conformance/delivering.ts'
+import {
+  addAccount,
+  addInbox,
+  type Owner,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { runSql } from '#test/conformance/sending.ts'
+import { onEachEngine } from '#test/world.ts'
+
+/** Six hours before the end of a day of UTC. */
+const NOW_MS = Date.UTC(2026, 10, 20, 18)
+
+onEachEngine('sending as a caller', (engine) => {
+  let database: TestDatabase
+  let db: Db
+  let owner: Owner
+  let clock: StillClock
+  before(async () => {
+    database = await openDatabase(engine)
+    db = database.db
+  })
+  after(() => database.close())
+
+  let key = 0
+  const send = async (
+    inboxId: string,
+    to: string,
+    cc: string[] = [],
+    cap: number | null = null,
+  ) => {
+    const deps: SendDeps = {
+      ...deliverDeps(db, clock, null),
+      signer: { sign: (raw) => Promise.resolve(raw) },
+      sending: { sendsPerMinute: 1_000, sendsPerDay: 1_000, coldPerDay: 2, coldAccountPerDay: cap },
+      wakeDelivery: () => {},
+    }
+    key += 1
+    try {
+      await sendMessage(deps, {
+        accountId: owner.accountId,
+        inboxId,
+        idempotencyKey: `key ${key}`,
+        requestHash: new Uint8Array(32),
+        to,
+        cc,
+        body: 'Hello',
+        bodyHtml: null,
+        subject: 'Hello',
+        threadId: null,
+        includeQuote: false,
+        replyTo: null,
+        attachments: [],
+      })
+      return 'queued'
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error
+      return `${error.code} ${error.options.retryAfterSeconds}`
+    }
+  }
+  const newAccount = async (plan: string, ageMs: number) => {
+    clock = stillClock(NOW_MS)
+    owner = await addAccount(db)
+    await runSql(
+      database,
+      `update accounts set plan = '${plan}', created_at = ${NOW_MS - ageMs}
+       where id = '${owner.accountId}'`,
+    )
+  }
+  const newInbox = async (ageMs: number) => {
+    const inboxId = await addInbox(db, owner)
+    await runSql(
+      database,
+      `update inboxes set created_at = ${NOW_MS - ageMs} where id = '${inboxId}'`,
+    )
+    return inboxId
+  }
+  const TOO_COLD = `cold_outreach_limit ${6 * 60 * 60}`
+
+  test('mail between inboxes of one account is never cold, in whatever spelling', async () => {
+    await newAccount('launch', 0)
+    const [inboxId, another] = [await newInbox(0), await newInbox(0)]
+    const own = `${another}@mailroom.localhost`
+    for (const to of [own, own.toUpperCase(), own.replace('@', '+tag@')]) {
+      assert.equal(await send(inboxId, to, [], 0), 'queued', to)
+    }
+    assert.equal(await send(inboxId, own, ['stranger@far.example'], 0), TOO_COLD)
+    await newAccount('launch', 0)
+    assert.equal(await send(await newInbox(0), own, [], 0), TOO_COLD)
+  })
+
+  test('a young inbox has its own cap, one of thirty days only that of its account', async () => {
+    await newAccount('launch', 0)
+    for (const [ageMs, last] of [
+      [YOUNG_MS - 1, TOO_COLD],
+      [YOUNG_MS, 'queued'],
+    ] as const) {
+      const inboxId = await newInbox(ageMs)
+      for (const to of ['a@far.example', 'b@far.example', 'A@FAR.example']) {
+        assert.equal(await send(inboxId, to), 'queued')
+      }
+      assert.equal(await send(inboxId, 'c@far.example'), last)
+    }
+  })
+
+  test('a refusal ends at the midnight of UTC that it names', async () => {
+    await newAccount('launch', 0)
+    const inboxId = await newInbox(DAY_MS)
+    for (const to of ['a@far.example', 'b@far.example']) await send(inboxId, to)
+    clock.advance(6 * 60 * 60 * 1_000 - 1)
+    assert.equal(await send(inboxId, 'c@far.example'), 'cold_outreach_limit 1')
+    clock.advance(1)
+    assert.equal(await send(inboxId, 'c@far.example'), 'queued')
+  })
+
+  for (const [plan, ageMs, cap] of [
+    ['free', 0, 30],
+    ['free', YOUNG_MS, 100],
+    ['developer', YOUNG_MS - 1, 150],
+    ['developer', YOUNG_MS, 500],
+    ['launch', 0, 500],
+    ['launch', YOUNG_MS, 2_000],
+  ] as const) {
+    test(`an account of plan ${plan}, ${ageMs} ms old, writes to ${cap} strangers a day`, async () => {
+      await newAccount(plan, ageMs)
+      const inboxId = await newInbox(YOUNG_MS)
+      await send(inboxId, 'first@far.example')
+      await runSql(
+        database,
+        `update account_cold_days set recipient_count = ${cap - 1}
+         where account_id = '${owner.accountId}'`,
+      )
+      assert.equal(await send(inboxId, 'last@far.example'), 'queued')
+      assert.equal(await send(inboxId, 'over@far.example'), TOO_COLD)
+      assert.equal(await send(inboxId, 'first@far.example'), 'queued')
+    })
+  }
+})
