@@ -1,15 +1,16 @@
 // What the sandbox captured instead of sending, to and from rows.
 
+import { statement } from '#db/statement.ts'
 import type { Captured } from '#model/captured.ts'
 import { findMessage } from './message.ts'
 import { changeAccountCounters, readAccountCounters } from './suppression.ts'
-import type { NewRow, ReadDb, Row, Tx } from './tables.ts'
+import type { NewRow, ReadDb, Row, Tables, Tx } from './tables.ts'
 
 export type NewCaptured = NewRow<'captured_messages'>
 
 /** Keeps one SMTP transaction that did not leave the machine. */
 export async function addCaptured(tx: Tx, input: NewCaptured): Promise<void> {
-  await tx.query.insertInto('captured_messages').values(input).execute()
+  await insertCaptured(tx, input)
   await changeAccountCounters(tx, input.account_id, { suppressions: 0, captured: 1 })
 }
 
@@ -67,3 +68,13 @@ export async function clearCaptured(
   }
   return removed.length
 }
+
+const insertCaptured = statement<Tables, NewCaptured, never>((query, place) =>
+  query.insertInto('captured_messages').values({
+    id: place('id'),
+    account_id: place('account_id'),
+    message_id: place('message_id'),
+    recipients: place('recipients'),
+    created_at: place('created_at'),
+  }),
+)

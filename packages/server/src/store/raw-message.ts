@@ -1,6 +1,7 @@
 // Raw messages: the bytes as they came, kept while anything refers to them.
 
-import type { ReadDb, Tx } from './tables.ts'
+import { statement } from '#db/statement.ts'
+import type { ReadDb, Row, Tables, Tx } from './tables.ts'
 
 export type RawMessage = {
   id: string
@@ -13,11 +14,7 @@ export type RawMessage = {
 
 /** The raw message with this id, or null. Ids come from rows of an account, never from a caller. */
 export async function findRawMessage(db: ReadDb, rawId: string): Promise<RawMessage | null> {
-  const row = await db.read
-    .selectFrom('raw_messages')
-    .select(['id', 'size_bytes', 'sha256', 'reverse_path', 'content'])
-    .where('id', '=', rawId)
-    .executeTakeFirst()
+  const [row] = await selectRaw(db.reading, { id: rawId })
   if (row === undefined) return null
   return {
     id: row.id,
@@ -27,6 +24,17 @@ export async function findRawMessage(db: ReadDb, rawId: string): Promise<RawMess
     content: row.content,
   }
 }
+
+const selectRaw = statement<
+  Tables,
+  { id: string },
+  Pick<Row<'raw_messages'>, 'id' | 'size_bytes' | 'sha256' | 'reverse_path' | 'content'>
+>((query, place) =>
+  query
+    .selectFrom('raw_messages')
+    .select(['id', 'size_bytes', 'sha256', 'reverse_path', 'content'])
+    .where('id', '=', place('id')),
+)
 
 /** Of these ids, the ones that a raw message still has: the others are orphans of the blob store. */
 export async function existingRawIds(db: ReadDb, ids: string[]): Promise<Set<string>> {

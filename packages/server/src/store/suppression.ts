@@ -112,20 +112,11 @@ export async function changeAccountCounters(
   accountId: string,
   by: { suppressions: number; captured: number },
 ): Promise<void> {
-  await tx.query
-    .insertInto('account_counters')
-    .values({
-      account_id: accountId,
-      suppression_count: by.suppressions,
-      captured_count: by.captured,
-    })
-    .onConflict((conflict) =>
-      conflict.column('account_id').doUpdateSet({
-        suppression_count: sql`account_counters.suppression_count + excluded.suppression_count`,
-        captured_count: sql`account_counters.captured_count + excluded.captured_count`,
-      }),
-    )
-    .execute()
+  await upsertCounters(tx, {
+    account_id: accountId,
+    suppression_count: by.suppressions,
+    captured_count: by.captured,
+  })
 }
 
 /** The same totals; 0 where there never was anything. */
@@ -161,4 +152,20 @@ const selectSuppression = statement<
     .selectAll()
     .where('account_id', '=', place('accountId'))
     .where('address_key', '=', place('key')),
+)
+
+const upsertCounters = statement<Tables, Row<'account_counters'>, never>((query, place) =>
+  query
+    .insertInto('account_counters')
+    .values({
+      account_id: place('account_id'),
+      suppression_count: place('suppression_count'),
+      captured_count: place('captured_count'),
+    })
+    .onConflict((conflict) =>
+      conflict.column('account_id').doUpdateSet({
+        suppression_count: sql`account_counters.suppression_count + excluded.suppression_count`,
+        captured_count: sql`account_counters.captured_count + excluded.captured_count`,
+      }),
+    ),
 )

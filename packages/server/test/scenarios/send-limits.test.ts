@@ -64,7 +64,7 @@ onEachEngine('the limits of an inbox', (engine) => {
   test('hold for any minute: whoever waits as long as told is served, and no one before', async () => {
     const inbox = await world.inbox()
     const takenMs: number[] = []
-    for (let step = 0; step < 45; step++) {
+    for (let step = 0; step < 30; step++) {
       world.clock.advance(((step * 7_919) % 13) * 1_000)
       const seconds = await wait(inbox)
       if (seconds !== null) {
@@ -115,12 +115,12 @@ onEachEngine('the limits of an inbox', (engine) => {
       { threadId: 'thr_nothing' },
       { to: 'never@friend.example' },
     ]
-    for (let round = 0; round < 5; round++) {
+    for (let round = 0; round < 2; round++) {
       await Promise.all(refused.map((fields) => refusal(send(world, inbox, fields))))
     }
-    for (let repeat = 0; repeat < 12; repeat++) await send(world, inbox, {}, `one ${inbox.id}`)
+    for (let repeat = 0; repeat < 3; repeat++) await send(world, inbox, {}, `one ${inbox.id}`)
     for (let sent = 1; sent < 10; sent++) assert.equal(await wait(inbox), null)
-    for (let more = 0; more < 15; more++) assert.ok(((await wait(inbox)) ?? 0) > 50)
+    for (let more = 0; more < 5; more++) assert.ok(((await wait(inbox)) ?? 0) > 50)
     world.clock.advance(MINUTE_MS)
     for (let sent = 0; sent < 10; sent++) assert.equal(await wait(inbox), null)
     assert.ok((await wait(inbox)) !== null)

@@ -95,7 +95,7 @@ onEachEngine('a sent message as received', (engine) => {
   })
 
   test('names its sender as the inbox does, whatever that name holds', async () => {
-    for (const displayName of DISPLAY_NAMES) {
+    const named = DISPLAY_NAMES.map(async (displayName) => {
       const inbox = await world.client.inboxes.create({ displayName })
       const sent = await send(world, inbox)
       const { raw } = await arrived(world, sent)
@@ -104,7 +104,8 @@ onEachEngine('a sent message as received', (engine) => {
       assert.equal(headers.filter(({ key }) => key === 'from').length, 1)
       const { fromAddr } = await world.client.messages.get(sent.messageId)
       assert.ok(fromAddr.endsWith(`<${inbox.address}>`))
-    }
+    })
+    await Promise.all(named)
     const bare = await world.inbox()
     const { raw } = await arrived(world, await send(world, bare))
     assert.equal(fieldOf(raw, 'from'), bare.address)
@@ -119,23 +120,25 @@ onEachEngine('a sent message as received', (engine) => {
 
   test('has its subject letter for letter, in ASCII and in lines that every server takes', async () => {
     const inbox = await world.inbox()
-    for (const subject of SUBJECTS) {
+    const titled = SUBJECTS.map(async (subject) => {
       const { raw } = await arrived(world, await send(world, inbox, { subject }))
       assert.equal((await readMail(raw)).subject, subject)
       assertLines(raw)
-    }
+    })
+    await Promise.all(titled)
   })
 
   test('has its text as it was given, signed, whatever lines it has', async () => {
     const inbox = await world.inbox()
-    for (const [name, body] of Object.entries(BODIES)) {
+    const written = Object.entries(BODIES).map(async ([name, body]) => {
       const { raw } = await arrived(world, await send(world, inbox, { body }))
       const { text = '' } = await readMail(raw)
       const asRead = body.replace(/\r/g, '\n')
       assert.equal(text.replaceAll('\r\n', '\n').replace(/\n$/, ''), asRead, name)
       assertLines(raw)
       assert.equal(await dkimResult(raw), 'pass', name)
-    }
+    })
+    await Promise.all(written)
   })
 
   test('is signed for the domain of its sender, and the signature covers what it says', async () => {

@@ -15,7 +15,6 @@ import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
 import type { Engine } from '#db/db.ts'
 import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
 import { type Mta, type MtaMessage, type MtaScript, mtaTls, openMta } from '#test/peers/mta.ts'
-import { until } from '#test/scenarios/outcomes.ts'
 import { openWorld, type World, type WorldOptions } from '#test/world.ts'
 
 /** Limits out of the way of scenarios that send a lot. */
@@ -80,13 +79,24 @@ export function send(
   return client.inboxes.send(inbox.id, { ...PLAIN, ...fields }, options)
 }
 
+const WAIT_MS_MAX = 10_000
+
+/** Asks often: most of these tests wait for one message after another. */
+async function soon(isSo: () => Promise<boolean>): Promise<void> {
+  const deadlineMs = performance.now() + WAIT_MS_MAX
+  while (!(await isSo())) {
+    if (performance.now() > deadlineMs) assert.fail('It did not come true in time.')
+    await new Promise((resolve) => setTimeout(resolve, 4))
+  }
+}
+
 /** The message once every recipient is settled. */
 export async function settled(
   { client }: { client: Mailroom },
   { messageId }: { messageId: string },
 ): Promise<Message> {
   let message = await client.messages.get(messageId)
-  await until(async () => {
+  await soon(async () => {
     message = await client.messages.get(messageId)
     return message.status !== 'pending'
   })
@@ -117,7 +127,7 @@ export async function attempted(
   count: number,
 ): Promise<Delivery> {
   let delivery = await deliveryOf(world, sent)
-  await until(async () => {
+  await soon(async () => {
     delivery = await deliveryOf(world, sent)
     const isSettled = delivery.status !== 'queued'
     const isIdle = delivery.status !== 'deferred' || delivery.nextAttemptAt !== null
@@ -150,7 +160,7 @@ export async function arrived(
   { providerMessageId }: { providerMessageId: string },
 ): Promise<MtaMessage> {
   const find = () => mta.transactions.find(({ raw }) => raw.includes(providerMessageId))
-  await until(async () => find() !== undefined)
+  await soon(async () => find() !== undefined)
   const message = find()
   assert.ok(message !== undefined)
   return message

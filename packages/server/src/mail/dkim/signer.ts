@@ -1,7 +1,8 @@
 // Signing messages with DKIM (RFC 6376): rsa-sha256, relaxed/relaxed. Knows a domain, a selector and
 // a key; refuses to know where keys are kept and whose mail it is.
 
-import { type KeyObject, sign as signWithCallback } from 'node:crypto'
+import { createPrivateKey, type KeyObject, sign as signWithCallback } from 'node:crypto'
+import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
 import { DKIM_LINE_LENGTH_MAX } from '#base/limits.ts'
 import { hashRelaxedBody, type RawField, relaxField, splitMessage } from './relaxed.ts'
@@ -42,8 +43,39 @@ const signInPool = promisify(
     signWithCallback('sha256', data, key, done),
 )
 
+/**
+ * Signatures under way at once, each with a copy of the key: a key is locked while it signs, and even
+ * to begin another signature with it the main thread would wait for that.
+ */
+const COPIES = Math.min(4, availableParallelism())
+
+class KeyCopies {
+  readonly #free: KeyObject[]
+  readonly #waiting: ((key: KeyObject) => void)[] = []
+
+  constructor(privateKey: KeyObject) {
+    const key = privateKey.export({ format: 'der', type: 'pkcs8' })
+    this.#free = Array.from({ length: COPIES }, () =>
+      createPrivateKey({ key, format: 'der', type: 'pkcs8' }),
+    )
+  }
+
+  async sign(data: Uint8Array): Promise<Buffer> {
+    const key =
+      this.#free.pop() ?? (await new Promise<KeyObject>((resolve) => this.#waiting.push(resolve)))
+    try {
+      return await signInPool(data, key)
+    } finally {
+      const next = this.#waiting.shift()
+      if (next === undefined) this.#free.push(key)
+      else next(key)
+    }
+  }
+}
+
 /** A signer for the mail of one domain. */
 export function openSigner({ domain, selector, privateKey }: SignerOptions): Signer {
+  const copies = new KeyCopies(privateKey)
   return {
     async sign(raw, nowMs) {
       const { fields, body } = splitMessage(raw)
@@ -61,7 +93,7 @@ export function openSigner({ domain, selector, privateKey }: SignerOptions): Sig
       ])
       const signed = signedFields.map(({ text }) => `${relaxField(text)}\r\n`)
       const data = Buffer.from(signed.join('') + relaxField(unsigned), 'latin1')
-      const signature = (await signInPool(data, privateKey)).toString('base64')
+      const signature = (await copies.sign(data)).toString('base64')
       return Buffer.concat([Buffer.from(`${unsigned}${foldSignature(signature)}\r\n`), raw])
     },
   }
