@@ -208,6 +208,8 @@ export const WRITE_WAIT_MS_MAX = 4 * SECOND_MS
 // DKIM.
 /** Of a body, hashed before other work has its turn: 4 ms. */
 export const DKIM_BODY_STEP_BYTES = MIB
+/** As many as Node's thread pool has threads. */
+export const SIGNATURES_AT_ONCE = 4
 /** RFC 5322 §2.1.1 asks for at most 78; a piece that cannot be folded, such as d=, may exceed it. */
 export const DKIM_LINE_LENGTH_MAX = 76
 

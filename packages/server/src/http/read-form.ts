@@ -77,7 +77,8 @@ function textOf(content: Uint8Array, { name, charset }: PartHead): string {
     throw wrongField(name, 'must be in UTF-8')
   }
   if (text.includes('\0')) throw wrongField(name, 'must not hold the character U+0000')
-  return text
+  // Forms have CRLF whatever was put into them (HTML, multipart/form-data); JSON says what it means.
+  return text.replaceAll('\r\n', '\n')
 }
 
 // RFC 2046 §5.1.1.

@@ -17,6 +17,8 @@ export function checkEmailAddress(text: string): string | null {
   if (text.length > ADDRESS_TEXT_LENGTH_MAX) return expectations.syntax
   const parsed = parseMailbox(text)
   if (parsed.kind === 'defect') return expectations[parsed.defect]
+  // Lawful within quotes, and taken for the end of the address by whoever reads carelessly.
+  if (/[<>]/.test(text)) return expectations.syntax
   // What has no A-labels cannot be looked up (RFC 5891 §4.4).
   if (!parsed.isAddressLiteral && !isDomainName(asciiDomain(parsed.domain))) {
     return expectations.syntax

@@ -239,8 +239,34 @@ const selectReady = statement<Tables, { lane: string; limit: number }, HeldDeliv
     ),
 )
 
-/** Puts one recipient of a message into the queue, ready at once. */
-export const insertDelivery = statement<Tables, NewDelivery, never>((query, place) =>
+/** Puts the recipients of a message into the queue, ready at once. */
+export async function insertDeliveries(tx: Tx, deliveries: NewDelivery[]): Promise<void> {
+  const [only] = deliveries
+  // Most messages have one recipient; where a statement costs a round trip, many must share it.
+  if (deliveries.length === 1 && only !== undefined) await insertDelivery(tx, only)
+  else await tx.query.insertInto('deliveries').values(deliveries.map(asQueued)).execute()
+}
+
+function asQueued(delivery: NewDelivery): NewRow<'deliveries'> {
+  return { ...delivery, ...QUEUED }
+}
+
+const QUEUED = {
+  queue_state: 'ready',
+  status: 'queued',
+  attempts: 0,
+  ambiguous_attempts: 0,
+  last_attempt_at: null,
+  leased_by: null,
+  lease_until: null,
+  host: null,
+  tls: null,
+  response_code: null,
+  enhanced_code: null,
+  response: null,
+} as const
+
+const insertDelivery = statement<Tables, NewDelivery, never>((query, place) =>
   query.insertInto('deliveries').values({
     id: place('id'),
     account_id: place('account_id'),
@@ -251,20 +277,9 @@ export const insertDelivery = statement<Tables, NewDelivery, never>((query, plac
     needs_smtputf8: place('needs_smtputf8'),
     recipient: place('recipient'),
     lane: place('lane'),
-    queue_state: sql.lit('ready'),
-    status: sql.lit('queued'),
-    attempts: sql.lit(0),
-    ambiguous_attempts: sql.lit(0),
-    last_attempt_at: null,
     next_attempt_at: place('next_attempt_at'),
     expires_at: place('expires_at'),
-    leased_by: null,
-    lease_until: null,
-    host: null,
-    tls: null,
-    response_code: null,
-    enhanced_code: null,
-    response: null,
     created_at: place('created_at'),
+    ...QUEUED,
   }),
 )

@@ -3,6 +3,7 @@
 
 import { CLOCK_SKEW_MS, DAY_MS, MINUTE_MS } from '#base/limits.ts'
 import { statement } from '#db/statement.ts'
+import { endOfUtcDay } from '#model/send-policy.ts'
 import type { NewRow, Tables, Tx } from './tables.ts'
 
 export type SendLimits = {
@@ -19,7 +20,13 @@ export type TooMany = {
   window: 'minute' | 'day'
   retryAtMs: number
 }
-export type TooCold = { kind: 'too_cold'; limit: number; scope: 'inbox' | 'account' }
+export type TooCold = {
+  kind: 'too_cold'
+  limit: number
+  scope: 'inbox' | 'account'
+  /** The midnight after which there is room again. */
+  retryAtMs: number
+}
 
 /**
  * Whether send number `number` of the inbox would be one too many in some window ending now, or the
@@ -98,11 +105,12 @@ export async function checkCold(
   const keys = new Set(known.map((row) => row.address_key))
   const fresh = strangers.filter((key) => !keys.has(key))
   if (fresh.length === 0) return { kind: 'allowed', fresh }
+  const retryAtMs = endOfUtcDay(utcDay)
   if (limits.coldPerDay !== null && keys.size + fresh.length > limits.coldPerDay) {
-    return { kind: 'too_cold', limit: limits.coldPerDay, scope: 'inbox' }
+    return { kind: 'too_cold', limit: limits.coldPerDay, scope: 'inbox', retryAtMs }
   }
   if ((day?.recipient_count ?? 0) + fresh.length > limits.coldAccountPerDay) {
-    return { kind: 'too_cold', limit: limits.coldAccountPerDay, scope: 'account' }
+    return { kind: 'too_cold', limit: limits.coldAccountPerDay, scope: 'account', retryAtMs }
   }
   return { kind: 'allowed', fresh }
 }

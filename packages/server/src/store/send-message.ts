@@ -4,7 +4,7 @@
 
 import { lockRows } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
-import { insertDelivery, type NewDelivery } from './delivery.ts'
+import { insertDeliveries, type NewDelivery } from './delivery.ts'
 import {
   type KeyUse,
   keepAnswer,
@@ -103,7 +103,7 @@ export async function sendMessage(tx: Tx, input: SendInput): Promise<SendOutcome
   await insertRaw(tx, { ...raw, reference_count: 1 })
   await insertLongBodies(tx, raw.id, input.content)
   await addMessage(tx, input, { counters, thread, answer })
-  for (const delivery of input.deliveries) await insertDelivery(tx, delivery)
+  await insertDeliveries(tx, input.deliveries)
   await countSend(tx, { inboxId, number, limits, sentMs: rate.sentMs })
   await countCold(tx, { ...cold, fresh: strangers.fresh })
   return { kind: 'queued', answer }

@@ -5,7 +5,6 @@ import type { Deps } from '#actions/deps.ts'
 import { COMPOSE_ATTEMPTS_MAX } from '#base/limits.ts'
 import type { Account } from '#model/account.ts'
 import { notFound, problem } from '#model/problem.ts'
-import { endOfUtcDay, utcDay } from '#model/send-policy.ts'
 import { findAccount } from '#store/account.ts'
 import type { SendAnswer } from '#store/idempotency-key.ts'
 import { findInbox } from '#store/inbox.ts'
@@ -93,7 +92,9 @@ function answerOf(
   deps: Pick<Deps, 'clock'>,
   outcome: Exclude<SendOutcome, { kind: 'thread_changed' }>,
 ): { isReplay: boolean; response: SendAnswer } {
-  const nowMs = deps.clock.now()
+  // The time may have come since it was looked at.
+  const secondsUntil = (timeMs: number) =>
+    Math.max(1, Math.ceil((timeMs - deps.clock.now()) / 1000))
   switch (outcome.kind) {
     case 'queued':
       return { isReplay: false, response: outcome.answer }
@@ -115,12 +116,11 @@ function answerOf(
         outcome.window === 'minute'
           ? `The inbox may send ${outcome.limit} messages a minute.`
           : `The inbox may send ${outcome.limit} messages in 24 hours.`,
-        // The time may have come since it was looked at.
-        { retryAfterSeconds: Math.max(1, Math.ceil((outcome.retryAtMs - nowMs) / 1000)) },
+        { retryAfterSeconds: secondsUntil(outcome.retryAtMs) },
       )
     case 'too_cold':
       throw problem('cold_outreach_limit', COLD_TEXTS[outcome.scope](outcome.limit), {
-        retryAfterSeconds: Math.ceil((endOfUtcDay(utcDay(nowMs)) - nowMs) / 1000),
+        retryAfterSeconds: secondsUntil(outcome.retryAtMs),
       })
   }
 }

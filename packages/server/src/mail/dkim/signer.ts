@@ -2,9 +2,8 @@
 // a key; refuses to know where keys are kept and whose mail it is.
 
 import { createPrivateKey, type KeyObject, sign as signWithCallback } from 'node:crypto'
-import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
-import { DKIM_LINE_LENGTH_MAX } from '#base/limits.ts'
+import { DKIM_LINE_LENGTH_MAX, SIGNATURES_AT_ONCE } from '#base/limits.ts'
 import { hashRelaxedBody, type RawField, relaxField, splitMessage } from './relaxed.ts'
 
 export type Signer = {
@@ -44,18 +43,16 @@ const signInPool = promisify(
 )
 
 /**
- * Signatures under way at once, each with a copy of the key: a key is locked while it signs, and even
- * to begin another signature with it the main thread would wait for that.
+ * Each signature under way has a copy of the key: a key is locked while it signs, and even to begin
+ * another signature with it the main thread would wait for that.
  */
-const COPIES = Math.min(4, availableParallelism())
-
 class KeyCopies {
   readonly #free: KeyObject[]
   readonly #waiting: ((key: KeyObject) => void)[] = []
 
   constructor(privateKey: KeyObject) {
     const key = privateKey.export({ format: 'der', type: 'pkcs8' })
-    this.#free = Array.from({ length: COPIES }, () =>
+    this.#free = Array.from({ length: SIGNATURES_AT_ONCE }, () =>
       createPrivateKey({ key, format: 'der', type: 'pkcs8' }),
     )
   }

@@ -12,11 +12,11 @@ export type WireAddress = {
 
 /**
  * A mailbox as it is written between `<` and `>`, its domain in A-labels; null when it is none.
- * Spaces and angle brackets are refused also within quotes, where RFC 5321 allows them: servers that
- * cut the line at the wrong one would deliver to somebody else.
+ * Angle brackets are refused also within quotes, where RFC 5321 allows them: servers that cut the line
+ * at the wrong one would deliver to somebody else.
  */
 export function writeAddress(text: string): WireAddress | null {
-  if (/[\s<>]/.test(text)) return null
+  if (/[<>]/.test(text)) return null
   const mailbox = parseMailbox(text)
   if (mailbox.kind === 'defect') return null
   if (!mailbox.isInternational) return { address: text, isInternational: false }
