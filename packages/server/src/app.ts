@@ -4,6 +4,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { SecureContext } from 'node:tls'
 import { createFirstAccount, type NewAccount } from '#actions/account/create-account.ts'
+import { openQueueClock } from '#actions/delivery/queue-clock.ts'
 import type { Deps } from '#actions/deps.ts'
 import { openDownloads } from '#actions/message/downloads.ts'
 import { type Chance, systemChance } from '#base/chance.ts'
@@ -200,6 +201,7 @@ async function makeDeps(
     inboxesPerDay: settings.limits.inboxesPerDay,
     sending: settings.limits,
     signer: keys.signer,
+    queueClock: await openQueueClock({ db: store.db, clock }),
     carrier: delivery.carrier,
     laneOf: delivery.laneOf,
     countDelivery: (seams.metrics ?? silentMetrics).countDelivery,

@@ -1,7 +1,9 @@
 // Who this service is among those that share a database: a name that it keeps over its lives, for as
 // long as it alone has its data directory.
 
+import { hash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { LOWER_ALPHANUMERIC, randomText, systemChance } from '#base/chance.ts'
 import type { Settings } from '#config/settings.ts'
@@ -21,7 +23,7 @@ export function openInstance(settings: Pick<Settings, 'dataDir' | 'databaseUrl'>
   const { dataDir, databaseUrl } = settings
   try {
     const unlock = takeProcessLock(join(dataDir, 'service.lock'))
-    return { instance: readName(join(dataDir, 'instance')), unlock }
+    return { instance: `${readName(join(dataDir, 'instance'))}-${hostMark()}`, unlock }
   } catch (error) {
     if (databaseUrl === null) throw error
     return openNameless()
@@ -31,6 +33,11 @@ export function openInstance(settings: Pick<Settings, 'dataDir' | 'databaseUrl'>
 /** A name for this process alone. */
 export function openNameless(): Instance {
   return { instance: makeName(), unlock: () => {} }
+}
+
+/** A data directory that was copied to another machine does not make that machine this one. */
+function hostMark(): string {
+  return hash('sha256', hostname()).slice(0, 8)
 }
 
 function makeName(): string {

@@ -6,20 +6,23 @@ import type { Clock } from '#base/clock.ts'
 import type { MakeId } from '#base/ids.ts'
 import type { Log } from '#base/log.ts'
 import type { BlobStore } from '#blobs/blob-store.ts'
+import type { BodyParts, BodySource } from '#mail/compose/body-parts.ts'
 import type { Signer } from '#mail/dkim/signer.ts'
 import type { ParsedAttachment, ParsedMessage } from '#mail/parsed-message.ts'
 import type { SendSettings } from '#model/send-policy.ts'
 import type { Carrier } from '#net/smtp/transport/carrier.ts'
 import type { Db } from '#store/transactions.ts'
+import type { QueueClock } from './delivery/queue-clock.ts'
 import type { Downloads } from './message/downloads.ts'
 
-/** Reads mail, off the main thread where that pays. */
+/** Reads mail, and lays out what is sent, off the main thread where that pays. */
 export type Parser = {
   parse(raw: Uint8Array): Promise<ParsedMessage>
   readAttachment(
     raw: Uint8Array,
     filename: string,
   ): Promise<{ attachment: ParsedAttachment; content: Uint8Array } | null>
+  makeBodies(source: BodySource): Promise<BodyParts>
 }
 
 export type Deps = {
@@ -43,6 +46,7 @@ export type Deps = {
   sending: SendSettings
   /** Signs what leaves by the inbox domain. */
   signer: Signer
+  queueClock: QueueClock
   /** How mail leaves the machine; null in the sandbox, where it does not. */
   carrier: Carrier | null
   /** The lane of mail to a domain, in lower-case A-labels: what shares connections and their number. */

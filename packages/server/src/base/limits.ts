@@ -170,6 +170,15 @@ export const QUOTED_LINES_MAX = 10_000
 export const QUOTED_TAGS_MAX = 10_000
 /** Of who is quoted, in characters. */
 export const QUOTED_NAME_LENGTH_MAX = 200
+/** In characters; RFC 2392 gives no bound, and a field has to hold it on one line. */
+export const CONTENT_ID_LENGTH_MAX = 250
+/** Of an attachment's content type; further ones, and longer ones, are left out. */
+export const CONTENT_TYPE_PARAMETERS_MAX = 10
+export const CONTENT_TYPE_PARAMETER_LENGTH_MAX = 100
+/** HTML of a send that is laid out or quoted on the main thread, in characters: 10 ms at worst. */
+export const INLINE_HTML_LENGTH_MAX = 8 * KIB
+/** Of a message, encoded, hashed or copied before other work has its turn: some 5 ms. */
+export const COMPOSE_STEP_BYTES = MIB
 
 // Storage.
 /** Messages of an inbox under one Message-ID that an arriving one is compared with. */
@@ -217,8 +226,12 @@ export const DKIM_LINE_LENGTH_MAX = 76
 export const JSON_BODY_BYTES_MAX = MIB
 /** A body that carries files: 25 MiB of them in base64, and texts. */
 export const LARGE_BODY_BYTES_MAX = 36 * MIB
-/** Bodies over JSON_BODY_BYTES_MAX that are read or worked on; past it further ones are put off. */
+/** Bodies over JSON_BODY_BYTES_MAX that come in or wait for a turn; past it further ones are put off. */
 export const LARGE_BODIES_BYTES_MAX = 256 * MIB
+/** Large bodies that are worked on: each takes up to six times its size until it is on disk. */
+export const LARGE_BODIES_AT_ONCE = 2
+/** How long one waits for its turn before it is put off; one takes half a second. */
+export const LARGE_BODY_WAIT_MS_MAX = 30 * SECOND_MS
 /** Content of all files that one request sends along. */
 export const FILES_BYTES_MAX = 25 * MIB
 /** 100 files, 50 copied recipients and the fields that come once. */
@@ -283,16 +296,30 @@ export const THREAD_COPIES_LOOKED_AT_MAX = 1_000
 export const CAPTURED_MS = 30 * DAY_MS
 
 // Delivering.
+/** `to`, fifty `cc` and whoever copied the inbox. */
+export const MESSAGE_RECIPIENTS_MAX = 52
 /** How long a recipient is tried. */
 export const DELIVERY_MS_MAX = 2 * DAY_MS
+/** A process that stood still for longer is late; less is the measuring. */
+export const SHARED_CLOCK_DRIFT_MS = 2 * SECOND_MS
+/** A lease that ends sooner is renewed before anything is sent under it. */
+export const LEASE_LEFT_MS_MIN = 10 * SECOND_MS
+/** After the last attempt's time nothing is sent any more, whatever came in between. */
+export const DELIVERY_GRACE_MS = HOUR_MS
 /** Attempts that may end without an answer to the final dot. */
 export const AMBIGUOUS_ATTEMPTS_MAX = 3
 /** How long a delivery stays with a process that is not heard of any more. */
 export const DELIVERY_LEASE_MS = MINUTE_MS
 /** SMTP transactions of a process under way at once. */
 export const TRANSACTIONS_MAX = 400
-/** Of these, for destinations that no connection has reached lately. */
+/** Of these, for destinations that no connection has reached lately, and whatever goes on for long. */
 export const UNPROVEN_TRANSACTIONS_MAX = 200
+/** An attempt under way for longer says that its destination is slow, or will never answer. */
+export const LONG_ATTEMPT_MS = 30 * SECOND_MS
+/** With those that go on for long: they may wait ten minutes for the answer to a final dot. */
+export const LONG_TRANSACTIONS_MAX = 800
+/** Of TRANSACTIONS_MAX, for lanes that have no more under way than they started with. */
+export const SMALL_LANE_TRANSACTIONS = 100
 /** Transactions to one destination at once: where it starts, and where it ends when all goes well. */
 export const LANE_TRANSACTIONS_START = 5
 export const LANE_TRANSACTIONS_MAX = 20
@@ -304,7 +331,7 @@ export const LANE_AHEAD = 5
 export const LANE_AHEAD_UNPROVEN = 2
 /** Lanes that one look at the queue finds; the next look goes on after them. */
 export const LANES_LOOKED_AT_MAX = 200
-/** Lanes that are remembered as having answered. */
+/** Lanes that are remembered as having answered; whichever was used longest ago is forgotten first. */
 export const LANES_KEPT_MAX = 1_000
 /** Connections kept for their next message, how long, and how many messages each carries. */
 export const IDLE_CONNECTIONS_MAX = 200
@@ -312,13 +339,20 @@ export const IDLE_CONNECTION_MS_MAX = 5 * SECOND_MS
 export const TRANSACTIONS_PER_CONNECTION_MAX = 100
 /** To one address, whatever destinations lead to it; further messages wait for their turn. */
 export const CONNECTIONS_PER_HOST_MAX = 20
-/** How long a message waits for its turn: those for one slow host must not fill TRANSACTIONS_MAX. */
-export const HOST_TURN_MS_MAX = 30 * SECOND_MS
+/**
+ * How long a message waits for its turn, and as many as there are connections do: those for one busy
+ * host must not fill TRANSACTIONS_MAX. Long enough for a connection to end and another to open.
+ */
+export const HOST_TURN_MS_MAX = 500
+/** How long a lane whose host is busy starts nothing: at first, and when that goes on. */
+export const CROWDED_PAUSE_MS_MIN = 200
+export const CROWDED_PAUSE_MS_MAX = 2 * SECOND_MS
 /** A host that did not answer in time is passed over for this long; the first retry comes later. */
 export const SILENT_HOST_MS = 30 * SECOND_MS
 export const SILENT_HOSTS_MAX = 10_000
-/** Octets of messages on their way out. */
+/** Octets of large messages on their way out, and of these, those that LONG_ATTEMPT_MS is about. */
 export const OUTBOUND_BYTES_MAX = 128 * MIB
+export const UNPROVEN_OUTBOUND_BYTES_MAX = 64 * MIB
 /** Between tries to record an outcome while the store is away. */
 export const SETTLE_RETRY_MS = 500
 /** A server's words, in characters, as kept with a delivery. */

@@ -24,3 +24,18 @@ export async function lockTable<Schema>(
   if (tx.engine === 'sqlite') return
   await sql`lock table ${sql.table(table)} in exclusive mode`.execute(tx.query)
 }
+
+/**
+ * The clock that every process on this database shares, in milliseconds since the epoch; null where
+ * there is one process, whose own clock will do.
+ */
+export async function readSharedTime<Schema>({
+  engine,
+  query,
+}: Pick<Tx<Schema>, 'engine' | 'query'>): Promise<number | null> {
+  if (engine === 'sqlite') return null
+  const { rows } = await sql<{ ms: number }>`
+    select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms
+  `.execute(query)
+  return rows[0]?.ms ?? null
+}

@@ -1,6 +1,7 @@
 // Deliveries as a durable queue: what is ready, who takes it and who holds it.
 
 import { sql } from 'kysely'
+import { MESSAGE_RECIPIENTS_MAX } from '#base/limits.ts'
 import { lockRows } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
 import type { Delivery, DeliveryStatus } from '#model/delivery.ts'
@@ -34,6 +35,7 @@ export type HeldDelivery = Pick<
   | 'needs_smtputf8'
   | 'recipient'
   | 'lane'
+  | 'status'
   | 'attempts'
   | 'ambiguous_attempts'
   | 'expires_at'
@@ -50,18 +52,21 @@ export function listReadyLanes(
   return selectLanes(db.reading, input)
 }
 
-/** Leases deliveries of these lanes, each lane's longest due first, and counts an attempt for each. */
+/**
+ * Leases deliveries of these lanes, each lane's longest due first, and counts an attempt for each. The
+ * recipients of a message go together, if need be beyond the limit.
+ */
 export async function claimDeliveries(
   tx: Tx,
   input: {
     worker: string
     lanes: { lane: string; limit: number }[]
     nowMs: number
-    leaseMs: number
+    leaseUntilMs: number
   },
 ): Promise<HeldDelivery[]> {
   const held: HeldDelivery[] = []
-  for (const lane of input.lanes) held.push(...(await selectReady(tx, lane)))
+  for (const lane of input.lanes) held.push(...(await selectWhole(tx, lane)))
   if (held.length === 0) return []
   const living = await dropOrphans(tx, held)
   for (const delivery of living) {
@@ -75,11 +80,46 @@ export async function claimDeliveries(
       attempts: row('attempts', '+', 1),
       last_attempt_at: input.nowMs,
       leased_by: input.worker,
-      lease_until: input.nowMs + input.leaseMs,
+      lease_until: input.leaseUntilMs,
     }))
     .where('id', 'in', idsOf(living))
     .execute()
   return living
+}
+
+/** The first of a lane, and with the last of them the rest of its message. */
+async function selectWhole(
+  tx: Tx,
+  { lane, limit }: { lane: string; limit: number },
+): Promise<HeldDelivery[]> {
+  const first = await selectReady(tx, { lane, limit })
+  const last = first.at(-1)
+  if (last === undefined || first.length < limit) return first
+  const siblings = await selectSiblings(tx, { lane, messageId: last.message_id })
+  const known = new Set(idsOf(first))
+  return [...first, ...siblings.filter(({ id }) => !known.has(id))]
+}
+
+/**
+ * Of these, what `worker` still holds, with the end of each lease: not what another has taken over,
+ * and not what belongs to an inbox that was deleted.
+ */
+export async function findHeld(
+  db: ReadDb,
+  input: { worker: string; ids: string[] },
+): Promise<{ id: string; leaseUntilMs: number }[]> {
+  const [only] = input.ids
+  const rows =
+    input.ids.length === 1 && only !== undefined
+      ? await selectHeld(db.reading, { worker: input.worker, id: only })
+      : await db.read
+          .selectFrom('deliveries')
+          .innerJoin('inboxes', 'inboxes.id', 'deliveries.inbox_id')
+          .select(['deliveries.id', 'deliveries.lease_until'])
+          .where('deliveries.id', 'in', input.ids)
+          .where('deliveries.leased_by', '=', input.worker)
+          .execute()
+  return rows.map((row) => ({ id: row.id, leaseUntilMs: row.lease_until ?? 0 }))
 }
 
 /**
@@ -105,7 +145,7 @@ export async function renewDeliveries(
     .execute()
 }
 
-/** Gives back deliveries that were not attempted, as they were before the claim. */
+/** Gives back deliveries that were not attempted; the attempt that the claim counted is not one. */
 export async function returnDeliveries(
   tx: Tx,
   input: { worker: string; ids: string[] },
@@ -210,26 +250,29 @@ const selectLanes = statement<Tables, { after: string; limit: number }, { lane: 
   }),
 )
 
+const HELD_COLUMNS = [
+  'id',
+  'account_id',
+  'inbox_id',
+  'message_id',
+  'raw_id',
+  'size_bytes',
+  'needs_smtputf8',
+  'recipient',
+  'lane',
+  'status',
+  'attempts',
+  'ambiguous_attempts',
+  'expires_at',
+] as const
+
 const selectReady = statement<Tables, { lane: string; limit: number }, HeldDelivery>(
   (query, place, engine) =>
     lockRows(
       { engine },
       query
         .selectFrom('deliveries')
-        .select([
-          'id',
-          'account_id',
-          'inbox_id',
-          'message_id',
-          'raw_id',
-          'size_bytes',
-          'needs_smtputf8',
-          'recipient',
-          'lane',
-          'attempts',
-          'ambiguous_attempts',
-          'expires_at',
-        ])
+        .select(HELD_COLUMNS)
         .where('queue_state', '=', sql.lit('ready'))
         .where('lane', '=', place('lane'))
         .orderBy('next_attempt_at')
@@ -237,6 +280,35 @@ const selectReady = statement<Tables, { lane: string; limit: number }, HeldDeliv
         .limit(place('limit')),
       { skipLocked: true },
     ),
+)
+
+const selectSiblings = statement<Tables, { lane: string; messageId: string }, HeldDelivery>(
+  (query, place, engine) =>
+    lockRows(
+      { engine },
+      query
+        .selectFrom('deliveries')
+        .select(HELD_COLUMNS)
+        .where('message_id', '=', place('messageId'))
+        .where('queue_state', '=', sql.lit('ready'))
+        .where('lane', '=', place('lane'))
+        .orderBy('id')
+        .limit(sql.lit(MESSAGE_RECIPIENTS_MAX)),
+      { skipLocked: true },
+    ),
+)
+
+const selectHeld = statement<
+  Tables,
+  { worker: string; id: string },
+  Pick<Row<'deliveries'>, 'id' | 'lease_until'>
+>((query, place) =>
+  query
+    .selectFrom('deliveries')
+    .innerJoin('inboxes', 'inboxes.id', 'deliveries.inbox_id')
+    .select(['deliveries.id', 'deliveries.lease_until'])
+    .where('deliveries.id', '=', place('id'))
+    .where('deliveries.leased_by', '=', place('worker')),
 )
 
 /** Puts the recipients of a message into the queue, ready at once. */

@@ -1,5 +1,5 @@
-// What makes deliveries ready again: their time has come, or whoever held them is gone. Times of the
-// queue are the steady clock's, times of leases the wall clock's, which processes share.
+// What makes deliveries ready again: their time has come, or whoever held them is gone. All times are
+// the queue's, which every process on the database shares.
 
 import { sql } from 'kysely'
 import { CLOCK_SKEW_MS, DUE_STEP_ROWS } from '#base/limits.ts'
@@ -70,7 +70,7 @@ async function takeBack(tx: Tx, ids: string[]): Promise<void> {
     .execute()
 }
 
-type DueInput = { steadyMs: number; nowMs: number; backoffMaxMs: number; leaseMs: number }
+type DueInput = { queueMs: number; backoffMaxMs: number; leaseMs: number }
 
 type DueRange = {
   state: 'waiting' | 'leased'
@@ -84,14 +84,14 @@ type DueRange = {
  * set back. Each is looked for by itself, because for two ends of an index joined by "or" SQLite reads
  * all that is between them.
  */
-function dueRanges({ steadyMs, nowMs, backoffMaxMs, leaseMs }: DueInput): DueRange[] {
+function dueRanges({ queueMs, backoffMaxMs, leaseMs }: DueInput): DueRange[] {
   const waiting = { state: 'waiting', column: 'next_attempt_at' } as const
   const leased = { state: 'leased', column: 'lease_until' } as const
   return [
-    { ...waiting, is: '<=', timeMs: steadyMs },
-    { ...waiting, is: '>', timeMs: steadyMs + backoffMaxMs + CLOCK_SKEW_MS },
-    { ...leased, is: '<=', timeMs: nowMs },
-    { ...leased, is: '>', timeMs: nowMs + leaseMs + CLOCK_SKEW_MS },
+    { ...waiting, is: '<=', timeMs: queueMs },
+    { ...waiting, is: '>', timeMs: queueMs + backoffMaxMs + CLOCK_SKEW_MS },
+    { ...leased, is: '<=', timeMs: queueMs },
+    { ...leased, is: '>', timeMs: queueMs + leaseMs + CLOCK_SKEW_MS },
   ]
 }
 

@@ -1,6 +1,7 @@
 // The transaction that records what became of attempts: each recipient's outcome, and with it the
 // message's state, its events, suppressions, and what the sandbox captured.
 
+import { sql } from 'kysely'
 import { lockRows } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
 import type { DeliveryStatus } from '#model/delivery.ts'
@@ -27,38 +28,43 @@ export type SettledDelivery = {
   complaintEventId: string | null
 }
 
+/** What the sandbox took, and for whom. */
+export type TakenMail = Omit<NewCaptured, 'recipients'> & {
+  recipients: { deliveryId: string; address: string }[]
+}
+
 export type SettleInput = {
   worker: string
   messageId: string
   deliveries: SettledDelivery[]
-  captured: NewCaptured | null
+  captured: TakenMail | null
   /** Id of the event, should the message's state change. */
   eventId: string
   nowMs: number
 }
 
 /**
- * Records the outcomes of deliveries that `worker` still holds, and says how many those were. What
- * another process has taken over meanwhile is its to settle.
+ * Records the outcomes of deliveries, and returns the ids of those that it recorded: what `worker`
+ * holds, or lost to nobody yet. What another process has taken over is that one's to settle.
  */
-export async function settleDeliveries(tx: Tx, input: SettleInput): Promise<number> {
+export async function settleDeliveries(tx: Tx, input: SettleInput): Promise<string[]> {
   // The message first: of two processes that settle its last two recipients, one sees both.
   const [message] = await selectMessage(tx, { id: input.messageId })
   if (message === undefined) {
     // Its inbox was deleted.
     const ids = input.deliveries.map((delivery) => delivery.id)
     await tx.query.deleteFrom('deliveries').where('id', 'in', ids).execute()
-    return 0
+    return []
   }
   const settled: SettledDelivery[] = []
   for (const delivery of input.deliveries) {
     const [row] = await updateDelivery(tx, changeOf(delivery, input.worker))
     if (row !== undefined) settled.push(delivery)
   }
-  if (settled.length === 0) return 0
+  if (settled.length === 0) return []
   const suppressions = settled.flatMap(({ suppression }) => suppression ?? [])
   await addSuppressions(tx, message.account_id, suppressions)
-  if (input.captured !== null) await addCaptured(tx, input.captured)
+  await capture(tx, input, settled)
   if (settled.some((delivery) => delivery.nextAttemptAtMs === null)) {
     await settleMessage(tx, input, message)
   }
@@ -67,7 +73,22 @@ export async function settleDeliveries(tx: Tx, input: SettleInput): Promise<numb
       await addEvent(tx, message, { id: complaintEventId, kind: 'message.complained', input })
     }
   }
-  return settled.length
+  return settled.map((delivery) => delivery.id)
+}
+
+/** Of what was taken, the recipients whose outcome is recorded here. */
+async function capture(
+  tx: Tx,
+  { captured }: SettleInput,
+  settled: readonly SettledDelivery[],
+): Promise<void> {
+  if (captured === null) return
+  const ids = new Set(settled.map((delivery) => delivery.id))
+  const { recipients, ...row } = captured
+  const taken = recipients.filter((recipient) => ids.has(recipient.deliveryId))
+  if (taken.length === 0) return
+  const addresses = JSON.stringify(taken.map((recipient) => recipient.address))
+  await addCaptured(tx, { ...row, recipients: addresses })
 }
 
 type SettledMessage = Pick<
@@ -163,7 +184,13 @@ const updateDelivery = statement<Tables, DeliveryChange, { id: string }>((query,
       response: place('response'),
     }))
     .where('id', '=', place('id'))
-    .where('leased_by', '=', place('worker'))
+    .where((row) =>
+      row.or([
+        row('leased_by', '=', place('worker')),
+        // Its lease ended, and nobody has taken it up: better known than sent again.
+        row('queue_state', '=', sql.lit('ready')),
+      ]),
+    )
     .returning('id'),
 )
 

@@ -100,6 +100,7 @@ export function deliverDeps(
     },
     inboxDomain: 'mailroom.localhost',
     carrier,
+    queueClock: { now: () => clock.steady(), check: () => Promise.resolve() },
     countDelivery: () => {},
     laneOf: (domain) => domain,
   }

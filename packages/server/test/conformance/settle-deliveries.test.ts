@@ -330,6 +330,7 @@ onEachEngine('outcomes of deliveries', (engine) => {
     await db.write('deleteInbox', { ...owner, inboxId, jobId: makeId('job'), nowMs: START_MS })
     await runSql(database, `delete from messages where id = '${id}'`)
     await queue.deliver(group, NEVER)
+    assert.deepEqual(await queue.claim([{ lane: 'far.example', limit: 1 }]), [])
     assert.deepEqual(await deliveriesOf(db, [id]), [])
     assert.deepEqual(await eventsOf(id), [])
   })

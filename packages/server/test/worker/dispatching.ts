@@ -112,7 +112,7 @@ export async function openDispatching(
     worker: 'nobody',
     lanes: [{ lane: 'far.example', limit: 1 }],
     nowMs: systemClock.now(),
-    leaseMs: 10 ** 5,
+    leaseUntilMs: systemClock.steady() + 10 ** 5,
   })
   const dispatcher = openDispatcher(options.seen?.(counting) ?? counting, silentLog)
   let isOpen = true

@@ -20,14 +20,18 @@ export function captureMail(
   const taken = attempted.filter(({ outcome }) => TAKEN.has(outcome.kind))
   const [first] = taken
   if (first === undefined) return { attempted, captured: null }
-  const recipients = taken.map(({ delivery }) => delivery.recipient)
+  const recipients = taken.map(({ delivery: { id, recipient } }) => ({
+    deliveryId: id,
+    address: recipient,
+  }))
   const { account_id: account, message_id: message } = first.delivery
-  deps.log.info({ message, recipients }, 'captured mail in the sandbox')
+  const addresses = recipients.map(({ address }) => address)
+  deps.log.info({ message, recipients: addresses }, 'captured mail in the sandbox')
   const captured = {
     id: deps.makeId('cap'),
     account_id: account,
     message_id: message,
-    recipients: JSON.stringify(recipients),
+    recipients,
     created_at: deps.clock.now(),
   }
   return { attempted, captured }
@@ -35,7 +39,7 @@ export function captureMail(
 
 const TAKEN: ReadonlySet<string> = new Set(['accepted', 'complained'])
 
-function outcomeOf({ recipient, attempts }: HeldDelivery): Attempted['outcome'] {
+function outcomeOf({ recipient, status }: HeldDelivery): Attempted['outcome'] {
   const name = recipient.slice(0, recipient.lastIndexOf('@')).replace(/\+.*$/s, '').toLowerCase()
   switch (name) {
     case 'bounce-550': {
@@ -44,7 +48,7 @@ function outcomeOf({ recipient, attempts }: HeldDelivery): Attempted['outcome'] 
     }
     case 'defer-451': {
       const reply = { code: 451, enhanced: '4.7.1', text: 'Try again later (sandbox)' }
-      return attempts > 1 ? ACCEPTED : { kind: 'refused', stage: 'rcpt', reply }
+      return status === 'deferred' ? ACCEPTED : { kind: 'refused', stage: 'rcpt', reply }
     }
     case 'complain':
       return { kind: 'complained', text: 'Reported as spam (sandbox)' }

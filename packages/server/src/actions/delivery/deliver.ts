@@ -4,8 +4,9 @@
 import type { Deps } from '#actions/deps.ts'
 import { readRawBytes } from '#actions/message/read-content.ts'
 import { storageTrouble } from '#actions/storage-trouble.ts'
-import { SETTLE_RETRY_MS } from '#base/limits.ts'
+import { DELIVERY_GRACE_MS, SETTLE_RETRY_MS } from '#base/limits.ts'
 import { domainOf } from '#model/inbox.ts'
+import type { Carried, CarryOutcome } from '#net/smtp/transport/carrier.ts'
 import type { HeldDelivery } from '#store/delivery.ts'
 import { findRawMessage } from '#store/raw-message.ts'
 import type { SettledDelivery, SettleInput } from '#store/settle-deliveries.ts'
@@ -23,94 +24,162 @@ export type DeliverDeps = Pick<
   | 'parser'
   | 'inboxDomain'
   | 'carrier'
+  | 'queueClock'
   | 'countDelivery'
 >
 
 /** A message for some of its recipients, all of one lane. */
 export type Group = readonly [HeldDelivery, ...HeldDelivery[]]
 
-/** Whether a server was spoken to; `returned` when the queue has all of it back as it was. */
-export type GroupOutcome = 'reached' | 'unreached' | 'returned'
+/**
+ * What it says about the lane: `reached` that its servers answer, `unreached` that they do not,
+ * `crowded` that there are enough connections to them, `returned` nothing.
+ */
+export type GroupOutcome = 'reached' | 'unreached' | 'crowded' | 'returned'
 
 export type OutgoingMessage = { raw: Uint8Array; reversePath: string }
 
+export type Holding = {
+  worker: string
+  signal: AbortSignal
+  /** Of these, what the worker still holds, with time enough to send it. */
+  confirm(group: Group): Promise<HeldDelivery[]>
+}
+
 /**
- * Attempts the group and records the outcome; on return the worker holds it no more. When `signal` is
- * aborted, what was not sent yet is given back. Rejects only where the outcome could not be recorded
- * before that: then the leases end by themselves.
+ * Attempts what is still held of the group and records the outcome; on return the worker holds it no
+ * more. When `signal` is aborted, what was not sent yet is given back. Rejects only where the outcome
+ * could not be recorded before that: then the leases end by themselves.
  */
 export async function deliver(
   deps: DeliverDeps,
-  group: Group,
-  { worker, signal }: { worker: string; signal: AbortSignal },
+  claimed: Group,
+  holding: Holding,
 ): Promise<GroupOutcome> {
-  const { attempted, captured } = await attempt(deps, group, signal)
-  const unsent = attempted.filter(({ outcome }) => NOT_SENT.has(outcome.kind))
-  // Cut on our side, which says nothing about the server.
-  const returned = signal.aborted ? unsent : []
-  const settled = attempted
-    .filter((one) => !returned.includes(one))
-    .map((one) => settledOf(deps, one))
-  if (settled.length > 0) {
-    const [{ message_id: messageId }] = group
-    const nowMs = deps.clock.now()
-    const eventId = deps.makeId('evt')
-    const outcome = { worker, messageId, deliveries: settled, captured, eventId, nowMs }
-    await outlast(deps, { group, signal }, () => deps.db.write('settleDeliveries', outcome))
-    tell(deps, group, settled)
+  const { worker, signal } = holding
+  const [first, ...rest] = await outlast(deps, { group: claimed, signal }, () =>
+    holding.confirm(claimed),
+  )
+  if (first === undefined) {
+    // What is another's stays so; what belongs to no inbox any more goes at the next claim.
+    await deps.db.write('returnDeliveries', { worker, ids: claimed.map(({ id }) => id) })
+    return 'returned'
   }
-  if (returned.length > 0) {
-    const ids = returned.map(({ delivery }) => delivery.id)
+  const group: Group = [first, ...rest]
+  const { attempted, captured } = await attempt(deps, group, signal)
+  const back = attempted.filter((one) => isGivenBack(one.outcome, signal))
+  const kept = attempted.filter((one): one is Settled => !back.includes(one))
+  if (kept.length > 0) {
+    const settled = kept.map((one) => settle(deps, one, signal))
+    const { message_id: messageId } = first
+    const [nowMs, eventId] = [deps.clock.now(), deps.makeId('evt')]
+    const outcome = { worker, messageId, deliveries: settled, captured, eventId, nowMs }
+    const ids = await outlast(deps, { group, signal }, () =>
+      deps.db.write('settleDeliveries', outcome),
+    )
+    tell(
+      deps,
+      group,
+      settled.filter(({ id }) => ids.includes(id)),
+    )
+  }
+  if (back.length > 0) {
+    const ids = back.map(({ delivery }) => delivery.id)
     await deps.db.write('returnDeliveries', { worker, ids })
   }
-  if (settled.length === 0) return 'returned'
-  return unsent.length === attempted.length ? 'unreached' : 'reached'
+  return meaningOf(attempted.map(({ outcome }) => outcome.kind))
+}
+
+type Tried = Omit<Attempted, 'outcome'> & {
+  outcome: Attempted['outcome'] | Extract<CarryOutcome, { kind: 'crowded' }>
+}
+type Settled = Attempted
+
+/** What was not tried, or was cut on our side before anything was sent, is as it was. */
+function isGivenBack({ kind }: Tried['outcome'], signal: AbortSignal): boolean {
+  return kind === 'crowded' || (signal.aborted && NOT_SENT.has(kind))
 }
 
 const NOT_SENT: ReadonlySet<string> = new Set(['unsent', 'no-route'])
 
-type Attempt = { attempted: Attempted[]; captured: SettleInput['captured'] }
+/** An end without an answer that we made ourselves says nothing about the server. */
+function settle(deps: DeliverDeps, one: Attempted, signal: AbortSignal): SettledDelivery {
+  const settled = settledOf(deps, one)
+  const isOurs = signal.aborted && one.outcome.kind === 'ambiguous'
+  return isOurs && settled.status === 'deferred' ? { ...settled, isAmbiguous: false } : settled
+}
+
+const ANSWERED: ReadonlySet<string> = new Set(['accepted', 'complained', 'refused'])
+const UNANSWERED: ReadonlySet<string> = new Set(['unsent', 'no-route', 'ambiguous'])
+
+function meaningOf(kinds: string[]): GroupOutcome {
+  if (kinds.some((kind) => ANSWERED.has(kind))) return 'reached'
+  if (kinds.includes('crowded')) return 'crowded'
+  return kinds.some((kind) => UNANSWERED.has(kind)) ? 'unreached' : 'returned'
+}
+
+type Attempt = { attempted: Tried[]; captured: SettleInput['captured'] }
 
 async function attempt(deps: DeliverDeps, group: Group, signal: AbortSignal): Promise<Attempt> {
+  const all = (outcome: Tried['outcome']): Attempt => ({
+    attempted: group.map((delivery) => ({ delivery, outcome, host: null, tls: null })),
+    captured: null,
+  })
+  // Its last attempt was due long ago: whatever kept it from ending must not go on for ever.
+  const [{ expires_at: expiresAtMs }] = group
+  if (deps.queueClock.now() > expiresAtMs + DELIVERY_GRACE_MS) return all({ kind: 'expired' })
   const message = await readOutgoing(deps, group, signal)
-  if ('kind' in message) {
-    const attempted = group.map((delivery) => ({
-      delivery,
-      outcome: message,
-      host: null,
-      tls: null,
-    }))
-    return { attempted, captured: null }
-  }
+  if ('kind' in message) return all(message)
   // It rejects before anything is stored, or not at all.
   const { here, elsewhere } = await outlast(deps, { group, signal }, () =>
     deliverHere(deps, group, message),
   )
-  const [first] = elsewhere
-  if (first === undefined) return { attempted: here, captured: null }
+  if (elsewhere.length === 0) return { attempted: here, captured: null }
   if (deps.carrier === null) {
     const { attempted, captured } = captureMail(deps, elsewhere)
     return { attempted: [...here, ...attempted], captured }
   }
-  const carried = await deps.carrier.carry(
-    {
-      destination: domainOf(first.recipient),
-      reversePath: message.reversePath,
-      recipients: elsewhere.map(({ recipient }) => recipient),
-      raw: message.raw,
-      needsSmtpUtf8: first.needs_smtputf8 === 1,
-    },
-    signal,
-  )
-  const { host, tls } = carried
+  const { host, tls, outcomes } = await carry(deps, { elsewhere, message, signal })
   const attempted = elsewhere.map((delivery, index) => ({
     delivery,
-    outcome: carried.outcomes[index] ?? { kind: 'no-route' as const, text: 'No outcome' },
+    outcome: outcomes[index] ?? NO_OUTCOME,
     host,
     tls,
   }))
   return { attempted: [...here, ...attempted], captured: null }
 }
+
+const NO_OUTCOME = { kind: 'no-route', text: 'The attempt failed within the service.' } as const
+
+/** A fault of ours is no outcome of theirs: it is tried again by schedule, and ends with it. */
+async function carry(
+  deps: DeliverDeps,
+  {
+    elsewhere,
+    message,
+    signal,
+  }: { elsewhere: HeldDelivery[]; message: OutgoingMessage; signal: AbortSignal },
+): Promise<Carried> {
+  const [first] = elsewhere
+  if (deps.carrier === null || first === undefined) return NOTHING_CARRIED
+  try {
+    return await deps.carrier.carry(
+      {
+        destination: domainOf(first.recipient),
+        reversePath: message.reversePath,
+        recipients: elsewhere.map(({ recipient }) => recipient),
+        raw: message.raw,
+        needsSmtpUtf8: first.needs_smtputf8 === 1,
+      },
+      signal,
+    )
+  } catch (error) {
+    deps.log.error({ error, message: first.message_id }, 'an attempt failed within the service')
+    return NOTHING_CARRIED
+  }
+}
+
+const NOTHING_CARRIED: Carried = { host: null, tls: null, outcomes: [] }
 
 /** The message, or what its recipients are told when it cannot be had. */
 async function readOutgoing(

@@ -1,7 +1,7 @@
 // The queue of deliveries in the hands of one worker, with what it needs to know of clocks and leases.
 
 import type { Deps } from '#actions/deps.ts'
-import { DELIVERY_LEASE_MS } from '#base/limits.ts'
+import { DELIVERY_LEASE_MS, LEASE_LEFT_MS_MIN } from '#base/limits.ts'
 import { BACKOFF_MS_MAX } from '#jobs/delivery-schedule.ts'
 import { domainOf } from '#model/inbox.ts'
 import type { HeldDelivery } from '#store/delivery.ts'
@@ -18,7 +18,7 @@ export type DeliveryQueue = {
   /** Deliveries of one claim that go together: the same message by the same next hop. */
   group(held: readonly HeldDelivery[]): Group[]
   /** Makes due deliveries ready, and those of a process that is gone; tells whenever some may be. */
-  readyDue(onReady?: () => void): Promise<void>
+  readyDue(onReady?: () => void, signal?: AbortSignal): Promise<void>
   /** Lengthens the leases of all that was claimed here and is neither delivered nor given back. */
   renew(): Promise<void>
   /** Gives back what was not attempted. */
@@ -32,18 +32,30 @@ export function openDeliveryQueue(
   deps: DeliverDeps & Pick<Deps, 'laneOf'>,
   worker: string,
 ): DeliveryQueue {
-  const { db, clock } = deps
-  /** Ids of what this worker has in its hands; what it lost sight of is not renewed, and comes back. */
+  const { db, clock, queueClock } = deps
+  /** What this worker has in its hands; what it lost sight of is not renewed, and comes back. */
   const inHand = new Set<string>()
-  let renewedAtMs = clock.now()
+  let renewedAtMs = queueClock.now()
   const letGo = (held: readonly HeldDelivery[]) => {
     for (const { id } of held) inHand.delete(id)
   }
   const renew = async () => {
-    const nowMs = clock.now()
-    const untilMs = nowMs + DELIVERY_LEASE_MS
+    const queueMs = queueClock.now()
+    const untilMs = queueMs + DELIVERY_LEASE_MS
     if (inHand.size > 0) await db.write('renewDeliveries', { worker, ids: [...inHand], untilMs })
-    renewedAtMs = nowMs
+    renewedAtMs = queueMs
+  }
+  const confirm = async (group: Group) => {
+    const ids = group.map((delivery) => delivery.id)
+    const isShort = ({ leaseUntilMs }: { leaseUntilMs: number }) =>
+      leaseUntilMs < queueClock.now() + LEASE_LEFT_MS_MIN
+    let held = await store.findHeld(db, { worker, ids })
+    if (held.some(isShort)) {
+      await renew()
+      held = await store.findHeld(db, { worker, ids })
+    }
+    const good = new Set(held.filter((one) => !isShort(one)).map(({ id }) => id))
+    return group.filter(({ id }) => good.has(id))
   }
   return {
     async listReadyLanes(after, limit) {
@@ -51,9 +63,11 @@ export function openDeliveryQueue(
       return rows.map((row) => row.lane)
     },
     async claim(lanes) {
-      const claim = { worker, lanes, nowMs: clock.now(), leaseMs: DELIVERY_LEASE_MS }
+      const queueMs = queueClock.now()
+      const leaseUntilMs = queueMs + DELIVERY_LEASE_MS
+      const claim = { worker, lanes, nowMs: clock.now(), leaseUntilMs }
       const held = await db.write('claimDeliveries', claim)
-      if (inHand.size === 0) renewedAtMs = claim.nowMs
+      if (inHand.size === 0) renewedAtMs = queueMs
       for (const { id } of held) inHand.add(id)
       return held
     },
@@ -68,20 +82,22 @@ export function openDeliveryQueue(
       }
       return [...groups.values()]
     },
-    async readyDue(onReady = () => {}) {
-      // After a stop of the process, a step of the clock or an outage of the store the leases of what
-      // is under way seem to have ended: it would be sent twice.
-      if (Math.abs(clock.now() - renewedAtMs) > DELIVERY_LEASE_MS / 2) await renew()
+    async readyDue(onReady = () => {}, signal) {
+      await queueClock.check()
+      // After a stop of the process or an outage of the store the leases of what is under way seem to
+      // have ended: it would be sent twice.
+      if (queueClock.now() - renewedAtMs > DELIVERY_LEASE_MS / 2) await renew()
       const due = {
-        steadyMs: clock.steady(),
-        nowMs: clock.now(),
+        queueMs: queueClock.now(),
         backoffMaxMs: BACKOFF_MS_MAX,
         leaseMs: DELIVERY_LEASE_MS,
       }
       // A look costs nothing, a write a commit.
       if (!(await hasDueDeliveries(db, due))) return
-      while (await db.write('readyDueDeliveries', due)) onReady()
-      onReady()
+      for (let hasMore = true; hasMore && signal?.aborted !== true; ) {
+        hasMore = await db.write('readyDueDeliveries', due)
+        onReady()
+      }
     },
     renew,
     async giveBack(held) {
@@ -90,7 +106,7 @@ export function openDeliveryQueue(
     },
     async deliver(group, signal) {
       try {
-        return await deliver(deps, group, { worker, signal })
+        return await deliver(deps, group, { worker, signal, confirm })
       } finally {
         letGo(group)
       }

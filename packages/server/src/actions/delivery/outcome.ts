@@ -13,12 +13,16 @@ import type { NewSuppression } from '#store/suppression.ts'
 
 export type Attempted = {
   delivery: HeldDelivery
-  outcome: CarryOutcome | { kind: 'complained'; text: string }
+  outcome:
+    | Exclude<CarryOutcome, { kind: 'crowded' }>
+    | { kind: 'complained'; text: string }
+    /** Its time was over before this attempt. */
+    | { kind: 'expired' }
   host: string | null
   tls: string | null
 }
 
-type OutcomeDeps = Pick<Deps, 'clock' | 'makeId'>
+type OutcomeDeps = Pick<Deps, 'clock' | 'queueClock' | 'makeId'>
 
 /**
  * 5xx is for good; any other code that is not 2xx, a failed connection and a missing route are tried
@@ -53,6 +57,8 @@ export function settledOf(deps: OutcomeDeps, attempted: Attempted): SettledDeliv
         suppression: isDead ? suppressionOf(deps, delivery, { type: 'bounce', reason }) : null,
       }
     }
+    case 'expired':
+      return over(attempted, { status: 'failed', code: null, enhanced: null, text: EXPIRED })
     case 'unsent':
       return later(
         deps,
@@ -67,6 +73,8 @@ export function settledOf(deps: OutcomeDeps, attempted: Attempted): SettledDeliv
       return ambiguous(deps, attempted, textOf(outcome.failure))
   }
 }
+
+const EXPIRED = 'Given up: its 48 hours were over before it could be tried again'
 
 type Words = { code: number | null; enhanced: string | null; text: string }
 
@@ -93,7 +101,7 @@ function later(deps: OutcomeDeps, attempted: Attempted, words: Words): SettledDe
   const { attempts, expires_at } = attempted.delivery
   const nextAttemptAtMs = nextAttemptAt({
     attempts,
-    nowMs: deps.clock.steady(),
+    nowMs: deps.queueClock.now(),
     expiresAtMs: expires_at,
   })
   if (nextAttemptAtMs === null) {
@@ -106,9 +114,8 @@ function later(deps: OutcomeDeps, attempted: Attempted, words: Words): SettledDe
 function ambiguous(deps: OutcomeDeps, attempted: Attempted, why: string): SettledDelivery {
   const count = attempted.delivery.ambiguous_attempts + 1
   const words = { code: null, enhanced: null, text: `${NO_ANSWER} (${why})` }
-  if (count < AMBIGUOUS_ATTEMPTS_MAX) {
-    return { ...later(deps, attempted, words), isAmbiguous: true }
-  }
+  const again = count < AMBIGUOUS_ATTEMPTS_MAX ? later(deps, attempted, words) : null
+  if (again !== null && again.nextAttemptAtMs !== null) return { ...again, isAmbiguous: true }
   return { ...over(attempted, { ...words, status: 'unknown' }), isAmbiguous: true }
 }
 

@@ -9,10 +9,18 @@ import { findMessage } from '#store/message.ts'
 
 /** In the order of the recipients; none for received mail. `not_found` without such a message. */
 export async function listDeliveries(
-  deps: Pick<Deps, 'db'>,
+  deps: Pick<Deps, 'db' | 'clock' | 'queueClock'>,
   input: { accountId: string; messageId: string } & Page,
 ): Promise<{ deliveries: Delivery[]; total: number }> {
   const message = await findMessage(deps.db, input.accountId, input.messageId)
   if (message === null) throw notFound()
-  return store.listDeliveries(deps.db, input)
+  const { deliveries, total } = await store.listDeliveries(deps.db, input)
+  // Told in the time of the wall clock, as everything else is.
+  const aheadMs = deps.clock.now() - deps.queueClock.now()
+  return { deliveries: deliveries.map((delivery) => shifted(delivery, aheadMs)), total }
+}
+
+function shifted(delivery: Delivery, aheadMs: number): Delivery {
+  const { nextAttemptAtMs: nextMs } = delivery
+  return nextMs === null ? delivery : { ...delivery, nextAttemptAtMs: nextMs + aheadMs }
 }

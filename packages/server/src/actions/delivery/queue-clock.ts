@@ -1,0 +1,41 @@
+// The time of the queue: it passes at the same pace for every process that works it, and a wall clock
+// that is set forward or back does not move it. Not for telling the date.
+
+import type { Deps } from '#actions/deps.ts'
+import { SHARED_CLOCK_DRIFT_MS } from '#base/limits.ts'
+import { readSharedTime } from '#db/dialect.ts'
+
+export type QueueClock = {
+  /** Milliseconds, near those since the epoch. */
+  now(): number
+  /** Call now and then: a process that was suspended catches up with the others. */
+  check(): Promise<void>
+}
+
+/**
+ * Counts from what the shared database's clock says now, or this machine's where there is no other
+ * process. Rejects when the database cannot be read.
+ */
+export async function openQueueClock({
+  db,
+  clock,
+}: Pick<Deps, 'db' | 'clock'>): Promise<QueueClock> {
+  const look = async () => {
+    const sharedMs = await readSharedTime(db.reading)
+    return { sharedMs, steadyMs: clock.steady(), gapMs: clock.now() - clock.steady() }
+  }
+  let seen = await look()
+  let aheadMs = seen.sharedMs === null ? 0 : seen.sharedMs - seen.steadyMs
+  return {
+    now: () => clock.steady() + aheadMs,
+    async check() {
+      const gapMs = clock.now() - clock.steady()
+      if (seen.sharedMs === null || Math.abs(gapMs - seen.gapMs) < SHARED_CLOCK_DRIFT_MS) return
+      // Either the wall clock was set, or this process stood still while the others went on.
+      const now = await look()
+      const driftMs = (now.sharedMs ?? 0) - seen.sharedMs - (now.steadyMs - seen.steadyMs)
+      if (driftMs > SHARED_CLOCK_DRIFT_MS) aheadMs += driftMs
+      seen = now
+    },
+  }
+}

@@ -1,0 +1,215 @@
+// What a worker may still send of what it once claimed, and what its outcomes come to when the world
+// has changed meanwhile.
+
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import {
+  type DeliveryQueue,
+  type GroupOutcome,
+  openDeliveryQueue,
+} from '#actions/delivery/delivery-queue.ts'
+import { openQueueClock } from '#actions/delivery/queue-clock.ts'
+import { DAY_MS, DELIVERY_LEASE_MS, DELIVERY_MS_MAX, MINUTE_MS } from '#base/limits.ts'
+import { BACKOFF_MS_MAX } from '#jobs/delivery-schedule.ts'
+import type { CarryOutcome } from '#net/smtp/transport/carrier.ts'
+import type { Db } from '#store/transactions.ts'
+import {
+  ACCEPTED,
+  AMBIGUOUS,
+  deliverDeps,
+  deliveriesOf,
+  type FarEnd,
+  openFarEnd,
+  type StillClock,
+  stillClock,
+} from '#test/conformance/delivering.ts'
+import {
+  addAccount,
+  addInbox,
+  makeId,
+  type Owner,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { queueAll, runSql, sending } from '#test/conformance/sending.ts'
+import { onEachEngine } from '#test/world.ts'
+
+const START_MS = Date.UTC(2026, 10, 20, 12)
+const NEVER = AbortSignal.any([])
+const LANE = [{ lane: 'far.example', limit: 100 }]
+
+onEachEngine('holding deliveries', (engine) => {
+  let database: TestDatabase
+  let db: Db
+  let owner: Owner
+  let inboxId: string
+  let clock: StillClock
+  before(async () => {
+    database = await openDatabase(engine)
+    db = database.db
+    owner = await addAccount(db)
+  })
+  beforeEach(async () => {
+    await runSql(database, 'delete from deliveries')
+    inboxId = await addInbox(db, owner)
+    clock = stillClock(START_MS)
+  })
+  after(() => database.close())
+
+  const send = async (...recipients: string[]) => {
+    const input = sending(owner, inboxId, { recipients, nowMs: clock.now() })
+    const [messageId] = await queueAll(db, [input])
+    return messageId ?? ''
+  }
+  const openQueue = (worker: string, farEnd: FarEnd): DeliveryQueue =>
+    openDeliveryQueue(deliverDeps(db, clock, farEnd), worker)
+  const answering = (...outcomes: CarryOutcome[]) => {
+    let next = 0
+    return openFarEnd(() => outcomes[Math.min(next++, outcomes.length - 1)] ?? ACCEPTED)
+  }
+  const deliverAll = async (queue: DeliveryQueue, signal = NEVER): Promise<GroupOutcome[]> => {
+    const groups = queue.group(await queue.claim(LANE))
+    return Promise.all(groups.map((group) => queue.deliver(group, signal)))
+  }
+  const only = async (messageId: string) => {
+    const [row] = await deliveriesOf(db, [messageId])
+    assert.ok(row)
+    return row
+  }
+
+  test('what another took over is not sent by who held it before', async () => {
+    await send('bob@far.example')
+    const [first, second] = [answering(ACCEPTED), answering(ACCEPTED)]
+    const slow = openQueue('slow', first)
+    const [group] = slow.group(await slow.claim(LANE))
+    assert.ok(group)
+    clock.advance(DELIVERY_LEASE_MS)
+    const quick = openQueue('quick', second)
+    await quick.readyDue()
+    assert.deepEqual(await deliverAll(quick), ['reached'])
+    assert.equal(await slow.deliver(group, NEVER), 'returned')
+    assert.deepEqual([first.seen.length, second.seen.length], [0, 1])
+  })
+
+  test('a lease that is about to end is lengthened before anything is sent under it', async () => {
+    const id = await send('bob@far.example')
+    const farEnd = openFarEnd(async () => {
+      assert.ok(Number((await only(id)).lease_until) >= clock.steady() + DELIVERY_LEASE_MS)
+      return ACCEPTED
+    })
+    const queue = openQueue('worker', farEnd)
+    const [group] = queue.group(await queue.claim(LANE))
+    assert.ok(group)
+    clock.advance(DELIVERY_LEASE_MS - 1)
+    assert.equal(await queue.deliver(group, NEVER), 'reached')
+  })
+
+  test('mail in hand is not sent after its inbox is deleted', async () => {
+    await send('bob@far.example')
+    const farEnd = answering(ACCEPTED)
+    const queue = openQueue('worker', farEnd)
+    const [group] = queue.group(await queue.claim(LANE))
+    assert.ok(group)
+    await db.write('deleteInbox', { ...owner, inboxId, jobId: makeId('job'), nowMs: START_MS })
+    assert.equal(await queue.deliver(group, NEVER), 'returned')
+    assert.equal(farEnd.seen.length, 0)
+  })
+
+  test('an outcome counts although the lease has ended, while nobody else has it', async () => {
+    const id = await send('bob@far.example')
+    const other = openQueue('other', answering(ACCEPTED))
+    const farEnd = openFarEnd(async () => {
+      clock.advance(DELIVERY_LEASE_MS)
+      await other.readyDue()
+      return ACCEPTED
+    })
+    assert.deepEqual(await deliverAll(openQueue('worker', farEnd)), ['reached'])
+    assert.deepEqual([(await only(id)).status, (await only(id)).queue_state], ['accepted', null])
+    assert.deepEqual(await other.claim(LANE), [])
+  })
+
+  test('all recipients of a message at one destination go together', async () => {
+    const recipients = Array.from({ length: 41 }, (_, index) => `${index}@far.example`)
+    await send(...recipients)
+    const farEnd = answering(ACCEPTED)
+    const queue = openQueue('worker', farEnd)
+    const held = await queue.claim([{ lane: 'far.example', limit: 10 }])
+    await Promise.all(queue.group(held).map((group) => queue.deliver(group, NEVER)))
+    assert.deepEqual(
+      farEnd.seen.map((consignment) => consignment.recipients),
+      [recipients],
+    )
+  })
+
+  test('a fault of ours on the way is no end: it is tried again by schedule, and given up', async () => {
+    const id = await send('bob@far.example')
+    const farEnd = openFarEnd(() => Promise.reject(new Error('a fault')))
+    const queue = openQueue('worker', farEnd)
+    assert.deepEqual(await deliverAll(queue), ['unreached'])
+    const row = await only(id)
+    assert.deepEqual([row.status, row.attempts], ['deferred', 1])
+    assert.equal(row.next_attempt_at, clock.steady() + MINUTE_MS)
+    for (let waits = 0; waits < 20; waits++) {
+      clock.advance(BACKOFF_MS_MAX)
+      await queue.readyDue()
+      await deliverAll(queue)
+    }
+    assert.equal((await only(id)).status, 'failed')
+  })
+
+  test('what was held up for days beyond its time is given up without being sent', async () => {
+    const id = await send('bob@far.example')
+    clock.advance(DELIVERY_MS_MAX + DAY_MS)
+    const farEnd = answering(ACCEPTED)
+    await deliverAll(openQueue('worker', farEnd))
+    assert.equal(farEnd.seen.length, 0)
+    const { status, response } = await only(id)
+    assert.equal(status, 'failed')
+    assert.match(response ?? '', /48 hours/)
+  })
+
+  test('an end without an answer at the end of the time is unknown, not failed', async () => {
+    const id = await send('bob@far.example')
+    clock.advance(DELIVERY_MS_MAX)
+    assert.deepEqual(await deliverAll(openQueue('worker', answering(AMBIGUOUS))), ['unreached'])
+    assert.equal((await only(id)).status, 'unknown')
+  })
+
+  test('an end without an answer that we made ourselves is not counted', async () => {
+    const id = await send('bob@far.example')
+    const ending = new AbortController()
+    const farEnd = openFarEnd(() => {
+      ending.abort()
+      return AMBIGUOUS
+    })
+    await deliverAll(openQueue('worker', farEnd), ending.signal)
+    const row = await only(id)
+    assert.deepEqual([row.status, row.ambiguous_attempts, row.attempts], ['deferred', 0, 1])
+  })
+
+  test('a destination that is only crowded has its mail back uncounted', async () => {
+    const id = await send('bob@far.example')
+    const crowded = answering({ kind: 'crowded', text: 'Enough connections' }, ACCEPTED)
+    const queue = openQueue('worker', crowded)
+    assert.deepEqual(await deliverAll(queue), ['crowded'])
+    const row = await only(id)
+    assert.deepEqual([row.queue_state, row.attempts, row.status], ['ready', 0, 'queued'])
+    assert.deepEqual(await deliverAll(queue), ['reached'])
+  })
+
+  // One process has the embedded database.
+  if (engine === 'sqlite') return
+  test('processes whose own clocks differ by days keep to one schedule', async () => {
+    const clocks = [0, 3 * DAY_MS].map((aheadMs) => {
+      const own = stillClock(START_MS + aheadMs)
+      return { own, queue: openQueueClock({ db, clock: own }) }
+    })
+    const [first, second] = await Promise.all(clocks.map(({ queue }) => queue))
+    assert.ok(first && second)
+    assert.ok(Math.abs(first.now() - second.now()) < MINUTE_MS)
+    const before = first.now()
+    clocks[0]?.own.step(3 * DAY_MS)
+    await first.check()
+    assert.equal(first.now(), before)
+  })
+})
