@@ -15,7 +15,8 @@ export const headerObjects = {
     schema: { type: 'string' },
   },
   'RateLimit-Limit': {
-    description: 'Requests that the account may make in any 60 seconds.',
+    description:
+      'Requests that the account may make in any 60 seconds. On refusals too, but for those of a request that was not counted.',
     schema: { type: 'integer' },
   },
   'RateLimit-Remaining': {
@@ -62,8 +63,8 @@ export const idempotencyKeyParameter = {
   in: 'header',
   required: true,
   description:
-    'A new UUID for each message; the same one when the request for that message is repeated.',
-  schema: { type: 'string', minLength: 1, maxLength: 255 },
+    'A new UUID for each message; the same one when the request for that message is repeated. Printable ASCII.',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
 }
 
 export const securitySchemes = {

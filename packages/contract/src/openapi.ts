@@ -11,8 +11,9 @@ import { Pod } from '#shapes/pod.ts'
 import { CapturedMessage, InboundMail, ReceivedMail } from '#shapes/sandbox.ts'
 import { AttachmentToSend, Delivery, SendMessage, SentMessage } from '#shapes/sending.ts'
 import { Suppression } from '#shapes/suppression.ts'
-import { RULE } from '#shapes/text.ts'
+import { RULE, TRIMMED } from '#shapes/text.ts'
 import { Thread, ThreadMessages } from '#shapes/thread.ts'
+import { errorExample } from './error-example.ts'
 import {
   conventions,
   headerObjects,
@@ -21,7 +22,7 @@ import {
   securitySchemes,
 } from './openapi-parts.ts'
 import { errorsOf, isBodyOptional, operationIds, operationOf } from './operations.ts'
-import { type ErrorCode, errorCodes } from './vocabulary.ts'
+import { errorCodes } from './vocabulary.ts'
 
 export const API_VERSION = '1.0.0'
 
@@ -180,9 +181,7 @@ const FILE_TYPE = 'application/octet-stream'
 
 function successResponses(operation: Operation): JsonObject {
   const { success } = operation
-  const limits = operation.isRateLimited
-    ? headers('RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset')
-    : {}
+  const limits = limitHeaders(operation)
   const replayed = operation.needsIdempotencyKey ? headers('Idempotency-Replayed') : {}
   const common = { ...headers('X-Request-Id'), ...limits, ...replayed }
   const response: JsonObject = { description: success.description, headers: common }
@@ -204,6 +203,10 @@ function successResponses(operation: Operation): JsonObject {
   }
 }
 
+function limitHeaders({ isRateLimited }: Operation): JsonObject {
+  return isRateLimited ? headers('RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset') : {}
+}
+
 function errorResponses(operation: Operation): JsonObject {
   const byStatus = Map.groupBy(errorsOf(operation), (code) => errorCodes[code].status)
   const statuses = [...byStatus.entries()].sort(([a], [b]) => a - b)
@@ -214,7 +217,8 @@ function errorResponses(operation: Operation): JsonObject {
         description: codes.map((code) => errorCodes[code].sentence).join(' '),
         headers: {
           ...headers('X-Request-Id'),
-          ...(status === 401 ? headers('WWW-Authenticate') : {}),
+          // A request is counted once its key is known.
+          ...(status === 401 ? headers('WWW-Authenticate') : limitHeaders(operation)),
           ...(status === 416 ? headers('Content-Range') : {}),
           ...(status === 429 || status === 503 ? headers('Retry-After') : {}),
         },
@@ -222,28 +226,13 @@ function errorResponses(operation: Operation): JsonObject {
           'application/json': {
             schema: refer(ErrorBody),
             examples: Object.fromEntries(
-              codes.map((code) => [code, { value: errorExample(code) }]),
+              codes.map((code) => [code, { value: errorExample(code, operation) }]),
             ),
           },
         },
       },
     ]),
   )
-}
-
-const REQUEST_ID_EXAMPLE = 'req_5kq2v0c8tw3hn7xa'
-
-export function errorExample(code: ErrorCode): ErrorBody {
-  const { sentence, fix }: { sentence: string; fix?: string } = errorCodes[code]
-  return {
-    error: code,
-    message: sentence,
-    requestId: REQUEST_ID_EXAMPLE,
-    ...(fix === undefined ? {} : { fix }),
-    ...(code === 'bad_request'
-      ? { details: [{ path: 'displayName', message: 'must be a string' }] }
-      : {}),
-  }
 }
 
 /** A schema as the document writes it: a reference where it has a name. */
@@ -253,7 +242,9 @@ function refer(schema: unknown): JsonObject {
 }
 
 function inside(schema: unknown): JsonObject {
-  const entries = Object.entries(schema as JsonObject).filter(([name]) => name !== RULE)
+  const entries = Object.entries(schema as JsonObject).filter(
+    ([name]) => name !== RULE && name !== TRIMMED,
+  )
   return Object.fromEntries(entries.map(([name, value]) => [name, plain(name, value)]))
 }
 

@@ -58,9 +58,11 @@ function recipientOf(message: RepliedMessage): string {
   return wanted ? firstOf(wanted) : bareAddress(fromAddr)
 }
 
-/** Of addresses joined by ", ". */
+const FIRST_ADDRESS = /^\s*(?:"(?:[^"\\]|\\.)*"@)?[^,]*/
+
+/** Of addresses joined by ", "; a local part within quotes may hold one as well. */
 function firstOf(addresses: string): string {
-  return addresses.split(', ', 1)[0] ?? addresses
+  return FIRST_ADDRESS.exec(addresses)?.[0].trim() ?? addresses
 }
 
 /** `Name <address>` or the bare address. */

@@ -14,7 +14,10 @@ export type MailroomOptions = {
   fetch?: typeof fetch
   /** How often a request is repeated at most; default 4, 0 for never. */
   maxRetries?: number
-  /** For one attempt with the whole of its answer, in milliseconds; default 30 seconds. */
+  /**
+   * For one attempt with the whole of its answer, in milliseconds; default 30 seconds, and a second
+   * more for each 256 KiB of its body.
+   */
   timeoutMs?: number
 }
 
@@ -44,6 +47,7 @@ export type Answer = { readonly headers: Headers; readonly bytes: Uint8Array }
 
 const RETRIES_DEFAULT = 4
 const TIMEOUT_MS_DEFAULT = 30_000
+const UPLOAD_BYTES_PER_SECOND = 256 * 1024
 const BACKOFF_START_MS = 250
 const BACKOFF_MAX_MS = 8_000
 /** A longer Retry-After is left to the caller. */
@@ -86,7 +90,7 @@ export class Transport {
     const { signal } = options
     signal?.throwIfAborted()
     const deadline = AbortSignal.timeout(
-      options.timeoutMs ?? this.options.timeoutMs ?? TIMEOUT_MS_DEFAULT,
+      options.timeoutMs ?? this.options.timeoutMs ?? defaultTimeoutMs(init.body),
     )
     const send = this.options.fetch ?? fetch
     try {
@@ -149,6 +153,11 @@ type PlainRequest = {
   body?: string | Uint8Array<ArrayBuffer>
   /** Whether sending it twice does nothing twice. */
   isSafe: boolean
+}
+
+/** Texts are counted in UTF-16 units: files, which make bodies long, are base64 in them. */
+function defaultTimeoutMs({ length }: { length: number } = { length: 0 }): number {
+  return TIMEOUT_MS_DEFAULT + Math.floor(length / UPLOAD_BYTES_PER_SECOND) * 1000
 }
 
 type Outcome =

@@ -174,3 +174,33 @@ test('an address stands in a path as one segment', async () => {
     assert.equal(peer.requests[0]?.url, '/v1/suppressions/a%2Fb%2Bc%3Fd%40example.com')
   })
 })
+
+test('a large message has longer to go out, unless the caller says how long', async (t) => {
+  const times: number[] = []
+  t.mock.method(AbortSignal, 'timeout', (ms: number) => {
+    times.push(ms)
+    return new AbortController().signal
+  })
+  const answer = async () => Response.json({})
+  const client = new Mailroom({ baseUrl: 'http://a.example', apiKey: 'key', fetch: answer })
+  const data = new Uint8Array(18 * 1024 * 1024)
+  const attachments = [{ filename: 'a', contentType: 'b/c', data }]
+  await client.inboxes.send('inb_1', message)
+  await client.inboxes.send('inb_1', { ...message, attachments })
+  await client.inboxes.send('inb_1', { ...message, attachments }, { timeoutMs: 5 })
+  assert.deepEqual(times, [30_000, 30_000 + 96_000, 5])
+})
+
+test('a reply goes to the first address, also where a name within quotes holds a comma', async () => {
+  for (const [replyTo, to] of [
+    ['"a, b"@x.example, c@x.example', '"a, b"@x.example'],
+    ['"a\\", b"@x.example', '"a\\", b"@x.example'],
+    ['a@x.example, "b, c"@x.example', 'a@x.example'],
+  ] as const) {
+    await withPeer([{}], async (client, peer) => {
+      const replied = { threadId: 'thr_1', fromAddr: 'z@x.example', replyTo }
+      await client.inboxes.reply('inb_1', replied, { body: 'x' })
+      assert.equal(JSON.parse(peer.requests[0]?.body ?? '{}').to, to)
+    })
+  }
+})

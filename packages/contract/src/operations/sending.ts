@@ -4,7 +4,7 @@ import { Type } from '#schema.ts'
 import { listOf, PageQuery, pageProperties } from '#shapes/page.ts'
 import { Delivery, SendMessage, SentMessage } from '#shapes/sending.ts'
 import { CreateSuppression, Suppression } from '#shapes/suppression.ts'
-import { text } from '#shapes/text.ts'
+import { emailAddress } from '#shapes/text.ts'
 import type { Operation } from './operation.ts'
 
 export const sendingOperations = {
@@ -14,7 +14,7 @@ export const sendingOperations = {
     tag: 'Messages',
     summary: 'Send a message from an inbox, as a new thread or as a reply.',
     notes:
-      'Repeating the request with its Idempotency-Key within 24 hours returns the first answer and sends nothing; the same key with another request is refused. A refused request uses up nothing and may be corrected under its key. As multipart/form-data, text fields have the same names, cc is repeated, and files come in repeated attachments fields.',
+      'Repeating the request with its Idempotency-Key within 24 hours returns the first answer and sends nothing; the same key with another request is refused. A refused request uses up nothing and may be corrected under its key. With threadId the message is a reply: In-Reply-To names the last message of the thread and References all of them, the thread is marked read, and where the thread began with mail that only copied the inbox (deliveryRole cc) its sender is added to cc unless the account has suppressed the address. As multipart/form-data, text fields have the same names, cc is repeated, and files come in repeated attachments fields.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -62,7 +62,9 @@ export const sendingOperations = {
     isRateLimited: true,
     query: Type.Object({
       address: Type.Optional(
-        text('Only this address; one that is not listed gives an empty list.'),
+        emailAddress(
+          'Only this address; one that is not listed gives an empty list. A plus sign is written %2B.',
+        ),
       ),
       ...pageProperties,
     }),

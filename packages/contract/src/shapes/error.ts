@@ -1,8 +1,8 @@
 // The body of every answer that is not a success.
 
 import { type Static, Type } from '#schema.ts'
-import { errorCodes } from '#vocabulary.ts'
-import { text } from './text.ts'
+import { errorCodes, suppressionTypes } from '#vocabulary.ts'
+import { oneOf, text } from './text.ts'
 
 const codes = Object.keys(errorCodes)
 
@@ -24,10 +24,17 @@ export const ErrorBody = Type.Object(
         { description: 'Each field that was wrong.' },
       ),
     ),
+    feature: Type.Optional(
+      text('With feature_requires_paid_plan: what the plan lacks, such as external_reply_to.'),
+    ),
+    type: Type.Optional(
+      oneOf(suppressionTypes, 'With recipient_suppressed: why the address is on the list.'),
+    ),
+    address: Type.Optional(text('With recipient_suppressed: the address that is on the list.')),
   },
   {
     additionalProperties: true,
-    description: 'An error. Some codes carry further fields of their own.',
+    description: 'An error. Some codes carry fields of their own; more may be added.',
   },
 )
 export type ErrorBody = Static<typeof ErrorBody>

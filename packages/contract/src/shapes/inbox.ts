@@ -1,7 +1,7 @@
 // Inboxes: email addresses, each in one pod.
 
 import { type Static, Type } from '#schema.ts'
-import { line, nullableLine, nullableText, text, time } from './text.ts'
+import { displayName, nullableDisplayName, nullableText, text, time } from './text.ts'
 
 const DISPLAY_NAME_LENGTH_MAX = 200
 
@@ -29,7 +29,7 @@ export const CreateInbox = Type.Object(
       ),
     ),
     displayName: Type.Optional(
-      line({ maxLength: DISPLAY_NAME_LENGTH_MAX, description: 'Name shown to recipients.' }),
+      displayName({ maxLength: DISPLAY_NAME_LENGTH_MAX, description: 'Name shown to recipients.' }),
     ),
     podId: Type.Optional(text('Id or clientId of a pod; the default pod when left out.')),
     domain: Type.Optional(
@@ -43,7 +43,7 @@ export type CreateInbox = Static<typeof CreateInbox>
 export const UpdateInbox = Type.Object(
   {
     displayName: Type.Optional(
-      nullableLine({
+      nullableDisplayName({
         maxLength: DISPLAY_NAME_LENGTH_MAX,
         description: 'Name shown to recipients; null clears it.',
       }),

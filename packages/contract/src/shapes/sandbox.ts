@@ -2,13 +2,15 @@
 
 import { type Static, Type } from '#schema.ts'
 import { Attachment, Message } from './message.ts'
-import { attachmentsToSend } from './sending.ts'
-import { emailAddress, line, nullableText, text, time } from './text.ts'
+import { attachmentsToSend, SUBJECT_LENGTH_MAX } from './sending.ts'
+import { emailAddress, line, nullableText, RULE, text, time } from './text.ts'
 
 const RECIPIENTS_MAX = 100
 const TEXT_LENGTH_MAX = 500_000
-const SUBJECT_LENGTH_MAX = 998
 const IDENTIFIER_LENGTH_MAX = 998
+
+// RFC 5322 §3.6.4, as loosely as programs write it.
+const IDENTIFIER_PATTERN = '^<[^<>\\s\\u0000-\\u001f\\u007f-\\u009f]+>$'
 
 export const CapturedMessage = Type.Object(
   {
@@ -57,9 +59,12 @@ export const InboundMail = Type.Object(
     text: Type.Optional(Type.String({ maxLength: TEXT_LENGTH_MAX, description: 'A text body.' })),
     html: Type.Optional(Type.String({ maxLength: TEXT_LENGTH_MAX, description: 'An HTML body.' })),
     inReplyTo: Type.Optional(
-      line({
+      Type.String({
         maxLength: IDENTIFIER_LENGTH_MAX,
-        description: 'The Message-ID of the message that this one answers.',
+        pattern: IDENTIFIER_PATTERN,
+        [RULE]: 'must be one Message-ID with its angle brackets',
+        description:
+          'The Message-ID of the message that this one answers, with its angle brackets.',
       }),
     ),
     attachments: Type.Optional(attachmentsToSend),

@@ -11,28 +11,32 @@ import {
   nullableTime,
   oneOf,
   RULE,
+  TRIMMED,
   text,
   time,
 } from './text.ts'
 
 const BODY_LENGTH_MAX = 100_000
 const HTML_LENGTH_MAX = 500_000
-const SUBJECT_LENGTH_MAX = 998
+export const SUBJECT_LENGTH_MAX = 998
 const CC_MAX = 50
 const ATTACHMENTS_MAX = 100
 const FILENAME_LENGTH_MAX = 1_000
 const MEDIA_TYPE_LENGTH_MAX = 255
-const CONTENT_ID_LENGTH_MAX = 255
+const CONTENT_ID_LENGTH_MAX = 250
 
-const CONTENT_ID_PATTERN = '^[^\\s<>\\u0000-\\u001f\\u007f-\\u009f]*$'
-const CONTENT_ID_RULE = 'must not hold white space, angle brackets or control characters'
+// Printable ASCII without the characters that end or quote an identifier in a header field (RFC 5322
+// §3.2.3), so that what is written is what the HTML refers to.
+const CONTENT_ID_PATTERN = "^[!#-'*+.-:=?-Z^-~-]*$"
+const CONTENT_ID_RULE = 'must hold printable ASCII only, without white space and <>()[]\\",;'
 
 export const AttachmentToSend = Type.Object(
   {
     filename: Type.String({
       minLength: 1,
       maxLength: FILENAME_LENGTH_MAX,
-      description: 'Reduced to what follows the last slash, without control characters.',
+      description:
+        'Reduced to what follows the last slash, without control characters, and cut at 200 characters.',
     }),
     contentType: line({
       minLength: 1,
@@ -49,7 +53,8 @@ export const AttachmentToSend = Type.Object(
         maxLength: CONTENT_ID_LENGTH_MAX,
         pattern: CONTENT_ID_PATTERN,
         [RULE]: CONTENT_ID_RULE,
-        description: 'For a picture within the HTML, which refers to it as "cid:" and this.',
+        description:
+          'For a picture within the HTML, which refers to it as "cid:" and this. Printable ASCII without white space and <>()[]\\",;.',
       }),
     ),
   },
@@ -75,8 +80,9 @@ export const SendMessage = Type.Object(
       line({
         minLength: 1,
         maxLength: SUBJECT_LENGTH_MAX,
+        [TRIMMED]: true,
         description:
-          'Required unless threadId is given: then the subject of the thread with "Re:" is the default.',
+          'Blanks at its ends are dropped. Required unless threadId is given: then the subject of the thread with "Re:" is the default.',
       }),
     ),
     bodyHtml: Type.Optional(

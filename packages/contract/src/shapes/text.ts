@@ -6,18 +6,34 @@ import { type TUnsafe, Type } from '#schema.ts'
 /** Annotation of a schema with a pattern: what the pattern asks for, to follow a field's name. */
 export const RULE = 'x-rule'
 
+/** Annotation of a text that is read without the blanks at its ends. */
+export const TRIMMED = 'x-trimmed'
+
 // C0, DEL, C1 and the Unicode line ends: whatever could end a line somewhere downstream.
 const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029'
 
 export const LINE_PATTERN = `^[^${CONTROL}]*$`
 export const LINE_RULE = 'must not hold control characters or line breaks'
 
+// Characters that turn the direction of writing for all that follows: a name that holds one can make
+// the address after it read backwards.
+const BIDI = '\\u202a-\\u202e\\u2066-\\u2069'
+
+export const NAME_PATTERN = `^[^${CONTROL}${BIDI}]*$`
+export const NAME_RULE =
+  'must not hold control characters, line breaks or marks of writing direction'
+
 // URL parsers fold '.' and '..' out of a path, so a pod of that name could not be addressed.
 export const CLIENT_ID_PATTERN = `^(?!\\.{1,2}$)(?!pod_[0-7][0-9a-hjkmnp-tv-z]{25}$)[^/${CONTROL}]*$`
 export const CLIENT_ID_RULE =
   "must not be '.' or '..', hold '/', control characters or line breaks, or look like a pod id"
 
-type TextBounds = { description: string; minLength?: number; maxLength?: number }
+type TextBounds = {
+  description: string
+  minLength?: number
+  maxLength?: number
+  [TRIMMED]?: true
+}
 
 /** One line of text: no control characters, at most `maxLength` code points. */
 export function line(bounds: TextBounds) {
@@ -30,6 +46,20 @@ export function nullableLine(bounds: TextBounds): TUnsafe<string | null> {
     ...bounds,
     pattern: LINE_PATTERN,
     [RULE]: LINE_RULE,
+  })
+}
+
+/** A name that stands before an address in a header field. */
+export function displayName(bounds: TextBounds) {
+  return Type.String({ ...bounds, pattern: NAME_PATTERN, [RULE]: NAME_RULE })
+}
+
+export function nullableDisplayName(bounds: TextBounds): TUnsafe<string | null> {
+  return Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    ...bounds,
+    pattern: NAME_PATTERN,
+    [RULE]: NAME_RULE,
   })
 }
 

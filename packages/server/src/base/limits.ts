@@ -228,7 +228,7 @@ export const JSON_BODY_BYTES_MAX = MIB
 export const LARGE_BODY_BYTES_MAX = 36 * MIB
 /** Bodies over JSON_BODY_BYTES_MAX that come in or wait for a turn; past it further ones are put off. */
 export const LARGE_BODIES_BYTES_MAX = 256 * MIB
-/** Large bodies that are worked on: each takes up to six times its size until it is on disk. */
+/** Large bodies that are worked on: one of 24 MB takes some 150 MB until it is on disk. */
 export const LARGE_BODIES_AT_ONCE = 2
 /** How long one waits for its turn before it is put off; one takes half a second. */
 export const LARGE_BODY_WAIT_MS_MAX = 30 * SECOND_MS
@@ -353,6 +353,8 @@ export const SILENT_HOSTS_MAX = 10_000
 /** Octets of large messages on their way out, and of these, those that LONG_ATTEMPT_MS is about. */
 export const OUTBOUND_BYTES_MAX = 128 * MIB
 export const UNPROVEN_OUTBOUND_BYTES_MAX = 64 * MIB
+/** With those that go on for long. */
+export const LONG_OUTBOUND_BYTES_MAX = 256 * MIB
 /** Between tries to record an outcome while the store is away. */
 export const SETTLE_RETRY_MS = 500
 /** A server's words, in characters, as kept with a delivery. */

@@ -18,9 +18,16 @@ export type JsonFaultRule =
 
 export type StrictJson =
   | { readonly kind: 'value'; readonly value: unknown }
-  | { readonly kind: 'fault'; readonly rule: JsonFaultRule; readonly message: string }
+  | {
+      readonly kind: 'fault'
+      readonly rule: JsonFaultRule
+      readonly message: string
+      /** Where it is, such as `attachments[0].filename`; empty for the whole. */
+      readonly path: string
+    }
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const lossyDecoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
 /** Reads one JSON text. Takes time and memory in proportion to its length and never throws. */
 export function readStrictJson(bytes: Uint8Array): StrictJson {
@@ -31,7 +38,8 @@ export function readStrictJson(bytes: Uint8Array): StrictJson {
   try {
     text = decoder.decode(bytes)
   } catch {
-    return fault('utf-8')
+    const found = new Scanner(lossyDecoder.decode(bytes), { isLossy: true }).findFault()
+    return found?.rule === 'utf-8' ? found : fault('utf-8')
   }
   const found = new Scanner(text).findFault()
   if (found) return found
@@ -58,14 +66,18 @@ const messages: Record<JsonFaultRule, string> = {
 
 type Fault = Extract<StrictJson, { kind: 'fault' }>
 
-function fault(rule: JsonFaultRule, addition = ''): Fault {
-  return { kind: 'fault', rule, message: `${messages[rule]}${addition}.` }
+const KEY_SHOWN_LENGTH = 80
+const PATH_SHOWN_LENGTH = 200
+
+function fault(rule: JsonFaultRule, path = ''): Fault {
+  const shown = path.slice(0, PATH_SHOWN_LENGTH).toWellFormed()
+  const place = shown === '' ? '' : ` (in ${JSON.stringify(shown)})`
+  return { kind: 'fault', rule, message: `${messages[rule]}${place}.`, path: shown }
 }
 
-const KEY_SHOWN_LENGTH = 80
-
-function keyFault(rule: JsonFaultRule, key: string): Fault {
-  return fault(rule, `: ${JSON.stringify(key.slice(0, KEY_SHOWN_LENGTH).toWellFormed())}`)
+function keyFault(rule: JsonFaultRule, key: string, path: string): Fault {
+  const shown = JSON.stringify(key.slice(0, KEY_SHOWN_LENGTH).toWellFormed())
+  return { ...fault(rule, path), message: `${messages[rule]}: ${shown}.` }
 }
 
 const QUOTE = 0x22
@@ -85,6 +97,9 @@ type Level = {
   readonly keys: Set<string> | null
   /** The key under which this object or array stands; '' in an array and at the top. */
   readonly under: string
+  /** Of the member or item that is being read. */
+  key: string
+  index: number
 }
 
 /**
@@ -98,10 +113,12 @@ class Scanner {
   private nextBackslash = -1
   private values = 1
   private strings = 0
-  private key = ''
+  private readonly isLossy: boolean
 
-  constructor(text: string) {
+  /** In a lossy text U+FFFD stands for what was no UTF-8. */
+  constructor(text: string, { isLossy = false } = {}) {
     this.text = text
+    this.isLossy = isLossy
   }
 
   findFault(): Fault | null {
@@ -119,6 +136,8 @@ class Scanner {
       } else if (code === 0x2c) {
         this.position += 1
         this.values += 1
+        const level = this.levels.at(-1)
+        if (level) level.index += 1
         if (this.values > JSON_VALUES_MAX) found = fault('values')
       } else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
         found = this.passNumber()
@@ -135,9 +154,19 @@ class Scanner {
     this.values += 1
     if (this.levels.length >= JSON_DEPTH_MAX) return fault('depth')
     if (this.values > JSON_VALUES_MAX) return fault('values')
-    const under = this.levels.at(-1)?.keys ? this.key : ''
-    this.levels.push({ keys: isObject ? new Set() : null, under })
+    const above = this.levels.at(-1)
+    const under = above?.keys ? above.key : ''
+    this.levels.push({ keys: isObject ? new Set() : null, under, key: '', index: 0 })
     return null
+  }
+
+  /** Of the value that is being read; of the object around it where that is a key. */
+  private path(isKey = false): string {
+    const levels = isKey ? this.levels.slice(0, -1) : this.levels
+    return levels.reduce(
+      (path, { keys, key, index }) => (keys === null ? `${path}[${index}]` : below(path, key)),
+      '',
+    )
   }
 
   private passString(): Fault | null {
@@ -153,6 +182,9 @@ class Scanner {
     }
     this.position = end + 1
     const isKey = this.isBeforeColon()
+    if (this.isLossy && text.slice(start, end).includes('\ufffd')) {
+      return fault('utf-8', this.path(isKey))
+    }
     if (!isEscaped) return isKey ? this.noteKey(text.slice(start + 1, end)) : null
     if (!isKey && !isSuspect) return null
     let content: string
@@ -162,8 +194,8 @@ class Scanner {
       return null
     }
     // Bytes that were valid UTF-8 hold no half surrogate; only an escape can name one.
-    if (!content.isWellFormed()) return fault('lone-surrogate')
-    if (content.includes('\0')) return fault('nul')
+    if (!content.isWellFormed()) return fault('lone-surrogate', this.path(isKey))
+    if (content.includes('\0')) return fault('nul', this.path(isKey))
     return isKey ? this.noteKey(content) : null
   }
 
@@ -200,12 +232,13 @@ class Scanner {
   private noteKey(key: string): Fault | null {
     const level = this.levels.at(-1)
     if (!level?.keys) return null
-    if (level.keys.has(key)) return keyFault('duplicate-key', key)
+    const path = () => below(this.path(true), key)
+    if (level.keys.has(key)) return keyFault('duplicate-key', key, path())
     if (key === '__proto__' || (key === 'prototype' && level.under === 'constructor')) {
-      return keyFault('forbidden-key', key)
+      return keyFault('forbidden-key', key, path())
     }
     level.keys.add(key)
-    this.key = key
+    level.key = key
     return null
   }
 
@@ -218,8 +251,13 @@ class Scanner {
     }
     this.position += digits.length
     const number = Number(digits)
-    return number === Infinity || number === -Infinity ? fault('number-range') : null
+    return number === Infinity || number === -Infinity ? fault('number-range', this.path()) : null
   }
+}
+
+function below(path: string, key: string): string {
+  const shown = key.slice(0, KEY_SHOWN_LENGTH)
+  return path === '' ? shown : `${path}.${shown}`
 }
 
 function isSpace(code: number): boolean {

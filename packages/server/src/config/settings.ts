@@ -250,13 +250,13 @@ export const LIMIT_SETTINGS = {
     'MAILROOM_LIMIT_API_PER_MINUTE',
     forms.count,
     { default: '1000' },
-    'API requests of one account over all its keys in a minute.',
+    'API requests of one account over all its keys in a minute, per process in this version.',
   ),
   failedAuthPerMinute: setting(
     'MAILROOM_LIMIT_FAILED_AUTH_PER_MINUTE',
     forms.count,
     { default: '60' },
-    'Requests without a good key from one address in a minute.',
+    'Requests without a good key from one address in a minute, per process in this version.',
   ),
   sendsPerMinute: setting(
     'MAILROOM_LIMIT_SENDS_PER_MINUTE',

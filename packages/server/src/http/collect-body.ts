@@ -1,47 +1,126 @@
 // Request bodies on their way in: collected up to the limit of their operation, with a bound on what
-// all large ones hold together. Knows nothing of what is in them.
+// all large ones hold together and on how many are worked on. Knows nothing of what is in them.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { AppError } from '#base/app-error.ts'
-import { JSON_BODY_BYTES_MAX } from '#base/limits.ts'
+import { letGo } from '#base/let-go.ts'
+import { JSON_BODY_BYTES_MAX, LARGE_BODIES_AT_ONCE, LARGE_BODY_WAIT_MS_MAX } from '#base/limits.ts'
 
 /** What one request holds of the bound; it counts once it is larger than a small body may be. */
 export type BodyHold = {
   /** Throws `service_unavailable` when there is no room for a body of so many octets. */
   growTo(bytes: number): void
-  /** Called twice it does nothing. */
+  /**
+   * Resolves at once for a small body, for a large one when few others are worked on, in the order in
+   * which they came. Rejects with `service_unavailable` after too long a wait, and after `release`.
+   */
+  takeTurn(): Promise<void>
+  /** The work on the body is over; it may be called without a turn, and twice. */
+  endTurn(): void
+  /** Called twice it does nothing. The turn lasts: the work goes on when the client has left. */
   release(): void
 }
 
 export type BodyBudget = { open(): BodyHold }
 
-/** One for a server. */
-export function bodyBudget(bytesMax: number): BodyBudget {
+/** One for a server. `atOnce` large bodies are worked on, others wait for up to `waitMsMax`. */
+export function bodyBudget(
+  bytesMax: number,
+  { atOnce = LARGE_BODIES_AT_ONCE, waitMsMax = LARGE_BODY_WAIT_MS_MAX } = {},
+): BodyBudget {
   let held = 0
+  const turns = new Turns(atOnce, waitMsMax)
   return {
     open() {
       let own = 0
       let isReleased = false
+      let turn: Turn | null = null
       return {
         growTo(bytes) {
           if (bytes <= JSON_BODY_BYTES_MAX || bytes <= own || isReleased) return
-          if (held - own + bytes > bytesMax) {
-            throw new AppError(
-              'service_unavailable',
-              'The service is busy with other large requests.',
-            )
-          }
+          if (held - own + bytes > bytesMax) throw busy()
           held += bytes - own
           own = bytes
+        },
+        async takeTurn() {
+          if (own === 0) return
+          turn = turns.ask()
+          await turn.come
+        },
+        endTurn() {
+          turn?.end()
         },
         release() {
           isReleased = true
           held -= own
           own = 0
+          turn?.giveUp()
         },
       }
     },
+  }
+}
+
+function busy(): AppError {
+  return new AppError('service_unavailable', 'The service is busy with other large requests.')
+}
+
+type Turn = {
+  /** Rejects when it is given up or waited for too long. */
+  readonly come: Promise<void>
+  /** Lets the next one in; nothing while it waits or after its end. */
+  end(): void
+  /** Leaves the queue; nothing once it has come. */
+  giveUp(): void
+}
+
+class Turns {
+  readonly #waitMsMax: number
+  readonly #waiting = new Set<() => void>()
+  #free: number
+
+  constructor(atOnce: number, waitMsMax: number) {
+    this.#free = atOnce
+    this.#waitMsMax = waitMsMax
+  }
+
+  ask(): Turn {
+    let state: 'waiting' | 'come' | 'over' = 'waiting'
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const giveUp = () => {
+      if (state !== 'waiting') return
+      state = 'over'
+      clearTimeout(timer)
+      this.#waiting.delete(enter)
+      reject(busy())
+    }
+    const enter = () => {
+      state = 'come'
+      clearTimeout(timer)
+      resolve()
+    }
+    const timer = setTimeout(giveUp, this.#waitMsMax)
+    if (this.#free > 0) {
+      this.#free -= 1
+      enter()
+    } else this.#waiting.add(enter)
+    const end = () => {
+      if (state !== 'come') return
+      state = 'over'
+      this.#letIn()
+    }
+    return { come: promise, end, giveUp }
+  }
+
+  #letIn(): void {
+    const [next] = this.#waiting
+    if (next === undefined) {
+      this.#free += 1
+      return
+    }
+    this.#waiting.delete(next)
+    next()
   }
 }
 
@@ -95,14 +174,17 @@ export async function collectBody(payload: Readable, options: CollectOptions): P
 
 const FIRST_BYTES = 4_096
 
-/** `store`, or a larger copy of it: twice the size, but no more than `bytesExpected`. */
+/**
+ * `store`, or a larger copy of it: twice the size, but no more than `bytesExpected`, and all of that once
+ * the body has turned out to be large: then it has been counted whole.
+ */
 function roomFor(store: Buffer, needed: number, bytesExpected: number): Buffer {
   if (needed <= store.length) return store
   const doubled = Math.max(needed, store.length * 2, FIRST_BYTES)
-  const larger = Buffer.allocUnsafeSlow(
-    bytesExpected > needed ? Math.min(doubled, bytesExpected) : doubled,
-  )
+  const expected = needed > JSON_BODY_BYTES_MAX ? bytesExpected : Math.min(doubled, bytesExpected)
+  const larger = Buffer.allocUnsafeSlow(bytesExpected > needed ? expected : doubled)
   store.copy(larger)
+  letGo(store)
   return larger
 }
 

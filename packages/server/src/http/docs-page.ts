@@ -1,6 +1,7 @@
 // The reference page: the table of operations as one static page of HTML, without a script.
 
-import { API_VERSION, errorExample } from '@mailroom/contract/openapi.ts'
+import { errorExample } from '@mailroom/contract/error-example.ts'
+import { API_VERSION } from '@mailroom/contract/openapi.ts'
 import { idempotencyKeyParameter } from '@mailroom/contract/openapi-parts.ts'
 import { type Operation, type Tag, tags } from '@mailroom/contract/operations/operation.ts'
 import { errorsOf, operationIds, operationOf } from '@mailroom/contract/operations.ts'

@@ -24,7 +24,9 @@ export type Part = 'query' | 'body'
 export function explainViolations(found: readonly Violation[], part: Part): AppError {
   // What a condition asks for is told by itself.
   const violations = found.filter(({ keyword }) => keyword !== 'if')
-  const details = violations.slice(0, ERROR_DETAILS_MAX).map(detailOf)
+  const details = violations
+    .slice(0, ERROR_DETAILS_MAX)
+    .map((violation) => detailOf(violation, part))
   const first = details[0] ?? { path: '', message: 'is not as described' }
   const more = violations.length - 1
   const subject = nameOf(first.path, part)
@@ -37,7 +39,7 @@ function nameOf(path: string, part: Part): string {
   return path === '' ? 'The request body' : `The field "${path}"`
 }
 
-function detailOf(violation: Violation): ErrorDetail {
+function detailOf(violation: Violation, part: Part): ErrorDetail {
   const path = dotted(violation.instancePath)
   const { keyword, params } = violation
   if (keyword === 'required') {
@@ -47,7 +49,15 @@ function detailOf(violation: Violation): ErrorDetail {
     const name = String(params.additionalProperty)
     return { path: below(path, name), message: 'is not a known field' }
   }
-  return { path, message: expectationOf(violation) }
+  const hint = part === 'query' && isUnescapedPlus(violation) ? PLUS_HINT : ''
+  return { path, message: expectationOf(violation) + hint }
+}
+
+const PLUS_HINT = ' (a plus sign in a query is written %2B)'
+
+/** A query reads `+` as a space. */
+function isUnescapedPlus({ keyword, data }: Violation): boolean {
+  return keyword === 'format' && String(data).includes(' ')
 }
 
 function expectationOf({ keyword, params, message, parentSchema, data }: Violation): string {

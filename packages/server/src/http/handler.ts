@@ -137,6 +137,6 @@ export type DoorPorts = {
     readonly key: string
     readonly requestHash: Uint8Array
   }): Promise<unknown>
-  /** Throws `not_found` unless mail goes to the sandbox. */
-  requireSandbox(): void
+  /** Whether mail goes to the sandbox; else its routes look like no routes. */
+  isSandbox(): boolean
 }

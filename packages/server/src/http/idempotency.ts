@@ -38,15 +38,35 @@ export type HashedRequest = {
 
 /**
  * SHA-256 of what the request asks for: alike for bodies that differ in the order of their fields or
- * in being a form or JSON, different for any two that ask for something else.
+ * in being a form or JSON or in what is written out of the defaults, different for any two that ask for something else.
  */
 export function hashRequest({ operationId, path, body }: HashedRequest): Uint8Array {
   const hash = createHash('sha256')
   writeValue(hash, operationId)
   writeValue(hash, path)
   if (body.kind === 'message') writeText(hash, 'm', asBase64(body.raw))
-  else writeValue(hash, body.kind === 'form' ? withContents(body) : body.value)
+  else writeValue(hash, withoutDefaults(body.kind === 'form' ? withContents(body) : body.value))
   return hash.digest()
+}
+
+/** What says the same as nothing at all, by the handler of sends. */
+const defaults: Readonly<Record<string, (value: unknown) => boolean>> = {
+  includeQuote: (value) => value === true,
+  cc: isEmptyArray,
+  attachments: isEmptyArray,
+  bodyHtml: (value) => value === '',
+}
+
+function isEmptyArray(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0
+}
+
+function withoutDefaults(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  const fields = Object.entries(value).filter(
+    ([name, field]) => !(Object.hasOwn(defaults, name) && defaults[name]?.(field)),
+  )
+  return Object.fromEntries(fields)
 }
 
 /** Octets are hashed as the base64 that JSON has them in. */

@@ -3,21 +3,25 @@
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
 
 const templates = operationIds.map((id) => {
-  const { method, path, auth } = operationOf(id)
-  return { method, segments: path.split('/'), isOperators: auth === 'operator' }
+  const { method, path, auth, isOfSandbox = false } = operationOf(id)
+  return { method, segments: path.split('/'), isOperators: auth === 'operator', isOfSandbox }
 })
 
 export type PathVisibility = {
   /** Whether the operator's routes are to look like no routes. */
   readonly hidesOperators: boolean
+  /** Whether those of the sandbox are. */
+  readonly hidesSandbox: boolean
 }
 
 /** Methods of the path of a URL, in alphabetical order; empty when no operation has the path. */
-export function methodsOf(url: string, { hidesOperators }: PathVisibility): string[] {
+export function methodsOf(url: string, visibility: PathVisibility): string[] {
+  const { hidesOperators, hidesSandbox } = visibility
   const segments = (url.split(/[?#]/, 1)[0] ?? '').split('/').map(decoded)
   const methods = new Set<string>()
   for (const template of templates) {
     if (hidesOperators && template.isOperators) continue
+    if (hidesSandbox && template.isOfSandbox) continue
     if (!isMatch(template.segments, segments)) continue
     methods.add(template.method)
     if (template.method === 'GET') methods.add('HEAD')

@@ -8,6 +8,7 @@ import type { BodyMediaType, Operation } from '@mailroom/contract/operations/ope
 import { isBodyOptional } from '@mailroom/contract/operations.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '#base/app-error.ts'
+import { letGo } from '#base/let-go.ts'
 import { JSON_BODY_BYTES_MAX, LARGE_BODY_BYTES_MAX } from '#base/limits.ts'
 import { readStrictJson } from '#base/strict-json.ts'
 import { type BodyHold, collectBody } from './collect-body.ts'
@@ -39,6 +40,8 @@ export function acceptBodies(app: FastifyInstance): void {
       readBody(request, payload, mediaType),
     )
   }
+  // However it ends, and be it that nobody is there any more to be answered.
+  app.addHook('onSend', async (request) => request.bodyHold?.endTurn())
   app.addContentTypeParser('*', async (request: FastifyRequest) => {
     const { operation } = request.routeOptions.config
     if (!operation?.body) return undefined
@@ -64,6 +67,8 @@ async function readBody(
   }
   const bytesMax = bodyBytesMax(operation)
   const bytes = await collectBody(payload, { headers, bytesMax, hold: bodyHold })
+  // What is made of a body takes several times its size; those that wait hold only themselves.
+  await bodyHold.takeTurn()
   // Each step over a large body takes some 50 ms; others have their turn between two.
   if (bytes.length > JSON_BODY_BYTES_MAX) await nextTurn()
   if (mediaType === 'application/json') return readJson(bytes, operation)
@@ -74,9 +79,10 @@ async function readBody(
 function readJson(bytes: Buffer, operation: Operation): ReadBody | undefined {
   if (bytes.length === 0 && isBodyOptional(operation)) return undefined
   const read = readStrictJson(bytes)
+  letGo(bytes)
   if (read.kind === 'value') return { kind: 'json', value: read.value }
   throw new AppError('bad_request', read.message, {
-    details: [{ path: '', message: read.message }],
+    details: [{ path: read.path, message: read.message }],
   })
 }
 

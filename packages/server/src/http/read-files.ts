@@ -9,12 +9,12 @@ import type { AttachedFile } from './handler.ts'
 type CheckedAttachment = {
   readonly filename: string
   readonly contentType: string
-  readonly data: string
+  data: string
   readonly contentId?: string
 }
 
 /**
- * `attachments` as the contract describes them; with `contents`, which a form has, their `data` says
+ * `attachments` as the contract describes them, which lose their `data` once it is decoded; with `contents`, which a form has, their `data` says
  * nothing. Throws `payload_too_large` before anything is decoded, or `bad_request`.
  */
 export function readFiles(
@@ -31,8 +31,11 @@ export function readFiles(
     )
   }
   const violations: Violation[] = []
-  const files = attachments.map(({ filename, contentType, contentId = null, data }, index) => {
-    const content = contents === null ? decodeBase64(data) : contents[index]
+  const files = attachments.map((attachment, index) => {
+    const { filename, contentType, contentId = null } = attachment
+    const content = contents === null ? decodeBase64(attachment.data) : contents[index]
+    // The text is a third larger than the octets, and the request lasts until they are on disk.
+    attachment.data = ''
     if (content) return { filename, contentType, contentId, content }
     violations.push({
       keyword: '',
@@ -46,13 +49,25 @@ export function readFiles(
   return files.filter((file) => file !== null)
 }
 
-function decodedLength({ data }: CheckedAttachment): number {
+function decodedLength({ data }: Pick<CheckedAttachment, 'data'>): number {
   const padding = data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0
   return Math.max(0, Math.floor((data.length * 3) / 4) - padding)
 }
 
-/** Null unless encoding what was read gives `text` again: so no two texts mean the same octets. */
+const OTHER_ALPHABET = /[-_]/
+
+/**
+ * Null unless encoding what was read would give `text` again: so no two texts mean the same octets.
+ * The decoder passes over what it does not know, and then there are fewer octets; it knows `-` and
+ * `_` as well, reads characters outside ASCII as others, and does not look at unused last bits.
+ */
 function decodeBase64(text: string): Uint8Array | null {
+  const { length } = text
+  if (length % 4 !== 0 || Buffer.byteLength(text) !== length || OTHER_ALPHABET.test(text)) {
+    return null
+  }
   const bytes = Buffer.from(text, 'base64')
-  return bytes.toString('base64') === text ? bytes : null
+  if (bytes.length !== decodedLength({ data: text })) return null
+  const lastQuantum = bytes.subarray(Math.max(0, Math.ceil(bytes.length / 3) - 1) * 3)
+  return lastQuantum.toString('base64') === text.slice(-4) ? bytes : null
 }

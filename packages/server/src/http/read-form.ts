@@ -1,12 +1,11 @@
 // Forms with files (RFC 7578) to the same fields that a body of JSON has. What is not exactly a form is
 // refused: a field that would be skipped or cut in silence would be missing in a message that is sent.
 
-import { Dicer } from '@fastify/busboy'
 import type { TObject } from '@mailroom/contract/schema.ts'
 import { AppError } from '#base/app-error.ts'
-import { FORM_PART_HEAD_BYTES_MAX, FORM_PARTS_MAX } from '#base/limits.ts'
 import { explainViolations } from './explain-violations.ts'
 import { type PartHead, readPartHead } from './read-part-head.ts'
+import { splitParts } from './split-parts.ts'
 
 export type Form = {
   /** Fields as in JSON, without a prototype; the `data` of an attachment is empty. */
@@ -17,7 +16,7 @@ export type Form = {
 
 /** Rejects with `bad_request`. `body` says which fields there are and of what type. */
 export async function readForm(bytes: Buffer, contentType: string, body: TObject): Promise<Form> {
-  const parts = await splitParts(bytes, boundaryOf(contentType))
+  const parts = partsOf(bytes, boundaryOf(contentType))
   const value: Record<string, unknown> = Object.create(null)
   const attachments: { filename: string; contentType: string; data: string }[] = []
   const contents: Uint8Array[] = []
@@ -25,6 +24,8 @@ export async function readForm(bytes: Buffer, contentType: string, body: TObject
     const { name, filename } = head
     const type = fieldType(body, name)
     if (type === 'files') {
+      // A browser sends this where no file was chosen.
+      if (!filename && content.length === 0) continue
       if (filename === null) throw wrongField(name, 'must be a file, with a filename')
       attachments.push({ filename, contentType: head.contentType ?? FILE_TYPE, data: '' })
       contents.push(content)
@@ -32,6 +33,8 @@ export async function readForm(bytes: Buffer, contentType: string, body: TObject
     }
     if (filename !== null) throw wrongField(name, 'must be text, not a file')
     const text = textOf(content, head)
+    // In a form whose fields are all there, an empty one is one that was not filled in.
+    if (text === '' && !(body.required ?? []).includes(name)) continue
     if (type === 'texts') {
       const earlier = value[name]
       value[name] = Array.isArray(earlier) ? [...earlier, text] : [text]
@@ -66,13 +69,17 @@ function wrongField(name: string, message: string): AppError {
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-const TEXT_CHARSETS = new Set([null, 'utf-8', 'us-ascii'])
+const TEXT_CHARSETS = new Set([null, 'utf-8', 'utf8', 'us-ascii'])
+/** What the web means by this name is windows-1252 (Encoding Standard §4.2). */
+const latinDecoder = new TextDecoder('iso-8859-1')
+const LATIN_CHARSETS = new Set(['iso-8859-1', 'latin1', 'windows-1252'])
 
 function textOf(content: Uint8Array, { name, charset }: PartHead): string {
-  if (!TEXT_CHARSETS.has(charset)) throw wrongField(name, 'must be in UTF-8')
+  const isLatin = charset !== null && LATIN_CHARSETS.has(charset)
+  if (!isLatin && !TEXT_CHARSETS.has(charset)) throw wrongField(name, 'must be in UTF-8')
   let text: string
   try {
-    text = decoder.decode(content)
+    text = (isLatin ? latinDecoder : decoder).decode(content)
   } catch {
     throw wrongField(name, 'must be in UTF-8')
   }
@@ -96,55 +103,14 @@ function malformed(why: string): AppError {
   return new AppError('bad_request', `${message}.`, { details: [{ path: '', message }] })
 }
 
-type Part = { readonly head: PartHead; readonly content: Uint8Array }
-type SeenPart = { header: object | null; chunks: Buffer[] }
+type Part = { readonly head: PartHead; readonly content: Buffer }
 
-async function splitParts(bytes: Buffer, boundary: string): Promise<Part[]> {
-  if (countBeyond(bytes, `--${boundary}`, FORM_PARTS_MAX + 1)) {
-    throw malformed(`it has more than ${FORM_PARTS_MAX} parts`)
-  }
-  const seen = await runDicer(bytes, boundary)
-  return seen.map(({ header, chunks }) => {
-    const head = header === null ? null : readPartHead(header)
-    if (head === null) throw malformed('a part of it has no good header')
-    const [first = Buffer.alloc(0), ...others] = chunks
-    return { head, content: others.length === 0 ? first : Buffer.concat(chunks) }
+function partsOf(bytes: Buffer, boundary: string): Part[] {
+  const parts = splitParts(bytes, boundary)
+  if (typeof parts === 'string') throw malformed(parts)
+  return parts.map(({ header, content }, index) => {
+    const head = typeof header === 'string' ? header : readPartHead(header)
+    if (typeof head === 'string') throw malformed(`part ${index + 1} ${head}`)
+    return { head, content }
   })
-}
-
-function runDicer(bytes: Buffer, boundary: string): Promise<SeenPart[]> {
-  const seen: SeenPart[] = []
-  const ends: Promise<void>[] = []
-  return new Promise((resolve, reject) => {
-    const limits = { maxHeaderSize: FORM_PART_HEAD_BYTES_MAX }
-    const dicer = new Dicer({ boundary, ...limits })
-    dicer.on('part', (part) => {
-      const entry: SeenPart = { header: null, chunks: [] }
-      seen.push(entry)
-      const ended = Promise.withResolvers<void>()
-      ends.push(ended.promise)
-      part.on('header', (header) => {
-        entry.header = header
-      })
-      part.on('data', (chunk) => {
-        entry.chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
-      })
-      part.on('end', () => ended.resolve())
-      part.on('error', () => ended.resolve())
-    })
-    dicer.on('error', () => reject(malformed('it ends too early')))
-    // A part may end after the whole.
-    dicer.on('finish', () => Promise.all(ends).then(() => resolve(seen)))
-    dicer.end(bytes)
-  })
-}
-
-/** Whether `needle` is found more than `max` times. */
-function countBeyond(bytes: Buffer, needle: string, max: number): boolean {
-  let count = 0
-  for (let at = bytes.indexOf(needle); at !== -1; at = bytes.indexOf(needle, at + 1)) {
-    count += 1
-    if (count > max) return true
-  }
-  return false
 }

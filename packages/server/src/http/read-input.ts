@@ -5,6 +5,7 @@
 import { isBodyOptional, type OperationId, operationOf } from '@mailroom/contract/operations.ts'
 import type { TObject } from '@mailroom/contract/schema.ts'
 import { PAGE_SIZE_MAX } from '@mailroom/contract/shapes/page.ts'
+import { TRIMMED } from '@mailroom/contract/shapes/text.ts'
 import { AppError } from '#base/app-error.ts'
 import { notFound } from '#model/problem.ts'
 import { explainViolations, type Part, type Violation } from './explain-violations.ts'
@@ -64,13 +65,36 @@ function readBody(
   }
   if (body?.kind === 'message') {
     if (body.raw.length > 0) return body.raw
-    throw new AppError('bad_request', 'The message is empty.')
+    throw new AppError('bad_request', 'The message is empty.', {
+      details: [{ path: '', message: 'must not be empty' }],
+    })
   }
-  const value = body === undefined ? {} : body.value
+  const value = body === undefined ? {} : trimmed(schema, body.value)
   check(compile(schema), value, 'body')
   return 'attachments' in schema.properties
     ? withFiles(value as BodyWithAttachments, body?.kind === 'form' ? body.contents : null)
     : value
+}
+
+/** The body with those texts trimmed that the contract says are. */
+function trimmed(schema: TObject, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  for (const [name, property] of Object.entries(schema.properties)) {
+    const text: unknown = TRIMMED in property ? Reflect.get(value, name) : undefined
+    if (typeof text === 'string') Reflect.set(value, name, trimBlanks(text))
+  }
+  return value
+}
+
+// White space that is no control character: a line end is refused, not dropped.
+const BLANK = /[\p{Zs}\ufeff]/u
+
+function trimBlanks(text: string): string {
+  let start = 0
+  let end = text.length
+  while (start < end && BLANK.test(text.charAt(start))) start += 1
+  while (end > start && BLANK.test(text.charAt(end - 1))) end -= 1
+  return text.slice(start, end)
 }
 
 type BodyWithAttachments = { attachments?: Parameters<typeof readFiles>[0] }

@@ -10,21 +10,28 @@ export type PartHead = {
 }
 
 /**
- * `header` has lower-case names with the values of each, every character an octet. Null for anything
- * but the header of a field: no name, a parameter twice, text that is not UTF-8, an encoded part.
+ * `header` has lower-case names with the values of each, every character an octet. A text tells what
+ * is wrong, to follow "the part": no name, a parameter twice, text that is not UTF-8, an encoding.
  */
-export function readPartHead(header: object): PartHead | null {
-  const disposition = only(header, 'content-disposition')
-  const type = only(header, 'content-type')
-  const encoding = only(header, 'content-transfer-encoding')
-  if (disposition === null || type === 'several' || encoding === 'several') return null
+export function readPartHead(header: ReadonlyMap<string, readonly string[]>): PartHead | string {
+  for (const [name, label] of singleFields) {
+    if ((header.get(name)?.length ?? 0) > 1) return `has ${label} twice`
+  }
+  const disposition = header.get('content-disposition')?.[0]
+  const type = header.get('content-type')?.[0]
+  const encoding = header.get('content-transfer-encoding')?.[0]
+  if (disposition === undefined) return 'has no Content-Disposition'
   // RFC 7578 §4.7: deprecated, and what says nothing does no harm.
-  if (encoding !== null && !/^(?:7bit|8bit|binary)$/i.test(encoding)) return null
-  const parameters = /^form-data\s*(;.*)$/is.exec(disposition)?.[1]
-  const named = parameters === undefined ? null : readParameters(parameters)
-  const name = named?.get('name')
-  if (!named || name === undefined) return null
-  const contentType = type === null ? null : utf8(type)
+  if (encoding !== undefined && !/^(?:7bit|8bit|binary)$/i.test(encoding)) {
+    return `is encoded (${shown(encoding)}); send its octets as they are`
+  }
+  const parameters = /^form-data\s*(;.*)?$/is.exec(disposition)
+  if (parameters === null) return 'has a Content-Disposition other than form-data'
+  const named = readParameters(parameters[1] ?? '')
+  if (typeof named === 'string') return named
+  const name = named.get('name')
+  if (name === undefined) return 'names no field in its Content-Disposition'
+  const contentType = type === undefined ? null : utf8(type)
   return {
     name,
     filename: named.get('filename*') ?? named.get('filename') ?? null,
@@ -33,15 +40,21 @@ export function readPartHead(header: object): PartHead | null {
   }
 }
 
-function only(header: object, name: string): string | 'several' | null {
-  const values: unknown = Reflect.get(header, name)
-  if (!Array.isArray(values)) return null
-  return values.length === 1 ? String(values[0]).trim() : 'several'
+const singleFields = [
+  ['content-disposition', 'Content-Disposition'],
+  ['content-type', 'Content-Type'],
+  ['content-transfer-encoding', 'Content-Transfer-Encoding'],
+] as const
+
+const SHOWN_LENGTH = 40
+
+function shown(text: string): string {
+  return text.slice(0, SHOWN_LENGTH).replace(/[^\x20-\x7e]/g, '?')
 }
 
 const PARAMETER = /\s*;\s*([\w-]+\*?)=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))/y
 
-function readParameters(text: string): Map<string, string> | null {
+function readParameters(text: string): Map<string, string> | string {
   const parameters = new Map<string, string>()
   PARAMETER.lastIndex = 0
   let end = 0
@@ -50,15 +63,24 @@ function readParameters(text: string): Map<string, string> | null {
     const [, key = '', quoted, plain = ''] = found
     const name = key.toLowerCase()
     const value = name.endsWith('*') ? readExtended(plain) : utf8(unescaped(quoted ?? plain))
-    if (value === null || parameters.has(name)) return null
+    if (value === null) return `has a ${shown(name)} that is not in UTF-8`
+    if (parameters.has(name)) return `has a ${shown(name)} twice in its Content-Disposition`
     parameters.set(name, value)
   }
-  return /^\s*;?\s*$/.test(text.slice(end)) ? parameters : null
+  return /^\s*;?\s*$/.test(text.slice(end))
+    ? parameters
+    : 'has a Content-Disposition that cannot be read to its end'
 }
 
-/** Browsers write a quotation mark as %22, curl with a backslash; both leave other backslashes. */
+/**
+ * Browsers write a quotation mark as %22, curl with a backslash; both leave other backslashes. The
+ * line ends of a name, which browsers write as %0D and %0A, are dropped.
+ */
 function unescaped(quoted: string): string {
-  return quoted.replace(/\\(["\\])/g, '$1').replaceAll('%22', '"')
+  return quoted
+    .replace(/\\(["\\])/g, '$1')
+    .replaceAll('%22', '"')
+    .replace(/%0[da]/gi, '')
 }
 
 /** RFC 8187 §3.2, which some clients use although RFC 7578 tells them not to. */

@@ -10,7 +10,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '#base/app-error.ts'
 import { plainAddress } from '#base/client-address.ts'
 import type { Log } from '#base/log.ts'
-import { problem } from '#model/problem.ts'
+import { notFound, problem } from '#model/problem.ts'
 import type { BodyBudget } from './collect-body.ts'
 import type { BinaryResponse, Context, DoorPorts, Once } from './handler.ts'
 import { hashRequest, readIdempotencyKey } from './idempotency.ts'
@@ -62,9 +62,12 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
         // What a client says about a body that nobody reads is no reason to refuse it.
         if (!operation.body) delete request.raw.headers['content-type']
         await admit(operation, options, request, reply)
-        if (operation.isOfSandbox) options.ports.requireSandbox()
+        if (operation.isOfSandbox && !options.ports.isSandbox()) throw notFound()
         if (operation.needsIdempotencyKey) request.idempotencyKey = readIdempotencyKey(request.raw)
-        if (operation.body) holdBody(request, reply, options.bodies)
+        if (operation.body) {
+          requireUtf8(request)
+          holdBody(request, reply, options.bodies)
+        }
       },
       handler: async (request, reply) => {
         const once = await findEarlier(request, operationId, options.ports)
@@ -79,6 +82,15 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
       },
     })
   }
+}
+
+/** RFC 8259 §8.1: JSON is in UTF-8, of which ASCII is a part. */
+function requireUtf8({ headers }: FastifyRequest): void {
+  const found = /^application\/json\s*;.*?charset="?([^\s;"]*)/i.exec(headers['content-type'] ?? '')
+  if (found === null || /^(?:utf-?8|us-ascii)$/i.test(found[1] ?? '')) return
+  throw new AppError('unsupported_media_type', 'JSON must be in UTF-8.', {
+    fix: 'Send the body in UTF-8, without a charset or with charset=utf-8.',
+  })
 }
 
 /** What a large body takes of the bound is given back once the request is answered. */

@@ -177,7 +177,12 @@ function routeOptions(options: HttpServerOptions): RouteOptions {
 
 function addCommonHooks(app: FastifyInstance, options: HttpServerOptions, state: DoorState): void {
   const { log, onRequest } = options
-  const visibility = { hidesOperators: options.operatorToken === undefined }
+  const visibility: PathVisibility = {
+    hidesOperators: options.operatorToken === undefined,
+    get hidesSandbox() {
+      return !options.ports.isSandbox()
+    },
+  }
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
     if (state.isClosing) throw new AppError('service_unavailable', 'The service is shutting down.')

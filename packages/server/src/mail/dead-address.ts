@@ -13,20 +13,23 @@ const DEAD = new Set(['5.1.1', '5.1.2', '5.1.10', '5.2.1'])
 /** Enhanced codes that say no more than "no", beside which the wording counts. */
 const VAGUE = new Set(['5.0.0', '5.1.0', '5.3.0', '5.5.0', '5.5.1'])
 
+// No bare "account": as often as the recipient's it is that of whoever sends.
 const DEAD_WORDINGS = [
-  /\bno such (?:user|recipient|mailbox|address|person|account)/i,
-  /\b(?:user|recipient|mailbox|address|account|addressee)(?: address)? (?:is )?(?:unknown|not found|not exist|invalid)/i,
-  /\b(?:unknown|invalid|non-?existent|nonexistent) (?:user|recipient|mailbox|address|account|local[- ]part)/i,
-  /\b(?:user|recipient|mailbox|address|account)\b.{0,60}\b(?:does ?n[o']t|does not|doesn't|did not) exist/i,
-  /\b(?:user|mailbox|account|recipient)\b.{0,40}\b(?:has been|is|was) (?:disabled|deactivated|deleted|closed|suspended|discontinued)/i,
+  /\bno such (?:user|recipient|mailbox|address|person)/i,
+  /\b(?:user|recipient|mailbox|address|addressee)(?: address)? (?:is )?(?:unknown|not found|not exist|invalid)/i,
+  /\b(?:unknown|invalid|non-?existent|nonexistent) (?:user|recipient|mailbox|address|local[- ]part)/i,
+  /\b(?:user|recipient|mailbox|address)\b.{0,60}\b(?:does ?n[o']t|does not|doesn't|did not) exist/i,
+  /\b(?:user|mailbox|recipient)(?: \S{1,254}@\S{1,255})? (?:has been|is|was) (?:disabled|deactivated|deleted|closed|suspended|discontinued)\s*(?:$|[.,;:!()])/i,
   /\bno mailbox (?:here )?by that name/i,
   /\bunrouteable address/i,
-  /\bnot (?:a|our) (?:valid )?(?:customer|mailbox|user)\b/i,
 ]
 
-/** What is said beside those words when the address is good and the sender is not, or space is short. */
+/**
+ * What is said beside those words when the address is good and the sender is not, or space is short.
+ * Whoever is addressed as "you" is the client that sends.
+ */
 const OTHER_WORDINGS =
-  /\b(?:full|quota|spam|blocked|blacklist|blocklist|denied|policy|reputation|rejected due|too many|try again|temporar|sender\b)/i
+  /\b(?:full|quota|spam|blocked|blacklist|blocklist|denied|policy|reputation|rejected due|too many|try again|temporar|authenticat|(?:your|sender|helo|ehlo)\b)/i
 
 /** For a reply to RCPT, or the same words in a delivery status notification. */
 export function isDeadAddress({ code, enhanced, text }: Refusal): boolean {

@@ -35,8 +35,7 @@ const TOO_DEEP = '\0'
 
 let compiled: ((html: string, nesting: Nesting) => string) | null = null
 
-// Loaded with the first HTML: it takes 16 MB, and the main thread, which reads plain mail only, never
-// needs it.
+// Loaded with the first HTML: it takes 16 MB, which a process that meets plain mail only never needs.
 const load = createRequire(import.meta.url)
 
 function layOut(html: string): string {

@@ -8,7 +8,7 @@ import type { MimeOutline, OutlinePart } from './mime-outline.ts'
 import { buildSkeleton, type FileFields, fileMark, replaceTextMarks } from './mime-skeleton.ts'
 import { parseStructured } from './parameters.ts'
 import { decodeTextBody } from './text-body.ts'
-import { decodeTransfer } from './transfer-encoding.ts'
+import { decodedSize, decodeTransfer } from './transfer-encoding.ts'
 
 export type MimePart = {
   /** As the sender wrote it, decoded; not safe. */
@@ -19,6 +19,8 @@ export type MimePart = {
   readonly isInline: boolean
   /** Decodes anew each time it is called, so that a message's files need not be held at once. */
   readonly readContent: () => Uint8Array
+  /** Its length, for which a large file is not decoded. */
+  readonly readSize: () => number
 }
 
 export type MimeBody = {
@@ -60,8 +62,10 @@ export async function readMimeBody(raw: Buffer, outline: MimeOutline): Promise<M
     const attachment = email.attachments[index]
     if (attachment === undefined) return []
     const { start, end } = file.content
-    const readContent = () => decodeTransfer(raw.subarray(start, end), file.encoding)
-    return [{ ...partOf(attachment, references), readContent }]
+    const octets = raw.subarray(start, end)
+    const readContent = () => decodeTransfer(octets, file.encoding)
+    const readSize = () => decodedSize(octets, file.encoding)
+    return [{ ...partOf(attachment, references), readContent, readSize }]
   })
   return { text: withoutLastLineEnd(text), html: withoutLastLineEnd(html), attachments }
 }
@@ -132,6 +136,7 @@ function readUnparted(raw: Buffer, { content: { start } }: OutlinePart): MimeBod
     contentId: null,
     isInline: false,
     readContent: () => octets,
+    readSize: () => octets.length,
   }
   return { text: '', html: '', attachments: [file] }
 }
@@ -161,7 +166,7 @@ async function parse(skeleton: string): Promise<Email> {
 function partOf(
   attachment: Attachment,
   references: ReadonlySet<string>,
-): Omit<MimePart, 'readContent'> {
+): Omit<MimePart, 'readContent' | 'readSize'> {
   const contentId = attachment.contentId?.trim().replace(/^<|>$/g, '') || null
   const isShown =
     attachment.related === true && contentId !== null && references.has(contentId.toLowerCase())

@@ -153,9 +153,7 @@ function messageOf({ headers, text, html, parts, defects }: Dissected): ParsedMe
 function attachmentsOf(parts: readonly MimePart[]): ParsedAttachment[] {
   if (parts.length === 0) return []
   const names = safeFileNames(parts)
-  return parts.map((part, index) =>
-    attachmentOf(part, names[index] ?? '', part.readContent().byteLength),
-  )
+  return parts.map((part, index) => attachmentOf(part, names[index] ?? '', part.readSize()))
 }
 
 function attachmentOf(part: MimePart, filename: string, sizeBytes: number): ParsedAttachment {
@@ -175,6 +173,7 @@ function opaquePart(content: Uint8Array): MimePart {
     contentId: null,
     isInline: false,
     readContent: () => content,
+    readSize: () => content.length,
   }
 }
 

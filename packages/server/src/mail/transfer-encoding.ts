@@ -25,6 +25,12 @@ export function decodeTransfer(octets: Buffer, encoding: TransferEncoding): Buff
   }
 }
 
+/** The number of octets that `decodeTransfer` gives; of base64 without the memory for them. */
+export function decodedSize(octets: Buffer, encoding: TransferEncoding): number {
+  if (encoding === 'base64') return sizeOfBase64(octets)
+  return decodeTransfer(octets, encoding).length
+}
+
 /** Characters outside the alphabet are skipped; padding within ends a unit, and the next begins. */
 export function decodeBase64(encoded: Buffer): Buffer {
   const padding = encoded.indexOf(EQUALS)
@@ -53,6 +59,18 @@ function decodeIrregularBase64(encoded: Buffer): Buffer {
     decoded[length++] = (bits >> count) & 0xff
   }
   return decoded.subarray(0, length)
+}
+
+function sizeOfBase64(encoded: Buffer): number {
+  let units = 0
+  let length = 0
+  for (const octet of encoded) {
+    if (octet === EQUALS) {
+      length += Math.floor((units * 3) / 4)
+      units = 0
+    } else if (BASE64_VALUES[octet] !== NOT_IN_ALPHABET) units += 1
+  }
+  return length + Math.floor((units * 3) / 4)
 }
 
 const NOT_IN_ALPHABET = 64

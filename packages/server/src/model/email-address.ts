@@ -14,7 +14,10 @@ const expectations: Readonly<Record<MailboxDefect, string>> = {
 
 /** What keeps `text` from being one mailbox of RFC 5321 §4.1.2, to follow a field's name; or null. */
 export function checkEmailAddress(text: string): string | null {
+  if (text === '') return 'must not be empty'
   if (text.length > ADDRESS_TEXT_LENGTH_MAX) return expectations.syntax
+  // With a colon it may be the route of RFC 5321 §4.1.2.
+  if (/^@[^:]*$/.test(text)) return 'must have a name before the @'
   const parsed = parseMailbox(text)
   if (parsed.kind === 'defect') return expectations[parsed.defect]
   // Lawful within quotes, and taken for the end of the address by whoever reads carelessly.

@@ -4,7 +4,7 @@
 import { sql } from 'kysely'
 import { CLOCK_SKEW_MS, DUE_STEP_ROWS } from '#base/limits.ts'
 import { lockRows } from '#db/dialect.ts'
-import { idsOf, READY } from './delivery.ts'
+import { idsOf, READY } from './delivery-claim.ts'
 import type { ReadDb, Tx } from './tables.ts'
 
 /**

@@ -24,6 +24,8 @@ export type TooCold = {
   kind: 'too_cold'
   limit: number
   scope: 'inbox' | 'account'
+  /** Strangers among the recipients of this message alone. */
+  strangers: number
   /** The midnight after which there is room again. */
   retryAtMs: number
 }
@@ -87,30 +89,46 @@ export type ColdSend = {
   utcDay: number
 }
 
-/** Strangers among the recipients whom the inbox has not written to today, or the cap they break. */
-export async function checkCold(
+type ColdCheck = ColdSend & { limits: SendLimits }
+type ColdVerdict = { kind: 'allowed'; fresh: string[] } | TooCold
+
+/**
+ * Strangers among the recipients whom the inbox has not written to today, or the cap they break.
+ * Takes the lock of the account's day, so that sends of its other inboxes wait.
+ */
+export function checkCold(tx: Tx, input: ColdCheck): Promise<ColdVerdict> {
+  return judgeCold(tx, input, async ({ accountId, utcDay }) => {
+    const first = { account_id: accountId, utc_day: utcDay, recipient_count: 0 }
+    return openColdDay(tx, first)
+  })
+}
+
+/** The same without the lock: what `checkCold` would have said a moment ago. */
+export function lookAtCold(tx: Tx, input: ColdCheck): Promise<ColdVerdict> {
+  return judgeCold(tx, input, ({ accountId, utcDay }) => selectColdDay(tx, { accountId, utcDay }))
+}
+
+async function judgeCold(
   tx: Tx,
-  input: ColdSend & { limits: SendLimits },
-): Promise<{ kind: 'allowed'; fresh: string[] } | TooCold> {
-  const { accountId, inboxId, utcDay, limits } = input
+  input: ColdCheck,
+  readDay: (input: ColdCheck) => Promise<{ recipient_count: number }[]>,
+): Promise<ColdVerdict> {
+  const { inboxId, utcDay, limits } = input
   const strangers = await withoutCorrespondents(tx, inboxId, input.candidates)
   if (strangers.length === 0) return { kind: 'allowed', fresh: [] }
-  // Takes the lock of the account's day, so that sends of its other inboxes wait.
-  const [day] = await openColdDay(tx, {
-    account_id: accountId,
-    utc_day: utcDay,
-    recipient_count: 0,
-  })
+  const [day] = await readDay(input)
   const known = await selectCold(tx, { inboxId, utcDay })
   const keys = new Set(known.map((row) => row.address_key))
   const fresh = strangers.filter((key) => !keys.has(key))
   if (fresh.length === 0) return { kind: 'allowed', fresh }
   const retryAtMs = endOfUtcDay(utcDay)
   if (limits.coldPerDay !== null && keys.size + fresh.length > limits.coldPerDay) {
-    return { kind: 'too_cold', limit: limits.coldPerDay, scope: 'inbox', retryAtMs }
+    const limit = limits.coldPerDay
+    return { kind: 'too_cold', limit, scope: 'inbox', strangers: strangers.length, retryAtMs }
   }
   if ((day?.recipient_count ?? 0) + fresh.length > limits.coldAccountPerDay) {
-    return { kind: 'too_cold', limit: limits.coldAccountPerDay, scope: 'account', retryAtMs }
+    const limit = limits.coldAccountPerDay
+    return { kind: 'too_cold', limit, scope: 'account', strangers: strangers.length, retryAtMs }
   }
   return { kind: 'allowed', fresh }
 }
@@ -201,6 +219,18 @@ const insertCold = statement<Tables, NewRow<'cold_recipients'>, never>((query, p
     utc_day: place('utc_day'),
     address_key: place('address_key'),
   }),
+)
+
+const selectColdDay = statement<
+  Tables,
+  { accountId: string; utcDay: number },
+  { recipient_count: number }
+>((query, place) =>
+  query
+    .selectFrom('account_cold_days')
+    .select('recipient_count')
+    .where('account_id', '=', place('accountId'))
+    .where('utc_day', '=', place('utcDay')),
 )
 
 const openColdDay = statement<Tables, NewRow<'account_cold_days'>, { recipient_count: number }>(

@@ -28,12 +28,13 @@ import {
   checkSendRate,
   countCold,
   countSend,
+  lookAtCold,
   type SendLimits,
   type TooCold,
   type TooMany,
 } from './send-limits.ts'
 import { findSuppressed } from './suppression.ts'
-import { type NewRow, type Row, readIn, type Tables, type Tx } from './tables.ts'
+import { type NewRow, type ReadDb, type Row, readIn, type Tables, type Tx } from './tables.ts'
 import { countInRange, moveInRanges } from './thread-range.ts'
 
 export type SendInput = {
@@ -107,6 +108,40 @@ export async function sendMessage(tx: Tx, input: SendInput): Promise<SendOutcome
   await countSend(tx, { inboxId, number, limits, sentMs: rate.sentMs })
   await countCold(tx, { ...cold, fresh: strangers.fresh })
   return { kind: 'queued', answer }
+}
+
+export type SendRefusal = Exclude<SendOutcome, { kind: 'queued' | 'thread_changed' }>
+
+/**
+ * Why `sendMessage` would refuse the send now, as far as recipients and limits go; null when it would
+ * not. Takes no lock, so that only `sendMessage` can say yes: this is to refuse early what costs a lot.
+ */
+export async function findRefusal(
+  db: ReadDb,
+  input: Pick<SendInput, 'use' | 'inboxId' | 'recipientKeys' | 'cold' | 'limits'>,
+): Promise<SendRefusal | null> {
+  const refusal = await findRefusalByLimits(db, input)
+  // What used up the limit may be this send itself, under its key; seen in this order, it is there.
+  return refusal === null ? null : ((await replayIn(db.reading, input.use)) ?? refusal)
+}
+
+async function findRefusalByLimits(
+  db: ReadDb,
+  { use, inboxId, recipientKeys, cold, limits }: Parameters<typeof findRefusal>[1],
+): Promise<SendRefusal | null> {
+  const { accountId, nowMs } = use
+  const tx = db.reading
+  const [counters] = await readCounters(tx, { inboxId })
+  if (counters === undefined) return { kind: 'not_found' }
+  const suppressed = await findSuppressed(db, accountId, recipientKeys)
+  if (suppressed !== null) {
+    return { kind: 'suppressed', type: suppressed.type, address: suppressed.address }
+  }
+  const number = counters.outbound_count + 1
+  const rate = await checkSendRate(tx, { inboxId, number, limits, nowMs })
+  if (rate.kind === 'too_many') return rate
+  const strangers = await lookAtCold(tx, { accountId, inboxId, ...cold, limits })
+  return strangers.kind === 'too_cold' ? strangers : null
 }
 
 type Counters = Pick<Row<'inbox_counters'>, 'inbound_count' | 'outbound_count'>
@@ -192,6 +227,13 @@ const selectCounters = statement<Tables, { inboxId: string }, Counters>((query, 
       .select(['inbound_count', 'outbound_count'])
       .where('inbox_id', '=', place('inboxId')),
   ),
+)
+
+const readCounters = statement<Tables, { inboxId: string }, Counters>((query, place) =>
+  query
+    .selectFrom('inbox_counters')
+    .select(['inbound_count', 'outbound_count'])
+    .where('inbox_id', '=', place('inboxId')),
 )
 
 const selectThread = statement<Tables, { id: string; inboxId: string }, ParentThread>(

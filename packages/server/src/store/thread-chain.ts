@@ -24,7 +24,10 @@ export async function findLastMessage(
   return row === undefined ? null : findMessage(db, accountId, row.id)
 }
 
-/** Message-IDs in the thread, oldest first, each once: of a long thread the first and the newest. */
+/**
+ * Message-IDs in the thread, oldest first, of a long thread the first and the newest: one for each
+ * message, so that the last names the newest even where an earlier one has the same.
+ */
 export async function listThreadIds(db: ReadDb, { accountId, threadId }: Place): Promise<string[]> {
   const inThread = db.read
     .selectFrom('messages')
@@ -37,8 +40,9 @@ export async function listThreadIds(db: ReadDb, { accountId, threadId }: Place):
     .execute()
   const isWhole = newest.at(-1)?.thread_position === 1
   const first = isWhole ? [] : await inThread.where('thread_position', '=', 1).execute()
-  const ids = [...first, ...newest.reverse()].map((row) => row.rfc_message_id)
-  return [...new Set(ids.filter((id) => id !== null))]
+  return [...first, ...newest.reverse()]
+    .map((row) => row.rfc_message_id)
+    .filter((id) => id !== null)
 }
 
 /**

@@ -3,7 +3,7 @@
 import type { Db as AnyDb } from '#db/db.ts'
 import { createAccount, createKey, revokeKey, touchKeys, updateAccount } from './account.ts'
 import { clearCaptured } from './captured-message.ts'
-import { claimDeliveries, renewDeliveries, returnDeliveries } from './delivery.ts'
+import { claimDeliveries, renewDeliveries, returnDeliveries } from './delivery-claim.ts'
 import { readyDueDeliveries, releaseDeliveries } from './due-deliveries.ts'
 import { createInbox, deleteInbox, updateInbox } from './inbox.ts'
 import {

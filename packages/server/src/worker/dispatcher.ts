@@ -3,25 +3,22 @@
 // or gone holds up nobody but itself.
 
 import type { DeliveryQueue, Group } from '#actions/delivery/delivery-queue.ts'
-import {
-  DELIVERY_LEASE_MS,
-  HELD_MAX,
-  LANES_KEPT_MAX,
-  LANES_LOOKED_AT_MAX,
-  OUTBOUND_BYTES_MAX,
-  TRANSACTIONS_MAX,
-  UNPROVEN_HELD_MAX,
-  UNPROVEN_TRANSACTIONS_MAX,
-} from '#base/limits.ts'
+import { systemChance } from '#base/chance.ts'
+import { DELIVERY_LEASE_MS, HELD_MAX, LANES_LOOKED_AT_MAX, LONG_ATTEMPT_MS } from '#base/limits.ts'
 import type { Log } from '#base/log.ts'
 import { openWorkerLoop } from '#jobs/worker-loop.ts'
-import { Lane } from './lane.ts'
+import { chooseLanes } from './choose-lanes.ts'
+import type { Lane } from './lane.ts'
+import { Lanes } from './lanes.ts'
+import { Traffic } from './traffic.ts'
 
 export type Dispatcher = {
   /** There may be deliveries now. */
   wake(): void
   /** Attempts under way. */
   active(): number
+  /** Lanes that are remembered. */
+  lanes(): number
   /**
    * Takes no more, gives back what was not started, lets attempts end for up to `drainMs`
    * milliseconds and cuts the rest. Resolves when nothing is under way.
@@ -31,21 +28,30 @@ export type Dispatcher = {
 
 const LOOK_EVERY_MS = 1_000
 
-/** Starts working the queue. */
-export function openDispatcher(queue: DeliveryQueue, log: Log): Dispatcher {
-  const state = new Deliveries(queue, log)
+/** Starts working the queue. `longAttemptMs` is shorter in tests. */
+export function openDispatcher(
+  queue: DeliveryQueue,
+  log: Log,
+  { longAttemptMs = LONG_ATTEMPT_MS }: { longAttemptMs?: number } = {},
+): Dispatcher {
+  const state = new Deliveries(queue, { log, longAttemptMs })
   const claims = openWorkerLoop({
     name: 'deliveries',
     everyMs: LOOK_EVERY_MS,
     step: (signal) => state.takeMore(signal),
     log,
   })
+  const wake = () => {
+    state.askAnew()
+    claims.wake()
+  }
   state.wantMore = () => claims.wake()
   const due = openWorkerLoop({
     name: 'due deliveries',
     everyMs: LOOK_EVERY_MS,
-    async step() {
-      await queue.readyDue(() => claims.wake())
+    async step(signal) {
+      wake()
+      await queue.readyDue(wake, signal)
       return false
     },
     log,
@@ -60,8 +66,9 @@ export function openDispatcher(queue: DeliveryQueue, log: Log): Dispatcher {
     log,
   })
   return {
-    wake: () => claims.wake(),
+    wake,
     active: () => state.active,
+    lanes: () => state.lanes,
     async close(drainMs) {
       await Promise.all([claims.close(), due.close()])
       await state.drain(drainMs)
@@ -73,151 +80,182 @@ export function openDispatcher(queue: DeliveryQueue, log: Log): Dispatcher {
 class Deliveries {
   readonly #queue: DeliveryQueue
   readonly #log: Log
-  readonly #lanes = new Map<string, Lane>()
+  readonly #longAttemptMs: number
+  readonly #lanes = new Lanes()
+  readonly #traffic = new Traffic()
   /** Those with something that waits to be started. */
   readonly #eager = new Set<Lane>()
   readonly #cut = new AbortController()
-  /** The last lane that was looked at: the next look begins after it. */
+  readonly #returning = new Set<Promise<void>>()
+  /** The last lane that had its turn in the order of names: the next look begins after it. */
   #cursor = ''
-  #bytes = 0
-  #unproven = 0
+  #look = 1
+  #sinceLook = 1
+  /** How often looks have come to the end of the names since one of them found something. */
+  #roundsInVain = 0
   #isEnding = false
   #onEnd: () => void = () => {}
   held = 0
-  active = 0
   /** Called when there is room for more. */
   wantMore: () => void = () => {}
 
-  constructor(queue: DeliveryQueue, log: Log) {
+  constructor(queue: DeliveryQueue, options: { log: Log; longAttemptMs: number }) {
     this.#queue = queue
-    this.#log = log
+    this.#log = options.log
+    this.#longAttemptMs = options.longAttemptMs
+  }
+
+  get active(): number {
+    return this.#traffic.active
+  }
+
+  get lanes(): number {
+    return this.#lanes.size
+  }
+
+  /** Any lane may have something new. */
+  askAnew(): void {
+    this.#sinceLook = this.#look
+    this.#roundsInVain = 0
   }
 
   /** Claims what there is room for; true when there may be more. */
   async takeMore(signal: AbortSignal): Promise<boolean> {
+    if (this.held >= HELD_MAX || signal.aborted) return false
+    const { names, isWhole } = await this.#nextNames()
     const free = HELD_MAX - this.held
     if (free <= 0 || signal.aborted) return false
-    const lanes = await this.#nextLanes()
-    if (lanes.length === 0 || signal.aborted) return false
-    const wanted = this.#sharesOf(lanes, free)
-    if (wanted.length === 0) return false
+    const look = { names, isWhole, free, sinceLook: this.#sinceLook }
+    const { shares, passedOver, hasMoreProven, hasUnprovenRoom } = chooseLanes(this.#lanes, look)
     // Those that were passed over are the first the next time.
-    if (wanted.length < lanes.length) this.#cursor = wanted.at(-1)?.lane ?? ''
-    const claimed = await this.#queue.claim(wanted)
+    const turns = passedOver === null ? names.length : names.indexOf(passedOver)
+    this.#cursor = names[turns - 1] ?? this.#cursor
+    const count = shares.length === 0 ? 0 : await this.#claim(shares)
+    if (count > 0) {
+      this.#roundsInVain = 0
+      return true
+    }
+    return hasMoreProven || (!isWhole && hasUnprovenRoom && this.#roundsInVain < 2)
+  }
+
+  async #claim(shares: { lane: string; limit: number }[]): Promise<number> {
+    const claimed = await this.#queue.claim(shares)
     this.held += claimed.length
+    const counts = new Map<string, number>()
     for (const group of this.#queue.group(claimed)) {
-      const lane = this.#laneOf(group[0].lane)
+      const lane = this.#lanes.use(group[0].lane)
       lane.add(group)
       this.#eager.add(lane)
+      counts.set(lane.name, (counts.get(lane.name) ?? 0) + group.length)
+    }
+    this.#look += 1
+    for (const { lane: name, limit } of shares) {
+      const lane = this.#lanes.get(name)
+      if (lane !== undefined) lane.askedAt = (counts.get(name) ?? 0) < limit ? this.#look : 0
     }
     this.#start()
-    return claimed.length > 0
+    return claimed.length
   }
 
   /** See `Dispatcher.close`. */
   async drain(drainMs: number): Promise<void> {
     this.#isEnding = true
-    const waiting = [...this.#lanes.values()].flatMap((lane) => lane.empty()).flat()
-    this.held -= waiting.length
-    try {
-      if (waiting.length > 0) await this.#queue.giveBack(waiting)
-    } catch (error) {
-      this.#log.warn({ error }, 'deliveries could not be given back; their leases will end')
+    this.#giveBack([...this.#lanes.all()].flatMap((lane) => lane.empty()))
+    if (this.active > 0) {
+      const ended = new Promise<void>((resolve) => {
+        this.#onEnd = resolve
+      })
+      const timer = setTimeout(() => this.#cut.abort(), drainMs)
+      await ended
+      clearTimeout(timer)
     }
-    if (this.active === 0) return
-    const ended = new Promise<void>((resolve) => {
-      this.#onEnd = resolve
-    })
-    const timer = setTimeout(() => this.#cut.abort(), drainMs)
-    await ended
-    clearTimeout(timer)
+    await Promise.all(this.#returning)
   }
 
-  /** Lanes with something to take and room for it, each in its turn. */
-  async #nextLanes(): Promise<Lane[]> {
+  /** Names of lanes with something to take, from the cursor on and round. */
+  async #nextNames(): Promise<{ names: string[]; isWhole: boolean }> {
     const after = await this.#queue.listReadyLanes(this.#cursor, LANES_LOOKED_AT_MAX)
+    if (after.length === LANES_LOOKED_AT_MAX) return { names: after, isWhole: false }
+    this.#roundsInVain += 1
     const before =
-      this.#cursor === '' || after.length === LANES_LOOKED_AT_MAX
-        ? []
-        : await this.#queue.listReadyLanes('', LANES_LOOKED_AT_MAX)
+      this.#cursor === '' ? [] : await this.#queue.listReadyLanes('', LANES_LOOKED_AT_MAX)
     const names = [...new Set([...after, ...before])].slice(0, LANES_LOOKED_AT_MAX)
-    this.#cursor = names.length < LANES_LOOKED_AT_MAX ? '' : (names.at(-1) ?? '')
-    return names.map((name) => this.#laneOf(name)).filter((lane) => lane.room > 0)
-  }
-
-  /** How much of each lane to take, `free` in all; of silent destinations only up to their share. */
-  #sharesOf(lanes: readonly Lane[], free: number): { lane: string; limit: number }[] {
-    const share = Math.max(1, Math.floor(free / lanes.length))
-    let unprovenFree = UNPROVEN_HELD_MAX
-    for (const lane of this.#lanes.values()) if (!lane.isProven) unprovenFree -= lane.held
-    const shares: { lane: string; limit: number }[] = []
-    for (const { name, room, isProven } of lanes) {
-      if (shares.length === free) break
-      const limit = Math.min(share, room, isProven ? share : unprovenFree)
-      if (limit <= 0) continue
-      if (!isProven) unprovenFree -= limit
-      shares.push({ lane: name, limit })
-    }
-    return shares
-  }
-
-  #laneOf(name: string): Lane {
-    const known = this.#lanes.get(name)
-    if (known !== undefined) return known
-    const lane = new Lane(name)
-    this.#lanes.set(name, lane)
-    return lane
+    return { names, isWhole: names.length < LANES_LOOKED_AT_MAX }
   }
 
   /** Starts what may start, one of each lane in turn: whoever had its turn is the last from then on. */
   #start(): void {
+    if (this.#isEnding) return
     for (const lane of this.#eager) {
-      if (!lane.mayStart || !this.#hasRoomFor(lane)) continue
-      const group = lane.start()
+      if (!lane.mayStart || !this.#traffic.hasRoomFor(lane)) continue
+      const { isProven } = lane
+      const group = lane.start(([{ size_bytes: bytes }]) =>
+        this.#traffic.hasBytesFor(isProven, bytes),
+      )
+      if (group === undefined) continue
       this.#eager.delete(lane)
       // The loop comes to it again.
       if (!lane.isStarted) this.#eager.add(lane)
-      if (group !== undefined) void this.#run(lane, group)
+      void this.#run(lane, group)
     }
-  }
-
-  #hasRoomFor(lane: Lane): boolean {
-    if (this.active >= TRANSACTIONS_MAX || this.#isEnding) return false
-    // One message may be larger than all that is allowed together.
-    if (this.#bytes >= OUTBOUND_BYTES_MAX) return false
-    return lane.isProven || this.#unproven < UNPROVEN_TRANSACTIONS_MAX
   }
 
   async #run(lane: Lane, group: Group): Promise<void> {
-    const isUnproven = !lane.isProven
-    const [{ size_bytes: bytes }] = group
-    this.active += 1
-    this.#bytes += bytes
-    if (isUnproven) this.#unproven += 1
-    let wasReached = false
+    const [{ size_bytes: bytes, message_id: message }] = group
+    const underWay = this.#traffic.begin(lane.isProven, bytes)
+    const timer = setTimeout(() => {
+      underWay.turnLong()
+      lane.shrink()
+      this.#goOn(lane)
+    }, this.#longAttemptMs)
+    let outcome: Awaited<ReturnType<DeliveryQueue['deliver']>> = 'unreached'
     try {
-      wasReached = (await this.#queue.deliver(group, this.#cut.signal)) === 'reached'
+      outcome = await this.#queue.deliver(group, this.#cut.signal)
     } catch (error) {
-      const { message_id: message } = group[0]
       this.#log.error({ error, message }, 'the outcome of a delivery could not be recorded')
     }
-    this.active -= 1
-    this.#bytes -= bytes
-    if (isUnproven) this.#unproven -= 1
+    clearTimeout(timer)
+    underWay.end()
     this.held -= group.length
-    lane.end(group, wasReached)
-    if (lane.isEmpty && (!lane.isProven || this.#lanes.size > LANES_KEPT_MAX)) {
-      this.#lanes.delete(lane.name)
-    }
+    lane.end(group)
+    if (outcome === 'reached') lane.grow()
+    else if (outcome === 'unreached') lane.shrink()
+    else if (outcome === 'crowded') this.#pause(lane)
     this.#goOn(lane)
   }
 
+  #pause(lane: Lane): void {
+    const { pauseMs, number } = lane.pause()
+    // Lanes that found their host busy together must not come back together.
+    const [part = 0] = systemChance.bytes(1)
+    const resume = () => {
+      lane.resume(number)
+      this.#goOn(lane)
+    }
+    setTimeout(resume, pauseMs * (0.75 + part / 512)).unref()
+  }
+
+  /** Something changed for the lane. */
   #goOn(lane: Lane): void {
     if (this.#isEnding) {
       if (this.active === 0) this.#onEnd()
       return
     }
+    this.#giveBack(lane.shed())
+    if (lane.isStarted) this.#eager.delete(lane)
+    this.#lanes.tidy(lane)
     this.#start()
     if (lane.room > 0) this.wantMore()
+  }
+
+  #giveBack(groups: Group[]): void {
+    const waiting = groups.flat()
+    if (waiting.length === 0) return
+    this.held -= waiting.length
+    const returning = this.#queue.giveBack(waiting).catch((error: unknown) => {
+      this.#log.warn({ error }, 'deliveries could not be given back; their leases will end')
+    })
+    this.#returning.add(returning)
+    void returning.finally(() => this.#returning.delete(returning))
   }
 }

@@ -1,24 +1,36 @@
 // A lane: deliveries that share a destination, and how many of them may be under way. It starts small,
-// grows while servers answer and shrinks when none does.
+// grows while servers answer, shrinks when none does, and keeps to what it has while its host is busy.
 
 import type { Group } from '#actions/delivery/delivery-queue.ts'
 import {
+  CROWDED_PAUSE_MS_MAX,
+  CROWDED_PAUSE_MS_MIN,
   LANE_AHEAD,
   LANE_AHEAD_UNPROVEN,
   LANE_TRANSACTIONS_MAX,
   LANE_TRANSACTIONS_START,
 } from '#base/limits.ts'
 
+/** How many deliveries a lane may hold that nobody knows yet. */
+export const NEW_LANE_ROOM = LANE_TRANSACTIONS_START * LANE_AHEAD_UNPROVEN
+
 export class Lane {
   readonly name: string
-  readonly #waiting: Group[] = []
+  #waiting: Group[] = []
   #limit = LANE_TRANSACTIONS_START
+  /** What it had when its host was busy the last time. */
+  #crowdedLimit = 0
+  #pauseMs = 0
+  #pauses = 0
+  #isPaused = false
   /** Deliveries, under way and waiting. */
   held = 0
   /** Attempts under way. */
   active = 0
-  /** Whether its servers answered the last time. */
+  /** Whether its servers answered the last time, and lately. */
   isProven = false
+  /** The look that found nothing more for it; 0: there may be more. */
+  askedAt = 0
 
   constructor(name: string) {
     this.name = name
@@ -26,12 +38,17 @@ export class Lane {
 
   /** How many more deliveries it may hold; 0 while it still has plenty. */
   get room(): number {
-    const capacity = this.#limit * (this.isProven ? LANE_AHEAD : LANE_AHEAD_UNPROVEN)
+    const capacity = this.#capacity
     return this.held > capacity / 2 ? 0 : capacity - this.held
   }
 
   get isEmpty(): boolean {
     return this.held === 0
+  }
+
+  /** It knows more than a new lane would: servers answered, or did not, or their host was busy. */
+  get isKnown(): boolean {
+    return this.isProven || this.#pauseMs > 0 || this.#limit < LANE_TRANSACTIONS_START
   }
 
   /** Whether all that it holds is under way. */
@@ -43,31 +60,90 @@ export class Lane {
     return this.#waiting.length > 0 && this.active < this.#limit
   }
 
+  get isSmall(): boolean {
+    return this.active < LANE_TRANSACTIONS_START
+  }
+
   add(group: Group): void {
     this.#waiting.push(group)
     this.held += group.length
   }
 
-  /** The next group, which counts as under way from now on. */
-  start(): Group | undefined {
-    const group = this.#waiting.shift()
+  /** The next group that `fits`, which counts as under way from now on. */
+  start(fits: (group: Group) => boolean): Group | undefined {
+    const index = this.#waiting.findIndex(fits)
+    const [group] = index === -1 ? [] : this.#waiting.splice(index, 1)
     if (group !== undefined) this.active += 1
     return group
   }
 
   /** A group is over; its deliveries are held no more. */
-  end(group: Group, wasReached: boolean): void {
+  end(group: Group): void {
     this.active -= 1
     this.held -= group.length
-    this.isProven = wasReached
-    this.#limit = wasReached
-      ? Math.min(this.#limit + 1, LANE_TRANSACTIONS_MAX)
-      : Math.max(1, Math.floor(this.#limit / 2))
+  }
+
+  /** A server answered. */
+  grow(): void {
+    this.isProven = true
+    // A turn that became free, not one more.
+    if (this.#isPaused) return
+    this.#limit = Math.min(this.#limit + 1, LANE_TRANSACTIONS_MAX)
+    if (this.#limit > this.#crowdedLimit + 1) this.#pauseMs = 0
+  }
+
+  /** None did, or none has for long. */
+  shrink(): void {
+    this.isProven = false
+    this.#limit = Math.max(1, Math.floor(this.#limit / 2))
+  }
+
+  /**
+   * There are connections enough to its host: it gets no more than it has for the milliseconds that
+   * this gives, and then `resume` is to be called with the number that this gives.
+   */
+  pause(): { pauseMs: number; number: number } {
+    this.#limit = this.active
+    this.#crowdedLimit = this.active
+    this.#pauseMs = Math.min(
+      Math.max(this.#pauseMs * 2, CROWDED_PAUSE_MS_MIN),
+      CROWDED_PAUSE_MS_MAX,
+    )
+    this.#pauses += 1
+    this.#isPaused = true
+    this.askedAt = 0
+    return { pauseMs: this.#pauseMs, number: this.#pauses }
+  }
+
+  /** Ends the pause, unless another has begun since. */
+  resume(number: number): void {
+    if (number !== this.#pauses) return
+    this.#isPaused = false
+    this.#limit = Math.max(1, this.#limit)
+  }
+
+  /** Gives up what waits beyond its capacity, the last first. */
+  shed(): Group[] {
+    let kept = this.#waiting.length
+    let held = this.held
+    while (kept > 0 && held > this.#capacity) {
+      kept -= 1
+      held -= this.#waiting[kept]?.length ?? 0
+    }
+    return this.#giveUp(kept)
   }
 
   /** Gives up all that was not started. */
   empty(): Group[] {
-    const groups = this.#waiting.splice(0)
+    return this.#giveUp(0)
+  }
+
+  get #capacity(): number {
+    return this.#limit * (this.isProven ? LANE_AHEAD : LANE_AHEAD_UNPROVEN)
+  }
+
+  #giveUp(kept: number): Group[] {
+    const groups = this.#waiting.splice(kept)
     for (const group of groups) this.held -= group.length
     return groups
   }

@@ -4,6 +4,7 @@
 import type { DeliverDeps } from '#actions/delivery/deliver.ts'
 import type { Clock } from '#base/clock.ts'
 import { silentLog } from '#base/log.ts'
+import { bodyParts } from '#mail/compose/body-parts.ts'
 import type { Stage } from '#net/smtp/client/smtp-client.ts'
 import type { Carrier, CarryOutcome, Consignment } from '#net/smtp/transport/carrier.ts'
 import type { Row } from '#store/tables.ts'
@@ -97,6 +98,7 @@ export function deliverDeps(
     parser: {
       parse: () => Promise.reject(new Error('Nothing is delivered here.')),
       readAttachment: () => Promise.resolve(null),
+      makeBodies: (source) => Promise.resolve(bodyParts(source)),
     },
     inboxDomain: 'mailroom.localhost',
     carrier,

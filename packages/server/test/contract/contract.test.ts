@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { errorExample, openApiDocument } from '@mailroom/contract/openapi.ts'
+import { errorExample } from '@mailroom/contract/error-example.ts'
+import { openApiDocument } from '@mailroom/contract/openapi.ts'
 import {
   errorsOf,
   isBodyOptional,
@@ -111,7 +112,7 @@ test('every operation of the document names its errors with an example of each',
       const { status } = errorCodes[code]
       const { content, headers } = described.responses[status]
       const { value } = content['application/json'].examples[code]
-      assert.deepEqual(value, errorExample(code))
+      assert.deepEqual(value, errorExample(code, operation))
       assert.ok(headers['X-Request-Id'])
       assert.equal(headers['Retry-After'] !== undefined, status === 429 || status === 503)
     }
@@ -166,8 +167,55 @@ test('a part of an attachment, and none of it, are described beside the whole', 
   }
 })
 
+test('an example of a bad request names a field of its own operation', () => {
+  for (const id of operationIds) {
+    const { path, method, body, query } = operationOf(id)
+    const { responses } = document.paths[path][method.toLowerCase()]
+    const example = responses[400]?.content['application/json'].examples.bad_request
+    if (example === undefined) continue
+    const [{ path: field }] = example.value.details
+    assert.ok(field in { ...body?.properties, ...query?.properties }, `${id} ${field}`)
+  }
+})
+
+test('refusals with fields of their own show them, and the schema of errors names them', () => {
+  const { responses } = document.paths['/v1/inboxes/{id}/send'].post
+  const exampleOf = (status: number, code: string) =>
+    responses[status].content['application/json'].examples[code].value
+  assert.equal(exampleOf(403, 'feature_requires_paid_plan').feature, 'external_reply_to')
+  const { type, address } = exampleOf(422, 'recipient_suppressed')
+  assert.deepEqual([type, address], ['bounce', 'bob@example.com'])
+  const { properties } = document.components.schemas.Error
+  for (const name of ['feature', 'type', 'address']) assert.ok(properties[name].description)
+})
+
+test('what is left of the rate limit is told on every answer to a request that was counted', () => {
+  for (const id of operationIds) {
+    const { path, method, isRateLimited } = operationOf(id)
+    const { responses } = document.paths[path][method.toLowerCase()]
+    for (const [status, { headers }] of Object.entries<{ headers: object }>(responses)) {
+      const tells = 'RateLimit-Remaining' in headers
+      assert.equal(tells, isRateLimited && status !== '401', `${id} ${status}`)
+    }
+  }
+})
+
+test('an Idempotency-Key is printable ASCII', () => {
+  const { parameters } = document.paths['/v1/inboxes/{id}/send'].post
+  const key = parameters.find(({ name }: { name: string }) => name === 'Idempotency-Key')
+  const pattern = new RegExp(key.schema.pattern)
+  assert.ok(pattern.test('a-1 b~') && !pattern.test('ä') && !pattern.test('a\tb'))
+})
+
+test('a send says what a reply does to its thread', () => {
+  const { description } = document.paths['/v1/inboxes/{id}/send'].post
+  for (const word of ['In-Reply-To', 'References', 'marked read', 'deliveryRole cc']) {
+    assert.ok(description.includes(word), word)
+  }
+})
+
 test('nothing that only the server needs is in the document', () => {
-  assert.doesNotMatch(JSON.stringify(document), /x-rule|~kind/)
+  assert.doesNotMatch(JSON.stringify(document), /x-rule|x-trimmed|~kind/)
 })
 
 test('the codes that the specification names are in the vocabulary with their status', () => {

@@ -80,6 +80,33 @@ test('a parameter of the content type changes nothing', async () => {
   assert.equal(response.status, 201)
 })
 
+test('JSON that says it is in another charset than UTF-8 is 415 unsupported_media_type', async () => {
+  for (const charset of ['utf-16', '"UTF-16LE"', 'iso-8859-1']) {
+    const type = `application/json; x=y; charset=${charset}`
+    const response = await post('/v1/pods', '{}', { 'content-type': type })
+    await assertError(response, 415, 'unsupported_media_type')
+  }
+  for (const charset of ['utf-8', 'utf8', 'us-ascii']) {
+    const type = `application/json;charset=${charset}`
+    const response = await post('/v1/pods', '{}', { 'content-type': type })
+    assert.equal(response.status, 201)
+    await response.arrayBuffer()
+  }
+})
+
+test('a display name holds no marks that turn the direction of writing', async () => {
+  for (const mark of ['\u202a', '\u202e', '\u2066', '\u2069']) {
+    const body = JSON.stringify({ displayName: `Ada${mark}moc.elpmaxe` })
+    for (const method of ['POST', 'PATCH']) {
+      const path = method === 'POST' ? '/v1/inboxes' : '/v1/inboxes/inb_1'
+      const response = await door.request(path, { method, body, headers: JSON_TYPE })
+      await assertError(response, 400, 'bad_request')
+    }
+  }
+  const hebrew = await post('/v1/inboxes', '{"displayName":"\u05e9\u05dc\u05d5\u05dd\u200f"}')
+  assert.equal(hebrew.status, 201)
+})
+
 test('a body of exactly the limit is read, and one byte more is 413 payload_too_large', async () => {
   const padded = (length: number) => '{}'.padEnd(length, ' ')
   assert.equal((await post('/v1/pods', padded(JSON_BODY_BYTES_MAX))).status, 201)

@@ -7,14 +7,15 @@ import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { collectBody } from '#http/collect-body.ts'
+import { JSON_BODY_BYTES_MAX } from '#base/limits.ts'
+import { bodyBudget, collectBody } from '#http/collect-body.ts'
 
 test('of many small chunks no more is kept than what is in them', async () => {
   setFlagsFromString('--expose-gc')
   const collectGarbage: () => void = runInNewContext('gc')
   const count = 200_000
   const payload = new PassThrough()
-  const hold = { growTo: () => {}, release: () => {} }
+  const hold = bodyBudget(count).open()
   const collected = collectBody(payload, { headers: {}, bytesMax: count, hold })
   collectGarbage()
   const before = process.memoryUsage().heapUsed
@@ -27,4 +28,56 @@ test('of many small chunks no more is kept than what is in them', async () => {
   assert.equal((await collected).toString(), 'x'.repeat(count))
   // A buffer is at least 90 octets.
   assert.ok(kept < count * 40, `${kept}`)
+})
+
+const LARGE = JSON_BODY_BYTES_MAX + 1
+
+/** Holds of large bodies, and those that had their turn, in order. */
+function queueOf(count: number, options: { atOnce?: number; waitMsMax?: number }) {
+  const budget = bodyBudget(count * LARGE, options)
+  const come: number[] = []
+  const holds = Array.from({ length: count }, (_, index) => {
+    const hold = budget.open()
+    hold.growTo(LARGE)
+    const turn = hold.takeTurn().then(() => void come.push(index))
+    return { ...hold, turn }
+  })
+  return { budget, holds, come }
+}
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+
+test('large bodies have their turns in the order in which they came, small ones at once', async () => {
+  const { budget, holds, come } = queueOf(5, { atOnce: 2 })
+  const [first, second, third, , last] = holds
+  await nextTurn()
+  assert.deepEqual(come, [0, 1])
+  const small = budget.open()
+  small.growTo(JSON_BODY_BYTES_MAX)
+  await small.takeTurn()
+  small.endTurn()
+  second?.endTurn()
+  second?.endTurn()
+  await nextTurn()
+  assert.deepEqual(come, [0, 1, 2])
+  // One whose client has left is still worked on; one that waits leaves the queue.
+  first?.release()
+  holds[3]?.release()
+  await assert.rejects(holds[3]?.turn ?? Promise.resolve(), { code: 'service_unavailable' })
+  await nextTurn()
+  assert.deepEqual(come, [0, 1, 2])
+  third?.endTurn()
+  await last?.turn
+  assert.deepEqual(come, [0, 1, 2, 4])
+})
+
+test('a large body that waits too long for its turn is put off, and takes none away', async () => {
+  const { holds } = queueOf(2, { atOnce: 1, waitMsMax: 1 })
+  const [first, second] = holds
+  await first?.turn
+  await assert.rejects(second?.turn ?? Promise.resolve(), { code: 'service_unavailable' })
+  second?.endTurn()
+  first?.endTurn()
+  const { turn } = queueOf(1, {}).holds[0] ?? {}
+  await turn
 })

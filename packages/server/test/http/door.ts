@@ -26,7 +26,7 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
     host: '127.0.0.1',
     port: 0,
     handlers: { ...echoes(), ...answers },
-    ports: { findReplay: async () => null, requireSandbox: () => {}, ...ports },
+    ports: { findReplay: async () => null, isSandbox: () => true, ...ports },
     authenticate: async (token) =>
       token === GOOD_KEY ? { accountId: 'acc_1', keyId: 'key_1' } : null,
     operatorToken: OPERATOR_TOKEN,

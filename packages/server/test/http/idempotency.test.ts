@@ -193,6 +193,21 @@ test('the same request in another spelling is the same, also as a form', async (
   })
 })
 
+test('what is written out of the defaults is the same as what is left out', async () => {
+  await withDoor({}, async (door) => {
+    const plain = await hashOf(door, JSON.stringify(good), JSON_TYPE)
+    const written = { ...good, includeQuote: true, cc: [], attachments: [], bodyHtml: '' }
+    assert.equal(await hashOf(door, JSON.stringify(written), JSON_TYPE), plain)
+    const form = formOf([
+      ...Object.entries(good),
+      ['includeQuote', 'true'],
+      ['cc', ''],
+      ['attachments', new File([], '')],
+    ])
+    assert.equal(await hashOf(door, form), plain)
+  })
+})
+
 test('requests that ask for something else have other hashes', async () => {
   await withDoor({}, async (door) => {
     const hashes = new Set<string>()
@@ -203,10 +218,8 @@ test('requests that ask for something else have other hashes', async () => {
       // One would be the other if it were not for the lengths of texts.
       { ...good, body: 'a', subject: 'bksubjectsc' },
       { ...good, body: 'aksubjectsb', subject: 'c' },
-      { ...good, includeQuote: true },
       { ...good, includeQuote: false },
       { ...good, includeQuote: 'true' },
-      { ...good, cc: [] },
       { ...good, cc: ['a@b.example'] },
       { ...good, cc: ['a@b.example', 'c@d.example'] },
       { ...good, cc: ['c@d.example', 'a@b.example'] },
@@ -228,17 +241,14 @@ test('requests that ask for something else have other hashes', async () => {
 })
 
 test('outside the sandbox its routes are not there, whatever is sent to them', async () => {
-  const ports = {
-    requireSandbox: () => {
-      throw new AppError('not_found', 'There is no such resource or route.')
-    },
-  }
-  await withDoor({ ports }, async (door) => {
+  await withDoor({ ports: { isSandbox: () => false } }, async (door) => {
     const post = { method: 'POST', body: '{"to":', headers: JSON_TYPE }
     for (const [path, init] of [
       ['/v1/sandbox/messages', {}],
       ['/v1/sandbox/messages?limit=x', {}],
       ['/v1/sandbox/messages', { method: 'DELETE' }],
+      ['/v1/sandbox/messages', { method: 'POST' }],
+      ['/v1/sandbox/inbound', {}],
       ['/v1/sandbox/inbound', post],
       ['/v1/sandbox/inbound', { ...post, headers: { 'content-type': 'x' } }],
     ] as const) {

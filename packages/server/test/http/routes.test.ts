@@ -132,6 +132,20 @@ for (const path of missing) {
   })
 }
 
+test('an address in a query is one address, and a plus sign that was not escaped is told', async () => {
+  const none = await errorOf(await door.request('/v1/suppressions?address='))
+  assert.deepEqual(none.details, [{ path: 'address', message: 'must not be empty' }])
+  const plus = await door.request('/v1/suppressions?address=a+b@c.com')
+  assert.equal(plus.status, 400)
+  const { details } = await errorOf(plus)
+  const [detail] = details as { path: string; message: string }[]
+  assert.equal(detail?.path, 'address')
+  assert.match(String(detail?.message), /%2B/)
+  const escaped = await door.request('/v1/suppressions?address=a%2Bb@c.com')
+  assert.equal(escaped.status, 200)
+  await escaped.arrayBuffer()
+})
+
 test('an unknown route is 404 whatever is sent to it', async () => {
   const headers = { 'content-type': 'text/plain' }
   const init = { method: 'POST', body: 'x', headers, token: null }

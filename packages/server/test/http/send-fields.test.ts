@@ -61,6 +61,23 @@ for (const [name, fields] of accepted) {
   })
 }
 
+const CONTENT_ID_RULE = 'must hold printable ASCII only, without white space and <>()[]\\",;'
+
+test('every other character of printable ASCII may stand in a contentId', async () => {
+  const contentId = "!#$%&'*+-./0123456789:=?@ABCXYZ^_`abcxyz{|}~".padEnd(250, 'x')
+  const response = await send({ ...good, attachments: [{ ...file, contentId }] })
+  assert.equal(response.status, 200, await response.text())
+})
+
+test('blanks at the ends of a subject are dropped, those within it kept', async () => {
+  const response = await send({ ...good, subject: '\ufeff \u3000A  subject\u00a0 ' })
+  assert.equal(response.status, 200, await response.text())
+  assert.equal(Reflect.get(Object(seen[0]), 'subject'), 'A  subject')
+  const padded = await send({ ...good, subject: `${' '.repeat(100_000)}x` })
+  assert.equal(padded.status, 200)
+  await padded.arrayBuffer()
+})
+
 const refused: [string, object, string, string][] = [
   ['no to', { to: undefined }, 'to', 'is required'],
   ['a list as to', { to: ['ann@example.com'] }, 'to', 'must be a string'],
@@ -116,8 +133,25 @@ const refused: [string, object, string, string][] = [
     'a contentId with brackets',
     { attachments: [{ ...file, contentId: '<a@b>' }] },
     'attachments[0].contentId',
-    'must not hold white space, angle brackets or control characters',
+    CONTENT_ID_RULE,
   ],
+  ...['a b', 'a(b', 'a)b', 'a[b', 'a]b', 'a"b', 'a,b', 'a;b', 'a\\b', 'é'].map(
+    (contentId): [string, object, string, string] => [
+      `the contentId ${contentId}`,
+      { attachments: [{ ...file, contentId }] },
+      'attachments[0].contentId',
+      CONTENT_ID_RULE,
+    ],
+  ),
+  [
+    'a contentId of 251 characters',
+    { attachments: [{ ...file, contentId: 'x'.repeat(251) }] },
+    'attachments[0].contentId',
+    'must hold at most 250 characters',
+  ],
+  ['a subject of blanks', { subject: ' \u00a0\u3000\ufeff' }, 'subject', 'must not be empty'],
+  ['an empty to', { to: '' }, 'to', 'must not be empty'],
+  ['an address without a name', { to: '@b.com' }, 'to', 'must have a name before the @'],
 ]
 
 for (const [name, fields, path, message] of refused) {

@@ -129,8 +129,31 @@ test('a fault names the key that it is about, cut short', () => {
     kind: 'fault',
     rule: 'duplicate-key',
     message: `The body names a key twice in one object: "${'k'.repeat(80)}".`,
+    path: 'k'.repeat(80),
   })
 })
+
+const places: [string, Uint8Array | string, string][] = [
+  ['a NUL', '{"a":1,"body":"x\\u0000"}', 'body'],
+  ['half a pair', '{"a":[{"x":[]},{"b":[1,"\\ud800"]}]}', 'a[1].b[1]'],
+  ['half a pair after a nested object', '{"a":{"b":1},"c":"\\ud800"}', 'c'],
+  ['half a pair in a key', '{"a":{"b":1,"\\ud800":1}}', 'a'],
+  ['a key twice', '{"a":[0,{"b":1,"b":2}]}', 'a[1].b'],
+  ['a forbidden key', '{"a":{"__proto__":1}}', 'a.__proto__'],
+  ['a large number', '{"a":[1,1e999]}', 'a[1]'],
+  ['bad UTF-8', Buffer.from('{"to":"x","body":"caf\u00e9"}', 'latin1'), 'body'],
+  ['bad UTF-8 between values', Buffer.from('{"to":"x"\u00e9}', 'latin1'), ''],
+  ['a comma too many', '{"a":1,}', ''],
+]
+
+for (const [name, bytes, path] of places) {
+  test(`${name} is said to be in ${path === '' ? 'the body' : path}`, () => {
+    const result = typeof bytes === 'string' ? read(bytes) : readStrictJson(bytes)
+    assert.ok(result.kind === 'fault')
+    assert.equal(result.path, path)
+    assert.ok(result.message.includes(path.split('.').at(-1) ?? ''))
+  })
+}
 
 test('reading takes time in proportion to the length, wherever the escapes are', () => {
   const texts = [

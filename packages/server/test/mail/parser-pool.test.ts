@@ -6,6 +6,7 @@ import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { AppError } from '#base/app-error.ts'
 import { MIME_PARTS_MAX } from '#base/limits.ts'
+import { bodyParts } from '#mail/compose/body-parts.ts'
 import { parseMessage } from '#mail/parse-message.ts'
 import { openParserPool, type ParserPool } from '#net/parse/parser-pool.ts'
 import {
@@ -53,6 +54,23 @@ describe('the parser pool', () => {
     assert.equal(Buffer.from(second?.content ?? []).toString(), 'two')
     assert.deepEqual(second?.attachment, parsed.attachments[1])
     assert.equal(await pool.readAttachment(raw, 'b.pdf'), null)
+  })
+
+  test('bodies with little HTML are made without a thread, all others in one', async () => {
+    const lazy = openParserPool({ workersMax: 0 })
+    const little = { body: '<p>Hi <b>you</b></p>', bodyHtml: null, quote: null }
+    assert.deepEqual(await lazy.makeBodies(little), bodyParts(little))
+    const much = { ...little, body: '<p>x'.repeat(25_000) }
+    const unmade = lazy.makeBodies(much)
+    unmade.catch(() => {})
+    assert.equal(lazy.waiting(), 1)
+    await lazy.close()
+    await assert.rejects(unmade, AppError)
+    assert.deepEqual(await pool.makeBodies(much), bodyParts(much))
+    const impatient = openParserPool({ timeoutMs: 1 })
+    const plain = await impatient.makeBodies({ ...much, body: '<p>x<b>y</b></p>'.repeat(7_000) })
+    assert.equal(plain.text.replaceAll(/\s/g, ''), 'xy'.repeat(7_000))
+    await impatient.close()
   })
 
   test('a message that takes longer than the limit keeps its headers and is one attachment', async () => {

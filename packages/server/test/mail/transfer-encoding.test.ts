@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { decodeUtf7 } from '#mail/charset.ts'
-import { decodeBase64, decodeQuotedPrintable } from '#mail/transfer-encoding.ts'
+import { decodeBase64, decodedSize, decodeQuotedPrintable } from '#mail/transfer-encoding.ts'
 
 test('base64 in padded units, with line ends and strangers among it, is what was encoded', () => {
   const unit = fc.uint8Array({ maxLength: 9 }).map((octets) => Buffer.from(octets))
@@ -21,6 +21,8 @@ test('base64 in padded units, with line ends and strangers among it, is what was
       })
       const decoded = decodeBase64(Buffer.from(encoded.join(''), 'latin1'))
       assert.deepEqual(decoded, Buffer.concat(pieces.map(([octets]) => octets)))
+      const size = decodedSize(Buffer.from(encoded.join(''), 'latin1'), 'base64')
+      assert.equal(size, decoded.length)
     }),
     { numRuns: 2_000 },
   )

@@ -57,13 +57,13 @@ test('one address has twenty connections at most, and everybody has a turn', asy
   const zone: Zone = {}
   for (let index = 0; index < 100; index++) zone[`b${index}.example`] = { A: ['127.0.0.1'] }
   const { carry } = await openTransportWorld(t, { zone, port })
-  await inParallel(300, 100, async (index) => {
+  await inParallel(300, 40, async (index) => {
     assert.deepEqual((await carry(`b@b${index % 100}.example`)).outcomes, ACCEPTED)
   })
   assert.deepEqual([mtas[0].transactions.length, open.max], [300, 20])
 })
 
-test('who waits long for a turn goes to the next host, or is deferred', async (t) => {
+test('who waits half a second for a turn goes to the next host, or is told that it is crowded', async (t) => {
   const { mtas, port } = await openHosts(t, [{}, {}])
   const { promise: gate, resolve: open } = Promise.withResolvers<undefined>()
   const zone: Zone = { ...zoneOf('b.example', 2), 'c.example': { A: ['127.0.0.1'] } }
@@ -75,16 +75,32 @@ test('who waits long for a turn goes to the next host, or is deferred', async (t
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const late = Promise.all([carry(TO), carry('c@c.example')])
   await setImmediate()
-  t.mock.timers.tick(29_999)
+  t.mock.timers.tick(499)
   await setImmediate()
   assert.equal(mtas[1].connections.opened, 0)
   t.mock.timers.tick(1)
   const [next, deferred] = await late
   t.mock.timers.reset()
   assert.deepEqual([next.host, next.outcomes], ['mx2.b.example', ACCEPTED])
-  assert.deepEqual([deferred.host, deferred.outcomes], ['c.example', ['unsent connect timeout']])
+  assert.deepEqual(deferred, { host: 'c.example', tls: null, outcomes: ['crowded'] })
   open(undefined)
   for (const carried of busy) assert.deepEqual((await carried).outcomes, ACCEPTED)
+})
+
+test('as many wait for a turn as there are turns, and whoever comes then is told at once', async (t) => {
+  const { mtas, port } = await openHosts(t, [{}])
+  const { promise: gate, resolve: open } = Promise.withResolvers<undefined>()
+  mtas[0].script = { onMail: () => gate }
+  const { carry } = await openTransportWorld(t, { zone: zoneOf('b.example', 1), port })
+  const busy = Array.from({ length: 20 }, () => carry(TO))
+  await until(() => countMail(mtas[0]) === 20)
+  const waiting = Array.from({ length: 20 }, () => carry(TO))
+  await setImmediate()
+  const startedMs = performance.now()
+  assert.deepEqual((await carry(TO)).outcomes, ['crowded'])
+  assert.ok(performance.now() - startedMs < 400)
+  open(undefined)
+  for (const carried of [...busy, ...waiting]) assert.deepEqual((await carried).outcomes, ACCEPTED)
 })
 
 test('who waits for a turn can give up, and takes nobody’s turn', async (t) => {
@@ -95,7 +111,7 @@ test('who waits for a turn can give up, and takes nobody’s turn', async (t) =>
   const busy = Array.from({ length: 20 }, () => carry(TO))
   await until(() => countMail(mtas[0]) === 20)
   const giving = new AbortController()
-  const givingUp = busy.map(() => carry('1@b.example', { signal: giving.signal }))
+  const givingUp = busy.slice(1).map(() => carry('1@b.example', { signal: giving.signal }))
   const waiting = carry('2@b.example')
   await new Promise((resolve) => setTimeout(resolve, 20))
   assert.equal(countMail(mtas[0]), 20)

@@ -158,7 +158,7 @@ export async function inParallel(
 
 function describe({ host, tls, outcomes }: Carried): Told {
   const texts = outcomes.map((outcome) => {
-    if (outcome.kind === 'no-route') return 'no-route'
+    if (outcome.kind === 'no-route' || outcome.kind === 'crowded') return outcome.kind
     if (outcome.kind === 'unroutable')
       return `unroutable ${outcome.reply.code} ${outcome.reply.enhanced}`
     return describeOutcomes([outcome satisfies RecipientOutcome])[0] ?? ''

@@ -119,6 +119,7 @@ onEachEngine('downloads', (engine) => {
     const counted = { reads: 0, open: gate.resolve, restore: () => Object.assign(deps, { parser }) }
     deps.parser = {
       parse: (raw) => parser.parse(raw),
+      makeBodies: (source) => parser.makeBodies(source),
       async readAttachment(raw, filename) {
         counted.reads += 1
         await gate.promise

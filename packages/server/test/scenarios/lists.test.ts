@@ -27,11 +27,13 @@ onEachEngine('lists', (engine) => {
     await runSql(world, `update threads set is_read = 1 where last_position % 3 = 0`)
     await runSql(world, `update inbox_counters set unread_thread_count = ${COUNT - READ}`)
     const [thread] = (await client.threads.list(inbox.id).page()).data
+    const [message] = (await client.messages.list(inbox.id, { limit: 1 }).page()).data
     paths = operationIds
       .filter((id) => 'limit' in (operationOf(id).query?.properties ?? {}))
       .map((id) => operationOf(id).path)
       .map((path) => path.replace('/inboxes/{id}', `/inboxes/${inbox.id}`))
       .map((path) => path.replace('/threads/{id}', `/threads/${thread?.id}`))
+      .map((path) => path.replace('/messages/{id}', `/messages/${message?.id}`))
     for (const path of paths) assert.ok(!path.includes('{'), `${path} has to be filled in`)
   })
   after(() => world.close())

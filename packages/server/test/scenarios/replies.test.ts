@@ -217,4 +217,21 @@ onEachEngine('a reply', (engine) => {
       'carol@friend.example',
     ])
   })
+
+  test('answers the newest message also where an older one has its Message-ID', async () => {
+    const inbox = await world.inbox()
+    const { threadId, rfcMessageId } = await receive(inbox, {})
+    const id = rfcMessageId ?? ''
+    const between = await receive(inbox, { inReplyTo: id })
+    const raw = plainMail({
+      from: 'Bob <bob@friend.example>',
+      to: inbox.address,
+      subject: 'Once more',
+      messageId: id,
+      headers: [`In-Reply-To: ${between.rfcMessageId}`],
+    })
+    assert.equal((await deliver(world, inbox, raw, 'bob@friend.example')).threadId, threadId)
+    const { inReplyTo, references } = await reply(inbox, { threadId })
+    assert.deepEqual([inReplyTo, references], [id, [between.rfcMessageId, id]])
+  })
 })

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Inbox, Mailroom } from '@mailroom/sdk'
 import { countRows, deliver } from '#test/scenarios/deliver.ts'
-import { outcomeOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
+import { errorOf, outcomeOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import {
   attempted,
   deliveriesOf,
@@ -194,10 +194,8 @@ onEachEngine('the sandbox', (engine) => {
       ['inbound', 'received', 'bob@friend.example', 'Grüße'],
     )
     assert.deepEqual([message.bodyText.trim(), message.bodyHtml.trim()], ['Hello', '<p>Hello</p>'])
-    assert.deepEqual(await client.messages.get(message.id ?? ''), {
-      ...message,
-      attachments: (await client.messages.get(message.id ?? '')).attachments,
-    })
+    const { attachments, ...read } = await client.messages.get(message.id ?? '')
+    assert.deepEqual({ ...read, attachments }, { ...message, attachments })
     const sent = await client.inboxes.reply(one.id, message, { body: 'Yes' })
     const back = await client.sandbox.receive({
       from: 'bob@friend.example',
@@ -230,6 +228,22 @@ onEachEngine('the sandbox', (engine) => {
     assert.deepEqual([again.data.length, (await client.messages.list(one.id).page()).total], [0, 1])
   })
 
+  test('delivers a whole message to those of its recipients that are inboxes of the account', async () => {
+    const [one, two] = [await world.inbox(), await world.inbox()]
+    const to = `dave@friend.example, ${one.address}`
+    const raw = `From: bob@friend.example\nTo: ${to}\nCc: ann@friend.example, ${two.address}\n\nHi\n`
+    const { data } = await client.sandbox.receiveRaw(raw)
+    assert.deepEqual(data.map(({ inboxId }) => inboxId).sort(), [one.id, two.id].sort())
+    const none = await world.fetch('/v1/sandbox/inbound', {
+      method: 'POST',
+      headers: { 'content-type': 'message/rfc822' },
+      body: 'From: bob@friend.example\r\nTo: dave@friend.example\r\n\r\nHi\r\n',
+    })
+    const { message } = (await none.json()) as { message: string }
+    assert.equal(none.status, 400)
+    assert.match(message, /names no inbox of the account.*\?to=/)
+  })
+
   test('takes in nothing for anyone but the account, and nothing that could not come', async () => {
     const other = await world.newAccount()
     const theirs = await other.client.inboxes.create()
@@ -242,6 +256,8 @@ onEachEngine('the sandbox', (engine) => {
       client.sandbox.receive({ ...mail, to: [inbox.address, theirs.address] }),
       client.sandbox.receive({ ...mail, to: [] }),
       client.sandbox.receive({ ...mail, from: 'Bob <bob@friend.example>', to: inbox.address }),
+      client.sandbox.receive({ ...mail, to: inbox.address, inReplyTo: 'asked@x' }),
+      client.sandbox.receive({ ...mail, to: inbox.address, inReplyTo: '<a@x> <b@x>' }),
       client.sandbox.receiveRaw('Subject: no recipient\r\n\r\nx\r\n'),
       client.sandbox.receiveRaw('Subject: a\rb\r\n\r\nx\r\n', { to: [inbox.address] }),
       client.sandbox.receiveRaw(plainMail({ to: theirs.address })),
@@ -249,6 +265,20 @@ onEachEngine('the sandbox', (engine) => {
     const outcomes = await Promise.all(refused.map((request) => refusal(request)))
     assert.deepEqual(outcomes, Array(refused.length).fill('400 bad_request'))
     assert.equal(await countRows(world, 'messages'), before)
+  })
+
+  test('takes an envelope beside a whole message only', async () => {
+    for (const name of ['from', 'to']) {
+      const fields = { from: 'bob@friend.example', to: inbox.address, subject: 'x', text: 'x' }
+      const response = await world.fetch(`/v1/sandbox/inbound?${name}=${inbox.address}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(fields),
+      })
+      assert.equal(response.status, 400)
+      const { details } = await errorOf(response)
+      assert.equal((details as { path: string }[])[0]?.path, name)
+    }
   })
 
   test('is not there where mail really leaves', async () => {

@@ -53,6 +53,21 @@ onEachEngine('strangers of an inbox', (engine) => {
     world.clock.advance(DAY_MS / 4)
   })
 
+  test('are told apart from those that no day has room for', async () => {
+    const inbox = await world.inbox()
+    const hopeless = await refusalOf(send(world, inbox, strangers(21)))
+    assert.equal(hopeless.code, 'cold_outreach_limit')
+    assert.match(String(hopeless.fix), /^Write to at most 20 new addresses in one message/)
+    const most = strangers(20)
+    await send(world, inbox, most)
+    const later = await refusalOf(send(world, inbox, { to: stranger() }))
+    assert.match(String(later.fix), /^Repeat the request after/)
+    // What is known today is new again tomorrow.
+    const cc = [...most.cc, stranger()]
+    const grown = await refusalOf(send(world, inbox, { to: most.to, cc }))
+    assert.match(String(grown.fix), /^Write to at most 20 new addresses in one message/)
+  })
+
   test('are counted each once, in any letters, and all or none of a message', async () => {
     const inbox = await world.inbox()
     await send(world, inbox, strangers(18))

@@ -57,7 +57,7 @@ const cases: readonly [name: string, change: Record<string, unknown>, path: stri
   ['a file of no type', { attachments: [{ ...file, contentType: undefined }] }, 'attachments[0]'],
   ['a file with a field more', { attachments: [{ ...file, size: 1 }] }, 'attachments[0]'],
   ['a field more', { bcc: ['eve@friend.example'] }, 'bcc'],
-  ['a character U+0000 in the body', { body: 'a\0b' }, ''],
+  ['a character U+0000 in the body', { body: 'a\0b' }, 'body'],
   ['a line end in the subject', { subject: 'a\nb' }, 'subject'],
   ['a body of another type', { body: 7 }, 'body'],
   ['null for a field that may be left out', { replyTo: null }, 'replyTo'],

@@ -64,8 +64,8 @@ onEachEngine('an idempotency key', (engine) => {
     await send(world, inbox, {}, key)
     const reused = '422 idempotency_key_reused'
     assert.equal(await refusal(send(world, inbox, { body: 'Another body.' }, key)), reused)
-    assert.equal(await refusal(send(world, inbox, { includeQuote: true }, key)), reused)
-    assert.equal(await refusal(send(world, inbox, { cc: [] }, key)), reused)
+    assert.equal(await refusal(send(world, inbox, { includeQuote: false }, key)), reused)
+    assert.equal(await refusal(send(world, inbox, { cc: ['x@friend.example'] }, key)), reused)
     assert.equal(await refusal(send(world, other, {}, key)), reused)
     assert.equal(await countMessages(world, other), 0)
   })

@@ -155,6 +155,21 @@ describe('a reply out of turn', () => {
       LARGE,
       'unsent content reply 421',
     ],
+    [
+      'a refusal within the content, which is the refusal of the message',
+      {
+        isDeafToContent: true,
+        onData: { octets: '354 Go ahead\r\n', next: { delayMs: 10, next: '552 5.3.4 Too big' } },
+      },
+      LARGE,
+      'refused content 552 5.3.4',
+    ],
+    [
+      'a refusal right behind 354',
+      { onData: { octets: '354 Go ahead\r\n451 4.3.1 Full\r\n', next: 'hang' } },
+      undefined,
+      'refused content 451 4.3.1',
+    ],
     ['250 to DATA', { onData: '250 2.0.0 Ok' }, undefined, 'unsent data protocol'],
     ['334 to DATA', { onData: '334 Ok' }, undefined, 'unsent data protocol'],
     ['354 to the final dot', { onFinalDot: '354 More' }, undefined, 'refused final-dot 354 -'],

@@ -47,6 +47,16 @@ const REQUIRED: ClientTls = { kind: 'required' }
 const VERIFIED: ClientTls = { kind: 'verified', servername: NAME }
 
 describe('STARTTLS', () => {
+  test('names no server that is an address in brackets', async () => {
+    await using mta = await openMta({ tls })
+    const client = await openClient(mta.port, { tls: OPPORTUNISTIC, servername: '[127.0.0.1]' })
+    await client.send(mailTo('b@b.example'))
+    await client.quit()
+    const [message] = mta.transactions
+    assert.equal(message?.tls, 'TLSv1.3')
+    assert.ok(!message?.servername, `${message?.servername}`)
+  })
+
   test('is used when offered, with EHLO again and SNI, and not taken for verified', async () => {
     await using mta = await openMta({ tls })
     const client = await openClient(mta.port, { tls: OPPORTUNISTIC, servername: 'mx.example' })

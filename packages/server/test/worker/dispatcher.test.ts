@@ -82,10 +82,10 @@ test('never more is under way than is allowed together, and then as much', LIMIT
   let isHeld = false
   const answer: Answer = (_, signal) => (isHeld ? hang(signal) : ACCEPTED)
   await dispatching(answer, async ({ tally, queue }) => {
-    await queue(domains('good', 40), 20)
+    await queue(domains('good', 80), 10)
     await tally.until(() => tally.of('settled') === 800)
     isHeld = true
-    await queue(domains('good', 40), 20)
+    await queue(domains('good', 80), 10)
     await tally.until(() => tally.of('under way') === TRANSACTIONS_MAX)
     assert.equal(tally.of('most'), TRANSACTIONS_MAX)
   })

@@ -65,7 +65,11 @@ export type Dispatching = {
 
 export async function openDispatching(
   answer: Answer,
-  options: { on?: (db: Db) => Db; seen?: (queue: DeliveryQueue) => DeliveryQueue } = {},
+  options: {
+    on?: (db: Db) => Db
+    seen?: (queue: DeliveryQueue) => DeliveryQueue
+    longAttemptMs?: number
+  } = {},
 ): Promise<Dispatching> {
   const database = await openDatabase('sqlite')
   const { db } = database
@@ -114,7 +118,7 @@ export async function openDispatching(
     nowMs: systemClock.now(),
     leaseUntilMs: systemClock.steady() + 10 ** 5,
   })
-  const dispatcher = openDispatcher(options.seen?.(counting) ?? counting, silentLog)
+  const dispatcher = openDispatcher(options.seen?.(counting) ?? counting, silentLog, options)
   let isOpen = true
   return {
     database,

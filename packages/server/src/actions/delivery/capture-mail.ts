@@ -1,7 +1,7 @@
 // The sandbox as a mail server: it takes everything and keeps it, but for the addresses that behave as
 // they are named.
 
-import type { HeldDelivery } from '#store/delivery.ts'
+import type { HeldDelivery } from '#store/delivery-claim.ts'
 import type { SettleInput } from '#store/settle-deliveries.ts'
 import type { DeliverDeps } from './deliver.ts'
 import type { Attempted } from './outcome.ts'

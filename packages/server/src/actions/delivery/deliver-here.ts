@@ -2,7 +2,7 @@
 
 import { findRecipient } from '#actions/message/find-recipient.ts'
 import { type AcceptedRecipient, receiveMessage } from '#actions/message/receive-message.ts'
-import type { HeldDelivery } from '#store/delivery.ts'
+import type { HeldDelivery } from '#store/delivery-claim.ts'
 import type { DeliverDeps, OutgoingMessage } from './deliver.ts'
 import type { Attempted } from './outcome.ts'
 

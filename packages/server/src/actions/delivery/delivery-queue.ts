@@ -4,8 +4,8 @@ import type { Deps } from '#actions/deps.ts'
 import { DELIVERY_LEASE_MS, LEASE_LEFT_MS_MIN } from '#base/limits.ts'
 import { BACKOFF_MS_MAX } from '#jobs/delivery-schedule.ts'
 import { domainOf } from '#model/inbox.ts'
-import type { HeldDelivery } from '#store/delivery.ts'
-import * as store from '#store/delivery.ts'
+import type { HeldDelivery } from '#store/delivery-claim.ts'
+import * as store from '#store/delivery-claim.ts'
 import { hasDueDeliveries } from '#store/due-deliveries.ts'
 import { type DeliverDeps, deliver, type Group, type GroupOutcome } from './deliver.ts'
 
@@ -33,30 +33,7 @@ export function openDeliveryQueue(
   worker: string,
 ): DeliveryQueue {
   const { db, clock, queueClock } = deps
-  /** What this worker has in its hands; what it lost sight of is not renewed, and comes back. */
-  const inHand = new Set<string>()
-  let renewedAtMs = queueClock.now()
-  const letGo = (held: readonly HeldDelivery[]) => {
-    for (const { id } of held) inHand.delete(id)
-  }
-  const renew = async () => {
-    const queueMs = queueClock.now()
-    const untilMs = queueMs + DELIVERY_LEASE_MS
-    if (inHand.size > 0) await db.write('renewDeliveries', { worker, ids: [...inHand], untilMs })
-    renewedAtMs = queueMs
-  }
-  const confirm = async (group: Group) => {
-    const ids = group.map((delivery) => delivery.id)
-    const isShort = ({ leaseUntilMs }: { leaseUntilMs: number }) =>
-      leaseUntilMs < queueClock.now() + LEASE_LEFT_MS_MIN
-    let held = await store.findHeld(db, { worker, ids })
-    if (held.some(isShort)) {
-      await renew()
-      held = await store.findHeld(db, { worker, ids })
-    }
-    const good = new Set(held.filter((one) => !isShort(one)).map(({ id }) => id))
-    return group.filter(({ id }) => good.has(id))
-  }
+  const hand = openHand(deps, worker)
   return {
     async listReadyLanes(after, limit) {
       const rows = await store.listReadyLanes(db, { after, limit })
@@ -67,26 +44,15 @@ export function openDeliveryQueue(
       const leaseUntilMs = queueMs + DELIVERY_LEASE_MS
       const claim = { worker, lanes, nowMs: clock.now(), leaseUntilMs }
       const held = await db.write('claimDeliveries', claim)
-      if (inHand.size === 0) renewedAtMs = queueMs
-      for (const { id } of held) inHand.add(id)
+      hand.take(held, queueMs)
       return held
     },
-    group(held) {
-      const groups = new Map<string, [HeldDelivery, ...HeldDelivery[]]>()
-      for (const delivery of held) {
-        // By the next hop of today: what was queued under another mode of delivery has another lane.
-        const key = `${delivery.message_id} ${deps.laneOf(domainOf(delivery.recipient))}`
-        const group = groups.get(key)
-        if (group === undefined) groups.set(key, [delivery])
-        else group.push(delivery)
-      }
-      return [...groups.values()]
-    },
+    group: (held) => groupByHop(held, deps.laneOf),
     async readyDue(onReady = () => {}, signal) {
       await queueClock.check()
       // After a stop of the process or an outage of the store the leases of what is under way seem to
       // have ended: it would be sent twice.
-      if (queueClock.now() - renewedAtMs > DELIVERY_LEASE_MS / 2) await renew()
+      await hand.renewAfter(DELIVERY_LEASE_MS / 2)
       const due = {
         queueMs: queueClock.now(),
         backoffMaxMs: BACKOFF_MS_MAX,
@@ -99,17 +65,65 @@ export function openDeliveryQueue(
         onReady()
       }
     },
-    renew,
+    renew: () => hand.renewAfter(0),
     async giveBack(held) {
-      letGo(held)
+      hand.letGo(held)
       await db.write('returnDeliveries', { worker, ids: held.map((delivery) => delivery.id) })
     },
     async deliver(group, signal) {
       try {
-        return await deliver(deps, group, { worker, signal, confirm })
+        return await deliver(deps, group, { worker, signal, confirm: hand.confirm })
       } finally {
-        letGo(group)
+        hand.letGo(group)
       }
+    },
+  }
+}
+
+/** By the next hop of today: what was queued under another mode of delivery has another lane. */
+function groupByHop(held: readonly HeldDelivery[], laneOf: Deps['laneOf']): Group[] {
+  const groups = new Map<string, [HeldDelivery, ...HeldDelivery[]]>()
+  for (const delivery of held) {
+    const key = `${delivery.message_id} ${laneOf(domainOf(delivery.recipient))}`
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [delivery])
+    else group.push(delivery)
+  }
+  return [...groups.values()]
+}
+
+/** What a worker has in its hands; what it lost sight of is not renewed, and comes back. */
+function openHand({ db, queueClock }: Pick<Deps, 'db' | 'queueClock'>, worker: string) {
+  const inHand = new Set<string>()
+  let renewedAtMs = queueClock.now()
+  const renewAfter = async (afterMs: number) => {
+    const queueMs = queueClock.now()
+    if (queueMs - renewedAtMs < afterMs) return
+    const untilMs = queueMs + DELIVERY_LEASE_MS
+    if (inHand.size > 0) await db.write('renewDeliveries', { worker, ids: [...inHand], untilMs })
+    renewedAtMs = queueMs
+  }
+  return {
+    renewAfter,
+    take(held: readonly HeldDelivery[], queueMs: number) {
+      if (inHand.size === 0) renewedAtMs = queueMs
+      for (const { id } of held) inHand.add(id)
+    },
+    letGo(held: readonly HeldDelivery[]) {
+      for (const { id } of held) inHand.delete(id)
+    },
+    /** Of the group, what is still held with time enough to send it. */
+    async confirm(group: Group): Promise<HeldDelivery[]> {
+      const ids = group.map((delivery) => delivery.id)
+      const isShort = ({ leaseUntilMs }: { leaseUntilMs: number }) =>
+        leaseUntilMs < queueClock.now() + LEASE_LEFT_MS_MIN
+      let held = await store.findHeld(db, { worker, ids })
+      if (held.some(isShort)) {
+        await renewAfter(0)
+        held = await store.findHeld(db, { worker, ids })
+      }
+      const good = new Set(held.filter((one) => !isShort(one)).map(({ id }) => id))
+      return group.filter(({ id }) => good.has(id))
     },
   }
 }

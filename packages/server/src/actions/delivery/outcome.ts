@@ -7,7 +7,7 @@ import { nextAttemptAt } from '#jobs/delivery-schedule.ts'
 import { isDeadAddress } from '#mail/dead-address.ts'
 import { addressKey } from '#model/email-address.ts'
 import type { CarryOutcome } from '#net/smtp/transport/carrier.ts'
-import type { HeldDelivery } from '#store/delivery.ts'
+import type { HeldDelivery } from '#store/delivery-claim.ts'
 import type { SettledDelivery } from '#store/settle-deliveries.ts'
 import type { NewSuppression } from '#store/suppression.ts'
 

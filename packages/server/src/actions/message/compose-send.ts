@@ -1,8 +1,8 @@
 // What a send says: subject, recipients, bodies with their quote, and the identifiers that tie it to
 // its thread.
 
+import type { Deps } from '#actions/deps.ts'
 import { formatMailbox, parseAddressList } from '#mail/address-list.ts'
-import { bodyParts } from '#mail/compose/body-parts.ts'
 import type { OutgoingMessage } from '#mail/compose/compose-message.ts'
 import { replySubject } from '#mail/compose/reply-subject.ts'
 import { trimReferences } from '#mail/compose/trim-references.ts'
@@ -22,17 +22,26 @@ export type Composition = {
   thread: { id: string; messageCount: number } | null
 }
 
+type Place = { inbox: Inbox; replied: Replied | null }
+
+/** Who the message is for: `cc` as its header has it, and all, each once. */
+export function addressSend(input: SendMessage, { inbox, replied }: Place) {
+  const cc = withCopier(input, { inbox, copiedBy: replied?.copiedBy ?? null })
+  return { cc, recipients: unique([input.to, ...cc]) }
+}
+
 /** Everything of the message but its identifier and its date. */
-export function composeSend(
+export async function composeSend(
+  deps: Pick<Deps, 'parser'>,
   input: SendMessage,
-  { inbox, replied }: { inbox: Inbox; replied: Replied | null },
-): Composition {
+  place: Place,
+): Promise<Composition> {
+  const { inbox, replied } = place
   const { to, replyTo } = input
   const [body, bodyHtml] = [withLineFeeds(input.body), withLineFeeds(input.bodyHtml ?? '')]
   const quote = replied !== null && input.includeQuote ? originalOf(replied.last) : null
-  const own = bodyParts({ body, bodyHtml, quote: null })
-  const { text, html } = quote === null ? own : bodyParts({ body, bodyHtml, quote })
-  const cc = withCopier(input, { inbox, copiedBy: replied?.copiedBy ?? null })
+  const { text, html, ownText } = await deps.parser.makeBodies({ body, bodyHtml, quote })
+  const { cc, recipients } = addressSend(input, place)
   const references = trimReferences(replied?.rfcMessageIds ?? [])
   const subject = input.subject ?? replySubject(replied?.thread.subject ?? '')
   return {
@@ -50,10 +59,9 @@ export function composeSend(
         ...attachment,
         isInline: attachment.contentId !== null,
       })),
-      headers: [],
     },
-    ownText: own.text,
-    recipients: unique([to, ...cc]),
+    ownText,
+    recipients,
     thread:
       replied === null
         ? null

@@ -2,7 +2,8 @@
 // that has to stand or fall with it.
 
 import type { Deps } from '#actions/deps.ts'
-import { DELIVERY_MS_MAX, SENT_BYTES_MAX } from '#base/limits.ts'
+import { letGo } from '#base/let-go.ts'
+import { DELIVERY_MS_MAX, ROW_BLOB_BYTES_MAX, SENT_BYTES_MAX } from '#base/limits.ts'
 import { formatMailbox } from '#mail/address-list.ts'
 import { composeMessage } from '#mail/compose/compose-message.ts'
 import { messageIdKey } from '#mail/message-id.ts'
@@ -11,13 +12,13 @@ import type { Account } from '#model/account.ts'
 import { addressKey } from '#model/email-address.ts'
 import { domainOf, type Inbox } from '#model/inbox.ts'
 import { problem } from '#model/problem.ts'
-import { coldAccountLimit, isYoung, utcDay } from '#model/send-policy.ts'
+import { utcDay } from '#model/send-policy.ts'
 import type { NewDelivery } from '#store/delivery.ts'
 import type { MessageContent } from '#store/message-statements.ts'
-import type { SendLimits } from '#store/send-limits.ts'
 import type { SendInput, SendOutcome } from '#store/send-message.ts'
+import { findThread } from '#store/thread.ts'
 import type { Composition } from './compose-send.ts'
-import { findOwnInbox } from './find-recipient.ts'
+import { findStrangers, limitsOf } from './look-ahead.ts'
 import type { SendDeps, SendMessage } from './send-message.ts'
 import { ownBytes, withRawBytes } from './with-raw-bytes.ts'
 
@@ -45,12 +46,17 @@ export async function queueMessage(
     messageId: rfcMessageId,
     dateMs: nowMs,
   })
+  // One that starts a thread is never composed again.
+  if (composition.thread === null) for (const { content } of input.attachments) letGo(content)
   const raw = await deps.signer.sign(composed.raw, nowMs)
+  letGo(composed.raw)
   if (raw.length > SENT_BYTES_MAX) throw tooLarge()
   const attachments = await listAttachments(deps, input, raw)
   const candidates = await findStrangers(deps, input.accountId, composition.recipients)
-  const ids = { messageId, rfcMessageId }
-  return withRawBytes(deps, raw, {
+  if (raw.length > ROW_BLOB_BYTES_MAX && (await hasChanged(deps, ready))) {
+    return { kind: 'thread_changed' }
+  }
+  const outcome = await withRawBytes(deps, raw, {
     write: (row) =>
       deps.db.write('sendMessage', {
         use: {
@@ -73,7 +79,7 @@ export async function queueMessage(
         content: contentOf(input, ready, { rfcMessageId, attachments }),
         toAddr: input.to,
         deliveries: deliveriesOf(deps, ready, {
-          ...ids,
+          messageId,
           rawId: row.id,
           sizeBytes: raw.length,
           needsSmtpUtf8: composed.needsSmtpUtf8,
@@ -83,8 +89,11 @@ export async function queueMessage(
         cold: { candidates, utcDay: utcDay(nowMs) },
         limits: limitsOf(deps, ready, nowMs),
       }),
-    isKept: (outcome) => outcome.kind === 'queued',
+    isKept: ({ kind }) => kind === 'queued',
   })
+  // In the blob store; where there is none, the database may still have its hands on it.
+  if (deps.blobs !== null) letGo(raw)
+  return outcome
 }
 
 function tooLarge() {
@@ -103,16 +112,14 @@ async function listAttachments(
   return (await deps.parser.parse(raw)).attachments
 }
 
-/** Mail between inboxes of one account is never cold. */
-async function findStrangers(
-  deps: SendDeps,
-  accountId: string,
-  recipients: string[],
-): Promise<string[]> {
-  const owned = await Promise.all(
-    recipients.map((recipient) => findOwnInbox(deps, accountId, recipient)),
-  )
-  return recipients.filter((_, index) => owned[index] === null).map(addressKey)
+/** Looked at once more before the bytes of a large reply are written, which would go again. */
+async function hasChanged(
+  deps: Pick<Deps, 'db'>,
+  { inbox, composition: { thread }, mayBeStale }: Ready,
+): Promise<boolean> {
+  if (thread === null || mayBeStale) return false
+  const found = await findThread(deps.db, inbox.accountId, thread.id)
+  return found !== null && found.messageCount !== thread.messageCount
 }
 
 function threadOf(
@@ -155,7 +162,7 @@ function contentOf(
 }
 
 function deliveriesOf(
-  deps: Pick<Deps, 'makeId' | 'clock' | 'laneOf'>,
+  deps: Pick<Deps, 'makeId' | 'queueClock' | 'laneOf'>,
   { inbox, composition }: Ready,
   made: {
     messageId: string
@@ -165,7 +172,7 @@ function deliveriesOf(
     nowMs: number
   },
 ): NewDelivery[] {
-  const steadyMs = deps.clock.steady()
+  const queueMs = deps.queueClock.now()
   return composition.recipients.map((recipient) => ({
     id: deps.makeId('dlv'),
     account_id: inbox.accountId,
@@ -176,23 +183,8 @@ function deliveriesOf(
     needs_smtputf8: made.needsSmtpUtf8 ? 1 : 0,
     recipient,
     lane: deps.laneOf(domainOf(recipient)),
-    next_attempt_at: steadyMs,
-    expires_at: steadyMs + DELIVERY_MS_MAX,
+    next_attempt_at: queueMs,
+    expires_at: queueMs + DELIVERY_MS_MAX,
     created_at: made.nowMs,
   }))
-}
-
-function limitsOf(
-  { sending }: Pick<Deps, 'sending'>,
-  { inbox, account }: Ready,
-  nowMs: number,
-): SendLimits {
-  const { sendsPerMinute, sendsPerDay, coldPerDay, coldAccountPerDay } = sending
-  const isAccountYoung = isYoung(account.createdAtMs, nowMs)
-  return {
-    perMinute: sendsPerMinute,
-    perDay: sendsPerDay,
-    coldPerDay: isYoung(inbox.createdAtMs, nowMs) ? coldPerDay : null,
-    coldAccountPerDay: coldAccountPerDay ?? coldAccountLimit(account.plan, isAccountYoung),
-  }
 }

@@ -10,14 +10,16 @@ import type { SendAnswer } from '#store/idempotency-key.ts'
 import { findInbox } from '#store/inbox.ts'
 import type { TooCold } from '#store/send-limits.ts'
 import type { SendOutcome } from '#store/send-message.ts'
-import { composeSend } from './compose-send.ts'
+import { addressSend, composeSend } from './compose-send.ts'
 import { findOwnInbox } from './find-recipient.ts'
+import { lookAhead } from './look-ahead.ts'
 import { queueMessage } from './queue-message.ts'
 import { readReplied } from './read-replied.ts'
 
 export type SendAttachment = {
   filename: string
   contentType: string
+  /** Gone when the send is over, if it is large and memory of its own. */
   content: Uint8Array
   /** For a picture that the HTML refers to as `cid:…`. */
   contentId: string | null
@@ -43,7 +45,16 @@ export type SendMessage = {
 
 export type SendDeps = Pick<
   Deps,
-  'db' | 'clock' | 'makeId' | 'blobs' | 'parser' | 'signer' | 'sending' | 'laneOf' | 'wakeDelivery'
+  | 'db'
+  | 'clock'
+  | 'makeId'
+  | 'blobs'
+  | 'parser'
+  | 'signer'
+  | 'sending'
+  | 'laneOf'
+  | 'queueClock'
+  | 'wakeDelivery'
 >
 
 /**
@@ -64,7 +75,10 @@ export async function sendMessage(
   for (let attempt = 1; ; attempt++) {
     const replied = await readReplied(deps, { ...input, inbox })
     if (attempt === 1) await checkReplyTo(deps, account, input.replyTo)
-    const composition = composeSend(input, { inbox, replied })
+    const { recipients } = addressSend(input, { inbox, replied })
+    const refusal = await lookAhead(deps, input, { inbox, account, recipients })
+    if (refusal !== null) return answerOf(deps, refusal)
+    const composition = await composeSend(deps, input, { inbox, replied })
     const mayBeStale = attempt === COMPOSE_ATTEMPTS_MAX
     const outcome = await queueMessage(deps, input, { inbox, account, composition, mayBeStale })
     if (outcome.kind === 'thread_changed') continue
@@ -121,8 +135,16 @@ function answerOf(
     case 'too_cold':
       throw problem('cold_outreach_limit', COLD_TEXTS[outcome.scope](outcome.limit), {
         retryAfterSeconds: secondsUntil(outcome.retryAtMs),
+        // No midnight makes room for it.
+        ...(outcome.strangers > outcome.limit ? { fix: tooColdForEver(outcome.limit) } : {}),
       })
   }
+}
+
+function tooColdForEver(limit: number): string {
+  return limit === 0
+    ? 'Write only to addresses that wrote to the inbox; repeating this request cannot succeed.'
+    : `Write to at most ${limit} new addresses in one message; repeating this request cannot succeed.`
 }
 
 const COLD_TEXTS: Record<TooCold['scope'], (limit: number) => string> = {

@@ -8,6 +8,8 @@ import type { SendAttachment } from '#actions/message/send-message.ts'
 import type { Page } from '#actions/page.ts'
 import { MESSAGE_BYTES_MAX, PURGE_STEP_ROWS } from '#base/limits.ts'
 import { composeMessage } from '#mail/compose/compose-message.ts'
+import { completeLineFeeds, countLineEnds } from '#mail/line-ends.ts'
+import type { Mailbox } from '#mail/parsed-message.ts'
 import type { Captured } from '#model/captured.ts'
 import { checkEmailAddress } from '#model/email-address.ts'
 import { domainOf } from '#model/inbox.ts'
@@ -65,7 +67,9 @@ export async function receiveInSandbox(
 ): Promise<{ messages: Message[] }> {
   requireSandbox(deps)
   const { raw, from, to } =
-    mail.kind === 'composed' ? await composed(deps, mail) : await withEnvelope(deps, mail)
+    mail.kind === 'composed'
+      ? await composed(deps, mail)
+      : await withEnvelope(deps, accountId, mail)
   const recipients = await Promise.all(
     to.map((address, index) => acceptOwn(deps, accountId, { address, index })),
   )
@@ -107,32 +111,47 @@ async function composed(
       ...attachment,
       isInline: attachment.contentId !== null,
     })),
-    headers: [],
   })
   return { raw, from, to }
 }
 
 /** The octets with CRLF line ends, as the listener stores them, and who it is from and for. */
 async function withEnvelope(
-  deps: Pick<Deps, 'parser'>,
+  deps: Pick<Deps, 'db' | 'parser'>,
+  accountId: string,
   mail: Extract<SandboxMail, { kind: 'raw' }>,
 ): Promise<Envelope> {
-  const raw = withLineEnds(mail.raw)
-  if (raw.length > MESSAGE_BYTES_MAX) throw problem('payload_too_large')
+  const raw = await withLineEnds(mail.raw)
   if (mail.from !== null && mail.to !== null) return { raw, from: mail.from, to: mail.to }
   const { headers } = await deps.parser.parse(raw)
   const from = mail.from ?? headers.from?.address ?? ''
-  const to = mail.to ?? [...headers.to, ...headers.cc].map(({ address }) => address)
-  if (to.length === 0) throw wrong('to', 'is missing, and the message names no recipient')
+  const to = mail.to ?? (await ownAddresses(deps, accountId, [...headers.to, ...headers.cc]))
+  if (to.length === 0) {
+    throw wrong('', 'names no inbox of the account in To or Cc; ?to= may name one')
+  }
   if (from !== '' && checkEmailAddress(from) !== null) throw wrong('from', 'is no email address')
   return { raw, from, to }
 }
 
-/** RFC 5321 §2.3.8: a bare line feed is taken for a line end, a bare carriage return is refused. */
-function withLineEnds(raw: Uint8Array): Uint8Array {
-  const text = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('latin1')
-  if (/\r(?!\n)/.test(text)) throw wrong('', 'holds a carriage return without a line feed')
-  return Buffer.from(text.replace(/\r?\n/g, '\r\n'), 'latin1')
+/** A bare line feed is taken for a line end, a bare carriage return is refused. */
+async function withLineEnds(raw: Uint8Array): Promise<Uint8Array> {
+  const { bareLineFeeds, bareCarriageReturns } = await countLineEnds(raw)
+  if (bareCarriageReturns > 0) throw wrong('', 'holds a carriage return without a line feed')
+  if (raw.length + bareLineFeeds > MESSAGE_BYTES_MAX) throw problem('payload_too_large')
+  return completeLineFeeds(raw, bareLineFeeds)
+}
+
+/** A header names others as well, whose copies went elsewhere. */
+async function ownAddresses(
+  deps: Pick<Deps, 'db'>,
+  accountId: string,
+  mailboxes: readonly Mailbox[],
+): Promise<string[]> {
+  const own: string[] = []
+  for (const address of new Set(mailboxes.map(({ address }) => address))) {
+    if ((await findOwnInbox(deps, accountId, address)) !== null) own.push(address)
+  }
+  return own
 }
 
 async function acceptOwn(

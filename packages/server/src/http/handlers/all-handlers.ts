@@ -2,7 +2,6 @@
 
 import type { Deps } from '#actions/deps.ts'
 import { findReplay } from '#actions/message/find-replay.ts'
-import { requireSandbox } from '#actions/sandbox/sandbox.ts'
 import { withStorageTold } from '#actions/storage-trouble.ts'
 import type { DoorPorts, Handlers } from '#http/handler.ts'
 import { presentSent } from '#http/present/sending.ts'
@@ -33,7 +32,7 @@ export function doorPorts(deps: Deps): DoorPorts {
       const answer = await findReplay(deps, asked)
       return answer && presentSent(answer)
     }),
-    requireSandbox: () => requireSandbox(deps),
+    isSandbox: () => deps.carrier === null,
   }
 }
 

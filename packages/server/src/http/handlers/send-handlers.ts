@@ -22,6 +22,7 @@ import {
   presentSent,
   presentSuppression,
 } from '#http/present/sending.ts'
+import { problem } from '#model/problem.ts'
 
 type SendHandlers = Pick<
   Handlers,
@@ -99,6 +100,9 @@ function sandboxMail({ body, query }: Input<'sandbox.receive'>): SandboxMail {
   if (body instanceof Uint8Array) {
     return { kind: 'raw', raw: body, from: query.from ?? null, to: query.to ?? null }
   }
+  for (const path of ['from', 'to'] as const) {
+    if (query[path] !== undefined) throw notWithFields(path)
+  }
   const { from, to, subject, text = '', html = '', inReplyTo = null, attachments } = body
   const recipients = [to].flat()
   return {
@@ -111,4 +115,11 @@ function sandboxMail({ body, query }: Input<'sandbox.receive'>): SandboxMail {
     inReplyTo,
     attachments: [...attachments],
   }
+}
+
+function notWithFields(path: 'from' | 'to') {
+  const message = 'belongs to a body of message/rfc822; in JSON it is a field'
+  return problem('bad_request', `The query parameter "${path}" ${message}.`, {
+    details: [{ path, message }],
+  })
 }

@@ -15,7 +15,7 @@ export type OutgoingMailbox = { readonly name: string | null; readonly address: 
 export function addressField(name: string, mailboxes: readonly OutgoingMailbox[]): string {
   const last = mailboxes.length - 1
   const pieces = mailboxes.map(
-    (mailbox, index) => `${formatMailbox(mailbox)}${index < last ? ',' : ''}`,
+    (mailbox, index) => `${writeMailbox(mailbox)}${index < last ? ',' : ''}`,
   )
   return fold(name, pieces)
 }
@@ -45,7 +45,7 @@ const PHRASE = /^[A-Za-z0-9!#$%&'*+/?^_`{|}~-]+(?: [A-Za-z0-9!#$%&'*+/?^_`{|}~-]
 /** A quoted string is never broken; longer names are encoded instead. */
 const QUOTED_NAME_LENGTH_MAX = 60
 
-function formatMailbox({ name, address }: OutgoingMailbox): string {
+function writeMailbox({ name, address }: OutgoingMailbox): string {
   const written = writeAddress(address)
   if (Buffer.byteLength(written) > HEADER_WORD_LENGTH_MAX) throw new RangeError('address too long')
   const displayName = singleLine(name ?? '')

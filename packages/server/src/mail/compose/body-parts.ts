@@ -1,5 +1,7 @@
 // The text and the HTML of a message out of what its sender gave, with the quote below both.
 
+import { INLINE_HTML_LENGTH_MAX } from '#base/limits.ts'
+import { stripTags } from '#mail/html-strip.ts'
 import { textFromHtml } from '#mail/html-text.ts'
 import { isHtml } from './is-html.ts'
 import { type Original, quoteHtml, quoteText } from './quote.ts'
@@ -12,20 +14,60 @@ export type BodySource = {
   readonly quote: Original | null
 }
 
+export type BodyParts = {
+  readonly text: string
+  readonly html: string
+  /** The text without the quote. */
+  readonly ownText: string
+}
+
 /**
- * `html` is `bodyHtml`, or `body` when that is HTML, or ''; `text` is `body`, laid out as text when it
- * is HTML. The quote follows the text, and the HTML when there is any: before its `</body>`, if
- * that is how it ends.
+ * With `bodyHtml`, `body` is the text as it stands, whatever it looks like. Without it, `html` is
+ * `body` when that is HTML in which there is something to see, and `text` is laid out of it. The quote
+ * follows the text, and the HTML when there is any: before its `</body>`, if that is how it ends.
+ * Takes up to 200 ms: see `isQuick`.
  */
-export function bodyParts({ body, bodyHtml, quote }: BodySource): { text: string; html: string } {
-  const isBodyHtml = isHtml(body)
-  const html = bodyHtml || (isBodyHtml ? body : '')
-  const text = isBodyHtml ? textFromHtml(body) : body
-  if (quote === null) return { text, html }
+export function bodyParts(source: BodySource): BodyParts {
+  return assemble(source, textFromHtml)
+}
+
+/** Whether `bodyParts` may be called on the main thread: there is little HTML to lay out or quote. */
+export function isQuick({ body, bodyHtml, quote }: BodySource): boolean {
+  const isOwnHtml = !bodyHtml && isHtml(body)
+  const ownLength = isOwnHtml ? body.length : 0
+  const hasQuotedHtml = quote !== null && (isOwnHtml || bodyHtml || quote.text === '')
+  const quotedLength = hasQuotedHtml ? quote.html.length || quote.text.length : 0
+  return ownLength + quotedLength <= INLINE_HTML_LENGTH_MAX
+}
+
+/** The same in little time, for what `bodyParts` could not finish: tags go, nothing is laid out. */
+export function plainBodyParts({ body, bodyHtml, quote }: BodySource): BodyParts {
+  const plainQuote =
+    quote === null ? null : { ...quote, text: quote.text || stripTags(quote.html), html: '' }
+  return assemble({ body, bodyHtml, quote: plainQuote }, stripTags)
+}
+
+function assemble(source: BodySource, layOut: (html: string) => string): BodyParts {
+  const { quote } = source
+  const { text, html } = ownParts(source, layOut)
+  if (quote === null) return { text, html, ownText: text }
   return {
     text: `${text.trimEnd()}${quoteText(quote)}`,
     html: html === '' ? '' : insertAtEnd(html, `\n<br>\n${quoteHtml(quote)}\n`),
+    ownText: text,
   }
+}
+
+function ownParts(
+  { body, bodyHtml }: BodySource,
+  layOut: (html: string) => string,
+): { text: string; html: string } {
+  if (bodyHtml) return { text: body, html: bodyHtml }
+  if (!isHtml(body)) return { text: body, html: '' }
+  const text = layOut(body)
+  // `<link to doc>` or `<title> of the doc`: nothing would be left of what was written.
+  const isEmpty = text.trim() === '' && !/<img[\s/>]/i.test(body)
+  return isEmpty ? { text: body, html: '' } : { text, html: body }
 }
 
 const DOCUMENT_END = /^(?:<\/body>)?(?:<\/html>)?$/i

@@ -4,17 +4,30 @@
 
 import { createHash } from 'node:crypto'
 import type MailComposer from 'nodemailer/lib/mail-composer'
-import { HEADER_WORD_LENGTH_MAX } from '#base/limits.ts'
+import {
+  CONTENT_ID_LENGTH_MAX,
+  CONTENT_TYPE_PARAMETER_LENGTH_MAX,
+  CONTENT_TYPE_PARAMETERS_MAX,
+  HEADER_WORD_LENGTH_MAX,
+} from '#base/limits.ts'
 import { safeFileNames } from '#mail/file-name.ts'
+import { parseStructured } from '#mail/parameters.ts'
 import { addressField, isInternational, type OutgoingMailbox } from './address-field.ts'
-import { encodeTransfer, normaliseText, type TransferName, transferOf } from './encode-transfer.ts'
+import {
+  base64Length,
+  encodeTransfer,
+  normaliseText,
+  type TransferName,
+  transferOf,
+  writeBase64,
+} from './encode-transfer.ts'
 import { fold, singleLine, textField } from './header-text.ts'
 
 export type OutgoingAttachment = {
   readonly filename: string
   readonly contentType: string
   readonly content: Uint8Array
-  /** With or without angle brackets. */
+  /** With or without angle brackets; one that no field can hold is left out. */
   readonly contentId: string | null
   /** A file of type text is never shown inline: receivers would take it for more of the body. */
   readonly isInline: boolean
@@ -35,8 +48,6 @@ export type OutgoingMessage = {
   readonly messageId: string
   readonly dateMs: number
   readonly attachments: readonly OutgoingAttachment[]
-  /** Further fields, of our own making; one that is written here anyway is left out. */
-  readonly headers: readonly { readonly name: string; readonly value: string }[]
 }
 
 export type ComposedMessage = {
@@ -52,18 +63,37 @@ export type ComposedMessage = {
  * stands is left out (characters of addresses and identifiers) or replaced (content types that are
  * none, and those of messages and multiparts, which may not be encoded: application/octet-stream).
  * Names of attachments are made safe and unique as those of received mail are. Rejects with a
- * RangeError when an address or the Message-ID is longer than HEADER_WORD_LENGTH_MAX.
+ * RangeError when an address or the Message-ID is longer than HEADER_WORD_LENGTH_MAX. Lets other work
+ * have its turn after every COMPOSE_STEP_BYTES of an attachment.
  */
 export async function composeMessage(outgoing: OutgoingMessage): Promise<ComposedMessage> {
   composer ??= (await import('nodemailer/lib/mail-composer')).default
   const root = new composer(optionsOf(outgoing)).compile()
-  const chunks: Buffer[] = [Buffer.from(`${writeFields(outgoing).join('\r\n')}\r\n`)]
-  render(root, chunks)
+  const pieces: Piece[] = [Buffer.from(`${writeFields(outgoing).join('\r\n')}\r\n`)]
+  render(root, pieces)
   // Always one more: receivers take the last line end for the protocol's.
-  chunks.push(LINE_END)
+  pieces.push(LINE_END)
   const { from, to, cc, replyTo } = outgoing
   const addresses = [from.address, ...to, ...cc, replyTo ?? '']
-  return { raw: Buffer.concat(chunks), needsSmtpUtf8: addresses.some(isInternational) }
+  return { raw: await joinPieces(pieces), needsSmtpUtf8: addresses.some(isInternational) }
+}
+
+/** Octets as they are sent, or those of an attachment that are yet to be encoded in their place. */
+type Piece = Buffer | { readonly unencoded: Buffer }
+
+/** Each octet is written once, where it stays. */
+async function joinPieces(pieces: readonly Piece[]): Promise<Uint8Array> {
+  const sizes = pieces.map((piece) =>
+    Buffer.isBuffer(piece) ? piece.length : base64Length(piece.unencoded.length),
+  )
+  const raw = Buffer.allocUnsafeSlow(sizes.reduce((sum, size) => sum + size, 0))
+  let length = 0
+  for (const [index, piece] of pieces.entries()) {
+    if (Buffer.isBuffer(piece)) piece.copy(raw, length)
+    else await writeBase64(piece.unencoded, raw, length)
+    length += sizes[index] ?? 0
+  }
+  return raw
 }
 
 type Composer = typeof MailComposer
@@ -74,11 +104,16 @@ type MimeNode = ReturnType<InstanceType<Composer>['compile']>
 const LINE_END = Buffer.from('\r\n')
 const OPAQUE_TYPE = 'application/octet-stream'
 const TOKEN = "[A-Za-z0-9!#$%&'*+.^_`{|}~-]{1,127}"
+const TOKEN_ONLY = new RegExp(`^${TOKEN}$`)
 const CONTENT_TYPE = new RegExp(`^\\s*(${TOKEN}/${TOKEN})\\s*(;.*)?$`, 's')
-const CHARSET = /;\s*charset\s*=\s*"?([A-Za-z0-9._:-]{1,40})"?\s*(?:;|$)/i
 /** RFC 2045 §6.4: no encoding may be put on these, so their octets could change on the way. */
 const COMPOSITE_TYPE = /^(?:message|multipart)\//
-const CONTENT_ID_LENGTH_MAX = 250
+const CONTENT_ID = /^[\x21-\x7e]+$/
+const NO_CONTENT_ID = /[<>()[\]\\",;]/
+const PARAMETER_NAME = /^[a-z0-9][a-z0-9!#$&+.^_-]{0,39}$/
+const PARAMETER_TEXT = /^[\x20-\x7e]+$/
+/** What the composer writes itself: the file's name, and what would make parts of it. */
+const OWN_PARAMETERS = new Set(['name', 'boundary'])
 
 // Loaded with the first message that is sent: it takes some 35 ms.
 let composer: Composer | null = null
@@ -92,17 +127,8 @@ function writeFields(outgoing: OutgoingMessage): string[] {
   if (singleLine(subject) !== '') fields.push(textField('Subject', subject))
   pushIds(fields, 'In-Reply-To', inReplyTo === null ? [] : [inReplyTo])
   pushIds(fields, 'References', references)
-  for (const { name, value } of outgoing.headers) {
-    if (FIELD_NAME.test(name) && !OWN_FIELDS.test(name) && singleLine(value) !== '') {
-      fields.push(textField(name, value))
-    }
-  }
   return fields
 }
-
-const FIELD_NAME = /^[\x21-\x39\x3b-\x7e]{1,70}$/
-const OWN_FIELDS =
-  /^(?:from|sender|to|cc|bcc|reply-to|subject|in-reply-to|references|date|message-id|mime-version|content-.*)$/i
 
 /** Identifiers outside ASCII can not be sent; one that no line could hold is folded within. */
 function pushIds(fields: string[], name: string, ids: readonly string[]): void {
@@ -166,7 +192,7 @@ function attachmentPart(
   filename: string,
   hasHtml: boolean,
 ): Attachment {
-  const id = singleLine(contentId ?? '').replace(/[^\x21-\x7e]|[<>()[\]\\",;]/g, '')
+  const id = writeContentId(contentId ?? '')
   const type = writeContentType(contentType)
   const isShown = isInline && !type.startsWith('text/')
   const part: Attachment = {
@@ -176,38 +202,61 @@ function attachmentPart(
     contentDisposition: isShown ? 'inline' : 'attachment',
     content: Buffer.from(content.buffer, content.byteOffset, content.byteLength),
   }
-  if (id === '' || id.length > CONTENT_ID_LENGTH_MAX) return part
+  if (id === null) return part
   // With `cid` the composer puts the part beside the HTML, in multipart/related.
   if (isShown && hasHtml) part.cid = id
   else part.headers = { 'Content-ID': `<${id}>` }
   return part
 }
 
-/** `type/subtype` in lower case, with the charset of a text and no other parameter. */
+/** Without brackets; null for one that could not be written as it is: a changed one names nothing. */
+function writeContentId(contentId: string): string | null {
+  const id = /^<(.*)>$/s.exec(contentId)?.[1] ?? contentId
+  if (id.length > CONTENT_ID_LENGTH_MAX || !CONTENT_ID.test(id) || NO_CONTENT_ID.test(id)) {
+    return null
+  }
+  return id
+}
+
+/** `type/subtype` in lower case, with those parameters that are well-formed and say something. */
 function writeContentType(contentType: string): string {
-  const [, type, parameters] = CONTENT_TYPE.exec(singleLine(contentType)) ?? []
-  const name = type?.toLowerCase() ?? OPAQUE_TYPE
+  const line = singleLine(contentType)
+  const name = CONTENT_TYPE.exec(line)?.[1]?.toLowerCase() ?? OPAQUE_TYPE
   if (COMPOSITE_TYPE.test(name)) return OPAQUE_TYPE
-  const charset = name.startsWith('text/') ? CHARSET.exec(parameters ?? '')?.[1] : undefined
-  return charset === undefined ? name : `${name}; charset=${charset}`
+  const parameters = [...parseStructured(line).parameters]
+    .filter(([parameter, text]) => !OWN_PARAMETERS.has(parameter) && isWritable(parameter, text))
+    .slice(0, CONTENT_TYPE_PARAMETERS_MAX)
+  return [name, ...parameters.map(([parameter, text]) => `${parameter}=${quoted(text)}`)].join('; ')
+}
+
+function isWritable(parameter: string, text: string): boolean {
+  if (!PARAMETER_NAME.test(parameter) || text.length > CONTENT_TYPE_PARAMETER_LENGTH_MAX)
+    return false
+  if (parameter === 'charset') return TOKEN_ONLY.test(text)
+  return PARAMETER_TEXT.test(text) && !text.includes('=?')
+}
+
+function quoted(text: string): string {
+  return TOKEN_ONLY.test(text) ? text : `"${text.replace(/[\\"]/g, '\\$&')}"`
 }
 
 /** At once, where the composer's own streams take five times as long for a short message. */
-function render(node: MimeNode, chunks: Buffer[]): void {
-  chunks.push(Buffer.from(`${node.buildHeaders()}\r\n\r\n`))
+function render(node: MimeNode, pieces: Piece[]): void {
+  pieces.push(Buffer.from(`${node.buildHeaders()}\r\n\r\n`))
   if (node.boundary) {
     for (const child of node.childNodes) {
-      chunks.push(Buffer.from(`--${node.boundary}\r\n`))
-      render(child, chunks)
-      chunks.push(LINE_END)
+      pieces.push(Buffer.from(`--${node.boundary}\r\n`))
+      render(child, pieces)
+      pieces.push(LINE_END)
     }
-    chunks.push(Buffer.from(`--${node.boundary}--`))
+    pieces.push(Buffer.from(`--${node.boundary}--`))
     return
   }
   const { content } = node
   const octets = typeof content === 'string' ? Buffer.from(content) : content
   if (!Buffer.isBuffer(octets)) throw new TypeError('content is not at hand')
-  chunks.push(encodeTransfer(octets, transferNameOf(node)))
+  const transfer = transferNameOf(node)
+  pieces.push(transfer === 'base64' ? { unencoded: octets } : encodeTransfer(octets, transfer))
 }
 
 function transferNameOf(node: MimeNode): TransferName {

@@ -1,6 +1,9 @@
 // Bodies into lines that any server passes on unchanged (RFC 2045 §6): 7bit where the text is so
 // already, else quoted-printable or base64. Refuses to know charsets: text is UTF-8.
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { COMPOSE_STEP_BYTES } from '#base/limits.ts'
+
 export type TransferName = '7bit' | 'quoted-printable' | 'base64'
 
 const LINE_LENGTH_MAX = 76
@@ -27,15 +30,40 @@ export function transferOf(text: string): TransferName {
   return escaped * 6 > text.length + escaped ? 'base64' : 'quoted-printable'
 }
 
-/** The octets that stand for `content`; lines of at most 76 octets, each but the last with CRLF. */
-export function encodeTransfer(content: Uint8Array, transfer: TransferName): Buffer {
-  switch (transfer) {
-    case '7bit':
-      return bufferOf(content)
-    case 'quoted-printable':
-      return encodeQuotedPrintable(content)
-    case 'base64':
-      return encodeBase64(content)
+/** The octets that stand for a text; lines of at most 76 octets, each but the last with CRLF. */
+export function encodeTransfer(
+  content: Uint8Array,
+  transfer: Exclude<TransferName, 'base64'>,
+): Buffer {
+  return transfer === '7bit' ? bufferOf(content) : encodeQuotedPrintable(content)
+}
+
+/** Octets that `writeBase64` writes for so many. */
+export function base64Length(sizeBytes: number): number {
+  const lines = Math.ceil(sizeBytes / BASE64_LINE_OCTETS)
+  return Math.ceil(sizeBytes / 3) * 4 + Math.max(0, lines - 1) * 2
+}
+
+/** In lines as `encodeTransfer` has them, into `target` from `start`, COMPOSE_STEP_BYTES at a time. */
+export async function writeBase64(
+  content: Uint8Array,
+  target: Buffer,
+  start: number,
+): Promise<void> {
+  const source = bufferOf(content)
+  let length = start
+  let stepEnd = COMPOSE_STEP_BYTES
+  for (let at = 0; at < source.length; at += BASE64_LINE_OCTETS) {
+    if (at > stepEnd) {
+      await nextTurn()
+      stepEnd = at + COMPOSE_STEP_BYTES
+    }
+    if (at > 0) {
+      target[length++] = CR
+      target[length++] = LF
+    }
+    const line = source.toString('base64', at, Math.min(at + BASE64_LINE_OCTETS, source.length))
+    length += target.write(line, length, 'latin1')
   }
 }
 
@@ -100,22 +128,6 @@ function mustEscape(content: Uint8Array, at: number, column: number): boolean {
   if (octet < 0x21 || octet > 0x7e || octet === EQUALS) return true
   // `From ` at the start of a line is escaped by mailboxes, a dot doubled by the wire.
   return column === 0 && (octet === 0x46 || octet === 0x2e)
-}
-
-function encodeBase64(content: Uint8Array): Buffer {
-  const source = bufferOf(content)
-  const lines = Math.ceil(source.length / BASE64_LINE_OCTETS)
-  const target = Buffer.allocUnsafe(Math.ceil(source.length / 3) * 4 + Math.max(0, lines - 1) * 2)
-  let length = 0
-  for (let at = 0; at < source.length; at += BASE64_LINE_OCTETS) {
-    if (at > 0) {
-      target[length++] = CR
-      target[length++] = LF
-    }
-    const line = source.toString('base64', at, Math.min(at + BASE64_LINE_OCTETS, source.length))
-    length += target.write(line, length, 'latin1')
-  }
-  return target.subarray(0, length)
 }
 
 function bufferOf(bytes: Uint8Array): Buffer {

@@ -11,6 +11,13 @@ import {
 } from '#base/limits.ts'
 import { type Log, silentLog } from '#base/log.ts'
 import {
+  type BodyParts,
+  type BodySource,
+  bodyParts,
+  isQuick,
+  plainBodyParts,
+} from '#mail/compose/body-parts.ts'
+import {
   type AttachmentContent,
   parseDefeated,
   parseIfPlainAndSmall,
@@ -29,6 +36,8 @@ export type ParserPool = {
   parse(raw: Uint8Array): Promise<ParsedMessage>
   /** The attachment listed under `filename` by `parse` of the same bytes, or null. Rejects as `parse`. */
   readAttachment(raw: Uint8Array, filename: string): Promise<AttachmentContent | null>
+  /** The bodies of a message to send. Rejects as `parse`; what defeats a thread is made plainly. */
+  makeBodies(source: BodySource): Promise<BodyParts>
   /** How many wait for a thread now. */
   waiting(): number
   /** Ends the threads; what waits or is under way is rejected. */
@@ -107,6 +116,13 @@ class ThreadPool implements ParserPool {
     return readDefeatedAttachment(raw, filename)
   }
 
+  async makeBodies(source: BodySource): Promise<BodyParts> {
+    if (isQuick(source)) return bodyParts(source)
+    const outcome = await this.#submit({ kind: 'make-bodies', source })
+    const isMade = outcome.kind === 'answered' && outcome.answer.kind === 'bodies'
+    return isMade ? outcome.answer.parts : plainBodyParts(source)
+  }
+
   waiting(): number {
     return this.#queue.length
   }
@@ -173,9 +189,12 @@ class ThreadPool implements ParserPool {
   }
 
   #report(task: Task, outcome: ThreadOutcome): void {
-    const sizeBytes = task.request.raw.length
+    const { request } = task
+    const isRead = request.kind !== 'make-bodies'
+    const sizeBytes = isRead ? request.raw.length : request.source.body.length
     const error = outcome.kind === 'died' ? outcome.cause : undefined
-    this.#log.warn({ outcome: outcome.kind, sizeBytes, error }, 'a message defeated the parser')
+    const text = isRead ? 'a message defeated the parser' : 'the HTML of a send defeated the parser'
+    this.#log.warn({ outcome: outcome.kind, sizeBytes, error }, text)
   }
 }
 

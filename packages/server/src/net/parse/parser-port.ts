@@ -1,11 +1,13 @@
 // What the pool and its worker threads say to each other: one request, then its answer.
 
+import type { BodyParts, BodySource } from '#mail/compose/body-parts.ts'
 import type { AttachmentContent } from '#mail/parse-message.ts'
 import type { ParsedMessage } from '#mail/parsed-message.ts'
 
 export type ParserRequest =
   | { readonly kind: 'parse'; readonly raw: Uint8Array }
   | { readonly kind: 'read-attachment'; readonly raw: Uint8Array; readonly filename: string }
+  | { readonly kind: 'make-bodies'; readonly source: BodySource }
 
 export type ParserAnswer =
   /** Sent once, when the thread has loaded and waits for its first request. */
@@ -13,3 +15,4 @@ export type ParserAnswer =
   /** `isAllNew`: the extracted text is the text, which may be long and is sent once. */
   | { readonly kind: 'parsed'; readonly message: ParsedMessage; readonly isAllNew: boolean }
   | { readonly kind: 'attachment'; readonly found: AttachmentContent | null }
+  | { readonly kind: 'bodies'; readonly parts: BodyParts }

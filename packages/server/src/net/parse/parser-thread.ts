@@ -1,4 +1,4 @@
-// One worker thread that parses mail, with a bound on its memory and on the time of each request.
+// One worker thread that parses mail and lays out HTML, with a bound on its memory and on the time of each request.
 // After a request that broke a bound the thread is gone; who needs another starts another.
 
 import { setImmediate } from 'node:timers/promises'
@@ -74,6 +74,11 @@ export class ParserThread {
     const request = this.#request
     if (request === null) return
     this.#request = null
+    if (request.kind === 'make-bodies') {
+      this.#startTimer(this.#timeoutMs)
+      this.#worker.postMessage(request)
+      return
+    }
     // The caller goes on using its octets, which may be a view of a larger buffer: send a copy.
     const raw = await copyInSlices(request.raw)
     if (!this.#isAlive) return

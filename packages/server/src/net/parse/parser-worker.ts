@@ -1,7 +1,8 @@
-// Entry of a parser thread: takes one message at a time and answers with what was read out of it.
+// Entry of a parser thread: takes one request at a time and answers with what was read or made of it.
 // It has no limits of its own; who started it ends it.
 
 import { parentPort } from 'node:worker_threads'
+import { bodyParts } from '#mail/compose/body-parts.ts'
 import { parseMessage, readAttachment } from '#mail/parse-message.ts'
 import type { ParserAnswer, ParserRequest } from './parser-port.ts'
 
@@ -10,6 +11,8 @@ if (port === null) throw new Error('parser-worker.ts is the entry of a worker th
 
 port.on('message', async (request: ParserRequest) => {
   const answer = await answerTo(request)
+  // Given back at once: an idle thread collects no garbage, and this is as large as a message.
+  if (request.kind !== 'make-bodies') (request.raw.buffer as ArrayBuffer).transfer(0)
   if (answer.kind === 'attachment' && answer.found !== null) {
     port.postMessage(answer, [answer.found.content.buffer as ArrayBuffer])
   } else {
@@ -19,6 +22,7 @@ port.on('message', async (request: ParserRequest) => {
 port.postMessage({ kind: 'ready' } satisfies ParserAnswer)
 
 async function answerTo(request: ParserRequest): Promise<ParserAnswer> {
+  if (request.kind === 'make-bodies') return { kind: 'bodies', parts: bodyParts(request.source) }
   if (request.kind === 'parse') {
     const message = await parseMessage(request.raw)
     const isAllNew = message.extractedText === message.text

@@ -32,7 +32,6 @@ test('a plain message has these octets', async () => {
     replyTo: 'r@peer.example',
     inReplyTo: '<p@peer.example>',
     references: ['<o@peer.example>', '<p@peer.example>'],
-    headers: [{ name: 'X-Loop', value: 'abc' }],
   })
   assert.deepEqual(Buffer.from(raw).toString().split('\r\n'), [
     'From: Ada <ada@mailroom.example>',
@@ -42,7 +41,6 @@ test('a plain message has these octets', async () => {
     'Subject: Sample',
     'In-Reply-To: <p@peer.example>',
     'References: <o@peer.example> <p@peer.example>',
-    'X-Loop: abc',
     'Content-Transfer-Encoding: 7bit',
     'Message-ID: <m1.x@mailroom.example>',
     'Date: Fri, 20 Nov 2026 09:00:00 +0000',
@@ -149,6 +147,7 @@ test('types that are none, or that may not be encoded, become octets', async () 
     ['text / plain', 'application/octet-stream'],
     ['a/b/c', 'application/octet-stream'],
     ['text/csv; charset=iso-8859-1', 'text/csv'],
+    ['text/calendar; method=REQUEST', 'text/calendar'],
     ['Image/PNG; name="x.png"', 'image/png'],
     ['text/html', 'text/html'],
     ['text/plain', 'text/plain'],
@@ -164,6 +163,69 @@ test('types that are none, or that may not be encoded, become octets', async () 
   }
 })
 
+test('parameters of a content type stay, but for those that are written here or say nothing', async () => {
+  const long = 'x'.repeat(101)
+  const cases: [string, string[]][] = [
+    ['text/calendar; method=REQUEST; charset="utf-8"', ['method=REQUEST', 'charset=utf-8']],
+    ['text/plain;charset=iso-8859-1;format=flowed', ['charset=iso-8859-1', 'format=flowed']],
+    ['application/json; charset=utf-8', ['charset=utf-8']],
+    ['application/x; profile="a b"', ['profile="a b"']],
+    ['text/plain; charset="utf-8 x"', []],
+    ["application/pdf; name=evil.exe; boundary=b; name*=utf-8''evil.exe", []],
+    [`application/x; a=${long}; b=ü; ${'y'.repeat(41)}=z; d; e="=?utf-8?Q?x?="`, []],
+    ['message/rfc822; a=b', []],
+    ['multipart/mixed; boundary=b; a=b', []],
+  ]
+  for (const [contentType, expected] of cases) {
+    const raw = await compose({ attachments: [attachment({ contentType })] })
+    const fields = Buffer.from(raw)
+      .toString()
+      .replaceAll(/\r\n[ \t]+/g, ' ')
+      .split('\r\n')
+    const field = fields.filter((line) => line.startsWith('Content-Type:')).at(-1) ?? ''
+    const found = field.split('; ').slice(1)
+    const own = found.filter((parameter) => !parameter.startsWith('name='))
+    assert.deepEqual([own, found.length], [expected, expected.length + 1], contentType)
+  }
+  const many = Array.from({ length: 20 }, (_, index) => `p${index}=v`)
+  const raw = await compose({
+    attachments: [attachment({ contentType: ['application/x', ...many].join('; ') })],
+  })
+  assert.equal(
+    Buffer.from(raw)
+      .toString()
+      .match(/\bp\d+=v/g)?.length,
+    10,
+  )
+})
+
+test('a content id is written as it is or not at all', async () => {
+  const idOf = async (contentId: string) => {
+    const raw = await compose({ attachments: [attachment({ contentId })] })
+    return (await readAttachment(raw, 0))?.attachment.contentId
+  }
+  const good = ['logo@x', 'a.b_c', 'x'.repeat(250)]
+  for (const id of good) assert.equal(await idOf(id), id)
+  assert.equal(await idOf('<logo@x>'), 'logo@x')
+  const bad = ['', ' ', 'lo go', 'logo<x', 'a"b', 'ü@x', 'a\r\nb', 'x'.repeat(251), '<>']
+  for (const id of bad) assert.equal(await idOf(id), null, id)
+})
+
+test('of a large attachment others have their turn at every step', async () => {
+  let turns = 0
+  let isOver = false
+  const count = () => {
+    turns += 1
+    if (!isOver) setImmediate(count)
+  }
+  setImmediate(count)
+  const content = Buffer.alloc(18 * 1024 * 1024, 'ab')
+  const { raw } = await composeMessage(outgoing({ attachments: [attachment({ content })] }))
+  isOver = true
+  assert.ok(turns >= 17, `${turns}`)
+  assert.deepEqual(Buffer.from((await readAttachment(raw, 0))?.content ?? []), content)
+})
+
 test('the identifiers of a long thread fold, and one that fits no line folds within', async () => {
   const references = Array.from(
     { length: 100 },
@@ -174,26 +236,6 @@ test('the identifiers of a long thread fold, and one that fits no line folds wit
   const { headers } = await parseMessage(raw)
   assert.deepEqual(headers.references, references)
   assert.deepEqual(headers.inReplyTo, [inReplyTo])
-})
-
-test('a further field can neither double a field nor be none', async () => {
-  const headers = [
-    { name: 'Subject', value: 'other' },
-    { name: 'content-type', value: 'text/html' },
-    { name: 'X Evil', value: 'x' },
-    { name: 'X-Evil: x\r\nX-Evil', value: 'x' },
-    {
-      name: 'List-Unsubscribe',
-      value: `<https://peer.example/${'u'.repeat(300)}>, <mailto:a@b.example>`,
-    },
-  ]
-  const raw = await compose({ headers })
-  assert.equal(fieldNames(raw).filter((name) => /^(subject|content-type)$/i.test(name)).length, 2)
-  assert.ok(!/evil/i.test(Buffer.from(raw).toString()))
-  assert.match(
-    headerOf(raw),
-    /^List-Unsubscribe: <https:\/\/peer\.example\/u{300}>,\r\n <mailto:a@b\.example>\r$/m,
-  )
 })
 
 test('O03: bodies arrive as text with normal line ends, and no line is too long', async () => {
@@ -259,13 +301,12 @@ const FIELDS: Readonly<Record<string, (text: string) => Partial<OutgoingMessage>
     html: '<p>x</p>',
     attachments: [attachment({ contentId: `id@x${text}`, isInline: true })],
   }),
-  headerName: (text) => ({ headers: [{ name: `X-Own${text}`, value: 'x' }] }),
-  headerValue: (text) => ({ headers: [{ name: 'X-Own', value: `x${text}` }] }),
 }
 
 for (const [name, change] of Object.entries(FIELDS)) {
   test(`O01: no field is smuggled in through ${name}`, async () => {
-    const expected = fieldNames(await compose(change('')))
+    // An identifier with anything more in it is none, and is left out.
+    const expected = fieldNames(await compose(change(name.startsWith('contentId') ? ' x' : '')))
     for (const newline of NEWLINES) {
       for (const evil of [
         'X-Evil: 1',
@@ -275,13 +316,7 @@ for (const [name, change] of Object.entries(FIELDS)) {
         'X-Evil: 1, <e@evil.example>',
       ]) {
         const raw = await compose(change(`${newline}${evil}`))
-        const names = fieldNames(raw).filter(
-          (field) => !(name === 'headerName' && field === 'X-Own'),
-        )
-        assert.deepEqual(
-          names,
-          expected.filter((field) => !(name === 'headerName' && field === 'X-Own')),
-        )
+        assert.deepEqual(fieldNames(raw), expected)
         const text = Buffer.from(raw).toString()
         assert.ok(!/[\u2028\u2029\u0085\v\f]/.test(text))
         const { headers } = await parseMessage(raw)

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { QUOTED_HTML_LENGTH_MAX, QUOTED_TAGS_MAX, QUOTED_TEXT_LENGTH_MAX } from '#base/limits.ts'
-import { bodyParts } from '#mail/compose/body-parts.ts'
+import { bodyParts, isQuick, plainBodyParts } from '#mail/compose/body-parts.ts'
 import { type Original, quoteHtml, quoteText } from '#mail/compose/quote.ts'
 import { sanitiseHtml } from '#mail/compose/sanitise-html.ts'
 import { textFromHtml } from '#mail/html-text.ts'
@@ -249,13 +249,57 @@ test('our own quote is cut off again, in text and through HTML', async () => {
 })
 
 test('a body is text, HTML with a text made of it, or both as they were given', () => {
-  const of = (body: string, bodyHtml: string | null = null) =>
-    bodyParts({ body, bodyHtml, quote: null })
+  const of = (body: string, bodyHtml: string | null = null) => {
+    const { text, html, ownText } = bodyParts({ body, bodyHtml, quote: null })
+    assert.equal(ownText, text)
+    return { text, html }
+  }
   assert.deepEqual(of('Hi <b>you</b>'), { text: 'Hi <b>you</b>', html: '' })
   assert.deepEqual(of('<p>Hi <b>you</b></p>'), { text: 'Hi you', html: '<p>Hi <b>you</b></p>' })
   assert.deepEqual(of('Hi', '<p>Hello'), { text: 'Hi', html: '<p>Hello' })
-  assert.deepEqual(of('<i>Hi</i>', '<p>Hello'), { text: 'Hi', html: '<p>Hello' })
+  assert.deepEqual(of('<i>Hi</i>', '<p>Hello'), { text: '<i>Hi</i>', html: '<p>Hello' })
   assert.deepEqual(of('Hi', ''), { text: 'Hi', html: '' })
+})
+
+test('HTML in which nothing would be seen is a text that looks like it', () => {
+  const of = (body: string) => {
+    const { text, html } = bodyParts({ body, bodyHtml: null, quote: null })
+    return html === '' ? text : 'HTML'
+  }
+  const texts = ['<i like cheese>', '<b and c>', '<link to doc>', '<title> of the doc', '<p></p>']
+  for (const text of texts) assert.equal(of(text), text)
+  for (const html of ['<p><img src="https://a.example/x.png"></p>', '<IMG src=x>', '<b>x</b>']) {
+    assert.equal(of(html), 'HTML')
+  }
+})
+
+test('what costs much is told beforehand, and there is a cheap way for it', () => {
+  const many = '<p>x'.repeat(25_000)
+  const quote = original({ html: many })
+  const source = { body: 'Hi', bodyHtml: null, quote: null }
+  assert.deepEqual(
+    [
+      source,
+      { ...source, body: '<p>Hi' },
+      { ...source, body: many, bodyHtml: '<p>Hi' },
+      { ...source, quote },
+      { ...source, body: many },
+      { ...source, bodyHtml: '<p>Hi', quote },
+      { ...source, quote: original({ html: many, text: '' }) },
+      { ...source, bodyHtml: '<p>Hi', quote: original({ text: '&'.repeat(100_000) }) },
+    ].map(isQuick),
+    [true, true, true, true, false, false, false, false],
+  )
+  const parts = plainBodyParts({ body: '<p>Hi</p><b>you</b>', bodyHtml: null, quote })
+  assert.match(parts.ownText, /^\s*Hi\s+you$/)
+  assert.match(parts.text, /Hi\s+you\n\nOn Fri.*\n> Hello/s)
+  assert.match(parts.html, /^<p>Hi<\/p><b>you<\/b>\n<br>\n<div.*Hello/s)
+  const quoted = plainBodyParts({
+    body: 'Hi',
+    bodyHtml: null,
+    quote: original({ html: '<p>old', text: '' }),
+  })
+  assert.match(quoted.text, /^Hi\n\nOn .*> old$/s)
 })
 
 test('the quote stands within the body of a document', () => {

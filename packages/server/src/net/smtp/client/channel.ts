@@ -35,6 +35,8 @@ export class Channel {
   #failure: Failure | null = null
   /** Its 421: why the server closes the connection, once it does. */
   #farewell: Failure | null = null
+  /** The reply that came although none was owed, and broke it. */
+  #unasked: PeerReply | null = null
 
   /** `owed` is how many replies the server owes already: its greeting. */
   constructor(socket: Socket, owed: number, signal: AbortSignal | undefined) {
@@ -57,6 +59,11 @@ export class Channel {
   /** The server's 421: it may be gone at any moment. */
   get farewell(): Failure | null {
     return this.#farewell
+  }
+
+  /** The reply that nothing asked for and that the channel was left for; what it means is for others. */
+  get unasked(): PeerReply | null {
+    return this.#unasked
   }
 
   /** Nothing has arrived that was not asked for, not even in part. */
@@ -156,6 +163,7 @@ export class Channel {
       this.#farewell = { kind: 'reply', reply: toClientReply(reply) }
     }
     if (this.#owed === 0) {
+      this.#unasked = reply
       this.fail(this.#farewell ?? unexpectedReply(reply))
       return
     }

@@ -43,13 +43,15 @@ type Shaken = { kind: 'done'; socket: TLSSocket } | { kind: 'failed'; failure: F
 function shakeHands(plain: Socket, options: HandshakeOptions): Promise<Shaken> {
   const { tls, signal, timeoutMs } = options
   const name = 'servername' in tls ? tls.servername : options.servername
+  // Also not in the brackets of mail.
+  const isName = name !== undefined && isIP(name) === 0 && !name.startsWith('[')
   return new Promise((resolve) => {
     const socket = connect({
       socket: plain,
       secureContext: contextFor(options.trustedCertificates),
       rejectUnauthorized: tls.kind === 'verified',
       // An address is no name for SNI (RFC 6066 §3); as the host it is still checked.
-      ...(name === undefined ? {} : isIP(name) === 0 ? { servername: name } : { host: name }),
+      ...(isName ? { servername: name } : name === undefined ? {} : { host: name }),
     })
     const settle = (shaken: Shaken) => {
       clearTimeout(timer)

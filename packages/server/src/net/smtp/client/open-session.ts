@@ -3,9 +3,9 @@
 
 import { connect, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { plainAddress } from '#base/client-address.ts'
 import { type Extensions, NO_EXTENSIONS, parseExtensions } from '#mail/smtp/ehlo.ts'
 import { isDomainName } from '#mail/smtp/path.ts'
+import { isLoopback } from '#net/egress/loopback.ts'
 import { authenticate } from './authenticate.ts'
 import { type Answer, Channel } from './channel.ts'
 import type { ClientTimeouts } from './client-timeouts.ts'
@@ -179,11 +179,6 @@ function isPermanent(answer: Answer): boolean {
 
 function failAt(stage: Stage, failure: Failure): Failed {
   return { kind: 'failed', stage, failure }
-}
-
-function isLoopback(address: string): boolean {
-  const plain = plainAddress(address)
-  return plain === '::1' || /^127\.\d+\.\d+\.\d+$/.test(plain)
 }
 
 type Connected = { kind: 'connected'; socket: Socket } | { kind: 'failed'; failure: Failure }

@@ -121,13 +121,12 @@ export class Transaction {
   async #sendContent(): Promise<RecipientOutcome> {
     const { plan, timeouts } = this.#options
     if (plan.raw.length <= SMTP_BLOCK_BYTES) {
-      if (!this.#channel.isInStep) return this.#breakOff('content', OUT_OF_STEP)
+      if (!this.#channel.isInStep) return this.#endEarly()
       const content = plan.needsStuffing ? stuffDots(plan.raw, 0, plan.raw.length) : plan.raw
       this.#channel.write(Buffer.concat([content, Buffer.from(endOfData(plan.raw))]), 1)
     } else {
       const failure = await this.#sendBlocks()
-      if (failure !== null) return unsent('content', failure)
-      if (!this.#channel.isInStep) return this.#breakOff('content', OUT_OF_STEP)
+      if (failure !== null || !this.#channel.isInStep) return this.#endEarly()
       this.#channel.write(endOfData(plan.raw), 1)
     }
     const answer = await this.#channel.read(timeouts.finalDotMs)
@@ -154,6 +153,17 @@ export class Transaction {
     }
     clearTimeout(timer)
     return failure
+  }
+
+  /**
+   * The message did not get through. A server that wants no more of it may say so before its end and
+   * hang up: its words are the answer to the transaction then, as they would be after the final dot.
+   */
+  #endEarly(): RecipientOutcome {
+    const broken = this.#breakOff('content', OUT_OF_STEP)
+    const reply = this.#channel.unasked
+    const isRefusal = reply !== null && reply.code >= 400 && reply.code < 600
+    return isRefusal && this.#channel.farewell === null ? refused('content', reply) : broken
   }
 
   #settle(outcome: RecipientOutcome): void {

@@ -6,6 +6,7 @@ export type ExpiringCache<Value> = {
   /** With the milliseconds it has left; null when it is gone. */
   get(key: string): { value: Value; leftMs: number } | null
   set(key: string, value: Value, ageMs: number): void
+  delete(key: string): void
 }
 
 /** Ages by the monotonic clock, so that a step of the other one neither ends nor prolongs anything. */
@@ -27,5 +28,6 @@ export function makeExpiringCache<Value>(clock: Clock, entriesMax: number): Expi
       const oldest = entries.keys().next()
       if (entries.size > entriesMax && !oldest.done) entries.delete(oldest.value)
     },
+    delete: (key) => void entries.delete(key),
   }
 }

@@ -18,6 +18,8 @@ export type CarryOutcome =
   | { readonly kind: 'unroutable'; readonly reply: ClientReply }
   /** Nobody knows where to send it now. */
   | { readonly kind: 'no-route'; readonly text: string }
+  /** Its hosts have as many connections of ours as they may: nothing was tried, and nothing is wrong. */
+  | { readonly kind: 'crowded'; readonly text: string }
 
 export type Carried = {
   /** The host that was tried last; null when none was. */

@@ -2,7 +2,12 @@
 // new one else, the next address when one leads nowhere.
 
 import type { Clock } from '#base/clock.ts'
-import { CONNECTIONS_PER_HOST_MAX, HOST_TURN_MS_MAX } from '#base/limits.ts'
+import {
+  CONNECTIONS_PER_HOST_MAX,
+  HOST_TURN_MS_MAX,
+  SILENT_HOST_MS,
+  SILENT_HOSTS_MAX,
+} from '#base/limits.ts'
 import {
   type ClientTimeouts,
   type ClientTls,
@@ -12,8 +17,9 @@ import {
   type RecipientOutcome,
   type SmtpClient,
 } from '#net/smtp/client/smtp-client.ts'
+import { type ExpiringCache, makeExpiringCache } from '#net/smtp/route/expiring-cache.ts'
+import { type Carried, type CarryOutcome, carriedNowhere } from './carrier.ts'
 import { ConnectionPool, type PoolKey } from './connection-pool.ts'
-import { PassedOver } from './passed-over.ts'
 import { findTrouble, isOfCredentials, isOfHandshake, isRefusal, type Trouble } from './trouble.ts'
 import { Turns } from './turns.ts'
 
@@ -38,7 +44,7 @@ export type HostCallerOptions = {
 }
 
 /** What came of it at one host. */
-export type Called = {
+type Called = {
   readonly host: string
   readonly tls: string | null
   /** In the order of the recipients. */
@@ -50,33 +56,46 @@ const GIVEN_UP: Trouble = {
   failure: { kind: 'network', code: 'aborted', text: 'Given up on our side' },
 }
 
-const CROWDED: Trouble = {
-  stage: 'connect',
-  failure: { kind: 'timeout', text: 'Too many messages for this host are on their way' },
+const CROWDED: CarryOutcome = {
+  kind: 'crowded',
+  text: 'Too many messages for this host are on their way',
 }
 
 export class HostCaller {
   readonly #options: HostCallerOptions
   readonly #pool = new ConnectionPool()
   readonly #turns = new Turns(CONNECTIONS_PER_HOST_MAX)
-  readonly #passedOver: PassedOver
+  /**
+   * Places that are not tried for a while, because trying them costs minutes or does harm: else every
+   * message for a host that is gone would wait for it as long as the first.
+   */
+  readonly #passedOver: ExpiringCache<Trouble>
 
   constructor(options: HostCallerOptions) {
     this.#options = options
-    this.#passedOver = new PassedOver(options.clock)
+    this.#passedOver = makeExpiringCache(options.clock, SILENT_HOSTS_MAX)
   }
 
-  /** `places` in the order to try, one at least. */
-  async carry(places: readonly Place[], mail: OutgoingMail, signal: AbortSignal): Promise<Called> {
+  /**
+   * `places` in the order to try, one at least. `crowded` where one of them would have to be waited for
+   * and the others could not have it.
+   */
+  async carry(places: readonly Place[], mail: OutgoingMail, signal: AbortSignal): Promise<Carried> {
     const tried: Tried[] = []
+    let crowded: Place | null = null
     for (const place of places) {
       const called = await this.#callInTurn(place, mail, signal)
+      if (called === 'crowded') {
+        crowded ??= place
+        continue
+      }
       const trouble = findTrouble(called.outcomes, called.tls)
       if (trouble === null || signal.aborted) return called
       tried.push({ called, trouble })
       // Saying it again at every address gets an account locked.
-      if (isOfCredentials(trouble)) break
+      if (isOfCredentials(trouble)) return conclude(tried, mail)
     }
+    if (crowded !== null) return carriedNowhere(mail.recipients, CROWDED, crowded.host)
     return conclude(tried, mail)
   }
 
@@ -84,10 +103,15 @@ export class HostCaller {
     return this.#pool.close()
   }
 
-  async #callInTurn(place: Place, mail: OutgoingMail, signal: AbortSignal): Promise<Called> {
+  async #callInTurn(
+    place: Place,
+    mail: OutgoingMail,
+    signal: AbortSignal,
+  ): Promise<Called | 'crowded'> {
     const { address } = keyOf(place)
     const turn = await this.#turns.take(address, HOST_TURN_MS_MAX, signal)
-    if (turn !== 'taken') return untold(place, mail, turn === 'late' ? CROWDED : GIVEN_UP)
+    if (turn === 'crowded') return turn
+    if (turn === 'aborted') return untold(place, mail, GIVEN_UP)
     let leaving: Promise<void> = Promise.resolve()
     const leave = (gone: Promise<void>) => {
       leaving = gone
@@ -121,7 +145,7 @@ export class HostCaller {
     try {
       const outcomes = await client.send(mail)
       const trouble = findTrouble(outcomes, client.tls)
-      if (trouble?.failure.kind === 'timeout') this.#passedOver.add(silenceKeyOf(place), trouble)
+      if (trouble?.failure.kind === 'timeout') this.#passOver(place, trouble)
       return { host: place.host, tls: client.tls, outcomes }
     } catch (error) {
       // Nobody knows where in the dialogue it was left.
@@ -134,16 +158,20 @@ export class HostCaller {
   }
 
   async #open(place: Place, signal: AbortSignal): Promise<{ client: SmtpClient } | Trouble> {
-    const why = this.#passedOver.why(silenceKeyOf(place))
-    if (why !== null) return why
+    const passedOver = this.#passedOver.get(silenceKeyOf(place))
+    if (passedOver !== null) return passedOver.value
     const { address } = keyOf(place)
     await this.#pool.shrink(address, CONNECTIONS_PER_HOST_MAX - this.#turns.count(address))
     const opened = await this.#dial(place, signal)
     if ('client' in opened) this.#passedOver.delete(silenceKeyOf(place))
     else if (opened.failure.kind === 'timeout' || isOfCredentials(opened)) {
-      this.#passedOver.add(silenceKeyOf(place), opened)
+      this.#passOver(place, opened)
     }
     return opened
+  }
+
+  #passOver(place: Place, why: Trouble): void {
+    this.#passedOver.set(silenceKeyOf(place), why, SILENT_HOST_MS)
   }
 
   async #dial(place: Place, signal: AbortSignal): Promise<{ client: SmtpClient } | Trouble> {

@@ -1,9 +1,15 @@
 // Mail through one relay of the operator's choice (RFC 6409), whatever its destination.
 
-import { BlockList, isIP } from 'node:net'
 import type { Resolver } from '#net/dns/resolver.ts'
-import type { ClientTls, RecipientOutcome, Stage } from '#net/smtp/client/smtp-client.ts'
-import { type Carrier, carriedNowhere, GIVEN_UP, unlessAborted } from './carrier.ts'
+import { isLoopback } from '#net/egress/loopback.ts'
+import type { ClientTls, Stage } from '#net/smtp/client/smtp-client.ts'
+import {
+  type Carrier,
+  type CarryOutcome,
+  carriedNowhere,
+  GIVEN_UP,
+  unlessAborted,
+} from './carrier.ts'
 import { HostCaller, type HostCallerOptions, type Place } from './host-caller.ts'
 import { makeRelayAddresses } from './relay-addresses.ts'
 import { type Relay, readRelayUrl } from './relay-url.ts'
@@ -46,7 +52,7 @@ const STAGES_BEFORE_MAIL: ReadonlySet<Stage> = new Set(['greeting', 'ehlo', 'sta
 /** RFC 4954 §6: authentication is required, too weak, failed, or wants TLS. */
 const CODES_OF_AUTH: ReadonlySet<number> = new Set([530, 534, 535, 538])
 
-function notForGood(outcome: RecipientOutcome): RecipientOutcome {
+function notForGood(outcome: CarryOutcome): CarryOutcome {
   if (outcome.kind !== 'refused') return outcome
   const { stage, reply } = outcome
   const isAboutUs = STAGES_BEFORE_MAIL.has(stage) || CODES_OF_AUTH.has(reply.code)
@@ -63,12 +69,4 @@ function tlsOf({ host, isTlsImplicit, credentials }: Relay, address: string): Cl
   if (isLoopback(address)) return { kind: isTlsImplicit ? 'required' : 'opportunistic' }
   const isDemanded = isTlsImplicit || credentials !== null
   return isDemanded ? { kind: 'verified', servername: host } : { kind: 'opportunistic' }
-}
-
-const LOOPBACK = new BlockList()
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')
-LOOPBACK.addAddress('::1', 'ipv6')
-
-function isLoopback(address: string): boolean {
-  return LOOPBACK.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 }

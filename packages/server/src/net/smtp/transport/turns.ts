@@ -1,4 +1,7 @@
-// Turns at something that takes so many at once: the others wait in the order in which they came.
+// Turns at something that takes so many at once: as many others wait in the order in which they came,
+// whoever comes then is told so at once.
+
+export type Turn = 'taken' | 'aborted' | 'crowded'
 
 type Place = { taken: number; readonly waiting: Set<() => void> }
 
@@ -15,12 +18,11 @@ export class Turns {
     return this.#places.get(key)?.taken ?? 0
   }
 
-  /** Once `taken`, the turn must be given back, once. `late`: it did not come within `waitMs`. */
-  async take(
-    key: string,
-    waitMs: number,
-    signal: AbortSignal,
-  ): Promise<'taken' | 'aborted' | 'late'> {
+  /**
+   * Once `taken`, the turn must be given back, once. `crowded`: it did not come within `waitMs`, or as
+   * many wait already.
+   */
+  async take(key: string, waitMs: number, signal: AbortSignal): Promise<Turn> {
     if (signal.aborted) return 'aborted'
     const place = this.#places.get(key) ?? { taken: 0, waiting: new Set() }
     this.#places.set(key, place)
@@ -28,14 +30,15 @@ export class Turns {
       place.taken += 1
       return 'taken'
     }
-    const { promise, resolve } = Promise.withResolvers<'taken' | 'aborted' | 'late'>()
+    if (place.waiting.size >= this.#atOnce) return 'crowded'
+    const { promise, resolve } = Promise.withResolvers<Turn>()
     const begin = () => resolve('taken')
-    const leave = (why: 'aborted' | 'late') => {
+    const leave = (why: 'aborted' | 'crowded') => {
       place.waiting.delete(begin)
       resolve(why)
     }
     const abort = () => leave('aborted')
-    const timer = setTimeout(leave, waitMs, 'late')
+    const timer = setTimeout(leave, waitMs, 'crowded')
     signal.addEventListener('abort', abort, { once: true })
     place.waiting.add(begin)
     const outcome = await promise

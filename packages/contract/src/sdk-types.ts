@@ -1,0 +1,109 @@
+// The declarations that a packed SDK carries instead of the contract: what its types name of it, in
+// plain TypeScript made of the schemas.
+
+import { Account, NewAccount } from '#shapes/account.ts'
+import { ApiKey, NewApiKey } from '#shapes/api-key.ts'
+import { Inbox } from '#shapes/inbox.ts'
+import { Attachment, Authentication, Message } from '#shapes/message.ts'
+import { Pod } from '#shapes/pod.ts'
+import { CapturedMessage, ReceivedMail } from '#shapes/sandbox.ts'
+import { AttachmentToSend, Delivery, SentMessage } from '#shapes/sending.ts'
+import { Suppression } from '#shapes/suppression.ts'
+import { Thread, ThreadMessages } from '#shapes/thread.ts'
+import { operationIds, operationOf } from './operations.ts'
+import { errorCodes } from './vocabulary.ts'
+
+const shapes: Readonly<Record<string, unknown>> = {
+  Account,
+  ApiKey,
+  Attachment,
+  AttachmentToSend,
+  Authentication,
+  CapturedMessage,
+  Delivery,
+  Inbox,
+  Message,
+  NewAccount,
+  NewApiKey,
+  Pod,
+  ReceivedMail,
+  SentMessage,
+  Suppression,
+  Thread,
+  ThreadMessages,
+}
+
+const names = new Map<unknown, string>(Object.entries(shapes).map(([name, shape]) => [shape, name]))
+
+/** TypeScript of a declaration file, without an import. */
+export function sdkTypesSource(): string {
+  const named = Object.entries(shapes).map(
+    ([name, shape]) => `export type ${name} = ${typeOf(shape as Schema)}`,
+  )
+  const codes = Object.keys(errorCodes).map((code) => JSON.stringify(code))
+  return `${[
+    ...named,
+    `export type ErrorCode = ${codes.join(' | ')}`,
+    `interface Operations {\n${operationIds.map(entryOf).join('\n')}\n}`,
+    'export type OperationId = keyof Operations',
+    "export type BodyOf<Id extends OperationId> = Operations[Id]['body']",
+    "export type QueryOf<Id extends OperationId> = Operations[Id]['query']",
+    "export type ResponseOf<Id extends OperationId> = Operations[Id]['response']",
+  ].join('\n\n')}\n`
+}
+
+function entryOf(id: (typeof operationIds)[number]): string {
+  const { body, query, success } = operationOf(id)
+  const types = {
+    body: body === undefined ? 'undefined' : referTo(body),
+    query: query === undefined ? 'Record<never, never>' : referTo(query),
+    response: 'schema' in success ? referTo(success.schema) : 'undefined',
+  }
+  const members = Object.entries(types).map(([name, type]) => `${name}: ${type}`)
+  return `  ${JSON.stringify(id)}: { ${members.join('; ')} }`
+}
+
+type Schema = {
+  type?: string | string[]
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+  enum?: unknown[]
+  const?: unknown
+  anyOf?: Schema[]
+  description?: string
+}
+
+function referTo(schema: unknown): string {
+  return names.get(schema) ?? typeOf(schema as Schema)
+}
+
+function typeOf(schema: Schema): string {
+  if (schema.const !== undefined) return JSON.stringify(schema.const)
+  if (schema.enum !== undefined) return schema.enum.map((word) => JSON.stringify(word)).join(' | ')
+  if (schema.anyOf !== undefined) return schema.anyOf.map(referTo).join(' | ')
+  return [schema.type ?? 'unknown']
+    .flat()
+    .map((type) => plainType(type, schema))
+    .join(' | ')
+}
+
+function plainType(type: string, { properties = {}, required = [], items }: Schema): string {
+  switch (type) {
+    case 'integer':
+    case 'number':
+      return 'number'
+    case 'array':
+      return `Array<${items === undefined ? 'unknown' : referTo(items)}>`
+    case 'object': {
+      const members = Object.entries(properties).map(([name, property]) => {
+        const comment = property.description ? `/** ${property.description} */ ` : ''
+        const mark = required.includes(name) ? '' : '?'
+        return `${comment}${JSON.stringify(name)}${mark}: ${referTo(property)}`
+      })
+      return members.length === 0 ? 'object' : `{ ${members.join('; ')} }`
+    }
+    default:
+      return type
+  }
+}

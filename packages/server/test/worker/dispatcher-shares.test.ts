@@ -1,0 +1,224 @@
+// What destinations may take from each other: nothing, by being many, slow, large or behind one host.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { DeliveryQueue } from '#actions/delivery/delivery-queue.ts'
+import {
+  LANES_KEPT_MAX,
+  LANES_LOOKED_AT_MAX,
+  SMALL_LANE_TRANSACTIONS,
+  TRANSACTIONS_MAX,
+  UNPROVEN_HELD_MAX,
+  UNPROVEN_OUTBOUND_BYTES_MAX,
+  UNPROVEN_TRANSACTIONS_MAX,
+} from '#base/limits.ts'
+import { silentLog } from '#base/log.ts'
+import type { CarryOutcome } from '#net/smtp/transport/carrier.ts'
+import { ACCEPTED, AMBIGUOUS } from '#test/conformance/delivering.ts'
+import {
+  type Answer,
+  after,
+  type Dispatching,
+  domains,
+  hang,
+  openDispatching,
+} from '#test/worker/dispatching.ts'
+import { openDispatcher } from '#worker/dispatcher.ts'
+
+const LIMIT = { timeout: 20_000 }
+const CROWDED: CarryOutcome = { kind: 'crowded', text: 'Busy' }
+
+async function dispatching(
+  answer: Answer,
+  run: (world: Dispatching) => Promise<void>,
+  options: Parameters<typeof openDispatching>[1] = {},
+): Promise<void> {
+  const world = await openDispatching(answer, options)
+  try {
+    await run(world)
+  } finally {
+    await world.close()
+  }
+}
+
+const badHangs: Answer = (domain, signal) => (domain.startsWith('bad') ? hang(signal) : ACCEPTED)
+
+test(
+  'large messages to servers that hang hold up neither small nor large ones',
+  LIMIT,
+  async () => {
+    await dispatching(badHangs, async ({ tally, queue }) => {
+      await queue(domains('good', 5), 1)
+      await tally.until(() => tally.of('accepted') === 5)
+      const sizeBytes = 25 * 1024 * 1024
+      await queue(domains('bad', 4), 3, sizeBytes)
+      const most = Math.ceil(UNPROVEN_OUTBOUND_BYTES_MAX / sizeBytes)
+      await tally.until(() => tally.of('under way') === most)
+      await queue(domains('good', 5), 2, sizeBytes)
+      await queue([...domains('good', 5), ...domains('new', 5)], 2)
+      await tally.until(() => tally.of('accepted') === 35)
+      assert.equal(tally.of('under way'), most)
+    })
+  },
+)
+
+test(
+  'destinations that answered once and then hang leave room to those with few attempts',
+  LIMIT,
+  async () => {
+    let isHanging = false
+    const answer: Answer = (domain, signal) =>
+      isHanging && domain.startsWith('bad') ? hang(signal, AMBIGUOUS) : ACCEPTED
+    await dispatching(answer, async ({ tally, queue }) => {
+      const [bad, good] = [domains('bad', 20), domains('good', 20)]
+      await queue([...bad, ...good], 20)
+      await tally.until(() => tally.of('accepted') === 800)
+      isHanging = true
+      await queue(bad, 25)
+      await tally.until(() => tally.of('under way') === TRANSACTIONS_MAX - SMALL_LANE_TRANSACTIONS)
+      await queue(good, 5)
+      await tally.until(() => tally.of('accepted') === 900)
+    })
+  },
+)
+
+test('what is under way for long takes no more than the share of the unproven', LIMIT, async () => {
+  let isHanging = false
+  const answer: Answer = (domain, signal) =>
+    isHanging && domain.startsWith('bad') ? hang(signal, AMBIGUOUS) : after(1)
+  await dispatching(
+    answer,
+    async ({ tally, queue }) => {
+      const [bad, good] = [domains('bad', 80), domains('good', 20)]
+      await queue([...bad, ...good], 5)
+      await tally.until(() => tally.of('accepted') === 500)
+      isHanging = true
+      await queue(bad, 5)
+      await tally.until(() => tally.of('under way') > UNPROVEN_TRANSACTIONS_MAX)
+      await queue(good, 10)
+      await tally.until(() => tally.of('accepted') === 700)
+      assert.ok(tally.of('under way') > UNPROVEN_TRANSACTIONS_MAX)
+    },
+    { longAttemptMs: 500 },
+  )
+})
+
+test(
+  'destinations behind one busy host keep it busy, and cost nobody an attempt',
+  LIMIT,
+  async () => {
+    const turns = { taken: 0, most: 0, crowded: 0 }
+    const answer: Answer = async (domain) => {
+      if (domain.startsWith('other')) return ACCEPTED
+      if (turns.taken === 20) {
+        turns.crowded += 1
+        return CROWDED
+      }
+      turns.taken += 1
+      turns.most = Math.max(turns.most, turns.taken)
+      const outcome = await after(50)
+      turns.taken -= 1
+      return outcome
+    }
+    await dispatching(answer, async ({ tally, queue, rows }) => {
+      const startMs = performance.now()
+      await queue(domains('shared', 60), 15)
+      await tally.until(() => tally.of('accepted') >= 50)
+      const otherMs = performance.now()
+      await queue(domains('other', 5), 10)
+      const others = () => domains('other', 5).every((name) => tally.of(`settled ${name}`) === 10)
+      await tally.until(others)
+      assert.ok(performance.now() - otherMs < 2_000)
+      await tally.until(() => tally.of('accepted') === 950)
+      assert.ok(turns.crowded > 0)
+      assert.equal(turns.most, 20)
+      assert.ok(performance.now() - startMs < 10_000, 'it could take 2.3 seconds')
+      for (const { attempts } of await rows()) assert.equal(attempts, 1)
+    })
+  },
+)
+
+test(
+  'a thousand destinations that are gone are not between a good one and its turn',
+  LIMIT,
+  async () => {
+    await dispatching(badHangs, async ({ tally, queue }) => {
+      await queue(['good.example'], 20)
+      await tally.until(() => tally.of('accepted') === 20)
+      for (let from = 0; from < 1_200; from += 300) await queue(domains(`bad${from}`, 300), 1)
+      await tally.until(() => tally.of('under way') === UNPROVEN_TRANSACTIONS_MAX)
+      const startMs = performance.now()
+      await queue(['good.example'], 500)
+      await tally.until(() => tally.of('accepted') === 520)
+      assert.ok(performance.now() - startMs < 5_000, `${performance.now() - startMs} ms`)
+      assert.ok(UNPROVEN_HELD_MAX < 1_200 && LANES_LOOKED_AT_MAX < 1_200)
+    })
+  },
+)
+
+const NOTHING: DeliveryQueue = {
+  listReadyLanes: () => Promise.resolve([]),
+  claim: () => Promise.resolve([]),
+  group: () => [],
+  readyDue: () => Promise.resolve(),
+  renew: () => Promise.resolve(),
+  giveBack: () => Promise.resolve(),
+  deliver: () => Promise.resolve('reached'),
+}
+
+test('names that were only seen are not remembered', LIMIT, async () => {
+  let seen = 0
+  const dispatcher = openDispatcher(
+    {
+      ...NOTHING,
+      async listReadyLanes(_, limit) {
+        return Array.from({ length: limit }, () => `${seen++}.example`)
+      },
+    },
+    silentLog,
+  )
+  while (seen < 3 * LANES_KEPT_MAX) {
+    dispatcher.wake()
+    await new Promise(setImmediate)
+  }
+  assert.equal(dispatcher.lanes(), 0)
+  await dispatcher.close(0)
+})
+
+test('of the lanes that answered, those used last are remembered', LIMIT, async () => {
+  let isGated = false
+  const answer: Answer = (_, signal) => (isGated ? hang(signal) : ACCEPTED)
+  await dispatching(answer, async ({ tally, queue, dispatcher }) => {
+    await queue(['early.example'], 40)
+    await tally.until(() => tally.of('settled early.example') === 40)
+    for (let from = 0; from < LANES_KEPT_MAX; from += 250) {
+      await queue(domains(`x${from}`, 250), 1)
+      await tally.until(() => tally.of('settled') === 40 + from + 250)
+    }
+    await queue(['late.example'], 40)
+    await tally.until(() => tally.of('settled late.example') === 40)
+    assert.equal(dispatcher.lanes(), LANES_KEPT_MAX)
+    isGated = true
+    await queue(['early.example', 'late.example'], 20)
+    await tally.until(() => tally.of('late.example') === 20)
+    assert.equal(tally.of('early.example'), 5)
+  })
+})
+
+test('the end does not wait for a long look for due deliveries', LIMIT, async () => {
+  const begun = Promise.withResolvers<void>()
+  const dispatcher = openDispatcher(
+    {
+      ...NOTHING,
+      readyDue(_, signal) {
+        begun.resolve()
+        return new Promise((resolve) => {
+          signal?.addEventListener('abort', () => resolve(), { once: true })
+        })
+      },
+    },
+    silentLog,
+  )
+  await begun.promise
+  await dispatcher.close(0)
+})
