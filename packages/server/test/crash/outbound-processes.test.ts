@@ -22,9 +22,9 @@ import { Sink } from './outbound-sink.ts'
 import { runSql, untilSettled } from './outbound-stored.ts'
 import { Service } from './service.ts'
 
-const MESSAGES = 1_000
+const MESSAGES = Number(process.env.TEST_MAILROOM_OUTBOUND_MESSAGES ?? 400)
 /** Each used by a hundred requests at once. */
-const KEYS = Number(process.env.TEST_MAILROOM_OUTBOUND_KEYS ?? 5)
+const KEYS = Number(process.env.TEST_MAILROOM_OUTBOUND_KEYS ?? 2)
 const AT_ONCE = 100
 const SETTLED_MS_MAX = 30_000
 const SLOW_SENDS = 5

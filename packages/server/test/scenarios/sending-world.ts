@@ -126,14 +126,14 @@ export async function attempted(
   sent: { messageId: string },
   count: number,
 ): Promise<Delivery> {
-  let delivery = await deliveryOf(world, sent)
   await soon(async () => {
-    delivery = await deliveryOf(world, sent)
+    const delivery = await deliveryOf(world, sent)
     const isSettled = delivery.status !== 'queued'
     const isIdle = delivery.status !== 'deferred' || delivery.nextAttemptAt !== null
     return delivery.attempts >= count && isSettled && isIdle && !(await isLeased(world, delivery))
   })
-  return delivery
+  // Counted when it was claimed, it may have been settled since it was read.
+  return deliveryOf(world, sent)
 }
 
 async function isLeased(world: object, { id }: Delivery): Promise<boolean> {
