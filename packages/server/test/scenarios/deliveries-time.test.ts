@@ -62,7 +62,10 @@ onEachEngine('a delivery that is put off', (engine) => {
     const last = await attempted(world, sent, WAITS.length + 1)
     assert.equal(last.status, 'deferred')
     const untilEndMs = Date.parse(last.nextAttemptAt ?? '') - (startMs + 2 * DAY_MS)
-    assert.ok(Math.abs(untilEndMs) < 5_000, `it ends ${untilEndMs} ms from two days after its start`)
+    assert.ok(
+      Math.abs(untilEndMs) < 5_000,
+      `it ends ${untilEndMs} ms from two days after its start`,
+    )
     await passTime(world, Date.parse(last.nextAttemptAt ?? '') - world.clock.now() + 10)
     const message = await settled(world, sent)
     const delivery = await deliveryOf(world, sent)
