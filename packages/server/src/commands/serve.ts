@@ -3,6 +3,7 @@
 import type { NewAccount } from '#actions/account/create-account.ts'
 import { type App, openApp } from '#app.ts'
 import { systemClock } from '#base/clock.ts'
+import { DRAIN_MS } from '#base/limits.ts'
 import { openLog } from '#base/log.ts'
 import { openMetrics, silentMetrics } from '#base/metrics.ts'
 import type { Settings } from '#config/settings.ts'
@@ -10,6 +11,9 @@ import { loadSettings } from './load-settings.ts'
 
 /** A signal to a whole group of processes comes from its sender and again from npm, as one. */
 const ONE_SIGNAL_MS = 300
+
+/** From the signal to the exit, whatever still hangs: ten seconds are promised. */
+const EXIT_MS_MAX = DRAIN_MS + 1_500
 
 /** Serves until SIGTERM or SIGINT, drains, and exits 0. A second signal exits at once with 1. */
 export async function serve(): Promise<void> {
@@ -33,6 +37,12 @@ export async function serve(): Promise<void> {
     isEnding = true
     endingSinceMs = nowMs
     log.info({ signal }, 'shutting down')
+    setTimeout(() => {
+      // Nothing that was promised is lost by it: leases end by themselves, the log of the database holds.
+      log.warn({}, 'stopped before everything had ended')
+      flush()
+      process.exit(0)
+    }, EXIT_MS_MAX).unref()
     try {
       await app?.close()
       log.info({}, 'stopped')
