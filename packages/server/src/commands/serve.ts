@@ -4,7 +4,7 @@ import type { NewAccount } from '#actions/account/create-account.ts'
 import { type App, openApp } from '#app.ts'
 import { systemClock } from '#base/clock.ts'
 import { DRAIN_MS } from '#base/limits.ts'
-import { openLog } from '#base/log.ts'
+import { type Log, openLog } from '#base/log.ts'
 import { openMetrics, silentMetrics } from '#base/metrics.ts'
 import type { Settings } from '#config/settings.ts'
 import { loadSettings } from './load-settings.ts'
@@ -14,6 +14,16 @@ const ONE_SIGNAL_MS = 300
 
 /** From the signal to the exit, whatever still hangs: ten seconds are promised. */
 const EXIT_MS_MAX = DRAIN_MS + 1_500
+
+/** Nothing that was promised is lost by it: leases end by themselves, and what was said is on disk. */
+function exitInTime(log: Log, flush: () => void): void {
+  const exit = () => {
+    log.warn({}, 'stopped before everything had ended')
+    flush()
+    process.exit(0)
+  }
+  setTimeout(exit, EXIT_MS_MAX).unref()
+}
 
 /** Serves until SIGTERM or SIGINT, drains, and exits 0. A second signal exits at once with 1. */
 export async function serve(): Promise<void> {
@@ -37,12 +47,7 @@ export async function serve(): Promise<void> {
     isEnding = true
     endingSinceMs = nowMs
     log.info({ signal }, 'shutting down')
-    setTimeout(() => {
-      // Nothing that was promised is lost by it: leases end by themselves, the log of the database holds.
-      log.warn({}, 'stopped before everything had ended')
-      flush()
-      process.exit(0)
-    }, EXIT_MS_MAX).unref()
+    exitInTime(log, flush)
     try {
       await app?.close()
       log.info({}, 'stopped')
