@@ -76,7 +76,9 @@ function requestText(path: string, body: string): string {
 function readAnswers(socket: Socket): { next(): Promise<number> } {
   let buffered: Buffer = Buffer.alloc(0)
   let waiting: ((status: number) => void) | null = null
-  socket.on('error', () => waiting?.(599))
+  socket.on('error', () => {})
+  // Also one that the server ends without a word.
+  socket.on('close', () => waiting?.(599))
   socket.on('data', (chunk: Buffer) => {
     buffered = buffered.length === 0 ? chunk : Buffer.concat([buffered, chunk])
     const headEnd = buffered.indexOf('\r\n\r\n')

@@ -102,11 +102,11 @@ function isGivenBack({ kind }: Tried['outcome'], signal: AbortSignal): boolean {
 
 const NOT_SENT: ReadonlySet<string> = new Set(['unsent', 'no-route'])
 
-/** An end without an answer that we made ourselves says nothing about the server. */
+/** An end without an answer that we made ourselves says nothing about the server: it is not counted. */
 function settle(deps: DeliverDeps, one: Attempted, signal: AbortSignal): SettledDelivery {
-  const settled = settledOf(deps, one)
-  const isOurs = signal.aborted && one.outcome.kind === 'ambiguous'
-  return isOurs && settled.status === 'deferred' ? { ...settled, isAmbiguous: false } : settled
+  if (!signal.aborted || one.outcome.kind !== 'ambiguous') return settledOf(deps, one)
+  const delivery = { ...one.delivery, ambiguous_attempts: 0 }
+  return { ...settledOf(deps, { ...one, delivery }), isAmbiguous: false }
 }
 
 const ANSWERED: ReadonlySet<string> = new Set(['accepted', 'complained', 'refused'])
