@@ -2,7 +2,7 @@
 // have one request under way, on plain sockets. Prints what was answered as JSON.
 
 import { randomUUID } from 'node:crypto'
-import { connect, type Socket } from 'node:net'
+import { connect } from 'node:net'
 
 export type HttpPlan = {
   port: number
@@ -48,20 +48,22 @@ process.stdout.write(JSON.stringify(outcome))
 process.exit(0)
 
 async function runConnection(index: number): Promise<void> {
-  const socket = connect({ port: plan.port, host: '127.0.0.1', noDelay: true })
-  const answers = readAnswers(socket)
+  let connection = openConnection()
   const path = plan.paths[index % plan.paths.length] ?? '/'
   while (performance.now() < endMs && serial < plan.requests) {
     serial += 1
     const body = plan.body?.replace('{n}', String(serial)) ?? ''
     const beganMs = performance.now()
-    socket.write(requestText(path, body))
-    const status = await answers.next()
-    if (status < 300) latencies.push(performance.now() - beganMs)
+    const status = await connection.ask(requestText(path, body))
+    if (typeof status === 'number' && status < 300) latencies.push(performance.now() - beganMs)
     else failures += 1
     if (failures > 1_000) throw new Error(`Too many failures, the last with ${status}`)
+    if (typeof status === 'number') continue
+    process.stderr.write(`request ${serial} on connection ${index}: ${status}\n`)
+    connection.close()
+    connection = openConnection()
   }
-  socket.destroy()
+  connection.close()
 }
 
 function requestText(path: string, body: string): string {
@@ -72,13 +74,23 @@ function requestText(path: string, body: string): string {
   return `${plan.method} ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${plan.key}\r\n${content}\r\n${body}`
 }
 
-/** Status codes in the order of the answers; every answer has a Content-Length. */
-function readAnswers(socket: Socket): { next(): Promise<number> } {
+/** A status, or why there is none. */
+type Answer = number | 'closed' | 'no answer'
+
+const ANSWER_MS_MAX = 30_000
+
+/** One request at a time; every answer has a Content-Length. */
+function openConnection(): { ask(request: string): Promise<Answer>; close(): void } {
+  const socket = connect({ port: plan.port, host: '127.0.0.1', noDelay: true })
   let buffered: Buffer = Buffer.alloc(0)
-  let waiting: ((status: number) => void) | null = null
+  let isClosed = false
+  let tell: (answer: Answer) => void = () => {}
   socket.on('error', () => {})
   // Also one that the server ends without a word.
-  socket.on('close', () => waiting?.(599))
+  socket.on('close', () => {
+    isClosed = true
+    tell('closed')
+  })
   socket.on('data', (chunk: Buffer) => {
     buffered = buffered.length === 0 ? chunk : Buffer.concat([buffered, chunk])
     const headEnd = buffered.indexOf('\r\n\r\n')
@@ -87,14 +99,16 @@ function readAnswers(socket: Socket): { next(): Promise<number> } {
     const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
     if (buffered.length < headEnd + 4 + length) return
     buffered = buffered.subarray(headEnd + 4 + length)
-    const answer = waiting
-    waiting = null
-    answer?.(Number(head.slice(9, 12)))
+    tell(Number(head.slice(9, 12)))
   })
+  socket.setTimeout(ANSWER_MS_MAX, () => tell('no answer'))
   return {
-    next: () =>
+    ask: (request) =>
       new Promise((resolve) => {
-        waiting = resolve
+        tell = resolve
+        if (isClosed) resolve('closed')
+        else socket.write(request)
       }),
+    close: () => socket.destroy(),
   }
 }

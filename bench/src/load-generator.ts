@@ -1,7 +1,7 @@
 // The sending side of the intake benchmark, in a process of its own: sessions that each keep one
 // message under way, command by command, on plain sockets. Prints what was acknowledged as JSON.
 
-import { connect, type Socket } from 'node:net'
+import { openPeer } from './smtp-peer.ts'
 
 type Plan = {
   port: number
@@ -37,7 +37,7 @@ process.exit(0)
 async function runSession(): Promise<void> {
   while (performance.now() < endMs) {
     try {
-      const peer = await openPeer()
+      const peer = await openPeer(plan.port)
       do {
         const beganMs = performance.now()
         await peer.say('MAIL FROM:<bench@sender.example>\r\n', 250)
@@ -52,48 +52,6 @@ async function runSession(): Promise<void> {
       failures += 1
       if (failures > 1_000) throw new Error('Too many failures; is the server up?')
     }
-  }
-}
-
-async function openPeer() {
-  const socket = connect({ port: plan.port, host: '127.0.0.1', noDelay: true })
-  const replies = readReplies(socket)
-  const say = async (text: string, code: number) => {
-    socket.write(text)
-    const got = await replies.next()
-    if (got !== code) throw new Error(`Expected ${code}, got ${got}`)
-  }
-  if ((await replies.next()) !== 220) throw new Error('No greeting')
-  await say('EHLO sender.example\r\n', 250)
-  return { say, close: () => socket.destroy() }
-}
-
-function readReplies(socket: Socket): { next(): Promise<number> } {
-  let text = ''
-  let waiter: { resolve(code: number): void; reject(error: Error): void } | null = null
-  const ready: number[] = []
-  socket.on('data', (chunk) => {
-    text += chunk.toString('latin1')
-    for (let end = text.indexOf('\r\n'); end >= 0; end = text.indexOf('\r\n')) {
-      const line = text.slice(0, end)
-      text = text.slice(end + 2)
-      if (line[3] === '-') continue
-      const code = Number(line.slice(0, 3))
-      if (waiter === null) ready.push(code)
-      else waiter.resolve(code)
-      waiter = null
-    }
-  })
-  socket.on('error', (error) => waiter?.reject(error))
-  socket.on('close', () => waiter?.reject(new Error('closed')))
-  return {
-    next() {
-      const code = ready.shift()
-      if (code !== undefined) return Promise.resolve(code)
-      return new Promise((resolve, reject) => {
-        waiter = { resolve, reject }
-      })
-    },
   }
 }
 
