@@ -2,6 +2,7 @@
 
 import { deliver } from './deliver.ts'
 import { intake } from './intake.ts'
+import { latency } from './latency.ts'
 import { list } from './list.ts'
 import { queue } from './queue.ts'
 import { send } from './send.ts'
@@ -12,6 +13,7 @@ const benchmarks: Record<string, (args: string[]) => Promise<void>> = {
   send,
   deliver,
   queue,
+  latency,
 }
 
 const [name = '', ...rest] = process.argv.slice(2)
