@@ -2,8 +2,8 @@
 // without the addresses that strangers may not make us reach.
 
 import type { LookupFunction } from 'node:net'
+import { isSpecialAddress } from '#base/special-address.ts'
 import type { Resolver } from '#net/dns/resolver.ts'
-import { isSpecialAddress } from './special-address.ts'
 
 /** The `code` of the error when a name has none but special addresses. */
 export const FORBIDDEN_ADDRESS = 'EFORBIDDENADDRESS'

@@ -3,9 +3,9 @@
 
 import { request } from 'node:https'
 import { STS_FETCH_MS_MAX, STS_POLICY_BYTES_MAX } from '#base/limits.ts'
+import { isSpecialAddress } from '#base/special-address.ts'
 import type { Resolver } from '#net/dns/resolver.ts'
 import { makeGuardedLookup } from '#net/egress/guarded-lookup.ts'
-import { isSpecialAddress } from '#net/egress/special-address.ts'
 
 export type FetchedPolicy =
   | { readonly kind: 'text'; readonly text: string }

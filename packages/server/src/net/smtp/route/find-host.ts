@@ -2,8 +2,8 @@
 // of other hosts.
 
 import { BlockList, isIPv4 } from 'node:net'
+import { isSpecialAddress } from '#base/special-address.ts'
 import type { Resolver } from '#net/dns/resolver.ts'
-import { isSpecialAddress } from '#net/egress/special-address.ts'
 import { findDane } from './find-dane.ts'
 import type { RouteTls } from './route.ts'
 

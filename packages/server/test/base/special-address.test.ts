@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { isSpecialAddress } from '#base/special-address.ts'
 import { openResolver } from '#net/dns/resolver.ts'
 import { FORBIDDEN_ADDRESS, makeGuardedLookup } from '#net/egress/guarded-lookup.ts'
-import { isSpecialAddress } from '#net/egress/special-address.ts'
 import { openDns } from '#test/peers/dns.ts'
 
 const SPECIAL = [

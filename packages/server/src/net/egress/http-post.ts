@@ -1,0 +1,251 @@
+// One POST to a URL that a stranger chose, and what came of it: an answer, or why there was none.
+// Follows no redirect, unpacks nothing, and gives no receiver more time or room than its share.
+
+import type { Agent, Dispatcher } from 'undici'
+import { systemClock } from '#base/clock.ts'
+import {
+  WEBHOOK_ANSWER_BYTES_KEPT,
+  WEBHOOK_ANSWER_BYTES_MAX,
+  WEBHOOK_CONNECT_MS_MAX,
+  WEBHOOK_CONNECTIONS_KEPT_MAX,
+  WEBHOOK_HEADER_BYTES_MAX,
+  WEBHOOK_IDLE_MS_MAX,
+  WEBHOOK_MS_MAX,
+} from '#base/limits.ts'
+import type { Resolver } from '#net/dns/resolver.ts'
+import { ConnectError, type ConnectFault, GuardedConnector } from './guarded-connect.ts'
+
+export type HttpPostRequest = {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  /** Aborted: it ends as `cut`. */
+  readonly signal?: AbortSignal
+}
+
+export type HttpPostOutcome =
+  | {
+      readonly kind: 'answered'
+      readonly status: number
+      /** The first WEBHOOK_ANSWER_BYTES_KEPT octets as text, without NUL. */
+      readonly body: string
+      readonly latencyMs: number
+    }
+  | {
+      readonly kind: 'failed'
+      readonly error: ConnectFault | 'protocol_error' | 'cut'
+      readonly latencyMs: number
+    }
+
+/** Never rejects. */
+export type HttpPost = (request: HttpPostRequest) => Promise<HttpPostOutcome>
+
+export type HttpPoster = {
+  post: HttpPost
+  /** Cuts what is under way; later posts are cut at once. */
+  close(): Promise<void>
+}
+
+export type HttpPosterOptions = {
+  readonly resolver: Pick<Resolver, 'a' | 'aaaa'>
+  /** Special addresses may be reached; without it nobody's text can make us reach one. */
+  readonly allowPrivate: boolean
+  readonly userAgent: string
+  /** Instead of the limits that receivers are promised. */
+  readonly patience?: { readonly connectMs?: number; readonly totalMs?: number }
+  /** How long a connection waits for its next post. */
+  readonly idleMs?: number
+  /** Certificates to trust instead of the platform's, as PEM. */
+  readonly ca?: string
+}
+
+/** Costs nothing before the first post. */
+export function openHttpPoster(options: HttpPosterOptions): HttpPoster {
+  const poster = new Poster(options)
+  return { post: (request) => poster.post(request), close: () => poster.close() }
+}
+
+/** `fresh` uses no connection twice. */
+type Agents = { readonly keeping: Agent; readonly fresh: Agent }
+
+class Poster {
+  readonly #options: HttpPosterOptions
+  readonly #connector: GuardedConnector
+  readonly #exchanges = new Set<Exchange>()
+  #agents: Promise<Agents> | null = null
+  #isClosed = false
+
+  constructor(options: HttpPosterOptions) {
+    this.#options = options
+    this.#connector = new GuardedConnector({
+      resolver: options.resolver,
+      allowPrivate: options.allowPrivate,
+      connectMs: options.patience?.connectMs ?? WEBHOOK_CONNECT_MS_MAX,
+      ca: options.ca,
+    })
+  }
+
+  async post({ url, headers, body, signal }: HttpPostRequest): Promise<HttpPostOutcome> {
+    const exchange = new Exchange(this.#options.patience?.totalMs ?? WEBHOOK_MS_MAX)
+    const cut = () => exchange.fail('cut')
+    if (this.#isClosed || signal?.aborted) cut()
+    signal?.addEventListener('abort', cut, { once: true })
+    this.#exchanges.add(exchange)
+    try {
+      this.#agents ??= this.#load()
+      const { keeping, fresh } = await this.#agents
+      const request = this.#requestOf(url, { headers, body })
+      // A receiver may close a connection for being idle just as it is used again.
+      exchange.repeat = (error) => {
+        const isRepeated = this.#connector.isOfUsed(error)
+        if (isRepeated) fresh.dispatch(request, exchange)
+        return isRepeated
+      }
+      const isCrowded = this.#connector.openSockets >= WEBHOOK_CONNECTIONS_KEPT_MAX
+      if (!exchange.isOver) (isCrowded ? fresh : keeping).dispatch(request, exchange)
+    } catch (error) {
+      exchange.onResponseError(null, error)
+    }
+    try {
+      return await exchange.outcome
+    } finally {
+      this.#exchanges.delete(exchange)
+      signal?.removeEventListener('abort', cut)
+    }
+  }
+
+  #requestOf(url: string, { headers, body }: Pick<HttpPostRequest, 'headers' | 'body'>) {
+    const { origin, pathname, search } = new URL(url)
+    return {
+      origin,
+      path: pathname + search,
+      method: 'POST',
+      headers: { 'user-agent': this.#options.userAgent, ...headers },
+      body,
+    } as const
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const exchange of this.#exchanges) exchange.fail('cut')
+    this.#connector.destroy()
+    const agents = await this.#agents
+    await Promise.all([agents?.keeping.destroy(), agents?.fresh.destroy()])
+  }
+
+  async #load(): Promise<Agents> {
+    const { Agent } = await import('undici')
+    const keepAliveTimeout = this.#options.idleMs ?? WEBHOOK_IDLE_MS_MAX
+    const options: Agent.Options = {
+      connect: (target, done) => this.#connector.connect(target, done),
+      allowH2: false,
+      maxHeaderSize: WEBHOOK_HEADER_BYTES_MAX,
+      // The exchange has a clock of its own, which a receiver cannot turn back octet by octet.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout,
+      // A receiver's Keep-Alive field may shorten it only.
+      keepAliveMaxTimeout: keepAliveTimeout,
+    }
+    return { keeping: new Agent(options), fresh: new Agent({ ...options, pipelining: 0 }) }
+  }
+}
+
+/** From the start to the outcome, whichever comes first. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly outcome: Promise<HttpPostOutcome>
+  isOver = false
+  /** Asked once when it breaks before an answer; true: it was sent again. */
+  repeat: ((error: Error) => boolean) | null = null
+  readonly #startedMs = systemClock.monotonic()
+  readonly #resolve: (outcome: HttpPostOutcome) => void
+  readonly #timer: NodeJS.Timeout
+  readonly #kept: Buffer[] = []
+  #keptBytes = 0
+  #readBytes = 0
+  #status = 0
+  #controller: Dispatcher.DispatchController | null = null
+
+  constructor(totalMs: number) {
+    const { promise, resolve } = Promise.withResolvers<HttpPostOutcome>()
+    this.outcome = promise
+    this.#resolve = resolve
+    this.#timer = setTimeout(() => this.fail('timeout'), totalMs)
+  }
+
+  fail(error: Extract<HttpPostOutcome, { kind: 'failed' }>['error']): void {
+    this.#settle({ kind: 'failed', error, latencyMs: this.#latencyMs() })
+    this.#controller?.abort(new Error(error))
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    // What was given up while it waited for its connection.
+    if (this.isOver) controller.abort(new Error('over'))
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number): void {
+    this.#status = status
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    const room = WEBHOOK_ANSWER_BYTES_KEPT - this.#keptBytes
+    if (room > 0) {
+      const kept = Buffer.from(chunk.subarray(0, room))
+      this.#kept.push(kept)
+      this.#keptBytes += kept.length
+    }
+    this.#readBytes += chunk.length
+    if (this.#readBytes <= WEBHOOK_ANSWER_BYTES_MAX) return
+    this.onResponseEnd()
+    controller.abort(new Error('enough was read'))
+  }
+
+  onResponseEnd(): void {
+    this.#settle({
+      kind: 'answered',
+      status: this.#status,
+      body: readText(Buffer.concat(this.#kept)),
+      latencyMs: this.#latencyMs(),
+    })
+  }
+
+  onResponseError(_: unknown, error: unknown): void {
+    const { repeat } = this
+    this.repeat = null
+    const isUnanswered = !this.isOver && this.#status === 0
+    if (isUnanswered && error instanceof Error && repeat?.(error)) return
+    this.#settle({ kind: 'failed', error: errorOf(error), latencyMs: this.#latencyMs() })
+  }
+
+  #settle(outcome: HttpPostOutcome): void {
+    if (this.isOver) return
+    this.isOver = true
+    clearTimeout(this.#timer)
+    this.#resolve(outcome)
+  }
+
+  #latencyMs(): number {
+    return Math.round(systemClock.monotonic() - this.#startedMs)
+  }
+}
+
+/** A character that the cut went through is left out. */
+function readText(bytes: Buffer): string {
+  const text = new TextDecoder().decode(bytes, {
+    stream: bytes.length === WEBHOOK_ANSWER_BYTES_KEPT,
+  })
+  return text.replaceAll('\0', '')
+}
+
+function errorOf(error: unknown): ConnectFault | 'protocol_error' | 'cut' {
+  if (error instanceof ConnectError) return error.fault
+  if (!(error instanceof Error)) return 'protocol_error'
+  const code = 'code' in error ? String(error.code) : ''
+  if (code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED') return 'cut'
+  if (/^ERR_(SSL|TLS)_/.test(code)) return 'tls_failed'
+  if ('syscall' in error) return 'connection_failed'
+  // The same code tells of a lost connection and of an answer that cannot be one.
+  const isLost = code === 'UND_ERR_SOCKET' && !error.message.startsWith('bad ')
+  return isLost ? 'connection_failed' : 'protocol_error'
+}
