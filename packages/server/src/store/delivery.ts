@@ -1,6 +1,5 @@
 // Deliveries, to and from rows: one for each recipient of a message that was sent.
 
-import { sql } from 'kysely'
 import { statement } from '#db/statement.ts'
 import type { Delivery, DeliveryStatus } from '#model/delivery.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from './tables.ts'
@@ -35,19 +34,6 @@ export async function listDeliveries(
     .execute()
   const page = rows.slice(input.offset, input.offset + input.limit)
   return { deliveries: page.map(toDelivery), total: rows.length }
-}
-
-/** How many deliveries are in this state of the queue, for metrics. */
-export async function countQueue(
-  db: ReadDb,
-  state: 'ready' | 'waiting' | 'leased',
-): Promise<number> {
-  const { count } = await db.read
-    .selectFrom('deliveries')
-    .select((row) => row.fn.countAll<number>().as('count'))
-    .where('queue_state', '=', sql.lit(state))
-    .executeTakeFirstOrThrow()
-  return count
 }
 
 /** A row that nobody holds and anybody may take. */

@@ -1,7 +1,8 @@
 // Which lanes get how much of what may be leased ahead: those that answered and those that did not in
 // turn, the latter within their part of it.
 
-import { LANES_LOOKED_AT_MAX, UNPROVEN_HELD_MAX } from '#base/limits.ts'
+import { LANES_LOOKED_AT_MAX } from '#base/limits.ts'
+import type { Item } from '#jobs/dispatched-queue.ts'
 import { NEW_LANE_ROOM } from './lane.ts'
 import type { Lanes } from './lanes.ts'
 
@@ -16,6 +17,8 @@ export type Look = {
   free: number
   /** Lanes by name are not asked again that were asked in vain after this look. */
   sinceLook: number
+  /** How many of them lanes may have in hand that did not answer lately. */
+  unprovenHeldMax: number
 }
 
 export type Choice = {
@@ -33,14 +36,15 @@ type Candidate = { name: string; room: number; isProven: boolean }
  * Where `names` is not all there is, lanes that answered are asked whether they are among them or not:
  * a thousand that are gone must not be between them and their turn.
  */
-export function chooseLanes(lanes: Lanes, { names, isWhole, free, sinceLook }: Look): Choice {
+export function chooseLanes<Held extends Item>(lanes: Lanes<Held>, look: Look): Choice {
+  const { names, isWhole, free, sinceLook, unprovenHeldMax } = look
   const named = new Set(names)
   const all = isWhole
     ? lanes.listProven(Number.POSITIVE_INFINITY).filter(({ name }) => named.has(name))
     : lanes.listProven(sinceLook)
   const proven = all.slice(0, LANES_LOOKED_AT_MAX)
   const unproven = listUnproven(lanes, names)
-  let unprovenFree = Math.max(0, UNPROVEN_HELD_MAX - lanes.countUnprovenHeld())
+  let unprovenFree = Math.max(0, unprovenHeldMax - lanes.countUnprovenHeld())
   const candidates = inTurn<Candidate>(proven, unproven.slice(0, unprovenFree))
   const share = Math.max(1, Math.floor(free / Math.max(1, candidates.length)))
   const shares: LaneShare[] = []
@@ -60,7 +64,10 @@ export function chooseLanes(lanes: Lanes, { names, isWhole, free, sinceLook }: L
   }
 }
 
-function listUnproven(lanes: Lanes, names: readonly string[]): Candidate[] {
+function listUnproven<Held extends Item>(
+  lanes: Lanes<Held>,
+  names: readonly string[],
+): Candidate[] {
   const unproven: Candidate[] = []
   for (const name of names) {
     const { isProven, room } = lanes.get(name) ?? { isProven: false, room: NEW_LANE_ROOM }
@@ -70,8 +77,8 @@ function listUnproven(lanes: Lanes, names: readonly string[]): Candidate[] {
 }
 
 /** One of each list, then the next of each. */
-function inTurn<Item>(one: readonly Item[], other: readonly Item[]): Item[] {
-  const items: Item[] = []
+function inTurn<Value>(one: readonly Value[], other: readonly Value[]): Value[] {
+  const items: Value[] = []
   for (let index = 0; index < Math.max(one.length, other.length); index += 1) {
     items.push(...one.slice(index, index + 1), ...other.slice(index, index + 1))
   }

@@ -2,12 +2,19 @@
 // keeps as many attempts under way as a lane has shown that it can bear. A destination that is slow
 // or gone holds up nobody but itself.
 
-import type { DeliveryQueue, Group } from '#actions/delivery/delivery-queue.ts'
 import { systemChance } from '#base/chance.ts'
-import { DELIVERY_LEASE_MS, HELD_MAX, LANES_LOOKED_AT_MAX, LONG_ATTEMPT_MS } from '#base/limits.ts'
+import { LANES_LOOKED_AT_MAX } from '#base/limits.ts'
 import type { Log } from '#base/log.ts'
+import type {
+  DispatchedQueue,
+  DispatcherBounds,
+  Group,
+  GroupOutcome,
+  Item,
+} from '#jobs/dispatched-queue.ts'
 import { openWorkerLoop } from '#jobs/worker-loop.ts'
 import { chooseLanes } from './choose-lanes.ts'
+import { MAIL_BOUNDS } from './dispatcher-bounds.ts'
 import type { Lane } from './lane.ts'
 import { Lanes } from './lanes.ts'
 import { Traffic } from './traffic.ts'
@@ -28,15 +35,25 @@ export type Dispatcher = {
 
 const LOOK_EVERY_MS = 1_000
 
-/** Starts working the queue. `longAttemptMs` is shorter in tests. */
-export function openDispatcher(
-  queue: DeliveryQueue,
+export type DispatcherOptions = {
+  /** Of its loops, for the log. */
+  name?: string
+  bounds?: DispatcherBounds
+  /** Shorter in tests. */
+  longAttemptMs?: number
+}
+
+/** Starts working the queue; as that of mail is worked where `options` say nothing else. */
+export function openDispatcher<Held extends Item>(
+  queue: DispatchedQueue<Held>,
   log: Log,
-  { longAttemptMs = LONG_ATTEMPT_MS }: { longAttemptMs?: number } = {},
+  options: DispatcherOptions = {},
 ): Dispatcher {
-  const state = new Deliveries(queue, { log, longAttemptMs })
+  const { name = 'deliveries', bounds = MAIL_BOUNDS } = options
+  const { longAttemptMs = bounds.longAttemptMs } = options
+  const state = new Deliveries(queue, { log, bounds: { ...bounds, longAttemptMs } })
   const claims = openWorkerLoop({
-    name: 'deliveries',
+    name,
     everyMs: LOOK_EVERY_MS,
     step: (signal) => state.takeMore(signal),
     log,
@@ -47,7 +64,7 @@ export function openDispatcher(
   }
   state.wantMore = () => claims.wake()
   const due = openWorkerLoop({
-    name: 'due deliveries',
+    name: `due ${name}`,
     everyMs: LOOK_EVERY_MS,
     async step(signal) {
       wake()
@@ -57,8 +74,8 @@ export function openDispatcher(
     log,
   })
   const leases = openWorkerLoop({
-    name: 'delivery leases',
-    everyMs: DELIVERY_LEASE_MS / 3,
+    name: `leases of ${name}`,
+    everyMs: bounds.leaseMs / 3,
     async step() {
       if (state.held > 0) await queue.renew()
       return false
@@ -77,14 +94,14 @@ export function openDispatcher(
   }
 }
 
-class Deliveries {
-  readonly #queue: DeliveryQueue
+class Deliveries<Held extends Item> {
+  readonly #queue: DispatchedQueue<Held>
   readonly #log: Log
-  readonly #longAttemptMs: number
-  readonly #lanes = new Lanes()
-  readonly #traffic = new Traffic()
+  readonly #bounds: DispatcherBounds
+  readonly #lanes = new Lanes<Held>()
+  readonly #traffic: Traffic
   /** Those with something that waits to be started. */
-  readonly #eager = new Set<Lane>()
+  readonly #eager = new Set<Lane<Held>>()
   readonly #cut = new AbortController()
   readonly #returning = new Set<Promise<void>>()
   /** The last lane that had its turn in the order of names: the next look begins after it. */
@@ -99,10 +116,11 @@ class Deliveries {
   /** Called when there is room for more. */
   wantMore: () => void = () => {}
 
-  constructor(queue: DeliveryQueue, options: { log: Log; longAttemptMs: number }) {
+  constructor(queue: DispatchedQueue<Held>, options: { log: Log; bounds: DispatcherBounds }) {
     this.#queue = queue
     this.#log = options.log
-    this.#longAttemptMs = options.longAttemptMs
+    this.#bounds = options.bounds
+    this.#traffic = new Traffic(options.bounds)
   }
 
   get active(): number {
@@ -121,11 +139,12 @@ class Deliveries {
 
   /** Claims what there is room for; true when there may be more. */
   async takeMore(signal: AbortSignal): Promise<boolean> {
-    if (this.held >= HELD_MAX || signal.aborted) return false
+    const { heldMax, unprovenHeldMax } = this.#bounds
+    if (this.held >= heldMax || signal.aborted) return false
     const { names, isWhole } = await this.#nextNames()
-    const free = HELD_MAX - this.held
+    const free = heldMax - this.held
     if (free <= 0 || signal.aborted) return false
-    const look = { names, isWhole, free, sinceLook: this.#sinceLook }
+    const look = { names, isWhole, free, sinceLook: this.#sinceLook, unprovenHeldMax }
     const { shares, passedOver, hasMoreProven, hasUnprovenRoom } = chooseLanes(this.#lanes, look)
     // Those that were passed over are the first the next time.
     const turns = passedOver === null ? names.length : names.indexOf(passedOver)
@@ -200,19 +219,19 @@ class Deliveries {
     }
   }
 
-  async #run(lane: Lane, group: Group): Promise<void> {
-    const [{ size_bytes: bytes, message_id: message }] = group
+  async #run(lane: Lane<Held>, group: Group<Held>): Promise<void> {
+    const [{ size_bytes: bytes, id }] = group
     const underWay = this.#traffic.begin(lane.isProven, bytes)
     const timer = setTimeout(() => {
       underWay.turnLong()
       lane.shrink()
       this.#goOn(lane)
-    }, this.#longAttemptMs)
-    let outcome: Awaited<ReturnType<DeliveryQueue['deliver']>> = 'unreached'
+    }, this.#bounds.longAttemptMs)
+    let outcome: GroupOutcome = 'unreached'
     try {
       outcome = await this.#queue.deliver(group, this.#cut.signal)
     } catch (error) {
-      this.#log.error({ error, message }, 'the outcome of a delivery could not be recorded')
+      this.#log.error({ error, delivery: id }, 'the outcome of a delivery could not be recorded')
     }
     clearTimeout(timer)
     underWay.end()
@@ -224,7 +243,7 @@ class Deliveries {
     this.#goOn(lane)
   }
 
-  #pause(lane: Lane): void {
+  #pause(lane: Lane<Held>): void {
     const { pauseMs, number } = lane.pause()
     // Lanes that found their host busy together must not come back together.
     const [part = 0] = systemChance.bytes(1)
@@ -236,7 +255,7 @@ class Deliveries {
   }
 
   /** Something changed for the lane. */
-  #goOn(lane: Lane): void {
+  #goOn(lane: Lane<Held>): void {
     if (this.#isEnding) {
       if (this.active === 0) this.#onEnd()
       return
@@ -248,7 +267,7 @@ class Deliveries {
     if (lane.room > 0) this.wantMore()
   }
 
-  #giveBack(groups: Group[]): void {
+  #giveBack(groups: Group<Held>[]): void {
     const waiting = groups.flat()
     if (waiting.length === 0) return
     this.held -= waiting.length

@@ -1,7 +1,6 @@
 // A lane: deliveries that share a destination, and how many of them may be under way. It starts small,
 // grows while servers answer, shrinks when none does, and keeps to what it has while its host is busy.
 
-import type { Group } from '#actions/delivery/delivery-queue.ts'
 import {
   CROWDED_PAUSE_MS_MAX,
   CROWDED_PAUSE_MS_MIN,
@@ -10,13 +9,14 @@ import {
   LANE_TRANSACTIONS_MAX,
   LANE_TRANSACTIONS_START,
 } from '#base/limits.ts'
+import type { Group, Item } from '#jobs/dispatched-queue.ts'
 
 /** How many deliveries a lane may hold that nobody knows yet. */
 export const NEW_LANE_ROOM = LANE_TRANSACTIONS_START * LANE_AHEAD_UNPROVEN
 
-export class Lane {
+export class Lane<Held extends Item> {
   readonly name: string
-  #waiting: Group[] = []
+  #waiting: Group<Held>[] = []
   #limit = LANE_TRANSACTIONS_START
   /** What it had when its host was busy the last time. */
   #crowdedLimit = 0
@@ -64,13 +64,13 @@ export class Lane {
     return this.active < LANE_TRANSACTIONS_START
   }
 
-  add(group: Group): void {
+  add(group: Group<Held>): void {
     this.#waiting.push(group)
     this.held += group.length
   }
 
   /** The next group that `fits`, which counts as under way from now on. */
-  start(fits: (group: Group) => boolean): Group | undefined {
+  start(fits: (group: Group<Held>) => boolean): Group<Held> | undefined {
     const index = this.#waiting.findIndex(fits)
     const [group] = index === -1 ? [] : this.#waiting.splice(index, 1)
     if (group !== undefined) this.active += 1
@@ -78,7 +78,7 @@ export class Lane {
   }
 
   /** A group is over; its deliveries are held no more. */
-  end(group: Group): void {
+  end(group: Group<Held>): void {
     this.active -= 1
     this.held -= group.length
   }
@@ -123,7 +123,7 @@ export class Lane {
   }
 
   /** Gives up what waits beyond its capacity, the last first. */
-  shed(): Group[] {
+  shed(): Group<Held>[] {
     let kept = this.#waiting.length
     let held = this.held
     while (kept > 0 && held > this.#capacity) {
@@ -134,7 +134,7 @@ export class Lane {
   }
 
   /** Gives up all that was not started. */
-  empty(): Group[] {
+  empty(): Group<Held>[] {
     return this.#giveUp(0)
   }
 
@@ -142,7 +142,7 @@ export class Lane {
     return this.#limit * (this.isProven ? LANE_AHEAD : LANE_AHEAD_UNPROVEN)
   }
 
-  #giveUp(kept: number): Group[] {
+  #giveUp(kept: number): Group<Held>[] {
     const groups = this.#waiting.splice(kept)
     for (const group of groups) this.held -= group.length
     return groups

@@ -1,16 +1,8 @@
 // What is under way, and whether there is room for one more: so many attempts and so many octets of
-// large messages, of which destinations that do not answer, or not for long, have a part.
+// large items, of which destinations that do not answer, or not for long, have a part.
 
-import {
-  LONG_OUTBOUND_BYTES_MAX,
-  LONG_TRANSACTIONS_MAX,
-  OUTBOUND_BYTES_MAX,
-  ROW_BLOB_BYTES_MAX,
-  SMALL_LANE_TRANSACTIONS,
-  TRANSACTIONS_MAX,
-  UNPROVEN_OUTBOUND_BYTES_MAX,
-  UNPROVEN_TRANSACTIONS_MAX,
-} from '#base/limits.ts'
+import { ROW_BLOB_BYTES_MAX } from '#base/limits.ts'
+import type { DispatcherBounds, ShareBounds } from '#jobs/dispatched-queue.ts'
 
 export type UnderWay = {
   /** It goes on for long, and counts as unproven from now on. */
@@ -20,16 +12,15 @@ export type UnderWay = {
 }
 
 export class Traffic {
-  readonly #attempts = new Share({
-    max: TRANSACTIONS_MAX,
-    unprovenMax: UNPROVEN_TRANSACTIONS_MAX,
-    hardMax: LONG_TRANSACTIONS_MAX,
-  })
-  readonly #bytes = new Share({
-    max: OUTBOUND_BYTES_MAX,
-    unprovenMax: UNPROVEN_OUTBOUND_BYTES_MAX,
-    hardMax: LONG_OUTBOUND_BYTES_MAX,
-  })
+  readonly #attempts: Share
+  readonly #bytes: Share
+  readonly #smallLaneAttempts: number
+
+  constructor({ attempts, bytes, smallLaneAttempts }: DispatcherBounds) {
+    this.#attempts = new Share(attempts)
+    this.#bytes = new Share(bytes)
+    this.#smallLaneAttempts = smallLaneAttempts
+  }
 
   get active(): number {
     return this.#attempts.all
@@ -37,10 +28,10 @@ export class Traffic {
 
   /** Lanes with few attempts under way always find some room that those with many leave to them. */
   hasRoomFor({ isProven, isSmall }: { isProven: boolean; isSmall: boolean }): boolean {
-    return this.#attempts.hasRoom(isProven, isSmall ? 0 : SMALL_LANE_TRANSACTIONS)
+    return this.#attempts.hasRoom(isProven, isSmall ? 0 : this.#smallLaneAttempts)
   }
 
-  /** One message may be larger than all that is allowed together. */
+  /** One item may be larger than all that is allowed together. */
   hasBytesFor(isProven: boolean, sizeBytes: number): boolean {
     return countedBytes(sizeBytes) === 0 || this.#bytes.hasRoom(isProven, 0)
   }
@@ -64,19 +55,17 @@ export class Traffic {
   }
 }
 
-/** Small messages are bounded by the attempts. */
+/** Small ones are bounded by the attempts. */
 function countedBytes(sizeBytes: number): number {
   return sizeBytes > ROW_BLOB_BYTES_MAX ? sizeBytes : 0
 }
 
-type Bounds = { max: number; unprovenMax: number; hardMax: number }
-
 class Share {
-  readonly #bounds: Bounds
+  readonly #bounds: ShareBounds
   #unproven = 0
   all = 0
 
-  constructor(bounds: Bounds) {
+  constructor(bounds: ShareBounds) {
     this.#bounds = bounds
   }
 

@@ -104,6 +104,7 @@ export function deliverDeps(
     carrier,
     queueClock: { now: () => clock.steady(), check: () => Promise.resolve() },
     countDelivery: () => {},
+    wakeEvents: () => {},
     laneOf: (domain) => domain,
   }
 }

@@ -8,9 +8,15 @@ import { type DeliveryQueue, openDeliveryQueue } from '#actions/delivery/deliver
 import { CLOCK_SKEW_MS, DAY_MS, DELIVERY_LEASE_MS, MINUTE_MS } from '#base/limits.ts'
 import { openSqliteConnection, queriesOn } from '#db/sqlite-connection.ts'
 import type { Carrier } from '#net/smtp/transport/carrier.ts'
-import { countQueue, listDeliveries } from '#store/delivery.ts'
-import { claimDeliveries, listReadyLanes } from '#store/delivery-claim.ts'
-import { hasDueDeliveries, readyDueDeliveries, releaseDeliveries } from '#store/due-deliveries.ts'
+import { listDeliveries } from '#store/delivery.ts'
+import {
+  claimDeliveries,
+  countQueue,
+  hasDueDeliveries,
+  listReadyLanes,
+  readyDueDeliveries,
+  releaseDeliveries,
+} from '#store/delivery-claim.ts'
 import type { Tables, Tx } from '#store/tables.ts'
 import type { Db } from '#store/transactions.ts'
 import {

@@ -3,8 +3,9 @@
 
 import type { Deps } from '#actions/deps.ts'
 import { readRawBytes } from '#actions/message/read-content.ts'
-import { storageTrouble } from '#actions/storage-trouble.ts'
-import { DELIVERY_GRACE_MS, SETTLE_RETRY_MS } from '#base/limits.ts'
+import { outlastStore } from '#actions/outlast-store.ts'
+import { DELIVERY_GRACE_MS } from '#base/limits.ts'
+import type { Group as AnyGroup, GroupOutcome } from '#jobs/dispatched-queue.ts'
 import { domainOf } from '#model/inbox.ts'
 import type { Carried, CarryOutcome } from '#net/smtp/transport/carrier.ts'
 import type { HeldDelivery } from '#store/delivery-claim.ts'
@@ -26,16 +27,11 @@ export type DeliverDeps = Pick<
   | 'carrier'
   | 'queueClock'
   | 'countDelivery'
+  | 'wakeEvents'
 >
 
 /** A message for some of its recipients, all of one lane. */
-export type Group = readonly [HeldDelivery, ...HeldDelivery[]]
-
-/**
- * What it says about the lane: `reached` that its servers answer, `unreached` that they do not,
- * `crowded` that there are enough connections to them, `returned` nothing.
- */
-export type GroupOutcome = 'reached' | 'unreached' | 'crowded' | 'returned'
+export type Group = AnyGroup<HeldDelivery>
 
 export type OutgoingMessage = { raw: Uint8Array; reversePath: string }
 
@@ -77,6 +73,7 @@ export async function deliver(
     const ids = await outlast(deps, { group, signal }, () =>
       deps.db.write('settleDeliveries', outcome),
     )
+    if (settled.some(mayTell)) deps.wakeEvents()
     tell(
       deps,
       group,
@@ -101,6 +98,11 @@ function isGivenBack({ kind }: Tried['outcome'], signal: AbortSignal): boolean {
 }
 
 const NOT_SENT: ReadonlySet<string> = new Set(['unsent', 'no-route'])
+
+/** Whether an event may have come of it: one that is tried again changes nothing. */
+function mayTell({ nextAttemptAtMs }: SettledDelivery): boolean {
+  return nextAttemptAtMs === null
+}
 
 /** An end without an answer that we made ourselves says nothing about the server: it is not counted. */
 function settle(deps: DeliverDeps, one: Attempted, signal: AbortSignal): SettledDelivery {
@@ -202,25 +204,13 @@ async function readOutgoing(
   }
 }
 
-/**
- * What `run` gives. A store that is away says nothing about a recipient, and what a server has taken
- * must not be sent again for it: tried until it is back, or `signal` is aborted.
- */
-async function outlast<Value>(
+function outlast<Value>(
   deps: DeliverDeps,
   { group, signal }: { group: Group; signal: AbortSignal },
   run: () => Promise<Value>,
 ): Promise<Value> {
-  for (let failures = 0; ; failures++) {
-    try {
-      return await run()
-    } catch (error) {
-      if (storageTrouble(error) === null || signal.aborted) throw error
-      const [{ message_id: message }] = group
-      if (failures === 0) deps.log.warn({ error, message }, 'a delivery waits for the store')
-      await new Promise((resolve) => setTimeout(resolve, SETTLE_RETRY_MS))
-    }
-  }
+  const [{ message_id: message }] = group
+  return outlastStore(deps, { fields: { message }, signal }, run)
 }
 
 function tell(deps: DeliverDeps, group: Group, settled: SettledDelivery[]): void {

@@ -1,0 +1,25 @@
+// Waiting for a store that is away, where what would be lost without it has already happened.
+
+import { SETTLE_RETRY_MS } from '#base/limits.ts'
+import type { Deps } from './deps.ts'
+import { storageTrouble } from './storage-trouble.ts'
+
+/**
+ * What `run` gives. A store that is away says nothing about a receiver, and what one has taken must
+ * not be sent again for it: tried until it is back, or `signal` is aborted. `fields` are for the log.
+ */
+export async function outlastStore<Value>(
+  { log }: Pick<Deps, 'log'>,
+  { fields, signal }: { fields: object; signal: AbortSignal },
+  run: () => Promise<Value>,
+): Promise<Value> {
+  for (let failures = 0; ; failures++) {
+    try {
+      return await run()
+    } catch (error) {
+      if (storageTrouble(error) === null || signal.aborted) throw error
+      if (failures === 0) log.warn({ error, ...fields }, 'a delivery waits for the store')
+      await new Promise((resolve) => setTimeout(resolve, SETTLE_RETRY_MS))
+    }
+  }
+}
