@@ -4,7 +4,7 @@
 export const conventions = [
   'Identifiers are opaque. Times are ISO 8601 in UTC with milliseconds. Lengths count Unicode code points.',
   'Lists are `{ "data": [...], "total": n }`, paged by `limit` and `offset`.',
-  'Every response carries `X-Request-Id`. A request answered with 429 or 5xx has had no effect and may be repeated after `Retry-After` seconds.',
+  'Every response carries `X-Request-Id`. A request answered with 429 or 5xx has had no effect and may be repeated after `Retry-After` seconds. Only `webhook_failed` (502) tells of a test that was carried out.',
   'Fields and error codes may be added within v1; ignore the ones you do not know.',
 ].join('\n\n')
 
@@ -58,6 +58,14 @@ export const rangeParameters = [
   schema: { type: 'string' },
 }))
 
+export const lastEventIdParameter = {
+  name: 'Last-Event-ID',
+  in: 'header',
+  required: false,
+  description: 'The id of the last event that came; it goes before the parameter after.',
+  schema: { type: 'string' },
+}
+
 export const idempotencyKeyParameter = {
   name: 'Idempotency-Key',
   in: 'header',
@@ -72,6 +80,12 @@ export const securitySchemes = {
     type: 'http',
     scheme: 'bearer',
     description: 'A key of the account; it reads and writes in every pod.',
+  },
+  keyInQuery: {
+    type: 'apiKey',
+    in: 'query',
+    name: 'token',
+    description: 'A key of the account, where a WebSocket is opened.',
   },
   operatorToken: {
     type: 'http',

@@ -5,7 +5,8 @@ import type { TObject, TSchema } from '#schema.ts'
 import { Account, NewAccount } from '#shapes/account.ts'
 import { ApiKey, NewApiKey } from '#shapes/api-key.ts'
 import { ErrorBody } from '#shapes/error.ts'
-import { Inbox } from '#shapes/inbox.ts'
+import { Event, EventAttachment, EventMessage, EventWebhook } from '#shapes/event.ts'
+import { ChangedInbox, Inbox } from '#shapes/inbox.ts'
 import { Attachment, Authentication, Message } from '#shapes/message.ts'
 import { Pod } from '#shapes/pod.ts'
 import { CapturedMessage, InboundMail, ReceivedMail } from '#shapes/sandbox.ts'
@@ -13,16 +14,20 @@ import { AttachmentToSend, Delivery, SendMessage, SentMessage } from '#shapes/se
 import { Suppression } from '#shapes/suppression.ts'
 import { RULE, TRIMMED } from '#shapes/text.ts'
 import { Thread, ThreadMessages } from '#shapes/thread.ts'
+import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from '#shapes/webhook.ts'
 import { errorExample } from './error-example.ts'
 import {
   conventions,
   headerObjects,
   idempotencyKeyParameter,
+  lastEventIdParameter,
   rangeParameters,
   securitySchemes,
 } from './openapi-parts.ts'
+import { webSocketPathItem } from './openapi-web-socket.ts'
+import { webhooksObject } from './openapi-webhook.ts'
 import { errorsOf, isBodyOptional, operationIds, operationOf } from './operations.ts'
-import { errorCodes } from './vocabulary.ts'
+import { errorCodes, WEB_SOCKET_PATH } from './vocabulary.ts'
 
 export const API_VERSION = '1.0.0'
 
@@ -36,8 +41,13 @@ const components: Readonly<Record<string, TSchema>> = {
   AttachmentToSend,
   Authentication,
   CapturedMessage,
+  ChangedInbox,
   Delivery,
   Error: ErrorBody,
+  Event,
+  EventAttachment,
+  EventMessage,
+  EventWebhook,
   InboundMail,
   Inbox,
   Message,
@@ -50,6 +60,10 @@ const components: Readonly<Record<string, TSchema>> = {
   Suppression,
   Thread,
   ThreadMessages,
+  Webhook,
+  WebhookDelivery,
+  WebhookTest,
+  WebhookWithSecret,
 }
 
 const componentNames = new Map<unknown, string>(
@@ -76,7 +90,8 @@ export function openApiDocument({ publicUrl }: { publicUrl: string }): JsonObjec
     },
     servers: [{ url: publicUrl }],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
-    paths,
+    paths: { ...paths, [WEB_SOCKET_PATH]: webSocketPathItem },
+    webhooks: webhooksObject(refer(Event)),
     components: {
       schemas: Object.fromEntries(
         Object.entries(components).map(([name, schema]) => [name, inside(schema)]),
@@ -97,6 +112,7 @@ function operationObject(id: string, operation: Operation): JsonObject {
     ...queryParameters(operation.query),
     ...(operation.needsIdempotencyKey ? [idempotencyKeyParameter] : []),
     ...(isRanged(operation) ? rangeParameters : []),
+    ...(isEndless(operation) ? [lastEventIdParameter] : []),
   ]
   return {
     operationId: id,
@@ -144,6 +160,10 @@ function queryParameters(query: TObject | undefined): JsonObject[] {
 
 function isRanged({ success }: Operation): boolean {
   return 'mediaType' in success && success.isRanged === true
+}
+
+function isEndless({ success }: Operation): boolean {
+  return 'mediaType' in success && success.isEndless === true
 }
 
 function requestBody(operation: Operation, body: TObject): JsonObject {

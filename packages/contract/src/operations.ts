@@ -3,6 +3,7 @@
 
 import { adminOperations } from '#operations/admin.ts'
 import { apiKeyOperations } from '#operations/api-keys.ts'
+import { eventOperations } from '#operations/events.ts'
 import { inboxOperations } from '#operations/inboxes.ts'
 import { messageOperations } from '#operations/messages.ts'
 import type { Operation } from '#operations/operation.ts'
@@ -11,6 +12,7 @@ import { sandboxOperations } from '#operations/sandbox.ts'
 import { sendingOperations } from '#operations/sending.ts'
 import { serviceOperations } from '#operations/service.ts'
 import { threadOperations } from '#operations/threads.ts'
+import { webhookOperations } from '#operations/webhooks.ts'
 import type { Static, TSchema } from '#schema.ts'
 import type { ErrorCode } from './vocabulary.ts'
 
@@ -20,6 +22,8 @@ export const operations = {
   ...threadOperations,
   ...messageOperations,
   ...sendingOperations,
+  ...eventOperations,
+  ...webhookOperations,
   ...sandboxOperations,
   ...apiKeyOperations,
   ...adminOperations,
@@ -80,7 +84,9 @@ export function pathNames(path: string): string[] {
 
 /** Whether a request without a body is taken as `{}`: nothing in the body is required. */
 export function isBodyOptional(operation: Operation): boolean {
-  return operation.method === 'POST' && (operation.body?.required ?? []).length === 0
+  const { method, body } = operation
+  const required: readonly string[] = body?.required ?? []
+  return method === 'POST' && body !== undefined && required.length === 0
 }
 
 /** Every code that the operation can answer with: its own, and those that follow from its form. */

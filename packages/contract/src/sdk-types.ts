@@ -3,13 +3,15 @@
 
 import { Account, NewAccount } from '#shapes/account.ts'
 import { ApiKey, NewApiKey } from '#shapes/api-key.ts'
-import { Inbox } from '#shapes/inbox.ts'
+import { Event, EventAttachment, EventMessage, EventWebhook } from '#shapes/event.ts'
+import { ChangedInbox, Inbox } from '#shapes/inbox.ts'
 import { Attachment, Authentication, Message } from '#shapes/message.ts'
 import { Pod } from '#shapes/pod.ts'
 import { CapturedMessage, ReceivedMail } from '#shapes/sandbox.ts'
 import { AttachmentToSend, Delivery, SentMessage } from '#shapes/sending.ts'
 import { Suppression } from '#shapes/suppression.ts'
 import { Thread, ThreadMessages } from '#shapes/thread.ts'
+import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from '#shapes/webhook.ts'
 import { operationIds, operationOf } from './operations.ts'
 import { errorCodes } from './vocabulary.ts'
 
@@ -20,7 +22,12 @@ const shapes: Readonly<Record<string, unknown>> = {
   AttachmentToSend,
   Authentication,
   CapturedMessage,
+  ChangedInbox,
   Delivery,
+  Event,
+  EventAttachment,
+  EventMessage,
+  EventWebhook,
   Inbox,
   Message,
   NewAccount,
@@ -31,6 +38,10 @@ const shapes: Readonly<Record<string, unknown>> = {
   Suppression,
   Thread,
   ThreadMessages,
+  Webhook,
+  WebhookDelivery,
+  WebhookTest,
+  WebhookWithSecret,
 }
 
 const names = new Map<unknown, string>(Object.entries(shapes).map(([name, shape]) => [shape, name]))

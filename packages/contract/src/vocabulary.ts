@@ -31,6 +31,11 @@ export const errorCodes = {
     sentence: 'A send needs the Idempotency-Key header.',
     fix: 'Send a header Idempotency-Key with a new UUID for each message.',
   },
+  no_webhook_url: {
+    status: 400,
+    sentence: 'The inbox has no webhookUrl.',
+    fix: 'Set webhookUrl with PATCH /v1/inboxes/{id} first.',
+  },
   unauthorized: {
     status: 401,
     sentence: 'The bearer credential is missing or invalid.',
@@ -89,6 +94,11 @@ export const errorCodes = {
     sentence: 'The last active key of an account cannot be revoked.',
     fix: 'Create another key and switch to it first.',
   },
+  delivery_pending: {
+    status: 409,
+    sentence: 'The delivery is still pending.',
+    fix: 'Wait until it has succeeded or failed; nextAttemptAt says when it is tried.',
+  },
   payload_too_large: {
     status: 413,
     sentence: 'The request body is larger than this route accepts.',
@@ -119,6 +129,16 @@ export const errorCodes = {
     sentence: 'The account holds as many active keys as it may.',
     fix: 'Revoke a key that is no longer used.',
   },
+  invalid_webhook_url: {
+    status: 422,
+    sentence: 'The URL cannot be that of a webhook.',
+    fix: 'Give an absolute https URL of a public host, on port 443 or 80 and without user name.',
+  },
+  webhook_limit_reached: {
+    status: 422,
+    sentence: 'The account holds as many webhooks as it may.',
+    fix: 'Delete a webhook that is no longer used.',
+  },
   idempotency_key_reused: {
     status: 422,
     sentence: 'The Idempotency-Key stands for an earlier request that asked for something else.',
@@ -128,6 +148,11 @@ export const errorCodes = {
     status: 422,
     sentence: 'A recipient is on the suppression list of the account.',
     fix: 'Leave the recipient out, or remove the suppression when the address is known to be good.',
+  },
+  upgrade_required: {
+    status: 426,
+    sentence: 'The path is that of a WebSocket.',
+    fix: 'Connect with a WebSocket client.',
   },
   rate_limit_exceeded: {
     status: 429,
@@ -148,6 +173,11 @@ export const errorCodes = {
     status: 500,
     sentence: 'The service failed; the request had no effect.',
     fix: 'Repeat the request; if it fails again, report the requestId.',
+  },
+  webhook_failed: {
+    status: 502,
+    sentence: 'The test of the webhook was not answered with a success.',
+    fix: 'See message for what happened, mend the receiver and test again.',
   },
   service_unavailable: {
     status: 503,
@@ -205,3 +235,33 @@ export const eventKinds = [
   'webhook.test',
 ] as const
 export type EventKind = (typeof eventKinds)[number]
+
+/** Where the WebSocket is opened; no operation, for it has no answer. */
+export const WEB_SOCKET_PATH = '/v1/ws'
+
+/** Why a webhook delivers no more: by a change of its own, or after five days of nothing but failures. */
+export const webhookDisabledReasons = ['by_request', 'failing'] as const
+export type WebhookDisabledReason = (typeof webhookDisabledReasons)[number]
+
+/** `pending` until it succeeds or its last attempt failed. */
+export const webhookDeliveryStatuses = ['pending', 'succeeded', 'failed'] as const
+export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number]
+
+/**
+ * Why an attempt failed: an answer that is no success (`status`, `redirect`), none in time, an address
+ * that may not be reached, or no connection; `internal_error` is a fault of the service, and
+ * `webhook_disabled` was not attempted.
+ */
+export const webhookErrors = [
+  'status',
+  'redirect',
+  'timeout',
+  'forbidden_address',
+  'dns_failed',
+  'connection_failed',
+  'tls_failed',
+  'protocol_error',
+  'internal_error',
+  'webhook_disabled',
+] as const
+export type WebhookError = (typeof webhookErrors)[number]

@@ -1,7 +1,7 @@
 // Operations on inboxes.
 
 import { Type } from '#schema.ts'
-import { CreateInbox, Inbox, UpdateInbox } from '#shapes/inbox.ts'
+import { ChangedInbox, CreateInbox, Inbox, UpdateInbox } from '#shapes/inbox.ts'
 import { listOf, pageProperties } from '#shapes/page.ts'
 import { text } from '#shapes/text.ts'
 import type { Operation } from './operation.ts'
@@ -14,16 +14,18 @@ export const inboxOperations = {
     path: '/v1/inboxes',
     tag: 'Inboxes',
     summary: 'Make an inbox, which receives mail from then on.',
+    notes: 'With a webhookUrl the answer has its webhookSecret, which is shown only there.',
     auth: 'key',
     isRateLimited: true,
     body: CreateInbox,
-    success: { status: 201, description: 'The new inbox.', schema: Inbox },
+    success: { status: 201, description: 'The new inbox.', schema: ChangedInbox },
     errors: [
       'invalid_mailbox_name',
       'invalid_pod',
       'invalid_domain',
       'address_taken',
       'inbox_limit_reached',
+      'invalid_webhook_url',
     ],
   },
   'inboxes.list': {
@@ -59,14 +61,15 @@ export const inboxOperations = {
     method: 'PATCH',
     path: '/v1/inboxes/{id}',
     tag: 'Inboxes',
-    summary: 'Change the display name of an inbox.',
-    notes: 'A field that is left out stays as it is; null clears it.',
+    summary: 'Change the display name or the webhookUrl of an inbox.',
+    notes:
+      'A field that is left out stays as it is; null clears it. With the first webhookUrl the answer has its webhookSecret; another URL keeps the secret. A webhook that was disabled goes on when its URL is given, the same one or another.',
     auth: 'key',
     isRateLimited: true,
     parameters,
     body: UpdateInbox,
-    success: { status: 200, description: 'The inbox as it is now.', schema: Inbox },
-    errors: [],
+    success: { status: 200, description: 'The inbox as it is now.', schema: ChangedInbox },
+    errors: ['invalid_webhook_url'],
   },
   'inboxes.delete': {
     method: 'DELETE',

@@ -10,6 +10,9 @@ export const tags = {
   Messages: 'Mail received and sent.',
   Attachments: 'Files in messages.',
   Suppressions: 'Addresses that the account does not write to.',
+  Events:
+    'What happened, as it happens and afterwards. A WebSocket at /v1/ws tells events as they happen, too; the key is in the Authorization header or the query parameter token. After the frame `{ "type": "subscribe", "inbox_ids": [], "pod_ids": [], "event_types": [], "last_event_id": "evt_…" }`, in which everything but the type may be left out and an empty list means all, it is answered with `subscribed`, and every frame without a `type` is an event. `unsubscribe` ends the subscriptions to the given `inbox_ids`, or all of them; `ping` is answered with `pong`; what was wrong with a frame is told in one of the type `error`. Ten connections an account (close code 4008) and 30 frames in 10 seconds (4029) are the most; 4001 says that the key is not good, or not any more.',
+  Webhooks: 'URLs that events are posted to.',
   Sandbox: 'Mail that was kept instead of leaving the machine, while the service is tried out.',
   'API keys': 'Credentials of the account.',
   Administration: 'For the operator of the service.',
@@ -31,6 +34,8 @@ export type Success =
       readonly mediaType: string
       /** Whether a part of it may be asked for (206), or none when it is known already (304). */
       readonly isRanged?: true
+      /** Server-sent events: goes on until either side ends it, and again with Last-Event-ID. */
+      readonly isEndless?: true
     }
   | { readonly status: 204; readonly description: string }
 

@@ -5,19 +5,41 @@ import { displayName, nullableDisplayName, nullableText, text, time } from './te
 
 const DISPLAY_NAME_LENGTH_MAX = 200
 
-export const Inbox = Type.Object(
-  {
-    id: text('Assigned by the service.'),
-    address: text('The email address.'),
-    displayName: nullableText(
-      'When set, mail from the inbox carries "Name <address>" in its From field.',
-    ),
-    podId: text('The pod that holds the inbox.'),
-    createdAt: time('When the inbox was made.'),
-  },
-  { description: 'An email address that belongs to exactly one pod.' },
-)
+const inboxProperties = {
+  id: text('Assigned by the service.'),
+  address: text('The email address.'),
+  displayName: nullableText(
+    'When set, mail from the inbox carries "Name <address>" in its From field.',
+  ),
+  podId: text('The pod that holds the inbox.'),
+  webhookUrl: Type.Optional(
+    text('Where events of this inbox are posted to. Only where it is set.'),
+  ),
+  createdAt: time('When the inbox was made.'),
+}
+
+export const Inbox = Type.Object(inboxProperties, {
+  description: 'An email address that belongs to exactly one pod.',
+})
 export type Inbox = Static<typeof Inbox>
+
+export const ChangedInbox = Type.Object(
+  {
+    ...inboxProperties,
+    webhookSecret: Type.Optional(
+      text('Signs what is posted to webhookUrl. Only in the answer that made it.'),
+    ),
+  },
+  { description: 'An inbox as it is now, with the secret that was made for it, if any was.' },
+)
+export type ChangedInbox = Static<typeof ChangedInbox>
+
+// What a URL may be has a code of its own (invalid_webhook_url).
+const webhookUrl = Type.Optional(
+  nullableText(
+    'Where to post events of this inbox alone: absolute, https, on port 443 or 80. Another URL keeps the secret; null removes it.',
+  ),
+)
 
 // The form of a mailbox name and the existence of a pod or domain have codes of their own
 // (invalid_mailbox_name, invalid_pod, invalid_domain), so the shape asks for text alone.
@@ -35,6 +57,7 @@ export const CreateInbox = Type.Object(
     domain: Type.Optional(
       text('A verified domain usable in the pod; the domain of the service when left out.'),
     ),
+    webhookUrl,
   },
   { additionalProperties: false },
 )
@@ -48,6 +71,7 @@ export const UpdateInbox = Type.Object(
         description: 'Name shown to recipients; null clears it.',
       }),
     ),
+    webhookUrl,
   },
   { additionalProperties: false },
 )

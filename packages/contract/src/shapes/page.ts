@@ -22,11 +22,28 @@ export const pageProperties = {
 
 export const PageQuery = Type.Object(pageProperties)
 
+/** How far a list counts of which there may be any number. */
+export const COUNTED_MAX = 10_000
+
 export function listOf<Item extends TSchema>(item: Item, description: string) {
   return Type.Object(
     {
       data: Type.Array(item, { description: 'This page of the list.' }),
       total: Type.Integer({ minimum: 0, description: 'Number of entries over all pages.' }),
+    },
+    { description },
+  )
+}
+
+/** A list whose `total` stops at COUNTED_MAX. */
+export function countedListOf<Item extends TSchema>(item: Item, description: string) {
+  return Type.Object(
+    {
+      data: Type.Array(item, { description: 'This page of the list.' }),
+      total: Type.Integer({
+        minimum: 0,
+        description: `Number of entries over all pages, counted up to ${COUNTED_MAX}.`,
+      }),
     },
     { description },
   )

@@ -1,0 +1,71 @@
+// When each kind of event happens and what it says, as a table for people.
+
+import { type EventKind, eventKinds } from './vocabulary.ts'
+
+type Explained = {
+  /** One sentence. */
+  readonly happens: string
+  /** What the envelope holds beside the fields of every event. */
+  readonly holds: string
+}
+
+const MESSAGE = '`inbox_id`, `pod_id`, `thread_id`, `message`'
+
+export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
+  'message.received': { happens: 'Mail arrived at an inbox.', holds: MESSAGE },
+  'message.sent': {
+    happens: 'Every recipient of a message is settled, and the server of at least one accepted it.',
+    holds: MESSAGE,
+  },
+  'message.failed': {
+    happens: 'Every recipient of a message is settled, and no server accepted it.',
+    holds: `${MESSAGE} with \`failure_reason\``,
+  },
+  'message.bounced': {
+    happens: 'A report came that an accepted message could not be delivered to a recipient.',
+    holds: `${MESSAGE}, \`recipient\``,
+  },
+  'message.complained': {
+    happens: 'A recipient complained of a message as unwanted.',
+    holds: `${MESSAGE}, \`recipient\``,
+  },
+  'thread.loop_suspected': {
+    happens: 'Two programs seem to answer each other without end in a thread.',
+    holds: '`inbox_id`, `pod_id`, `thread_id`',
+  },
+  'domain.verified': {
+    happens: 'The DNS records of a custom domain were found to be right.',
+    holds: 'nothing more',
+  },
+  'domain.failed': {
+    happens: 'The DNS records of a custom domain have not been right for too long.',
+    holds: 'nothing more',
+  },
+  'webhook.disabled': {
+    happens: 'Five days of nothing but failures have disabled a webhook.',
+    holds: '`webhook` with `id`, `url` and `reason`',
+  },
+  'webhook.test': {
+    happens: 'A test of a webhook was asked for; only that webhook is posted it.',
+    holds: '`webhook` with `id` and `url`',
+  },
+}
+
+/** The page of the documentation, in Markdown. */
+export function renderEventKindsPage(): string {
+  const rows = eventKinds.map((kind) => {
+    const { happens, holds } = eventKindTable[kind]
+    return `| \`${kind}\` | ${happens} | ${holds} |`
+  })
+  return `# Kinds of events
+
+<!-- Made by \`npm run generate\` from packages/contract/src/event-kinds.ts; do not edit. -->
+
+Every event has \`event\` (its kind), \`event_id\`, \`occurred_at\`, \`delivered_at\`, \`attempt\`, \`inbox_id\`,
+\`pod_id\` and \`thread_id\`; the last three are \`null\` where an event is about none.
+
+| Kind | Happens when | Says |
+|---|---|---|
+${rows.join('\n')}
+`
+}

@@ -1,0 +1,96 @@
+// Operations that tell of events: the log, the stream of it, and a wait for the next message.
+
+import { Type } from '#schema.ts'
+import { Event } from '#shapes/event.ts'
+import { Message } from '#shapes/message.ts'
+import { COUNTED_MAX, countedListOf, pageProperties } from '#shapes/page.ts'
+import { oneOf, text } from '#shapes/text.ts'
+import { messageDirections } from '#vocabulary.ts'
+import type { Operation } from './operation.ts'
+
+const WAIT_SECONDS_MAX = 60
+const WAIT_SECONDS_DEFAULT = 30
+
+const filterProperties = {
+  after: Type.Optional(text('The event_id of an event: only what comes after it in the log.')),
+  event_types: Type.Optional(text('Only events of these kinds, separated by commas.')),
+  inbox_id: Type.Optional(text('The id of an inbox: only events of that inbox.')),
+}
+
+export const eventOperations = {
+  'events.list': {
+    method: 'GET',
+    path: '/v1/events',
+    tag: 'Events',
+    summary: 'Read the log of events, oldest first.',
+    notes: `An event is kept for 30 days. To go on, give the event_id of the last event of this page as after. The total is of the events after that one, counted up to ${COUNTED_MAX}.`,
+    auth: 'key',
+    isRateLimited: true,
+    query: Type.Object({ limit: pageProperties.limit, ...filterProperties }),
+    success: {
+      status: 200,
+      description: 'A page of events.',
+      schema: countedListOf(Event, 'A page of events.'),
+    },
+    errors: [],
+  },
+  'events.stream': {
+    method: 'GET',
+    path: '/v1/events/stream',
+    tag: 'Events',
+    summary: 'Be told of events as they happen, as server-sent events.',
+    notes:
+      'Each has the event_id as its id, the kind as its event and the envelope as its data. After a break, Last-Event-ID (or after) goes on behind the event that it names without a gap or a repeat; without either only what happens from now on is told. An account may have ten streams at once.',
+    auth: 'key',
+    isRateLimited: true,
+    query: Type.Object(filterProperties),
+    success: {
+      status: 200,
+      description: 'Events, until either side ends the stream.',
+      mediaType: 'text/event-stream',
+      isEndless: true,
+    },
+    errors: [],
+  },
+  'inboxes.wait': {
+    method: 'GET',
+    path: '/v1/inboxes/{id}/wait',
+    tag: 'Events',
+    summary: 'Wait for a message to come into an inbox.',
+    notes:
+      'Answers as soon as a message matches, or with null when the time is over. Without after only what comes after the call counts; with it also what has come since.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters: { id: 'The id of an inbox.' },
+    query: Type.Object({
+      timeout: Type.Integer({
+        minimum: 1,
+        maximum: WAIT_SECONDS_MAX,
+        default: WAIT_SECONDS_DEFAULT,
+        description: 'How many seconds to wait at most.',
+      }),
+      after: Type.Optional(
+        text('The id of an event or a message: messages that came after it match, too.'),
+      ),
+      from: Type.Optional(text('Only with this text in the sender, in any case.')),
+      subject: Type.Optional(text('Only with this text in the subject, in any case.')),
+      thread_id: Type.Optional(text('Only in the thread with this id.')),
+      direction: Type.Optional(
+        oneOf(
+          messageDirections,
+          'Received messages, unless it says outbound: then sent ones, once it is known whether they were.',
+        ),
+      ),
+    }),
+    success: {
+      status: 200,
+      description: 'The first message that matched, or null.',
+      schema: Type.Object({
+        message: Type.Union([Message, Type.Null()], {
+          description: 'The message; null when none matched in time.',
+        }),
+      }),
+    },
+    errors: [],
+  },
+} as const satisfies Record<string, Operation>

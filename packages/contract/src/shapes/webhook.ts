@@ -1,0 +1,173 @@
+// Webhooks: URLs that events are posted to, and what has become of each post.
+
+import { type Static, type TUnsafe, Type } from '#schema.ts'
+import {
+  type EventKind,
+  eventKinds,
+  webhookDeliveryStatuses,
+  webhookDisabledReasons,
+  webhookErrors,
+} from '#vocabulary.ts'
+import {
+  count,
+  LINE_PATTERN,
+  LINE_RULE,
+  nullableCount,
+  nullableOneOf,
+  nullableText,
+  nullableTime,
+  oneOf,
+  RULE,
+  text,
+  time,
+} from './text.ts'
+
+/** Of podIds, and of inboxIds. */
+export const FILTER_IDS_MAX = 1_000
+const ID_LENGTH_MAX = 255
+const named = {
+  type: 'string',
+  maxLength: ID_LENGTH_MAX,
+  pattern: LINE_PATTERN,
+  [RULE]: LINE_RULE,
+}
+
+const webhookProperties = {
+  id: text('Assigned by the service.'),
+  url: text('Where events are posted to.'),
+  eventTypes: Type.Array(oneOf(eventKinds, 'A kind of event.'), {
+    description: 'The kinds of events that it tells of; empty for all.',
+  }),
+  podIds: Type.Array(Type.String(), {
+    description: 'The pods that it tells of. Pods and inboxes add up; both empty for all.',
+  }),
+  inboxIds: Type.Array(Type.String(), {
+    description: 'The inboxes that it tells of. Pods and inboxes add up; both empty for all.',
+  }),
+  enabled: Type.Boolean({ description: 'Whether events are delivered.' }),
+  disabledReason: nullableOneOf(
+    webhookDisabledReasons,
+    'Why they are not: somebody switched it off, or five days of nothing but failures did.',
+  ),
+  disabledAt: nullableTime('Since when they are not.'),
+  inboxId: nullableText('The inbox whose webhookUrl this is; null for any other webhook.'),
+  createdAt: time('When the webhook was made.'),
+}
+
+export const Webhook = Type.Object(webhookProperties, {
+  description: 'A URL that events of the account are posted to.',
+})
+export type Webhook = Static<typeof Webhook>
+
+export const WebhookWithSecret = Type.Object(
+  {
+    ...webhookProperties,
+    secret: text(
+      'Signs what is posted: whsec_ and the base64 of 32 octets. It is shown only in this answer.',
+    ),
+  },
+  { description: 'A webhook with the secret that was just made for it.' },
+)
+export type WebhookWithSecret = Static<typeof WebhookWithSecret>
+
+// What a URL may be has a code of its own (invalid_webhook_url), so the shape asks for text alone.
+const url = text(
+  'Absolute, https, and of a host that the public Internet can reach, on port 443 or 80.',
+)
+
+const filterProperties = {
+  eventTypes: Type.Optional(
+    nullable<EventKind[]>({
+      items: { type: 'string', enum: [...eventKinds] },
+      maxItems: eventKinds.length,
+      description: 'Kinds of events to tell of; all when empty, null or left out.',
+    }),
+  ),
+  podIds: Type.Optional(
+    nullable<string[]>({
+      items: named,
+      maxItems: FILTER_IDS_MAX,
+      description:
+        'Ids or clientIds of pods to tell of. Pods and inboxes add up; all of the account when both are empty, null or left out.',
+    }),
+  ),
+  inboxIds: Type.Optional(
+    nullable<string[]>({
+      items: named,
+      maxItems: FILTER_IDS_MAX,
+      description:
+        'Ids of inboxes to tell of. Pods and inboxes add up; all of the account when both are empty, null or left out.',
+    }),
+  ),
+}
+
+export const CreateWebhook = Type.Object(
+  {
+    url,
+    ...filterProperties,
+    enabled: Type.Optional(
+      Type.Boolean({ description: 'Whether events are delivered; true when left out.' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type CreateWebhook = Static<typeof CreateWebhook>
+
+export const UpdateWebhook = Type.Object(
+  {
+    url: Type.Optional(url),
+    ...filterProperties,
+    enabled: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether events are delivered. Switched on, it tells of what happens from then on.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type UpdateWebhook = Static<typeof UpdateWebhook>
+
+export const WebhookDelivery = Type.Object(
+  {
+    id: text('Assigned by the service.'),
+    eventId: text('The event, as event_id in what is posted.'),
+    eventType: oneOf(eventKinds, 'What happened.'),
+    status: oneOf(webhookDeliveryStatuses, 'Pending until it succeeds or its last attempt fails.'),
+    attempts: count('How often it was attempted.'),
+    lastAttemptAt: nullableTime('When it was last attempted; null before the first attempt.'),
+    nextAttemptAt: nullableTime('When it is attempted next; null when it is not.'),
+    responseStatus: nullableCount('Status of the last answer; null when none came.'),
+    responseBody: nullableText('The beginning of the last answer, up to 2 KiB.'),
+    latencyMs: nullableCount('How long the last attempt took, in milliseconds.'),
+    error: nullableOneOf(webhookErrors, 'Why the last attempt failed; null when it did not.'),
+  },
+  { description: 'One event on its way to one webhook.' },
+)
+export type WebhookDelivery = Static<typeof WebhookDelivery>
+
+const outcomeProperties = {
+  ok: Type.Boolean({ description: 'Always true: a test that fails is answered webhook_failed.' }),
+  message: text('What the receiver answered, in a sentence.'),
+}
+
+export const WebhookTest = Type.Object(
+  { ...outcomeProperties, delivery: WebhookDelivery },
+  { description: 'The outcome of a test.' },
+)
+export type WebhookTest = Static<typeof WebhookTest>
+
+export const InboxWebhookTest = Type.Object(outcomeProperties, {
+  description: 'The outcome of a test.',
+})
+export type InboxWebhookTest = Static<typeof InboxWebhookTest>
+
+export const InboxWebhookSecret = Type.Object(
+  { webhookSecret: text('The new secret. It is shown only in this answer.') },
+  { description: 'The secret that was just made for the webhook of an inbox.' },
+)
+export type InboxWebhookSecret = Static<typeof InboxWebhookSecret>
+
+function nullable<Value>(bounds: object): TUnsafe<Value | null> {
+  return Type.Unsafe<Value | null>({ type: ['array', 'null'], ...bounds })
+}
