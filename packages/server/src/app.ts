@@ -6,6 +6,7 @@ import type { SecureContext } from 'node:tls'
 import { createFirstAccount, type NewAccount } from '#actions/account/create-account.ts'
 import { openQueueClock } from '#actions/delivery/queue-clock.ts'
 import type { Deps } from '#actions/deps.ts'
+import { openEventHub } from '#actions/event/event-hub.ts'
 import { openDownloads } from '#actions/message/downloads.ts'
 import { type Chance, systemChance } from '#base/chance.ts'
 import { type Clock, systemClock } from '#base/clock.ts'
@@ -16,6 +17,7 @@ import { type Metrics, silentMetrics } from '#base/metrics.ts'
 import { publicUrlOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
 import { dnsStartLog } from '#model/dns-records.ts'
+import type { HttpPoster } from '#net/egress/http-post.ts'
 import { openParserPool, type ParserPool } from '#net/parse/parser-pool.ts'
 import { findSecret } from '#store/service-secret.ts'
 import { type Delivery, openDelivery } from './open-delivery.ts'
@@ -29,7 +31,8 @@ import {
 } from './open-doors.ts'
 import { type Keys, openKeys } from './open-keys.ts'
 import { openServerTls } from './open-server-tls.ts'
-import { type OpenStore, openStore, releaseOwnLeases } from './open-store.ts'
+import { type OpenStore, openStore, releaseOwnLeases, settleLog } from './open-store.ts'
+import { openWebhookPoster, openWebhooks } from './open-webhooks.ts'
 
 export type Seams = {
   log: Log
@@ -53,6 +56,8 @@ export type App = {
   readonly deps: Deps
   /** Ends what has passed a deadline on SMTP connections; runs by itself every second. */
   sweepConnections(): void
+  /** Ends sockets, streams and waits whose key was revoked elsewhere; runs by itself every KEY_CHECK_MS. */
+  checkKeys(): Promise<void>
   /** Lets work in hand finish for up to `drainMs`, then cuts it. A second call waits for the first. */
   close(drainMs?: number): Promise<void>
 }
@@ -97,7 +102,8 @@ async function openAround(
   const { clock = systemClock, chance = systemChance } = seams
   const keys = await openKeys({ settings, db: store.db, chance, makeKey: seams.makeKey })
   const delivery = openDelivery(settings, { clock, chance })
-  const deps = await makeDeps(settings, seams, { store, parser, keys, delivery })
+  const poster = openWebhookPoster(settings, chance)
+  const deps = await makeDeps(settings, seams, { store, parser, keys, delivery, poster })
   if (keys.warning !== null) log.warn({}, keys.warning)
   const started = Promise.withResolvers<void>()
   started.promise.catch(() => {})
@@ -115,18 +121,17 @@ async function openAround(
   try {
     await openDoors(parts, doors, tls)
     firstAccount = await makeFirstAccount(deps, settings, seams)
+    await settleLog(store, log)
     await releaseOwnLeases(store, log)
   } catch (error) {
     started.reject(error)
     await Promise.all([doors.smtp?.close({ drainMs: 0 }), doors.http?.close(0)])
-    await Promise.all([delivery.close(), parser.close()])
+    await Promise.all([delivery.close(), poster.close(), parser.close()])
     throw error
   }
-  const background = openTimeDoor(deps)
-  const isDelivering = settings.roles.has('delivery')
-  const dispatcher = isDelivering ? openDeliveryDoor(deps, store.instance) : null
+  const work = openWork(deps, settings, store)
   if (settings.delivery === 'direct') void tellDns(keys, log)
-  watchQueues(parts, { smtp: doors.smtp, dispatcher })
+  watchQueues(parts, { smtp: doors.smtp, ...work })
   life.phase = 'serving'
   started.resolve()
 
@@ -139,21 +144,36 @@ async function openAround(
     smtp: smtp === null ? null : { host: smtp.address.address, port: smtp.address.port },
     deps,
     sweepConnections: () => smtp?.sweep(),
+    checkKeys: async () => http?.checkKeys(),
     close(drainMs = DRAIN_MS) {
       life.phase = 'draining'
       closing ??= (async () => {
         // Together: a step of background work has as long to end as a message on its way.
         await Promise.all([
+          deps.events.close(),
           smtp?.close({ drainMs }),
           http?.close(drainMs),
-          background.close(),
-          dispatcher?.close(drainMs),
+          work.close(drainMs),
         ])
-        await Promise.all([delivery.close(), parser.close()])
+        await Promise.all([delivery.close(), poster.close(), parser.close()])
         await store.close()
       })()
       return closing
     },
+  }
+}
+
+/** What this process does without being asked, as its roles say. */
+function openWork(deps: Deps, { roles }: Settings, { instance, signals }: OpenStore) {
+  const background = openTimeDoor(deps)
+  const dispatcher = roles.has('delivery') ? openDeliveryDoor(deps, instance) : null
+  const webhooks = roles.has('webhooks') ? openWebhooks(deps, instance) : null
+  if (webhooks !== null) signals.listen(webhooks.wake)
+  return {
+    dispatcher,
+    webhooks,
+    close: (drainMs: number) =>
+      Promise.all([background.close(), dispatcher?.close(drainMs), webhooks?.close(drainMs)]),
   }
 }
 
@@ -182,11 +202,18 @@ async function findObstacle(life: Life, doors: Doors, store: OpenStore): Promise
 async function makeDeps(
   settings: Settings,
   seams: Seams,
-  parts: { store: OpenStore; parser: ParserPool; keys: Keys; delivery: Delivery },
+  parts: {
+    store: OpenStore
+    parser: ParserPool
+    keys: Keys
+    delivery: Delivery
+    poster: HttpPoster
+  },
 ): Promise<Deps> {
-  const { store, parser, keys, delivery } = parts
+  const { store, parser, keys, delivery, poster } = parts
+  const metrics = seams.metrics ?? silentMetrics
   const { log, clock = systemClock, chance = systemChance } = seams
-  return {
+  const deps = {
     db: store.db,
     blobs: store.blobs,
     clock,
@@ -201,13 +228,22 @@ async function makeDeps(
     inboxesPerDay: settings.limits.inboxesPerDay,
     sending: settings.limits,
     signer: keys.signer,
+    sealer: keys.sealer,
+    allowPrivateEgress: settings.allowPrivateEgress,
     queueClock: await openQueueClock({ db: store.db, clock }),
     carrier: delivery.carrier,
     laneOf: delivery.laneOf,
-    countDelivery: (seams.metrics ?? silentMetrics).countDelivery,
+    countDelivery: metrics.countDelivery,
     wakeDelivery: () => {},
+    postWebhook: poster.post,
+    countWebhookDelivery: metrics.countWebhookDelivery,
+    wakeWebhooks: () => {},
+    wakeEvents: () => store.signals.tell(),
     wakeWorker: () => {},
   }
+  const events = openEventHub(deps)
+  store.signals.listen(() => events.wake())
+  return Object.assign(deps, { events })
 }
 
 const URL_KEY = 'attachment-urls'

@@ -5,6 +5,7 @@ import type { SecureContext } from 'node:tls'
 import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
 import type { Deps } from '#actions/deps.ts'
 import { makeAuthenticate } from '#actions/key/authenticate.ts'
+import { findActiveKeys } from '#actions/key/find-active-keys.ts'
 import { findRecipient } from '#actions/message/find-recipient.ts'
 import { receiveMessage } from '#actions/message/receive-message.ts'
 import { purgeExpired, sweepBlobs } from '#actions/retention/purge-expired.ts'
@@ -14,18 +15,20 @@ import { LOWER_ALPHANUMERIC, randomText } from '#base/chance.ts'
 import type { Metrics } from '#base/metrics.ts'
 import { publicUrlOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
+import { EventReaders } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
 import { allHandlers, doorPorts, tellingStorage } from '#http/handlers/all-handlers.ts'
-import type { ServicePorts } from '#http/handlers/service-handlers.ts'
 import { type HttpServer, openHttpServer } from '#http/server.ts'
 import type { ParserPool } from '#net/parse/parser-pool.ts'
 import { openSmtpServer, type SmtpServer } from '#net/smtp/server.ts'
 import { outcomeCounter } from '#smtp/count-outcomes.ts'
 import { makeReceiver } from '#smtp/receiver.ts'
-import { countQueue } from '#store/delivery.ts'
+import { countQueue } from '#store/delivery-claim.ts'
 import { countDueJobs } from '#store/job.ts'
+import { countWebhookQueue } from '#store/webhook-queue.ts'
 import { openBackground } from '#worker/background.ts'
 import { type Dispatcher, openDispatcher } from '#worker/dispatcher.ts'
+import type { Webhooks } from './open-webhooks.ts'
 
 export type Parts = {
   settings: Settings
@@ -88,13 +91,19 @@ function openMailDoor(parts: Parts, tls: SecureContext): Promise<SmtpServer> {
 
 function openProgramDoor(parts: Parts): Promise<HttpServer> {
   const { settings, deps, metrics } = parts
+  const readers = new EventReaders({
+    findGoodKeys: (keyIds) => findActiveKeys(deps, keyIds),
+    log: deps.log,
+  })
+  const servicePorts = {
+    findObstacle: parts.findObstacle,
+    renderMetrics: () => metrics.render(),
+  }
   return openHttpServer({
     host: settings.httpHost,
     port: settings.httpPort,
-    handlers: handlersAfterStart(parts, {
-      findObstacle: parts.findObstacle,
-      renderMetrics: () => metrics.render(),
-    }),
+    handlers: afterStartAll(parts, allHandlers(deps, servicePorts, readers)),
+    readers,
     ports: doorPorts(deps),
     authenticate: afterStart(parts, tellingStorage(makeAuthenticate(deps))),
     operatorToken: settings.adminToken ?? undefined,
@@ -128,8 +137,8 @@ export function openDeliveryDoor(deps: Deps, instance: string): Dispatcher {
 }
 
 /** All handlers; those that tell about the service itself answer at once. */
-function handlersAfterStart(parts: Parts, ports: ServicePorts): Handlers {
-  const gated = Object.entries(allHandlers(parts.deps, ports)).map(([id, handler]) => [
+function afterStartAll(parts: Parts, handlers: Handlers): Handlers {
+  const gated = Object.entries(handlers).map(([id, handler]) => [
     id,
     id.startsWith('service.')
       ? handler
@@ -141,7 +150,11 @@ function handlersAfterStart(parts: Parts, ports: ServicePorts): Handlers {
 /** What an operator sees of what waits. */
 export function watchQueues(
   { deps, metrics, parser }: Parts,
-  { smtp, dispatcher }: { smtp: SmtpServer | null; dispatcher: Dispatcher | null },
+  {
+    smtp,
+    dispatcher,
+    webhooks,
+  }: { smtp: SmtpServer | null; dispatcher: Dispatcher | null; webhooks: Webhooks | null },
 ): void {
   metrics.watch('smtpConnections', () => smtp?.stats().connections ?? 0)
   metrics.watch('parseQueue', () => parser.waiting())
@@ -150,4 +163,8 @@ export function watchQueues(
   metrics.watch('deliveriesWaiting', () => countQueue(deps.db, 'waiting'))
   metrics.watch('deliveriesLeased', () => countQueue(deps.db, 'leased'))
   metrics.watch('transactionsOut', () => dispatcher?.active() ?? 0)
+  metrics.watch('webhookDeliveriesReady', () => countWebhookQueue(deps.db, 'ready'))
+  metrics.watch('webhookDeliveriesWaiting', () => countWebhookQueue(deps.db, 'waiting'))
+  metrics.watch('webhookDeliveriesLeased', () => countWebhookQueue(deps.db, 'leased'))
+  metrics.watch('webhookAttempts', () => webhooks?.active() ?? 0)
 }

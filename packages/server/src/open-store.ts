@@ -3,12 +3,14 @@
 
 import { join } from 'node:path'
 import { storageTrouble } from '#actions/storage-trouble.ts'
+import { LOWER_ALPHANUMERIC, randomText, systemChance } from '#base/chance.ts'
 import type { Log } from '#base/log.ts'
 import type { BlobStore } from '#blobs/blob-store.ts'
 import { openDiskBlobs } from '#blobs/disk-blobs.ts'
 import { makePrivateFolder } from '#blobs/durable-folder.ts'
 import type { Settings } from '#config/settings.ts'
 import type { DbObserver } from '#db/db.ts'
+import { openOwnSignals, type Signals } from '#db/signals.ts'
 import { openSqlite } from '#db/sqlite.ts'
 import type { Tables } from '#store/tables.ts'
 import { type Db, transactions } from '#store/transactions.ts'
@@ -21,6 +23,8 @@ export type OpenStore = {
   /** Names this service over its lives, or this life alone where others share the data directory. */
   instance: string
   blobs: BlobStore | null
+  /** That there are events to be read. */
+  signals: Signals
   close(): Promise<void>
 }
 
@@ -55,11 +59,14 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
   try {
     const db = await openDb(options)
     const blobs = settings.blobStore === 'disk' ? await openDiskBlobs(blobsPath(settings)) : null
+    const signals = await openSignals(options)
     return {
       db,
       instance,
       blobs,
+      signals,
       async close() {
+        await signals.close()
         await db.close()
         unlock()
       },
@@ -89,11 +96,27 @@ async function openDb({ settings, as, observer, onError }: OpenStoreOptions): Pr
   })
 }
 
+async function openSignals({ settings, as, onError }: OpenStoreOptions): Promise<Signals> {
+  if (settings.databaseUrl === null || as === 'command') return openOwnSignals()
+  const { openPostgresSignals } = await import('#db/postgres-signals.ts')
+  const sender = randomText(systemChance, LOWER_ALPHANUMERIC, 20)
+  return openPostgresSignals({ url: settings.databaseUrl, sender, onError })
+}
+
+/** The log goes on where the database was restored from another server. */
+export async function settleLog({ db }: OpenStore, log: Log): Promise<void> {
+  if (db.engine === 'sqlite') return
+  const events = await db.write('settleEventOrder', {})
+  if (events > 0) log.warn({ events }, 'the log of events was taken over from another server')
+}
+
 /** Whatever this service held when its last life ended, it holds no more. */
 export async function releaseOwnLeases({ db, instance }: OpenStore, log: Log): Promise<void> {
   try {
     if (db.engine === 'sqlite') await db.write('releaseLeases', {})
-    await db.write('releaseDeliveries', { instance: db.engine === 'sqlite' ? null : instance })
+    const own = { instance: db.engine === 'sqlite' ? null : instance }
+    await db.write('releaseDeliveries', own)
+    await db.write('releaseWebhookDeliveries', own)
   } catch (error) {
     // A service that starts on a full disk still reads and deletes; the leases end by themselves.
     if (storageTrouble(error) !== 'full') throw error

@@ -5,14 +5,17 @@ import type { Chance } from '#base/chance.ts'
 import type { Clock } from '#base/clock.ts'
 import type { MakeId } from '#base/ids.ts'
 import type { Log } from '#base/log.ts'
+import type { Sealer } from '#base/seal.ts'
 import type { BlobStore } from '#blobs/blob-store.ts'
 import type { BodyParts, BodySource } from '#mail/compose/body-parts.ts'
 import type { Signer } from '#mail/dkim/signer.ts'
 import type { ParsedAttachment, ParsedMessage } from '#mail/parsed-message.ts'
 import type { SendSettings } from '#model/send-policy.ts'
+import type { HttpPost } from '#net/egress/http-post.ts'
 import type { Carrier } from '#net/smtp/transport/carrier.ts'
 import type { Db } from '#store/transactions.ts'
 import type { QueueClock } from './delivery/queue-clock.ts'
+import type { EventHub } from './event/event-hub.ts'
 import type { Downloads } from './message/downloads.ts'
 
 /** Reads mail, and lays out what is sent, off the main thread where that pays. */
@@ -46,6 +49,10 @@ export type Deps = {
   sending: SendSettings
   /** Signs what leaves by the inbox domain. */
   signer: Signer
+  /** Seals what the database keeps secret. */
+  sealer: Sealer
+  /** Whether webhooks may be posted to addresses that are not public, and in the clear. */
+  allowPrivateEgress: boolean
   queueClock: QueueClock
   /** How mail leaves the machine; null in the sandbox, where it does not. */
   carrier: Carrier | null
@@ -55,6 +62,16 @@ export type Deps = {
   countDelivery(status: string): void
   /** Tells the dispatcher that there may be deliveries; losing it costs only time. */
   wakeDelivery(): void
+  /** Follows the log of events for the readers of this process. */
+  events: EventHub
+  /** Tells all readers of events, here and in other processes, that there may be some; call it after the commit. */
+  wakeEvents(): void
+  /** Posts to a webhook's receiver; never rejects. */
+  postWebhook: HttpPost
+  /** For metrics: what an attempt came to, `deferred` when another follows. */
+  countWebhookDelivery(status: 'succeeded' | 'deferred' | 'failed'): void
+  /** Tells the dispatcher of webhooks that there may be deliveries; losing it costs only time. */
+  wakeWebhooks(): void
   /** Tells the worker that there may be a job; losing it costs only time. */
   wakeWorker(): void
 }

@@ -4,6 +4,7 @@ import type { Job } from '#store/job.ts'
 import type { Deps } from './deps.ts'
 import type { Lease } from './lease.ts'
 import { purgeInbox } from './retention/purge-inbox.ts'
+import { purgeWebhook } from './retention/purge-webhook.ts'
 
 /** Steps after which a job goes back into the queue, so that others have their turn. */
 const PURGE_STEPS_PER_RUN = 50
@@ -18,9 +19,22 @@ export async function runJob(
     case 'purge-inbox': {
       const inboxId = String(job.payload.inboxId)
       const isDone = await purgeInbox(deps, { inboxId, stepsMax: PURGE_STEPS_PER_RUN, lease })
-      return isDone ? 'done' : 'again'
+      if (!isDone) return 'again'
+      if (typeof job.payload.webhookId !== 'string') return 'done'
+      return purgeDeliveries(deps, job.payload.webhookId, lease)
     }
+    case 'purge-webhook':
+      return purgeDeliveries(deps, String(job.payload.webhookId), lease)
     default:
       throw new Error(`No action does jobs of the kind ${job.kind}.`)
   }
+}
+
+async function purgeDeliveries(
+  deps: Pick<Deps, 'db'>,
+  webhookId: string,
+  lease: Lease,
+): Promise<'done' | 'again'> {
+  const isDone = await purgeWebhook(deps, { webhookId, stepsMax: PURGE_STEPS_PER_RUN, lease })
+  return isDone ? 'done' : 'again'
 }

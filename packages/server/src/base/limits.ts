@@ -364,6 +364,107 @@ export const FAILURE_REASON_LENGTH_MAX = 2_000
 /** Deliveries moved in one step from waiting to ready. */
 export const DUE_STEP_ROWS = 1_000
 
+// Events.
+/** Of each body of a message in an event, in octets of UTF-8; the rest is behind a URL. */
+export const EVENT_BODY_BYTES_MAX = 256 * KIB
+/** Events of one look at the log. */
+export const LOG_STEP_EVENTS = 100
+/** Of these, told with their messages in memory: each takes up to three bodies. */
+export const EVENTS_LOADED_AT_ONCE = 10
+/** Events that one query looks through for those that pass a filter. */
+export const LOG_WINDOW_EVENTS = 2_000
+/** Until the next look where an event waits for an older transaction to end. */
+export const LOG_UNSETTLED_MS = 20
+/** Between two signals of a process to the others that there are events. */
+export const EVENT_SIGNAL_GAP_MS = 20
+/** Between tries to listen to the others again. */
+export const EVENT_SIGNAL_RETRY_MS = SECOND_MS
+/** Streams that read what they missed from the log at once, each EVENTS_LOADED_AT_ONCE. */
+export const CATCH_UPS_AT_ONCE = 2
+/** Inboxes that a stream has taken out of its subscriptions. */
+export const EXCLUDED_INBOXES_MAX = 10_000
+/** Messages that a wait looks through in one query. */
+export const WAIT_STEP_MESSAGES = 500
+/** Matching events that a page of the log counts beyond its cursor, deliveries that a list counts. */
+export const COUNTED_MAX = 10_000
+/** Between looks at the log when nobody tells of a change: what a lost wake-up costs. */
+export const LOG_POLL_MS = SECOND_MS
+/** Requests that wait for a message, over all accounts. */
+export const WAITERS_MAX = 10_000
+/** WebSockets of an account at once, and event streams. */
+export const SOCKETS_PER_ACCOUNT_MAX = 10
+/** What a client of a WebSocket may send: subscriptions of a few hundred inboxes fit. */
+export const SOCKET_FRAME_BYTES_MAX = 64 * KIB
+export const SOCKET_FRAMES_MAX = 30
+export const SOCKET_FRAMES_WINDOW_MS = 10 * SECOND_MS
+export const SOCKET_PING_MS = 30 * SECOND_MS
+/** How long a client may be silent after a ping. */
+export const SOCKET_SILENCE_MS = 10 * SECOND_MS
+/** From a close of ours to the end of a connection whose client does not answer it. */
+export const SOCKET_CLOSE_MS = 5 * SECOND_MS
+/** Between looks at who is silent: all of them with one timer. */
+export const SOCKET_TICK_MS = 2 * SECOND_MS
+/** What clients of an event stream wait before they connect again. */
+export const STREAM_RETRY_MS = 3 * SECOND_MS
+/** Keys looked up by one query. */
+export const KEY_CHECK_STEP = 1_000
+/** Octets on their way to a slow reader of events; it gets the rest from the log when it has read. */
+export const STREAM_BUFFER_BYTES_MAX = 256 * KIB
+export const SUBSCRIPTIONS_MAX = 100
+/** Entries of inbox_ids or pod_ids of one subscription or webhook. */
+export const FILTER_IDS_MAX = 1_000
+/** A comment that keeps an idle event stream from being cut by proxies. */
+export const STREAM_COMMENT_MS = 15 * SECOND_MS
+/** How soon a stream ends whose key was revoked by another process. */
+export const KEY_CHECK_MS = 15 * SECOND_MS
+
+// Webhooks.
+export const WEBHOOKS_PER_ACCOUNT_MAX = 100
+export const WEBHOOK_URL_LENGTH_MAX = 2_000
+export const WEBHOOK_CONNECT_MS_MAX = 5 * SECOND_MS
+/** From looking up the name to the end of the answer. */
+export const WEBHOOK_MS_MAX = 15 * SECOND_MS
+/** A connection kept for the next post; shorter than what receivers usually wait themselves. */
+export const WEBHOOK_IDLE_MS_MAX = 3 * SECOND_MS
+/** Open connections of webhooks, past which none is kept after its answer. */
+export const WEBHOOK_CONNECTIONS_KEPT_MAX = 200
+/** Of the header of an answer. */
+export const WEBHOOK_HEADER_BYTES_MAX = 32 * KIB
+/** Of an answer; what comes after it is not read. */
+export const WEBHOOK_ANSWER_BYTES_MAX = 64 * KIB
+/** Of an answer, kept with the delivery. */
+export const WEBHOOK_ANSWER_BYTES_KEPT = 2 * KIB
+/** How long a secret that was replaced signs along. */
+export const WEBHOOK_OLD_SECRET_MS = DAY_MS
+/** Secrets of a webhook that sign at once. */
+export const WEBHOOK_SECRETS_MAX = 5
+/** Of nothing but failures, after which a webhook is disabled. */
+export const WEBHOOK_FAILING_MS_MAX = 5 * DAY_MS
+/** How long a delivery stays with a process that is not heard of any more. */
+export const WEBHOOK_LEASE_MS = MINUTE_MS
+/** An attempt under way for longer says that its endpoint is slow. */
+export const WEBHOOK_LONG_MS = 2 * SECOND_MS
+/** Attempts of a process under way at once; most are answered within a few milliseconds. */
+export const WEBHOOK_ATTEMPTS_MAX = 1_000
+/** Of these, for endpoints that did not answer lately, and whatever goes on for long. */
+export const UNPROVEN_WEBHOOK_ATTEMPTS_MAX = 600
+/** With those that go on for long, up to WEBHOOK_MS_MAX. */
+export const LONG_WEBHOOK_ATTEMPTS_MAX = 1_500
+/** Of WEBHOOK_ATTEMPTS_MAX, for endpoints that have no more under way than they started with. */
+export const SMALL_LANE_WEBHOOK_ATTEMPTS = 250
+/** Deliveries that a process leases, and of these, for endpoints that did not answer lately. */
+export const WEBHOOKS_HELD_MAX = 3_000
+export const UNPROVEN_WEBHOOKS_HELD_MAX = 1_500
+/** Deliveries that one step of the log makes, and those of one event beyond it. */
+export const FAN_OUT_ROWS_MAX = 1_000
+/** Between two looks at the log where it goes on: what arrives meanwhile shares one. */
+export const FAN_OUT_GAP_MS = 10
+/** Events that nobody wants, and the time, after which the place in the log is kept all the same. */
+export const FAN_OUT_UNKEPT_EVENTS_MAX = 1_000
+export const FAN_OUT_UNKEPT_MS_MAX = 10 * SECOND_MS
+/** Deliveries are told for as long as their events. */
+export const WEBHOOK_DELIVERY_MS = EVENT_MS
+
 // Life cycle.
 /** SIGTERM to exit, within the ten seconds that are promised. */
 export const DRAIN_MS = 8 * SECOND_MS

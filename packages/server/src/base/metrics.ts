@@ -10,6 +10,10 @@ export type GaugeName =
   | 'deliveriesWaiting'
   | 'deliveriesLeased'
   | 'transactionsOut'
+  | 'webhookDeliveriesReady'
+  | 'webhookDeliveriesWaiting'
+  | 'webhookDeliveriesLeased'
+  | 'webhookAttempts'
 
 export type Metrics = {
   /** `route` is the route's template, never the path itself: labels must stay few. */
@@ -23,6 +27,8 @@ export type Metrics = {
   countSmtpOutcome(result: { outcome: string; code: number }): void
   /** What an attempt came to for one recipient, in the API's word. */
   countDelivery(status: string): void
+  /** What an attempt to tell a webhook came to. */
+  countWebhookDelivery(status: string): void
   /** One commit of the writer: how many transactions shared it and how long it took. */
   observeCommit(commit: { size: number; durationMs: number }): void
   observeParse(parse: { isInline: boolean; durationMs: number }): void
@@ -36,6 +42,7 @@ export const silentMetrics: Metrics = {
   countHttpRequest: () => {},
   countSmtpOutcome: () => {},
   countDelivery: () => {},
+  countWebhookDelivery: () => {},
   observeCommit: () => {},
   observeParse: () => {},
   watch: () => {},
@@ -78,6 +85,12 @@ export async function openMetrics(options: { includesProcess: boolean }): Promis
     labelNames: ['status'],
     registers,
   })
+  const webhookDeliveries = new Counter({
+    name: 'mailroom_webhook_deliveries_total',
+    help: 'Attempts to tell a webhook of an event by what they came to.',
+    labelNames: ['status'],
+    registers,
+  })
   const commitSizes = new Histogram({
     name: 'mailroom_commit_group_size',
     help: 'Transactions that shared one commit.',
@@ -117,6 +130,7 @@ export async function openMetrics(options: { includesProcess: boolean }): Promis
     },
     countSmtpOutcome: ({ outcome, code }) => smtpOutcomes.inc({ outcome, code }),
     countDelivery: (status) => deliveries.inc({ status }),
+    countWebhookDelivery: (status) => webhookDeliveries.inc({ status }),
     observeCommit({ size, durationMs }) {
       commitSizes.observe(size)
       commitSeconds.observe(durationMs / 1000)
@@ -163,5 +177,21 @@ const GAUGES: Record<GaugeName, { name: string; help: string }> = {
   transactionsOut: {
     name: 'mailroom_smtp_transactions_out',
     help: 'Outgoing attempts under way in this process.',
+  },
+  webhookDeliveriesReady: {
+    name: 'mailroom_webhook_deliveries_ready',
+    help: 'Deliveries of webhooks that are due and not yet taken.',
+  },
+  webhookDeliveriesWaiting: {
+    name: 'mailroom_webhook_deliveries_waiting',
+    help: 'Deliveries of webhooks that wait for their next attempt.',
+  },
+  webhookDeliveriesLeased: {
+    name: 'mailroom_webhook_deliveries_leased',
+    help: 'Deliveries of webhooks that a process is about to attempt or attempting.',
+  },
+  webhookAttempts: {
+    name: 'mailroom_webhook_attempts',
+    help: 'Posts to webhooks under way in this process.',
   },
 }

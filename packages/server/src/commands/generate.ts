@@ -3,15 +3,17 @@
 
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { renderEventKindsPage } from '@mailroom/contract/event-kinds.ts'
 import { sdkRoutesSource } from '@mailroom/contract/sdk-routes.ts'
 import { renderConfigurationPage } from '#config/describe-settings.ts'
 
 const repository = fileURLToPath(new URL('../../../../', import.meta.url))
 
-/** Writes `docs/configuration.md` and the SDK's table of routes. */
+/** Writes the generated pages of `docs` and the SDK's table of routes. */
 export function generate(): void {
   const files = {
     'docs/configuration.md': renderConfigurationPage(),
+    'docs/event-kinds.md': renderEventKindsPage(),
     'packages/sdk/src/routes.ts': sdkRoutesSource(),
   }
   for (const [path, text] of Object.entries(files)) {

@@ -1,7 +1,7 @@
 // Every difference between the two SQL dialects that a query has to know.
 
-import { type SelectQueryBuilder, sql } from 'kysely'
-import type { Tx } from './db.ts'
+import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
+import type { Engine, Tx } from './db.ts'
 
 /**
  * Locks the selected rows until the transaction ends, or passes over rows that another transaction
@@ -39,3 +39,75 @@ export async function readSharedTime<Schema>({
   `.execute(query)
   return rows[0]?.ms ?? null
 }
+
+/** A place in a log, a table with the columns `transaction_id` and `sequence`. */
+export type LogPlace = { readonly transactionId: number; readonly sequence: number }
+
+/**
+ * Narrows a query on a log to what lies behind `after`, up to and with `until`, and is settled: nothing
+ * can appear before it any more. PostgreSQL gives sequences when rows are written, not when they are
+ * committed; so the transaction comes first in the order, and readers stop at the oldest one that is
+ * under way as the statement itself sees it.
+ */
+export function inLog<Schema, Tables extends keyof Schema, Row>(
+  engine: Engine,
+  query: SelectQueryBuilder<Schema, Tables, Row>,
+  { after, until }: { after: LogPlace; until: LogPlace | null },
+): SelectQueryBuilder<Schema, Tables, Row> {
+  let narrowed = query.where(isAfter(engine, after))
+  if (until !== null) narrowed = narrowed.where(sql<SqlBool>`not ${isAfter(engine, until)}`)
+  return engine === 'sqlite' ? narrowed : narrowed.where(IS_SETTLED)
+}
+
+/** Orders a query on a log. */
+export function inLogOrder<Schema, Tables extends keyof Schema, Row>(
+  engine: Engine,
+  query: SelectQueryBuilder<Schema, Tables, Row>,
+  direction: 'asc' | 'desc',
+): SelectQueryBuilder<Schema, Tables, Row> {
+  const byTransaction = engine === 'sqlite' ? query : query.orderBy(sql`transaction_id`, direction)
+  return byTransaction.orderBy(sql`sequence`, direction)
+}
+
+/**
+ * Narrows a query on a log to what lies behind `after`, settled or not; null where a committed row is
+ * settled at once.
+ */
+export function unsettledInLog<Schema, Tables extends keyof Schema, Row>(
+  engine: Engine,
+  query: SelectQueryBuilder<Schema, Tables, Row>,
+  after: LogPlace,
+): SelectQueryBuilder<Schema, Tables, Row> | null {
+  return engine === 'sqlite' ? null : query.where(isAfter(engine, after))
+}
+
+/**
+ * For conditions on a log: the number of the transaction that asks, and whether a row was written by
+ * one that this server never had, as in a database that was restored from another. Null where
+ * transactions have no numbers.
+ */
+export function transactionNumbers(
+  engine: Engine,
+): { own: RawBuilder<number>; isForeign: RawBuilder<SqlBool> } | null {
+  if (engine === 'sqlite') return null
+  return {
+    own: sql<number>`pg_current_xact_id()::text::bigint`,
+    // Whoever committed stands below the snapshot's end; only what this transaction wrote may not.
+    isForeign: sql<SqlBool>`(
+      transaction_id >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+      and transaction_id is distinct from pg_current_xact_id_if_assigned()::text::bigint
+    )`,
+  }
+}
+
+/** Holds for rows of a log behind this one. */
+export function isAfter(
+  engine: Engine,
+  { transactionId, sequence }: LogPlace,
+): RawBuilder<SqlBool> {
+  return engine === 'sqlite'
+    ? sql<SqlBool>`(sequence > ${sequence})`
+    : sql<SqlBool>`((transaction_id, sequence) > (${transactionId}, ${sequence}))`
+}
+
+const IS_SETTLED = sql<SqlBool>`transaction_id < pg_snapshot_xmin(pg_current_snapshot())::text::bigint`

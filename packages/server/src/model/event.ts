@@ -1,5 +1,62 @@
-// What happened, in the words of the event log.
+// What happened, in the words of the event log, and who wants to hear of it.
 
 import type { EventKind } from '@mailroom/contract/vocabulary.ts'
 
 export type { EventKind }
+
+/** A place in the log: events are in the order of `transactionId`, then of `sequence`. */
+export type LogPosition = { readonly transactionId: number; readonly sequence: number }
+
+export const LOG_START: LogPosition = { transactionId: 0, sequence: 0 }
+
+export type LoggedEvent = {
+  readonly position: LogPosition
+  readonly id: string
+  readonly kind: EventKind
+  readonly accountId: string
+  readonly podId: string | null
+  readonly inboxId: string | null
+  readonly threadId: string | null
+  readonly messageId: string | null
+  readonly occurredAtMs: number
+  /** What it says that no other row does; its members are the envelope's. */
+  readonly details: Readonly<Record<string, unknown>> | null
+}
+
+/** An empty list leaves nothing out. */
+export type EventFilter = {
+  readonly kinds: readonly EventKind[]
+  readonly podIds: readonly string[]
+  readonly inboxIds: readonly string[]
+}
+
+/** Negative when `one` stands before `other` in the log. */
+export function comparePositions(one: LogPosition, other: LogPosition): number {
+  return one.transactionId - other.transactionId || one.sequence - other.sequence
+}
+
+/** What a filter asks of an event. */
+export type FilteredEvent = Pick<LoggedEvent, 'kind' | 'podId' | 'inboxId'>
+
+/** Pods and inboxes add up: an event of any of them is wanted. One of no inbox needs both lists empty. */
+export function isWanted(event: FilteredEvent, { kinds, podIds, inboxIds }: EventFilter): boolean {
+  if (kinds.length > 0 && !kinds.includes(event.kind)) return false
+  if (podIds.length === 0 && inboxIds.length === 0) return true
+  if (event.inboxId !== null && inboxIds.includes(event.inboxId)) return true
+  return event.podId !== null && podIds.includes(event.podId)
+}
+
+/** The same question for many events and a filter of many ids. */
+export function makeIsWanted(filter: EventFilter): (event: FilteredEvent) => boolean {
+  const sets = {
+    kinds: new Set(filter.kinds),
+    podIds: new Set(filter.podIds),
+    inboxIds: new Set(filter.inboxIds),
+  }
+  return ({ kind, podId, inboxId }) => {
+    if (sets.kinds.size > 0 && !sets.kinds.has(kind)) return false
+    if (sets.podIds.size === 0 && sets.inboxIds.size === 0) return true
+    if (inboxId !== null && sets.inboxIds.has(inboxId)) return true
+    return podId !== null && sets.podIds.has(podId)
+  }
+}

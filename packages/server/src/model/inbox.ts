@@ -12,6 +12,12 @@ export type Inbox = {
   createdAtMs: number
 }
 
+/** With what arriving mail has no use for. */
+export type ShownInbox = Inbox & {
+  /** Where its events are posted to, and nobody else's. */
+  webhookUrl: string | null
+}
+
 const MAILBOX_NAME = /^(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$/
 
 /** 3 to 30 lower-case letters, digits, dots and hyphens; see the interface for the rest. */

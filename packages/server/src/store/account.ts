@@ -190,6 +190,18 @@ export async function findKey(db: ReadDb, tokenHash: Uint8Array): Promise<Active
   }
 }
 
+/** Those of the keys that are active, of accounts that there still are. */
+export async function findActiveKeys(db: ReadDb, keyIds: readonly string[]): Promise<string[]> {
+  const rows = await db.read
+    .selectFrom('api_keys')
+    .innerJoin('accounts', 'accounts.id', 'api_keys.account_id')
+    .select('api_keys.id')
+    .where('api_keys.id', 'in', [...keyIds])
+    .where('api_keys.revoked_at', 'is', null)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
 /** Finds an active key by its id, for operators who name no account. */
 export async function findKeyAccount(db: ReadDb, keyId: string): Promise<string | null> {
   const row = await db.read

@@ -3,8 +3,9 @@
 import { DAY_MS, RELEASED_ADDRESS_MS } from '#base/limits.ts'
 import { statement } from '#db/statement.ts'
 import { inboxesAllowed, type Plan } from '#model/account.ts'
-import type { Inbox } from '#model/inbox.ts'
+import type { Inbox, ShownInbox } from '#model/inbox.ts'
 import { lockAccount } from './account.ts'
+import { addInboxWebhook, changeInboxWebhook, type InboxWebhook } from './inbox-webhook.ts'
 import { enqueueJob } from './job.ts'
 import { changeInboxCounts, defaultPodRow, findPodRow } from './pod.ts'
 import { type ReadDb, type Row, readIn, type Tables, type Tx } from './tables.ts'
@@ -16,13 +17,14 @@ export type NewInbox = {
   pod: string | null
   address: string
   displayName: string | null
+  webhook: InboxWebhook | null
   nowMs: number
   /** Creations allowed in any 24 hours. */
   creationsPerDay: number
 }
 
 export type InboxCreation =
-  | { kind: 'created'; inbox: Inbox }
+  | { kind: 'created'; inbox: ShownInbox }
   | { kind: 'invalid_pod' }
   | { kind: 'address_taken' }
   | { kind: 'limit_reached'; limit: number }
@@ -65,23 +67,45 @@ export async function createInbox(tx: Tx, input: NewInbox): Promise<InboxCreatio
     .execute()
   await tx.query.deleteFrom('released_addresses').where('address', '=', input.address).execute()
   await changeInboxCounts(tx, { accountId: input.accountId, podId: pod.id, by: 1 })
-  return { kind: 'created', inbox: toInbox(row) }
+  const { webhook } = input
+  if (webhook !== null) await addInboxWebhook(tx, input, webhook)
+  return { kind: 'created', inbox: { ...toInbox(row), webhookUrl: webhook?.url ?? null } }
 }
 
-/** Changes the display name; null clears it. Null when the account has no such inbox. */
+export type InboxChange = {
+  accountId: string
+  inboxId: string
+  /** null clears it. */
+  displayName?: string | null
+  /** null removes it; where there is one, only its URL changes. */
+  webhook?: InboxWebhook | null
+  /** For the removal of what a webhook has delivered. */
+  jobId: string
+  nowMs: number
+}
+
+/** Changes what is given. Null when the account has no such inbox. */
 export async function updateInbox(
   tx: Tx,
-  input: { accountId: string; inboxId: string; displayName?: string | null },
-): Promise<Inbox | null> {
-  if (input.displayName !== undefined) {
+  input: InboxChange,
+): Promise<{ inbox: ShownInbox; isWebhookNew: boolean } | null> {
+  const { accountId, inboxId, displayName, webhook } = input
+  if (webhook !== undefined) {
+    // As deletions do, so that a webhook is not made for an inbox that is going.
+    await lockAccount(tx, accountId)
+    if ((await findInbox(readIn(tx), accountId, inboxId)) === null) return null
+  }
+  if (displayName !== undefined) {
     await tx.query
       .updateTable('inboxes')
-      .set({ display_name: input.displayName })
-      .where('account_id', '=', input.accountId)
-      .where('id', '=', input.inboxId)
+      .set({ display_name: displayName })
+      .where('account_id', '=', accountId)
+      .where('id', '=', inboxId)
       .execute()
   }
-  return findInbox(readIn(tx), input.accountId, input.inboxId)
+  const isWebhookNew = webhook !== undefined && (await changeInboxWebhook(tx, input, webhook))
+  const inbox = await findShownInbox(readIn(tx), accountId, inboxId)
+  return inbox === null ? null : { inbox, isWebhookNew }
 }
 
 /**
@@ -98,6 +122,11 @@ export async function deleteInbox(
   if (inbox === null) return 'not_found'
   await tx.query.deleteFrom('inbox_counters').where('inbox_id', '=', inbox.id).execute()
   await tx.query.deleteFrom('thread_ranges').where('inbox_id', '=', inbox.id).execute()
+  const webhook = await tx.query
+    .deleteFrom('webhooks')
+    .where('inbox_id', '=', inbox.id)
+    .returning('id')
+    .executeTakeFirst()
   const { length } = await tx.query
     .deleteFrom('inboxes')
     .where('id', '=', inbox.id)
@@ -121,7 +150,7 @@ export async function deleteInbox(
   await enqueueJob(tx, {
     id: input.jobId,
     kind: 'purge-inbox',
-    payload: { inboxId: inbox.id },
+    payload: { inboxId: inbox.id, webhookId: webhook?.id ?? null },
     runAtMs: input.nowMs,
     nowMs: input.nowMs,
   })
@@ -132,16 +161,20 @@ export async function deleteInbox(
 export async function listInboxes(
   db: ReadDb,
   input: { accountId: string; podId: string | null; limit: number; offset: number },
-): Promise<{ inboxes: Inbox[]; total: number }> {
-  let query = db.read.selectFrom('inboxes').selectAll().where('account_id', '=', input.accountId)
-  if (input.podId !== null) query = query.where('pod_id', '=', input.podId)
-  const rows = await query.orderBy('id', 'desc').limit(input.limit).offset(input.offset).execute()
+): Promise<{ inboxes: ShownInbox[]; total: number }> {
+  let query = selectShown(db).where('inboxes.account_id', '=', input.accountId)
+  if (input.podId !== null) query = query.where('inboxes.pod_id', '=', input.podId)
+  const rows = await query
+    .orderBy('inboxes.id', 'desc')
+    .limit(input.limit)
+    .offset(input.offset)
+    .execute()
   const counted =
     input.podId === null
       ? db.read.selectFrom('accounts').select('inbox_count').where('id', '=', input.accountId)
       : db.read.selectFrom('pods').select('inbox_count').where('id', '=', input.podId)
   const total = await counted.executeTakeFirst()
-  return { inboxes: rows.map(toInbox), total: total?.inbox_count ?? 0 }
+  return { inboxes: rows.map(toShownInbox), total: total?.inbox_count ?? 0 }
 }
 
 /** The account's inbox with this id, or null. */
@@ -152,6 +185,42 @@ export async function findInbox(
 ): Promise<Inbox | null> {
   const [row] = await selectById(db.reading, { accountId, inboxId })
   return row === undefined ? null : toInbox(row)
+}
+
+/** The same with its `webhookUrl`. */
+export async function findShownInbox(
+  db: ReadDb,
+  accountId: string,
+  inboxId: string,
+): Promise<ShownInbox | null> {
+  const row = await selectShown(db)
+    .where('inboxes.account_id', '=', accountId)
+    .where('inboxes.id', '=', inboxId)
+    .executeTakeFirst()
+  return row === undefined ? null : toShownInbox(row)
+}
+
+function selectShown(db: ReadDb) {
+  return db.read
+    .selectFrom('inboxes')
+    .leftJoin('webhooks', 'webhooks.inbox_id', 'inboxes.id')
+    .selectAll('inboxes')
+    .select('webhooks.url as webhook_url')
+}
+
+/** Those of the ids that are inboxes of the account. */
+export async function findInboxIds(
+  db: ReadDb,
+  accountId: string,
+  inboxIds: readonly string[],
+): Promise<Set<string>> {
+  const rows = await db.read
+    .selectFrom('inboxes')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('id', 'in', inboxIds)
+    .execute()
+  return new Set(rows.map(({ id }) => id))
 }
 
 /** The inbox that receives at this lower-case address, of whichever account; for arriving mail. */
@@ -197,6 +266,10 @@ async function creationAllowedAt(tx: Tx, input: NewInbox): Promise<number> {
     .execute()
   const blocking = recent[input.creationsPerDay - 1]
   return blocking === undefined ? input.nowMs : blocking.created_at + DAY_MS
+}
+
+function toShownInbox(row: Row<'inboxes'> & { webhook_url: string | null }): ShownInbox {
+  return { ...toInbox(row), webhookUrl: row.webhook_url }
 }
 
 function toInbox(row: Row<'inboxes'>): Inbox {

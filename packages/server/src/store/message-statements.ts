@@ -170,18 +170,22 @@ export const addToCounters = statement<
     .returning(['inbound_count', 'outbound_count']),
 )
 
-export const insertEvent = statement<Tables, Omit<NewRow<'events'>, 'sequence'>, never>(
-  (query, place) =>
-    query.insertInto('events').values({
-      id: place('id'),
-      kind: place('kind'),
-      account_id: place('account_id'),
-      pod_id: place('pod_id'),
-      inbox_id: place('inbox_id'),
-      thread_id: place('thread_id'),
-      message_id: place('message_id'),
-      occurred_at: place('occurred_at'),
-    }),
+export const insertEvent = statement<
+  Tables,
+  Omit<NewRow<'events'>, 'sequence' | 'transaction_id'>,
+  never
+>((query, place) =>
+  query.insertInto('events').values({
+    id: place('id'),
+    kind: place('kind'),
+    account_id: place('account_id'),
+    pod_id: place('pod_id'),
+    inbox_id: place('inbox_id'),
+    thread_id: place('thread_id'),
+    message_id: place('message_id'),
+    occurred_at: place('occurred_at'),
+    details: place('details'),
+  }),
 )
 
 export const insertRaw = statement<Tables, NewRow<'raw_messages'>, never>((query, place) =>

@@ -1,9 +1,11 @@
 // Messages, from rows. Lists are ranges of positions, so a page costs the same wherever it lies.
 
+import { sql } from 'kysely'
 import { THREAD_STEP_MESSAGES } from '#base/limits.ts'
+import { statement } from '#db/statement.ts'
 import type { ParsedAttachment } from '#mail/parsed-message.ts'
 import type { DeliveryRole, Direction, Message, MessageStatus } from '#model/message.ts'
-import type { ReadDb, Row } from './tables.ts'
+import type { ReadDb, Row, Tables } from './tables.ts'
 
 /**
  * Messages in order: at hand, or read one by one as they are asked for where some are so long that
@@ -73,6 +75,111 @@ export async function findSignedMessage(db: ReadDb, messageId: string): Promise<
   return row === undefined ? null : complete(db, row)
 }
 
+/**
+ * Those of the messages that exist, each with its place in its inbox, in no order. Of bodies too long
+ * for a row the first `bodyLengthMax` characters are read, of one message at a time.
+ */
+export async function* findMessagesCut(
+  db: ReadDb,
+  input: { accountIds: readonly string[]; messageIds: readonly string[]; bodyLengthMax: number },
+): AsyncGenerator<{ message: Message; accountId: string; position: number }> {
+  const rows = await db.read
+    .selectFrom('messages')
+    .innerJoin('inboxes', 'inboxes.id', 'messages.inbox_id')
+    .selectAll('messages')
+    .where('messages.id', 'in', input.messageIds)
+    .where('messages.account_id', 'in', input.accountIds)
+    .execute()
+  for (const row of rows) {
+    const message = await completeCut(db, row, input.bodyLengthMax)
+    if (message === null) continue
+    yield { message, accountId: row.account_id, position: row.position }
+  }
+}
+
+async function completeCut(
+  db: ReadDb,
+  row: Row<'messages'>,
+  lengthMax: number,
+): Promise<Message | null> {
+  if (!isLong(row)) return toMessage(row)
+  const bodies = await db.read
+    .selectFrom('long_bodies')
+    .select([
+      sql<string>`substr(body_text, 1, ${lengthMax})`.as('body_text'),
+      sql<string>`substr(body_html, 1, ${lengthMax})`.as('body_html'),
+      sql<string | null>`substr(extracted_text, 1, ${lengthMax})`.as('extracted_text'),
+    ])
+    .where('raw_id', '=', row.raw_id)
+    .executeTakeFirst()
+  return bodies === undefined ? null : toMessage({ ...row, ...bodies })
+}
+
+/** What a search goes by, without the bodies. */
+export type MessageHead = {
+  id: string
+  position: number
+  threadId: string
+  fromAddr: string
+  subject: string
+}
+
+type HeadsAfter = {
+  accountId: string
+  inboxId: string
+  direction: Direction
+  after: number
+  limit: number
+}
+
+/** Messages of an inbox behind a position, in order: what was received, or sent with a known outcome. */
+export async function listMessageHeads(db: ReadDb, input: HeadsAfter): Promise<MessageHead[]> {
+  return (await selectHeadsAfter(db.reading, input)).map(toHead)
+}
+
+const selectHeadsAfter = statement<Tables, HeadsAfter, HeadRow>((query, place) =>
+  selectHeads(query)
+    .where('account_id', '=', place('accountId'))
+    .where('inbox_id', '=', place('inboxId'))
+    .where('direction', '=', place('direction'))
+    .where('status', '!=', 'pending')
+    .where('position', '>', place('after'))
+    .orderBy('position')
+    .limit(place('limit')),
+)
+
+/** Of these messages of an inbox, those that exist, in no order. */
+export async function findMessageHeads(
+  db: ReadDb,
+  input: { accountId: string; inboxId: string; messageIds: readonly string[] },
+): Promise<MessageHead[]> {
+  if (input.messageIds.length === 0) return []
+  const rows = await selectHeads(db.read)
+    .where('account_id', '=', input.accountId)
+    .where('inbox_id', '=', input.inboxId)
+    .where('id', 'in', input.messageIds)
+    .execute()
+  return rows.map(toHead)
+}
+
+type HeadRow = Pick<Row<'messages'>, 'id' | 'position' | 'thread_id' | 'from_addr' | 'subject'>
+
+function selectHeads(query: ReadDb['read']) {
+  return query
+    .selectFrom('messages')
+    .select(['id', 'position', 'thread_id', 'from_addr', 'subject'])
+}
+
+function toHead(row: HeadRow): MessageHead {
+  return {
+    id: row.id,
+    position: row.position,
+    threadId: row.thread_id,
+    fromAddr: row.from_addr,
+    subject: row.subject,
+  }
+}
+
 /** Messages of a thread, oldest first. The caller has found the thread in its account. */
 export async function listThreadMessages(
   db: ReadDb,
@@ -131,15 +238,22 @@ export async function readCounters(
   accountId: string,
   inboxId: string,
 ): Promise<Row<'inbox_counters'> | null> {
-  const row = await db.read
+  const [row] = await selectCounters(db.reading, { accountId, inboxId })
+  return row ?? null
+}
+
+const selectCounters = statement<
+  Tables,
+  { accountId: string; inboxId: string },
+  Row<'inbox_counters'>
+>((query, place) =>
+  query
     .selectFrom('inbox_counters')
     .innerJoin('inboxes', 'inboxes.id', 'inbox_counters.inbox_id')
     .selectAll('inbox_counters')
-    .where('inboxes.id', '=', inboxId)
-    .where('inboxes.account_id', '=', accountId)
-    .executeTakeFirst()
-  return row ?? null
-}
+    .where('inboxes.id', '=', place('inboxId'))
+    .where('inboxes.account_id', '=', place('accountId')),
+)
 
 function toMessage(row: Row<'messages'>): Message {
   return {

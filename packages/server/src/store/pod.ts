@@ -115,6 +115,26 @@ export async function findPod(db: ReadDb, accountId: string, pod: string): Promi
   return row === null ? null : toPod(row)
 }
 
+/** The ids of the account's pods by what they were called: their ids or their `clientId`s. */
+export async function findPodIds(
+  db: ReadDb,
+  accountId: string,
+  pods: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await db.read
+    .selectFrom('pods')
+    .select(['id', 'client_id'])
+    .where('account_id', '=', accountId)
+    .where(({ eb, or }) => or([eb('id', 'in', pods), eb('client_id', 'in', pods)]))
+    .execute()
+  const ids = new Map<string, string>()
+  for (const { id, client_id: clientId } of rows) {
+    ids.set(id, id)
+    if (clientId !== null && !isIdOf('pod', clientId)) ids.set(clientId, id)
+  }
+  return ids
+}
+
 /** The row behind `findPod`, for transactions that change it. */
 export async function findPodRow(
   db: ReadDb,

@@ -146,6 +146,7 @@ async function receive(
     thread_id: thread.id,
     message_id: receipt.messageId,
     occurred_at: nowMs,
+    details: null,
   })
   return 'stored'
 }

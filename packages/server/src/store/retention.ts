@@ -10,9 +10,11 @@ import {
   RELEASED_ADDRESS_MS,
 } from '#base/limits.ts'
 import { lockRows } from '#db/dialect.ts'
+import { idsOf } from './leased-queue.ts'
 import { dropRawReferences } from './raw-message.ts'
 import { changeAccountCounters } from './suppression.ts'
 import type { Tx } from './tables.ts'
+import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from './webhook-delivery.ts'
 
 export type PurgeStep = { isDone: boolean; blobIds: string[] }
 
@@ -54,11 +56,12 @@ export async function purgeInboxStep(tx: Tx, input: { inboxId: string }): Promis
   if (await removeNotes(tx, input.inboxId)) return { isDone: false, blobIds: [] }
   const events = await tx.query
     .selectFrom('events')
-    .select('sequence')
+    .select(['sequence', 'id'])
     .where('inbox_id', '=', input.inboxId)
-    .orderBy('sequence')
     .limit(PURGE_STEP_ROWS)
     .execute()
+  const told = await purgeDeliveriesOfEvents(tx, idsOf(events))
+  if (told === PURGE_STEP_ROWS) return { isDone: false, blobIds: [] }
   if (events.length > 0) {
     const sequences = events.map((event) => event.sequence)
     await tx.query.deleteFrom('events').where('sequence', 'in', sequences).execute()
@@ -107,8 +110,9 @@ export async function purgeExpiredStep(tx: Tx, input: { nowMs: number }): Promis
   const keys = await purgeIdempotencyKeys(tx, nowMs - IDEMPOTENCY_MS)
   const strangers = await purgeColdDays(tx, Math.floor(nowMs / DAY_MS) - 1)
   const captured = await purgeCaptured(tx, nowMs - CAPTURED_MS)
+  const told = await purgeWebhookDeliveries(tx, nowMs)
   const rawIds = await purgePostmasterMail(tx, nowMs - POSTMASTER_MAIL_MS)
-  const steps = [addresses, creations, events, keys, strangers, captured, rawIds.length]
+  const steps = [addresses, creations, events, keys, strangers, captured, told, rawIds.length]
   return {
     isDone: steps.every((rows) => rows < PURGE_STEP_ROWS),
     blobIds: await dropRawReferences(tx, rawIds),

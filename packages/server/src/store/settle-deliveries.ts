@@ -57,9 +57,13 @@ export async function settleDeliveries(tx: Tx, input: SettleInput): Promise<stri
     return []
   }
   const settled: SettledDelivery[] = []
+  const complaints: { id: string; recipient: string }[] = []
   for (const delivery of input.deliveries) {
     const [row] = await updateDelivery(tx, changeOf(delivery, input.worker))
-    if (row !== undefined) settled.push(delivery)
+    if (row === undefined) continue
+    settled.push(delivery)
+    const { complaintEventId: id } = delivery
+    if (id !== null) complaints.push({ id, recipient: row.recipient })
   }
   if (settled.length === 0) return []
   const suppressions = settled.flatMap(({ suppression }) => suppression ?? [])
@@ -68,10 +72,8 @@ export async function settleDeliveries(tx: Tx, input: SettleInput): Promise<stri
   if (settled.some((delivery) => delivery.nextAttemptAtMs === null)) {
     await settleMessage(tx, input, message)
   }
-  for (const { complaintEventId } of settled) {
-    if (complaintEventId !== null) {
-      await addEvent(tx, message, { id: complaintEventId, kind: 'message.complained', input })
-    }
+  for (const { id, recipient } of complaints) {
+    await addEvent(tx, message, { id, kind: 'message.complained', details: { recipient }, input })
   }
   return settled.map((delivery) => delivery.id)
 }
@@ -118,10 +120,17 @@ async function settleMessage(tx: Tx, input: SettleInput, message: SettledMessage
   await addEvent(tx, message, { id: input.eventId, kind, input })
 }
 
+type NewEvent = {
+  id: string
+  kind: EventKind
+  details?: { recipient: string } | null
+  input: SettleInput
+}
+
 async function addEvent(
   tx: Tx,
   message: SettledMessage,
-  { id, kind, input }: { id: string; kind: EventKind; input: SettleInput },
+  { id, kind, details = null, input }: NewEvent,
 ): Promise<void> {
   const [inbox] = await selectPod(tx, { id: message.inbox_id })
   if (inbox === undefined) return
@@ -134,6 +143,7 @@ async function addEvent(
     thread_id: message.thread_id,
     message_id: message.id,
     occurred_at: input.nowMs,
+    details: details === null ? null : JSON.stringify(details),
   })
 }
 
@@ -167,7 +177,7 @@ type DeliveryChange = Pick<
   | 'response'
 > & { worker: string; ambiguous: number }
 
-const updateDelivery = statement<Tables, DeliveryChange, { id: string }>((query, place) =>
+const updateDelivery = statement<Tables, DeliveryChange, { recipient: string }>((query, place) =>
   query
     .updateTable('deliveries')
     .set((row) => ({
@@ -191,7 +201,7 @@ const updateDelivery = statement<Tables, DeliveryChange, { id: string }>((query,
         row('queue_state', '=', sql.lit('ready')),
       ]),
     )
-    .returning('id'),
+    .returning('recipient'),
 )
 
 const selectMessage = statement<Tables, { id: string }, SettledMessage>((query, place, engine) =>

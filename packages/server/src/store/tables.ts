@@ -132,6 +132,8 @@ export type Tables = {
   }
   events: {
     sequence: Generated<number>
+    /** Of the insert on PostgreSQL; 0 on SQLite, where sequences are given in the order of commits. */
+    transaction_id: Generated<number>
     id: string
     kind: string
     account_id: string
@@ -140,6 +142,43 @@ export type Tables = {
     thread_id: string | null
     message_id: string | null
     occurred_at: number
+    details: string | null
+  }
+  event_readers: { name: string; transaction_id: number; sequence: number }
+  webhooks: {
+    id: string
+    account_id: string
+    inbox_id: string | null
+    url: string
+    event_types: string
+    pod_ids: string
+    inbox_ids: string
+    is_enabled: number
+    disabled_reason: string | null
+    disabled_at: number | null
+    enabled_at: number
+    failing_since: number | null
+    sealed_secrets: Uint8Array
+    created_at: number
+  }
+  webhook_deliveries: {
+    id: string
+    account_id: string
+    lane: string
+    event_id: string
+    event_kind: string
+    queue_state: string | null
+    status: string
+    attempts: number
+    last_attempt_at: number | null
+    next_attempt_at: number | null
+    leased_by: string | null
+    lease_until: number | null
+    response_status: number | null
+    response_body: string | null
+    latency_ms: number | null
+    error: string | null
+    created_at: number
   }
   postmaster_messages: {
     raw_id: string

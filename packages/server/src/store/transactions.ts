@@ -2,9 +2,16 @@
 
 import type { Db as AnyDb } from '#db/db.ts'
 import { createAccount, createKey, revokeKey, touchKeys, updateAccount } from './account.ts'
+import { addWebhookDeliveries, addWebhookTest } from './add-webhook-deliveries.ts'
 import { clearCaptured } from './captured-message.ts'
-import { claimDeliveries, renewDeliveries, returnDeliveries } from './delivery-claim.ts'
-import { readyDueDeliveries, releaseDeliveries } from './due-deliveries.ts'
+import {
+  claimDeliveries,
+  readyDueDeliveries,
+  releaseDeliveries,
+  renewDeliveries,
+  returnDeliveries,
+} from './delivery-claim.ts'
+import { settleEventOrder } from './event-order.ts'
 import { createInbox, deleteInbox, updateInbox } from './inbox.ts'
 import {
   claimJobs,
@@ -22,9 +29,23 @@ import { purgeExpiredStep, purgeInboxStep } from './retention.ts'
 import { sendMessage } from './send-message.ts'
 import { ensureSecret, replaceSecret } from './service-secret.ts'
 import { settleDeliveries } from './settle-deliveries.ts'
+import { settleWebhookDelivery } from './settle-webhook-delivery.ts'
 import { addSuppression, removeSuppression } from './suppression.ts'
 import type { Tables } from './tables.ts'
 import { setThreadRead } from './thread.ts'
+import { createWebhook, deleteWebhook, replaceWebhookSecrets, updateWebhook } from './webhook.ts'
+import {
+  dropWebhookDeliveries,
+  purgeWebhookStep,
+  retryWebhookDelivery,
+} from './webhook-delivery.ts'
+import {
+  claimWebhookDeliveries,
+  readyDueWebhookDeliveries,
+  releaseWebhookDeliveries,
+  renewWebhookDeliveries,
+  returnWebhookDeliveries,
+} from './webhook-queue.ts'
 
 export const transactions = {
   createAccount,
@@ -62,6 +83,22 @@ export const transactions = {
   addSuppression,
   removeSuppression,
   clearCaptured,
+  settleEventOrder,
+  addWebhookDeliveries,
+  addWebhookTest,
+  claimWebhookDeliveries,
+  renewWebhookDeliveries,
+  returnWebhookDeliveries,
+  readyDueWebhookDeliveries,
+  releaseWebhookDeliveries,
+  settleWebhookDelivery,
+  retryWebhookDelivery,
+  dropWebhookDeliveries,
+  purgeWebhookStep,
+  createWebhook,
+  updateWebhook,
+  replaceWebhookSecrets,
+  deleteWebhook,
 }
 
 type Names = ReadonlySet<keyof typeof transactions>
@@ -72,7 +109,10 @@ const erasing: Names = new Set([
   'deletePod',
   'purgeInboxStep',
   'purgeExpiredStep',
+  'purgeWebhookStep',
+  'dropWebhookDeliveries',
   'replaceSecret',
+  'deleteWebhook',
 ])
 
 /** Transactions that go on when the disk is full: those that make room, and what they need for it. */
@@ -92,6 +132,12 @@ const essential: Names = new Set([
   'readyDueDeliveries',
   'releaseDeliveries',
   'settleDeliveries',
+  'claimWebhookDeliveries',
+  'renewWebhookDeliveries',
+  'returnWebhookDeliveries',
+  'readyDueWebhookDeliveries',
+  'releaseWebhookDeliveries',
+  'settleWebhookDelivery',
   'removeSuppression',
   'clearCaptured',
 ])

@@ -2,17 +2,45 @@
 
 import type { Deps } from '#actions/deps.ts'
 import { purgeInbox } from '#actions/retention/purge-inbox.ts'
-import type { Inbox } from '#model/inbox.ts'
+import { makeNewSecret } from '#actions/webhook/new-secret.ts'
+import { requireWebhookUrl } from '#actions/webhook/require-url.ts'
 import { notFound } from '#model/problem.ts'
+import type { ChangedInbox } from './create-inbox.ts'
+import { getInbox } from './read-inboxes.ts'
 
-/** Changes the display name; null clears it. */
+export type UpdateInbox = {
+  accountId: string
+  inboxId: string
+  /** null clears it. */
+  displayName?: string | null
+  /** null removes it; another one keeps the secret. */
+  webhookUrl?: string | null
+}
+
+/** Changes what is given. `invalid_webhook_url`, `not_found`. */
 export async function updateInbox(
-  deps: Pick<Deps, 'db'>,
-  input: { accountId: string; inboxId: string; displayName?: string | null },
-): Promise<Inbox> {
-  const inbox = await deps.db.write('updateInbox', input)
-  if (inbox === null) throw notFound()
-  return inbox
+  deps: Pick<
+    Deps,
+    'db' | 'clock' | 'chance' | 'makeId' | 'sealer' | 'allowPrivateEgress' | 'wakeWorker'
+  >,
+  { webhookUrl, ...input }: UpdateInbox,
+): Promise<ChangedInbox> {
+  const common = { ...input, jobId: deps.makeId('job'), nowMs: deps.clock.now() }
+  if (webhookUrl === undefined || webhookUrl === null) {
+    const webhook = webhookUrl === null ? { webhook: null } : {}
+    const changed = await deps.db.write('updateInbox', { ...common, ...webhook })
+    if (changed === null) throw notFound()
+    if (webhookUrl === null) deps.wakeWorker()
+    return { inbox: changed.inbox, webhookSecret: null }
+  }
+  // An inbox that is not there is told before what is wrong with its webhook.
+  await getInbox(deps, input)
+  requireWebhookUrl(deps, webhookUrl, 'webhookUrl')
+  const { id, secret, sealedSecrets } = makeNewSecret(deps)
+  const webhook = { id, url: webhookUrl, sealedSecrets }
+  const changed = await deps.db.write('updateInbox', { ...common, webhook })
+  if (changed === null) throw notFound()
+  return { inbox: changed.inbox, webhookSecret: changed.isWebhookNew ? secret : null }
 }
 
 /** Steps of a purge that a caller waits for; the job does the rest of a large mailbox. */

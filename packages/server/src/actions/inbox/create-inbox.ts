@@ -1,12 +1,14 @@
 // Making an inbox.
 
 import type { Deps } from '#actions/deps.ts'
+import { makeNewSecret } from '#actions/webhook/new-secret.ts'
+import { requireWebhookUrl } from '#actions/webhook/require-url.ts'
 import {
-  type Inbox,
   inboxAddressOf,
   isMailboxName,
   isReservedName,
   makeMailboxName,
+  type ShownInbox,
 } from '#model/inbox.ts'
 import { problem } from '#model/problem.ts'
 
@@ -20,26 +22,49 @@ export type CreateInbox = {
   domain?: string | undefined
   /** Pod id or `clientId`; the default pod when absent. */
   podId?: string | undefined
+  /** Where to post its events; null for nowhere. */
+  webhookUrl: string | null
+}
+
+export type ChangedInbox = {
+  inbox: ShownInbox
+  /** Of the webhook that was made with it; null where none was. */
+  webhookSecret: string | null
 }
 
 /**
  * An inbox that receives from then on. Refused with `invalid_mailbox_name`, `invalid_domain`,
- * `invalid_pod`, `address_taken`, `inbox_limit_reached` or `rate_limit_exceeded`, in this order.
+ * `invalid_webhook_url`, `invalid_pod`, `address_taken`, `inbox_limit_reached` or
+ * `rate_limit_exceeded`, in this order but for names that are reserved.
  */
 export async function createInbox(
-  deps: Pick<Deps, 'db' | 'clock' | 'chance' | 'makeId' | 'inboxDomain' | 'inboxesPerDay'>,
+  deps: Pick<
+    Deps,
+    | 'db'
+    | 'clock'
+    | 'chance'
+    | 'makeId'
+    | 'inboxDomain'
+    | 'inboxesPerDay'
+    | 'sealer'
+    | 'allowPrivateEgress'
+  >,
   input: CreateInbox,
-): Promise<Inbox> {
-  const { mailboxName } = input
+): Promise<ChangedInbox> {
+  const { mailboxName, webhookUrl } = input
   if (mailboxName !== undefined && !isMailboxName(mailboxName))
     throw problem('invalid_mailbox_name')
   const domain = input.domain?.toLowerCase() ?? deps.inboxDomain
   if (domain !== deps.inboxDomain) {
     throw problem('invalid_domain', 'The domain is not known to this account.')
   }
+  if (webhookUrl !== null) requireWebhookUrl(deps, webhookUrl, 'webhookUrl')
   if (mailboxName !== undefined && isReservedName(mailboxName)) {
     throw problem('address_taken', `The name ${mailboxName} is reserved on ${domain}.`)
   }
+  const made = makeNewSecret(deps)
+  const webhook =
+    webhookUrl === null ? null : { id: made.id, url: webhookUrl, sealedSecrets: made.sealedSecrets }
   for (let attempt = 1; ; attempt++) {
     const name = mailboxName ?? makeMailboxName(deps.chance)
     const nowMs = deps.clock.now()
@@ -49,12 +74,13 @@ export async function createInbox(
       pod: input.podId ?? null,
       address: inboxAddressOf(name, domain),
       displayName: input.displayName,
+      webhook,
       nowMs,
       creationsPerDay: deps.inboxesPerDay,
     })
     switch (outcome.kind) {
       case 'created':
-        return outcome.inbox
+        return { inbox: outcome.inbox, webhookSecret: webhook && made.secret }
       case 'invalid_pod':
         throw problem('invalid_pod')
       case 'address_taken':

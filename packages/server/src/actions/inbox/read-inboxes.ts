@@ -2,7 +2,7 @@
 
 import type { Deps } from '#actions/deps.ts'
 import type { Page } from '#actions/page.ts'
-import type { Inbox } from '#model/inbox.ts'
+import type { ShownInbox } from '#model/inbox.ts'
 import { notFound } from '#model/problem.ts'
 import * as store from '#store/inbox.ts'
 import { findPod } from '#store/pod.ts'
@@ -11,7 +11,7 @@ import { findPod } from '#store/pod.ts'
 export async function listInboxes(
   deps: Pick<Deps, 'db'>,
   input: { accountId: string; pod: string | null } & Page,
-): Promise<{ inboxes: Inbox[]; total: number }> {
+): Promise<{ inboxes: ShownInbox[]; total: number }> {
   const { pod: name, ...rest } = input
   if (name === null) return store.listInboxes(deps.db, { ...rest, podId: null })
   const pod = await findPod(deps.db, input.accountId, name)
@@ -23,8 +23,8 @@ export async function listInboxes(
 export async function getInbox(
   deps: Pick<Deps, 'db'>,
   input: { accountId: string; inboxId: string },
-): Promise<Inbox> {
-  const inbox = await store.findInbox(deps.db, input.accountId, input.inboxId)
+): Promise<ShownInbox> {
+  const inbox = await store.findShownInbox(deps.db, input.accountId, input.inboxId)
   if (inbox === null) throw notFound()
   return inbox
 }

@@ -44,7 +44,7 @@ export type ReceiveResult =
  * peer that lost our answer) is stored no second time and answered alike.
  */
 export async function receiveMessage(
-  deps: Pick<Deps, 'db' | 'clock' | 'makeId' | 'parser' | 'blobs'>,
+  deps: Pick<Deps, 'db' | 'clock' | 'makeId' | 'parser' | 'blobs' | 'wakeEvents'>,
   arriving: ArrivingMessage,
 ): Promise<ReceiveResult> {
   const { raw } = arriving
@@ -79,6 +79,7 @@ export async function receiveMessage(
     isKept: (outcome) => outcome.isKept,
   })
   if (!outcome.isKept && outcome.duplicates === 0) return { kind: 'no_recipient' }
+  if (outcome.stored > 0) deps.wakeEvents()
   return { kind: 'stored', messageIds: outcome.messageIds }
 }
 

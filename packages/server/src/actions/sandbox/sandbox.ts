@@ -62,7 +62,7 @@ export async function clearCaptured(
  * account, or the message could not have come by SMTP.
  */
 export async function receiveInSandbox(
-  deps: Pick<Deps, 'db' | 'blobs' | 'clock' | 'makeId' | 'parser' | 'carrier'>,
+  deps: Pick<Deps, 'db' | 'blobs' | 'clock' | 'makeId' | 'parser' | 'carrier' | 'wakeEvents'>,
   { accountId, mail }: { accountId: string; mail: SandboxMail },
 ): Promise<{ messages: Message[] }> {
   requireSandbox(deps)

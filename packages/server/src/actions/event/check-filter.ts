@@ -1,0 +1,79 @@
+// What a reader of events asks for, checked against what the account has, before anything is told.
+
+import { type EventKind, eventKinds } from '@mailroom/contract/vocabulary.ts'
+import type { Deps } from '#actions/deps.ts'
+import { isIdOf } from '#base/ids.ts'
+import type { EventFilter } from '#model/event.ts'
+import { findInboxIds } from '#store/inbox.ts'
+import { findPodIds } from '#store/pod.ts'
+
+export type AskedFilter = {
+  readonly accountId: string
+  readonly kinds: readonly string[]
+  /** Ids or `clientId`s. */
+  readonly podIds: readonly string[]
+  readonly inboxIds: readonly string[]
+}
+
+export type CheckedFilter =
+  | { readonly kind: 'filter'; readonly filter: EventFilter }
+  | {
+      readonly kind: 'mistake'
+      readonly field: 'kinds' | 'podIds' | 'inboxIds'
+      readonly index: number
+      readonly value: string
+      readonly message: string
+    }
+
+/** The filter, with the ids of pods whatever they were called, or the first entry that is wrong. */
+export async function checkFilter(
+  deps: Pick<Deps, 'db'>,
+  asked: AskedFilter,
+): Promise<CheckedFilter> {
+  const { accountId, kinds, podIds, inboxIds } = asked
+  const known = kinds.filter(isKind)
+  if (known.length < kinds.length) {
+    const index = kinds.findIndex((kind) => !isKind(kind))
+    return mistake('kinds', { list: kinds, index, message: 'is no kind of event' })
+  }
+  // PostgreSQL takes no NUL in a text.
+  const podNames = podIds.filter((pod) => !pod.includes('\0'))
+  const pods = podNames.length === 0 ? new Map() : await findPodIds(deps.db, accountId, podNames)
+  const foreignPod = podIds.findIndex((pod) => !pods.has(pod))
+  if (foreignPod >= 0) {
+    return mistake('podIds', {
+      list: podIds,
+      index: foreignPod,
+      message: 'is no pod of this account',
+    })
+  }
+  const formed = inboxIds.filter((inbox) => isIdOf('inb', inbox))
+  const inboxes = formed.length === 0 ? new Set() : await findInboxIds(deps.db, accountId, formed)
+  const foreignInbox = inboxIds.findIndex((inbox) => !inboxes.has(inbox))
+  if (foreignInbox >= 0) {
+    return mistake('inboxIds', {
+      list: inboxIds,
+      index: foreignInbox,
+      message: 'is no inbox of this account',
+    })
+  }
+  return {
+    kind: 'filter',
+    filter: {
+      kinds: [...new Set(known)],
+      podIds: [...new Set(podIds.flatMap((pod) => pods.get(pod) ?? []))],
+      inboxIds: [...new Set(inboxIds)],
+    },
+  }
+}
+
+function isKind(text: string): text is EventKind {
+  return (eventKinds as readonly string[]).includes(text)
+}
+
+function mistake(
+  field: 'kinds' | 'podIds' | 'inboxIds',
+  { list, index, message }: { list: readonly string[]; index: number; message: string },
+): CheckedFilter {
+  return { kind: 'mistake', field, index, value: list[index] ?? '', message }
+}

@@ -1,0 +1,160 @@
+// Events as they are told: the log's row joined with its message, in the words of the contract. Knows
+// nothing of who is told.
+
+import type { Event, EventMessage } from '@mailroom/contract/shapes/event.ts'
+import type { Authentication } from '@mailroom/contract/shapes/message.ts'
+import type { Deps } from '#actions/deps.ts'
+import { EVENT_BODY_BYTES_MAX } from '#base/limits.ts'
+import { attachmentUrl } from '#model/attachment-url.ts'
+import type { LoggedEvent } from '#model/event.ts'
+import type { Message } from '#model/message.ts'
+import { findMessagesCut } from '#store/message.ts'
+
+export type Telling = { readonly deliveredAtMs: number; readonly attempt: number }
+
+export type EventText = {
+  readonly event: LoggedEvent
+  /** Bodies that are longer than an event tells are cut. */
+  readonly message: Message | null
+  /** Its place in its inbox. */
+  readonly messagePosition: number | null
+  readonly isTruncated: boolean
+  /** JSON of the whole envelope. */
+  render(told: Telling): string
+  body(told: Telling): Event
+}
+
+export type EnvelopeDeps = Pick<Deps, 'db' | 'publicUrl' | 'urlKey' | 'clock'>
+
+/** In order; events whose message is gone are left out. Addresses of attachments are signed now. */
+export async function readEnvelopes(
+  deps: EnvelopeDeps,
+  events: readonly LoggedEvent[],
+): Promise<EventText[]> {
+  const messages = await readMessages(deps, events)
+  return events.flatMap((event) => {
+    if (event.messageId === null) return [makeText(event, null)]
+    const found = messages.get(event.messageId)
+    return found === undefined || found.accountId !== event.accountId
+      ? []
+      : [makeText(event, found)]
+  })
+}
+
+type Found = {
+  message: Message
+  accountId: string
+  position: number
+  isTruncated: boolean
+  told: EventMessage
+}
+
+async function readMessages(
+  deps: EnvelopeDeps,
+  events: readonly LoggedEvent[],
+): Promise<Map<string, Found>> {
+  const messages = new Map<string, Found>()
+  const about = events.flatMap(({ accountId, messageId }) =>
+    messageId === null ? [] : [{ accountId, messageId }],
+  )
+  if (about.length === 0) return messages
+  const found = findMessagesCut(deps.db, {
+    accountIds: [...new Set(about.map(({ accountId }) => accountId))],
+    messageIds: [...new Set(about.map(({ messageId }) => messageId))],
+    // One more than is told, so that what is longer is known to be.
+    bodyLengthMax: EVENT_BODY_BYTES_MAX + 1,
+  })
+  for await (const { message: whole, ...place } of found) {
+    const { message, isTruncated } = cutBodies(whole)
+    const told = tellMessage(deps, message, isTruncated)
+    messages.set(message.id, { ...place, message, isTruncated, told })
+  }
+  return messages
+}
+
+function makeText(event: LoggedEvent, found: Found | null): EventText {
+  const before = {
+    event: event.kind,
+    event_id: event.id,
+    occurred_at: timeText(event.occurredAtMs),
+  }
+  const after = {
+    inbox_id: event.inboxId,
+    pod_id: event.podId,
+    thread_id: event.threadId,
+    ...(found !== null && { message: found.told }),
+    ...event.details,
+  }
+  let constant: { head: string; tail: string } | null = null
+  return {
+    event,
+    message: found?.message ?? null,
+    messagePosition: found?.position ?? null,
+    isTruncated: found?.isTruncated ?? false,
+    render({ deliveredAtMs, attempt }) {
+      constant ??= {
+        head: JSON.stringify(before).slice(0, -1),
+        tail: JSON.stringify(after).slice(1),
+      }
+      const { head, tail } = constant
+      return `${head},"delivered_at":"${timeText(deliveredAtMs)}","attempt":${attempt},${tail}`
+    },
+    body: ({ deliveredAtMs, attempt }) => ({
+      ...before,
+      delivered_at: timeText(deliveredAtMs),
+      attempt,
+      ...after,
+    }),
+  }
+}
+
+function tellMessage(deps: EnvelopeDeps, message: Message, isTruncated: boolean): EventMessage {
+  const nowMs = deps.clock.now()
+  const at = timeText(message.createdAtMs)
+  return {
+    id: message.id,
+    rfc_message_id: message.rfcMessageId,
+    direction: message.direction,
+    from: message.fromAddr,
+    to: message.toAddr,
+    cc: message.cc,
+    subject: message.subject,
+    body_text: message.bodyText,
+    body_html: message.bodyHtml,
+    extracted_text: message.extractedText,
+    truncated: isTruncated,
+    url: `${deps.publicUrl}/v1/messages/${message.id}`,
+    attachments: message.attachments.map(({ filename, contentType, sizeBytes }) => ({
+      filename,
+      contentType,
+      sizeBytes,
+      url: attachmentUrl(deps, { messageId: message.id, filename, nowMs }),
+    })),
+    authentication: message.authentication as Authentication | null,
+    automatic: message.automaticReason !== null,
+    failure_reason: message.failureReason,
+    ...(message.direction === 'inbound' ? { received_at: at } : { sent_at: at }),
+  }
+}
+
+function cutBodies(message: Message): { message: Message; isTruncated: boolean } {
+  const bodyText = cut(message.bodyText)
+  const bodyHtml = cut(message.bodyHtml)
+  const extractedText = cut(message.extractedText)
+  const isTruncated =
+    bodyText.length < message.bodyText.length ||
+    bodyHtml.length < message.bodyHtml.length ||
+    extractedText.length < message.extractedText.length
+  return { message: { ...message, bodyText, bodyHtml, extractedText }, isTruncated }
+}
+
+/** No more octets of UTF-8 than an event tells, and no half of a character. */
+function cut(text: string): string {
+  if (Buffer.byteLength(text, 'utf8') <= EVENT_BODY_BYTES_MAX) return text
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(EVENT_BODY_BYTES_MAX))
+  return text.slice(0, read)
+}
+
+function timeText(timeMs: number): string {
+  return new Date(timeMs).toISOString()
+}

@@ -1,0 +1,248 @@
+// One connection of a reader of events: its subscriptions, told exactly once each event and in the
+// order of the log. Live from the hub while the connection takes it, from the log where it has fallen
+// behind; so nothing waits in memory. Knows nothing of the wire.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Deps } from '#actions/deps.ts'
+import {
+  EVENTS_LOADED_AT_ONCE,
+  EXCLUDED_INBOXES_MAX,
+  LOG_POLL_MS,
+  SUBSCRIPTIONS_MAX,
+} from '#base/limits.ts'
+import {
+  comparePositions,
+  type EventFilter,
+  LOG_START,
+  type LoggedEvent,
+  type LogPosition,
+} from '#model/event.ts'
+import { listEvents } from '#store/event.ts'
+import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
+import type { Listening } from './event-hub.ts'
+import { findPosition } from './read-events.ts'
+import { filterOfAll, Subscription } from './subscription.ts'
+
+export type EventSink = {
+  /** Takes it. False: it has enough for now; `resume` says when it goes on. */
+  write(text: EventText): boolean
+}
+
+export type EventStream = {
+  /**
+   * `unknown_event`: the account's log holds no event `afterId`; nothing was subscribed. What earlier
+   * subscriptions of this connection have told is not told again. `onAccepted` is called before the
+   * first event. Rejects as a read of the store does.
+   */
+  subscribe(wanted: {
+    filter: EventFilter
+    /** Null: what happens from now on. */
+    afterId: string | null
+    onAccepted(): void
+  }): Promise<'subscribed' | 'unknown_event' | 'too_many'>
+  /** Takes inboxes out of all subscriptions, also of those that name none; null ends all of them. */
+  unsubscribe(inboxIds: readonly string[] | null): 'unsubscribed' | 'too_many'
+  resume(): void
+  close(): void
+}
+
+export type StreamDeps = EnvelopeDeps & Pick<Deps, 'events' | 'log'>
+
+/** Reads nothing before the first subscription. */
+export function openEventStream(
+  deps: StreamDeps,
+  { accountId, sink }: { accountId: string; sink: EventSink },
+): EventStream {
+  return new Stream(deps, accountId, sink)
+}
+
+class Stream implements EventStream {
+  readonly #deps: StreamDeps
+  readonly #accountId: string
+  readonly #sink: EventSink
+  #active: Subscription[] = []
+  /** Those that ended: what they told is not told again. The oldest is forgotten first. */
+  readonly #ended: Subscription[] = []
+  #hub: Promise<Listening> | null = null
+  #listening: Listening | null = null
+  /** Null: told from the log. Otherwise told by the hub, what lies behind this position. */
+  #liveFrom: LogPosition | null = null
+  #isPaused = false
+  #isRunning = false
+  #isClosed = false
+  #retry: NodeJS.Timeout | null = null
+
+  constructor(deps: StreamDeps, accountId: string, sink: EventSink) {
+    this.#deps = deps
+    this.#accountId = accountId
+    this.#sink = sink
+  }
+
+  async subscribe({
+    filter,
+    afterId,
+    onAccepted,
+  }: Parameters<EventStream['subscribe']>[0]): ReturnType<EventStream['subscribe']> {
+    if (this.#active.length >= SUBSCRIPTIONS_MAX) return 'too_many'
+    const after = await findPosition(this.#deps, { accountId: this.#accountId, after: afterId })
+    if (after === null) return 'unknown_event'
+    const { position } = await this.#listen()
+    // Others may have been made meanwhile.
+    if (this.#active.length >= SUBSCRIPTIONS_MAX) return 'too_many'
+    this.#settleLive()
+    this.#liveFrom = null
+    this.#active.push(new Subscription(filter, afterId === null ? position : after))
+    if (!this.#isClosed) onAccepted()
+    this.#goOn()
+    return 'subscribed'
+  }
+
+  unsubscribe(inboxIds: readonly string[] | null): 'unsubscribed' | 'too_many' {
+    this.#settleLive()
+    if (inboxIds === null) this.#end(() => true)
+    else {
+      const excluded = this.#active.reduce((sum, { exclusions }) => sum + exclusions, 0)
+      const added = inboxIds.length * this.#active.length
+      if (excluded + added > EXCLUDED_INBOXES_MAX) return 'too_many'
+      for (const one of this.#active) for (const id of inboxIds) one.exclude(id)
+      this.#end((one) => one.isEmpty)
+    }
+    return 'unsubscribed'
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#goOn()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#active = []
+    this.#ended.length = 0
+    this.#liveFrom = null
+    if (this.#retry !== null) clearTimeout(this.#retry)
+    this.#listening?.stop()
+  }
+
+  #end(isOver: (one: Subscription) => boolean): void {
+    this.#ended.push(...this.#active.filter(isOver))
+    this.#ended.splice(0, this.#ended.length - SUBSCRIPTIONS_MAX)
+    this.#active = this.#active.filter((one) => !isOver(one))
+  }
+
+  async #listen(): Promise<Listening> {
+    this.#hub ??= this.#deps.events.listen(this.#accountId, {
+      wants: (event) => this.#wantsLive(event),
+      take: (text) => this.#write(text),
+    })
+    try {
+      this.#listening = await this.#hub
+    } catch (error) {
+      this.#hub = null
+      throw error
+    }
+    if (this.#isClosed) this.#listening.stop()
+    return this.#listening
+  }
+
+  #wantsLive(event: LoggedEvent): boolean {
+    if (this.#liveFrom === null || comparePositions(event.position, this.#liveFrom) <= 0) {
+      return false
+    }
+    return this.#active.some((one) => one.matches(event))
+  }
+
+  #write(text: EventText): void {
+    if (this.#sink.write(text)) return
+    this.#isPaused = true
+    this.#settleLive()
+    this.#liveFrom = null
+  }
+
+  /** Where it is live, all subscriptions have been told what the hub has. */
+  #settleLive(): void {
+    if (this.#liveFrom === null) return
+    const position = latest(this.#liveFrom, this.#listening?.position ?? LOG_START)
+    for (const one of this.#active) one.toldUntil = latest(one.toldUntil, position)
+  }
+
+  #goOn(): void {
+    if (this.#retry !== null) clearTimeout(this.#retry)
+    this.#retry = null
+    if (!this.#isRunning) void this.#run()
+  }
+
+  /** Tells from the log until there is nothing behind; up to its first `await` it runs at once. */
+  async #run(): Promise<void> {
+    this.#isRunning = true
+    try {
+      while (!this.#isClosed && !this.#isPaused && this.#liveFrom === null && !this.#goLive()) {
+        await this.#deps.events.inTurn(() => this.#catchUp())
+        await nextTurn()
+      }
+    } catch (error) {
+      this.#deps.log.warn({ error }, 'a stream of events waits for the store')
+      if (!this.#isClosed) this.#retry = setTimeout(() => this.#goOn(), LOG_POLL_MS).unref()
+    } finally {
+      this.#isRunning = false
+    }
+  }
+
+  /** True where there is nothing to catch up with: all have been told as much, and what the hub has. */
+  #goLive(): boolean {
+    const [first, ...others] = this.#active
+    if (first === undefined || this.#listening === null) return true
+    const { toldUntil } = first
+    if (others.some((one) => comparePositions(one.toldUntil, toldUntil) !== 0)) return false
+    if (comparePositions(toldUntil, this.#listening.position) < 0) return false
+    this.#liveFrom = toldUntil
+    return true
+  }
+
+  /** A step of those that are furthest behind, at most to where the next ones are. */
+  async #catchUp(): Promise<void> {
+    const { group, after, next } = this.#furthestBehind()
+    if (group.length === 0 || this.#listening === null) return
+    // All up to there can be read, whatever comes between this and the reading.
+    const end = next ?? this.#listening.position
+    const limit = EVENTS_LOADED_AT_ONCE
+    const filter = filterOfAll(group)
+    const range = { accountId: this.#accountId, after, filter }
+    const read = await listEvents(this.#deps.db, { ...range, limit })
+    const due = read.filter(
+      ({ position }) => next === null || comparePositions(position, next) <= 0,
+    )
+    const wanted = due.filter((event) => group.some((one) => one.matches(event)))
+    const texts = await readEnvelopes(this.#deps, wanted)
+    const found = new Map(texts.map((text) => [text.event, text]))
+    for (const event of due) {
+      if (this.#isPaused || this.#isClosed) return
+      this.#tell(group, event, found.get(event))
+    }
+    if (this.#isPaused || (read.length === limit && due.length === limit)) return
+    for (const one of this.#active) {
+      if (group.includes(one)) one.toldUntil = latest(one.toldUntil, end)
+    }
+  }
+
+  #furthestBehind() {
+    const positions = this.#active.map(({ toldUntil }) => toldUntil).sort(comparePositions)
+    const after = positions[0] ?? LOG_START
+    const next = positions.find((position) => comparePositions(position, after) > 0) ?? null
+    const group = this.#active.filter((one) => comparePositions(one.toldUntil, after) === 0)
+    return { group, after, next }
+  }
+
+  #tell(group: readonly Subscription[], event: LoggedEvent, text: EventText | undefined): void {
+    // Some may have ended since the log was read.
+    const members = group.filter((one) => this.#active.includes(one))
+    const isWanted = members.some((one) => one.matches(event))
+    const isTold = [...this.#active, ...this.#ended].some((one) => one.hasTold(event))
+    for (const one of members) one.toldUntil = event.position
+    if (isWanted && !isTold && text !== undefined) this.#write(text)
+  }
+}
+
+function latest(one: LogPosition, other: LogPosition): LogPosition {
+  return comparePositions(one, other) < 0 ? other : one
+}

@@ -1,0 +1,71 @@
+// One subscription of a connection: what it wants, and how much of the log it has been told. Knows
+// neither the log nor the connection.
+
+import {
+  comparePositions,
+  type EventFilter,
+  type LoggedEvent,
+  type LogPosition,
+  makeIsWanted,
+} from '#model/event.ts'
+
+/**
+ * Everything that it matches behind `from` and up to `toldUntil` has been told on the connection: by
+ * itself or by another one.
+ */
+export class Subscription {
+  readonly filter: EventFilter
+  readonly from: LogPosition
+  toldUntil: LogPosition
+  readonly #isWanted: (event: LoggedEvent) => boolean
+  /** Inboxes that were taken out of it, and how far it had been told then. */
+  readonly #excluded = new Map<string, LogPosition>()
+
+  constructor(filter: EventFilter, from: LogPosition) {
+    this.filter = filter
+    this.from = from
+    this.toldUntil = from
+    this.#isWanted = makeIsWanted(filter)
+  }
+
+  /** Whether the event is one that it is told, sooner or later. */
+  matches(event: LoggedEvent): boolean {
+    if (comparePositions(event.position, this.from) <= 0 || !this.#isWanted(event)) return false
+    const until = event.inboxId === null ? undefined : this.#excluded.get(event.inboxId)
+    return until === undefined || comparePositions(event.position, until) <= 0
+  }
+
+  hasTold(event: LoggedEvent): boolean {
+    return comparePositions(event.position, this.toldUntil) <= 0 && this.matches(event)
+  }
+
+  get exclusions(): number {
+    return this.#excluded.size
+  }
+
+  /** Takes the inbox out from now on. */
+  exclude(inboxId: string): void {
+    if (!this.#excluded.has(inboxId)) this.#excluded.set(inboxId, this.toldUntil)
+  }
+
+  /** Whether it named inboxes, no pod, and all of them were taken out. */
+  get isEmpty(): boolean {
+    const { inboxIds, podIds } = this.filter
+    if (inboxIds.length === 0 || podIds.length > 0) return false
+    return inboxIds.every((id) => this.#excluded.has(id))
+  }
+}
+
+/** What any of them may want: at least that. */
+export function filterOfAll(subscriptions: readonly Subscription[]): EventFilter {
+  const filters = subscriptions.map(({ filter }) => filter)
+  const isAnyKind = filters.some(({ kinds }) => kinds.length === 0)
+  const isAnywhere = filters.some(
+    ({ podIds, inboxIds }) => podIds.length === 0 && inboxIds.length === 0,
+  )
+  return {
+    kinds: isAnyKind ? [] : [...new Set(filters.flatMap(({ kinds }) => kinds))],
+    podIds: isAnywhere ? [] : [...new Set(filters.flatMap(({ podIds }) => podIds))],
+    inboxIds: isAnywhere ? [] : [...new Set(filters.flatMap(({ inboxIds }) => inboxIds))],
+  }
+}

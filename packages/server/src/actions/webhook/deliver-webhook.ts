@@ -1,0 +1,197 @@
+// One attempt: an event, signed, posted to a webhook, and what came of it recorded. The leases are the
+// caller's to hold.
+
+import type { Deps } from '#actions/deps.ts'
+import { readEnvelopes } from '#actions/event/envelope.ts'
+import { outlastStore } from '#actions/outlast-store.ts'
+import { storageTrouble } from '#actions/storage-trouble.ts'
+import { nextWebhookAttemptAt } from '#jobs/webhook-schedule.ts'
+import type { Webhook, WebhookDeliveryStatus, WebhookError } from '#model/webhook.ts'
+import { signWebhook } from '#model/webhook-signature.ts'
+import { checkWebhookUrl } from '#model/webhook-url.ts'
+import type { HttpPostOutcome } from '#net/egress/http-post.ts'
+import { findEvent } from '#store/event.ts'
+import { findWebhook } from '#store/webhook.ts'
+import type { HeldWebhookDelivery } from '#store/webhook-queue.ts'
+import { openSecrets } from './secrets.ts'
+
+export type DeliverWebhookDeps = Pick<
+  Deps,
+  | 'db'
+  | 'clock'
+  | 'queueClock'
+  | 'makeId'
+  | 'log'
+  | 'publicUrl'
+  | 'urlKey'
+  | 'sealer'
+  | 'allowPrivateEgress'
+  | 'postWebhook'
+  | 'countWebhookDelivery'
+  | 'wakeEvents'
+>
+
+/** `error` is null when the receiver answered with a success. */
+export type WebhookAttempt = {
+  readonly kind: 'attempted'
+  readonly responseStatus: number | null
+  readonly responseBody: string | null
+  readonly latencyMs: number | null
+  readonly error: WebhookError | null
+}
+
+/**
+ * What the attempt came to; `returned` when the service ended before there was an answer, and the
+ * delivery waits to be attempted anew; `gone` when the webhook, the event or its message is no more.
+ */
+export type WebhookOutcome =
+  | WebhookAttempt
+  | { readonly kind: 'returned' }
+  | { readonly kind: 'gone' }
+
+/**
+ * Attempts what `worker` holds and records the outcome; on return it holds it no more. Rejects only
+ * where the outcome could not be recorded before `signal` was aborted: then the lease ends by itself.
+ */
+export async function deliverWebhook(
+  deps: DeliverWebhookDeps,
+  held: HeldWebhookDelivery,
+  { worker, signal }: { worker: string; signal: AbortSignal },
+): Promise<WebhookOutcome> {
+  const fields = { webhook: held.lane, event: held.event_id }
+  const outlast = <Value>(run: () => Promise<Value>) => outlastStore(deps, { fields, signal }, run)
+  const ids = [held.id]
+  const outcome = await attempt(deps, held, { outlast, signal })
+  if (outcome.kind === 'gone') await outlast(() => deps.db.write('dropWebhookDeliveries', { ids }))
+  else if (outcome.kind === 'returned') {
+    await outlast(() => deps.db.write('returnWebhookDeliveries', { worker, ids }))
+  } else await outlast(() => settle(deps, { held, worker, outcome }))
+  return outcome
+}
+
+type Outlast = <Value>(run: () => Promise<Value>) => Promise<Value>
+
+async function attempt(
+  deps: DeliverWebhookDeps,
+  held: HeldWebhookDelivery,
+  { outlast, signal }: { outlast: Outlast; signal: AbortSignal },
+): Promise<WebhookOutcome> {
+  let request: Request | WebhookOutcome
+  try {
+    request = await outlast(() => makeRequest(deps, held))
+  } catch (error) {
+    if (storageTrouble(error) !== null) throw error
+    // A fault of ours is no outcome of theirs: it is tried again by schedule, and ends with it.
+    deps.log.error({ error, webhook: held.lane, event: held.event_id }, 'a webhook was not made')
+    return unsent('internal_error')
+  }
+  if ('kind' in request) return request
+  return outcomeOf(await deps.postWebhook({ ...request, signal }))
+}
+
+type Request = { url: string; headers: Record<string, string>; body: string }
+
+/** What is posted, or why nothing is. */
+async function makeRequest(
+  deps: DeliverWebhookDeps,
+  held: HeldWebhookDelivery,
+): Promise<Request | WebhookOutcome> {
+  const webhook = await findWebhook(deps.db, held.lane)
+  if (webhook === null || webhook.accountId !== held.account_id) return { kind: 'gone' }
+  if (!webhook.isEnabled && held.event_kind !== 'webhook.test') return unsent('webhook_disabled')
+  const body = await renderBody(deps, held)
+  if (body === null) return { kind: 'gone' }
+  const { url } = webhook
+  // What the operator allows may have changed since the URL was accepted.
+  const mistake = checkWebhookUrl(url, { allowPrivate: deps.allowPrivateEgress })
+  if (mistake !== null) return unsent('forbidden_address')
+  return { url, headers: makeHeaders(deps, { webhook, held, body }), body }
+}
+
+async function renderBody(
+  deps: DeliverWebhookDeps,
+  held: HeldWebhookDelivery,
+): Promise<string | null> {
+  const event = await findEvent(deps.db, held.account_id, held.event_id)
+  const [text] = event === null ? [] : await readEnvelopes(deps, [event])
+  return text?.render({ deliveredAtMs: deps.clock.now(), attempt: held.attempts }) ?? null
+}
+
+function makeHeaders(
+  { clock, sealer }: DeliverWebhookDeps,
+  { webhook, held, body }: { webhook: Webhook; held: HeldWebhookDelivery; body: string },
+): Record<string, string> {
+  const nowMs = clock.now()
+  const secrets = openSecrets(sealer, webhook, nowMs)
+  const timestamp = Math.floor(nowMs / 1000)
+  return {
+    'content-type': 'application/json',
+    ...signWebhook({ id: held.event_id, timestamp, body, secrets }),
+  }
+}
+
+function unsent(error: WebhookError): WebhookAttempt {
+  return { kind: 'attempted', responseStatus: null, responseBody: null, latencyMs: null, error }
+}
+
+function outcomeOf(posted: HttpPostOutcome): WebhookOutcome {
+  if (posted.kind === 'failed') {
+    if (posted.error === 'cut') return { kind: 'returned' }
+    return { ...unsent(posted.error), latencyMs: posted.latencyMs }
+  }
+  const { status, body, latencyMs } = posted
+  const error = errorOfStatus(status)
+  return { kind: 'attempted', responseStatus: status, responseBody: body, latencyMs, error }
+}
+
+function errorOfStatus(status: number): WebhookError | null {
+  if (status >= 200 && status < 300) return null
+  return status >= 300 && status < 400 ? 'redirect' : 'status'
+}
+
+async function settle(
+  deps: DeliverWebhookDeps,
+  {
+    held,
+    worker,
+    outcome: { kind: _, ...answer },
+  }: { held: HeldWebhookDelivery; worker: string; outcome: WebhookAttempt },
+): Promise<void> {
+  const queueMs = deps.queueClock.now()
+  const nextAttemptAtMs = isFinal(held, answer.error)
+    ? null
+    : nextWebhookAttemptAt({ attempts: held.attempts, nowMs: queueMs })
+  const status = statusOf(answer.error, nextAttemptAtMs)
+  const nowMs = deps.clock.now()
+  const [id, eventId] = [held.id, deps.makeId('evt')]
+  const recorded = { worker, id, status, nextAttemptAtMs, ...answer, nowMs, queueMs, eventId }
+  const settled = await deps.db.write('settleWebhookDelivery', recorded)
+  if (settled === 'lost') return
+  tell(deps, held, { ...answer, status })
+  if (settled !== 'disabled') return
+  deps.log.warn({ webhook: held.lane }, 'a webhook that failed for days was disabled')
+  deps.wakeEvents()
+}
+
+/** A test is not repeated by itself, and a webhook that is disabled is told of nothing. */
+function isFinal(held: HeldWebhookDelivery, error: WebhookError | null): boolean {
+  return error === null || error === 'webhook_disabled' || held.event_kind === 'webhook.test'
+}
+
+function statusOf(error: WebhookError | null, nextAtMs: number | null): WebhookDeliveryStatus {
+  if (error === null) return 'succeeded'
+  return nextAtMs === null ? 'failed' : 'pending'
+}
+
+function tell(
+  { log, countWebhookDelivery }: DeliverWebhookDeps,
+  held: HeldWebhookDelivery,
+  outcome: Omit<WebhookAttempt, 'kind' | 'responseBody'> & { status: WebhookDeliveryStatus },
+): void {
+  const { status, error, responseStatus, latencyMs } = outcome
+  countWebhookDelivery(status === 'pending' ? 'deferred' : status)
+  const { lane: webhook, event_id: event, attempts: attempt } = held
+  const fields = { webhook, event, attempt, error, responseStatus, latencyMs }
+  if (status === 'succeeded') log.debug(fields, 'told a webhook')
+  else log.info(fields, status === 'pending' ? 'a webhook failed for now' : 'a webhook failed')
+}

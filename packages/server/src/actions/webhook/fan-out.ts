@@ -1,0 +1,107 @@
+// From the log of events to the deliveries of webhooks: reads on from where the last process stopped,
+// and adds what the webhooks want in the transaction that moves this place, so that of several
+// processes one adds it once.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Deps } from '#actions/deps.ts'
+import {
+  FAN_OUT_ROWS_MAX,
+  FAN_OUT_UNKEPT_EVENTS_MAX,
+  FAN_OUT_UNKEPT_MS_MAX,
+  LOG_STEP_EVENTS,
+} from '#base/limits.ts'
+import { comparePositions, isWanted, type LoggedEvent, type LogPosition } from '#model/event.ts'
+import type { Webhook } from '#model/webhook.ts'
+import { findWebhookPosition, type NewWebhookDelivery } from '#store/add-webhook-deliveries.ts'
+import { isUnsettledAfter, readLog } from '#store/event.ts'
+import { findWebhooksToTell } from '#store/webhook.ts'
+
+type FanOutDeps = Pick<Deps, 'db' | 'clock' | 'queueClock' | 'makeId'>
+
+export type FanOut = {
+  /** Goes through some of the log; true when there may be more. */
+  step(): Promise<boolean>
+  /** Whether an event waits for an older transaction to end, whose end nobody tells of. */
+  isBehind(): Promise<boolean>
+}
+
+/** `onAdded` is called after each step that added deliveries. */
+export function openFanOut(deps: FanOutDeps, onAdded: () => void): FanOut {
+  /** As the database has it, and how far this process has read on since without finding anything. */
+  let place: { kept: LogPosition; read: LogPosition; unkept: number; keptMs: number } | null = null
+
+  const keep = async (kept: LogPosition, deliveries: NewWebhookDelivery[], to: LogPosition) => {
+    const [nowMs, queueMs] = [deps.clock.now(), deps.queueClock.now()]
+    const step = { from: kept, to, deliveries, nowMs, queueMs }
+    if (await deps.db.write('addWebhookDeliveries', step)) {
+      place = { kept: to, read: to, unkept: 0, keptMs: deps.clock.monotonic() }
+      if (deliveries.length > 0) onAdded()
+    } else {
+      // Another process was there first.
+      place = null
+    }
+  }
+  return {
+    async step() {
+      place ??= await findPlace(deps)
+      const { kept, read } = place
+      const events = await readLog(deps.db, { after: read, limit: LOG_STEP_EVENTS })
+      const last = events.at(-1)
+      if (last === undefined) return false
+      const { deliveries, to } = await match(deps, events)
+      const isWhole = comparePositions(to, last.position) === 0
+      const unkept = place.unkept + events.length
+      const unkeptMs = deps.clock.monotonic() - place.keptMs
+      const isLate = unkept >= FAN_OUT_UNKEPT_EVENTS_MAX || unkeptMs >= FAN_OUT_UNKEPT_MS_MAX
+      if (deliveries.length > 0 || isLate) await keep(kept, deliveries, to)
+      else place = { ...place, read: to, unkept }
+      return place === null || !isWhole || events.length === LOG_STEP_EVENTS
+    },
+    async isBehind() {
+      return place !== null && (await isUnsettledAfter(deps.db, place.read))
+    },
+  }
+}
+
+async function findPlace({ db, clock }: FanOutDeps) {
+  const kept = await findWebhookPosition(db)
+  return { kept, read: kept, unkept: 0, keptMs: clock.monotonic() }
+}
+
+/** What these events come to, up to so many deliveries, and the last of the events that it covers. */
+async function match(
+  deps: FanOutDeps,
+  events: readonly LoggedEvent[],
+): Promise<{ deliveries: NewWebhookDelivery[]; to: LogPosition }> {
+  const webhooks = await findOfAccounts(deps, events)
+  const deliveries: NewWebhookDelivery[] = []
+  let to = events[0]?.position
+  for (const event of events) {
+    if (deliveries.length >= FAN_OUT_ROWS_MAX) break
+    to = event.position
+    const wanting = (webhooks.get(event.accountId) ?? []).filter((one) => isToBeTold(one, event))
+    for (const { id: webhookId, accountId } of wanting) {
+      const { id: eventId, kind: eventKind } = event
+      deliveries.push({ id: deps.makeId('dlv'), accountId, webhookId, eventId, eventKind })
+    }
+    if (wanting.length > 0) await nextTurn()
+  }
+  if (to === undefined) throw new Error('There is nothing to be matched.')
+  return { deliveries, to }
+}
+
+async function findOfAccounts(
+  { db }: FanOutDeps,
+  events: readonly LoggedEvent[],
+): Promise<Map<string, Webhook[]>> {
+  const accountIds = [...new Set(events.map((event) => event.accountId))]
+  const inboxIds = [...new Set(events.flatMap((event) => event.inboxId ?? []))]
+  const all = await findWebhooksToTell(db, { accountIds, inboxIds })
+  return Map.groupBy(all, (webhook) => webhook.accountId)
+}
+
+/** A test is told to the webhook that is tested, by whoever tests it. */
+function isToBeTold({ filter, enabledAtMs }: Webhook, event: LoggedEvent): boolean {
+  if (event.kind === 'webhook.test' || event.occurredAtMs < enabledAtMs) return false
+  return isWanted(event, filter)
+}

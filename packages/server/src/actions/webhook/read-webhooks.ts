@@ -1,0 +1,48 @@
+// Reading webhooks and what has become of their deliveries.
+
+import type { Deps } from '#actions/deps.ts'
+import type { Page } from '#actions/page.ts'
+import { notFound, problem } from '#model/problem.ts'
+import type { Webhook, WebhookDelivery } from '#model/webhook.ts'
+import { findInbox } from '#store/inbox.ts'
+import * as store from '#store/webhook.ts'
+import { listWebhookDeliveries } from '#store/webhook-delivery.ts'
+
+type ReadDeps = Pick<Deps, 'db'>
+type Named = { accountId: string; webhookId: string }
+
+/** Newest first, those of inboxes among them. */
+export function listWebhooks(
+  deps: ReadDeps,
+  input: { accountId: string } & Page,
+): Promise<{ webhooks: Webhook[]; total: number }> {
+  return store.listWebhooks(deps.db, input)
+}
+
+/** `not_found` when the account has no such webhook. */
+export async function getWebhook(deps: ReadDeps, input: Named): Promise<Webhook> {
+  const webhook = await store.findOwnWebhook(deps.db, input)
+  if (webhook === null) throw notFound()
+  return webhook
+}
+
+/** The one behind an inbox's `webhookUrl`; `not_found` without the inbox, else `no_webhook_url`. */
+export async function getWebhookOfInbox(
+  deps: ReadDeps,
+  input: { accountId: string; inboxId: string },
+): Promise<Webhook> {
+  const inbox = await findInbox(deps.db, input.accountId, input.inboxId)
+  if (inbox === null) throw notFound()
+  const webhook = await store.findWebhookOfInbox(deps.db, input)
+  if (webhook === null) throw problem('no_webhook_url')
+  return webhook
+}
+
+/** Newest first; `total` is counted up to COUNTED_MAX. `not_found` without the webhook. */
+export async function listDeliveries(
+  deps: ReadDeps,
+  input: Named & Page,
+): Promise<{ deliveries: WebhookDelivery[]; total: number }> {
+  await getWebhook(deps, input)
+  return listWebhookDeliveries(deps.db, input)
+}

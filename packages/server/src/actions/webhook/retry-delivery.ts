@@ -1,0 +1,21 @@
+// Having an event delivered again by hand.
+
+import type { Deps } from '#actions/deps.ts'
+import { notFound, problem } from '#model/problem.ts'
+import type { WebhookDelivery } from '#model/webhook.ts'
+import { findWebhookDelivery } from '#store/webhook-delivery.ts'
+
+/** Due at once, whatever it came to; `delivery_pending` while it is under way anyhow. */
+export async function retryDelivery(
+  deps: Pick<Deps, 'db' | 'queueClock' | 'wakeWebhooks'>,
+  input: { accountId: string; webhookId: string; deliveryId: string },
+): Promise<WebhookDelivery> {
+  const queueMs = deps.queueClock.now()
+  const outcome = await deps.db.write('retryWebhookDelivery', { ...input, queueMs })
+  if (outcome === 'not_found') throw notFound()
+  if (outcome === 'pending') throw problem('delivery_pending')
+  const delivery = await findWebhookDelivery(deps.db, input)
+  deps.wakeWebhooks()
+  if (delivery === null) throw notFound()
+  return delivery
+}

@@ -1,0 +1,121 @@
+// Signals between processes that share a PostgreSQL database: LISTEN and NOTIFY on a connection of
+// their own. NOTIFY makes commits wait for each other, so it is never part of a write, and signals
+// that come fast are one.
+
+import pg from 'pg'
+import { EVENT_SIGNAL_GAP_MS, EVENT_SIGNAL_RETRY_MS } from '#base/limits.ts'
+import type { Signals } from './signals.ts'
+
+export type PostgresSignalsOptions = {
+  url: string
+  /** Names this process among the others: it does not hear itself. */
+  sender: string
+  onError(error: Error): void
+}
+
+const CHANNEL = 'mailroom_events'
+const CONNECT_MS_MAX = 2_000
+
+/**
+ * Connects in the background, and again whenever the connection is lost; until then only listeners of
+ * this process hear a signal. After each connecting they run once, for what they may have missed.
+ */
+export function openPostgresSignals(options: PostgresSignalsOptions): Signals {
+  return new PostgresSignals(options)
+}
+
+class PostgresSignals implements Signals {
+  readonly #options: PostgresSignalsOptions
+  readonly #listeners: (() => void)[] = []
+  #client: pg.Client | null = null
+  #connecting: Promise<void> | null = null
+  #isClosed = false
+  #isToSend = false
+  #pause: NodeJS.Timeout | null = null
+  #retry: NodeJS.Timeout | null = null
+
+  constructor(options: PostgresSignalsOptions) {
+    this.#options = options
+    this.#connecting = this.#connect()
+  }
+
+  tell(): void {
+    this.#run()
+    this.#isToSend = true
+    if (this.#pause === null) this.#send()
+  }
+
+  listen(run: () => void): void {
+    this.#listeners.push(run)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const timer of [this.#pause, this.#retry]) if (timer !== null) clearTimeout(timer)
+    await this.#connecting
+    const client = this.#client
+    this.#client = null
+    await client?.end().catch(() => {})
+  }
+
+  #run(): void {
+    for (const run of this.#listeners) run()
+  }
+
+  /** What cannot be sent is forgotten: readers look by themselves now and then. */
+  #send(): void {
+    this.#isToSend = false
+    if (this.#isClosed || this.#client === null) return
+    this.#client
+      .query('select pg_notify($1, $2)', [CHANNEL, this.#options.sender])
+      .catch((error) => this.#lose(error))
+    this.#pause = setTimeout(() => {
+      this.#pause = null
+      if (this.#isToSend) this.#send()
+    }, EVENT_SIGNAL_GAP_MS)
+    this.#pause.unref()
+  }
+
+  async #connect(): Promise<void> {
+    const client = new pg.Client({
+      connectionString: this.#options.url,
+      connectionTimeoutMillis: CONNECT_MS_MAX,
+      query_timeout: CONNECT_MS_MAX,
+      keepAlive: true,
+      application_name: 'mailroom signals',
+    })
+    client.on('error', (error) => this.#lose(error, client))
+    client.on('end', () => this.#lose(null, client))
+    client.on('notification', ({ payload }) => {
+      if (payload !== this.#options.sender) this.#run()
+    })
+    try {
+      await client.connect()
+      // A signal may be lost: that it is on disk is worth no wait.
+      await client.query('set synchronous_commit = off')
+      await client.query(`listen ${CHANNEL}`)
+    } catch (error) {
+      client.end().catch(() => {})
+      this.#tryAgain(error as Error)
+      return
+    }
+    this.#client = client
+    if (!this.#isClosed) this.#run()
+  }
+
+  #lose(error: Error | null, client = this.#client): void {
+    if (client === null || client !== this.#client) return
+    this.#client = null
+    client.end().catch(() => {})
+    this.#tryAgain(error)
+  }
+
+  #tryAgain(error: Error | null): void {
+    if (this.#isClosed) return
+    if (error !== null) this.#options.onError(error)
+    this.#retry = setTimeout(() => {
+      this.#connecting = this.#connect()
+    }, EVENT_SIGNAL_RETRY_MS)
+    this.#retry.unref()
+  }
+}

@@ -1,0 +1,79 @@
+// Webhooks joined to what they stand on: the way out for all processes, and for those that have the
+// role the loop that reads the log and the dispatcher that delivers.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Deps } from '#actions/deps.ts'
+import { openFanOut } from '#actions/webhook/fan-out.ts'
+import { openWebhookQueue } from '#actions/webhook/webhook-queue.ts'
+import type { Chance } from '#base/chance.ts'
+import { FAN_OUT_GAP_MS, LOG_POLL_MS, LOG_UNSETTLED_MS } from '#base/limits.ts'
+import type { Settings } from '#config/settings.ts'
+import { openWorkerLoop } from '#jobs/worker-loop.ts'
+import { openResolver } from '#net/dns/resolver.ts'
+import { type HttpPoster, openHttpPoster } from '#net/egress/http-post.ts'
+import { openDispatcher } from '#worker/dispatcher.ts'
+import { WEBHOOK_BOUNDS } from '#worker/dispatcher-bounds.ts'
+
+const USER_AGENT = 'Mailroom-Webhooks/1'
+
+/** The way to receivers; nothing is connected to yet. */
+export function openWebhookPoster(
+  settings: Pick<Settings, 'dnsServers' | 'allowPrivateEgress'>,
+  chance: Chance,
+): HttpPoster {
+  const resolver = openResolver({ servers: settings.dnsServers, chance })
+  const allowPrivate = settings.allowPrivateEgress
+  const poster = openHttpPoster({ resolver, allowPrivate, userAgent: USER_AGENT })
+  return {
+    post: poster.post,
+    async close() {
+      await poster.close()
+      resolver.close()
+    },
+  }
+}
+
+export type Webhooks = {
+  /** There may be new events; losing it costs only time. */
+  wake(): void
+  /** Attempts under way. */
+  active(): number
+  /** Lets attempts end for up to `drainMs` milliseconds, then cuts them and gives them back. */
+  close(drainMs: number): Promise<void>
+}
+
+/** Starts telling webhooks. */
+export function openWebhooks(deps: Deps, instance: string): Webhooks {
+  const worker = `${instance} ${deps.makeId('job')}`
+  const dispatcher = openDispatcher(openWebhookQueue(deps, worker), deps.log, {
+    name: 'webhook deliveries',
+    bounds: WEBHOOK_BOUNDS,
+  })
+  deps.wakeWebhooks = dispatcher.wake
+  const fanOut = openFanOut(deps, dispatcher.wake)
+  let timer: NodeJS.Timeout | undefined
+  let lookedAtMs = Number.NEGATIVE_INFINITY
+  const reading = openWorkerLoop({
+    name: 'events for webhooks',
+    everyMs: LOG_POLL_MS,
+    async step() {
+      const gapMs = lookedAtMs + FAN_OUT_GAP_MS - deps.clock.monotonic()
+      if (gapMs > 0) await pause(gapMs)
+      lookedAtMs = deps.clock.monotonic()
+      if (await fanOut.step()) return true
+      clearTimeout(timer)
+      if (await fanOut.isBehind()) timer = setTimeout(reading.wake, LOG_UNSETTLED_MS).unref()
+      return false
+    },
+    log: deps.log,
+  })
+  return {
+    wake: reading.wake,
+    active: dispatcher.active,
+    async close(drainMs) {
+      clearTimeout(timer)
+      await reading.close()
+      await dispatcher.close(drainMs)
+    },
+  }
+}

@@ -1,0 +1,130 @@
+// Where deliveries of webhooks come from: the log of events, whose reader moves on in the same
+// transaction, and tests that somebody asked for.
+
+import type { LogPosition } from '#model/event.ts'
+import { insertEvent } from './message-statements.ts'
+import type { NewRow, ReadDb, Tx } from './tables.ts'
+import type { HeldWebhookDelivery } from './webhook-queue.ts'
+
+const READER = 'webhooks'
+/** Each row has some ten values, and a statement takes 32,766. */
+const ROWS_AT_ONCE = 500
+
+export type NewWebhookDelivery = {
+  id: string
+  accountId: string
+  webhookId: string
+  eventId: string
+  eventKind: string
+}
+
+/** How far the log has been read for webhooks. */
+export async function findWebhookPosition(db: ReadDb): Promise<LogPosition> {
+  const row = await db.read
+    .selectFrom('event_readers')
+    .select(['transaction_id', 'sequence'])
+    .where('name', '=', READER)
+    .executeTakeFirstOrThrow()
+  return { transactionId: row.transaction_id, sequence: row.sequence }
+}
+
+/**
+ * Moves the reader from one position to another and adds what the events between them came to, ready
+ * at once. False, and nothing is added, when the reader is not at `from` any more: another process was
+ * there first.
+ */
+export async function addWebhookDeliveries(
+  tx: Tx,
+  input: {
+    from: LogPosition
+    to: LogPosition
+    deliveries: NewWebhookDelivery[]
+    nowMs: number
+    queueMs: number
+  },
+): Promise<boolean> {
+  const { from, to, deliveries } = input
+  const moved = await tx.query
+    .updateTable('event_readers')
+    .set({ transaction_id: to.transactionId, sequence: to.sequence })
+    .where('name', '=', READER)
+    .where('transaction_id', '=', from.transactionId)
+    .where('sequence', '=', from.sequence)
+    .returning('name')
+    .execute()
+  if (moved.length === 0) return false
+  for (let start = 0; start < deliveries.length; start += ROWS_AT_ONCE) {
+    const rows = deliveries
+      .slice(start, start + ROWS_AT_ONCE)
+      .map((delivery) => ({ ...newRow(delivery, input.nowMs), next_attempt_at: input.queueMs }))
+    await tx.query.insertInto('webhook_deliveries').values(rows).execute()
+  }
+  return true
+}
+
+export type WebhookTest = {
+  accountId: string
+  webhookId: string
+  eventId: string
+  deliveryId: string
+  worker: string
+  nowMs: number
+  queueMs: number
+  leaseUntilMs: number
+}
+
+/**
+ * Adds an event for this webhook alone, and its delivery in the hands of `worker`; null when the
+ * account has no such webhook.
+ */
+export async function addWebhookTest(
+  tx: Tx,
+  input: WebhookTest,
+): Promise<HeldWebhookDelivery | null> {
+  const webhook = await tx.query
+    .selectFrom('webhooks')
+    .select(['id', 'url'])
+    .where('account_id', '=', input.accountId)
+    .where('id', '=', input.webhookId)
+    .executeTakeFirst()
+  if (webhook === undefined) return null
+  const kind = 'webhook.test'
+  await insertEvent(tx, {
+    id: input.eventId,
+    kind,
+    account_id: input.accountId,
+    pod_id: null,
+    inbox_id: null,
+    thread_id: null,
+    message_id: null,
+    occurred_at: input.nowMs,
+    details: JSON.stringify({ webhook }),
+  })
+  const { deliveryId: id, accountId, webhookId, eventId } = input
+  const held = {
+    ...newRow({ id, accountId, webhookId, eventId, eventKind: kind }, input.nowMs),
+    attempts: 1,
+    last_attempt_at: input.nowMs,
+    next_attempt_at: input.queueMs,
+    queue_state: 'leased',
+    leased_by: input.worker,
+    lease_until: input.leaseUntilMs,
+  }
+  await tx.query.insertInto('webhook_deliveries').values(held).execute()
+  const { account_id, lane, event_id, event_kind, attempts } = held
+  return { id, account_id, lane, event_id, event_kind, attempts }
+}
+
+function newRow(delivery: NewWebhookDelivery, nowMs: number) {
+  return {
+    id: delivery.id,
+    account_id: delivery.accountId,
+    lane: delivery.webhookId,
+    event_id: delivery.eventId,
+    event_kind: delivery.eventKind,
+    queue_state: 'ready',
+    status: 'pending',
+    attempts: 0,
+    created_at: nowMs,
+  } satisfies Partial<NewRow<'webhook_deliveries'>>
+}

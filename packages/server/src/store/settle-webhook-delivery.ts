@@ -1,0 +1,170 @@
+// The transaction that records what became of an attempt to deliver a webhook, and with it the end of
+// a webhook that has failed for days.
+
+import { sql } from 'kysely'
+import { CLOCK_SKEW_MS, WEBHOOK_FAILING_MS_MAX } from '#base/limits.ts'
+import { statement } from '#db/statement.ts'
+import type { WebhookDeliveryStatus, WebhookError } from '#model/webhook.ts'
+import { lastAttemptBefore } from './leased-queue.ts'
+import { insertEvent } from './message-statements.ts'
+import type { Row, Tables, Tx } from './tables.ts'
+
+export type SettledWebhookDelivery = {
+  worker: string
+  id: string
+  status: WebhookDeliveryStatus
+  /** When it is tried again, by the queue's clock; null: the outcome stands. */
+  nextAttemptAtMs: number | null
+  responseStatus: number | null
+  responseBody: string | null
+  latencyMs: number | null
+  /** `webhook_disabled` was no attempt; that and `internal_error` say nothing about the receiver. */
+  error: WebhookError | null
+  nowMs: number
+  queueMs: number
+  /** Id of the event, should the webhook be disabled. */
+  eventId: string
+}
+
+/**
+ * Records the outcome: `lost` when it is another's to settle, or its webhook was deleted; `disabled`
+ * when the webhook has failed for so long that it is told of nothing more.
+ */
+export async function settleWebhookDelivery(
+  tx: Tx,
+  input: SettledWebhookDelivery,
+): Promise<'settled' | 'disabled' | 'lost'> {
+  if (input.error === 'webhook_disabled') await uncount(tx, input)
+  const [row] = await updateDelivery(tx, {
+    id: input.id,
+    worker: input.worker,
+    queue_state: input.nextAttemptAtMs === null ? null : 'waiting',
+    status: input.status,
+    next_attempt_at: input.nextAttemptAtMs,
+    response_status: input.responseStatus,
+    response_body: input.responseBody,
+    latency_ms: input.latencyMs,
+    error: input.error,
+  })
+  if (row === undefined) return 'lost'
+  if (input.error === null) await clearFailing(tx, { id: row.lane })
+  else if (!OURS.has(input.error) && row.event_kind !== 'webhook.test') {
+    return (await noteFailure(tx, row, input)) ? 'disabled' : 'settled'
+  }
+  return 'settled'
+}
+
+const OURS: ReadonlySet<WebhookError> = new Set(['webhook_disabled', 'internal_error'])
+
+async function uncount(tx: Tx, { id, worker }: { id: string; worker: string }): Promise<void> {
+  await tx.query
+    .updateTable('webhook_deliveries')
+    .set((row) => ({ attempts: row('attempts', '-', 1), ...lastAttemptBefore }))
+    .where('id', '=', id)
+    .where('leased_by', '=', worker)
+    .execute()
+}
+
+/** True when it disabled the webhook. Most failures change nothing, and lock nothing. */
+async function noteFailure(
+  tx: Tx,
+  { lane: id, account_id }: SettledRow,
+  input: SettledWebhookDelivery,
+): Promise<boolean> {
+  const [webhook] = await selectFailing(tx, { id })
+  if (webhook === undefined || webhook.is_enabled === 0) return false
+  const { failing_since: sinceMs } = webhook
+  const { queueMs, nowMs } = input
+  // A time to come was written before the clock was set back.
+  if (sinceMs === null || sinceMs > queueMs + CLOCK_SKEW_MS) {
+    await tx.query
+      .updateTable('webhooks')
+      .set({ failing_since: queueMs })
+      .where('id', '=', id)
+      .where((row) =>
+        sinceMs === null ? row('failing_since', 'is', null) : row('failing_since', '=', sinceMs),
+      )
+      .execute()
+    return false
+  }
+  if (sinceMs > queueMs - WEBHOOK_FAILING_MS_MAX) return false
+  const [disabled] = await tx.query
+    .updateTable('webhooks')
+    .set({ is_enabled: 0, disabled_reason: 'failing', disabled_at: nowMs })
+    .where('id', '=', id)
+    .where('is_enabled', '=', 1)
+    .where('failing_since', '=', sinceMs)
+    .returning('url')
+    .execute()
+  if (disabled === undefined) return false
+  await insertEvent(tx, {
+    id: input.eventId,
+    kind: 'webhook.disabled',
+    account_id,
+    pod_id: null,
+    inbox_id: null,
+    thread_id: null,
+    message_id: null,
+    occurred_at: nowMs,
+    details: JSON.stringify({ webhook: { id, url: disabled.url, reason: 'failing' } }),
+  })
+  return true
+}
+
+type SettledRow = Pick<Row<'webhook_deliveries'>, 'lane' | 'account_id' | 'event_kind'>
+
+type Change = Pick<
+  Row<'webhook_deliveries'>,
+  | 'id'
+  | 'queue_state'
+  | 'status'
+  | 'next_attempt_at'
+  | 'response_status'
+  | 'response_body'
+  | 'latency_ms'
+  | 'error'
+> & { worker: string }
+
+const updateDelivery = statement<Tables, Change, SettledRow>((query, place) =>
+  query
+    .updateTable('webhook_deliveries')
+    .set({
+      queue_state: place('queue_state'),
+      status: place('status'),
+      next_attempt_at: place('next_attempt_at'),
+      leased_by: null,
+      lease_until: null,
+      response_status: place('response_status'),
+      response_body: place('response_body'),
+      latency_ms: place('latency_ms'),
+      error: place('error'),
+    })
+    .where('id', '=', place('id'))
+    .where((row) =>
+      row.or([
+        row('leased_by', '=', place('worker')),
+        // Its lease ended, and nobody has taken it up: better known than sent again.
+        row('queue_state', '=', sql.lit('ready')),
+      ]),
+    )
+    .returning(['lane', 'account_id', 'event_kind']),
+)
+
+const clearFailing = statement<Tables, { id: string }, never>((query, place) =>
+  query
+    .updateTable('webhooks')
+    .set({ failing_since: null })
+    .where('id', '=', place('id'))
+    .where('failing_since', 'is not', null),
+)
+
+const selectFailing = statement<
+  Tables,
+  { id: string },
+  Pick<Row<'webhooks'>, 'is_enabled' | 'failing_since'>
+>((query, place) =>
+  query
+    .selectFrom('webhooks')
+    .select(['is_enabled', 'failing_since'])
+    .where('id', '=', place('id')),
+)

@@ -1,0 +1,143 @@
+// Deliveries of webhooks, from rows: what an account sees of them, what it may have done again, and
+// what goes when they are no longer told.
+
+import { COUNTED_MAX, PURGE_STEP_ROWS, WEBHOOK_DELIVERY_MS } from '#base/limits.ts'
+import type { EventKind } from '#model/event.ts'
+import type { WebhookDelivery, WebhookDeliveryStatus, WebhookError } from '#model/webhook.ts'
+import { idsOf, READY } from './leased-queue.ts'
+import type { ReadDb, Row, Tx } from './tables.ts'
+
+type OfWebhook = { accountId: string; webhookId: string }
+
+/** Newest first; `total` is counted up to `COUNTED_MAX`. */
+export async function listWebhookDeliveries(
+  db: ReadDb,
+  input: OfWebhook & { limit: number; offset: number },
+): Promise<{ deliveries: WebhookDelivery[]; total: number }> {
+  const all = db.read
+    .selectFrom('webhook_deliveries')
+    .where('lane', '=', input.webhookId)
+    .where('account_id', '=', input.accountId)
+  const rows = await all
+    .selectAll()
+    .orderBy('id', 'desc')
+    .limit(input.limit)
+    .offset(input.offset)
+    .execute()
+  const { total } = await db.read
+    .selectFrom(all.select('id').limit(COUNTED_MAX).as('counted'))
+    .select((row) => row.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  return { deliveries: rows.map(toWebhookDelivery), total }
+}
+
+/** The delivery of this webhook with this id, or null. */
+export async function findWebhookDelivery(
+  db: ReadDb,
+  input: OfWebhook & { deliveryId: string },
+): Promise<WebhookDelivery | null> {
+  const row = await db.read
+    .selectFrom('webhook_deliveries')
+    .selectAll()
+    .where('id', '=', input.deliveryId)
+    .where('lane', '=', input.webhookId)
+    .where('account_id', '=', input.accountId)
+    .executeTakeFirst()
+  return row === undefined ? null : toWebhookDelivery(row)
+}
+
+/** Makes a delivery that is over due at once; `pending` when it is not over. */
+export async function retryWebhookDelivery(
+  tx: Tx,
+  input: OfWebhook & { deliveryId: string; queueMs: number },
+): Promise<'pending' | 'retried' | 'not_found'> {
+  const ofAccount = { account_id: input.accountId, lane: input.webhookId, id: input.deliveryId }
+  const retried = await tx.query
+    .updateTable('webhook_deliveries')
+    .set({ ...READY, status: 'pending', next_attempt_at: input.queueMs })
+    .where((row) => row.and(ofAccount))
+    .where('status', '!=', 'pending')
+    .returning('id')
+    .execute()
+  if (retried.length > 0) return 'retried'
+  const pending = await tx.query
+    .selectFrom('webhook_deliveries')
+    .select('id')
+    .where((row) => row.and(ofAccount))
+    .executeTakeFirst()
+  return pending === undefined ? 'not_found' : 'pending'
+}
+
+/** Removes deliveries whose event or webhook is gone. */
+export async function dropWebhookDeliveries(tx: Tx, { ids }: { ids: string[] }): Promise<void> {
+  if (ids.length > 0) {
+    await tx.query.deleteFrom('webhook_deliveries').where('id', 'in', ids).execute()
+  }
+}
+
+/** Removes up to `PURGE_STEP_ROWS` deliveries of a webhook that was deleted; call until it is done. */
+export async function purgeWebhookStep(
+  tx: Tx,
+  { webhookId }: { webhookId: string },
+): Promise<{ isDone: boolean }> {
+  const removed = await tx.query
+    .deleteFrom('webhook_deliveries')
+    .where('id', 'in', (delivery) =>
+      delivery
+        .selectFrom('webhook_deliveries')
+        .select('id')
+        .where('lane', '=', webhookId)
+        .limit(PURGE_STEP_ROWS),
+    )
+    .returning('id')
+    .execute()
+  return { isDone: removed.length < PURGE_STEP_ROWS }
+}
+
+/** Removes up to `PURGE_STEP_ROWS` deliveries of these events, and says how many. */
+export async function purgeDeliveriesOfEvents(tx: Tx, eventIds: string[]): Promise<number> {
+  if (eventIds.length === 0) return 0
+  const rows = await tx.query
+    .selectFrom('webhook_deliveries')
+    .select('id')
+    .where('event_id', 'in', eventIds)
+    .limit(PURGE_STEP_ROWS)
+    .execute()
+  await dropWebhookDeliveries(tx, { ids: idsOf(rows) })
+  return rows.length
+}
+
+/** Removes up to `PURGE_STEP_ROWS` deliveries that have outlived their time, and says how many. */
+export async function purgeWebhookDeliveries(tx: Tx, nowMs: number): Promise<number> {
+  const removed = await tx.query
+    .deleteFrom('webhook_deliveries')
+    .where('id', 'in', (delivery) =>
+      delivery
+        .selectFrom('webhook_deliveries')
+        .select('id')
+        .where('created_at', '<=', nowMs - WEBHOOK_DELIVERY_MS)
+        .orderBy('created_at')
+        .limit(PURGE_STEP_ROWS),
+    )
+    .returning('id')
+    .execute()
+  return removed.length
+}
+
+function toWebhookDelivery(row: Row<'webhook_deliveries'>): WebhookDelivery {
+  return {
+    id: row.id,
+    webhookId: row.lane,
+    eventId: row.event_id,
+    eventKind: row.event_kind as EventKind,
+    status: row.status as WebhookDeliveryStatus,
+    attempts: row.attempts,
+    lastAttemptAtMs: row.last_attempt_at,
+    nextAttemptAtMs: row.next_attempt_at,
+    responseStatus: row.response_status,
+    responseBody: row.response_body,
+    latencyMs: row.latency_ms,
+    error: row.error as WebhookError | null,
+    createdAtMs: row.created_at,
+  }
+}

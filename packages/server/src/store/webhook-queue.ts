@@ -1,0 +1,84 @@
+// The queue of webhook deliveries: who takes them and who holds them. The lane is the webhook.
+
+import { statement } from '#db/statement.ts'
+import { idsOf, leasedQueue } from './leased-queue.ts'
+import type { ReadDb, Row, Tables, Tx } from './tables.ts'
+
+/** A webhook delivery in the hands of a worker. */
+export type HeldWebhookDelivery = Pick<Row<'webhook_deliveries'>, (typeof HELD_COLUMNS)[number]>
+
+const HELD_COLUMNS = ['id', 'account_id', 'lane', 'event_id', 'event_kind', 'attempts'] as const
+
+const queue = leasedQueue({
+  table: 'webhook_deliveries',
+  columns: HELD_COLUMNS,
+  // Whether the receiver got it is not known; it gets it again.
+  takenBack: {},
+})
+
+/** See `LeasedQueue`. */
+export const {
+  listReadyLanes: listReadyWebhooks,
+  renew: renewWebhookDeliveries,
+  giveBack: returnWebhookDeliveries,
+  readyDue: readyDueWebhookDeliveries,
+  hasDue: hasDueWebhookDeliveries,
+  release: releaseWebhookDeliveries,
+  count: countWebhookQueue,
+} = queue
+
+/** Leases deliveries of these lanes, each lane's longest due first, and counts an attempt for each. */
+export async function claimWebhookDeliveries(
+  tx: Tx,
+  input: {
+    worker: string
+    lanes: { lane: string; limit: number }[]
+    nowMs: number
+    leaseUntilMs: number
+  },
+): Promise<HeldWebhookDelivery[]> {
+  const held: HeldWebhookDelivery[] = []
+  for (const lane of input.lanes) held.push(...(await queue.selectReady(tx, lane)))
+  if (held.length === 0) return []
+  const { worker, nowMs, leaseUntilMs } = input
+  await queue.lease(tx, { worker, ids: idsOf(held), nowMs, leaseUntilMs })
+  return held.map((delivery) => ({ ...delivery, attempts: delivery.attempts + 1 }))
+}
+
+/** Of these, what `worker` still holds, with the end of each lease. */
+export async function findHeldWebhookDeliveries(
+  db: ReadDb,
+  { worker, ids }: { worker: string; ids: string[] },
+): Promise<{ id: string; leaseUntilMs: number }[]> {
+  const found: { id: string; leaseUntilMs: number }[] = []
+  for (const id of ids) {
+    const rows = await selectHeld(db.reading, { worker, id })
+    found.push(...rows.map((row) => ({ id: row.id, leaseUntilMs: row.lease_until ?? 0 })))
+  }
+  return found
+}
+
+const selectHeld = statement<
+  Tables,
+  { worker: string; id: string },
+  Pick<Row<'webhook_deliveries'>, 'id' | 'lease_until'>
+>((query, place) =>
+  query
+    .selectFrom('webhook_deliveries')
+    .select(['id', 'lease_until'])
+    .where('id', '=', place('id'))
+    .where('leased_by', '=', place('worker')),
+)
+
+/** Octets of the messages that these events are about; an event of no message has none. */
+export async function findEventSizes(db: ReadDb, eventIds: string[]): Promise<Map<string, number>> {
+  if (eventIds.length === 0) return new Map()
+  const rows = await db.read
+    .selectFrom('events')
+    .innerJoin('messages', 'messages.id', 'events.message_id')
+    .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
+    .select(['events.id', 'raw_messages.size_bytes'])
+    .where('events.id', 'in', eventIds)
+    .execute()
+  return new Map(rows.map((row) => [row.id, row.size_bytes]))
+}

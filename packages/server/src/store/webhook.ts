@@ -1,0 +1,253 @@
+// Webhooks, to and from rows. Their deliveries have a file of their own.
+
+import { WEBHOOKS_PER_ACCOUNT_MAX } from '#base/limits.ts'
+import { lockRows } from '#db/dialect.ts'
+import type { EventFilter, EventKind } from '#model/event.ts'
+import type { Webhook, WebhookDisabledReason } from '#model/webhook.ts'
+import { lockAccount } from './account.ts'
+import { enqueueJob } from './job.ts'
+import { type ReadDb, type Row, readIn, type Tx } from './tables.ts'
+
+export type NewWebhook = {
+  id: string
+  accountId: string
+  inboxId: string | null
+  url: string
+  filter: EventFilter
+  isEnabled: boolean
+  sealedSecrets: Uint8Array
+  nowMs: number
+}
+
+/** Adds a webhook that belongs to no inbox, of which an account has a limited number. */
+export async function createWebhook(
+  tx: Tx,
+  input: NewWebhook,
+): Promise<Webhook | 'limit_reached' | 'no_account'> {
+  const account = await lockAccount(tx, input.accountId)
+  if (account === null) return 'no_account'
+  const all = await countWebhooks(readIn(tx), input.accountId, { isOfInbox: false })
+  if (all >= WEBHOOKS_PER_ACCOUNT_MAX) return 'limit_reached'
+  return insertWebhook(tx, input)
+}
+
+/** In the transaction of its inbox, where it has one; there the account is locked already. */
+export async function insertWebhook(tx: Tx, input: NewWebhook): Promise<Webhook> {
+  const row: Row<'webhooks'> = {
+    id: input.id,
+    account_id: input.accountId,
+    inbox_id: input.inboxId,
+    ...filterColumns(input.filter),
+    url: input.url,
+    is_enabled: input.isEnabled ? 1 : 0,
+    disabled_reason: input.isEnabled ? null : 'by_request',
+    disabled_at: input.isEnabled ? null : input.nowMs,
+    enabled_at: input.nowMs,
+    failing_since: null,
+    sealed_secrets: input.sealedSecrets,
+    created_at: input.nowMs,
+  }
+  await tx.query.insertInto('webhooks').values(row).execute()
+  return toWebhook(row)
+}
+
+export type WebhookChange = {
+  url?: string
+  filter?: Partial<EventFilter>
+  isEnabled?: boolean
+}
+
+/** Changes what is given; a part of the filter that is given replaces the one that was. */
+export async function updateWebhook(
+  tx: Tx,
+  input: { accountId: string; webhookId: string; change: WebhookChange; nowMs: number },
+): Promise<Webhook | null> {
+  const row = await lockWebhook(tx, input)
+  if (row === null) return null
+  const { url, filter, isEnabled } = input.change
+  const change = {
+    ...(url !== undefined && { url }),
+    ...(filter !== undefined && filterColumns({ ...filterOf(row), ...filter })),
+    ...switchColumns(row, isEnabled, input.nowMs),
+  }
+  if (Object.keys(change).length > 0) {
+    await tx.query.updateTable('webhooks').set(change).where('id', '=', row.id).execute()
+  }
+  return toWebhook({ ...row, ...change })
+}
+
+/** What switching on or off sets; nothing where that changes nothing. */
+function switchColumns(row: Row<'webhooks'>, isEnabled: boolean | undefined, nowMs: number) {
+  if (isEnabled === undefined || (row.is_enabled === 1) === isEnabled) return {}
+  if (!isEnabled) return { is_enabled: 0, disabled_reason: 'by_request', disabled_at: nowMs }
+  return {
+    is_enabled: 1,
+    disabled_reason: null,
+    disabled_at: null,
+    enabled_at: nowMs,
+    failing_since: null,
+  }
+}
+
+/** Puts the secrets in the place of `kept`, unless they have been replaced since they were read. */
+export async function replaceWebhookSecrets(
+  tx: Tx,
+  input: { accountId: string; webhookId: string; kept: Uint8Array; sealedSecrets: Uint8Array },
+): Promise<boolean> {
+  const replaced = await tx.query
+    .updateTable('webhooks')
+    .set({ sealed_secrets: input.sealedSecrets })
+    .where('account_id', '=', input.accountId)
+    .where('id', '=', input.webhookId)
+    .where('sealed_secrets', '=', input.kept)
+    .returning('id')
+    .execute()
+  return replaced.length > 0
+}
+
+export type WebhookRemoval = { accountId: string; jobId: string; nowMs: number }
+
+/** Removes it at once and leaves its deliveries to a job; false when the account has none such. */
+export async function deleteWebhook(
+  tx: Tx,
+  input: WebhookRemoval & { webhookId: string },
+): Promise<boolean> {
+  const removed = await tx.query
+    .deleteFrom('webhooks')
+    .where('account_id', '=', input.accountId)
+    .where('id', '=', input.webhookId)
+    .returning('id')
+    .execute()
+  if (removed.length === 0) return false
+  const { webhookId, jobId, nowMs } = input
+  const payload = { webhookId }
+  await enqueueJob(tx, { id: jobId, kind: 'purge-webhook', payload, runAtMs: nowMs, nowMs })
+  return true
+}
+
+/** The account's webhook with this id, or null. */
+export async function findOwnWebhook(
+  db: ReadDb,
+  { accountId, webhookId }: { accountId: string; webhookId: string },
+): Promise<Webhook | null> {
+  const row = await db.read
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', '=', webhookId)
+    .executeTakeFirst()
+  return row === undefined ? null : toWebhook(row)
+}
+
+/** The webhook with this id, of whichever account; for deliveries. */
+export async function findWebhook(db: ReadDb, webhookId: string): Promise<Webhook | null> {
+  const row = await db.read
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('id', '=', webhookId)
+    .executeTakeFirst()
+  return row === undefined ? null : toWebhook(row)
+}
+
+/** The webhook behind an inbox's `webhookUrl`, or null. */
+export async function findWebhookOfInbox(
+  db: ReadDb,
+  { accountId, inboxId }: { accountId: string; inboxId: string },
+): Promise<Webhook | null> {
+  const row = await db.read
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('inbox_id', '=', inboxId)
+    .executeTakeFirst()
+  return row === undefined ? null : toWebhook(row)
+}
+
+/**
+ * Those that are enabled, of these accounts and of these inboxes alone; what each of them wants is the
+ * caller's to see.
+ */
+export async function findWebhooksToTell(
+  db: ReadDb,
+  { accountIds, inboxIds }: { accountIds: readonly string[]; inboxIds: readonly string[] },
+): Promise<Webhook[]> {
+  const enabled = db.read.selectFrom('webhooks').selectAll().where('is_enabled', '=', 1)
+  const ofAccounts = enabled.where('inbox_id', 'is', null).where('account_id', 'in', accountIds)
+  const rows = accountIds.length === 0 ? [] : await ofAccounts.execute()
+  const ofInboxes = enabled.where('inbox_id', 'in', inboxIds)
+  if (inboxIds.length > 0) rows.push(...(await ofInboxes.execute()))
+  return rows.map(toWebhook)
+}
+
+/** Newest first. */
+export async function listWebhooks(
+  db: ReadDb,
+  input: { accountId: string; limit: number; offset: number },
+): Promise<{ webhooks: Webhook[]; total: number }> {
+  const rows = await db.read
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('account_id', '=', input.accountId)
+    .orderBy('id', 'desc')
+    .limit(input.limit)
+    .offset(input.offset)
+    .execute()
+  return { webhooks: rows.map(toWebhook), total: await countWebhooks(db, input.accountId) }
+}
+
+/** Bounded by the limits of webhooks and inboxes, so that counting them costs little. */
+async function countWebhooks(
+  db: ReadDb,
+  accountId: string,
+  filter: { isOfInbox?: false } = {},
+): Promise<number> {
+  let query = db.read.selectFrom('webhooks').where('account_id', '=', accountId)
+  if (filter.isOfInbox === false) query = query.where('inbox_id', 'is', null)
+  const counted = query.select((row) => row.fn.countAll<number>().as('total'))
+  return (await counted.executeTakeFirstOrThrow()).total
+}
+
+async function lockWebhook(
+  tx: Tx,
+  { accountId, webhookId }: { accountId: string; webhookId: string },
+): Promise<Row<'webhooks'> | null> {
+  const query = tx.query
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', '=', webhookId)
+  return (await lockRows(tx, query).executeTakeFirst()) ?? null
+}
+
+function filterColumns({ kinds, podIds, inboxIds }: EventFilter) {
+  return {
+    event_types: JSON.stringify(kinds),
+    pod_ids: JSON.stringify(podIds),
+    inbox_ids: JSON.stringify(inboxIds),
+  }
+}
+
+function filterOf(row: Row<'webhooks'>): EventFilter {
+  return {
+    kinds: JSON.parse(row.event_types) as EventKind[],
+    podIds: JSON.parse(row.pod_ids) as string[],
+    inboxIds: JSON.parse(row.inbox_ids) as string[],
+  }
+}
+
+function toWebhook(row: Row<'webhooks'>): Webhook {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    inboxId: row.inbox_id,
+    url: row.url,
+    filter: filterOf(row),
+    isEnabled: row.is_enabled === 1,
+    disabledReason: row.disabled_reason as WebhookDisabledReason | null,
+    disabledAtMs: row.disabled_at,
+    enabledAtMs: row.enabled_at,
+    failingSinceMs: row.failing_since,
+    sealedSecrets: row.sealed_secrets,
+    createdAtMs: row.created_at,
+  }
+}
