@@ -4,7 +4,7 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { problemOf } from './problems.ts'
+import { type Problem, problemOf } from './problems.ts'
 
 export type ClientErrors = {
   /** For the server's 'clientError': answers where an answer can still be read, and hangs up. */
@@ -23,20 +23,7 @@ export function clientErrors(makeRequestId: () => string): ClientErrors {
         socket.destroy()
         return
       }
-      const { status, body, headers } = problemOf(error, makeRequestId())
-      const text = JSON.stringify(body)
-      const lines = [
-        `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
-        `x-request-id: ${body.requestId}`,
-        ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
-        'content-type: application/json; charset=utf-8',
-        `content-length: ${Buffer.byteLength(text)}`,
-        'cache-control: no-store',
-        'connection: close',
-      ]
-      socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`)
-      // The client may never close its half; whoever was refused gets no more time.
-      socket.destroySoon()
+      hangUpWith(problemOf(error, makeRequestId()), socket)
     },
     watch(app) {
       const { server } = app
@@ -49,6 +36,23 @@ export function clientErrors(makeRequestId: () => string): ClientErrors {
       })
     },
   }
+}
+
+/** Writes an answer past the HTTP server and ends the connection. */
+export function hangUpWith({ status, body, headers }: Problem, socket: Socket): void {
+  const text = JSON.stringify(body)
+  const lines = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    `x-request-id: ${body.requestId}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(text)}`,
+    'cache-control: no-store',
+    'connection: close',
+  ]
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`)
+  // The client may never close its half; whoever was refused gets no more time.
+  socket.destroySoon()
 }
 
 type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse }

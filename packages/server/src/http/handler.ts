@@ -12,6 +12,8 @@ import type {
   QueryOf,
   ResponseOf,
 } from '@mailroom/contract/operations.ts'
+import type { CheckedFilter } from '#actions/event/check-filter.ts'
+import type { EventSink, EventStream } from '#actions/event/event-stream.ts'
 
 /** A file that a request sends along, decoded. */
 export type AttachedFile = {
@@ -51,6 +53,8 @@ export type Context = {
   readonly headers: Omit<IncomingHttpHeaders, 'authorization'>
   /** False on HEAD: where the headers tell the length, the content need not be read. */
   readonly wantsContent: boolean
+  /** Calls once when the answer is out or nobody is there for it, at once if that is so already. */
+  onGone(listener: () => void): void
 }
 
 export type KeyContext = Context & { readonly accountId: string; readonly keyId: string }
@@ -126,8 +130,20 @@ export type Handlers = {
   readonly [Id in Exclude<OperationId, DoorOperationId>]: Handler<Id>
 }
 
-/** What the door asks before it looks at what a request says. */
-export type DoorPorts = {
+/** What a reader of events asks for. */
+export type EventPorts = {
+  /** Whose ids and which kinds these are. Rejects with `service_unavailable` for a store in trouble. */
+  checkFilter(asked: {
+    readonly accountId: string
+    readonly kinds: readonly string[]
+    readonly podIds: readonly string[]
+    readonly inboxIds: readonly string[]
+  }): Promise<CheckedFilter>
+  openEventStream(opened: { readonly accountId: string; readonly sink: EventSink }): EventStream
+}
+
+/** What the door asks before it looks at what a request says, and for WebSockets. */
+export type DoorPorts = EventPorts & {
   /**
    * Body of the answer to an earlier request with this key, or null. Rejects with
    * `idempotency_key_reused` when that asked for something else.

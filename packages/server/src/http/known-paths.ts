@@ -1,11 +1,16 @@
 // Which methods a path has, for telling "no such route" from "not with this method".
 
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
+import { WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
 
-const templates = operationIds.map((id) => {
+const operations = operationIds.map((id) => {
   const { method, path, auth, isOfSandbox = false } = operationOf(id)
   return { method, segments: path.split('/'), isOperators: auth === 'operator', isOfSandbox }
 })
+
+/** The WebSocket is no operation of the contract. */
+const socket = { method: 'GET', segments: WEB_SOCKET_PATH.split('/') }
+const templates = [...operations, { ...socket, isOperators: false, isOfSandbox: false }]
 
 export type PathVisibility = {
   /** Whether the operator's routes are to look like no routes. */

@@ -1,7 +1,7 @@
 // From the table of operations to routes: one route an operation, which identifies the caller, counts
 // the request, checks the input, calls the handler and sends what it returns.
 
-import { finished, Readable } from 'node:stream'
+import { finished } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Operation } from '@mailroom/contract/operations/operation.ts'
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
@@ -11,14 +11,15 @@ import { AppError } from '#base/app-error.ts'
 import { plainAddress } from '#base/client-address.ts'
 import type { Log } from '#base/log.ts'
 import { notFound, problem } from '#model/problem.ts'
+import { answer, isContentWanted } from './answer.ts'
 import type { BodyBudget } from './collect-body.ts'
-import type { BinaryResponse, Context, DoorPorts, Once } from './handler.ts'
+import type { Context, DoorPorts, Once } from './handler.ts'
 import { hashRequest, readIdempotencyKey } from './idempotency.ts'
 import type { Caller, Identify } from './identify.ts'
-import { rateLimited } from './problems.ts'
 import type { SlidingWindow } from './rate-limit.ts'
 import type { ReadBody } from './read-body.ts'
 import { type CheckedInput, readInput, type Validator } from './read-input.ts'
+import { takeRequest } from './take-request.ts'
 
 /** A handler of any operation; `never` says that only its own route knows what to call it with. */
 export type AnyHandler = (input: never, context: never) => unknown
@@ -73,7 +74,7 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
         const once = await findEarlier(request, operationId, options.ports)
         if (once?.replay) return answer(reply, operation, asReplay(reply, once.replay), options)
         const input = inputOf(request, operationId, (schema) => compile(request, schema))
-        const context = Object.assign(contextOf(request), once?.context)
+        const context = Object.assign(contextOf(request, reply), once?.context)
         // The one step from checked values to typed ones: the schema made this operation's type.
         const result = await handler(input as never, context as never)
         if (once === null) return answer(reply, operation, result, options)
@@ -147,15 +148,7 @@ async function admit(
   })
   request.caller = caller
   if (!operation.isRateLimited || caller.kind !== 'key') return
-  const allowance = requests.take(caller.accountId)
-  reply.header('ratelimit-limit', allowance.limit)
-  reply.header('ratelimit-remaining', allowance.remaining)
-  reply.header('ratelimit-reset', allowance.resetSeconds)
-  if (allowance.isAllowed) return
-  throw rateLimited(
-    `The account may make ${allowance.limit} requests a minute.`,
-    allowance.resetSeconds,
-  )
+  takeRequest(requests, caller.accountId, (name, value) => reply.header(name, value))
 }
 
 function isSigned(query: unknown): boolean {
@@ -183,7 +176,7 @@ function inputOf(
   }
 }
 
-function contextOf(request: FastifyRequest): Context {
+function contextOf(request: FastifyRequest, reply: FastifyReply): Context {
   const { caller } = request
   // The credential has done its work; nothing further in should be able to log it.
   const { authorization: _, ...headers } = request.headers
@@ -194,96 +187,15 @@ function contextOf(request: FastifyRequest): Context {
     clientAddress: plainAddress(request.socket.remoteAddress),
     headers,
     wantsContent,
+    onGone(listener) {
+      if (reply.raw.closed) listener()
+      else reply.raw.once('close', listener)
+    },
   }
   if (caller?.kind === 'signed') return Object.assign(context, { isSigned: true })
   if (caller?.kind !== 'key') return context
   const { accountId, keyId } = caller
   return Object.assign(context, { accountId, keyId, isSigned: false })
-}
-
-function isContentWanted(request: FastifyRequest): boolean {
-  return request.method !== 'HEAD'
-}
-
-function answer(
-  reply: FastifyReply,
-  { success }: Operation,
-  result: unknown,
-  options: RouteOptions,
-): FastifyReply {
-  if ('mediaType' in success) return answerBinary(reply, result as BinaryResponse, options.idleMs)
-  reply.code(success.status)
-  if (success.status === 204) return reply.send()
-  return isStreamed(result) ? answerStreamed(reply, result, options.log) : sendJson(reply, result)
-}
-
-function answerBinary(
-  reply: FastifyReply,
-  { status = 200, headers, content, release }: BinaryResponse,
-  idleMs: number,
-): FastifyReply {
-  if (release !== undefined) finished(reply.raw, () => release())
-  // A client that reads slowly starts the time anew with every bit that it takes in.
-  reply.raw.setTimeout(idleMs, () => reply.raw.destroy())
-  reply.code(status).headers(headers)
-  if (content === null) return reply.send()
-  if (content instanceof Readable && !isContentWanted(reply.request)) {
-    content.destroy()
-    return reply.send()
-  }
-  // Bytes of any kind are sent as a Buffer over the same memory; a copy would double large mail.
-  return reply.send(
-    content instanceof Uint8Array
-      ? Buffer.from(content.buffer, content.byteOffset, content.byteLength)
-      : content,
-  )
-}
-
-/**
- * What is in an answer may be read by its receiver alone, so nobody on the way may keep it. A compiled
- * serialiser is no quicker here: 50 short messages take it 370 µs, JSON.stringify 240 µs.
- */
-export function sendJson(reply: FastifyReply, body: unknown): FastifyReply {
-  return asJson(reply).send(JSON.stringify(body))
-}
-
-function asJson(reply: FastifyReply): FastifyReply {
-  return reply
-    .header('content-type', 'application/json; charset=utf-8')
-    .header('cache-control', 'no-store')
-}
-
-/** On HEAD none of the items is read, at the price that the length is not told. */
-function answerStreamed(reply: FastifyReply, body: StreamedBody, log: Log): FastifyReply {
-  const { request } = reply
-  if (!isContentWanted(request)) return asJson(reply).send()
-  const stream = Readable.from(writeStreamed(body))
-  stream.once('error', (error) => {
-    // Before the head is out, the answer is an error's, which is logged where it is made.
-    if (!reply.raw.headersSent) return
-    const { operationId } = request.routeOptions.config
-    log.error({ requestId: request.id, operationId, error }, 'An answer was cut short.')
-  })
-  return asJson(reply).send(stream)
-}
-
-type StreamedBody = { data: AsyncIterable<unknown> }
-
-function isStreamed(body: unknown): body is StreamedBody {
-  const data = typeof body === 'object' && body !== null && 'data' in body ? body.data : null
-  return typeof data === 'object' && data !== null && Symbol.asyncIterator in data
-}
-
-/** The JSON of a body item by item, so that a page of long messages is never in memory as a whole. */
-async function* writeStreamed({ data, ...rest }: StreamedBody): AsyncGenerator<string> {
-  const head = JSON.stringify(rest).slice(0, -1)
-  yield `${head}${head === '{' ? '' : ','}"data":[`
-  let separator = ''
-  for await (const item of data) {
-    yield separator + JSON.stringify(item)
-    separator = ','
-  }
-  yield ']}'
 }
 
 /** Compiles each schema once, on first use. */

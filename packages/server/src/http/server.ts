@@ -21,16 +21,24 @@ import {
 import type { Log } from '#base/log.ts'
 import { checkEmailAddress } from '#model/email-address.ts'
 import { notFound } from '#model/problem.ts'
+import { sendJson } from './answer.ts'
 import { clientErrors } from './client-errors.ts'
 import { bodyBudget } from './collect-body.ts'
 import { descriptionHandlers } from './description.ts'
+import type { EventReaders } from './event-readers.ts'
 import type { DoorPorts, Handlers } from './handler.ts'
 import { identifier } from './identify.ts'
 import { methodsOf, type PathVisibility } from './known-paths.ts'
 import { type Problem, problemOf } from './problems.ts'
 import { slidingWindow } from './rate-limit.ts'
 import { acceptBodies } from './read-body.ts'
-import { addRoutes, type RouteOptions, sendJson } from './route.ts'
+import { addRoutes, type RouteOptions } from './route.ts'
+import {
+  addSocketPath,
+  isSocketRequest,
+  SocketDoor,
+  type SocketPatience,
+} from './websocket/socket-door.ts'
 
 /** What is told about each request once its answer is sent. */
 export type RequestSeen = {
@@ -47,6 +55,8 @@ export type HttpServerOptions = {
   readonly port: number
   readonly handlers: Handlers
   readonly ports: DoorPorts
+  /** Those that the handlers know, too. */
+  readonly readers: EventReaders
   readonly authenticate: Authenticate
   /** Opens `/admin` and `/metrics`; undefined hides them. */
   readonly operatorToken: string | undefined
@@ -64,6 +74,8 @@ export type HttpServerOptions = {
     readonly headMs: number
     /** Without a byte of a download taken in. */
     readonly idleMs?: number
+    /** Of WebSockets. */
+    readonly socket?: SocketPatience
   }
   readonly onRequest?: (seen: RequestSeen) => void
 }
@@ -77,13 +89,23 @@ export type HttpServer = {
    * cuts what is left. A second call waits for the same end.
    */
   close(drainMs: number): Promise<void>
+  /** Ends connections whose key was revoked elsewhere; runs by itself every KEY_CHECK_MS. */
+  checkKeys(): Promise<void>
   readonly app: FastifyInstance
 }
 
 /** Resolves once the port is bound; rejects when it cannot be. */
 export async function openHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const state: DoorState = { isClosing: false }
-  const app = buildApp(options, state)
+  const routes = routeOptions(options)
+  const sockets = new SocketDoor({
+    ...options,
+    ...routes,
+    isClosing: () => state.isClosing,
+    patience: options.patience?.socket,
+  })
+  const app = buildApp(options, { state, routes })
+  sockets.watch(app.server)
   await app.listen({ host: options.host, port: options.port })
   const { port } = app.server.address() as AddressInfo
   const host = options.host.includes(':') ? `[${options.host}]` : options.host
@@ -92,9 +114,11 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     address: `http://${host}:${port}`,
     port,
     app,
+    checkKeys: () => options.readers.check(),
     close(drainMs) {
       state.isClosing = true
-      closing ??= drain(app, drainMs)
+      options.readers.close()
+      closing ??= drain(app, sockets, drainMs)
       return closing
     },
   }
@@ -104,7 +128,12 @@ type DoorState = { isClosing: boolean }
 
 const MINUTE_MS = 60_000
 
-function buildApp(options: HttpServerOptions, state: DoorState): FastifyInstance {
+type DoorParts = {
+  readonly state: DoorState
+  readonly routes: RouteOptions
+}
+
+function buildApp(options: HttpServerOptions, { state, routes }: DoorParts): FastifyInstance {
   const { makeRequestId } = options
   const patience = options.patience ?? { requestMs: REQUEST_MS_MAX, headMs: REQUEST_HEAD_MS_MAX }
   const checkMs = Math.min(SLOW_CLIENT_CHECK_MS, patience.headMs / 4)
@@ -125,6 +154,8 @@ function buildApp(options: HttpServerOptions, state: DoorState): FastifyInstance
       connectionsCheckingInterval: checkMs,
       // Node's own refusal has no body.
       requireHostHeader: false,
+      // What asks for another protocol is a request like others (RFC 9110 §7.8).
+      shouldUpgradeCallback: isSocketRequest,
     },
     return503OnClosing: false,
     clientErrorHandler: (error, socket) => refused.answer(error, socket),
@@ -153,7 +184,8 @@ function buildApp(options: HttpServerOptions, state: DoorState): FastifyInstance
   refused.watch(app)
   addCommonHooks(app, options, state)
   acceptBodies(app)
-  addRoutes(app, routeOptions(options))
+  addRoutes(app, routes)
+  addSocketPath(app)
   return app
 }
 
@@ -197,7 +229,7 @@ function addCommonHooks(app: FastifyInstance, options: HttpServerOptions, state:
     if (state.isClosing) reply.header('connection', 'close')
     // After a refused body the framework hangs up, and the client, still writing, would see a reset
     // instead of the answer. The rest is read and dropped; the request's time limit bounds it.
-    else reply.removeHeader('connection')
+    else if (reply.getHeader('connection') === 'close') reply.removeHeader('connection')
   })
   app.addHook('onResponse', async (request, reply) => {
     onRequest?.({
@@ -239,9 +271,12 @@ function unknownRoute(url: string, reply: HeaderWriter, visibility: PathVisibili
   return new AppError('method_not_allowed', `This path allows ${allow}.`)
 }
 
-async function drain(app: FastifyInstance, drainMs: number): Promise<void> {
+async function drain(app: FastifyInstance, sockets: SocketDoor, drainMs: number): Promise<void> {
   const server: Server = app.server
-  const cut = setTimeout(() => server.closeAllConnections(), drainMs)
+  const cut = setTimeout(() => {
+    server.closeAllConnections()
+    sockets.cut()
+  }, drainMs)
   try {
     await app.close()
   } finally {

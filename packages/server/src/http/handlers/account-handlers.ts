@@ -11,19 +11,26 @@ import { listKeys } from '#actions/key/list-keys.ts'
 import { revokeKey } from '#actions/key/revoke-key.ts'
 import { createPod, deletePod, updatePod } from '#actions/pod/change-pods.ts'
 import { getPod, listPods } from '#actions/pod/read-pods.ts'
+import type { EventReaders } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
-import { presentAccount, presentInbox, presentKey, presentPod } from '#http/present/resources.ts'
+import {
+  presentAccount,
+  presentChangedInbox,
+  presentInbox,
+  presentKey,
+  presentPod,
+} from '#http/present/resources.ts'
 
 type AccountHandlers = Pick<
   Handlers,
   Exclude<
     Extract<keyof Handlers, `${'apiKeys' | 'pods' | 'inboxes' | 'admin.accounts'}.${string}`>,
-    'inboxes.send'
+    'inboxes.send' | 'inboxes.wait' | 'inboxes.rotateWebhookSecret' | 'inboxes.testWebhook'
   >
 >
 
 /** One handler for each operation on what an account owns, and on accounts themselves. */
-export function accountHandlers(deps: Deps): AccountHandlers {
+export function accountHandlers(deps: Deps, readers: EventReaders): AccountHandlers {
   return {
     'apiKeys.create': async ({ body }, { accountId }) => {
       const { key, token } = await createKey(deps, { accountId, name: body.name ?? null })
@@ -35,6 +42,7 @@ export function accountHandlers(deps: Deps): AccountHandlers {
     },
     'apiKeys.delete': async ({ path }, { accountId }) => {
       await revokeKey(deps, { accountId, keyId: path.id })
+      readers.endOfKey(path.id)
     },
 
     'pods.list': async ({ query }, { accountId }) => {
@@ -54,8 +62,9 @@ export function accountHandlers(deps: Deps): AccountHandlers {
     },
 
     'inboxes.create': async ({ body }, { accountId }) => {
-      const { displayName = null, ...rest } = body
-      return presentInbox(await createInbox(deps, { accountId, displayName, ...rest }))
+      const { displayName = null, webhookUrl = null, ...rest } = body
+      const created = await createInbox(deps, { accountId, displayName, webhookUrl, ...rest })
+      return presentChangedInbox(created)
     },
     'inboxes.list': async ({ query }, { accountId }) => {
       const { podId = null, ...page } = query
@@ -65,7 +74,7 @@ export function accountHandlers(deps: Deps): AccountHandlers {
     'inboxes.get': async ({ path }, { accountId }) =>
       presentInbox(await getInbox(deps, { accountId, inboxId: path.id })),
     'inboxes.update': async ({ path, body }, { accountId }) =>
-      presentInbox(await updateInbox(deps, { accountId, inboxId: path.id, ...body })),
+      presentChangedInbox(await updateInbox(deps, { accountId, inboxId: path.id, ...body })),
     'inboxes.delete': async ({ path }, { accountId }) => {
       await deleteInbox(deps, { accountId, inboxId: path.id })
     },

@@ -1,21 +1,28 @@
 // The whole table of handlers, with a store in trouble told as 503 wherever it shows.
 
 import type { Deps } from '#actions/deps.ts'
+import { type AskedFilter, checkFilter } from '#actions/event/check-filter.ts'
+import { type EventStream, openEventStream } from '#actions/event/event-stream.ts'
 import { findReplay } from '#actions/message/find-replay.ts'
 import { withStorageTold } from '#actions/storage-trouble.ts'
+import type { EventReaders } from '#http/event-readers.ts'
 import type { DoorPorts, Handlers } from '#http/handler.ts'
 import { presentSent } from '#http/present/sending.ts'
 import { accountHandlers } from './account-handlers.ts'
+import { eventHandlers } from './event-handlers.ts'
 import { mailHandlers } from './mail-handlers.ts'
 import { sendHandlers } from './send-handlers.ts'
 import { type ServicePorts, serviceHandlers } from './service-handlers.ts'
+import { webhookHandlers } from './webhook-handlers.ts'
 
 /** One handler for each operation of the contract. */
-export function allHandlers(deps: Deps, ports: ServicePorts): Handlers {
+export function allHandlers(deps: Deps, ports: ServicePorts, readers: EventReaders): Handlers {
   const handlers: Handlers = {
-    ...accountHandlers(deps),
+    ...accountHandlers(deps, readers),
     ...mailHandlers(deps),
     ...sendHandlers(deps),
+    ...eventHandlers(deps, readers),
+    ...webhookHandlers(deps),
     ...serviceHandlers(ports),
   }
   const told = Object.entries(handlers).map(([id, handler]) => [
@@ -25,7 +32,7 @@ export function allHandlers(deps: Deps, ports: ServicePorts): Handlers {
   return Object.fromEntries(told) as Handlers
 }
 
-/** What the door asks before it reads or checks a body. */
+/** What the door asks before it reads or checks a body, and for WebSockets. */
 export function doorPorts(deps: Deps): DoorPorts {
   return {
     findReplay: tellingStorage(async (asked: Parameters<DoorPorts['findReplay']>[0]) => {
@@ -33,6 +40,18 @@ export function doorPorts(deps: Deps): DoorPorts {
       return answer && presentSent(answer)
     }),
     isSandbox: () => deps.carrier === null,
+    checkFilter: tellingStorage((asked: AskedFilter) => checkFilter(deps, asked)),
+    openEventStream: (opened) => {
+      const stream = openEventStream(deps, opened)
+      return {
+        subscribe: tellingStorage((wanted: Parameters<EventStream['subscribe']>[0]) =>
+          stream.subscribe(wanted),
+        ),
+        unsubscribe: (inboxIds) => stream.unsubscribe(inboxIds),
+        resume: () => stream.resume(),
+        close: () => stream.close(),
+      }
+    },
   }
 }
 

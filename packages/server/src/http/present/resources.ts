@@ -2,13 +2,16 @@
 
 import type { Account as AccountShape } from '@mailroom/contract/shapes/account.ts'
 import type { ApiKey as ApiKeyShape } from '@mailroom/contract/shapes/api-key.ts'
-import type { Inbox as InboxShape } from '@mailroom/contract/shapes/inbox.ts'
+import type {
+  ChangedInbox as ChangedInboxShape,
+  Inbox as InboxShape,
+} from '@mailroom/contract/shapes/inbox.ts'
 import type { Authentication, Message as MessageShape } from '@mailroom/contract/shapes/message.ts'
 import type { Pod as PodShape } from '@mailroom/contract/shapes/pod.ts'
 import type { Thread as ThreadShape } from '@mailroom/contract/shapes/thread.ts'
 import type { Account } from '#model/account.ts'
 import { attachmentUrl, type UrlSigner } from '#model/attachment-url.ts'
-import type { Inbox } from '#model/inbox.ts'
+import type { ShownInbox } from '#model/inbox.ts'
 import type { Key } from '#model/key.ts'
 import type { Message } from '#model/message.ts'
 import type { Pod } from '#model/pod.ts'
@@ -45,9 +48,25 @@ export function presentPod(pod: Pod): PodShape {
 }
 
 /** An inbox. */
-export function presentInbox(inbox: Inbox): InboxShape {
-  const { id, address, displayName, podId, createdAtMs } = inbox
-  return { id, address, displayName, podId, createdAt: presentTime(createdAtMs) }
+export function presentInbox(inbox: ShownInbox): InboxShape {
+  const { id, address, displayName, podId, webhookUrl, createdAtMs } = inbox
+  return {
+    id,
+    address,
+    displayName,
+    podId,
+    ...(webhookUrl === null ? {} : { webhookUrl }),
+    createdAt: presentTime(createdAtMs),
+  }
+}
+
+/** With the secret that was made for its webhook, where one was. */
+export function presentChangedInbox(changed: {
+  inbox: ShownInbox
+  webhookSecret: string | null
+}): ChangedInboxShape {
+  const { inbox, webhookSecret } = changed
+  return { ...presentInbox(inbox), ...(webhookSecret === null ? {} : { webhookSecret }) }
 }
 
 /** A thread without its messages. */

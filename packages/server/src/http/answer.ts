@@ -1,0 +1,101 @@
+// From what a handler returned to an answer: JSON, JSON item by item, files and streams.
+
+import { finished, Readable } from 'node:stream'
+import type { Operation } from '@mailroom/contract/operations/operation.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Log } from '#base/log.ts'
+import type { BinaryResponse } from './handler.ts'
+
+/**
+ * Sends what a handler returned as its operation's success. `idleMs`: how long a client may take in
+ * nothing of a download or an event stream before it is cut.
+ */
+export function answer(
+  reply: FastifyReply,
+  { success }: Operation,
+  result: unknown,
+  options: { readonly idleMs: number; readonly log: Log },
+): FastifyReply {
+  if ('mediaType' in success) {
+    // A connection whose stream has ended has nothing more to wait for.
+    if (success.isEndless) reply.raw.shouldKeepAlive = false
+    return answerBinary(reply, result as BinaryResponse, options.idleMs)
+  }
+  reply.code(success.status)
+  if (success.status === 204) return reply.send()
+  return isStreamed(result) ? answerStreamed(reply, result, options.log) : sendJson(reply, result)
+}
+
+function answerBinary(
+  reply: FastifyReply,
+  { status = 200, headers, content, release }: BinaryResponse,
+  idleMs: number,
+): FastifyReply {
+  if (release !== undefined) finished(reply.raw, () => release())
+  // A client that reads slowly starts the time anew with every bit that it takes in.
+  reply.raw.setTimeout(idleMs, () => reply.raw.destroy())
+  reply.code(status).headers(headers)
+  if (content === null) return reply.send()
+  if (content instanceof Readable && !isContentWanted(reply.request)) {
+    content.destroy()
+    return reply.send()
+  }
+  // Bytes of any kind are sent as a Buffer over the same memory; a copy would double large mail.
+  return reply.send(
+    content instanceof Uint8Array
+      ? Buffer.from(content.buffer, content.byteOffset, content.byteLength)
+      : content,
+  )
+}
+
+/**
+ * What is in an answer may be read by its receiver alone, so nobody on the way may keep it. A compiled
+ * serialiser is no quicker here: 50 short messages take it 370 µs, JSON.stringify 240 µs.
+ */
+export function sendJson(reply: FastifyReply, body: unknown): FastifyReply {
+  return asJson(reply).send(JSON.stringify(body))
+}
+
+function asJson(reply: FastifyReply): FastifyReply {
+  return reply
+    .header('content-type', 'application/json; charset=utf-8')
+    .header('cache-control', 'no-store')
+}
+
+/** On HEAD none of the items is read, at the price that the length is not told. */
+function answerStreamed(reply: FastifyReply, body: StreamedBody, log: Log): FastifyReply {
+  const { request } = reply
+  if (!isContentWanted(request)) return asJson(reply).send()
+  const stream = Readable.from(writeStreamed(body))
+  stream.once('error', (error) => {
+    // Before the head is out, the answer is an error's, which is logged where it is made.
+    if (!reply.raw.headersSent) return
+    const { operationId } = request.routeOptions.config
+    log.error({ requestId: request.id, operationId, error }, 'An answer was cut short.')
+  })
+  return asJson(reply).send(stream)
+}
+
+type StreamedBody = { data: AsyncIterable<unknown> }
+
+function isStreamed(body: unknown): body is StreamedBody {
+  const data = typeof body === 'object' && body !== null && 'data' in body ? body.data : null
+  return typeof data === 'object' && data !== null && Symbol.asyncIterator in data
+}
+
+/** The JSON of a body item by item, so that a page of long messages is never in memory as a whole. */
+async function* writeStreamed({ data, ...rest }: StreamedBody): AsyncGenerator<string> {
+  const head = JSON.stringify(rest).slice(0, -1)
+  yield `${head}${head === '{' ? '' : ','}"data":[`
+  let separator = ''
+  for await (const item of data) {
+    yield separator + JSON.stringify(item)
+    separator = ','
+  }
+  yield ']}'
+}
+
+/** Whether the request is not a HEAD. */
+export function isContentWanted(request: FastifyRequest): boolean {
+  return request.method !== 'HEAD'
+}

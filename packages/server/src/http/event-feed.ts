@@ -1,0 +1,101 @@
+// One stream of server-sent events (WHATWG HTML §9.2): events as fast as their reader takes them, and
+// comments while there are none.
+
+import { Readable } from 'node:stream'
+import type { EventText } from '#actions/event/envelope.ts'
+import type { EventStream } from '#actions/event/event-stream.ts'
+import type { Clock } from '#base/clock.ts'
+import { STREAM_BUFFER_BYTES_MAX, STREAM_COMMENT_MS, STREAM_RETRY_MS } from '#base/limits.ts'
+import type { EventFilter } from '#model/event.ts'
+import type { EventPorts } from './handler.ts'
+
+export const EVENT_FEED_HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache',
+  // Proxies that collect an answer before they pass it on are told not to.
+  'x-accel-buffering': 'no',
+}
+
+export type EventFeed = {
+  /** What is to be sent; destroying it frees everything. */
+  readonly content: Readable
+  /** Nothing follows what was written; the answer ends in order. */
+  end(): void
+}
+
+/**
+ * Null when `afterId` is not in the account's log. `onEnd` is called once, when the feed has ended in
+ * whatever way.
+ */
+export async function openEventFeed(
+  { ports, clock }: { ports: Pick<EventPorts, 'openEventStream'>; clock: Clock },
+  opened: {
+    readonly accountId: string
+    readonly filter: EventFilter
+    readonly afterId: string | null
+    readonly commentMs?: number
+    onEnd(): void
+  },
+): Promise<EventFeed | null> {
+  const { accountId, filter, afterId, commentMs = STREAM_COMMENT_MS } = opened
+  let isFull = false
+  let stream: EventStream | undefined
+  const content = new Readable({
+    highWaterMark: STREAM_BUFFER_BYTES_MAX,
+    read() {
+      if (!isFull) return
+      isFull = false
+      stream?.resume()
+    },
+    destroy(error, callback) {
+      free()
+      callback(error)
+    },
+  })
+
+  function free(): void {
+    clearInterval(comments)
+    stream?.close()
+    if (!isFreed) opened.onEnd()
+    isFreed = true
+  }
+
+  /** False when the reader has enough for now. */
+  function push(text: string): boolean {
+    if (isFreed) return false
+    isFull = !content.push(text)
+    return !isFull
+  }
+
+  let isFreed = false
+  const comments = setInterval(() => {
+    // What waits already will do for a sign of life, once it is taken.
+    if (content.readableLength === 0) push(':\n\n')
+  }, commentMs).unref()
+
+  push(`retry: ${STREAM_RETRY_MS}\n\n`)
+  stream = ports.openEventStream({
+    accountId,
+    sink: { write: (text) => push(fieldsOf(text, clock.now())) },
+  })
+  try {
+    const outcome = await stream.subscribe({ filter, afterId, onAccepted() {} })
+    if (outcome === 'subscribed') return { content, end }
+    content.destroy()
+    return null
+  } catch (error) {
+    content.destroy()
+    throw error
+  }
+
+  function end(): void {
+    if (isFreed) return
+    free()
+    content.push(null)
+  }
+}
+
+function fieldsOf(text: EventText, nowMs: number): string {
+  const { id, kind } = text.event
+  return `id: ${id}\nevent: ${kind}\ndata: ${text.render({ deliveredAtMs: nowMs, attempt: 1 })}\n\n`
+}

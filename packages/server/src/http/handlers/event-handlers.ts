@@ -1,0 +1,161 @@
+// Handlers of the log of events, the stream of it, and the wait for a message.
+
+import type { Deps } from '#actions/deps.ts'
+import { checkFilter } from '#actions/event/check-filter.ts'
+import { openEventStream } from '#actions/event/event-stream.ts'
+import { openEventPage, unknownAfter } from '#actions/event/read-events.ts'
+import { waitForMessage } from '#actions/event/wait-for-message.ts'
+import { RETRY_AFTER_SECONDS, SOCKETS_PER_ACCOUNT_MAX } from '#base/limits.ts'
+import { EVENT_FEED_HEADERS, openEventFeed } from '#http/event-feed.ts'
+import type { EndReason, EventReader, EventReaders } from '#http/event-readers.ts'
+import type { Handlers, KeyContext } from '#http/handler.ts'
+import { presentMessage } from '#http/present/resources.ts'
+import { rateLimited } from '#http/problems.ts'
+import type { EventFilter } from '#model/event.ts'
+import { problem } from '#model/problem.ts'
+
+type EventHandlers = Pick<Handlers, Extract<keyof Handlers, `events.${string}`> | 'inboxes.wait'>
+
+/** One handler for each operation that tells of events. */
+export function eventHandlers(deps: Deps, readers: EventReaders): EventHandlers {
+  return {
+    'events.list': async ({ query }, { accountId }) => {
+      const { after = null, limit } = query
+      const filter = await filterOf(deps, accountId, query)
+      const { texts, total } = await openEventPage(deps, { accountId, filter, after, limit })
+      const told = { deliveredAtMs: deps.clock.now(), attempt: 1 }
+      const data = (async function* () {
+        for await (const text of texts) yield text.body(told)
+      })()
+      return { data, total }
+    },
+
+    'events.stream': async ({ query }, context) => {
+      const { accountId } = context
+      const filter = await filterOf(deps, accountId, query)
+      const afterId = lastEventIdOf(context) ?? query.after ?? null
+      const headers = EVENT_FEED_HEADERS
+      if (context.wantsContent) {
+        return { headers, content: await openFeed(deps, readers, { context, filter, afterId }) }
+      }
+      await openEventPage(deps, { accountId, filter, after: afterId, limit: 1 })
+      return { headers, content: null }
+    },
+
+    'inboxes.wait': async ({ path, query }, context) => {
+      const { accountId, keyId, wantsContent } = context
+      const { after = null, from = null, subject = null, thread_id: threadId = null } = query
+      const { direction = 'inbound', timeout } = query
+      const over = new AbortController()
+      let reason: EndReason | null = null
+      const reader: EventReader = {
+        accountId,
+        keyId,
+        kind: 'wait',
+        end(why) {
+          reason = why
+          over.abort()
+        },
+      }
+      readers.add(reader)
+      context.onGone(() => over.abort())
+      try {
+        const message = await waitForMessage(deps, {
+          accountId,
+          inboxId: path.id,
+          timeoutMs: wantsContent ? timeout * 1000 : 0,
+          after,
+          from,
+          subject,
+          threadId,
+          direction,
+          signal: over.signal,
+        })
+        if (message !== null) return { message: presentMessage(message, deps, deps.clock.now()) }
+      } catch (error) {
+        if (!over.signal.aborted) throw error
+      } finally {
+        readers.remove(reader)
+      }
+      if (reason !== null) throw problemOfEnd(reason)
+      return { message: null }
+    },
+  }
+}
+
+function problemOfEnd(reason: EndReason) {
+  return reason === 'closing'
+    ? problem('service_unavailable', 'The service is shutting down.')
+    : problem('unauthorized', 'The API key was revoked.')
+}
+
+/** What the filter of a query names; `bad_request` for a kind or an inbox that there is not. */
+async function filterOf(
+  deps: Deps,
+  accountId: string,
+  query: { event_types?: string; inbox_id?: string },
+): Promise<EventFilter> {
+  const kinds = query.event_types === undefined ? [] : query.event_types.split(',')
+  const checked = await checkFilter(deps, {
+    accountId,
+    kinds: kinds.map((kind) => kind.trim()).filter((kind) => kind !== ''),
+    podIds: [],
+    inboxIds: query.inbox_id === undefined ? [] : [query.inbox_id],
+  })
+  if (checked.kind === 'filter') return checked.filter
+  const path = checked.field === 'kinds' ? 'event_types' : 'inbox_id'
+  const message = `holds ${JSON.stringify(checked.value.slice(0, 100))}, which ${checked.message}`
+  throw problem('bad_request', `The query parameter "${path}" ${message}.`, {
+    details: [{ path, message }],
+  })
+}
+
+/** Browsers send it by themselves when they connect again; an empty one says nothing. */
+function lastEventIdOf({ headers }: KeyContext): string | null {
+  const id = headers['last-event-id']
+  return typeof id === 'string' && id !== '' ? id : null
+}
+
+async function openFeed(
+  deps: Deps,
+  readers: EventReaders,
+  {
+    context,
+    filter,
+    afterId,
+  }: { context: KeyContext; filter: EventFilter; afterId: string | null },
+) {
+  const { accountId, keyId } = context
+  let isOver = false
+  let endFeed: (() => void) | undefined
+  const reader: EventReader = {
+    accountId,
+    keyId,
+    kind: 'stream',
+    end() {
+      isOver = true
+      endFeed?.()
+    },
+  }
+  if (!readers.add(reader)) {
+    const most = `The account has ${SOCKETS_PER_ACCOUNT_MAX} event streams, which is the most.`
+    throw rateLimited(most, RETRY_AFTER_SECONDS)
+  }
+  try {
+    const feed = await openEventFeed(
+      {
+        ports: { openEventStream: (opened) => openEventStream(deps, opened) },
+        clock: deps.clock,
+      },
+      { accountId, filter, afterId, onEnd: () => readers.remove(reader) },
+    )
+    if (feed === null) throw unknownAfter('is no event of this account that the log still holds')
+    endFeed = feed.end
+    context.onGone(() => feed.content.destroy())
+    if (isOver) feed.end()
+    return feed.content
+  } catch (error) {
+    readers.remove(reader)
+    throw error
+  }
+}

@@ -1,0 +1,87 @@
+// Handlers of webhooks, those of inboxes included.
+
+import type { UpdateWebhook as UpdateWebhookShape } from '@mailroom/contract/shapes/webhook.ts'
+import type { Deps } from '#actions/deps.ts'
+import { deleteWebhook, updateWebhook } from '#actions/webhook/change-webhooks.ts'
+import { createWebhook } from '#actions/webhook/create-webhook.ts'
+import { getWebhook, listDeliveries, listWebhooks } from '#actions/webhook/read-webhooks.ts'
+import { retryDelivery } from '#actions/webhook/retry-delivery.ts'
+import { rotateInboxSecret, rotateSecret } from '#actions/webhook/rotate-secret.ts'
+import { testInboxWebhook, testWebhook } from '#actions/webhook/test-webhook.ts'
+import type { Handlers } from '#http/handler.ts'
+import { presentWebhook, presentWebhookDelivery } from '#http/present/webhooks.ts'
+
+type WebhookHandlers = Pick<
+  Handlers,
+  | Extract<keyof Handlers, `webhooks.${string}`>
+  | 'inboxes.rotateWebhookSecret'
+  | 'inboxes.testWebhook'
+>
+
+/** One handler for each operation on webhooks. */
+export function webhookHandlers(deps: Deps): WebhookHandlers {
+  return {
+    'webhooks.create': async ({ body }, { accountId }) => {
+      const { url, enabled: isEnabled = true, eventTypes, podIds, inboxIds } = body
+      const { webhook, secret } = await createWebhook(deps, {
+        accountId,
+        url,
+        kinds: eventTypes ?? [],
+        podIds: podIds ?? [],
+        inboxIds: inboxIds ?? [],
+        isEnabled,
+      })
+      return { ...presentWebhook(webhook), secret }
+    },
+    'webhooks.list': async ({ query }, { accountId }) => {
+      const { webhooks, total } = await listWebhooks(deps, { accountId, ...query })
+      return { data: webhooks.map(presentWebhook), total }
+    },
+    'webhooks.get': async ({ path }, { accountId }) =>
+      presentWebhook(await getWebhook(deps, { accountId, webhookId: path.id })),
+    'webhooks.update': async ({ path, body }, { accountId }) => {
+      const change = { accountId, webhookId: path.id, ...changeOf(body) }
+      return presentWebhook(await updateWebhook(deps, change))
+    },
+    'webhooks.delete': async ({ path }, { accountId }) => {
+      await deleteWebhook(deps, { accountId, webhookId: path.id })
+    },
+
+    'webhooks.rotateSecret': async ({ path }, { accountId }) => {
+      const { webhook, secret } = await rotateSecret(deps, { accountId, webhookId: path.id })
+      return { ...presentWebhook(webhook), secret }
+    },
+    'webhooks.test': async ({ path }, { accountId }) => {
+      const { message, delivery } = await testWebhook(deps, { accountId, webhookId: path.id })
+      return { ok: true, message, delivery: presentWebhookDelivery(delivery) }
+    },
+    'webhooks.deliveries': async ({ path, query }, { accountId }) => {
+      const page = { accountId, webhookId: path.id, ...query }
+      const { deliveries, total } = await listDeliveries(deps, page)
+      return { data: deliveries.map(presentWebhookDelivery), total }
+    },
+    'webhooks.retryDelivery': async ({ path }, { accountId }) => {
+      const { id: webhookId, deliveryId } = path
+      return presentWebhookDelivery(await retryDelivery(deps, { accountId, webhookId, deliveryId }))
+    },
+
+    'inboxes.rotateWebhookSecret': async ({ path }, { accountId }) => ({
+      webhookSecret: await rotateInboxSecret(deps, { accountId, inboxId: path.id }),
+    }),
+    'inboxes.testWebhook': async ({ path }, { accountId }) => {
+      const { message } = await testInboxWebhook(deps, { accountId, inboxId: path.id })
+      return { ok: true, message }
+    },
+  }
+}
+
+/** What is given; null for a list stands for an empty one. */
+function changeOf({ url, enabled, eventTypes, podIds, inboxIds }: UpdateWebhookShape) {
+  return {
+    ...(url !== undefined && { url }),
+    ...(enabled !== undefined && { isEnabled: enabled }),
+    ...(eventTypes !== undefined && { kinds: eventTypes ?? [] }),
+    ...(podIds !== undefined && { podIds: podIds ?? [] }),
+    ...(inboxIds !== undefined && { inboxIds: inboxIds ?? [] }),
+  }
+}

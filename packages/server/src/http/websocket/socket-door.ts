@@ -1,0 +1,283 @@
+// The WebSocket at the door: who may open one, how many there are, and when they end. A credential that
+// is not good is told by a close code, everything else that is refused by an answer of HTTP.
+
+import type { IncomingMessage, Server } from 'node:http'
+import { Socket } from 'node:net'
+import { WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
+import type { FastifyInstance } from 'fastify'
+import type { WebSocket, WebSocketServer } from 'ws'
+import { AppError } from '#base/app-error.ts'
+import { plainAddress } from '#base/client-address.ts'
+import type { Clock } from '#base/clock.ts'
+import {
+  SOCKET_CLOSE_MS,
+  SOCKET_FRAME_BYTES_MAX,
+  SOCKET_PING_MS,
+  SOCKET_SILENCE_MS,
+  SOCKET_TICK_MS,
+  SOCKETS_PER_ACCOUNT_MAX,
+} from '#base/limits.ts'
+import type { Log } from '#base/log.ts'
+import { hangUpWith } from '#http/client-errors.ts'
+import type { EventReader, EventReaders } from '#http/event-readers.ts'
+import type { EventPorts } from '#http/handler.ts'
+import type { Caller, Identify } from '#http/identify.ts'
+import { problemOf } from '#http/problems.ts'
+import type { SlidingWindow } from '#http/rate-limit.ts'
+import { takeRequest } from '#http/take-request.ts'
+import { problem } from '#model/problem.ts'
+import type { Patience } from './liveness.ts'
+import { CLOSE_CODES, Session } from './session.ts'
+
+/** `tickMs`: between looks at all connections. */
+export type SocketPatience = Patience & { readonly tickMs: number }
+
+export type SocketDoorOptions = {
+  readonly identify: Identify
+  readonly requests: SlidingWindow
+  readonly readers: EventReaders
+  readonly ports: EventPorts
+  readonly clock: Clock
+  readonly log: Log
+  readonly makeRequestId: () => string
+  isClosing(): boolean
+  /** Milliseconds, fewer in tests. */
+  readonly patience: SocketPatience | undefined
+  onRequest?(seen: { route: string; method: string; status: number; durationMs: number }): void
+}
+
+const DEFAULT_PATIENCE = {
+  pingMs: SOCKET_PING_MS,
+  silenceMs: SOCKET_SILENCE_MS,
+  tickMs: SOCKET_TICK_MS,
+}
+
+/** What the path answers to requests that do not ask for a WebSocket. */
+export function addSocketPath(app: FastifyInstance): void {
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: WEB_SOCKET_PATH,
+    handler: async () => {
+      throw problem('upgrade_required', undefined, {
+        headers: { upgrade: 'websocket', connection: 'upgrade' },
+      })
+    },
+  })
+}
+
+/** One for a server. */
+export class SocketDoor {
+  readonly #options: SocketDoorOptions
+  readonly #transports = new Set<Socket>()
+  readonly #sessions = new Set<Session>()
+  #timer: NodeJS.Timeout | undefined
+  #opening: Promise<WebSocketServer> | undefined
+
+  constructor(options: SocketDoorOptions) {
+    this.#options = options
+  }
+
+  /** Attaches to the server, whose `shouldUpgradeCallback` is `isSocketRequest`. */
+  watch(server: Server): void {
+    const { clock, onRequest } = this.#options
+    server.on('upgrade', (request, transport, head) => {
+      if (!(transport instanceof Socket)) return transport.destroy()
+      const startMs = clock.monotonic()
+      this.#transports.add(transport)
+      transport.once('close', () => this.#transports.delete(transport))
+      // Nobody listens until the handshake is done.
+      transport.on('error', () => transport.destroy())
+      void this.#answer(request, transport, head).then((status) => {
+        const durationMs = clock.monotonic() - startMs
+        onRequest?.({ route: WEB_SOCKET_PATH, method: 'GET', status, durationMs })
+      })
+    })
+  }
+
+  /** Ends what is left without a close frame. */
+  cut(): void {
+    for (const transport of this.#transports) transport.destroy()
+  }
+
+  /** The status of the answer. */
+  async #answer(request: IncomingMessage, transport: Socket, head: Buffer): Promise<number> {
+    const { identify, requests, makeRequestId } = this.#options
+    const requestId = makeRequestId()
+    const headers: Record<string, string> = { 'x-request-id': requestId }
+    try {
+      refuseWhileClosing(this.#options)
+      this.#opening ??= openServer()
+      const [server, caller] = await Promise.all([this.#opening, callerOf(identify, request)])
+      refuseWhileClosing(this.#options)
+      if (caller !== null) {
+        takeRequest(requests, caller.accountId, (name, value) => {
+          headers[name] = value
+        })
+      }
+      const socket = await shakeHands(server, { request, transport, head, headers })
+      if (caller !== null) this.#enter({ socket, transport, caller, requestId })
+      else socket.close(CLOSE_CODES.unauthorized, 'the API key is missing, unknown or revoked')
+      return 101
+    } catch (error) {
+      return this.#refuse(error, { requestId, headers, transport })
+    }
+  }
+
+  #refuse(
+    error: unknown,
+    {
+      requestId,
+      headers,
+      transport,
+    }: Pick<Shaking, 'headers' | 'transport'> & { requestId: string },
+  ): number {
+    const { log } = this.#options
+    const refusal = problemOf(error, requestId)
+    const { status } = refusal
+    const fields = { requestId, status, error }
+    if (refusal.isOurs) log.error(fields, 'A request failed.')
+    else if (status === 503) log.info(fields, 'A request was refused as unavailable.')
+    hangUpWith({ ...refusal, headers: { ...headers, ...refusal.headers } }, transport)
+    return status
+  }
+
+  #enter({ socket, transport, caller, requestId }: Entering): void {
+    const { accountId, keyId } = caller
+    const { readers } = this.#options
+    const session = new Session(this.#options, {
+      socket,
+      transport,
+      accountId,
+      requestId,
+      onEnd: () => {
+        readers.remove(reader)
+        this.#leave(session)
+      },
+    })
+    const reader: EventReader = {
+      accountId,
+      keyId,
+      kind: 'socket',
+      end: (reason) => session.close(ENDS[reason].code, ENDS[reason].reason),
+    }
+    this.#sessions.add(session)
+    this.#watchLiveness()
+    if (readers.add(reader)) return
+    const most = `an account has at most ${SOCKETS_PER_ACCOUNT_MAX} connections`
+    session.close(CLOSE_CODES.tooManyConnections, most)
+  }
+
+  #leave(session: Session): void {
+    this.#sessions.delete(session)
+    if (this.#sessions.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #watchLiveness(): void {
+    const { patience = DEFAULT_PATIENCE } = this.#options
+    this.#timer ??= setInterval(() => {
+      for (const session of this.#sessions) session.liveness.look(patience)
+    }, patience.tickMs).unref()
+  }
+}
+
+const ENDS = {
+  closing: { code: CLOSE_CODES.shuttingDown, reason: 'the service is shutting down' },
+  revoked: { code: CLOSE_CODES.unauthorized, reason: 'the API key was revoked' },
+}
+
+/** For the server's `shouldUpgradeCallback`: whether this is a request to open a WebSocket. */
+export function isSocketRequest({ method, url = '', headers }: IncomingMessage): boolean {
+  const isHere = method === 'GET' && url.split('?', 1)[0] === WEB_SOCKET_PATH
+  return isHere && headers.upgrade?.trim().toLowerCase() === 'websocket'
+}
+
+type KeyCaller = Extract<Caller, { kind: 'key' }>
+
+type Entering = {
+  readonly socket: WebSocket
+  readonly transport: Socket
+  readonly caller: KeyCaller
+  readonly requestId: string
+}
+
+function refuseWhileClosing({ isClosing }: SocketDoorOptions): void {
+  if (isClosing()) throw new AppError('service_unavailable', 'The service is shutting down.')
+}
+
+/** Null when the credential is missing or not good; rejects where nothing was decided about it. */
+async function callerOf(identify: Identify, request: IncomingMessage): Promise<KeyCaller | null> {
+  try {
+    const caller = await identify('key', {
+      authorization: request.headers.authorization ?? authorizationOf(request.url ?? ''),
+      clientAddress: plainAddress(request.socket.remoteAddress),
+      isSigned: false,
+    })
+    return caller.kind === 'key' ? caller : null
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'unauthorized') return null
+    throw error
+  }
+}
+
+/** For clients that cannot set headers, such as browsers. */
+function authorizationOf(url: string): string | undefined {
+  const token = new URLSearchParams(url.split('?')[1] ?? '').get('token')
+  return token === null ? undefined : `Bearer ${token}`
+}
+
+/** The library is some 20 modules, which a service without WebSockets need not load. */
+async function openServer(): Promise<WebSocketServer> {
+  const { WebSocketServer } = await import('ws')
+  // Apart from the call: its types do not know `closeTimeout` yet.
+  const options = {
+    noServer: true,
+    clientTracking: false,
+    maxPayload: SOCKET_FRAME_BYTES_MAX,
+    perMessageDeflate: false,
+    closeTimeout: SOCKET_CLOSE_MS,
+  }
+  const server = new WebSocketServer(options)
+  server.on('headers', (lines, request) => {
+    for (const [name, value] of Object.entries(handshakes.get(request)?.headers ?? {})) {
+      lines.push(`${name}: ${value}`)
+    }
+  })
+  server.on('wsClientError', (error, _transport, request) => {
+    handshakes.get(request)?.refuse(error)
+  })
+  return server
+}
+
+type Handshake = {
+  readonly headers: Readonly<Record<string, string>>
+  refuse(error: Error): void
+}
+
+const handshakes = new WeakMap<IncomingMessage, Handshake>()
+
+type Shaking = {
+  readonly request: IncomingMessage
+  readonly transport: Socket
+  readonly head: Buffer
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Never settles for a client that has gone. */
+function shakeHands(
+  server: WebSocketServer,
+  { request, transport, head, headers }: Shaking,
+): Promise<WebSocket> {
+  const { promise, resolve, reject } = Promise.withResolvers<WebSocket>()
+  handshakes.set(request, {
+    headers,
+    refuse: ({ message }) => reject(new AppError('bad_request', `${message}.`)),
+  })
+  server.handleUpgrade(request, transport, head, (socket) => {
+    // What is wrong with frames closes the connection with a code of its own.
+    socket.on('error', () => {})
+    resolve(socket)
+  })
+  return promise
+}
