@@ -1,6 +1,8 @@
 // The kinds of calls that operations are made of, typed by the contract.
 
 import type { OperationId, QueryOf, ResponseOf } from '@mailroom/contract/operations.ts'
+import type { Event } from '@mailroom/contract/shapes/event.ts'
+import { type FollowOptions, follow } from './follow.ts'
 import { Listing, type Page, type PageBounds } from './listing.ts'
 import type { Call, RequestOptions, Transport } from './transport.ts'
 
@@ -47,6 +49,15 @@ export class Api {
   async text(call: Call): Promise<string> {
     const { bytes } = await this.transport.send(call)
     return new TextDecoder().decode(bytes)
+  }
+
+  /** The body of the answer while it comes. */
+  stream(call: Call): Promise<ReadableStream<Uint8Array>> {
+    return this.transport.stream(call)
+  }
+
+  follow(options: FollowOptions): AsyncGenerator<Event, never, undefined> {
+    return follow(this.transport.service, options)
   }
 
   list<Id extends ListId>(

@@ -6,6 +6,7 @@ import {
   admin,
   apiKeys,
   attachments,
+  events,
   inboxes,
   messages,
   pods,
@@ -13,20 +14,31 @@ import {
   service,
   suppressions,
   threads,
+  webhooks,
 } from './namespaces.ts'
 import { type MailroomOptions, Transport } from './transport.ts'
 
 export type { Account, NewAccount } from '@mailroom/contract/shapes/account.ts'
 export type { ApiKey, NewApiKey } from '@mailroom/contract/shapes/api-key.ts'
-export type { Inbox } from '@mailroom/contract/shapes/inbox.ts'
+export type { Event, EventAttachment, EventMessage } from '@mailroom/contract/shapes/event.ts'
+export type { ChangedInbox, Inbox } from '@mailroom/contract/shapes/inbox.ts'
 export type { Attachment, Authentication, Message } from '@mailroom/contract/shapes/message.ts'
 export type { Pod } from '@mailroom/contract/shapes/pod.ts'
 export type { CapturedMessage, ReceivedMail } from '@mailroom/contract/shapes/sandbox.ts'
 export type { Delivery, SentMessage } from '@mailroom/contract/shapes/sending.ts'
 export type { Suppression } from '@mailroom/contract/shapes/suppression.ts'
 export type { Thread, ThreadMessages } from '@mailroom/contract/shapes/thread.ts'
+export type {
+  Webhook,
+  WebhookDelivery,
+  WebhookTest,
+  WebhookWithSecret,
+} from '@mailroom/contract/shapes/webhook.ts'
 export type { DownloadedFile } from './api.ts'
 export { MailroomConnectionError, MailroomError, type MailroomErrorCode } from './error.ts'
+export type { EventListing } from './event-listing.ts'
+export type { WebSocketConstructor, WebSocketLike } from './event-socket.ts'
+export type { FollowOptions } from './follow.ts'
 export type { Listing, Page } from './listing.ts'
 export type {
   FileToSend,
@@ -37,6 +49,14 @@ export type {
   SendOptions,
 } from './sending.ts'
 export type { MailroomOptions, RequestOptions } from './transport.ts'
+export {
+  type VerifyWebhookOptions,
+  verifyWebhook,
+  type WebhookHeaders,
+  WebhookVerificationError,
+  type WebhookVerificationErrorCode,
+} from './verify-webhook.ts'
+export type { WaitOptions } from './wait.ts'
 
 /**
  * One account's view of a service. Every method rejects with MailroomError when the service refuses
@@ -50,6 +70,8 @@ export class Mailroom {
   readonly messages: ReturnType<typeof messages>
   readonly attachments: ReturnType<typeof attachments>
   readonly suppressions: ReturnType<typeof suppressions>
+  readonly events: ReturnType<typeof events>
+  readonly webhooks: ReturnType<typeof webhooks>
   readonly sandbox: ReturnType<typeof sandbox>
   readonly apiKeys: ReturnType<typeof apiKeys>
   readonly admin: ReturnType<typeof admin>
@@ -63,6 +85,8 @@ export class Mailroom {
     this.messages = messages(api)
     this.attachments = attachments(api)
     this.suppressions = suppressions(api)
+    this.events = events(api)
+    this.webhooks = webhooks(api)
     this.sandbox = sandbox(api)
     this.apiKeys = apiKeys(api)
     this.admin = admin(api)

@@ -12,6 +12,8 @@ export type PageBounds = {
 export type ReadPage<Item> = (bounds: PageBounds) => Promise<Page<Item>>
 
 const PAGE_SIZE = 100
+/** Where a list of any number of entries stops counting. */
+const COUNTED_MAX = 10_000
 
 /**
  * `await listing.page()` reads one page; `for await (const item of listing)` reads page after page.
@@ -42,7 +44,8 @@ export class Listing<Item extends { id: string }> implements AsyncIterable<Item>
         if (!previous.has(item.id)) yield item
       }
       offset += data.length
-      if (data.length === 0 || offset >= total) return
+      const isCounted = total < COUNTED_MAX
+      if (data.length === 0 || (isCounted && offset >= total)) return
       previous = current
     }
   }

@@ -3,6 +3,8 @@
 
 import type { BodyOf, QueryOf } from '@mailroom/contract/operations.ts'
 import type { Api, ListOptions } from './api.ts'
+import { EventListing, type EventQuery } from './event-listing.ts'
+import type { FollowOptions } from './follow.ts'
 import {
   type MailToReceive,
   type MessageToSend,
@@ -13,6 +15,7 @@ import {
   withEncodedFiles,
 } from './sending.ts'
 import type { RequestOptions } from './transport.ts'
+import { ANSWER_MS, type WaitOptions, waitForMessage } from './wait.ts'
 
 export function pods(api: Api) {
   return {
@@ -30,6 +33,10 @@ export function pods(api: Api) {
       api.carryOut({ id: 'pods.delete', path: { idOrClientId }, options }),
   }
 }
+
+type WaitQuery = Partial<QueryOf<'inboxes.wait'>> & RequestOptions
+
+const WAIT_SECONDS_DEFAULT = 30
 
 export function inboxes(api: Api) {
   const send = (
@@ -67,6 +74,26 @@ export function inboxes(api: Api) {
     /** Deletes its messages, threads and attachments too, for good. */
     delete: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'inboxes.delete', path: { id }, options }),
+    /** One request of up to a minute: the message that matched, or null in its place. */
+    wait: (id: string, { signal, timeoutMs, maxRetries, ...query }: WaitQuery = {}) =>
+      api.call({
+        id: 'inboxes.wait',
+        path: { id },
+        query,
+        options: {
+          signal,
+          maxRetries,
+          timeoutMs: timeoutMs ?? (query.timeout ?? WAIT_SECONDS_DEFAULT) * 1000 + ANSWER_MS,
+        },
+      }),
+    /** The first message that matches, or null when the time is over: minutes or days. */
+    waitForMessage: (id: string, options: WaitOptions = {}) => waitForMessage(api, id, options),
+    /** The secret before signs along for 24 hours. */
+    rotateWebhookSecret: (id: string, options?: RequestOptions) =>
+      api.call({ id: 'inboxes.rotateWebhookSecret', path: { id }, options }),
+    /** Rejects with `webhook_failed` when the receiver does not take it. */
+    testWebhook: (id: string, options?: RequestOptions) =>
+      api.call({ id: 'inboxes.testWebhook', path: { id }, options }),
   }
 }
 
@@ -115,6 +142,65 @@ export function suppressions(api: Api) {
     /** The account may write to the address again. */
     delete: (address: string, options?: RequestOptions) =>
       api.carryOut({ id: 'suppressions.delete', path: { address }, options }),
+  }
+}
+
+/** What happened, as it happens and afterwards. */
+export function events(api: Api) {
+  return {
+    /** The log, oldest first. */
+    list: ({ signal, timeoutMs, maxRetries, ...query }: EventQuery & RequestOptions = {}) =>
+      new EventListing(
+        (asked) =>
+          api.call({
+            id: 'events.list',
+            query: asked,
+            options: { signal, timeoutMs, maxRetries },
+          }),
+        query,
+      ),
+    /**
+     * Every event from now on, or behind `after`, once and in the order of the log, over connections
+     * that are opened again whenever they break: `for await (const event of events.follow())`.
+     */
+    follow: (options: FollowOptions = {}) => api.follow(options),
+    /** Server-sent events as text, until either side ends it; nothing is opened again. */
+    stream: ({
+      signal,
+      timeoutMs,
+      ...query
+    }: Partial<QueryOf<'events.stream'>> & Omit<RequestOptions, 'maxRetries'> = {}) =>
+      api.stream({ id: 'events.stream', query, options: { signal, timeoutMs } }),
+  }
+}
+
+/** URLs that events are posted to. */
+export function webhooks(api: Api) {
+  return {
+    /** The secret is in this answer only. */
+    create: (body: BodyOf<'webhooks.create'>, options?: RequestOptions) =>
+      api.call({ id: 'webhooks.create', body, options }),
+    /** Newest first. */
+    list: (options: ListOptions<'webhooks.list'> = {}) => api.list('webhooks.list', {}, options),
+    get: (id: string, options?: RequestOptions) =>
+      api.call({ id: 'webhooks.get', path: { id }, options }),
+    /** A list that is given replaces the one that was. */
+    update: (id: string, body: BodyOf<'webhooks.update'>, options?: RequestOptions) =>
+      api.call({ id: 'webhooks.update', path: { id }, body, options }),
+    delete: (id: string, options?: RequestOptions) =>
+      api.carryOut({ id: 'webhooks.delete', path: { id }, options }),
+    /** The secret before signs along for 24 hours. */
+    rotateSecret: (id: string, options?: RequestOptions) =>
+      api.call({ id: 'webhooks.rotateSecret', path: { id }, options }),
+    /** Rejects with `webhook_failed` when the receiver does not take it. */
+    test: (id: string, options?: RequestOptions) =>
+      api.call({ id: 'webhooks.test', path: { id }, options }),
+    /** Newest first. */
+    deliveries: (id: string, options: ListOptions<'webhooks.deliveries'> = {}) =>
+      api.list('webhooks.deliveries', { id }, options),
+    /** Of a delivery that is not pending. */
+    retryDelivery: (id: string, deliveryId: string, options?: RequestOptions) =>
+      api.call({ id: 'webhooks.retryDelivery', path: { id, deliveryId }, options }),
   }
 }
 

@@ -62,6 +62,11 @@ export class Transport {
     this.baseUrl = options.baseUrl.replace(/\/+$/, '')
   }
 
+  /** For connections that are no requests. */
+  get service(): { readonly baseUrl: string; readonly apiKey: string } {
+    return { baseUrl: this.baseUrl, apiKey: this.options.apiKey }
+  }
+
   /** Rejects with MailroomError, MailroomConnectionError, or the reason of the caller's signal. */
   async send(call: Call): Promise<Answer> {
     const maxRetries = call.options?.maxRetries ?? this.options.maxRetries ?? RETRIES_DEFAULT
@@ -82,6 +87,32 @@ export class Transport {
       return JSON.parse(new TextDecoder().decode(bytes))
     } catch (cause) {
       throw new MailroomConnectionError('The answer is not JSON.', { cause })
+    }
+  }
+
+  /** The body of an answer that has no end. Only its beginning is waited for, and never repeated. */
+  async stream({ options = {}, ...call }: Call): Promise<ReadableStream<Uint8Array>> {
+    const { url, method, headers } = this.requestOf(call)
+    const { signal } = options
+    signal?.throwIfAborted()
+    const deadline = new AbortController()
+    const timeoutMs = options.timeoutMs ?? this.options.timeoutMs ?? TIMEOUT_MS_DEFAULT
+    const timer = setTimeout(() => deadline.abort(), timeoutMs)
+    const send = this.options.fetch ?? fetch
+    try {
+      const response = await send(url, {
+        method,
+        headers,
+        signal: signal ? AbortSignal.any([signal, deadline.signal]) : deadline.signal,
+      })
+      if (response.ok && response.body !== null) return response.body
+      throw new MailroomError(response.status, response.headers, await response.text())
+    } catch (cause) {
+      if (signal?.aborted) throw signal.reason
+      if (cause instanceof MailroomError) throw cause
+      throw new MailroomConnectionError('The service did not answer.', { cause })
+    } finally {
+      clearTimeout(timer)
     }
   }
 
@@ -176,10 +207,12 @@ function refusal(isSafe: boolean, response: Response, bytes: Uint8Array): Outcom
   const isRefusal = status === 429 || status === 503
   const isFromService = headers.has('x-request-id')
   const isRepeatable = isRefusal || (status >= 500 && (isSafe || isFromService))
+  const error = new MailroomError(status, headers, new TextDecoder().decode(bytes))
   return {
     kind: 'failure',
-    error: new MailroomError(status, headers, new TextDecoder().decode(bytes)),
-    isRepeatable,
+    error,
+    // The one 5xx that is an outcome: the test was carried out.
+    isRepeatable: isRepeatable && error.code !== 'webhook_failed',
     retryAfterSeconds: readRetryAfter(headers),
   }
 }
@@ -187,13 +220,17 @@ function refusal(isSafe: boolean, response: Response, bytes: Uint8Array): Outcom
 /** Milliseconds until the next attempt; null when the service asks for more patience than we have. */
 function waitBefore(retries: number, retryAfterSeconds: number | null): number | null {
   if (retryAfterSeconds !== null && retryAfterSeconds > RETRY_AFTER_SECONDS_MAX) return null
-  const ceilingMs = Math.min(BACKOFF_START_MS * 2 ** retries, BACKOFF_MAX_MS)
-  // Clients that failed together should not come back together.
-  const jitteredMs = ceilingMs / 2 + (Math.random() * ceilingMs) / 2
-  return Math.max(jitteredMs, (retryAfterSeconds ?? 0) * 1000)
+  return Math.max(backoffMs(retries, BACKOFF_MAX_MS), (retryAfterSeconds ?? 0) * 1000)
 }
 
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+/** Clients that failed together should not come back together. */
+export function backoffMs(failures: number, maxMs: number): number {
+  const ceilingMs = Math.min(BACKOFF_START_MS * 2 ** failures, maxMs)
+  return ceilingMs / 2 + (Math.random() * ceilingMs) / 2
+}
+
+/** Rejects with the reason of the signal. */
+export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
       clearTimeout(timer)

@@ -27,6 +27,15 @@ async function idsOf(listing: Listing<Item>): Promise<string[]> {
   return ids
 }
 
+test('a list that stops counting is read to its end all the same', async () => {
+  const read = async ({ limit = 50, offset = 0 }: PageBounds) => {
+    const length = Math.min(limit, Math.max(0, 10_150 - offset))
+    const data = Array.from({ length }, (_, index) => ({ id: `${offset + index}` }))
+    return { data, total: 10_000 }
+  }
+  assert.equal((await idsOf(new Listing(read, { offset: 9_900 }))).length, 250)
+})
+
 test('all items come in order', async () => {
   const { read, asked } = growingList(250, 0)
   const ids = await idsOf(new Listing(read, {}))

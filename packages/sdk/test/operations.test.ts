@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { operationIds, operationOf, pathNames } from '@mailroom/contract/operations.ts'
 import { sdkRoutesSource } from '@mailroom/contract/sdk-routes.ts'
 import { Mailroom } from '@mailroom/sdk/client.ts'
+import { EventListing } from '@mailroom/sdk/event-listing.ts'
 import { Listing } from '@mailroom/sdk/listing.ts'
 import { openPeer } from './peer.ts'
 
@@ -36,7 +37,8 @@ for (const id of operationIds) {
     const values: unknown[] = names.map((name) => `${name} /?#`)
     if (operation.body) values.push({ name: 'a' })
     const result = methodOf(client, id)(...values)
-    await (result instanceof Listing ? result.page() : result)
+    const isListed = result instanceof Listing || result instanceof EventListing
+    await (isListed ? result.page() : result)
     await peer.close()
     const [request] = peer.requests
     const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name) => `${name}%20%2F%3F%23`)

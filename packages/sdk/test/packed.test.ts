@@ -51,7 +51,15 @@ test('plain JavaScript imports the package and sends with it', async () => {
 })
 
 const PROGRAM = `
-import { type Inbox, Mailroom, MailroomError, type SentMessage } from '@mailroom/sdk'
+import {
+  type Event,
+  type Inbox,
+  Mailroom,
+  MailroomError,
+  type SentMessage,
+  verifyWebhook,
+  WebhookVerificationError,
+} from '@mailroom/sdk'
 
 const mailroom = new Mailroom({ baseUrl: 'http://a.example', apiKey: 'key' })
 const inbox: Inbox = await mailroom.inboxes.create({ displayName: 'Ada' })
@@ -64,6 +72,14 @@ for await (const thread of mailroom.threads.list(inbox.id, { is_read: false })) 
   const role: 'to' | 'cc' | null | undefined = data[0]?.deliveryRole
   console.log(text, role, status)
 }
+for await (const event of mailroom.events.follow({ eventTypes: ['message.received'], WebSocket })) {
+  const subject: string | undefined = event.message?.subject
+  console.log(subject)
+}
+const request = new Request('http://a.example')
+const told: Event = await verifyWebhook(await request.text(), request.headers, ['a', 'b'])
+const waited: string | undefined = (await mailroom.inboxes.waitForMessage(inbox.id))?.extractedText
+console.log(told.event_id, waited, WebhookVerificationError.name)
 await mailroom.sandbox.receive({ from: 'a@b.example', to: [inbox.address], subject: 'x' })
 try {
   // @ts-expect-error: there is no such field
@@ -72,6 +88,8 @@ try {
   await mailroom.inboxes.send(inbox.id, { ...message, to: 5 })
   // @ts-expect-error: there is no such filter
   mailroom.threads.list(inbox.id, { isRead: true })
+  // @ts-expect-error: there is no such kind of event
+  mailroom.events.follow({ eventTypes: ['message.read'] })
   // @ts-expect-error: what is answered is known
   console.log(sent.nothing)
 } catch (error) {

@@ -36,6 +36,20 @@ for (const status of [429, 500, 503]) {
   })
 }
 
+test('a test of a webhook that failed is told as it is, and not repeated', async () => {
+  const failed: Step = { status: 502, body: { error: 'webhook_failed', message: 'No.' } }
+  const calls: ((client: Mailroom) => Promise<unknown>)[] = [
+    (client) => client.webhooks.test('whk_1'),
+    (client) => client.inboxes.testWebhook('inb_1'),
+  ]
+  for (const call of calls) {
+    await withPeer([failed, {}], async (client, peer) => {
+      await assert.rejects(call(client), { status: 502, code: 'webhook_failed' })
+      assert.equal(peer.requests.length, 1)
+    })
+  }
+})
+
 test('a POST that a gateway answered 502 is not repeated, a GET is', async () => {
   // A gateway gives its requests no id.
   const peer = await openPeer()

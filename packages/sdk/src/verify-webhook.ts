@@ -1,0 +1,177 @@
+// Whether a request of a webhook comes from the service, and is new: the check of its signature with
+// nothing but WebCrypto, for any runtime.
+
+import type { Event } from '@mailroom/contract/shapes/event.ts'
+
+export type WebhookVerificationErrorCode =
+  /** There is no signature, or no time or id to it. */
+  | 'missing_header'
+  /** The time is no number of seconds. */
+  | 'bad_timestamp'
+  /** The request was made too long ago, or the clocks differ: it may be one that was recorded. */
+  | 'too_old'
+  | 'wrong_signature'
+  /** The signature is right, and the body is no JSON. */
+  | 'not_json'
+
+export class WebhookVerificationError extends Error {
+  override readonly name = 'WebhookVerificationError'
+  readonly code: WebhookVerificationErrorCode
+
+  constructor(code: WebhookVerificationErrorCode, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** As a server has them: an object of Fetch, or names with texts. */
+export type WebhookHeaders =
+  | { get(name: string): string | null }
+  | Readonly<Record<string, string | readonly string[] | undefined>>
+
+export type VerifyWebhookOptions = {
+  /** How far the time of the request may be from the present, in either direction; default 300. */
+  toleranceSeconds?: number
+  /** The present, in milliseconds since the Unix epoch; default the clock's. */
+  now?: number
+}
+
+const TOLERANCE_SECONDS_DEFAULT = 300
+const SECRET_PREFIX = 'whsec_'
+const encoder = new TextEncoder()
+
+/**
+ * The event that a request tells of. `rawBody` is the body before anything has parsed it; of several
+ * secrets any one will do. Rejects with WebhookVerificationError. A request may come more than once,
+ * also within the tolerance: `event_id` tells that it is known.
+ */
+export async function verifyWebhook(
+  rawBody: string | Uint8Array,
+  headers: WebhookHeaders,
+  secret: string | readonly string[],
+  options: VerifyWebhookOptions = {},
+): Promise<Event> {
+  const secrets = [secret].flat()
+  const body = typeof rawBody === 'string' ? encoder.encode(rawBody) : rawBody
+  const signed = readStandard(headers) ?? readPlain(headers)
+  if (signed === null) {
+    const names = 'webhook-id, webhook-timestamp and webhook-signature'
+    throw new WebhookVerificationError('missing_header', `The request needs ${names}.`)
+  }
+  checkTime(signed.timestamp, options)
+  const text = join(encoder.encode(signed.prefix), body)
+  if (!(await isSignedByAny(text, signed, secrets))) {
+    const message = 'No signature of the request was made with this secret.'
+    throw new WebhookVerificationError('wrong_signature', message)
+  }
+  try {
+    return JSON.parse(new TextDecoder().decode(body))
+  } catch {
+    throw new WebhookVerificationError('not_json', 'The body is not JSON.')
+  }
+}
+
+type Signed = {
+  readonly timestamp: string
+  /** What is signed before the body. */
+  readonly prefix: string
+  readonly signatures: readonly Uint8Array<ArrayBuffer>[]
+  /** The octets of a secret that sign; null for a secret of another form. */
+  keyOf(secret: string): Uint8Array<ArrayBuffer> | null
+}
+
+/** Standard Webhooks. */
+function readStandard(headers: WebhookHeaders): Signed | null {
+  const id = read(headers, 'webhook-id')
+  const timestamp = read(headers, 'webhook-timestamp')
+  const list = read(headers, 'webhook-signature')
+  if (id === null || timestamp === null || list === null) return null
+  return {
+    timestamp,
+    prefix: `${id}.${timestamp}.`,
+    signatures: list.split(' ').flatMap((entry) => {
+      const [version, signature = ''] = entry.split(',')
+      return version === 'v1' ? (decodeBase64(signature) ?? []) : []
+    }),
+    keyOf: (secret) =>
+      decodeBase64(secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : secret),
+  }
+}
+
+/** The convention with a field for each secret and the secret as it is written. */
+function readPlain(headers: WebhookHeaders): Signed | null {
+  const timestamp = read(headers, 'x-timestamp')
+  const newest = read(headers, 'x-signature')
+  if (timestamp === null || newest === null) return null
+  const previous = read(headers, 'x-signature-previous') ?? ''
+  return {
+    timestamp,
+    prefix: `${timestamp}.`,
+    signatures: [newest, previous].flatMap((text) => decodeHex(text) ?? []),
+    keyOf: (secret) => encoder.encode(secret),
+  }
+}
+
+function read(headers: WebhookHeaders, name: string): string | null {
+  if (isFetchHeaders(headers)) return headers.get(name)
+  for (const [key, value] of Object.entries(headers)) {
+    if (key.toLowerCase() === name && value !== undefined) return [value].flat()[0] ?? null
+  }
+  return null
+}
+
+function isFetchHeaders(
+  headers: WebhookHeaders,
+): headers is Extract<WebhookHeaders, { get(name: string): string | null }> {
+  return typeof headers.get === 'function'
+}
+
+function checkTime(timestamp: string, options: VerifyWebhookOptions): void {
+  const { toleranceSeconds = TOLERANCE_SECONDS_DEFAULT, now = Date.now() } = options
+  if (!/^\d{1,12}$/.test(timestamp)) {
+    throw new WebhookVerificationError('bad_timestamp', 'The time of the request is no number.')
+  }
+  if (Math.abs(now / 1000 - Number(timestamp)) > toleranceSeconds) {
+    const message = `The request was made more than ${toleranceSeconds} seconds ago, or the clocks differ.`
+    throw new WebhookVerificationError('too_old', message)
+  }
+}
+
+/** All are compared, and in constant time, as WebCrypto's verify does. */
+async function isSignedByAny(
+  text: Uint8Array<ArrayBuffer>,
+  { signatures, keyOf }: Signed,
+  secrets: readonly string[],
+): Promise<boolean> {
+  let isSigned = false
+  for (const secret of secrets) {
+    const octets = keyOf(secret)
+    if (octets === null || octets.length === 0) continue
+    const algorithm = { name: 'HMAC', hash: 'SHA-256' }
+    const key = await crypto.subtle.importKey('raw', octets, algorithm, false, ['verify'])
+    for (const signature of signatures) {
+      isSigned = (await crypto.subtle.verify('HMAC', key, signature, text)) || isSigned
+    }
+  }
+  return isSigned
+}
+
+function join(one: Uint8Array, other: Uint8Array): Uint8Array<ArrayBuffer> {
+  const joined = new Uint8Array(one.length + other.length)
+  joined.set(one)
+  joined.set(other, one.length)
+  return joined
+}
+
+function decodeBase64(text: string): Uint8Array<ArrayBuffer> | null {
+  try {
+    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+  } catch {
+    return null
+  }
+}
+
+function decodeHex(text: string): Uint8Array<ArrayBuffer> | null {
+  if (!/^(?:[0-9a-f]{2})+$/i.test(text)) return null
+  return Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))
+}

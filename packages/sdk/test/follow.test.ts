@@ -1,0 +1,239 @@
+// Following events over a WebSocket: each once and in order, whatever happens to the connections.
+
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { type Event, type FollowOptions, Mailroom, MailroomError } from '@mailroom/sdk'
+import { WebSocket as WebSocketOfWs } from 'ws'
+import { openSocketPeer, type SocketPeer } from './socket-peer.ts'
+
+async function open(t: TestContext): Promise<{ peer: SocketPeer; client: Mailroom }> {
+  const peer = await openSocketPeer()
+  t.after(() => peer.close())
+  return { peer, client: new Mailroom({ baseUrl: `${peer.baseUrl}/`, apiKey: 'mr_key +/' }) }
+}
+
+/** Reads so many events and leaves. */
+async function read(
+  client: Mailroom,
+  count: number,
+  options: FollowOptions = {},
+  onEvent: (event: Event, index: number) => unknown = () => {},
+): Promise<string[]> {
+  const ids: string[] = []
+  for await (const event of client.events.follow(options)) {
+    ids.push(event.event_id)
+    await onEvent(event, ids.length - 1)
+    if (ids.length === count) break
+  }
+  return ids
+}
+
+const idsOf = (events: readonly Event[]) => events.map(({ event_id: id }) => id)
+
+test('what is followed is asked for, with the key in a header field', async (t) => {
+  const { peer, client } = await open(t)
+  peer.add(3)
+  const [first] = idsOf(peer.log)
+  const options = {
+    inboxIds: ['inb_1'],
+    podIds: ['pod_1'],
+    eventTypes: ['message.received'],
+    after: first,
+  } as const
+  assert.deepEqual(await read(client, 2, options), idsOf(peer.log).slice(1))
+  const [connection] = peer.connections
+  assert.equal(connection?.request.url, '/v1/ws')
+  assert.equal(connection?.request.headers.authorization, 'Bearer mr_key +/')
+  assert.deepEqual(connection?.frames, [
+    {
+      type: 'subscribe',
+      inbox_ids: ['inb_1'],
+      pod_ids: ['pod_1'],
+      event_types: ['message.received'],
+      last_event_id: first,
+    },
+  ])
+})
+
+test('a reader that leaves closes its connection', async (t) => {
+  const { peer, client } = await open(t)
+  peer.add(2)
+  await read(client, 1, { after: peer.log[0]?.event_id ?? '' })
+  const [connection] = peer.connections
+  assert.ok(connection)
+  if (connection.socket.readyState !== connection.socket.CLOSED) {
+    await new Promise((resolve) => connection.socket.once('close', resolve))
+  }
+})
+
+test('connections that break are made again, and nothing is lost or repeated', async (t) => {
+  const { peer, client } = await open(t)
+  peer.add(1)
+  const total = 200
+  // Each connection carries a few events more and then ends in one of all ways.
+  peer.onConnection = ({ socket, cut }, index) => {
+    const ends = [
+      cut,
+      () => socket.close(1001),
+      () => socket.terminate(),
+      () => socket.close(1011),
+      () => socket.close(1013),
+    ]
+    socket.once('message', () => {
+      peer.add(20)
+      setTimeout(() => ends[index % ends.length]?.(), index % 7)
+    })
+    return false
+  }
+  const ids = await read(client, total, { after: peer.log[0]?.event_id ?? '' })
+  assert.deepEqual(ids, idsOf(peer.log).slice(1, total + 1))
+  assert.ok(peer.connections.length >= 5, `${peer.connections.length} connections`)
+})
+
+test('a service that is away is asked again, less and less often', async (t) => {
+  const { peer, client } = await open(t)
+  peer.add(2)
+  const times: number[] = []
+  peer.onConnection = ({ cut }, index) => {
+    times.push(performance.now())
+    if (index < 3) cut()
+    return index < 3
+  }
+  assert.equal((await read(client, 1, { after: peer.log[0]?.event_id ?? '' })).length, 1)
+  const gaps = times.slice(1).map((time, index) => time - (times[index] ?? 0))
+  assert.equal(gaps.length, 3)
+  for (const [index, gap] of gaps.entries()) {
+    assert.ok(gap >= 125 * 2 ** (index + 1) - 5, `${index}: ${gap} ms`)
+  }
+})
+
+test('a key that is not good ends it, at once and for good', async (t) => {
+  const { peer, client } = await open(t)
+  peer.onConnection = ({ socket }) => {
+    socket.close(4001)
+    return true
+  }
+  await assert.rejects(read(client, 1), (error) => {
+    assert.ok(error instanceof MailroomError)
+    assert.deepEqual([error.status, error.code], [401, 'unauthorized'])
+    return true
+  })
+  assert.equal(peer.connections.length, 1)
+})
+
+test('a key that is revoked while it is followed ends it behind what came before', async (t) => {
+  const { peer, client } = await open(t)
+  peer.add(3)
+  const seen: string[] = []
+  peer.onConnection = ({ socket }) => {
+    socket.once('message', () => setImmediate(() => socket.close(4001)))
+    return false
+  }
+  const following = read(client, 9, { after: peer.log[0]?.event_id ?? '' }, ({ event_id: id }) =>
+    seen.push(id),
+  )
+  await assert.rejects(following, { code: 'unauthorized' })
+  assert.deepEqual(seen, idsOf(peer.log).slice(1))
+})
+
+test('an event to go on from that is unknown is told, not waited for', async (t) => {
+  const { peer, client } = await open(t)
+  await assert.rejects(read(client, 1, { after: 'evt_unknown' }), {
+    name: 'MailroomError',
+    code: 'bad_request',
+    message: 'No such event.',
+  })
+  assert.equal(peer.connections.length, 1)
+})
+
+test('a connection on which nothing comes is asked, and left when nobody answers', async (t) => {
+  const { peer, client } = await open(t)
+  peer.add(2)
+  peer.onConnection = (_, index) => {
+    peer.isMute = false
+    if (index > 0) peer.add(1)
+    return false
+  }
+  const after = peer.log[1]?.event_id ?? ''
+  const reading = read(client, 1, { after, heartbeatMs: 60 })
+  await peer.waitForConnections(1)
+  const [connection] = peer.connections
+  assert.ok(connection)
+  const pings = () => connection.frames.filter(({ type }) => type === 'ping').length
+  while (pings() < 2) await new Promise((resolve) => connection.socket.once('message', resolve))
+  assert.equal(peer.connections.length, 1, 'it was answered')
+  peer.isMute = true
+  assert.deepEqual(await reading, [peer.log[2]?.event_id])
+  assert.equal(peer.connections.length, 2)
+})
+
+test('a slow reader costs no memory: the rest comes when it has read', async (t) => {
+  const { peer, client } = await open(t)
+  peer.add(1)
+  const padding = 'x'.repeat(50_000)
+  const after = peer.log[0]?.event_id ?? ''
+  const following = client.events.follow({ after })
+  const first = following.next()
+  await peer.waitForConnections(1)
+  peer.add(600, padding)
+  const ids = [(await first).value.event_id]
+  // It is closed by the client, with most of the events untold.
+  const [connection] = peer.connections
+  await new Promise((resolve) => connection?.socket.once('close', resolve))
+  assert.equal(peer.connections.length, 1)
+  while (ids.length < 600) ids.push((await following.next()).value.event_id)
+  await following.return(undefined as never)
+  assert.deepEqual(ids, idsOf(peer.log).slice(1))
+  assert.ok(peer.connections.length >= 2)
+})
+
+test('the caller’s signal ends it, while it waits for an event or for a connection', async (t) => {
+  const { peer, client } = await open(t)
+  const reason = new Error('enough')
+  for (const isAway of [false, true]) {
+    peer.onConnection = ({ cut }) => {
+      if (isAway) cut()
+      return isAway
+    }
+    const controller = new AbortController()
+    const reading = read(client, 1, { signal: controller.signal })
+    await peer.waitForConnections(peer.connections.length + 1)
+    setTimeout(() => controller.abort(reason), 20)
+    await assert.rejects(reading, reason)
+  }
+  await assert.rejects(read(client, 1, { signal: AbortSignal.abort(reason) }), reason)
+})
+
+test('a runtime whose WebSocket sends no header fields gives the key in the address', async (t) => {
+  const { peer, client } = await open(t)
+  peer.add(2)
+  // As browsers have it: the second argument is for the names of protocols.
+  class WebSocketOfBrowsers extends WebSocket {
+    constructor(url: string, protocols?: string | string[]) {
+      if (typeof protocols === 'object') throw new SyntaxError('[object Object] is no protocol')
+      super(url)
+    }
+  }
+  const after = peer.log[0]?.event_id ?? ''
+  assert.equal((await read(client, 1, { after, WebSocket: WebSocketOfBrowsers })).length, 1)
+  assert.equal(peer.connections[0]?.request.url, '/v1/ws?token=mr_key%20%2B%2F')
+})
+
+test('the WebSocket of the package ws will do', async (t) => {
+  const { peer, client } = await open(t)
+  peer.add(1)
+  peer.onConnection = ({ cut }, index) => {
+    if (index === 0) cut()
+    else setTimeout(() => peer.add(1), 10)
+    return index === 0
+  }
+  const after = peer.log[0]?.event_id ?? ''
+  assert.equal((await read(client, 1, { after, WebSocket: WebSocketOfWs })).length, 1)
+  assert.equal(peer.connections[1]?.request.headers.authorization, 'Bearer mr_key +/')
+})
+
+test('without any WebSocket it says what to give it', (t) => {
+  const client = new Mailroom({ baseUrl: 'http://a.example', apiKey: 'key' })
+  t.mock.property(globalThis, 'WebSocket', undefined as never)
+  assert.throws(() => client.events.follow(), /option WebSocket/)
+})

@@ -1,0 +1,169 @@
+// What a receiver lets in: requests that were signed with its secret and are new, in either convention.
+
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { test } from 'node:test'
+import { verifyWebhook, WebhookVerificationError } from '@mailroom/sdk/verify-webhook.ts'
+import { Webhook } from 'standardwebhooks'
+
+const secretOf = (letter: string) => `whsec_${Buffer.alloc(32, letter).toString('base64')}`
+const secret = secretOf('a')
+const other = secretOf('b')
+const now = 1_800_000_000_000
+const event = {
+  event: 'message.received',
+  event_id: 'evt_1',
+  message: { subject: 'Grüße 日本 🎉' },
+}
+const body = JSON.stringify(event)
+
+type Signing = { at?: number; id?: string; signed?: string; secrets?: string[] }
+
+/** As the library of Standard Webhooks signs. */
+function standard({ at = now, id = 'evt_1', signed = body, secrets = [secret] }: Signing = {}) {
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(at / 1000),
+    'webhook-signature': secrets
+      .map((one) => new Webhook(one).sign(id, new Date(at), signed))
+      .join(' '),
+  }
+}
+
+/** As somebody writes it by hand. */
+function plain({ at = now, signed = body, secrets = [secret] }: Signing = {}) {
+  const [newest, previous] = secrets.map((one) =>
+    createHmac('sha256', one)
+      .update(`${at / 1000}.${signed}`)
+      .digest('hex'),
+  )
+  return {
+    'X-Timestamp': String(at / 1000),
+    'X-Signature': newest,
+    ...(previous === undefined ? {} : { 'X-Signature-Previous': previous }),
+  }
+}
+
+const conventions = [
+  ['Standard Webhooks', standard],
+  ['X-Signature', plain],
+] as const
+
+function refuses(checked: Promise<unknown>, code: string): Promise<void> {
+  return assert.rejects(checked, (error) => {
+    assert.ok(error instanceof WebhookVerificationError, String(error))
+    assert.equal(error.code, code)
+    return true
+  })
+}
+
+for (const [name, sign] of conventions) {
+  test(`${name}: a request that was signed with the secret is an event`, async () => {
+    const headers = sign()
+    for (const raw of [body, new TextEncoder().encode(body), Buffer.from(body)]) {
+      assert.deepEqual(await verifyWebhook(raw, headers, secret, { now }), event)
+    }
+    const lists = Object.entries(headers).map(([key, value]) => [key.toUpperCase(), [value ?? '']])
+    assert.deepEqual(await verifyWebhook(body, Object.fromEntries(lists), secret, { now }), event)
+    const fetched = new Headers(Object.entries(headers).map(([key, value]) => [key, value ?? '']))
+    assert.deepEqual(await verifyWebhook(body, fetched, secret, { now }), event)
+  })
+
+  test(`${name}: a request that was changed or signed by another is refused`, async () => {
+    const changed = [
+      () => verifyWebhook(`${body} `, sign(), secret, { now }),
+      () => verifyWebhook(body.replace('received', 'sent'), sign(), secret, { now }),
+      () => verifyWebhook('', sign(), secret, { now }),
+      () => verifyWebhook(body, sign(), other, { now }),
+      () => verifyWebhook(body, sign(), '', { now }),
+      () => verifyWebhook(body, sign(), [], { now }),
+      () => verifyWebhook(body, sign(), 'whsec_', { now }),
+      () =>
+        verifyWebhook(body, { ...sign(), ...timeOf(sign({ at: now + 1000 })) }, secret, { now }),
+    ]
+    for (const check of changed) await refuses(check(), 'wrong_signature')
+  })
+
+  test(`${name}: a request that is old, or from a future, is refused unless more is tolerated`, async () => {
+    for (const seconds of [301, -301, 86_400]) {
+      const headers = sign({ at: now - seconds * 1000 })
+      await refuses(verifyWebhook(body, headers, secret, { now }), 'too_old')
+      const options = { now, toleranceSeconds: Math.abs(seconds) }
+      assert.deepEqual(await verifyWebhook(body, headers, secret, options), event)
+    }
+    assert.deepEqual(await verifyWebhook(body, sign({ at: now - 300_000 }), secret, { now }), event)
+    await refuses(verifyWebhook(body, sign(), secret), 'too_old')
+    const present = sign({ at: Math.floor(Date.now() / 1000) * 1000 })
+    assert.deepEqual(await verifyWebhook(body, present, secret), event)
+  })
+
+  test(`${name}: while secrets change, either of two will do, on either side`, async () => {
+    const rotated = sign({ secrets: [other, secret] })
+    for (const known of [secret, other, [secret, other], [other], [secretOf('c'), secret]]) {
+      assert.deepEqual(await verifyWebhook(body, rotated, known, { now }), event)
+    }
+    assert.deepEqual(await verifyWebhook(body, sign(), [other, secret], { now }), event)
+    await refuses(verifyWebhook(body, rotated, secretOf('c'), { now }), 'wrong_signature')
+  })
+
+  test(`${name}: a body that is no JSON is told from a wrong signature`, async () => {
+    await refuses(verifyWebhook('x', sign({ signed: 'x' }), secret, { now }), 'not_json')
+    await refuses(verifyWebhook('x', sign(), secret, { now }), 'wrong_signature')
+  })
+
+  test(`${name}: a time that is none is refused`, async () => {
+    for (const time of ['', 'x', '-1', '1e9', '1800000000.5', ' 1800000000', '9'.repeat(30)]) {
+      const headers = Object.fromEntries(
+        Object.entries(sign()).map(([key, value]) => [key, /timestamp/i.test(key) ? time : value]),
+      )
+      await refuses(verifyWebhook(body, headers, secret, { now }), 'bad_timestamp')
+    }
+  })
+}
+
+function timeOf(headers: Record<string, string | undefined>) {
+  return Object.fromEntries(Object.entries(headers).filter(([key]) => /timestamp/i.test(key)))
+}
+
+test('a request without a signature is refused', async () => {
+  const lacking = [
+    {},
+    { 'webhook-id': 'evt_1', 'webhook-timestamp': '1800000000' },
+    { 'webhook-signature': 'v1,AAAA', 'webhook-timestamp': '1800000000' },
+    { 'x-timestamp': '1800000000' },
+    { 'x-signature': 'aa', 'x-timestamp': undefined },
+    new Headers(),
+  ]
+  for (const headers of lacking) {
+    await refuses(verifyWebhook(body, headers, secret, { now }), 'missing_header')
+  }
+})
+
+test('signatures of other forms and versions are passed over, not thrown at', async () => {
+  for (const list of [
+    '',
+    'v1',
+    'v1,',
+    'v1,***',
+    'v2,AAAA',
+    'v1a,AAAA',
+    `v1,${'A'.repeat(10_000)}`,
+  ]) {
+    const headers = { ...standard(), 'webhook-signature': list }
+    await refuses(verifyWebhook(body, headers, secret, { now }), 'wrong_signature')
+    const signature = standard()['webhook-signature']
+    const among = { ...headers, 'webhook-signature': `${list} ${signature}` }
+    assert.deepEqual(await verifyWebhook(body, among, secret, { now }), event)
+  }
+  for (const text of ['', 'zz', 'abc', '0', 'é'.repeat(64)]) {
+    const headers = { ...plain(), 'X-Signature': text }
+    await refuses(verifyWebhook(body, headers, secret, { now }), 'wrong_signature')
+  }
+})
+
+test('where both conventions are there, the one that signs the id counts', async () => {
+  const both = { ...plain(), ...standard() }
+  assert.deepEqual(await verifyWebhook(body, both, secret, { now }), event)
+  const wrong = { ...both, 'webhook-id': 'evt_2' }
+  await refuses(verifyWebhook(body, wrong, secret, { now }), 'wrong_signature')
+})
