@@ -15,7 +15,7 @@ import type { Settings } from '#config/settings.ts'
 import type { Engine } from '#db/db.ts'
 import { makeDkimKey } from '#mail/dkim/key.ts'
 import { certificateSettings } from '#test/peers/certificate.ts'
-import { createTestDatabase } from '#test/peers/postgres.ts'
+import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { type Mail, openSender, type SmtpReply } from '#test/peers/sender.ts'
 
 export const OPERATOR_TOKEN = 'operator-token-for-tests-0123456789'
@@ -63,7 +63,7 @@ export function onEachEngine(name: string, define: (engine: Engine) => void): vo
 export async function openWorld(engine: Engine, options: WorldOptions = {}): Promise<World> {
   const dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
   const database =
-    engine === 'postgres' ? { MAILROOM_DATABASE_URL: await createTestDatabase() } : {}
+    engine === 'postgres' ? { MAILROOM_DATABASE_URL: await createPreparedDatabase() } : {}
   const reading = readSettings({
     MAILROOM_DATA_DIR: dataDir,
     MAILROOM_HTTP_PORT: '0',

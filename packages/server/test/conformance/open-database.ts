@@ -13,7 +13,7 @@ import { openSqlite } from '#db/sqlite.ts'
 import type { ReceiveInput } from '#store/receive-message.ts'
 import type { Tables } from '#store/tables.ts'
 import { type Db, transactions } from '#store/transactions.ts'
-import { createTestDatabase } from '#test/peers/postgres.ts'
+import { createPreparedDatabase } from '#test/peers/postgres.ts'
 
 export type TestDatabase = {
   readonly db: Db
@@ -30,7 +30,7 @@ export const makeId = idMaker(systemClock, systemChance)
 /** A new, migrated database. */
 export async function openDatabase(engine: Engine): Promise<TestDatabase> {
   const folder = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
-  const place = engine === 'sqlite' ? join(folder, 'test.db') : await createTestDatabase()
+  const place = engine === 'sqlite' ? join(folder, 'test.db') : await createPreparedDatabase()
   const opened: Db[] = []
   const openAgain = async () => {
     const db = await openAt(engine, place)
@@ -93,6 +93,7 @@ export async function addInbox(db: Db, owner: Owner): Promise<string> {
     pod: null,
     address: `${inboxId}@mailroom.localhost`,
     displayName: null,
+    webhook: null,
     nowMs: systemClock.now(),
     creationsPerDay: 1_000,
   })

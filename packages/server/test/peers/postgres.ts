@@ -22,6 +22,9 @@ export type TestPostgres = {
 /** Set by the runner for all test files of one run, so that they share one cluster. */
 export const POSTGRES_URL_VARIABLE = 'TEST_MAILROOM_POSTGRES_URL'
 
+/** Set by the runner beside it: the name of a database to copy. */
+export const POSTGRES_TEMPLATE_VARIABLE = 'TEST_MAILROOM_POSTGRES_TEMPLATE'
+
 const STARTS_MAX = 3
 const run = promisify(execFile)
 
@@ -46,12 +49,26 @@ export async function startPostgres(): Promise<TestPostgres> {
 
 /** A fresh, empty database in the cluster at `baseUrl`; without it, in the cluster of this run. */
 export async function createTestDatabase(baseUrl?: string): Promise<string> {
-  const url = new URL(baseUrl ?? (await testPostgresUrl()))
+  return createDatabase(baseUrl ?? (await testPostgresUrl()), 'template1')
+}
+
+/**
+ * A database of its own that starts as the one that the runner made for it; an empty one in a test
+ * file that runs alone. For whoever does not care how its tables came to be.
+ */
+export async function createPreparedDatabase(): Promise<string> {
+  const template = process.env[POSTGRES_TEMPLATE_VARIABLE] ?? 'template1'
+  return createDatabase(await testPostgresUrl(), template)
+}
+
+async function createDatabase(baseUrl: string, template: string): Promise<string> {
+  const url = new URL(baseUrl)
   const name = `test_${randomBytes(8).toString('hex')}`
   const client = new pg.Client({ connectionString: url.href })
   await client.connect()
   try {
-    await client.query(`CREATE DATABASE ${client.escapeIdentifier(name)}`)
+    const [made, copied] = [name, template].map((text) => client.escapeIdentifier(text))
+    await client.query(`CREATE DATABASE ${made} TEMPLATE ${copied}`)
   } finally {
     await client.end()
   }
@@ -132,7 +149,13 @@ async function startServer(
   for (let attempt = 0; attempt < STARTS_MAX; attempt++) {
     // Between finding a free port and listening on it another program may take it.
     const port = await findFreePort()
-    const settings = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=']
+    const settings = [
+      `port=${port}`,
+      'listen_addresses=127.0.0.1',
+      'unix_socket_directories=',
+      // A minute, shared among more than a hundred databases, would start two workers each second.
+      'autovacuum_naptime=10min',
+    ]
     const server = spawn(
       binary,
       ['-D', join(home, 'data'), ...settings.flatMap((setting) => ['-c', setting])],
