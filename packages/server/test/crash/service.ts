@@ -21,6 +21,8 @@ export const SERVICE_KEY = 'mr_KeyOfTheFirstAccountInCrashTests00000000'
 const MAIN = fileURLToPath(import.meta.resolve('#main.mjs'))
 /** A start takes a second; a busy machine makes it many. */
 const READY_MS_MAX = 30_000
+/** A question costs a millisecond of processor time, and a start takes many hundreds. */
+const READY_POLL_MS = 25
 const LOG_LENGTH_MAX = 200_000
 
 export type Exit = { code: number | null; signal: NodeJS.Signals | null; durationMs: number }
@@ -173,7 +175,7 @@ export class Service {
       if (this.#child === null) throw new Error(`The service ended while starting:\n${this.#log}`)
       const waitedMs = performance.now() - startMs
       if (waitedMs > withinMs) throw new Error(`Not ready after ${waitedMs} ms:\n${this.#log}`)
-      await sleep(10)
+      await sleep(READY_POLL_MS)
     }
     return performance.now() - startMs
   }

@@ -3,6 +3,7 @@
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { systemClock } from '#base/clock.ts'
 import { type Log, silentLog } from '#base/log.ts'
+import { EventReaders } from '#http/event-readers.ts'
 import type { DoorPorts, Handlers } from '#http/handler.ts'
 import { type HttpServer, type HttpServerOptions, openHttpServer } from '#http/server.ts'
 
@@ -26,7 +27,8 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
     host: '127.0.0.1',
     port: 0,
     handlers: { ...echoes(), ...answers },
-    ports: { findReplay: async () => null, isSandbox: () => true, ...ports },
+    ports: { ...quietPorts, ...ports },
+    readers: new EventReaders({ findGoodKeys: async (keyIds) => keyIds, log: silentLog }),
     authenticate: async (token) =>
       token === GOOD_KEY ? { accountId: 'acc_1', keyId: 'key_1' } : null,
     operatorToken: OPERATOR_TOKEN,
@@ -47,11 +49,27 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
   }
 }
 
+/** An account without a past, in which nothing happens. */
+const quietPorts: DoorPorts = {
+  findReplay: async () => null,
+  isSandbox: () => true,
+  checkFilter: async () => ({ kind: 'filter', filter: { kinds: [], podIds: [], inboxIds: [] } }),
+  openEventStream: () => ({
+    subscribe: async ({ onAccepted }) => {
+      onAccepted()
+      return 'subscribed'
+    },
+    unsubscribe: () => 'unsubscribed',
+    resume() {},
+    close() {},
+  }),
+}
+
 /** Handlers that answer with their input and context. */
 function echoes(): Handlers {
   const echo = (input: unknown, context: unknown) => ({ input, context })
   const binary = () => ({ headers: { 'content-type': 'text/plain' }, content: 'bytes' })
-  const isBinary = /^(messages\.raw|attachments\.get|service\.metrics)$/
+  const isBinary = /^(messages\.raw|attachments\.get|events\.stream|service\.metrics)$/
   const once = (input: unknown, context: unknown) => ({
     isReplay: false,
     body: { input, context },

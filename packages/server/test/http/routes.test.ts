@@ -22,6 +22,7 @@ const bodies: Record<string, string> = {
   'admin.accounts.create': '{"name":"a","plan":"free"}',
   'inboxes.send': '{"to":"a@b.example","subject":"a","body":"b"}',
   'suppressions.create': '{"address":"a@b.example"}',
+  'webhooks.create': '{"url":"https://a.example/"}',
   'sandbox.receive': '{"from":"a@b.example","to":"c@d.example","subject":"e"}',
 }
 

@@ -18,6 +18,7 @@ const KINDS = {
   attachments: 'message',
   'api-keys': 'key',
   suppressions: 'address',
+  webhooks: 'webhook',
 } as const
 
 export type Kind = (typeof KINDS)[keyof typeof KINDS]
@@ -26,11 +27,12 @@ export type Belongings = Record<Kind, string>
 /** A body for each operation that cannot do without one. */
 const BODIES: Partial<Record<OperationId, object>> = {
   'threads.update': { is_read: true },
+  'webhooks.update': { enabled: true, eventTypes: ['message.received'] },
   'inboxes.send': { to: 'ann@elsewhere.example', subject: 'A subject', body: 'A body.' },
 }
 
 /** Fields of queries and bodies that name something, and those that only sound like it. */
-const REFERENCES = new Set(['podId', 'threadId'])
+const REFERENCES = new Set(['podId', 'threadId', 'podIds', 'inboxIds', 'inbox_id', 'thread_id'])
 const NO_REFERENCES = new Set(['clientId'])
 
 /** Operations that touch nothing but what the caller makes by them. */
@@ -39,10 +41,14 @@ const CREATIONS = new Set<OperationId>([
   'inboxes.create',
   'apiKeys.create',
   'suppressions.create',
+  'webhooks.create',
 ])
 
 /** Operations on what the account has without naming it, and on addresses of its inboxes. */
-const OWN_WITHOUT_NAME = new Set<OperationId>(['sandbox.clear', 'sandbox.receive'])
+const OWN_WITHOUT_NAME = new Set<OperationId>(['sandbox.clear', 'sandbox.receive', 'events.stream'])
+
+/** Reads that tell nothing of what is there already. */
+const AHEAD = new Set<OperationId>(['inboxes.wait'])
 
 export type Probe = {
   readonly id: OperationId
@@ -89,11 +95,17 @@ export function pathOperations(): { id: OperationId; kind: Kind }[] {
   })
 }
 
+/** Reads of what is there of one thing. */
+export function readOperations(): { id: OperationId; kind: Kind }[] {
+  return pathOperations().filter(({ id }) => operationOf(id).method === 'GET' && !AHEAD.has(id))
+}
+
 /** A well-formed request of the operation for the thing with this id or name. */
 export function probe(id: OperationId, name: string, filename = 'a.txt'): Probe {
   const { method, path, body, needsIdempotencyKey } = operationOf(id)
   const filled = path
     .replace(/\{(?!filename)\w+\}/, () => encodeURIComponent(name))
+    .replace('{deliveryId}', 'dlv_01h455vb4pex5vsknk084sn02q')
     .replace('{filename}', () => encodeURIComponent(filename))
   probes += 1
   return {
@@ -122,9 +134,19 @@ export function podOperations(place: 'query' | 'body'): OperationId[] {
   return ofAccounts.filter((id) => 'podId' in (operationOf(id)[place]?.properties ?? {}))
 }
 
+/** Operations that take this in their query. */
+export function queryOperations(name: string): OperationId[] {
+  return ofAccounts.filter((id) => name in (operationOf(id).query?.properties ?? {}))
+}
+
 /** Operations that take a thread in their body. */
 export function threadOperations(): OperationId[] {
   return ofAccounts.filter((id) => 'threadId' in (operationOf(id).body?.properties ?? {}))
+}
+
+/** Operations that take pods and inboxes, by their ids in lists. */
+export function filterOperations(): OperationId[] {
+  return ofAccounts.filter((id) => 'podIds' in (operationOf(id).body?.properties ?? {}))
 }
 
 function kindOf(operation: Operation): Kind | undefined {

@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test'
 import { operationOf } from '@mailroom/contract/operations.ts'
 import {
   type Belongings,
+  filterOperations,
   findGaps,
   foreignNames,
   listOperations,
@@ -13,6 +14,8 @@ import {
   pathOperations,
   podOperations,
   probe,
+  queryOperations,
+  readOperations,
   threadOperations,
 } from '#test/scenarios/isolation-matrix.ts'
 import { errorOf, outcomeOf } from '#test/scenarios/outcomes.ts'
@@ -40,7 +43,7 @@ onEachEngine('isolation', (engine) => {
   })
   after(() => world.close())
 
-  /** A pod with an inbox with a message that has an attachment, a second key, a suppression. */
+  /** A pod with an inbox with a message with an attachment, a key, a suppression, a webhook. */
   async function own({ client }: Account, clientId: string): Promise<Belongings> {
     const pod = await client.pods.create({ clientId })
     const inbox = await client.inboxes.create({ podId: pod.id })
@@ -50,6 +53,8 @@ onEachEngine('isolation', (engine) => {
     assert.equal(message?.attachments[0]?.filename, 'a.txt')
     const key = await client.apiKeys.create()
     const { address } = await client.suppressions.create({ address: `_${clientId}@gone.example` })
+    const url = `https://${clientId}.example/hook`
+    const webhook = await client.webhooks.create({ url, enabled: false })
     return {
       pod: pod.id,
       inbox: inbox.id,
@@ -57,6 +62,7 @@ onEachEngine('isolation', (engine) => {
       message: message?.id ?? '',
       key: key.id,
       address,
+      webhook: webhook.id,
     }
   }
 
@@ -72,17 +78,15 @@ onEachEngine('isolation', (engine) => {
   async function readAll(account: Account, belongings: Belongings): Promise<string> {
     const probes = [
       ...listOperations().map((id) => probe(id, '')),
-      ...pathOperations()
-        .filter(({ id }) => operationOf(id).method === 'GET')
-        .map(({ id, kind }) => probe(id, belongings[kind])),
+      ...readOperations().map(({ id, kind }) => probe(id, belongings[kind])),
     ]
     const texts: string[] = []
     for (const request of probes) {
       const response = await ask(account, request)
       assert.equal(response.status, 200, request.path)
       const text = await response.text()
-      // Signed addresses differ with the time, and so does the last use of a key.
-      texts.push(text.replaceAll(/\?expires=[^"]*|"lastUsedAt":[^,}]*/g, ''))
+      // Signed addresses differ with the time, and so do the last use of a key and the telling of events.
+      texts.push(text.replaceAll(/\?expires=[^"]*|"(?:lastUsedAt|delivered_at)":[^,}]*/g, ''))
     }
     return texts.join('\n')
   }
@@ -142,6 +146,61 @@ onEachEngine('isolation', (engine) => {
     assert.deepEqual(podOperations('query'), ['inboxes.list'])
     assert.deepEqual(podOperations('body'), ['inboxes.create'])
     assert.equal((await bob.client.inboxes.list().page()).total, 1)
+  })
+
+  test('a pod or an inbox of another account is none that a webhook could tell of', async () => {
+    const body = { url: 'https://hooks.example/' }
+    const before = await readAll(bob, bobs)
+    for (const id of filterOperations()) {
+      const good = probe(id, bobs.webhook)
+      const refused: [lists: object, outcome: string][] = [
+        [{ podIds: [bobs.pod, anns.pod] }, '400 invalid_pod'],
+        [{ podIds: ['anns-pod'] }, '400 invalid_pod'],
+        [{ podIds: [bobs.inbox] }, '400 invalid_pod'],
+        [{ inboxIds: [bobs.inbox, anns.inbox] }, '400 bad_request'],
+        [{ inboxIds: [bobs.pod] }, '400 bad_request'],
+        [{ inboxIds: ['inb_01h455vb4pex5vsknk084sn02q'] }, '400 bad_request'],
+      ]
+      for (const [lists, outcome] of refused) {
+        const response = await ask(bob, { ...good, body: { ...body, ...lists } })
+        assert.equal(await outcomeOf(response), outcome)
+      }
+    }
+    assert.deepEqual(filterOperations(), ['webhooks.create', 'webhooks.update'])
+    assert.equal(await readAll(bob, bobs), before)
+  })
+
+  test('an inbox, a thread or an event of another account is none to ask for events of', async () => {
+    const get = async (account: Account, path: string) => {
+      const headers = { authorization: `Bearer ${account.key}` }
+      const response = await world.fetch(path, { headers })
+      const { requestId: _, ...body } = (await response.json()) as Record<string, unknown>
+      return JSON.stringify({ status: response.status, ...body })
+    }
+    const unknown = '01h455vb4pex5vsknk084sn02q'
+    assert.deepEqual(queryOperations('inbox_id'), ['events.list', 'events.stream'])
+    for (const id of queryOperations('inbox_id')) {
+      const { path } = operationOf(id)
+      const theirs = await get(bob, `${path}?inbox_id=${anns.inbox}`)
+      const nobodys = await get(bob, `${path}?inbox_id=inb_${unknown}`)
+      assert.equal(JSON.parse(theirs).status, 400)
+      assert.equal(theirs.replaceAll(anns.inbox, ''), nobodys.replaceAll(`inb_${unknown}`, ''))
+    }
+    assert.deepEqual(queryOperations('thread_id'), ['inboxes.wait'])
+    const wait = `/v1/inboxes/${bobs.inbox}/wait?timeout=1`
+    assert.equal(
+      await get(bob, `${wait}&thread_id=${anns.thread}`),
+      '{"status":200,"message":null}',
+    )
+    const [event] = JSON.parse(await get(ann, '/v1/events')).data
+    for (const path of [`${wait}&`, '/v1/events?', '/v1/events/stream?']) {
+      const answers = [event.event_id, anns.message, `evt_${unknown}`, `msg_${unknown}`].map(
+        (after) => get(bob, `${path}after=${after}`),
+      )
+      const [first, ...others] = await Promise.all(answers)
+      assert.equal(JSON.parse(first ?? '').status, 400)
+      for (const other of others) assert.equal(other, first)
+    }
   })
 
   test('a thread of another account, or of another inbox, is no thread to reply in', async () => {

@@ -1,0 +1,269 @@
+// The follower of the log: tells each listener everything from where it began, whoever comes, goes or
+// fails, and looks at nothing while nobody listens.
+
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import {
+  type EventHub,
+  type EventListener,
+  type Listening,
+  openEventHub,
+} from '#actions/event/event-hub.ts'
+import { systemClock } from '#base/clock.ts'
+import { LOG_POLL_MS } from '#base/limits.ts'
+import { silentLog } from '#base/log.ts'
+import { onConnection } from '#db/postgres.ts'
+import { comparePositions } from '#model/event.ts'
+import type { Db } from '#store/transactions.ts'
+import {
+  addAccount,
+  addInbox,
+  arriving,
+  type Owner,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { onEachEngine } from '#test/world.ts'
+
+/** The same database, whose reads are counted and fail when they are told to. */
+function watched(db: Db): { db: Db; reads: number; isAway: boolean } {
+  const watch = { db, reads: 0, isAway: false }
+  watch.db = new Proxy(db, {
+    get(target, name, receiver) {
+      if (name !== 'read') return Reflect.get(target, name, receiver)
+      watch.reads += 1
+      if (watch.isAway) throw new Error('The database is away.')
+      return target.read
+    },
+  })
+  return watch
+}
+
+function openHub(db: Db): EventHub {
+  const urlKey = new Uint8Array(32)
+  const deps = { db, publicUrl: 'http://mail.test', urlKey, clock: systemClock, log: silentLog }
+  return openEventHub(deps)
+}
+
+type Ear = EventListener & { told: string[]; until(count: number): Promise<void> }
+
+function makeEar(): Ear {
+  let onTold = () => {}
+  const ear: Ear = {
+    told: [],
+    wants: () => true,
+    take({ event }) {
+      ear.told.push(event.id)
+      onTold()
+    },
+    until: (count) =>
+      new Promise((resolve) => {
+        onTold = () => {
+          if (ear.told.length >= count) resolve()
+        }
+        onTold()
+      }),
+  }
+  return ear
+}
+
+async function receive(db: Db, owner: Owner, inboxId: string): Promise<string> {
+  const input = arriving(owner, [inboxId])
+  await db.write('receiveMessage', input)
+  return input.receipts[0]?.eventId ?? ''
+}
+
+onEachEngine('the follower of the log of events', (engine) => {
+  let database: TestDatabase
+  let db: Db
+  let owner: Owner
+  let inboxId: string
+  before(async () => {
+    database = await openDatabase(engine)
+    db = database.db
+    owner = await addAccount(db)
+    inboxId = await addInbox(db, owner)
+  })
+  after(() => database.close())
+
+  test('reads nothing while nobody listens, before the first and after the last', async () => {
+    const watch = watched(db)
+    const hub = openHub(watch.db)
+    hub.wake()
+    await receive(db, owner, inboxId)
+    hub.wake()
+    assert.equal(watch.reads, 0)
+    const ear = makeEar()
+    const listening = await hub.listen(owner.accountId, ear)
+    const id = await receive(db, owner, inboxId)
+    hub.wake()
+    await ear.until(1)
+    assert.deepEqual(ear.told, [id])
+    listening.stop()
+    // What was under way ends.
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    const { reads } = watch
+    await receive(db, owner, inboxId)
+    hub.wake()
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    assert.equal(watch.reads, reads)
+    await hub.close()
+  })
+
+  test('tells whoever comes at any time all that lies behind its position, and nothing twice', async () => {
+    const hub = openHub(db)
+    const first = makeEar()
+    const opened: { ear: Ear; listening: Listening; from: Listening['position'] }[] = []
+    const join = async (ear: Ear) => {
+      const listening = await hub.listen(owner.accountId, ear)
+      opened.push({ ear, listening, from: listening.position })
+    }
+    await join(first)
+    const written: string[] = []
+    const joining: Promise<void>[] = []
+    for (let count = 0; count < 150; count++) {
+      written.push(await receive(db, owner, inboxId))
+      hub.wake()
+      if (count % 10 === 0) joining.push(join(makeEar()))
+      if (count % 25 === 24) opened.splice(1, 1)[0]?.listening.stop()
+    }
+    await Promise.all(joining)
+    await first.until(written.length)
+    assert.deepEqual(first.told, written)
+    const rows = await db.read.selectFrom('events').selectAll().execute()
+    const places = new Map(
+      rows.map((row) => [row.id, { transactionId: row.transaction_id, sequence: row.sequence }]),
+    )
+    for (const { ear, from } of opened) {
+      const behind = written.filter((id) => {
+        const place = places.get(id)
+        return place !== undefined && comparePositions(place, from) > 0
+      })
+      await ear.until(behind.length)
+      assert.deepEqual(ear.told, behind)
+    }
+    await hub.close()
+  })
+
+  test('tells whoever comes while it reads what it has read already', async () => {
+    const other = await addAccount(db)
+    const otherInbox = await addInbox(db, other)
+    const hub = openHub(db)
+    const [first, late] = [makeEar(), makeEar()]
+    let isAsked = false
+    const wants = () => {
+      // By then it waits for the messages of what it has read.
+      if (!isAsked) queueMicrotask(() => hub.listen(other.accountId, late))
+      isAsked = true
+      return true
+    }
+    await hub.listen(owner.accountId, { ...first, wants })
+    const early = await receive(db, other, otherInbox)
+    const id = await receive(db, owner, inboxId)
+    hub.wake()
+    await Promise.all([first.until(1), late.until(1)])
+    assert.deepEqual([first.told, late.told], [[id], [early]])
+    await hub.close()
+  })
+
+  test('goes on when a listener fails, and asks none of another account', async () => {
+    const hub = openHub(db)
+    const ear = makeEar()
+    let asked = 0
+    const fails = () => {
+      throw new Error('A reader failed.')
+    }
+    await hub.listen(owner.accountId, { wants: fails, take: fails })
+    await hub.listen(owner.accountId, { wants: () => true, take: fails })
+    await hub.listen('acc_other', {
+      wants() {
+        asked += 1
+        return true
+      },
+      take: fails,
+    })
+    await hub.listen(owner.accountId, ear)
+    const written = [await receive(db, owner, inboxId), await receive(db, owner, inboxId)]
+    hub.wake()
+    await ear.until(2)
+    assert.deepEqual(ear.told, written)
+    assert.equal(asked, 0)
+    await hub.close()
+  })
+
+  test('loses nothing while the database is away', async () => {
+    const watch = watched(db)
+    const hub = openHub(watch.db)
+    const ear = makeEar()
+    watch.isAway = true
+    await assert.rejects(hub.listen(owner.accountId, ear))
+    watch.isAway = false
+    await hub.listen(owner.accountId, ear)
+    watch.isAway = true
+    const written = [await receive(db, owner, inboxId)]
+    hub.wake()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    written.push(await receive(db, owner, inboxId))
+    assert.deepEqual(ear.told, [])
+    watch.isAway = false
+    hub.wake()
+    await ear.until(2)
+    assert.deepEqual(ear.told, written)
+    await hub.close()
+  })
+
+  test('finds by itself what nobody told it of', async () => {
+    const hub = openHub(db)
+    const ear = makeEar()
+    await hub.listen(owner.accountId, ear)
+    const id = await receive(db, owner, inboxId)
+    await ear.until(1)
+    assert.deepEqual(ear.told, [id])
+    await hub.close()
+  })
+
+  test('tells its listeners when it ends, and those who come later at once', async () => {
+    const hub = openHub(db)
+    let ended = 0
+    const listener = { wants: () => true, take: () => {}, end: () => ended++ }
+    await hub.listen(owner.accountId, listener)
+    await hub.close()
+    assert.equal(ended, 1)
+    await hub.listen(owner.accountId, listener)
+    assert.equal(ended, 2)
+  })
+})
+
+suite('the follower of a log with many writers (postgres)', () => {
+  let database: TestDatabase
+  before(async () => {
+    database = await openDatabase('postgres')
+  })
+  after(() => database.close())
+
+  test('tells soon what had to wait for an older transaction, though nobody says that it ended', async () => {
+    const { db, place } = database
+    const owner = await addAccount(db)
+    const inboxId = await addInbox(db, owner)
+    const hub = openHub(db)
+    const ear = makeEar()
+    await hub.listen(owner.accountId, ear)
+    let id = ''
+    let endedMs = 0
+    await onConnection(place, async (run) => {
+      await run('begin')
+      await run('select pg_current_xact_id()')
+      id = await receive(db, owner, inboxId)
+      hub.wake()
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      assert.deepEqual(ear.told, [])
+      endedMs = performance.now()
+      await run('commit')
+    })
+    await ear.until(1)
+    assert.deepEqual(ear.told, [id])
+    const tookMs = performance.now() - endedMs
+    assert.ok(tookMs < LOG_POLL_MS / 2, `it took ${tookMs} ms`)
+    await hub.close()
+  })
+})

@@ -1,0 +1,275 @@
+// The log of events: one order for all readers, in which nothing appears behind them, whoever commits
+// when; and what a list of an account's events leaves out.
+
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import pg from 'pg'
+import { LOG_WINDOW_EVENTS } from '#base/limits.ts'
+import { comparePositions, type EventFilter, LOG_START, type LoggedEvent } from '#model/event.ts'
+import {
+  countEvents,
+  findEvent,
+  isUnsettledAfter,
+  listEvents,
+  readLog,
+  readLogHead,
+} from '#store/event.ts'
+import type { Db } from '#store/transactions.ts'
+import {
+  addAccount,
+  addInbox,
+  arriving,
+  makeId,
+  type Owner,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { runSql } from '#test/conformance/sending.ts'
+import { onEachEngine } from '#test/world.ts'
+
+const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [] }
+
+/** One message for these inboxes; the ids of its events, in the order of the inboxes' ids. */
+async function receive(db: Db, owner: Owner, inboxIds: string[]): Promise<string[]> {
+  const input = arriving(owner, inboxIds)
+  await db.write('receiveMessage', input)
+  const inOrder = [...input.receipts].sort((a, b) => (a.inboxId < b.inboxId ? -1 : 1))
+  return inOrder.map(({ eventId }) => eventId)
+}
+
+const idsOf = (events: readonly LoggedEvent[]) => events.map(({ id }) => id)
+
+/** All that a reader gets who goes on until nothing comes. */
+async function readAll(db: Db, from = LOG_START): Promise<LoggedEvent[]> {
+  const read: LoggedEvent[] = []
+  for (;;) {
+    const after = read.at(-1)?.position ?? from
+    const some = await readLog(db, { after, limit: 7 })
+    if (some.length === 0) return read
+    read.push(...some)
+  }
+}
+
+onEachEngine('the log of events', (engine) => {
+  let database: TestDatabase
+  let db: Db
+  before(async () => {
+    database = await openDatabase(engine)
+    db = database.db
+  })
+  after(() => database.close())
+
+  test('is read in the order of commits, and ends where its head is', async () => {
+    const owner = await addAccount(db)
+    const [one, two] = [await addInbox(db, owner), await addInbox(db, owner)]
+    const from = await readLogHead(db)
+    const written = [
+      ...(await receive(db, owner, [one])),
+      ...(await receive(db, owner, [two, one])),
+      ...(await receive(db, owner, [two])),
+    ]
+    const read = await readAll(db, from)
+    assert.deepEqual(idsOf(read), written)
+    assert.deepEqual(await readLogHead(db), read.at(-1)?.position)
+    assert.equal(await isUnsettledAfter(db, await readLogHead(db)), false)
+  })
+
+  test('gives an account its own events alone, narrowed by kind, inbox and pod', async () => {
+    const [mine, theirs] = [await addAccount(db), await addAccount(db)]
+    const [one, two] = [await addInbox(db, mine), await addInbox(db, mine)]
+    const foreign = await addInbox(db, theirs)
+    const [first] = await receive(db, mine, [one])
+    const [other] = await receive(db, theirs, [foreign])
+    const [second] = await receive(db, mine, [two])
+    const ask = (filter: Partial<EventFilter>) => {
+      const range = { accountId: mine.accountId, after: LOG_START }
+      return listEvents(db, { ...range, filter: { ...EVERYTHING, ...filter }, limit: 10 })
+    }
+    assert.deepEqual(idsOf(await ask({})), [first, second])
+    assert.deepEqual(idsOf(await ask({ inboxIds: [two] })), [second])
+    assert.deepEqual(idsOf(await ask({ inboxIds: [foreign] })), [])
+    assert.deepEqual(idsOf(await ask({ podIds: [mine.podId] })), [first, second])
+    assert.deepEqual(idsOf(await ask({ podIds: [makeId('pod')], inboxIds: [one] })), [first])
+    assert.deepEqual(idsOf(await ask({ kinds: ['message.sent'] })), [])
+    assert.equal(await findEvent(db, mine.accountId, other ?? ''), null)
+    assert.equal((await findEvent(db, theirs.accountId, other ?? ''))?.id, other)
+  })
+
+  test('finds and counts the few that pass a filter among the many that do not', async () => {
+    const owner = await addAccount(db)
+    const [rare, busy] = [await addInbox(db, owner), await addInbox(db, owner)]
+    const written = await receive(db, owner, [rare])
+    await addEvents(database, { ...owner, inboxId: busy }, LOG_WINDOW_EVENTS + 10)
+    written.push(...(await receive(db, owner, [rare])))
+    const range = { accountId: owner.accountId, after: LOG_START }
+    const filter = { ...EVERYTHING, inboxIds: [rare] }
+    assert.deepEqual(idsOf(await listEvents(db, { ...range, filter, limit: 10 })), written)
+    assert.deepEqual(
+      idsOf(await listEvents(db, { ...range, filter, limit: 1 })),
+      written.slice(0, 1),
+    )
+    assert.equal(await countEvents(db, { ...range, filter }), 2)
+    assert.equal(await countEvents(db, { ...range, filter: EVERYTHING }), LOG_WINDOW_EVENTS + 12)
+  })
+
+  test('shows a reader each event once, however many write at the same time', async () => {
+    const owner = await addAccount(db)
+    const inboxIds = await Promise.all(Array.from({ length: 6 }, () => addInbox(db, owner)))
+    const from = await readLogHead(db)
+    const read: LoggedEvent[] = []
+    let isWriting = true
+    const reading = (async () => {
+      for (;;) {
+        const isLast = !isWriting
+        const some = await readAll(db, read.at(-1)?.position ?? from)
+        read.push(...some)
+        if (isLast && some.length === 0) return
+        await new Promise(setImmediate)
+      }
+    })()
+    const written = await Promise.all(
+      inboxIds.map(async (inboxId) => {
+        const ids: string[] = []
+        for (let count = 0; count < 25; count++) ids.push(...(await receive(db, owner, [inboxId])))
+        return ids
+      }),
+    )
+    isWriting = false
+    await reading
+    assert.deepEqual(idsOf(read).sort(), written.flat().sort())
+    const positions = read.map(({ position }) => position)
+    assert.deepEqual(positions, [...positions].sort(comparePositions))
+  })
+})
+
+/** Rows of the log as other writes would add them. */
+async function addEvents(
+  database: TestDatabase,
+  { accountId, inboxId }: { accountId: string; inboxId: string },
+  count: number,
+): Promise<void> {
+  const rows = Array.from(
+    { length: count },
+    () => `('${makeId('evt')}', 'webhook.test', '${accountId}', '${inboxId}', 1)`,
+  )
+  const columns = '(id, kind, account_id, inbox_id, occurred_at)'
+  await runSql(database, `insert into events ${columns} values ${rows.join(', ')}`)
+}
+
+suite('the log of events on a server with many writers (postgres)', () => {
+  let database: TestDatabase
+  let db: Db
+  let client: pg.Client
+  before(async () => {
+    database = await openDatabase('postgres')
+    db = database.db
+    client = new pg.Client({ connectionString: database.place })
+    await client.connect()
+  })
+  after(async () => {
+    await client.end()
+    await database.close()
+  })
+
+  const insert = (id: string) =>
+    client.query(
+      `insert into events (id, kind, account_id, occurred_at) values ($1, 'webhook.test', 'acc', 1)`,
+      [id],
+    )
+
+  test('no event is read before those of an older transaction that is under way', async () => {
+    const owner = await addAccount(db)
+    const inboxId = await addInbox(db, owner)
+    const [early] = await receive(db, owner, [inboxId])
+    const from = await readLogHead(db)
+    await client.query('begin')
+    await insert('held')
+    const [later] = await receive(db, owner, [inboxId])
+    assert.deepEqual(await readAll(db, from), [])
+    assert.equal((await readLogHead(db)).sequence, from.sequence)
+    assert.equal(await isUnsettledAfter(db, from), true)
+    const range = { accountId: owner.accountId, after: LOG_START, filter: EVERYTHING }
+    assert.deepEqual(idsOf(await listEvents(db, { ...range, limit: 10 })), [early])
+    assert.equal(await countEvents(db, range), 1)
+    await client.query('commit')
+    assert.deepEqual(idsOf(await readAll(db, from)), ['held', later])
+  })
+
+  test('an older transaction that writes its event last is still read in its place', async () => {
+    const owner = await addAccount(db)
+    const inboxId = await addInbox(db, owner)
+    const from = await readLogHead(db)
+    await client.query('begin')
+    await client.query('select pg_current_xact_id()')
+    const [later] = await receive(db, owner, [inboxId])
+    await insert('written last')
+    assert.deepEqual(await readAll(db, from), [])
+    await client.query('commit')
+    assert.deepEqual(idsOf(await readAll(db, from)), ['written last', later])
+  })
+
+  test('a transaction that is undone holds nobody up', async () => {
+    const owner = await addAccount(db)
+    const inboxId = await addInbox(db, owner)
+    const from = await readLogHead(db)
+    await client.query('begin')
+    await insert('undone')
+    const [later] = await receive(db, owner, [inboxId])
+    await client.query('rollback')
+    assert.deepEqual(idsOf(await readAll(db, from)), [later])
+  })
+})
+
+suite('the log of events in a database from another server (postgres)', () => {
+  let database: TestDatabase
+  let db: Db
+  before(async () => {
+    database = await openDatabase('postgres')
+    db = database.db
+  })
+  after(() => database.close())
+
+  /** As if they had been transactions of a server that is far ahead. */
+  async function move(events: readonly LoggedEvent[], reader: LoggedEvent | undefined) {
+    const number = 5_000_000_000
+    for (const [index, { id, position }] of events.entries()) {
+      const place = `transaction_id = ${number + index}`
+      await runSql(database, `update events set ${place} where id = '${id}'`)
+      if (id !== reader?.id) continue
+      await runSql(database, `update event_readers set ${place}, sequence = ${position.sequence}`)
+    }
+  }
+
+  test('goes on: what was there is read, then what comes, and readers miss nothing', async () => {
+    const owner = await addAccount(db)
+    const inboxId = await addInbox(db, owner)
+    const [own] = await receive(db, owner, [inboxId])
+    const start = await readLogHead(db)
+    const written: string[] = []
+    for (let count = 0; count < 5; count++) written.push(...(await receive(db, owner, [inboxId])))
+    const foreign = await readAll(db, start)
+    await move(foreign, foreign[1])
+    const [next] = await receive(db, owner, [inboxId])
+    assert.deepEqual(idsOf(await readAll(db, start)), [next], 'they cannot be read as they are')
+
+    assert.equal(await db.write('settleEventOrder', {}), 5)
+    const [late] = await receive(db, owner, [inboxId])
+    const all = await readAll(db)
+    assert.deepEqual(idsOf(all), [own, next, ...written, late])
+    const row = await db.read.selectFrom('event_readers').selectAll().executeTakeFirst()
+    const left = await readAll(db, {
+      transactionId: row?.transaction_id ?? 0,
+      sequence: row?.sequence ?? 0,
+    })
+    assert.deepEqual(idsOf(left), [...written.slice(2), late])
+    assert.equal(await db.write('settleEventOrder', {}), 0, 'and once is enough')
+  })
+
+  test('leaves a log alone that is of this server', async () => {
+    const owner = await addAccount(db)
+    await receive(db, owner, [await addInbox(db, owner)])
+    const was = await readAll(db)
+    assert.equal(await db.write('settleEventOrder', {}), 0)
+    assert.deepEqual(await readAll(db), was)
+  })
+})

@@ -1,0 +1,93 @@
+// Signals between processes that share a database: heard by the others, not by the sender again, and
+// heard again after the connection was lost.
+
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import { onConnection } from '#db/postgres.ts'
+import { openPostgresSignals } from '#db/postgres-signals.ts'
+import { openOwnSignals, type Signals } from '#db/signals.ts'
+import { createTestDatabase } from '#test/peers/postgres.ts'
+
+type Ear = {
+  readonly signals: Signals
+  heard: number
+  /** Resolves at the next signal. */
+  next(): Promise<void>
+}
+
+function listenTo(signals: Signals): Ear {
+  const waiting: (() => void)[] = []
+  const ear: Ear = {
+    signals,
+    heard: 0,
+    next: () => new Promise((resolve) => waiting.push(resolve)),
+  }
+  signals.listen(() => {
+    ear.heard += 1
+    for (const resolve of waiting.splice(0)) resolve()
+  })
+  return ear
+}
+
+suite('signals between processes (postgres)', () => {
+  let url: string
+  const lost: Error[] = []
+  const open: Ear[] = []
+  before(async () => {
+    url = await createTestDatabase()
+  })
+  after(() => Promise.all(open.map(({ signals }) => signals.close())))
+
+  /** Connected: it hears of that itself. */
+  async function connect(sender: string): Promise<Ear> {
+    const options = { url, sender, onError: (error: Error) => void lost.push(error) }
+    const ear = listenTo(openPostgresSignals(options))
+    open.push(ear)
+    await ear.next()
+    ear.heard = 0
+    return ear
+  }
+
+  test('reach the others, and the sender once, many of them as few', async () => {
+    const [one, two] = [await connect('one'), await connect('two')]
+    const heard = two.next()
+    for (let count = 0; count < 1_000; count++) one.signals.tell()
+    assert.equal(one.heard, 1_000, 'in its own process each at once')
+    await heard
+    const answered = one.next()
+    two.signals.tell()
+    await answered
+    assert.ok(two.heard <= 3, `${two.heard} signals reached the other`)
+    assert.equal(one.heard, 1_001)
+  })
+
+  test('are sent after a pause for whoever told in it', async () => {
+    const [one, two] = [await connect('three'), await connect('four')]
+    const first = two.next()
+    one.signals.tell()
+    await first
+    const second = two.next()
+    one.signals.tell()
+    await second
+  })
+
+  test('are heard again when the connection is back, with one for what was missed', async () => {
+    const [one, two] = [await connect('five'), await connect('six')]
+    const back = Promise.all([one.next(), two.next()])
+    await onConnection(url, (run) =>
+      run(`select pg_terminate_backend(pid) from pg_stat_activity
+        where application_name = 'mailroom signals' and datname = current_database()`),
+    )
+    await back
+    assert.ok(lost.length >= 2)
+    const heard = two.next()
+    one.signals.tell()
+    await heard
+  })
+})
+
+test('a process that is alone hears itself', () => {
+  const ear = listenTo(openOwnSignals())
+  ear.signals.tell()
+  assert.equal(ear.heard, 1)
+})

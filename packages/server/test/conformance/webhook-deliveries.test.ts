@@ -1,0 +1,356 @@
+// What becomes of deliveries to webhooks: their queue, their outcomes, and the end of a webhook that
+// fails for days. Receivers are played by the test, the queue and its database are real.
+
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { openFanOut } from '#actions/webhook/fan-out.ts'
+import { openWebhookQueue } from '#actions/webhook/webhook-queue.ts'
+import { DAY_MS, MINUTE_MS, PURGE_STEP_ROWS, WEBHOOK_LEASE_MS } from '#base/limits.ts'
+import type { HttpPost, HttpPostOutcome } from '#net/egress/http-post.ts'
+import type { Db } from '#store/transactions.ts'
+import { findWebhook } from '#store/webhook.ts'
+import { findWebhookDelivery, listWebhookDeliveries } from '#store/webhook-delivery.ts'
+import { type StillClock, stillClock } from '#test/conformance/delivering.ts'
+import {
+  addAccount,
+  addInbox,
+  arriving,
+  makeId,
+  type Owner,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { runSql } from '#test/conformance/sending.ts'
+import {
+  ANSWERED,
+  addWebhook,
+  answered,
+  REFUSED,
+  webhookDeliveriesOf,
+  webhookDeps,
+} from '#test/conformance/webhooking.ts'
+import { onEachEngine } from '#test/world.ts'
+
+const START_MS = Date.UTC(2026, 10, 20, 12)
+const NEVER = AbortSignal.any([])
+
+onEachEngine('deliveries of webhooks', (engine) => {
+  let database: TestDatabase
+  let db: Db
+  let owner: Owner
+  let inboxId: string
+  let webhookId: string
+  let clock: StillClock
+  before(async () => {
+    database = await openDatabase(engine)
+    db = database.db
+  })
+  beforeEach(async () => {
+    for (const table of ['webhook_deliveries', 'webhooks', 'events']) {
+      await runSql(database, `delete from ${table}`)
+    }
+    clock = stillClock(START_MS)
+    owner = await addAccount(db)
+    inboxId = await addInbox(db, owner)
+    webhookId = await addWebhook(db, owner)
+  })
+  after(() => database.close())
+
+  /** A message arrives and is to be told. */
+  const happen = async (count = 1) => {
+    const input = arriving(
+      owner,
+      Array.from({ length: count }, () => inboxId),
+    )
+    await db.write('receiveMessage', { ...input, nowMs: clock.now() })
+    const fanOut = openFanOut(webhookDeps(db, clock), () => {})
+    do while (await fanOut.step());
+    while (await fanOut.isBehind())
+  }
+  type Answer = HttpPostOutcome | HttpPost
+  const queueWith = (answer: Answer, worker = 'host job') => {
+    const post: HttpPost = typeof answer === 'function' ? answer : () => Promise.resolve(answer)
+    return openWebhookQueue(webhookDeps(db, clock, post), worker)
+  }
+  /** Attempts all that is due, once; how many. */
+  const attempt = async (answer: Answer, signal = NEVER) => {
+    const queue = queueWith(answer)
+    await queue.readyDue()
+    const lanes = (await queue.listReadyLanes('', 100)).map((lane) => ({ lane, limit: 100 }))
+    const groups = queue.group(await queue.claim(lanes))
+    await Promise.all(groups.map((group) => queue.deliver(group, signal)))
+    return groups.length
+  }
+  const rowOf = async (id = webhookId) => {
+    const [row] = await webhookDeliveriesOf(db, [id])
+    assert.ok(row)
+    return row
+  }
+  const webhook = async () => {
+    const found = await findWebhook(db, webhookId)
+    assert.ok(found)
+    return found
+  }
+  const eventsOf = (kind: string) =>
+    db.read.selectFrom('events').selectAll().where('kind', '=', kind).execute()
+
+  const table: [string, HttpPostOutcome, { status: string; error: string | null }][] = [
+    ['200', answered(200), { status: 'succeeded', error: null }],
+    ['299', answered(299), { status: 'succeeded', error: null }],
+    ['301', answered(301), { status: 'pending', error: 'redirect' }],
+    ['410', answered(410), { status: 'pending', error: 'status' }],
+    ['500', answered(500), { status: 'pending', error: 'status' }],
+    ['no connection', REFUSED, { status: 'pending', error: 'connection_failed' }],
+    [
+      'a forbidden address',
+      { kind: 'failed', error: 'forbidden_address', latencyMs: 1 },
+      { status: 'pending', error: 'forbidden_address' },
+    ],
+  ]
+  for (const [name, outcome, { status, error }] of table) {
+    test(`${name}: the delivery is ${status}${error === null ? '' : `, with ${error}`}`, async () => {
+      await happen()
+      assert.equal(await attempt(outcome), 1)
+      const row = await rowOf()
+      const isOver = status !== 'pending'
+      assert.deepEqual(
+        [row.status, row.error, row.queue_state, row.next_attempt_at, row.attempts, row.leased_by],
+        [status, error, isOver ? null : 'waiting', isOver ? null : START_MS + 30_000, 1, null],
+      )
+      const answer = outcome.kind === 'answered' ? outcome.status : null
+      assert.deepEqual([row.response_status, row.latency_ms], [answer, outcome.latencyMs])
+      assert.equal((await webhook()).failingSinceMs, isOver ? null : START_MS)
+    })
+  }
+
+  test('an event that was not to be made into a request is tried again and blames nobody', async () => {
+    await happen()
+    const other = webhookDeps(db, clock)
+    const queue = openWebhookQueue(
+      { ...other, sealer: { seal: other.sealer.seal, open: () => null } },
+      'host job',
+    )
+    const [group] = queue.group(await queue.claim([{ lane: webhookId, limit: 1 }]))
+    assert.ok(group)
+    assert.equal(await queue.deliver(group, NEVER), 'returned')
+    const { status, error } = await rowOf()
+    assert.deepEqual([status, error], ['pending', 'internal_error'])
+    assert.equal((await webhook()).failingSinceMs, null)
+  })
+
+  test('a URL that is not allowed any more is not posted to', async () => {
+    webhookId = await addWebhook(db, owner, { url: 'http://127.0.0.1/hook' })
+    await runSql(database, `delete from webhooks where id != '${webhookId}'`)
+    await happen()
+    await attempt(() => assert.fail('posted'))
+    assert.equal((await rowOf()).error, 'forbidden_address')
+  })
+
+  test('the first failure since a success counts the days, and a success ends them', async () => {
+    await happen()
+    await attempt(REFUSED)
+    clock.advance(MINUTE_MS)
+    await attempt(REFUSED)
+    assert.equal((await webhook()).failingSinceMs, START_MS)
+    clock.advance(MINUTE_MS)
+    await attempt(ANSWERED)
+    assert.equal((await webhook()).failingSinceMs, null)
+  })
+
+  test('five days of failures disable a webhook, in the transaction that tells of it', async () => {
+    await happen(3)
+    await attempt(REFUSED)
+    clock.advance(5 * DAY_MS - 1)
+    await attempt(REFUSED)
+    assert.equal((await webhook()).isEnabled, true)
+    clock.advance(MINUTE_MS)
+    await attempt(REFUSED)
+    const { isEnabled, disabledReason, disabledAtMs, url } = await webhook()
+    assert.deepEqual([isEnabled, disabledReason, disabledAtMs], [false, 'failing', clock.now()])
+    const events = await eventsOf('webhook.disabled')
+    assert.deepEqual(
+      events.map(({ account_id, details }) => [account_id, JSON.parse(details ?? '')]),
+      [[owner.accountId, { webhook: { id: webhookId, url, reason: 'failing' } }]],
+    )
+  })
+
+  test('what waits for a disabled webhook fails at its turn, unposted and uncounted', async () => {
+    await happen()
+    await attempt(REFUSED)
+    await runSql(database, 'update webhooks set is_enabled = 0')
+    clock.advance(MINUTE_MS)
+    await attempt(() => assert.fail('posted'))
+    const { status, error, attempts, next_attempt_at } = await rowOf()
+    assert.deepEqual(
+      [status, error, attempts, next_attempt_at],
+      ['failed', 'webhook_disabled', 1, null],
+    )
+  })
+
+  test('after the tenth attempt a delivery has failed, until it is retried by hand', async () => {
+    await happen()
+    for (let count = 1; count <= 10; count++) {
+      assert.equal(await attempt(answered(500)), 1, `attempt ${count}`)
+      clock.advance(((await rowOf()).next_attempt_at ?? clock.steady()) - clock.steady())
+    }
+    assert.equal(clock.steady() - START_MS, 148_950_000, 'less than five days')
+    const { id, status } = await rowOf()
+    assert.equal(status, 'failed')
+    assert.equal(await attempt(ANSWERED), 0)
+    const { accountId } = owner
+    const retry = { accountId, webhookId, deliveryId: id, queueMs: clock.steady() }
+    const foreign = { ...retry, accountId: makeId('acc') }
+    assert.equal(await db.write('retryWebhookDelivery', foreign), 'not_found')
+    assert.equal(await db.write('retryWebhookDelivery', retry), 'retried')
+    assert.equal(await db.write('retryWebhookDelivery', retry), 'pending')
+    assert.equal(await attempt(ANSWERED), 1)
+    const row = await rowOf()
+    assert.deepEqual([row.status, row.attempts, row.next_attempt_at], ['succeeded', 11, null])
+    assert.equal(await db.write('retryWebhookDelivery', retry), 'retried')
+  })
+
+  test('a delivery of what is gone is removed: the event, the message, the webhook', async () => {
+    const gone = ['delete from events', 'delete from messages', 'delete from webhooks']
+    for (const removal of gone) {
+      await happen()
+      await runSql(database, removal)
+      await attempt(() => assert.fail('posted'))
+      assert.deepEqual(await webhookDeliveriesOf(db, [webhookId]), [], removal)
+    }
+  })
+
+  test('a lease that is lost is settled by whoever has it now', async () => {
+    await happen()
+    const slow = queueWith(ANSWERED, 'slow job')
+    const [group] = slow.group(await slow.claim([{ lane: webhookId, limit: 1 }]))
+    assert.ok(group)
+    clock.advance(WEBHOOK_LEASE_MS + 1)
+    const quick = queueWith(answered(500), 'quick job')
+    await quick.readyDue()
+    const [taken] = quick.group(await quick.claim([{ lane: webhookId, limit: 1 }]))
+    assert.ok(taken)
+    assert.equal(await slow.deliver(group, NEVER), 'returned')
+    await quick.deliver(taken, NEVER)
+    const { status, attempts, response_status } = await rowOf()
+    assert.deepEqual([status, attempts, response_status], ['pending', 2, 500])
+  })
+
+  test('a lease that is lost during the attempt leaves the outcome to who has it now', async () => {
+    await happen()
+    const quick = queueWith(answered(500), 'quick job')
+    let isTaken = false
+    const slow = queueWith(async () => {
+      clock.advance(WEBHOOK_LEASE_MS + 1)
+      await quick.readyDue()
+      isTaken = (await quick.claim([{ lane: webhookId, limit: 1 }])).length === 1
+      return ANSWERED
+    }, 'slow job')
+    const [group] = slow.group(await slow.claim([{ lane: webhookId, limit: 1 }]))
+    assert.ok(group)
+    await slow.deliver(group, NEVER)
+    assert.ok(isTaken)
+    const { status, leased_by } = await rowOf()
+    assert.deepEqual([status, leased_by], ['pending', 'quick job'])
+  })
+
+  test('an outcome whose lease has ended counts while nobody has taken the delivery up', async () => {
+    await happen()
+    const other = queueWith(answered(500), 'other job')
+    const slow = queueWith(async () => {
+      clock.advance(WEBHOOK_LEASE_MS + 1)
+      await other.readyDue()
+      return ANSWERED
+    }, 'slow job')
+    const [group] = slow.group(await slow.claim([{ lane: webhookId, limit: 1 }]))
+    assert.ok(group)
+    await slow.deliver(group, NEVER)
+    const { status, queue_state } = await rowOf()
+    assert.deepEqual([status, queue_state], ['succeeded', null])
+  })
+
+  test('what was cut at the end of the service is as it was before', async () => {
+    await happen()
+    const fresh = await rowOf()
+    await attempt({ kind: 'failed', error: 'cut', latencyMs: 1 })
+    assert.deepEqual(await rowOf(), fresh)
+  })
+
+  test('a start takes back what its own instance held', async () => {
+    await happen(2)
+    const lanes = [{ lane: webhookId, limit: 1 }]
+    await queueWith(ANSWERED, 'host-1 job').claim(lanes)
+    await queueWith(ANSWERED, 'host-2 job').claim(lanes)
+    await db.write('releaseWebhookDeliveries', { instance: 'host-1' })
+    const rows = await webhookDeliveriesOf(db, [webhookId])
+    assert.deepEqual(rows.map((row) => [row.queue_state, row.leased_by]).toSorted(), [
+      ['leased', 'host-2 job'],
+      ['ready', null],
+    ])
+  })
+
+  test('a test is delivered once, to its webhook alone, and blames nobody', async () => {
+    const other = await addWebhook(db, owner)
+    await db.write('addWebhookTest', {
+      accountId: owner.accountId,
+      webhookId,
+      eventId: makeId('evt'),
+      deliveryId: makeId('dlv'),
+      worker: 'lost',
+      nowMs: START_MS,
+      queueMs: START_MS,
+      leaseUntilMs: START_MS,
+    })
+    await attempt(REFUSED)
+    const { status, attempts, event_kind } = await rowOf()
+    assert.deepEqual([status, attempts, event_kind], ['failed', 2, 'webhook.test'])
+    assert.equal((await webhook()).failingSinceMs, null)
+    assert.deepEqual(await webhookDeliveriesOf(db, [other]), [])
+    const foreign = { ...owner, accountId: makeId('acc') }
+    const none = await db.write('addWebhookTest', {
+      accountId: foreign.accountId,
+      webhookId,
+      eventId: makeId('evt'),
+      deliveryId: makeId('dlv'),
+      worker: 'lost',
+      nowMs: START_MS,
+      queueMs: START_MS,
+      leaseUntilMs: START_MS,
+    })
+    assert.equal(none, null)
+  })
+
+  test('deliveries are listed newest first, to their account alone', async () => {
+    await happen(3)
+    await happen(2)
+    const { accountId } = owner
+    const rows = (await webhookDeliveriesOf(db, [webhookId])).toReversed()
+    const page = await listWebhookDeliveries(db, { accountId, webhookId, limit: 2, offset: 1 })
+    assert.deepEqual(
+      [page.total, page.deliveries.map(({ id }) => id)],
+      [5, rows.slice(1, 3).map(({ id }) => id)],
+    )
+    const foreign = { accountId: makeId('acc'), webhookId }
+    const none = await listWebhookDeliveries(db, { ...foreign, limit: 2, offset: 0 })
+    assert.deepEqual(none, { deliveries: [], total: 0 })
+    const deliveryId = rows[0]?.id ?? ''
+    assert.equal(
+      (await findWebhookDelivery(db, { accountId, webhookId, deliveryId }))?.status,
+      'pending',
+    )
+    assert.equal(await findWebhookDelivery(db, { ...foreign, deliveryId }), null)
+  })
+
+  test('deliveries go with their webhook, with their inbox, and after thirty days', async () => {
+    const count = PURGE_STEP_ROWS + 1
+    const steps = async (name: 'purgeWebhookStep' | 'purgeInboxStep' | 'purgeExpiredStep') => {
+      const input = { webhookId, inboxId, nowMs: clock.now() }
+      for (let step = 1; ; step++) if ((await db.write(name, input)).isDone) return step
+    }
+    for (const name of ['purgeWebhookStep', 'purgeInboxStep', 'purgeExpiredStep'] as const) {
+      await happen(count)
+      if (name === 'purgeExpiredStep') clock.advance(30 * DAY_MS)
+      assert.ok((await steps(name)) > 1)
+      assert.deepEqual(await webhookDeliveriesOf(db, [webhookId]), [], name)
+    }
+  })
+})

@@ -1,0 +1,215 @@
+// From the log of events to deliveries: each webhook gets what it wants, once, however many processes
+// read the log.
+
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { openFanOut } from '#actions/webhook/fan-out.ts'
+import { FAN_OUT_UNKEPT_EVENTS_MAX, LOG_STEP_EVENTS } from '#base/limits.ts'
+import { findWebhookPosition } from '#store/add-webhook-deliveries.ts'
+import { readLogHead } from '#store/event.ts'
+import type { Db } from '#store/transactions.ts'
+import { type StillClock, stillClock } from '#test/conformance/delivering.ts'
+import {
+  addAccount,
+  addInbox,
+  arriving,
+  makeId,
+  type Owner,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { runSql } from '#test/conformance/sending.ts'
+import { addWebhook, webhookDeliveriesOf, webhookDeps } from '#test/conformance/webhooking.ts'
+import { onEachEngine } from '#test/world.ts'
+
+const START_MS = Date.UTC(2026, 10, 20, 12)
+
+onEachEngine('events on their way to webhooks', (engine) => {
+  let database: TestDatabase
+  let db: Db
+  let others: Db
+  let owner: Owner
+  let inboxId: string
+  let clock: StillClock
+  before(async () => {
+    database = await openDatabase(engine)
+    db = database.db
+    others = engine === 'postgres' ? await database.openAgain() : db
+  })
+  beforeEach(async () => {
+    for (const table of ['webhook_deliveries', 'webhooks', 'events']) {
+      await runSql(database, `delete from ${table}`)
+    }
+    owner = await addAccount(db)
+    inboxId = await addInbox(db, owner)
+    clock = stillClock(START_MS)
+    await settle(openFanOut(webhookDeps(db, clock), () => {}))
+  })
+  after(() => database.close())
+
+  const settle = async (fanOut: ReturnType<typeof openFanOut>) => {
+    for (;;) {
+      while (await fanOut.step());
+      if (!(await fanOut.isBehind())) return
+    }
+  }
+  const fanOut = (on = db, onAdded = () => {}) => openFanOut(webhookDeps(on, clock), onAdded)
+  /** A message arrives; the id of its event. */
+  const arrive = async (inboxes = [inboxId], atMs = clock.now(), of = owner) => {
+    const input = { ...arriving(of, inboxes), nowMs: atMs }
+    await db.write('receiveMessage', input)
+    return input.receipts.map(({ eventId }) => eventId)
+  }
+  const toldTo = async (webhookId: string) =>
+    (await webhookDeliveriesOf(db, [webhookId])).map((row) => row.event_id)
+
+  test('an event becomes one delivery for each webhook that wants it, ready at once', async () => {
+    const all = await addWebhook(db, owner)
+    const mine = await addWebhook(db, owner, { filter: { inboxIds: [inboxId] } })
+    const pod = await addWebhook(db, owner, { filter: { podIds: [owner.podId] } })
+    const sent = await addWebhook(db, owner, { filter: { kinds: ['message.sent'] } })
+    const disabled = await addWebhook(db, owner, { isEnabled: false })
+    const foreign = await addWebhook(db, await addAccount(db))
+    const other = await addInbox(db, owner)
+    const [first = '', second = ''] = [...(await arrive()), ...(await arrive([other]))]
+    let added = 0
+    await settle(fanOut(db, () => added++))
+    assert.ok(added > 0)
+    assert.deepEqual(await toldTo(all), [first, second])
+    assert.deepEqual(await toldTo(mine), [first])
+    assert.deepEqual(await toldTo(pod), [first, second])
+    for (const none of [sent, disabled, foreign]) assert.deepEqual(await toldTo(none), [])
+    const [row] = await webhookDeliveriesOf(db, [all])
+    assert.deepEqual(
+      { ...row, id: '' },
+      {
+        id: '',
+        account_id: owner.accountId,
+        lane: all,
+        event_id: first,
+        event_kind: 'message.received',
+        queue_state: 'ready',
+        status: 'pending',
+        attempts: 0,
+        last_attempt_at: null,
+        next_attempt_at: START_MS,
+        leased_by: null,
+        lease_until: null,
+        response_status: null,
+        response_body: null,
+        latency_ms: null,
+        error: null,
+        created_at: START_MS,
+      },
+    )
+  })
+
+  test('what happened before a webhook was enabled is not told, nor any test', async () => {
+    const webhookId = await addWebhook(db, owner, { nowMs: START_MS })
+    await arrive([inboxId], START_MS - 1)
+    const [at = ''] = await arrive([inboxId], START_MS)
+    await db.write('addWebhookTest', {
+      accountId: owner.accountId,
+      webhookId,
+      eventId: makeId('evt'),
+      deliveryId: makeId('dlv'),
+      worker: 'test',
+      nowMs: START_MS,
+      queueMs: START_MS,
+      leaseUntilMs: START_MS,
+    })
+    await settle(fanOut())
+    const rows = await webhookDeliveriesOf(db, [webhookId])
+    assert.deepEqual(
+      rows.filter((row) => row.event_kind !== 'webhook.test').map((row) => row.event_id),
+      [at],
+    )
+    assert.equal(rows.length, 2)
+  })
+
+  test('several readers at once add each delivery once and leave none out', async () => {
+    const webhookIds = [await addWebhook(db, owner), await addWebhook(db, owner)]
+    const eventIds: string[] = []
+    let isOver = false
+    const readers = [db, others, db, others].map(async (on) => {
+      const reader = fanOut(on)
+      while (!isOver) if (!(await reader.step())) await nextTurn()
+      await settle(reader)
+    })
+    try {
+      for (let round = 0; round < 15; round++) {
+        const arrived = await Promise.all(Array.from({ length: 5 }, () => arrive()))
+        eventIds.push(...arrived.flat())
+      }
+    } finally {
+      isOver = true
+      await Promise.all(readers)
+    }
+    for (const webhookId of webhookIds) {
+      assert.deepEqual((await toldTo(webhookId)).toSorted(), eventIds.toSorted())
+    }
+  })
+
+  test('a log that nobody wants is read without a write, and its place kept now and then', async () => {
+    const writes: string[] = []
+    const counting: Db = {
+      ...db,
+      read: db.read,
+      write: (name, input) => {
+        writes.push(name)
+        return db.write(name, input)
+      },
+    }
+    const reader = fanOut(counting)
+    const before = await findWebhookPosition(db)
+    for (let index = 0; index < 10; index++) await arrive()
+    await settle(reader)
+    assert.deepEqual(writes, [])
+    assert.deepEqual(await findWebhookPosition(db), before)
+    for (let count = 0; count < FAN_OUT_UNKEPT_EVENTS_MAX; count += 50) {
+      await arrive(Array.from({ length: 50 }, () => inboxId))
+    }
+    await settle(reader)
+    assert.deepEqual(writes, ['addWebhookDeliveries'])
+    clock.advance(60_000)
+    await settle(reader)
+    assert.equal(writes.length, 1, 'nothing new')
+    const [eventId] = await arrive()
+    await settle(reader)
+    assert.equal(writes.length, 2)
+    assert.deepEqual(await findWebhookPosition(db), await readLogHead(db))
+    assert.ok(eventId)
+  })
+
+  test('a webhook that is made while the log is read on gets what happens from then on', async () => {
+    const reader = fanOut()
+    await arrive()
+    await settle(reader)
+    clock.advance(1)
+    const webhookId = await addWebhook(db, owner, { nowMs: clock.now() })
+    const eventIds = await arrive()
+    await settle(reader)
+    assert.deepEqual(await toldTo(webhookId), eventIds)
+  })
+
+  test('one step of many webhooks writes a bounded number of rows', async () => {
+    for (let index = 0; index < 60; index++) await addWebhook(db, owner)
+    await arrive(Array.from({ length: LOG_STEP_EVENTS }, () => inboxId))
+    const sizes: number[] = []
+    const counting: Db = {
+      ...db,
+      read: db.read,
+      write: (name, input) => {
+        if ('deliveries' in input) sizes.push((input.deliveries as unknown[]).length)
+        return db.write(name, input)
+      },
+    }
+    await settle(fanOut(counting))
+    assert.equal(
+      sizes.reduce((sum, size) => sum + size, 0),
+      60 * LOG_STEP_EVENTS,
+    )
+    assert.ok(Math.max(...sizes) <= 1_100, sizes.join(' '))
+  })
+})

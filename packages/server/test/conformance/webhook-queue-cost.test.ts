@@ -1,0 +1,83 @@
+// What looking at the queue of webhooks costs: lanes and not deliveries, by the index of each state.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openWebhookQueue } from '#actions/webhook/webhook-queue.ts'
+import { ROW_BLOB_BYTES_MAX } from '#base/limits.ts'
+import { openSqliteConnection, queriesOn } from '#db/sqlite-connection.ts'
+import type { Tables, Tx } from '#store/tables.ts'
+import * as store from '#store/webhook-queue.ts'
+import { stillClock } from '#test/conformance/delivering.ts'
+import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
+import { runSql } from '#test/conformance/sending.ts'
+import { addWebhook, webhookDeps } from '#test/conformance/webhooking.ts'
+import { onEachEngine } from '#test/world.ts'
+
+onEachEngine('the queue of webhooks', (engine) => {
+  test('a claim says how large its events are, up to what an event tells', async () => {
+    const database = await openDatabase(engine)
+    try {
+      const { db } = database
+      const owner = await addAccount(db)
+      const inboxId = await addInbox(db, owner)
+      const webhookId = await addWebhook(db, owner)
+      const sizes = [10, 2 * ROW_BLOB_BYTES_MAX, 100 * ROW_BLOB_BYTES_MAX]
+      for (const [index, size] of sizes.entries()) {
+        const input = arriving(owner, [inboxId], { content: Buffer.alloc(10) })
+        await db.write('receiveMessage', { ...input, raw: { ...input.raw, size_bytes: size } })
+        const [receipt] = input.receipts
+        await runSql(
+          database,
+          `insert into webhook_deliveries (id, account_id, lane, event_id, event_kind, queue_state,
+             status, attempts, next_attempt_at, created_at)
+           values ('dlv_${index}', '${owner.accountId}', '${webhookId}', '${receipt?.eventId}',
+             'message.received', 'ready', 'pending', 0, ${index}, 0)`,
+        )
+      }
+      const queue = openWebhookQueue(webhookDeps(db, stillClock(0)), 'a worker')
+      const held = await queue.claim([{ lane: webhookId, limit: 10 }])
+      assert.deepEqual(
+        held.map(({ size_bytes }) => size_bytes),
+        [10, 2 * ROW_BLOB_BYTES_MAX, 6 * ROW_BLOB_BYTES_MAX],
+      )
+    } finally {
+      await database.close()
+    }
+  })
+})
+
+test('every look at the queue goes by the index of its state', async () => {
+  const database = await openDatabase('sqlite')
+  const connection = openSqliteConnection({ path: database.place, mode: 'write' })
+  const prepare = connection.raw.prepare.bind(connection.raw)
+  const texts = new Set<string>()
+  connection.raw.prepare = (text) => {
+    texts.add(text)
+    return prepare(text)
+  }
+  const queries = queriesOn<Tables>(connection)
+  const tx: Tx = { engine: 'sqlite', ...queries }
+  const reading = { read: queries.query, reading: tx }
+  const due = { queueMs: 1, backoffMaxMs: 1, leaseMs: 1 }
+  try {
+    await store.listReadyWebhooks(reading, { after: '', limit: 1 })
+    const lanes = [{ lane: 'none', limit: 1 }]
+    await store.claimWebhookDeliveries(tx, { worker: 'a worker', lanes, nowMs: 1, leaseUntilMs: 1 })
+    await store.hasDueWebhookDeliveries(reading, due)
+    await store.readyDueWebhookDeliveries(tx, due)
+    await store.releaseWebhookDeliveries(tx, { instance: null })
+    const states: string[] = []
+    for (const text of texts) {
+      const [, state] = /queue_state"? = '(\w+)'/.exec(text) ?? []
+      if (state === undefined) continue
+      states.push(state)
+      const rows = prepare(`explain query plan ${text}`).all()
+      const plan = rows.map(({ detail }) => detail).join('; ')
+      assert.match(plan, new RegExp(`INDEX webhook_deliveries_${state}`), text)
+    }
+    assert.deepEqual(new Set(states), new Set(['ready', 'waiting', 'leased']))
+  } finally {
+    connection.close()
+    await database.close()
+  }
+})

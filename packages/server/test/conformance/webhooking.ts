@@ -1,0 +1,83 @@
+// Webhooks, events and what delivers them, without a service around it: the receivers are played by
+// the test.
+
+import { randomBytes } from 'node:crypto'
+import type { DeliverWebhookDeps } from '#actions/webhook/deliver-webhook.ts'
+import { makeNewSecret } from '#actions/webhook/new-secret.ts'
+import { systemChance } from '#base/chance.ts'
+import type { Clock } from '#base/clock.ts'
+import { silentLog } from '#base/log.ts'
+import { sealer as makeSealer } from '#base/seal.ts'
+import type { EventFilter } from '#model/event.ts'
+import type { HttpPost, HttpPostOutcome } from '#net/egress/http-post.ts'
+import type { Row } from '#store/tables.ts'
+import type { Db } from '#store/transactions.ts'
+import { makeId, type Owner } from '#test/conformance/open-database.ts'
+
+const sealer = makeSealer(randomBytes(32))
+
+export const ANSWERED: HttpPostOutcome = { kind: 'answered', status: 200, body: 'ok', latencyMs: 1 }
+export const REFUSED: HttpPostOutcome = {
+  kind: 'failed',
+  error: 'connection_failed',
+  latencyMs: 2,
+}
+
+export function answered(status: number, body = ''): HttpPostOutcome {
+  return { kind: 'answered', status, body, latencyMs: 3 }
+}
+
+export function webhookDeps(
+  db: Db,
+  clock: Clock,
+  post: HttpPost = () => Promise.resolve(ANSWERED),
+): DeliverWebhookDeps {
+  return {
+    db,
+    clock,
+    makeId,
+    log: silentLog,
+    queueClock: { now: () => clock.steady(), check: () => Promise.resolve() },
+    publicUrl: 'http://mailroom.test',
+    urlKey: Buffer.alloc(32),
+    sealer,
+    allowPrivateEgress: false,
+    postWebhook: post,
+    countWebhookDelivery: () => {},
+    wakeEvents: () => {},
+  }
+}
+
+/** A webhook of the account that wants everything, unless its filter says less. */
+export async function addWebhook(
+  db: Db,
+  { accountId }: Owner,
+  fields: { filter?: Partial<EventFilter>; isEnabled?: boolean; nowMs?: number; url?: string } = {},
+): Promise<string> {
+  const { id, sealedSecrets } = makeNewSecret({ chance: systemChance, makeId, sealer })
+  const made = await db.write('createWebhook', {
+    id,
+    accountId,
+    inboxId: null,
+    url: fields.url ?? 'https://receiver.example/hook',
+    filter: { kinds: [], podIds: [], inboxIds: [], ...fields.filter },
+    isEnabled: fields.isEnabled ?? true,
+    sealedSecrets,
+    nowMs: fields.nowMs ?? 0,
+  })
+  if (typeof made === 'string') throw new Error(made)
+  return id
+}
+
+/** All deliveries of these webhooks, in the order in which they were made. */
+export function webhookDeliveriesOf(
+  db: Db,
+  webhookIds: string[],
+): Promise<Row<'webhook_deliveries'>[]> {
+  return db.read
+    .selectFrom('webhook_deliveries')
+    .selectAll()
+    .where('lane', 'in', webhookIds)
+    .orderBy('id')
+    .execute()
+}

@@ -1,0 +1,158 @@
+// The far end of webhooks that fails as often as it answers well: what was posted to it, whether it was
+// signed, and what it answered. It stores no bodies, so that many thousands of posts fit.
+
+import assert from 'node:assert/strict'
+import { createHmac, hash } from 'node:crypto'
+import type { Event } from '@mailroom/sdk'
+import { Webhook as StandardWebhook } from 'standardwebhooks'
+import { type Answer, openReceiver, type Received, type Receiver } from '#test/peers/receiver.ts'
+import type { Random } from './intake.ts'
+
+/** What came of a post, as the receiver knows it. */
+export type Outcome = 'taken' | 'refused' | 'hung up' | 'hung'
+
+export type Post = {
+  readonly path: string
+  readonly eventId: string
+  readonly messageId: string
+  readonly attempt: number
+  /** Of all that must not change from one attempt to the next. */
+  readonly sha256: string
+  /** The same in two posts of the same text and time. */
+  readonly copy: string
+  readonly outcome: Outcome
+  readonly atMs: number
+}
+
+/** Of all calls; what is left of them is answered well. */
+export type Failing = { refused: number; hungUp: number; hung: number }
+
+const HALF: Failing = { refused: 0.36, hungUp: 0.14, hung: 0.002 }
+/** Of those that are answered, some are not at once. */
+const LATE_SHARE = 0.05
+const LATE_MS_MAX = 200
+const REFUSALS = [400, 404, 410, 429, 500, 502, 503, 301]
+
+export class WebhookSink {
+  /** In the order of their arrival. */
+  readonly posts: Post[] = []
+  /** What was wrong with a post, whatever it was. */
+  readonly mistakes: string[] = []
+  failing: Failing = HALF
+  readonly #receiver: Receiver
+  readonly #random: Random
+  readonly #secrets = new Map<string, string>()
+
+  private constructor(receiver: Receiver, random: Random) {
+    this.#receiver = receiver
+    this.#random = random
+    receiver.answer = (request) => this.#take(request)
+  }
+
+  static async open(random: Random): Promise<WebhookSink> {
+    return new WebhookSink(await openReceiver({ keepsBodies: false }), random)
+  }
+
+  urlOf(path: string): string {
+    return `${this.#receiver.origin}${path}`
+  }
+
+  /** Posts to the path must be signed with it from now on. */
+  expect(path: string, secret: string): void {
+    this.#secrets.set(path, secret)
+  }
+
+  /** Connections of posts that are under way, and of some that wait for their next. */
+  get open(): number {
+    return this.#receiver.connections.open
+  }
+
+  /** Posts of each event to the path, in order. */
+  postsTo(path: string): Map<string, Post[]> {
+    return Map.groupBy(
+      this.posts.filter((post) => post.path === path),
+      (post) => post.eventId,
+    )
+  }
+
+  countOutcomes(): Record<Outcome, number> {
+    const counts = { taken: 0, refused: 0, 'hung up': 0, hung: 0 }
+    for (const { outcome } of this.posts) counts[outcome] += 1
+    return counts
+  }
+
+  close(): Promise<void> {
+    return this.#receiver.close()
+  }
+
+  #take(request: Received): Answer {
+    const outcome = this.#draw()
+    try {
+      this.posts.push(this.#note(request, outcome))
+    } catch (error) {
+      this.mistakes.push(String(error))
+    }
+    return this.#answer(outcome)
+  }
+
+  #draw(): Outcome {
+    const { refused, hungUp, hung } = this.failing
+    const drawn = this.#random()
+    if (drawn < refused) return 'refused'
+    if (drawn < refused + hungUp) return 'hung up'
+    return drawn < refused + hungUp + hung ? 'hung' : 'taken'
+  }
+
+  #note({ path, headers, body, atMs }: Received, outcome: Outcome): Post {
+    checkSignatures({ headers, body }, this.#secrets.get(path) ?? '')
+    const event = JSON.parse(body.toString()) as Event
+    assert.equal(headers['x-event-id'], event.event_id)
+    assert.equal(headers['webhook-id'], event.event_id)
+    const { event_id: eventId, attempt, message } = event
+    return {
+      path,
+      eventId,
+      copy: `${attempt} ${event.delivered_at} ${headers['x-signature']}`,
+      messageId: message?.id ?? '',
+      attempt,
+      sha256: digest(event),
+      outcome,
+      atMs,
+    }
+  }
+
+  #answer(outcome: Outcome): Answer {
+    const random = this.#random
+    switch (outcome) {
+      case 'taken':
+        return {
+          status: 200 + Math.floor(random() * 5),
+          delayMs: random() < LATE_SHARE ? random() * LATE_MS_MAX : 0,
+        }
+      case 'refused':
+        return { status: REFUSALS[Math.floor(random() * REFUSALS.length)] ?? 500, body: 'no' }
+      case 'hung up':
+        return random() < 0.5 ? 'reset' : 'close'
+      case 'hung':
+        return 'hang'
+      default:
+        return outcome satisfies never
+    }
+  }
+}
+
+/** Of the envelope without what each copy has of its own. */
+export function digest({ delivered_at: _at, attempt: _attempt, ...constant }: Event): string {
+  return hash('sha256', JSON.stringify(constant), 'hex')
+}
+
+/** Both conventions; throws where one of them does not hold. */
+function checkSignatures(
+  { headers, body }: Pick<Received, 'headers' | 'body'>,
+  secret: string,
+): void {
+  const signed = Buffer.concat([Buffer.from(`${headers['x-timestamp']}.`), body])
+  const signature = createHmac('sha256', secret).update(signed).digest('hex')
+  assert.equal(headers['x-signature'], signature)
+  new StandardWebhook(secret).verify(body, headers as Record<string, string>)
+}

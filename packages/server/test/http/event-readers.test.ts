@@ -1,0 +1,115 @@
+// Who is connected for events, and who is let go.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { silentLog } from '#base/log.ts'
+import { type EndReason, type EventReader, EventReaders } from '#http/event-readers.ts'
+import { keepingLog } from '#test/http/door.ts'
+
+type Made = EventReader & { readonly ended: Promise<EndReason>; readonly ends: EndReason[] }
+
+function readerOf(fields: Partial<Omit<EventReader, 'end'>> = {}): Made {
+  const ended = Promise.withResolvers<EndReason>()
+  const ends: EndReason[] = []
+  return {
+    accountId: 'acc_1',
+    keyId: 'key_1',
+    kind: 'socket',
+    ...fields,
+    ends,
+    ended: ended.promise,
+    end(reason) {
+      ends.push(reason)
+      ended.resolve(reason)
+    },
+  }
+}
+
+const isAll = async (keyIds: readonly string[]) => keyIds
+
+test('an account has ten sockets and ten streams, and any number of waits', () => {
+  const readers = new EventReaders({ findGoodKeys: isAll, log: silentLog })
+  for (const kind of ['socket', 'stream'] as const) {
+    const ten = Array.from({ length: 10 }, () => readerOf({ kind }))
+    for (const reader of ten) assert.equal(readers.add(reader), true)
+    assert.equal(readers.add(readerOf({ kind })), false)
+    assert.equal(readers.add(readerOf({ kind, accountId: 'acc_2' })), true)
+    for (let index = 0; index < 3; index++) readers.remove(ten[0] ?? readerOf())
+    assert.equal(readers.add(readerOf({ kind })), true)
+    assert.equal(readers.add(readerOf({ kind })), false)
+  }
+  for (let index = 0; index < 50; index++)
+    assert.equal(readers.add(readerOf({ kind: 'wait' })), true)
+  readers.close()
+})
+
+test('a revoked key ends its readers of every kind, also one that comes late', () => {
+  const readers = new EventReaders({ findGoodKeys: isAll, log: silentLog })
+  const kinds = (['socket', 'stream', 'wait'] as const).map((kind) => readerOf({ kind }))
+  const other = readerOf({ keyId: 'key_2' })
+  for (const reader of [...kinds, other]) readers.add(reader)
+  readers.endOfKey('key_1')
+  const late = readerOf()
+  readers.add(late)
+  for (const reader of [...kinds, late]) assert.deepEqual(reader.ends, ['revoked'])
+  assert.deepEqual(other.ends, [])
+  readers.close()
+  assert.deepEqual(other.ends, ['closing'])
+  assert.deepEqual(late.ends, ['revoked'])
+  const after = readerOf({ keyId: 'key_3' })
+  readers.add(after)
+  assert.deepEqual(after.ends, ['closing'])
+})
+
+test('a key that was revoked elsewhere is found out in time, with one question for all keys', async () => {
+  const { log, lines } = keepingLog()
+  const asked: (readonly string[])[] = []
+  const answers = [
+    () => Promise.reject(new Error('no database')),
+    async (keyIds: readonly string[]) => keyIds,
+    async () => ['key_2'],
+  ]
+  const readers = new EventReaders({
+    log,
+    checkMs: 5,
+    findGoodKeys(keyIds) {
+      asked.push(keyIds)
+      return (answers.shift() ?? isAll)(keyIds)
+    },
+  })
+  const made = ['key_1', 'key_2', 'key_1'].map((keyId) => readerOf({ keyId }))
+  for (const reader of made) readers.add(reader)
+  assert.equal(await made[0]?.ended, 'revoked')
+  assert.deepEqual(
+    made.map(({ ends }) => ends.length),
+    [1, 0, 1],
+  )
+  assert.deepEqual(asked.slice(0, 3), [
+    ['key_1', 'key_2'],
+    ['key_1', 'key_2'],
+    ['key_1', 'key_2'],
+  ])
+  assert.deepEqual(
+    lines.map(({ level }) => level),
+    ['warn'],
+  )
+  readers.close()
+})
+
+test('no key is asked for while nobody is there', async () => {
+  let asked = 0
+  const readers = new EventReaders({
+    log: silentLog,
+    checkMs: 5,
+    async findGoodKeys(keyIds) {
+      asked += 1
+      return keyIds
+    },
+  })
+  const reader = readerOf()
+  readers.add(reader)
+  readers.remove(reader)
+  await new Promise((resolve) => setTimeout(resolve, 30))
+  await readers.check()
+  assert.equal(asked, 0)
+})

@@ -1,0 +1,25 @@
+// An event as a stream of the door is told it, with a text of the test's own.
+
+import type { EventText } from '#actions/event/envelope.ts'
+
+/** `text` stands for the JSON of the envelope. */
+export function eventText(id: string, text: string): EventText {
+  const none = { podId: null, inboxId: null, threadId: null, messageId: null, details: null }
+  return {
+    event: {
+      id,
+      kind: 'message.received',
+      accountId: 'acc_1',
+      position: { transactionId: 0, sequence: 1 },
+      occurredAtMs: 0,
+      ...none,
+    },
+    message: null,
+    messagePosition: null,
+    isTruncated: false,
+    render: () => text,
+    body() {
+      throw new Error('The door writes texts.')
+    },
+  }
+}

@@ -1,0 +1,184 @@
+// The log of events page by page and as a stream of server-sent events.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Inbox } from '@mailroom/sdk'
+import { type FeedClient, openFeedClient } from '#test/http/event-feed-client.ts'
+import { errorOf, outcomeOf } from '#test/scenarios/outcomes.ts'
+import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+
+type Page = { data: Record<string, unknown>[]; total: number }
+
+onEachEngine('the log of events', (engine) => {
+  let world: World
+  const feeds: FeedClient[] = []
+
+  before(async () => {
+    world = await openWorld(engine)
+  })
+  after(async () => {
+    for (const feed of feeds) feed.close()
+    await world.close()
+  })
+
+  async function openFeed(query = '', headers: Record<string, string> = {}, key = world.key) {
+    const feed = await openFeedClient(`${world.baseUrl}/v1/events/stream${query}`, {
+      authorization: `Bearer ${key}`,
+      ...headers,
+    })
+    feeds.push(feed)
+    return feed
+  }
+
+  async function deliver(inbox: Inbox, ...subjects: string[]): Promise<void> {
+    for (const subject of subjects) {
+      const raw = plainMail({ to: inbox.address, subject })
+      assert.equal((await world.send({ to: inbox.address, raw })).code, 250)
+    }
+  }
+
+  async function page(query: string): Promise<Page> {
+    const response = await world.fetch(`/v1/events${query}`)
+    assert.equal(response.status, 200)
+    return (await response.json()) as Page
+  }
+
+  const subjectOf = (data: Record<string, unknown> | undefined) =>
+    (data?.message as { subject: string } | undefined)?.subject
+
+  test('is read oldest first, from an event on, by kind and by inbox', async () => {
+    const [inbox, other] = [await world.inbox(), await world.inbox()]
+    await deliver(inbox, 'one', 'two', 'three')
+    await deliver(other, 'other')
+    const { data, total } = await page(`?inbox_id=${inbox.id}`)
+    assert.deepEqual(data.map(subjectOf), ['one', 'two', 'three'])
+    assert.equal(total, 3)
+    assert.equal(data[0]?.attempt, 1)
+    const rest = await page(`?inbox_id=${inbox.id}&after=${data[0]?.event_id}&limit=1`)
+    assert.deepEqual([rest.data.map(subjectOf), rest.total], [['two'], 2])
+    const kinds = await page('?event_types=message.sent,message.failed')
+    assert.deepEqual(kinds, { data: [], total: 0 })
+    const received = await page(`?event_types=message.received, message.sent&limit=1000`)
+    assert.equal(received.total, 4)
+  })
+
+  test('refuses what it does not know, in a page, a stream and their heads', async () => {
+    const theirs = await world.newAccount()
+    const inbox = await theirs.client.inboxes.create()
+    const wrong: [string, string][] = [
+      ['event_types=message.read', 'event_types'],
+      ['event_types=message.received,nonsense', 'event_types'],
+      [`inbox_id=${inbox.id}`, 'inbox_id'],
+      ['inbox_id=inb_01h455vb4pex5vsknk084sn02q', 'inbox_id'],
+      ['inbox_id=', 'inbox_id'],
+      ['after=evt_01h455vb4pex5vsknk084sn02q', 'after'],
+      ['after=', 'after'],
+    ]
+    for (const path of ['/v1/events', '/v1/events/stream']) {
+      for (const [query, field] of wrong) {
+        const response = await world.fetch(`${path}?${query}`)
+        assert.equal(response.status, 400, query)
+        const { error, details } = (await errorOf(response)) as {
+          error: string
+          details: { path: string }[]
+        }
+        assert.deepEqual([error, details[0]?.path], ['bad_request', field])
+        assert.equal((await world.fetch(`${path}?${query}`, { method: 'HEAD' })).status, 400)
+      }
+    }
+    assert.equal(await outcomeOf(world.fetch('/v1/events?limit=0')), '400 bad_request')
+    const head = await world.fetch('/v1/events/stream', { method: 'HEAD' })
+    assert.equal(head.headers.get('content-type'), 'text/event-stream; charset=utf-8')
+    const headers = { 'last-event-id': 'evt_01h455vb4pex5vsknk084sn02q' }
+    const late = await world.fetch('/v1/events/stream', { headers: { ...auth(), ...headers } })
+    assert.equal(await outcomeOf(late), '400 bad_request')
+  })
+
+  const auth = () => ({ authorization: `Bearer ${world.key}` })
+
+  test('is streamed as it happens, with ids to go on behind', async () => {
+    const inbox = await world.inbox()
+    const feed = await openFeed(`?inbox_id=${inbox.id}&event_types=message.received`)
+    const { headers } = feed.response
+    assert.equal(feed.response.status, 200)
+    assert.equal(headers.get('content-type'), 'text/event-stream; charset=utf-8')
+    assert.equal(headers.get('cache-control'), 'no-cache')
+    assert.equal(headers.get('x-accel-buffering'), 'no')
+    await deliver(await world.inbox(), 'elsewhere')
+    await deliver(inbox, 'one', 'two')
+    const first = await feed.next()
+    assert.equal(first?.event, 'message.received')
+    assert.equal(first?.id, first?.data.event_id)
+    assert.equal(subjectOf(first?.data), 'one')
+    assert.equal(subjectOf((await feed.next())?.data), 'two')
+    assert.equal(feed.retryMs(), 3_000)
+    feed.close()
+    await deliver(inbox, 'three')
+    const lastEventId = { 'last-event-id': first?.id ?? '' }
+    // The header is of now, the parameter of the first connection.
+    const again = await openFeed(`?inbox_id=${inbox.id}&after=evt_unknown`, lastEventId)
+    assert.equal(subjectOf((await again.next())?.data), 'two')
+    assert.equal(subjectOf((await again.next())?.data), 'three')
+    await deliver(inbox, 'four')
+    assert.equal(subjectOf((await again.next())?.data), 'four')
+    again.close()
+    const { data } = await page(`?inbox_id=${inbox.id}`)
+    const later = await openFeed(`?inbox_id=${inbox.id}&after=${data[2]?.event_id}`)
+    assert.equal(subjectOf((await later.next())?.data), 'four')
+    later.close()
+  })
+
+  test('is streamed to ten clients of an account at most, and a place becomes free again', async () => {
+    const { key, client } = await world.newAccount()
+    const inbox = await client.inboxes.create()
+    const ten = await Promise.all(Array.from({ length: 10 }, () => openFeed('', {}, key)))
+    const headers = { authorization: `Bearer ${key}` }
+    const refused = await world.fetch('/v1/events/stream', { headers })
+    assert.equal(await outcomeOf(refused.clone()), '429 rate_limit_exceeded')
+    assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]/)
+    ten[0]?.close()
+    let again = await openFeed('', {}, key)
+    // The service hears of the end when the connection is gone.
+    while (again.response.status === 429) again = await openFeed('', {}, key)
+    await deliver(inbox, 'for all')
+    for (const feed of [...ten.slice(1), again]) {
+      assert.equal(subjectOf((await feed.next())?.data), 'for all')
+      feed.close()
+    }
+  })
+
+  test('is streamed until the key is revoked', async () => {
+    const { id, token } = await world.client.apiKeys.create()
+    const feed = await openFeed('', {}, token)
+    const next = feed.next()
+    await world.client.apiKeys.delete(id)
+    assert.equal(await next, null)
+    assert.equal((await openFeed('', {}, token)).response.status, 401)
+  })
+
+  test('is streamed to a slow reader in order, and once', async () => {
+    const inbox = await world.inbox()
+    const feed = await openFeed(`?inbox_id=${inbox.id}`)
+    const body = 'x'.repeat(200_000).replaceAll(/.{70}/g, '$&\r\n')
+    for (let index = 0; index < 30; index++) {
+      const raw = plainMail({ to: inbox.address, subject: String(index), body })
+      await world.send({ to: inbox.address, raw })
+    }
+    for (let index = 0; index < 30; index++) {
+      assert.equal(subjectOf((await feed.next())?.data), String(index))
+    }
+    feed.close()
+  })
+
+  test('ends its streams when the service ends', async () => {
+    const place = await openWorld(engine)
+    const feed = await openFeedClient(`${place.baseUrl}/v1/events/stream`, {
+      authorization: `Bearer ${place.key}`,
+    })
+    const next = feed.next()
+    const startMs = performance.now()
+    await place.close()
+    assert.equal(await next, null)
+    assert.ok(performance.now() - startMs < 900)
+  })
+})

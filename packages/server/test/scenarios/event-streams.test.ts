@@ -1,0 +1,278 @@
+// Connections of readers of events: each event once and in order, whatever they ask for, however slow
+// they are, and while more happens.
+
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import type { Inbox } from '@mailroom/sdk'
+import type { EventText } from '#actions/event/envelope.ts'
+import { openEventHub } from '#actions/event/event-hub.ts'
+import { openEventStream } from '#actions/event/event-stream.ts'
+import { SUBSCRIPTIONS_MAX } from '#base/limits.ts'
+import { makeId } from '#test/conformance/open-database.ts'
+import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import {
+  accountIdOf,
+  EVERYTHING,
+  openReader,
+  receive,
+  receiveMany,
+  untilReadable,
+} from '#test/scenarios/event-world.ts'
+import { seededDice } from '#test/smtp/seeded-dice.ts'
+import { onEachEngine, openWorld, type World } from '#test/world.ts'
+
+onEachEngine('a connection of a reader of events', (engine) => {
+  let world: World
+  let one: Inbox
+  let two: Inbox
+  before(async () => {
+    world = await openWorld(engine, { env: WIDE_LIMITS })
+    one = await world.inbox()
+    two = await world.inbox()
+  })
+  after(() => world.close())
+
+  /** Each test starts with a log that has been read. */
+  beforeEach(() => untilReadable(world))
+
+  /** What comes last: when it was told, nothing more is on its way. */
+  async function last(inbox: Inbox): Promise<string> {
+    const { eventId } = await receive(world, inbox)
+    await untilReadable(world)
+    return eventId
+  }
+
+  test('is told what happens after it subscribed, in order, and nothing from before', async () => {
+    await receiveMany(world, one, 3)
+    await untilReadable(world)
+    const reader = openReader(world)
+    assert.equal(await reader.subscribe({}), 'subscribed')
+    const written = [...(await receiveMany(world, one, 5)), ...(await receiveMany(world, two, 30))]
+    await reader.until(written.length)
+    assert.deepEqual(reader.told, written)
+    reader.stream.close()
+  })
+
+  test('replays from an event on and goes on live, without a gap or a repeat, while more is written', async () => {
+    const [first = '', ...rest] = await receiveMany(world, one, 40)
+    const reader = openReader(world)
+    const writing = receiveMany(world, two, 60)
+    await reader.subscribe({}, first)
+    const more = await writing
+    const end = await last(one)
+    await reader.until(rest.length + more.length + 1)
+    assert.deepEqual(reader.told, [...rest, ...more, end])
+    reader.stream.close()
+  })
+
+  test('is not told again by the hub what it has read in the log before the hub did', async () => {
+    const start = await last(one)
+    const { deps } = world.app
+    // Nobody wakes this one.
+    const hub = openEventHub(deps)
+    const told: string[] = []
+    const caughtUp = Promise.withResolvers<void>()
+    const ended = Promise.withResolvers<void>()
+    const write = ({ event }: EventText) => {
+      told.push(event.id)
+      if (told.length === 5) caughtUp.resolve()
+      if (told.length === 6) ended.resolve()
+      return true
+    }
+    const accountId = accountIdOf(world)
+    const stream = openEventStream({ ...deps, events: hub }, { accountId, sink: { write } })
+    const written = [await last(one)]
+    await hub.listen(accountId, { wants: () => false, take: () => {} })
+    written.push(...(await receiveMany(world, one, 4)))
+    await untilReadable(world)
+    await stream.subscribe({ filter: EVERYTHING, afterId: start, onAccepted: () => {} })
+    await caughtUp.promise
+    const end = await last(one)
+    hub.wake()
+    await ended.promise
+    assert.deepEqual(told, [...written, end])
+    stream.close()
+    await hub.close()
+  })
+
+  test('that takes no more gets the rest from the log when it goes on, however often', async () => {
+    const reader = openReader(world)
+    reader.room = 3
+    await reader.subscribe({})
+    const written = await receiveMany(world, one, 50)
+    await reader.until(3)
+    assert.deepEqual(reader.told, written.slice(0, 3))
+    while (reader.told.length < 50) {
+      const goal = Math.min(50, reader.told.length + 7)
+      reader.room = 7
+      reader.stream.resume()
+      await reader.until(goal)
+      // Whatever it would be told beyond that would come now.
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    assert.deepEqual(reader.told, written)
+    reader.room = Number.POSITIVE_INFINITY
+    reader.stream.resume()
+    const end = await last(two)
+    await reader.until(51)
+    assert.deepEqual(reader.told, [...written, end])
+    reader.stream.close()
+  })
+
+  test('hears an event once that two of its subscriptions want', async () => {
+    const reader = openReader(world)
+    await reader.subscribe({ inboxIds: [one.id] })
+    await reader.subscribe({ kinds: ['message.received'] })
+    const written = [...(await receiveMany(world, one, 3)), ...(await receiveMany(world, two, 3))]
+    await reader.until(6)
+    const end = await last(one)
+    await reader.until(7)
+    assert.deepEqual(reader.told, [...written, end])
+    reader.stream.close()
+  })
+
+  test('replays for a later subscription only what it has not been told yet', async () => {
+    const start = await last(one)
+    const before = await receiveMany(world, two, 12)
+    const reader = openReader(world)
+    await reader.subscribe({ inboxIds: [one.id] }, start)
+    const mine = await receiveMany(world, one, 12)
+    await reader.until(12)
+    await reader.subscribe({}, start)
+    const end = await last(one)
+    await reader.until(25)
+    assert.deepEqual(reader.told, [...mine, ...before, end])
+    reader.stream.close()
+  })
+
+  test('subscribed anew to what it had left is told what it missed and not what it was told', async () => {
+    const reader = openReader(world)
+    const start = await last(one)
+    await reader.subscribe({})
+    const told = await receiveMany(world, one, 3)
+    await reader.until(3)
+    reader.stream.unsubscribe(null)
+    const missed = await receiveMany(world, one, 3)
+    await reader.subscribe({}, start)
+    await reader.until(6)
+    reader.stream.unsubscribe([one.id])
+    const missedToo = await receiveMany(world, one, 2)
+    const others = await receiveMany(world, two, 1)
+    await reader.until(7)
+    await reader.subscribe({ inboxIds: [one.id] }, start)
+    const end = await last(two)
+    await reader.until(10)
+    assert.deepEqual(reader.told.slice(0, 7), [...told, ...missed, ...others])
+    assert.deepEqual(reader.told.slice(7).sort(), [...missedToo, end].sort())
+    reader.stream.close()
+  })
+
+  test('is told no more of an inbox that it left, whichever subscription covered it', async () => {
+    const byName = openReader(world)
+    await byName.subscribe({ inboxIds: [one.id] })
+    const byPod = openReader(world)
+    await byPod.subscribe({ podIds: [one.podId] })
+    const all = openReader(world)
+    await all.subscribe({})
+    for (const { stream } of [byName, byPod, all]) stream.unsubscribe([one.id])
+    await receiveMany(world, one, 3)
+    const rest = await receiveMany(world, two, 3)
+    await Promise.all([byPod.until(3), all.until(3)])
+    assert.deepEqual([byName.told, byPod.told, all.told], [[], rest, rest])
+    for (const { stream } of [byName, byPod, all]) stream.close()
+  })
+
+  test('covers inboxes that are made after it subscribed', async () => {
+    const reader = openReader(world)
+    await reader.subscribe({ podIds: [one.podId] })
+    const made = await world.inbox()
+    const written = await receiveMany(world, made, 2)
+    await reader.until(2)
+    assert.deepEqual(reader.told, written)
+    reader.stream.close()
+  })
+
+  test('is told only what its filter lets through', async () => {
+    const reader = openReader(world)
+    await reader.subscribe({ kinds: ['message.sent'] })
+    await reader.subscribe({ inboxIds: [two.id], kinds: ['message.received'] })
+    await receiveMany(world, one, 2)
+    const written = await receiveMany(world, two, 2)
+    await reader.until(2)
+    assert.deepEqual(reader.told, written)
+    reader.stream.close()
+  })
+
+  test('never hears of another account, and cannot go on after its events', async () => {
+    const stranger = await world.newAccount()
+    const inbox = await stranger.client.inboxes.create({})
+    const reader = openReader(world)
+    await reader.subscribe({})
+    const theirs = openReader(world, stranger.id)
+    await theirs.subscribe({})
+    const foreign = await receive(world, inbox, { accountId: stranger.id })
+    const end = await last(one)
+    await Promise.all([reader.until(1), theirs.until(1)])
+    assert.deepEqual([reader.told, theirs.told], [[end], [foreign.eventId]])
+    for (const afterId of [foreign.eventId, foreign.messageId, makeId('evt'), 'evt', '\0']) {
+      assert.equal(await reader.subscribe({}, afterId), 'unknown_event')
+    }
+    reader.stream.close()
+    theirs.stream.close()
+  })
+
+  test('may have so many subscriptions, and ended ones make room', async () => {
+    const reader = openReader(world)
+    for (let count = 0; count < SUBSCRIPTIONS_MAX; count++) {
+      assert.equal(await reader.subscribe({ inboxIds: [one.id] }), 'subscribed')
+    }
+    assert.equal(await reader.subscribe({}), 'too_many')
+    const end = await last(one)
+    await reader.until(1)
+    assert.deepEqual(reader.told, [end])
+    reader.stream.unsubscribe([one.id])
+    assert.equal(await reader.subscribe({}), 'subscribed')
+    reader.stream.close()
+  })
+
+  test('is told nothing of a message whose inbox is deleted, and goes on behind it', async () => {
+    const made = await world.inbox()
+    const start = await last(one)
+    await receiveMany(world, made, 3)
+    await world.client.inboxes.delete(made.id)
+    const end = await last(one)
+    const reader = openReader(world)
+    await reader.subscribe({}, start)
+    await reader.until(1)
+    assert.deepEqual(reader.told, [end])
+    reader.stream.close()
+  })
+
+  test('tells each event once through any turns of asking, leaving and pausing', async () => {
+    const inboxes = [one, two, await world.inbox()]
+    const dice = seededDice(engine === 'sqlite' ? 7 : 11)
+    const pick = () => inboxes[dice(inboxes.length)] ?? one
+    const start = await last(one)
+    const reader = openReader(world)
+    const written: string[] = []
+    for (let step = 0; step < 120; step++) {
+      const past = written[dice(written.length)] ?? start
+      const turn = dice(10)
+      if (turn < 4) written.push((await receive(world, pick())).eventId)
+      else if (turn === 4) void reader.subscribe({ inboxIds: [pick().id] }, past)
+      else if (turn === 5) await reader.subscribe({ inboxIds: [pick().id, pick().id] })
+      else if (turn === 6) reader.stream.unsubscribe([pick().id])
+      else if (turn === 7) reader.room = dice(4)
+      else if (turn === 8) reader.stream.resume()
+      else reader.stream.unsubscribe(null)
+    }
+    reader.room = Number.POSITIVE_INFINITY
+    reader.stream.resume()
+    await reader.subscribe({}, start)
+    const end = await last(one)
+    await reader.until(written.length + 1)
+    assert.equal(new Set(reader.told).size, reader.told.length, 'none is told twice')
+    assert.deepEqual([...reader.told].sort(), [...written, end].sort())
+    reader.stream.close()
+  })
+})

@@ -1,0 +1,82 @@
+// Services that share a database: readers of one hear at once of what another took in, and what was
+// there before they asked is not taken for new.
+
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, suite, test } from 'node:test'
+import { waitForMessage } from '#actions/event/wait-for-message.ts'
+import { type App, openApp } from '#app.ts'
+import { LOG_POLL_MS } from '#base/limits.ts'
+import { silentLog } from '#base/log.ts'
+import { onConnection } from '#db/postgres.ts'
+import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { watchListeners } from '#test/scenarios/event-listeners.ts'
+import { accountIdOf, openReader, receive, untilReadable } from '#test/scenarios/event-world.ts'
+import { send, settled } from '#test/scenarios/sending-world.ts'
+import { openWorld, testKey, type World } from '#test/world.ts'
+
+suite('readers of events at two services on one database', () => {
+  let world: World
+  let second: App
+  let dataDir: string
+  before(async () => {
+    world = await openWorld('postgres', { env: WIDE_LIMITS })
+    dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
+    const settings = { ...world.settings, dataDir }
+    second = await openApp(settings, { log: silentLog, clock: world.clock, makeKey: testKey })
+  })
+  after(async () => {
+    await second.close(1_000)
+    await world.close()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+
+  function wait(inboxId: string, direction: 'inbound' | 'outbound' = 'inbound') {
+    const signal = new AbortController().signal
+    const any = { after: null, from: null, subject: null, threadId: null, timeoutMs: 20_000 }
+    const asked = { accountId: accountIdOf(world), inboxId, direction, signal, ...any }
+    return waitForMessage(world.app.deps, asked)
+  }
+
+  test('hear of each other’s events without looking', async () => {
+    const inbox = await world.inbox()
+    const reader = openReader(world)
+    await reader.subscribe({})
+    const other = { ...world, app: { ...second, firstAccount: world.app.firstAccount } }
+    const tookMs: number[] = []
+    for (let count = 1; count <= 5; count++) {
+      const startMs = performance.now()
+      await receive(other, inbox)
+      await reader.until(count)
+      tookMs.push(performance.now() - startMs)
+    }
+    const [, , median = Number.POSITIVE_INFINITY] = tookMs.sort((a, b) => a - b)
+    assert.ok(median < LOG_POLL_MS / 4, `it took ${median} ms`)
+    reader.stream.close()
+  })
+
+  test('take nothing for new that was there when they asked, though it could not be read yet', async () => {
+    const inbox = await world.inbox()
+    const listeners = watchListeners(world)
+    const url = world.settings.databaseUrl ?? ''
+    await onConnection(url, async (run) => {
+      await untilReadable(world)
+      await run('begin')
+      await run('select pg_current_xact_id()')
+      await receive(world, inbox)
+      await settled(world, await send(world, inbox, { to: 'bob@friend.example' }))
+      const waits = [wait(inbox.id), wait(inbox.id, 'outbound')]
+      await listeners.reach(2)
+      await run('commit')
+      await untilReadable(world)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      const { messageId } = await receive(world, inbox)
+      const sent = await send(world, inbox, { to: 'bob@friend.example' })
+      const [received, outbound] = await Promise.all(waits)
+      assert.equal(received?.id, messageId)
+      assert.equal(outbound?.id, sent.messageId)
+    })
+  })
+})

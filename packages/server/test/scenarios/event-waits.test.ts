@@ -1,0 +1,194 @@
+// Waiting for a message: what arrives after the call, or lies behind a cursor, and nothing else.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Inbox } from '@mailroom/sdk'
+import { type WaitInput, waitForMessage } from '#actions/event/wait-for-message.ts'
+import { AppError } from '#base/app-error.ts'
+import { EVENT_BODY_BYTES_MAX, WAIT_STEP_MESSAGES, WAITERS_MAX } from '#base/limits.ts'
+import type { Message } from '#model/message.ts'
+import { makeId } from '#test/conformance/open-database.ts'
+import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { watchListeners } from '#test/scenarios/event-listeners.ts'
+import { accountIdOf, receive } from '#test/scenarios/event-world.ts'
+import { send } from '#test/scenarios/sending-world.ts'
+import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+
+onEachEngine('waiting for a message', (engine) => {
+  let world: World
+  let inbox: Inbox
+  let listeners: ReturnType<typeof watchListeners>
+  before(async () => {
+    world = await openWorld(engine, { env: WIDE_LIMITS })
+    listeners = watchListeners(world)
+  })
+  after(() => world.close())
+
+  function wait(asked: Partial<WaitInput>): Promise<Message | null> {
+    return waitForMessage(world.app.deps, {
+      accountId: accountIdOf(world),
+      inboxId: inbox.id,
+      timeoutMs: 20_000,
+      after: null,
+      from: null,
+      subject: null,
+      threadId: null,
+      direction: 'inbound',
+      signal: new AbortController().signal,
+      ...asked,
+    })
+  }
+
+  /** A wait that has begun: what comes from here on counts. */
+  async function begin(asked: Partial<WaitInput>): Promise<{ ended: Promise<Message | null> }> {
+    const ended = wait(asked)
+    await listeners.reach(1)
+    return { ended }
+  }
+
+  /** Nothing that is there already matches. */
+  const nothing = async (asked: Partial<WaitInput>) =>
+    assert.equal(await wait({ ...asked, timeoutMs: 1 }), null)
+
+  const isProblem = (code: string, path?: string) => (error: unknown) =>
+    error instanceof AppError && error.code === code && error.options.details?.[0]?.path === path
+
+  test('ends with the first message that arrives after the call, whatever was there', async () => {
+    inbox = await world.inbox()
+    await receive(world, inbox, { subject: 'old' })
+    await nothing({})
+    const { ended } = await begin({})
+    const { messageId } = await receive(world, inbox, { subject: 'new' })
+    const message = await ended
+    assert.equal(message?.id, messageId)
+    assert.equal(message?.subject, 'new')
+  })
+
+  test('ends with what arrived by SMTP, whole, however long it is', async () => {
+    inbox = await world.inbox()
+    const { ended } = await begin({})
+    const body = `${'word '.repeat(EVENT_BODY_BYTES_MAX / 5 + 100)}end`
+    await world.send({
+      to: inbox.address,
+      raw: plainMail({ to: inbox.address, body: body.replace(/(.{70} )/g, '$1\r\n') }),
+    })
+    const message = await ended
+    assert.ok((message?.bodyText.length ?? 0) > EVENT_BODY_BYTES_MAX)
+    assert.ok(message?.bodyText.trimEnd().endsWith('end'))
+  })
+
+  test('ends at once with what lies behind a message or an event, the first that matches', async () => {
+    inbox = await world.inbox()
+    const first = await receive(world, inbox, { subject: 'first' })
+    const second = await receive(world, inbox, { subject: 'second' })
+    const third = await receive(world, inbox, { subject: 'third' })
+    for (const after of [first.messageId, first.eventId]) {
+      assert.equal((await wait({ after }))?.id, second.messageId)
+      assert.equal((await wait({ after, subject: 'THIRD' }))?.id, third.messageId)
+      await nothing({ after, subject: 'fourth' })
+    }
+    await nothing({ after: third.messageId })
+    await nothing({ after: third.eventId })
+    const other = await world.inbox()
+    const elsewhere = await receive(world, other)
+    const fourth = await receive(world, inbox)
+    assert.equal((await wait({ after: elsewhere.eventId }))?.id, fourth.messageId)
+  })
+
+  test('finds the one behind many that do not match', async () => {
+    inbox = await world.inbox()
+    const first = await receive(world, inbox)
+    for (let done = 0; done < WAIT_STEP_MESSAGES; done += 50) {
+      await Promise.all(Array.from({ length: 50 }, () => receive(world, inbox)))
+    }
+    const { messageId } = await receive(world, inbox, { subject: 'the one' })
+    assert.equal((await wait({ after: first.messageId, subject: 'the one' }))?.id, messageId)
+    assert.equal((await wait({ after: first.eventId, subject: 'the one' }))?.id, messageId)
+  })
+
+  test('goes by sender, subject and thread, in any case of letters', async () => {
+    inbox = await world.inbox()
+    const asked = { from: 'ÄNN@', subject: 'Straßen', threadId: null }
+    const { ended } = await begin(asked)
+    await receive(world, inbox, { from: 'Änn <änn@x.example>', subject: 'other' })
+    await receive(world, inbox, { from: 'bob@x.example', subject: 'STRAßEN' })
+    const match = await receive(world, inbox, {
+      from: 'Änn <änn@x.example>',
+      subject: 'alte straßen',
+    })
+    assert.equal((await ended)?.id, match.messageId)
+    await nothing({ after: match.messageId, threadId: match.threadId })
+    const next = await receive(world, inbox)
+    const found = await wait({ after: match.messageId, threadId: next.threadId })
+    assert.equal(found?.id, next.messageId)
+  })
+
+  test('is told nothing of other inboxes', async () => {
+    inbox = await world.inbox()
+    const other = await world.inbox()
+    const { ended } = await begin({})
+    await receive(world, other)
+    const { messageId } = await receive(world, inbox)
+    assert.equal((await ended)?.id, messageId)
+  })
+
+  test('for outbound mail ends when the outcome of a message is known', async () => {
+    inbox = await world.inbox()
+    const { eventId } = await receive(world, inbox)
+    const earlier = await sendSelf('sent before')
+    const before = await wait({ direction: 'outbound', after: eventId })
+    assert.equal(before?.id, earlier)
+    assert.equal(before?.status, 'sent')
+    await nothing({ direction: 'outbound' })
+    const { ended } = await begin({ direction: 'outbound' })
+    const now = await sendSelf('sent now')
+    assert.equal((await ended)?.id, now)
+    assert.equal((await wait({ direction: 'outbound', after: earlier }))?.id, now)
+    assert.equal((await wait({ direction: 'outbound', after: eventId, subject: 'now' }))?.id, now)
+  })
+
+  async function sendSelf(subject: string): Promise<string> {
+    return (await send(world, inbox, { to: inbox.address, subject })).messageId
+  }
+
+  test('refuses inboxes and cursors that are not the caller’s', async () => {
+    inbox = await world.inbox()
+    const other = await world.inbox()
+    const elsewhere = await receive(world, other)
+    const stranger = await world.newAccount()
+    const theirs = await stranger.client.inboxes.create({})
+    const foreign = await receive(world, theirs, { accountId: stranger.id })
+    for (const inboxId of [theirs.id, makeId('inb')]) {
+      await assert.rejects(wait({ inboxId }), isProblem('not_found'))
+    }
+    const unknown = [elsewhere.messageId, foreign.eventId, foreign.messageId, makeId('evt'), '\0']
+    for (const after of unknown) {
+      await assert.rejects(wait({ after }), isProblem('bad_request', 'after'))
+    }
+  })
+
+  test('is refused when too many wait, and not when they have gone', async (context) => {
+    // PostgreSQL would be asked ten thousand things at once here.
+    if (engine === 'postgres') return context.skip()
+    inbox = await world.inbox()
+    const gone = Array.from({ length: WAITERS_MAX }, () => new AbortController())
+    const waits = gone.map(({ signal }) => wait({ signal }))
+    await assert.rejects(wait({}), isProblem('service_unavailable'))
+    for (const one of gone) one.abort()
+    assert.deepEqual(new Set(await Promise.all(waits)), new Set([null]))
+    await nothing({})
+  })
+
+  test('ends with nothing when its time is over, the caller goes or the service stops', async () => {
+    inbox = await world.inbox()
+    await nothing({})
+    const gone = new AbortController()
+    const { ended } = await begin({ signal: gone.signal })
+    gone.abort()
+    assert.equal(await ended, null)
+    const last = await begin({})
+    await world.app.deps.events.close()
+    assert.equal(await last.ended, null)
+    assert.equal(await wait({}), null)
+  })
+})

@@ -1,0 +1,111 @@
+// Events of a running service as readers of the log meet them: written without SMTP where there are
+// many, and noted down in the order in which they are told.
+
+import type { Inbox } from '@mailroom/sdk'
+import type { EventText } from '#actions/event/envelope.ts'
+import { type EventStream, openEventStream } from '#actions/event/event-stream.ts'
+import type { EventFilter } from '#model/event.ts'
+import { isUnsettledAfter, readLogHead } from '#store/event.ts'
+import { arriving, type Owner } from '#test/conformance/open-database.ts'
+import type { World } from '#test/world.ts'
+
+export const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [] }
+
+export type Written = { eventId: string; messageId: string; threadId: string }
+
+/** The account of the world's own key. */
+export function accountIdOf(world: World): string {
+  const { firstAccount } = world.app
+  if (firstAccount === null) throw new Error('Not a new service.')
+  return firstAccount.account.id
+}
+
+/** A message that arrives in the inbox; the service is told, as by whoever stores one. */
+export async function receive(
+  world: World,
+  inbox: Pick<Inbox, 'id' | 'podId'>,
+  fields: { from?: string; subject?: string; text?: string; accountId?: string } = {},
+): Promise<Written> {
+  const owner: Owner = { accountId: fields.accountId ?? accountIdOf(world), podId: inbox.podId }
+  const input = arriving(owner, [inbox.id])
+  const { content } = input
+  if (fields.from !== undefined) content.from_addr = fields.from
+  if (fields.subject !== undefined) content.subject = fields.subject
+  if (fields.text !== undefined) content.body_text = fields.text
+  await world.app.deps.db.write('receiveMessage', input)
+  world.app.deps.wakeEvents()
+  const [receipt] = input.receipts
+  if (receipt === undefined) throw new Error('Nobody received it.')
+  return receipt
+}
+
+/** As many messages one after the other; the ids of their events. */
+export async function receiveMany(
+  world: World,
+  inbox: Pick<Inbox, 'id' | 'podId'>,
+  count: number,
+): Promise<string[]> {
+  const ids: string[] = []
+  for (let done = 0; done < count; done++) ids.push((await receive(world, inbox)).eventId)
+  return ids
+}
+
+/** Resolves when all that was committed can be read: no older transaction is under way. */
+export async function untilReadable({ app }: World): Promise<void> {
+  const { db } = app.deps
+  while (await isUnsettledAfter(db, await readLogHead(db))) {
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+}
+
+export type Reader = {
+  readonly stream: EventStream
+  /** Ids of the events that it was told, in order. */
+  readonly told: string[]
+  readonly texts: EventText[]
+  /** How many it takes before it has enough; `resume` of the stream does not change it. */
+  room: number
+  subscribe(
+    filter: Partial<EventFilter>,
+    afterId?: string | null,
+  ): ReturnType<EventStream['subscribe']>
+  /** Resolves when it was told so many. */
+  until(count: number): Promise<void>
+}
+
+/** A connection of a reader of events of the account. */
+export function openReader(world: World, accountId = accountIdOf(world)): Reader {
+  const texts: EventText[] = []
+  const told: string[] = []
+  let onTold = () => {}
+  const reader: Reader = {
+    stream: openEventStream(world.app.deps, {
+      accountId,
+      sink: {
+        write(text) {
+          texts.push(text)
+          told.push(text.event.id)
+          onTold()
+          return --reader.room > 0
+        },
+      },
+    }),
+    texts,
+    told,
+    room: Number.POSITIVE_INFINITY,
+    subscribe: (filter, afterId = null) =>
+      reader.stream.subscribe({
+        filter: { ...EVERYTHING, ...filter },
+        afterId,
+        onAccepted: () => {},
+      }),
+    until: (count) =>
+      new Promise((resolve) => {
+        onTold = () => {
+          if (told.length >= count) resolve()
+        }
+        onTold()
+      }),
+  }
+  return reader
+}

@@ -1,0 +1,213 @@
+// The SDK follows a real service through a way that breaks again and again, and waits for messages: each
+// event once and in order, no message missed.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { after, before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Event, type Inbox, Mailroom } from '@mailroom/sdk'
+import { openSender } from '#test/peers/sender.ts'
+import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { WIDE_LIMITS } from './deliver.ts'
+
+const MESSAGES = Number(process.env.TEST_MAILROOM_FOLLOWED_MESSAGES ?? 500)
+const CUTS = Number(process.env.TEST_MAILROOM_FOLLOWED_CUTS ?? 12)
+const CUT_MS_MAX = 150
+const SENDERS = 4
+
+type Proxy = { readonly baseUrl: string; readonly connections: number; cut(): void; close(): void }
+
+/** A way to the service that can be cut in two, with what was on it lost. */
+async function openProxy(target: string): Promise<Proxy> {
+  const { hostname, port } = new URL(target)
+  const pairs = new Set<Socket[]>()
+  let connections = 0
+  const server = createServer((near) => {
+    connections += 1
+    const far = connect(Number(port), hostname)
+    const pair = [near, far]
+    pairs.add(pair)
+    near.pipe(far)
+    far.pipe(near)
+    for (const socket of pair) {
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        pairs.delete(pair)
+        for (const one of pair) one.destroy()
+      })
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  const cut = () => {
+    for (const pair of pairs) for (const socket of pair) socket.resetAndDestroy()
+  }
+  return {
+    baseUrl: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`,
+    get connections() {
+      return connections
+    },
+    cut,
+    close() {
+      cut()
+      server.close()
+    },
+  }
+}
+
+async function sendMany(world: World, inbox: Inbox, count: number): Promise<void> {
+  let sent = 0
+  const work = async () => {
+    const sender = await openSender(world.smtpPort)
+    while (sent < count) {
+      const raw = plainMail({ to: inbox.address, subject: `Number ${sent++}` })
+      assert.equal((await sender.send({ to: inbox.address, raw })).code, 250)
+    }
+    await sender.quit()
+  }
+  await Promise.all(Array.from({ length: SENDERS }, work))
+}
+
+onEachEngine('the SDK and events', (engine) => {
+  let world: World
+  let client: Mailroom
+  before(async () => {
+    world = await openWorld(engine, { env: WIDE_LIMITS })
+    client = new Mailroom({ baseUrl: world.baseUrl, apiKey: world.key })
+  })
+  after(() => world.close())
+
+  const deliver = async (inbox: Inbox, subject: string) => {
+    const raw = plainMail({ to: inbox.address, subject })
+    assert.equal((await world.send({ to: inbox.address, raw })).code, 250)
+  }
+
+  const logOf = async (inbox: Inbox): Promise<Event[]> => {
+    const logged: Event[] = []
+    for await (const event of client.events.list({ inbox_id: inbox.id })) logged.push(event)
+    return logged
+  }
+
+  test('connections that are cut at random cost no event and repeat none', async (t) => {
+    const proxy = await openProxy(world.baseUrl)
+    t.after(() => proxy.close())
+    const inbox = await world.inbox()
+    await deliver(inbox, 'the first')
+    const [first] = await logOf(inbox)
+    const follower = new Mailroom({ baseUrl: proxy.baseUrl, apiKey: world.key })
+    const followed: string[] = []
+    const over = new AbortController()
+    const following = (async () => {
+      const after = first?.event_id ?? ''
+      const options = { inboxIds: [inbox.id], after, signal: over.signal }
+      for await (const event of follower.events.follow(options)) {
+        followed.push(event.event_id)
+        if (followed.length === MESSAGES) break
+      }
+    })()
+    const sending = sendMany(world, inbox, MESSAGES)
+    const work = Promise.all([following, sending]).finally(() => over.abort())
+    let cuts = 0
+    const cutting = (async () => {
+      while (cuts < CUTS && !over.signal.aborted) {
+        const before = proxy.connections
+        await sleep(Math.random() * CUT_MS_MAX)
+        proxy.cut()
+        cuts += 1
+        while (proxy.connections === before && !over.signal.aborted) await sleep(2)
+      }
+    })()
+    await work
+    await cutting
+    t.diagnostic(`${cuts} cuts, ${proxy.connections} connections`)
+    const logged = await logOf(inbox)
+    assert.deepEqual(
+      followed,
+      logged.slice(1).map(({ event_id: id }) => id),
+    )
+    assert.equal(new Set(followed).size, MESSAGES)
+    assert.ok(proxy.connections >= Math.min(3, CUTS), `${proxy.connections} connections`)
+  })
+
+  test('an inbox that is made later is followed, and kinds are chosen', async () => {
+    const controller = new AbortController()
+    const { signal } = controller
+    const following = client.events.follow({ eventTypes: ['message.received'], signal })
+    const next = following.next()
+    const inbox = await world.inbox()
+    // The subscription may take a moment to stand: what comes before it is not told.
+    const nudging = (async () => {
+      while (!signal.aborted) await deliver(inbox, 'hello').then(() => sleep(50))
+    })()
+    const { value } = await next
+    controller.abort()
+    await nudging
+    assert.deepEqual([value.event, value.inbox_id], ['message.received', inbox.id])
+    assert.equal(value.message?.subject, 'hello')
+  })
+
+  test('a key that is not good and an event that is unknown are refused', async () => {
+    const stranger = new Mailroom({ baseUrl: world.baseUrl, apiKey: 'mr_nobody' })
+    await assert.rejects(stranger.events.follow().next(), { code: 'unauthorized', status: 401 })
+    const unknown = client.events.follow({ after: 'evt_01h2xcejqtf2nbrexx3vqjhp41' })
+    await assert.rejects(unknown.next(), { code: 'bad_request', message: /last_event_id/ })
+    const foreign = client.events.follow({ inboxIds: ['inb_01h2xcejqtf2nbrexx3vqjhp41'] })
+    await assert.rejects(foreign.next(), { code: 'bad_request' })
+  })
+
+  test('a message that comes during the wait is its result, in an empty inbox too', async () => {
+    for (const isEmpty of [true, false]) {
+      const inbox = await world.inbox()
+      if (!isEmpty) await deliver(inbox, 'old')
+      const waiting = client.inboxes.waitForMessage(inbox.id, { timeoutMs: 10_000, subject: 'NEW' })
+      await sleep(50)
+      await deliver(inbox, 'other')
+      await deliver(inbox, 'a new one')
+      await deliver(inbox, 'a newer one')
+      assert.equal((await waiting)?.subject, 'a new one')
+    }
+  })
+
+  test('a wait goes on from a message that is known, and ends without one', async () => {
+    const inbox = await world.inbox()
+    for (const subject of ['one', 'two', 'three']) await deliver(inbox, subject)
+    const { data } = await client.messages.list(inbox.id).page()
+    const wait = (index: number) =>
+      client.inboxes.waitForMessage(inbox.id, { after: data[index]?.id, timeoutMs: 1 })
+    assert.equal((await wait(2))?.subject, 'two')
+    assert.equal((await wait(1))?.subject, 'three')
+    assert.equal(await wait(0), null)
+    const signal = AbortSignal.timeout(50)
+    await assert.rejects(client.inboxes.waitForMessage(inbox.id, { signal }), {
+      name: 'TimeoutError',
+    })
+  })
+
+  test('no message slips between the requests of a long wait', async (t) => {
+    for (const isEmpty of [true, false]) {
+      const inbox = await world.inbox()
+      if (!isEmpty) await deliver(inbox, 'old')
+      let waits = 0
+      // Every request of the wait ends at once with nothing, and mail comes between them only.
+      const interrupted: typeof fetch = async (input, init) => {
+        if (!String(input).includes('/wait') || waits > 1) return fetch(input, init)
+        waits += 1
+        if (waits === 2) {
+          await deliver(inbox, 'other')
+          await deliver(inbox, 'slipped')
+        }
+        return Response.json({ message: null })
+      }
+      const slow = new Mailroom({ baseUrl: world.baseUrl, apiKey: world.key, fetch: interrupted })
+      const found = await slow.inboxes.waitForMessage(inbox.id, {
+        timeoutMs: 5_000,
+        subject: 'slipped',
+      })
+      assert.equal(found?.subject, 'slipped')
+      assert.equal(found?.id, (await client.messages.list(inbox.id).page()).data[0]?.id)
+      t.diagnostic(`${waits} waits`)
+    }
+  })
+})

@@ -1,0 +1,227 @@
+// Events on their way to webhooks, through the whole service, to real HTTP receivers.
+
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { after, afterEach, before, test } from 'node:test'
+import { DAY_MS, MINUTE_MS } from '#base/limits.ts'
+import { openReceiver, type Received, type Receiver } from '#test/peers/receiver.ts'
+import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+
+const LIMIT = { timeout: 30_000 }
+const HOUR_MS = 60 * MINUTE_MS
+/** Waits between attempts, as the contract tells them. */
+const WAITS_MS = [
+  MINUTE_MS / 2,
+  MINUTE_MS,
+  2 * MINUTE_MS,
+  4 * MINUTE_MS,
+  15 * MINUTE_MS,
+  HOUR_MS,
+  4 * HOUR_MS,
+  12 * HOUR_MS,
+  24 * HOUR_MS,
+]
+
+type Made = { id: string; secret: string }
+type Told = {
+  event: string
+  event_id: string
+  attempt: number
+  message?: { subject: string }
+  webhook?: object
+}
+type Shown = {
+  id: string
+  eventId: string
+  eventType: string
+  status: string
+  attempts: number
+  nextAttemptAt: string | null
+  responseStatus: number | null
+  responseBody: string | null
+  error: string | null
+}
+
+const bodyOf = (request: Received): Told => JSON.parse(request.body.toString())
+
+onEachEngine('webhooks', (engine) => {
+  let world: World
+  before(async () => {
+    world = await openWorld(engine, {
+      env: { ...WIDE_LIMITS, MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' },
+    })
+  })
+  afterEach(async () => {
+    const { data } = await call<{ data: Made[] }>('GET', '/v1/webhooks')
+    for (const { id } of data) await call('DELETE', `/v1/webhooks/${id}`)
+  })
+  after(() => world.close())
+
+  const call = async <Value>(method: string, path: string, body?: object): Promise<Value> => {
+    const response = await world.fetch(path, {
+      method,
+      ...(body === undefined
+        ? {}
+        : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    })
+    assert.ok(response.ok, `${method} ${path}: ${response.status}`)
+    return (response.status === 204 ? null : await response.json()) as Value
+  }
+  const make = (receiver: Receiver, fields: object = {}) =>
+    call<Made>('POST', '/v1/webhooks', { url: `${receiver.origin}/hook`, ...fields })
+  const deliveriesOf = async ({ id }: Made) =>
+    (await call<{ data: Shown[] }>('GET', `/v1/webhooks/${id}/deliveries`)).data
+  /** The list as soon as the newest delivery is so. */
+  const until = async (webhook: Made, isMet: (newest: Shown) => boolean): Promise<Shown> => {
+    for (;;) {
+      const [newest] = await deliveriesOf(webhook)
+      if (newest !== undefined && isMet(newest)) return newest
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+  }
+  /** So many attempts are over, and another is to come. */
+  const untilPutOff = (webhook: Made, attempts: number) =>
+    until(
+      webhook,
+      (newest) =>
+        newest.attempts === attempts &&
+        Date.parse(newest.nextAttemptAt ?? '') > world.clock.now() + 10_000,
+    )
+  const withReceiver = async (run: (receiver: Receiver) => Promise<void>) => {
+    const receiver = await openReceiver()
+    try {
+      await run(receiver)
+    } finally {
+      await receiver.close()
+    }
+  }
+
+  test('an event is posted once, signed, and its outcome told', LIMIT, async () => {
+    await withReceiver(async (receiver) => {
+      const inbox = await world.inbox()
+      const webhook = await make(receiver)
+      receiver.answer = { status: 202, body: 'thank you' }
+      await deliver(world, inbox, plainMail({ subject: 'to be told' }))
+      const request = await receiver.waitFor(() => true)
+      const { event, event_id, attempt, message } = bodyOf(request)
+      assert.deepEqual([event, attempt, message?.subject], ['message.received', 1, 'to be told'])
+      const { headers } = request
+      assert.equal(headers['content-type'], 'application/json')
+      assert.equal(headers['user-agent'], 'Mailroom-Webhooks/1')
+      assert.equal(headers['x-event-id'], event_id)
+      const timestamp = String(headers['x-timestamp'])
+      assert.ok(Math.abs(Number(timestamp) - world.clock.now() / 1000) < 5)
+      const signed = createHmac('sha256', webhook.secret).update(`${timestamp}.${request.body}`)
+      assert.equal(headers['x-signature'], signed.digest('hex'))
+      const shown = await until(webhook, ({ status }) => status !== 'pending')
+      assert.deepEqual(
+        [shown.eventId, shown.eventType, shown.status, shown.attempts, shown.nextAttemptAt],
+        [event_id, 'message.received', 'succeeded', 1, null],
+      )
+      assert.deepEqual(
+        [shown.responseStatus, shown.responseBody, shown.error],
+        [202, 'thank you', null],
+      )
+      assert.equal(receiver.requests.length, 1)
+    })
+  })
+
+  test(
+    'a webhook that fails is tried by the schedule, then by hand, with one event id',
+    LIMIT,
+    async () => {
+      await withReceiver(async (receiver) => {
+        const inbox = await world.inbox()
+        receiver.answer = { status: 503, body: 'not now' }
+        const webhook = await make(receiver)
+        await deliver(world, inbox, plainMail({}))
+        await receiver.waitForCount(1)
+        for (const [index, waitMs] of WAITS_MS.entries()) {
+          const attempts = index + 1
+          const shown = await untilPutOff(webhook, attempts)
+          assert.deepEqual(
+            [shown.status, shown.error, shown.responseStatus],
+            ['pending', 'status', 503],
+          )
+          world.clock.advance(waitMs - 1_500)
+          world.app.deps.wakeWebhooks()
+          assert.equal(receiver.requests.length, attempts)
+          world.clock.advance(1_500)
+          await receiver.waitForCount(attempts + 1)
+        }
+        const failed = await until(webhook, ({ status }) => status === 'failed')
+        assert.deepEqual([failed.attempts, failed.nextAttemptAt], [10, null])
+        receiver.answer = { status: 200 }
+        await call('POST', `/v1/webhooks/${webhook.id}/deliveries/${failed.id}/retry`)
+        const again = await until(webhook, ({ status }) => status === 'succeeded')
+        assert.equal(again.attempts, 11)
+        const told = receiver.requests.map(bodyOf)
+        assert.deepEqual(
+          told.map(({ attempt }) => attempt),
+          Array.from({ length: 11 }, (_, index) => index + 1),
+        )
+        assert.equal(new Set(told.map(({ event_id }) => event_id)).size, 1)
+      })
+    },
+  )
+
+  test(
+    'five days of nothing but failures disable a webhook, and the others hear of it',
+    LIMIT,
+    async () => {
+      await withReceiver(async (receiver) => {
+        await withReceiver(async (good) => {
+          const inbox = await world.inbox()
+          receiver.answer = { status: 302, headers: { location: good.origin } }
+          const webhook = await make(receiver, { inboxIds: [inbox.id] })
+          await make(good, { eventTypes: ['webhook.disabled'] })
+          await deliver(world, inbox, plainMail({}))
+          const first = await untilPutOff(webhook, 1)
+          assert.equal(first.error, 'redirect')
+          world.clock.advance(5 * DAY_MS - MINUTE_MS)
+          await untilPutOff(webhook, 2)
+          world.clock.advance(MINUTE_MS)
+          await untilPutOff(webhook, 3)
+          const { event, webhook: about } = bodyOf(await good.waitFor(() => true))
+          assert.equal(event, 'webhook.disabled')
+          const url = `${receiver.origin}/hook`
+          assert.deepEqual(about, { id: webhook.id, url, reason: 'failing' })
+          const shown = await call<{ enabled: boolean; disabledReason: string }>(
+            'GET',
+            `/v1/webhooks/${webhook.id}`,
+          )
+          assert.deepEqual([shown.enabled, shown.disabledReason], [false, 'failing'])
+          world.clock.advance(10 * MINUTE_MS)
+          const last = await until(webhook, ({ status }) => status === 'failed')
+          assert.deepEqual([last.error, last.attempts], ['webhook_disabled', 3])
+          assert.equal(receiver.requests.length, 3)
+          assert.equal(good.requests.length, 1)
+        })
+      })
+    },
+  )
+
+  test('endpoints that hang delay another by less than a second', LIMIT, async () => {
+    await withReceiver(async (hanging) => {
+      await withReceiver(async (good) => {
+        const inbox = await world.inbox()
+        await make(good)
+        const measure = async () => {
+          const [startMs, count] = [performance.now(), good.requests.length]
+          await deliver(world, inbox, plainMail({}))
+          const { atMs } = await good.waitFor((_, index) => index === count)
+          return atMs - startMs
+        }
+        await measure()
+        const aloneMs = await measure()
+        hanging.answer = 'hang'
+        await make(hanging)
+        for (let index = 0; index < 20; index++) await measure()
+        await hanging.waitForCount(5)
+        const besideMs = await measure()
+        assert.ok(besideMs - aloneMs < 1_000, `${aloneMs} ms, then ${besideMs} ms`)
+      })
+    })
+  })
+})

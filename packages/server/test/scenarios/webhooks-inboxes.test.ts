@@ -1,0 +1,241 @@
+// The webhook that an inbox carries with it, made and changed by its `webhookUrl`.
+
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import type { Mailroom } from '@mailroom/sdk'
+import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
+import { countOutcomes, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
+import { rowsHolding, runSql } from '#test/scenarios/stored-content.ts'
+import { type Account, onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+
+const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/
+
+onEachEngine('webhooks of inboxes', (engine) => {
+  let world: World
+  let receiver: Receiver
+  let account: Account
+  let client: Mailroom
+  before(async () => {
+    const env = { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' }
+    world = await openWorld(engine, { env })
+    receiver = await openReceiver()
+    account = await world.newAccount()
+    client = account.client
+  })
+  after(async () => {
+    await receiver.close()
+    await world.close()
+  })
+
+  const webhookOf = async (inboxId: string) => {
+    const all = (await client.webhooks.list({ limit: 100 }).page()).data
+    const [found, ...others] = all.filter((webhook) => webhook.inboxId === inboxId)
+    assert.deepEqual(others, [])
+    return found ?? null
+  }
+
+  test('are made with the inbox, whose secret is in that answer alone', async () => {
+    const webhookUrl = `${receiver.origin}/made`
+    const { webhookSecret = '', ...inbox } = await client.inboxes.create({ webhookUrl })
+    assert.match(webhookSecret, SECRET)
+    assert.equal(inbox.webhookUrl, webhookUrl)
+    assert.deepEqual(await client.inboxes.get(inbox.id), inbox)
+    const plain = await client.inboxes.create({ webhookUrl: null })
+    assert.deepEqual(Object.keys(plain).sort(), [
+      'address',
+      'createdAt',
+      'displayName',
+      'id',
+      'podId',
+    ])
+    assert.deepEqual((await client.inboxes.list().page()).data.slice(0, 2), [plain, inbox])
+    const webhook = await webhookOf(inbox.id)
+    assert.deepEqual(
+      [webhook?.url, webhook?.inboxIds, webhook?.podIds, webhook?.eventTypes, webhook?.enabled],
+      [webhookUrl, [inbox.id], [], [], true],
+    )
+    assert.equal(await webhookOf(plain.id), null)
+  })
+
+  test('tell of their inbox alone, signed with its secret', async () => {
+    const webhookUrl = `${receiver.origin}/told`
+    const { webhookSecret = '', ...inbox } = await client.inboxes.create({ webhookUrl })
+    const other = await client.inboxes.create()
+    for (const { address } of [other, inbox]) {
+      await world.send({ to: address, raw: plainMail({ to: address }) })
+    }
+    const request = await receiver.waitFor(({ path }) => path === '/told')
+    assert.equal(JSON.parse(String(request.body)).inbox_id, inbox.id)
+    const timestamp = String(request.headers['x-timestamp'])
+    const signed = createHmac('sha256', webhookSecret).update(`${timestamp}.${request.body}`)
+    assert.equal(request.headers['x-signature'], signed.digest('hex'))
+    assert.equal(receiver.requests.filter(({ path }) => path === '/told').length, 1)
+  })
+
+  test('change their URL and keep their secret, and are removed by null', async () => {
+    const { id } = await client.inboxes.create({ displayName: 'Ann' })
+    const [one, two] = ['https://one.example/', 'https://two.example/']
+    const first = await client.inboxes.update(id, { webhookUrl: one })
+    assert.match(first.webhookSecret ?? '', SECRET)
+    assert.deepEqual([first.webhookUrl, first.displayName], [one, 'Ann'])
+    const made = await webhookOf(id)
+    const sealed = async () => {
+      const [row] = await runSql(world, `select * from webhooks where inbox_id = '${id}'`)
+      return { ...row }
+    }
+    const before = await sealed()
+
+    const same = await client.inboxes.update(id, { webhookUrl: one })
+    assert.equal('webhookSecret' in same, false)
+    assert.deepEqual(await sealed(), before)
+
+    const changed = await client.inboxes.update(id, { webhookUrl: two })
+    assert.equal('webhookSecret' in changed, false)
+    assert.equal(changed.webhookUrl, two)
+    assert.deepEqual(await sealed(), { ...before, url: two })
+    const renamed = await client.inboxes.update(id, { displayName: null })
+    assert.deepEqual([renamed.displayName, renamed.webhookUrl], [null, two])
+
+    const removed = await client.inboxes.update(id, { webhookUrl: null })
+    assert.equal('webhookUrl' in removed, false)
+    assert.deepEqual(await client.inboxes.get(id), removed)
+    assert.equal(await refusal(client.webhooks.get(made?.id ?? '')), '404 not_found')
+    await client.inboxes.update(id, { webhookUrl: null })
+    const again = await client.inboxes.update(id, { webhookUrl: one })
+    assert.match(again.webhookSecret ?? '', SECRET)
+    assert.notEqual(again.webhookSecret, first.webhookSecret)
+  })
+
+  test('are one, whose secret is told once, however often they are made at once', async () => {
+    const { id } = await client.inboxes.create()
+    const urls = Array.from({ length: 8 }, (_, index) => `https://host${index}.example/`)
+    const answers = await Promise.all(
+      urls.map((webhookUrl) => client.inboxes.update(id, { webhookUrl })),
+    )
+    assert.equal(answers.filter(({ webhookSecret }) => webhookSecret !== undefined).length, 1)
+    assert.ok(urls.includes((await webhookOf(id))?.url ?? ''))
+    assert.equal((await client.inboxes.get(id)).webhookUrl, (await webhookOf(id))?.url)
+  })
+
+  test('go on when they are given a URL after they were disabled', async () => {
+    const webhookUrl = 'https://one.example/'
+    const { id } = await client.inboxes.create({ webhookUrl })
+    const webhook = await webhookOf(id)
+    await client.webhooks.update(webhook?.id ?? '', { enabled: false })
+    assert.equal((await client.inboxes.get(id)).webhookUrl, webhookUrl)
+    await client.inboxes.update(id, { displayName: 'Ann' })
+    assert.equal((await webhookOf(id))?.enabled, false)
+    await client.inboxes.update(id, { webhookUrl })
+    assert.deepEqual(await webhookOf(id), webhook)
+  })
+
+  test('are webhooks like others, but for the inbox that they tell of', async () => {
+    const { id } = await client.inboxes.create({ webhookUrl: 'https://one.example/' })
+    const other = await client.inboxes.create()
+    const webhook = await webhookOf(id)
+    const name = webhook?.id ?? ''
+    for (const fields of [
+      { inboxIds: [] },
+      { inboxIds: null },
+      { inboxIds: [other.id] },
+      { inboxIds: [id, other.id] },
+      { podIds: [other.podId] },
+    ]) {
+      const { status, details } = await refusalOf(client.webhooks.update(name, fields))
+      assert.deepEqual([status, details[0]?.path], [400, Object.keys(fields)[0]])
+    }
+    assert.deepEqual(await client.webhooks.update(name, { inboxIds: [id], podIds: [] }), webhook)
+    const url = 'https://two.example/'
+    await client.webhooks.update(name, { url, eventTypes: ['message.received'] })
+    assert.equal((await client.inboxes.get(id)).webhookUrl, url)
+    await client.webhooks.delete(name)
+    assert.equal('webhookUrl' in (await client.inboxes.get(id)), false)
+  })
+
+  test('are tested and get a new secret through their inbox', async () => {
+    const webhookUrl = `${receiver.origin}/tested`
+    const { webhookSecret = '', ...inbox } = await client.inboxes.create({ webhookUrl })
+    receiver.answer = { status: 200 }
+    const { ok, message } = await client.inboxes.testWebhook(inbox.id)
+    assert.equal(ok, true)
+    assert.match(message, /^The receiver answered 200 in \d+ ms\.$/)
+    const { webhookSecret: next } = await client.inboxes.rotateWebhookSecret(inbox.id)
+    assert.match(next, SECRET)
+    await client.inboxes.testWebhook(inbox.id)
+    const posted = receiver.requests.filter(({ path }) => path === '/tested')
+    const [before, now] = posted.map(({ headers, body }) => ({ headers, body }))
+    const sign = (secret: string, request = now) =>
+      createHmac('sha256', secret)
+        .update(`${request?.headers['x-timestamp']}.${request?.body}`)
+        .digest('hex')
+    assert.equal(before?.headers['x-signature'], sign(webhookSecret, before))
+    assert.equal(before?.headers['x-signature-previous'], undefined)
+    assert.equal(now?.headers['x-signature'], sign(next))
+    assert.equal(now?.headers['x-signature-previous'], sign(webhookSecret))
+
+    receiver.answer = { status: 503 }
+    const failed = await refusalOf(client.inboxes.testWebhook(inbox.id))
+    assert.deepEqual([failed.status, failed.code], [502, 'webhook_failed'])
+    assert.match(failed.message, /503/)
+    receiver.answer = {}
+  })
+
+  test('are missed where there is none', async () => {
+    const { id } = await client.inboxes.create()
+    const stranger = await world.newAccount()
+    const requests = [
+      client.inboxes.testWebhook(id),
+      client.inboxes.rotateWebhookSecret(id),
+      stranger.client.inboxes.testWebhook(id),
+      stranger.client.inboxes.rotateWebhookSecret(id),
+      stranger.client.inboxes.update(id, { webhookUrl: 'https://one.example/' }),
+      stranger.client.inboxes.update(id, { webhookUrl: null }),
+    ]
+    assert.deepEqual(await countOutcomes(requests), {
+      '400 no_webhook_url': 2,
+      '404 not_found': 4,
+    })
+    assert.equal('webhookUrl' in (await client.inboxes.get(id)), false)
+  })
+
+  test('leave nothing of an inbox that was refused', async () => {
+    const free = await world.newAccount('free')
+    const webhookUrl = 'https://one.example/'
+    const names = ['Nope', 'abuse', 'free-one', 'free-one', undefined, undefined, undefined]
+    const outcomes: string[] = []
+    for (const mailboxName of names) {
+      const created = free.client.inboxes.create({
+        webhookUrl,
+        ...(mailboxName !== undefined && { mailboxName }),
+      })
+      outcomes.push(...Object.keys(await countOutcomes([created])))
+    }
+    assert.deepEqual(outcomes, [
+      '400 invalid_mailbox_name',
+      '409 address_taken',
+      'done',
+      '409 address_taken',
+      'done',
+      'done',
+      '422 inbox_limit_reached',
+    ])
+    const wrong = free.client.inboxes.create({ webhookUrl, podId: 'unknown' })
+    assert.equal(await refusal(wrong), '400 invalid_pod')
+    assert.equal((await free.client.webhooks.list().page()).total, 3)
+  })
+
+  test('go with their inbox, and with them what they delivered', async () => {
+    const webhookUrl = `${receiver.origin}/gone`
+    const inbox = await client.inboxes.create({ webhookUrl })
+    const webhook = await webhookOf(inbox.id)
+    const id = webhook?.id ?? ''
+    await client.inboxes.testWebhook(inbox.id)
+    await world.send({ to: inbox.address, raw: plainMail({ to: inbox.address }) })
+    await until(async () => (await client.webhooks.deliveries(id).page()).total === 2)
+    await client.inboxes.delete(inbox.id)
+    assert.equal(await refusal(client.webhooks.get(id)), '404 not_found')
+    assert.equal((await rowsHolding(world, id)).webhooks, undefined)
+    await until(async () => (await rowsHolding(world, id)).webhook_deliveries === undefined)
+  })
+})

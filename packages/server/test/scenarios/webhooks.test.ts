@@ -1,0 +1,469 @@
+// Webhooks as a client of the API makes, changes, tries and removes them; what is posted to them has a
+// file of its own.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Mailroom, WebhookWithSecret } from '@mailroom/sdk'
+import { openSecrets } from '#actions/webhook/secrets.ts'
+import {
+  FILTER_IDS_MAX,
+  WEBHOOK_OLD_SECRET_MS,
+  WEBHOOK_SECRETS_MAX,
+  WEBHOOKS_PER_ACCOUNT_MAX,
+} from '#base/limits.ts'
+import { openLog } from '#base/log.ts'
+import { findWebhook } from '#store/webhook.ts'
+import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
+import { countOutcomes, errorOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
+import { filesHolding, rowsHolding, runSql } from '#test/scenarios/stored-content.ts'
+import { type Account, onEachEngine, openWorld, type World } from '#test/world.ts'
+
+const URL_OF_NOBODY = 'https://hooks.nowhere.example/mail?to=us'
+const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/
+
+onEachEngine('webhooks', (engine) => {
+  let world: World
+  let log = ''
+  before(async () => {
+    const opened = await openLog({
+      level: 'debug',
+      isTerminal: false,
+      output: { write: (line) => (log += line) },
+    })
+    world = await openWorld(engine, { log: opened.log })
+  })
+  after(() => world.close())
+
+  const idle = (client: Mailroom, fields: object = {}) =>
+    client.webhooks.create({ url: URL_OF_NOBODY, enabled: false, ...fields })
+  const totalOf = async ({ client }: Account) => (await client.webhooks.list().page()).total
+
+  test('are made with a secret that is shown then and never again', async () => {
+    const { client } = await world.newAccount()
+    const { secret, ...made } = await client.webhooks.create({ url: URL_OF_NOBODY })
+    assert.match(secret, SECRET)
+    assert.match(made.id, /^whk_/)
+    assert.deepEqual(made, {
+      id: made.id,
+      url: URL_OF_NOBODY,
+      eventTypes: [],
+      podIds: [],
+      inboxIds: [],
+      enabled: true,
+      disabledReason: null,
+      disabledAt: null,
+      inboxId: null,
+      createdAt: made.createdAt,
+    })
+    assert.deepEqual(await client.webhooks.get(made.id), made)
+    const other = await idle(client)
+    const { data, total } = await client.webhooks.list().page()
+    assert.deepEqual([data.map(({ id }) => id), total], [[other.id, made.id], 2])
+    assert.deepEqual(data[1], made)
+    const { data: second } = await client.webhooks.list({ limit: 1, offset: 1 }).page()
+    assert.deepEqual(second, [made])
+    await client.webhooks.delete(made.id)
+    await client.webhooks.delete(other.id)
+  })
+
+  test('tell of all, or of the kinds, pods and inboxes that they name', async () => {
+    const { client } = await world.newAccount()
+    const pod = await client.pods.create({ clientId: 'tenant-7' })
+    const inbox = await client.inboxes.create({ podId: pod.id })
+    const everything = { eventTypes: [], podIds: [], inboxIds: [] }
+    const filterOf = ({ eventTypes, podIds, inboxIds }: WebhookWithSecret) => {
+      return { eventTypes, podIds, inboxIds }
+    }
+    const nothing = { eventTypes: null, podIds: null, inboxIds: null }
+    for (const fields of [{}, nothing, everything]) {
+      assert.deepEqual(filterOf(await idle(client, fields)), everything)
+    }
+    const named = await idle(client, {
+      eventTypes: ['message.sent', 'message.sent'],
+      podIds: ['tenant-7', pod.id],
+      inboxIds: [inbox.id],
+    })
+    const filter = { eventTypes: ['message.sent'], podIds: [pod.id], inboxIds: [inbox.id] }
+    assert.deepEqual(filterOf(named), filter)
+    const { secret: _, ...shown } = named
+    const changed = await client.webhooks.update(named.id, { podIds: null })
+    assert.deepEqual(changed, { ...shown, podIds: [] })
+    const other = 'https://other.example/'
+    assert.deepEqual(
+      await client.webhooks.update(named.id, { url: other, eventTypes: ['webhook.disabled'] }),
+      { ...shown, podIds: [], url: other, eventTypes: ['webhook.disabled'] },
+    )
+    // An inbox that is gone narrows as before; nothing else comes in its place.
+    await client.inboxes.delete(inbox.id)
+    assert.deepEqual((await client.webhooks.get(named.id)).inboxIds, [inbox.id])
+  })
+
+  test('refuse what they cannot be, and keep nothing of it', async () => {
+    const account = await world.newAccount()
+    const { client } = account
+    const kept = await idle(client)
+    const { secret: _, ...before } = kept
+    const ask = (method: string, path: string, body: unknown) =>
+      world.fetch(path, {
+        method,
+        body: JSON.stringify(body),
+        headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' },
+      })
+    const url = URL_OF_NOBODY
+    const bodies: [body: unknown, path: string][] = [
+      [{ url: 7 }, 'url'],
+      [{ url: null }, 'url'],
+      [{ url, events: [] }, 'events'],
+      [{ url, secret: 'whsec_YQ==' }, 'secret'],
+      [{ url, enabled: 'yes' }, 'enabled'],
+      [{ url, eventTypes: 'message.sent' }, 'eventTypes'],
+      [{ url, eventTypes: ['message.lost'] }, 'eventTypes[0]'],
+      [{ url, podIds: [1] }, 'podIds[0]'],
+      [{ url, podIds: ['a\nb'] }, 'podIds[0]'],
+      [{ url, inboxIds: ['x'.repeat(256)] }, 'inboxIds[0]'],
+      [{ url, inboxIds: Array(FILTER_IDS_MAX + 1).fill('inb') }, 'inboxIds'],
+      [{ url, inboxIds: ['inb_unknown'] }, 'inboxIds[0]'],
+      // Its form is looked at first of all.
+      [{ url: 'nonsense', podIds: 'x' }, 'podIds'],
+    ]
+    const refusals: [method: string, path: string][] = [
+      ['POST', '/v1/webhooks'],
+      ['PATCH', `/v1/webhooks/${kept.id}`],
+    ]
+    for (const [method, path] of refusals) {
+      for (const [body, field] of bodies) {
+        const response = await ask(method, path, body)
+        const { error, details } = await errorOf(response)
+        assert.deepEqual([response.status, error], [400, 'bad_request'], JSON.stringify(body))
+        assert.equal((details as { path: string }[])[0]?.path, field)
+      }
+      // A URL is looked at before what else is named, and a pod before an inbox.
+      const wrongs: [body: object, outcome: string][] = [
+        [{ url: 'nonsense', podIds: ['x'] }, '422 invalid_webhook_url'],
+        [{ url, podIds: ['x'], inboxIds: ['x'] }, '400 invalid_pod'],
+      ]
+      for (const [body, outcome] of wrongs) {
+        const response = await ask(method, path, body)
+        assert.equal(`${response.status} ${(await errorOf(response)).error}`, outcome)
+      }
+    }
+    for (const body of [undefined, {}, { eventTypes: [] }]) {
+      const response = await ask('POST', '/v1/webhooks', body)
+      assert.equal(response.status, 400)
+    }
+    const unknown = client.webhooks.update('whk_x', { url: 'nonsense' })
+    assert.equal(await refusal(unknown), '404 not_found')
+    assert.deepEqual(await client.webhooks.get(kept.id), before)
+    assert.equal(await totalOf(account), 1)
+  })
+
+  const FORBIDDEN = [
+    '',
+    'hooks.nowhere.example',
+    '/hook',
+    'http://hooks.nowhere.example/',
+    'ftp://hooks.nowhere.example/',
+    'https://user@hooks.nowhere.example/',
+    'https://hooks.nowhere.example:8443/',
+    'https://localhost/',
+    'https://127.0.0.1/',
+    'https://2130706433/',
+    'https://[::ffff:10.0.0.1]/',
+    'https://169.254.169.254/latest',
+    'https://hooks.nowhere.example/a b',
+    `https://hooks.nowhere.example/${'x'.repeat(2_000)}`,
+  ]
+
+  test('refuse a URL that no event may be posted to, wherever it is given', async () => {
+    const account = await world.newAccount()
+    const { client } = account
+    const kept = await idle(client)
+    const inbox = await client.inboxes.create()
+    for (const url of FORBIDDEN) {
+      const requests: [field: string, request: () => Promise<unknown>][] = [
+        ['url', () => client.webhooks.create({ url })],
+        ['url', () => client.webhooks.update(kept.id, { url })],
+        ['webhookUrl', () => client.inboxes.create({ webhookUrl: url })],
+        ['webhookUrl', () => client.inboxes.update(inbox.id, { webhookUrl: url })],
+      ]
+      for (const [field, request] of requests) {
+        const { status, code, message, details } = await refusalOf(request())
+        assert.deepEqual([status, code], [422, 'invalid_webhook_url'], url)
+        assert.match(message, new RegExp(`^The field "${field}" must .*\\.$`))
+        assert.equal(details[0]?.path, field)
+      }
+    }
+    assert.equal((await client.webhooks.get(kept.id)).url, URL_OF_NOBODY)
+    assert.deepEqual(await client.inboxes.get(inbox.id), inbox)
+    assert.equal((await client.inboxes.list().page()).total, 1)
+    assert.equal(await totalOf(account), 1)
+  })
+
+  test('are switched off and on, and tell only of what happens while they are on', async () => {
+    const { client } = await world.newAccount()
+    const made = await client.webhooks.create({ url: URL_OF_NOBODY })
+    const row = async () => {
+      const columns = 'enabled_at, failing_since'
+      const [found] = await runSql(world, `select ${columns} from webhooks where id = '${made.id}'`)
+      return [Number(found?.enabled_at), found?.failing_since]
+    }
+    const [enabledAtMs] = await row()
+    await runSql(world, `update webhooks set failing_since = 1 where id = '${made.id}'`)
+    world.clock.advance(1_000)
+    assert.equal((await client.webhooks.update(made.id, { enabled: true })).enabled, true)
+    assert.deepEqual([(await row())[0], Number((await row())[1])], [enabledAtMs, 1])
+
+    const off = await client.webhooks.update(made.id, { enabled: false })
+    assert.deepEqual([off.enabled, off.disabledReason], [false, 'by_request'])
+    assert.equal(Math.abs(Date.parse(off.disabledAt ?? '') - world.clock.now()) < 10_000, true)
+    world.clock.advance(1_000)
+    assert.deepEqual(await client.webhooks.update(made.id, { enabled: false }), off)
+
+    const on = await client.webhooks.update(made.id, { enabled: true })
+    assert.deepEqual([on.enabled, on.disabledReason, on.disabledAt], [true, null, null])
+    const [againMs, failingSince] = await row()
+    assert.ok(Number(againMs) >= Number(enabledAtMs) + 2_000)
+    assert.equal(failingSince, null)
+    await client.webhooks.delete(made.id)
+  })
+
+  test(`are ${WEBHOOKS_PER_ACCOUNT_MAX} at most, however many are made at once`, async () => {
+    const account = await world.newAccount()
+    const { client } = account
+    await client.inboxes.create({ webhookUrl: URL_OF_NOBODY })
+    const all = Array.from({ length: WEBHOOKS_PER_ACCOUNT_MAX + 10 }, () => idle(client))
+    assert.deepEqual(await countOutcomes(all), {
+      done: WEBHOOKS_PER_ACCOUNT_MAX,
+      '422 webhook_limit_reached': 10,
+    })
+    // Those of inboxes are bounded by their number.
+    await client.inboxes.create({ webhookUrl: URL_OF_NOBODY })
+    assert.equal(await totalOf(account), WEBHOOKS_PER_ACCOUNT_MAX + 2)
+    const [newest] = (await client.webhooks.list().page()).data.filter(({ inboxId }) => !inboxId)
+    await client.webhooks.delete(newest?.id ?? '')
+    await idle(client)
+    assert.equal(await refusal(idle(client)), '422 webhook_limit_reached')
+  })
+
+  test('are nobody’s once they are deleted, and their deliveries go with them', async () => {
+    const { client } = await world.newAccount()
+    const made = await idle(client)
+    assert.equal((await refusalOf(client.webhooks.test(made.id))).code, 'webhook_failed')
+    assert.deepEqual((await rowsHolding(world, made.id)).webhook_deliveries, 1)
+    await client.webhooks.delete(made.id)
+    const requests = [
+      client.webhooks.get(made.id),
+      client.webhooks.update(made.id, { enabled: true }),
+      client.webhooks.delete(made.id),
+      client.webhooks.rotateSecret(made.id),
+      client.webhooks.test(made.id),
+      client.webhooks.deliveries(made.id).page(),
+      client.webhooks.retryDelivery(made.id, 'dlv_x'),
+    ]
+    assert.deepEqual(await countOutcomes(requests), { '404 not_found': requests.length })
+    await until(async () => (await rowsHolding(world, made.id)).webhook_deliveries === undefined)
+  })
+
+  test('get a new secret while the one before signs along for a day', async () => {
+    const { client } = await world.newAccount()
+    const { secret, ...made } = await idle(client)
+    const { sealer } = world.app.deps
+    const secretsAt = async (nowMs: number) => {
+      const webhook = await findWebhook(world.app.deps.db, made.id)
+      assert.ok(webhook)
+      return openSecrets(sealer, webhook, nowMs)
+    }
+    const { secret: second, ...shown } = await client.webhooks.rotateSecret(made.id)
+    assert.deepEqual(shown, made)
+    assert.match(second, SECRET)
+    const nowMs = world.clock.now()
+    assert.deepEqual(await secretsAt(nowMs), [second, secret])
+    assert.deepEqual(await secretsAt(nowMs + WEBHOOK_OLD_SECRET_MS), [second])
+
+    // The time that was promised to the first is not lengthened.
+    world.clock.advance(WEBHOOK_OLD_SECRET_MS / 2)
+    const { secret: third } = await client.webhooks.rotateSecret(made.id)
+    const laterMs = world.clock.now()
+    assert.deepEqual(await secretsAt(laterMs), [third, second, secret])
+    assert.deepEqual(await secretsAt(laterMs + WEBHOOK_OLD_SECRET_MS / 2), [third, second])
+    assert.deepEqual(await secretsAt(laterMs + WEBHOOK_OLD_SECRET_MS), [third])
+  })
+
+  test('get every secret that is made at once, as far as so many may sign', async () => {
+    const { client } = await world.newAccount()
+    const made = await idle(client)
+    const rotate = () => client.webhooks.rotateSecret(made.id)
+    const kept = async () => {
+      const webhook = await findWebhook(world.app.deps.db, made.id)
+      assert.ok(webhook)
+      return openSecrets(world.app.deps.sealer, webhook, world.clock.now())
+    }
+    const two = (await Promise.all([rotate(), rotate()])).map(({ secret }) => secret)
+    const [, , oldest] = await kept()
+    assert.deepEqual((await kept()).slice(0, 2).sort(), two.sort())
+    assert.equal(oldest, made.secret)
+    const many = await Promise.all(Array.from({ length: 12 }, rotate))
+    const secrets = await kept()
+    assert.equal(secrets.length, WEBHOOK_SECRETS_MAX)
+    for (const secret of secrets) assert.ok(many.some((one) => one.secret === secret))
+  })
+
+  test('do not take secrets that were sealed for another', async () => {
+    const { client } = await world.newAccount()
+    const [one, other] = [await idle(client), await idle(client)]
+    await runSql(
+      world,
+      `update webhooks set sealed_secrets =
+       (select sealed_secrets from webhooks where id = '${other.id}') where id = '${one.id}'`,
+    )
+    assert.equal(await refusal(client.webhooks.rotateSecret(one.id)), '500 internal_error')
+    assert.ok(await client.webhooks.rotateSecret(other.id))
+  })
+
+  test('leave no secret in a file, a row, the log or an answer but the one', async () => {
+    const { client, key } = await world.newAccount()
+    const made = await idle(client)
+    const rotated = await client.webhooks.rotateSecret(made.id)
+    const { id, webhookSecret = '' } = await client.inboxes.create({ webhookUrl: URL_OF_NOBODY })
+    const again = await client.inboxes.rotateWebhookSecret(id)
+    await refusalOf(client.webhooks.test(made.id))
+    const secrets = [made.secret, rotated.secret, webhookSecret, again.webhookSecret]
+    const answers: string[] = []
+    const paths = ['webhooks', `webhooks/${made.id}`, 'inboxes', `inboxes/${id}`, 'events']
+    for (const path of [...paths, `webhooks/${made.id}/deliveries`]) {
+      const response = await world.fetch(`/v1/${path}`, {
+        headers: { authorization: `Bearer ${key}` },
+      })
+      answers.push(await response.text())
+    }
+    assert.ok(answers.join('').includes(URL_OF_NOBODY))
+    assert.ok(log.includes(made.id))
+    for (const secret of secrets) {
+      assert.match(secret, SECRET)
+      const octets = Buffer.from(secret.slice('whsec_'.length), 'base64').toString('latin1')
+      for (const text of [secret, secret.slice('whsec_'.length)]) {
+        assert.deepEqual(await rowsHolding(world, text), {})
+        assert.deepEqual(await filesHolding(world.dataDir, text), [])
+        assert.ok(!log.includes(text))
+        for (const answer of answers) assert.ok(!answer.includes(text))
+      }
+      assert.deepEqual(await rowsHolding(world, octets), {})
+    }
+  })
+})
+
+onEachEngine('webhooks of receivers', (engine) => {
+  let world: World
+  let receiver: Receiver
+  before(async () => {
+    world = await openWorld(engine, { env: { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' } })
+    receiver = await openReceiver()
+  })
+  after(async () => {
+    await receiver.close()
+    await world.close()
+  })
+
+  test('a test is posted to its webhook alone, at once, and its outcome is the answer', async () => {
+    const { client } = await world.newAccount()
+    const url = `${receiver.origin}/tested`
+    const webhook = await client.webhooks.create({ url, eventTypes: ['message.sent'] })
+    const other = await client.webhooks.create({ url: `${receiver.origin}/other` })
+    receiver.answer = { status: 204 }
+    const { ok, message, delivery } = await client.webhooks.test(webhook.id)
+    assert.equal(ok, true)
+    assert.match(message, /^The receiver answered 204 in \d+ ms\.$/)
+    const { status, attempts, eventType, responseStatus, error, nextAttemptAt } = delivery
+    assert.deepEqual(
+      [status, attempts, eventType, responseStatus, error, nextAttemptAt],
+      ['succeeded', 1, 'webhook.test', 204, null, null],
+    )
+    const [request] = receiver.requests.filter(({ path }) => path === '/tested')
+    const body = JSON.parse(String(request?.body))
+    assert.equal(body.event_id, delivery.eventId)
+    assert.deepEqual(body.webhook, { id: webhook.id, url })
+    const { data, total } = await client.webhooks.deliveries(webhook.id).page()
+    assert.deepEqual([data, total], [[delivery], 1])
+    assert.equal((await client.webhooks.deliveries(other.id).page()).total, 0)
+
+    // Disabled, it can be tried out before it is enabled.
+    await client.webhooks.update(webhook.id, { enabled: false })
+    await client.webhooks.test(webhook.id)
+    await client.webhooks.delete(webhook.id)
+    await client.webhooks.delete(other.id)
+    assert.equal(receiver.requests.filter(({ path }) => path !== '/tested').length, 0)
+  })
+
+  test('a test that fails says what happened, counts for nothing and is not repeated', async () => {
+    const { client } = await world.newAccount()
+    const url = `${receiver.origin}/failing`
+    const webhook = await client.webhooks.create({ url })
+    const outcomes: [answer: Receiver['answer'], message: RegExp, error: string][] = [
+      [{ status: 500 }, /answered 500/, 'status'],
+      [{ status: 404 }, /answered 404/, 'status'],
+      [{ status: 302, headers: { location: url } }, /302.*redirects/, 'redirect'],
+      ['reset', /connection/, 'connection_failed'],
+      [{ raw: 'SSH-2.0-x\r\n' }, /HTTP/, 'protocol_error'],
+    ]
+    for (const [answer, expected, error] of outcomes) {
+      receiver.answer = answer
+      const { status, code, message } = await refusalOf(client.webhooks.test(webhook.id))
+      assert.deepEqual([status, code], [502, 'webhook_failed'])
+      assert.match(message, expected)
+      const [delivery] = (await client.webhooks.deliveries(webhook.id).page()).data
+      assert.deepEqual(
+        [delivery?.status, delivery?.error, delivery?.nextAttemptAt, delivery?.attempts],
+        ['failed', error, null, 1],
+      )
+    }
+    const where = `where id = '${webhook.id}'`
+    const [row] = await runSql(world, `select failing_since from webhooks ${where}`)
+    assert.equal(row?.failing_since, null)
+    world.clock.advance(60_000)
+    receiver.answer = {}
+    await client.webhooks.test(webhook.id)
+    const posted = receiver.requests.filter(({ path }) => path === '/failing')
+    assert.equal(posted.length, outcomes.length + 1)
+    await client.webhooks.delete(webhook.id)
+  })
+
+  test('a delivery that is over is attempted again by hand, one under way is not', async () => {
+    const account = await world.newAccount()
+    const { client } = account
+    const webhook = await client.webhooks.create({ url: `${receiver.origin}/again` })
+    const other = await client.webhooks.create({ url: `${receiver.origin}/never`, enabled: false })
+    receiver.answer = { status: 500 }
+    await refusalOf(client.webhooks.test(webhook.id))
+    const newest = async () => (await client.webhooks.deliveries(webhook.id).page()).data[0]
+    const delivery = await newest()
+    const id = delivery?.id ?? ''
+    const stranger = await world.newAccount()
+    const foreign = [
+      client.webhooks.retryDelivery(other.id, id),
+      stranger.client.webhooks.retryDelivery(webhook.id, id),
+      client.webhooks.retryDelivery(webhook.id, 'dlv_x'),
+      client.webhooks.retryDelivery(webhook.id, webhook.id),
+    ]
+    assert.deepEqual(await countOutcomes(foreign), { '404 not_found': foreign.length })
+    assert.deepEqual(await newest(), delivery)
+
+    receiver.answer = { delayMs: 300 }
+    const retried = await client.webhooks.retryDelivery(webhook.id, id)
+    assert.deepEqual([retried.id, retried.status], [id, 'pending'])
+    const retry = client.webhooks.retryDelivery(webhook.id, id)
+    assert.equal(await refusal(retry), '409 delivery_pending')
+    await until(async () => (await newest())?.status !== 'pending')
+    const { status, attempts, eventId, error } = (await newest()) ?? {}
+    assert.deepEqual([status, attempts, eventId, error], ['succeeded', 2, delivery?.eventId, null])
+    await client.webhooks.delete(webhook.id)
+  })
+
+  test('what the operator allows may be posted to, and nothing else', async () => {
+    const { client } = await world.newAccount()
+    for (const url of ['ftp://127.0.0.1/', 'https://user@127.0.0.1/', 'nonsense']) {
+      assert.equal(await refusal(client.webhooks.create({ url })), '422 invalid_webhook_url')
+    }
+    const made = await client.webhooks.create({ url: 'http://127.0.0.1:8080/', enabled: false })
+    assert.equal(made.url, 'http://127.0.0.1:8080/')
+  })
+})

@@ -1,0 +1,215 @@
+// Events over the WebSocket, as an account's programs see them.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Inbox } from '@mailroom/sdk'
+import { SUBSCRIPTIONS_MAX } from '#base/limits.ts'
+import {
+  closeSocket,
+  openSocket,
+  type SocketClient,
+  type SocketOptions,
+} from '#test/http/socket-client.ts'
+import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+
+onEachEngine('the WebSocket', (engine) => {
+  let world: World
+  const clients: SocketClient[] = []
+
+  before(async () => {
+    world = await openWorld(engine)
+  })
+  after(async () => {
+    for (const { socket } of clients) socket.terminate()
+    await world.close()
+  })
+
+  async function connect(options: SocketOptions = {}): Promise<SocketClient> {
+    const client = await openSocket(world.baseUrl, { token: world.key, ...options })
+    clients.push(client)
+    return client
+  }
+
+  async function deliver(inbox: Inbox, subject: string): Promise<void> {
+    const raw = plainMail({ to: inbox.address, subject })
+    assert.equal((await world.send({ to: inbox.address, raw })).code, 250)
+  }
+
+  async function readLog(key: string): Promise<Record<string, unknown>[]> {
+    const headers = { authorization: `Bearer ${key}` }
+    const { data } = (await (await world.fetch('/v1/events', { headers })).json()) as {
+      data: Record<string, unknown>[]
+    }
+    return data
+  }
+
+  const subjectOf = (frame: Record<string, unknown>) =>
+    (frame.message as { subject: string }).subject
+
+  test('a subscription is told first, then what happens, in the envelope of the log', async () => {
+    const client = await connect()
+    assert.deepEqual(await client.ask({ type: 'subscribe' }), {
+      type: 'subscribed',
+      inbox_ids: [],
+      pod_ids: [],
+      event_types: [],
+    })
+    const inbox = await world.inbox()
+    await deliver(inbox, 'Hello')
+    const { delivered_at: deliveredAt, ...frame } = await client.next()
+    const { delivered_at: _, ...logged } = (await readLog(world.key)).at(-1) ?? {}
+    assert.match(String(deliveredAt), /^\d{4}-.*Z$/)
+    assert.deepEqual(frame, logged)
+    assert.equal(frame.event, 'message.received')
+    assert.equal(frame.inbox_id, inbox.id)
+    assert.equal('type' in frame, false)
+    await closeSocket(client)
+  })
+
+  test('nothing comes without a subscription, nor of what was not asked for', async () => {
+    const [mine, other] = [await world.inbox(), await world.inbox()]
+    const pod = await world.client.pods.create({ clientId: `pod-${engine}` })
+    const inPod = await world.client.inboxes.create({ podId: pod.id })
+    const mute = await connect()
+    const ofInbox = await connect()
+    await ofInbox.ask({
+      type: 'subscribe',
+      inbox_ids: [mine.id],
+      event_types: ['message.received'],
+    })
+    const ofPod = await connect()
+    const subscribed = await ofPod.ask({ type: 'subscribe', pod_ids: [`pod-${engine}`] })
+    assert.deepEqual(subscribed.pod_ids, [pod.id])
+    const ofSent = await connect()
+    await ofSent.ask({ type: 'subscribe', event_types: ['message.sent'] })
+    for (const inbox of [other, inPod, mine]) await deliver(inbox, inbox.id)
+    assert.equal(subjectOf(await ofInbox.next()), mine.id)
+    assert.equal(subjectOf(await ofPod.next()), inPod.id)
+    for (const client of [mute, ofInbox, ofPod, ofSent]) {
+      assert.deepEqual(await client.ask({ type: 'ping' }), { type: 'pong' })
+      assert.deepEqual(client.rest, [])
+      await closeSocket(client)
+    }
+  })
+
+  test('subscriptions add up without a repeat, and end one by one or all', async () => {
+    const [first, second] = [await world.inbox(), await world.inbox()]
+    const client = await connect()
+    await client.ask({ type: 'subscribe', inbox_ids: [first.id] })
+    await client.ask({ type: 'subscribe', inbox_ids: [first.id, second.id] })
+    await deliver(first, 'one')
+    await deliver(second, 'two')
+    assert.deepEqual(
+      [subjectOf(await client.next()), subjectOf(await client.next())],
+      ['one', 'two'],
+    )
+    const ended = { type: 'unsubscribed' }
+    assert.deepEqual(await client.ask({ type: 'unsubscribe', inbox_ids: [first.id] }), ended)
+    await deliver(first, 'three')
+    await deliver(second, 'four')
+    assert.equal(subjectOf(await client.next()), 'four')
+    assert.deepEqual(await client.ask({ type: 'unsubscribe' }), ended)
+    await deliver(second, 'five')
+    assert.deepEqual(await client.ask({ type: 'ping' }), { type: 'pong' })
+    await closeSocket(client)
+  })
+
+  test('after a break everything since the last event comes, then what is new, once each', async () => {
+    const inbox = await world.inbox()
+    const client = await connect()
+    await client.ask({ type: 'subscribe', inbox_ids: [inbox.id] })
+    await deliver(inbox, '0')
+    const last = await client.next()
+    await closeSocket(client)
+    for (const subject of ['1', '2', '3']) await deliver(inbox, subject)
+    const again = await connect()
+    const during = deliver(inbox, '4')
+    const frame = { type: 'subscribe', inbox_ids: [inbox.id], last_event_id: last.event_id }
+    assert.equal((await again.ask(frame)).type, 'subscribed')
+    await during
+    await deliver(inbox, '5')
+    const subjects = []
+    while (subjects.length < 5) subjects.push(subjectOf(await again.next()))
+    assert.deepEqual(subjects, ['1', '2', '3', '4', '5'])
+    assert.deepEqual(await again.ask({ type: 'ping' }), { type: 'pong' })
+    await closeSocket(again)
+  })
+
+  test('what is another account’s, unknown or too much is an error and subscribes nothing', async () => {
+    const theirs = await world.newAccount()
+    const pod = await theirs.client.pods.create({ clientId: 'theirs' })
+    const inbox = await theirs.client.inboxes.create({ podId: pod.id })
+    await deliver(inbox, 'theirs')
+    const [event] = await readLog(theirs.key)
+    const own = await world.inbox()
+    const client = await connect()
+    const wrong = [
+      { inbox_ids: [inbox.id] },
+      { inbox_ids: [own.id, inbox.id] },
+      { inbox_ids: ['inb_01h455vb4pex5vsknk084sn02q'] },
+      { inbox_ids: [''] },
+      { pod_ids: [pod.id] },
+      { pod_ids: ['theirs'] },
+      { pod_ids: [own.id] },
+      { event_types: ['message.read'] },
+      { last_event_id: event?.event_id },
+      { last_event_id: 'evt_01h455vb4pex5vsknk084sn02q' },
+      { last_event_id: '' },
+    ]
+    for (const fields of wrong) {
+      const answer = await client.ask({ type: 'subscribe', ...fields })
+      assert.equal(answer.type, 'error', JSON.stringify(fields))
+      assert.match(String(answer.message), new RegExp(`"${Object.keys(fields)[0]}"`))
+    }
+    await deliver(own, 'own')
+    await deliver(inbox, 'theirs')
+    assert.deepEqual(await client.ask({ type: 'ping' }), { type: 'pong' })
+    await closeSocket(client)
+  })
+
+  test('a connection has a hundred subscriptions at most', async () => {
+    const client = await connect()
+    for (let index = 0; index < SUBSCRIPTIONS_MAX; index++) {
+      assert.equal((await client.ask({ type: 'subscribe' })).type, 'subscribed')
+      if (index % 25 === 24) world.clock.advance(10_001)
+    }
+    const answer = await client.ask({ type: 'subscribe' })
+    assert.match(String(answer.message), /at most 100 subscriptions/)
+    await deliver(await world.inbox(), 'once')
+    assert.equal(subjectOf(await client.next()), 'once')
+    assert.deepEqual(await client.ask({ type: 'ping' }), { type: 'pong' })
+    await closeSocket(client)
+  })
+
+  test('the end of a key closes its connections with 4001 and leaves those of others', async () => {
+    const { id, token } = await world.client.apiKeys.create()
+    const [revoked, other] = [await connect({ token }), await connect()]
+    await revoked.ask({ type: 'subscribe' })
+    await other.ask({ type: 'subscribe' })
+    await world.client.apiKeys.delete(id)
+    assert.equal((await revoked.closed).code, 4001)
+    assert.equal((await (await connect({ token })).closed).code, 4001)
+    await deliver(await world.inbox(), 'after')
+    assert.equal(subjectOf(await other.next()), 'after')
+    assert.deepEqual(revoked.rest, [])
+    await closeSocket(other)
+  })
+
+  test('a reader that is slow is told all of many events in order, and once', async () => {
+    const inbox = await world.inbox()
+    const client = await connect()
+    await client.ask({ type: 'subscribe', inbox_ids: [inbox.id] })
+    client.socket.pause()
+    const body = 'x'.repeat(200_000).replaceAll(/.{70}/g, '$&\r\n')
+    for (let index = 0; index < 40; index++) {
+      const raw = plainMail({ to: inbox.address, subject: String(index), body })
+      await world.send({ to: inbox.address, raw })
+    }
+    client.socket.resume()
+    for (let index = 0; index < 40; index++) {
+      assert.equal(subjectOf(await client.next()), String(index))
+    }
+    assert.deepEqual(await client.ask({ type: 'ping' }), { type: 'pong' })
+    await closeSocket(client)
+  })
+})
