@@ -33,6 +33,7 @@ import { type Problem, problemOf } from './problems.ts'
 import { slidingWindow } from './rate-limit.ts'
 import { acceptBodies } from './read-body.ts'
 import { addRoutes, type RouteOptions } from './route.ts'
+import { watchSilentConnections } from './silent-connections.ts'
 import {
   addSocketPath,
   isSocketRequest,
@@ -106,6 +107,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   })
   const app = buildApp(options, { state, routes })
   sockets.watch(app.server)
+  const silent = watchSilentConnections(app.server)
   await app.listen({ host: options.host, port: options.port })
   const { port } = app.server.address() as AddressInfo
   const host = options.host.includes(':') ? `[${options.host}]` : options.host
@@ -118,6 +120,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     close(drainMs) {
       state.isClosing = true
       options.readers.close()
+      silent.end()
       closing ??= drain(app, sockets, drainMs)
       return closing
     },

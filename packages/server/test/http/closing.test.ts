@@ -57,6 +57,16 @@ test('an idle connection does not hold up the end', async () => {
   assert.ok(performance.now() - startMs < 1_000)
 })
 
+test('a connection on which nothing was said does not hold up the end', async () => {
+  const door = await openDoor()
+  const socket = await open(door.port)
+  const cut = once(socket, 'close')
+  const startMs = performance.now()
+  await door.close(5_000)
+  assert.ok(performance.now() - startMs < 1_000)
+  await cut
+})
+
 test('after the time to drain, what is left is cut', async () => {
   const { door, entered, release } = await openSlowDoor()
   const socket = await open(door.port)

@@ -1,0 +1,19 @@
+// Connections on which nothing was ever said. For Node these are not idle, so a closing server would
+// wait for them.
+
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+
+/** Follows the server's connections from now on; `end` cuts those that have sent nothing yet. */
+export function watchSilentConnections(server: Server): { end(): void } {
+  const open = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+  })
+  return {
+    end() {
+      for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
+    },
+  }
+}
