@@ -27,6 +27,7 @@ export async function readStored(service: Service): Promise<StoredMessage[]> {
   try {
     const { read } = store.db
     const messages = await read.selectFrom('messages').selectAll().orderBy('position').execute()
+    const messagesOf = Map.groupBy(messages, ({ raw_id }) => raw_id)
     const hashes = new Map<string, string>()
     for (const raw of await read.selectFrom('raw_messages').selectAll().execute()) {
       const content = raw.content ?? (await store.blobs?.get(raw.id)) ?? null
@@ -38,7 +39,7 @@ export async function readStored(service: Service): Promise<StoredMessage[]> {
         Buffer.from(raw.sha256).toString('hex'),
         `raw message ${raw.id} is whole`,
       )
-      const references = messages.filter(({ raw_id }) => raw_id === raw.id).length
+      const references = messagesOf.get(raw.id)?.length ?? 0
       assert.equal(raw.reference_count, references, `raw message ${raw.id} counts its references`)
       hashes.set(raw.id, sha256)
     }

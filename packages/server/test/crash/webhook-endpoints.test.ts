@@ -1,0 +1,129 @@
+// Forty endpoints that never answer must not delay one that does, in their own account or in another,
+// from the first message after a start on.
+
+import assert from 'node:assert/strict'
+import { suite, type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Mailroom } from '@mailroom/sdk'
+import { createTestDatabase } from '#test/peers/postgres.ts'
+import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
+import { plainMail } from '#test/world.ts'
+import { Service } from './service.ts'
+
+const HANGING = 40
+const DELAY_MS_MAX = 1_000
+/** Times what it takes without them, where a machine that does other work makes that long. */
+const DELAY_FACTOR_MAX = 10
+/** Ten messages a second to each account. */
+const MESSAGES = 60
+const GAP_MS = 100
+/** Starts with all of the endpoints that hang being told anew. */
+const COLD_STARTS = 3
+/** What a machine that does other work too delays now and then tells nothing about endpoints. */
+const SHARE_IN_TIME = 0.9
+const OPERATOR_TOKEN = 'operator-token-of-crash-tests-0123456789'
+
+// One after the other: it is time that is measured.
+suite('endpoints that hang', () => {
+  test('delay no other by a second, on SQLite', (t) => measure(t))
+  test('delay no other by a second, on PostgreSQL', async (t) =>
+    measure(t, await createTestDatabase()))
+})
+
+type Good = { address: string; receiver: Receiver }
+
+async function measure(t: TestContext, databaseUrl?: string): Promise<void> {
+  const hanging = await openReceiver()
+  t.after(() => hanging.close())
+  hanging.answer = (_, index) => (index % 2 === 0 ? 'hang' : 'trickle')
+  const service = await Service.start({
+    env: { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true', MAILROOM_ADMIN_TOKEN: OPERATOR_TOKEN },
+    ...(databaseUrl && { databaseUrl }),
+  })
+  t.after(() => service.close())
+  const { apiKey } = await clientWith(service, OPERATOR_TOKEN).admin.accounts.create({
+    name: 'another',
+    plan: 'launch',
+  })
+  const goods = await Promise.all(
+    [service.client, clientWith(service, apiKey.token)].map((client) => openGood(t, client)),
+  )
+  const alone = [await sendAll(service, goods, 1), await startCold(service, goods)]
+  for (let index = 0; index < HANGING; index++) {
+    await service.client.webhooks.create({ url: `${hanging.origin}/${index}` })
+  }
+  const steady = await sendAll(service, goods, MESSAGES)
+  const cold: number[][] = goods.map(() => [])
+  for (let start = 0; start < COLD_STARTS; start++) {
+    const delays = await startCold(service, goods)
+    for (const [index, some] of delays.entries()) cold[index]?.push(...some)
+  }
+  const aloneMs = Math.max(...alone.flat(2))
+  t.diagnostic(`alone at most ${Math.round(aloneMs)}; steady ${tell(steady)}; cold ${tell(cold)}`)
+  assert.ok(hanging.requests.length >= HANGING, 'all of them were tried')
+  for (const delays of steady) assertInTime(quantile(delays, SHARE_IN_TIME), aloneMs)
+  for (const delays of cold) assertInTime(quantile(delays, 0.5), aloneMs)
+}
+
+function assertInTime(delayMs: number, aloneMs: number): void {
+  const maxMs = Math.max(DELAY_MS_MAX, DELAY_FACTOR_MAX * aloneMs)
+  assert.ok(delayMs < maxMs, `${delayMs} ms, and ${aloneMs} ms alone`)
+}
+
+/** The delay of the first message after a start that finds a backlog. */
+async function startCold(service: Service, goods: readonly Good[]): Promise<number[][]> {
+  await service.kill()
+  await service.start()
+  return sendAll(service, goods, 1)
+}
+
+function clientWith({ baseUrl }: Service, apiKey: string): Mailroom {
+  return new Mailroom({ baseUrl, apiKey, maxRetries: 0 })
+}
+
+/** An endpoint that answers at once, of this client's account, and an inbox that it is told of. */
+async function openGood(t: TestContext, client: Mailroom): Promise<Good> {
+  const receiver = await openReceiver()
+  t.after(() => receiver.close())
+  const { address } = await client.inboxes.create({})
+  await client.webhooks.create({ url: `${receiver.origin}/good` })
+  return { address, receiver }
+}
+
+/**
+ * Sends so many messages to each, and waits for all. Milliseconds from the reply to each message to the
+ * post of its event, for each of them.
+ */
+async function sendAll(
+  service: Service,
+  goods: readonly Good[],
+  count: number,
+): Promise<number[][]> {
+  const sender = await service.sender()
+  const waits: Promise<number>[][] = goods.map(() => [])
+  for (let number = 0; number < count; number++) {
+    for (const [index, { address, receiver }] of goods.entries()) {
+      const subject = `Number ${crypto.randomUUID()}`
+      const raw = plainMail({ to: address, subject })
+      assert.equal((await sender.send({ to: address, raw })).code, 250)
+      const acknowledgedAtMs = performance.now()
+      const arrives = receiver.waitFor(({ body }) => body.includes(subject))
+      waits[index]?.push(arrives.then(({ atMs }) => atMs - acknowledgedAtMs))
+    }
+    if (number < count - 1) await sleep(GAP_MS)
+  }
+  await sender.quit()
+  return Promise.all(waits.map((some) => Promise.all(some)))
+}
+
+function quantile(delays: readonly number[], share: number): number {
+  const sorted = delays.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0
+}
+
+/** The middle one, the slowest of those in time and the slowest of all, for each. */
+function tell(delays: readonly number[][]): string {
+  const tellOne = (some: readonly number[]) =>
+    [0.5, SHARE_IN_TIME, 1].map((share) => `${Math.round(quantile(some, share))}`).join(' / ')
+  return `${delays.map(tellOne).join(' and ')} ms`
+}
