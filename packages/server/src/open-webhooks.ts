@@ -6,7 +6,7 @@ import type { Deps } from '#actions/deps.ts'
 import { openFanOut } from '#actions/webhook/fan-out.ts'
 import { openWebhookQueue } from '#actions/webhook/webhook-queue.ts'
 import type { Chance } from '#base/chance.ts'
-import { FAN_OUT_GAP_MS, LOG_POLL_MS, LOG_UNSETTLED_MS } from '#base/limits.ts'
+import { FAN_OUT_GAP_MS_MAX, LOG_POLL_MS, LOG_UNSETTLED_MS } from '#base/limits.ts'
 import type { Settings } from '#config/settings.ts'
 import { openWorkerLoop } from '#jobs/worker-loop.ts'
 import { openResolver } from '#net/dns/resolver.ts'
@@ -57,7 +57,8 @@ export function openWebhooks(deps: Deps, instance: string): Webhooks {
     name: 'events for webhooks',
     everyMs: LOG_POLL_MS,
     async step() {
-      const gapMs = lookedAtMs + FAN_OUT_GAP_MS - deps.clock.monotonic()
+      // A millisecond for each event: single ones go at once, many share a step and its commit.
+      const gapMs = lookedAtMs + Math.min(fanOut.found, FAN_OUT_GAP_MS_MAX) - deps.clock.monotonic()
       if (gapMs > 0) await pause(gapMs)
       lookedAtMs = deps.clock.monotonic()
       if (await fanOut.step()) return true

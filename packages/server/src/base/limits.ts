@@ -457,8 +457,8 @@ export const WEBHOOKS_HELD_MAX = 3_000
 export const UNPROVEN_WEBHOOKS_HELD_MAX = 1_500
 /** Deliveries that one step of the log makes, and those of one event beyond it. */
 export const FAN_OUT_ROWS_MAX = 1_000
-/** Between two looks at the log where it goes on: what arrives meanwhile shares one. */
-export const FAN_OUT_GAP_MS = 10
+/** Between two looks at the log where much arrives: what comes meanwhile shares one. */
+export const FAN_OUT_GAP_MS_MAX = 10
 /** Events that nobody wants, and the time, after which the place in the log is kept all the same. */
 export const FAN_OUT_UNKEPT_EVENTS_MAX = 1_000
 export const FAN_OUT_UNKEPT_MS_MAX = 10 * SECOND_MS
