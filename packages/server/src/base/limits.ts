@@ -199,6 +199,10 @@ export const WRITE_QUEUE_MAX = 5_000
 export const BUSY_TIMEOUT_MS = 2 * SECOND_MS
 /** Rows removed in one step of a purge, so that a large deletion never holds up mail. */
 export const PURGE_STEP_ROWS = 500
+/** Of a step's time, between two of them: a purge has a quarter of the writer's time. */
+export const PURGE_PAUSE_FACTOR = 3
+/** Where the store stands still, no longer. */
+export const PURGE_PAUSE_MS_MAX = SECOND_MS
 /** Of the embedded database: three messages of 2 KiB lie in a page, where 4 KiB hold one. */
 export const DATABASE_PAGE_BYTES = 8 * KIB
 /** Pages of the write-ahead log that make a checkpoint due: 16 MiB, on a small disk less. */
@@ -373,6 +377,12 @@ export const LOG_STEP_EVENTS = 100
 export const EVENTS_LOADED_AT_ONCE = 10
 /** Events that one query looks through for those that pass a filter. */
 export const LOG_WINDOW_EVENTS = 2_000
+/** Events that a page looks through for those that pass its filter: a second's work of a large log. */
+export const LOG_PAGE_EVENTS_MAX = 1_000_000
+/** Events behind a full page that are looked through for its total where there is a filter. */
+export const LOG_COUNT_EVENTS_MAX = 10 * LOG_WINDOW_EVENTS
+/** Without progress, while events wait for an older transaction to end, until the operator is told. */
+export const LOG_STALL_MS = 10 * SECOND_MS
 /** Until the next look where an event waits for an older transaction to end. */
 export const LOG_UNSETTLED_MS = 20
 /** Between two signals of a process to the others that there are events. */
@@ -400,6 +410,8 @@ export const SOCKET_FRAMES_WINDOW_MS = 10 * SECOND_MS
 export const SOCKET_PING_MS = 30 * SECOND_MS
 /** How long a client may be silent after a ping. */
 export const SOCKET_SILENCE_MS = 10 * SECOND_MS
+/** How long a client may take in nothing of what waits for it, whatever it says meanwhile. */
+export const SOCKET_STALL_MS = 30 * SECOND_MS
 /** From a close of ours to the end of a connection whose client does not answer it. */
 export const SOCKET_CLOSE_MS = 5 * SECOND_MS
 /** Between looks at who is silent: all of them with one timer. */
@@ -442,19 +454,55 @@ export const WEBHOOK_SECRETS_MAX = 5
 export const WEBHOOK_FAILING_MS_MAX = 5 * DAY_MS
 /** How long a delivery stays with a process that is not heard of any more. */
 export const WEBHOOK_LEASE_MS = MINUTE_MS
+/** Tests of a process under way at once, of one webhook each; they are attempts beside those counted below. */
+export const WEBHOOK_TESTS_MAX = 50
+/** Before the end of a shutdown, for telling who waits for a test that it was cut. */
+export const WEBHOOK_TEST_END_MS = SECOND_MS
 /** An attempt under way for longer says that its endpoint is slow. */
-export const WEBHOOK_LONG_MS = 2 * SECOND_MS
-/** Attempts of a process under way at once; most are answered within a few milliseconds. */
+export const WEBHOOK_LONG_MS = SECOND_MS
+/**
+ * Attempts of a process under way at once, but for those of endpoints that nothing is known of; most
+ * are answered within a few milliseconds.
+ */
 export const WEBHOOK_ATTEMPTS_MAX = 1_000
 /** Of these, for endpoints that did not answer lately, and whatever goes on for long. */
-export const UNPROVEN_WEBHOOK_ATTEMPTS_MAX = 600
+export const UNPROVEN_WEBHOOK_ATTEMPTS_MAX = 400
 /** With those that go on for long, up to WEBHOOK_MS_MAX. */
 export const LONG_WEBHOOK_ATTEMPTS_MAX = 1_500
 /** Of WEBHOOK_ATTEMPTS_MAX, for endpoints that have no more under way than they started with. */
 export const SMALL_LANE_WEBHOOK_ATTEMPTS = 250
+/** To an endpoint that nothing is known of: one tells whether it answers. */
+export const WEBHOOK_LANE_START = 1
+/** Attempts to such endpoints that began a moment ago: a thousand new ones hold up nobody. */
+export const NEW_WEBHOOK_ATTEMPTS_MAX = 750
+/** Of an attempt to such an endpoint; it is not new any more, whatever comes of it. */
+export const NEW_WEBHOOK_LONG_MS = SECOND_MS / 2
+/** With those that go on for longer, up to WEBHOOK_MS_MAX. */
+export const LONG_NEW_WEBHOOK_ATTEMPTS_MAX = 1_750
+/**
+ * Deliveries held for endpoints of one account that never answered, or not lately. With more, no new
+ * one of this account is tried: the last part of LONG_NEW_WEBHOOK_ATTEMPTS_MAX is for the others.
+ */
+export const ACCOUNT_NEW_WEBHOOKS_HELD_MAX = 1_400
+/** With more, none that did not answer is tried again: half of UNPROVEN_WEBHOOK_ATTEMPTS_MAX. */
+export const ACCOUNT_SILENT_WEBHOOKS_HELD_MAX = 200
+/** Endpoints that are remembered as answering or not; forgotten, they are new again. */
+export const WEBHOOK_LANES_KEPT_MAX = 10_000
 /** Deliveries that a process leases, and of these, for endpoints that did not answer lately. */
 export const WEBHOOKS_HELD_MAX = 3_000
 export const UNPROVEN_WEBHOOKS_HELD_MAX = 1_500
+/** Octets of events as they are posted, under way, and the parts of them as those of the attempts. */
+export const WEBHOOK_BYTES_MAX = 64 * MIB
+export const UNPROVEN_WEBHOOK_BYTES_MAX = 32 * MIB
+export const LONG_WEBHOOK_BYTES_MAX = 96 * MIB
+export const NEW_WEBHOOK_BYTES_MAX = 32 * MIB
+export const LONG_NEW_WEBHOOK_BYTES_MAX = 64 * MIB
+/** Of each of these, for events that are small: most are, and must not wait for large ones. */
+export const SMALL_WEBHOOKS_BYTES = 8 * MIB
+export const SMALL_WEBHOOK_BYTES_MAX = 16 * KIB
+/** Of what several webhooks are told, made once: octets kept, and how long. */
+export const EVENT_TEXTS_BYTES_MAX = 8 * MIB
+export const EVENT_TEXT_MS = 10 * SECOND_MS
 /** Deliveries that one step of the log makes, and those of one event beyond it. */
 export const FAN_OUT_ROWS_MAX = 1_000
 /** Between two looks at the log where much arrives: what comes meanwhile shares one. */
@@ -471,3 +519,7 @@ export const DRAIN_MS = 8 * SECOND_MS
 export const RETRY_AFTER_SECONDS = 2
 /** Log lines that wait for a slow reader of standard output; past it lines are dropped. */
 export const LOG_BUFFER_BYTES_MAX = 8 * MIB
+/** Of a secret that is hidden wherever it stands in a line: a shorter one is part of other words. */
+export const LOG_SECRET_LENGTH_MIN = 8
+/** Of an operator's token that nobody can guess; shorter ones work and are warned of. */
+export const OPERATOR_TOKEN_LENGTH_MIN = 16

@@ -3,7 +3,7 @@
 
 import { type DestinationStream, destination, type Logger, pino, stdSerializers } from 'pino'
 import { type Clock, systemClock } from './clock.ts'
-import { LOG_BUFFER_BYTES_MAX } from './limits.ts'
+import { LOG_BUFFER_BYTES_MAX, LOG_SECRET_LENGTH_MIN } from './limits.ts'
 
 /** An `error` field is written with its type, message, stack and causes. */
 export type LogFields = Readonly<Record<string, unknown>>
@@ -20,7 +20,10 @@ export type LogOptions = {
   level: string
   /** Readable lines instead of JSON. */
   isTerminal: boolean
-  /** Texts that must not appear in any line, such as keys given by configuration. */
+  /**
+   * Texts that must not appear in any line, such as keys given by configuration. Shorter ones than
+   * LOG_SECRET_LENGTH_MIN are part of many words and are left where they stand.
+   */
   secrets?: readonly string[]
   /** Standard output when absent. */
   output?: { write(text: string): unknown }
@@ -137,7 +140,7 @@ const SECRET_FORMS = new RegExp(
 function hider(secrets: readonly string[]): (line: string) => string {
   // As they stand inside a JSON string.
   const texts = secrets
-    .filter((text) => text !== '')
+    .filter((text) => text.length >= LOG_SECRET_LENGTH_MIN)
     .map((text) => JSON.stringify(text).slice(1, -1))
   return (line) => {
     let shown = line

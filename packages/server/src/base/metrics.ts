@@ -14,6 +14,11 @@ export type GaugeName =
   | 'webhookDeliveriesWaiting'
   | 'webhookDeliveriesLeased'
   | 'webhookAttempts'
+  | 'eventSockets'
+  | 'eventStreams'
+  | 'eventWaits'
+  | 'eventCatchUpsWaiting'
+  | 'eventLogLag'
 
 export type Metrics = {
   /** `route` is the route's template, never the path itself: labels must stay few. */
@@ -193,5 +198,25 @@ const GAUGES: Record<GaugeName, { name: string; help: string }> = {
   webhookAttempts: {
     name: 'mailroom_webhook_attempts',
     help: 'Posts to webhooks under way in this process.',
+  },
+  eventSockets: {
+    name: 'mailroom_event_sockets',
+    help: 'Clients of this process that are told of events over a WebSocket.',
+  },
+  eventStreams: {
+    name: 'mailroom_event_streams',
+    help: 'Clients of this process that are told of events by server-sent events.',
+  },
+  eventWaits: {
+    name: 'mailroom_event_waits',
+    help: 'Requests to this process that wait for a message.',
+  },
+  eventCatchUpsWaiting: {
+    name: 'mailroom_event_catch_ups_waiting',
+    help: 'Readers that have fallen behind and wait for their turn to read the log of events.',
+  },
+  eventLogLag: {
+    name: 'mailroom_event_log_lag_seconds',
+    help: 'Age of the oldest event that cannot be told yet, for an older transaction is open.',
   },
 }

@@ -4,7 +4,7 @@
 // The sealed form: one octet 1 (the version), a nonce of 12 octets, the ciphertext of AES-256-GCM as
 // long as the plain text, a tag of 16 octets. The context is authenticated with it and not kept.
 
-import { createCipheriv, createDecipheriv } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createSecretKey } from 'node:crypto'
 import { type Chance, systemChance } from './chance.ts'
 
 export type Sealer = {
@@ -27,10 +27,12 @@ const CIPHER = 'aes-256-gcm'
 /** Throws when the key has another length than 32 octets. Good for 2^32 secrets (SP 800-38D §8.3). */
 export function sealer(key: Uint8Array, chance: Chance = systemChance): Sealer {
   if (key.length !== SEALING_KEY_BYTES) throw new RangeError('A sealing key has 32 octets.')
+  // Made once: it costs more than opening a secret.
+  const secretKey = createSecretKey(key)
   return {
     seal(plain, context) {
       const nonce = chance.bytes(NONCE_BYTES)
-      const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES })
+      const cipher = createCipheriv(CIPHER, secretKey, nonce, { authTagLength: TAG_BYTES })
       cipher.setAAD(Buffer.from(context))
       const parts = [Uint8Array.of(VERSION), nonce, cipher.update(plain), cipher.final()]
       return Buffer.concat([...parts, cipher.getAuthTag()])
@@ -39,7 +41,7 @@ export function sealer(key: Uint8Array, chance: Chance = systemChance): Sealer {
       const end = sealed.length - TAG_BYTES
       if (sealed[0] !== VERSION || end < 1 + NONCE_BYTES) return null
       const nonce = sealed.subarray(1, 1 + NONCE_BYTES)
-      const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES })
+      const decipher = createDecipheriv(CIPHER, secretKey, nonce, { authTagLength: TAG_BYTES })
       decipher.setAAD(Buffer.from(context))
       decipher.setAuthTag(sealed.subarray(end))
       const plain = decipher.update(sealed.subarray(1 + NONCE_BYTES, end))

@@ -55,8 +55,19 @@ export function inLog<Schema, Tables extends keyof Schema, Row>(
   { after, until }: { after: LogPlace; until: LogPlace | null },
 ): SelectQueryBuilder<Schema, Tables, Row> {
   let narrowed = query.where(isAfter(engine, after))
-  if (until !== null) narrowed = narrowed.where(sql<SqlBool>`not ${isAfter(engine, until)}`)
+  if (until !== null) narrowed = narrowed.where(isUpTo(engine, until))
   return engine === 'sqlite' ? narrowed : narrowed.where(IS_SETTLED)
+}
+
+/** Selects places of a log; a column that is always alike is not read, for no index holds it. */
+export function selectPlaces<Schema, Tables extends keyof Schema, Row>(
+  engine: Engine,
+  query: SelectQueryBuilder<Schema, Tables, Row>,
+): SelectQueryBuilder<Schema, Tables, Row & { transaction_id: number; sequence: number }> {
+  const number = engine === 'sqlite' ? sql<number>`0` : sql<number>`transaction_id`
+  return query
+    .select([number.as('transaction_id'), sql<number>`sequence`.as('sequence')])
+    .$castTo<Row & { transaction_id: number; sequence: number }>()
 }
 
 /** Orders a query on a log. */
@@ -108,6 +119,20 @@ export function isAfter(
   return engine === 'sqlite'
     ? sql<SqlBool>`(sequence > ${sequence})`
     : sql<SqlBool>`((transaction_id, sequence) > (${transactionId}, ${sequence}))`
+}
+
+/** The end of a range, written so that an index ends there, too: a `not` of the other is looked at row by row. */
+function isUpTo(engine: Engine, { transactionId, sequence }: LogPlace): RawBuilder<SqlBool> {
+  return engine === 'sqlite'
+    ? sql<SqlBool>`(sequence <= ${sequence})`
+    : sql<SqlBool>`((transaction_id, sequence) <= (${transactionId}, ${sequence}))`
+}
+
+/** Holds for committed rows of a log that cannot be read yet; null where there are none. */
+export function isUnsettled(engine: Engine): RawBuilder<SqlBool> | null {
+  return engine === 'sqlite'
+    ? null
+    : sql<SqlBool>`transaction_id >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint`
 }
 
 const IS_SETTLED = sql<SqlBool>`transaction_id < pg_snapshot_xmin(pg_current_snapshot())::text::bigint`

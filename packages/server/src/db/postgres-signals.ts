@@ -15,6 +15,11 @@ export type PostgresSignalsOptions = {
 
 const CHANNEL = 'mailroom_events'
 const CONNECT_MS_MAX = 2_000
+/**
+ * A signal may be lost: that it is on disk is worth no wait. For this statement alone, since behind a
+ * pooler the next one of the connection may be anybody's.
+ */
+const NOTIFY = "select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)"
 
 /**
  * Connects in the background, and again whenever the connection is lost; until then only listeners of
@@ -66,9 +71,10 @@ class PostgresSignals implements Signals {
   #send(): void {
     this.#isToSend = false
     if (this.#isClosed || this.#client === null) return
-    this.#client
-      .query('select pg_notify($1, $2)', [CHANNEL, this.#options.sender])
-      .catch((error) => this.#lose(error))
+    const client = this.#client
+    client
+      .query(NOTIFY, [CHANNEL, this.#options.sender])
+      .catch((error) => this.#lose(error, client))
     this.#pause = setTimeout(() => {
       this.#pause = null
       if (this.#isToSend) this.#send()
@@ -91,8 +97,6 @@ class PostgresSignals implements Signals {
     })
     try {
       await client.connect()
-      // A signal may be lost: that it is on disk is worth no wait.
-      await client.query('set synchronous_commit = off')
       await client.query(`listen ${CHANNEL}`)
     } catch (error) {
       client.end().catch(() => {})
@@ -103,8 +107,8 @@ class PostgresSignals implements Signals {
     if (!this.#isClosed) this.#run()
   }
 
-  #lose(error: Error | null, client = this.#client): void {
-    if (client === null || client !== this.#client) return
+  #lose(error: Error | null, client: pg.Client): void {
+    if (client !== this.#client) return
     this.#client = null
     client.end().catch(() => {})
     this.#tryAgain(error)

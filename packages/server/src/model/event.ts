@@ -35,6 +35,9 @@ export function comparePositions(one: LogPosition, other: LogPosition): number {
   return one.transactionId - other.transactionId || one.sequence - other.sequence
 }
 
+/** Up to so many entries a list is looked through as quickly as a set. */
+const LISTED_MAX = 8
+
 /** What a filter asks of an event. */
 export type FilteredEvent = Pick<LoggedEvent, 'kind' | 'podId' | 'inboxId'>
 
@@ -48,6 +51,11 @@ export function isWanted(event: FilteredEvent, { kinds, podIds, inboxIds }: Even
 
 /** The same question for many events and a filter of many ids. */
 export function makeIsWanted(filter: EventFilter): (event: FilteredEvent) => boolean {
+  const { kinds, podIds, inboxIds } = filter
+  // Most filters are short, and a reader that only waits should cost little.
+  if (kinds.length + podIds.length + inboxIds.length <= LISTED_MAX) {
+    return (event) => isWanted(event, filter)
+  }
   const sets = {
     kinds: new Set(filter.kinds),
     podIds: new Set(filter.podIds),

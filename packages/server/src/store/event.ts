@@ -1,9 +1,10 @@
 // The log of events, from rows. Readers go from position to position; what they have read stays
-// before whatever comes later.
+// before whatever comes later. What was erased is a position and nothing else.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { COUNTED_MAX, LOG_WINDOW_EVENTS } from '#base/limits.ts'
-import { inLog, inLogOrder, unsettledInLog } from '#db/dialect.ts'
+import { type SqlBool, sql } from 'kysely'
+import { COUNTED_MAX, LOG_COUNT_EVENTS_MAX, LOG_WINDOW_EVENTS } from '#base/limits.ts'
+import { inLog, inLogOrder, isUnsettled, selectPlaces, unsettledInLog } from '#db/dialect.ts'
 import {
   type EventFilter,
   type EventKind,
@@ -13,53 +14,116 @@ import {
 } from '#model/event.ts'
 import type { ReadDb, Row } from './tables.ts'
 
+/** The kind of a row that is kept for those who go on from it, after what it told of was deleted. */
+export const ERASED = 'erased'
+
+/** As the index has it, which holds no others. */
+const IS_TOLD = sql<SqlBool>`kind <> 'erased'`
+
 /** The account's event with this id, or null. */
 export async function findEvent(
   db: ReadDb,
   accountId: string,
   eventId: string,
 ): Promise<LoggedEvent | null> {
-  const row = await db.read
+  const row = await findRow(db, accountId, eventId)
+  return row === undefined || row.kind === ERASED ? null : toEvent(row)
+}
+
+/** Where the account's event stands that has this id or had it before it was erased, or null. */
+export async function findEventPosition(
+  db: ReadDb,
+  accountId: string,
+  eventId: string,
+): Promise<LogPosition | null> {
+  const row = await findRow(db, accountId, eventId)
+  return row === undefined ? null : positionOf(row)
+}
+
+function findRow(db: ReadDb, accountId: string, eventId: string) {
+  return db.read
     .selectFrom('events')
     .selectAll()
     .where('id', '=', eventId)
     .where('account_id', '=', accountId)
     .executeTakeFirst()
-  return row === undefined ? null : toEvent(row)
 }
 
-export type EventRange = { accountId: string; after: LogPosition; filter: EventFilter }
+export type EventRange = {
+  readonly accountId: string
+  readonly after: LogPosition
+  /** Up to and with this one; to the end when left out. */
+  readonly until?: LogPosition
+  /** Its inboxes and pods are the account's. */
+  readonly filter: EventFilter
+}
 
-/** Up to `limit` settled events of the account that pass the filter, in the order of the log. */
+export type Look = {
+  /** What passes the filter, in the order of the log. */
+  readonly events: LoggedEvent[]
+  /** Up to here everything was looked through. */
+  readonly reached: LogPosition
+  /** Whether that is the end of the range, as far as it is settled. */
+  readonly isEnd: boolean
+}
+
+/**
+ * One look at the range: up to `limit` events of the next LOG_WINDOW_EVENTS, which takes a moment
+ * only, for a filter may leave out nearly all of a log of millions.
+ */
+export async function lookInLog(
+  db: ReadDb,
+  { limit, ...range }: EventRange & { limit: number },
+): Promise<Look> {
+  const end = await findWindowEnd(db, range)
+  const rows = await inLogOrder(db.reading.engine, eventsIn(db, range, end), 'asc')
+    .selectAll()
+    .limit(limit)
+    .execute()
+  const events = rows.map(toEvent).filter(({ accountId }) => accountId === range.accountId)
+  const last = events.at(-1)?.position
+  if (last !== undefined && events.length === limit) return { events, reached: last, isEnd: false }
+  return { events, reached: end ?? range.until ?? last ?? range.after, isEnd: end === null }
+}
+
+/** All of the range that passes the filter, up to `limit`, in the order of the log. */
 export async function listEvents(
   db: ReadDb,
   { limit, ...range }: EventRange & { limit: number },
 ): Promise<LoggedEvent[]> {
   const found: LoggedEvent[] = []
-  for await (const window of windowsOf(db, range)) {
-    const rows = await inLogOrder(db.reading.engine, eventsIn(db, range, window), 'asc')
-      .selectAll()
-      .limit(limit - found.length)
-      .execute()
-    found.push(...rows.map(toEvent))
-    if (found.length >= limit) break
+  for (let { after } = range; ; await nextTurn()) {
+    const look = await lookInLog(db, { ...range, after, limit: limit - found.length })
+    found.push(...look.events)
+    if (look.isEnd || found.length >= limit) return found
+    after = look.reached
   }
-  return found
 }
 
-/** How many there are, up to `COUNTED_MAX`. */
-export async function countEvents(db: ReadDb, range: EventRange): Promise<number> {
+/**
+ * How many pass the filter, up to `max`, in LOG_COUNT_EVENTS_MAX events where there is one; of an
+ * inbox that is known to be the account's. Ends early when `signal` is aborted.
+ */
+export async function countEvents(
+  db: ReadDb,
+  { max = COUNTED_MAX, signal, ...range }: EventRange & { max?: number; signal?: AbortSignal },
+): Promise<number> {
   let counted = 0
-  for await (const window of windowsOf(db, range)) {
-    const matching = eventsIn(db, range, window)
+  let { after } = range
+  for (let looked = 0; looked < LOG_COUNT_EVENTS_MAX; looked += LOG_WINDOW_EVENTS) {
+    const rest = { ...range, after }
+    const end = await findWindowEnd(db, rest)
+    const matching = eventsIn(db, rest, end)
       .select('sequence')
-      .limit(COUNTED_MAX - counted)
+      .limit(max - counted)
     const row = await db.read
       .selectFrom(matching.as('matching'))
       .select(({ fn }) => fn.countAll<number>().as('count'))
       .executeTakeFirst()
     counted += row?.count ?? 0
-    if (counted >= COUNTED_MAX) break
+    if (end === null || counted >= max || signal?.aborted === true) break
+    after = end
+    await nextTurn()
   }
   return counted
 }
@@ -70,20 +134,40 @@ export async function readLog(
   { after, limit }: { after: LogPosition; limit: number },
 ): Promise<LoggedEvent[]> {
   const { engine } = db.reading
-  const query = inLog(engine, db.read.selectFrom('events'), { after, until: null })
-  const rows = await inLogOrder(engine, query, 'asc').selectAll().limit(limit).execute()
-  return rows.map(toEvent)
+  const found: LoggedEvent[] = []
+  for (let from = after; ; await nextTurn()) {
+    const query = inLog(engine, db.read.selectFrom('events'), { after: from, until: null })
+    const rows = await inLogOrder(engine, query, 'asc').selectAll().limit(limit).execute()
+    found.push(...rows.filter(({ kind }) => kind !== ERASED).map(toEvent))
+    const last = rows.at(-1)
+    if (found.length >= limit || rows.length < limit || last === undefined) {
+      return found.slice(0, limit)
+    }
+    from = positionOf(last)
+  }
 }
 
 /** Where the settled part of the log ends. */
 export async function readLogHead(db: ReadDb): Promise<LogPosition> {
+  const row = await selectHead(db).executeTakeFirst()
+  return row === undefined ? LOG_START : positionOf(row)
+}
+
+/** The id of the account's newest event up to and with this place, or null. */
+export async function findNewestEventId(
+  db: ReadDb,
+  { accountId, until }: { accountId: string; until: LogPosition },
+): Promise<string | null> {
+  const filter = { kinds: [], podIds: [], inboxIds: [] }
+  const places = placesIn(db, { accountId, after: LOG_START, until, filter })
+  const newest = inLogOrder(db.reading.engine, places, 'desc').select('id').limit(1)
+  return (await newest.executeTakeFirst())?.id ?? null
+}
+
+function selectHead(db: ReadDb) {
   const { engine } = db.reading
   const query = inLog(engine, db.read.selectFrom('events'), { after: LOG_START, until: null })
-  const row = await inLogOrder(engine, query, 'desc')
-    .select(['transaction_id', 'sequence'])
-    .limit(1)
-    .executeTakeFirst()
-  return row === undefined ? LOG_START : positionOf(row)
+  return inLogOrder(engine, selectPlaces(engine, query), 'desc').limit(1)
 }
 
 /**
@@ -96,61 +180,87 @@ export async function isUnsettledAfter(db: ReadDb, after: LogPosition): Promise<
   return (await query.select('sequence').limit(1).executeTakeFirst()) !== undefined
 }
 
-/** Ids of the events of an inbox that were committed and stand behind what can be read yet. */
-export async function listUnsettledIds(
-  db: ReadDb,
-  { inboxId, after }: { inboxId: string; after: LogPosition },
-): Promise<string[]> {
-  const query = unsettledInLog(db.reading.engine, db.read.selectFrom('events'), after)
-  if (query === null) return []
-  const rows = await query.where('inbox_id', '=', inboxId).select('id').execute()
-  return rows.map(({ id }) => id)
-}
-
-type Window = { after: LogPosition; until: LogPosition | null }
-
-function eventsIn(db: ReadDb, { accountId, filter }: EventRange, window: Window) {
-  const { kinds, podIds, inboxIds } = filter
-  let query = inLog(db.reading.engine, db.read.selectFrom('events'), window).where(
-    'account_id',
-    '=',
-    accountId,
-  )
-  if (kinds.length > 0) query = query.where('kind', 'in', kinds)
-  if (podIds.length > 0 || inboxIds.length > 0) {
-    query = query.where(({ eb, or }) =>
-      or([
-        ...(podIds.length > 0 ? [eb('pod_id', 'in', podIds)] : []),
-        ...(inboxIds.length > 0 ? [eb('inbox_id', 'in', inboxIds)] : []),
-      ]),
-    )
-  }
-  return query
-}
-
 /**
- * The range in pieces of so many events that looking through one takes a moment only: a filter may
- * leave out nearly all of a log of millions.
+ * Where the settled part of the log ends, and the ids of the events of an inbox that were committed
+ * and stand behind it: both as one statement sees them, so that none is in neither.
  */
-async function* windowsOf(db: ReadDb, range: EventRange): AsyncGenerator<Window> {
-  const { engine } = db.reading
-  const { accountId, filter } = range
-  let { after } = range
-  const isWhole = [filter.kinds, filter.podIds, filter.inboxIds].every((list) => list.length === 0)
-  while (!isWhole) {
-    const query = inLog(engine, db.read.selectFrom('events'), { after, until: null })
-    const row = await inLogOrder(engine, query.where('account_id', '=', accountId), 'asc')
-      .select(['transaction_id', 'sequence'])
-      .offset(LOG_WINDOW_EVENTS - 1)
-      .limit(1)
-      .executeTakeFirst()
-    if (row === undefined) break
-    const until = positionOf(row)
-    yield { after, until }
-    after = until
-    await nextTurn()
+export async function readLogHeadOf(
+  db: ReadDb,
+  inboxId: string,
+): Promise<{ position: LogPosition; unsettledIds: string[] }> {
+  const condition = isUnsettled(db.reading.engine)
+  if (condition === null) return { position: await readLogHead(db), unsettledIds: [] }
+  const head = db.read
+    .selectFrom(selectHead(db).as('head'))
+    .select(sql<string | null>`null`.as('id'))
+  const waiting = db.read
+    .selectFrom('events')
+    .select('id')
+    .where('inbox_id', '=', inboxId)
+    .where(condition)
+  const rows = await selectPlaces(db.reading.engine, head)
+    .unionAll(selectPlaces(db.reading.engine, waiting))
+    .execute()
+  const settled = rows.find(({ id }) => id === null)
+  return {
+    position: settled === undefined ? LOG_START : positionOf(settled),
+    unsettledIds: rows.flatMap(({ id }) => id ?? []),
   }
-  yield { after, until: null }
+}
+
+/** When the oldest event happened that was committed and cannot be read yet; null for none. */
+export async function findUnsettledSince(db: ReadDb): Promise<number | null> {
+  const condition = isUnsettled(db.reading.engine)
+  if (condition === null) return null
+  const row = await db.read
+    .selectFrom('events')
+    .select(({ fn }) => fn.min('occurred_at').as('since'))
+    .where(condition)
+    .executeTakeFirst()
+  return row?.since ?? null
+}
+
+/** The only inbox that the filter names, whose own index is read then; else null. */
+function onlyInboxOf({ podIds, inboxIds }: EventFilter): string | null {
+  const [inboxId = null] = inboxIds
+  return podIds.length === 0 && inboxIds.length === 1 ? inboxId : null
+}
+
+/** What the filter is applied to: rows that an index has in the order of the log. */
+function placesIn(db: ReadDb, { accountId, after, until, filter }: EventRange) {
+  const range = { after, until: until ?? null }
+  const query = inLog(db.reading.engine, db.read.selectFrom('events'), range)
+  const inboxId = onlyInboxOf(filter)
+  // With the account as well, an engine might look through all that the account has.
+  return inboxId !== null
+    ? query.where('inbox_id', '=', inboxId)
+    : query.where('account_id', '=', accountId).where(IS_TOLD)
+}
+
+function eventsIn(db: ReadDb, range: EventRange, end: LogPosition | null) {
+  const { kinds, podIds, inboxIds } = range.filter
+  let query = placesIn(db, { ...range, until: end ?? range.until })
+  if (kinds.length > 0) query = query.where('kind', 'in', kinds)
+  if (onlyInboxOf(range.filter) !== null || podIds.length + inboxIds.length === 0) return query
+  return query.where(({ eb, or }) =>
+    or([
+      ...(podIds.length > 0 ? [eb('pod_id', 'in', podIds)] : []),
+      ...(inboxIds.length > 0 ? [eb('inbox_id', 'in', inboxIds)] : []),
+    ]),
+  )
+}
+
+/** Where a look at the range has to end; null when it may go to the end of it. */
+async function findWindowEnd(db: ReadDb, range: EventRange): Promise<LogPosition | null> {
+  const { kinds, podIds, inboxIds } = range.filter
+  const isSparse = kinds.length > 0 || podIds.length > 0 || inboxIds.length > 1
+  if (!isSparse) return null
+  const { engine } = db.reading
+  const row = await inLogOrder(engine, selectPlaces(engine, placesIn(db, range)), 'asc')
+    .offset(LOG_WINDOW_EVENTS - 1)
+    .limit(1)
+    .executeTakeFirst()
+  return row === undefined ? null : positionOf(row)
 }
 
 /** Where a row stands in the log, or how far a reader has come. */

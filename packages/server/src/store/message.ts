@@ -122,6 +122,7 @@ export type MessageHead = {
   threadId: string
   fromAddr: string
   subject: string
+  direction: Direction
 }
 
 type HeadsAfter = {
@@ -162,12 +163,15 @@ export async function findMessageHeads(
   return rows.map(toHead)
 }
 
-type HeadRow = Pick<Row<'messages'>, 'id' | 'position' | 'thread_id' | 'from_addr' | 'subject'>
+type HeadRow = Pick<
+  Row<'messages'>,
+  'id' | 'position' | 'thread_id' | 'from_addr' | 'subject' | 'direction'
+>
 
 function selectHeads(query: ReadDb['read']) {
   return query
     .selectFrom('messages')
-    .select(['id', 'position', 'thread_id', 'from_addr', 'subject'])
+    .select(['id', 'position', 'thread_id', 'from_addr', 'subject', 'direction'])
 }
 
 function toHead(row: HeadRow): MessageHead {
@@ -177,6 +181,7 @@ function toHead(row: HeadRow): MessageHead {
     threadId: row.thread_id,
     fromAddr: row.from_addr,
     subject: row.subject,
+    direction: row.direction as Direction,
   }
 }
 

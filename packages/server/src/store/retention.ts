@@ -10,6 +10,7 @@ import {
   RELEASED_ADDRESS_MS,
 } from '#base/limits.ts'
 import { lockRows } from '#db/dialect.ts'
+import { ERASED } from './event.ts'
 import { idsOf } from './leased-queue.ts'
 import { dropRawReferences } from './raw-message.ts'
 import { changeAccountCounters } from './suppression.ts'
@@ -20,6 +21,9 @@ export type PurgeStep = { isDone: boolean; blobIds: string[] }
 
 /** Removes up to `PURGE_STEP_ROWS` rows of what a deleted inbox left; call until it is done. */
 export async function purgeInboxStep(tx: Tx, input: { inboxId: string }): Promise<PurgeStep> {
+  // Before what they tell of, so that no list of events is of messages that are gone already; and at
+  // each step, for until its messages are gone some may still be added.
+  if (await eraseEvents(tx, input.inboxId)) return { isDone: false, blobIds: [] }
   // Locked first, as by those who settle deliveries, so that the two never wait for each other.
   const messages = await lockRows(
     tx,
@@ -54,19 +58,31 @@ export async function purgeInboxStep(tx: Tx, input: { inboxId: string }): Promis
     return { isDone: false, blobIds: [] }
   }
   if (await removeNotes(tx, input.inboxId)) return { isDone: false, blobIds: [] }
+  return { isDone: true, blobIds: [] }
+}
+
+/**
+ * Leaves of up to `PURGE_STEP_ROWS` events their places in the log, for readers who go on from there;
+ * true if there were any.
+ */
+async function eraseEvents(tx: Tx, inboxId: string): Promise<boolean> {
   const events = await tx.query
     .selectFrom('events')
     .select(['sequence', 'id'])
-    .where('inbox_id', '=', input.inboxId)
+    .where('inbox_id', '=', inboxId)
     .limit(PURGE_STEP_ROWS)
     .execute()
+  if (events.length === 0) return false
   const told = await purgeDeliveriesOfEvents(tx, idsOf(events))
-  if (told === PURGE_STEP_ROWS) return { isDone: false, blobIds: [] }
-  if (events.length > 0) {
-    const sequences = events.map((event) => event.sequence)
-    await tx.query.deleteFrom('events').where('sequence', 'in', sequences).execute()
-  }
-  return { isDone: events.length < PURGE_STEP_ROWS, blobIds: [] }
+  if (told === PURGE_STEP_ROWS) return true
+  const sequences = events.map((event) => event.sequence)
+  const nothing = { pod_id: null, inbox_id: null, thread_id: null, message_id: null, details: null }
+  await tx.query
+    .updateTable('events')
+    .set({ kind: ERASED, ...nothing })
+    .where('sequence', 'in', sequences)
+    .execute()
+  return true
 }
 
 /** What hangs on messages that were sent: their deliveries, and what the sandbox captured. */

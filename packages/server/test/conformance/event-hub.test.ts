@@ -2,15 +2,16 @@
 // fails, and looks at nothing while nobody listens.
 
 import assert from 'node:assert/strict'
-import { after, before, suite, test } from 'node:test'
+import { after, before, beforeEach, suite, test } from 'node:test'
 import {
   type EventHub,
   type EventListener,
   type Listening,
   openEventHub,
 } from '#actions/event/event-hub.ts'
+import { openStall } from '#actions/event/stall.ts'
 import { systemClock } from '#base/clock.ts'
-import { LOG_POLL_MS } from '#base/limits.ts'
+import { CATCH_UPS_AT_ONCE, LOG_POLL_MS, LOG_STALL_MS, LOG_UNSETTLED_MS } from '#base/limits.ts'
 import { silentLog } from '#base/log.ts'
 import { onConnection } from '#db/postgres.ts'
 import { comparePositions } from '#model/event.ts'
@@ -23,6 +24,7 @@ import {
   openDatabase,
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
+import { untilReadable } from '#test/conformance/readable-log.ts'
 import { onEachEngine } from '#test/world.ts'
 
 /** The same database, whose reads are counted and fail when they are told to. */
@@ -85,6 +87,7 @@ onEachEngine('the follower of the log of events', (engine) => {
     inboxId = await addInbox(db, owner)
   })
   after(() => database.close())
+  beforeEach(() => untilReadable(db))
 
   test('reads nothing while nobody listens, before the first and after the last', async () => {
     const watch = watched(db)
@@ -93,6 +96,7 @@ onEachEngine('the follower of the log of events', (engine) => {
     await receive(db, owner, inboxId)
     hub.wake()
     assert.equal(watch.reads, 0)
+    await untilReadable(db)
     const ear = makeEar()
     const listening = await hub.listen(owner.accountId, ear)
     const id = await receive(db, owner, inboxId)
@@ -160,6 +164,7 @@ onEachEngine('the follower of the log of events', (engine) => {
     await hub.listen(owner.accountId, { ...first, wants })
     const early = await receive(db, other, otherInbox)
     const id = await receive(db, owner, inboxId)
+    await untilReadable(db)
     hub.wake()
     await Promise.all([first.until(1), late.until(1)])
     assert.deepEqual([first.told, late.told], [[id], [early]])
@@ -188,6 +193,75 @@ onEachEngine('the follower of the log of events', (engine) => {
     await ear.until(2)
     assert.deepEqual(ear.told, written)
     assert.equal(asked, 0)
+    await hub.close()
+  })
+
+  test('asks who listens to an inbox of its events alone, and each once', async () => {
+    const hub = openHub(db)
+    const other = await addInbox(db, owner)
+    const asked = { mine: 0, other: 0, all: 0 }
+    const ears = { mine: makeEar(), other: makeEar(), all: makeEar() }
+    const listen = (name: keyof typeof asked, id?: string) =>
+      hub.listen(owner.accountId, {
+        ...ears[name],
+        ...(id !== undefined && { inboxId: id }),
+        wants: () => {
+          asked[name] += 1
+          return name !== 'other'
+        },
+      })
+    await Promise.all([listen('mine', inboxId), listen('other', other), listen('all')])
+    const mine = [await receive(db, owner, inboxId), await receive(db, owner, inboxId)]
+    const theirs = await receive(db, owner, other)
+    await untilReadable(db)
+    hub.wake()
+    await ears.all.until(3)
+    assert.deepEqual(ears.mine.told, mine)
+    assert.deepEqual(ears.all.told, [...mine, theirs])
+    assert.deepEqual(ears.other.told, [])
+    assert.deepEqual(asked, { mine: 2, other: 1, all: 3 })
+    await hub.close()
+  })
+
+  test('tells those who listen to an inbox alone that it was deleted', async () => {
+    const hub = openHub(db)
+    const lost: string[] = []
+    const listen = (name: string, id?: string) =>
+      hub.listen(owner.accountId, {
+        wants: () => false,
+        take: () => {},
+        lose: () => lost.push(name),
+        ...(id !== undefined && { inboxId: id }),
+      })
+    await listen('mine', inboxId)
+    await listen('other', 'inb_other')
+    await listen('all')
+    hub.loseInbox('acc_other', inboxId)
+    assert.deepEqual(lost, [])
+    hub.loseInbox(owner.accountId, inboxId)
+    assert.deepEqual(lost, ['mine'])
+    await hub.close()
+  })
+
+  test('lets one reader of each account look in turn, however many one account has', async () => {
+    const hub = openHub(db)
+    const order: string[] = []
+    const gate = Promise.withResolvers<void>()
+    const held = Array.from({ length: CATCH_UPS_AT_ONCE }, () =>
+      hub.inTurn('acc_held', () => gate.promise),
+    )
+    const look = (accountId: string) =>
+      hub.inTurn(accountId, async () => {
+        order.push(accountId)
+      })
+    const looks = ['many', 'many', 'many', 'many', 'one', 'few', 'few'].map(look)
+    assert.equal(hub.waiting, 7)
+    gate.resolve()
+    await Promise.all([...held, ...looks])
+    assert.deepEqual(order, ['many', 'one', 'few', 'many', 'few', 'many', 'many'])
+    assert.equal(hub.waiting, 0)
+    await assert.rejects(hub.inTurn('many', () => Promise.reject(new Error('a failed read'))))
+    await look('one')
     await hub.close()
   })
 
@@ -232,6 +306,25 @@ onEachEngine('the follower of the log of events', (engine) => {
     await hub.listen(owner.accountId, listener)
     assert.equal(ended, 2)
   })
+})
+
+test('a log that stands still is looked at ever less often, and the operator is told once', () => {
+  let nowMs = 0
+  const told: object[] = []
+  const clock = { ...systemClock, monotonic: () => nowMs }
+  const log = { ...silentLog, warn: (fields: object) => told.push(fields) }
+  const stall = openStall({ clock, log }, 'connections')
+  const position = { transactionId: 1, sequence: 1 }
+  assert.equal(stall.delayMs(position), LOG_UNSETTLED_MS)
+  nowMs = LOG_STALL_MS - 1
+  assert.equal(stall.delayMs({ ...position }), LOG_POLL_MS)
+  assert.deepEqual(told, [])
+  for (nowMs = LOG_STALL_MS; nowMs < 3 * LOG_STALL_MS; nowMs += 1_000) stall.delayMs(position)
+  assert.deepEqual(told, [{ reader: 'connections', waitedMs: LOG_STALL_MS }])
+  assert.equal(stall.delayMs({ transactionId: 2, sequence: 2 }), LOG_UNSETTLED_MS)
+  stall.end()
+  nowMs += 3 * LOG_STALL_MS
+  assert.equal(stall.delayMs({ transactionId: 2, sequence: 2 }), LOG_UNSETTLED_MS)
 })
 
 suite('the follower of a log with many writers (postgres)', () => {

@@ -9,12 +9,16 @@ import { comparePositions, type EventFilter, LOG_START, type LoggedEvent } from 
 import {
   countEvents,
   findEvent,
+  findUnsettledSince,
   isUnsettledAfter,
   listEvents,
+  positionOf,
   readLog,
   readLogHead,
+  readLogHeadOf,
 } from '#store/event.ts'
 import type { Db } from '#store/transactions.ts'
+import { findWebhook } from '#store/webhook.ts'
 import {
   addAccount,
   addInbox,
@@ -24,17 +28,26 @@ import {
   openDatabase,
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
+import { untilReadable } from '#test/conformance/readable-log.ts'
 import { runSql } from '#test/conformance/sending.ts'
+import { addWebhook } from '#test/conformance/webhooking.ts'
 import { onEachEngine } from '#test/world.ts'
 
 const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [] }
 
 /** One message for these inboxes; the ids of its events, in the order of the inboxes' ids. */
-async function receive(db: Db, owner: Owner, inboxIds: string[]): Promise<string[]> {
+async function write(db: Db, owner: Owner, inboxIds: string[]): Promise<string[]> {
   const input = arriving(owner, inboxIds)
   await db.write('receiveMessage', input)
   const inOrder = [...input.receipts].sort((a, b) => (a.inboxId < b.inboxId ? -1 : 1))
   return inOrder.map(({ eventId }) => eventId)
+}
+
+/** The same, when its events can be read. */
+async function receive(db: Db, owner: Owner, inboxIds: string[]): Promise<string[]> {
+  const ids = await write(db, owner, inboxIds)
+  await untilReadable(db)
+  return ids
 }
 
 const idsOf = (events: readonly LoggedEvent[]) => events.map(({ id }) => id)
@@ -130,10 +143,11 @@ onEachEngine('the log of events', (engine) => {
     const written = await Promise.all(
       inboxIds.map(async (inboxId) => {
         const ids: string[] = []
-        for (let count = 0; count < 25; count++) ids.push(...(await receive(db, owner, [inboxId])))
+        for (let count = 0; count < 25; count++) ids.push(...(await write(db, owner, [inboxId])))
         return ids
       }),
     )
+    await untilReadable(db)
     isWriting = false
     await reading
     assert.deepEqual(idsOf(read).sort(), written.flat().sort())
@@ -184,14 +198,20 @@ suite('the log of events on a server with many writers (postgres)', () => {
     const from = await readLogHead(db)
     await client.query('begin')
     await insert('held')
-    const [later] = await receive(db, owner, [inboxId])
+    const [later] = await write(db, owner, [inboxId])
     assert.deepEqual(await readAll(db, from), [])
     assert.equal((await readLogHead(db)).sequence, from.sequence)
     assert.equal(await isUnsettledAfter(db, from), true)
     const range = { accountId: owner.accountId, after: LOG_START, filter: EVERYTHING }
     assert.deepEqual(idsOf(await listEvents(db, { ...range, limit: 10 })), [early])
     assert.equal(await countEvents(db, range), 1)
+    const since = await findUnsettledSince(db)
+    assert.ok(since !== null && Date.now() - since < 60_000)
+    const head = await readLogHeadOf(db, inboxId)
+    assert.deepEqual(head, { position: await readLogHead(db), unsettledIds: [later] })
     await client.query('commit')
+    await untilReadable(db)
+    assert.equal(await findUnsettledSince(db), null)
     assert.deepEqual(idsOf(await readAll(db, from)), ['held', later])
   })
 
@@ -201,10 +221,11 @@ suite('the log of events on a server with many writers (postgres)', () => {
     const from = await readLogHead(db)
     await client.query('begin')
     await client.query('select pg_current_xact_id()')
-    const [later] = await receive(db, owner, [inboxId])
+    const [later] = await write(db, owner, [inboxId])
     await insert('written last')
     assert.deepEqual(await readAll(db, from), [])
     await client.query('commit')
+    await untilReadable(db)
     assert.deepEqual(idsOf(await readAll(db, from)), ['written last', later])
   })
 
@@ -214,8 +235,9 @@ suite('the log of events on a server with many writers (postgres)', () => {
     const from = await readLogHead(db)
     await client.query('begin')
     await insert('undone')
-    const [later] = await receive(db, owner, [inboxId])
+    const [later] = await write(db, owner, [inboxId])
     await client.query('rollback')
+    await untilReadable(db)
     assert.deepEqual(idsOf(await readAll(db, from)), [later])
   })
 })
@@ -249,7 +271,9 @@ suite('the log of events in a database from another server (postgres)', () => {
     for (let count = 0; count < 5; count++) written.push(...(await receive(db, owner, [inboxId])))
     const foreign = await readAll(db, start)
     await move(foreign, foreign[1])
-    const [next] = await receive(db, owner, [inboxId])
+    const [next] = await write(db, owner, [inboxId])
+    const readable = async () => (await readAll(db, start)).length > 0
+    while (!(await readable())) await new Promise((resolve) => setTimeout(resolve, 2))
     assert.deepEqual(idsOf(await readAll(db, start)), [next], 'they cannot be read as they are')
 
     assert.equal(await db.write('settleEventOrder', {}), 5)
@@ -263,6 +287,43 @@ suite('the log of events in a database from another server (postgres)', () => {
     })
     assert.deepEqual(idsOf(left), [...written.slice(2), late])
     assert.equal(await db.write('settleEventOrder', {}), 0, 'and once is enough')
+  })
+
+  test('webhooks are told of what happened after they were enabled', async () => {
+    const owner = await addAccount(db)
+    const inboxId = await addInbox(db, owner)
+    const start = await readLogHead(db)
+    for (let count = 0; count < 5; count++) await receive(db, owner, [inboxId])
+    const before = await addWebhook(db, owner)
+    const foreign = await readAll(db, start)
+    await move(foreign, foreign[1])
+    const enabledAt = async (at: number) => {
+      const webhookId = await addWebhook(db, owner)
+      const place = `enabled_after_transaction_id = ${5_000_000_000 + at},
+        enabled_after_sequence = ${foreign[at]?.position.sequence}`
+      await runSql(database, `update webhooks set ${place} where id = '${webhookId}'`)
+      return webhookId
+    }
+    const webhooks = [before, await enabledAt(0), await enabledAt(1), await enabledAt(3)]
+    const late = await enabledAt(4)
+    const isOwn = await findWebhook(db, before)
+    await db.write('settleEventOrder', {})
+    assert.deepEqual(await findWebhook(db, before), isOwn)
+    const [next] = await receive(db, owner, [inboxId])
+    const all = (await readAll(db, start)).filter(({ accountId }) => accountId === owner.accountId)
+    const row = await db.read.selectFrom('event_readers').selectAll().executeTakeFirst()
+    assert.ok(row)
+    const unread = all.filter(({ position }) => comparePositions(position, positionOf(row)) > 0)
+    const toBeTold = async (webhookId: string) => {
+      const enabledAfter = (await findWebhook(db, webhookId))?.enabledAfter ?? LOG_START
+      return idsOf(unread.filter(({ position }) => comparePositions(position, enabledAfter) > 0))
+    }
+    const ids = idsOf(foreign)
+    assert.deepEqual(
+      await Promise.all(webhooks.map(toBeTold)),
+      [2, 2, 2, 4].map((from) => [...ids.slice(from), next]),
+    )
+    assert.deepEqual(await toBeTold(late), [next])
   })
 
   test('leaves a log alone that is of this server', async () => {

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import pg from 'pg'
 import { onConnection } from '#db/postgres.ts'
 import { openPostgresSignals } from '#db/postgres-signals.ts'
 import { openOwnSignals, type Signals } from '#db/signals.ts'
@@ -48,6 +49,12 @@ suite('signals between processes (postgres)', () => {
     return ear
   }
 
+  const terminateAll = () =>
+    onConnection(url, (run) =>
+      run(`select pg_terminate_backend(pid) from pg_stat_activity
+        where application_name = 'mailroom signals' and datname = current_database()`),
+    )
+
   test('reach the others, and the sender once, many of them as few', async () => {
     const [one, two] = [await connect('one'), await connect('two')]
     const heard = two.next()
@@ -71,13 +78,43 @@ suite('signals between processes (postgres)', () => {
     await second
   })
 
+  test('leave the connection as it was for whoever has it next', async (t) => {
+    const query = t.mock.method(pg.Client.prototype, 'query')
+    const [one, two] = [await connect('seven'), await connect('eight')]
+    const heard = two.next()
+    one.signals.tell()
+    await heard
+    const asked = query.mock.calls.map(({ arguments: [text], this: client }) => ({ text, client }))
+    const clients = new Set(asked.map(({ client }) => client as pg.Client))
+    assert.equal(clients.size, 2)
+    for (const client of clients) {
+      const { rows } = await client.query('show synchronous_commit')
+      assert.deepEqual(rows, [{ synchronous_commit: 'on' }])
+    }
+  })
+
+  test('are not lost by what an earlier connection is late to say', async (t) => {
+    const [one, two] = [await connect('nine'), await connect('ten')]
+    const late = Promise.withResolvers<never>()
+    const query = t.mock.method(pg.Client.prototype, 'query', () => late.promise)
+    one.signals.tell()
+    query.mock.restore()
+    const back = Promise.all([one.next(), two.next()])
+    await terminateAll()
+    await back
+    const lostBefore = lost.length
+    late.reject(new Error('Query read timeout'))
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(lost.length, lostBefore)
+    const heard = two.next()
+    one.signals.tell()
+    await heard
+  })
+
   test('are heard again when the connection is back, with one for what was missed', async () => {
     const [one, two] = [await connect('five'), await connect('six')]
     const back = Promise.all([one.next(), two.next()])
-    await onConnection(url, (run) =>
-      run(`select pg_terminate_backend(pid) from pg_stat_activity
-        where application_name = 'mailroom signals' and datname = current_database()`),
-    )
+    await terminateAll()
     await back
     assert.ok(lost.length >= 2)
     const heard = two.next()

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Event } from '@mailroom/contract/shapes/event.ts'
 import { type EventText, readEnvelopes } from '#actions/event/envelope.ts'
-import { readEvents } from '#actions/event/read-events.ts'
+import { openEventPage } from '#actions/event/read-events.ts'
 import { AppError } from '#base/app-error.ts'
 import { EVENT_BODY_BYTES_MAX } from '#base/limits.ts'
 import type { EventFilter } from '#model/event.ts'
@@ -32,14 +32,18 @@ onEachEngine('an event', (engine) => {
   async function read(
     filter: Partial<EventFilter>,
     fields: { after?: string; limit?: number } = {},
-  ): ReturnType<typeof readEvents> {
+  ): Promise<{ events: EventText[]; total: number }> {
     await untilReadable(world)
-    return readEvents(world.app.deps, {
+    const { texts, total } = await openEventPage(world.app.deps, {
       accountId: accountIdOf(world),
       filter: { ...EVERYTHING, ...filter },
       after: fields.after ?? null,
-      limit: fields.limit ?? 10,
+      limit: fields.limit ?? 100,
+      signal: new AbortController().signal,
     })
+    const events: EventText[] = []
+    for await (const text of texts) events.push(text)
+    return { events, total }
   }
 
   /** The only one of the inbox. */

@@ -90,8 +90,18 @@ onEachEngine('the log of events', (engine) => {
     const head = await world.fetch('/v1/events/stream', { method: 'HEAD' })
     assert.equal(head.headers.get('content-type'), 'text/event-stream; charset=utf-8')
     const headers = { 'last-event-id': 'evt_01h455vb4pex5vsknk084sn02q' }
-    const late = await world.fetch('/v1/events/stream', { headers: { ...auth(), ...headers } })
-    assert.equal(await outcomeOf(late), '400 bad_request')
+    for (const query of ['', '?after=evt_01h455vb4pex5vsknk084sn02q']) {
+      const late = await world.fetch(`/v1/events/stream${query}`, {
+        headers: { ...auth(), ...headers },
+      })
+      assert.equal(late.status, 400)
+      const { message, details } = (await errorOf(late)) as {
+        message: string
+        details: { path: string }[]
+      }
+      assert.match(message, /^Last-Event-ID /)
+      assert.deepEqual(details[0]?.path, 'Last-Event-ID')
+    }
   })
 
   const auth = () => ({ authorization: `Bearer ${world.key}` })

@@ -7,7 +7,7 @@ import type { Inbox } from '@mailroom/sdk'
 import type { EventText } from '#actions/event/envelope.ts'
 import { openEventHub } from '#actions/event/event-hub.ts'
 import { openEventStream } from '#actions/event/event-stream.ts'
-import { SUBSCRIPTIONS_MAX } from '#base/limits.ts'
+import { EXCLUDED_INBOXES_MAX, LOG_WINDOW_EVENTS, SUBSCRIPTIONS_MAX } from '#base/limits.ts'
 import { makeId } from '#test/conformance/open-database.ts'
 import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import {
@@ -18,6 +18,7 @@ import {
   receiveMany,
   untilReadable,
 } from '#test/scenarios/event-world.ts'
+import { runSql } from '#test/scenarios/stored-content.ts'
 import { seededDice } from '#test/smtp/seeded-dice.ts'
 import { onEachEngine, openWorld, type World } from '#test/world.ts'
 
@@ -233,6 +234,51 @@ onEachEngine('a connection of a reader of events', (engine) => {
     reader.stream.unsubscribe([one.id])
     assert.equal(await reader.subscribe({}), 'subscribed')
     reader.stream.close()
+  })
+
+  test('leaves the same inboxes as often as it likes, and no more than so many', async () => {
+    const reader = openReader(world)
+    await reader.subscribe({})
+    await reader.subscribe({ kinds: ['message.received'] })
+    const ids = Array.from({ length: EXCLUDED_INBOXES_MAX / 4 }, (_, index) => `inb_${index}`)
+    for (let count = 0; count < 6; count++) {
+      assert.equal(reader.stream.unsubscribe([...ids, ...ids]), 'unsubscribed')
+    }
+    const others = ids.map((id) => `other_${id}`)
+    assert.equal(reader.stream.unsubscribe(others), 'unsubscribed')
+    assert.equal(reader.stream.unsubscribe(['one more']), 'too_many')
+    assert.equal(reader.stream.unsubscribe(others), 'unsubscribed')
+    reader.stream.close()
+  })
+
+  test('catches up look by look, so that another account waits for one of them', async () => {
+    const start = await last(one)
+    const { deps } = world.app
+    const rows = 5 * LOG_WINDOW_EVENTS
+    await runSql(
+      world,
+      `with recursive n (i) as (select 1 union all select i + 1 from n where i < ${rows})
+       insert into events (id, kind, account_id, inbox_id, occurred_at)
+       select '${makeId('evt')}' || i, 'webhook.test', '${accountIdOf(world)}', '${one.id}', 1 from n`,
+    )
+    await untilReadable(world)
+    const readers = Array.from({ length: 3 }, () => openReader(world))
+    await Promise.all(readers.map((reader) => reader.subscribe({ kinds: ['message.sent'] }, start)))
+    let looks = 0
+    const inTurn = deps.events.inTurn.bind(deps.events)
+    deps.events.inTurn = (accountId, read) => {
+      if (accountId === accountIdOf(world)) looks += 1
+      return inTurn(accountId, read)
+    }
+    await deps.events.inTurn('acc_other', async () => {})
+    assert.ok(looks <= 4, `another account waited for ${looks} looks`)
+    const end = await last(one)
+    const final = openReader(world)
+    await final.subscribe({ kinds: ['message.received'] }, start)
+    await final.until(1)
+    assert.deepEqual(final.told, [end])
+    deps.events.inTurn = inTurn
+    for (const { stream } of [...readers, final]) stream.close()
   })
 
   test('is told nothing of a message whose inbox is deleted, and goes on behind it', async () => {

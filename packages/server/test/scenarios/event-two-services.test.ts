@@ -79,4 +79,32 @@ suite('readers of events at two services on one database', () => {
       assert.equal(outbound?.id, sent.messageId)
     })
   })
+
+  test('miss nothing before a cursor that could not be read yet', async () => {
+    const inbox = await world.inbox()
+    const reader = openReader(world)
+    await untilReadable(world)
+    await reader.subscribe({ inboxIds: [inbox.id] })
+    // It takes one and falls behind.
+    reader.room = 1
+    const early = [await receive(world, inbox), await receive(world, inbox)]
+    await reader.until(1)
+    await untilReadable(world)
+    await onConnection(world.settings.databaseUrl ?? '', async (run) => {
+      await run('begin')
+      await run('select pg_current_xact_id()')
+      const held = await receive(world, inbox)
+      const cursor = await receive(world, inbox)
+      await reader.subscribe({}, cursor.eventId)
+      reader.room = Number.POSITIVE_INFINITY
+      reader.stream.resume()
+      await reader.until(2)
+      await run('commit')
+      const { eventId } = await receive(world, inbox)
+      await reader.until(5)
+      const written = [...early, held, cursor].map((one) => one.eventId)
+      assert.deepEqual(reader.told, [...written, eventId])
+    })
+    reader.stream.close()
+  })
 })

@@ -3,14 +3,23 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
+import { readEnvelopes } from '#actions/event/envelope.ts'
+import type { EventListener } from '#actions/event/event-hub.ts'
 import { type WaitInput, waitForMessage } from '#actions/event/wait-for-message.ts'
 import { AppError } from '#base/app-error.ts'
-import { EVENT_BODY_BYTES_MAX, WAIT_STEP_MESSAGES, WAITERS_MAX } from '#base/limits.ts'
+import {
+  CATCH_UPS_AT_ONCE,
+  EVENT_BODY_BYTES_MAX,
+  WAIT_STEP_MESSAGES,
+  WAITERS_MAX,
+} from '#base/limits.ts'
+import { LOG_START } from '#model/event.ts'
 import type { Message } from '#model/message.ts'
+import { listEvents } from '#store/event.ts'
 import { makeId } from '#test/conformance/open-database.ts'
 import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { watchListeners } from '#test/scenarios/event-listeners.ts'
-import { accountIdOf, receive } from '#test/scenarios/event-world.ts'
+import { accountIdOf, EVERYTHING, receive, untilReadable } from '#test/scenarios/event-world.ts'
 import { send } from '#test/scenarios/sending-world.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
@@ -48,7 +57,7 @@ onEachEngine('waiting for a message', (engine) => {
 
   /** Nothing that is there already matches. */
   const nothing = async (asked: Partial<WaitInput>) =>
-    assert.equal(await wait({ ...asked, timeoutMs: 1 }), null)
+    assert.equal(await wait({ ...asked, timeoutMs: 100 }), null)
 
   const isProblem = (code: string, path?: string) => (error: unknown) =>
     error instanceof AppError && error.code === code && error.options.details?.[0]?.path === path
@@ -143,8 +152,20 @@ onEachEngine('waiting for a message', (engine) => {
     const { ended } = await begin({ direction: 'outbound' })
     const now = await sendSelf('sent now')
     assert.equal((await ended)?.id, now)
-    assert.equal((await wait({ direction: 'outbound', after: earlier }))?.id, now)
+    const received = await receive(world, inbox)
+    const last = await sendSelf('sent last')
+    const behind = { direction: 'outbound', after: received.messageId } as const
+    assert.equal((await wait(behind))?.id, last)
     assert.equal((await wait({ direction: 'outbound', after: eventId, subject: 'now' }))?.id, now)
+  })
+
+  test('for outbound mail counts what becomes of the message that it goes on from', async () => {
+    inbox = await world.inbox()
+    const sent = await sendSelf('mine')
+    const asked = { direction: 'outbound', after: sent } as const
+    assert.equal((await wait(asked))?.id, sent)
+    assert.equal((await wait(asked))?.status, 'sent', 'known or not')
+    await nothing({ ...asked, subject: 'theirs' })
   })
 
   async function sendSelf(subject: string): Promise<string> {
@@ -165,6 +186,90 @@ onEachEngine('waiting for a message', (engine) => {
     for (const after of unknown) {
       await assert.rejects(wait({ after }), isProblem('bad_request', 'after'))
     }
+  })
+
+  test('ends at its limit, or when the caller goes, also while what is there is looked through', async () => {
+    inbox = await world.inbox()
+    const { eventId, messageId } = await receive(world, inbox)
+    const { events } = world.app.deps
+    const held = Promise.withResolvers<void>()
+    const turns = Array.from({ length: CATCH_UPS_AT_ONCE }, () =>
+      events.inTurn('acc_other', () => held.promise),
+    )
+    const gone = new AbortController()
+    const waits = [
+      wait({ after: eventId, timeoutMs: 50 }),
+      wait({ after: messageId, timeoutMs: 50 }),
+      wait({ after: eventId, signal: gone.signal }),
+    ]
+    gone.abort()
+    assert.deepEqual(await Promise.all(waits), [null, null, null])
+    const { ended } = await begin({ after: eventId, timeoutMs: 2_000 })
+    const live = await receive(world, inbox)
+    assert.equal((await ended)?.id, live.messageId, 'what came meanwhile is given at the limit')
+    held.resolve()
+    await Promise.all(turns)
+  })
+
+  test('goes on when a long message that it was told of is gone before it is read', async () => {
+    inbox = await world.inbox()
+    const { db, events } = world.app.deps
+    let listener: EventListener | undefined
+    const hub = Object.assign(Object.create(events), {
+      inTurn: <Value>(_: string, read: () => Promise<Value>) => read(),
+      async listen(_: string, given: EventListener) {
+        listener = given
+        return { position: LOG_START, stop: () => {} }
+      },
+    })
+    const signal = new AbortController().signal
+    const any = { after: null, from: null, subject: null, threadId: null, timeoutMs: 20_000 }
+    const asked = { accountId: accountIdOf(world), inboxId: inbox.id, signal, ...any }
+    const ended = waitForMessage({ db, events: hub }, { ...asked, direction: 'inbound' })
+    while (listener === undefined) await new Promise(setImmediate)
+    const written = [await receive(world, inbox), await receive(world, inbox)]
+    await untilReadable(world)
+    const found = await listEvents(db, {
+      accountId: accountIdOf(world),
+      after: LOG_START,
+      filter: { ...EVERYTHING, inboxIds: [inbox.id] },
+      limit: 2,
+    })
+    const texts = await readEnvelopes(world.app.deps, found)
+    const { message, event } = texts[0] ?? {}
+    assert.ok(message && event)
+    const missing = { ...message, id: makeId('msg') }
+    const [, second] = texts
+    assert.ok(second)
+    // Both behind what was there at the beginning.
+    listener.take({ ...second, event, message: missing, isTruncated: true })
+    listener.take(second)
+    const first = (await ended)?.id
+    assert.ok(written.some(({ messageId }) => messageId === first))
+  })
+
+  test('is refused when its inbox is deleted meanwhile', async () => {
+    inbox = await world.inbox()
+    const startMs = performance.now()
+    const { ended } = await begin({})
+    await Promise.all([
+      assert.rejects(ended, isProblem('not_found')),
+      world.client.inboxes.delete(inbox.id),
+    ])
+    assert.ok(performance.now() - startMs < 5_000)
+    const other = await world.inbox()
+    inbox = other
+    const late = await begin({ timeoutMs: 1_000 })
+    // As another process does it, which cannot tell this one.
+    await Promise.all([
+      assert.rejects(late.ended, isProblem('not_found')),
+      world.app.deps.db.write('deleteInbox', {
+        accountId: accountIdOf(world),
+        inboxId: other.id,
+        jobId: makeId('job'),
+        nowMs: Date.now(),
+      }),
+    ])
   })
 
   test('is refused when too many wait, and not when they have gone', async (context) => {

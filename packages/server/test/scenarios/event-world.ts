@@ -5,8 +5,8 @@ import type { Inbox } from '@mailroom/sdk'
 import type { EventText } from '#actions/event/envelope.ts'
 import { type EventStream, openEventStream } from '#actions/event/event-stream.ts'
 import type { EventFilter } from '#model/event.ts'
-import { isUnsettledAfter, readLogHead } from '#store/event.ts'
 import { arriving, type Owner } from '#test/conformance/open-database.ts'
+import { untilReadable as untilLogReadable } from '#test/conformance/readable-log.ts'
 import type { World } from '#test/world.ts'
 
 export const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [] }
@@ -50,12 +50,9 @@ export async function receiveMany(
   return ids
 }
 
-/** Resolves when all that was committed can be read: no older transaction is under way. */
-export async function untilReadable({ app }: World): Promise<void> {
-  const { db } = app.deps
-  while (await isUnsettledAfter(db, await readLogHead(db))) {
-    await new Promise((resolve) => setTimeout(resolve, 2))
-  }
+/** Resolves when all that was committed can be read. */
+export function untilReadable({ app }: World): Promise<void> {
+  return untilLogReadable(app.deps.db)
 }
 
 export type Reader = {

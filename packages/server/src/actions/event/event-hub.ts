@@ -8,16 +8,23 @@ import {
   EVENTS_LOADED_AT_ONCE,
   LOG_POLL_MS,
   LOG_STEP_EVENTS,
-  LOG_UNSETTLED_MS,
 } from '#base/limits.ts'
 import { LOG_START, type LoggedEvent, type LogPosition } from '#model/event.ts'
 import { isUnsettledAfter, readLog, readLogHead } from '#store/event.ts'
+import { AccountTurns } from './account-turns.ts'
 import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
+import { Listeners } from './listeners.ts'
+import { openStall, type Stall } from './stall.ts'
 
 export type EventListener = {
-  /** Asked of each event, maybe more than once; says alike in one turn of the event loop. */
+  /** The only inbox whose events it may want: it is asked of no other. */
+  readonly inboxId?: string
+  /** Asked of each event when it is read, and again after `changed`. */
   wants(event: LoggedEvent): boolean
+  /** What it wanted when it was asked, some reads ago. */
   take(text: EventText): void
+  /** Its inbox was deleted. */
+  lose?(): void
   /** The service shuts down: nothing comes any more. */
   end?(): void
 }
@@ -36,8 +43,17 @@ export type EventHub = {
    * once. Rejects as a read of the store does.
    */
   listen(accountId: string, listener: EventListener): Promise<Listening>
-  /** Runs reads of the log for those who have fallen behind, a few at once. */
-  inTurn<Value>(read: () => Promise<Value>): Promise<Value>
+  /** A listener wants from now on what it did not want before. */
+  changed(): void
+  /** The inbox was deleted: tells those who listen to it alone. */
+  loseInbox(accountId: string, inboxId: string): void
+  /**
+   * Runs reads of the log for those who have fallen behind, a few at once and one of each account in
+   * turn; each is to be one look.
+   */
+  inTurn<Value>(accountId: string, read: () => Promise<Value>): Promise<Value>
+  /** How many wait for their turn. */
+  readonly waiting: number
   /** Ends all listeners, and waits for the read under way. */
   close(): Promise<void>
 }
@@ -49,9 +65,18 @@ export function openEventHub(deps: HubDeps): EventHub {
   return new Hub(deps)
 }
 
+/** Events that are told together, and who wanted them. */
+type Load = {
+  readonly events: readonly LoggedEvent[]
+  readonly listeners: ReadonlyMap<LoggedEvent, readonly EventListener[]>
+  readonly version: number
+}
+
 class Hub implements EventHub {
   readonly #deps: HubDeps
-  readonly #listeners = new Map<string, Set<EventListener>>()
+  readonly #listeners = new Listeners()
+  readonly #turns = new AccountTurns(CATCH_UPS_AT_ONCE)
+  readonly #stall: Stall
   /** Null while nobody listens. */
   #start: Promise<void> | null = null
   #position: LogPosition = LOG_START
@@ -62,11 +87,12 @@ class Hub implements EventHub {
   #isClosed = false
   #running: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
-  #reading = 0
-  readonly #waiting: (() => void)[] = []
+  /** Counts what makes listeners want more or less than they said. */
+  #version = 0
 
   constructor(deps: HubDeps) {
     this.#deps = deps
+    this.#stall = openStall(deps, 'connections')
   }
 
   wake(): void {
@@ -80,8 +106,8 @@ class Hub implements EventHub {
     const stop = () => this.#remove(accountId, listener)
     if (this.#isClosed) listener.end?.()
     else {
-      const listeners = this.#listeners.get(accountId) ?? new Set()
-      this.#listeners.set(accountId, listeners.add(listener))
+      this.#listeners.add(accountId, listener)
+      this.#version += 1
       this.#start ??= this.#findStart()
       try {
         await this.#start
@@ -98,34 +124,34 @@ class Hub implements EventHub {
     }
   }
 
-  async inTurn<Value>(read: () => Promise<Value>): Promise<Value> {
-    if (this.#reading < CATCH_UPS_AT_ONCE) this.#reading += 1
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    try {
-      return await read()
-    } finally {
-      // The turn goes to whoever waits longest.
-      const next = this.#waiting.shift()
-      if (next === undefined) this.#reading -= 1
-      else next()
-    }
+  changed(): void {
+    this.#version += 1
+  }
+
+  loseInbox(accountId: string, inboxId: string): void {
+    for (const one of this.#listeners.ofInbox(accountId, inboxId)) this.#guard(() => one.lose?.())
+  }
+
+  inTurn<Value>(accountId: string, read: () => Promise<Value>): Promise<Value> {
+    return this.#turns.run(accountId, read)
+  }
+
+  get waiting(): number {
+    return this.#turns.waiting
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
     if (this.#timer !== null) clearTimeout(this.#timer)
-    const all = [...this.#listeners.values()].flatMap((listeners) => [...listeners])
-    this.#listeners.clear()
-    for (const listener of all) this.#guard(() => listener.end?.())
+    for (const listener of this.#listeners.clear()) this.#guard(() => listener.end?.())
     await this.#start?.catch(() => {})
     await this.#running
   }
 
   #remove(accountId: string, listener: EventListener): void {
-    const listeners = this.#listeners.get(accountId)
-    listeners?.delete(listener)
-    if (listeners?.size === 0) this.#listeners.delete(accountId)
-    if (this.#listeners.size > 0) return
+    this.#listeners.delete(accountId, listener)
+    this.#version += 1
+    if (!this.#listeners.isEmpty) return
     this.#start = null
     this.#generation += 1
     this.#lookIn(null)
@@ -149,7 +175,8 @@ class Hub implements EventHub {
       this.#isAwake = false
       while (isCurrent() && (await this.#step(isCurrent))) await nextTurn()
       const isWaiting = isCurrent() && (await isUnsettledAfter(this.#deps.db, this.#position))
-      if (isWaiting) lookAgainMs = LOG_UNSETTLED_MS
+      if (isWaiting) lookAgainMs = this.#stall.delayMs(this.#position)
+      else this.#stall.end()
       this.#isFailing = false
     } catch (error) {
       if (!this.#isFailing) this.#deps.log.warn({ error }, 'the log of events could not be read')
@@ -172,73 +199,83 @@ class Hub implements EventHub {
     const { db } = this.#deps
     const events = await readLog(db, { after: this.#position, limit: LOG_STEP_EVENTS })
     for (let start = 0; start < events.length; ) {
-      const end = this.#endOfLoad(events, start)
-      const some = events.slice(start, end)
-      const wanted = some.filter((event) => this.#isWanted(event))
+      const load = this.#makeLoad(events, start)
+      const wanted = [...load.listeners.keys()]
       const texts = wanted.length === 0 ? [] : await readEnvelopes(this.#deps, wanted)
       if (!isCurrent()) return false
-      if (!this.#tellAll(some, wanted, texts)) return true
+      if (!this.#tellAll(load, texts)) return true
       if (wanted.length > 0) await nextTurn()
       if (!isCurrent()) return false
-      start = end
+      start += load.events.length
     }
     return events.length === LOG_STEP_EVENTS
   }
 
   /** So many events that those of them that are wanted can be in memory together. */
-  #endOfLoad(events: readonly LoggedEvent[], start: number): number {
-    let wanted = 0
-    for (const [index, event] of events.entries()) {
-      if (index < start || !this.#isWanted(event)) continue
-      if (++wanted > EVENTS_LOADED_AT_ONCE) return index
+  #makeLoad(events: readonly LoggedEvent[], start: number): Load {
+    const listeners = new Map<LoggedEvent, EventListener[]>()
+    const load = { events: events.slice(start), listeners, version: this.#version }
+    for (const [index, event] of load.events.entries()) {
+      const wanting = this.#findWanting(event)
+      if (wanting.length === 0) continue
+      if (listeners.size === EVENTS_LOADED_AT_ONCE) {
+        return { ...load, events: load.events.slice(0, index) }
+      }
+      listeners.set(event, wanting)
     }
-    return events.length
+    return load
   }
 
   /** False at an event that somebody wants since the texts were read. */
-  #tellAll(
-    events: readonly LoggedEvent[],
-    wanted: readonly LoggedEvent[],
-    texts: readonly EventText[],
-  ): boolean {
-    const looked = new Set(wanted)
+  #tellAll({ events, listeners, version }: Load, texts: readonly EventText[]): boolean {
     const found = new Map(texts.map((text) => [text.event, text]))
     for (const event of events) {
-      if (!looked.has(event) && this.#isWanted(event)) return false
+      const known = listeners.get(event)
+      const wanting = this.#version === version ? known : this.#findWanting(event)
+      if (known === undefined && wanting !== undefined && wanting.length > 0) return false
       this.#position = event.position
       const text = found.get(event)
-      if (text !== undefined) this.#tell(text)
+      if (text !== undefined) this.#tell(text, wanting ?? [])
     }
     return true
   }
 
-  #tell(text: EventText): void {
-    const listeners = this.#listeners.get(text.event.accountId)
-    // A copy: who is told may stop, or start to listen.
-    for (const listener of [...(listeners ?? [])]) {
-      if (!listeners?.has(listener)) continue
-      this.#guard(() => {
-        if (listener.wants(text.event)) listener.take(text)
-      })
+  #tell(text: EventText, wanting: readonly EventListener[]): void {
+    const version = this.#version
+    for (const listener of wanting) {
+      // Who is told may end another.
+      const isSame = this.#version === version
+      if (!isSame && !this.#listeners.has(text.event.accountId, listener)) continue
+      try {
+        listener.take(text)
+      } catch (error) {
+        this.#tellFault(error)
+      }
     }
   }
 
-  #isWanted(event: LoggedEvent): boolean {
-    const listeners = this.#listeners.get(event.accountId)
-    if (listeners === undefined) return false
-    for (const listener of listeners) {
-      if (this.#guard(() => listener.wants(event)) === true) return true
-    }
-    return false
+  #findWanting(event: LoggedEvent): EventListener[] {
+    const wanting: EventListener[] = []
+    this.#listeners.forEvent(event, (listener) => {
+      try {
+        if (listener.wants(event)) wanting.push(listener)
+      } catch (error) {
+        this.#tellFault(error)
+      }
+    })
+    return wanting
   }
 
   /** A listener that throws must not stop the others. */
-  #guard<Value>(run: () => Value): Value | undefined {
+  #guard(run: () => void): void {
     try {
-      return run()
+      run()
     } catch (error) {
-      this.#deps.log.error({ error }, 'a reader of events failed')
-      return undefined
+      this.#tellFault(error)
     }
+  }
+
+  #tellFault(error: unknown): void {
+    this.#deps.log.error({ error }, 'a reader of events failed')
   }
 }

@@ -17,7 +17,7 @@ import {
   type LoggedEvent,
   type LogPosition,
 } from '#model/event.ts'
-import { listEvents } from '#store/event.ts'
+import { findNewestEventId, lookInLog } from '#store/event.ts'
 import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
 import type { Listening } from './event-hub.ts'
 import { findPosition } from './read-events.ts'
@@ -38,7 +38,8 @@ export type EventStream = {
     filter: EventFilter
     /** Null: what happens from now on. */
     afterId: string | null
-    onAccepted(): void
+    /** What comes is what happened after this event, the account's newest; null: after none. */
+    onAccepted(lastEventId: string | null): void
   }): Promise<'subscribed' | 'unknown_event' | 'too_many'>
   /** Takes inboxes out of all subscriptions, also of those that name none; null ends all of them. */
   unsubscribe(inboxIds: readonly string[] | null): 'unsubscribed' | 'too_many'
@@ -87,12 +88,15 @@ class Stream implements EventStream {
     const after = await findPosition(this.#deps, { accountId: this.#accountId, after: afterId })
     if (after === null) return 'unknown_event'
     const { position } = await this.#listen()
+    const until = position
+    const lastEventId =
+      afterId ?? (await findNewestEventId(this.#deps.db, { accountId: this.#accountId, until }))
     // Others may have been made meanwhile.
     if (this.#active.length >= SUBSCRIPTIONS_MAX) return 'too_many'
     this.#settleLive()
     this.#liveFrom = null
     this.#active.push(new Subscription(filter, afterId === null ? position : after))
-    if (!this.#isClosed) onAccepted()
+    if (!this.#isClosed) onAccepted(lastEventId)
     this.#goOn()
     return 'subscribed'
   }
@@ -101,10 +105,10 @@ class Stream implements EventStream {
     this.#settleLive()
     if (inboxIds === null) this.#end(() => true)
     else {
-      const excluded = this.#active.reduce((sum, { exclusions }) => sum + exclusions, 0)
-      const added = inboxIds.length * this.#active.length
-      if (excluded + added > EXCLUDED_INBOXES_MAX) return 'too_many'
-      for (const one of this.#active) for (const id of inboxIds) one.exclude(id)
+      const ids = new Set(inboxIds)
+      const excluded = this.#active.reduce((sum, one) => sum + one.countExclusions(ids), 0)
+      if (excluded > EXCLUDED_INBOXES_MAX) return 'too_many'
+      for (const one of this.#active) for (const id of ids) one.exclude(id)
       this.#end((one) => one.isEmpty)
     }
     return 'unsubscribed'
@@ -133,7 +137,9 @@ class Stream implements EventStream {
   async #listen(): Promise<Listening> {
     this.#hub ??= this.#deps.events.listen(this.#accountId, {
       wants: (event) => this.#wantsLive(event),
-      take: (text) => this.#write(text),
+      take: (text) => {
+        if (this.#wantsLive(text.event)) this.#write(text)
+      },
     })
     try {
       this.#listening = await this.#hub
@@ -149,7 +155,11 @@ class Stream implements EventStream {
     if (this.#liveFrom === null || comparePositions(event.position, this.#liveFrom) <= 0) {
       return false
     }
-    return this.#active.some((one) => one.matches(event))
+    return this.#active.some((one) => one.matches(event)) && !this.#hasTold(event)
+  }
+
+  #hasTold(event: LoggedEvent): boolean {
+    return [...this.#active, ...this.#ended].some((one) => one.hasTold(event))
   }
 
   #write(text: EventText): void {
@@ -177,7 +187,7 @@ class Stream implements EventStream {
     this.#isRunning = true
     try {
       while (!this.#isClosed && !this.#isPaused && this.#liveFrom === null && !this.#goLive()) {
-        await this.#deps.events.inTurn(() => this.#catchUp())
+        await this.#deps.events.inTurn(this.#accountId, () => this.#catchUp())
         await nextTurn()
       }
     } catch (error) {
@@ -188,40 +198,34 @@ class Stream implements EventStream {
     }
   }
 
-  /** True where there is nothing to catch up with: all have been told as much, and what the hub has. */
+  /** True where there is nothing to catch up with: all have been told what the hub has. */
   #goLive(): boolean {
-    const [first, ...others] = this.#active
-    if (first === undefined || this.#listening === null) return true
-    const { toldUntil } = first
-    if (others.some((one) => comparePositions(one.toldUntil, toldUntil) !== 0)) return false
-    if (comparePositions(toldUntil, this.#listening.position) < 0) return false
-    this.#liveFrom = toldUntil
+    if (this.#active.length === 0 || this.#listening === null) return true
+    const { after } = this.#furthestBehind()
+    if (comparePositions(after, this.#listening.position) < 0) return false
+    this.#liveFrom = after
+    this.#deps.events.changed()
     return true
   }
 
-  /** A step of those that are furthest behind, at most to where the next ones are. */
+  /** One look for those that are furthest behind, at most to where the next ones are. */
   async #catchUp(): Promise<void> {
     const { group, after, next } = this.#furthestBehind()
     if (group.length === 0 || this.#listening === null) return
-    // All up to there can be read, whatever comes between this and the reading.
-    const end = next ?? this.#listening.position
-    const limit = EVENTS_LOADED_AT_ONCE
-    const filter = filterOfAll(group)
-    const range = { accountId: this.#accountId, after, filter }
-    const read = await listEvents(this.#deps.db, { ...range, limit })
-    const due = read.filter(
-      ({ position }) => next === null || comparePositions(position, next) <= 0,
-    )
-    const wanted = due.filter((event) => group.some((one) => one.matches(event)))
+    // All up to there can be read; a cursor may stand where an older transaction is under way.
+    const until = earliest(next, this.#listening.position)
+    const range = { accountId: this.#accountId, after, until, filter: filterOfAll(group) }
+    const look = await lookInLog(this.#deps.db, { ...range, limit: EVENTS_LOADED_AT_ONCE })
+    const wanted = look.events.filter((event) => group.some((one) => one.matches(event)))
     const texts = await readEnvelopes(this.#deps, wanted)
     const found = new Map(texts.map((text) => [text.event, text]))
-    for (const event of due) {
+    for (const event of look.events) {
       if (this.#isPaused || this.#isClosed) return
       this.#tell(group, event, found.get(event))
     }
-    if (this.#isPaused || (read.length === limit && due.length === limit)) return
+    if (this.#isPaused) return
     for (const one of this.#active) {
-      if (group.includes(one)) one.toldUntil = latest(one.toldUntil, end)
+      if (group.includes(one)) one.toldUntil = latest(one.toldUntil, look.reached)
     }
   }
 
@@ -237,7 +241,7 @@ class Stream implements EventStream {
     // Some may have ended since the log was read.
     const members = group.filter((one) => this.#active.includes(one))
     const isWanted = members.some((one) => one.matches(event))
-    const isTold = [...this.#active, ...this.#ended].some((one) => one.hasTold(event))
+    const isTold = this.#hasTold(event)
     for (const one of members) one.toldUntil = event.position
     if (isWanted && !isTold && text !== undefined) this.#write(text)
   }
@@ -245,4 +249,8 @@ class Stream implements EventStream {
 
 function latest(one: LogPosition, other: LogPosition): LogPosition {
   return comparePositions(one, other) < 0 ? other : one
+}
+
+function earliest(one: LogPosition | null, other: LogPosition): LogPosition {
+  return one !== null && comparePositions(one, other) < 0 ? one : other
 }

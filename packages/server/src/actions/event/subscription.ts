@@ -18,8 +18,8 @@ export class Subscription {
   readonly from: LogPosition
   toldUntil: LogPosition
   readonly #isWanted: (event: LoggedEvent) => boolean
-  /** Inboxes that were taken out of it, and how far it had been told then. */
-  readonly #excluded = new Map<string, LogPosition>()
+  /** Inboxes that were taken out of it, and how far it had been told then; null before the first. */
+  #excluded: Map<string, LogPosition> | null = null
 
   constructor(filter: EventFilter, from: LogPosition) {
     this.filter = filter
@@ -31,7 +31,7 @@ export class Subscription {
   /** Whether the event is one that it is told, sooner or later. */
   matches(event: LoggedEvent): boolean {
     if (comparePositions(event.position, this.from) <= 0 || !this.#isWanted(event)) return false
-    const until = event.inboxId === null ? undefined : this.#excluded.get(event.inboxId)
+    const until = event.inboxId === null ? undefined : this.#excluded?.get(event.inboxId)
     return until === undefined || comparePositions(event.position, until) <= 0
   }
 
@@ -39,12 +39,16 @@ export class Subscription {
     return comparePositions(event.position, this.toldUntil) <= 0 && this.matches(event)
   }
 
-  get exclusions(): number {
-    return this.#excluded.size
+  /** How many inboxes were out of it with these. */
+  countExclusions(inboxIds: ReadonlySet<string>): number {
+    const excluded = this.#excluded
+    if (excluded === null) return inboxIds.size
+    return excluded.size + [...inboxIds].filter((id) => !excluded.has(id)).length
   }
 
   /** Takes the inbox out from now on. */
   exclude(inboxId: string): void {
+    this.#excluded ??= new Map()
     if (!this.#excluded.has(inboxId)) this.#excluded.set(inboxId, this.toldUntil)
   }
 
@@ -52,7 +56,7 @@ export class Subscription {
   get isEmpty(): boolean {
     const { inboxIds, podIds } = this.filter
     if (inboxIds.length === 0 || podIds.length > 0) return false
-    return inboxIds.every((id) => this.#excluded.has(id))
+    return inboxIds.every((id) => this.#excluded?.has(id))
   }
 }
 

@@ -1,7 +1,6 @@
 // Waiting for a message of an inbox: one that is there already behind the caller's cursor, or the first
 // that comes. The hub says what is new, so nothing is asked again and again.
 
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Deps } from '#actions/deps.ts'
 import { isIdOf } from '#base/ids.ts'
 import {
@@ -18,7 +17,7 @@ import {
 } from '#model/event.ts'
 import type { Direction, Message } from '#model/message.ts'
 import { notFound, problem } from '#model/problem.ts'
-import { findEvent, listEvents, listUnsettledIds, readLogHead } from '#store/event.ts'
+import { findEventPosition, lookInLog, readLogHeadOf } from '#store/event.ts'
 import {
   findMessage,
   findMessageHeads,
@@ -27,14 +26,17 @@ import {
   readCounters,
 } from '#store/message.ts'
 import type { EventText } from './envelope.ts'
-import type { EventHub } from './event-hub.ts'
+import type { EventHub, Listening } from './event-hub.ts'
 import { unknownAfter } from './read-events.ts'
 
 export type WaitInput = {
   accountId: string
   inboxId: string
   timeoutMs: number
-  /** Id of an event of the account or of a message of the inbox; null: what comes after the call. */
+  /**
+   * Id of an event of the account or of a message of the inbox; null: what comes after the call. Where
+   * outbound messages are waited for, the outcome of a message comes after the message itself.
+   */
   after: string | null
   /** Contained in the sender or the subject, in any case of letters. */
   from: string | null
@@ -48,9 +50,11 @@ export type WaitInput = {
 export type WaitDeps = Pick<Deps, 'db' | 'events'>
 
 /**
- * The first match, or null after `timeoutMs`, when `signal` is aborted or when the service shuts
- * down. `not_found`, `bad_request` for an `after` that is unknown, `service_unavailable` when
- * WAITERS_MAX wait already.
+ * The first match in the order of the inbox, or null after `timeoutMs`, when `signal` is aborted or
+ * when the service shuts down. What lies behind `after` is looked through first; where that takes
+ * until the limit, a match that came meanwhile is given. `not_found`, also when the inbox is deleted
+ * meanwhile, at the limit at the latest; `bad_request` for an `after` that is unknown,
+ * `service_unavailable` when WAITERS_MAX wait already.
  */
 export async function waitForMessage(deps: WaitDeps, input: WaitInput): Promise<Message | null> {
   const give = takePlace(deps.events)
@@ -89,24 +93,27 @@ async function findSince(deps: WaitDeps, input: WaitInput): Promise<Since> {
   if (counters === null) throw notFound()
   if (after === null) {
     if (direction === 'outbound') return sinceNow(deps, inboxId)
-    return { kind: 'message', position: counters.inbound_count + counters.outbound_count }
+    const position = counters.inbound_count + counters.outbound_count
+    return { kind: 'message', position }
   }
   if (isIdOf('evt', after)) {
-    const event = await findEvent(deps.db, accountId, after)
-    if (event !== null) return { kind: 'event', position: event.position, except: NONE }
+    const position = await findEventPosition(deps.db, accountId, after)
+    if (position !== null) return { kind: 'event', position, except: NONE }
   }
   if (isIdOf('msg', after)) {
     const [head] = await findMessageHeads(deps.db, { accountId, inboxId, messageIds: [after] })
-    if (head !== undefined) return { kind: 'message', position: head.position }
+    if (head !== undefined) {
+      const isOwn = direction === 'outbound' && head.direction === 'outbound'
+      return { kind: 'message', position: isOwn ? head.position - 1 : head.position }
+    }
   }
   throw unknownAfter('is neither an event of this account nor a message of this inbox')
 }
 
 /** The end of the log, and what has happened but cannot be read before an older transaction ends. */
 async function sinceNow(deps: WaitDeps, inboxId: string): Promise<Since> {
-  const position = await readLogHead(deps.db)
-  const ids = await listUnsettledIds(deps.db, { inboxId, after: position })
-  return { kind: 'event', position, except: new Set(ids) }
+  const { position, unsettledIds } = await readLogHeadOf(deps.db, inboxId)
+  return { kind: 'event', position, except: new Set(unsettledIds) }
 }
 
 function kindsOf(direction: Direction): EventKind[] {
@@ -115,8 +122,10 @@ function kindsOf(direction: Direction): EventKind[] {
 
 type Search = {
   isWanted(event: LoggedEvent): boolean
-  isMatch(head: Omit<MessageHead, 'id'>): boolean
+  isMatch(head: Searched, position: number): boolean
 }
+
+type Searched = Pick<MessageHead, 'threadId' | 'fromAddr' | 'subject'>
 
 function makeSearch(input: WaitInput, since: Since): Search {
   const kinds = kindsOf(input.direction)
@@ -128,74 +137,129 @@ function makeSearch(input: WaitInput, since: Since): Search {
       kinds.includes(event.kind) &&
       (since.kind === 'message' ||
         (comparePositions(event.position, since.position) > 0 && !since.except.has(event.id))),
-    isMatch: (head) =>
-      (since.kind === 'event' || head.position > since.position) &&
+    isMatch: (head, position) =>
+      (since.kind === 'event' || position > since.position) &&
       (input.threadId === null || head.threadId === input.threadId) &&
-      head.fromAddr.toLowerCase().includes(from) &&
-      head.subject.toLowerCase().includes(subject),
+      (from === '' || head.fromAddr.toLowerCase().includes(from)) &&
+      (subject === '' || head.subject.toLowerCase().includes(subject)),
   }
 }
+
+/** Why a wait ended without a match. */
+type End = 'time' | 'caller' | 'shutdown' | 'deletion'
+
+/** Not a signal of its own: thousands wait at once. */
+type Over = { why: End | null }
 
 async function wait(deps: WaitDeps, input: WaitInput, since: Since): Promise<Message | null> {
   const search = makeSearch(input, since)
-  const found = Promise.withResolvers<EventText | null>()
-  const end = () => found.resolve(null)
-  const listening = await deps.events.listen(input.accountId, {
-    wants: search.isWanted,
-    take(text) {
-      if (isTextMatch(search, text)) found.resolve(text)
-    },
-    end,
-  })
-  const timer = setTimeout(end, input.timeoutMs)
-  input.signal.addEventListener('abort', end, { once: true })
-  if (input.signal.aborted) end()
+  const over: Over = { why: null }
+  const ended = Promise.withResolvers<null>()
+  const end = (why: End) => {
+    over.why ??= why
+    ended.resolve(null)
+  }
+  const timer = setTimeout(end, input.timeoutMs, 'time')
+  const leave = () => end('caller')
+  input.signal.addEventListener('abort', leave, { once: true })
+  if (input.signal.aborted) leave()
+  const live = watch(deps, input, search)
+  let listening: Listening | null = null
   try {
-    const there = await lookBehind(deps, input, { since, search })
-    if (there !== null) return there
-    const text = await found.promise
-    if (text === null || text.message === null) return null
-    if (!text.isTruncated) return text.message
-    return await findMessage(deps.db, input.accountId, text.message.id)
+    listening = await deps.events.listen(input.accountId, {
+      inboxId: input.inboxId,
+      wants: search.isWanted,
+      take: live.take,
+      lose: () => end('deletion'),
+      end: () => end('shutdown'),
+    })
+    const behind = lookBehind(deps, input, { since, search, over })
+    const first = behind.then((message) => message ?? live.found)
+    first.catch(() => {})
+    const message = await Promise.race([first, ended.promise])
+    return message ?? (await atEnd(deps, input, { why: over.why, live }))
   } finally {
-    listening.stop()
+    listening?.stop()
     clearTimeout(timer)
-    input.signal.removeEventListener('abort', end)
+    input.signal.removeEventListener('abort', leave)
   }
 }
 
-function isTextMatch(search: Search, { message, messagePosition }: EventText): boolean {
-  if (message === null || messagePosition === null) return false
-  return search.isMatch({ ...message, position: messagePosition })
+async function atEnd(
+  deps: WaitDeps,
+  { accountId, inboxId }: WaitInput,
+  { why, live }: { why: End | null; live: Live },
+): Promise<Message | null> {
+  const message = live.known()
+  if (message !== null) return message
+  // Another process may have deleted it.
+  const isGone = async () => (await readCounters(deps.db, accountId, inboxId)) === null
+  if (why === 'deletion' || (why === 'time' && (await isGone()))) throw notFound()
+  return null
 }
 
-/** The first match that is there already. */
+type Live = {
+  take(text: EventText): void
+  /** The first match. */
+  readonly found: Promise<Message>
+  /** It, when it was found already. */
+  known(): Message | null
+}
+
+/** Matches among what the hub tells. */
+function watch({ db }: WaitDeps, { accountId }: WaitInput, search: Search): Live {
+  const { promise, resolve, reject } = Promise.withResolvers<Message>()
+  promise.catch(() => {})
+  let first: Message | null = null
+  let checking: Promise<void> | null = null
+  const check = async (message: Message) => {
+    // An event tells the beginning of a long body; its message may be gone by now.
+    const whole = await findMessage(db, accountId, message.id)
+    if (whole !== null) keep(whole)
+  }
+  const keep = (message: Message) => {
+    first ??= message
+    resolve(first)
+  }
+  return {
+    take({ message, messagePosition: position, isTruncated }) {
+      if (first !== null || message === null || position === null) return
+      if (!search.isMatch(message, position)) return
+      if (!isTruncated && checking === null) keep(message)
+      else checking = (checking ?? Promise.resolve()).then(() => check(message)).catch(reject)
+    },
+    found: promise,
+    known: () => first,
+  }
+}
+
+/** The first match that is there already; null, too, when the wait is over. */
 async function lookBehind(
   deps: WaitDeps,
   input: WaitInput,
-  { since, search }: { since: Since; search: Search },
+  { since, search, over }: { since: Since; search: Search; over: Over },
 ): Promise<Message | null> {
   const steps =
     since.kind === 'message'
       ? stepsOfInbox(deps, input, since.position)
       : stepsOfLog(deps, input, { since, search })
-  for await (const heads of steps) {
+  const next = async () => (over.why !== null ? null : ((await steps.next()).value ?? null))
+  // The first look is nearly always the last: it waits for nobody's search.
+  for (let heads = await next(); ; heads = await deps.events.inTurn(input.accountId, next)) {
+    if (heads === null) return null
     for (const head of heads) {
-      if (!search.isMatch(head)) continue
+      if (!search.isMatch(head, head.position)) continue
       const message = await findMessage(deps.db, input.accountId, head.id)
       if (message !== null) return message
     }
-    if (input.signal.aborted) return null
-    await nextTurn()
   }
-  return null
 }
 
 async function* stepsOfInbox(
   deps: WaitDeps,
   { accountId, inboxId, direction }: WaitInput,
   position: number,
-): AsyncGenerator<MessageHead[]> {
+): AsyncGenerator<MessageHead[], undefined> {
   const limit = WAIT_STEP_MESSAGES
   let after = position
   let last: MessageHead | undefined
@@ -211,18 +275,17 @@ async function* stepsOfLog(
   deps: WaitDeps,
   { accountId, inboxId, direction }: WaitInput,
   { since, search }: { since: { position: LogPosition }; search: Search },
-): AsyncGenerator<MessageHead[]> {
+): AsyncGenerator<MessageHead[], undefined> {
   const filter = { kinds: kindsOf(direction), podIds: [], inboxIds: [inboxId] }
-  const limit = LOG_STEP_EVENTS
-  let after = since.position
-  let last: LoggedEvent | undefined
-  do {
-    const events = await listEvents(deps.db, { accountId, after, filter, limit })
-    const messageIds = events.filter(search.isWanted).flatMap(({ messageId }) => messageId ?? [])
+  for (let after = since.position; ; ) {
+    const look = await lookInLog(deps.db, { accountId, after, filter, limit: LOG_STEP_EVENTS })
+    const messageIds = look.events.flatMap((event) =>
+      search.isWanted(event) && event.messageId !== null ? [event.messageId] : [],
+    )
     const heads = await findMessageHeads(deps.db, { accountId, inboxId, messageIds })
     const found = new Map(heads.map((head) => [head.id, head]))
     yield messageIds.flatMap((id) => found.get(id) ?? [])
-    last = events[limit - 1]
-    after = last?.position ?? after
-  } while (last !== undefined)
+    if (look.isEnd) return
+    after = look.reached
+  }
 }

@@ -1,9 +1,11 @@
 // Handlers of the log of events, the stream of it, and the wait for a message.
 
+import { Readable } from 'node:stream'
 import type { Deps } from '#actions/deps.ts'
 import { checkFilter } from '#actions/event/check-filter.ts'
+import type { EventText } from '#actions/event/envelope.ts'
 import { openEventStream } from '#actions/event/event-stream.ts'
-import { openEventPage, unknownAfter } from '#actions/event/read-events.ts'
+import { findPosition, openEventPage, unknownAfter } from '#actions/event/read-events.ts'
 import { waitForMessage } from '#actions/event/wait-for-message.ts'
 import { RETRY_AFTER_SECONDS, SOCKETS_PER_ACCOUNT_MAX } from '#base/limits.ts'
 import { EVENT_FEED_HEADERS, openEventFeed } from '#http/event-feed.ts'
@@ -19,27 +21,29 @@ type EventHandlers = Pick<Handlers, Extract<keyof Handlers, `events.${string}`> 
 /** One handler for each operation that tells of events. */
 export function eventHandlers(deps: Deps, readers: EventReaders): EventHandlers {
   return {
-    'events.list': async ({ query }, { accountId }) => {
+    'events.list': async ({ query }, context) => {
       const { after = null, limit } = query
+      const { accountId } = context
       const filter = await filterOf(deps, accountId, query)
-      const { texts, total } = await openEventPage(deps, { accountId, filter, after, limit })
-      const told = { deliveredAtMs: deps.clock.now(), attempt: 1 }
-      const data = (async function* () {
-        for await (const text of texts) yield text.body(told)
-      })()
-      return { data, total }
+      const page = { accountId, filter, after, limit, signal: goneSignal(context) }
+      const { texts, total } = await openEventPage(deps, page)
+      return { data: bodiesOf(texts, deps.clock.now()), total }
     },
 
     'events.stream': async ({ query }, context) => {
       const { accountId } = context
       const filter = await filterOf(deps, accountId, query)
-      const afterId = lastEventIdOf(context) ?? query.after ?? null
+      const lastEventId = lastEventIdOf(context)
+      const afterId = lastEventId ?? query.after ?? null
       const headers = EVENT_FEED_HEADERS
-      if (context.wantsContent) {
-        return { headers, content: await openFeed(deps, readers, { context, filter, afterId }) }
+      const content = context.wantsContent
+        ? await openFeed(deps, readers, { context, filter, afterId })
+        : await findPosition(deps, { accountId, after: afterId })
+      if (content === null) {
+        const cursor = lastEventId === null ? 'after' : 'Last-Event-ID'
+        throw unknownAfter('is no event of this account that the log still holds', cursor)
       }
-      await openEventPage(deps, { accountId, filter, after: afterId, limit: 1 })
-      return { headers, content: null }
+      return { headers, content: content instanceof Readable ? content : null }
     },
 
     'inboxes.wait': async ({ path, query }, context) => {
@@ -83,10 +87,21 @@ export function eventHandlers(deps: Deps, readers: EventReaders): EventHandlers 
   }
 }
 
+async function* bodiesOf(texts: AsyncIterable<EventText>, deliveredAtMs: number) {
+  for await (const text of texts) yield text.body({ deliveredAtMs, attempt: 1 })
+}
+
 function problemOfEnd(reason: EndReason) {
   return reason === 'closing'
     ? problem('service_unavailable', 'The service is shutting down.')
     : problem('unauthorized', 'The API key was revoked.')
+}
+
+/** Aborted when nobody waits for the answer any more. */
+function goneSignal(context: KeyContext): AbortSignal {
+  const gone = new AbortController()
+  context.onGone(() => gone.abort())
+  return gone.signal
 }
 
 /** What the filter of a query names; `bad_request` for a kind or an inbox that there is not. */
@@ -116,6 +131,7 @@ function lastEventIdOf({ headers }: KeyContext): string | null {
   return typeof id === 'string' && id !== '' ? id : null
 }
 
+/** Null when the log has no such event. */
 async function openFeed(
   deps: Deps,
   readers: EventReaders,
@@ -149,7 +165,7 @@ async function openFeed(
       },
       { accountId, filter, afterId, onEnd: () => readers.remove(reader) },
     )
-    if (feed === null) throw unknownAfter('is no event of this account that the log still holds')
+    if (feed === null) return null
     endFeed = feed.end
     context.onGone(() => feed.content.destroy())
     if (isOver) feed.end()

@@ -9,7 +9,9 @@ alter table events add column transaction_id bigint not null
 alter table events add column details text;
 create index events_by_order on events (transaction_id, sequence);
 drop index events_by_account;
-create index events_by_account on events (account_id, transaction_id, sequence);
+-- What stays of the events of a deleted inbox is a place to go on from, and no list passes over it.
+create index events_by_account on events (account_id, transaction_id, sequence)
+  where kind <> 'erased';
 drop index events_by_inbox;
 create index events_by_inbox on events (inbox_id, transaction_id, sequence);
 
@@ -35,8 +37,9 @@ create table webhooks (
   is_enabled bigint not null,
   disabled_reason text,
   disabled_at bigint,
-  -- Events from then on are delivered.
-  enabled_at bigint not null,
+  -- Where the log ended when it was enabled: events behind it are delivered.
+  enabled_after_transaction_id bigint not null,
+  enabled_after_sequence bigint not null,
   -- The first failure since the last success.
   failing_since bigint,
   -- Sealed JSON: the secrets that sign, the newest first.

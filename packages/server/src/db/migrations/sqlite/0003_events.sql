@@ -5,6 +5,9 @@
 alter table events add column transaction_id integer not null default 0;
 -- What an event says that no other table does, as the JSON text of an object.
 alter table events add column details text;
+drop index events_by_account;
+-- What stays of the events of a deleted inbox is a place to go on from, and no list passes over it.
+create index events_by_account on events (account_id, sequence) where kind <> 'erased';
 
 -- How far a reader of the whole log has come.
 create table event_readers (
@@ -28,8 +31,9 @@ create table webhooks (
   is_enabled integer not null,
   disabled_reason text,
   disabled_at integer,
-  -- Events from then on are delivered.
-  enabled_at integer not null,
+  -- Where the log ended when it was enabled: events behind it are delivered.
+  enabled_after_transaction_id integer not null,
+  enabled_after_sequence integer not null,
   -- The first failure since the last success.
   failing_since integer,
   -- Sealed JSON: the secrets that sign, the newest first.

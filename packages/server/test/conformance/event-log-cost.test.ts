@@ -1,0 +1,178 @@
+// What reading the log costs: a look at it is bounded, wherever it begins and whatever is left out, by
+// the index that has its rows in order.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { sql } from 'kysely'
+import { LOG_COUNT_EVENTS_MAX, LOG_STEP_EVENTS, LOG_WINDOW_EVENTS } from '#base/limits.ts'
+import { type EventFilter, LOG_START, type LogPosition } from '#model/event.ts'
+import { countEvents, lookInLog, readLog, readLogHead } from '#store/event.ts'
+import type { Db } from '#store/transactions.ts'
+import {
+  addAccount,
+  addInbox,
+  makeId,
+  type Owner,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { untilReadable } from '#test/conformance/readable-log.ts'
+import { runSql } from '#test/conformance/sending.ts'
+import { onEachEngine } from '#test/world.ts'
+
+const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [] }
+/** What one statement may visit. */
+const ROWS_MAX = LOG_WINDOW_EVENTS + 10
+const COUNT = 20 * LOG_WINDOW_EVENTS
+
+/** Statements that `run` sends to be read, as they are sent. */
+async function statementsOf(db: Db, run: () => Promise<unknown>) {
+  const statements: { sql: string; parameters: readonly unknown[] }[] = []
+  const executor = db.read.getExecutor()
+  const execute = executor.executeQuery.bind(executor)
+  executor.executeQuery = (query, ...rest) => {
+    statements.push(query)
+    return execute(query, ...rest)
+  }
+  try {
+    await run()
+  } finally {
+    executor.executeQuery = execute
+  }
+  return statements
+}
+
+/** Each step of the plan that reads rows, with what bounds it. */
+async function plansOf(db: Db, run: () => Promise<unknown>): Promise<string[]> {
+  const plans: string[] = []
+  for (const { sql: text, parameters } of await statementsOf(db, run)) {
+    const explain = db.engine === 'sqlite' ? 'explain query plan' : 'explain (analyze, costs off)'
+    const query = { ...sql.raw(text).compile(db.read), parameters, sql: `${explain} ${text}` }
+    const { rows } = await db.read.executeQuery<Record<string, string>>(query)
+    plans.push(rows.map((row) => row.detail ?? row['QUERY PLAN']).join('\n'))
+  }
+  return plans
+}
+
+onEachEngine('a look at a log of thousands', (engine) => {
+  let database: TestDatabase
+  let db: Db
+  let owner: Owner
+  let busy: string
+  let quiet: string
+  before(async () => {
+    database = await openDatabase(engine)
+    db = database.db
+    owner = await addAccount(db)
+    busy = await addInbox(db, owner)
+    quiet = await addInbox(db, owner)
+    await addEvents(busy, COUNT)
+    await addEvents(quiet, 5)
+    if (engine === 'postgres') await runSql(database, 'vacuum analyze events')
+    await untilReadable(db)
+  })
+  after(() => database.close())
+
+  /** In transactions of two hundred each, on a server where these have numbers. */
+  async function addEvents(inboxId: string, count: number, kind = 'message.received') {
+    const transaction = engine === 'sqlite' ? '0' : `${firstTransaction} + i / 200`
+    firstTransaction += 250
+    await runSql(
+      database,
+      `with recursive n (i) as (select 1 union all select i + 1 from n where i < ${count})
+       insert into events
+         (id, kind, account_id, pod_id, inbox_id, occurred_at, transaction_id)
+       select '${makeId('evt')}' || i, '${kind}', '${owner.accountId}', '${owner.podId}',
+         '${inboxId}', i, ${transaction} from n`,
+    )
+  }
+  let firstTransaction = 0
+
+  const look = (filter: Partial<EventFilter>, from: LogPosition = LOG_START) =>
+    lookInLog(db, {
+      accountId: owner.accountId,
+      after: from,
+      filter: { ...EVERYTHING, ...filter },
+      limit: 10,
+    })
+
+  test('goes through a window of it, by its index, whatever passes the filter', async () => {
+    const filters: [string, string, Partial<EventFilter>][] = [
+      ['by kind', 'events_by_account', { kinds: ['message.complained'] }],
+      ['by pod', 'events_by_account', { podIds: ['pod_x'] }],
+      ['by several inboxes', 'events_by_account', { inboxIds: ['inb_x', 'inb_y'] }],
+      ['in an inbox', 'events_by_inbox', { kinds: ['message.complained'], inboxIds: [busy] }],
+    ]
+    for (const [name, index, asked] of filters) {
+      let reached: LogPosition = LOG_START
+      const plans = await plansOf(db, async () => {
+        const first = await look(asked)
+        assert.deepEqual([first.events, first.isEnd], [[], false], name)
+        reached = first.reached
+      })
+      assert.equal(plans.length, 2, name)
+      for (const plan of plans) assertBounded(plan, index, `${name}: ${plan}`)
+      const rows = await db.read
+        .selectFrom('events')
+        .select('sequence')
+        .where('sequence', '<=', reached.sequence)
+        .execute()
+      assert.equal(rows.length, LOG_WINDOW_EVENTS, name)
+    }
+  })
+
+  /** That it visits no more rows than a window has. */
+  function assertBounded(plan: string, index: string, message: string): void {
+    if (engine === 'sqlite') {
+      assert.match(plan, new RegExp(`\\b${index}\\b`), message)
+      assert.doesNotMatch(plan, /SCAN events|TEMP B-TREE/, message)
+      return
+    }
+    for (const [, rows = 0] of plan.matchAll(/(?:rows=|Rows Removed by Filter: )(\d+)/g)) {
+      assert.ok(Number(rows) <= ROWS_MAX, message)
+    }
+  }
+
+  test('ends at both bounds of the index', async () => {
+    if (engine === 'postgres') return
+    const [, matching = ''] = await plansOf(db, () => look({ kinds: ['message.complained'] }))
+    assert.match(matching, /account_id=\? AND sequence>\? AND sequence<\?/)
+  })
+
+  test('of one inbox is at its end at once, however much others have', async () => {
+    const plans = await plansOf(db, async () => {
+      const { events, isEnd } = await look({ inboxIds: [quiet] })
+      assert.deepEqual([events.length, isEnd], [5, true])
+    })
+    assert.equal(plans.length, 1)
+    assertBounded(plans[0] ?? '', 'events_by_inbox', plans[0] ?? '')
+  })
+
+  test('counts so far and no further', async () => {
+    const range = { accountId: owner.accountId, after: LOG_START, filter: EVERYTHING }
+    assert.equal(await countEvents(db, { ...range, max: 10 }), 10)
+    const plans = await plansOf(db, () => countEvents(db, { ...range, max: 2_000 }))
+    assert.equal(plans.length, 1)
+    assertBounded(plans[0] ?? '', 'events_by_account', plans[0] ?? '')
+    const rare = { ...range, filter: { ...EVERYTHING, kinds: ['message.sent' as const] } }
+    const looks = await plansOf(db, () => countEvents(db, rare))
+    assert.equal(looks.length, (2 * LOG_COUNT_EVENTS_MAX) / LOG_WINDOW_EVENTS)
+    for (const plan of looks) assertBounded(plan, 'events_by_account', plan)
+  })
+
+  test('passes over erased events without reading them', async () => {
+    const from = await readLogHead(db)
+    await addEvents(busy, COUNT, 'erased')
+    await addEvents(busy, 1)
+    await runSql(database, `update events set inbox_id = null where kind = 'erased'`)
+    await untilReadable(db)
+    for (const filter of [{}, { kinds: ['message.received' as const] }, { inboxIds: [busy] }]) {
+      const { events, isEnd } = await look(filter, from)
+      assert.deepEqual([events.length, isEnd], [1, true])
+    }
+    const plans = await plansOf(db, () => look({}, from))
+    assertBounded(plans[0] ?? '', 'events_by_account', plans[0] ?? '')
+    const told = await readLog(db, { after: from, limit: LOG_STEP_EVENTS })
+    assert.equal(told.length, 1)
+  })
+})
