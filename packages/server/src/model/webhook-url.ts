@@ -15,7 +15,7 @@ const ABSOLUTE = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]+)/i
  */
 export function checkWebhookUrl(text: string, options: { allowPrivate: boolean }): string | null {
   const { allowPrivate } = options
-  if (text.length > WEBHOOK_URL_LENGTH_MAX) {
+  if ([...text].length > WEBHOOK_URL_LENGTH_MAX) {
     return `must have at most ${WEBHOOK_URL_LENGTH_MAX} characters`
   }
   if (BLANK_OR_CONTROL.test(text)) return 'must have no blanks and no control characters'

@@ -5,7 +5,7 @@ import type {
   WebhookDisabledReason,
   WebhookError,
 } from '@mailroom/contract/vocabulary.ts'
-import type { EventFilter, EventKind } from './event.ts'
+import type { EventFilter, EventKind, LogPosition } from './event.ts'
 
 export type { WebhookDeliveryStatus, WebhookDisabledReason, WebhookError }
 
@@ -19,8 +19,8 @@ export type Webhook = {
   readonly isEnabled: boolean
   readonly disabledReason: WebhookDisabledReason | null
   readonly disabledAtMs: number | null
-  /** Events that happened before it are not delivered. */
-  readonly enabledAtMs: number
+  /** Where the log ended when it was enabled, by no clock: events behind it are delivered. */
+  readonly enabledAfter: LogPosition
   /** The first failure since the last success; null when there is none. */
   readonly failingSinceMs: number | null
   readonly sealedSecrets: Uint8Array

@@ -2,7 +2,7 @@
 // take, who holds what and until when, and what makes it ready again. All times are the queue's, which
 // every process on the database shares.
 
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { CLOCK_SKEW_MS, DUE_STEP_ROWS } from '#base/limits.ts'
 import { lockRows } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
@@ -21,7 +21,7 @@ export type LeasedQueue<Held> = {
   listReadyLanes(db: ReadDb, input: { after: string; limit: number }): Promise<{ lane: string }[]>
   /** Of a lane what nobody holds, the longest due first, for this transaction to lease. */
   selectReady(tx: Tx, input: { lane: string; limit: number }): Promise<Held[]>
-  /** Leases these and counts an attempt for each. */
+  /** Leases these and counts an attempt for each, at `attemptAtMs` where the outcome does not tell. */
   lease(tx: Tx, input: LeaseInput): Promise<void>
   /**
    * Lengthens the leases of these, as far as `worker` holds them. What is locked is being settled, or
@@ -46,25 +46,36 @@ export type LeasedQueue<Held> = {
   count(db: ReadDb, state: QueueState): Promise<number>
 }
 
-export type LeaseInput = { worker: string; ids: string[]; nowMs: number; leaseUntilMs: number }
+export type LeaseInput = {
+  worker: string
+  ids: string[]
+  attemptAtMs?: number
+  leaseUntilMs: number
+}
 
 export const READY = { queue_state: 'ready', leased_by: null, lease_until: null } as const
 
 /**
- * The queue in a table: `columns` are those that a holder gets, `takenBack` what is noted with a
- * delivery when the process that held it is gone.
+ * The queue in a table: `columns` are those that a holder gets; `takenBack` and `returned` are what is
+ * noted with a delivery when the process that held it is gone, and when it gave it back unattempted;
+ * `endLost` settles those that are not to be attempted again when their process is gone, and says which.
  */
 export function leasedQueue<Name extends QueueTable, Column extends keyof Row<Name>>(options: {
   table: Name
   columns: readonly Column[]
   takenBack: Partial<Row<Name>>
+  returned: { readonly last_attempt_at?: RawBuilder<number | null> }
+  endLost?: (tx: Tx, ids: string[]) => Promise<string[]>
 }): LeasedQueue<Pick<Row<Name>, Column>> {
   // For the compiler it is one of them: columns that only that one has are not to be named below.
   const table = options.table as 'deliveries'
   const queue = {
     ...lookSide(table, options.columns as readonly unknown[] as readonly (keyof AnyRow)[]),
-    ...leaseSide(table),
-    ...dueSide(table, options.takenBack as Partial<AnyRow>),
+    ...leaseSide(table, options.returned),
+    ...dueSide(table, {
+      takenBack: options.takenBack as Partial<AnyRow>,
+      endLost: options.endLost ?? (() => Promise.resolve([])),
+    }),
   }
   return queue as LeasedQueue<unknown> as LeasedQueue<Pick<Row<Name>, Column>>
 }
@@ -126,15 +137,18 @@ function lookSide(table: 'deliveries', columns: readonly (keyof AnyRow)[]) {
   }
 }
 
-function leaseSide(table: 'deliveries') {
+function leaseSide(
+  table: 'deliveries',
+  returned: { readonly last_attempt_at?: RawBuilder<number | null> },
+) {
   return {
-    async lease(tx: Tx, { worker, ids, nowMs, leaseUntilMs }: LeaseInput) {
+    async lease(tx: Tx, { worker, ids, attemptAtMs, leaseUntilMs }: LeaseInput) {
       await tx.query
         .updateTable(table)
         .set((row) => ({
           queue_state: 'leased',
           attempts: row('attempts', '+', 1),
-          last_attempt_at: nowMs,
+          ...(attemptAtMs !== undefined && { last_attempt_at: attemptAtMs }),
           leased_by: worker,
           lease_until: leaseUntilMs,
         }))
@@ -158,23 +172,35 @@ function leaseSide(table: 'deliveries') {
     },
     async giveBack(tx: Tx, input: { worker: string; ids: string[] }) {
       if (input.ids.length === 0) return
-      await tx.query
-        .updateTable(table)
-        .set((row) => ({ ...READY, attempts: row('attempts', '-', 1), ...lastAttemptBefore }))
+      const leased = tx.query
+        .selectFrom(table)
+        .select('id')
         .where('id', 'in', input.ids)
         .where('leased_by', '=', input.worker)
+        .orderBy('id')
+      // In one order with all who lock several, so that no two wait for each other.
+      const held = idsOf(await lockRows(tx, leased).execute())
+      if (held.length === 0) return
+      await tx.query
+        .updateTable(table)
+        .set((row) => ({ ...READY, attempts: row('attempts', '-', 1), ...returned }))
+        .where('id', 'in', held)
         .execute()
     },
   }
 }
 
-/** To be set when the attempt that a claim counted was none. */
-export const lastAttemptBefore = {
-  last_attempt_at: sql<number | null>`case when attempts > 1 then last_attempt_at end`,
-}
-
-function dueSide(table: 'deliveries', takenBack: Partial<AnyRow>) {
-  const takeBack = async (tx: Tx, ids: string[]) => {
+function dueSide(
+  table: 'deliveries',
+  options: {
+    takenBack: Partial<AnyRow>
+    endLost: (tx: Tx, ids: string[]) => Promise<string[]>
+  },
+) {
+  const { takenBack } = options
+  const takeBack = async (tx: Tx, lost: string[]) => {
+    const ended = new Set(lost.length === 0 ? [] : await options.endLost(tx, lost))
+    const ids = lost.filter((id) => !ended.has(id))
     if (ids.length === 0) return
     await tx.query
       .updateTable(table)

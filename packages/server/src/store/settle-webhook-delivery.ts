@@ -5,13 +5,16 @@ import { sql } from 'kysely'
 import { CLOCK_SKEW_MS, WEBHOOK_FAILING_MS_MAX } from '#base/limits.ts'
 import { statement } from '#db/statement.ts'
 import type { WebhookDeliveryStatus, WebhookError } from '#model/webhook.ts'
-import { lastAttemptBefore } from './leased-queue.ts'
 import { insertEvent } from './message-statements.ts'
 import type { Row, Tables, Tx } from './tables.ts'
+import { OVER } from './webhook-queue.ts'
 
 export type SettledWebhookDelivery = {
   worker: string
   id: string
+  /** As they were counted when it was claimed. */
+  attempts: number
+  attemptAtMs: number
   status: WebhookDeliveryStatus
   /** When it is tried again, by the queue's clock; null: the outcome stands. */
   nextAttemptAtMs: number | null
@@ -34,10 +37,14 @@ export async function settleWebhookDelivery(
   tx: Tx,
   input: SettledWebhookDelivery,
 ): Promise<'settled' | 'disabled' | 'lost'> {
-  if (input.error === 'webhook_disabled') await uncount(tx, input)
+  if (input.error === 'webhook_disabled') {
+    return (await endUnattempted(tx, input)) ? 'settled' : 'lost'
+  }
   const [row] = await updateDelivery(tx, {
     id: input.id,
     worker: input.worker,
+    attempts: input.attempts,
+    last_attempt_at: input.attemptAtMs,
     queue_state: input.nextAttemptAtMs === null ? null : 'waiting',
     status: input.status,
     next_attempt_at: input.nextAttemptAtMs,
@@ -48,21 +55,23 @@ export async function settleWebhookDelivery(
   })
   if (row === undefined) return 'lost'
   if (input.error === null) await clearFailing(tx, { id: row.lane })
-  else if (!OURS.has(input.error) && row.event_kind !== 'webhook.test') {
+  else if (input.error !== 'internal_error' && row.event_kind !== 'webhook.test') {
     return (await noteFailure(tx, row, input)) ? 'disabled' : 'settled'
   }
   return 'settled'
 }
 
-const OURS: ReadonlySet<WebhookError> = new Set(['webhook_disabled', 'internal_error'])
-
-async function uncount(tx: Tx, { id, worker }: { id: string; worker: string }): Promise<void> {
-  await tx.query
+/** What earlier attempts came to stays; the one that the claim counted is not one. */
+async function endUnattempted(tx: Tx, input: SettledWebhookDelivery): Promise<boolean> {
+  const { id, worker, status, error } = input
+  const ended = await tx.query
     .updateTable('webhook_deliveries')
-    .set((row) => ({ attempts: row('attempts', '-', 1), ...lastAttemptBefore }))
+    .set((row) => ({ ...OVER, status, error, attempts: row('attempts', '-', 1) }))
     .where('id', '=', id)
     .where('leased_by', '=', worker)
+    .returning('id')
     .execute()
+  return ended.length > 0
 }
 
 /** True when it disabled the webhook. Most failures change nothing, and lock nothing. */
@@ -116,6 +125,8 @@ type SettledRow = Pick<Row<'webhook_deliveries'>, 'lane' | 'account_id' | 'event
 type Change = Pick<
   Row<'webhook_deliveries'>,
   | 'id'
+  | 'attempts'
+  | 'last_attempt_at'
   | 'queue_state'
   | 'status'
   | 'next_attempt_at'
@@ -131,6 +142,7 @@ const updateDelivery = statement<Tables, Change, SettledRow>((query, place) =>
     .set({
       queue_state: place('queue_state'),
       status: place('status'),
+      last_attempt_at: place('last_attempt_at'),
       next_attempt_at: place('next_attempt_at'),
       leased_by: null,
       lease_until: null,
@@ -143,8 +155,13 @@ const updateDelivery = statement<Tables, Change, SettledRow>((query, place) =>
     .where((row) =>
       row.or([
         row('leased_by', '=', place('worker')),
-        // Its lease ended, and nobody has taken it up: better known than sent again.
-        row('queue_state', '=', sql.lit('ready')),
+        // Its lease ended, and nobody has taken it up: better known than sent again. A later attempt
+        // has been counted, and what is ready again for somebody who asked for it is another.
+        row.and([
+          row('queue_state', '=', sql.lit('ready')),
+          row('attempts', '=', place('attempts')),
+          row('event_kind', '!=', sql.lit('webhook.test')),
+        ]),
       ]),
     )
     .returning(['lane', 'account_id', 'event_kind']),

@@ -2,6 +2,7 @@
 // what goes when they are no longer told.
 
 import { COUNTED_MAX, PURGE_STEP_ROWS, WEBHOOK_DELIVERY_MS } from '#base/limits.ts'
+import { lockRows } from '#db/dialect.ts'
 import type { EventKind } from '#model/event.ts'
 import type { WebhookDelivery, WebhookDeliveryStatus, WebhookError } from '#model/webhook.ts'
 import { idsOf, READY } from './leased-queue.ts'
@@ -9,25 +10,38 @@ import type { ReadDb, Row, Tx } from './tables.ts'
 
 type OfWebhook = { accountId: string; webhookId: string }
 
-/** Newest first; `total` is counted up to `COUNTED_MAX`. */
+/** Newest first, of the first `COUNTED_MAX`, as far as `total` is counted; beyond them there is nothing. */
 export async function listWebhookDeliveries(
   db: ReadDb,
   input: OfWebhook & { limit: number; offset: number },
 ): Promise<{ deliveries: WebhookDelivery[]; total: number }> {
+  const { accountId, webhookId, offset } = input
+  // By the index alone: a row of which only the webhook is asked is not looked up.
   const all = db.read
     .selectFrom('webhook_deliveries')
-    .where('lane', '=', input.webhookId)
-    .where('account_id', '=', input.accountId)
-  const rows = await all
-    .selectAll()
-    .orderBy('id', 'desc')
-    .limit(input.limit)
-    .offset(input.offset)
-    .execute()
+    .where('lane', '=', webhookId)
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('webhooks')
+          .select('id')
+          .where('id', '=', webhookId)
+          .where('account_id', '=', accountId),
+      ),
+    )
+    .select('id')
   const { total } = await db.read
-    .selectFrom(all.select('id').limit(COUNTED_MAX).as('counted'))
+    .selectFrom(all.limit(COUNTED_MAX).as('counted'))
     .select((row) => row.fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow()
+  const limit = Math.min(input.limit, total - offset)
+  if (limit <= 0) return { deliveries: [], total }
+  const rows = await db.read
+    .selectFrom('webhook_deliveries')
+    .selectAll()
+    .where('id', 'in', all.orderBy('id', 'desc').limit(limit).offset(offset))
+    .where('account_id', '=', accountId)
+    .orderBy('id', 'desc')
+    .execute()
   return { deliveries: rows.map(toWebhookDelivery), total }
 }
 
@@ -46,33 +60,54 @@ export async function findWebhookDelivery(
   return row === undefined ? null : toWebhookDelivery(row)
 }
 
-/** Makes a delivery that is over due at once; `pending` when it is not over. */
+/**
+ * Makes a delivery that is over due at once; `pending` when it is not over, `disabled` when its webhook
+ * is, which only tests are posted to.
+ */
 export async function retryWebhookDelivery(
   tx: Tx,
   input: OfWebhook & { deliveryId: string; queueMs: number },
-): Promise<'pending' | 'retried' | 'not_found'> {
+): Promise<'pending' | 'disabled' | 'retried' | 'not_found'> {
   const ofAccount = { account_id: input.accountId, lane: input.webhookId, id: input.deliveryId }
   const retried = await tx.query
     .updateTable('webhook_deliveries')
     .set({ ...READY, status: 'pending', next_attempt_at: input.queueMs })
     .where((row) => row.and(ofAccount))
     .where('status', '!=', 'pending')
+    .where(({ eb, exists, or, selectFrom }) =>
+      or([
+        eb('event_kind', '=', 'webhook.test'),
+        exists(
+          selectFrom('webhooks')
+            .select('id')
+            .where('id', '=', input.webhookId)
+            .where('is_enabled', '=', 1),
+        ),
+      ]),
+    )
     .returning('id')
     .execute()
   if (retried.length > 0) return 'retried'
-  const pending = await tx.query
+  const kept = await tx.query
     .selectFrom('webhook_deliveries')
-    .select('id')
-    .where((row) => row.and(ofAccount))
+    .innerJoin('webhooks', 'webhooks.id', 'webhook_deliveries.lane')
+    .select('webhook_deliveries.status')
+    .where('webhook_deliveries.id', '=', input.deliveryId)
+    .where('webhooks.id', '=', input.webhookId)
+    .where('webhooks.account_id', '=', input.accountId)
     .executeTakeFirst()
-  return pending === undefined ? 'not_found' : 'pending'
+  if (kept === undefined) return 'not_found'
+  return kept.status === 'pending' ? 'pending' : 'disabled'
 }
 
 /** Removes deliveries whose event or webhook is gone. */
 export async function dropWebhookDeliveries(tx: Tx, { ids }: { ids: string[] }): Promise<void> {
-  if (ids.length > 0) {
-    await tx.query.deleteFrom('webhook_deliveries').where('id', 'in', ids).execute()
-  }
+  if (ids.length === 0) return
+  const all = tx.query.selectFrom('webhook_deliveries').select('id').where('id', 'in', ids)
+  // In one order with all who lock several, so that no two wait for each other.
+  const locked = idsOf(await lockRows(tx, all.orderBy('id')).execute())
+  if (locked.length === 0) return
+  await tx.query.deleteFrom('webhook_deliveries').where('id', 'in', locked).execute()
 }
 
 /** Removes up to `PURGE_STEP_ROWS` deliveries of a webhook that was deleted; call until it is done. */
@@ -80,18 +115,14 @@ export async function purgeWebhookStep(
   tx: Tx,
   { webhookId }: { webhookId: string },
 ): Promise<{ isDone: boolean }> {
-  const removed = await tx.query
-    .deleteFrom('webhook_deliveries')
-    .where('id', 'in', (delivery) =>
-      delivery
-        .selectFrom('webhook_deliveries')
-        .select('id')
-        .where('lane', '=', webhookId)
-        .limit(PURGE_STEP_ROWS),
-    )
-    .returning('id')
+  const rows = await tx.query
+    .selectFrom('webhook_deliveries')
+    .select('id')
+    .where('lane', '=', webhookId)
+    .limit(PURGE_STEP_ROWS)
     .execute()
-  return { isDone: removed.length < PURGE_STEP_ROWS }
+  await dropWebhookDeliveries(tx, { ids: idsOf(rows) })
+  return { isDone: rows.length < PURGE_STEP_ROWS }
 }
 
 /** Removes up to `PURGE_STEP_ROWS` deliveries of these events, and says how many. */
@@ -107,21 +138,21 @@ export async function purgeDeliveriesOfEvents(tx: Tx, eventIds: string[]): Promi
   return rows.length
 }
 
-/** Removes up to `PURGE_STEP_ROWS` deliveries that have outlived their time, and says how many. */
+/**
+ * Removes up to `PURGE_STEP_ROWS` deliveries that have outlived their time, and says how many. One that
+ * is being settled goes the next time.
+ */
 export async function purgeWebhookDeliveries(tx: Tx, nowMs: number): Promise<number> {
-  const removed = await tx.query
-    .deleteFrom('webhook_deliveries')
-    .where('id', 'in', (delivery) =>
-      delivery
-        .selectFrom('webhook_deliveries')
-        .select('id')
-        .where('created_at', '<=', nowMs - WEBHOOK_DELIVERY_MS)
-        .orderBy('created_at')
-        .limit(PURGE_STEP_ROWS),
-    )
-    .returning('id')
-    .execute()
-  return removed.length
+  const old = tx.query
+    .selectFrom('webhook_deliveries')
+    .select('id')
+    .where('created_at', '<=', nowMs - WEBHOOK_DELIVERY_MS)
+    .orderBy('created_at')
+    .limit(PURGE_STEP_ROWS)
+  const ids = idsOf(await lockRows(tx, old, { skipLocked: true }).execute())
+  if (ids.length === 0) return 0
+  await tx.query.deleteFrom('webhook_deliveries').where('id', 'in', ids).execute()
+  return ids.length
 }
 
 function toWebhookDelivery(row: Row<'webhook_deliveries'>): WebhookDelivery {

@@ -3,8 +3,9 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { BlockList, createServer } from 'node:net'
+import { BlockList, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { createServer as createTlsServer } from 'node:tls'
 import { WEBHOOK_ANSWER_BYTES_KEPT } from '#base/limits.ts'
 import { openResolver } from '#net/dns/resolver.ts'
 import {
@@ -12,7 +13,7 @@ import {
   type HttpPostOutcome,
   openHttpPoster,
 } from '#net/egress/http-post.ts'
-import { makeSelfSignedCertificate } from '#net/tls.ts'
+import { type Certificate, makeSelfSignedCertificate } from '#net/tls.ts'
 import { openDns, type Zone } from '#test/peers/dns.ts'
 import { type Answer, openReceiver } from '#test/peers/receiver.ts'
 
@@ -329,6 +330,130 @@ test('a connection that was closed for being idle costs no post, one that breaks
   answersOfEach = 0
   assert.equal(textOf(await post(url)), 'connection_failed')
   assert.deepEqual([connections, posts], [3, 4])
+})
+
+/** A server that counts posts; `answer` is told how many have come over this connection. */
+async function openCounting(
+  t: TestContext,
+  answer: (socket: Socket, ofConnection: number) => void,
+  certificate?: Certificate,
+) {
+  const seen = { connections: 0, posts: 0 }
+  const serve = (socket: Socket) => {
+    seen.connections += 1
+    let ofConnection = 0
+    let open = 0
+    socket.on('error', () => {})
+    socket.on('data', (chunk) => {
+      // A post may come in pieces, and its end is its body's.
+      open += chunk.toString().includes('POST ') ? 1 : 0
+      if (open === 0 || !chunk.toString().endsWith('}')) return
+      open = 0
+      seen.posts += 1
+      ofConnection += 1
+      answer(socket, ofConnection)
+    })
+  }
+  const server =
+    certificate === undefined
+      ? createServer(serve)
+      : createTlsServer({ cert: certificate.certificatePem, key: certificate.privateKeyPem }, serve)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const address = server.address()
+  const scheme = certificate === undefined ? 'http' : 'https'
+  const port = typeof address === 'object' ? address?.port : 0
+  return { seen, url: `${scheme}://localhost:${port}/` }
+}
+
+const NOTHING_MORE = 'HTTP/1.1 200 A\r\nContent-Length: 0\r\n\r\n'
+const BROKEN: [string, (socket: Socket) => void, string][] = [
+  ['a banner of SSH', (socket) => socket.end('SSH-2.0-x\r\n'), 'protocol_error'],
+  [
+    'half a header and the end',
+    (socket) => socket.end('HTTP/1.1 200 A\r\nContent-Le'),
+    'connection_failed',
+  ],
+  [
+    'a header of 40 KB',
+    (socket) => socket.write(`HTTP/1.1 200 A\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`),
+    'protocol_error',
+  ],
+  [
+    'two lengths',
+    (socket) => socket.write('HTTP/1.1 200 A\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n'),
+    'protocol_error',
+  ],
+  [
+    'going on, many times',
+    (socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\n'.repeat(50)),
+    'protocol_error',
+  ],
+]
+
+for (const [name, send, error] of BROKEN) {
+  test(`${name} for an answer costs one post, on a new connection and on a used one`, async (t) => {
+    const { post } = await openWorld(t, { idleMs: 60_000 })
+    const fresh = await openCounting(t, send)
+    assert.equal(textOf(await post(fresh.url)), error)
+    assert.deepEqual(fresh.seen, { connections: 1, posts: 1 })
+    const used = await openCounting(t, (socket, ofConnection) => {
+      if (ofConnection === 1) socket.write(NOTHING_MORE)
+      else send(socket)
+    })
+    assert.equal(textOf(await post(used.url)), '200')
+    await new Promise(setImmediate)
+    assert.equal(textOf(await post(used.url)), error)
+    assert.deepEqual(used.seen, { connections: 1, posts: 2 })
+  })
+}
+
+test('over TLS, too, a post whose connection was given up is repeated, once', async (t) => {
+  const certificate = await makeSelfSignedCertificate('localhost', Date.now())
+  const { post } = await openWorld(t, { idleMs: 60_000, ca: certificate.certificatePem })
+  let isGivenUp = true
+  const { seen, url } = await openCounting(
+    t,
+    (socket, ofConnection) => {
+      if (ofConnection === 1 && isGivenUp) socket.write(NOTHING_MORE)
+      else socket.end()
+    },
+    certificate,
+  )
+  assert.equal(textOf(await post(url)), '200')
+  await new Promise(setImmediate)
+  isGivenUp = false
+  assert.equal(textOf(await post(url)), 'connection_failed')
+  assert.deepEqual(seen, { connections: 2, posts: 3 })
+})
+
+test('an answer that stalls or breaks off is told as far as it came', async (t) => {
+  const { post } = await openWorld(t, {})
+  const receiver = await openFarEnd(t)
+  const begun = async (answer: Answer) => {
+    receiver.answer = answer
+    const outcome = await post(receiver.origin)
+    return outcome.kind === 'failed' && [outcome.error, outcome.answer]
+  }
+  assert.deepEqual(await begun('reset-in-body'), ['connection_failed', { status: 200, body: 'x' }])
+  const trickled = await begun('trickle')
+  assert.ok(trickled && typeof trickled[1] === 'object')
+  assert.deepEqual([trickled[0], trickled[1].status], ['timeout', 200])
+  assert.match(trickled[1].body, /^x{2,}$/)
+  assert.deepEqual(await begun('trickle-header'), ['timeout', undefined])
+  assert.deepEqual(await begun('hang'), ['timeout', undefined])
+})
+
+test('the time that an answer took is the receiver’s alone', async (t) => {
+  const { poster, post } = await openWorld(t, {})
+  const receiver = await openFarEnd(t)
+  // Busy with something else between the call and the first octet, as with loading what posts.
+  const posted = poster.post({ url: receiver.origin, headers: {}, body: BODY })
+  const untilMs = performance.now() + 400
+  while (performance.now() < untilMs);
+  assert.ok((await posted).latencyMs < 300)
+  assert.equal(textOf(await post(receiver.origin)), '200')
 })
 
 test('posts to many receivers at once do not leave their connections open', async (t) => {

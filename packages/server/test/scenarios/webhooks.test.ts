@@ -118,6 +118,7 @@ onEachEngine('webhooks', (engine) => {
       [{ url, enabled: 'yes' }, 'enabled'],
       [{ url, eventTypes: 'message.sent' }, 'eventTypes'],
       [{ url, eventTypes: ['message.lost'] }, 'eventTypes[0]'],
+      [{ url, eventTypes: ['message.sent', 'webhook.test'] }, 'eventTypes[1]'],
       [{ url, podIds: [1] }, 'podIds[0]'],
       [{ url, podIds: ['a\nb'] }, 'podIds[0]'],
       [{ url, inboxIds: ['x'.repeat(256)] }, 'inboxIds[0]'],
@@ -203,15 +204,15 @@ onEachEngine('webhooks', (engine) => {
     const { client } = await world.newAccount()
     const made = await client.webhooks.create({ url: URL_OF_NOBODY })
     const row = async () => {
-      const columns = 'enabled_at, failing_since'
+      const columns = 'enabled_after_sequence, failing_since'
       const [found] = await runSql(world, `select ${columns} from webhooks where id = '${made.id}'`)
-      return [Number(found?.enabled_at), found?.failing_since]
+      return [Number(found?.enabled_after_sequence), found?.failing_since]
     }
-    const [enabledAtMs] = await row()
-    await runSql(world, `update webhooks set failing_since = 1 where id = '${made.id}'`)
-    world.clock.advance(1_000)
+    const set = (change: string) =>
+      runSql(world, `update webhooks set ${change} where id = '${made.id}'`)
+    await set('failing_since = 1, enabled_after_sequence = -1')
     assert.equal((await client.webhooks.update(made.id, { enabled: true })).enabled, true)
-    assert.deepEqual([(await row())[0], Number((await row())[1])], [enabledAtMs, 1])
+    assert.deepEqual([(await row())[0], Number((await row())[1])], [-1, 1])
 
     const off = await client.webhooks.update(made.id, { enabled: false })
     assert.deepEqual([off.enabled, off.disabledReason], [false, 'by_request'])
@@ -221,10 +222,31 @@ onEachEngine('webhooks', (engine) => {
 
     const on = await client.webhooks.update(made.id, { enabled: true })
     assert.deepEqual([on.enabled, on.disabledReason, on.disabledAt], [true, null, null])
-    const [againMs, failingSince] = await row()
-    assert.ok(Number(againMs) >= Number(enabledAtMs) + 2_000)
+    const [enabledAfter, failingSince] = await row()
+    assert.notEqual(enabledAfter, -1)
     assert.equal(failingSince, null)
     await client.webhooks.delete(made.id)
+  })
+
+  test('do not inherit the failures of another URL', async () => {
+    const { client } = await world.newAccount()
+    const made = await client.webhooks.create({ url: URL_OF_NOBODY })
+    const inbox = await client.inboxes.create({ webhookUrl: URL_OF_NOBODY })
+    const changes: [string, (url: string) => Promise<unknown>][] = [
+      [`id = '${made.id}'`, (url) => client.webhooks.update(made.id, { url })],
+      [`inbox_id = '${inbox.id}'`, (webhookUrl) => client.inboxes.update(inbox.id, { webhookUrl })],
+    ]
+    for (const [where, change] of changes) {
+      await runSql(world, `update webhooks set failing_since = 1 where ${where}`)
+      const failingSince = async () => {
+        const [row] = await runSql(world, `select failing_since from webhooks where ${where}`)
+        return row?.failing_since
+      }
+      await change(URL_OF_NOBODY)
+      assert.equal(Number(await failingSince()), 1, 'the same URL')
+      await change(`${URL_OF_NOBODY}/other`)
+      assert.equal(await failingSince(), null)
+    }
   })
 
   test(`are ${WEBHOOKS_PER_ACCOUNT_MAX} at most, however many are made at once`, async () => {
@@ -302,13 +324,54 @@ onEachEngine('webhooks', (engine) => {
     const [, , oldest] = await kept()
     assert.deepEqual((await kept()).slice(0, 2).sort(), two.sort())
     assert.equal(oldest, made.secret)
-    const many = await Promise.all(Array.from({ length: 12 }, rotate))
+    const more = WEBHOOK_SECRETS_MAX - 3
+    assert.deepEqual(await countOutcomes(Array.from({ length: 12 }, rotate)), {
+      done: more,
+      '429 rate_limit_exceeded': 12 - more,
+    })
     const secrets = await kept()
+    assert.deepEqual(secrets.slice(more).sort(), [made.secret, ...two].sort())
     assert.equal(secrets.length, WEBHOOK_SECRETS_MAX)
-    for (const secret of secrets) assert.ok(many.some((one) => one.secret === secret))
   })
 
-  test('do not take secrets that were sealed for another', async () => {
+  test('keep each secret that signs: a rotation too many is refused until the oldest ends', async () => {
+    const account = await world.newAccount()
+    const { client } = account
+    const made = await idle(client)
+    const inbox = await client.inboxes.create({ webhookUrl: URL_OF_NOBODY })
+    const doors: [path: string, webhookId: string][] = [
+      [`webhooks/${made.id}/rotate-secret`, made.id],
+      [
+        `inboxes/${inbox.id}/webhook/rotate-secret`,
+        (await client.webhooks.list().page()).data.find(({ inboxId }) => inboxId === inbox.id)
+          ?.id ?? '',
+      ],
+    ]
+    for (const [path, webhookId] of doors) {
+      const headers = { authorization: `Bearer ${account.key}` }
+      const rotate = () => world.fetch(`/v1/${path}`, { method: 'POST', headers })
+      const row = () =>
+        runSql(world, `select sealed_secrets from webhooks where id = '${webhookId}'`)
+      for (let count = 1; count < WEBHOOK_SECRETS_MAX; count++) {
+        assert.equal((await rotate()).status, 200, `rotation ${count}`)
+        world.clock.advance(60_000)
+      }
+      const before = await row()
+      const refused = await rotate()
+      assert.equal(refused.status, 429)
+      assert.equal((await errorOf(refused)).error, 'rate_limit_exceeded')
+      assert.deepEqual(await row(), before)
+      const waitSeconds = Number(refused.headers.get('retry-after'))
+      const expected = WEBHOOK_OLD_SECRET_MS / 1_000 - 60 * (WEBHOOK_SECRETS_MAX - 1)
+      assert.ok(waitSeconds > expected - 60 && waitSeconds <= expected, `${waitSeconds} s`)
+      world.clock.advance((waitSeconds - 60) * 1_000)
+      assert.equal((await rotate()).status, 429)
+      world.clock.advance(60_000)
+      assert.equal((await rotate()).status, 200)
+    }
+  })
+
+  test('do not take secrets that were sealed for another, and get a new one instead', async () => {
     const { client } = await world.newAccount()
     const [one, other] = [await idle(client), await idle(client)]
     await runSql(
@@ -316,7 +379,12 @@ onEachEngine('webhooks', (engine) => {
       `update webhooks set sealed_secrets =
        (select sealed_secrets from webhooks where id = '${other.id}') where id = '${one.id}'`,
     )
-    assert.equal(await refusal(client.webhooks.rotateSecret(one.id)), '500 internal_error')
+    const { secret } = await client.webhooks.rotateSecret(one.id)
+    const webhook = await findWebhook(world.app.deps.db, one.id)
+    assert.ok(webhook)
+    const { sealer } = world.app.deps
+    assert.deepEqual(openSecrets(sealer, webhook, world.clock.now()), [secret])
+    await until(async () => log.includes('secrets that could not be opened were dropped'))
     assert.ok(await client.webhooks.rotateSecret(other.id))
   })
 
@@ -401,7 +469,12 @@ onEachEngine('webhooks of receivers', (engine) => {
     const outcomes: [answer: Receiver['answer'], message: RegExp, error: string][] = [
       [{ status: 500 }, /answered 500/, 'status'],
       [{ status: 404 }, /answered 404/, 'status'],
-      [{ status: 302, headers: { location: url } }, /302.*redirects/, 'redirect'],
+      // The next one's connection is new, so that its end cannot be one for being idle.
+      [
+        { status: 302, headers: { location: url, connection: 'close' } },
+        /302.*redirects/,
+        'redirect',
+      ],
       ['reset', /connection/, 'connection_failed'],
       [{ raw: 'SSH-2.0-x\r\n' }, /HTTP/, 'protocol_error'],
     ]

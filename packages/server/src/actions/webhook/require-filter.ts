@@ -10,12 +10,20 @@ export async function requireFilter(
   deps: Pick<Deps, 'db'>,
   asked: Parameters<typeof checkFilter>[1],
 ): Promise<EventFilter> {
+  const test = asked.kinds.indexOf('webhook.test')
+  if (test >= 0) {
+    const message = 'cannot be webhook.test, which is told to the webhook that is tested alone'
+    throw refusal('bad_request', `${fieldNames.kinds}[${test}]`, message)
+  }
   const checked = await checkFilter(deps, asked)
   if (checked.kind === 'filter') return checked.filter
   const { field, index, message } = checked
-  const path = `${fieldNames[field]}[${index}]`
   const code = field === 'podIds' ? 'invalid_pod' : 'bad_request'
-  throw problem(code, `The field "${path}" ${message}.`, { details: [{ path, message }] })
+  throw refusal(code, `${fieldNames[field]}[${index}]`, message)
+}
+
+function refusal(code: 'invalid_pod' | 'bad_request', path: string, message: string) {
+  return problem(code, `The field "${path}" ${message}.`, { details: [{ path, message }] })
 }
 
 const fieldNames = { kinds: 'eventTypes', podIds: 'podIds', inboxIds: 'inboxIds' } as const

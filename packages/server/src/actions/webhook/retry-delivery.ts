@@ -5,7 +5,10 @@ import { notFound, problem } from '#model/problem.ts'
 import type { WebhookDelivery } from '#model/webhook.ts'
 import { findWebhookDelivery } from '#store/webhook-delivery.ts'
 
-/** Due at once, whatever it came to; `delivery_pending` while it is under way anyhow. */
+/**
+ * Due at once, whatever it came to; `delivery_pending` while it is under way anyhow, and
+ * `webhook_is_disabled` where it would not be posted.
+ */
 export async function retryDelivery(
   deps: Pick<Deps, 'db' | 'queueClock' | 'wakeWebhooks'>,
   input: { accountId: string; webhookId: string; deliveryId: string },
@@ -14,6 +17,7 @@ export async function retryDelivery(
   const outcome = await deps.db.write('retryWebhookDelivery', { ...input, queueMs })
   if (outcome === 'not_found') throw notFound()
   if (outcome === 'pending') throw problem('delivery_pending')
+  if (outcome === 'disabled') throw problem('webhook_is_disabled')
   const delivery = await findWebhookDelivery(deps.db, input)
   deps.wakeWebhooks()
   if (delivery === null) throw notFound()

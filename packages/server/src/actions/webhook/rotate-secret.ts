@@ -1,14 +1,20 @@
 // Giving a webhook a new secret, while the one before signs along.
 
 import type { Deps } from '#actions/deps.ts'
+import { WEBHOOK_SECRETS_MAX } from '#base/limits.ts'
+import { problem } from '#model/problem.ts'
 import type { Webhook } from '#model/webhook.ts'
 import { makeWebhookSecret } from '#model/webhook-signature.ts'
 import { getWebhook, getWebhookOfInbox } from './read-webhooks.ts'
 import { sealNewest } from './secrets.ts'
 
-type RotateDeps = Pick<Deps, 'db' | 'clock' | 'chance' | 'sealer'>
+type RotateDeps = Pick<Deps, 'db' | 'clock' | 'chance' | 'sealer' | 'log'>
 
-/** The webhook with the new secret, which is told this once. Of two calls at once both hold. */
+/**
+ * The webhook with the new secret, which is told this once. Of two calls at once both hold.
+ * `rate_limit_exceeded`, and nothing is changed, while WEBHOOK_SECRETS_MAX sign: a receiver was promised
+ * each of them. Secrets that cannot be opened sign nothing, and are dropped.
+ */
 export async function rotateSecret(
   deps: RotateDeps,
   input: { accountId: string; webhookId: string },
@@ -16,12 +22,27 @@ export async function rotateSecret(
   const secret = makeWebhookSecret(deps.chance)
   for (;;) {
     const webhook = await getWebhook(deps, input)
-    const sealedSecrets = sealNewest(deps.sealer, webhook, { secret, nowMs: deps.clock.now() })
+    const nowMs = deps.clock.now()
+    const sealed = sealNewest(deps.sealer, webhook, { secret, nowMs })
+    if (sealed.kind === 'full') throw tooMany(sealed.untilMs - nowMs)
+    const { sealedSecrets, isAlone } = sealed
     const kept = webhook.sealedSecrets
     // Where it fails another call has succeeded, so that one of all always gets on.
     const isKept = await deps.db.write('replaceWebhookSecrets', { ...input, kept, sealedSecrets })
-    if (isKept) return { webhook, secret }
+    if (!isKept) continue
+    if (isAlone) {
+      deps.log.warn({ webhook: webhook.id }, 'secrets that could not be opened were dropped')
+    }
+    return { webhook, secret }
   }
+}
+
+function tooMany(waitMs: number): ReturnType<typeof problem> {
+  return problem(
+    'rate_limit_exceeded',
+    `The webhook has ${WEBHOOK_SECRETS_MAX} secrets that sign, which is the most; the oldest ends first.`,
+    { retryAfterSeconds: Math.ceil(waitMs / 1_000) },
+  )
 }
 
 /** The same for the one behind an inbox's `webhookUrl`. */

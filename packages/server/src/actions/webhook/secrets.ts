@@ -18,29 +18,47 @@ export function sealSecrets(
 
 /** Those that sign at this time, the newest first. Throws when another key sealed them. */
 export function openSecrets(sealer: Sealer, webhook: Sealed, nowMs: number): string[] {
-  return openAll(sealer, webhook, nowMs).map(({ secret }) => secret)
+  const secrets = openAll(sealer, webhook, nowMs)
+  if (secrets === null)
+    throw new Error(`the secrets of ${webhook.id} are not those that were kept.`)
+  return secrets.map(({ secret }) => secret)
 }
+
+export type NewestSealed =
+  /** `isAlone`: those before it cannot be opened, and are dropped. */
+  | { readonly kind: 'sealed'; readonly sealedSecrets: Uint8Array; readonly isAlone: boolean }
+  /** So many sign that none fits in before `untilMs`. */
+  | { readonly kind: 'full'; readonly untilMs: number }
 
 /**
  * What is to be kept once `secret` is the newest: the one before it signs along for a day, earlier
- * ones for as long as they were promised, except where there are too many.
+ * ones for as long as they were promised.
  */
 export function sealNewest(
   sealer: Sealer,
   webhook: Sealed,
   { secret, nowMs }: { secret: string; nowMs: number },
-): Uint8Array {
-  const older = openAll(sealer, webhook, nowMs).map((old) => ({
+): NewestSealed {
+  const kept = openAll(sealer, webhook, nowMs)
+  const older = (kept ?? []).map((old) => ({
     secret: old.secret,
     untilMs: old.untilMs ?? nowMs + WEBHOOK_OLD_SECRET_MS,
   }))
-  const secrets = [{ secret, untilMs: null }, ...older].slice(0, WEBHOOK_SECRETS_MAX)
-  return sealSecrets(sealer, webhook.id, secrets)
+  if (older.length >= WEBHOOK_SECRETS_MAX) {
+    return { kind: 'full', untilMs: Math.min(...older.map(({ untilMs }) => untilMs)) }
+  }
+  const sealedSecrets = sealSecrets(sealer, webhook.id, [{ secret, untilMs: null }, ...older])
+  return { kind: 'sealed', sealedSecrets, isAlone: kept === null }
 }
 
-function openAll(sealer: Sealer, { id, sealedSecrets }: Sealed, nowMs: number): WebhookSecret[] {
+/** Null when another key sealed them. */
+function openAll(
+  sealer: Sealer,
+  { id, sealedSecrets }: Sealed,
+  nowMs: number,
+): WebhookSecret[] | null {
   const plain = sealer.open(sealedSecrets, contextOf(id))
-  if (plain === null) throw new Error(`the secrets of ${id} are not those that were kept.`)
+  if (plain === null) return null
   const secrets = JSON.parse(Buffer.from(plain).toString()) as WebhookSecret[]
   return secrets.filter(({ untilMs }) => untilMs === null || untilMs > nowMs)
 }

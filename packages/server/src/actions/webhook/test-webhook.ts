@@ -6,7 +6,7 @@ import { notFound, problem } from '#model/problem.ts'
 import type { WebhookDelivery, WebhookError } from '#model/webhook.ts'
 import { findWebhookDelivery } from '#store/webhook-delivery.ts'
 import { type DeliverWebhookDeps, deliverWebhook } from './deliver-webhook.ts'
-import { getWebhookOfInbox } from './read-webhooks.ts'
+import { getWebhook, getWebhookOfInbox } from './read-webhooks.ts'
 
 export type WebhookTestOutcome = {
   /** What happened, in a sentence. */
@@ -14,12 +14,24 @@ export type WebhookTestOutcome = {
   delivery: WebhookDelivery
 }
 
-type TestDeps = DeliverWebhookDeps & Pick<Deps, 'makeId' | 'wakeEvents'>
+type TestDeps = DeliverWebhookDeps & Pick<Deps, 'makeId' | 'wakeEvents' | 'webhookTests'>
+type Named = { accountId: string; webhookId: string }
 
-/** Resolves when the receiver took it; `webhook_failed` when it did not, disabled webhooks included. */
-export async function testWebhook(
+/**
+ * Resolves when the receiver took it, disabled webhooks included. `not_found`; `rate_limit_exceeded`
+ * and `service_unavailable` as `WebhookTests` has it, the latter also when the service ended before
+ * there was an answer; `webhook_failed` when the receiver did not take it.
+ */
+export async function testWebhook(deps: TestDeps, input: Named): Promise<WebhookTestOutcome> {
+  // Whose it is comes first: nobody else's tests are in its way.
+  await getWebhook(deps, input)
+  return deps.webhookTests.run(input.webhookId, (signal) => test(deps, input, signal))
+}
+
+async function test(
   deps: TestDeps,
-  { accountId, webhookId }: { accountId: string; webhookId: string },
+  { accountId, webhookId }: Named,
+  isEnding: AbortSignal,
 ): Promise<WebhookTestOutcome> {
   const deliveryId = deps.makeId('dlv')
   const worker = `test ${deliveryId}`
@@ -36,11 +48,15 @@ export async function testWebhook(
   })
   if (held === null) throw notFound()
   deps.wakeEvents()
-  await deliverWebhook(deps, held, { worker, signal: AbortSignal.timeout(WEBHOOK_LEASE_MS) })
+  const signal = AbortSignal.any([isEnding, AbortSignal.timeout(WEBHOOK_LEASE_MS)])
+  await deliverWebhook(deps, held, { worker, signal })
   const delivery = await findWebhookDelivery(deps.db, { accountId, webhookId, deliveryId })
   // Deleted meanwhile.
   if (delivery === null) throw notFound()
   const { error, responseStatus, latencyMs } = delivery
+  if (error === 'internal_error' && isEnding.aborted) {
+    throw problem('service_unavailable', 'The service ended before the receiver answered the test.')
+  }
   if (delivery.status !== 'succeeded') {
     throw problem('webhook_failed', failureOf(error, responseStatus))
   }
@@ -62,8 +78,12 @@ function failureOf(error: WebhookError | null, status: number | null): string {
       return `The receiver answered ${status}, which is no success.`
     case 'redirect':
       return `The receiver answered ${status}, and redirects are not followed.`
-    case 'timeout':
-      return `The receiver did not answer within ${WEBHOOK_MS_MAX / 1_000} seconds.`
+    case 'timeout': {
+      const limit = `within ${WEBHOOK_MS_MAX / 1_000} seconds`
+      return status === null
+        ? `The receiver did not answer ${limit}.`
+        : `The receiver answered ${status}, but did not end its answer ${limit}.`
+    }
     case 'forbidden_address':
       return 'The host of the URL has an address that webhooks may not be posted to.'
     case 'dns_failed':

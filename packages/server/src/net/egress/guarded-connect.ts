@@ -50,7 +50,8 @@ export class GuardedConnector {
   readonly #options: GuardedConnectOptions
   readonly #lookup: LookupFunction
   readonly #sockets = new Set<Socket>()
-  readonly #ofUsed = new WeakSet<Error>()
+  readonly #requests = new WeakMap<Socket, { count: number; bytesRead: number }>()
+  readonly #ofIdled = new WeakSet<Error>()
 
   constructor(options: GuardedConnectOptions) {
     this.#options = options
@@ -61,9 +62,19 @@ export class GuardedConnector {
     return this.#sockets.size
   }
 
-  /** Whether it is the error of a connection that something had come over. */
-  isOfUsed(error: Error): boolean {
-    return this.#ofUsed.has(error)
+  /** To be told of each request before it is written; connections of others are left alone. */
+  noteRequest(socket: Socket): void {
+    if (!this.#sockets.has(socket)) return
+    const count = (this.#requests.get(socket)?.count ?? 0) + 1
+    this.#requests.set(socket, { count, bytesRead: socket.bytesRead })
+  }
+
+  /**
+   * Whether it is the error of a connection that had carried an exchange before, and over which nothing
+   * has come since its last request: the far end may have given it up for being idle.
+   */
+  isOfIdled(error: Error): boolean {
+    return this.#ofIdled.has(error)
   }
 
   connect({ hostname, protocol, port }: Target, done: Connected): void {
@@ -133,7 +144,11 @@ export class GuardedConnector {
       settle(null, socket)
     })
     socket.on('error', (error: NodeJS.ErrnoException) => {
-      if (socket.bytesRead > 0) this.#ofUsed.add(error)
+      const last = this.#requests.get(socket)
+      // A request is written only when the one before it was answered.
+      if (last !== undefined && last.count > 1 && socket.bytesRead === last.bytesRead) {
+        this.#ofIdled.add(error)
+      }
       fail(new ConnectError(isTcpConnected ? 'tls_failed' : faultOf(error), error))
     })
     socket.once('close', closed)

@@ -1,7 +1,8 @@
 // One POST to a URL that a stranger chose, and what came of it: an answer, or why there was none.
 // Follows no redirect, unpacks nothing, and gives no receiver more time or room than its share.
 
-import type { Agent, Dispatcher } from 'undici'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Agent, DiagnosticsChannel, Dispatcher } from 'undici'
 import { systemClock } from '#base/clock.ts'
 import {
   WEBHOOK_ANSWER_BYTES_KEPT,
@@ -23,19 +24,28 @@ export type HttpPostRequest = {
   readonly signal?: AbortSignal
 }
 
+export type PostAnswer = {
+  readonly status: number
+  /** The first WEBHOOK_ANSWER_BYTES_KEPT octets as text, without NUL. */
+  readonly body: string
+}
+
 export type HttpPostOutcome =
   | {
       readonly kind: 'answered'
       readonly status: number
-      /** The first WEBHOOK_ANSWER_BYTES_KEPT octets as text, without NUL. */
       readonly body: string
       readonly latencyMs: number
     }
   | {
       readonly kind: 'failed'
-      readonly error: ConnectFault | 'protocol_error' | 'cut'
+      readonly error: PostFault
+      /** As far as one came before it failed. */
+      readonly answer?: PostAnswer
       readonly latencyMs: number
     }
+
+export type PostFault = ConnectFault | 'protocol_error' | 'cut'
 
 /** Never rejects. */
 export type HttpPost = (request: HttpPostRequest) => Promise<HttpPostOutcome>
@@ -68,10 +78,15 @@ export function openHttpPoster(options: HttpPosterOptions): HttpPoster {
 /** `fresh` uses no connection twice. */
 type Agents = { readonly keeping: Agent; readonly fresh: Agent }
 
+/** Told by undici, of all its requests in this process, just before each is written. */
+const REQUESTS = 'undici:client:sendHeaders'
+type Sent = Pick<DiagnosticsChannel.ClientSendHeadersMessage, 'socket'>
+
 class Poster {
   readonly #options: HttpPosterOptions
   readonly #connector: GuardedConnector
   readonly #exchanges = new Set<Exchange>()
+  readonly #note = (message: unknown) => this.#connector.noteRequest((message as Sent).socket)
   #agents: Promise<Agents> | null = null
   #isClosed = false
 
@@ -86,7 +101,7 @@ class Poster {
   }
 
   async post({ url, headers, body, signal }: HttpPostRequest): Promise<HttpPostOutcome> {
-    const exchange = new Exchange(this.#options.patience?.totalMs ?? WEBHOOK_MS_MAX)
+    const exchange = new Exchange()
     const cut = () => exchange.fail('cut')
     if (this.#isClosed || signal?.aborted) cut()
     signal?.addEventListener('abort', cut, { once: true })
@@ -94,10 +109,11 @@ class Poster {
     try {
       this.#agents ??= this.#load()
       const { keeping, fresh } = await this.#agents
+      exchange.start(this.#options.patience?.totalMs ?? WEBHOOK_MS_MAX)
       const request = this.#requestOf(url, { headers, body })
       // A receiver may close a connection for being idle just as it is used again.
       exchange.repeat = (error) => {
-        const isRepeated = this.#connector.isOfUsed(error)
+        const isRepeated = this.#connector.isOfIdled(error)
         if (isRepeated) fresh.dispatch(request, exchange)
         return isRepeated
       }
@@ -129,12 +145,14 @@ class Poster {
     this.#isClosed = true
     for (const exchange of this.#exchanges) exchange.fail('cut')
     this.#connector.destroy()
+    unsubscribe(REQUESTS, this.#note)
     const agents = await this.#agents
     await Promise.all([agents?.keeping.destroy(), agents?.fresh.destroy()])
   }
 
   async #load(): Promise<Agents> {
     const { Agent } = await import('undici')
+    if (!this.#isClosed) subscribe(REQUESTS, this.#note)
     const keepAliveTimeout = this.#options.idleMs ?? WEBHOOK_IDLE_MS_MAX
     const options: Agent.Options = {
       connect: (target, done) => this.#connector.connect(target, done),
@@ -157,24 +175,30 @@ class Exchange implements Dispatcher.DispatchHandler {
   isOver = false
   /** Asked once when it breaks before an answer; true: it was sent again. */
   repeat: ((error: Error) => boolean) | null = null
-  readonly #startedMs = systemClock.monotonic()
+  #startedMs = systemClock.monotonic()
   readonly #resolve: (outcome: HttpPostOutcome) => void
-  readonly #timer: NodeJS.Timeout
+  #timer: NodeJS.Timeout | undefined
   readonly #kept: Buffer[] = []
   #keptBytes = 0
   #readBytes = 0
   #status = 0
   #controller: Dispatcher.DispatchController | null = null
 
-  constructor(totalMs: number) {
+  constructor() {
     const { promise, resolve } = Promise.withResolvers<HttpPostOutcome>()
     this.outcome = promise
     this.#resolve = resolve
+  }
+
+  /** What was done before it is not the receiver's time. */
+  start(totalMs: number): void {
+    if (this.isOver) return
+    this.#startedMs = systemClock.monotonic()
     this.#timer = setTimeout(() => this.fail('timeout'), totalMs)
   }
 
-  fail(error: Extract<HttpPostOutcome, { kind: 'failed' }>['error']): void {
-    this.#settle({ kind: 'failed', error, latencyMs: this.#latencyMs() })
+  fail(error: PostFault): void {
+    this.#settle({ kind: 'failed', error, ...this.#begun(), latencyMs: this.#latencyMs() })
     this.#controller?.abort(new Error(error))
   }
 
@@ -202,12 +226,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.#settle({
-      kind: 'answered',
-      status: this.#status,
-      body: readText(Buffer.concat(this.#kept)),
-      latencyMs: this.#latencyMs(),
-    })
+    this.#settle({ kind: 'answered', ...this.#answer(), latencyMs: this.#latencyMs() })
   }
 
   onResponseError(_: unknown, error: unknown): void {
@@ -215,7 +234,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.repeat = null
     const isUnanswered = !this.isOver && this.#status === 0
     if (isUnanswered && error instanceof Error && repeat?.(error)) return
-    this.#settle({ kind: 'failed', error: errorOf(error), latencyMs: this.#latencyMs() })
+    this.#settle({
+      kind: 'failed',
+      error: errorOf(error),
+      ...this.#begun(),
+      latencyMs: this.#latencyMs(),
+    })
   }
 
   #settle(outcome: HttpPostOutcome): void {
@@ -223,6 +247,15 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.isOver = true
     clearTimeout(this.#timer)
     this.#resolve(outcome)
+  }
+
+  #answer(): PostAnswer {
+    return { status: this.#status, body: readText(Buffer.concat(this.#kept)) }
+  }
+
+  /** Hints (1xx) are no part of an answer. */
+  #begun(): { answer?: PostAnswer } {
+    return this.#status < 200 ? {} : { answer: this.#answer() }
   }
 
   #latencyMs(): number {
@@ -238,7 +271,7 @@ function readText(bytes: Buffer): string {
   return text.replaceAll('\0', '')
 }
 
-function errorOf(error: unknown): ConnectFault | 'protocol_error' | 'cut' {
+function errorOf(error: unknown): PostFault {
   if (error instanceof ConnectError) return error.fault
   if (!(error instanceof Error)) return 'protocol_error'
   const code = 'code' in error ? String(error.code) : ''
