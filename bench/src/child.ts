@@ -20,13 +20,14 @@ export async function runToEnd<Value>(module: string, input: object): Promise<Va
   return JSON.parse(text) as Value
 }
 
-/** Starts a server module and waits for the JSON line it prints when it listens. */
+/** Starts a server module, with `flags` for the runtime, and waits for the JSON line it prints when it listens. */
 export async function startServer<Value>(
   path: string,
-  options: { env?: Record<string, string>; arguments?: string[] } = {},
+  options: { env?: Record<string, string>; arguments?: string[]; flags?: string[] } = {},
 ): Promise<{ hello: Value; child: ChildProcess; stop(): Promise<void> }> {
   const file = path.includes('/') ? path : `${folder}${path}`
-  const child = spawn(process.execPath, [file, ...(options.arguments ?? [])], {
+  const words = [...(options.flags ?? []), file, ...(options.arguments ?? [])]
+  const child = spawn(process.execPath, words, {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env, ...options.env },
   })

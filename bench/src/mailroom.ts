@@ -1,7 +1,7 @@
 // The service under test, as a user starts it: its own process, its own data directory, default
 // durability.
 
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -35,6 +35,7 @@ export async function startMailroom(
   const main = fileURLToPath(import.meta.resolve('@mailroom/server/main.mjs'))
   const server = await startServer(main, {
     arguments: ['serve'],
+    flags: startFlags(),
     env: {
       MAILROOM_DATA_DIR: dataDir,
       MAILROOM_HTTP_PORT: String(httpPort),
@@ -56,6 +57,13 @@ export async function startMailroom(
       if (!keeps) rmSync(dataDir, { recursive: true, force: true })
     },
   }
+}
+
+/** Flags of the runtime that `npm start` gives. */
+function startFlags(): string[] {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  const { scripts } = JSON.parse(text) as { scripts: { start: string } }
+  return scripts.start.match(/--\S+/g) ?? []
 }
 
 function freePort(): Promise<number> {

@@ -8,12 +8,22 @@ import type { TestEvent } from 'node:test/reporters'
 export class FileLines {
   readonly #folder: string
   readonly #unseen: Set<string>
+  readonly #groups: ReadonlyMap<string, readonly string[]>
+  readonly #failed = new Set<string>()
   #tests = 0
   #passed = 0
 
-  /** The lines name the files as seen from `folder`. */
-  constructor(files: readonly string[], folder: string) {
+  /**
+   * The lines name the files as seen from `folder`; `groups` are the modules that run several of them,
+   * each with its files.
+   */
+  constructor(
+    files: readonly string[],
+    folder: string,
+    groups: ReadonlyMap<string, readonly string[]>,
+  ) {
     this.#unseen = new Set(files)
+    this.#groups = groups
     this.#folder = folder
   }
 
@@ -49,6 +59,9 @@ export class FileLines {
     const isAside = Boolean(skip || todo)
     const didPass = event.type === 'test:pass'
     const shown = didPass && !isAside ? [] : [event]
+    const group = this.#groups.get(name)
+    if (group !== undefined) return didPass ? [] : [event, ...this.#nameFiles(name, group)]
+    if (!didPass && event.data.file !== undefined) this.#failed.add(event.data.file)
     // The suite that a group makes of a file.
     if (details.type === 'suite' && nesting === 0 && this.#unseen.has(name)) {
       return [...shown, this.#close(name, didPass, details.duration_ms)]
@@ -58,6 +71,14 @@ export class FileLines {
       if (didPass && !isAside) this.#passed += 1
     }
     return shown
+  }
+
+  /** What fails after its test has ended, such as a promise that nobody awaits, is of no test. */
+  #nameFiles(entry: string, paths: readonly string[]): TestEvent[] {
+    if (paths.some((path) => this.#failed.has(path))) return []
+    const names = paths.map((path) => `    ${relative(this.#folder, path)}\n`).join('')
+    const message = `✖ something failed outside of the tests of one of these:\n${names}`
+    return [{ type: 'test:stdout', data: { file: entry, message } }]
   }
 
   #close(file: string, didPass: boolean, durationMs: number): TestEvent {

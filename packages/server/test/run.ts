@@ -89,14 +89,16 @@ async function runTests(): Promise<boolean> {
   const reports = new PassThrough({ objectMode: true })
   const printed = pipeline(reports, new spec(), process.stdout, { end: false })
   const plan = filters.length > 0 ? files.map((path) => [path]) : planRun(files)
+  const started = await Promise.all(plan.map(makeEntry))
+  const groups = plan.map((paths, index): [string, string[]] => [started[index] ?? '', paths])
   const events = run({
-    files: await Promise.all(plan.map(makeEntry)),
+    files: started,
     concurrency: CONCURRENCY,
     timeout: PROCESS_MS_MAX,
     signal: interruption.signal,
     cwd: workspace,
   })
-  const lines = new FileLines(files, workspace)
+  const lines = new FileLines(files, workspace, new Map(groups.filter(isGroup)))
   let didPass = false
   for await (const event of events) {
     if (event.type === 'test:summary' && event.data.file === undefined) {
@@ -110,6 +112,10 @@ async function runTests(): Promise<boolean> {
   const missing = filters.length > 0 ? [] : lines.missing()
   for (const path of missing) console.error(`✖ ${path} did not run`)
   return didPass && missing.length === 0 && !interruption.signal.aborted
+}
+
+function isGroup([, paths]: [string, string[]]): boolean {
+  return paths.length > 1
 }
 
 /** The file itself, or a module that runs several. */

@@ -41,14 +41,18 @@ export function clientErrors(makeRequestId: () => string): ClientErrors {
 /** Writes an answer past the HTTP server and ends the connection. */
 export function hangUpWith({ status, body, headers }: Problem, socket: Socket): void {
   const text = JSON.stringify(body)
+  const all: Problem['headers'] = {
+    'x-request-id': body.requestId,
+    'x-content-type-options': 'nosniff',
+    ...headers,
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': String(Buffer.byteLength(text)),
+    'cache-control': 'no-store',
+    connection: 'close',
+  }
   const lines = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
-    `x-request-id: ${body.requestId}`,
-    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
-    'content-type: application/json; charset=utf-8',
-    `content-length: ${Buffer.byteLength(text)}`,
-    'cache-control: no-store',
-    'connection: close',
+    ...Object.entries(all).map(([name, value]) => `${name}: ${value}`),
   ]
   socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`)
   // The client may never close its half; whoever was refused gets no more time.

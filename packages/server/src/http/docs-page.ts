@@ -3,9 +3,10 @@
 import { errorExample } from '@mailroom/contract/error-example.ts'
 import { API_VERSION } from '@mailroom/contract/openapi.ts'
 import { idempotencyKeyParameter } from '@mailroom/contract/openapi-parts.ts'
+import { webSocketErrors, webSocketPathItem } from '@mailroom/contract/openapi-web-socket.ts'
 import { type Operation, type Tag, tags } from '@mailroom/contract/operations/operation.ts'
 import { errorsOf, operationIds, operationOf } from '@mailroom/contract/operations.ts'
-import { errorCodes } from '@mailroom/contract/vocabulary.ts'
+import { type ErrorCode, errorCodes, WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
 
 type Entry = { readonly id: string; readonly operation: Operation }
 
@@ -39,16 +40,40 @@ ${errorSection()}
 }
 
 function contentsOf(tag: Tag, entries: readonly Entry[]): string {
-  const items = entries.map(
-    ({ id, operation }) =>
-      `<li><a href="#${id}"><b>${operation.method}</b> ${escapeHtml(operation.path)}</a></li>`,
-  )
+  const items = entries.map(({ id, operation }) => contentsLine(id, operation))
+  if (tag === webSocketTag) {
+    items.push(contentsLine(webSocket.operationId, { method: 'GET', path: WEB_SOCKET_PATH }))
+  }
   return `<p>${escapeHtml(tag)}</p><ul>${items.join('')}</ul>`
+}
+
+function contentsLine(id: string, { method, path }: { method: string; path: string }): string {
+  return `<li><a href="#${id}"><b>${method}</b> ${escapeHtml(path)}</a></li>`
 }
 
 function sectionOf(tag: Tag, entries: readonly Entry[], publicUrl: string): string {
   const operations = entries.map((entry) => operationSection(entry, publicUrl)).join('')
-  return `<section><h2>${escapeHtml(tag)}</h2><p>${escapeHtml(tags[tag])}</p>${operations}</section>`
+  const further = tag === webSocketTag ? webSocketSection(publicUrl) : ''
+  return `<section><h2>${escapeHtml(tag)}</h2><p>${escapeHtml(tags[tag])}</p>${operations}${further}</section>`
+}
+
+const webSocket = webSocketPathItem.get
+const [webSocketTag] = webSocket.tags
+
+function webSocketSection(publicUrl: string): string {
+  const { operationId: id, summary, description } = webSocket
+  const url = `${publicUrl.replace(/^http/, 'ws')}${WEB_SOCKET_PATH}`
+  const example = `const socket = new WebSocket(\`${url}?token=\${MAILROOM_API_KEY}\`)
+socket.onopen = () => socket.send('{"type":"subscribe"}')
+socket.onmessage = ({ data }) => console.log(data)`
+  return `<article id="${id}">
+<h3><a href="#${id}"><b>GET</b> ${WEB_SOCKET_PATH}</a></h3>
+<p>${escapeHtml(summary)} ${escapeHtml(description)}</p>
+<pre><code>${escapeHtml(example)}</code></pre>
+<p><b>101</b> ${escapeHtml(webSocket.responses[101].description)}</p>
+<p>Errors: ${errorLinks(webSocketErrors)}</p>
+</article>
+`
 }
 
 function operationSection({ id, operation }: Entry, publicUrl: string): string {
@@ -63,11 +88,13 @@ ${table('Body', fieldRows(operation.body))}
 <pre><code>${escapeHtml(curlExample(operation, publicUrl))}</code></pre>
 <p><b>${success.status}</b> ${escapeHtml(success.description)}</p>
 ${'schema' in success ? table('Answer', fieldRows(success.schema)) : ''}
-<p>Errors: ${errorsOf(operation)
-    .map((code) => `<a href="#error-${code}"><code>${code}</code></a>`)
-    .join(', ')}</p>
+<p>Errors: ${errorLinks(errorsOf(operation))}</p>
 </article>
 `
+}
+
+function errorLinks(codes: readonly ErrorCode[]): string {
+  return codes.map((code) => `<a href="#error-${code}"><code>${code}</code></a>`).join(', ')
 }
 
 type Row = { name: string; type: string; isRequired: boolean; description: string }
@@ -145,7 +172,7 @@ function curlExample(operation: Operation, publicUrl: string): string {
   if (operation.needsIdempotencyKey) words.push(`-H "Idempotency-Key: $(uuidgen)"`)
   if (body) {
     words.push(`-H 'Content-Type: application/json'`)
-    words.push(`-d '${JSON.stringify(bodyExample(body.properties))}'`)
+    words.push(`-d '${JSON.stringify(bodyExample(body))}'`)
   }
   return words.join(' \\\n  ')
 }
@@ -158,12 +185,14 @@ const textExamples: Readonly<Record<string, string>> = {
   from: 'ann@example.com',
   to: 'bob@example.com',
   address: 'bob@example.com',
+  url: 'https://agent.example.com/mail',
   subject: 'Hello',
   body: 'How are you?',
   text: 'How are you?',
 }
 
-function bodyExample(properties: Readonly<Record<string, unknown>>): Record<string, unknown> {
+/** Every field that is required, and those others that an example can be given of. */
+function bodyExample({ properties = {}, required = [] }: ObjectSchema): Record<string, unknown> {
   const example: Record<string, unknown> = {}
   for (const [name, property] of Object.entries(properties)) {
     const field = property as FieldSchema
@@ -171,6 +200,7 @@ function bodyExample(properties: Readonly<Record<string, unknown>>): Record<stri
     if (field.type === 'boolean') example[name] = true
     else if (field.enum) example[name] = field.enum[0]
     else if (textExamples[name] !== undefined) example[name] = textExamples[name]
+    else if (required.includes(name)) throw new Error(`There is no example of the field ${name}.`)
   }
   return example
 }

@@ -64,6 +64,13 @@ export class EventReaders {
     this.#timer = undefined
   }
 
+  /** Of all accounts. */
+  count(kind: EventReader['kind']): number {
+    let count = 0
+    for (const reader of this.#readers) if (reader.kind === kind) count += 1
+    return count
+  }
+
   /** Ends all that came with the key, now and later. */
   endOfKey(keyId: string): void {
     // A Set keeps the order of insertion: the first is the oldest.

@@ -178,14 +178,17 @@ function inputOf(
 
 function contextOf(request: FastifyRequest, reply: FastifyReply): Context {
   const { caller } = request
-  // The credential has done its work; nothing further in should be able to log it.
-  const { authorization: _, ...headers } = request.headers
   const wantsContent = isContentWanted(request)
-  if (!wantsContent) delete headers.range
   const context: Context = {
     requestId: request.id,
     clientAddress: plainAddress(request.socket.remoteAddress),
-    headers,
+    // Few ask for them, and many requests wait.
+    get headers() {
+      // The credential has done its work; nothing further in should be able to log it.
+      const { authorization: _, ...headers } = request.headers
+      if (!wantsContent) delete headers.range
+      return headers
+    },
     wantsContent,
     onGone(listener) {
       if (reply.raw.closed) listener()

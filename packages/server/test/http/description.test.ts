@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { errorCodes } from '@mailroom/contract/vocabulary.ts'
-import { openDoor } from '#test/http/door.ts'
+import { GOOD_KEY, OPERATOR_TOKEN, openDoor } from '#test/http/door.ts'
 
 test('the OpenAPI document is served without a key', async () => {
   const door = await openDoor()
@@ -28,8 +28,31 @@ test('the reference page shows every operation and code, and runs no script', as
     assert.ok(page.includes(`<article id="${id}">`), id)
     assert.ok(page.includes(`http://mailroom.example${operationOf(id).path}&#39;`), id)
   }
+  assert.ok(page.includes('<article id="events.webSocket">'))
   for (const code of Object.keys(errorCodes)) assert.ok(page.includes(`id="error-${code}"`), code)
   for (const [, anchor] of page.matchAll(/href="#([^"]+)"/g)) {
     assert.ok(page.includes(`id="${anchor}"`), `${anchor} leads nowhere`)
   }
+})
+
+test('every example of a body on the reference page is one that the service takes', async (t) => {
+  const door = await openDoor()
+  t.after(() => door.close(0))
+  const page = await (await door.request('/docs', { token: null })).text()
+  let tried = 0
+  for (const id of operationIds) {
+    const { method, path, auth, body } = operationOf(id)
+    if (!body) continue
+    const [, article = ''] = page.split(`<article id="${id}">`)
+    const [, example = ''] = /-d &#39;(.*?)&#39;<\/code>/.exec(article) ?? []
+    const answer = await door.request(path.replaceAll(/\{\w+\}/g, 'one'), {
+      method,
+      token: auth === 'operator' ? OPERATOR_TOKEN : GOOD_KEY,
+      headers: { 'content-type': 'application/json', 'idempotency-key': 'key' },
+      body: example.replaceAll('&quot;', '"'),
+    })
+    assert.ok(answer.ok, `${id}: ${example} is answered ${await answer.text()}`)
+    tried += 1
+  }
+  assert.ok(tried > 10, `${tried} examples`)
 })

@@ -56,7 +56,7 @@ const quietPorts: DoorPorts = {
   checkFilter: async () => ({ kind: 'filter', filter: { kinds: [], podIds: [], inboxIds: [] } }),
   openEventStream: () => ({
     subscribe: async ({ onAccepted }) => {
-      onAccepted()
+      onAccepted('evt_1')
       return 'subscribed'
     },
     unsubscribe: () => 'unsubscribed',

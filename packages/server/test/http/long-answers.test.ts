@@ -27,8 +27,8 @@ async function openStreamDoor({ commentMs, fill }: Opening, options: DoorOptions
   let feed: EventFeed | null = null
   const ports = {
     openEventStream: ({ sink }: { sink: EventSink }) => ({
-      async subscribe({ onAccepted }: { onAccepted(): void }) {
-        onAccepted()
+      async subscribe({ onAccepted }: { onAccepted(lastEventId: null): void }) {
+        onAccepted(null)
         fill?.(sink)
         return 'subscribed' as const
       },

@@ -1,6 +1,7 @@
 // The WebSocket at the door by itself: who gets in, what a frame may be, and how a connection ends.
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { test } from 'node:test'
 import { WebSocket } from 'ws'
 import type { EventSink } from '#actions/event/event-stream.ts'
@@ -180,7 +181,35 @@ test('a handshake that is malformed is 400 in the form of an error', async () =>
       )
       assert.equal(status, 400)
       assert.equal(JSON.parse(body).error, 'bad_request')
+      assert.match(JSON.parse(body).fix, /WebSocket client/)
     }
+  })
+})
+
+test('a version that is not spoken is told those that are (RFC 6455 §4.4)', async () => {
+  await withDoor({}, async (door) => {
+    const handshake = (version: number) =>
+      exchange(
+        door.port,
+        `GET /v1/ws?token=${GOOD_KEY} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n` +
+          `Upgrade: websocket\r\nSec-WebSocket-Version: ${version}\r\n` +
+          'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
+      )
+    const { status, headers } = await handshake(12)
+    assert.equal(status, 400)
+    assert.equal(headers.get('sec-websocket-version'), '13, 8')
+  })
+})
+
+test('a refused handshake has the headers of any answer, each once', async () => {
+  const limits = { apiPerMinute: 1, failedAuthPerMinute: 60 }
+  await withDoor({ limits }, async (_door, connect) => {
+    await connect()
+    const { headers } = await refusalOf(connect())
+    // One that came twice would be both, with a comma between them.
+    assert.match(String(headers['x-request-id']), /^req_\d+$/)
+    assert.equal(headers['x-content-type-options'], 'nosniff')
+    assert.equal(headers['ratelimit-remaining'], '0')
   })
 })
 
@@ -284,7 +313,13 @@ test('frames are answered in order, though a subscription takes its time', async
     const types = []
     for (let index = 0; index < 4; index++) types.push(await client.next())
     assert.deepEqual(types, [
-      { type: 'subscribed', inbox_ids: ['inb_1'], pod_ids: [], event_types: [] },
+      {
+        type: 'subscribed',
+        inbox_ids: ['inb_1'],
+        pod_ids: [],
+        event_types: [],
+        last_event_id: 'evt_1',
+      },
       { type: 'pong' },
       { type: 'unsubscribed' },
       { type: 'error', message: 'The frame is not JSON.' },
@@ -357,7 +392,7 @@ test('ten connections an account, the eleventh closes with 4008, and a place bec
 const patience = { requestMs: 10_000, headMs: 5_000 }
 
 test('a client that answers pings stays, and one that is silent is cut', async () => {
-  const socket = { pingMs: 60, silenceMs: 60, tickMs: 20 }
+  const socket = { pingMs: 60, silenceMs: 60, stallMs: 10_000, tickMs: 20 }
   await withDoor({ patience: { ...patience, socket } }, async (_door, connect) => {
     const lively = await connect()
     const silent = await connect({ autoPong: false })
@@ -392,7 +427,7 @@ test('a reader that takes nothing is given no more than the bound and then cut',
       close: () => ended.resolve(),
     }
   }
-  const socket = { pingMs: 200, silenceMs: 200, tickMs: 50 }
+  const socket = { pingMs: 200, silenceMs: 200, stallMs: 10_000, tickMs: 50 }
   await withDoor(
     { patience: { ...patience, socket }, ports: { openEventStream } },
     async (_door, connect) => {
@@ -409,6 +444,87 @@ test('a reader that takes nothing is given no more than the bound and then cut',
       await client.closed
     },
   )
+})
+
+test('a reader that takes in nothing is cut, however much it says', async () => {
+  const text = eventText('evt_1', JSON.stringify('x'.repeat(64 * 1024)))
+  let sink: EventSink | undefined
+  const fill = () => {
+    while (sink?.write(text));
+  }
+  const ended = Promise.withResolvers<void>()
+  const openEventStream: NonNullable<DoorOptions['ports']>['openEventStream'] = (opened) => {
+    sink = opened.sink
+    return {
+      async subscribe() {
+        fill()
+        return 'subscribed'
+      },
+      unsubscribe: () => 'unsubscribed',
+      resume: fill,
+      close: () => ended.resolve(),
+    }
+  }
+  const socket = { pingMs: 100, silenceMs: 10_000, stallMs: 600, tickMs: 20 }
+  await withDoor(
+    { patience: { ...patience, socket }, ports: { openEventStream } },
+    async (_door, connect) => {
+      const client = await connect()
+      client.socket.pause()
+      client.send({ type: 'subscribe' })
+      const talking = setInterval(() => client.socket.ping(), 350)
+      const startMs = performance.now()
+      await ended.promise
+      clearInterval(talking)
+      assert.ok(performance.now() - startMs < 5_000)
+      client.socket.resume()
+      await client.closed
+    },
+  )
+})
+
+test('a ping is answered with what it carried, and of many behind a backlog the last', async () => {
+  const total = 100
+  let index = 0
+  let sink: EventSink | undefined
+  const text = eventText('evt_1', JSON.stringify('x'.repeat(100_000)))
+  const fill = () => {
+    while (index < total) {
+      index += 1
+      if (!sink?.write(text)) return
+    }
+  }
+  const openEventStream: NonNullable<DoorOptions['ports']>['openEventStream'] = (opened) => {
+    sink = opened.sink
+    return {
+      async subscribe() {
+        fill()
+        return 'subscribed'
+      },
+      unsubscribe: () => 'unsubscribed',
+      resume: fill,
+      close() {},
+    }
+  }
+  await withDoor({ ports: { openEventStream } }, async (_door, connect) => {
+    const client = await connect()
+    const pongs: string[] = []
+    client.socket.on('pong', (data) => pongs.push(data.toString()))
+    const answered = once(client.socket, 'pong')
+    client.socket.ping('first')
+    await answered
+    client.socket.pause()
+    client.send({ type: 'subscribe' })
+    while (index === 0) await new Promise((resolve) => setImmediate(resolve))
+    for (let count = 1; count <= 9; count++) client.socket.ping(`ping ${count}`)
+    // Nothing else tells that the pings have come.
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    const last = once(client.socket, 'pong')
+    client.socket.resume()
+    await last
+    assert.deepEqual(pongs, ['first', 'ping 9'])
+    for (let count = 0; count < total; count++) await client.next()
+  })
 })
 
 test('a reader that is slow gets everything, and is not cut for its pace', async () => {
@@ -436,7 +552,7 @@ test('a reader that is slow gets everything, and is not cut for its pace', async
     }
   }
   // Much less than the reader takes for everything, which is what its pongs come behind.
-  const socket = { pingMs: 100, silenceMs: 1_500, tickMs: 20 }
+  const socket = { pingMs: 100, silenceMs: 1_500, stallMs: 10_000, tickMs: 20 }
   await withDoor(
     { patience: { ...patience, socket }, ports: { openEventStream } },
     async (_door, connect) => {

@@ -1,31 +1,41 @@
 // Whether somebody is still at the other end of a WebSocket: pings in time, and the end of those who
-// answer nothing and take in nothing. All connections share one timer.
+// answer nothing or take in nothing. All connections share one timer.
 
 import type { Socket } from 'node:net'
-import type { WebSocket } from 'ws'
 import type { Clock } from '#base/clock.ts'
 
-export type Patience = { readonly pingMs: number; readonly silenceMs: number }
+export type Patience = {
+  readonly pingMs: number
+  readonly silenceMs: number
+  /** With something that waits for the client, and none of it taken in. */
+  readonly stallMs: number
+}
+
+/** What is done with a WebSocket here. */
+type Pinged = { ping(): void; terminate(): void }
 
 /** Of one connection; `transport` is the socket under it. */
 export class Liveness {
   /** A frame is being worked on, so that the client may not be heard for now. */
   isBusy = false
-  readonly #socket: WebSocket
+  readonly #socket: Pinged
   readonly #transport: Socket
   readonly #clock: Clock
   #heardAtMs: number
   #pingedAtMs: number
+  /** When some of a backlog left, or there was none. */
+  #movedAtMs: number
   #isPinged = false
   #backlogBytes = 0
   #drainedBytes = 0
 
-  constructor(socket: WebSocket, transport: Socket, clock: Clock) {
+  constructor(socket: Pinged, transport: Socket, clock: Clock) {
     this.#socket = socket
     this.#transport = transport
     this.#clock = clock
     this.#heardAtMs = clock.monotonic()
     this.#pingedAtMs = this.#heardAtMs
+    this.#movedAtMs = this.#heardAtMs
   }
 
   /** Something came from the client. */
@@ -40,10 +50,19 @@ export class Liveness {
     return isAnswer
   }
 
-  /** Pings where it is time, and cuts the connection of a client that was silent for too long. */
-  look({ pingMs, silenceMs }: Patience): void {
+  /**
+   * Pings where it is time, and cuts the connection of a client that was silent for too long or, even
+   * if it says something, takes in nothing.
+   */
+  look({ pingMs, silenceMs, stallMs }: Patience): void {
     const nowMs = this.#clock.monotonic()
-    if (this.#hasProgressed() || this.isBusy) this.#heardAtMs = nowMs
+    const hasProgressed = this.#hasProgressed()
+    if (hasProgressed || this.#backlogBytes === 0) this.#movedAtMs = nowMs
+    if (nowMs - this.#movedAtMs >= stallMs) {
+      this.#socket.terminate()
+      return
+    }
+    if (hasProgressed || this.isBusy) this.#heardAtMs = nowMs
     const sincePingMs = nowMs - this.#pingedAtMs
     if (this.#pingedAtMs > this.#heardAtMs) {
       if (sincePingMs >= silenceMs) this.#socket.terminate()

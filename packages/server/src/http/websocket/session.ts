@@ -49,7 +49,6 @@ export class Session {
   readonly liveness: Liveness
   readonly #parts: SessionParts
   readonly #opened: Opened
-  readonly #isTooMuch: () => boolean
   /** Null stands for a frame of octets. */
   readonly #waiting: (string | null)[] = []
   #waitingLength = 0
@@ -57,15 +56,22 @@ export class Session {
   #isWorking = false
   #isFull = false
   #isOver = false
+  /** When the last frames came, the oldest of them at `#oldest` once there are SOCKET_FRAMES_MAX. */
+  readonly #frameTimesMs: number[] = []
+  #oldest = 0
+  /** What a ping carried that is answered when the client has taken in what waits for it. */
+  #owedPong: Buffer | null = null
 
   constructor(parts: SessionParts, opened: Opened) {
     const { socket, transport } = opened
     this.#parts = parts
     this.#opened = opened
-    this.#isTooMuch = frameCounter(parts.clock)
     this.liveness = new Liveness(socket, transport, parts.clock)
     socket.on('message', (data, isBinary) => this.#onMessage(data, isBinary))
-    socket.on('ping', () => this.#onControl())
+    socket.on('ping', (data) => {
+      this.#onControl()
+      this.#pong(data)
+    })
     socket.on('pong', () => {
       // The answer to our own ping is not one of the client's frames.
       if (this.liveness.answered()) this.liveness.heard()
@@ -108,11 +114,32 @@ export class Session {
     if (!this.#isOver) this.#refuseFlood()
   }
 
+  /** Of pings that come faster than answers are taken the last one is answered (RFC 6455 §5.5.3). */
+  #pong(data: Buffer): void {
+    if (!this.#isOpen) return
+    if (this.#isFull) this.#owedPong = data
+    else this.#opened.socket.pong(data)
+  }
+
   #refuseFlood(): boolean {
     if (!this.#isTooMuch()) return false
     const most = `${SOCKET_FRAMES_MAX} frames in ${SOCKET_FRAMES_WINDOW_MS / 1000} seconds`
     this.close(CLOSE_CODES.tooManyFrames, `more than ${most}`)
     return true
+  }
+
+  /** Notes a frame; true when there are more than may be in the window. */
+  #isTooMuch(): boolean {
+    const times = this.#frameTimesMs
+    const nowMs = this.#parts.clock.monotonic()
+    if (times.length < SOCKET_FRAMES_MAX) {
+      times.push(nowMs)
+      return false
+    }
+    const oldestMs = times[this.#oldest] ?? 0
+    times[this.#oldest] = nowMs
+    this.#oldest = (this.#oldest + 1) % SOCKET_FRAMES_MAX
+    return oldestMs > nowMs - SOCKET_FRAMES_WINDOW_MS
   }
 
   /** Frames are answered one after the other, and none while the client does not take answers. */
@@ -172,7 +199,7 @@ export class Session {
       const outcome = await this.#stream.subscribe({
         filter,
         afterId,
-        onAccepted: () => this.#say(subscribedTo(filter)),
+        onAccepted: (lastEventId) => this.#say(subscribedTo(filter, lastEventId)),
       })
       switch (outcome) {
         case 'subscribed':
@@ -215,6 +242,8 @@ export class Session {
     if (!this.#isFull || !this.#isOpen) return
     if (this.#opened.socket.bufferedAmount > STREAM_BUFFER_BYTES_MAX / 2) return
     this.#isFull = false
+    if (this.#owedPong !== null) this.#pong(this.#owedPong)
+    this.#owedPong = null
     this.#stream?.resume()
     void this.#work()
   }
@@ -237,8 +266,12 @@ function mistake(message: string): object {
   return { type: 'error', message }
 }
 
-function subscribedTo({ inboxIds, podIds, kinds }: EventFilter): object {
-  return { type: 'subscribed', inbox_ids: inboxIds, pod_ids: podIds, event_types: kinds }
+function subscribedTo(
+  { inboxIds, podIds, kinds }: EventFilter,
+  lastEventId: string | null,
+): object {
+  const lists = { inbox_ids: inboxIds, pod_ids: podIds, event_types: kinds }
+  return { type: 'subscribed', ...lists, last_event_id: lastEventId }
 }
 
 const NOT_TEXT: ClientFrame = {
@@ -247,14 +280,3 @@ const NOT_TEXT: ClientFrame = {
 }
 
 const FIELD_NAMES = { kinds: 'event_types', podIds: 'pod_ids', inboxIds: 'inbox_ids' } as const
-
-/** Notes a frame; true when there are more than may be in the window. */
-function frameCounter(clock: Clock): () => boolean {
-  const times: number[] = []
-  return () => {
-    const nowMs = clock.monotonic()
-    while ((times[0] ?? nowMs) <= nowMs - SOCKET_FRAMES_WINDOW_MS) times.shift()
-    times.push(nowMs)
-    return times.length > SOCKET_FRAMES_MAX
-  }
-}

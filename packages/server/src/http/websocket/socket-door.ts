@@ -10,10 +10,9 @@ import { AppError } from '#base/app-error.ts'
 import { plainAddress } from '#base/client-address.ts'
 import type { Clock } from '#base/clock.ts'
 import {
-  SOCKET_CLOSE_MS,
-  SOCKET_FRAME_BYTES_MAX,
   SOCKET_PING_MS,
   SOCKET_SILENCE_MS,
+  SOCKET_STALL_MS,
   SOCKET_TICK_MS,
   SOCKETS_PER_ACCOUNT_MAX,
 } from '#base/limits.ts'
@@ -26,6 +25,7 @@ import { problemOf } from '#http/problems.ts'
 import type { SlidingWindow } from '#http/rate-limit.ts'
 import { takeRequest } from '#http/take-request.ts'
 import { problem } from '#model/problem.ts'
+import { openSocketServer, type Shaking, shakeHands } from './handshake.ts'
 import type { Patience } from './liveness.ts'
 import { CLOSE_CODES, Session } from './session.ts'
 
@@ -49,6 +49,7 @@ export type SocketDoorOptions = {
 const DEFAULT_PATIENCE = {
   pingMs: SOCKET_PING_MS,
   silenceMs: SOCKET_SILENCE_MS,
+  stallMs: SOCKET_STALL_MS,
   tickMs: SOCKET_TICK_MS,
 }
 
@@ -106,7 +107,7 @@ export class SocketDoor {
     const headers: Record<string, string> = { 'x-request-id': requestId }
     try {
       refuseWhileClosing(this.#options)
-      this.#opening ??= openServer()
+      this.#opening ??= openSocketServer()
       const [server, caller] = await Promise.all([this.#opening, callerOf(identify, request)])
       refuseWhileClosing(this.#options)
       if (caller !== null) {
@@ -225,59 +226,4 @@ async function callerOf(identify: Identify, request: IncomingMessage): Promise<K
 function authorizationOf(url: string): string | undefined {
   const token = new URLSearchParams(url.split('?')[1] ?? '').get('token')
   return token === null ? undefined : `Bearer ${token}`
-}
-
-/** The library is some 20 modules, which a service without WebSockets need not load. */
-async function openServer(): Promise<WebSocketServer> {
-  const { WebSocketServer } = await import('ws')
-  // Apart from the call: its types do not know `closeTimeout` yet.
-  const options = {
-    noServer: true,
-    clientTracking: false,
-    maxPayload: SOCKET_FRAME_BYTES_MAX,
-    perMessageDeflate: false,
-    closeTimeout: SOCKET_CLOSE_MS,
-  }
-  const server = new WebSocketServer(options)
-  server.on('headers', (lines, request) => {
-    for (const [name, value] of Object.entries(handshakes.get(request)?.headers ?? {})) {
-      lines.push(`${name}: ${value}`)
-    }
-  })
-  server.on('wsClientError', (error, _transport, request) => {
-    handshakes.get(request)?.refuse(error)
-  })
-  return server
-}
-
-type Handshake = {
-  readonly headers: Readonly<Record<string, string>>
-  refuse(error: Error): void
-}
-
-const handshakes = new WeakMap<IncomingMessage, Handshake>()
-
-type Shaking = {
-  readonly request: IncomingMessage
-  readonly transport: Socket
-  readonly head: Buffer
-  readonly headers: Readonly<Record<string, string>>
-}
-
-/** Never settles for a client that has gone. */
-function shakeHands(
-  server: WebSocketServer,
-  { request, transport, head, headers }: Shaking,
-): Promise<WebSocket> {
-  const { promise, resolve, reject } = Promise.withResolvers<WebSocket>()
-  handshakes.set(request, {
-    headers,
-    refuse: ({ message }) => reject(new AppError('bad_request', `${message}.`)),
-  })
-  server.handleUpgrade(request, transport, head, (socket) => {
-    // What is wrong with frames closes the connection with a code of its own.
-    socket.on('error', () => {})
-    resolve(socket)
-  })
-  return promise
 }
