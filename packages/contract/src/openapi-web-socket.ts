@@ -1,6 +1,16 @@
 // The WebSocket as the OpenAPI document can show it: the request that opens it.
 
 import { errorExample } from './error-example.ts'
+import { type ErrorCode, errorCodes } from './vocabulary.ts'
+
+/** What a request that opens no WebSocket is answered with; a bad key is told once it is open. */
+export const webSocketErrors = [
+  'bad_request',
+  'upgrade_required',
+  'rate_limit_exceeded',
+  'internal_error',
+  'service_unavailable',
+] as const satisfies readonly ErrorCode[]
 
 /** The path item; frames are told in the description of the tag. */
 export const webSocketPathItem = {
@@ -12,16 +22,29 @@ export const webSocketPathItem = {
       'The frames are described with the tag. A key that is not good is told by the close code 4001.',
     responses: {
       101: { description: 'The connection is a WebSocket from here on.' },
-      426: {
-        description: 'The request does not ask for a WebSocket.',
-        content: {
-          'application/json': {
-            schema: { $ref: '#/components/schemas/Error' },
-            examples: { upgrade_required: { value: errorExample('upgrade_required') } },
-          },
-        },
-      },
+      ...Object.fromEntries(
+        webSocketErrors.map((code) => {
+          const { status, sentence } = errorCodes[code]
+          return [status, { description: sentence, ...errorHead(status), content: bodyOf(code) }]
+        }),
+      ),
     },
     security: [{ apiKey: [] }, { keyInQuery: [] }],
   },
+}
+
+function errorHead(status: number) {
+  const names =
+    status === 429 || status === 503 ? ['X-Request-Id', 'Retry-After'] : ['X-Request-Id']
+  const refer = (name: string) => [name, { $ref: `#/components/headers/${name}` }]
+  return { headers: Object.fromEntries(names.map(refer)) }
+}
+
+function bodyOf(code: ErrorCode) {
+  return {
+    'application/json': {
+      schema: { $ref: '#/components/schemas/Error' },
+      examples: { [code]: { value: errorExample(code) } },
+    },
+  }
 }

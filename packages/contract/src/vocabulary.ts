@@ -9,7 +9,7 @@ export const errorCodes = {
   bad_request: {
     status: 400,
     sentence: 'The request is malformed, or a field is missing, unknown or out of range.',
-    fix: 'Correct the fields named in details and send the request again.',
+    fix: 'Correct what message and details name, and send the request again.',
   },
   invalid_mailbox_name: {
     status: 400,
@@ -18,8 +18,8 @@ export const errorCodes = {
   },
   invalid_pod: {
     status: 400,
-    sentence: 'The podId matches no pod in the account.',
-    fix: 'Use the id or clientId of a pod listed by GET /v1/pods, or leave podId out for the default pod.',
+    sentence: 'A pod that the request names is none of the account.',
+    fix: 'Name pods by the id or clientId that GET /v1/pods lists, or leave the field out: an inbox then goes to the default pod, and a webhook or a reader of events gets those of all pods.',
   },
   invalid_domain: {
     status: 400,
@@ -98,6 +98,11 @@ export const errorCodes = {
     status: 409,
     sentence: 'The delivery is still pending.',
     fix: 'Wait until it has succeeded or failed; nextAttemptAt says when it is tried.',
+  },
+  webhook_is_disabled: {
+    status: 409,
+    sentence: 'The webhook is disabled, and nothing is delivered to it.',
+    fix: 'Send PATCH /v1/webhooks/{id} with enabled true first, then retry the delivery.',
   },
   payload_too_large: {
     status: 413,
@@ -249,8 +254,8 @@ export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number]
 
 /**
  * Why an attempt failed: an answer that is no success (`status`, `redirect`), none in time, an address
- * that may not be reached, or no connection; `internal_error` is a fault of the service, and
- * `webhook_disabled` was not attempted.
+ * that may not be reached, or no connection; `internal_error` is a fault of the service, or a test
+ * that it did not carry to its end, and `webhook_disabled` was not attempted.
  */
 export const webhookErrors = [
   'status',

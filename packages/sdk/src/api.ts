@@ -56,7 +56,7 @@ export class Api {
     return this.transport.stream(call)
   }
 
-  follow(options: FollowOptions): AsyncGenerator<Event, never, undefined> {
+  follow(options: FollowOptions): AsyncGenerator<Event, void, undefined> {
     return follow(this.transport.service, options)
   }
 

@@ -30,10 +30,11 @@ export class EventListing implements AsyncIterable<Event> {
     const { limit = PAGE_SIZE } = this.query
     let { after } = this.query
     for (;;) {
-      const { data, total } = await this.read({ ...this.query, limit, after })
+      const { data } = await this.read({ ...this.query, limit, after })
       yield* data
       after = data.at(-1)?.event_id ?? after
-      if (data.length === 0 || data.length >= total) return
+      // Its total may stop short of a rare match; a page that is not full is the end.
+      if (data.length < Math.min(limit, PAGE_SIZE)) return
     }
   }
 }

@@ -46,6 +46,8 @@ export class EventSocket {
   /** Null while it lasts. */
   end: SocketEnd | null = null
   isSubscribed = false
+  /** The newest event of the account when the subscription began; null when it was not told. */
+  startId: string | null = null
   private readonly socket: WebSocketLike
   private readonly heartbeatMs: number
   private readonly queue: Queued[] = []
@@ -94,6 +96,9 @@ export class EventSocket {
     if (!('type' in frame)) this.enqueue({ event: frame as Event, length: String(data).length })
     else if (frame.type === 'subscribed') {
       this.isSubscribed = true
+      if ('last_event_id' in frame && typeof frame.last_event_id === 'string') {
+        this.startId = frame.last_event_id
+      }
       clearTimeout(this.timer)
       this.look()
     } else if (frame.type === 'error') {

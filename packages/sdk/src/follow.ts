@@ -36,32 +36,42 @@ const UNAUTHORIZED = 4001
 const WAIT_MS: Readonly<Record<number, number>> = { 4008: 5_000, 4029: 10_000 }
 
 /**
- * Yields for as long as it is asked; leaving the loop closes the connection. Without `after` it begins
- * with what happens once a connection stands; should that break before its first event, with what
- * happens once the next one stands. Rejects with MailroomError: `unauthorized` for a
- * key that is not good or was revoked, `bad_request` for an `after`, an inbox, a pod or a kind that the
- * account does not have. Everything else that ends a connection is waited out.
+ * Yields for as long as it is asked; leaving the loop closes the connection, and so does `return`,
+ * also while `next` waits: that is done then. Without `after` it begins with what happens once the
+ * service has taken the subscription. Rejects with MailroomError: `unauthorized` for a key that is not
+ * good or was revoked, `bad_request` for an `after`, an inbox, a pod or a kind that the account does not
+ * have. Everything else that ends a connection is waited out.
  */
 export function follow(
   service: { readonly baseUrl: string; readonly apiKey: string },
   options: FollowOptions,
-): AsyncGenerator<Event, never, undefined> {
+): AsyncGenerator<Event, void, undefined> {
   const WebSocket: WebSocketConstructor | undefined = options.WebSocket ?? globalThis.WebSocket
   if (WebSocket === undefined) {
     throw new TypeError(
       'This runtime has no WebSocket. Give one in the option WebSocket, such as that of the package ws.',
     )
   }
-  return followWith(() => openSocket(WebSocket, service), options)
+  const leaving = new AbortController()
+  const events = followWith(() => openSocket(WebSocket, service), options, leaving.signal)
+  // A generator's own `return` waits for as long as its `next` does.
+  const finish = events.return.bind(events)
+  events.return = (value) => {
+    leaving.abort()
+    return finish(value)
+  }
+  return events
 }
 
 async function* followWith(
   open: () => WebSocketLike,
   { signal, heartbeatMs = HEARTBEAT_MS_DEFAULT, ...options }: FollowOptions,
-): AsyncGenerator<Event, never, undefined> {
+  leaving: AbortSignal,
+): AsyncGenerator<Event, void, undefined> {
+  const over = signal === undefined ? leaving : AbortSignal.any([signal, leaving])
   let { after } = options
   let failures = 0
-  for (;;) {
+  while (!leaving.aborted) {
     signal?.throwIfAborted()
     const startMs = performance.now()
     const subscribe = {
@@ -72,7 +82,7 @@ async function* followWith(
     }
     const socket = new EventSocket(open(), subscribe, heartbeatMs)
     const stop = () => socket.stop()
-    signal?.addEventListener('abort', stop)
+    over.addEventListener('abort', stop)
     let hasTold = false
     try {
       for (let event = await socket.next(); event !== null; event = await socket.next()) {
@@ -82,17 +92,23 @@ async function* followWith(
         signal?.throwIfAborted()
       }
     } finally {
-      signal?.removeEventListener('abort', stop)
+      over.removeEventListener('abort', stop)
       socket.stop()
     }
+    if (leaving.aborted) return
     signal?.throwIfAborted()
+    // What happened since the subscription began is told by the next one.
+    after ??= socket.startId ?? undefined
     const minimumMs = waitAfter(socket)
     if (minimumMs === null) continue
     const wasGood = hasTold || (socket.isSubscribed && performance.now() - startMs >= GOOD_MS)
     failures = wasGood ? 0 : failures + 1
     // The service is there: what keeps breaking is the way to it.
     if (socket.isSubscribed) failures = Math.min(failures, SUBSCRIBED_FAILURES_MAX)
-    await pause(Math.max(minimumMs, backoffMs(failures, BACKOFF_MAX_MS)), signal)
+    const waitMs = Math.max(minimumMs, backoffMs(failures, BACKOFF_MAX_MS))
+    await pause(waitMs, over).catch((reason) => {
+      if (!leaving.aborted) throw reason
+    })
   }
 }
 

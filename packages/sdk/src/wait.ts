@@ -24,14 +24,19 @@ export type WaitOptions = {
 
 const TIMEOUT_MS_DEFAULT = 30_000
 const REQUEST_SECONDS_MAX = 60
+/** A page of messages. */
+const LOOKED_MAX = 100
 /** On top of what the service waits: for a slow way there and back. */
 export const ANSWER_MS = 30_000
 
 /**
- * The first message that matches, or null. Without `after` the newest message of the inbox is looked
- * up first and everything behind it counts, so each request goes on where the one before began. An
- * inbox without messages has nothing to go on from: there, everything that it holds after a request
- * came during the wait, and is looked through.
+ * The first message that matches, or null. Without `after` it begins by asking what the inbox has; what
+ * comes once that was answered counts, however many requests the wait takes. Whoever has done something
+ * beforehand that mail may come of gives `after`, since the answer may be quicker.
+ *
+ * A sent message counts once it is known what became of it. Without `after` those of the newest hundred
+ * count that were still under way at the beginning, and all that are sent later; an older one only if
+ * it is settled while the service is being asked, which is nearly always.
  */
 export async function waitForMessage(
   api: Api,
@@ -39,12 +44,14 @@ export async function waitForMessage(
   { timeoutMs = TIMEOUT_MS_DEFAULT, after, ...wanted }: WaitOptions,
 ): Promise<Message | null> {
   const endMs = performance.now() + timeoutMs
+  const { from, subject, threadId, direction = 'inbound' } = wanted
   const options: RequestOptions = { signal: wanted.signal, maxRetries: wanted.maxRetries }
-  let cursor = after ?? (await findNewest(api, inboxId, options))
+  const before = after === undefined ? await readPage(api, inboxId, direction, options) : []
+  // Behind the newest message lies what was received later, but not what becomes of those before it.
+  let cursor = after ?? (direction === 'inbound' ? before[0]?.id : undefined)
   for (;;) {
     const restSeconds = Math.ceil((endMs - performance.now()) / 1000)
     const timeout = Math.min(Math.max(1, restSeconds), REQUEST_SECONDS_MAX)
-    const { from, subject, threadId, direction } = wanted
     const { message } = await api.call({
       id: 'inboxes.wait',
       path: { id: inboxId },
@@ -52,29 +59,48 @@ export async function waitForMessage(
       options: { ...options, timeoutMs: timeout * 1000 + ANSWER_MS },
     })
     if (cursor === undefined) {
-      const held = await readAll(api, inboxId, options)
-      const first = held.findLast((one) => isMatch(one, wanted))
+      // There was nothing to go on from: what came while nobody asked is found by looking.
+      const news = await readNews(api, { inboxId, direction, before }, options)
+      const first = news.findLast((one) => isMatch(one, wanted))
       if (first !== undefined) return first
-      cursor = held[0]?.id
+      if (direction === 'inbound') cursor = news[0]?.id
     }
     if (message !== null || performance.now() >= endMs) return message
   }
 }
 
-async function findNewest(
+type Direction = Message['direction']
+
+async function readPage(
   api: Api,
-  inboxId: string,
+  id: string,
+  direction: Direction,
   options: RequestOptions,
-): Promise<string | undefined> {
-  const list = api.list('messages.list', { id: inboxId }, { limit: 1, ...options })
-  return (await list.page()).data[0]?.id
+): Promise<readonly Message[]> {
+  const limit = direction === 'inbound' ? 1 : LOOKED_MAX
+  return (await api.list('messages.list', { id }, { direction, limit, ...options }).page()).data
 }
 
-/** Newest first. */
-async function readAll(api: Api, inboxId: string, options: RequestOptions): Promise<Message[]> {
-  const held: Message[] = []
-  for await (const one of api.list('messages.list', { id: inboxId }, options)) held.push(one)
-  return held
+/** Newest first: what was not there before, or was still under way. */
+async function readNews(
+  api: Api,
+  {
+    inboxId,
+    direction,
+    before,
+  }: { inboxId: string; direction: Direction; before: readonly Message[] },
+  options: RequestOptions,
+): Promise<Message[]> {
+  const news: Message[] = []
+  const known = new Map(before.map(({ id, status }) => [id, status]))
+  const oldest = before.at(-1)
+  for await (const one of api.list('messages.list', { id: inboxId }, { direction, ...options })) {
+    const was = known.get(one.id)
+    if (was === undefined && oldest !== undefined && one.createdAt < oldest.createdAt) break
+    if (was === undefined || was === 'pending') news.push(one)
+    if (one.id === oldest?.id) break
+  }
+  return news
 }
 
 /** As the service matches. */

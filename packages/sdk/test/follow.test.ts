@@ -1,6 +1,7 @@
 // Following events over a WebSocket: each once and in order, whatever happens to the connections.
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { type Event, type FollowOptions, Mailroom, MailroomError } from '@mailroom/sdk'
 import { WebSocket as WebSocketOfWs } from 'ws'
@@ -27,6 +28,8 @@ async function read(
   }
   return ids
 }
+
+const idOf = ({ value }: IteratorResult<Event, unknown>) => (value as Event | undefined)?.event_id
 
 const idsOf = (events: readonly Event[]) => events.map(({ event_id: id }) => id)
 
@@ -63,6 +66,42 @@ test('a reader that leaves closes its connection', async (t) => {
   assert.ok(connection)
   if (connection.socket.readyState !== connection.socket.CLOSED) {
     await new Promise((resolve) => connection.socket.once('close', resolve))
+  }
+})
+
+test('what happens between a connection that told nothing yet and the next one is told', async (t) => {
+  const { peer, client } = await open(t)
+  peer.add(2)
+  peer.onConnection = ({ socket, cut }, index) => {
+    socket.once('message', () => {
+      if (index === 0) setImmediate(cut)
+    })
+    socket.once('close', () => {
+      if (index === 0) peer.add(2)
+    })
+    return false
+  }
+  assert.deepEqual(await read(client, 2), idsOf(peer.log).slice(2))
+  const asked = peer.connections.map(({ frames: [frame] }) => frame?.last_event_id)
+  assert.deepEqual(asked, [undefined, 'evt_00000001'])
+})
+
+test('`return` ends the wait for the next event and for the next connection', async (t) => {
+  const { peer, client } = await open(t)
+  for (const isAway of [false, true]) {
+    peer.onConnection = ({ cut }) => {
+      if (isAway) cut()
+      return isAway
+    }
+    const following = client.events.follow()
+    const next = following.next()
+    await peer.waitForConnections(peer.connections.length + 1)
+    const { socket } = peer.connections.at(-1) ?? assert.fail('nobody is connected')
+    const closed = socket.readyState === socket.CLOSED ? null : once(socket, 'close')
+    assert.deepEqual(await following.return(), { done: true, value: undefined })
+    assert.deepEqual(await next, { done: true, value: undefined })
+    await closed
+    assert.equal((await following.next()).done, true)
   }
 })
 
@@ -176,13 +215,13 @@ test('a slow reader costs no memory: the rest comes when it has read', async (t)
   const first = following.next()
   await peer.waitForConnections(1)
   peer.add(600, padding)
-  const ids = [(await first).value.event_id]
+  const ids = [idOf(await first)]
   // It is closed by the client, with most of the events untold.
   const [connection] = peer.connections
   await new Promise((resolve) => connection?.socket.once('close', resolve))
   assert.equal(peer.connections.length, 1)
-  while (ids.length < 600) ids.push((await following.next()).value.event_id)
-  await following.return(undefined as never)
+  while (ids.length < 600) ids.push(idOf(await following.next()))
+  await following.return()
   assert.deepEqual(ids, idsOf(peer.log).slice(1))
   assert.ok(peer.connections.length >= 2)
 })

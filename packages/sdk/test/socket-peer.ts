@@ -1,5 +1,5 @@
 // The far end of following: a real WebSocket server that holds a log, tells what comes behind a cursor
-// and breaks connections by a script.
+// and breaks connections by a script. The package `ws` is the one that the service depends on.
 
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
@@ -96,7 +96,9 @@ function subscribe({ log }: SocketPeer, connection: Connection, frame: Subscribe
     socket.send('{"type":"error","message":"No such event."}')
     return
   }
-  socket.send('{"type":"subscribed","inbox_ids":[],"pod_ids":[],"event_types":[]}')
+  const newest = cursor ?? log.at(-1)?.event_id ?? null
+  const lists = { inbox_ids: [], pod_ids: [], event_types: [] }
+  socket.send(JSON.stringify({ type: 'subscribed', ...lists, last_event_id: newest }))
   connection.isSubscribed = true
   const behind = cursor === undefined ? [] : log.slice(start)
   for (const event of behind) socket.send(JSON.stringify(event))

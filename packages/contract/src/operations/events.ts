@@ -23,7 +23,7 @@ export const eventOperations = {
     path: '/v1/events',
     tag: 'Events',
     summary: 'Read the log of events, oldest first.',
-    notes: `An event is kept for 30 days. To go on, give the event_id of the last event of this page as after. The total is of the events after that one, counted up to ${COUNTED_MAX}.`,
+    notes: `An event is kept for 30 days. To go on, give the event_id of the last event of this page as after, also of one whose inbox has been deleted since. A page with fewer events than its limit is the end of the log, unless a filter leaves out the next million events. The total is of the events after that one, counted up to ${COUNTED_MAX} and, with a filter, in the 20000 events behind the page.`,
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({ limit: pageProperties.limit, ...filterProperties }),
@@ -40,7 +40,7 @@ export const eventOperations = {
     tag: 'Events',
     summary: 'Be told of events as they happen, as server-sent events.',
     notes:
-      'Each has the event_id as its id, the kind as its event and the envelope as its data. After a break, Last-Event-ID (or after) goes on behind the event that it names without a gap or a repeat; without either only what happens from now on is told. An account may have ten streams at once.',
+      'Each has the event_id as its id, the kind as its event and the envelope as its data. After a break, Last-Event-ID (or after) goes on behind the event that it names without a gap or a repeat; without either only what happens from now on is told. An account may have ten streams at once, in this version with each process of the service. One that takes in nothing for 30 seconds is cut.',
     auth: 'key',
     isRateLimited: true,
     query: Type.Object(filterProperties),
@@ -58,7 +58,7 @@ export const eventOperations = {
     tag: 'Events',
     summary: 'Wait for a message to come into an inbox.',
     notes:
-      'Answers as soon as a message matches, or with null when the time is over. Without after only what comes after the call counts; with it also what has come since.',
+      'Answers as soon as a message matches, or with null when the time is over. Without after only what comes after the call counts; with it also what has come since, the first match first, as far as the time allows looking through it. With direction=outbound the outcome of a message comes after the message, so after=<its id> waits for it; to go on behind the outcome, give the id of its event. An inbox that is deleted meanwhile is 404.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },

@@ -17,9 +17,9 @@ const parameters = { id: 'The id of a webhook.' } as const
 const ofInbox = { id: 'The id of an inbox.' } as const
 
 const ROTATION =
-  'From now on the new secret signs, and the one before it signs along for 24 hours, so that a receiver can change over without a gap.'
+  'From now on the new secret signs, and the one before it signs along for 24 hours, so that a receiver can change over without a gap. Five secrets sign at most: while they do, a further rotation changes nothing and is answered rate_limit_exceeded, with the seconds until the oldest of them ends in Retry-After.'
 const TEST =
-  'The receiver gets an event webhook.test and has 15 seconds to answer it. There is one attempt, and a failure does not count against the webhook.'
+  'The receiver gets an event webhook.test and has 15 seconds to answer it. There is one attempt, and a failure does not count against the webhook. A second test of the same webhook is answered rate_limit_exceeded until the first is over.'
 
 export const webhookOperations = {
   'webhooks.create': {
@@ -110,7 +110,7 @@ export const webhookOperations = {
     path: '/v1/webhooks/{id}/test',
     tag: 'Webhooks',
     summary: 'Post a test to the webhook now, and tell what came of it.',
-    notes: `${TEST} It is told to this webhook alone, even if that is disabled or wants other kinds of events.`,
+    notes: `${TEST} No other webhook is told, and this one even if it is disabled or wants other kinds of events. The event is in the log, where WebSockets and streams see it, too.`,
     auth: 'key',
     isRateLimited: true,
     parameters,
@@ -122,7 +122,7 @@ export const webhookOperations = {
     path: '/v1/webhooks/{id}/deliveries',
     tag: 'Webhooks',
     summary: 'Read what has become of each event that went to a webhook, newest first.',
-    notes: `Deliveries are kept for 30 days; total counts ${COUNTED_MAX.toLocaleString('en')} of them at most.`,
+    notes: `Deliveries are kept for 30 days; total counts the newest ${COUNTED_MAX.toLocaleString('en')} of them at most, and the list ends there.`,
     auth: 'key',
     isRateLimited: true,
     parameters,
@@ -140,12 +140,12 @@ export const webhookOperations = {
     tag: 'Webhooks',
     summary: 'Attempt a delivery that has succeeded or failed once more, as soon as possible.',
     notes:
-      'Its attempts go on being counted, and it is retried only as far as its first ones have left.',
+      'Its attempts go on being counted, and it is retried only as far as its first ones have left. What went to a disabled webhook waits until that is enabled.',
     auth: 'key',
     isRateLimited: true,
     parameters: { ...parameters, deliveryId: 'The id of a delivery of this webhook.' },
     success: { status: 200, description: 'The delivery as it is now.', schema: WebhookDelivery },
-    errors: ['delivery_pending'],
+    errors: ['delivery_pending', 'webhook_is_disabled'],
   },
   'inboxes.rotateWebhookSecret': {
     method: 'POST',

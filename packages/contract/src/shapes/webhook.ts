@@ -80,7 +80,8 @@ const filterProperties = {
     nullable<EventKind[]>({
       items: { type: 'string', enum: [...eventKinds] },
       maxItems: eventKinds.length,
-      description: 'Kinds of events to tell of; all when empty, null or left out.',
+      description:
+        'Kinds of events to tell of; all when empty, null or left out. webhook.test is told to the webhook that is tested, whatever it asks for, and is not to be named.',
     }),
   ),
   podIds: Type.Optional(
@@ -135,9 +136,13 @@ export const WebhookDelivery = Type.Object(
     eventType: oneOf(eventKinds, 'What happened.'),
     status: oneOf(webhookDeliveryStatuses, 'Pending until it succeeds or its last attempt fails.'),
     attempts: count('How often it was attempted.'),
-    lastAttemptAt: nullableTime('When it was last attempted; null before the first attempt.'),
+    lastAttemptAt: nullableTime(
+      'When the last attempt that came to an end began; null before the first one did.',
+    ),
     nextAttemptAt: nullableTime('When it is attempted next; null when it is not.'),
-    responseStatus: nullableCount('Status of the last answer; null when none came.'),
+    responseStatus: nullableCount(
+      'Status of the last answer, also of one that broke off; null when none came.',
+    ),
     responseBody: nullableText('The beginning of the last answer, up to 2 KiB.'),
     latencyMs: nullableCount('How long the last attempt took, in milliseconds.'),
     error: nullableOneOf(webhookErrors, 'Why the last attempt failed; null when it did not.'),

@@ -51,7 +51,7 @@ test('an event is described with every kind that there is', () => {
 
 test('the WebSocket is in the document, with its frames and close codes', () => {
   const { get } = document.paths['/v1/ws']
-  assert.deepEqual(Object.keys(get.responses), ['101', '426'])
+  assert.deepEqual(Object.keys(get.responses), ['101', '400', '426', '429', '500', '503'])
   const example = get.responses[426].content['application/json'].examples.upgrade_required.value
   assert.equal(example.error, 'upgrade_required')
   const { description } = document.tags.find(({ name }: { name: string }) => name === 'Events')

@@ -1,0 +1,70 @@
+// Waiting for what becomes of sent messages, which has no place in the inbox to go on from.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Mailroom } from '@mailroom/sdk'
+import { openPeer, type Peer, type Step } from './peer.ts'
+
+type Status = 'pending' | 'sent'
+
+const sent = (number: number, status: Status) => ({
+  id: `msg_${number}`,
+  direction: 'outbound',
+  status,
+  threadId: 'thr_1',
+  fromAddr: 'agent@example.com',
+  subject: `Number ${number}`,
+  createdAt: `2026-11-20T09:00:0${number}.000Z`,
+})
+
+/** Newest first. */
+const page = (...data: object[]): Step => ({ body: { data, total: data.length } })
+const nothing: Step = { body: { message: null } }
+
+async function wait(
+  steps: Step[],
+  options: { after?: string; subject?: string } = {},
+): Promise<{ found: string | undefined; peer: Peer }> {
+  const peer = await openPeer(...steps)
+  try {
+    const client = new Mailroom({ baseUrl: peer.baseUrl, apiKey: 'key' })
+    const wanted = { direction: 'outbound', timeoutMs: 60_000, ...options } as const
+    const message = await client.inboxes.waitForMessage('inb_1', wanted)
+    return { found: message?.id, peer }
+  } finally {
+    await peer.close()
+  }
+}
+
+test('the outcome of a message that was under way at the beginning is waited for', async () => {
+  const body = { message: sent(2, 'sent') }
+  const before = page(sent(2, 'pending'), sent(1, 'sent'))
+  const { found, peer } = await wait([before, { body }, page(sent(2, 'sent'), sent(1, 'sent'))])
+  assert.equal(found, 'msg_2')
+  // Behind the message itself the service would find the next one only.
+  const query = new URLSearchParams(peer.requests[1]?.url.split('?')[1])
+  assert.deepEqual(Object.fromEntries(query), { timeout: '60', direction: 'outbound' })
+})
+
+test('what is settled between two requests is found, and what was settled before is not', async () => {
+  const before = page(sent(3, 'pending'), sent(2, 'pending'), sent(1, 'sent'))
+  const still = page(sent(4, 'pending'), sent(3, 'pending'), sent(2, 'pending'), sent(1, 'sent'))
+  const older = page(sent(4, 'pending'), sent(3, 'pending'), sent(2, 'sent'), sent(1, 'sent'))
+  assert.equal((await wait([before, nothing, still, nothing, older])).found, 'msg_2')
+  const newer = page(sent(4, 'sent'), sent(3, 'pending'), sent(2, 'pending'), sent(1, 'sent'))
+  assert.equal((await wait([before, nothing, still, nothing, newer])).found, 'msg_4')
+  const all = page(sent(4, 'sent'), sent(3, 'sent'), sent(2, 'sent'), sent(1, 'sent'))
+  assert.equal((await wait([before, nothing, all], { subject: 'number 3' })).found, 'msg_3')
+  assert.equal((await wait([page(), nothing, page(sent(1, 'sent'))])).found, 'msg_1')
+})
+
+test('with a message or an event to go on from, the service is asked for what came after it', async () => {
+  const { found, peer } = await wait([nothing, { body: { message: sent(2, 'sent') } }], {
+    after: 'msg_2',
+  })
+  assert.equal(found, 'msg_2')
+  assert.deepEqual(
+    peer.requests.map(({ url }) => new URLSearchParams(url.split('?')[1]).get('after')),
+    ['msg_2', 'msg_2'],
+  )
+})
