@@ -8,6 +8,7 @@ import { openQueueClock } from '#actions/delivery/queue-clock.ts'
 import type { Deps } from '#actions/deps.ts'
 import { openEventHub } from '#actions/event/event-hub.ts'
 import { openDownloads } from '#actions/message/downloads.ts'
+import { openWebhookTests } from '#actions/webhook/webhook-tests.ts'
 import { type Chance, systemChance } from '#base/chance.ts'
 import { type Clock, systemClock } from '#base/clock.ts'
 import { idMaker } from '#base/ids.ts'
@@ -173,7 +174,12 @@ function openWork(deps: Deps, { roles }: Settings, { instance, signals }: OpenSt
     dispatcher,
     webhooks,
     close: (drainMs: number) =>
-      Promise.all([background.close(), dispatcher?.close(drainMs), webhooks?.close(drainMs)]),
+      Promise.all([
+        background.close(),
+        dispatcher?.close(drainMs),
+        webhooks?.close(drainMs),
+        deps.webhookTests.close(drainMs),
+      ]),
   }
 }
 
@@ -237,6 +243,7 @@ async function makeDeps(
     wakeDelivery: () => {},
     postWebhook: poster.post,
     countWebhookDelivery: metrics.countWebhookDelivery,
+    webhookTests: openWebhookTests(),
     wakeWebhooks: () => {},
     wakeEvents: () => store.signals.tell(),
     wakeWorker: () => {},

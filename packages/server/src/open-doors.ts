@@ -24,6 +24,7 @@ import { openSmtpServer, type SmtpServer } from '#net/smtp/server.ts'
 import { outcomeCounter } from '#smtp/count-outcomes.ts'
 import { makeReceiver } from '#smtp/receiver.ts'
 import { countQueue } from '#store/delivery-claim.ts'
+import { findUnsettledSince } from '#store/event.ts'
 import { countDueJobs } from '#store/job.ts'
 import { countWebhookQueue } from '#store/webhook-queue.ts'
 import { openBackground } from '#worker/background.ts'
@@ -95,6 +96,9 @@ function openProgramDoor(parts: Parts): Promise<HttpServer> {
     findGoodKeys: (keyIds) => findActiveKeys(deps, keyIds),
     log: deps.log,
   })
+  metrics.watch('eventSockets', () => readers.count('socket'))
+  metrics.watch('eventStreams', () => readers.count('stream'))
+  metrics.watch('eventWaits', () => readers.count('wait'))
   const servicePorts = {
     findObstacle: parts.findObstacle,
     renderMetrics: () => metrics.render(),
@@ -167,4 +171,9 @@ export function watchQueues(
   metrics.watch('webhookDeliveriesWaiting', () => countWebhookQueue(deps.db, 'waiting'))
   metrics.watch('webhookDeliveriesLeased', () => countWebhookQueue(deps.db, 'leased'))
   metrics.watch('webhookAttempts', () => webhooks?.active() ?? 0)
+  metrics.watch('eventCatchUpsWaiting', () => deps.events.waiting)
+  metrics.watch('eventLogLag', async () => {
+    const since = await findUnsettledSince(deps.db)
+    return since === null ? 0 : Math.max(0, deps.clock.now() - since) / 1000
+  })
 }

@@ -3,10 +3,11 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Deps } from '#actions/deps.ts'
+import { openStall } from '#actions/event/stall.ts'
 import { openFanOut } from '#actions/webhook/fan-out.ts'
 import { openWebhookQueue } from '#actions/webhook/webhook-queue.ts'
 import type { Chance } from '#base/chance.ts'
-import { FAN_OUT_GAP_MS_MAX, LOG_POLL_MS, LOG_UNSETTLED_MS } from '#base/limits.ts'
+import { FAN_OUT_GAP_MS_MAX, LOG_POLL_MS } from '#base/limits.ts'
 import type { Settings } from '#config/settings.ts'
 import { openWorkerLoop } from '#jobs/worker-loop.ts'
 import { openResolver } from '#net/dns/resolver.ts'
@@ -51,6 +52,7 @@ export function openWebhooks(deps: Deps, instance: string): Webhooks {
   })
   deps.wakeWebhooks = dispatcher.wake
   const fanOut = openFanOut(deps, dispatcher.wake)
+  const stall = openStall(deps, 'webhooks')
   let timer: NodeJS.Timeout | undefined
   let lookedAtMs = Number.NEGATIVE_INFINITY
   const reading = openWorkerLoop({
@@ -63,7 +65,9 @@ export function openWebhooks(deps: Deps, instance: string): Webhooks {
       lookedAtMs = deps.clock.monotonic()
       if (await fanOut.step()) return true
       clearTimeout(timer)
-      if (await fanOut.isBehind()) timer = setTimeout(reading.wake, LOG_UNSETTLED_MS).unref()
+      const { position } = fanOut
+      if (position === null || !(await fanOut.isBehind())) stall.end()
+      else timer = setTimeout(reading.wake, stall.delayMs(position)).unref()
       return false
     },
     log: deps.log,

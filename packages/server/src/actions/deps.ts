@@ -17,6 +17,7 @@ import type { Db } from '#store/transactions.ts'
 import type { QueueClock } from './delivery/queue-clock.ts'
 import type { EventHub } from './event/event-hub.ts'
 import type { Downloads } from './message/downloads.ts'
+import type { WebhookTests } from './webhook/webhook-tests.ts'
 
 /** Reads mail, and lays out what is sent, off the main thread where that pays. */
 export type Parser = {
@@ -70,6 +71,7 @@ export type Deps = {
   postWebhook: HttpPost
   /** For metrics: what an attempt came to, `deferred` when another follows. */
   countWebhookDelivery(status: 'succeeded' | 'deferred' | 'failed'): void
+  webhookTests: WebhookTests
   /** Tells the dispatcher of webhooks that there may be deliveries; losing it costs only time. */
   wakeWebhooks(): void
   /** Tells the worker that there may be a job; losing it costs only time. */

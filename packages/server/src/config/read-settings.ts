@@ -5,6 +5,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { OPERATOR_TOKEN_LENGTH_MIN } from '#base/limits.ts'
 import { findNearest } from './find-nearest.ts'
 import {
   LIMIT_SETTINGS,
@@ -51,6 +52,7 @@ export function readSettings(env: Environment, dotEnv = ''): SettingsReading {
   // A value that could not be read stands at its default, and must not be judged by it.
   const isRead = (...names: string[]) => !mistakes.some((mistake) => names.includes(mistake.name))
   mistakes.push(...judgeTogether(table, isRead))
+  warnings.push(...warnOfWeakToken(table.adminToken))
   return mistakes.length === 0
     ? { kind: 'settings', settings, warnings }
     : { kind: 'mistakes', mistakes, warnings }
@@ -106,6 +108,14 @@ function readDefault(setting: Setting<unknown>): unknown {
 }
 
 type Table = Values<typeof SETTINGS>
+
+function warnOfWeakToken(token: string | null): string[] {
+  if (token === null || token.length >= OPERATOR_TOKEN_LENGTH_MIN) return []
+  const { name } = SETTINGS.adminToken
+  return [
+    `${name} can be guessed: it has fewer than ${OPERATOR_TOKEN_LENGTH_MIN} characters, and opens every account`,
+  ]
+}
 
 /** What no setting shows alone. */
 function judgeTogether(table: Table, isRead: (...names: string[]) => boolean): SettingMistake[] {

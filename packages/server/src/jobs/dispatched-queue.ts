@@ -16,6 +16,8 @@ export type GroupOutcome = 'reached' | 'unreached' | 'crowded' | 'returned'
 export type DispatchedQueue<Held extends Item> = {
   /** Up to `limit` lanes with items that nobody holds, by name, after `after`. */
   listReadyLanes(after: string, limit: number): Promise<string[]>
+  /** Whose these lanes are, where what nobody knows yet is bounded by owner. */
+  findOwners?(lanes: readonly string[]): Promise<ReadonlyMap<string, string>>
   claim(lanes: { lane: string; limit: number }[]): Promise<Held[]>
   /** Items of one claim that go together. */
   group(held: readonly Held[]): Group<Held>[]
@@ -25,8 +27,15 @@ export type DispatchedQueue<Held extends Item> = {
   renew(): Promise<void>
   /** Gives back what was not attempted. */
   giveBack(held: readonly Held[]): Promise<void>
-  /** On return nothing of the group is held any more. Aborted, it ends as soon as it can. */
-  deliver(group: Group<Held>, signal: AbortSignal): Promise<GroupOutcome>
+  /**
+   * On return nothing of the group is held any more. Aborted, it ends as soon as it can. `onSize` is
+   * told how many octets it really takes, where `size_bytes` was a guess.
+   */
+  deliver(
+    group: Group<Held>,
+    signal: AbortSignal,
+    onSize?: (sizeBytes: number) => void,
+  ): Promise<GroupOutcome>
 }
 
 /** Of some amount: all together, the unproven's part of it, and the bound with what goes on for long. */
@@ -36,12 +45,45 @@ export type ShareBounds = {
   readonly hardMax: number
 }
 
+/** Of some amount: what began a moment ago, and all with what goes on for long. */
+export type ReserveBounds = Pick<ShareBounds, 'max' | 'hardMax'>
+
+/** Of octets: items up to `uncountedMax` are bounded by the attempts. */
+export type ByteBounds = ShareBounds & {
+  readonly uncountedMax: number
+  /** Of every bound, for items that take no more than `smallMax` each. */
+  readonly keptForSmall: number
+  readonly smallMax: number
+}
+
+/**
+ * A part for lanes that nothing is known of, which neither those that answer nor those that do not can
+ * use up. One that has not answered after `longAttemptMs` is a stranger no more.
+ */
+export type StrangerBounds = {
+  readonly attempts: ReserveBounds
+  readonly bytes: ReserveBounds
+  readonly longAttemptMs: number
+  /**
+   * Items in the hands of one owner's lanes that never answered, or not lately, past which no other
+   * stranger of this owner gets any, and past which none of these lanes does.
+   */
+  readonly ownerHeldMax: number
+  readonly ownerSilentHeldMax: number
+}
+
 export type DispatcherBounds = {
   readonly attempts: ShareBounds
+  /** Of a lane that nothing is known of. */
+  readonly laneStart: number
   /** Of `attempts.max`, for lanes that have no more under way than they started with. */
   readonly smallLaneAttempts: number
-  /** Of large items under way. */
-  readonly bytes: ShareBounds
+  /** Under way. */
+  readonly bytes: ByteBounds
+  /** Null: lanes that nothing is known of are as those that did not answer. */
+  readonly strangers: StrangerBounds | null
+  /** Lanes that something is remembered of. */
+  readonly lanesKeptMax: number
   /** Items leased ahead, and the part of it of lanes that did not answer lately. */
   readonly heldMax: number
   readonly unprovenHeldMax: number

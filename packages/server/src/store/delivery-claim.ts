@@ -35,6 +35,10 @@ const queue = leasedQueue({
     enhanced_code: null,
     response: 'The service stopped during an attempt, which is made again.',
   },
+  // The time of the claim, where an attempt was made before it.
+  returned: {
+    last_attempt_at: sql<number | null>`case when attempts > 1 then last_attempt_at end`,
+  },
 })
 
 /** See `LeasedQueue`. */
@@ -70,7 +74,7 @@ export async function claimDeliveries(
   }
   if (living.length === 0) return []
   const { worker, nowMs, leaseUntilMs } = input
-  await queue.lease(tx, { worker, ids: idsOf(living), nowMs, leaseUntilMs })
+  await queue.lease(tx, { worker, ids: idsOf(living), attemptAtMs: nowMs, leaseUntilMs })
   return living
 }
 

@@ -156,7 +156,8 @@ export type Tables = {
     is_enabled: number
     disabled_reason: string | null
     disabled_at: number | null
-    enabled_at: number
+    enabled_after_transaction_id: number
+    enabled_after_sequence: number
     failing_since: number | null
     sealed_secrets: Uint8Array
     created_at: number

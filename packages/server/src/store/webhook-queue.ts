@@ -14,6 +14,9 @@ const queue = leasedQueue({
   columns: HELD_COLUMNS,
   // Whether the receiver got it is not known; it gets it again.
   takenBack: {},
+  // When an attempt was made is told by its outcome.
+  returned: {},
+  endLost: endTests,
 })
 
 /** See `LeasedQueue`. */
@@ -33,17 +36,43 @@ export async function claimWebhookDeliveries(
   input: {
     worker: string
     lanes: { lane: string; limit: number }[]
-    nowMs: number
     leaseUntilMs: number
   },
 ): Promise<HeldWebhookDelivery[]> {
   const held: HeldWebhookDelivery[] = []
   for (const lane of input.lanes) held.push(...(await queue.selectReady(tx, lane)))
   if (held.length === 0) return []
-  const { worker, nowMs, leaseUntilMs } = input
-  await queue.lease(tx, { worker, ids: idsOf(held), nowMs, leaseUntilMs })
+  const { worker, leaseUntilMs } = input
+  await queue.lease(tx, { worker, ids: idsOf(held), leaseUntilMs })
   return held.map((delivery) => ({ ...delivery, attempts: delivery.attempts + 1 }))
 }
+
+/** Whoever asked for a test has had an answer, or none; a later attempt would surprise them. */
+async function endTests(tx: Tx, ids: string[]): Promise<string[]> {
+  const ended = await tx.query
+    .updateTable('webhook_deliveries')
+    .set({
+      ...OVER,
+      status: 'failed',
+      error: 'internal_error',
+      response_status: null,
+      response_body: null,
+      latency_ms: null,
+    })
+    .where('id', 'in', ids)
+    .where('event_kind', '=', 'webhook.test')
+    .returning('id')
+    .execute()
+  return idsOf(ended)
+}
+
+/** To be set when no attempt follows. */
+export const OVER = {
+  queue_state: null,
+  leased_by: null,
+  lease_until: null,
+  next_attempt_at: null,
+} as const
 
 /** Of these, what `worker` still holds, with the end of each lease. */
 export async function findHeldWebhookDeliveries(

@@ -5,6 +5,7 @@ import { lockRows } from '#db/dialect.ts'
 import type { EventFilter, EventKind } from '#model/event.ts'
 import type { Webhook, WebhookDisabledReason } from '#model/webhook.ts'
 import { lockAccount } from './account.ts'
+import { readLogHead } from './event.ts'
 import { enqueueJob } from './job.ts'
 import { type ReadDb, type Row, readIn, type Tx } from './tables.ts'
 
@@ -42,7 +43,7 @@ export async function insertWebhook(tx: Tx, input: NewWebhook): Promise<Webhook>
     is_enabled: input.isEnabled ? 1 : 0,
     disabled_reason: input.isEnabled ? null : 'by_request',
     disabled_at: input.isEnabled ? null : input.nowMs,
-    enabled_at: input.nowMs,
+    ...(await enabledFromNowOn(tx)),
     failing_since: null,
     sealed_secrets: input.sealedSecrets,
     created_at: input.nowMs,
@@ -66,9 +67,10 @@ export async function updateWebhook(
   if (row === null) return null
   const { url, filter, isEnabled } = input.change
   const change = {
-    ...(url !== undefined && { url }),
+    // How another one failed says nothing of this one.
+    ...(url !== undefined && url !== row.url && { url, failing_since: null }),
     ...(filter !== undefined && filterColumns({ ...filterOf(row), ...filter })),
-    ...switchColumns(row, isEnabled, input.nowMs),
+    ...(await switchColumns(tx, row, { isEnabled, nowMs: input.nowMs })),
   }
   if (Object.keys(change).length > 0) {
     await tx.query.updateTable('webhooks').set(change).where('id', '=', row.id).execute()
@@ -77,16 +79,29 @@ export async function updateWebhook(
 }
 
 /** What switching on or off sets; nothing where that changes nothing. */
-function switchColumns(row: Row<'webhooks'>, isEnabled: boolean | undefined, nowMs: number) {
+async function switchColumns(
+  tx: Tx,
+  row: Row<'webhooks'>,
+  { isEnabled, nowMs }: { isEnabled: boolean | undefined; nowMs: number },
+) {
   if (isEnabled === undefined || (row.is_enabled === 1) === isEnabled) return {}
   if (!isEnabled) return { is_enabled: 0, disabled_reason: 'by_request', disabled_at: nowMs }
   return {
     is_enabled: 1,
     disabled_reason: null,
     disabled_at: null,
-    enabled_at: nowMs,
     failing_since: null,
+    ...(await enabledFromNowOn(tx)),
   }
+}
+
+/**
+ * The end of the settled log. What is committed behind it, and not settled yet, is told although it is
+ * a moment older.
+ */
+async function enabledFromNowOn(tx: Tx) {
+  const { transactionId, sequence } = await readLogHead(readIn(tx))
+  return { enabled_after_transaction_id: transactionId, enabled_after_sequence: sequence }
 }
 
 /** Puts the secrets in the place of `kept`, unless they have been replaced since they were read. */
@@ -147,6 +162,20 @@ export async function findWebhook(db: ReadDb, webhookId: string): Promise<Webhoo
     .where('id', '=', webhookId)
     .executeTakeFirst()
   return row === undefined ? null : toWebhook(row)
+}
+
+/** Which account each of these webhooks belongs to; those that were deleted are left out. */
+export async function findWebhookOwners(
+  db: ReadDb,
+  webhookIds: readonly string[],
+): Promise<Map<string, string>> {
+  if (webhookIds.length === 0) return new Map()
+  const rows = await db.read
+    .selectFrom('webhooks')
+    .select(['id', 'account_id'])
+    .where('id', 'in', webhookIds)
+    .execute()
+  return new Map(rows.map((row) => [row.id, row.account_id]))
 }
 
 /** The webhook behind an inbox's `webhookUrl`, or null. */
@@ -245,7 +274,10 @@ function toWebhook(row: Row<'webhooks'>): Webhook {
     isEnabled: row.is_enabled === 1,
     disabledReason: row.disabled_reason as WebhookDisabledReason | null,
     disabledAtMs: row.disabled_at,
-    enabledAtMs: row.enabled_at,
+    enabledAfter: {
+      transactionId: row.enabled_after_transaction_id,
+      sequence: row.enabled_after_sequence,
+    },
     failingSinceMs: row.failing_since,
     sealedSecrets: row.sealed_secrets,
     createdAtMs: row.created_at,

@@ -1,9 +1,8 @@
 // Which lanes get how much of what may be leased ahead: those that answered and those that did not in
-// turn, the latter within their part of it.
+// turn, the latter within their part of it; and strangers, of which each gets one chance, within theirs.
 
-import { LANES_LOOKED_AT_MAX } from '#base/limits.ts'
+import { LANE_AHEAD_UNPROVEN, LANES_LOOKED_AT_MAX } from '#base/limits.ts'
 import type { Item } from '#jobs/dispatched-queue.ts'
-import { NEW_LANE_ROOM } from './lane.ts'
 import type { Lanes } from './lanes.ts'
 
 export type LaneShare = { lane: string; limit: number }
@@ -17,8 +16,18 @@ export type Look = {
   free: number
   /** Lanes by name are not asked again that were asked in vain after this look. */
   sinceLook: number
-  /** How many of them lanes may have in hand that did not answer lately. */
+  /** How many of them lanes may have in hand that did not answer lately, and how many these have. */
   unprovenHeldMax: number
+  unprovenHeld: number
+  laneStart: number
+  owners: OwnerBounds
+}
+
+/** What lanes of each owner have in hand that never answered, or not lately. */
+export type OwnerBounds = {
+  held: ReadonlyMap<string, number>
+  /** An owner that has so many gets no more. */
+  heldMax: number
 }
 
 export type Choice = {
@@ -37,14 +46,14 @@ type Candidate = { name: string; room: number; isProven: boolean }
  * a thousand that are gone must not be between them and their turn.
  */
 export function chooseLanes<Held extends Item>(lanes: Lanes<Held>, look: Look): Choice {
-  const { names, isWhole, free, sinceLook, unprovenHeldMax } = look
+  const { names, isWhole, free, sinceLook } = look
   const named = new Set(names)
   const all = isWhole
     ? lanes.listProven(Number.POSITIVE_INFINITY).filter(({ name }) => named.has(name))
     : lanes.listProven(sinceLook)
   const proven = all.slice(0, LANES_LOOKED_AT_MAX)
-  const unproven = listUnproven(lanes, names)
-  let unprovenFree = Math.max(0, unprovenHeldMax - lanes.countUnprovenHeld())
+  const unproven = listUnproven(lanes, look)
+  let unprovenFree = Math.max(0, look.unprovenHeldMax - look.unprovenHeld)
   const candidates = inTurn<Candidate>(proven, unproven.slice(0, unprovenFree))
   const share = Math.max(1, Math.floor(free / Math.max(1, candidates.length)))
   const shares: LaneShare[] = []
@@ -66,14 +75,60 @@ export function chooseLanes<Held extends Item>(lanes: Lanes<Held>, look: Look): 
 
 function listUnproven<Held extends Item>(
   lanes: Lanes<Held>,
-  names: readonly string[],
+  { names, laneStart, owners }: Look,
 ): Candidate[] {
+  const held = new Map(owners.held)
   const unproven: Candidate[] = []
+  const newLane = { isProven: false, room: laneStart * LANE_AHEAD_UNPROVEN }
   for (const name of names) {
-    const { isProven, room } = lanes.get(name) ?? { isProven: false, room: NEW_LANE_ROOM }
-    if (!isProven && room > 0) unproven.push({ name, room, isProven })
+    if (lanes.isStranger(name)) continue
+    const lane = lanes.get(name)
+    const { isProven, room } = lane ?? newLane
+    if (isProven || room <= 0) continue
+    const owner = lane?.owner ?? null
+    if (owner !== null) {
+      const has = held.get(owner) ?? 0
+      if (has >= owners.heldMax) continue
+      held.set(owner, has + room)
+    }
+    unproven.push({ name, room, isProven })
   }
   return unproven
+}
+
+export type StrangersLook = {
+  names: readonly string[]
+  /** How many deliveries strangers may be given. */
+  free: number
+  laneStart: number
+  /** Of these lanes, as far as it is known. */
+  ownerOf: ReadonlyMap<string, string>
+  owners: OwnerBounds
+}
+
+/**
+ * Those of these that nothing is known of and that have nothing in hand. Whose owner has too much in
+ * such hands already is left out; `passedOver` is the first for which there was no room.
+ */
+export function chooseStrangers<Held extends Item>(
+  lanes: Lanes<Held>,
+  look: StrangersLook,
+): { shares: LaneShare[]; passedOver: string | null } {
+  const { names, ownerOf, owners, laneStart } = look
+  let { free } = look
+  const shares: LaneShare[] = []
+  const heldByOwner = new Map(owners.held)
+  for (const name of names) {
+    if (!lanes.isStranger(name) || lanes.get(name)?.isEmpty === false) continue
+    const owner = ownerOf.get(name)
+    const held = owner === undefined ? 0 : (heldByOwner.get(owner) ?? 0)
+    if (held >= owners.heldMax) continue
+    if (free < laneStart) return { shares, passedOver: name }
+    free -= laneStart
+    if (owner !== undefined) heldByOwner.set(owner, held + laneStart)
+    shares.push({ lane: name, limit: laneStart })
+  }
+  return { shares, passedOver: null }
 }
 
 /** One of each list, then the next of each. */

@@ -3,35 +3,61 @@
 import * as limits from '#base/limits.ts'
 import type { DispatcherBounds } from '#jobs/dispatched-queue.ts'
 
-const BYTES = {
-  max: limits.OUTBOUND_BYTES_MAX,
-  unprovenMax: limits.UNPROVEN_OUTBOUND_BYTES_MAX,
-  hardMax: limits.LONG_OUTBOUND_BYTES_MAX,
-}
-
 export const MAIL_BOUNDS: DispatcherBounds = {
   attempts: {
     max: limits.TRANSACTIONS_MAX,
     unprovenMax: limits.UNPROVEN_TRANSACTIONS_MAX,
     hardMax: limits.LONG_TRANSACTIONS_MAX,
   },
+  laneStart: limits.LANE_TRANSACTIONS_START,
   smallLaneAttempts: limits.SMALL_LANE_TRANSACTIONS,
-  bytes: BYTES,
+  bytes: {
+    max: limits.OUTBOUND_BYTES_MAX,
+    unprovenMax: limits.UNPROVEN_OUTBOUND_BYTES_MAX,
+    hardMax: limits.LONG_OUTBOUND_BYTES_MAX,
+    uncountedMax: limits.ROW_BLOB_BYTES_MAX,
+    keptForSmall: 0,
+    smallMax: 0,
+  },
+  strangers: null,
+  lanesKeptMax: limits.LANES_KEPT_MAX,
   heldMax: limits.HELD_MAX,
   unprovenHeldMax: limits.UNPROVEN_HELD_MAX,
   longAttemptMs: limits.LONG_ATTEMPT_MS,
   leaseMs: limits.DELIVERY_LEASE_MS,
 }
 
-/** Endpoints are many, small and mostly quick, so that more attempts fit into the same machine. */
+/**
+ * Endpoints are many, small and mostly quick, so that more attempts fit into the same machine. Anybody
+ * may add one that never answers, so that those that nobody knows yet have a part of their own.
+ */
 export const WEBHOOK_BOUNDS: DispatcherBounds = {
   attempts: {
     max: limits.WEBHOOK_ATTEMPTS_MAX,
     unprovenMax: limits.UNPROVEN_WEBHOOK_ATTEMPTS_MAX,
     hardMax: limits.LONG_WEBHOOK_ATTEMPTS_MAX,
   },
+  laneStart: limits.WEBHOOK_LANE_START,
   smallLaneAttempts: limits.SMALL_LANE_WEBHOOK_ATTEMPTS,
-  bytes: BYTES,
+  bytes: {
+    max: limits.WEBHOOK_BYTES_MAX,
+    unprovenMax: limits.UNPROVEN_WEBHOOK_BYTES_MAX,
+    hardMax: limits.LONG_WEBHOOK_BYTES_MAX,
+    uncountedMax: 0,
+    keptForSmall: limits.SMALL_WEBHOOKS_BYTES,
+    smallMax: limits.SMALL_WEBHOOK_BYTES_MAX,
+  },
+  strangers: {
+    attempts: {
+      max: limits.NEW_WEBHOOK_ATTEMPTS_MAX,
+      hardMax: limits.LONG_NEW_WEBHOOK_ATTEMPTS_MAX,
+    },
+    bytes: { max: limits.NEW_WEBHOOK_BYTES_MAX, hardMax: limits.LONG_NEW_WEBHOOK_BYTES_MAX },
+    longAttemptMs: limits.NEW_WEBHOOK_LONG_MS,
+    ownerHeldMax: limits.ACCOUNT_NEW_WEBHOOKS_HELD_MAX,
+    ownerSilentHeldMax: limits.ACCOUNT_SILENT_WEBHOOKS_HELD_MAX,
+  },
+  lanesKeptMax: limits.WEBHOOK_LANES_KEPT_MAX,
   heldMax: limits.WEBHOOKS_HELD_MAX,
   unprovenHeldMax: limits.UNPROVEN_WEBHOOKS_HELD_MAX,
   longAttemptMs: limits.WEBHOOK_LONG_MS,

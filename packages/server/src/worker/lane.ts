@@ -7,17 +7,19 @@ import {
   LANE_AHEAD,
   LANE_AHEAD_UNPROVEN,
   LANE_TRANSACTIONS_MAX,
-  LANE_TRANSACTIONS_START,
 } from '#base/limits.ts'
 import type { Group, Item } from '#jobs/dispatched-queue.ts'
 
-/** How many deliveries a lane may hold that nobody knows yet. */
-export const NEW_LANE_ROOM = LANE_TRANSACTIONS_START * LANE_AHEAD_UNPROVEN
+/** `stranger`: nothing is known of it; `silent`: its servers did not answer the last time, or lately. */
+export type Standing = 'stranger' | 'proven' | 'silent'
 
 export class Lane<Held extends Item> {
   readonly name: string
+  /** Null where nobody asked. */
+  readonly owner: string | null
+  readonly #start: number
   #waiting: Group<Held>[] = []
-  #limit = LANE_TRANSACTIONS_START
+  #limit: number
   /** What it had when its host was busy the last time. */
   #crowdedLimit = 0
   #pauseMs = 0
@@ -27,13 +29,21 @@ export class Lane<Held extends Item> {
   held = 0
   /** Attempts under way. */
   active = 0
-  /** Whether its servers answered the last time, and lately. */
-  isProven = false
+  standing: Standing = 'stranger'
   /** The look that found nothing more for it; 0: there may be more. */
   askedAt = 0
 
-  constructor(name: string) {
+  /** `start` attempts may be under way before anything is known. */
+  constructor(name: string, { start, owner }: { start: number; owner: string | null }) {
     this.name = name
+    this.owner = owner
+    this.#start = start
+    this.#limit = start
+  }
+
+  /** Whether its servers answered the last time, and lately. */
+  get isProven(): boolean {
+    return this.standing === 'proven'
   }
 
   /** How many more deliveries it may hold; 0 while it still has plenty. */
@@ -48,7 +58,8 @@ export class Lane<Held extends Item> {
 
   /** It knows more than a new lane would: servers answered, or did not, or their host was busy. */
   get isKnown(): boolean {
-    return this.isProven || this.#pauseMs > 0 || this.#limit < LANE_TRANSACTIONS_START
+    const isSlower = this.#limit < this.#start || (this.standing === 'silent' && this.#limit === 1)
+    return this.isProven || this.#pauseMs > 0 || isSlower
   }
 
   /** Whether all that it holds is under way. */
@@ -61,7 +72,7 @@ export class Lane<Held extends Item> {
   }
 
   get isSmall(): boolean {
-    return this.active < LANE_TRANSACTIONS_START
+    return this.active < this.#start
   }
 
   add(group: Group<Held>): void {
@@ -85,7 +96,7 @@ export class Lane<Held extends Item> {
 
   /** A server answered. */
   grow(): void {
-    this.isProven = true
+    this.standing = 'proven'
     // A turn that became free, not one more.
     if (this.#isPaused) return
     this.#limit = Math.min(this.#limit + 1, LANE_TRANSACTIONS_MAX)
@@ -94,7 +105,7 @@ export class Lane<Held extends Item> {
 
   /** None did, or none has for long. */
   shrink(): void {
-    this.isProven = false
+    this.standing = 'silent'
     this.#limit = Math.max(1, Math.floor(this.#limit / 2))
   }
 

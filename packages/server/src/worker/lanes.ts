@@ -1,13 +1,21 @@
 // The lanes that are known: those with deliveries in hand, and of the others those that something was
 // learned about, so many and no more. A name that was only seen makes no lane.
 
-import { LANES_KEPT_MAX } from '#base/limits.ts'
-import type { Item } from '#jobs/dispatched-queue.ts'
+import type { DispatcherBounds, Item } from '#jobs/dispatched-queue.ts'
 import { Lane } from './lane.ts'
 
 export class Lanes<Held extends Item> {
   /** From the one used longest ago on. */
   readonly #lanes = new Map<string, Lane<Held>>()
+  readonly #start: number
+  readonly #keptMax: number
+  readonly #hasStrangers: boolean
+
+  constructor({ laneStart, lanesKeptMax, strangers }: DispatcherBounds) {
+    this.#start = laneStart
+    this.#keptMax = lanesKeptMax
+    this.#hasStrangers = strangers !== null
+  }
 
   get size(): number {
     return this.#lanes.size
@@ -21,9 +29,9 @@ export class Lanes<Held extends Item> {
     return this.#lanes.get(name)
   }
 
-  /** The lane of deliveries that were claimed; used from now on. */
-  use(name: string): Lane<Held> {
-    const lane = this.#lanes.get(name) ?? new Lane<Held>(name)
+  /** The lane of deliveries that were claimed, of this owner where it is new; used from now on. */
+  use(name: string, owner: string | null): Lane<Held> {
+    const lane = this.#lanes.get(name) ?? new Lane<Held>(name, { start: this.#start, owner })
     this.#lanes.delete(name)
     this.#lanes.set(name, lane)
     return lane
@@ -33,7 +41,7 @@ export class Lanes<Held extends Item> {
   tidy(lane: Lane<Held>): void {
     const isHere = this.#lanes.get(lane.name) === lane
     if (isHere && lane.isEmpty && !lane.isKnown) this.#lanes.delete(lane.name)
-    if (this.#lanes.size <= LANES_KEPT_MAX) return
+    if (this.#lanes.size <= this.#keptMax) return
     let oldest: Lane<Held> | null = null
     for (const old of this.#lanes.values()) {
       if (!old.isEmpty) continue
@@ -45,11 +53,27 @@ export class Lanes<Held extends Item> {
     if (oldest !== null) this.#lanes.delete(oldest.name)
   }
 
-  /** Deliveries in the hands of lanes that did not answer lately. */
-  countUnprovenHeld(): number {
-    let held = 0
-    for (const lane of this.#lanes.values()) if (!lane.isProven) held += lane.held
-    return held
+  /** Whether nothing is known of the lane, and those are a kind of their own. */
+  isStranger(name: string): boolean {
+    return this.#hasStrangers && (this.#lanes.get(name)?.standing ?? 'stranger') === 'stranger'
+  }
+
+  /**
+   * Deliveries in the hands of lanes that did not answer lately, those that wait in the hands of
+   * strangers, and both kinds, with what is under way, by owner.
+   */
+  countUnproven(): { held: number; strangersWaiting: number; byOwner: Map<string, number> } {
+    let [held, strangersWaiting] = [0, 0]
+    const byOwner = new Map<string, number>()
+    for (const lane of this.#lanes.values()) {
+      if (lane.isProven || lane.isEmpty) continue
+      if (this.isStranger(lane.name)) strangersWaiting += lane.held - lane.active
+      else held += lane.held
+      if (lane.owner !== null) {
+        byOwner.set(lane.owner, (byOwner.get(lane.owner) ?? 0) + lane.held)
+      }
+    }
+    return { held, strangersWaiting, byOwner }
   }
 
   /** Those with room that were not asked in vain after look `sinceLook`, the longest ago first. */

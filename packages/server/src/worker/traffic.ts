@@ -1,50 +1,80 @@
-// What is under way, and whether there is room for one more: so many attempts and so many octets of
-// large items, of which destinations that do not answer, or not for long, have a part.
+// What is under way, and whether there is room for one more: so many attempts and so many octets, of
+// which destinations that do not answer, or not for long, have a part. Strangers may have a part of
+// their own, which is no part of that of the others.
 
-import { ROW_BLOB_BYTES_MAX } from '#base/limits.ts'
-import type { DispatcherBounds, ShareBounds } from '#jobs/dispatched-queue.ts'
+import type {
+  ByteBounds,
+  DispatcherBounds,
+  ReserveBounds,
+  ShareBounds,
+} from '#jobs/dispatched-queue.ts'
+import type { Standing } from './lane.ts'
 
 export type UnderWay = {
+  /** It takes so many octets, not what was said before. */
+  resize(sizeBytes: number): void
   /** It goes on for long, and counts as unproven from now on. */
   turnLong(): void
   /** Once. */
   end(): void
 }
 
-export class Traffic {
-  readonly #attempts: Share
-  readonly #bytes: Share
-  readonly #smallLaneAttempts: number
+type Part = { readonly attempts: Share; readonly bytes: Share }
 
-  constructor({ attempts, bytes, smallLaneAttempts }: DispatcherBounds) {
-    this.#attempts = new Share(attempts)
-    this.#bytes = new Share(bytes)
+export class Traffic {
+  readonly #known: Part
+  readonly #strangers: Part | null
+  readonly #smallLaneAttempts: number
+  readonly #byteBounds: ByteBounds
+
+  constructor({ attempts, bytes, smallLaneAttempts, strangers }: DispatcherBounds) {
+    this.#known = { attempts: new Share(attempts), bytes: new Share(bytes) }
+    this.#strangers = strangers && {
+      attempts: new Share(reserve(strangers.attempts)),
+      bytes: new Share(reserve(strangers.bytes)),
+    }
     this.#smallLaneAttempts = smallLaneAttempts
+    this.#byteBounds = bytes
   }
 
   get active(): number {
-    return this.#attempts.all
+    return this.#known.attempts.all + (this.#strangers?.attempts.all ?? 0)
+  }
+
+  /** Attempts that strangers may begin now. */
+  get strangersFree(): number {
+    return this.#strangers?.attempts.free ?? 0
   }
 
   /** Lanes with few attempts under way always find some room that those with many leave to them. */
-  hasRoomFor({ isProven, isSmall }: { isProven: boolean; isSmall: boolean }): boolean {
-    return this.#attempts.hasRoom(isProven, isSmall ? 0 : this.#smallLaneAttempts)
+  hasRoomFor({ standing, isSmall }: { standing: Standing; isSmall: boolean }): boolean {
+    const { part, isUnproven } = this.#partOf(standing)
+    if (part === this.#strangers) return part.attempts.free > 0
+    return part.attempts.hasRoom(!isUnproven, isSmall ? 0 : this.#smallLaneAttempts)
   }
 
   /** One item may be larger than all that is allowed together. */
-  hasBytesFor(isProven: boolean, sizeBytes: number): boolean {
-    return countedBytes(sizeBytes) === 0 || this.#bytes.hasRoom(isProven, 0)
+  hasBytesFor(standing: Standing, sizeBytes: number): boolean {
+    const { keptForSmall, smallMax } = this.#byteBounds
+    const { part, isUnproven } = this.#partOf(standing)
+    const kept = sizeBytes <= smallMax ? 0 : keptForSmall
+    return this.#counted(sizeBytes) === 0 || part.bytes.hasRoom(!isUnproven, 0, kept)
   }
 
-  begin(isProven: boolean, sizeBytes: number): UnderWay {
-    const bytes = countedBytes(sizeBytes)
-    let isUnproven = !isProven
+  begin(standing: Standing, sizeBytes: number): UnderWay {
+    const { part, ...was } = this.#partOf(standing)
+    let { isUnproven } = was
+    let bytes = this.#counted(sizeBytes)
     const count = (attempts: number, octets: number) => {
-      this.#attempts.add(attempts, isUnproven)
-      this.#bytes.add(octets, isUnproven)
+      part.attempts.add(attempts, isUnproven)
+      part.bytes.add(octets, isUnproven)
     }
     count(1, bytes)
     return {
+      resize: (newBytes) => {
+        count(0, this.#counted(newBytes) - bytes)
+        bytes = this.#counted(newBytes)
+      },
       turnLong() {
         count(-1, -bytes)
         isUnproven = true
@@ -53,11 +83,23 @@ export class Traffic {
       end: () => count(-1, -bytes),
     }
   }
+
+  #partOf(standing: Standing): { part: Part; isUnproven: boolean } {
+    if (standing === 'stranger' && this.#strangers !== null) {
+      return { part: this.#strangers, isUnproven: false }
+    }
+    return { part: this.#known, isUnproven: standing !== 'proven' }
+  }
+
+  /** Small ones may be bounded by the attempts. */
+  #counted(sizeBytes: number): number {
+    return sizeBytes > this.#byteBounds.uncountedMax ? sizeBytes : 0
+  }
 }
 
-/** Small ones are bounded by the attempts. */
-function countedBytes(sizeBytes: number): number {
-  return sizeBytes > ROW_BLOB_BYTES_MAX ? sizeBytes : 0
+/** What goes on for long is not counted, but in `hardMax`. */
+function reserve({ max, hardMax }: ReserveBounds): ShareBounds {
+  return { max, unprovenMax: 0, hardMax }
 }
 
 class Share {
@@ -69,12 +111,22 @@ class Share {
     this.#bounds = bounds
   }
 
-  /** What turned out to be unproven beyond its part takes nothing of that of the others. */
-  hasRoom(isProven: boolean, reserved: number): boolean {
+  /** Room for what is not unproven. */
+  get free(): number {
+    const { max, hardMax } = this.#bounds
+    return Math.max(0, Math.min(max - this.#counted, hardMax - this.all))
+  }
+
+  /** `reserved` is left of what there is for all, `kept` of the parts as well. */
+  hasRoom(isProven: boolean, reserved: number, kept = 0): boolean {
     const { max, unprovenMax, hardMax } = this.#bounds
-    const counted = this.all - Math.max(0, this.#unproven - unprovenMax)
-    if (counted >= max - reserved || this.all >= hardMax) return false
-    return isProven || this.#unproven < unprovenMax
+    if (this.#counted >= max - reserved - kept || this.all >= hardMax - kept) return false
+    return isProven || this.#unproven < unprovenMax - kept
+  }
+
+  /** What turned out to be unproven beyond its part takes nothing of that of the others. */
+  get #counted(): number {
+    return this.all - Math.max(0, this.#unproven - this.#bounds.unprovenMax)
   }
 
   add(amount: number, isUnproven: boolean): void {

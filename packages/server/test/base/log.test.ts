@@ -6,12 +6,14 @@ import { openLog, silentLog } from '#base/log.ts'
 
 const clock = { now: () => Date.UTC(2026, 10, 20, 7, 19), monotonic: () => 0, steady: () => 0 }
 
-async function openTestLog(options: { isTerminal?: boolean; level?: string } = {}) {
+async function openTestLog(
+  options: { isTerminal?: boolean; level?: string; secrets?: string[] } = {},
+) {
   const lines: string[] = []
   const { log } = await openLog({
     level: options.level ?? 'info',
     isTerminal: options.isTerminal ?? false,
-    secrets: ['operator-"token"'],
+    secrets: options.secrets ?? ['operator-"token"'],
     output: { write: (text) => lines.push(text) },
     clock,
   })
@@ -75,6 +77,14 @@ test('a secret of the configuration is hidden in fields and texts', async () => 
   log.info({ got: 'operator-"token"' }, 'operator-"token"')
   assert.equal(JSON.parse(lines[0] ?? '').got, '[hidden]')
   assert.doesNotMatch(lines[0] ?? '', /operator/)
+})
+
+test('a secret that is part of many words leaves them readable', async () => {
+  const { log, lines } = await openTestLog({ secrets: ['op', '1234567', '12345678'] })
+  log.info({ operationId: 'pods.list', token: 'op', n: '1234567', key: '-12345678-' }, 'stopped')
+  const { operationId, token, n, key, msg } = JSON.parse(lines[0] ?? '')
+  assert.deepEqual([operationId, n, msg], ['pods.list', '1234567', 'stopped'])
+  assert.deepEqual([token, key], ['[hidden]', '-[hidden]-'])
 })
 
 test('remote text can neither end a line nor steer a terminal', async () => {

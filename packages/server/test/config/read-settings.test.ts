@@ -30,6 +30,15 @@ function wrongNames(env: Env): string[] {
   return mistakesOf(env).map((line) => line.slice(0, line.indexOf(':')))
 }
 
+test('an operator’s token that can be guessed is warned of and works', () => {
+  const warningsOf = (token: string) => readSettings({ MAILROOM_ADMIN_TOKEN: token }).warnings
+  assert.equal(settingsOf({ MAILROOM_ADMIN_TOKEN: 'op' }).adminToken, 'op')
+  assert.match(warningsOf('op').join(), /^MAILROOM_ADMIN_TOKEN can be guessed/)
+  assert.equal(warningsOf('x'.repeat(15)).length, 1)
+  assert.doesNotMatch(warningsOf('secret').join(), /secret/)
+  assert.deepEqual(warningsOf('x'.repeat(16)), [])
+})
+
 test('an empty environment gives the documented defaults', () => {
   const { roles, ...settings } = settingsOf({})
   assert.deepEqual([...roles], ['http', 'smtp', 'delivery', 'webhooks'])

@@ -3,9 +3,10 @@
 
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
+import { deliverWebhook } from '#actions/webhook/deliver-webhook.ts'
 import { openFanOut } from '#actions/webhook/fan-out.ts'
 import { openWebhookQueue } from '#actions/webhook/webhook-queue.ts'
-import { DAY_MS, MINUTE_MS, PURGE_STEP_ROWS, WEBHOOK_LEASE_MS } from '#base/limits.ts'
+import { COUNTED_MAX, DAY_MS, MINUTE_MS, PURGE_STEP_ROWS, WEBHOOK_LEASE_MS } from '#base/limits.ts'
 import type { HttpPost, HttpPostOutcome } from '#net/egress/http-post.ts'
 import type { Db } from '#store/transactions.ts'
 import { findWebhook } from '#store/webhook.ts'
@@ -123,6 +124,30 @@ onEachEngine('deliveries of webhooks', (engine) => {
     })
   }
 
+  test('one event to several webhooks is read once, and each says what it takes', async () => {
+    const others = await Promise.all(Array.from({ length: 4 }, () => addWebhook(db, owner)))
+    await happen()
+    let [reads, posted] = [0, '']
+    const deps = webhookDeps(db, clock, ({ body }) => {
+      posted = body
+      return Promise.resolve(ANSWERED)
+    })
+    // Asked for where a message is made into an envelope.
+    Object.defineProperty(deps, 'publicUrl', { get: () => `http://mailroom.test/${reads++}` })
+    const queue = openWebhookQueue(deps, 'host job')
+    const lanes = [webhookId, ...others].map((lane) => ({ lane, limit: 1 }))
+    const sizes: number[] = []
+    const groups = queue.group(await queue.claim(lanes))
+    await Promise.all(
+      groups.map((group) => queue.deliver(group, NEVER, (size) => sizes.push(size))),
+    )
+    assert.equal(reads, 1)
+    assert.deepEqual(
+      sizes,
+      Array.from({ length: 5 }, () => 2 * Buffer.byteLength(posted)),
+    )
+  })
+
   test('an event that was not to be made into a request is tried again and blames nobody', async () => {
     await happen()
     const other = webhookDeps(db, clock)
@@ -184,6 +209,66 @@ onEachEngine('deliveries of webhooks', (engine) => {
     assert.deepEqual(
       [status, error, attempts, next_attempt_at],
       ['failed', 'webhook_disabled', 1, null],
+    )
+  })
+
+  test('what went to a disabled webhook is not retried by hand, and a late end keeps the answer', async () => {
+    await happen()
+    await attempt(answered(200, 'taken'))
+    const answeredRow = await rowOf()
+    const { accountId } = owner
+    const retry = { accountId, webhookId, deliveryId: answeredRow.id, queueMs: clock.steady() }
+    await runSql(database, 'update webhooks set is_enabled = 0')
+    assert.equal(await db.write('retryWebhookDelivery', retry), 'disabled')
+    assert.deepEqual(await rowOf(), answeredRow)
+
+    // Disabled between the retry and its turn.
+    await runSql(database, 'update webhooks set is_enabled = 1')
+    assert.equal(await db.write('retryWebhookDelivery', retry), 'retried')
+    await runSql(database, 'update webhooks set is_enabled = 0')
+    clock.advance(MINUTE_MS)
+    await attempt(() => assert.fail('posted'))
+    const ended = { status: 'failed', error: 'webhook_disabled' }
+    assert.deepEqual({ ...(await rowOf()) }, { ...answeredRow, ...ended })
+    await runSql(database, 'delete from webhooks')
+    assert.equal(await db.write('retryWebhookDelivery', retry), 'not_found')
+  })
+
+  test('the time of the last attempt is that of one that was made, not of a lease', async () => {
+    await happen()
+    const queue = queueWith(ANSWERED)
+    const lanes = [{ lane: webhookId, limit: 1 }]
+    const lastAttempt = async () => (await rowOf()).last_attempt_at
+    await queue.giveBack(await queue.claim(lanes))
+    assert.equal(await lastAttempt(), null)
+    await attempt(REFUSED)
+    assert.equal(await lastAttempt(), START_MS)
+    clock.advance(MINUTE_MS)
+    await queue.readyDue()
+    const held = await queue.claim(lanes)
+    assert.equal(held.length, 1)
+    assert.equal(await lastAttempt(), START_MS)
+    await queue.giveBack(held)
+    assert.equal(await lastAttempt(), START_MS)
+    // Told when it began, whenever it ends.
+    await attempt(async () => {
+      clock.advance(10_000)
+      return ANSWERED
+    })
+    assert.equal(await lastAttempt(), START_MS + MINUTE_MS)
+  })
+
+  test('an answer that broke off is kept with the error, and its receiver is not one that answers', async () => {
+    await happen()
+    const stalled = { status: 200, body: 'half of' }
+    const queue = queueWith({ kind: 'failed', error: 'timeout', answer: stalled, latencyMs: 9 })
+    const [group] = queue.group(await queue.claim([{ lane: webhookId, limit: 1 }]))
+    assert.ok(group)
+    assert.equal(await queue.deliver(group, NEVER), 'unreached')
+    const { status, error, response_status, response_body } = await rowOf()
+    assert.deepEqual(
+      [status, error, response_status, response_body],
+      ['pending', 'timeout', 200, 'half of'],
     )
   })
 
@@ -268,6 +353,33 @@ onEachEngine('deliveries of webhooks', (engine) => {
     assert.deepEqual([status, queue_state], ['succeeded', null])
   })
 
+  test('an outcome that comes late does not stand for an attempt that was asked for since', async () => {
+    await happen()
+    const other = queueWith(answered(500), 'other job')
+    const slow = queueWith(async () => {
+      clock.advance(WEBHOOK_LEASE_MS + 1)
+      await other.readyDue()
+      const [group] = other.group(await other.claim([{ lane: webhookId, limit: 1 }]))
+      assert.ok(group)
+      await other.deliver(group, NEVER)
+      await runSql(database, `update webhook_deliveries set status = 'failed', queue_state = null`)
+      const { accountId } = owner
+      const retry = {
+        accountId,
+        webhookId,
+        deliveryId: (await rowOf()).id,
+        queueMs: clock.steady(),
+      }
+      assert.equal(await db.write('retryWebhookDelivery', retry), 'retried')
+      return ANSWERED
+    }, 'slow job')
+    const [group] = slow.group(await slow.claim([{ lane: webhookId, limit: 1 }]))
+    assert.ok(group)
+    await slow.deliver(group, NEVER)
+    const { status, queue_state, response_status } = await rowOf()
+    assert.deepEqual([status, queue_state, response_status], ['pending', 'ready', 500])
+  })
+
   test('what was cut at the end of the service is as it was before', async () => {
     await happen()
     const fresh = await rowOf()
@@ -288,35 +400,84 @@ onEachEngine('deliveries of webhooks', (engine) => {
     ])
   })
 
-  test('a test is delivered once, to its webhook alone, and blames nobody', async () => {
-    const other = await addWebhook(db, owner)
-    await db.write('addWebhookTest', {
-      accountId: owner.accountId,
+  const addTest = (fields: { accountId?: string; leaseMs?: number } = {}) =>
+    db.write('addWebhookTest', {
+      accountId: fields.accountId ?? owner.accountId,
       webhookId,
       eventId: makeId('evt'),
       deliveryId: makeId('dlv'),
-      worker: 'lost',
-      nowMs: START_MS,
-      queueMs: START_MS,
-      leaseUntilMs: START_MS,
+      worker: 'test job',
+      nowMs: clock.now(),
+      queueMs: clock.steady(),
+      leaseUntilMs: clock.steady() + (fields.leaseMs ?? WEBHOOK_LEASE_MS),
     })
-    await attempt(REFUSED)
+
+  test('a test is for its webhook alone, and blames nobody', async () => {
+    const other = await addWebhook(db, owner)
+    const held = await addTest()
+    assert.ok(held)
+    const deps = webhookDeps(db, clock, () => Promise.resolve(REFUSED))
+    await deliverWebhook(deps, held, { worker: 'test job', signal: NEVER })
     const { status, attempts, event_kind } = await rowOf()
-    assert.deepEqual([status, attempts, event_kind], ['failed', 2, 'webhook.test'])
+    assert.deepEqual([status, attempts, event_kind], ['failed', 1, 'webhook.test'])
     assert.equal((await webhook()).failingSinceMs, null)
     assert.deepEqual(await webhookDeliveriesOf(db, [other]), [])
-    const foreign = { ...owner, accountId: makeId('acc') }
-    const none = await db.write('addWebhookTest', {
-      accountId: foreign.accountId,
-      webhookId,
-      eventId: makeId('evt'),
-      deliveryId: makeId('dlv'),
-      worker: 'lost',
-      nowMs: START_MS,
-      queueMs: START_MS,
-      leaseUntilMs: START_MS,
-    })
-    assert.equal(none, null)
+    assert.equal(await addTest({ accountId: makeId('acc') }), null)
+  })
+
+  test('a test whose process is gone has failed, and is attempted again by hand alone', async () => {
+    const gone: [string, () => Promise<unknown>][] = [
+      ['its lease ended', () => queueWith(ANSWERED).readyDue()],
+      ['a start took it back', () => db.write('releaseWebhookDeliveries', { instance: null })],
+    ]
+    for (const [name, takeBack] of gone) {
+      await runSql(database, 'delete from webhook_deliveries')
+      await happen()
+      await queueWith(ANSWERED, 'lost job').claim([{ lane: webhookId, limit: 1 }])
+      const held = await addTest({ leaseMs: WEBHOOK_LEASE_MS })
+      assert.ok(held)
+      clock.advance(WEBHOOK_LEASE_MS + 1)
+      await takeBack()
+      const rows = await webhookDeliveriesOf(db, [webhookId])
+      assert.deepEqual(
+        rows.map((row) => [row.event_kind, row.queue_state, row.status, row.error]),
+        [
+          ['message.received', 'ready', 'pending', null],
+          ['webhook.test', null, 'failed', 'internal_error'],
+        ],
+        name,
+      )
+      // Nor does its outcome count that comes later still.
+      const late = webhookDeps(db, clock)
+      await deliverWebhook(late, held, { worker: 'test job', signal: NEVER })
+      assert.equal(await attempt(ANSWERED), 1, 'the other one')
+      const { accountId } = owner
+      const retry = { accountId, webhookId, deliveryId: held.id, queueMs: clock.steady() }
+      assert.equal(await db.write('retryWebhookDelivery', retry), 'retried')
+      await deliverWebhook(late, held, { worker: 'test job', signal: NEVER })
+      assert.equal(await attempt(ANSWERED), 1)
+      const [, test] = await webhookDeliveriesOf(db, [webhookId])
+      assert.deepEqual([test?.status, test?.attempts], ['succeeded', 2])
+    }
+  })
+
+  test('a test that is cut has failed, also one that was retried by hand', async () => {
+    const cut: HttpPostOutcome = { kind: 'failed', error: 'cut', latencyMs: 1 }
+    const held = await addTest()
+    assert.ok(held)
+    const deps = webhookDeps(db, clock, () => Promise.resolve(cut))
+    await deliverWebhook(deps, held, { worker: 'test job', signal: NEVER })
+    const outcome = async () => {
+      const { status, error, queue_state } = await rowOf()
+      return [status, error, queue_state]
+    }
+    assert.deepEqual(await outcome(), ['failed', 'internal_error', null])
+    const { accountId } = owner
+    const retry = { accountId, webhookId, deliveryId: held.id, queueMs: clock.steady() }
+    await db.write('retryWebhookDelivery', retry)
+    assert.equal(await attempt(cut), 1)
+    assert.deepEqual(await outcome(), ['failed', 'internal_error', null])
+    assert.equal(await attempt(ANSWERED), 0)
   })
 
   test('deliveries are listed newest first, to their account alone', async () => {
@@ -338,6 +499,35 @@ onEachEngine('deliveries of webhooks', (engine) => {
       'pending',
     )
     assert.equal(await findWebhookDelivery(db, { ...foreign, deliveryId }), null)
+  })
+
+  test(`of deliveries beyond ${COUNTED_MAX} a list has none, at the price of none`, async () => {
+    const { accountId } = owner
+    const row = `'${accountId}', '${webhookId}', 'evt_x', 'message.received', 'failed', 1, 1`
+    const numbers =
+      engine === 'postgres'
+        ? `generate_series(1, ${COUNTED_MAX + 500}) as numbers (n)`
+        : `(with recursive numbers (n) as (values (1) union all select n + 1 from numbers
+             where n < ${COUNTED_MAX + 500}) select n from numbers) as numbers`
+    await runSql(
+      database,
+      `insert into webhook_deliveries
+         (id, account_id, lane, event_id, event_kind, status, attempts, created_at)
+       select 'dlv_' || (100000 + n), ${row} from ${numbers}`,
+    )
+    const list = (offset: number) =>
+      listWebhookDeliveries(db, { accountId, webhookId, limit: 100, offset })
+    const first = await list(0)
+    assert.deepEqual([first.total, first.deliveries.length], [COUNTED_MAX, 100])
+    assert.equal(first.deliveries[0]?.id, `dlv_${100_000 + COUNTED_MAX + 500}`)
+    const last = await list(COUNTED_MAX - 1)
+    assert.deepEqual(
+      last.deliveries.map(({ id }) => id),
+      ['dlv_100501'],
+    )
+    for (const offset of [COUNTED_MAX, 999_000, Number.MAX_SAFE_INTEGER]) {
+      assert.deepEqual(await list(offset), { deliveries: [], total: COUNTED_MAX })
+    }
   })
 
   test('deliveries go with their webhook, with their inbox, and after thirty days', async () => {

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { openFanOut } from '#actions/webhook/fan-out.ts'
-import { FAN_OUT_UNKEPT_EVENTS_MAX, LOG_STEP_EVENTS } from '#base/limits.ts'
+import { FAN_OUT_UNKEPT_EVENTS_MAX, LOG_STEP_EVENTS, MINUTE_MS } from '#base/limits.ts'
 import { findWebhookPosition } from '#store/add-webhook-deliveries.ts'
 import { readLogHead } from '#store/event.ts'
 import type { Db } from '#store/transactions.ts'
@@ -19,11 +19,13 @@ import {
   openDatabase,
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
+import { untilReadable } from '#test/conformance/readable-log.ts'
 import { runSql } from '#test/conformance/sending.ts'
 import { addWebhook, webhookDeliveriesOf, webhookDeps } from '#test/conformance/webhooking.ts'
 import { onEachEngine } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
+const HOUR_MS = 60 * MINUTE_MS
 
 onEachEngine('events on their way to webhooks', (engine) => {
   let database: TestDatabase
@@ -60,6 +62,10 @@ onEachEngine('events on their way to webhooks', (engine) => {
     const input = { ...arriving(of, inboxes), nowMs: atMs }
     await db.write('receiveMessage', input)
     return input.receipts.map(({ eventId }) => eventId)
+  }
+  const arriveReadably = async (atMs = clock.now()) => {
+    await arrive([inboxId], atMs)
+    await untilReadable(db)
   }
   const toldTo = async (webhookId: string) =>
     (await webhookDeliveriesOf(db, [webhookId])).map((row) => row.event_id)
@@ -106,9 +112,9 @@ onEachEngine('events on their way to webhooks', (engine) => {
   })
 
   test('what happened before a webhook was enabled is not told, nor any test', async () => {
-    const webhookId = await addWebhook(db, owner, { nowMs: START_MS })
-    await arrive([inboxId], START_MS - 1)
-    const [at = ''] = await arrive([inboxId], START_MS)
+    await arriveReadably()
+    const webhookId = await addWebhook(db, owner)
+    const [at = ''] = await arrive()
     await db.write('addWebhookTest', {
       accountId: owner.accountId,
       webhookId,
@@ -126,6 +132,38 @@ onEachEngine('events on their way to webhooks', (engine) => {
       [at],
     )
     assert.equal(rows.length, 2)
+  })
+
+  test('a wall clock that is set back, or is another, loses no event', async () => {
+    const webhookId = await addWebhook(db, owner, { nowMs: START_MS })
+    const eventIds = await arrive([inboxId], START_MS - HOUR_MS)
+    await settle(fanOut())
+    assert.deepEqual(await toldTo(webhookId), eventIds)
+  })
+
+  test('a webhook that is enabled again gets what happens from then on, by any clock', async () => {
+    const webhookId = await addWebhook(db, owner)
+    const { accountId } = owner
+    const change = (isEnabled: boolean, nowMs: number) =>
+      db.write('updateWebhook', { accountId, webhookId, change: { isEnabled }, nowMs })
+    await change(false, START_MS)
+    // By a clock that is ahead of the one that enables it.
+    await arriveReadably(START_MS + HOUR_MS)
+    await change(true, START_MS)
+    const eventIds = await arrive([inboxId], START_MS - HOUR_MS)
+    await change(true, START_MS + HOUR_MS)
+    await settle(fanOut())
+    assert.deepEqual(await toldTo(webhookId), eventIds)
+  })
+
+  test('the webhook of an inbox gets what happens from then on, by any clock', async () => {
+    await arriveReadably(START_MS + HOUR_MS)
+    const webhook = { id: makeId('whk'), url: 'https://one.example/', sealedSecrets: Buffer.of(1) }
+    const change = { webhook, jobId: makeId('job'), nowMs: START_MS }
+    await db.write('updateInbox', { accountId: owner.accountId, inboxId, ...change })
+    const eventIds = await arrive([inboxId], START_MS - HOUR_MS)
+    await settle(fanOut())
+    assert.deepEqual(await toldTo(webhook.id), eventIds)
   })
 
   test('several readers at once add each delivery once and leave none out', async () => {
@@ -186,8 +224,7 @@ onEachEngine('events on their way to webhooks', (engine) => {
     const reader = fanOut()
     await arrive()
     await settle(reader)
-    clock.advance(1)
-    const webhookId = await addWebhook(db, owner, { nowMs: clock.now() })
+    const webhookId = await addWebhook(db, owner)
     const eventIds = await arrive()
     await settle(reader)
     assert.deepEqual(await toldTo(webhookId), eventIds)

@@ -3,9 +3,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openWebhookQueue } from '#actions/webhook/webhook-queue.ts'
-import { ROW_BLOB_BYTES_MAX } from '#base/limits.ts'
+import { EVENT_BODY_BYTES_MAX, ROW_BLOB_BYTES_MAX } from '#base/limits.ts'
 import { openSqliteConnection, queriesOn } from '#db/sqlite-connection.ts'
 import type { Tables, Tx } from '#store/tables.ts'
+import { listWebhookDeliveries } from '#store/webhook-delivery.ts'
 import * as store from '#store/webhook-queue.ts'
 import { stillClock } from '#test/conformance/delivering.ts'
 import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
@@ -14,7 +15,7 @@ import { addWebhook, webhookDeps } from '#test/conformance/webhooking.ts'
 import { onEachEngine } from '#test/world.ts'
 
 onEachEngine('the queue of webhooks', (engine) => {
-  test('a claim says how large its events are, up to what an event tells', async () => {
+  test('a claim guesses what its events take, and rather too much, up to what an event tells', async () => {
     const database = await openDatabase(engine)
     try {
       const { db } = database
@@ -38,12 +39,47 @@ onEachEngine('the queue of webhooks', (engine) => {
       const held = await queue.claim([{ lane: webhookId, limit: 10 }])
       assert.deepEqual(
         held.map(({ size_bytes }) => size_bytes),
-        [10, 2 * ROW_BLOB_BYTES_MAX, 6 * ROW_BLOB_BYTES_MAX],
+        [4 * 1024 + 60, 6 * EVENT_BODY_BYTES_MAX, 6 * EVENT_BODY_BYTES_MAX],
       )
     } finally {
       await database.close()
     }
   })
+})
+
+test('a list passes over deliveries by their index alone', async () => {
+  const database = await openDatabase('sqlite')
+  const connection = openSqliteConnection({ path: database.place, mode: 'write' })
+  const prepare = connection.raw.prepare.bind(connection.raw)
+  const plans: string[] = []
+  connection.raw.prepare = (text) => {
+    const rows = prepare(`explain query plan ${text}`).all()
+    plans.push(rows.map(({ detail }) => detail).join('; '))
+    return prepare(text)
+  }
+  const queries = queriesOn<Tables>(connection)
+  try {
+    const db = { read: queries.query, reading: { engine: 'sqlite', ...queries } } as const
+    const owner = await addAccount(database.db)
+    const webhookId = await addWebhook(database.db, owner)
+    await runSql(
+      database,
+      `insert into webhook_deliveries (id, account_id, lane, event_id, event_kind, status, attempts,
+         created_at)
+       values ('dlv_1', '${owner.accountId}', '${webhookId}', 'evt_1', 'message.sent', 'failed', 1, 0)`,
+    )
+    const { accountId } = owner
+    await listWebhookDeliveries(db, { accountId, webhookId, limit: 1, offset: 0 })
+    const passing = plans.filter((plan) => plan.includes('webhook_deliveries_by_webhook'))
+    assert.equal(passing.length, 2, 'what is counted and what is shown')
+    for (const plan of passing) {
+      assert.match(plan, /COVERING INDEX webhook_deliveries_by_webhook/)
+      assert.doesNotMatch(plan, /SCAN webhook_deliveries/)
+    }
+  } finally {
+    connection.close()
+    await database.close()
+  }
 })
 
 test('every look at the queue goes by the index of its state', async () => {
@@ -62,7 +98,7 @@ test('every look at the queue goes by the index of its state', async () => {
   try {
     await store.listReadyWebhooks(reading, { after: '', limit: 1 })
     const lanes = [{ lane: 'none', limit: 1 }]
-    await store.claimWebhookDeliveries(tx, { worker: 'a worker', lanes, nowMs: 1, leaseUntilMs: 1 })
+    await store.claimWebhookDeliveries(tx, { worker: 'a worker', lanes, leaseUntilMs: 1 })
     await store.hasDueWebhookDeliveries(reading, due)
     await store.readyDueWebhookDeliveries(tx, due)
     await store.releaseWebhookDeliveries(tx, { instance: null })

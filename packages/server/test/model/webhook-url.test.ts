@@ -177,6 +177,11 @@ test('a URL has a bound to its length, and none makes the check throw', () => {
   const longest = 'https://example.com/'.padEnd(WEBHOOK_URL_LENGTH_MAX, 'x')
   assert.equal(check(longest), null)
   assert.match(check(`${longest}x`) ?? '', /2000/)
+  // As all lengths of the API, that of an URL is one of code points.
+  const ofPairs = 'https://example.com/'.padEnd(2 * WEBHOOK_URL_LENGTH_MAX - 20, '😀')
+  assert.equal([...ofPairs].length, WEBHOOK_URL_LENGTH_MAX)
+  assert.equal(check(ofPairs), null)
+  assert.match(check(`${ofPairs}x`) ?? '', /2000/)
   for (let code = 0; code < 0x3000; code += 1) {
     for (const allowPrivate of [false, true]) {
       checkWebhookUrl(`https://a${String.fromCharCode(code)}b.example/`, { allowPrivate })

@@ -145,6 +145,31 @@ onEachEngine('operating', (engine) => {
     for (const sender of senders) await sender.quit()
     await until(async () => (await figure('mailroom_smtp_connections')) === '0')
   })
+
+  test('the figures of those who are told of events go up and down', async () => {
+    const figure = async (name: string) => {
+      const text = await (await world.fetch('/metrics', OPERATOR)).text()
+      return new RegExp(`^mailroom_event_${name} (\\d+)$`, 'm').exec(text)?.[1]
+    }
+    const inbox = await world.inbox()
+    const gone = new AbortController()
+    const headers = { authorization: `Bearer ${world.key}` }
+    const { signal } = gone
+    const stream = await world.fetch('/v1/events/stream', { headers, signal })
+    const wait = world.fetch(`/v1/inboxes/${inbox.id}/wait?timeout=60`, { headers, signal })
+    const ended = assert.rejects(wait)
+    const socket = new WebSocket(`${world.baseUrl.replace('http', 'ws')}/v1/ws?token=${world.key}`)
+    const names = ['sockets', 'streams', 'waits']
+    const figures = async () => (await Promise.all(names.map(figure))).join()
+    await until(async () => (await figures()) === '1,1,1')
+    assert.equal(await figure('log_lag_seconds'), '0')
+    assert.equal(await figure('catch_ups_waiting'), '0')
+    gone.abort()
+    socket.close()
+    await ended
+    await stream.text().catch(() => {})
+    await until(async () => (await figures()) === '0,0,0')
+  })
 })
 
 onEachEngine('a service that ends', (engine) => {

@@ -79,11 +79,11 @@ onEachEngine('a service that tells webhooks', (engine) => {
     const receiver = await openReceiver()
     receiver.answer = 'hang'
     try {
-      await makeWebhook(world, receiver.origin)
       const inbox = await world.inbox()
       for (let index = 0; index < 3; index++) {
-        await world.send({ to: inbox.address, raw: plainMail({}) })
+        await makeWebhook(world, `${receiver.origin}/${index}`)
       }
+      await world.send({ to: inbox.address, raw: plainMail({}) })
       await receiver.waitForCount(3)
       const startMs = performance.now()
       await world.app.close(200)
@@ -100,7 +100,8 @@ onEachEngine('a service that tells webhooks', (engine) => {
         states.map((row) => ({ ...row })),
         Array.from({ length: 3 }, () => ({ status: 'succeeded', attempts: 1, queue_state: null })),
       )
-      const told = receiver.requests.map(idOf)
+      const told = receiver.requests.map((request) => `${request.path} ${idOf(request)}`)
+      assert.equal(new Set(told).size, 3)
       assert.deepEqual(told.slice(3).toSorted(), told.slice(0, 3).toSorted())
       await next.close(1_000)
     } finally {

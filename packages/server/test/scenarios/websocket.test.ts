@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Inbox } from '@mailroom/sdk'
 import { SUBSCRIPTIONS_MAX } from '#base/limits.ts'
 import {
@@ -46,6 +47,15 @@ onEachEngine('the WebSocket', (engine) => {
   const subjectOf = (frame: Record<string, unknown>) =>
     (frame.message as { subject: string }).subject
 
+  /** The event of this mail: on PostgreSQL it can be read once older transactions have ended. */
+  async function readEventOf(key: string, subject: string): Promise<Record<string, unknown>> {
+    for (;;) {
+      const found = (await readLog(key)).find((event) => subjectOf(event) === subject)
+      if (found !== undefined) return found
+      await sleep(10)
+    }
+  }
+
   test('a subscription is told first, then what happens, in the envelope of the log', async () => {
     const client = await connect()
     assert.deepEqual(await client.ask({ type: 'subscribe' }), {
@@ -53,6 +63,8 @@ onEachEngine('the WebSocket', (engine) => {
       inbox_ids: [],
       pod_ids: [],
       event_types: [],
+      // Nothing has happened yet.
+      last_event_id: null,
     })
     const inbox = await world.inbox()
     await deliver(inbox, 'Hello')
@@ -114,6 +126,23 @@ onEachEngine('the WebSocket', (engine) => {
     await closeSocket(client)
   })
 
+  test('a subscription that breaks before its first event can be gone on from', async () => {
+    const [inbox, other] = [await world.inbox(), await world.inbox()]
+    await deliver(other, 'before')
+    const { event_id: newest } = await readEventOf(world.key, 'before')
+    const client = await connect()
+    const frame = { type: 'subscribe', inbox_ids: [inbox.id] }
+    const { last_event_id: lastEventId } = await client.ask(frame)
+    assert.equal(lastEventId, newest)
+    await closeSocket(client)
+    await deliver(inbox, 'between')
+    const again = await connect()
+    const subscribed = await again.ask({ ...frame, last_event_id: lastEventId })
+    assert.equal(subscribed.last_event_id, lastEventId)
+    assert.equal(subjectOf(await again.next()), 'between')
+    await closeSocket(again)
+  })
+
   test('after a break everything since the last event comes, then what is new, once each', async () => {
     const inbox = await world.inbox()
     const client = await connect()
@@ -140,7 +169,7 @@ onEachEngine('the WebSocket', (engine) => {
     const pod = await theirs.client.pods.create({ clientId: 'theirs' })
     const inbox = await theirs.client.inboxes.create({ podId: pod.id })
     await deliver(inbox, 'theirs')
-    const [event] = await readLog(theirs.key)
+    const event = await readEventOf(theirs.key, 'theirs')
     const own = await world.inbox()
     const client = await connect()
     const wrong = [
@@ -152,7 +181,7 @@ onEachEngine('the WebSocket', (engine) => {
       { pod_ids: ['theirs'] },
       { pod_ids: [own.id] },
       { event_types: ['message.read'] },
-      { last_event_id: event?.event_id },
+      { last_event_id: event.event_id },
       { last_event_id: 'evt_01h455vb4pex5vsknk084sn02q' },
       { last_event_id: '' },
     ]

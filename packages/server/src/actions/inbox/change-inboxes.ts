@@ -48,7 +48,7 @@ const PURGE_STEPS_AT_ONCE = 4
 
 /** Removes an inbox with everything in it. A second call finds nothing. */
 export async function deleteInbox(
-  deps: Pick<Deps, 'db' | 'clock' | 'makeId' | 'blobs' | 'log' | 'wakeWorker'>,
+  deps: Pick<Deps, 'db' | 'clock' | 'makeId' | 'blobs' | 'log' | 'events' | 'wakeWorker'>,
   input: { accountId: string; inboxId: string },
 ): Promise<void> {
   const outcome = await deps.db.write('deleteInbox', {
@@ -57,6 +57,7 @@ export async function deleteInbox(
     nowMs: deps.clock.now(),
   })
   if (outcome === 'not_found') throw notFound()
+  deps.events.loseInbox(input.accountId, input.inboxId)
   try {
     await purgeInbox(deps, { inboxId: input.inboxId, stepsMax: PURGE_STEPS_AT_ONCE })
   } catch (error) {

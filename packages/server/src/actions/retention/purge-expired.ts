@@ -4,6 +4,7 @@ import type { Deps } from '#actions/deps.ts'
 import { idTimeMs, isIdOf } from '#base/ids.ts'
 import { DAY_MS } from '#base/limits.ts'
 import { existingRawIds } from '#store/raw-message.ts'
+import { paced } from './paced.ts'
 
 const STEPS_MAX = 1_000
 
@@ -15,8 +16,11 @@ type RetentionDeps = Pick<Deps, 'db' | 'blobs' | 'clock'>
  */
 export async function purgeExpired(deps: RetentionDeps, signal: AbortSignal): Promise<void> {
   for (let step = 0; step < STEPS_MAX && !signal.aborted; step++) {
-    const { isDone, blobIds } = await deps.db.write('purgeExpiredStep', { nowMs: deps.clock.now() })
-    await deps.blobs?.remove(blobIds)
+    const { isDone } = await paced(async () => {
+      const removed = await deps.db.write('purgeExpiredStep', { nowMs: deps.clock.now() })
+      await deps.blobs?.remove(removed.blobIds)
+      return removed
+    }, signal)
     if (isDone) return
   }
 }

@@ -2,6 +2,7 @@
 
 import type { Deps } from '#actions/deps.ts'
 import type { Lease } from '#actions/lease.ts'
+import { paced } from './paced.ts'
 
 /**
  * Runs up to `stepsMax` steps, as a job for as long as its lease lets it; true when nothing of the
@@ -13,8 +14,13 @@ export async function purgeInbox(
 ): Promise<boolean> {
   for (let step = 0; step < input.stepsMax; step++) {
     if (input.lease !== undefined && !(await input.lease.mayGoOn())) return false
-    const { isDone, blobIds } = await deps.db.write('purgeInboxStep', { inboxId: input.inboxId })
-    await deps.blobs?.remove(blobIds)
+    const remove = async () => {
+      const removed = await deps.db.write('purgeInboxStep', { inboxId: input.inboxId })
+      await deps.blobs?.remove(removed.blobIds)
+      return removed
+    }
+    // Whoever waits for the first steps is not kept waiting for more.
+    const { isDone } = input.lease === undefined ? await remove() : await paced(remove)
     if (isDone) return true
   }
   return false

@@ -2,7 +2,6 @@
 // caller's to hold.
 
 import type { Deps } from '#actions/deps.ts'
-import { readEnvelopes } from '#actions/event/envelope.ts'
 import { outlastStore } from '#actions/outlast-store.ts'
 import { storageTrouble } from '#actions/storage-trouble.ts'
 import { nextWebhookAttemptAt } from '#jobs/webhook-schedule.ts'
@@ -10,9 +9,9 @@ import type { Webhook, WebhookDeliveryStatus, WebhookError } from '#model/webhoo
 import { signWebhook } from '#model/webhook-signature.ts'
 import { checkWebhookUrl } from '#model/webhook-url.ts'
 import type { HttpPostOutcome } from '#net/egress/http-post.ts'
-import { findEvent } from '#store/event.ts'
 import { findWebhook } from '#store/webhook.ts'
 import type { HeldWebhookDelivery } from '#store/webhook-queue.ts'
+import { type FindEventText, findEventTextIn } from './event-texts.ts'
 import { openSecrets } from './secrets.ts'
 
 export type DeliverWebhookDeps = Pick<
@@ -49,6 +48,15 @@ export type WebhookOutcome =
   | { readonly kind: 'returned' }
   | { readonly kind: 'gone' }
 
+export type Holding = {
+  worker: string
+  signal: AbortSignal
+  /** Where events are found that others are told of as well. */
+  findText?: FindEventText
+  /** Told how many octets it takes while it is under way, when that is known. */
+  onSize?: (sizeBytes: number) => void
+}
+
 /**
  * Attempts what `worker` holds and records the outcome; on return it holds it no more. Rejects only
  * where the outcome could not be recorded before `signal` was aborted: then the lease ends by itself.
@@ -56,17 +64,25 @@ export type WebhookOutcome =
 export async function deliverWebhook(
   deps: DeliverWebhookDeps,
   held: HeldWebhookDelivery,
-  { worker, signal }: { worker: string; signal: AbortSignal },
+  holding: Holding,
 ): Promise<WebhookOutcome> {
+  const { worker, signal } = holding
   const fields = { webhook: held.lane, event: held.event_id }
   const outlast = <Value>(run: () => Promise<Value>) => outlastStore(deps, { fields, signal }, run)
   const ids = [held.id]
-  const outcome = await attempt(deps, held, { outlast, signal })
+  const attemptAtMs = deps.clock.now()
+  const outcome = endTest(held, await attempt(deps, held, { ...holding, outlast }))
   if (outcome.kind === 'gone') await outlast(() => deps.db.write('dropWebhookDeliveries', { ids }))
   else if (outcome.kind === 'returned') {
     await outlast(() => deps.db.write('returnWebhookDeliveries', { worker, ids }))
-  } else await outlast(() => settle(deps, { held, worker, outcome }))
+  } else await outlast(() => settle(deps, { held, worker, attemptAtMs, outcome }))
   return outcome
+}
+
+/** A test is not made anew: whoever asked for it would not know of the second. */
+function endTest(held: HeldWebhookDelivery, outcome: WebhookOutcome): WebhookOutcome {
+  const isCut = outcome.kind === 'returned' && held.event_kind === 'webhook.test'
+  return isCut ? unsent('internal_error') : outcome
 }
 
 type Outlast = <Value>(run: () => Promise<Value>) => Promise<Value>
@@ -74,11 +90,11 @@ type Outlast = <Value>(run: () => Promise<Value>) => Promise<Value>
 async function attempt(
   deps: DeliverWebhookDeps,
   held: HeldWebhookDelivery,
-  { outlast, signal }: { outlast: Outlast; signal: AbortSignal },
+  { outlast, signal, findText = findEventTextIn(deps), onSize }: Holding & { outlast: Outlast },
 ): Promise<WebhookOutcome> {
   let request: Request | WebhookOutcome
   try {
-    request = await outlast(() => makeRequest(deps, held))
+    request = await outlast(() => makeRequest(deps, held, findText))
   } catch (error) {
     if (storageTrouble(error) !== null) throw error
     // A fault of ours is no outcome of theirs: it is tried again by schedule, and ends with it.
@@ -86,6 +102,8 @@ async function attempt(
     return unsent('internal_error')
   }
   if ('kind' in request) return request
+  // As text and as octets.
+  onSize?.(2 * Buffer.byteLength(request.body))
   return outcomeOf(await deps.postWebhook({ ...request, signal }))
 }
 
@@ -95,26 +113,19 @@ type Request = { url: string; headers: Record<string, string>; body: string }
 async function makeRequest(
   deps: DeliverWebhookDeps,
   held: HeldWebhookDelivery,
+  findText: FindEventText,
 ): Promise<Request | WebhookOutcome> {
   const webhook = await findWebhook(deps.db, held.lane)
   if (webhook === null || webhook.accountId !== held.account_id) return { kind: 'gone' }
   if (!webhook.isEnabled && held.event_kind !== 'webhook.test') return unsent('webhook_disabled')
-  const body = await renderBody(deps, held)
-  if (body === null) return { kind: 'gone' }
+  const text = await findText({ accountId: held.account_id, eventId: held.event_id })
+  if (text === null) return { kind: 'gone' }
   const { url } = webhook
   // What the operator allows may have changed since the URL was accepted.
   const mistake = checkWebhookUrl(url, { allowPrivate: deps.allowPrivateEgress })
   if (mistake !== null) return unsent('forbidden_address')
+  const body = text.render({ deliveredAtMs: deps.clock.now(), attempt: held.attempts })
   return { url, headers: makeHeaders(deps, { webhook, held, body }), body }
-}
-
-async function renderBody(
-  deps: DeliverWebhookDeps,
-  held: HeldWebhookDelivery,
-): Promise<string | null> {
-  const event = await findEvent(deps.db, held.account_id, held.event_id)
-  const [text] = event === null ? [] : await readEnvelopes(deps, [event])
-  return text?.render({ deliveredAtMs: deps.clock.now(), attempt: held.attempts }) ?? null
 }
 
 function makeHeaders(
@@ -137,7 +148,9 @@ function unsent(error: WebhookError): WebhookAttempt {
 function outcomeOf(posted: HttpPostOutcome): WebhookOutcome {
   if (posted.kind === 'failed') {
     if (posted.error === 'cut') return { kind: 'returned' }
-    return { ...unsent(posted.error), latencyMs: posted.latencyMs }
+    const { status: responseStatus = null, body: responseBody = null } = posted.answer ?? {}
+    const { error, latencyMs } = posted
+    return { kind: 'attempted', responseStatus, responseBody, latencyMs, error }
   }
   const { status, body, latencyMs } = posted
   const error = errorOfStatus(status)
@@ -154,8 +167,14 @@ async function settle(
   {
     held,
     worker,
+    attemptAtMs,
     outcome: { kind: _, ...answer },
-  }: { held: HeldWebhookDelivery; worker: string; outcome: WebhookAttempt },
+  }: {
+    held: HeldWebhookDelivery
+    worker: string
+    attemptAtMs: number
+    outcome: WebhookAttempt
+  },
 ): Promise<void> {
   const queueMs = deps.queueClock.now()
   const nextAttemptAtMs = isFinal(held, answer.error)
@@ -163,8 +182,10 @@ async function settle(
     : nextWebhookAttemptAt({ attempts: held.attempts, nowMs: queueMs })
   const status = statusOf(answer.error, nextAttemptAtMs)
   const nowMs = deps.clock.now()
-  const [id, eventId] = [held.id, deps.makeId('evt')]
-  const recorded = { worker, id, status, nextAttemptAtMs, ...answer, nowMs, queueMs, eventId }
+  const { id, attempts } = held
+  const attempt = { worker, id, attempts, attemptAtMs }
+  const eventId = deps.makeId('evt')
+  const recorded = { ...attempt, status, nextAttemptAtMs, ...answer, nowMs, queueMs, eventId }
   const settled = await deps.db.write('settleWebhookDelivery', recorded)
   if (settled === 'lost') return
   tell(deps, held, { ...answer, status })

@@ -21,6 +21,10 @@ type FanOutDeps = Pick<Deps, 'db' | 'clock' | 'queueClock' | 'makeId'>
 export type FanOut = {
   /** Goes through some of the log; true when there may be more. */
   step(): Promise<boolean>
+  /** Events that the last step found. */
+  readonly found: number
+  /** How far it has come; null before the first step. */
+  readonly position: LogPosition | null
   /** Whether an event waits for an older transaction to end, whose end nobody tells of. */
   isBehind(): Promise<boolean>
 }
@@ -29,6 +33,7 @@ export type FanOut = {
 export function openFanOut(deps: FanOutDeps, onAdded: () => void): FanOut {
   /** As the database has it, and how far this process has read on since without finding anything. */
   let place: { kept: LogPosition; read: LogPosition; unkept: number; keptMs: number } | null = null
+  let found = 0
 
   const keep = async (kept: LogPosition, deliveries: NewWebhookDelivery[], to: LogPosition) => {
     const [nowMs, queueMs] = [deps.clock.now(), deps.queueClock.now()]
@@ -47,6 +52,7 @@ export function openFanOut(deps: FanOutDeps, onAdded: () => void): FanOut {
       const { kept, read } = place
       const events = await readLog(deps.db, { after: read, limit: LOG_STEP_EVENTS })
       const last = events.at(-1)
+      found = events.length
       if (last === undefined) return false
       const { deliveries, to } = await match(deps, events)
       const isWhole = comparePositions(to, last.position) === 0
@@ -56,6 +62,12 @@ export function openFanOut(deps: FanOutDeps, onAdded: () => void): FanOut {
       if (deliveries.length > 0 || isLate) await keep(kept, deliveries, to)
       else place = { ...place, read: to, unkept }
       return place === null || !isWhole || events.length === LOG_STEP_EVENTS
+    },
+    get found() {
+      return found
+    },
+    get position() {
+      return place?.read ?? null
     },
     async isBehind() {
       return place !== null && (await isUnsettledAfter(deps.db, place.read))
@@ -101,7 +113,8 @@ async function findOfAccounts(
 }
 
 /** A test is told to the webhook that is tested, by whoever tests it. */
-function isToBeTold({ filter, enabledAtMs }: Webhook, event: LoggedEvent): boolean {
-  if (event.kind === 'webhook.test' || event.occurredAtMs < enabledAtMs) return false
+function isToBeTold({ filter, enabledAfter }: Webhook, event: LoggedEvent): boolean {
+  if (event.kind === 'webhook.test') return false
+  if (comparePositions(event.position, enabledAfter) <= 0) return false
   return isWanted(event, filter)
 }

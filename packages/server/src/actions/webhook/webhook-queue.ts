@@ -7,11 +7,13 @@ import { outlastStore } from '#actions/outlast-store.ts'
 import { EVENT_BODY_BYTES_MAX, WEBHOOK_LEASE_MS } from '#base/limits.ts'
 import type { DispatchedQueue, GroupOutcome } from '#jobs/dispatched-queue.ts'
 import { WEBHOOK_WAIT_MS_MAX } from '#jobs/webhook-schedule.ts'
+import { findWebhookOwners } from '#store/webhook.ts'
 import type { HeldWebhookDelivery } from '#store/webhook-queue.ts'
 import * as store from '#store/webhook-queue.ts'
 import { type DeliverWebhookDeps, deliverWebhook, type WebhookOutcome } from './deliver-webhook.ts'
+import { openEventTexts } from './event-texts.ts'
 
-/** With the octets that its event takes, about. */
+/** With the octets that its event takes while it is under way, at a guess. */
 export type HeldWebhook = HeldWebhookDelivery & { readonly size_bytes: number }
 
 export type WebhookQueue = DispatchedQueue<HeldWebhook>
@@ -21,7 +23,7 @@ export function openWebhookQueue(
   deps: DeliverWebhookDeps & Pick<Deps, 'db'>,
   worker: string,
 ): WebhookQueue {
-  const { db, clock, queueClock } = deps
+  const { db, queueClock } = deps
   const leases = openLeaseKeeper(queueClock, {
     leaseMs: WEBHOOK_LEASE_MS,
     backoffMaxMs: WEBHOOK_WAIT_MS_MAX,
@@ -32,24 +34,26 @@ export function openWebhookQueue(
       readyDue: (due) => db.write('readyDueWebhookDeliveries', due),
     },
   })
+  const findText = openEventTexts(deps)
   return {
     async listReadyLanes(after, limit) {
       const rows = await store.listReadyWebhooks(db, { after, limit })
       return rows.map((row) => row.lane)
     },
+    findOwners: (lanes) => findWebhookOwners(db, lanes),
     async claim(lanes) {
       const queueMs = queueClock.now()
       const leaseUntilMs = queueMs + WEBHOOK_LEASE_MS
-      const claim = { worker, lanes, nowMs: clock.now(), leaseUntilMs }
+      const claim = { worker, lanes, leaseUntilMs }
       const held = await db.write('claimWebhookDeliveries', claim)
       leases.take(held, queueMs)
       const eventIds = [...new Set(held.map((delivery) => delivery.event_id))]
-      // What is not known is small; a look that fails must not cost what was claimed.
-      const sizes = await store.findEventSizes(db, eventIds).catch(() => new Map<string, number>())
-      return held.map((delivery) => ({
-        ...delivery,
-        size_bytes: Math.min(sizes.get(delivery.event_id) ?? 0, EVENT_BODIES_BYTES_MAX),
-      }))
+      // A look that fails must not cost what was claimed.
+      const sizes = await store.findEventSizes(db, eventIds).catch(() => null)
+      return held.map((delivery) => {
+        const rawBytes = sizes === null ? EVENT_BYTES_GUESSED_MAX : sizes.get(delivery.event_id)
+        return { ...delivery, size_bytes: guessBytes(rawBytes ?? 0) }
+      })
     },
     group: (held) => held.map((delivery) => [delivery]),
     readyDue: leases.readyDue,
@@ -59,7 +63,7 @@ export function openWebhookQueue(
       const ids = held.map((delivery) => delivery.id)
       await db.write('returnWebhookDeliveries', { worker, ids })
     },
-    async deliver([held], signal) {
+    async deliver([held], signal, onSize) {
       const fields = { webhook: held.lane, event: held.event_id }
       try {
         const ours = await outlastStore(deps, { fields, signal }, () => leases.confirm([held]))
@@ -68,7 +72,8 @@ export function openWebhookQueue(
           await db.write('returnWebhookDeliveries', { worker, ids: [held.id] })
           return 'returned'
         }
-        return meaningOf(await deliverWebhook(deps, held, { worker, signal }))
+        const holding = { worker, signal, findText, ...(onSize && { onSize }) }
+        return meaningOf(await deliverWebhook(deps, held, holding))
       } finally {
         leases.letGo([held])
       }
@@ -76,13 +81,31 @@ export function openWebhookQueue(
   }
 }
 
-/** Text, HTML and the new text of a reply. */
-const EVENT_BODIES_BYTES_MAX = 3 * EVENT_BODY_BYTES_MAX
+/** Text, HTML and the new text of a reply, and each octet of them once more while they are sent. */
+const EVENT_BYTES_GUESSED_MAX = 2 * 3 * EVENT_BODY_BYTES_MAX
+/** What is not of the message. */
+const EVENT_BYTES_MIN = 4 * 1024
 
-/** Any answer shows that the receiver is there. */
+/**
+ * Rather too many than too few: HTML is told as text, too, and as new text, and other charsets than
+ * UTF-8 take fewer octets. When the event is rendered it is known.
+ */
+function guessBytes(rawBytes: number): number {
+  return Math.min(EVENT_BYTES_MIN + 6 * rawBytes, EVENT_BYTES_GUESSED_MAX)
+}
+
+/** Any whole answer shows that the receiver is there. */
 function meaningOf(outcome: WebhookOutcome): GroupOutcome {
   if (outcome.kind !== 'attempted') return 'returned'
-  const { error } = outcome
-  if (error === 'webhook_disabled' || error === 'internal_error') return 'returned'
-  return outcome.responseStatus === null ? 'unreached' : 'reached'
+  switch (outcome.error) {
+    case 'webhook_disabled':
+    case 'internal_error':
+      return 'returned'
+    case null:
+    case 'status':
+    case 'redirect':
+      return 'reached'
+    default:
+      return 'unreached'
+  }
 }

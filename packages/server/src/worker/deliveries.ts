@@ -1,0 +1,256 @@
+// Who is served next: takes due deliveries out of the queue a batch ahead, lane by lane in turn, and
+// keeps as many attempts under way as a lane has shown that it can bear. A destination that is slow
+// or gone holds up nobody but itself.
+
+import { systemChance } from '#base/chance.ts'
+import { LANES_LOOKED_AT_MAX } from '#base/limits.ts'
+import type { Log } from '#base/log.ts'
+import type {
+  DispatchedQueue,
+  DispatcherBounds,
+  Group,
+  GroupOutcome,
+  Item,
+} from '#jobs/dispatched-queue.ts'
+import { type Choice, chooseLanes, type LaneShare } from './choose-lanes.ts'
+import type { Lane } from './lane.ts'
+import { Lanes } from './lanes.ts'
+import { StrangerSearch } from './stranger-search.ts'
+import { Traffic } from './traffic.ts'
+
+const NO_NAMES = { names: [], isWhole: false }
+const NO_CHOICE = { shares: [], passedOver: null, hasMoreProven: false, hasUnprovenRoom: false }
+
+export class Deliveries<Held extends Item> {
+  readonly #queue: DispatchedQueue<Held>
+  readonly #log: Log
+  readonly #bounds: DispatcherBounds
+  readonly #lanes: Lanes<Held>
+  readonly #traffic: Traffic
+  readonly #strangers: StrangerSearch<Held>
+  /** Those with something that waits to be started. */
+  readonly #eager = new Set<Lane<Held>>()
+  readonly #cut = new AbortController()
+  readonly #returning = new Set<Promise<void>>()
+  /** The last lane that had its turn in the order of names: the next look begins after it. */
+  #cursor = ''
+  #look = 1
+  #sinceLook = 1
+  /** How often looks have come to the end of the names since one of them found something. */
+  #roundsInVain = 0
+  #isEnding = false
+  #onEnd: () => void = () => {}
+  held = 0
+  /** Of these, attempts that strangers began. */
+  #strangersHeld = 0
+  /** Called when there is room for more. */
+  wantMore: () => void = () => {}
+
+  constructor(queue: DispatchedQueue<Held>, options: { log: Log; bounds: DispatcherBounds }) {
+    this.#queue = queue
+    this.#log = options.log
+    this.#bounds = options.bounds
+    this.#lanes = new Lanes(options.bounds)
+    this.#traffic = new Traffic(options.bounds)
+    const { bounds } = options
+    this.#strangers = new StrangerSearch({
+      queue,
+      bounds,
+      lanes: this.#lanes,
+      traffic: this.#traffic,
+    })
+  }
+
+  get active(): number {
+    return this.#traffic.active
+  }
+
+  get lanes(): number {
+    return this.#lanes.size
+  }
+
+  get #strangerLongMs(): number {
+    const { strangers, longAttemptMs } = this.#bounds
+    return Math.min(strangers?.longAttemptMs ?? longAttemptMs, longAttemptMs)
+  }
+
+  /** Any lane may have something new. */
+  askAnew(): void {
+    this.#sinceLook = this.#look
+    this.#roundsInVain = 0
+    this.#strangers.askAnew()
+  }
+
+  /** Claims what there is room for; true when there may be more. */
+  async takeMore(signal: AbortSignal): Promise<boolean> {
+    if (signal.aborted || (this.#free <= 0 && !this.#strangers.mayFind)) return false
+    const { wakes } = this.#strangers
+    const hasRoom = this.#free > 0
+    const { names, isWhole } = hasRoom ? await this.#nextNames() : NO_NAMES
+    const strangers = await this.#strangers.find(isWhole ? names : null, wakes)
+    if (signal.aborted) return false
+    const known = hasRoom ? this.#chooseKnown(names, isWhole) : NO_CHOICE
+    const shares = [...strangers.shares, ...known.shares]
+    const count = shares.length === 0 ? 0 : await this.#claim(shares, strangers.ownerOf)
+    if (count > 0) {
+      this.#roundsInVain = 0
+      return true
+    }
+    if (known.hasMoreProven || this.#strangers.mayFind) return true
+    return !isWhole && known.hasUnprovenRoom && this.#roundsInVain < 2
+  }
+
+  /** How many more may be held, but for those of strangers. */
+  get #free(): number {
+    return this.#bounds.heldMax - (this.held - this.#strangersHeld)
+  }
+
+  #chooseKnown(names: readonly string[], isWhole: boolean): Choice {
+    const { unprovenHeldMax, laneStart, strangers } = this.#bounds
+    const { held: unprovenHeld, byOwner } = this.#lanes.countUnproven()
+    const choice = chooseLanes(this.#lanes, {
+      names,
+      isWhole,
+      free: Math.max(0, this.#free),
+      sinceLook: this.#sinceLook,
+      unprovenHeldMax,
+      unprovenHeld,
+      laneStart,
+      owners: { held: byOwner, heldMax: strangers?.ownerSilentHeldMax ?? 0 },
+    })
+    // Those that were passed over are the first the next time.
+    const { passedOver } = choice
+    const turns = passedOver === null ? names.length : names.indexOf(passedOver)
+    this.#cursor = names[turns - 1] ?? this.#cursor
+    return choice
+  }
+
+  async #claim(shares: LaneShare[], ownerOf: ReadonlyMap<string, string>): Promise<number> {
+    const claimed = await this.#queue.claim(shares)
+    this.held += claimed.length
+    const counts = new Map<string, number>()
+    for (const group of this.#queue.group(claimed)) {
+      const { lane: name } = group[0]
+      const lane = this.#lanes.use(name, ownerOf.get(name) ?? null)
+      lane.add(group)
+      this.#eager.add(lane)
+      counts.set(lane.name, (counts.get(lane.name) ?? 0) + group.length)
+    }
+    this.#look += 1
+    for (const { lane: name, limit } of shares) {
+      const lane = this.#lanes.get(name)
+      if (lane !== undefined) lane.askedAt = (counts.get(name) ?? 0) < limit ? this.#look : 0
+    }
+    this.#start()
+    return claimed.length
+  }
+
+  /** See `Dispatcher.close`. */
+  async drain(drainMs: number): Promise<void> {
+    this.#isEnding = true
+    this.#giveBack([...this.#lanes.all()].flatMap((lane) => lane.empty()))
+    if (this.active > 0) {
+      const ended = new Promise<void>((resolve) => {
+        this.#onEnd = resolve
+      })
+      const timer = setTimeout(() => this.#cut.abort(), drainMs)
+      await ended
+      clearTimeout(timer)
+    }
+    await Promise.all(this.#returning)
+  }
+
+  /** Names of lanes with something to take, from the cursor on and round. */
+  async #nextNames(): Promise<{ names: string[]; isWhole: boolean }> {
+    const after = await this.#queue.listReadyLanes(this.#cursor, LANES_LOOKED_AT_MAX)
+    if (after.length === LANES_LOOKED_AT_MAX) return { names: after, isWhole: false }
+    this.#roundsInVain += 1
+    const before =
+      this.#cursor === '' ? [] : await this.#queue.listReadyLanes('', LANES_LOOKED_AT_MAX)
+    const names = [...new Set([...after, ...before])].slice(0, LANES_LOOKED_AT_MAX)
+    return { names, isWhole: names.length < LANES_LOOKED_AT_MAX }
+  }
+
+  /** Starts what may start, one of each lane in turn: whoever had its turn is the last from then on. */
+  #start(): void {
+    if (this.#isEnding) return
+    for (const lane of this.#eager) {
+      if (!lane.mayStart || !this.#traffic.hasRoomFor(lane)) continue
+      const { standing } = lane
+      const group = lane.start(([{ size_bytes: bytes }]) =>
+        this.#traffic.hasBytesFor(standing, bytes),
+      )
+      if (group === undefined) continue
+      this.#eager.delete(lane)
+      // The loop comes to it again.
+      if (!lane.isStarted) this.#eager.add(lane)
+      void this.#run(lane, group)
+    }
+  }
+
+  async #run(lane: Lane<Held>, group: Group<Held>): Promise<void> {
+    const [{ size_bytes: bytes, id }] = group
+    const isStranger = this.#lanes.isStranger(lane.name)
+    const longMs = isStranger ? this.#strangerLongMs : this.#bounds.longAttemptMs
+    const underWay = this.#traffic.begin(lane.standing, bytes)
+    if (isStranger) this.#strangersHeld += group.length
+    const timer = setTimeout(() => {
+      underWay.turnLong()
+      lane.shrink()
+      this.#goOn(lane)
+    }, longMs)
+    let outcome: GroupOutcome = 'unreached'
+    try {
+      outcome = await this.#queue.deliver(group, this.#cut.signal, (sizeBytes) => {
+        underWay.resize(sizeBytes)
+        this.#start()
+      })
+    } catch (error) {
+      this.#log.error({ error, delivery: id }, 'the outcome of a delivery could not be recorded')
+    }
+    clearTimeout(timer)
+    underWay.end()
+    this.held -= group.length
+    if (isStranger) this.#strangersHeld -= group.length
+    lane.end(group)
+    if (outcome === 'reached') lane.grow()
+    else if (outcome === 'unreached') lane.shrink()
+    else if (outcome === 'crowded') this.#pause(lane)
+    this.#goOn(lane)
+  }
+
+  #pause(lane: Lane<Held>): void {
+    const { pauseMs, number } = lane.pause()
+    // Lanes that found their host busy together must not come back together.
+    const [part = 0] = systemChance.bytes(1)
+    const resume = () => {
+      lane.resume(number)
+      this.#goOn(lane)
+    }
+    setTimeout(resume, pauseMs * (0.75 + part / 512)).unref()
+  }
+
+  /** Something changed for the lane. */
+  #goOn(lane: Lane<Held>): void {
+    if (this.#isEnding) {
+      if (this.active === 0) this.#onEnd()
+      return
+    }
+    this.#giveBack(lane.shed())
+    if (lane.isStarted) this.#eager.delete(lane)
+    this.#lanes.tidy(lane)
+    this.#start()
+    if (lane.room > 0) this.wantMore()
+  }
+
+  #giveBack(groups: Group<Held>[]): void {
+    const waiting = groups.flat()
+    if (waiting.length === 0) return
+    this.held -= waiting.length
+    const returning = this.#queue.giveBack(waiting).catch((error: unknown) => {
+      this.#log.warn({ error }, 'deliveries could not be given back; their leases will end')
+    })
+    this.#returning.add(returning)
+    void returning.finally(() => this.#returning.delete(returning))
+  }
+}

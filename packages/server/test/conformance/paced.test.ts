@@ -1,0 +1,66 @@
+// What a removal leaves to others of the writer's time.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { purgeExpired } from '#actions/retention/purge-expired.ts'
+import { purgeInbox } from '#actions/retention/purge-inbox.ts'
+import { purgeWebhook } from '#actions/retention/purge-webhook.ts'
+import { systemClock } from '#base/clock.ts'
+import type { Db } from '#store/transactions.ts'
+
+const NEVER = AbortSignal.any([])
+const STEPS = 6
+
+/** A store whose steps take so long; when each began and ended. */
+function openSlow(stepMs: number) {
+  const spans: { from: number; to: number }[] = []
+  const write = async () => {
+    const from = performance.now()
+    await pause(stepMs)
+    spans.push({ from, to: performance.now() })
+    return { isDone: spans.length === STEPS, blobIds: [] }
+  }
+  const db: Partial<Db> = { write: write as Db['write'] }
+  return { spans, deps: { db: db as Db, blobs: null, clock: systemClock } }
+}
+
+const lease = { mayGoOn: () => Promise.resolve(true) }
+type Slow = ReturnType<typeof openSlow>['deps']
+const purges: [string, (deps: Slow) => Promise<unknown>][] = [
+  ['a webhook', (deps) => purgeWebhook(deps, { webhookId: 'whk_1', stepsMax: 99, lease })],
+  ['an inbox', (deps) => purgeInbox(deps, { inboxId: 'inb_1', stepsMax: 99, lease })],
+  ['what has expired', (deps) => purgeExpired(deps, NEVER)],
+]
+for (const [name, purge] of purges) {
+  test(`the removal of ${name} has a quarter of the writer's time`, async () => {
+    const { spans, deps } = openSlow(10)
+    await purge(deps)
+    const endMs = performance.now()
+    assert.equal(spans.length, STEPS)
+    for (const [index, { from, to }] of spans.entries()) {
+      const next = spans[index + 1]
+      if (next !== undefined) assert.ok(next.from - to >= 2.5 * (to - from))
+      else assert.ok(endMs - to < 10, 'nobody waits after the last')
+    }
+  })
+}
+
+test('steps for which a client waits follow each other at once', async () => {
+  const { spans, deps } = openSlow(10)
+  await purgeInbox(deps, { inboxId: 'inb_1', stepsMax: 99 })
+  const [first, second] = spans
+  assert.ok((second?.from ?? 0) - (first?.to ?? 0) < 5)
+})
+
+test('the end of the service does not wait for a pause', async () => {
+  const ending = new AbortController()
+  const { spans, deps } = openSlow(200)
+  const purged = purgeExpired(deps, ending.signal)
+  while (spans.length === 0) await pause(5)
+  const startMs = performance.now()
+  ending.abort()
+  await purged
+  assert.ok(performance.now() - startMs < 100)
+  assert.equal(spans.length, 1)
+})

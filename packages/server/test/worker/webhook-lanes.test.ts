@@ -1,0 +1,201 @@
+// What endpoints of webhooks may take from each other: a moment at most. Anybody may add one that never
+// answers, and as many as they like.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import {
+  ACCOUNT_NEW_WEBHOOKS_HELD_MAX,
+  LONG_NEW_WEBHOOK_ATTEMPTS_MAX,
+  LONG_WEBHOOK_ATTEMPTS_MAX,
+  LONG_WEBHOOK_BYTES_MAX,
+  NEW_WEBHOOK_ATTEMPTS_MAX,
+  SMALL_WEBHOOK_BYTES_MAX,
+  UNPROVEN_WEBHOOK_ATTEMPTS_MAX,
+} from '#base/limits.ts'
+import { silentLog } from '#base/log.ts'
+import type { GroupOutcome, Item } from '#jobs/dispatched-queue.ts'
+import { domains, Tally } from '#test/worker/dispatching.ts'
+import { type MemoryQueue, openMemoryQueue } from '#test/worker/memory-queue.ts'
+import { type Dispatcher, openDispatcher } from '#worker/dispatcher.ts'
+import { WEBHOOK_BOUNDS } from '#worker/dispatcher-bounds.ts'
+
+const LIMIT = { timeout: 30_000 }
+/** A hanging endpoint is given up after 15 seconds; what happens meanwhile is the same after three. */
+const HANG_MS = 3_000
+
+type World = {
+  queue: MemoryQueue
+  dispatcher: Dispatcher
+  /** `<lane>` attempts begun, `done <lane>` answered, `hanging` under way at those that hang. */
+  tally: Tally
+  /** Milliseconds until each of these lanes had its first attempt begun. */
+  wait(lanes: string[], count?: number, sizeBytes?: number): Promise<number[]>
+}
+
+type Options = {
+  ownerOf?: (lane: string) => string
+  /** Of an event that is rendered. */
+  sizeOf?: (item: Item) => number
+  hangs?: (lane: string) => boolean
+}
+
+async function dispatching(run: (world: World) => Promise<void>, options: Options = {}) {
+  const { hangs = (lane: string) => lane.startsWith('hang'), sizeOf } = options
+  const tally = new Tally()
+  const answer = async (item: Item, signal: AbortSignal): Promise<GroupOutcome> => {
+    if (!hangs(item.lane)) {
+      await pause(5)
+      return 'reached'
+    }
+    tally.add('hanging')
+    tally.add('most hanging', Math.max(0, tally.of('hanging') - tally.of('most hanging')))
+    await pause(HANG_MS, undefined, { signal }).catch(() => {})
+    tally.add('hanging', -1)
+    return signal.aborted ? 'returned' : 'unreached'
+  }
+  const queue = openMemoryQueue({
+    async deliver(item, signal, onSize) {
+      tally.add(item.lane)
+      if (sizeOf !== undefined) onSize?.(sizeOf(item))
+      const outcome = await answer(item, signal)
+      tally.add(`done ${item.lane}`)
+      return outcome
+    },
+    ...(options.ownerOf && { ownerOf: options.ownerOf }),
+  })
+  const dispatcher = openDispatcher(queue, silentLog, { bounds: WEBHOOK_BOUNDS })
+  const wait: World['wait'] = (lanes, count = 1, sizeBytes) => {
+    const startMs = performance.now()
+    queue.add(lanes, count, sizeBytes)
+    dispatcher.wake()
+    return Promise.all(
+      lanes.map(async (lane) => {
+        await tally.until(() => tally.of(lane) > 0)
+        return performance.now() - startMs
+      }),
+    )
+  }
+  try {
+    await run({ queue, dispatcher, tally, wait })
+  } finally {
+    await dispatcher.close(0)
+  }
+}
+
+const assertSoon = (waits: number[]) => {
+  const worstMs = Math.round(Math.max(...waits))
+  assert.ok(worstMs < 1_000, `${worstMs} ms`)
+}
+
+for (const count of [300, 1_300]) {
+  test(`${count} endpoints that hang, with much for them, delay no new one`, LIMIT, async () => {
+    await dispatching(async ({ queue, tally, wait }) => {
+      // Cold: nothing is known of any of them, and the good ones come last by name.
+      queue.add(domains('hang', count), 20)
+      assertSoon(await wait(domains('new', 5), 10))
+      await tally.until(() => tally.of('hanging') >= Math.min(count, 400))
+      for (const name of ['again', 'later', 'other', 'zlast']) {
+        await pause(HANG_MS / 2)
+        assertSoon(await wait(domains(name, 5), 10))
+      }
+      for (const lane of domains('new', 5)) assert.equal(tally.of(`done ${lane}`), 10)
+    })
+  })
+}
+
+test(
+  'endpoints that go on hanging are tried within their part, all of them in turn',
+  LIMIT,
+  async () => {
+    await dispatching(async ({ queue, dispatcher, tally }) => {
+      const lanes = domains('hang', 600)
+      queue.add(lanes, 20)
+      dispatcher.wake()
+      await tally.until(() => lanes.every((lane) => tally.of(lane) >= 1))
+      await pause(HANG_MS + 500)
+      assert.ok(tally.of('hanging') <= UNPROVEN_WEBHOOK_ATTEMPTS_MAX, `${tally.of('hanging')}`)
+      await tally.until(() => lanes.every((lane) => tally.of(lane) >= 2))
+    })
+  },
+)
+
+test('never more hang than may, whoever they are, and others go on', LIMIT, async () => {
+  let isHanging = false
+  const hangs = (lane: string) => lane.startsWith('hang') || (isHanging && lane.startsWith('known'))
+  await dispatching(
+    async ({ queue, dispatcher, tally, wait }) => {
+      const [known, good] = [domains('known', 40), domains('good', 5)]
+      await wait([...known, ...good], 50)
+      await tally.until(() => [...known, ...good].every((lane) => tally.of(`done ${lane}`) === 50))
+      isHanging = true
+      queue.add(known, 50)
+      queue.add(domains('hang', 3_000), 2)
+      dispatcher.wake()
+      await tally.until(() => tally.of('hanging') > LONG_NEW_WEBHOOK_ATTEMPTS_MAX)
+      queue.add(good, 50)
+      dispatcher.wake()
+      const startMs = performance.now()
+      await tally.until(() => good.every((lane) => tally.of(`done ${lane}`) === 100))
+      assertSoon([performance.now() - startMs])
+      const max = LONG_NEW_WEBHOOK_ATTEMPTS_MAX + LONG_WEBHOOK_ATTEMPTS_MAX
+      assert.ok(tally.of('most hanging') <= max, `${tally.of('most hanging')}`)
+    },
+    { hangs },
+  )
+})
+
+test('an account of many endpoints that hang delays no new one of another', LIMIT, async () => {
+  const ownerOf = (lane: string) => (lane.startsWith('hang') ? 'theirs' : 'ours')
+  await dispatching(
+    async ({ queue, dispatcher, tally, wait }) => {
+      queue.add(domains('hang', 4_000), 3)
+      dispatcher.wake()
+      await tally.until(() => tally.of('hanging') > NEW_WEBHOOK_ATTEMPTS_MAX)
+      for (const name of ['again', 'later', 'zlast']) {
+        await pause(600)
+        assertSoon(await wait(domains(name, 20), 10))
+      }
+      const most = tally.of('most hanging')
+      assert.ok(most <= ACCOUNT_NEW_WEBHOOKS_HELD_MAX, `${most}`)
+    },
+    { ownerOf },
+  )
+})
+
+test(
+  'large events to endpoints that hang stay within their octets and delay no small one',
+  LIMIT,
+  async () => {
+    const large = 1024 * 1024
+    const sizeOf = ({ lane }: Item) =>
+      lane.startsWith('hang') ? large : SMALL_WEBHOOK_BYTES_MAX / 4
+    await dispatching(
+      async ({ queue, dispatcher, tally, wait }) => {
+        // What was guessed is less than what it takes.
+        queue.add(domains('hang', 300), 5, large / 2)
+        dispatcher.wake()
+        await tally.until(() => tally.of('hanging') > 40)
+        for (const name of ['again', 'later', 'zlast']) {
+          assertSoon(await wait(domains(name, 5), 10, SMALL_WEBHOOK_BYTES_MAX))
+          await pause(600)
+        }
+        const most = tally.of('most hanging') * large
+        assert.ok(most < 2 * LONG_WEBHOOK_BYTES_MAX, `${most / large} MiB`)
+      },
+      { sizeOf },
+    )
+  },
+)
+
+test('a guess that was too high keeps others back for a moment only', LIMIT, async () => {
+  await dispatching(
+    async ({ queue, dispatcher, tally }) => {
+      const lanes = domains('hang', 200)
+      queue.add(lanes, 1, 1024 * 1024)
+      dispatcher.wake()
+      await tally.until(() => tally.of('hanging') === 200)
+    },
+    { sizeOf: () => 1_000 },
+  )
+})
