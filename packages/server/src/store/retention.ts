@@ -75,7 +75,7 @@ async function eraseEvents(tx: Tx, inboxId: string): Promise<boolean> {
   if (events.length === 0) return false
   const told = await purgeDeliveriesOfEvents(tx, idsOf(events))
   if (told === PURGE_STEP_ROWS) return true
-  const sequences = events.map((event) => event.sequence)
+  const sequences = events.map((event) => event.sequence).sort((a, b) => a - b)
   const nothing = { pod_id: null, inbox_id: null, thread_id: null, message_id: null, details: null }
   await tx.query
     .updateTable('events')

@@ -210,6 +210,8 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseStart(_: Dispatcher.DispatchController, status: number): void {
     this.#status = status
+    // Whole with its header (RFC 9110 §6.4.1); octets after it are no part of it.
+    if (status === 204 || status === 304) this.onResponseEnd()
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
