@@ -474,7 +474,7 @@ export const SMALL_LANE_WEBHOOK_ATTEMPTS = 250
 /** To an endpoint that nothing is known of: one tells whether it answers. */
 export const WEBHOOK_LANE_START = 1
 /** Attempts to such endpoints that began a moment ago: a thousand new ones hold up nobody. */
-export const NEW_WEBHOOK_ATTEMPTS_MAX = 750
+export const NEW_WEBHOOK_ATTEMPTS_MAX = 1_000
 /** Of an attempt to such an endpoint; it is not new any more, whatever comes of it. */
 export const NEW_WEBHOOK_LONG_MS = SECOND_MS / 2
 /** With those that go on for longer, up to WEBHOOK_MS_MAX. */

@@ -58,15 +58,15 @@ export type ByteBounds = ShareBounds & {
 
 /**
  * A part for lanes that nothing is known of, which neither those that answer nor those that do not can
- * use up. One that has not answered after `longAttemptMs` is a stranger no more.
+ * use up. One that has not answered after `longAttemptMs` is a newcomer no more.
  */
-export type StrangerBounds = {
+export type NewcomerBounds = {
   readonly attempts: ReserveBounds
   readonly bytes: ReserveBounds
   readonly longAttemptMs: number
   /**
    * Items in the hands of one owner's lanes that never answered, or not lately, past which no other
-   * stranger of this owner gets any, and past which none of these lanes does.
+   * newcomer of this owner gets any, and past which none of these lanes does.
    */
   readonly ownerHeldMax: number
   readonly ownerSilentHeldMax: number
@@ -81,7 +81,7 @@ export type DispatcherBounds = {
   /** Under way. */
   readonly bytes: ByteBounds
   /** Null: lanes that nothing is known of are as those that did not answer. */
-  readonly strangers: StrangerBounds | null
+  readonly newcomers: NewcomerBounds | null
   /** Lanes that something is remembered of. */
   readonly lanesKeptMax: number
   /** Items leased ahead, and the part of it of lanes that did not answer lately. */

@@ -1,5 +1,5 @@
 // Which lanes get how much of what may be leased ahead: those that answered and those that did not in
-// turn, the latter within their part of it; and strangers, of which each gets one chance, within theirs.
+// turn, the latter within their part of it; and newcomers, of which each gets one chance, within theirs.
 
 import { LANE_AHEAD_UNPROVEN, LANES_LOOKED_AT_MAX } from '#base/limits.ts'
 import type { Item } from '#jobs/dispatched-queue.ts'
@@ -81,7 +81,7 @@ function listUnproven<Held extends Item>(
   const unproven: Candidate[] = []
   const newLane = { isProven: false, room: laneStart * LANE_AHEAD_UNPROVEN }
   for (const name of names) {
-    if (lanes.isStranger(name)) continue
+    if (lanes.isNewcomer(name)) continue
     const lane = lanes.get(name)
     const { isProven, room } = lane ?? newLane
     if (isProven || room <= 0) continue
@@ -96,9 +96,9 @@ function listUnproven<Held extends Item>(
   return unproven
 }
 
-export type StrangersLook = {
+export type NewcomersLook = {
   names: readonly string[]
-  /** How many deliveries strangers may be given. */
+  /** How many deliveries newcomers may be given. */
   free: number
   laneStart: number
   /** Of these lanes, as far as it is known. */
@@ -110,16 +110,16 @@ export type StrangersLook = {
  * Those of these that nothing is known of and that have nothing in hand. Whose owner has too much in
  * such hands already is left out; `passedOver` is the first for which there was no room.
  */
-export function chooseStrangers<Held extends Item>(
+export function chooseNewcomers<Held extends Item>(
   lanes: Lanes<Held>,
-  look: StrangersLook,
+  look: NewcomersLook,
 ): { shares: LaneShare[]; passedOver: string | null } {
   const { names, ownerOf, owners, laneStart } = look
   let { free } = look
   const shares: LaneShare[] = []
   const heldByOwner = new Map(owners.held)
   for (const name of names) {
-    if (!lanes.isStranger(name) || lanes.get(name)?.isEmpty === false) continue
+    if (!lanes.isNewcomer(name) || lanes.get(name)?.isEmpty === false) continue
     const owner = ownerOf.get(name)
     const held = owner === undefined ? 0 : (heldByOwner.get(owner) ?? 0)
     if (held >= owners.heldMax) continue

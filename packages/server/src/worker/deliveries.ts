@@ -15,7 +15,7 @@ import type {
 import { type Choice, chooseLanes, type LaneShare } from './choose-lanes.ts'
 import type { Lane } from './lane.ts'
 import { Lanes } from './lanes.ts'
-import { StrangerSearch } from './stranger-search.ts'
+import { NewcomerSearch } from './newcomer-search.ts'
 import { Traffic } from './traffic.ts'
 
 const NO_NAMES = { names: [], isWhole: false }
@@ -27,7 +27,7 @@ export class Deliveries<Held extends Item> {
   readonly #bounds: DispatcherBounds
   readonly #lanes: Lanes<Held>
   readonly #traffic: Traffic
-  readonly #strangers: StrangerSearch<Held>
+  readonly #newcomers: NewcomerSearch<Held>
   /** Those with something that waits to be started. */
   readonly #eager = new Set<Lane<Held>>()
   readonly #cut = new AbortController()
@@ -41,8 +41,8 @@ export class Deliveries<Held extends Item> {
   #isEnding = false
   #onEnd: () => void = () => {}
   held = 0
-  /** Of these, attempts that strangers began. */
-  #strangersHeld = 0
+  /** Of these, attempts that newcomers began. */
+  #newcomersHeld = 0
   /** Called when there is room for more. */
   wantMore: () => void = () => {}
 
@@ -53,7 +53,7 @@ export class Deliveries<Held extends Item> {
     this.#lanes = new Lanes(options.bounds)
     this.#traffic = new Traffic(options.bounds)
     const { bounds } = options
-    this.#strangers = new StrangerSearch({
+    this.#newcomers = new NewcomerSearch({
       queue,
       bounds,
       lanes: this.#lanes,
@@ -69,44 +69,44 @@ export class Deliveries<Held extends Item> {
     return this.#lanes.size
   }
 
-  get #strangerLongMs(): number {
-    const { strangers, longAttemptMs } = this.#bounds
-    return Math.min(strangers?.longAttemptMs ?? longAttemptMs, longAttemptMs)
+  get #newcomerLongMs(): number {
+    const { newcomers, longAttemptMs } = this.#bounds
+    return Math.min(newcomers?.longAttemptMs ?? longAttemptMs, longAttemptMs)
   }
 
   /** Any lane may have something new. */
   askAnew(): void {
     this.#sinceLook = this.#look
     this.#roundsInVain = 0
-    this.#strangers.askAnew()
+    this.#newcomers.askAnew()
   }
 
   /** Claims what there is room for; true when there may be more. */
   async takeMore(signal: AbortSignal): Promise<boolean> {
-    if (signal.aborted || (this.#free <= 0 && !this.#strangers.mayFind)) return false
-    const { wakes } = this.#strangers
+    if (signal.aborted || (this.#free <= 0 && !this.#newcomers.mayFind)) return false
+    const { wakes } = this.#newcomers
     const hasRoom = this.#free > 0
     const { names, isWhole } = hasRoom ? await this.#nextNames() : NO_NAMES
-    const strangers = await this.#strangers.find(isWhole ? names : null, wakes)
+    const newcomers = await this.#newcomers.find(isWhole ? names : null, wakes)
     if (signal.aborted) return false
     const known = hasRoom ? this.#chooseKnown(names, isWhole) : NO_CHOICE
-    const shares = [...strangers.shares, ...known.shares]
-    const count = shares.length === 0 ? 0 : await this.#claim(shares, strangers.ownerOf)
+    const shares = [...newcomers.shares, ...known.shares]
+    const count = shares.length === 0 ? 0 : await this.#claim(shares, newcomers.ownerOf)
     if (count > 0) {
       this.#roundsInVain = 0
       return true
     }
-    if (known.hasMoreProven || this.#strangers.mayFind) return true
+    if (known.hasMoreProven || this.#newcomers.mayFind) return true
     return !isWhole && known.hasUnprovenRoom && this.#roundsInVain < 2
   }
 
-  /** How many more may be held, but for those of strangers. */
+  /** How many more may be held, but for those of newcomers. */
   get #free(): number {
-    return this.#bounds.heldMax - (this.held - this.#strangersHeld)
+    return this.#bounds.heldMax - (this.held - this.#newcomersHeld)
   }
 
   #chooseKnown(names: readonly string[], isWhole: boolean): Choice {
-    const { unprovenHeldMax, laneStart, strangers } = this.#bounds
+    const { unprovenHeldMax, laneStart, newcomers } = this.#bounds
     const { held: unprovenHeld, byOwner } = this.#lanes.countUnproven()
     const choice = chooseLanes(this.#lanes, {
       names,
@@ -116,7 +116,7 @@ export class Deliveries<Held extends Item> {
       unprovenHeldMax,
       unprovenHeld,
       laneStart,
-      owners: { held: byOwner, heldMax: strangers?.ownerSilentHeldMax ?? 0 },
+      owners: { held: byOwner, heldMax: newcomers?.ownerSilentHeldMax ?? 0 },
     })
     // Those that were passed over are the first the next time.
     const { passedOver } = choice
@@ -190,10 +190,10 @@ export class Deliveries<Held extends Item> {
 
   async #run(lane: Lane<Held>, group: Group<Held>): Promise<void> {
     const [{ size_bytes: bytes, id }] = group
-    const isStranger = this.#lanes.isStranger(lane.name)
-    const longMs = isStranger ? this.#strangerLongMs : this.#bounds.longAttemptMs
+    const isNewcomer = this.#lanes.isNewcomer(lane.name)
+    const longMs = isNewcomer ? this.#newcomerLongMs : this.#bounds.longAttemptMs
     const underWay = this.#traffic.begin(lane.standing, bytes)
-    if (isStranger) this.#strangersHeld += group.length
+    if (isNewcomer) this.#newcomersHeld += group.length
     const timer = setTimeout(() => {
       underWay.turnLong()
       lane.shrink()
@@ -211,7 +211,7 @@ export class Deliveries<Held extends Item> {
     clearTimeout(timer)
     underWay.end()
     this.held -= group.length
-    if (isStranger) this.#strangersHeld -= group.length
+    if (isNewcomer) this.#newcomersHeld -= group.length
     lane.end(group)
     if (outcome === 'reached') lane.grow()
     else if (outcome === 'unreached') lane.shrink()

@@ -19,7 +19,7 @@ export const MAIL_BOUNDS: DispatcherBounds = {
     keptForSmall: 0,
     smallMax: 0,
   },
-  strangers: null,
+  newcomers: null,
   lanesKeptMax: limits.LANES_KEPT_MAX,
   heldMax: limits.HELD_MAX,
   unprovenHeldMax: limits.UNPROVEN_HELD_MAX,
@@ -47,7 +47,7 @@ export const WEBHOOK_BOUNDS: DispatcherBounds = {
     keptForSmall: limits.SMALL_WEBHOOKS_BYTES,
     smallMax: limits.SMALL_WEBHOOK_BYTES_MAX,
   },
-  strangers: {
+  newcomers: {
     attempts: {
       max: limits.NEW_WEBHOOK_ATTEMPTS_MAX,
       hardMax: limits.LONG_NEW_WEBHOOK_ATTEMPTS_MAX,

@@ -10,8 +10,8 @@ import {
 } from '#base/limits.ts'
 import type { Group, Item } from '#jobs/dispatched-queue.ts'
 
-/** `stranger`: nothing is known of it; `silent`: its servers did not answer the last time, or lately. */
-export type Standing = 'stranger' | 'proven' | 'silent'
+/** `newcomer`: nothing is known of it; `silent`: its servers did not answer the last time, or lately. */
+export type Standing = 'newcomer' | 'proven' | 'silent'
 
 export class Lane<Held extends Item> {
   readonly name: string
@@ -29,7 +29,7 @@ export class Lane<Held extends Item> {
   held = 0
   /** Attempts under way. */
   active = 0
-  standing: Standing = 'stranger'
+  standing: Standing = 'newcomer'
   /** The look that found nothing more for it; 0: there may be more. */
   askedAt = 0
 

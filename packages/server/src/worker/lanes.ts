@@ -9,12 +9,12 @@ export class Lanes<Held extends Item> {
   readonly #lanes = new Map<string, Lane<Held>>()
   readonly #start: number
   readonly #keptMax: number
-  readonly #hasStrangers: boolean
+  readonly #hasNewcomers: boolean
 
-  constructor({ laneStart, lanesKeptMax, strangers }: DispatcherBounds) {
+  constructor({ laneStart, lanesKeptMax, newcomers }: DispatcherBounds) {
     this.#start = laneStart
     this.#keptMax = lanesKeptMax
-    this.#hasStrangers = strangers !== null
+    this.#hasNewcomers = newcomers !== null
   }
 
   get size(): number {
@@ -54,26 +54,26 @@ export class Lanes<Held extends Item> {
   }
 
   /** Whether nothing is known of the lane, and those are a kind of their own. */
-  isStranger(name: string): boolean {
-    return this.#hasStrangers && (this.#lanes.get(name)?.standing ?? 'stranger') === 'stranger'
+  isNewcomer(name: string): boolean {
+    return this.#hasNewcomers && (this.#lanes.get(name)?.standing ?? 'newcomer') === 'newcomer'
   }
 
   /**
    * Deliveries in the hands of lanes that did not answer lately, those that wait in the hands of
-   * strangers, and both kinds, with what is under way, by owner.
+   * newcomers, and both kinds, with what is under way, by owner.
    */
-  countUnproven(): { held: number; strangersWaiting: number; byOwner: Map<string, number> } {
-    let [held, strangersWaiting] = [0, 0]
+  countUnproven(): { held: number; newcomersWaiting: number; byOwner: Map<string, number> } {
+    let [held, newcomersWaiting] = [0, 0]
     const byOwner = new Map<string, number>()
     for (const lane of this.#lanes.values()) {
       if (lane.isProven || lane.isEmpty) continue
-      if (this.isStranger(lane.name)) strangersWaiting += lane.held - lane.active
+      if (this.isNewcomer(lane.name)) newcomersWaiting += lane.held - lane.active
       else held += lane.held
       if (lane.owner !== null) {
         byOwner.set(lane.owner, (byOwner.get(lane.owner) ?? 0) + lane.held)
       }
     }
-    return { held, strangersWaiting, byOwner }
+    return { held, newcomersWaiting, byOwner }
   }
 
   /** Those with room that were not asked in vain after look `sinceLook`, the longest ago first. */

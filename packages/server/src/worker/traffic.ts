@@ -1,5 +1,5 @@
 // What is under way, and whether there is room for one more: so many attempts and so many octets, of
-// which destinations that do not answer, or not for long, have a part. Strangers may have a part of
+// which destinations that do not answer, or not for long, have a part. Newcomers may have a part of
 // their own, which is no part of that of the others.
 
 import type {
@@ -23,33 +23,33 @@ type Part = { readonly attempts: Share; readonly bytes: Share }
 
 export class Traffic {
   readonly #known: Part
-  readonly #strangers: Part | null
+  readonly #newcomers: Part | null
   readonly #smallLaneAttempts: number
   readonly #byteBounds: ByteBounds
 
-  constructor({ attempts, bytes, smallLaneAttempts, strangers }: DispatcherBounds) {
+  constructor({ attempts, bytes, smallLaneAttempts, newcomers }: DispatcherBounds) {
     this.#known = { attempts: new Share(attempts), bytes: new Share(bytes) }
-    this.#strangers = strangers && {
-      attempts: new Share(reserve(strangers.attempts)),
-      bytes: new Share(reserve(strangers.bytes)),
+    this.#newcomers = newcomers && {
+      attempts: new Share(reserve(newcomers.attempts)),
+      bytes: new Share(reserve(newcomers.bytes)),
     }
     this.#smallLaneAttempts = smallLaneAttempts
     this.#byteBounds = bytes
   }
 
   get active(): number {
-    return this.#known.attempts.all + (this.#strangers?.attempts.all ?? 0)
+    return this.#known.attempts.all + (this.#newcomers?.attempts.all ?? 0)
   }
 
-  /** Attempts that strangers may begin now. */
-  get strangersFree(): number {
-    return this.#strangers?.attempts.free ?? 0
+  /** Attempts that newcomers may begin now. */
+  get newcomersFree(): number {
+    return this.#newcomers?.attempts.free ?? 0
   }
 
   /** Lanes with few attempts under way always find some room that those with many leave to them. */
   hasRoomFor({ standing, isSmall }: { standing: Standing; isSmall: boolean }): boolean {
     const { part, isUnproven } = this.#partOf(standing)
-    if (part === this.#strangers) return part.attempts.free > 0
+    if (part === this.#newcomers) return part.attempts.free > 0
     return part.attempts.hasRoom(!isUnproven, isSmall ? 0 : this.#smallLaneAttempts)
   }
 
@@ -85,8 +85,8 @@ export class Traffic {
   }
 
   #partOf(standing: Standing): { part: Part; isUnproven: boolean } {
-    if (standing === 'stranger' && this.#strangers !== null) {
-      return { part: this.#strangers, isUnproven: false }
+    if (standing === 'newcomer' && this.#newcomers !== null) {
+      return { part: this.#newcomers, isUnproven: false }
     }
     return { part: this.#known, isUnproven: standing !== 'proven' }
   }

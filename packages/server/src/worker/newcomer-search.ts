@@ -3,13 +3,13 @@
 
 import { LANES_LOOKED_AT_MAX } from '#base/limits.ts'
 import type { DispatchedQueue, DispatcherBounds, Item } from '#jobs/dispatched-queue.ts'
-import { chooseStrangers, type LaneShare } from './choose-lanes.ts'
+import { chooseNewcomers, type LaneShare } from './choose-lanes.ts'
 import type { Lanes } from './lanes.ts'
 import type { Traffic } from './traffic.ts'
 
 const NO_OWNERS: ReadonlyMap<string, string> = new Map()
 
-export class StrangerSearch<Held extends Item> {
+export class NewcomerSearch<Held extends Item> {
   readonly #queue: DispatchedQueue<Held>
   readonly #bounds: DispatcherBounds
   readonly #lanes: Lanes<Held>
@@ -46,30 +46,30 @@ export class StrangerSearch<Held extends Item> {
   }
 
   get #free(): number {
-    const { strangersFree } = this.#traffic
-    return strangersFree === 0 ? 0 : strangersFree - this.#lanes.countUnproven().strangersWaiting
+    const { newcomersFree } = this.#traffic
+    return newcomersFree === 0 ? 0 : newcomersFree - this.#lanes.countUnproven().newcomersWaiting
   }
 
   /**
-   * Strangers among all names with something to take, or among the next ones (null), which are read
+   * Newcomers among all names with something to take, or among the next ones (null), which are read
    * after so many wake-ups.
    */
   async find(
     all: readonly string[] | null,
     wakes: number,
   ): Promise<{ shares: LaneShare[]; ownerOf: ReadonlyMap<string, string> }> {
-    const { strangers, laneStart } = this.#bounds
-    if (strangers === null || !this.mayFind) return { shares: [], ownerOf: NO_OWNERS }
+    const { newcomers, laneStart } = this.#bounds
+    if (newcomers === null || !this.mayFind) return { shares: [], ownerOf: NO_OWNERS }
     const after = all === null ? this.#after : ''
     const names = all ?? (await this.#queue.listReadyLanes(after, LANES_LOOKED_AT_MAX))
-    const unknown = names.filter((name) => this.#lanes.isStranger(name))
+    const unknown = names.filter((name) => this.#lanes.isNewcomer(name))
     const ownerOf = (unknown.length > 0 && (await this.#queue.findOwners?.(unknown))) || NO_OWNERS
-    const { shares, passedOver } = chooseStrangers(this.#lanes, {
+    const { shares, passedOver } = chooseNewcomers(this.#lanes, {
       names: unknown,
       free: this.#free,
       laneStart,
       ownerOf,
-      owners: { held: this.#lanes.countUnproven().byOwner, heldMax: strangers.ownerHeldMax },
+      owners: { held: this.#lanes.countUnproven().byOwner, heldMax: newcomers.ownerHeldMax },
     })
     // What came since a wake-up may be among names that were read before it.
     const hasWoken = wakes !== this.wakes
