@@ -469,7 +469,7 @@ export const WEBHOOK_ATTEMPTS_MAX = 1_000
 export const UNPROVEN_WEBHOOK_ATTEMPTS_MAX = 400
 /** With those that go on for long, up to WEBHOOK_MS_MAX. */
 export const LONG_WEBHOOK_ATTEMPTS_MAX = 1_500
-/** Of WEBHOOK_ATTEMPTS_MAX, for endpoints that have no more under way than they started with. */
+/** Of WEBHOOK_ATTEMPTS_MAX, for endpoints that have fewer than LANE_TRANSACTIONS_START under way. */
 export const SMALL_LANE_WEBHOOK_ATTEMPTS = 250
 /** To an endpoint that nothing is known of: one tells whether it answers. */
 export const WEBHOOK_LANE_START = 1

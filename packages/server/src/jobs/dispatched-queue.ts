@@ -76,7 +76,7 @@ export type DispatcherBounds = {
   readonly attempts: ShareBounds
   /** Of a lane that nothing is known of. */
   readonly laneStart: number
-  /** Of `attempts.max`, for lanes that have no more under way than they started with. */
+  /** Of `attempts.max`, for lanes that have few under way. */
   readonly smallLaneAttempts: number
   /** Under way. */
   readonly bytes: ByteBounds

@@ -7,6 +7,7 @@ import {
   LANE_AHEAD,
   LANE_AHEAD_UNPROVEN,
   LANE_TRANSACTIONS_MAX,
+  LANE_TRANSACTIONS_START,
 } from '#base/limits.ts'
 import type { Group, Item } from '#jobs/dispatched-queue.ts'
 
@@ -72,7 +73,7 @@ export class Lane<Held extends Item> {
   }
 
   get isSmall(): boolean {
-    return this.active < this.#start
+    return this.active < LANE_TRANSACTIONS_START
   }
 
   add(group: Group<Held>): void {
