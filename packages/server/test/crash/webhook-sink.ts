@@ -21,6 +21,8 @@ export type Post = {
   /** The same in two posts of the same text and time. */
   readonly copy: string
   readonly outcome: Outcome
+  /** By the clock of this process: when the service made it, and when it was read here. */
+  readonly madeAtMs: number
   readonly atMs: number
 }
 
@@ -117,6 +119,7 @@ export class WebhookSink {
       attempt,
       sha256: digest(event),
       outcome,
+      madeAtMs: Date.parse(event.delivered_at) - performance.timeOrigin,
       atMs,
     }
   }
