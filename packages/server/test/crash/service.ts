@@ -3,6 +3,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { get } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -19,6 +20,8 @@ import { guard, type LiftGuard } from './guard.ts'
 export const SERVICE_KEY = 'mr_KeyOfTheFirstAccountInCrashTests00000000'
 
 const MAIN = fileURLToPath(import.meta.resolve('#main.mjs'))
+/** Of the runtime, as `npm start` gives them. */
+const START_FLAGS = readStartFlags()
 /** A start takes a second; a busy machine makes it many. */
 const READY_MS_MAX = 30_000
 /** A question costs a millisecond of processor time, and a start takes many hundreds. */
@@ -137,7 +140,7 @@ export class Service {
   async start({ waits = true }: StartOptions = {}): Promise<number> {
     if (this.#child !== null) throw new Error('The service is running.')
     const startMs = performance.now()
-    const command = [process.execPath, MAIN, 'serve']
+    const command = [process.execPath, ...START_FLAGS, MAIN, 'serve']
     const [file = '', ...args] = this.#options.wrap?.(command) ?? command
     // Not in the checkout, whose `.env` would count.
     const child = spawn(file, args, {
@@ -236,4 +239,10 @@ function isReady(port: number): Promise<boolean> {
     request.setTimeout(5_000, () => request.destroy())
     request.on('error', () => resolve(false))
   })
+}
+
+function readStartFlags(): string[] {
+  const manifest = new URL('../../../../package.json', import.meta.url)
+  const { scripts } = JSON.parse(readFileSync(manifest, 'utf8')) as { scripts: { start: string } }
+  return scripts.start.match(/--\S+/g) ?? []
 }
