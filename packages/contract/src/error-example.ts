@@ -2,7 +2,7 @@
 
 import type { Operation } from '#operations/operation.ts'
 import type { ErrorBody } from '#shapes/error.ts'
-import { type ErrorCode, errorCodes } from './vocabulary.ts'
+import { type ErrorCode, errorCodes } from './error-codes.ts'
 
 const REQUEST_ID = 'req_5kq2v0c8tw3hn7xa'
 

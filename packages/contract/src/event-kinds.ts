@@ -10,6 +10,7 @@ type Explained = {
 }
 
 const MESSAGE = '`inbox_id`, `pod_id`, `thread_id`, `message`'
+const DOMAIN = '`pod_id`, `domain` with `id`, `domain`, `status` and `pod_id`'
 
 export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
   'message.received': { happens: 'Mail arrived at an inbox.', holds: MESSAGE },
@@ -23,7 +24,7 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
   },
   'message.bounced': {
     happens: 'A report came that an accepted message could not be delivered to a recipient.',
-    holds: `${MESSAGE}, \`recipient\``,
+    holds: `${MESSAGE}, \`recipient\`, \`bounce\` with \`class\`, \`enhanced_code\` and \`response\``,
   },
   'message.complained': {
     happens: 'A recipient complained of a message as unwanted.',
@@ -35,11 +36,11 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
   },
   'domain.verified': {
     happens: 'The DNS records of a custom domain were found to be right.',
-    holds: 'nothing more',
+    holds: DOMAIN,
   },
   'domain.failed': {
     happens: 'The DNS records of a custom domain have not been right for too long.',
-    holds: 'nothing more',
+    holds: DOMAIN,
   },
   'webhook.disabled': {
     happens: 'Five days of nothing but failures have disabled a webhook.',

@@ -1,7 +1,7 @@
 // The WebSocket as the OpenAPI document can show it: the request that opens it.
 
+import { type ErrorCode, errorCodes } from './error-codes.ts'
 import { errorExample } from './error-example.ts'
-import { type ErrorCode, errorCodes } from './vocabulary.ts'
 
 /** What a request that opens no WebSocket is answered with; a bad key is told once it is open. */
 export const webSocketErrors = [

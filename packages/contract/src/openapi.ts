@@ -2,19 +2,21 @@
 
 import { type BodyMediaType, type Operation, tags } from '#operations/operation.ts'
 import type { TObject, TSchema } from '#schema.ts'
-import { Account, NewAccount } from '#shapes/account.ts'
+import { Account, NewAccount, OwnAccount } from '#shapes/account.ts'
 import { ApiKey, NewApiKey } from '#shapes/api-key.ts'
 import { ErrorBody } from '#shapes/error.ts'
-import { Event, EventAttachment, EventMessage, EventWebhook } from '#shapes/event.ts'
+import { Event, EventAttachment, EventBounce, EventMessage, EventWebhook } from '#shapes/event.ts'
 import { ChangedInbox, Inbox } from '#shapes/inbox.ts'
 import { Attachment, Authentication, Message } from '#shapes/message.ts'
 import { Pod } from '#shapes/pod.ts'
 import { CapturedMessage, InboundMail, ReceivedMail } from '#shapes/sandbox.ts'
+import { QuarantinedMessage, SenderRule } from '#shapes/sender.ts'
 import { AttachmentToSend, Delivery, SendMessage, SentMessage } from '#shapes/sending.ts'
 import { Suppression } from '#shapes/suppression.ts'
 import { RULE, TRIMMED } from '#shapes/text.ts'
 import { Thread, ThreadMessages } from '#shapes/thread.ts'
 import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from '#shapes/webhook.ts'
+import { errorCodes } from './error-codes.ts'
 import { errorExample } from './error-example.ts'
 import {
   conventions,
@@ -27,7 +29,7 @@ import {
 import { webSocketPathItem } from './openapi-web-socket.ts'
 import { webhooksObject } from './openapi-webhook.ts'
 import { errorsOf, isBodyOptional, operationIds, operationOf } from './operations.ts'
-import { errorCodes, WEB_SOCKET_PATH } from './vocabulary.ts'
+import { WEB_SOCKET_PATH } from './vocabulary.ts'
 
 export const API_VERSION = '1.0.0'
 
@@ -46,6 +48,7 @@ const components: Readonly<Record<string, TSchema>> = {
   Error: ErrorBody,
   Event,
   EventAttachment,
+  EventBounce,
   EventMessage,
   EventWebhook,
   InboundMail,
@@ -53,8 +56,11 @@ const components: Readonly<Record<string, TSchema>> = {
   Message,
   NewAccount,
   NewApiKey,
+  OwnAccount,
   Pod,
+  QuarantinedMessage,
   ReceivedMail,
+  SenderRule,
   SendMessage,
   SentMessage,
   Suppression,

@@ -3,25 +3,31 @@
 
 import { adminOperations } from '#operations/admin.ts'
 import { apiKeyOperations } from '#operations/api-keys.ts'
+import { domainOperations } from '#operations/domains.ts'
 import { eventOperations } from '#operations/events.ts'
 import { inboxOperations } from '#operations/inboxes.ts'
 import { messageOperations } from '#operations/messages.ts'
 import type { Operation } from '#operations/operation.ts'
 import { podOperations } from '#operations/pods.ts'
 import { sandboxOperations } from '#operations/sandbox.ts'
+import { senderOperations } from '#operations/senders.ts'
 import { sendingOperations } from '#operations/sending.ts'
 import { serviceOperations } from '#operations/service.ts'
 import { threadOperations } from '#operations/threads.ts'
+import { unsubscribeOperations } from '#operations/unsubscribe.ts'
 import { webhookOperations } from '#operations/webhooks.ts'
 import type { Static, TSchema } from '#schema.ts'
-import type { ErrorCode } from './vocabulary.ts'
+import type { ErrorCode } from './error-codes.ts'
 
 export const operations = {
   ...podOperations,
   ...inboxOperations,
+  ...domainOperations,
   ...threadOperations,
   ...messageOperations,
   ...sendingOperations,
+  ...unsubscribeOperations,
+  ...senderOperations,
   ...eventOperations,
   ...webhookOperations,
   ...sandboxOperations,

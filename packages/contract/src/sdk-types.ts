@@ -1,19 +1,28 @@
 // The declarations that a packed SDK carries instead of the contract: what its types name of it, in
 // plain TypeScript made of the schemas.
 
-import { Account, NewAccount } from '#shapes/account.ts'
+import { Account, NewAccount, OwnAccount } from '#shapes/account.ts'
 import { ApiKey, NewApiKey } from '#shapes/api-key.ts'
-import { Event, EventAttachment, EventMessage, EventWebhook } from '#shapes/event.ts'
+import { Domain, DomainRecord } from '#shapes/domain.ts'
+import {
+  Event,
+  EventAttachment,
+  EventBounce,
+  EventDomain,
+  EventMessage,
+  EventWebhook,
+} from '#shapes/event.ts'
 import { ChangedInbox, Inbox } from '#shapes/inbox.ts'
 import { Attachment, Authentication, Message } from '#shapes/message.ts'
 import { Pod } from '#shapes/pod.ts'
 import { CapturedMessage, ReceivedMail } from '#shapes/sandbox.ts'
+import { QuarantinedMessage, SenderRule } from '#shapes/sender.ts'
 import { AttachmentToSend, Delivery, SentMessage } from '#shapes/sending.ts'
 import { Suppression } from '#shapes/suppression.ts'
 import { Thread, ThreadMessages } from '#shapes/thread.ts'
 import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from '#shapes/webhook.ts'
+import { errorCodes } from './error-codes.ts'
 import { operationIds, operationOf } from './operations.ts'
-import { errorCodes } from './vocabulary.ts'
 
 const shapes: Readonly<Record<string, unknown>> = {
   Account,
@@ -24,16 +33,23 @@ const shapes: Readonly<Record<string, unknown>> = {
   CapturedMessage,
   ChangedInbox,
   Delivery,
+  Domain,
+  DomainRecord,
   Event,
   EventAttachment,
+  EventDomain,
+  EventBounce,
   EventMessage,
   EventWebhook,
   Inbox,
   Message,
   NewAccount,
   NewApiKey,
+  OwnAccount,
   Pod,
+  QuarantinedMessage,
   ReceivedMail,
+  SenderRule,
   SentMessage,
   Suppression,
   Thread,

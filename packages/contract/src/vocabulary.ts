@@ -1,197 +1,5 @@
-// The words of the API: error codes with their status and sentence, plans, states, roles, types and
-// event kinds. Knows what a word means to a caller, not when the service says it.
-
-/**
- * Every code that an error body can carry. `sentence` says what it means; the `message` of a real
- * answer may say more. `fix`, where present, is what a caller can do next.
- */
-export const errorCodes = {
-  bad_request: {
-    status: 400,
-    sentence: 'The request is malformed, or a field is missing, unknown or out of range.',
-    fix: 'Correct what message and details name, and send the request again.',
-  },
-  invalid_mailbox_name: {
-    status: 400,
-    sentence: 'The mailbox name breaks the format rules.',
-    fix: 'Use 3 to 30 lower-case letters, digits, dots and hyphens, beginning and ending with a letter or digit, without two dots in a row.',
-  },
-  invalid_pod: {
-    status: 400,
-    sentence: 'A pod that the request names is none of the account.',
-    fix: 'Name pods by the id or clientId that GET /v1/pods lists, or leave the field out: an inbox then goes to the default pod, and a webhook or a reader of events gets those of all pods.',
-  },
-  invalid_domain: {
-    status: 400,
-    sentence: 'The domain cannot be used for this inbox.',
-    fix: 'Use a verified domain that belongs to the account and to the pod, or leave domain out.',
-  },
-  missing_idempotency_key: {
-    status: 400,
-    sentence: 'A send needs the Idempotency-Key header.',
-    fix: 'Send a header Idempotency-Key with a new UUID for each message.',
-  },
-  no_webhook_url: {
-    status: 400,
-    sentence: 'The inbox has no webhookUrl.',
-    fix: 'Set webhookUrl with PATCH /v1/inboxes/{id} first.',
-  },
-  unauthorized: {
-    status: 401,
-    sentence: 'The bearer credential is missing or invalid.',
-    fix: 'Send the header Authorization: Bearer <key> with an active key of the account.',
-  },
-  feature_requires_paid_plan: {
-    status: 403,
-    sentence: 'The plan of the account does not include this feature.',
-    fix: 'Leave the feature out or change the plan.',
-  },
-  invalid_signature: {
-    status: 403,
-    sentence: 'The signed URL is altered, incomplete or expired.',
-    fix: 'Read the message again and use the fresh url of its attachment.',
-  },
-  not_found: {
-    status: 404,
-    sentence: 'There is no such resource in the account, or no such route.',
-  },
-  method_not_allowed: {
-    status: 405,
-    sentence: 'The path exists, but not with this method.',
-    fix: 'Use one of the methods named in the Allow header.',
-  },
-  request_timeout: {
-    status: 408,
-    sentence: 'The request did not arrive in time.',
-    fix: 'Send the whole request without pauses.',
-  },
-  client_id_taken: {
-    status: 409,
-    sentence: 'Another pod of the account has this clientId.',
-    fix: 'Choose another clientId, or use the pod that has it.',
-  },
-  address_taken: {
-    status: 409,
-    sentence: 'The address is in use or reserved.',
-    fix: 'Choose another mailboxName, or leave it out for a random one.',
-  },
-  pod_not_empty: {
-    status: 409,
-    sentence: 'The pod still holds inboxes.',
-    fix: 'Delete the inboxes of the pod first.',
-  },
-  pod_has_domains: {
-    status: 409,
-    sentence: 'The pod still owns domains.',
-    fix: 'Delete the domains scoped to the pod or make them account-wide first.',
-  },
-  default_pod: {
-    status: 409,
-    sentence: 'The default pod cannot be deleted.',
-  },
-  last_api_key: {
-    status: 409,
-    sentence: 'The last active key of an account cannot be revoked.',
-    fix: 'Create another key and switch to it first.',
-  },
-  delivery_pending: {
-    status: 409,
-    sentence: 'The delivery is still pending.',
-    fix: 'Wait until it has succeeded or failed; nextAttemptAt says when it is tried.',
-  },
-  webhook_is_disabled: {
-    status: 409,
-    sentence: 'The webhook is disabled, and nothing is delivered to it.',
-    fix: 'Send PATCH /v1/webhooks/{id} with enabled true first, then retry the delivery.',
-  },
-  payload_too_large: {
-    status: 413,
-    sentence: 'The request body is larger than this route accepts.',
-    fix: 'Send a smaller body.',
-  },
-  uri_too_long: {
-    status: 414,
-    sentence: 'The address of the request is longer than the service accepts.',
-    fix: 'Shorten the path.',
-  },
-  unsupported_media_type: {
-    status: 415,
-    sentence: 'The content type of the request body is not supported.',
-    fix: 'Send a media type that the operation names, mostly application/json, and no Content-Encoding.',
-  },
-  range_not_satisfiable: {
-    status: 416,
-    sentence: 'The requested range lies outside the content.',
-    fix: 'Ask for a range within the size named by Content-Range.',
-  },
-  inbox_limit_reached: {
-    status: 422,
-    sentence: 'The account holds as many inboxes as its plan allows.',
-    fix: 'Delete an inbox or change the plan.',
-  },
-  api_key_limit_reached: {
-    status: 422,
-    sentence: 'The account holds as many active keys as it may.',
-    fix: 'Revoke a key that is no longer used.',
-  },
-  invalid_webhook_url: {
-    status: 422,
-    sentence: 'The URL cannot be that of a webhook.',
-    fix: 'Give an absolute https URL of a public host, on port 443 or 80 and without user name.',
-  },
-  webhook_limit_reached: {
-    status: 422,
-    sentence: 'The account holds as many webhooks as it may.',
-    fix: 'Delete a webhook that is no longer used.',
-  },
-  idempotency_key_reused: {
-    status: 422,
-    sentence: 'The Idempotency-Key stands for an earlier request that asked for something else.',
-    fix: 'Send a new key with each new message, and the same key only with the same request.',
-  },
-  recipient_suppressed: {
-    status: 422,
-    sentence: 'A recipient is on the suppression list of the account.',
-    fix: 'Leave the recipient out, or remove the suppression when the address is known to be good.',
-  },
-  upgrade_required: {
-    status: 426,
-    sentence: 'The path is that of a WebSocket.',
-    fix: 'Connect with a WebSocket client.',
-  },
-  rate_limit_exceeded: {
-    status: 429,
-    sentence: 'Too many requests in too short a time.',
-    fix: 'Repeat the request after the seconds named by Retry-After.',
-  },
-  cold_outreach_limit: {
-    status: 429,
-    sentence: 'Too many messages to recipients that never wrote to this inbox.',
-    fix: 'Repeat the request after the seconds named by Retry-After.',
-  },
-  header_fields_too_large: {
-    status: 431,
-    sentence: 'The header fields of the request are larger than the service accepts.',
-    fix: 'Send fewer or shorter header fields.',
-  },
-  internal_error: {
-    status: 500,
-    sentence: 'The service failed; the request had no effect.',
-    fix: 'Repeat the request; if it fails again, report the requestId.',
-  },
-  webhook_failed: {
-    status: 502,
-    sentence: 'The test of the webhook was not answered with a success.',
-    fix: 'See message for what happened, mend the receiver and test again.',
-  },
-  service_unavailable: {
-    status: 503,
-    sentence: 'The service cannot answer at the moment; the request had no effect.',
-    fix: 'Repeat the request after the seconds named by Retry-After.',
-  },
-} as const satisfies Record<string, { status: number; sentence: string; fix?: string }>
-
-export type ErrorCode = keyof typeof errorCodes
+// The words of the API: plans, states, roles, types and event kinds. Knows what a word means to a
+// caller, not when the service says it.
 
 export const plans = ['free', 'developer', 'launch'] as const
 export type Plan = (typeof plans)[number]
@@ -226,6 +34,55 @@ export const deliveryStatuses = [
   'complained',
 ] as const
 export type DeliveryStatus = (typeof deliveryStatuses)[number]
+
+/**
+ * What a report said of a recipient: `hard` proves a dead address and suppresses it; `soft` is a
+ * trouble that may pass, `policy` a refusal of the sender or the content, `full` a lack of room.
+ */
+export const bounceClasses = ['hard', 'soft', 'policy', 'full'] as const
+export type BounceClass = (typeof bounceClasses)[number]
+
+/**
+ * `pending` until DNS has what it has to; `degraded` when a later check finds it wrong: all goes on
+ * for 72 hours; `failed` then, or when it never was verified in 14 days: no sends, no new inboxes.
+ */
+export const domainStatuses = ['pending', 'verified', 'degraded', 'failed'] as const
+export type DomainStatus = (typeof domainStatuses)[number]
+
+export const dnsRecordPurposes = ['ownership', 'mx', 'spf', 'dkim', 'dmarc'] as const
+export type DnsRecordPurpose = (typeof dnsRecordPurposes)[number]
+
+/** What DNS has of a record: nothing, something else, or what it has to. */
+export const dnsRecordStatuses = ['missing', 'invalid', 'valid'] as const
+export type DnsRecordStatus = (typeof dnsRecordStatuses)[number]
+
+/** RFC 8601 §2.7: how a check of an arriving message ended. `temperror` is never the sender's fault. */
+export const authenticationResults = [
+  'none',
+  'pass',
+  'fail',
+  'softfail',
+  'neutral',
+  'policy',
+  'temperror',
+  'permerror',
+] as const
+export type AuthenticationResult = (typeof authenticationResults)[number]
+
+/** What a domain asks for where mail from it fails (RFC 9989 §4.7). */
+export const dmarcPolicies = ['none', 'quarantine', 'reject'] as const
+export type DmarcPolicy = (typeof dmarcPolicies)[number]
+
+export const senderRuleTypes = ['allow', 'block'] as const
+export type SenderRuleType = (typeof senderRuleTypes)[number]
+
+/** Whose mail reaches inboxes: `none`, of all but the blocked; `allowlist`, only of the allowed. */
+export const filterModes = ['none', 'allowlist'] as const
+export type FilterMode = (typeof filterModes)[number]
+
+/** Why mail is in quarantine: a rule blocks its sender, none allows it, or one does but it is not proven to be the sender's. */
+export const quarantineReasons = ['blocked', 'not_allowed', 'not_verified'] as const
+export type QuarantineReason = (typeof quarantineReasons)[number]
 
 export const eventKinds = [
   'message.received',

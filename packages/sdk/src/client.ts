@@ -2,29 +2,33 @@
 // typed by the contract. Runs wherever there is fetch.
 
 import { Api } from './api.ts'
+import { account, quarantine, senderRules, suppressions } from './correspondence.ts'
 import {
   admin,
   apiKeys,
   attachments,
+  domains,
   events,
   inboxes,
   messages,
   pods,
   sandbox,
   service,
-  suppressions,
   threads,
+  unsubscribe,
   webhooks,
 } from './namespaces.ts'
 import { type MailroomOptions, Transport } from './transport.ts'
 
-export type { Account, NewAccount } from '@mailroom/contract/shapes/account.ts'
+export type { Account, NewAccount, OwnAccount } from '@mailroom/contract/shapes/account.ts'
 export type { ApiKey, NewApiKey } from '@mailroom/contract/shapes/api-key.ts'
+export type { Domain, DomainRecord } from '@mailroom/contract/shapes/domain.ts'
 export type { Event, EventAttachment, EventMessage } from '@mailroom/contract/shapes/event.ts'
 export type { ChangedInbox, Inbox } from '@mailroom/contract/shapes/inbox.ts'
 export type { Attachment, Authentication, Message } from '@mailroom/contract/shapes/message.ts'
 export type { Pod } from '@mailroom/contract/shapes/pod.ts'
 export type { CapturedMessage, ReceivedMail } from '@mailroom/contract/shapes/sandbox.ts'
+export type { QuarantinedMessage, SenderRule } from '@mailroom/contract/shapes/sender.ts'
 export type { Delivery, SentMessage } from '@mailroom/contract/shapes/sending.ts'
 export type { Suppression } from '@mailroom/contract/shapes/suppression.ts'
 export type { Thread, ThreadMessages } from '@mailroom/contract/shapes/thread.ts'
@@ -66,13 +70,18 @@ export type { WaitOptions } from './wait.ts'
 export class Mailroom {
   readonly pods: ReturnType<typeof pods>
   readonly inboxes: ReturnType<typeof inboxes>
+  readonly domains: ReturnType<typeof domains>
   readonly threads: ReturnType<typeof threads>
   readonly messages: ReturnType<typeof messages>
   readonly attachments: ReturnType<typeof attachments>
   readonly suppressions: ReturnType<typeof suppressions>
+  readonly unsubscribe: ReturnType<typeof unsubscribe>
+  readonly senderRules: ReturnType<typeof senderRules>
+  readonly quarantine: ReturnType<typeof quarantine>
   readonly events: ReturnType<typeof events>
   readonly webhooks: ReturnType<typeof webhooks>
   readonly sandbox: ReturnType<typeof sandbox>
+  readonly account: ReturnType<typeof account>
   readonly apiKeys: ReturnType<typeof apiKeys>
   readonly admin: ReturnType<typeof admin>
   readonly service: ReturnType<typeof service>
@@ -81,13 +90,18 @@ export class Mailroom {
     const api = new Api(new Transport(options))
     this.pods = pods(api)
     this.inboxes = inboxes(api)
+    this.domains = domains(api)
     this.threads = threads(api)
     this.messages = messages(api)
     this.attachments = attachments(api)
     this.suppressions = suppressions(api)
+    this.unsubscribe = unsubscribe(api)
+    this.senderRules = senderRules(api)
+    this.quarantine = quarantine(api)
     this.events = events(api)
     this.webhooks = webhooks(api)
     this.sandbox = sandbox(api)
+    this.account = account(api)
     this.apiKeys = apiKeys(api)
     this.admin = admin(api)
     this.service = service(api)

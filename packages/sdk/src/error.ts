@@ -1,6 +1,6 @@
 // What the SDK throws: the service's own refusals, and everything that kept an answer from coming.
 
-import type { ErrorCode } from '@mailroom/contract/vocabulary.ts'
+import type { ErrorCode } from '@mailroom/contract/error-codes.ts'
 
 export type MailroomErrorDetail = { path: string; message: string }
 

@@ -114,6 +114,31 @@ export function threads(api: Api) {
   }
 }
 
+/** Domains of your own, for the addresses of inboxes. */
+export function domains(api: Api) {
+  return {
+    /** Pending until DNS has the records that the answer lists. */
+    create: (body: BodyOf<'domains.create'>, options?: RequestOptions) =>
+      api.call({ id: 'domains.create', body, options }),
+    /** Newest first. */
+    list: (options: ListOptions<'domains.list'> = {}) => api.list('domains.list', {}, options),
+    get: (id: string, options?: RequestOptions) =>
+      api.call({ id: 'domains.get', path: { id }, options }),
+    /** Looks at DNS now; takes up to some seconds. */
+    verify: (id: string, options?: RequestOptions) =>
+      api.call({ id: 'domains.verify', path: { id }, options }),
+    /** With `podId` null all pods may use it. */
+    update: (id: string, body: BodyOf<'domains.update'>, options?: RequestOptions) =>
+      api.call({ id: 'domains.update', path: { id }, body, options }),
+    /** Only without inboxes on it. */
+    delete: (id: string, options?: RequestOptions) =>
+      api.carryOut({ id: 'domains.delete', path: { id }, options }),
+    /** The records as text, to be read into a zone. */
+    zoneFile: (id: string, options?: RequestOptions) =>
+      api.text({ id: 'domains.zoneFile', path: { id }, options }),
+  }
+}
+
 export function messages(api: Api) {
   return {
     /** Over all threads of the inbox, newest first. */
@@ -127,21 +152,6 @@ export function messages(api: Api) {
     /** What has become of a sent message, recipient by recipient. */
     deliveries: (id: string, options: ListOptions<'messages.deliveries'> = {}) =>
       api.list('messages.deliveries', { id }, options),
-  }
-}
-
-/** Addresses that the account does not write to. */
-export function suppressions(api: Api) {
-  return {
-    /** Newest first. */
-    list: (options: ListOptions<'suppressions.list'> = {}) =>
-      api.list('suppressions.list', {}, options),
-    /** An address that is on the list already stays as it is. */
-    create: (body: BodyOf<'suppressions.create'>, options?: RequestOptions) =>
-      api.call({ id: 'suppressions.create', body, options }),
-    /** The account may write to the address again. */
-    delete: (address: string, options?: RequestOptions) =>
-      api.carryOut({ id: 'suppressions.delete', path: { address }, options }),
   }
 }
 
@@ -201,6 +211,18 @@ export function webhooks(api: Api) {
     /** Of a delivery that is not pending. */
     retryDelivery: (id: string, deliveryId: string, options?: RequestOptions) =>
       api.call({ id: 'webhooks.retryDelivery', path: { id, deliveryId }, options }),
+  }
+}
+
+/** What the recipient of a message does with the link that is on it; needs no key. */
+export function unsubscribe(api: Api) {
+  return {
+    /** The page that asks, as HTML. */
+    show: (token: string, options?: RequestOptions) =>
+      api.text({ id: 'unsubscribe.show', path: { token }, options }),
+    /** As mail programs do it; gives the page that says so. */
+    confirm: (token: string, options?: RequestOptions) =>
+      api.text({ id: 'unsubscribe.confirm', path: { token }, options }),
   }
 }
 

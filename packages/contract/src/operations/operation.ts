@@ -1,20 +1,23 @@
 // What an operation is: one method on one path with everything a caller and a server must agree on.
 
+import type { ErrorCode } from '#error-codes.ts'
 import type { TObject, TSchema } from '#schema.ts'
-import type { ErrorCode } from '#vocabulary.ts'
 
 export const tags = {
   Pods: 'Containers of inboxes, for separating tenants under one account.',
   Inboxes: 'Email addresses.',
+  Domains: 'Domains of your own, for the addresses of inboxes.',
   Threads: 'Conversations, with a flag for what was dealt with.',
   Messages: 'Mail received and sent.',
   Attachments: 'Files in messages.',
   Suppressions: 'Addresses that the account does not write to.',
+  Senders: 'Whose mail reaches the inboxes of the account, and the mail that was kept out.',
   Events:
     'What happened, as it happens and afterwards. A WebSocket at /v1/ws tells events as they happen, too; the key is in the Authorization header or the query parameter token. After the frame `{ "type": "subscribe", "inbox_ids": [], "pod_ids": [], "event_types": [], "last_event_id": "evt_…" }`, in which everything but the type may be left out and an empty list means all, it is answered with `subscribed`, which holds what was subscribed and as `last_event_id` the event to go on from should the connection break before the next one (null where there is none), and every frame without a `type` is an event. `unsubscribe` ends the subscriptions to the given `inbox_ids`, or all of them; `ping` is answered with `pong`; what was wrong with a frame is told in one of the type `error`. Ten connections an account (close code 4008; in this version with each process of the service) and 30 frames in 10 seconds (4029) are the most; 4001 says that the key is not good, or not any more.',
   Webhooks: 'URLs that events are posted to.',
   Sandbox: 'Mail that was kept instead of leaving the machine, while the service is tried out.',
   'API keys': 'Credentials of the account.',
+  Account: 'The account that the key belongs to.',
   Administration: 'For the operator of the service.',
   Service: 'State and description of the service itself.',
 } as const

@@ -44,7 +44,7 @@ export const sandboxOperations = {
     path: '/v1/sandbox/inbound',
     tag: 'Sandbox',
     summary: 'Let mail arrive at inboxes of the account as if from outside.',
-    notes: `The mail is described by fields, or given whole as message/rfc822. ${ONLY_THEN}`,
+    notes: `The mail is described by fields, or given whole as message/rfc822. It may also go to the reversePath of mail that was kept, as a report about it does; then no message comes of it. ${ONLY_THEN}`,
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({
@@ -67,6 +67,6 @@ export const sandboxOperations = {
       description: 'What the inboxes of the account got.',
       schema: ReceivedMail,
     },
-    errors: ['not_found'],
+    errors: ['not_found', 'delivery_pending'],
   },
 } as const satisfies Record<string, Operation>

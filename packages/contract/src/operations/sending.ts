@@ -14,7 +14,7 @@ export const sendingOperations = {
     tag: 'Messages',
     summary: 'Send a message from an inbox, as a new thread or as a reply.',
     notes:
-      'Repeating the request with its Idempotency-Key within 24 hours returns the first answer and sends nothing; the same key with another request is refused. A refused request uses up nothing and may be corrected under its key. With threadId the message is a reply: In-Reply-To names the last message of the thread and References all of them, the thread is marked read, and where the thread began with mail that only copied the inbox (deliveryRole cc) its sender is added to cc unless the account has suppressed the address. As multipart/form-data, text fields have the same names, cc is repeated, and files come in repeated attachments fields.',
+      'Repeating the request with its Idempotency-Key within 24 hours returns the first answer and sends nothing; the same key with another request is refused. A refused request uses up nothing and may be corrected under its key. With threadId the message is a reply: In-Reply-To names the last message of the thread and References all of them, the thread is marked read, and where the thread began with mail that only copied the inbox (deliveryRole cc) its sender is added to cc unless the account has suppressed the address. As multipart/form-data, text fields have the same names, cc is repeated, and files come in repeated attachments fields. After ten answers to programs within an hour in one thread no message is sent in it until the first of them is an hour old (loop_suspected).',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -32,6 +32,7 @@ export const sendingOperations = {
       'idempotency_key_reused',
       'feature_requires_paid_plan',
       'recipient_suppressed',
+      'loop_suspected',
       'rate_limit_exceeded',
       'cold_outreach_limit',
     ],

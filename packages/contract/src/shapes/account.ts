@@ -1,7 +1,7 @@
-// Accounts, as the operator of the service sees them.
+// Accounts, as the operator of the service sees them, and as their own keys do.
 
 import { type Static, Type } from '#schema.ts'
-import { plans } from '#vocabulary.ts'
+import { filterModes, plans } from '#vocabulary.ts'
 import { NewApiKey } from './api-key.ts'
 import { line, oneOf, text, time } from './text.ts'
 
@@ -35,3 +35,23 @@ export const UpdateAccount = Type.Object(
   { additionalProperties: false },
 )
 export type UpdateAccount = Static<typeof UpdateAccount>
+
+const filterMode = oneOf(
+  filterModes,
+  'Whose mail reaches the inboxes: of all but those whom a sender rule blocks (none), or only of those whom one allows (allowlist).',
+)
+
+export const OwnAccount = Type.Object(
+  {
+    id: text('Assigned by the service.'),
+    name: text('For people.'),
+    plan: oneOf(plans, 'Decides how many inboxes the account may hold.'),
+    filterMode,
+    createdAt: time('When the account was made.'),
+  },
+  { description: 'The account that a key belongs to.' },
+)
+export type OwnAccount = Static<typeof OwnAccount>
+
+export const UpdateOwnAccount = Type.Object({ filterMode }, { additionalProperties: false })
+export type UpdateOwnAccount = Static<typeof UpdateOwnAccount>

@@ -1,7 +1,8 @@
 // The body of every answer that is not a success.
 
+import { errorCodes } from '#error-codes.ts'
 import { type Static, Type } from '#schema.ts'
-import { errorCodes, suppressionTypes } from '#vocabulary.ts'
+import { suppressionTypes } from '#vocabulary.ts'
 import { oneOf, text } from './text.ts'
 
 const codes = Object.keys(errorCodes)

@@ -2,7 +2,13 @@
 // fields are in snake_case, unlike those of resources.
 
 import { type Static, Type } from '#schema.ts'
-import { eventKinds, messageDirections, webhookDisabledReasons } from '#vocabulary.ts'
+import {
+  bounceClasses,
+  domainStatuses,
+  eventKinds,
+  messageDirections,
+  webhookDisabledReasons,
+} from '#vocabulary.ts'
 import { Authentication } from './message.ts'
 import { count, nullableText, oneOf, text, time } from './text.ts'
 
@@ -48,6 +54,27 @@ export const EventMessage = Type.Object(
 )
 export type EventMessage = Static<typeof EventMessage>
 
+export const EventBounce = Type.Object(
+  {
+    class: oneOf(bounceClasses, 'What was wrong; hard means that the address is dead.'),
+    enhanced_code: nullableText('The enhanced status code (RFC 3463), such as 5.1.1.'),
+    response: text('What the report says.'),
+  },
+  { description: 'Why a message could not be delivered to a recipient.' },
+)
+export type EventBounce = Static<typeof EventBounce>
+
+export const EventDomain = Type.Object(
+  {
+    id: text('The id of the domain.'),
+    domain: text('Its name, in lower-case A-labels.'),
+    status: oneOf(domainStatuses, 'What it became.'),
+    pod_id: nullableText('The pod it is scoped to; null where all may use it.'),
+  },
+  { description: 'The custom domain that an event is about.' },
+)
+export type EventDomain = Static<typeof EventDomain>
+
 export const EventWebhook = Type.Object(
   {
     id: text('The id of the webhook.'),
@@ -69,12 +96,14 @@ export const Event = Type.Object(
       description: 'Which attempt of a webhook delivery this is; 1 elsewhere.',
     }),
     inbox_id: nullableText('The inbox that it happened in.'),
-    pod_id: nullableText('The pod of that inbox.'),
+    pod_id: nullableText('The pod of that inbox, or of the domain.'),
     thread_id: nullableText('The thread that it happened in.'),
     message: Type.Optional(EventMessage),
     recipient: Type.Optional(text('The recipient that it is about, where it is about one.')),
+    bounce: Type.Optional(EventBounce),
+    domain: Type.Optional(EventDomain),
     webhook: Type.Optional(EventWebhook),
   },
-  { description: 'Something that happened to mail, inboxes or webhooks of the account.' },
+  { description: 'Something that happened to mail, inboxes, domains or webhooks of the account.' },
 )
 export type Event = Static<typeof Event>

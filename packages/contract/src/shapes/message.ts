@@ -1,7 +1,13 @@
 // Messages as the API shows them, with their attachments and what was found out about the sender.
 
 import { type Static, Type } from '#schema.ts'
-import { deliveryRoles, messageDirections, messageStatuses } from '#vocabulary.ts'
+import {
+  authenticationResults,
+  deliveryRoles,
+  dmarcPolicies,
+  messageDirections,
+  messageStatuses,
+} from '#vocabulary.ts'
 import { count, nullableOneOf, nullableText, oneOf, text, time } from './text.ts'
 
 export const Attachment = Type.Object(
@@ -17,27 +23,34 @@ export const Attachment = Type.Object(
 )
 export type Attachment = Static<typeof Attachment>
 
+const result = oneOf(
+  authenticationResults,
+  'In the words of RFC 8601; temperror where DNS did not answer in time.',
+)
+
 export const Authentication = Type.Object(
   {
     spf: Type.Object({
-      result: text('In the words of RFC 8601.'),
-      domain: nullableText('The domain that was checked.'),
+      result,
+      domain: nullableText('The domain of the envelope sender, or of EHLO where there is none.'),
     }),
     dkim: Type.Array(
       Type.Object({
-        result: text('In the words of RFC 8601.'),
+        result,
         domain: nullableText('The domain that signed.'),
         selector: nullableText('Which key of the domain signed.'),
       }),
-      { description: 'One entry a signature.' },
+      { description: 'One entry a signature, in their order; none without a signature.' },
     ),
     dmarc: Type.Object({
-      result: text('In the words of RFC 8601.'),
-      policy: nullableText('What the domain asks for: none, quarantine or reject.'),
+      result,
+      policy: nullableOneOf(dmarcPolicies, 'What the domain asks for; null without a record.'),
       domain: nullableText('The domain of the From address.'),
     }),
+    arc: Type.Object({ result }, { description: 'The chain of those who passed the message on.' }),
     verifiedFrom: Type.Boolean({
-      description: 'Whether the From address is proven to be its domain’s own.',
+      description:
+        'Whether SPF or DKIM proves the domain of the one From address, which fromAddr shows.',
     }),
   },
   { description: 'What SPF, DKIM and DMARC say about an inbound message.' },

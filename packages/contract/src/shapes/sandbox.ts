@@ -22,6 +22,9 @@ export const CapturedMessage = Type.Object(
     to: Type.Array(Type.String(), {
       description: 'The addresses that this mail would have gone to.',
     }),
+    reversePath: text(
+      'The sender of the envelope: the address that takes reports about these recipients.',
+    ),
     cc: Type.Array(Type.String(), { description: 'Addresses copied on the message.' }),
     replyTo: nullableText('Where the sender wants replies.'),
     subject: text('The subject.'),

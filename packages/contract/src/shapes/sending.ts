@@ -1,12 +1,18 @@
 // What is sent from an inbox, what the answer says, and what became of it for each recipient.
 
 import { type Static, Type } from '#schema.ts'
-import { deliveryStatuses, messageDirections, type messageStatuses } from '#vocabulary.ts'
+import {
+  bounceClasses,
+  deliveryStatuses,
+  messageDirections,
+  type messageStatuses,
+} from '#vocabulary.ts'
 import {
   count,
   emailAddress,
   line,
   nullableCount,
+  nullableOneOf,
   nullableText,
   nullableTime,
   oneOf,
@@ -110,6 +116,13 @@ export const SendMessage = Type.Object(
       }),
     ),
     attachments: Type.Optional(attachmentsToSend),
+    unsubscribe: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'Whether the message carries a link by which its recipient can put the own address on the suppression list, which mail programs show as a button (List-Unsubscribe, RFC 8058). Only for a message to one recipient.',
+      }),
+    ),
   },
   {
     additionalProperties: false,
@@ -154,6 +167,10 @@ export const Delivery = Type.Object(
     responseCode: nullableCount('The reply code of that server (RFC 5321).'),
     enhancedCode: nullableText('Its enhanced status code (RFC 3463), such as 5.1.1.'),
     response: nullableText('What it said, or why there was nobody to say anything.'),
+    bounceClass: nullableOneOf(
+      bounceClasses,
+      'Only of a bounce: hard means that the address is dead, and suppressed.',
+    ),
   },
   { description: 'What has become of a message for one recipient.' },
 )
