@@ -20,6 +20,9 @@ export type IdPrefix =
   | 'dlv'
   | 'cap'
   | 'job'
+  | 'dkm'
+  | 'rul'
+  | 'qua'
 
 export type MakeId = (prefix: IdPrefix) => string
 

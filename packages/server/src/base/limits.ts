@@ -36,6 +36,10 @@ export const LINGER_MS_MAX = 5 * SECOND_MS
 export const INTAKE_BYTES_MAX = 512 * MIB
 /** RFC 5321 §6.3 suggests at least 100 for a limit of hops; peers of today use 50. */
 export const RECEIVED_HEADERS_MAX = 50
+/** X-Loop fields that are read: more than the hops that may each have added one. */
+export const LOOP_MARKS_MAX = 100
+/** In characters; the service's own have 26. */
+export const LOOP_MARK_LENGTH_MAX = 100
 
 // SMTP out: what one server may make us wait for or keep.
 /** RFC 5321 §4.5.3.1.5 asks for 512 octets of a reply's line; servers of today write longer ones. */
@@ -92,6 +96,8 @@ export const CHARSET_DECODERS_MAX = 256
 export const MESSAGE_ID_KEY_LENGTH_MAX = 250
 /** In characters; an address beyond it is rubbish, and is not searched for quoted white space. */
 export const ADDRESS_TEXT_LENGTH_MAX = 1_000
+/** RFC 1035 §2.3.4: 255 octets on the wire are 253 of text. */
+export const DOMAIN_LENGTH_MAX = 253
 /** A file name as listed and downloaded, in characters; most file systems stop at 255 bytes. */
 export const FILENAME_LENGTH_MAX = 200
 /** Identifiers of a message that are looked up for its thread: the nearest, and the root. */
@@ -115,16 +121,120 @@ export const QUOTED_HEADER_LINES_MAX = 24
 /** A closing ("Kind regards") with more lines after it than this does not start a signature. */
 export const SIGNATURE_LINES_MAX = 10
 export const SIGNATURE_LINE_LENGTH_MAX = 120
+/** Read of a delivery report, in octets; what it says comes before the message that it returns. */
+export const REPORT_BYTES_MAX = 1 * MIB
+/** A report read where it stands, in octets: a millisecond or two, however it is made. */
+export const REPORT_INLINE_BYTES_MAX = 4 * KIB
+/** A field of a report's header as far as it is read, in characters. */
+export const REPORT_FIELD_LENGTH_MAX = 8_000
+/** Of the words of a report; what a person is to read is shorter. */
+export const REPORT_LINES_MAX = 5_000
+/** A line of a report as far as it is read, in characters; one reply of a server is shorter. */
+export const REPORT_LINE_LENGTH_MAX = 2_000
+/** Words in which codes and reasons are looked for, in characters; for each recipient anew. */
+export const REPORT_WORDS_LENGTH_MAX = 8_000
+/** Lines of a report that may belong to what is said of one recipient. */
+export const REPORT_REASON_LINES_MAX = 40
 
 // DNS and the routes of outgoing mail.
-/** One try of a query; a lookup takes at most twice that over all tries and servers. */
+/** Half of what a lookup takes at most, over all tries and servers. */
 export const DNS_TRY_MS_MAX = 5 * SECOND_MS
+/** Until a question is asked anew; each further round of the servers waits twice as long as the one before. */
+export const DNS_FIRST_TRY_MS = 400
 /** Offered for answers by UDP: fits every path unfragmented (DNS flag day 2020); larger come by TCP. */
 export const DNS_UDP_BYTES_MAX = 1_232
 /** Resolvers of today stop at 8 to 16. */
 export const DNS_ALIASES_MAX = 8
-/** Each holds a socket; further ones wait for their turn. */
+/** Each holds a socket for every try, up to five; further ones wait for their turn. */
 export const DNS_QUERIES_AT_ONCE = 256
+/** Of those, names of one registered domain: its servers may all be silent. */
+export const DNS_QUERIES_OF_DOMAIN = 32
+/** How long an answer is kept, whatever its TTL: keys and policies change while mail comes in. */
+export const DNS_KEPT_MS_MAX = HOUR_MS
+/** RFC 2308 §5 allows hours; somebody who has just published a record waits for this. */
+export const DNS_NONE_KEPT_MS_MAX = 5 * MINUTE_MS
+export const DNS_FAULT_KEPT_MS = 5 * SECOND_MS
+/**
+ * A name that is asked so often within a second has its answer kept for one, whatever its TTL: servers
+ * that give none with their no would be asked for every message.
+ */
+export const DNS_OFTEN_ASKED = 20
+export const DNS_OFTEN_KEPT_MS = SECOND_MS
+/** RFC 8767: for so long after its time the answer of such a name stands in for one that is not there by then. */
+export const DNS_STALE_MS = MINUTE_MS
+export const DNS_STALE_PATIENCE_MS = 300
+/** Answers kept of one record type, and the characters of all of them. */
+export const DNS_KEPT_MAX = 20_000
+export const DNS_KEPT_CHARACTERS_MAX = 8_000_000
+/** A question unanswered for this long has it asked whether DNS answers at all. */
+export const DNS_SILENCE_MS = SECOND_MS
+
+// Who sent an arriving message.
+/** All of it; its sender waits. */
+export const AUTHENTICATE_MS_MAX = 5 * SECOND_MS
+/** SPF and signatures, so that there is time to see what follows from them. */
+export const AUTHENTICATE_CHECK_MS_MAX = 4_500
+/**
+ * Questions that the SPF records of a message have asked: ten terms may ask for ten hosts each, real ones
+ * ask for up to thirty. With its keys and policies a message asks for some sixty.
+ */
+export const SPF_QUESTIONS_MAX = 40
+/** Half of what a question takes at most. */
+export const AUTHENTICATE_DNS_TRY_MS_MAX = 2 * SECOND_MS
+/** Signatures of a message, and sets of its ARC chain, that are looked at; real mail has up to six. */
+export const SIGNATURES_CHECKED_MAX = 10
+/** Shown of a message's signatures; those past it are not told of. */
+export const SIGNATURES_SHOWN_MAX = 30
+/** Read of the value of an identifier of a sender, in characters: a domain, or a selector before one. */
+export const IDENTIFIER_LENGTH_MAX = 253
+/**
+ * Of the thread that checks signatures: its heap in all, and the part for what is new, of which each
+ * message makes half a mebibyte.
+ */
+export const SIGNATURE_HEAP_MIB_MAX = 96
+export const SIGNATURE_YOUNG_MIB_MAX = 48
+/** Hashed at a time, so that small messages need not wait for a large one. */
+export const SIGNATURE_STEP_BYTES = 256 * KIB
+/** Octets of messages in that thread at once, those of one message aside; further ones wait. */
+export const SIGNATURE_BYTES_AT_ONCE = 64 * MIB
+/** Messages up to this have such a share of their own, so that large ones do not keep them waiting. */
+export const SIGNATURE_SMALL_BYTES_MAX = 256 * KIB
+/** How long the thread may take to load. */
+export const SIGNATURE_LOAD_MS_MAX = 10 * SECOND_MS
+/** So long does the thread do one thing at most, which is a matter of 0.1 s, until it is ended. */
+export const SIGNATURE_SILENT_MS_MAX = 2 * SECOND_MS
+/** How often it is asked for a sign of life while it has work. */
+export const SIGNATURE_LOOK_MS = 500
+/** For all keys of a message at once, so that there is time to verify with those that came. */
+export const SIGNATURE_KEYS_MS_MAX = 4 * SECOND_MS
+/**
+ * What signatures are checked in; beyond it their verifier takes time that grows with the square. Lines of
+ * the header section; white space in one stretch of it, with the line ends, and carriage returns of their
+ * own, which no mail has; From fields; names in h=; ways to hash the body, of which real mail uses two;
+ * octets of a line of the body, and its lines, of which 30 MiB in base64 have 400,000.
+ */
+export const SIGNATURE_HEADER_LINES_MAX = 2_000
+export const SIGNATURE_SPACE_LENGTH_MAX = 250
+export const SIGNATURE_LONE_RETURNS_MAX = 100
+export const SIGNATURE_FROM_LENGTH_MAX = 16 * KIB
+export const SIGNATURE_NAMES_MAX = 200
+export const SIGNATURE_BODY_HASHES_MAX = 2
+export const SIGNATURE_BODY_LINE_BYTES_MAX = 100 * KIB
+export const SIGNATURE_BODY_LINES_MAX = 1_000_000
+/** A record that publishes a key, in characters; one with 4096 bits has 800. */
+export const SIGNATURE_KEY_LENGTH_MAX = 4 * KIB
+/** Records under one name that are looked at. */
+export const SIGNATURE_KEY_RECORDS_MAX = 10
+/** Answers with keys that the thread keeps, in characters. */
+export const SIGNATURE_KEYS_CHARACTERS_MAX = MIB
+/** Keys that a thread keeps read, and answers of DNS that the one for signatures keeps by itself. */
+export const SIGNATURE_KEYS_KEPT_MAX = 1_000
+export const SIGNATURE_KEY_KEPT_MS_MAX = 5 * SECOND_MS
+/** Outcomes of SPF and DMARC kept for mail that is alike, for as long as the records they stand on. */
+export const AUTHENTICATE_OUTCOMES_KEPT_MAX = 10_000
+/** Of what those outcomes are kept by, in characters. */
+export const AUTHENTICATE_OUTCOMES_CHARACTERS_MAX = 2 * MIB
+
 /** RFC 5321 §5.1 asks for at least two to be tried. */
 export const ROUTE_ADDRESSES_MAX = 5
 /** Of one host where there are several, so that its addresses cannot keep its substitutes untried. */
@@ -225,6 +335,27 @@ export const DKIM_BODY_STEP_BYTES = MIB
 export const SIGNATURES_AT_ONCE = 4
 /** RFC 5322 §2.1.1 asks for at most 78; a piece that cannot be folded, such as d=, may exceed it. */
 export const DKIM_LINE_LENGTH_MAX = 76
+/** How long a process may go on signing with a key that another has retired, which is still published. */
+export const DKIM_KEY_LOOK_MS = 10 * SECOND_MS
+/** Domains whose key is kept opened. */
+export const DKIM_SIGNERS_KEPT_MAX = 500
+/**
+ * How long a key stays published that signs no more: mail waits 48 hours here and as long at relays
+ * behind us, is verified when it arrives, and by some when it is read.
+ */
+export const DKIM_RETIRING_MS = 7 * DAY_MS
+/**
+ * Between the first sight of a record and the first use of its key: caches and slow name servers may
+ * give for as long what stood under the selector before.
+ */
+export const DKIM_SETTLING_MS = DAY_MS
+/** Keys made at once, each with one of the four threads that also sign mail. */
+export const DKIM_KEYS_MADE_AT_ONCE = 2
+/** Domains whose rotation is looked at by one query, and those whose DNS is asked at once. */
+export const DKIM_ROTATION_STEP = 100
+export const DKIM_LOOKS_AT_ONCE = 32
+/** Of one look by the background: who is slower is looked at an hour later. */
+export const DKIM_LOOK_MS_MAX = 5 * SECOND_MS
 
 // HTTP.
 export const JSON_BODY_BYTES_MAX = MIB
@@ -278,6 +409,8 @@ export const ACTIVE_KEYS_MAX = 20
 /** How long an address freed by deleting its inbox stays with its account. */
 export const RELEASED_ADDRESS_MS = 30 * DAY_MS
 export const POSTMASTER_MAIL_MS = 30 * DAY_MS
+export const QUARANTINE_MS = 30 * DAY_MS
+export const SENDER_RULES_PER_ACCOUNT_MAX = 10_000
 export const EVENT_MS = 30 * DAY_MS
 
 // Sending.
@@ -296,6 +429,23 @@ export const SENT_BYTES_MAX = 25 * MIB
 export const COMPOSE_ATTEMPTS_MAX = 12
 /** Messages of a thread among which the one that copied the inbox is looked for. */
 export const THREAD_COPIES_LOOKED_AT_MAX = 1_000
+/** How long a return path takes reports: later than that no server tells of a message. */
+export const RETURN_PATH_MS = 30 * DAY_MS
+/** For the outcome of our own attempt to be recorded, which its report may overtake. */
+export const REPORT_WAIT_MS_MAX = 3 * SECOND_MS
+export const REPORT_LOOK_MS = 50
+/** Recipients that one report tells of; the service sends to no more at once. */
+export const REPORT_RECIPIENTS_MAX = 100
+
+/** Answers to programs that a thread takes in any stretch of AUTOMATIC_SENDS_MS. */
+export const AUTOMATIC_SENDS_MAX = 10
+export const AUTOMATIC_SENDS_MS = HOUR_MS
+/** Messages of a thread among which automatic ones are looked for: a burst of them and its answers. */
+export const AUTOMATIC_SENDS_LOOKED_AT_MAX = 64
+/** Of a token in a link to unsubscribe: one for the longest address has some 600. */
+export const UNSUBSCRIBE_TOKEN_LENGTH_MAX = 1_000
+/** Uses of such links from one address in a minute: a large provider posts for all its users. */
+export const UNSUBSCRIBES_PER_MINUTE_MAX = 600
 /** How long a captured message is kept, and counters of strangers. */
 export const CAPTURED_MS = 30 * DAY_MS
 
@@ -512,6 +662,46 @@ export const FAN_OUT_UNKEPT_EVENTS_MAX = 1_000
 export const FAN_OUT_UNKEPT_MS_MAX = 10 * SECOND_MS
 /** Deliveries are told for as long as their events. */
 export const WEBHOOK_DELIVERY_MS = EVENT_MS
+
+// Custom domains.
+export const DOMAINS_PER_ACCOUNT_MAX = 1_000
+/**
+ * Of a domain's name: with the longest address on it, a return path, it makes up the 254 octets that a
+ * path may have (RFC 5321 §4.5.3.1.3).
+ */
+export const CUSTOM_DOMAIN_LENGTH_MAX = 213
+/** How long a domain may take until DNS has its records for the first time. */
+export const DOMAIN_PENDING_MS_MAX = 14 * DAY_MS
+/** How long DNS may have wrong records of a domain until nothing is sent from it any more. */
+export const DOMAIN_DEGRADED_MS_MAX = 72 * HOUR_MS
+export const DOMAIN_CHECK_EVERY_MS = 6 * HOUR_MS
+/** Of a new domain in its first day: whoever makes one publishes its records then. */
+export const NEW_DOMAIN_CHECK_EVERY_MS = 10 * MINUTE_MS
+export const NEW_DOMAIN_MS = DAY_MS
+/** Until a check is done again of which nothing came: DNS did not answer, or the process died. */
+export const DOMAIN_CHECK_RETRY_MS = 10 * MINUTE_MS
+/** All questions of a check, asked at once; what is not answered then is not answered. */
+export const DOMAIN_CHECK_MS_MAX = 10 * SECOND_MS
+/**
+ * Domains that a process checks at once by itself, and as many because somebody asked: together they ask
+ * fewer questions than DNS_QUERIES_AT_ONCE, so that none waits for another's silence.
+ */
+export const DOMAIN_CHECKS_AT_ONCE = 20
+/** Of one account: checks that were asked for and go on at once, and those that wait behind them. */
+export const DOMAIN_CHECKS_PER_ACCOUNT_MAX = 4
+export const DOMAIN_CHECKS_WAITING_MAX = 16
+/** Checks that are due, looked through for those of different accounts: more than an account has domains. */
+export const DOMAIN_CHECKS_SEEN_MAX = 5_000
+/** Domains whose keys are made at once, and those of one account that wait for it. */
+export const DOMAIN_CREATIONS_AT_ONCE = 1
+export const DOMAIN_CREATIONS_WAITING_MAX = 100
+/** How long it takes until a process finds that a check is due. */
+export const DOMAIN_CHECK_LOOK_MS = 10 * SECOND_MS
+/** Of what DNS has under a name, kept to be shown: records, and characters of each. */
+export const FOUND_RECORDS_MAX = 20
+export const FOUND_TEXT_LENGTH_MAX = 1_000
+/** Hosts that a hint names of those that get mail as well. */
+export const RIVALS_NAMED_MAX = 3
 
 // Life cycle.
 /** SIGTERM to exit, within the ten seconds that are promised. */

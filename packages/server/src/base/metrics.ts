@@ -32,6 +32,8 @@ export type Metrics = {
   countSmtpOutcome(result: { outcome: string; code: number }): void
   /** What an attempt came to for one recipient, in the API's word. */
   countDelivery(status: string): void
+  /** What became of a report about mail that was sent. */
+  countReport(outcome: string): void
   /** What an attempt to tell a webhook came to. */
   countWebhookDelivery(status: string): void
   /** One commit of the writer: how many transactions shared it and how long it took. */
@@ -47,6 +49,7 @@ export const silentMetrics: Metrics = {
   countHttpRequest: () => {},
   countSmtpOutcome: () => {},
   countDelivery: () => {},
+  countReport: () => {},
   countWebhookDelivery: () => {},
   observeCommit: () => {},
   observeParse: () => {},
@@ -88,6 +91,12 @@ export async function openMetrics(options: { includesProcess: boolean }): Promis
     name: 'mailroom_deliveries_total',
     help: 'Attempts to deliver to a recipient by what they came to.',
     labelNames: ['status'],
+    registers,
+  })
+  const reports = new Counter({
+    name: 'mailroom_reports_total',
+    help: 'Reports about mail that was sent, by what they came to.',
+    labelNames: ['outcome'],
     registers,
   })
   const webhookDeliveries = new Counter({
@@ -135,6 +144,7 @@ export async function openMetrics(options: { includesProcess: boolean }): Promis
     },
     countSmtpOutcome: ({ outcome, code }) => smtpOutcomes.inc({ outcome, code }),
     countDelivery: (status) => deliveries.inc({ status }),
+    countReport: (outcome) => reports.inc({ outcome }),
     countWebhookDelivery: (status) => webhookDeliveries.inc({ status }),
     observeCommit({ size, durationMs }) {
       commitSizes.observe(size)

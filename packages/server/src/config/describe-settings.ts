@@ -1,6 +1,7 @@
 // The page about configuration, made from the table of settings, so that it cannot go stale.
 
-import { LIMIT_SETTINGS, SETTINGS, type Setting } from './settings.ts'
+import type { Setting } from './setting.ts'
+import { LIMIT_SETTINGS, SETTINGS } from './settings.ts'
 
 /** The whole text of `docs/configuration.md`. */
 export function renderConfigurationPage(): string {

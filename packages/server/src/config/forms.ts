@@ -15,6 +15,7 @@ export type Form<T> = {
 }
 
 const COUNT_MAX = 1_000_000_000
+const DAYS_MAX = 3_650
 const TOKEN_LENGTH_MAX = 512
 const SECRET_KEY_BYTES = 32
 
@@ -24,6 +25,12 @@ export const listeningPort: Form<number> = wholeNumber(0, 65_535, 'a port, 0 to 
 export const remotePort: Form<number> = wholeNumber(1, 65_535, 'a port, 1 to 65535')
 
 export const count: Form<number> = wholeNumber(1, COUNT_MAX, `a whole number, 1 to ${COUNT_MAX}`)
+
+export const days: Form<number> = wholeNumber(
+  0,
+  DAYS_MAX,
+  `a whole number of days, 0 to ${DAYS_MAX}`,
+)
 
 export const flag: Form<boolean> = form('true or false', (text) => {
   const word = text.toLowerCase()
@@ -44,13 +51,17 @@ export const host: Form<string> = form('an IP address or a host name', (text) =>
 /** Lower-cased and IDNA-encoded, without a dot at the end. */
 export const domain: Form<string> = form('a domain name', readDomain)
 
+/** Links with it stand on one line of a header section, which holds 998. */
+const PUBLIC_URL_LENGTH_MAX = 300
+
 export const publicUrl: Form<string> = form(
-  'an absolute http or https URL without user, query or fragment',
+  'an absolute http or https URL of at most 300 characters, without user, query or fragment',
   (text) => {
     const url = readUrl(text, ['http:', 'https:'])
     if (url === undefined || url.username !== '' || url.password !== '') return undefined
     // URL.search is '' for a lone '?', so the text itself is looked at.
     if (/[?#]/.test(text)) return undefined
+    if (url.href.length > PUBLIC_URL_LENGTH_MAX) return undefined
     return url.href.replace(/\/+$/, '')
   },
 )

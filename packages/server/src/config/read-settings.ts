@@ -7,13 +7,8 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { OPERATOR_TOKEN_LENGTH_MIN } from '#base/limits.ts'
 import { findNearest } from './find-nearest.ts'
-import {
-  LIMIT_SETTINGS,
-  type LimitSettings,
-  SETTINGS,
-  type Setting,
-  type Settings,
-} from './settings.ts'
+import type { Setting } from './setting.ts'
+import { LIMIT_SETTINGS, type LimitSettings, SETTINGS, type Settings } from './settings.ts'
 
 export type SettingMistake = {
   name: string

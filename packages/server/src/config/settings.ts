@@ -2,8 +2,9 @@
 // The reader, the documentation and the warnings about unknown names all stand on this table.
 
 import { type Plan, plans } from '@mailroom/contract/vocabulary.ts'
-import type { BlobStoreKind, Form } from './forms.ts'
+import type { BlobStoreKind } from './forms.ts'
 import * as forms from './forms.ts'
+import { setting } from './setting.ts'
 
 export const ROLES = ['http', 'smtp', 'delivery', 'webhooks'] as const
 export type Role = (typeof ROLES)[number]
@@ -50,6 +51,10 @@ export type Settings = Readonly<{
   /** `ip:port` each, IPv6 in brackets; empty: the system's. */
   dnsServers: readonly string[]
   mxPort: number
+  authenticateInbound: boolean
+  rejectDmarcFailures: boolean
+  /** 0: never by themselves. */
+  dkimRotationDays: number
   allowPrivateEgress: boolean
   bootstrapApiKey: string | null
   bootstrapPlan: Plan
@@ -61,43 +66,6 @@ export type Settings = Readonly<{
   logLevel: LogLevel
   limits: LimitSettings
 }>
-
-export type Setting<T> = Readonly<{
-  name: string
-  form: Form<T>
-  /** Text as an operator would write it; null when nothing is set then. */
-  default: string | null
-  /** What stands in the documentation where `default` says too little. */
-  defaultMeaning: string
-  /** Its value never appears in a message or a log. */
-  isSecret: boolean
-  sentence: string
-}>
-
-type Options = { default: string | null; meaning?: string; isSecret?: boolean }
-
-function setting<T>(
-  name: string,
-  form: Form<T>,
-  options: Options & { default: string },
-  sentence: string,
-): Setting<T> & { default: string }
-function setting<T>(
-  name: string,
-  form: Form<T>,
-  options: Options & { default: null },
-  sentence: string,
-): Setting<T> & { default: null }
-function setting<T>(name: string, form: Form<T>, options: Options, sentence: string): Setting<T> {
-  return {
-    name,
-    form,
-    default: options.default,
-    defaultMeaning: options.meaning ?? options.default ?? 'none',
-    isSecret: options.isSecret ?? false,
-    sentence,
-  }
-}
 
 export const SETTINGS = {
   dataDir: setting(
@@ -189,6 +157,24 @@ export const SETTINGS = {
     forms.remotePort,
     { default: '25' },
     'Port of the recipients’ servers in direct delivery; another one only serves tests.',
+  ),
+  dkimRotationDays: setting(
+    'MAILROOM_DKIM_ROTATION_DAYS',
+    forms.days,
+    { default: '180' },
+    'How long a key signs mail until the next one takes its place, once DNS has had that for a day; 0 changes keys only by `mailroom dkim rotate`.',
+  ),
+  authenticateInbound: setting(
+    'MAILROOM_AUTHENTICATE_INBOUND',
+    forms.flag,
+    { default: 'true' },
+    'Whether arriving mail is checked by SPF, DKIM and DMARC; false where a filter in front of the service hides the addresses of those who send it, and has checked it.',
+  ),
+  rejectDmarcFailures: setting(
+    'MAILROOM_REJECT_DMARC_FAILURES',
+    forms.flag,
+    { default: 'true' },
+    'Whether mail is refused that the DMARC policy of its From domain wants refused; otherwise it is stored with what was found.',
   ),
   allowPrivateEgress: setting(
     'MAILROOM_ALLOW_PRIVATE_EGRESS',

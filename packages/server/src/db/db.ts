@@ -46,6 +46,12 @@ export type Db<Schema, Table extends TransactionTable<Schema>> = {
   close(): Promise<void>
 }
 
+/** Of a database only the part that reads. */
+export type ReadingDb<Schema> = Pick<
+  Db<Schema, TransactionTable<Schema>>,
+  'read' | 'reading' | 'close'
+>
+
 /** What the engines tell about their work, for metrics. */
 export type DbObserver = {
   committed(groupSize: number, durationMs: number): void

@@ -10,7 +10,8 @@ import {
   WRITE_QUEUE_MAX,
   WRITE_WAIT_MS_MAX,
 } from '#base/limits.ts'
-import type { Db, DbObserver, TransactionTable } from './db.ts'
+import type { Db, DbObserver, ReadingDb, TransactionTable } from './db.ts'
+import { compareSchema, type SchemaState } from './inspect-schema.ts'
 import { MIGRATIONS_TABLE, type MigrationTarget, migrate, readMigrations } from './migrate.ts'
 import { asStorageError, StorageError } from './storage-error.ts'
 import { Turns } from './turns.ts'
@@ -23,6 +24,8 @@ export type PostgresOptions<Schema> = {
 }
 
 const CONNECT_MS_MAX = 2_000
+/** Of a look at a server that may be in trouble. */
+const INSPECT_MS_MAX = 4_000
 /** A statement that takes longer than this is in trouble; nothing here scans a mailbox. */
 const STATEMENT_MS_MAX = 10_000
 const ATTEMPTS_MAX = 5
@@ -98,6 +101,19 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
   }
 }
 
+/** A database that is current, to be looked into: nothing is made, written or changed. */
+export function openPostgresToRead<Schema>(url: string): ReadingDb<Schema> {
+  const pool = openPool(url)
+  pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
+  const query = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
+  return {
+    read: query,
+    reading: { engine: 'postgres', query, runSql: null },
+    close: () => query.destroy(),
+  }
+}
+
 /** Applies missing migrations; processes that start together wait for each other. */
 export async function migratePostgres(url: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_MS_MAX })
@@ -131,6 +147,38 @@ export async function migratePostgres(url: string): Promise<string[]> {
   } finally {
     await client.end()
   }
+}
+
+/** Throws with the cause when the server does not answer within a few seconds. */
+export async function inspectPostgres(url: string): Promise<SchemaState> {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: INSPECT_MS_MAX,
+    query_timeout: INSPECT_MS_MAX,
+  })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    const [table] = (await client.query("select to_regclass('schema_migrations') as name")).rows
+    const rows =
+      table?.name == null ? [] : (await client.query('select version from schema_migrations')).rows
+    const versions = rows.map(({ version }) => Number(version))
+    return {
+      ...compareSchema(versions, readMigrations('postgres')),
+      aheadMs: await readClock(client),
+    }
+  } finally {
+    await client.end()
+  }
+}
+
+/** Against the middle of the question's time, which is half a network apart at most. */
+async function readClock(client: pg.Client): Promise<number> {
+  const startMs = systemClock.now()
+  const text = 'select extract(epoch from clock_timestamp()) * 1000 as now_ms'
+  const { rows } = await client.query(text)
+  const middleMs = (startMs + systemClock.now()) / 2
+  return Math.round(Number(rows[0]?.now_ms) - middleMs)
 }
 
 /** Runs on one connection of its own, with what was begun on it undone at the end. */

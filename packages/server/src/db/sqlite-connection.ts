@@ -1,6 +1,8 @@
 // One connection to the embedded database. The only file that speaks `node:sqlite`.
 
+import { existsSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
 import { Kysely, SqliteDialect } from 'kysely'
 import { BUSY_TIMEOUT_MS, DATABASE_PAGE_BYTES } from '#base/limits.ts'
 import type { RunSql } from './db.ts'
@@ -18,8 +20,8 @@ export type SqliteConnection = {
 
 export type SqliteConnectionOptions = {
   path: string
-  /** `bare` opens for writing without touching the file. */
-  mode: 'read' | 'write' | 'bare'
+  /** `bare` opens for writing without touching the file; `look` reads and leaves nothing beside it. */
+  mode: 'read' | 'write' | 'bare' | 'look'
   busyTimeoutMs?: number
 }
 
@@ -29,8 +31,8 @@ export type SqliteConnectionOptions = {
  * not linger in free pages.
  */
 export function openSqliteConnection(options: SqliteConnectionOptions): SqliteConnection {
-  const raw = new DatabaseSync(options.path, {
-    readOnly: options.mode === 'read',
+  const raw = new DatabaseSync(options.mode === 'look' ? placeOfLook(options.path) : options.path, {
+    readOnly: options.mode === 'read' || options.mode === 'look',
     timeout: options.busyTimeoutMs ?? BUSY_TIMEOUT_MS,
   })
   // It reads the file, which may be locked.
@@ -54,6 +56,17 @@ export function openSqliteConnection(options: SqliteConnectionOptions): SqliteCo
     },
     close: () => raw.close(),
   }
+}
+
+/**
+ * Even to read, SQLite makes a log and an index of it where there are none, and a reader does not take
+ * them away. Without a log nobody has the file open, and it is all there is.
+ */
+function placeOfLook(path: string): string | URL {
+  if (existsSync(`${path}-wal`)) return path
+  const url = pathToFileURL(path)
+  url.searchParams.set('immutable', '1')
+  return url
 }
 
 /** The SQLite library's version. */

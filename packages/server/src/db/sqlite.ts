@@ -1,6 +1,6 @@
 // The embedded engine behind the database port: reads here, writes by name in the writer thread.
 
-import type { Db, DbObserver, TransactionTable } from './db.ts'
+import type { Db, DbObserver, ReadingDb, TransactionTable } from './db.ts'
 import { giveUpReserveOnFullDisk } from './disk-reserve.ts'
 import { MIGRATIONS_TABLE, type MigrationTarget, migrate, readMigrations } from './migrate.ts'
 import { openSqliteConnection, queriesOn, sqliteVersion } from './sqlite-connection.ts'
@@ -39,6 +39,17 @@ export async function openSqlite<Schema, Table extends TransactionTable<Schema>>
     async close() {
       if (await writer.close()) reader.close()
     },
+  }
+}
+
+/** A file that is there and current, to be looked into: nothing is made, written or changed. */
+export function openSqliteToRead<Schema>(path: string): ReadingDb<Schema> {
+  const reader = openSqliteConnection({ path, mode: 'look' })
+  const queries = queriesOn<Schema>(reader)
+  return {
+    read: queries.query,
+    reading: { engine: 'sqlite', ...queries },
+    close: async () => reader.close(),
   }
 }
 

@@ -1,11 +1,19 @@
 // An account: the tenant that keys, pods and inboxes belong to, and what its plan allows.
 
 import { type Plan, plans } from '@mailroom/contract/vocabulary.ts'
+import type { FilterMode } from './sender-rule.ts'
 
 export type { Plan }
 export const PLANS: readonly Plan[] = plans
 
-export type Account = { id: string; name: string; plan: Plan; createdAtMs: number }
+export type Account = {
+  id: string
+  name: string
+  plan: Plan
+  /** Whose mail reaches its inboxes. */
+  filterMode: FilterMode
+  createdAtMs: number
+}
 
 const INBOXES_MAX: Record<Plan, number> = { free: 3, developer: 10, launch: 200 }
 

@@ -1,8 +1,8 @@
 // A delivery: what has become of a message for one of its recipients.
 
-import type { DeliveryStatus } from '@mailroom/contract/vocabulary.ts'
+import type { BounceClass, DeliveryStatus } from '@mailroom/contract/vocabulary.ts'
 
-export type { DeliveryStatus }
+export type { BounceClass, DeliveryStatus }
 
 export type Delivery = {
   id: string
@@ -18,4 +18,6 @@ export type Delivery = {
   responseCode: number | null
   enhancedCode: string | null
   response: string | null
+  /** Why a report said that it could not be delivered; null unless it bounced. */
+  bounceClass: BounceClass | null
 }

@@ -1,7 +1,9 @@
 // The DNS records that make the world deliver mail to this service and believe mail from it, and the
 // forms in which an operator gets them: a list to read, lines of a zone file, fields of a log line.
 
+import type { DnsRecordPurpose } from '@mailroom/contract/vocabulary.ts'
 import type { LogFields } from '#base/log.ts'
+import { type DkimKey, dkimKeyName, dkimKeyRecord } from './dkim-key.ts'
 
 export type DnsRecord = {
   type: 'MX' | 'TXT'
@@ -11,18 +13,27 @@ export type DnsRecord = {
   value: string
   /** Of MX records only. */
   priority: number | null
-  purpose: 'mx' | 'spf' | 'dkim' | 'dmarc'
+  purpose: DnsRecordPurpose
   /** The others are recommended. */
   required: boolean
 }
+
+/** What is told of a key. */
+export type PublishedKey = Pick<DkimKey, 'selector' | 'domain' | 'publicKey' | 'isRequired'>
 
 export type ServiceDns = {
   /** In A-labels, as the next. */
   inboxDomain: string
   smtpHostname: string
-  selector: string
-  /** The text of the DKIM record, see `dkimKeyRecord`. */
-  dkimRecord: string
+  keys: readonly PublishedKey[]
+}
+
+export type DomainDns = {
+  /** A custom domain, in A-labels. */
+  domain: string
+  smtpHostname: string
+  ownershipToken: string
+  keys: readonly PublishedKey[]
 }
 
 const MX_PRIORITY = 10
@@ -31,40 +42,75 @@ const ZONE_TTL_SECONDS = 3600
 const STRING_OCTETS_MAX = 255
 
 /** The records of the service's own domain, in the order in which an operator should publish them. */
-export function serviceDnsRecords(service: ServiceDns): DnsRecord[] {
-  const { inboxDomain, smtpHostname, selector, dkimRecord } = service
-  const text = (
-    purpose: 'spf' | 'dkim' | 'dmarc',
-    { name, value, required }: { name: string; value: string; required: boolean },
-  ): DnsRecord => ({ type: 'TXT', name, value, priority: null, purpose, required })
-  const records: DnsRecord[] = [
+export function serviceDnsRecords({ inboxDomain, smtpHostname, keys }: ServiceDns): DnsRecord[] {
+  const records = mailRecords(inboxDomain, smtpHostname, keys)
+  // Bounces have no sender: there the name given in EHLO is looked at (RFC 7208 §2.4).
+  if (smtpHostname !== inboxDomain) {
+    records.push(textRecord('spf', { name: smtpHostname, value: 'v=spf1 a -all', required: false }))
+  }
+  return records
+}
+
+/** The records of a custom domain; the first shows that whoever publishes them wants it here. */
+export function domainDnsRecords(of: DomainDns): DnsRecord[] {
+  const { domain, smtpHostname, ownershipToken, keys } = of
+  return [
+    textRecord('ownership', {
+      name: `_mailroom.${domain}`,
+      value: `mailroom-verification=${ownershipToken}`,
+      required: true,
+    }),
+    ...mailRecords(domain, smtpHostname, keys),
+  ]
+}
+
+/** The mechanism by which an SPF record lets this service send. */
+export function spfMechanism(smtpHostname: string): string {
+  // The host by name and not `mx`: whoever puts a filter or a second MX in front of it goes on
+  // sending from here.
+  return `a:${smtpHostname}`
+}
+
+function mailRecords(
+  domain: string,
+  smtpHostname: string,
+  keys: readonly PublishedKey[],
+): DnsRecord[] {
+  return [
     {
       type: 'MX',
-      name: inboxDomain,
+      name: domain,
       value: smtpHostname,
       priority: MX_PRIORITY,
       purpose: 'mx',
       required: true,
     },
-    // The host by name and not `mx`: whoever puts a filter or a second MX in front of it goes on
-    // sending from here. `~all` lets DKIM decide about what was forwarded (RFC 7489 §10.1).
-    text('spf', { name: inboxDomain, value: `v=spf1 a:${smtpHostname} ~all`, required: true }),
-    text('dkim', {
-      name: `${selector}._domainkey.${inboxDomain}`,
-      value: dkimRecord,
+    // `~all` lets DKIM decide about what was forwarded (RFC 7489 §10.1).
+    textRecord('spf', {
+      name: domain,
+      value: `v=spf1 ${spfMechanism(smtpHostname)} ~all`,
       required: true,
     }),
-    text('dmarc', {
-      name: `_dmarc.${inboxDomain}`,
+    ...keys.map((key) =>
+      textRecord('dkim', {
+        name: dkimKeyName(key),
+        value: dkimKeyRecord(key),
+        required: key.isRequired,
+      }),
+    ),
+    textRecord('dmarc', {
+      name: `_dmarc.${domain}`,
       value: 'v=DMARC1; p=quarantine',
       required: false,
     }),
   ]
-  // Bounces have no sender: there the name given in EHLO is looked at (RFC 7208 §2.4).
-  if (smtpHostname !== inboxDomain) {
-    records.push(text('spf', { name: smtpHostname, value: 'v=spf1 a -all', required: false }))
-  }
-  return records
+}
+
+function textRecord(
+  purpose: Exclude<DnsRecordPurpose, 'mx'>,
+  { name, value, required }: { name: string; value: string; required: boolean },
+): DnsRecord {
+  return { type: 'TXT', name, value, priority: null, purpose, required }
 }
 
 /** Lines for people, in columns; the value stands last and is never cut. */

@@ -1,8 +1,8 @@
 // Email addresses as callers give them: whether a text is exactly one, and how two are compared.
 
 import { ADDRESS_TEXT_LENGTH_MAX } from '#base/limits.ts'
+import { asciiDomain } from '#mail/domain-name.ts'
 import { isDomainName, type MailboxDefect, parseMailbox } from '#mail/smtp/path.ts'
-import { asciiDomain } from './inbox.ts'
 
 const expectations: Readonly<Record<MailboxDefect, string>> = {
   syntax: 'must be one email address, without a name, brackets or spaces around it',

@@ -1,15 +1,24 @@
 // An inbox: an address that mail is received at, and the rules of its name.
 
-import { domainToASCII } from 'node:url'
 import { type Chance, LOWER_ALPHANUMERIC, randomText } from '#base/chance.ts'
+import { asciiDomain } from '#mail/domain-name.ts'
+import type { Screening } from './sender-rule.ts'
 
 export type Inbox = {
   id: string
   accountId: string
   podId: string
   address: string
+  /** Of the custom domain that it is on; null on the inbox domain of the settings. */
+  domainId: string | null
   displayName: string | null
   createdAtMs: number
+}
+
+/** As arriving mail finds it. */
+export type ReachedInbox = Inbox & {
+  /** Null where everybody may write to it. */
+  screening: Screening | null
 }
 
 /** With what arriving mail has no use for. */
@@ -63,11 +72,4 @@ export function inboxAddressOf(localPart: string, domain: string): string {
 /** The domain of an address, as it is compared. */
 export function domainOf(address: string): string {
   return asciiDomain(address.slice(address.lastIndexOf('@') + 1))
-}
-
-/** A domain as it is compared: lower-case, with A-labels for U-labels (RFC 5890 §2.3.2.1). */
-export function asciiDomain(domain: string): string {
-  // Only for what is not ASCII yet: the function would take percent signs and tabs out of the rest.
-  if (/^[\x00-\x7f]*$/.test(domain)) return domain.toLowerCase()
-  return domainToASCII(domain) || domain.toLowerCase()
 }

@@ -1,6 +1,6 @@
 // Outcomes that a caller is told, in the words of the contract.
 
-import { type ErrorCode, errorCodes } from '@mailroom/contract/vocabulary.ts'
+import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
 import { AppError, type AppErrorOptions } from '#base/app-error.ts'
 
 /** An error with a code of the contract; the text defaults to the code's own sentence. */
