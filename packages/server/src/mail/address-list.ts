@@ -1,7 +1,7 @@
 // Address lists of RFC 5322 §3.4 with the obsolete forms of §4.4, as mail really carries them. For
 // display and threads only: whether mail may go to an address is for others to say.
 
-import { ADDRESS_TEXT_LENGTH_MAX } from '#base/limits.ts'
+import { cleanAddress, closingComment, closingQuote, readAngle } from './angle-address.ts'
 import { decodeWords } from './encoded-word.ts'
 import type { Mailbox } from './parsed-message.ts'
 import { cleanLine } from './safe-text.ts'
@@ -9,8 +9,9 @@ import { cleanLine } from './safe-text.ts'
 /**
  * The mailboxes of a field, those of groups included, in order. Names without an address are left
  * out; a local part alone counts as an address within brackets only (`<MAILER-DAEMON>`).
- * A quoted string or comment never becomes an address. Never throws; time grows with the length
- * only: what is not closed (quote, comment, bracket) is text from then on.
+ * A quoted string never becomes an address, nor is a comment ever a part of one (RFC 5322 §3.4.1).
+ * Never throws; time grows with the length only: what is not closed (quote, comment, bracket) is text
+ * from then on.
  */
 export function parseAddressList(field: string): Mailbox[] {
   const reader = new AddressReader(field)
@@ -35,8 +36,10 @@ class AddressReader {
   #hasQuotes = true
   #hasComments = true
   #hasBrackets = true
+  /** Whether a closing bracket may stand in quotes or comments of an address. */
+  #isExact = true
   /** Text of the mailbox being read, as tokens: `isQuoted` ones can not be an address. */
-  #tokens: { text: string; isQuoted: boolean }[] = []
+  #tokens: Token[] = []
   #comments: string[] = []
   #angle: string | null = null
   #isGapBefore = false
@@ -123,6 +126,8 @@ class AddressReader {
     const end = this.#hasComments ? closingComment(this.#field, this.#position) : -1
     if (end < 0) {
       this.#hasComments = false
+      // An address before it ends here all the same.
+      this.#isGapBefore = true
       this.#push('(', false)
       this.#position += 1
       return
@@ -135,20 +140,22 @@ class AddressReader {
 
   #readAngle(): void {
     const start = this.#position + 1
-    let end = this.#hasBrackets ? this.#field.indexOf('>', start) : -1
-    if (end < 0) {
-      this.#hasBrackets = false
-      ANGLE_END.lastIndex = start
-      end = ANGLE_END.exec(this.#field)?.index ?? this.#field.length
-      this.#position = end
-    } else {
-      this.#position = end + 1
-    }
-    const content = this.#field.slice(start, end)
-    // `Name < <a@b>`: the innermost bracket holds the address.
-    const address = content.slice(content.lastIndexOf('<') + 1)
-    this.#angle ??= address
+    const close = this.#hasBrackets ? this.#field.indexOf('>', start) : -1
     this.#isGapBefore = true
+    if (close < 0) {
+      this.#hasBrackets = false
+      this.#position = start
+      return
+    }
+    const mayClose = this.#hasComments
+    const exact = this.#isExact ? readAngle(this.#field, { start, close, mayClose }) : null
+    // Looked for no more once it was in vain: the end may be far each time.
+    this.#isExact = exact !== null
+    if (exact?.hasOpenComment) this.#hasComments = false
+    const angle =
+      exact ?? readAngle(this.#field.slice(0, close + 1), { start, close, mayClose: true })
+    this.#angle ??= angle?.text ?? ''
+    this.#position = (angle?.close ?? close) + 1
   }
 
   /** `group: member, member;` unless the text before the colon is an address itself. */
@@ -181,22 +188,12 @@ class AddressReader {
   }
 
   #bareMailbox(): Mailbox | null {
-    const index = this.#tokens.findLastIndex(
-      (token) => !token.isQuoted && /[^@]@[^@]/.test(token.text),
-    )
-    const token = this.#tokens[index]
-    if (token === undefined) return this.#spacedMailbox()
-    const rest = this.#tokens.filter((_, position) => position !== index)
+    const tokens = joinSigns(this.#tokens)
+    const index = tokens.findLastIndex((token) => !token.isQuoted && /[^@]@[^@]/.test(token.text))
+    const token = tokens[index]
+    if (token === undefined) return null
+    const rest = tokens.filter((_, position) => position !== index)
     return { name: this.#displayName(rest), address: cleanAddress(token.text) }
-  }
-
-  /** RFC 5322 §4.4: `pete @ silly . example` with white space and comments around the signs. */
-  #spacedMailbox(): Mailbox | null {
-    if (this.#tokens.some((token) => token.isQuoted)) return null
-    const text = this.#tokens.map((token) => token.text).join(' ')
-    const address = text.replace(/ ?([@.]) ?/g, '$1')
-    if (!/^[^@ ]+@[^@ ]+$/.test(address)) return null
-    return { name: this.#displayName([]), address: cleanAddress(address) }
   }
 
   #displayName(tokens: readonly { text: string }[]): string {
@@ -206,39 +203,38 @@ class AddressReader {
   }
 }
 
+type Token = { text: string; isQuoted: boolean }
+
 const ATOM_END = /[",;:<( \t\r\n]/g
-const ANGLE_END = /[,; \t\r\n]/g
+
+/** RFC 5322 §4.4: `pete @ silly . example` with white space and comments around the signs. */
+function joinSigns(tokens: readonly Token[]): Token[] {
+  const runs: { parts: Token[]; hasAt: boolean }[] = []
+  for (const token of tokens) {
+    const run = runs.at(-1)
+    const hasAt = !token.isQuoted && token.text.includes('@')
+    const last = run?.parts.at(-1)
+    if (run === undefined || last === undefined || !isJoined({ last, ...run }, token)) {
+      runs.push({ parts: [token], hasAt })
+    } else {
+      run.parts.push(token)
+      run.hasAt ||= hasAt
+    }
+  }
+  return runs.map(({ parts: [first, ...rest] }) => {
+    if (first === undefined || rest.length === 0) return first ?? { text: '', isQuoted: true }
+    const start = first.isQuoted ? quote(first.text) : first.text
+    return { text: `${start}${rest.map(({ text }) => text).join('')}`, isQuoted: false }
+  })
+}
+
+function isJoined(before: { last: Token; hasAt: boolean }, { text, isQuoted }: Token): boolean {
+  if (isQuoted) return false
+  if (!before.hasAt) return text.startsWith('@') || text.startsWith('.')
+  // `Dr. ann@x.example`: a dot at the end is one of an address only within the domain.
+  return !text.includes('@') && (text.startsWith('.') || /[@.]$/.test(before.last.text.slice(-1)))
+}
 
 function quote(text: string): string {
   return `"${text.replace(/[\\"]/g, '\\$&')}"`
-}
-
-/** RFC 5322 §4.4: a source route before the address is ignored; so is white space outside quotes. */
-function cleanAddress(angle: string): string {
-  const unrouted = angle.trimStart().startsWith('@') ? angle.slice(angle.indexOf(':') + 1) : angle
-  const space = unrouted.length > ADDRESS_TEXT_LENGTH_MAX ? /\s+/g : /"(?:[^"\\]|\\.)*"|\s+/g
-  const address = cleanLine(
-    unrouted.replace(space, (match) => (match.startsWith('"') ? match : '')),
-  )
-  return address.toLowerCase().startsWith('mailto:') ? address.slice(7) : address
-}
-
-function closingQuote(field: string, from: number): number {
-  for (let position = from; position < field.length; position += 1) {
-    const code = field.charCodeAt(position)
-    if (code === 0x5c) position += 1
-    else if (code === 0x22) return position
-  }
-  return -1
-}
-
-function closingComment(field: string, from: number): number {
-  let depth = 0
-  for (let position = from; position < field.length; position += 1) {
-    const code = field.charCodeAt(position)
-    if (code === 0x5c) position += 1
-    else if (code === 0x28) depth += 1
-    else if (code === 0x29 && --depth === 0) return position
-  }
-  return -1
 }

@@ -180,10 +180,10 @@ function endOfLine(text: string, from: number): number {
   return lineFeed < 0 ? text.length : lineFeed
 }
 
-/** RFC 5322 §2.2: printable US-ASCII; white space before the colon is the obsolete form (§4.5). */
+/** RFC 5322 §2.2: printable US-ASCII; white space before the colon, folded or not, is the obsolete form (§4.5). */
 function fieldName(text: string, start: number, colon: number): string {
   let end = colon
-  while (end > start && isSpace(text.charCodeAt(end - 1))) end -= 1
+  while (end > start && isSpaceOrBreak(text.charCodeAt(end - 1))) end -= 1
   for (let index = start; index < end; index += 1) {
     const code = text.charCodeAt(index)
     if (code <= 0x20 || code >= 0x7f) return ''
@@ -211,6 +211,10 @@ function trimSpace(value: string): string {
 
 function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x09
+}
+
+function isSpaceOrBreak(code: number): boolean {
+  return isSpaceOrReturn(code) || code === LF
 }
 
 function isSpaceOrReturn(code: number): boolean {

@@ -1,5 +1,6 @@
 // The fields of a message's header section to the values that are stored and acted on.
 
+import { LOOP_MARK_LENGTH_MAX, LOOP_MARKS_MAX } from '#base/limits.ts'
 import { parseAddressList } from './address-list.ts'
 import { automaticReason } from './automatic.ts'
 import { parseDateTime } from './date-time.ts'
@@ -12,12 +13,17 @@ import { cleanLine } from './safe-text.ts'
 /** The first field of a name counts, those after it are not read. Never throws. */
 export function readHeaders(fields: readonly HeaderField[]): ParsedHeaders {
   const first = new Map<string, string>()
+  const loopMarks: string[] = []
   let receivedCount = 0
+  let fromCount = 0
   for (const { name, value } of fields) {
     if (name === 'received') receivedCount += 1
+    else if (name === 'x-loop') addLoopMark(loopMarks, value)
     else if (!first.has(name)) first.set(name, value)
+    if (name === 'from') fromCount += 1
   }
-  const from = mailboxesOf(first.get('from'))[0] ?? null
+  const authors = mailboxesOf(first.get('from'))
+  const from = authors[0] ?? null
   const date = first.get('date')
   return {
     messageId: idOf(first.get('message-id')),
@@ -25,13 +31,22 @@ export function readHeaders(fields: readonly HeaderField[]): ParsedHeaders {
     references: idsOf(first.get('references')),
     subject: cleanLine(decodeWords(first.get('subject') ?? '')),
     from,
+    authorCount: authors.length + Math.max(0, fromCount - 1),
     to: mailboxesOf(first.get('to')),
     cc: mailboxesOf(first.get('cc')),
     replyTo: mailboxesOf(first.get('reply-to')),
     date: date === undefined ? null : parseDateTime(date),
     automaticReason: automaticReason(fields, from?.address ?? null),
     receivedCount,
+    loopMarks,
+    hasListId: (first.get('list-id') ?? '') !== '',
   }
+}
+
+function addLoopMark(marks: string[], value: string): void {
+  if (value.length > LOOP_MARK_LENGTH_MAX || marks.length >= LOOP_MARKS_MAX) return
+  const mark = cleanLine(value)
+  if (mark !== '') marks.push(mark)
 }
 
 function mailboxesOf(field: string | undefined): Mailbox[] {

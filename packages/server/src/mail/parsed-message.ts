@@ -50,6 +50,8 @@ export type ParsedHeaders = {
   readonly subject: string
   /** The first From field's first mailbox, for display and for authentication alike. */
   readonly from: Mailbox | null
+  /** Mailboxes of the first From field, and one for each further one. */
+  readonly authorCount: number
   readonly to: readonly Mailbox[]
   readonly cc: readonly Mailbox[]
   readonly replyTo: readonly Mailbox[]
@@ -58,6 +60,10 @@ export type ParsedHeaders = {
   readonly automaticReason: Exclude<AutomaticReason, 'null-sender'> | null
   /** Number of Received fields (RFC 5321 §6.3). */
   readonly receivedCount: number
+  /** Values of the first LOOP_MARKS_MAX X-Loop fields that are not longer than a mark can be. */
+  readonly loopMarks: readonly string[]
+  /** Whether a mailing list passed it on (RFC 2919). */
+  readonly hasListId: boolean
 }
 
 export type ParsedMessage = {

@@ -48,6 +48,10 @@ export type OutgoingMessage = {
   readonly messageId: string
   readonly dateMs: number
   readonly attachments: readonly OutgoingAttachment[]
+  /** By which the sender knows the message should it come back: printable ASCII; null for none. */
+  readonly hopMark: string | null
+  /** Where its recipient unsubscribes with one POST (RFC 8058 §3.1), absolute; null for none. */
+  readonly unsubscribeUrl: string | null
 }
 
 export type ComposedMessage = {
@@ -63,8 +67,9 @@ export type ComposedMessage = {
  * stands is left out (characters of addresses and identifiers) or replaced (content types that are
  * none, and those of messages and multiparts, which may not be encoded: application/octet-stream).
  * Names of attachments are made safe and unique as those of received mail are. Rejects with a
- * RangeError when an address or the Message-ID is longer than HEADER_WORD_LENGTH_MAX. Lets other work
- * have its turn after every COMPOSE_STEP_BYTES of an attachment.
+ * RangeError when an address, the Message-ID or the link to unsubscribe is longer than
+ * HEADER_WORD_LENGTH_MAX. Lets other work have its turn after every COMPOSE_STEP_BYTES of an
+ * attachment.
  */
 export async function composeMessage(outgoing: OutgoingMessage): Promise<ComposedMessage> {
   composer ??= (await import('nodemailer/lib/mail-composer')).default
@@ -120,6 +125,7 @@ let composer: Composer | null = null
 
 function writeFields(outgoing: OutgoingMessage): string[] {
   const { from, to, cc, replyTo, subject, inReplyTo, references } = outgoing
+  const { hopMark, unsubscribeUrl } = outgoing
   const bare = (address: string) => ({ name: null, address })
   const fields = [addressField('From', [from]), addressField('To', to.map(bare))]
   if (cc.length > 0) fields.push(addressField('Cc', cc.map(bare)))
@@ -127,7 +133,19 @@ function writeFields(outgoing: OutgoingMessage): string[] {
   if (singleLine(subject) !== '') fields.push(textField('Subject', subject))
   pushIds(fields, 'In-Reply-To', inReplyTo === null ? [] : [inReplyTo])
   pushIds(fields, 'References', references)
+  if (hopMark !== null) fields.push(`X-Loop: ${writeUri(hopMark)}`)
+  if (unsubscribeUrl !== null) {
+    // RFC 2369 §2: in angle brackets. On one line, for readers that do not unfold are many.
+    fields.push(`List-Unsubscribe: <${writeUri(unsubscribeUrl)}>`)
+    fields.push('List-Unsubscribe-Post: List-Unsubscribe=One-Click')
+  }
   return fields
+}
+
+/** What could end it goes. */
+function writeUri(text: string): string {
+  if (text.length > HEADER_WORD_LENGTH_MAX) throw new RangeError('Link or mark too long')
+  return text.replace(UNBRACKETED, '')
 }
 
 /** Identifiers outside ASCII can not be sent; one that no line could hold is folded within. */
@@ -143,10 +161,13 @@ function pieceOf(id: string): string[] {
   return [id.length > HEADER_WORD_LENGTH_MAX ? id.replace(LONG_RUN, '$&\r\n ') : id]
 }
 
+/** What cannot stand within angle brackets. */
+const UNBRACKETED = /[^\x21-\x7e]|[<>]/g
+
 const LONG_RUN = new RegExp(`.{${HEADER_WORD_LENGTH_MAX}}(?=.)`, 'g')
 
 function writeId(id: string): string {
-  return `<${id.replace(/[^\x21-\x7e]|[<>]/g, '')}>`
+  return `<${id.replace(UNBRACKETED, '')}>`
 }
 
 function optionsOf(outgoing: OutgoingMessage): Options {

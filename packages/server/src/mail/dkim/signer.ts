@@ -25,6 +25,8 @@ export type SignerOptions = {
 
 // Signed once more than they occur, so that nobody can add one above (RFC 6376 §5.4.2, §8.15).
 const OVERSIGNED = ['From', 'To', 'Cc', 'Subject', 'Date', 'Message-ID', 'Reply-To']
+/** The same where there is one: a second beside it would let others say where to unsubscribe. */
+const OVERSIGNED_IF_PRESENT = ['List-Unsubscribe', 'List-Unsubscribe-Post']
 const SIGNED = [
   ...OVERSIGNED,
   'In-Reply-To',
@@ -32,8 +34,7 @@ const SIGNED = [
   'MIME-Version',
   'Content-Type',
   'Content-Transfer-Encoding',
-  'List-Unsubscribe',
-  'List-Unsubscribe-Post',
+  ...OVERSIGNED_IF_PRESENT,
 ]
 
 // With a callback it works in the thread pool: 0.3 ms that other connections do not wait for.
@@ -103,7 +104,9 @@ function chooseFields(fields: readonly RawField[]): { names: string[]; signedFie
   for (const name of SIGNED) {
     // Of several with one name the last is signed first (RFC 6376 §5.4.2).
     const present = fields.filter((field) => field.name === name.toLowerCase()).reverse()
-    const count = present.length + (OVERSIGNED.includes(name) ? 1 : 0)
+    const isOversigned =
+      OVERSIGNED.includes(name) || (present.length > 0 && OVERSIGNED_IF_PRESENT.includes(name))
+    const count = present.length + (isOversigned ? 1 : 0)
     for (let i = 0; i < count; i += 1) names.push(name)
     signedFields.push(...present)
   }
