@@ -5,6 +5,7 @@ import { lockRows, lockTable } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
 import type { Account, Plan } from '#model/account.ts'
 import type { Key } from '#model/key.ts'
+import type { FilterMode } from '#model/sender-rule.ts'
 import type { ReadDb, Row, Tables, Tx } from './tables.ts'
 
 export type NewKey = {
@@ -59,14 +60,15 @@ export async function createAccount(tx: Tx, input: NewAccount): Promise<boolean>
   return true
 }
 
-/** Changes name or plan; null when there is no such account. */
+/** Changes what is given; null when there is no such account. */
 export async function updateAccount(
   tx: Tx,
-  input: { id: string; name?: string; plan?: Plan },
+  input: { id: string; name?: string; plan?: Plan; filterMode?: FilterMode },
 ): Promise<Account | null> {
   const change = {
     ...(input.name !== undefined && { name: input.name }),
     ...(input.plan !== undefined && { plan: input.plan }),
+    ...(input.filterMode !== undefined && { filter_mode: input.filterMode }),
   }
   if (Object.keys(change).length > 0) {
     await tx.query.updateTable('accounts').set(change).where('id', '=', input.id).execute()
@@ -246,7 +248,13 @@ async function insertKey(tx: Tx, accountId: string, key: NewKey, nowMs: number):
 }
 
 function toAccount(row: Row<'accounts'>): Account {
-  return { id: row.id, name: row.name, plan: row.plan as Plan, createdAtMs: row.created_at }
+  return {
+    id: row.id,
+    name: row.name,
+    plan: row.plan as Plan,
+    filterMode: row.filter_mode as FilterMode,
+    createdAtMs: row.created_at,
+  }
 }
 
 function toKey(row: Row<'api_keys'>): Key {

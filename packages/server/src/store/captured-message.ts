@@ -2,8 +2,8 @@
 
 import { statement } from '#db/statement.ts'
 import type { Captured } from '#model/captured.ts'
+import { changeAccountCounters, readAccountCounters } from './account-counters.ts'
 import { findMessage } from './message.ts'
-import { changeAccountCounters, readAccountCounters } from './suppression.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from './tables.ts'
 
 export type NewCaptured = NewRow<'captured_messages'>
@@ -11,7 +11,7 @@ export type NewCaptured = NewRow<'captured_messages'>
 /** Keeps one SMTP transaction that did not leave the machine. */
 export async function addCaptured(tx: Tx, input: NewCaptured): Promise<void> {
   await insertCaptured(tx, input)
-  await changeAccountCounters(tx, input.account_id, { suppressions: 0, captured: 1 })
+  await changeAccountCounters(tx, input.account_id, { captured: 1 })
 }
 
 /** Newest first; read one by one, because their messages may be long. */
@@ -40,7 +40,8 @@ async function* withMessages(
     if (message === null) continue
     const recipients = JSON.parse(row.recipients) as string[]
     const inReplyTo = message.references.at(-1) ?? null
-    yield { id: row.id, recipients, capturedAtMs: row.created_at, message, inReplyTo }
+    const { id, reverse_path: reversePath, created_at: capturedAtMs } = row
+    yield { id, recipients, reversePath, capturedAtMs, message, inReplyTo }
   }
 }
 
@@ -62,7 +63,6 @@ export async function clearCaptured(
     .execute()
   if (removed.length > 0) {
     await changeAccountCounters(tx, input.accountId, {
-      suppressions: 0,
       captured: -removed.length,
     })
   }
@@ -75,6 +75,7 @@ const insertCaptured = statement<Tables, NewCaptured, never>((query, place) =>
     account_id: place('account_id'),
     message_id: place('message_id'),
     recipients: place('recipients'),
+    reverse_path: place('reverse_path'),
     created_at: place('created_at'),
   }),
 )

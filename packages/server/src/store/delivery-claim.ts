@@ -19,6 +19,7 @@ const HELD_COLUMNS = [
   'size_bytes',
   'needs_smtputf8',
   'recipient',
+  'return_path',
   'lane',
   'status',
   'attempts',

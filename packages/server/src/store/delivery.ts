@@ -14,6 +14,7 @@ export type NewDelivery = Pick<
   | 'size_bytes'
   | 'needs_smtputf8'
   | 'recipient'
+  | 'return_path'
   | 'lane'
   | 'next_attempt_at'
   | 'expires_at'
@@ -36,6 +37,29 @@ export async function listDeliveries(
   return { deliveries: page.map(toDelivery), total: rows.length }
 }
 
+/** A message that was sent, as far as a report may speak of it. */
+export type SentMessage = {
+  accountId: string
+  inboxId: string
+  messageId: string
+  deliveries: { id: string; recipient: string }[]
+}
+
+/** The message of a delivery, or null. The delivery's id comes from a return path of the service. */
+export async function findSentByDelivery(db: ReadDb, id: string): Promise<SentMessage | null> {
+  const [row] = await selectMessageId(db.reading, { id })
+  return row === undefined ? null : findSent(db, row.message_id)
+}
+
+/** A message that was sent, by its id, which whoever got the message knows; or null. */
+export async function findSent(db: ReadDb, messageId: string): Promise<SentMessage | null> {
+  const rows = await selectRecipients(db.reading, { messageId })
+  const [first] = rows
+  if (first === undefined) return null
+  const deliveries = rows.map(({ id, recipient }) => ({ id, recipient }))
+  return { accountId: first.account_id, inboxId: first.inbox_id, messageId, deliveries }
+}
+
 /** A row that nobody holds and anybody may take. */
 function toDelivery(row: Row<'deliveries'>): Delivery {
   return {
@@ -50,6 +74,7 @@ function toDelivery(row: Row<'deliveries'>): Delivery {
     responseCode: row.response_code,
     enhancedCode: row.enhanced_code,
     response: row.response,
+    bounceClass: row.bounce_class as Delivery['bounceClass'],
   }
 }
 
@@ -78,7 +103,24 @@ const QUEUED = {
   response_code: null,
   enhanced_code: null,
   response: null,
+  bounce_class: null,
 } as const
+
+const selectMessageId = statement<Tables, { id: string }, { message_id: string }>((query, place) =>
+  query.selectFrom('deliveries').select('message_id').where('id', '=', place('id')),
+)
+
+const selectRecipients = statement<
+  Tables,
+  { messageId: string },
+  Pick<Row<'deliveries'>, 'id' | 'account_id' | 'inbox_id' | 'recipient'>
+>((query, place) =>
+  query
+    .selectFrom('deliveries')
+    .select(['id', 'account_id', 'inbox_id', 'recipient'])
+    .where('message_id', '=', place('messageId'))
+    .orderBy('id'),
+)
 
 const insertDelivery = statement<Tables, NewDelivery, never>((query, place) =>
   query.insertInto('deliveries').values({
@@ -90,6 +132,7 @@ const insertDelivery = statement<Tables, NewDelivery, never>((query, place) =>
     size_bytes: place('size_bytes'),
     needs_smtputf8: place('needs_smtputf8'),
     recipient: place('recipient'),
+    return_path: place('return_path'),
     lane: place('lane'),
     next_attempt_at: place('next_attempt_at'),
     expires_at: place('expires_at'),

@@ -10,7 +10,7 @@ export function bodiesForRow(content: MessageContent): MessageContent {
   return { ...content, body_text: '', body_html: '', extracted_text: null }
 }
 
-/** Keeps the bodies of a raw message where they are long; call it once for a raw message. */
+/** Keeps the bodies of a raw message where they are long; those that were kept first stay. */
 export async function insertLongBodies(
   tx: Tx,
   rawId: string,
@@ -21,6 +21,7 @@ export async function insertLongBodies(
   await tx.query
     .insertInto('long_bodies')
     .values({ raw_id: rawId, body_text, body_html, extracted_text })
+    .onConflict((conflict) => conflict.doNothing())
     .execute()
 }
 

@@ -37,11 +37,11 @@ export type ParentThread = {
 export const selectReceipts = statement<
   Tables,
   { inboxId: string; messageKey: string },
-  { receipt_key: Uint8Array }
+  { id: string; receipt_key: Uint8Array }
 >((query, place) =>
   query
     .selectFrom('messages')
-    .select('receipt_key')
+    .select(['id', 'receipt_key'])
     .where('inbox_id', '=', place('inboxId'))
     .where('message_key', '=', place('messageKey'))
     .where('receipt_key', 'is not', null)
@@ -199,6 +199,7 @@ export const insertRaw = statement<Tables, NewRow<'raw_messages'>, never>((query
     client_address: place('client_address'),
     helo: place('helo'),
     tls: place('tls'),
+    origin: place('origin'),
     created_at: place('created_at'),
   }),
 )

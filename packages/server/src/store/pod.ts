@@ -3,6 +3,7 @@
 import { isIdOf } from '#base/ids.ts'
 import type { Pod } from '#model/pod.ts'
 import { lockAccount } from './account.ts'
+import { deleteRulesOf } from './sender-rule.ts'
 import { type ReadDb, type Row, readIn, type Tx } from './tables.ts'
 
 export type PodRefusal = 'not_found' | 'client_id_taken'
@@ -78,6 +79,7 @@ export async function deletePod(
   if (pod.is_default === 1) return 'default_pod'
   if (pod.inbox_count > 0) return 'pod_not_empty'
   if (pod.domain_count > 0) return 'pod_has_domains'
+  await deleteRulesOf(tx, input.accountId, { podId: pod.id })
   await tx.query
     .deleteFrom('pods')
     .where('account_id', '=', input.accountId)

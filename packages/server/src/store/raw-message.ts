@@ -48,16 +48,19 @@ export async function existingRawIds(db: ReadDb, ids: string[]): Promise<Set<str
 }
 
 /**
- * Takes one reference from each of these raw messages and removes those that nobody refers to any
- * more. Returns the ids of the removed ones whose bytes lie in the blob store.
+ * Takes one reference from each of these raw messages, from one that is named twice two, and removes
+ * those that nobody refers to any more. Returns the ids of the removed ones whose bytes lie in the
+ * blob store.
  */
 export async function dropRawReferences(tx: Tx, rawIds: string[]): Promise<string[]> {
   if (rawIds.length === 0) return []
-  await tx.query
-    .updateTable('raw_messages')
-    .set((row) => ({ reference_count: row('reference_count', '-', 1) }))
-    .where('id', 'in', rawIds)
-    .execute()
+  for (let named = rawIds; named.length > 0; named = repeatedOf(named)) {
+    await tx.query
+      .updateTable('raw_messages')
+      .set((row) => ({ reference_count: row('reference_count', '-', 1) }))
+      .where('id', 'in', named)
+      .execute()
+  }
   const removed = await tx.query
     .deleteFrom('raw_messages')
     .where('id', 'in', rawIds)
@@ -67,4 +70,10 @@ export async function dropRawReferences(tx: Tx, rawIds: string[]): Promise<strin
   const ids = removed.map((row) => row.id)
   if (ids.length > 0) await tx.query.deleteFrom('long_bodies').where('raw_id', 'in', ids).execute()
   return removed.filter((row) => Boolean(row.is_blob)).map((row) => row.id)
+}
+
+/** The same without the first of each. */
+function repeatedOf(ids: string[]): string[] {
+  const seen = new Set<string>()
+  return ids.filter((id) => seen.size === seen.add(id).size)
 }

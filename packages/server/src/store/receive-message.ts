@@ -1,6 +1,8 @@
 // The transaction behind every 250: one arriving message, written for each of its recipients with
-// its thread, its totals and its event, or recognised as one that is already there.
+// its thread, its totals and its event, or kept in quarantine, or recognised as already there.
 
+import type { QuarantineReason } from '#model/sender-rule.ts'
+import { stillReceives } from './inbox-domain.ts'
 import { bodiesForRow, insertLongBodies } from './long-body.ts'
 import {
   addToCounters,
@@ -16,6 +18,7 @@ import {
   updateThread,
 } from './message-statements.ts'
 import { addPostmasterMessage } from './postmaster-message.ts'
+import { addQuarantined } from './quarantine.ts'
 import type { NewRow, Tx } from './tables.ts'
 import { countInRange, moveInRanges } from './thread-range.ts'
 
@@ -25,6 +28,8 @@ export type Receipt = {
   accountId: string
   podId: string
   inboxId: string
+  /** Of its inbox; null on the domain of the service, which nobody takes over. */
+  domainId: string | null
   messageId: string
   /** Id of the thread, should the message start one. */
   threadId: string
@@ -33,10 +38,20 @@ export type Receipt = {
   deliveryRole: 'to' | 'cc'
 }
 
+/** Of an inbox that is known to get it, whosever its domain is. */
+type KnownReceipt = Omit<Receipt, 'domainId'>
+
+/** What a recipient's rules keep out of its inbox. */
+export type KeptOut = Pick<
+  Receipt,
+  'accountId' | 'podId' | 'inboxId' | 'domainId' | 'toAddr' | 'deliveryRole'
+> & { quarantinedId: string; reason: QuarantineReason; ruleId: string | null }
+
 export type ReceiveInput = {
   raw: ReceivedRaw
   content: MessageContent
   receipts: Receipt[]
+  keptOut: KeptOut[]
   /** Mail to the service's postmaster, kept for the operator. */
   postmaster: { recipient: string } | null
   /** Keys of the messages that this one answers, in the order in which they decide its thread. */
@@ -46,8 +61,14 @@ export type ReceiveInput = {
   nowMs: number
 }
 
+/** Of a receipt, what all recipients have alike. */
+export type ReceivedMail = Pick<ReceiveInput, 'content' | 'parentKeys' | 'senderKey' | 'nowMs'> & {
+  raw: { id: string }
+}
+
 export type ReceiveOutcome = {
   stored: number
+  quarantined: number
   duplicates: number
   gone: number
   /** Whether anything refers to the raw message now. */
@@ -57,20 +78,30 @@ export type ReceiveOutcome = {
 }
 
 /**
- * Writes the message for every recipient whose inbox still exists. The raw bytes are kept only when
- * somebody refers to them.
+ * Writes the message for every recipient whose inbox still exists and still receives. The raw bytes are
+ * kept only when somebody refers to them.
  */
 export async function receiveMessage(tx: Tx, input: ReceiveInput): Promise<ReceiveOutcome> {
-  const outcome = { stored: 0, duplicates: 0, gone: 0 }
+  const outcome = { stored: 0, quarantined: 0, duplicates: 0, gone: 0 }
   // In one order everywhere, so that two transactions never wait for each other's inboxes.
-  const receipts = [...input.receipts].sort((a, b) => (a.inboxId < b.inboxId ? -1 : 1))
+  const receipts = [...input.receipts, ...input.keptOut].sort((a, b) =>
+    a.inboxId < b.inboxId ? -1 : 1,
+  )
   const stored = new Set<string>()
   for (const receipt of receipts) {
-    const result = await receive(tx, input, receipt)
+    if (receipt.domainId !== null && !(await stillReceives(tx, receipt.inboxId))) {
+      outcome.gone += 1
+      continue
+    }
+    if ('quarantinedId' in receipt) {
+      outcome[await keepOut(tx, input, receipt)] += 1
+      continue
+    }
+    const result = await addReceived(tx, input, receipt)
     outcome[result] += 1
     if (result === 'stored') stored.add(receipt.messageId)
   }
-  let references = outcome.stored
+  let references = outcome.stored + outcome.quarantined
   if (input.postmaster !== null) {
     const isAdded = await addPostmasterMessage(tx, {
       raw_id: input.raw.id,
@@ -93,10 +124,38 @@ export async function receiveMessage(tx: Tx, input: ReceiveInput): Promise<Recei
   }
 }
 
-async function receive(
+/** A message that the inbox has stays there, whatever its rules say now. */
+async function keepOut(
   tx: Tx,
-  input: ReceiveInput,
-  receipt: Receipt,
+  { raw, content, nowMs }: ReceiveInput,
+  keptOut: KeptOut,
+): Promise<'quarantined' | 'duplicates' | 'gone'> {
+  const { inboxId } = keptOut
+  if ((await findDuplicate(tx, inboxId, content)) !== null) return 'duplicates'
+  return addQuarantined(tx, {
+    id: keptOut.quarantinedId,
+    account_id: keptOut.accountId,
+    pod_id: keptOut.podId,
+    inbox_id: inboxId,
+    raw_id: raw.id,
+    receipt_key: content.receipt_key ?? null,
+    reason: keptOut.reason,
+    rule_id: keptOut.ruleId,
+    from_addr: content.from_addr,
+    to_addr: keptOut.toAddr,
+    delivery_role: keptOut.deliveryRole,
+    subject: content.subject,
+    reverse_path: raw.reverse_path,
+    authentication: content.authentication ?? null,
+    created_at: nowMs,
+  })
+}
+
+/** Writes the message for one recipient, unless it has it already or its inbox is gone. */
+export async function addReceived(
+  tx: Tx,
+  input: ReceivedMail,
+  receipt: KnownReceipt,
 ): Promise<'stored' | 'duplicates' | 'gone'> {
   const { content, nowMs } = input
   const { inboxId } = receipt
@@ -109,7 +168,7 @@ async function receive(
     unread: 1,
   })
   if (counters === undefined) return 'gone'
-  if (await isDuplicate(tx, inboxId, content)) {
+  if ((await findDuplicate(tx, inboxId, content)) !== null) {
     await addToCounters(tx, { inboxId, inbound: -1, outbound: 0, threads: -1, unread: -1 })
     return 'duplicates'
   }
@@ -151,11 +210,11 @@ async function receive(
   return 'stored'
 }
 
-type Place = { receipt: Receipt; position: number }
+type Place = { receipt: KnownReceipt; position: number }
 
 async function startThread(
   tx: Tx,
-  { content, nowMs }: ReceiveInput,
+  { content, nowMs }: ReceivedMail,
   { receipt, position }: Place,
 ): Promise<void> {
   const { inboxId } = receipt
@@ -174,7 +233,7 @@ async function startThread(
 /** The counters took it for a new unread thread; what was not true of it is taken back. */
 async function continueThread(
   tx: Tx,
-  { nowMs }: ReceiveInput,
+  { nowMs }: ReceivedMail,
   { parent, receipt, position }: Place & { parent: ParentThread },
 ): Promise<void> {
   const { inboxId } = receipt
@@ -191,14 +250,19 @@ async function continueThread(
 }
 
 /**
- * Whether the inbox has this message already. A peer that lost our answer repeats itself within
+ * The id of the same message in the inbox, or null. A peer that lost our answer repeats itself within
  * hours, so of ever so many messages under one Message-ID the newest are looked at.
  */
-async function isDuplicate(tx: Tx, inboxId: string, content: MessageContent): Promise<boolean> {
+export async function findDuplicate(
+  tx: Tx,
+  inboxId: string,
+  content: MessageContent,
+): Promise<string | null> {
   const { message_key: messageKey, receipt_key: receiptKey } = content
-  if (messageKey == null || receiptKey == null) return false
+  if (messageKey == null || receiptKey == null) return null
   const same = await selectReceipts(tx, { inboxId, messageKey })
-  return same.some(({ receipt_key }) => Buffer.compare(receipt_key, receiptKey) === 0)
+  const found = same.find(({ receipt_key }) => Buffer.compare(receipt_key, receiptKey) === 0)
+  return found?.id ?? null
 }
 
 /** The thread of the first key that names a message of this inbox; of several, the oldest one's. */

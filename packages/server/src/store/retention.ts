@@ -7,13 +7,15 @@ import {
   IDEMPOTENCY_MS,
   POSTMASTER_MAIL_MS,
   PURGE_STEP_ROWS,
+  QUARANTINE_MS,
   RELEASED_ADDRESS_MS,
 } from '#base/limits.ts'
 import { lockRows } from '#db/dialect.ts'
+import { changeAccountCounters } from './account-counters.ts'
 import { ERASED } from './event.ts'
 import { idsOf } from './leased-queue.ts'
+import { purgeQuarantined, purgeQuarantinedOf } from './quarantine.ts'
 import { dropRawReferences } from './raw-message.ts'
-import { changeAccountCounters } from './suppression.ts'
 import type { Tx } from './tables.ts'
 import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from './webhook-delivery.ts'
 
@@ -56,6 +58,10 @@ export async function purgeInboxStep(tx: Tx, input: { inboxId: string }): Promis
     const ids = threads.map((thread) => thread.id)
     await tx.query.deleteFrom('threads').where('id', 'in', ids).execute()
     return { isDone: false, blobIds: [] }
+  }
+  const quarantined = await purgeQuarantinedOf(tx, input.inboxId)
+  if (quarantined.length > 0) {
+    return { isDone: false, blobIds: await dropRawReferences(tx, quarantined) }
   }
   if (await removeNotes(tx, input.inboxId)) return { isDone: false, blobIds: [] }
   return { isDone: true, blobIds: [] }
@@ -120,6 +126,8 @@ async function removeNotes(tx: Tx, inboxId: string): Promise<boolean> {
 /** Removes up to `PURGE_STEP_ROWS` of each kind of what is past its time; call until it is done. */
 export async function purgeExpiredStep(tx: Tx, input: { nowMs: number }): Promise<PurgeStep> {
   const { nowMs } = input
+  // First, because it locks inboxes, as those do who add to them before they lock anything else.
+  const quarantined = await purgeQuarantined(tx, nowMs - QUARANTINE_MS)
   const addresses = await purgeAddresses(tx, nowMs - RELEASED_ADDRESS_MS)
   const creations = await purgeCreations(tx, nowMs - DAY_MS)
   const events = await purgeEvents(tx, nowMs - EVENT_MS)
@@ -127,11 +135,12 @@ export async function purgeExpiredStep(tx: Tx, input: { nowMs: number }): Promis
   const strangers = await purgeColdDays(tx, Math.floor(nowMs / DAY_MS) - 1)
   const captured = await purgeCaptured(tx, nowMs - CAPTURED_MS)
   const told = await purgeWebhookDeliveries(tx, nowMs)
-  const rawIds = await purgePostmasterMail(tx, nowMs - POSTMASTER_MAIL_MS)
-  const steps = [addresses, creations, events, keys, strangers, captured, told, rawIds.length]
+  const postmaster = await purgePostmasterMail(tx, nowMs - POSTMASTER_MAIL_MS)
+  const mail = [quarantined.length, postmaster.length]
+  const steps = [addresses, creations, events, keys, strangers, captured, told, ...mail]
   return {
     isDone: steps.every((rows) => rows < PURGE_STEP_ROWS),
-    blobIds: await dropRawReferences(tx, rawIds),
+    blobIds: await dropRawReferences(tx, [...quarantined, ...postmaster]),
   }
 }
 
@@ -272,6 +281,6 @@ async function uncountCaptured(tx: Tx, removed: { account_id: string }[]): Promi
   // In one order everywhere, so that two transactions never wait for each other's accounts.
   for (const accountId of [...new Set(removed.map((row) => row.account_id))].sort()) {
     const captured = -removed.filter((row) => row.account_id === accountId).length
-    await changeAccountCounters(tx, accountId, { suppressions: 0, captured })
+    await changeAccountCounters(tx, accountId, { captured })
   }
 }

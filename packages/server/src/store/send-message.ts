@@ -4,6 +4,13 @@
 
 import { lockRows } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
+import {
+  type CheckedExchange,
+  checkExchange,
+  countAutomaticSend,
+  type LoopSuspected,
+  tellLoop,
+} from './automatic-sends.ts'
 import { insertDeliveries, type NewDelivery } from './delivery.ts'
 import {
   type KeyUse,
@@ -53,6 +60,8 @@ export type SendInput = {
   recipientKeys: string[]
   cold: Pick<ColdSend, 'candidates' | 'utcDay'>
   limits: SendLimits
+  /** Of the event, should the send be the first to be refused as one of a loop. */
+  loopEventId: string
 }
 
 export type SendOutcome =
@@ -62,13 +71,14 @@ export type SendOutcome =
   /** The thread has other messages than the reply was composed after. */
   | { kind: 'thread_changed' }
   | { kind: 'suppressed'; type: string; address: string }
+  | LoopSuspected
   | TooMany
   | TooCold
 
 /**
- * Queues the message, unless its key is used, its inbox or thread is gone, a recipient is suppressed
- * or a limit is reached, in this order. What refuses it is looked at before anything is written: a
- * refusal uses up nothing.
+ * Queues the message, unless its key is used, its inbox or thread is gone, a recipient is suppressed,
+ * a loop is suspected in its thread or a limit is reached, in this order. What refuses it is looked at
+ * before anything is written: a refusal uses up nothing. Of a loop the first refusal is told.
  */
 export async function sendMessage(tx: Tx, input: SendInput): Promise<SendOutcome> {
   const { use, inboxId, limits, raw } = input
@@ -83,6 +93,12 @@ export async function sendMessage(tx: Tx, input: SendInput): Promise<SendOutcome
   const suppressed = await findSuppressed(readIn(tx), accountId, input.recipientKeys)
   if (suppressed !== null) {
     return { kind: 'suppressed', type: suppressed.type, address: suppressed.address }
+  }
+  const exchange = thread === null ? NO_EXCHANGE : await checkExchange(tx, thread.id, nowMs)
+  if (exchange.kind === 'loop_suspected') {
+    if (!exchange.isTold)
+      await tellLoop(tx, { eventId: input.loopEventId, inboxId, exchange, nowMs })
+    return exchange
   }
   const number = counters.outbound_count + 1
   const rate = await checkSendRate(tx, { inboxId, number, limits, nowMs })
@@ -106,9 +122,13 @@ export async function sendMessage(tx: Tx, input: SendInput): Promise<SendOutcome
   await addMessage(tx, input, { counters, thread, answer })
   await insertDeliveries(tx, input.deliveries)
   await countSend(tx, { inboxId, number, limits, sentMs: rate.sentMs })
+  await countAutomaticSend(tx, exchange)
   await countCold(tx, { ...cold, fresh: strangers.fresh })
   return { kind: 'queued', answer }
 }
+
+/** Of a send that starts a thread. */
+const NO_EXCHANGE: CheckedExchange = { kind: 'allowed', counted: null }
 
 export type SendRefusal = Exclude<SendOutcome, { kind: 'queued' | 'thread_changed' }>
 
@@ -118,7 +138,9 @@ export type SendRefusal = Exclude<SendOutcome, { kind: 'queued' | 'thread_change
  */
 export async function findRefusal(
   db: ReadDb,
-  input: Pick<SendInput, 'use' | 'inboxId' | 'recipientKeys' | 'cold' | 'limits'>,
+  input: Pick<SendInput, 'use' | 'inboxId' | 'recipientKeys' | 'cold' | 'limits'> & {
+    threadId: string | null
+  },
 ): Promise<SendRefusal | null> {
   const refusal = await findRefusalByLimits(db, input)
   // What used up the limit may be this send itself, under its key; seen in this order, it is there.
@@ -127,7 +149,7 @@ export async function findRefusal(
 
 async function findRefusalByLimits(
   db: ReadDb,
-  { use, inboxId, recipientKeys, cold, limits }: Parameters<typeof findRefusal>[1],
+  { use, inboxId, threadId, recipientKeys, cold, limits }: Parameters<typeof findRefusal>[1],
 ): Promise<SendRefusal | null> {
   const { accountId, nowMs } = use
   const tx = db.reading
@@ -137,6 +159,9 @@ async function findRefusalByLimits(
   if (suppressed !== null) {
     return { kind: 'suppressed', type: suppressed.type, address: suppressed.address }
   }
+  const exchange = threadId === null ? NO_EXCHANGE : await checkExchange(tx, threadId, nowMs)
+  // The first to be refused is told of, which only the transaction can.
+  if (exchange.kind === 'loop_suspected') return exchange.isTold ? exchange : null
   const number = counters.outbound_count + 1
   const rate = await checkSendRate(tx, { inboxId, number, limits, nowMs })
   if (rate.kind === 'too_many') return rate

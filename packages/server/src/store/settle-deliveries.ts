@@ -2,13 +2,10 @@
 // message's state, its events, suppressions, and what the sandbox captured.
 
 import { sql } from 'kysely'
-import { lockRows } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
 import type { DeliveryStatus } from '#model/delivery.ts'
-import type { EventKind } from '#model/event.ts'
-import { messageStateOf } from '#model/message-state.ts'
 import { addCaptured, type NewCaptured } from './captured-message.ts'
-import { insertEvent } from './message-statements.ts'
+import { addMessageEvent, lockSentMessage, settleMessage } from './message-outcome.ts'
 import { addSuppressions, type NewSuppression } from './suppression.ts'
 import type { Row, Tables, Tx } from './tables.ts'
 
@@ -49,7 +46,7 @@ export type SettleInput = {
  */
 export async function settleDeliveries(tx: Tx, input: SettleInput): Promise<string[]> {
   // The message first: of two processes that settle its last two recipients, one sees both.
-  const [message] = await selectMessage(tx, { id: input.messageId })
+  const message = await lockSentMessage(tx, input.messageId)
   if (message === undefined) {
     // Its inbox was deleted.
     const ids = input.deliveries.map((delivery) => delivery.id)
@@ -70,10 +67,11 @@ export async function settleDeliveries(tx: Tx, input: SettleInput): Promise<stri
   await addSuppressions(tx, message.account_id, suppressions)
   await capture(tx, input, settled)
   if (settled.some((delivery) => delivery.nextAttemptAtMs === null)) {
-    await settleMessage(tx, input, message)
+    await settleMessage(tx, message, { eventId: input.eventId, nowMs: input.nowMs })
   }
   for (const { id, recipient } of complaints) {
-    await addEvent(tx, message, { id, kind: 'message.complained', details: { recipient }, input })
+    const event = { id, kind: 'message.complained', details: { recipient } } as const
+    await addMessageEvent(tx, message, { ...event, nowMs: input.nowMs })
   }
   return settled.map((delivery) => delivery.id)
 }
@@ -91,60 +89,6 @@ async function capture(
   if (taken.length === 0) return
   const addresses = JSON.stringify(taken.map((recipient) => recipient.address))
   await addCaptured(tx, { ...row, recipients: addresses })
-}
-
-type SettledMessage = Pick<
-  Row<'messages'>,
-  'id' | 'account_id' | 'inbox_id' | 'thread_id' | 'status' | 'failure_reason'
->
-
-async function settleMessage(tx: Tx, input: SettleInput, message: SettledMessage): Promise<void> {
-  const rows = await selectStates(tx, { messageId: message.id })
-  const state = messageStateOf(
-    rows.map((row) => ({
-      recipient: row.recipient,
-      status: row.status as DeliveryStatus,
-      responseCode: row.response_code,
-      enhancedCode: row.enhanced_code,
-      response: row.response,
-    })),
-  )
-  if (state.status === message.status && state.failureReason === message.failure_reason) return
-  await updateMessage(tx, {
-    id: message.id,
-    status: state.status,
-    failure_reason: state.failureReason,
-  })
-  if (state.status === message.status || state.status === 'pending') return
-  const kind = state.status === 'sent' ? 'message.sent' : 'message.failed'
-  await addEvent(tx, message, { id: input.eventId, kind, input })
-}
-
-type NewEvent = {
-  id: string
-  kind: EventKind
-  details?: { recipient: string } | null
-  input: SettleInput
-}
-
-async function addEvent(
-  tx: Tx,
-  message: SettledMessage,
-  { id, kind, details = null, input }: NewEvent,
-): Promise<void> {
-  const [inbox] = await selectPod(tx, { id: message.inbox_id })
-  if (inbox === undefined) return
-  await insertEvent(tx, {
-    id,
-    kind,
-    account_id: message.account_id,
-    pod_id: inbox.pod_id,
-    inbox_id: message.inbox_id,
-    thread_id: message.thread_id,
-    message_id: message.id,
-    occurred_at: input.nowMs,
-    details: details === null ? null : JSON.stringify(details),
-  })
 }
 
 function changeOf(delivery: SettledDelivery, worker: string): DeliveryChange {
@@ -202,41 +146,4 @@ const updateDelivery = statement<Tables, DeliveryChange, { recipient: string }>(
       ]),
     )
     .returning('recipient'),
-)
-
-const selectMessage = statement<Tables, { id: string }, SettledMessage>((query, place, engine) =>
-  lockRows(
-    { engine },
-    query
-      .selectFrom('messages')
-      .select(['id', 'account_id', 'inbox_id', 'thread_id', 'status', 'failure_reason'])
-      .where('id', '=', place('id')),
-  ),
-)
-
-const updateMessage = statement<
-  Tables,
-  { id: string; status: string; failure_reason: string | null },
-  never
->((query, place) =>
-  query
-    .updateTable('messages')
-    .set({ status: place('status'), failure_reason: place('failure_reason') })
-    .where('id', '=', place('id')),
-)
-
-const selectStates = statement<
-  Tables,
-  { messageId: string },
-  Pick<Row<'deliveries'>, 'recipient' | 'status' | 'response_code' | 'enhanced_code' | 'response'>
->((query, place) =>
-  query
-    .selectFrom('deliveries')
-    .select(['recipient', 'status', 'response_code', 'enhanced_code', 'response'])
-    .where('message_id', '=', place('messageId'))
-    .orderBy('id'),
-)
-
-const selectPod = statement<Tables, { id: string }, { pod_id: string }>((query, place) =>
-  query.selectFrom('inboxes').select('pod_id').where('id', '=', place('id')),
 )

@@ -1,8 +1,8 @@
 // Suppressions, to and from rows: addresses that an account does not write to.
 
-import { sql } from 'kysely'
 import { statement } from '#db/statement.ts'
 import type { Suppression, SuppressionType } from '#model/suppression.ts'
+import { changeAccountCounters, readAccountCounters } from './account-counters.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from './tables.ts'
 
 export type NewSuppression = NewRow<'suppressions'>
@@ -25,7 +25,7 @@ export async function addSuppression(tx: Tx, input: NewSuppression): Promise<Sup
     // Removed by another transaction in between: told as it would have been.
     return toSuppression(row ?? { ...input, reason: input.reason ?? null })
   }
-  await changeAccountCounters(tx, input.account_id, { suppressions: 1, captured: 0 })
+  await changeAccountCounters(tx, input.account_id, { suppressions: 1 })
   return toSuppression(added)
 }
 
@@ -45,7 +45,7 @@ export async function addSuppressions(
     .returning('id')
     .execute()
   if (added.length === 0) return
-  await changeAccountCounters(tx, accountId, { suppressions: added.length, captured: 0 })
+  await changeAccountCounters(tx, accountId, { suppressions: added.length })
 }
 
 /** False when the account has no such suppression. */
@@ -60,7 +60,7 @@ export async function removeSuppression(
     .returning('id')
     .execute()
   if (removed.length === 0) return false
-  await changeAccountCounters(tx, input.accountId, { suppressions: -removed.length, captured: 0 })
+  await changeAccountCounters(tx, input.accountId, { suppressions: -removed.length })
   return true
 }
 
@@ -106,32 +106,6 @@ export async function findSuppressed(
   return null
 }
 
-/** Adds to what the lists of an account tell as their totals. */
-export async function changeAccountCounters(
-  tx: Tx,
-  accountId: string,
-  by: { suppressions: number; captured: number },
-): Promise<void> {
-  await upsertCounters(tx, {
-    account_id: accountId,
-    suppression_count: by.suppressions,
-    captured_count: by.captured,
-  })
-}
-
-/** The same totals; 0 where there never was anything. */
-export async function readAccountCounters(
-  db: ReadDb,
-  accountId: string,
-): Promise<Pick<Row<'account_counters'>, 'suppression_count' | 'captured_count'>> {
-  const row = await db.read
-    .selectFrom('account_counters')
-    .select(['suppression_count', 'captured_count'])
-    .where('account_id', '=', accountId)
-    .executeTakeFirst()
-  return row ?? { suppression_count: 0, captured_count: 0 }
-}
-
 function toSuppression(row: Row<'suppressions'>): Suppression {
   return {
     id: row.id,
@@ -152,20 +126,4 @@ const selectSuppression = statement<
     .selectAll()
     .where('account_id', '=', place('accountId'))
     .where('address_key', '=', place('key')),
-)
-
-const upsertCounters = statement<Tables, Row<'account_counters'>, never>((query, place) =>
-  query
-    .insertInto('account_counters')
-    .values({
-      account_id: place('account_id'),
-      suppression_count: place('suppression_count'),
-      captured_count: place('captured_count'),
-    })
-    .onConflict((conflict) =>
-      conflict.column('account_id').doUpdateSet({
-        suppression_count: sql`account_counters.suppression_count + excluded.suppression_count`,
-        captured_count: sql`account_counters.captured_count + excluded.captured_count`,
-      }),
-    ),
 )

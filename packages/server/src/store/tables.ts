@@ -12,6 +12,8 @@ export type Tables = {
     inbox_count: Generated<number>
     pod_count: Generated<number>
     domain_count: Generated<number>
+    filter_mode: Generated<string>
+    sender_rule_count: Generated<number>
     created_at: number
   }
   api_keys: {
@@ -41,15 +43,41 @@ export type Tables = {
     pod_id: string | null
     domain: string
     status: string
+    ownership_token: string
+    checks: Generated<string>
+    inbox_count: Generated<number>
+    is_holder: Generated<number>
+    takes_bounces: Generated<number>
+    degraded_at: number | null
+    next_check_at: number | null
     created_at: number
     verified_at: number | null
     last_checked_at: number | null
+  }
+  dkim_keys: {
+    id: string
+    /** A domain's id, or `service`. */
+    owner_id: string
+    domain: string
+    selector: string
+    state: string
+    sealed_key: Uint8Array
+    public_key: string
+    is_required: number
+    published_at: number | null
+    activated_at: number | null
+    retired_at: number | null
+    created_at: number
   }
   inboxes: {
     id: string
     account_id: string
     pod_id: string
     address: string
+    /** Null on the inbox domain of the settings. */
+    domain_id: string | null
+    /** The address, or null once its domain is another account's. */
+    receiving_address: string | null
     display_name: string | null
     created_at: number
   }
@@ -59,6 +87,7 @@ export type Tables = {
     outbound_count: Generated<number>
     thread_count: Generated<number>
     unread_thread_count: Generated<number>
+    quarantined_count: Generated<number>
   }
   inbox_creations: { account_id: string; created_at: number; inbox_id: string }
   released_addresses: { address: string; account_id: string; released_at: number }
@@ -72,6 +101,7 @@ export type Tables = {
     client_address: string | null
     helo: string | null
     tls: string | null
+    origin: string
     created_at: number
   }
   long_bodies: {
@@ -89,6 +119,8 @@ export type Tables = {
     message_count: number
     last_message_at: number
     last_position: number
+    automatic_sends: Generated<string>
+    loop_suspected_at: number | null
     created_at: number
   }
   thread_ranges: {
@@ -234,6 +266,7 @@ export type Tables = {
     size_bytes: number
     needs_smtputf8: number
     recipient: string
+    return_path: string
     lane: string
     queue_state: string | null
     status: string
@@ -249,6 +282,34 @@ export type Tables = {
     response_code: number | null
     enhanced_code: string | null
     response: string | null
+    bounce_class: string | null
+    created_at: number
+  }
+  sender_rules: {
+    id: string
+    account_id: string
+    pod_id: string | null
+    inbox_id: string | null
+    type: string
+    value: string
+    needs_verified: number
+    created_at: number
+  }
+  quarantined_messages: {
+    id: string
+    account_id: string
+    pod_id: string
+    inbox_id: string
+    raw_id: string
+    receipt_key: Uint8Array | null
+    reason: string
+    rule_id: string | null
+    from_addr: string
+    to_addr: string
+    delivery_role: string
+    subject: string
+    reverse_path: string
+    authentication: string | null
     created_at: number
   }
   captured_messages: {
@@ -256,6 +317,7 @@ export type Tables = {
     account_id: string
     message_id: string
     recipients: string
+    reverse_path: string
     created_at: number
   }
 }

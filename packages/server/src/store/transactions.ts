@@ -4,6 +4,9 @@ import type { Db as AnyDb } from '#db/db.ts'
 import { createAccount, createKey, revokeKey, touchKeys, updateAccount } from './account.ts'
 import { addWebhookDeliveries, addWebhookTest } from './add-webhook-deliveries.ts'
 import { clearCaptured } from './captured-message.ts'
+import { createDomain, deleteDomain, scopeDomain } from './change-domain.ts'
+import { createInbox, deleteInbox, updateInbox } from './change-inbox.ts'
+import { createSenderRule } from './create-sender-rule.ts'
 import {
   claimDeliveries,
   readyDueDeliveries,
@@ -11,8 +14,8 @@ import {
   renewDeliveries,
   returnDeliveries,
 } from './delivery-claim.ts'
+import { ensureDkimKeys, markPublished, replaceRetiredKey, switchDkimKeys } from './dkim-key.ts'
 import { settleEventOrder } from './event-order.ts'
-import { createInbox, deleteInbox, updateInbox } from './inbox.ts'
 import {
   claimJobs,
   completeJob,
@@ -24,11 +27,16 @@ import {
   returnJobs,
 } from './job.ts'
 import { createPod, deletePod, updatePod } from './pod.ts'
+import { deleteQuarantined } from './quarantine.ts'
 import { receiveMessage } from './receive-message.ts'
+import { releaseQuarantined } from './release-quarantined.ts'
 import { purgeExpiredStep, purgeInboxStep } from './retention.ts'
 import { sendMessage } from './send-message.ts'
+import { deleteSenderRule } from './sender-rule.ts'
 import { ensureSecret, replaceSecret } from './service-secret.ts'
 import { settleDeliveries } from './settle-deliveries.ts'
+import { claimDomainChecks, settleDomain } from './settle-domain.ts'
+import { settleReport } from './settle-report.ts'
 import { settleWebhookDelivery } from './settle-webhook-delivery.ts'
 import { addSuppression, removeSuppression } from './suppression.ts'
 import type { Tables } from './tables.ts'
@@ -59,12 +67,25 @@ export const transactions = {
   createInbox,
   updateInbox,
   deleteInbox,
+  createDomain,
+  scopeDomain,
+  deleteDomain,
+  claimDomainChecks,
+  settleDomain,
   receiveMessage,
+  createSenderRule,
+  deleteSenderRule,
+  releaseQuarantined,
+  deleteQuarantined,
   setThreadRead,
   purgeInboxStep,
   purgeExpiredStep,
   ensureSecret,
   replaceSecret,
+  ensureDkimKeys,
+  markPublished,
+  switchDkimKeys,
+  replaceRetiredKey,
   enqueueJob,
   claimJobs,
   renewLease,
@@ -80,6 +101,7 @@ export const transactions = {
   readyDueDeliveries,
   releaseDeliveries,
   settleDeliveries,
+  settleReport,
   addSuppression,
   removeSuppression,
   clearCaptured,
@@ -107,11 +129,14 @@ type Names = ReadonlySet<keyof typeof transactions>
 const erasing: Names = new Set([
   'deleteInbox',
   'deletePod',
+  'deleteDomain',
   'purgeInboxStep',
   'purgeExpiredStep',
+  'deleteQuarantined',
   'purgeWebhookStep',
   'dropWebhookDeliveries',
   'replaceSecret',
+  'replaceRetiredKey',
   'deleteWebhook',
 ])
 
@@ -139,6 +164,7 @@ const essential: Names = new Set([
   'releaseWebhookDeliveries',
   'settleWebhookDelivery',
   'removeSuppression',
+  'deleteSenderRule',
   'clearCaptured',
 ])
 
