@@ -24,7 +24,12 @@ export type Answer<Record> =
       /** RFC 2308 §5; 0 when the server gave none. */
       readonly ttlMs: number
     }
-  | { readonly kind: 'fault'; readonly text: string }
+  | {
+      readonly kind: 'fault'
+      readonly text: string
+      /** No server said anything, which tells nothing of the name. */
+      readonly isSilent?: true
+    }
 
 /** RFC 6698 §2.1. */
 export type TlsaRecord = {
@@ -43,6 +48,7 @@ export type RecordOf = {
   readonly AAAA: string
   readonly TXT: string
   readonly TLSA: TlsaRecord
+  readonly PTR: string
 }
 
 export type QuestionType = keyof RecordOf
@@ -140,6 +146,7 @@ function readRecord<Type extends QuestionType>(
       const { usage, selector, matchingType, certificate } = found.data
       return { usage, selector, matchingType, data: Uint8Array.from(certificate) }
     },
+    PTR: (found) => (found.type === 'PTR' ? found.data.toLowerCase() : null),
   }
   return readers[type](record)
 }

@@ -4,30 +4,34 @@
 
 import { getServers } from 'node:dns'
 import { type Chance, systemChance } from '#base/chance.ts'
-import { DNS_QUERIES_AT_ONCE, DNS_TRY_MS_MAX } from '#base/limits.ts'
-import {
-  type Answer,
-  type MxRecord,
-  type Question,
-  type QuestionType,
-  type RecordOf,
-  readAnswer,
-  type TlsaRecord,
-} from './answer.ts'
-import { askServer } from './ask-server.ts'
+import { DNS_TRY_MS_MAX } from '#base/limits.ts'
+import type { Answer, MxRecord, Question, QuestionType, RecordOf, TlsaRecord } from './answer.ts'
+import { lookUp } from './lookup.ts'
 import { isLoopbackServer, parseServerAddress, type ServerAddress } from './server-address.ts'
+import { Turns } from './turns.ts'
 
 export type { Answer, MxRecord, TlsaRecord } from './answer.ts'
+
+export type AskOptions = {
+  /** Gives the question up, whether it is asked or waits to be: a fault then. A cache may not heed it. */
+  readonly signal?: AbortSignal
+  /** Asked at once, past all that wait for their turn. */
+  readonly isUrgent?: boolean
+  /** Called when its turn has come and it is asked, before there is an answer. */
+  onAsked?(): void
+}
 
 /** Names are absolute whether or not they end in a dot; a text that can be no name is missing. */
 export type Resolver = {
   /** As the server listed them; the exchange of a null MX (RFC 7505) is `.`. */
-  mx(name: string): Promise<Answer<MxRecord>>
-  a(name: string): Promise<Answer<string>>
-  aaaa(name: string): Promise<Answer<string>>
+  mx(name: string, options?: AskOptions): Promise<Answer<MxRecord>>
+  a(name: string, options?: AskOptions): Promise<Answer<string>>
+  aaaa(name: string, options?: AskOptions): Promise<Answer<string>>
   /** The strings of a record joined (RFC 7208 §3.3 shows the habit). */
-  txt(name: string): Promise<Answer<string>>
-  tlsa(name: string): Promise<Answer<TlsaRecord>>
+  txt(name: string, options?: AskOptions): Promise<Answer<string>>
+  tlsa(name: string, options?: AskOptions): Promise<Answer<TlsaRecord>>
+  /** Of a name under in-addr.arpa or ip6.arpa. */
+  ptr(name: string, options?: AskOptions): Promise<Answer<string>>
   /** Ends what is being asked with a fault; later questions are faults too. */
   close(): void
 }
@@ -35,7 +39,7 @@ export type Resolver = {
 export type ResolverOptions = {
   /** `ip`, `ip:port` or `[v6]:port`; empty takes the system's, as they are now. */
   readonly servers: readonly string[]
-  /** Of one try; a whole lookup takes at most twice as long. */
+  /** A whole lookup takes at most twice as long, over all its tries and servers. */
   readonly timeoutMs?: number
   /**
    * Whose word on DNSSEC counts. `loopback`, the default: of servers on this machine, which is the
@@ -49,38 +53,49 @@ export type ResolverOptions = {
 /** Throws when a server's address cannot be read. */
 export function openResolver(options: ResolverOptions): Resolver {
   const asker = new ServerList(options)
+  const open =
+    <Type extends QuestionType>(type: Type) =>
+    (name: string, options: AskOptions = {}) =>
+      asker.ask({ name: questionName(name), type }, options)
   return {
-    mx: (name) => asker.ask({ name: normalise(name), type: 'MX' }),
-    a: (name) => asker.ask({ name: normalise(name), type: 'A' }),
-    aaaa: (name) => asker.ask({ name: normalise(name), type: 'AAAA' }),
-    txt: (name) => asker.ask({ name: normalise(name), type: 'TXT' }),
-    tlsa: (name) => asker.ask({ name: normalise(name), type: 'TLSA' }),
+    mx: open('MX'),
+    a: open('A'),
+    aaaa: open('AAAA'),
+    txt: open('TXT'),
+    tlsa: open('TLSA'),
+    ptr: open('PTR'),
     close: () => asker.close(),
   }
 }
 
-function normalise(name: string): string {
+/** As it is asked for and kept: lower case, without the dot at the end. Whoever has U-labels turns them first. */
+export function questionName(name: string): string {
   return name.toLowerCase().replace(/\.$/, '')
+}
+
+/** Whether it can be asked for at all; `name` as questionName has it. */
+export function isQuestionName(name: string): boolean {
+  return NAME.test(name)
 }
 
 /** RFC 1035 §2.3.4; any printable ASCII, since names hold more than host names do. */
 const NAME = /^(?=.{1,253}$)[!-\-/-~]{1,63}(?:\.[!-\-/-~]{1,63})*$/
 
-/** A fault for which every server was asked is the last one's. */
+const NO_TURN = () => {}
+
 class ServerList {
   readonly #servers: readonly ServerAddress[]
-  readonly #tryMs: number
+  readonly #wholeMs: number
   readonly #believes: 'loopback' | 'all' | 'none'
   readonly #chance: Chance
   readonly #closing = new AbortController()
-  readonly #waiting: (() => void)[] = []
-  #asking = 0
+  readonly #turns = new Turns()
   /** The one that answered last is asked first: a dead one is waited for once, not every time. */
   #first = 0
 
   constructor(options: ResolverOptions) {
     this.#servers = readServers(options.servers)
-    this.#tryMs = (options.timeoutMs ?? DNS_TRY_MS_MAX) * (2 / Math.max(2, this.#servers.length))
+    this.#wholeMs = 2 * (options.timeoutMs ?? DNS_TRY_MS_MAX)
     this.#believes = options.believes ?? 'loopback'
     this.#chance = options.chance ?? systemChance
   }
@@ -89,59 +104,56 @@ class ServerList {
     this.#closing.abort()
   }
 
-  async ask<Type extends QuestionType>(question: Question<Type>): Promise<Answer<RecordOf[Type]>> {
-    if (!NAME.test(question.name)) return { kind: 'none', isNameMissing: true, ttlMs: 0 }
-    await this.#takeTurn()
-    try {
-      return await this.#askInTurn(question)
-    } finally {
-      this.#passTurn()
-    }
-  }
-
-  async #takeTurn(): Promise<void> {
-    if (this.#asking < DNS_QUERIES_AT_ONCE) this.#asking += 1
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
-  }
-
-  #passTurn(): void {
-    const next = this.#waiting.shift()
-    if (next === undefined) this.#asking -= 1
-    else next()
-  }
-
-  async #askInTurn<Type extends QuestionType>(
+  async ask<Type extends QuestionType>(
     question: Question<Type>,
+    { signal, isUrgent = false, onAsked }: AskOptions,
   ): Promise<Answer<RecordOf[Type]>> {
-    let text = 'no DNS server answered in time'
-    const hopeless = new Set<number>()
-    const first = this.#first
-    for (let attempt = 0; attempt < Math.max(2, this.#servers.length); attempt++) {
-      const index = (first + attempt) % this.#servers.length
-      const server = this.#servers[index]
-      if (server === undefined || hopeless.has(index)) continue
-      if (this.#closing.signal.aborted) break
-      const reply = await askServer(server, question, {
-        chance: this.#chance,
-        timeoutMs: this.#tryMs,
-        signal: this.#closing.signal,
-      })
-      if (reply.kind === 'silent') continue
-      if (reply.kind === 'packet') {
-        const answer = readAnswer(reply.packet, question, this.#isBelieved(server))
-        if (answer.kind !== 'fault') {
-          this.#first = index
-          return answer
-        }
-        text = answer.text
-      } else {
-        text = reply.text
+    if (!isQuestionName(question.name)) return { kind: 'none', isNameMissing: true, ttlMs: 0 }
+    const ending = new AbortController()
+    const end = () => ending.abort()
+    if (signal?.aborted === true || this.#closing.signal.aborted) end()
+    signal?.addEventListener('abort', end)
+    this.#closing.signal.addEventListener('abort', end)
+    try {
+      const endTurn = isUrgent ? NO_TURN : await this.#turns.take(question.name, ending.signal)
+      if (endTurn === null) return this.#givenUp(question)
+      try {
+        onAsked?.()
+        return await this.#lookUp(question, ending.signal)
+      } finally {
+        endTurn()
       }
-      // Asked again at once it would say the same.
-      hopeless.add(index)
+    } finally {
+      signal?.removeEventListener('abort', end)
+      this.#closing.signal.removeEventListener('abort', end)
     }
+  }
+
+  #givenUp({ type, name }: Question): Extract<Answer<never>, { kind: 'fault' }> {
     if (this.#closing.signal.aborted) return { kind: 'fault', text: 'the resolver is closed' }
-    return { kind: 'fault', text: `${question.type} of ${question.name}: ${text}` }
+    return { kind: 'fault', text: `${type} of ${name}: the question was given up` }
+  }
+
+  async #lookUp<Type extends QuestionType>(
+    question: Question<Type>,
+    signal: AbortSignal,
+  ): Promise<Answer<RecordOf[Type]>> {
+    const outcome = await lookUp(question, {
+      servers: this.#servers,
+      first: this.#first,
+      wholeMs: this.#wholeMs,
+      chance: this.#chance,
+      signal,
+      isBelieved: (server) => this.#isBelieved(server),
+    })
+    if (outcome.kind === 'answer') {
+      this.#first = outcome.by
+      return outcome.answer
+    }
+    if (signal.aborted) return this.#givenUp(question)
+    const told = `${question.type} of ${question.name}: `
+    if (outcome.kind === 'fault') return { kind: 'fault', text: told + outcome.text }
+    return { kind: 'fault', text: `${told}no DNS server answered in time`, isSilent: true }
   }
 
   #isBelieved(server: ServerAddress): boolean {

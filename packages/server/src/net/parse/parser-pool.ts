@@ -8,6 +8,8 @@ import {
   PARSE_MS_MAX,
   PARSE_QUEUE_MAX,
   PARSE_WORKERS_MAX,
+  REPORT_BYTES_MAX,
+  REPORT_INLINE_BYTES_MAX,
 } from '#base/limits.ts'
 import { type Log, silentLog } from '#base/log.ts'
 import {
@@ -24,6 +26,8 @@ import {
   readDefeatedAttachment,
 } from '#mail/parse-message.ts'
 import type { ParsedMessage } from '#mail/parsed-message.ts'
+import { readReport } from '#mail/report/read-report.ts'
+import type { Report, ReportEnvelope } from '#mail/report/report.ts'
 import type { ParserRequest } from './parser-port.ts'
 import { ParserThread, type ThreadOutcome } from './parser-thread.ts'
 
@@ -36,6 +40,8 @@ export type ParserPool = {
   parse(raw: Uint8Array): Promise<ParsedMessage>
   /** The attachment listed under `filename` by `parse` of the same bytes, or null. Rejects as `parse`. */
   readAttachment(raw: Uint8Array, filename: string): Promise<AttachmentContent | null>
+  /** What the message reports; `none` when it could not be read in time. Rejects as `parse`. */
+  readReport(raw: Uint8Array, envelope: ReportEnvelope): Promise<Report>
   /** The bodies of a message to send. Rejects as `parse`; what defeats a thread is made plainly. */
   makeBodies(source: BodySource): Promise<BodyParts>
   /** How many wait for a thread now. */
@@ -114,6 +120,15 @@ class ThreadPool implements ParserPool {
     if (answer?.kind === 'attachment' && answer.found !== null) return answer.found
     // Listed by a parse that was defeated, be it that this one was not.
     return readDefeatedAttachment(raw, filename)
+  }
+
+  async readReport(raw: Uint8Array, envelope: ReportEnvelope): Promise<Report> {
+    if (raw.length <= REPORT_INLINE_BYTES_MAX) return readReport(raw, envelope)
+    // No more than is read of it is copied for the thread.
+    const read = raw.subarray(0, REPORT_BYTES_MAX)
+    const outcome = await this.#submit({ kind: 'read-report', raw: read, envelope })
+    const isRead = outcome.kind === 'answered' && outcome.answer.kind === 'report'
+    return isRead ? outcome.answer.report : { kind: 'none' }
   }
 
   async makeBodies(source: BodySource): Promise<BodyParts> {

@@ -3,10 +3,16 @@
 import type { BodyParts, BodySource } from '#mail/compose/body-parts.ts'
 import type { AttachmentContent } from '#mail/parse-message.ts'
 import type { ParsedMessage } from '#mail/parsed-message.ts'
+import type { Report, ReportEnvelope } from '#mail/report/report.ts'
 
 export type ParserRequest =
   | { readonly kind: 'parse'; readonly raw: Uint8Array }
   | { readonly kind: 'read-attachment'; readonly raw: Uint8Array; readonly filename: string }
+  | {
+      readonly kind: 'read-report'
+      readonly raw: Uint8Array
+      readonly envelope: ReportEnvelope
+    }
   | { readonly kind: 'make-bodies'; readonly source: BodySource }
 
 export type ParserAnswer =
@@ -15,4 +21,5 @@ export type ParserAnswer =
   /** `isAllNew`: the extracted text is the text, which may be long and is sent once. */
   | { readonly kind: 'parsed'; readonly message: ParsedMessage; readonly isAllNew: boolean }
   | { readonly kind: 'attachment'; readonly found: AttachmentContent | null }
+  | { readonly kind: 'report'; readonly report: Report }
   | { readonly kind: 'bodies'; readonly parts: BodyParts }

@@ -4,6 +4,7 @@
 import { parentPort } from 'node:worker_threads'
 import { bodyParts } from '#mail/compose/body-parts.ts'
 import { parseMessage, readAttachment } from '#mail/parse-message.ts'
+import { readReport } from '#mail/report/read-report.ts'
 import type { ParserAnswer, ParserRequest } from './parser-port.ts'
 
 const port = parentPort
@@ -23,6 +24,9 @@ port.postMessage({ kind: 'ready' } satisfies ParserAnswer)
 
 async function answerTo(request: ParserRequest): Promise<ParserAnswer> {
   if (request.kind === 'make-bodies') return { kind: 'bodies', parts: bodyParts(request.source) }
+  if (request.kind === 'read-report') {
+    return { kind: 'report', report: readReport(request.raw, request.envelope) }
+  }
   if (request.kind === 'parse') {
     const message = await parseMessage(request.raw)
     const isAllNew = message.extractedText === message.text

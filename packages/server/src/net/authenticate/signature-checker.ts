@@ -1,0 +1,116 @@
+// What becomes of the signatures of a message: those that can be checked go to the thread that does it,
+// only so much at once, and of the others it is said why not.
+
+import {
+  SIGNATURE_BYTES_AT_ONCE,
+  SIGNATURE_KEY_LENGTH_MAX,
+  SIGNATURE_KEY_RECORDS_MAX,
+  SIGNATURE_SMALL_BYTES_MAX,
+  SIGNATURES_CHECKED_MAX,
+} from '#base/limits.ts'
+import type { Log } from '#base/log.ts'
+import type { DkimResult } from '#mail/authentication.ts'
+import type { SignatureFields } from '#mail/signature-fields.ts'
+import type { Resolver } from '#net/dns/resolver.ts'
+import type { SignatureResults } from './check-signatures.ts'
+import type { FindKeys } from './signature-keys.ts'
+import { SignatureThread } from './signature-thread.ts'
+
+/** What is said of mail without signatures. */
+export const UNSIGNED: SignatureResults = { dkim: [], arc: 'none', outgrown: [], signed: null }
+
+export type Waiting = {
+  readonly nowMs: number
+  /** Left for the keys, and in all. */
+  keysMs(): number
+  allMs(): number
+}
+
+export class SignatureChecker {
+  readonly #thread: SignatureThread
+  readonly #small = new Turns()
+  readonly #large = new Turns()
+
+  constructor({ resolver, log }: { resolver: Resolver; log: Log }) {
+    this.#thread = new SignatureThread({ findKeys: (name) => findKeys(resolver, name), log })
+  }
+
+  /** Starts no work that is not awaited any more. */
+  async check(
+    raw: Uint8Array,
+    fields: SignatureFields,
+    { nowMs, keysMs, allMs }: Waiting,
+  ): Promise<SignatureResults> {
+    if (!fields.isCheckable) return allAlike(fields, 'policy')
+    const turns = raw.length <= SIGNATURE_SMALL_BYTES_MAX ? this.#small : this.#large
+    await turns.take(raw.length)
+    try {
+      const leftMs = allMs()
+      const outcome =
+        leftMs > 0
+          ? await this.#thread.check(raw, { nowMs, keysMs: keysMs(), allMs: leftMs })
+          : 'ended'
+      if (outcome === 'threw') return allAlike(fields, 'permerror')
+      if (outcome === 'stuck') return allAlike(fields, 'policy')
+      return outcome === 'ended' ? allAlike(fields, 'temperror') : outcome
+    } finally {
+      turns.pass(raw.length)
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#thread.close()
+  }
+}
+
+/** SIGNATURE_BYTES_AT_ONCE among messages of one kind. */
+class Turns {
+  readonly #waiting: (() => void)[] = []
+  #bytesAtWork = 0
+
+  async take(bytes: number): Promise<void> {
+    while (this.#bytesAtWork > 0 && this.#bytesAtWork + bytes > SIGNATURE_BYTES_AT_ONCE) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    }
+    this.#bytesAtWork += bytes
+  }
+
+  pass(bytes: number): void {
+    this.#bytesAtWork -= bytes
+    for (const resolve of this.#waiting.splice(0)) resolve()
+  }
+}
+
+/** Whether there is anything to check. */
+export function hasSignatures({ count, hasArc }: SignatureFields): boolean {
+  return count > 0 || hasArc
+}
+
+/** What is said of signatures that were not looked at; those past SIGNATURES_CHECKED_MAX never would have been. */
+export function allAlike(
+  { signers, hasArc }: SignatureFields,
+  result: 'policy' | 'permerror' | 'temperror',
+): SignatureResults {
+  const dkim: DkimResult[] = signers.map((signer, index) => ({
+    result: index < SIGNATURES_CHECKED_MAX ? result : 'policy',
+    ...signer,
+  }))
+  return { dkim, arc: hasArc ? result : 'none', outgrown: [], signed: null }
+}
+
+async function findKeys(resolver: Resolver, name: string): ReturnType<FindKeys> {
+  const answer = await resolver.txt(name)
+  switch (answer.kind) {
+    case 'found': {
+      const { ttlMs } = answer
+      const records = answer.records
+        .filter(({ length }) => length <= SIGNATURE_KEY_LENGTH_MAX)
+        .slice(0, SIGNATURE_KEY_RECORDS_MAX)
+      return records.length > 0 ? { kind: 'found', records, ttlMs } : { kind: 'large', ttlMs }
+    }
+    case 'none':
+      return { kind: 'none', isNameMissing: answer.isNameMissing, ttlMs: answer.ttlMs }
+    case 'fault':
+      return { kind: 'fault', text: answer.text }
+  }
+}
