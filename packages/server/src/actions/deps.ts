@@ -1,6 +1,7 @@
 // What actions work with. Each takes only the fields it names, so that a reader sees what it can
 // reach.
 
+import type { KeyObject } from 'node:crypto'
 import type { Chance } from '#base/chance.ts'
 import type { Clock } from '#base/clock.ts'
 import type { MakeId } from '#base/ids.ts'
@@ -8,15 +9,21 @@ import type { Log } from '#base/log.ts'
 import type { Sealer } from '#base/seal.ts'
 import type { BlobStore } from '#blobs/blob-store.ts'
 import type { BodyParts, BodySource } from '#mail/compose/body-parts.ts'
-import type { Signer } from '#mail/dkim/signer.ts'
 import type { ParsedAttachment, ParsedMessage } from '#mail/parsed-message.ts'
+import type { Report, ReportEnvelope } from '#mail/report/report.ts'
 import type { SendSettings } from '#model/send-policy.ts'
+import type { Authenticator } from '#net/authenticate/authenticator.ts'
+import type { Resolver } from '#net/dns/resolver.ts'
 import type { HttpPost } from '#net/egress/http-post.ts'
 import type { Carrier } from '#net/smtp/transport/carrier.ts'
 import type { Db } from '#store/transactions.ts'
+import type { BoundedTurns } from './bounded-turns.ts'
 import type { QueueClock } from './delivery/queue-clock.ts'
+import type { Signers } from './dkim/signers.ts'
+import type { DomainChecks } from './domain/domain-checks.ts'
 import type { EventHub } from './event/event-hub.ts'
 import type { Downloads } from './message/downloads.ts'
+import type { ReportOutcome } from './report/report-outcome.ts'
 import type { WebhookTests } from './webhook/webhook-tests.ts'
 
 /** Reads mail, and lays out what is sent, off the main thread where that pays. */
@@ -27,6 +34,8 @@ export type Parser = {
     filename: string,
   ): Promise<{ attachment: ParsedAttachment; content: Uint8Array } | null>
   makeBodies(source: BodySource): Promise<BodyParts>
+  /** `none` when the message cannot be read in time. */
+  readReport(raw: Uint8Array, envelope: ReportEnvelope): Promise<Report>
 }
 
 export type Deps = {
@@ -41,6 +50,8 @@ export type Deps = {
   blobs: BlobStore | null
   /** The service's own domain, lower case. */
   inboxDomain: string
+  /** The name that this service receives mail under, in lower-case A-labels. */
+  smtpHostname: string
   /** Base of absolute URLs, without a slash at the end. */
   publicUrl: string
   /** Key of the signatures on attachment URLs. */
@@ -48,10 +59,22 @@ export type Deps = {
   /** Creations of inboxes allowed to an account in any 24 hours. */
   inboxesPerDay: number
   sending: SendSettings
-  /** Signs what leaves by the inbox domain. */
-  signer: Signer
+  signers: Signers
+  /** A new private key that signs mail; 15 to 500 ms when its turn has come. */
+  makeDkimKey(): Promise<KeyObject>
   /** Seals what the database keeps secret. */
   sealer: Sealer
+  /** The key of signatures for a purpose, such as `return-path`. */
+  deriveKey(purpose: string): Uint8Array
+  /** Null where the settings have arriving mail taken as it is. */
+  authenticator: Authenticator | null
+  /** Whether mail is refused where the policy of its From domain has it so. */
+  rejectDmarcFailures: boolean
+  /** Asks DNS anew each time. No way of mail or webhooks: accounts choose whose silence it waits for. */
+  resolver: Resolver
+  domainChecks: DomainChecks
+  /** For making the keys of a new domain. */
+  domainCreations: BoundedTurns
   /** Whether webhooks may be posted to addresses that are not public, and in the clear. */
   allowPrivateEgress: boolean
   queueClock: QueueClock
@@ -61,6 +84,8 @@ export type Deps = {
   laneOf(domain: string): string
   /** For metrics: what an attempt came to for one recipient. */
   countDelivery(status: string): void
+  /** For metrics: what became of one recipient of a report, or of the report as a whole. */
+  countReport(outcome: ReportOutcome): void
   /** Tells the dispatcher that there may be deliveries; losing it costs only time. */
   wakeDelivery(): void
   /** Follows the log of events for the readers of this process. */

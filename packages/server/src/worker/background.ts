@@ -1,6 +1,7 @@
 // The door for time: what happens because a job is due or an hour has passed, not because somebody
 // asked.
 
+import { DOMAIN_CHECK_LOOK_MS } from '#base/limits.ts'
 import type { Log } from '#base/log.ts'
 import { openWorkerLoop } from '#jobs/worker-loop.ts'
 
@@ -9,11 +10,15 @@ export type BackgroundPorts = {
   workJobs(signal: AbortSignal): Promise<boolean>
   purgeExpired(signal: AbortSignal): Promise<void>
   sweepBlobs(signal: AbortSignal): Promise<number>
+  /** Checks the custom domains that are due; true when there may be more. */
+  checkDomains(signal: AbortSignal): Promise<boolean>
+  rotateKeys(signal: AbortSignal): Promise<void>
   log: Log
 }
 
 const JOBS_EVERY_MS = 1_000
 const PURGE_EVERY_MS = 60 * 60 * 1_000
+const ROTATE_EVERY_MS = 60 * 60 * 1_000
 
 /** Starts the loops; `wakeJobs` says that a job was queued. */
 export function openBackground(ports: BackgroundPorts) {
@@ -30,11 +35,24 @@ export function openBackground(ports: BackgroundPorts) {
     },
     log,
   })
+  // Apart from the rest: it asks DNS, which may keep it waiting.
+  const rotation = openWorkerLoop({
+    name: 'key rotation',
+    everyMs: ROTATE_EVERY_MS,
+    step: (signal) => ports.rotateKeys(signal).then(() => false),
+    log,
+  })
+  const domains = openWorkerLoop({
+    name: 'domains',
+    everyMs: DOMAIN_CHECK_LOOK_MS,
+    step: ports.checkDomains,
+    log,
+  })
   return {
     wakeJobs: () => jobs.wake(),
     /** Resolves after the step of each loop that is under way, which is told to be quick. */
     async close() {
-      await Promise.all([jobs.close(), upkeep.close()])
+      await Promise.all([jobs.close(), upkeep.close(), rotation.close(), domains.close()])
     },
   }
 }

@@ -60,6 +60,7 @@ async function make(
     id: deps.makeId('acc'),
     name: input.name,
     plan: input.plan,
+    filterMode: 'none',
     createdAtMs: nowMs,
   }
   input.tell?.({ account, key, token })

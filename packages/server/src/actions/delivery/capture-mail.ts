@@ -3,13 +3,14 @@
 
 import type { HeldDelivery } from '#store/delivery-claim.ts'
 import type { SettleInput } from '#store/settle-deliveries.ts'
-import type { DeliverDeps } from './deliver.ts'
+import type { DeliverDeps, OutgoingMessage } from './deliver.ts'
 import type { Attempted } from './outcome.ts'
 
 /** Outcomes for all of these recipients of one message, and what is kept of it. */
 export function captureMail(
   deps: Pick<DeliverDeps, 'clock' | 'makeId' | 'log'>,
   deliveries: readonly HeldDelivery[],
+  { reversePath }: Pick<OutgoingMessage, 'reversePath'>,
 ): { attempted: Attempted[]; captured: SettleInput['captured'] } {
   const attempted = deliveries.map((delivery) => ({
     delivery,
@@ -32,6 +33,7 @@ export function captureMail(
     account_id: account,
     message_id: message,
     recipients,
+    reverse_path: reversePath,
     created_at: deps.clock.now(),
   }
   return { attempted, captured }

@@ -1,10 +1,24 @@
 // Mail to inboxes of this service: it takes the path of mail from outside, without leaving.
 
+import type { Deps } from '#actions/deps.ts'
 import { findRecipient } from '#actions/message/find-recipient.ts'
-import { type AcceptedRecipient, receiveMessage } from '#actions/message/receive-message.ts'
+import { type AcceptedRecipient, takeMail } from '#actions/message/take-mail.ts'
+import { isLocal } from '#model/domain.ts'
+import { domainOf } from '#model/inbox.ts'
 import type { HeldDelivery } from '#store/delivery-claim.ts'
+import { findHeldDomain } from '#store/domain.ts'
 import type { DeliverDeps, OutgoingMessage } from './deliver.ts'
 import type { Attempted } from './outcome.ts'
+
+/** Whether mail that leaves an inbox for this domain need not leave the service. */
+async function isDomainHere(
+  { db, inboxDomain }: Pick<Deps, 'db' | 'inboxDomain'>,
+  domain: string,
+): Promise<boolean> {
+  if (domain === inboxDomain) return true
+  const held = await findHeldDomain(db, domain)
+  return held !== null && isLocal(held)
+}
 
 type Here = { delivery: HeldDelivery; recipient: AcceptedRecipient }
 
@@ -17,7 +31,15 @@ export async function deliverHere(
   const settled: Attempted[] = []
   const elsewhere: HeldDelivery[] = []
   const accepted: Here[] = []
+  const staysHere = new Map<string, boolean>()
   for (const delivery of deliveries) {
+    const domain = domainOf(delivery.recipient)
+    const isHere = staysHere.get(domain) ?? (await isDomainHere(deps, domain))
+    staysHere.set(domain, isHere)
+    if (!isHere) {
+      elsewhere.push(delivery)
+      continue
+    }
     const recipient = await findRecipient(deps, delivery.recipient)
     if (recipient.kind === 'foreign_domain') elsewhere.push(delivery)
     else if (recipient.kind === 'unknown_mailbox') settled.push(refused(delivery))
@@ -42,10 +64,11 @@ async function receiveHere(
   { raw, reversePath }: OutgoingMessage,
 ): Promise<Attempted['outcome']> {
   try {
-    const result = await receiveMessage(deps, {
+    const result = await takeMail(deps, {
       raw,
       reversePath,
       recipients: accepted.map(({ recipient }) => recipient),
+      origin: 'service',
       clientAddress: null,
       helo: null,
       tls: null,
@@ -55,20 +78,32 @@ async function receiveHere(
         return { kind: 'accepted', reply: { code: 250, enhanced: '2.0.0', text: 'Stored here' } }
       case 'no_recipient':
         return NO_MAILBOX
-      case 'loop': {
-        const text = `Too many hops (${result.hops})`
+      case 'too_early':
+        return TOO_EARLY
+      case 'rejected_by_policy':
         return {
           kind: 'refused',
           stage: 'final-dot',
-          reply: { code: 554, enhanced: '5.4.6', text },
+          reply: { code: 550, enhanced: '5.7.1', text: result.text },
         }
-      }
+      case 'loop':
+        return {
+          kind: 'refused',
+          stage: 'final-dot',
+          reply: { code: 554, enhanced: '5.4.6', text: result.text },
+        }
     }
   } catch (error) {
     deps.log.warn({ error }, 'a message between inboxes of this service could not be stored')
     const text = 'The message could not be stored.'
     return { kind: 'refused', stage: 'final-dot', reply: { code: 451, enhanced: '4.3.0', text } }
   }
+}
+
+const TOO_EARLY: Attempted['outcome'] = {
+  kind: 'refused',
+  stage: 'final-dot',
+  reply: { code: 451, enhanced: '4.3.0', text: 'What it reports of is not settled yet' },
 }
 
 /** Not for good: the account may make the inbox tomorrow, so the address is not suppressed. */

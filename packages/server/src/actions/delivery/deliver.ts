@@ -23,6 +23,10 @@ export type DeliverDeps = Pick<
   | 'makeId'
   | 'log'
   | 'parser'
+  | 'authenticator'
+  | 'rejectDmarcFailures'
+  | 'deriveKey'
+  | 'countReport'
   | 'inboxDomain'
   | 'carrier'
   | 'queueClock'
@@ -138,7 +142,7 @@ async function attempt(deps: DeliverDeps, group: Group, signal: AbortSignal): Pr
   )
   if (elsewhere.length === 0) return { attempted: here, captured: null }
   if (deps.carrier === null) {
-    const { attempted, captured } = captureMail(deps, elsewhere)
+    const { attempted, captured } = captureMail(deps, elsewhere, message)
     return { attempted: [...here, ...attempted], captured }
   }
   const { host, tls, outcomes } = await carry(deps, { elsewhere, message, signal })
@@ -189,7 +193,8 @@ async function readOutgoing(
   group: Group,
   signal: AbortSignal,
 ): Promise<OutgoingMessage | Extract<Attempted['outcome'], { kind: 'unroutable' | 'no-route' }>> {
-  const [{ raw_id: rawId }] = group
+  // That of any recipient of the group takes reports about all of them.
+  const [{ raw_id: rawId, return_path: returnPath }] = group
   try {
     const row = await outlast(deps, { group, signal }, () => findRawMessage(deps.db, rawId))
     if (row === null) {
@@ -197,7 +202,7 @@ async function readOutgoing(
       return { kind: 'unroutable', reply }
     }
     const raw = row.content ?? (await readRawBytes(deps, rawId))
-    return { raw, reversePath: row.reversePath }
+    return { raw, reversePath: returnPath === '' ? row.reversePath : returnPath }
   } catch (error) {
     deps.log.error({ error, raw: rawId }, 'a message to be sent could not be read')
     return { kind: 'no-route', text: 'The message could not be read.' }

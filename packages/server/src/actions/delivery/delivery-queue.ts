@@ -43,7 +43,7 @@ export function openDeliveryQueue(
       leases.take(held, queueMs)
       return held
     },
-    group: (held) => groupByHop(held, deps.laneOf),
+    group: (held) => groupByDomain(held, deps.laneOf),
     readyDue: leases.readyDue,
     renew: leases.renew,
     async giveBack(held) {
@@ -60,11 +60,16 @@ export function openDeliveryQueue(
   }
 }
 
-/** By the next hop of today: what was queued under another mode of delivery has another lane. */
-function groupByHop(held: readonly HeldDelivery[], laneOf: Deps['laneOf']): Group[] {
+/**
+ * By the next hop of today, for what was queued under another mode of delivery has another lane; and
+ * even where all mail has one next hop by domain: a group has one reverse-path, and who hears it may
+ * report of all recipients of the group.
+ */
+function groupByDomain(held: readonly HeldDelivery[], laneOf: Deps['laneOf']): Group[] {
   const groups = new Map<string, [HeldDelivery, ...HeldDelivery[]]>()
   for (const delivery of held) {
-    const key = `${delivery.message_id} ${laneOf(domainOf(delivery.recipient))}`
+    const domain = domainOf(delivery.recipient)
+    const key = `${delivery.message_id} ${laneOf(domain)} ${domain}`
     const group = groups.get(key)
     if (group === undefined) groups.set(key, [delivery])
     else group.push(delivery)

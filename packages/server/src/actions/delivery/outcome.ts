@@ -2,14 +2,13 @@
 // the server's words, and whether the address is dead.
 
 import type { Deps } from '#actions/deps.ts'
+import { newSuppression } from '#actions/suppression/new-suppression.ts'
 import { AMBIGUOUS_ATTEMPTS_MAX, RESPONSE_LENGTH_MAX } from '#base/limits.ts'
 import { nextAttemptAt } from '#jobs/delivery-schedule.ts'
 import { isDeadAddress } from '#mail/dead-address.ts'
-import { addressKey } from '#model/email-address.ts'
 import type { CarryOutcome } from '#net/smtp/transport/carrier.ts'
 import type { HeldDelivery } from '#store/delivery-claim.ts'
 import type { SettledDelivery } from '#store/settle-deliveries.ts'
-import type { NewSuppression } from '#store/suppression.ts'
 
 export type Attempted = {
   delivery: HeldDelivery
@@ -42,7 +41,11 @@ export function settledOf(deps: OutcomeDeps, attempted: Attempted): SettledDeliv
           enhanced: '2.0.0',
           text: outcome.text,
         }),
-        suppression: suppressionOf(deps, delivery, { type: 'complaint', reason: outcome.text }),
+        suppression: newSuppression(deps, {
+          ...addressOf(delivery),
+          type: 'complaint',
+          reason: outcome.text,
+        }),
         complaintEventId: deps.makeId('evt'),
       }
     case 'unroutable':
@@ -54,7 +57,9 @@ export function settledOf(deps: OutcomeDeps, attempted: Attempted): SettledDeliv
       const reason = `${reply.code} ${reply.enhanced ?? ''} ${reply.text}`.replace(/\s+/g, ' ')
       return {
         ...over(attempted, { status: 'failed', ...reply }),
-        suppression: isDead ? suppressionOf(deps, delivery, { type: 'bounce', reason }) : null,
+        suppression: isDead
+          ? newSuppression(deps, { ...addressOf(delivery), type: 'bounce', reason })
+          : null,
       }
     }
     case 'expired':
@@ -126,18 +131,6 @@ function textOf(failure: Extract<CarryOutcome, { kind: 'ambiguous' }>['failure']
   return `${failure.reply.code} ${failure.reply.text}`
 }
 
-function suppressionOf(
-  deps: OutcomeDeps,
-  delivery: HeldDelivery,
-  why: { type: 'bounce' | 'complaint'; reason: string },
-): NewSuppression {
-  return {
-    id: deps.makeId('sup'),
-    account_id: delivery.account_id,
-    address: delivery.recipient,
-    address_key: addressKey(delivery.recipient),
-    type: why.type,
-    reason: why.reason.slice(0, RESPONSE_LENGTH_MAX),
-    created_at: deps.clock.now(),
-  }
+function addressOf({ account_id: accountId, recipient: address }: HeldDelivery) {
+  return { accountId, address }
 }

@@ -11,6 +11,7 @@ import {
   type ShownInbox,
 } from '#model/inbox.ts'
 import { problem } from '#model/problem.ts'
+import { invalidDomain, requireDomain } from './require-domain.ts'
 
 /** Random names collide once in 10^12; more attempts than this mean that something is broken. */
 const RANDOM_NAME_ATTEMPTS_MAX = 5
@@ -35,7 +36,7 @@ export type ChangedInbox = {
 /**
  * An inbox that receives from then on. Refused with `invalid_mailbox_name`, `invalid_domain`,
  * `invalid_webhook_url`, `invalid_pod`, `address_taken`, `inbox_limit_reached` or
- * `rate_limit_exceeded`, in this order but for names that are reserved.
+ * `rate_limit_exceeded`, in this order but for names that are reserved and a domain of another pod.
  */
 export async function createInbox(
   deps: Pick<
@@ -54,12 +55,11 @@ export async function createInbox(
   const { mailboxName, webhookUrl } = input
   if (mailboxName !== undefined && !isMailboxName(mailboxName))
     throw problem('invalid_mailbox_name')
-  const domain = input.domain?.toLowerCase() ?? deps.inboxDomain
-  if (domain !== deps.inboxDomain) {
-    throw problem('invalid_domain', 'The domain is not known to this account.')
-  }
+  const customDomain = await requireDomain(deps, { ...input, domain: input.domain })
+  const domain = customDomain ?? deps.inboxDomain
   if (webhookUrl !== null) requireWebhookUrl(deps, webhookUrl, 'webhookUrl')
-  if (mailboxName !== undefined && isReservedName(mailboxName)) {
+  // Whoever has a domain answers for all of its names.
+  if (mailboxName !== undefined && customDomain === null && isReservedName(mailboxName)) {
     throw problem('address_taken', `The name ${mailboxName} is reserved on ${domain}.`)
   }
   const made = makeNewSecret(deps)
@@ -73,6 +73,7 @@ export async function createInbox(
       inboxId: deps.makeId('inb'),
       pod: input.podId ?? null,
       address: inboxAddressOf(name, domain),
+      domain: customDomain,
       displayName: input.displayName,
       webhook,
       nowMs,
@@ -83,6 +84,8 @@ export async function createInbox(
         return { inbox: outcome.inbox, webhookSecret: webhook && made.secret }
       case 'invalid_pod':
         throw problem('invalid_pod')
+      case 'invalid_domain':
+        throw invalidDomain(domain, outcome.reason)
       case 'address_taken':
         if (mailboxName === undefined && attempt < RANDOM_NAME_ATTEMPTS_MAX) continue
         throw problem('address_taken')

@@ -13,7 +13,7 @@ import type { Replied } from './read-replied.ts'
 import type { SendMessage } from './send-message.ts'
 
 export type Composition = {
-  outgoing: Omit<OutgoingMessage, 'messageId' | 'dateMs'>
+  outgoing: Omit<OutgoingMessage, 'messageId' | 'dateMs' | 'hopMark' | 'unsubscribeUrl'>
   /** The text without what it quotes. */
   ownText: string
   /** Envelope recipients, each once. */

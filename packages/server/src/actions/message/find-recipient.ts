@@ -1,13 +1,20 @@
 // Where mail for an address goes: an inbox, the postmaster, or nowhere.
 
 import type { Deps } from '#actions/deps.ts'
-import { asciiDomain, type Inbox, inboxAddressOf } from '#model/inbox.ts'
+import { asciiDomain } from '#mail/domain-name.ts'
+import { inboxAddressOf, type ReachedInbox } from '#model/inbox.ts'
+import { isReturnPath } from '#model/return-path.ts'
+import { findServedDomain } from '#store/domain.ts'
 import { findInboxByAddress } from '#store/inbox.ts'
 
 export type Recipient =
-  | { kind: 'inbox'; inbox: Inbox }
+  | { kind: 'inbox'; inbox: ReachedInbox }
   /** RFC 5321 §4.5.1: always accepted. */
   | { kind: 'postmaster' }
+  /** Where the service hears what became of what it sent; forged ones too, whoever writes there. */
+  | { kind: 'return_path'; localPart: string }
+  /** RFC 2142 §4, where complaints come to; with the inbox of this name, where there is one. */
+  | { kind: 'abuse'; inbox: ReachedInbox | null }
   | { kind: 'unknown_mailbox' }
   | { kind: 'foreign_domain' }
 
@@ -17,12 +24,18 @@ export async function findRecipient(
   address: string,
 ): Promise<Recipient> {
   const at = address.lastIndexOf('@')
-  const localPart = at < 0 ? address : address.slice(0, at)
+  const localPart = unquote(at < 0 ? address : address.slice(0, at))
   const domain = at < 0 ? deps.inboxDomain : asciiDomain(address.slice(at + 1))
-  const mailbox = inboxAddressOf(unquote(localPart), domain)
-  const inbox = await findInboxByAddress(deps.db, mailbox)
-  if (inbox !== null) return { kind: 'inbox', inbox }
-  if (domain !== deps.inboxDomain) return { kind: 'foreign_domain' }
+  const mailbox = inboxAddressOf(localPart, domain)
+  const isAbuse = mailbox === `abuse@${domain}`
+  const inbox = isReturnPath(localPart) ? null : await findInboxByAddress(deps.db, mailbox)
+  if (inbox !== null) return { kind: isAbuse ? 'abuse' : 'inbox', inbox }
+  // Looked for only now: most mail is for an inbox, whose address tells the domain.
+  if (domain !== deps.inboxDomain && (await findServedDomain(deps.db, domain)) === null) {
+    return { kind: 'foreign_domain' }
+  }
+  if (isReturnPath(localPart)) return { kind: 'return_path', localPart }
+  if (isAbuse) return { kind: 'abuse', inbox }
   return mailbox === `postmaster@${domain}` ? { kind: 'postmaster' } : { kind: 'unknown_mailbox' }
 }
 
@@ -37,7 +50,7 @@ export async function findOwnInbox(
   deps: Pick<Deps, 'db'>,
   accountId: string,
   address: string,
-): Promise<Inbox | null> {
+): Promise<ReachedInbox | null> {
   const at = address.lastIndexOf('@')
   const mailbox = inboxAddressOf(unquote(address.slice(0, at)), address.slice(at + 1))
   const inbox = await findInboxByAddress(deps.db, mailbox)

@@ -25,6 +25,7 @@ export async function lookAhead(
   return findRefusal(deps.db, {
     use: { accountId, key, requestHash, nowMs },
     inboxId: to.inbox.id,
+    threadId: input.threadId,
     recipientKeys: to.recipients.map(addressKey),
     cold: { candidates, utcDay: utcDay(nowMs) },
     limits: limitsOf(deps, to, nowMs),

@@ -2,6 +2,7 @@
 // that has to stand or fall with it.
 
 import type { Deps } from '#actions/deps.ts'
+import { findSendingDomain } from '#actions/domain/sending-domain.ts'
 import { letGo } from '#base/let-go.ts'
 import { DELIVERY_MS_MAX, ROW_BLOB_BYTES_MAX, SENT_BYTES_MAX } from '#base/limits.ts'
 import { formatMailbox } from '#mail/address-list.ts'
@@ -10,14 +11,18 @@ import { messageIdKey } from '#mail/message-id.ts'
 import type { ParsedAttachment } from '#mail/parsed-message.ts'
 import type { Account } from '#model/account.ts'
 import { addressKey } from '#model/email-address.ts'
+import { hopMarkOf } from '#model/hop-mark.ts'
 import { domainOf, type Inbox } from '#model/inbox.ts'
 import { problem } from '#model/problem.ts'
+import { makeReturnPath } from '#model/return-path.ts'
 import { utcDay } from '#model/send-policy.ts'
+import { unsubscribeUrl } from '#model/unsubscribe-link.ts'
 import type { NewDelivery } from '#store/delivery.ts'
 import type { MessageContent } from '#store/message-statements.ts'
 import type { SendInput, SendOutcome } from '#store/send-message.ts'
 import { findThread } from '#store/thread.ts'
 import type { Composition } from './compose-send.ts'
+import { hopMarkKey } from './find-loop.ts'
 import { findStrangers, limitsOf } from './look-ahead.ts'
 import type { SendDeps, SendMessage } from './send-message.ts'
 import { ownBytes, withRawBytes } from './with-raw-bytes.ts'
@@ -37,6 +42,7 @@ export async function queueMessage(
   ready: Ready,
 ): Promise<SendOutcome> {
   const { composition, inbox } = ready
+  const { owner, returnPathDomain } = await findSendingDomain(deps, inbox)
   const nowMs = deps.clock.now()
   const messageId = deps.makeId('msg')
   // Fixed here, before the first attempt: whatever happens to it, it stays the same message.
@@ -45,10 +51,11 @@ export async function queueMessage(
     ...composition.outgoing,
     messageId: rfcMessageId,
     dateMs: nowMs,
+    ...marksOf(deps, input, messageId),
   })
   // One that starts a thread is never composed again.
   if (composition.thread === null) for (const { content } of input.attachments) letGo(content)
-  const raw = await deps.signer.sign(composed.raw, nowMs)
+  const raw = await deps.signers.sign(owner, composed.raw, nowMs)
   letGo(composed.raw)
   if (raw.length > SENT_BYTES_MAX) throw tooLarge()
   const attachments = await listAttachments(deps, input, raw)
@@ -74,6 +81,7 @@ export async function queueMessage(
           client_address: null,
           helo: null,
           tls: null,
+          origin: 'service',
           created_at: nowMs,
         },
         content: contentOf(input, ready, { rfcMessageId, attachments }),
@@ -83,17 +91,28 @@ export async function queueMessage(
           rawId: row.id,
           sizeBytes: raw.length,
           needsSmtpUtf8: composed.needsSmtpUtf8,
+          returnPathDomain,
           nowMs,
         }),
         recipientKeys: composition.recipients.map(addressKey),
         cold: { candidates, utcDay: utcDay(nowMs) },
         limits: limitsOf(deps, ready, nowMs),
+        loopEventId: deps.makeId('evt'),
       }),
     isKept: ({ kind }) => kind === 'queued',
   })
   // In the blob store; where there is none, the database may still have its hands on it.
   if (deps.blobs !== null) letGo(raw)
   return outcome
+}
+
+/** By which inbox and recipient come back to what the message was. */
+function marksOf(deps: SendDeps, input: SendMessage, messageId: string) {
+  const { accountId, inboxId, to: address, hasUnsubscribe } = input
+  return {
+    hopMark: hopMarkOf(hopMarkKey(deps), inboxId),
+    unsubscribeUrl: hasUnsubscribe ? unsubscribeUrl(deps, { accountId, address, messageId }) : null,
+  }
 }
 
 function tooLarge() {
@@ -162,19 +181,23 @@ function contentOf(
 }
 
 function deliveriesOf(
-  deps: Pick<Deps, 'makeId' | 'queueClock' | 'laneOf'>,
+  deps: Pick<Deps, 'makeId' | 'queueClock' | 'laneOf' | 'deriveKey'>,
   { inbox, composition }: Ready,
   made: {
     messageId: string
     rawId: string
     sizeBytes: number
     needsSmtpUtf8: boolean
+    returnPathDomain: string
     nowMs: number
   },
 ): NewDelivery[] {
   const queueMs = deps.queueClock.now()
-  return composition.recipients.map((recipient) => ({
-    id: deps.makeId('dlv'),
+  const key = deps.deriveKey('return-path')
+  const domain = made.returnPathDomain
+  const withIds = composition.recipients.map((recipient) => ({ id: deps.makeId('dlv'), recipient }))
+  return withIds.map(({ id, recipient }) => ({
+    id,
     account_id: inbox.accountId,
     inbox_id: inbox.id,
     message_id: made.messageId,
@@ -182,6 +205,7 @@ function deliveriesOf(
     size_bytes: made.sizeBytes,
     needs_smtputf8: made.needsSmtpUtf8 ? 1 : 0,
     recipient,
+    return_path: makeReturnPath(key, { deliveryId: id, domain }),
     lane: deps.laneOf(domainOf(recipient)),
     next_attempt_at: queueMs,
     expires_at: queueMs + DELIVERY_MS_MAX,

@@ -1,22 +1,45 @@
 // The bytes behind a message: its raw form and its attachments.
 
 import type { Deps } from '#actions/deps.ts'
+import { withoutClaimedResults } from '#mail/claimed-results.ts'
+import { asciiDomain } from '#mail/domain-name.ts'
 import type { ParsedAttachment } from '#mail/parsed-message.ts'
+import { domainOf } from '#model/inbox.ts'
 import type { Message } from '#model/message.ts'
 import { notFound } from '#model/problem.ts'
 import { findMessage, findSignedMessage } from '#store/message.ts'
 import { findRawMessage } from '#store/raw-message.ts'
 import type { HeldContent } from './downloads.ts'
 
-/** The message of the account as it came over the wire. */
+/**
+ * The message of the account as it came over the wire; one that was received without the results of
+ * authentication that it claims to have from this service, which writes none into mail.
+ */
 export async function readRaw(
-  deps: Pick<Deps, 'db' | 'blobs' | 'downloads'>,
+  deps: Pick<Deps, 'db' | 'blobs' | 'downloads' | 'inboxDomain' | 'smtpHostname'>,
   input: { accountId: string; messageId: string },
 ): Promise<HeldContent> {
   const message = await findMessage(deps.db, input.accountId, input.messageId)
   if (message === null) throw notFound()
-  const { rawId } = message
-  return deps.downloads.hold('raw', rawId, () => readRawBytes(deps, rawId))
+  const { rawId, direction } = message
+  if (direction === 'outbound') {
+    return deps.downloads.hold('raw', rawId, () => readRawBytes(deps, rawId))
+  }
+  return readReceivedRaw(deps, message)
+}
+
+/** The same of what an inbox received, or would have, by its address. */
+export function readReceivedRaw(
+  deps: Pick<Deps, 'db' | 'blobs' | 'downloads' | 'inboxDomain' | 'smtpHostname'>,
+  { rawId, toAddr }: { rawId: string; toAddr: string },
+): Promise<HeldContent> {
+  // The same octets may have gone to inboxes of other domains.
+  const ownDomain = domainOf(toAddr)
+  const ours = new Set([deps.smtpHostname, deps.inboxDomain, ownDomain])
+  return deps.downloads.hold('raw', `${rawId} ${ownDomain}`, async () => {
+    const raw = await readRawBytes(deps, rawId)
+    return withoutClaimedResults(raw, (id) => ours.has(asciiDomain(id)))
+  })
 }
 
 export type FoundAttachment = {

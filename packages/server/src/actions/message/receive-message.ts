@@ -1,22 +1,22 @@
 // Taking in one message that arrived by SMTP: read it, store its bytes, and commit it for all its
 // recipients at once. Whoever calls may say 250 when this returns, and not before.
 
-import { hash } from 'node:crypto'
 import type { Deps } from '#actions/deps.ts'
-import { PARENTS_MAX, RECEIVED_HEADERS_MAX } from '#base/limits.ts'
-import { formatMailbox } from '#mail/address-list.ts'
-import { messageIdKey } from '#mail/message-id.ts'
-import type { Mailbox, ParsedHeaders, ParsedMessage } from '#mail/parsed-message.ts'
-import { addressKey, checkEmailAddress } from '#model/email-address.ts'
-import { type Inbox, inboxAddressOf } from '#model/inbox.ts'
-import type { MessageContent } from '#store/message-statements.ts'
+import type { Mailbox, ParsedHeaders } from '#mail/parsed-message.ts'
+import { type Inbox, inboxAddressOf, type ReachedInbox } from '#model/inbox.ts'
 import type { Receipt } from '#store/receive-message.ts'
+import { type Authenticated, authenticateArriving } from './authenticate-arriving.ts'
+import { findLoopOfHops, type Loop, ownMarkLoop, withoutOwnMail } from './find-loop.ts'
 import type { Recipient } from './find-recipient.ts'
-import { ownBytes, withRawBytes } from './with-raw-bytes.ts'
+import { contentOf, parentKeysOf, senderKeyOf } from './received-content.ts'
+import { type ScreenedReceipt, screenReceipts } from './screen-receipts.ts'
+import { withRawBytes } from './with-raw-bytes.ts'
 
 export type AcceptedRecipient = Extract<Recipient, { kind: 'inbox' | 'postmaster' }> & {
   /** As the client wrote it. */
   readonly address: string
+  /** Of an address for reports, which this mail is none of. */
+  readonly takesReports?: true
 }
 
 export type ArrivingMessage = {
@@ -25,52 +25,94 @@ export type ArrivingMessage = {
   reversePath: string
   /** What was accepted at RCPT. */
   recipients: readonly AcceptedRecipient[]
-  /** These two are null when it comes from this service itself. */
+  /** By SMTP, from an inbox of this service, or put in by hand in the sandbox. */
+  origin: 'smtp' | 'service' | 'sandbox'
+  /** These two are null unless it came by SMTP. */
   clientAddress: string | null
   helo: string | null
   tls: string | null
 }
 
 export type ReceiveResult =
-  /** The messages that are new; one that an inbox had already is not among them. */
+  /** The messages that are new; one that an inbox had already, or that is kept out, is not among them. */
   | { kind: 'stored'; messageIds: string[] }
   /** Every recipient's inbox was deleted since RCPT. */
   | { kind: 'no_recipient' }
-  /** RFC 5321 §6.3. */
-  | { kind: 'loop'; hops: number }
+  | Loop
+  /** The DMARC policy of the From domain has it refused. */
+  | { kind: 'rejected_by_policy'; text: string }
+
+/** What was done before with the same mail, for recipients that take it as a report. */
+export type Heard = {
+  authenticate?: () => Promise<Authenticated>
+  /** Whether one of them has taken it, or dropped it. */
+  isHeard?: boolean
+}
+
+type ReceiveDeps = Pick<
+  Deps,
+  | 'db'
+  | 'clock'
+  | 'makeId'
+  | 'parser'
+  | 'blobs'
+  | 'wakeEvents'
+  | 'deriveKey'
+  | 'log'
+  | 'authenticator'
+  | 'rejectDmarcFailures'
+>
 
 /**
- * Stores the message once for each inbox among its recipients. The same message again (as from a
- * peer that lost our answer) is stored no second time and answered alike.
+ * Stores the message once for each inbox among its recipients, or keeps it in quarantine where the
+ * account's rules say so, which is answered alike. The same message again (as from a peer that lost our
+ * answer) is stored no second time and answered alike, too.
  */
 export async function receiveMessage(
-  deps: Pick<Deps, 'db' | 'clock' | 'makeId' | 'parser' | 'blobs' | 'wakeEvents'>,
+  deps: ReceiveDeps,
   arriving: ArrivingMessage,
+  heard: Heard = {},
 ): Promise<ReceiveResult> {
-  const { raw } = arriving
-  const targets = targetsOf(arriving.recipients)
-  if (targets.inboxes.length === 0 && targets.postmaster === null) return { kind: 'no_recipient' }
-  const parsed = await deps.parser.parse(raw)
+  const { raw, reversePath } = arriving
+  const { inboxes, postmaster } = targetsOf(arriving.recipients)
+  if (inboxes.length === 0 && postmaster === null) return { kind: 'no_recipient' }
+  const parsing = deps.parser.parse(raw)
+  const reading = parsing.then(({ headers }) => headers)
+  // Its failure is told by the parsing, and not everybody waits for it.
+  reading.catch(() => {})
+  // Side by side: for a large message each takes its time, in a thread of its own.
+  const authenticating = heard.authenticate?.() ?? authenticateArriving(deps, arriving, reading)
+  const parsed = await parsing
   const { headers } = parsed
-  const hops = headers.receivedCount
-  if (hops > RECEIVED_HEADERS_MAX) return { kind: 'loop', hops }
+  const loop = findLoopOfHops(headers)
+  if (loop !== null) return loop
+  const reached = withoutOwnMail(deps, inboxes, { headers, origin: arriving.origin })
+  const looped = inboxes.length - reached.length
+  if (looped > 0) {
+    const hasOthers = reached.length > 0 || postmaster !== null
+    if (!hasOthers && heard.isHeard !== true) return ownMarkLoop(headers)
+    // One answer goes for all recipients, and refused for one it would be lost to the others.
+    const from = arriving.clientAddress
+    deps.log.warn({ looped, from }, 'a mail loop was cut, others got the mail')
+    if (!hasOthers) return { kind: 'stored', messageIds: [] }
+  }
 
-  const receipts = targets.inboxes.map((inbox) => receiptOf(deps, inbox, headers))
+  const { authentication, refusal } = await authenticating
+  if (refusal !== null) return { kind: 'rejected_by_policy', text: refusal }
+  const { admitted, keptOut } = await screenReceipts(deps, receiptsOf(deps, reached, headers), {
+    fromAddress: headers.from?.address ?? null,
+    reversePath,
+    isVerified: authentication?.verifiedFrom === true,
+  })
   const outcome = await withRawBytes(deps, raw, {
     write(row) {
       const nowMs = deps.clock.now()
       return deps.db.write('receiveMessage', {
-        raw: {
-          ...row,
-          reverse_path: arriving.reversePath,
-          client_address: arriving.clientAddress,
-          helo: arriving.helo,
-          tls: arriving.tls,
-          created_at: nowMs,
-        },
-        content: contentOf(parsed, arriving, row.sha256),
-        receipts,
-        postmaster: targets.postmaster,
+        raw: { ...row, ...wireColumns(arriving), created_at: nowMs },
+        content: contentOf(parsed, { sha256: row.sha256, reversePath, authentication }),
+        receipts: admitted,
+        keptOut,
+        postmaster,
         parentKeys: parentKeysOf(headers),
         senderKey: senderKeyOf(headers),
         nowMs,
@@ -83,9 +125,14 @@ export async function receiveMessage(
   return { kind: 'stored', messageIds: outcome.messageIds }
 }
 
+/** How it came. */
+function wireColumns({ reversePath, clientAddress, helo, tls, origin }: ArrivingMessage) {
+  return { reverse_path: reversePath, client_address: clientAddress, helo, tls, origin }
+}
+
 /** Inboxes among the recipients, each once however often it was named. */
 function targetsOf(recipients: readonly AcceptedRecipient[]) {
-  const inboxes = new Map<string, Inbox>()
+  const inboxes = new Map<string, ReachedInbox>()
   let postmaster: { recipient: string } | null = null
   for (const recipient of recipients) {
     if (recipient.kind === 'inbox') inboxes.set(recipient.inbox.id, recipient.inbox)
@@ -94,11 +141,23 @@ function targetsOf(recipients: readonly AcceptedRecipient[]) {
   return { inboxes: [...inboxes.values()], postmaster }
 }
 
+function receiptsOf(
+  deps: Pick<Deps, 'makeId'>,
+  inboxes: readonly ReachedInbox[],
+  headers: ParsedHeaders,
+): ScreenedReceipt[] {
+  return inboxes.map((inbox) => ({
+    receipt: receiptOf(deps, inbox, headers),
+    screening: inbox.screening,
+  }))
+}
+
 function receiptOf(deps: Pick<Deps, 'makeId'>, inbox: Inbox, headers: ParsedHeaders): Receipt {
   return {
     accountId: inbox.accountId,
     podId: inbox.podId,
     inboxId: inbox.id,
+    domainId: inbox.domainId,
     messageId: deps.makeId('msg'),
     threadId: deps.makeId('thr'),
     eventId: deps.makeId('evt'),
@@ -112,60 +171,4 @@ function isNamed(mailboxes: readonly Mailbox[], inbox: Inbox): boolean {
     const at = address.lastIndexOf('@')
     return inboxAddressOf(address.slice(0, at), address.slice(at + 1)) === inbox.address
   })
-}
-
-function contentOf(
-  parsed: ParsedMessage,
-  arriving: ArrivingMessage,
-  sha256: Uint8Array,
-): MessageContent {
-  const { headers } = parsed
-  const key = headers.messageId === null ? null : messageIdKey(headers.messageId)
-  return {
-    rfc_message_id: headers.messageId,
-    message_key: key,
-    receipt_key: key === null ? null : receiptKey(key, sha256),
-    from_addr: headers.from === null ? arriving.reversePath : formatMailbox(headers.from),
-    header_to: joinAddresses(headers.to),
-    cc: JSON.stringify(headers.cc.map((mailbox) => mailbox.address)),
-    reply_to: joinAddresses(headers.replyTo),
-    reference_ids: JSON.stringify(headers.references),
-    subject: headers.subject,
-    body_length: parsed.text.length + parsed.html.length,
-    body_text: parsed.text,
-    body_html: parsed.html,
-    extracted_text: parsed.extractedText === parsed.text ? null : parsed.extractedText,
-    attachments: JSON.stringify(parsed.attachments),
-    authentication: null,
-    automatic_reason:
-      headers.automaticReason ?? (arriving.reversePath === '' ? 'null-sender' : null),
-    defects: JSON.stringify(parsed.defects),
-  }
-}
-
-/** 128 bits that the same identifier and the same bytes share, and nothing else. */
-function receiptKey(messageKey: string, sha256: Uint8Array): Uint8Array {
-  const material = Buffer.concat([sha256, Buffer.from(messageKey, 'utf8')])
-  return ownBytes(hash('sha256', material, 'buffer').subarray(0, 16))
-}
-
-/**
- * The messages that this one answers, in the order in which they decide its thread: In-Reply-To as
- * written, then References from the nearest ancestor (RFC 5322 §3.6.4: the last) to the farthest. Of
- * more than PARENTS_MAX the nearest count, and the root.
- */
-function parentKeysOf(headers: ParsedHeaders): string[] {
-  const ids = [...headers.inReplyTo, ...headers.references.toReversed()]
-  const keys = [...new Set(ids.map(messageIdKey))]
-  return keys.length <= PARENTS_MAX ? keys : [...keys.slice(0, PARENTS_MAX - 1), ...keys.slice(-1)]
-}
-
-/** By which the author is known to whoever writes back; rubbish is nobody. */
-function senderKeyOf({ from }: ParsedHeaders): string | null {
-  if (from === null || checkEmailAddress(from.address) !== null) return null
-  return addressKey(from.address)
-}
-
-function joinAddresses(mailboxes: readonly Mailbox[]): string | null {
-  return mailboxes.length === 0 ? null : mailboxes.map(({ address }) => address).join(', ')
 }

@@ -2,8 +2,10 @@
 // one transaction. When this returns, the message is on disk and will be attempted.
 
 import type { Deps } from '#actions/deps.ts'
-import { COMPOSE_ATTEMPTS_MAX } from '#base/limits.ts'
+import { findSendingDomain } from '#actions/domain/sending-domain.ts'
+import { AUTOMATIC_SENDS_MAX, COMPOSE_ATTEMPTS_MAX } from '#base/limits.ts'
 import type { Account } from '#model/account.ts'
+import { addressKey } from '#model/email-address.ts'
 import { notFound, problem } from '#model/problem.ts'
 import { findAccount } from '#store/account.ts'
 import type { SendAnswer } from '#store/idempotency-key.ts'
@@ -41,6 +43,8 @@ export type SendMessage = {
   includeQuote: boolean
   replyTo: string | null
   attachments: SendAttachment[]
+  /** With a link by which the one recipient can unsubscribe. */
+  hasUnsubscribe: boolean
 }
 
 export type SendDeps = Pick<
@@ -50,23 +54,30 @@ export type SendDeps = Pick<
   | 'makeId'
   | 'blobs'
   | 'parser'
-  | 'signer'
+  | 'signers'
+  | 'inboxDomain'
   | 'sending'
   | 'laneOf'
   | 'queueClock'
   | 'wakeDelivery'
+  | 'wakeEvents'
+  | 'deriveKey'
+  | 'sealer'
+  | 'publicUrl'
 >
 
 /**
  * Queues the message, or repeats the answer to an earlier request under the same key. Refused with
- * `not_found`, `feature_requires_paid_plan`, `payload_too_large`, `idempotency_key_reused`,
- * `recipient_suppressed`, `rate_limit_exceeded` or `cold_outreach_limit`; a refusal uses up nothing.
+ * `not_found`, `invalid_domain`, `feature_requires_paid_plan`, `payload_too_large`, `idempotency_key_reused`,
+ * `recipient_suppressed`, `loop_suspected`, `rate_limit_exceeded`, `cold_outreach_limit` or, with a
+ * link to unsubscribe for several recipients, `bad_request`; a refusal uses up nothing.
  */
 export async function sendMessage(
   deps: SendDeps,
   input: SendMessage,
 ): Promise<{ isReplay: boolean; response: SendAnswer }> {
   const { accountId, inboxId } = input
+  checkUnsubscribe(input, [input.to, ...input.cc])
   const [inbox, account] = await Promise.all([
     findInbox(deps.db, accountId, inboxId),
     findAccount(deps.db, accountId),
@@ -74,8 +85,13 @@ export async function sendMessage(
   if (inbox === null || account === null) throw notFound()
   for (let attempt = 1; ; attempt++) {
     const replied = await readReplied(deps, { ...input, inbox })
-    if (attempt === 1) await checkReplyTo(deps, account, input.replyTo)
+    if (attempt === 1) {
+      // Refuses what its domain keeps from sending.
+      await findSendingDomain(deps, inbox)
+      await checkReplyTo(deps, account, input.replyTo)
+    }
     const { recipients } = addressSend(input, { inbox, replied })
+    checkUnsubscribe(input, recipients)
     const refusal = await lookAhead(deps, input, { inbox, account, recipients })
     if (refusal !== null) return answerOf(deps, refusal)
     const composition = await composeSend(deps, input, { inbox, replied })
@@ -83,8 +99,22 @@ export async function sendMessage(
     const outcome = await queueMessage(deps, input, { inbox, account, composition, mayBeStale })
     if (outcome.kind === 'thread_changed') continue
     if (outcome.kind === 'queued') deps.wakeDelivery()
+    if (outcome.kind === 'loop_suspected' && !outcome.isTold) deps.wakeEvents()
     return answerOf(deps, outcome)
   }
+}
+
+/** One link for several recipients would let each unsubscribe the others. */
+function checkUnsubscribe(input: SendMessage, recipients: string[]): void {
+  if (!input.hasUnsubscribe) return
+  const [own, ...others] = new Set(recipients.map(addressKey))
+  const other = recipients.find((address) => addressKey(address) !== own)
+  if (others.length === 0 || other === undefined) return
+  const isCopier = !input.cc.some((address) => addressKey(address) === addressKey(other))
+  const message = isCopier
+    ? `must be empty with unsubscribe, and a reply in this thread goes to ${other} as well`
+    : 'must be empty with unsubscribe: the link is for one recipient'
+  throw problem('bad_request', `cc ${message}.`, { details: [{ path: 'cc', message }] })
 }
 
 /** A plan without this feature has replies come to its own inboxes only. */
@@ -123,6 +153,12 @@ function answerOf(
         'recipient_suppressed',
         `The account does not write to ${outcome.address} (${outcome.type}).`,
         { fields: { type: outcome.type, address: outcome.address } },
+      )
+    case 'loop_suspected':
+      throw problem(
+        'loop_suspected',
+        `The inbox has answered programs ${AUTOMATIC_SENDS_MAX} times within an hour in this thread.`,
+        { retryAfterSeconds: secondsUntil(outcome.retryAtMs) },
       )
     case 'too_many':
       throw problem(

@@ -2,10 +2,12 @@
 // send. In other modes of delivery there is none.
 
 import type { Deps } from '#actions/deps.ts'
-import { findOwnInbox } from '#actions/message/find-recipient.ts'
-import { type AcceptedRecipient, receiveMessage } from '#actions/message/receive-message.ts'
+import type { Loop } from '#actions/message/find-loop.ts'
+import { findOwnInbox, findRecipient } from '#actions/message/find-recipient.ts'
 import type { SendAttachment } from '#actions/message/send-message.ts'
+import { type AcceptedRecipient, type TakeDeps, takeMail } from '#actions/message/take-mail.ts'
 import type { Page } from '#actions/page.ts'
+import { findAtReturnPath } from '#actions/report/find-at-return-path.ts'
 import { MESSAGE_BYTES_MAX, PURGE_STEP_ROWS } from '#base/limits.ts'
 import { composeMessage } from '#mail/compose/compose-message.ts'
 import { completeLineFeeds, countLineEnds } from '#mail/line-ends.ts'
@@ -58,11 +60,12 @@ export async function clearCaptured(
 
 /**
  * Receives a message as if it came by SMTP; returns what was stored, in the order of the recipients,
- * and nothing where an inbox had it already. `bad_request` when a recipient is no inbox of the
- * account, or the message could not have come by SMTP.
+ * and nothing where an inbox had it already, or for reports to return paths. `bad_request` when a
+ * recipient is no inbox of the account and no return path of its mail, or the message could not have
+ * come by SMTP; `delivery_pending` when it reports of mail that is being delivered.
  */
 export async function receiveInSandbox(
-  deps: Pick<Deps, 'db' | 'blobs' | 'clock' | 'makeId' | 'parser' | 'carrier' | 'wakeEvents'>,
+  deps: TakeDeps & Pick<Deps, 'carrier' | 'inboxDomain'>,
   { accountId, mail }: { accountId: string; mail: SandboxMail },
 ): Promise<{ messages: Message[] }> {
   requireSandbox(deps)
@@ -73,20 +76,23 @@ export async function receiveInSandbox(
   const recipients = await Promise.all(
     to.map((address, index) => acceptOwn(deps, accountId, { address, index })),
   )
-  const result = await receiveMessage(deps, {
+  const result = await takeMail(deps, {
     raw,
     reversePath: from,
     recipients,
+    origin: 'sandbox',
     clientAddress: null,
     helo: null,
     tls: null,
   })
-  if (result.kind === 'loop') throw wrong('', `has passed through ${result.hops} servers`)
+  if (result.kind === 'loop') throw wrong('', loopTexts[result.reason](result))
+  if (result.kind === 'too_early') throw problem('delivery_pending')
   const ids = result.kind === 'stored' ? result.messageIds : []
   const messages = await Promise.all(ids.map((id) => findMessage(deps.db, accountId, id)))
   return { messages: messages.filter((message) => message !== null) }
 }
 
+type OwnDeps = Pick<Deps, 'db' | 'clock' | 'inboxDomain' | 'deriveKey'>
 type Envelope = { raw: Uint8Array; from: string; to: string[] }
 
 async function composed(
@@ -111,13 +117,15 @@ async function composed(
       ...attachment,
       isInline: attachment.contentId !== null,
     })),
+    hopMark: null,
+    unsubscribeUrl: null,
   })
   return { raw, from, to }
 }
 
 /** The octets with CRLF line ends, as the listener stores them, and who it is from and for. */
 async function withEnvelope(
-  deps: Pick<Deps, 'db' | 'parser'>,
+  deps: OwnDeps & Pick<Deps, 'parser'>,
   accountId: string,
   mail: Extract<SandboxMail, { kind: 'raw' }>,
 ): Promise<Envelope> {
@@ -143,26 +151,47 @@ async function withLineEnds(raw: Uint8Array): Promise<Uint8Array> {
 
 /** A header names others as well, whose copies went elsewhere. */
 async function ownAddresses(
-  deps: Pick<Deps, 'db'>,
+  deps: OwnDeps,
   accountId: string,
   mailboxes: readonly Mailbox[],
 ): Promise<string[]> {
   const own: string[] = []
   for (const address of new Set(mailboxes.map(({ address }) => address))) {
-    if ((await findOwnInbox(deps, accountId, address)) !== null) own.push(address)
+    if ((await findOwn(deps, accountId, address)) !== null) own.push(address)
   }
   return own
 }
 
 async function acceptOwn(
-  deps: Pick<Deps, 'db'>,
+  deps: OwnDeps,
   accountId: string,
   { address, index }: { address: string; index: number },
 ): Promise<AcceptedRecipient> {
-  const inbox = await findOwnInbox(deps, accountId, address)
-  if (inbox === null) throw wrong(`to[${index}]`, 'is no inbox of the account')
-  return { kind: 'inbox', inbox, address }
+  const own = await findOwn(deps, accountId, address)
+  if (own === null) throw wrong(`to[${index}]`, 'is no inbox of the account')
+  return own
 }
+
+/** An inbox of the account, or a return path of what it has sent; null for any other address. */
+async function findOwn(
+  deps: OwnDeps,
+  accountId: string,
+  address: string,
+): Promise<AcceptedRecipient | null> {
+  const recipient = await findRecipient(deps, address)
+  if (recipient.kind !== 'return_path') {
+    const inbox = await findOwnInbox(deps, accountId, address)
+    return inbox === null ? null : { kind: 'inbox', inbox, address }
+  }
+  const found = await findAtReturnPath(deps, recipient.localPart)
+  if (typeof found === 'string' || found.sent.accountId !== accountId) return null
+  return { ...recipient, address }
+}
+
+const loopTexts = {
+  hops: ({ hops }: Loop) => `has passed through ${hops} servers`,
+  own_mark: () => 'was sent by its recipient itself (X-Loop)',
+} satisfies Record<Loop['reason'], (loop: Loop) => string>
 
 function wrong(path: string, message: string) {
   const subject = path === '' ? 'The message' : path

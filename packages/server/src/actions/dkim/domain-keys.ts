@@ -1,0 +1,90 @@
+// Making the keys of a domain. The private halves leave this file sealed.
+
+import type { KeyObject } from 'node:crypto'
+import type { Deps } from '#actions/deps.ts'
+import { LOWER_ALPHANUMERIC, randomText } from '#base/chance.ts'
+import { DKIM_KEYS_MADE_AT_ONCE } from '#base/limits.ts'
+import { publicKeyOf } from '#mail/dkim/key.ts'
+import {
+  DKIM_SELECTORS,
+  type DkimKeyState,
+  type DkimOwner,
+  dkimKeyContext,
+} from '#model/dkim-key.ts'
+import type { NewRow } from '#store/tables.ts'
+
+export type MakeKeyDeps = Pick<Deps, 'makeDkimKey' | 'sealer' | 'makeId' | 'clock'>
+
+/** Of selectors: enough that accounts which want one domain do not publish their keys at one name. */
+const SELECTOR_END_LENGTH = 6
+
+/**
+ * The two keys of a new domain, one to sign and one beside it; 15 to 500 ms each. Their selectors are its
+ * own, and stay so when keys are replaced: a name in DNS may have one key only (RFC 6376 §3.6.2.2).
+ */
+export async function makeDomainKeys(
+  deps: MakeKeyDeps & Pick<Deps, 'chance'>,
+  owner: DkimOwner,
+): Promise<NewRow<'dkim_keys'>[]> {
+  const [first, second] = await Promise.all([deps.makeDkimKey(), deps.makeDkimKey()])
+  const end = randomText(deps.chance, LOWER_ALPHANUMERIC, SELECTOR_END_LENGTH)
+  const own = (place: Place) => ({ ...place, selector: `${place.selector}-${end}` })
+  return [
+    keyRow(deps, owner, { ...own(FIRST_KEY), privateKey: first }),
+    keyRow(deps, owner, { ...own(SECOND_KEY), privateKey: second }),
+  ]
+}
+
+/** The same, of which DKIM_KEYS_MADE_AT_ONCE go on at once and the others wait: mail is signed meanwhile. */
+export function makingFew(make: () => Promise<KeyObject>): () => Promise<KeyObject> {
+  const waiting: (() => void)[] = []
+  let busy = 0
+  return async () => {
+    if (busy < DKIM_KEYS_MADE_AT_ONCE) busy += 1
+    else await new Promise<void>((resolve) => waiting.push(resolve))
+    try {
+      return await make()
+    } finally {
+      const next = waiting.shift()
+      if (next === undefined) busy -= 1
+      else next()
+    }
+  }
+}
+
+type Place = { selector: string; state: DkimKeyState; isRequired: boolean }
+
+export const FIRST_KEY: Place = {
+  selector: DKIM_SELECTORS.first,
+  state: 'active',
+  isRequired: true,
+}
+export const SECOND_KEY: Place = {
+  selector: DKIM_SELECTORS.second,
+  state: 'standby',
+  isRequired: true,
+}
+
+/** The row of a key that was made or found; `active` from now on where it is so. */
+export function keyRow(
+  { sealer, makeId, clock }: Pick<MakeKeyDeps, 'sealer' | 'makeId' | 'clock'>,
+  { ownerId, domain }: DkimOwner,
+  { privateKey, selector, state, isRequired }: Place & { privateKey: KeyObject },
+): NewRow<'dkim_keys'> {
+  const nowMs = clock.now()
+  const context = dkimKeyContext({ ownerId, domain, selector })
+  return {
+    id: makeId('dkm'),
+    owner_id: ownerId,
+    domain,
+    selector,
+    state,
+    sealed_key: sealer.seal(privateKey.export({ format: 'der', type: 'pkcs8' }), context),
+    public_key: publicKeyOf(privateKey),
+    is_required: isRequired ? 1 : 0,
+    published_at: null,
+    activated_at: state === 'active' ? nowMs : null,
+    retired_at: null,
+    created_at: nowMs,
+  }
+}

@@ -1,0 +1,139 @@
+// Making, scoping and removing custom domains.
+
+import { BoundedTurns } from '#actions/bounded-turns.ts'
+import type { Deps } from '#actions/deps.ts'
+import { type MakeKeyDeps, makeDomainKeys } from '#actions/dkim/domain-keys.ts'
+import { LOWER_ALPHANUMERIC, randomText } from '#base/chance.ts'
+import {
+  DOMAIN_CREATIONS_AT_ONCE,
+  DOMAIN_CREATIONS_WAITING_MAX,
+  DOMAINS_PER_ACCOUNT_MAX,
+  RETRY_AFTER_SECONDS,
+} from '#base/limits.ts'
+import { readCustomDomain } from '#model/domain-name.ts'
+import { notFound, problem } from '#model/problem.ts'
+import { findTaker } from '#store/change-domain.ts'
+import { countDomains, findDomainsNamed } from '#store/domain.ts'
+import { findPod } from '#store/pod.ts'
+import { type ShownDomain, showDomain } from './shown-domain.ts'
+
+/** More than anybody tries, and still one string of a TXT record. */
+const TOKEN_LENGTH = 32
+
+export type CreateDomain = {
+  accountId: string
+  domain: string
+  /** Pod id or `clientId`; null for all pods. */
+  pod: string | null
+}
+
+/** Making keys takes as long as a thousand other requests. */
+export function openDomainCreations(): BoundedTurns {
+  return new BoundedTurns({
+    atOnce: DOMAIN_CREATIONS_AT_ONCE,
+    atOnceEach: DOMAIN_CREATIONS_AT_ONCE,
+    waitingEach: DOMAIN_CREATIONS_WAITING_MAX,
+    refusal: 'Too many domains of this account are being created.',
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  })
+}
+
+type CreateDeps = MakeKeyDeps &
+  Pick<Deps, 'db' | 'chance' | 'inboxDomain' | 'smtpHostname' | 'domainCreations'>
+
+/**
+ * A pending domain with its keys and records. `invalid_domain` saying why, `invalid_pod`,
+ * `domain_taken`, `domain_limit_reached`, `rate_limit_exceeded` when too many of the account wait.
+ */
+export async function createDomain(deps: CreateDeps, input: CreateDomain): Promise<ShownDomain> {
+  const named = await readCustomDomain(input.domain, deps.inboxDomain)
+  if (named.kind === 'invalid') throw problem('invalid_domain', `${sentence(named.reason)}.`)
+  const { domain } = named
+  // What is refused anyway waits for nobody; what was refused while it waited has no keys made.
+  await requireRoom(deps, input, domain)
+  return deps.domainCreations.run(input.accountId, async () => {
+    await requireRoom(deps, input, domain)
+    return addDomain(deps, input, domain)
+  })
+}
+
+async function requireRoom(
+  { db }: Pick<Deps, 'db'>,
+  { accountId, pod }: CreateDomain,
+  domain: string,
+): Promise<void> {
+  if (pod !== null && (await findPod(db, accountId, pod)) === null) throw problem('invalid_pod')
+  const taken = findTaker(await findDomainsNamed(db, domain), accountId)
+  if (taken !== null) throw takenBy(taken, domain)
+  if ((await countDomains(db, accountId)) >= DOMAINS_PER_ACCOUNT_MAX) throw tooMany()
+}
+
+async function addDomain(
+  deps: CreateDeps,
+  { accountId, pod }: CreateDomain,
+  domain: string,
+): Promise<ShownDomain> {
+  const domainId = deps.makeId('dom')
+  const keys = await makeDomainKeys(deps, { ownerId: domainId, domain })
+  const outcome = await deps.db.write('createDomain', {
+    accountId,
+    domainId,
+    domain,
+    pod,
+    ownershipToken: randomText(deps.chance, LOWER_ALPHANUMERIC, TOKEN_LENGTH),
+    keys,
+    nowMs: deps.clock.now(),
+  })
+  switch (outcome.kind) {
+    case 'created':
+      return showDomain(deps, outcome.domain)
+    case 'invalid_pod':
+      throw problem('invalid_pod')
+    case 'taken':
+      throw takenBy(outcome.by, domain)
+    case 'limit_reached':
+      throw tooMany()
+  }
+}
+
+/** Gives it to one pod (id or `clientId`) or to all (null). `invalid_pod`, `domain_in_use`. */
+export async function scopeDomain(
+  deps: Pick<Deps, 'db' | 'smtpHostname'>,
+  input: { accountId: string; domainId: string; pod: string | null },
+): Promise<ShownDomain> {
+  const outcome = await deps.db.write('scopeDomain', input)
+  switch (outcome.kind) {
+    case 'scoped':
+      return showDomain(deps, outcome.domain)
+    case 'not_found':
+      throw notFound()
+    case 'invalid_pod':
+      throw problem('invalid_pod')
+    case 'in_use':
+      throw problem('domain_in_use')
+  }
+}
+
+/** Removes it with its keys; `domain_not_empty` while there are inboxes on it. */
+export async function deleteDomain(
+  deps: Pick<Deps, 'db'>,
+  input: { accountId: string; domainId: string },
+): Promise<void> {
+  const outcome = await deps.db.write('deleteDomain', input)
+  if (outcome === 'not_found') throw notFound()
+  if (outcome === 'not_empty') throw problem('domain_not_empty')
+}
+
+function takenBy(who: 'own' | 'another', domain: string) {
+  return who === 'own'
+    ? problem('domain_taken', `The account has ${domain} already.`)
+    : problem('domain_taken', `${domain} belongs to another account, which has verified it.`)
+}
+
+function tooMany() {
+  return problem('domain_limit_reached', `An account may have ${DOMAINS_PER_ACCOUNT_MAX} domains.`)
+}
+
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

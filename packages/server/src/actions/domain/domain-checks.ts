@@ -1,0 +1,49 @@
+// Checks of custom domains under way in this process: one of a domain at a time, whoever wants it, and of
+// those that were asked for a few at once, so that an account whose DNS is silent holds up nobody else.
+
+import { BoundedTurns } from '#actions/bounded-turns.ts'
+import {
+  DOMAIN_CHECK_MS_MAX,
+  DOMAIN_CHECKS_AT_ONCE,
+  DOMAIN_CHECKS_PER_ACCOUNT_MAX,
+  DOMAIN_CHECKS_WAITING_MAX,
+} from '#base/limits.ts'
+import type { CheckedDomain, DomainNamed } from './check-domain.ts'
+
+export type DomainChecks = {
+  /**
+   * The outcome of the check of this domain that is under way, or that waits for its turn, or of a new
+   * one when its turn has come. `rate_limit_exceeded` when too many of the account wait.
+   */
+  ask(named: DomainNamed, check: () => Promise<CheckedDomain>): Promise<CheckedDomain>
+  /** Checks it at once, unless that is under way: what comes of that one will do. */
+  tend(named: DomainNamed, check: () => Promise<CheckedDomain>): Promise<void>
+}
+
+/** Holds nothing while there are none. */
+export function openDomainChecks(): DomainChecks {
+  const underWay = new Map<string, Promise<CheckedDomain>>()
+  const turns = new BoundedTurns({
+    atOnce: DOMAIN_CHECKS_AT_ONCE,
+    atOnceEach: DOMAIN_CHECKS_PER_ACCOUNT_MAX,
+    waitingEach: DOMAIN_CHECKS_WAITING_MAX,
+    refusal: 'Too many domains of this account are being verified.',
+    retryAfterSeconds: Math.ceil(DOMAIN_CHECK_MS_MAX / 1_000),
+  })
+  const start = ({ accountId, domainId }: DomainNamed, run: () => Promise<CheckedDomain>) => {
+    // An id alone would let an account share what is known of another's domain.
+    const key = `${accountId} ${domainId}`
+    const known = underWay.get(key)
+    if (known !== undefined) return { isNew: false, check: known }
+    const check = run().finally(() => underWay.delete(key))
+    underWay.set(key, check)
+    return { isNew: true, check }
+  }
+  return {
+    ask: (named, check) => start(named, () => turns.run(named.accountId, check)).check,
+    async tend(named, check) {
+      const started = start(named, check)
+      if (started.isNew) await started.check
+    },
+  }
+}

@@ -1,0 +1,40 @@
+// Which domain signs what an inbox sends, and to which one its bounces come.
+
+import type { Deps } from '#actions/deps.ts'
+import { isUsable } from '#model/domain.ts'
+import { domainOf, type Inbox } from '#model/inbox.ts'
+import { problem } from '#model/problem.ts'
+import { findDomain } from '#store/domain.ts'
+
+export type SendingDomain = {
+  /** Whose key signs: `service` for the inbox domain of the settings. */
+  owner: { ownerId: string; domain: string }
+  /** Where addresses may be that bounces come to. */
+  returnPathDomain: string
+}
+
+/** `invalid_domain` where the inbox's domain has failed or is another account's now. */
+export async function findSendingDomain(
+  deps: Pick<Deps, 'db' | 'inboxDomain'>,
+  inbox: Inbox,
+): Promise<SendingDomain> {
+  const { inboxDomain } = deps
+  if (inbox.domainId === null) {
+    return { owner: { ownerId: 'service', domain: inboxDomain }, returnPathDomain: inboxDomain }
+  }
+  const domain = await findDomain(deps.db, inbox.accountId, inbox.domainId)
+  if (domain === null || !isUsable(domain)) {
+    const name = domain?.domain ?? domainOf(inbox.address)
+    const reason =
+      domain?.isHolder === false
+        ? `${name} was verified by another account since`
+        : `${name} has failed its DNS checks`
+    throw problem('invalid_domain', `The inbox cannot send: ${reason}.`, {
+      fix: 'Publish the records that GET /v1/domains/{id} lists and verify the domain again.',
+    })
+  }
+  return {
+    owner: { ownerId: domain.id, domain: domain.domain },
+    returnPathDomain: domain.takesBounces ? domain.domain : inboxDomain,
+  }
+}

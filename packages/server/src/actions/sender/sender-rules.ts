@@ -1,0 +1,112 @@
+// The account's rules about who may write to its inboxes.
+
+import type { Deps } from '#actions/deps.ts'
+import type { Page } from '#actions/page.ts'
+import { SENDER_RULES_PER_ACCOUNT_MAX } from '#base/limits.ts'
+import { notFound, problem } from '#model/problem.ts'
+import {
+  compareValue,
+  readRuleValue,
+  type SenderRule,
+  type SenderRuleType,
+} from '#model/sender-rule.ts'
+import type { SenderRuleCreation } from '#store/create-sender-rule.ts'
+import { findPod } from '#store/pod.ts'
+import * as store from '#store/sender-rule.ts'
+
+export type CreateSenderRule = {
+  accountId: string
+  type: SenderRuleType
+  /** An address or a domain, as somebody writes it. */
+  value: string
+  /** Id or `clientId`; null for all pods. */
+  pod: string | null
+  inboxId: string | null
+  /** Of an allow rule, null for what is usual; of any other it is refused. */
+  requiresVerified: boolean | null
+}
+
+/**
+ * The rule that stands then, be it new or there already. Refused with `bad_request` for a wrong value
+ * or inbox, `invalid_pod`, or `sender_rule_limit_reached`.
+ */
+export async function createSenderRule(
+  deps: Pick<Deps, 'db' | 'clock' | 'makeId'>,
+  { accountId, type, value, pod, inboxId, requiresVerified }: CreateSenderRule,
+): Promise<SenderRule> {
+  if (type !== 'allow' && requiresVerified !== null) {
+    throw wrong('requireVerified', 'belongs to a rule of the type allow')
+  }
+  const read = await readRuleValue(value)
+  if (read.kind === 'defect') throw wrong('value', read.message)
+  const creation = await deps.db.write('createSenderRule', {
+    id: deps.makeId('rul'),
+    accountId,
+    type,
+    value: read.value,
+    pod,
+    inboxId,
+    requiresVerified: type === 'allow' && requiresVerified !== false,
+    nowMs: deps.clock.now(),
+  })
+  if (creation.kind === 'stands') return creation.rule
+  throw refusal(creation)
+}
+
+function refusal({ kind }: Exclude<SenderRuleCreation, { kind: 'stands' }>) {
+  switch (kind) {
+    case 'no_account':
+      return notFound()
+    case 'invalid_pod':
+      return wrong('podId', 'is no pod of the account', 'invalid_pod')
+    case 'unknown_inbox':
+      return wrong('inboxId', 'is no inbox of the account')
+    case 'inbox_of_other_pod':
+      return wrong('inboxId', 'is not in the pod that podId names')
+    case 'limit_reached': {
+      const most = `The account has ${SENDER_RULES_PER_ACCOUNT_MAX} sender rules, which is the most.`
+      return problem('sender_rule_limit_reached', most)
+    }
+  }
+}
+
+function wrong(path: string, message: string, code: 'bad_request' | 'invalid_pod' = 'bad_request') {
+  return problem(code, `The field "${path}" ${message}.`, { details: [{ path, message }] })
+}
+
+/** Newest first. A value that no rule can have gives an empty list, and so does an unknown pod. */
+export async function listSenderRules(
+  deps: Pick<Deps, 'db'>,
+  input: {
+    accountId: string
+    type: SenderRuleType | null
+    /** Id or `clientId`. */
+    pod: string | null
+    inboxId: string | null
+    value: string | null
+  } & Page,
+): Promise<{ rules: SenderRule[]; total: number }> {
+  const { pod, value, ...rest } = input
+  const podId = pod === null ? null : (await findPod(deps.db, input.accountId, pod))?.id
+  const read = value === null ? null : compareValue(value)
+  if (podId === undefined || read?.kind === 'defect') return { rules: [], total: 0 }
+  return store.listSenderRules(deps.db, { ...rest, podId, value: read?.value ?? null })
+}
+
+/** `not_found` when the account has no such rule. */
+export async function getSenderRule(
+  deps: Pick<Deps, 'db'>,
+  { accountId, ruleId }: { accountId: string; ruleId: string },
+): Promise<SenderRule> {
+  const rule = await store.findSenderRule(deps.db, accountId, ruleId)
+  if (rule === null) throw notFound()
+  return rule
+}
+
+/** `not_found` when the account has no such rule. */
+export async function deleteSenderRule(
+  deps: Pick<Deps, 'db'>,
+  input: { accountId: string; ruleId: string },
+): Promise<void> {
+  if (!(await deps.db.write('deleteSenderRule', input))) throw notFound()
+}
