@@ -6,6 +6,11 @@ import type { SecureContext } from 'node:tls'
 import { createFirstAccount, type NewAccount } from '#actions/account/create-account.ts'
 import { openQueueClock } from '#actions/delivery/queue-clock.ts'
 import type { Deps } from '#actions/deps.ts'
+import { makingFew } from '#actions/dkim/domain-keys.ts'
+import { listServiceRecords } from '#actions/dkim/service-keys.ts'
+import { openSigners } from '#actions/dkim/signers.ts'
+import { openDomainCreations } from '#actions/domain/change-domains.ts'
+import { openDomainChecks } from '#actions/domain/domain-checks.ts'
 import { openEventHub } from '#actions/event/event-hub.ts'
 import { openDownloads } from '#actions/message/downloads.ts'
 import { openWebhookTests } from '#actions/webhook/webhook-tests.ts'
@@ -17,11 +22,8 @@ import type { Log } from '#base/log.ts'
 import { type Metrics, silentMetrics } from '#base/metrics.ts'
 import { publicUrlOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
+import { makeDkimKey } from '#mail/dkim/key.ts'
 import { dnsStartLog } from '#model/dns-records.ts'
-import type { HttpPoster } from '#net/egress/http-post.ts'
-import { openParserPool, type ParserPool } from '#net/parse/parser-pool.ts'
-import { findSecret } from '#store/service-secret.ts'
-import { type Delivery, openDelivery } from './open-delivery.ts'
 import {
   type Doors,
   openDeliveryDoor,
@@ -33,7 +35,8 @@ import {
 import { type Keys, openKeys } from './open-keys.ts'
 import { openServerTls } from './open-server-tls.ts'
 import { type OpenStore, openStore, releaseOwnLeases, settleLog } from './open-store.ts'
-import { openWebhookPoster, openWebhooks } from './open-webhooks.ts'
+import { openWays, type Ways } from './open-ways.ts'
+import { openWebhooks } from './open-webhooks.ts'
 
 export type Seams = {
   log: Log
@@ -99,12 +102,10 @@ async function openAround(
   { store, tls }: { store: OpenStore; tls: Promise<SecureContext> | null },
 ): Promise<App> {
   const { log, metrics = silentMetrics } = seams
-  const parser = openParserPool({ log, onParsed: metrics.observeParse })
-  const { clock = systemClock, chance = systemChance } = seams
-  const keys = await openKeys({ settings, db: store.db, chance, makeKey: seams.makeKey })
-  const delivery = openDelivery(settings, { clock, chance })
-  const poster = openWebhookPoster(settings, chance)
-  const deps = await makeDeps(settings, seams, { store, parser, keys, delivery, poster })
+  const { chance = systemChance } = seams
+  const keys = await openKeys({ settings, db: store.db, chance })
+  const ways = openWays(settings, seams)
+  const deps = await makeDeps(settings, seams, { store, keys, ways })
   if (keys.warning !== null) log.warn({}, keys.warning)
   const started = Promise.withResolvers<void>()
   started.promise.catch(() => {})
@@ -114,7 +115,7 @@ async function openAround(
     settings,
     deps,
     metrics,
-    parser,
+    parser: ways.parser,
     started: started.promise,
     findObstacle: () => findObstacle(life, doors, store),
   }
@@ -127,11 +128,11 @@ async function openAround(
   } catch (error) {
     started.reject(error)
     await Promise.all([doors.smtp?.close({ drainMs: 0 }), doors.http?.close(0)])
-    await Promise.all([delivery.close(), poster.close(), parser.close()])
+    await ways.close()
     throw error
   }
   const work = openWork(deps, settings, store)
-  if (settings.delivery === 'direct') void tellDns(keys, log)
+  if (settings.delivery === 'direct') void tellDns(deps, settings, log)
   watchQueues(parts, { smtp: doors.smtp, ...work })
   life.phase = 'serving'
   started.resolve()
@@ -156,7 +157,7 @@ async function openAround(
           http?.close(drainMs),
           work.close(drainMs),
         ])
-        await Promise.all([delivery.close(), poster.close(), parser.close()])
+        await ways.close()
         await store.close()
       })()
       return closing
@@ -165,8 +166,9 @@ async function openAround(
 }
 
 /** What this process does without being asked, as its roles say. */
-function openWork(deps: Deps, { roles }: Settings, { instance, signals }: OpenStore) {
-  const background = openTimeDoor(deps)
+function openWork(deps: Deps, settings: Settings, { instance, signals }: OpenStore) {
+  const { roles } = settings
+  const background = openTimeDoor(deps, settings)
   const dispatcher = roles.has('delivery') ? openDeliveryDoor(deps, instance) : null
   const webhooks = roles.has('webhooks') ? openWebhooks(deps, instance) : null
   if (webhooks !== null) signals.listen(webhooks.wake)
@@ -208,15 +210,9 @@ async function findObstacle(life: Life, doors: Doors, store: OpenStore): Promise
 async function makeDeps(
   settings: Settings,
   seams: Seams,
-  parts: {
-    store: OpenStore
-    parser: ParserPool
-    keys: Keys
-    delivery: Delivery
-    poster: HttpPoster
-  },
+  { store, keys, ways }: { store: OpenStore; keys: Keys; ways: Ways },
 ): Promise<Deps> {
-  const { store, parser, keys, delivery, poster } = parts
+  const { parser, checkResolver, authenticator, delivery, poster } = ways
   const metrics = seams.metrics ?? silentMetrics
   const { log, clock = systemClock, chance = systemChance } = seams
   const deps = {
@@ -229,17 +225,25 @@ async function makeDeps(
     parser,
     downloads: openDownloads(),
     inboxDomain: settings.inboxDomain,
+    smtpHostname: settings.smtpHostname,
     publicUrl: publicUrlOf(settings, settings.httpPort),
-    urlKey: await ensureUrlKey(store, chance),
+    urlKey: keys.urlKey,
     inboxesPerDay: settings.limits.inboxesPerDay,
     sending: settings.limits,
-    signer: keys.signer,
     sealer: keys.sealer,
+    makeDkimKey: makingFew(seams.makeKey ?? makeDkimKey),
+    deriveKey: keys.deriveKey,
+    resolver: checkResolver,
+    domainChecks: openDomainChecks(),
+    domainCreations: openDomainCreations(),
+    authenticator,
+    rejectDmarcFailures: settings.rejectDmarcFailures,
     allowPrivateEgress: settings.allowPrivateEgress,
     queueClock: await openQueueClock({ db: store.db, clock }),
     carrier: delivery.carrier,
     laneOf: delivery.laneOf,
     countDelivery: metrics.countDelivery,
+    countReport: metrics.countReport,
     wakeDelivery: () => {},
     postWebhook: poster.post,
     countWebhookDelivery: metrics.countWebhookDelivery,
@@ -250,21 +254,13 @@ async function makeDeps(
   }
   const events = openEventHub(deps)
   store.signals.listen(() => events.wake())
-  return Object.assign(deps, { events })
-}
-
-const URL_KEY = 'attachment-urls'
-
-/** A look first: a service that starts on a full disk cannot write. */
-async function ensureUrlKey({ db }: OpenStore, chance: Chance): Promise<Uint8Array> {
-  const key = await findSecret(db, URL_KEY)
-  return key ?? db.write('ensureSecret', { name: URL_KEY, value: chance.bytes(32) })
+  return Object.assign(deps, { events, signers: openSigners(deps) })
 }
 
 /** Mail that leaves by itself needs its records published. */
-async function tellDns(keys: Keys, log: Log): Promise<void> {
+async function tellDns(deps: Deps, { smtpHostname }: Settings, log: Log): Promise<void> {
   try {
-    const { fields, text } = dnsStartLog(await keys.records())
+    const { fields, text } = dnsStartLog(await listServiceRecords(deps, { smtpHostname }))
     log.info(fields, text)
   } catch (error) {
     log.warn({ error }, 'the key that signs mail could not be read')

@@ -1,10 +1,10 @@
-// Opening the way out that the settings name, with the resolver behind it.
+// Opening the way out that the settings name.
 
 import type { Deps } from '#actions/deps.ts'
 import type { Chance } from '#base/chance.ts'
 import type { Clock } from '#base/clock.ts'
 import type { Settings } from '#config/settings.ts'
-import { openResolver, type Resolver } from '#net/dns/resolver.ts'
+import type { Resolver } from '#net/dns/resolver.ts'
 import { openRouter } from '#net/smtp/route/find-route.ts'
 import type { Carrier } from '#net/smtp/transport/carrier.ts'
 import { openDirectCarrier } from '#net/smtp/transport/direct-carrier.ts'
@@ -23,11 +23,10 @@ export type DeliverySettings = Pick<
   | 'smtpHostname'
 >
 
+export type DeliverySeams = { clock: Clock; chance: Chance; resolver: Resolver }
+
 /** The carrier of the mode in force, null in the sandbox; nothing is connected to yet. */
-export function openDelivery(
-  settings: DeliverySettings,
-  seams: { clock: Clock; chance: Chance },
-): Delivery {
+export function openDelivery(settings: DeliverySettings, seams: DeliverySeams): Delivery {
   const { carrier, close } = openCarrier(settings, seams)
   return {
     carrier,
@@ -44,24 +43,21 @@ export function openDelivery(
 
 function openCarrier(
   settings: DeliverySettings,
-  { clock, chance }: { clock: Clock; chance: Chance },
+  { clock, chance, resolver }: DeliverySeams,
 ): { carrier: Carrier | null; close(): void } {
   const { delivery, relayUrl: url, smtpHostname: hostname, mxPort: port } = settings
-  const resolve = (): Resolver => openResolver({ servers: settings.dnsServers, chance })
   if (delivery === 'direct') {
-    const resolver = resolve()
     const allowPrivate = settings.allowPrivateEgress
     const router = openRouter({ resolver, allowPrivate, chance, clock, port })
-    const close = () => {
-      router.close()
-      resolver.close()
+    return {
+      carrier: openDirectCarrier({ router, port, hostname, clock }),
+      close: () => router.close(),
     }
-    return { carrier: openDirectCarrier({ router, port, hostname, clock }), close }
   }
   if (delivery === 'relay' && url !== null) {
-    const resolver = settings.dnsServers.length === 0 ? null : resolve()
-    const carrier = openRelayCarrier({ url, resolver, hostname, clock })
-    return { carrier, close: () => resolver?.close() }
+    // A relay may stand in the machine's own hosts file, which only the platform reads.
+    const own = settings.dnsServers.length === 0 ? null : resolver
+    return { carrier: openRelayCarrier({ url, resolver: own, hostname, clock }), close: () => {} }
   }
   return { carrier: null, close: () => {} }
 }

@@ -4,10 +4,12 @@
 import type { SecureContext } from 'node:tls'
 import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
 import type { Deps } from '#actions/deps.ts'
+import { rotateDueKeys } from '#actions/dkim/rotate-due-keys.ts'
+import { checkDueDomains } from '#actions/domain/verify-domain.ts'
 import { makeAuthenticate } from '#actions/key/authenticate.ts'
 import { findActiveKeys } from '#actions/key/find-active-keys.ts'
 import { findRecipient } from '#actions/message/find-recipient.ts'
-import { receiveMessage } from '#actions/message/receive-message.ts'
+import { takeMail } from '#actions/message/take-mail.ts'
 import { purgeExpired, sweepBlobs } from '#actions/retention/purge-expired.ts'
 import { storageTrouble } from '#actions/storage-trouble.ts'
 import { workJobs } from '#actions/work-jobs.ts'
@@ -80,7 +82,7 @@ function openMailDoor(parts: Parts, tls: SecureContext): Promise<SmtpServer> {
     tls,
     receiver: makeReceiver({
       findRecipient: afterStart(parts, (address) => findRecipient(deps, address)),
-      receiveMessage: (arriving) => receiveMessage(deps, arriving),
+      takeMail: (arriving) => takeMail(deps, arriving),
       storageTrouble,
       log: deps.log,
     }),
@@ -121,11 +123,17 @@ function openProgramDoor(parts: Parts): Promise<HttpServer> {
 }
 
 /** What happens because a job is due or an hour has passed. */
-export function openTimeDoor(deps: Deps): ReturnType<typeof openBackground> {
+export function openTimeDoor(
+  deps: Deps,
+  { dkimRotationDays: rotationDays, delivery }: Settings,
+): ReturnType<typeof openBackground> {
+  const schedule = { rotationDays, usesServiceKeys: delivery !== 'sandbox' }
   const background = openBackground({
     workJobs: (signal) => workJobs(deps, { worker: deps.makeId('job'), signal }),
     purgeExpired: (signal) => purgeExpired(deps, signal),
     sweepBlobs: (signal) => sweepBlobs(deps, signal),
+    checkDomains: (signal) => checkDueDomains(deps, signal),
+    rotateKeys: (signal) => rotateDueKeys(deps, schedule, signal),
     log: deps.log,
   })
   deps.wakeWorker = background.wakeJobs

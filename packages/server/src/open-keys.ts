@@ -1,96 +1,110 @@
-// The keys that this service makes for itself: the data key, which seals every other secret in the
-// database, and the key that signs mail of the inbox domain. Read or made, never shown.
+// The secrets that this service makes for itself: the data key, which seals every other secret in the
+// database, and what signed addresses and links are made with. Read or made, never shown.
 //
 // The data key lies in the database, as one octet 0 and its 32 octets in the clear, or sealed (see
 // base/seal.ts, which never begins with 0) with a key that lies elsewhere: the one of the settings,
 // or that of a file beside an embedded database.
 
-import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { hkdfSync } from 'node:crypto'
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Chance, LOWER_ALPHANUMERIC, randomText } from '#base/chance.ts'
+import { storageTrouble } from '#actions/storage-trouble.ts'
+import { type Chance, LOWER_ALPHANUMERIC, randomText, systemChance } from '#base/chance.ts'
 import { SEALING_KEY_BYTES, type Sealer, sealer as sealerOf } from '#base/seal.ts'
 import { makePrivateFolder, syncFolder } from '#blobs/durable-folder.ts'
 import { decodeSecretKey } from '#config/forms.ts'
 import { SETTINGS, type Settings } from '#config/settings.ts'
-import { dkimKeyRecord, makeDkimKey } from '#mail/dkim/key.ts'
-import { openSigner, type Signer } from '#mail/dkim/signer.ts'
-import { type DnsRecord, serviceDnsRecords } from '#model/dns-records.ts'
 import { findSecret } from '#store/service-secret.ts'
+import type { ReadDb } from '#store/tables.ts'
 import type { Db } from '#store/transactions.ts'
 
 export type Keys = {
   sealer: Sealer
-  /** Signs for the inbox domain. The first call makes the key when there is none yet. */
-  signer: Signer
-  /** What to publish for the inbox domain; makes the key as the signer does. */
-  records(): Promise<DnsRecord[]>
+  /** Of the signatures on attachment URLs; 32 octets. */
+  urlKey: Uint8Array
+  /** 32 octets for a purpose, such as `return-path`: always the same, and telling nothing of the others. */
+  deriveKey(purpose: string): Uint8Array
   /** What the operator should know about how the keys are kept, for the start log. */
   warning: string | null
 }
 
 export type OpenKeysOptions = {
-  settings: Pick<Settings, 'dataDir' | 'databaseUrl' | 'secretKey' | 'inboxDomain' | 'smtpHostname'>
+  settings: Pick<Settings, 'dataDir' | 'databaseUrl' | 'secretKey'>
   db: Db
   chance: Chance
-  /** How a private key is made; tests that need many bring one. */
-  makeKey?: () => Promise<KeyObject>
 }
 
-/** A key that replaces this one is published beside it, under another selector. */
-const SELECTOR = 'mr1'
 const DATA_KEY = 'data-key'
+/** Behind the keys of signed addresses and links. */
+const SERVICE_KEY = 'service-key'
+const URL_KEY = 'attachment-urls'
+const SECRET_BYTES = 32
 /** Before a data key in the clear; the sealed form begins with another octet. */
 const PLAIN = 0
 
 /**
- * Makes what is absent, except the signing key, which is made when it is first needed: at the first
- * start it would cost 15 to 500 ms. Writes nothing when all is there and sealed as the settings say,
- * so that a service starts on a full disk. Throws, naming MAILROOM_SECRET_KEY, when neither that nor
- * the file in the data directory opens the data key.
+ * Makes what is absent. Writes nothing when all is there and sealed as the settings say, so that a
+ * service starts on a full disk. Throws, naming MAILROOM_SECRET_KEY, when neither that nor the file in
+ * the data directory opens the data key.
  */
 export async function openKeys(options: OpenKeysOptions): Promise<Keys> {
-  const { settings, db, chance } = options
   const dataKey = await openDataKey(options)
-  const sealer = sealerOf(dataKey.key, chance)
-  const name = `dkim:${settings.inboxDomain}`
-  const unseal = (sealed: Uint8Array): SigningKey => {
-    const plain = sealer.open(sealed, name)
-    if (plain === null) throw new Error(`the secret ${name} is not the one that was kept.`)
-    const privateKey = createPrivateKey({ key: Buffer.from(plain), format: 'der', type: 'pkcs8' })
-    const { inboxDomain: domain } = settings
-    return { privateKey, signer: openSigner({ domain, selector: SELECTOR, privateKey }) }
-  }
-  const findOrMake = async (): Promise<SigningKey> => {
-    const made = await (options.makeKey ?? makeDkimKey)()
-    const value = sealer.seal(made.export({ format: 'der', type: 'pkcs8' }), name)
-    // Of two processes that start at once both get the one that is kept.
-    return unseal(await db.write('ensureSecret', { name, value }))
-  }
-  const kept = await findSecret(db, name)
-  let key: Promise<SigningKey> | null = kept === null ? null : Promise.resolve(unseal(kept))
-  const need = (): Promise<SigningKey> => {
-    key ??= findOrMake().catch((error) => {
-      // A disk that was full may not be so the next time.
-      key = null
-      throw error
-    })
-    return key
-  }
+  const sealer = sealerOf(dataKey.key, options.chance)
+  const serviceKey = await openSecret(options, sealer, SERVICE_KEY)
   return {
     sealer,
-    signer: { sign: async (raw, nowMs) => (await need()).signer.sign(raw, nowMs) },
-    async records() {
-      const { privateKey } = await need()
-      return serviceDnsRecords({
-        inboxDomain: settings.inboxDomain,
-        smtpHostname: settings.smtpHostname,
-        selector: SELECTOR,
-        dkimRecord: dkimKeyRecord(privateKey),
-      })
-    },
+    urlKey: await openUrlKey(options, sealer),
+    deriveKey: (purpose) => new Uint8Array(hkdfSync('sha256', serviceKey, '', purpose, 32)),
     warning: dataKey.isPlain ? PLAIN_WARNING : null,
   }
+}
+
+/** A random secret of 32 octets, sealed; made when there is none yet. */
+async function openSecret(
+  { db, chance }: OpenKeysOptions,
+  sealer: Sealer,
+  name: string,
+): Promise<Uint8Array> {
+  const kept =
+    (await findSecret(db, name)) ??
+    (await db.write('ensureSecret', { name, value: sealer.seal(chance.bytes(SECRET_BYTES), name) }))
+  return unseal(sealer, name, kept)
+}
+
+function unseal(sealer: Sealer, name: string, kept: Uint8Array): Uint8Array {
+  const plain = sealer.open(kept, name)
+  if (plain === null) throw new Error(`the secret ${name} is not the one that was kept.`)
+  return plain
+}
+
+/** Older versions kept it in the clear: that one is sealed as it is, and what it signed stays good. */
+async function openUrlKey(options: OpenKeysOptions, sealer: Sealer): Promise<Uint8Array> {
+  const { db } = options
+  const kept = await findSecret(db, URL_KEY)
+  if (kept?.length !== SECRET_BYTES) return openSecret(options, sealer, URL_KEY)
+  const value = sealer.seal(kept, URL_KEY)
+  try {
+    const now = await db.write('replaceSecret', { name: URL_KEY, kept, value })
+    return unseal(sealer, URL_KEY, now ?? value)
+  } catch (error) {
+    if (storageTrouble(error) !== 'full') throw error
+    return kept
+  }
+}
+
+export type DataKeyState = 'absent' | 'plain' | 'sealed' | 'not here'
+
+/** How the data key is kept, and whether it can be opened here; changes nothing. */
+export async function inspectDataKey(
+  options: Pick<OpenKeysOptions, 'settings'> & { db: ReadDb },
+): Promise<DataKeyState> {
+  const given = { settings: options.settings, chance: systemChance }
+  const kept = await findSecret(options.db, DATA_KEY)
+  if (kept === null) return 'absent'
+  const opened =
+    unwrap(kept, givenSealer(given)) ?? unwrap(kept, await fileSealer(given, { mayMake: false }))
+  if (opened === null) return 'not here'
+  return opened.isPlain ? 'plain' : 'sealed'
 }
 
 const PLAIN_WARNING = `whoever can read the database can read the keys that sign mail, until ${SETTINGS.secretKey.name} is set`
@@ -100,7 +114,8 @@ export function secretKeyPath({ dataDir }: Pick<Settings, 'dataDir'>): string {
   return join(dataDir, 'secret.key')
 }
 
-type SigningKey = { privateKey: KeyObject; signer: Signer }
+type SealerOptions = Pick<OpenKeysOptions, 'settings' | 'chance'>
+
 type DataKey = { key: Uint8Array; isPlain: boolean }
 
 /**
@@ -136,7 +151,7 @@ function unwrap(kept: Uint8Array, wrapper: Sealer | null): DataKey | null {
   return key === null ? null : { key, isPlain: false }
 }
 
-function givenSealer({ settings, chance }: OpenKeysOptions): Sealer | null {
+function givenSealer({ settings, chance }: SealerOptions): Sealer | null {
   if (settings.secretKey === null) return null
   const key = decodeSecretKey(settings.secretKey)
   if (key === null) throw new RangeError(`${SETTINGS.secretKey.name} is not a key.`)
@@ -145,7 +160,7 @@ function givenSealer({ settings, chance }: OpenKeysOptions): Sealer | null {
 
 /** Null where there is no file, and beside a shared database: other processes would not have it. */
 async function fileSealer(
-  { settings, chance }: OpenKeysOptions,
+  { settings, chance }: SealerOptions,
   { mayMake }: { mayMake: boolean },
 ): Promise<Sealer | null> {
   if (settings.databaseUrl !== null) return null

@@ -9,9 +9,9 @@ import type { BlobStore } from '#blobs/blob-store.ts'
 import { openDiskBlobs } from '#blobs/disk-blobs.ts'
 import { makePrivateFolder } from '#blobs/durable-folder.ts'
 import type { Settings } from '#config/settings.ts'
-import type { DbObserver } from '#db/db.ts'
+import type { DbObserver, ReadingDb } from '#db/db.ts'
 import { openOwnSignals, type Signals } from '#db/signals.ts'
-import { openSqlite } from '#db/sqlite.ts'
+import { openSqlite, openSqliteToRead } from '#db/sqlite.ts'
 import type { Tables } from '#store/tables.ts'
 import { type Db, transactions } from '#store/transactions.ts'
 import { openInstance, openNameless } from './open-instance.ts'
@@ -75,6 +75,19 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
     unlock()
     throw error
   }
+}
+
+/**
+ * The database of the settings to be looked into, once it is known to be there and current. Makes no
+ * folder, changes no mode and migrates nothing.
+ */
+export async function openToRead({
+  databaseUrl,
+  ...settings
+}: StoreSettings): Promise<ReadingDb<Tables>> {
+  if (databaseUrl === null) return openSqliteToRead(databasePath({ databaseUrl, ...settings }))
+  const { openPostgresToRead } = await import('#db/postgres.ts')
+  return openPostgresToRead(databaseUrl)
 }
 
 async function openDb({ settings, as, observer, onError }: OpenStoreOptions): Promise<Db> {

@@ -6,11 +6,10 @@ import type { Deps } from '#actions/deps.ts'
 import { openStall } from '#actions/event/stall.ts'
 import { openFanOut } from '#actions/webhook/fan-out.ts'
 import { openWebhookQueue } from '#actions/webhook/webhook-queue.ts'
-import type { Chance } from '#base/chance.ts'
 import { FAN_OUT_GAP_MS_MAX, LOG_POLL_MS } from '#base/limits.ts'
 import type { Settings } from '#config/settings.ts'
 import { openWorkerLoop } from '#jobs/worker-loop.ts'
-import { openResolver } from '#net/dns/resolver.ts'
+import type { Resolver } from '#net/dns/resolver.ts'
 import { type HttpPoster, openHttpPoster } from '#net/egress/http-post.ts'
 import { openDispatcher } from '#worker/dispatcher.ts'
 import { WEBHOOK_BOUNDS } from '#worker/dispatcher-bounds.ts'
@@ -19,19 +18,11 @@ const USER_AGENT = 'Mailroom-Webhooks/1'
 
 /** The way to receivers; nothing is connected to yet. */
 export function openWebhookPoster(
-  settings: Pick<Settings, 'dnsServers' | 'allowPrivateEgress'>,
-  chance: Chance,
+  settings: Pick<Settings, 'allowPrivateEgress'>,
+  resolver: Resolver,
 ): HttpPoster {
-  const resolver = openResolver({ servers: settings.dnsServers, chance })
   const allowPrivate = settings.allowPrivateEgress
-  const poster = openHttpPoster({ resolver, allowPrivate, userAgent: USER_AGENT })
-  return {
-    post: poster.post,
-    async close() {
-      await poster.close()
-      resolver.close()
-    },
-  }
+  return openHttpPoster({ resolver, allowPrivate, userAgent: USER_AGENT })
 }
 
 export type Webhooks = {

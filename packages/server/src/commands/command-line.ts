@@ -61,6 +61,15 @@ function describeCommands(): Command {
       await printDns(options)
     })
   program
+    .command('doctor')
+    .description('check this machine as a mail host; exits 1 when something is wrong')
+    .option('--json', 'for programs')
+    .option('--ntp <server>', 'compare the clock with a time server, such as pool.ntp.org')
+    .action(async (options: { json?: boolean; ntp?: string }) => {
+      const { doctor } = await import('./doctor.ts')
+      await doctor(options)
+    })
+  program
     .command('generate', { hidden: true })
     .description('write the generated files of the repository')
     .action(async () => {
@@ -75,6 +84,7 @@ function describeCommands(): Command {
       await warmUp()
     })
   addAccountCommands(program)
+  addDkimCommands(program)
   addPostmasterCommands(program)
   return program
 }
@@ -114,6 +124,29 @@ function addAccountCommands(program: Command): void {
     .action(async (id: string) => {
       const { revokeKeyCommand } = await import('./accounts.ts')
       await revokeKeyCommand(id)
+    })
+}
+
+function addDkimCommands(program: Command): void {
+  const dkim = program.command('dkim').description('keys that sign the mail of the domains')
+  dkim
+    .command('list')
+    .description('list keys with their states, also while serving')
+    .action(async () => {
+      const { listDkimCommand } = await import('./dkim.ts')
+      await listDkimCommand()
+    })
+  dkim
+    .command('rotate')
+    .description('sign with the next key of a domain, if DNS has had it for a day')
+    .argument('[domain]', 'the inbox domain unless given')
+    .option(
+      '--now',
+      'in an emergency, such as a stolen key: as soon as DNS has it. For a day mail may not be believed where the record before is still kept',
+    )
+    .action(async (domain: string | undefined, options: { now?: boolean }) => {
+      const { rotateDkimCommand } = await import('./dkim.ts')
+      await rotateDkimCommand(domain, options)
     })
 }
 

@@ -1,22 +1,23 @@
 // Printing the DNS records that the operator publishes for this service.
 
+import { listServiceRecords } from '#actions/dkim/service-keys.ts'
 import { formatDnsTable, formatZone } from '#model/dns-records.ts'
-import { openKeys } from '#open-keys.ts'
+import { isReservedDomain } from './doctor/check-records.ts'
+import { plainText } from './plain-text.ts'
+import { withKeys } from './with-keys.ts'
 import { withStore } from './with-store.ts'
-
-/** Top-level names that no public DNS serves (RFC 2606, RFC 6761). */
-const RESERVED = /(^|\.)(localhost|test|example|invalid|local)$/
 
 /** Works before the first start too: the keys that it makes are those that the service uses. */
 export async function printDns({ zone }: { zone?: boolean }): Promise<void> {
   const { records, settings } = await withStore(
-    async (store) => {
-      const keys = await openKeys(store)
-      return { records: await keys.records(), settings: store.settings }
-    },
+    async (store) => ({
+      records: await listServiceRecords(await withKeys(store), store.settings),
+      settings: store.settings,
+    }),
     { absent: 'make' },
   )
-  process.stdout.write(zone === true ? formatZone(records) : formatDnsTable(records))
+  const table = () => formatDnsTable(records).split('\n').map(plainText).join('\n')
+  process.stdout.write(zone === true ? formatZone(records) : table())
   const { inboxDomain, smtpHostname, delivery } = settings
   process.stderr.write(
     `\n${smtpHostname} also needs A or AAAA records; the PTR records of those addresses must name it.\n`,
@@ -26,9 +27,9 @@ export async function printDns({ zone }: { zone?: boolean }): Promise<void> {
       `Mail leaves through the relay: add the include that its provider names to the SPF record of ${inboxDomain}.\n`,
     )
   }
-  if (RESERVED.test(inboxDomain)) {
+  if (isReservedDomain(inboxDomain)) {
     process.stderr.write(
-      `${inboxDomain} cannot be published: set MAILROOM_INBOX_DOMAIN to a domain of yours.\n`,
+      `${inboxDomain} is a reserved name, which only DNS servers of your own can have: for mail with the world set MAILROOM_INBOX_DOMAIN to a domain of yours.\n`,
     )
   }
 }

@@ -1,12 +1,14 @@
 // The reference page: the table of operations as one static page of HTML, without a script.
 
+import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
 import { errorExample } from '@mailroom/contract/error-example.ts'
 import { API_VERSION } from '@mailroom/contract/openapi.ts'
 import { idempotencyKeyParameter } from '@mailroom/contract/openapi-parts.ts'
 import { webSocketErrors, webSocketPathItem } from '@mailroom/contract/openapi-web-socket.ts'
 import { type Operation, type Tag, tags } from '@mailroom/contract/operations/operation.ts'
 import { errorsOf, operationIds, operationOf } from '@mailroom/contract/operations.ts'
-import { type ErrorCode, errorCodes, WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
+import { WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
+import { escapeHtml } from './escape-html.ts'
 
 type Entry = { readonly id: string; readonly operation: Operation }
 
@@ -189,6 +191,13 @@ const textExamples: Readonly<Record<string, string>> = {
   subject: 'Hello',
   body: 'How are you?',
   text: 'How are you?',
+  value: 'friend.example',
+}
+
+/** Of fields that are left out where they may be. */
+const requiredExamples: Readonly<Record<string, string | null>> = {
+  domain: 'example.com',
+  podId: null,
 }
 
 /** Every field that is required, and those others that an example can be given of. */
@@ -200,8 +209,14 @@ function bodyExample({ properties = {}, required = [] }: ObjectSchema): Record<s
     if (field.type === 'boolean') example[name] = true
     else if (field.enum) example[name] = field.enum[0]
     else if (textExamples[name] !== undefined) example[name] = textExamples[name]
-    else if (required.includes(name)) throw new Error(`There is no example of the field ${name}.`)
+    else if (required.includes(name)) example[name] = requiredExampleOf(name)
   }
+  return example
+}
+
+function requiredExampleOf(name: string): string | null {
+  const example = requiredExamples[name]
+  if (example === undefined) throw new Error(`There is no example of the field ${name}.`)
   return example
 }
 
@@ -215,15 +230,6 @@ function errorSection(): string {
   return `<section id="errors"><h2>Errors</h2>
 <pre><code>${escapeHtml(JSON.stringify(errorExample('bad_request'), null, 2))}</code></pre>
 <table><caption>Codes</caption><thead><tr><th>Code</th><th>Status</th><th>Meaning</th></tr></thead><tbody>${rows.join('')}</tbody></table></section>`
-}
-
-function escapeHtml(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll("'", '&#39;')
 }
 
 const style = `

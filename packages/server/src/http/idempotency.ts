@@ -55,6 +55,7 @@ const defaults: Readonly<Record<string, (value: unknown) => boolean>> = {
   cc: isEmptyArray,
   attachments: isEmptyArray,
   bodyHtml: (value) => value === '',
+  unsubscribe: (value) => value === false,
 }
 
 function isEmptyArray(value: unknown): boolean {

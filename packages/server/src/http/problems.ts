@@ -1,8 +1,8 @@
 // The one place where everything that can go wrong becomes an answer: status, headers and the error
 // body of the contract. What is not meant for callers goes to the log and never into the answer.
 
+import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
 import type { ErrorBody } from '@mailroom/contract/shapes/error.ts'
-import { type ErrorCode, errorCodes } from '@mailroom/contract/vocabulary.ts'
 import { AppError, type AppErrorOptions } from '#base/app-error.ts'
 import { RETRY_AFTER_SECONDS } from '#base/limits.ts'
 import { notFound } from '#model/problem.ts'

@@ -1,18 +1,14 @@
 // The door for mail: what the SMTP engine asks, answered by actions and said in reply codes.
 
 import type { Recipient } from '#actions/message/find-recipient.ts'
-import type {
-  AcceptedRecipient,
-  ArrivingMessage,
-  ReceiveResult,
-} from '#actions/message/receive-message.ts'
+import type { AcceptedRecipient, ArrivingMail, TakeResult } from '#actions/message/take-mail.ts'
 import type { Log } from '#base/log.ts'
 import { type Reply, reply } from '#mail/smtp/reply.ts'
 import type { Envelope, MailReceiver } from '#net/smtp/session.ts'
 
 export type ReceiverPorts = {
   findRecipient(address: string): Promise<Recipient>
-  receiveMessage(arriving: ArrivingMessage): Promise<ReceiveResult>
+  takeMail(arriving: ArrivingMail): Promise<TakeResult>
   /** How a store that cannot take mail now is told: full, or something else. Null for a fault. */
   storageTrouble(error: unknown): 'full' | 'busy' | 'unavailable' | null
   log: Log
@@ -37,7 +33,7 @@ export function makeReceiver(ports: ReceiverPorts): MailReceiver {
     async checkRecipient(address, envelope) {
       try {
         const recipient = await ports.findRecipient(address)
-        if (recipient.kind === 'inbox' || recipient.kind === 'postmaster') {
+        if (recipient.kind !== 'unknown_mailbox' && recipient.kind !== 'foreign_domain') {
           const recipients = accepted.get(envelope) ?? []
           recipients.push({ ...recipient, address })
           accepted.set(envelope, recipients)
@@ -52,16 +48,18 @@ export function makeReceiver(ports: ReceiverPorts): MailReceiver {
       const raw =
         content.chunks.length === 1 && only !== undefined ? only : Buffer.concat(content.chunks)
       try {
-        const result = await ports.receiveMessage({
+        const result = await ports.takeMail({
           raw,
           reversePath: envelope.reversePath,
           recipients: accepted.get(envelope) ?? [],
+          origin: 'smtp',
           clientAddress: client.address,
           helo: client.helo,
           tls: client.tls,
         })
         if (result.kind === 'loop') {
-          ports.log.warn({ hops: result.hops, from: client.address }, 'a mail loop was refused')
+          const { reason, hops } = result
+          ports.log.warn({ reason, hops, from: client.address }, 'a mail loop was refused')
         }
         return replyAfterData(result)
       } catch (error) {
@@ -75,6 +73,8 @@ function replyTo(recipient: Recipient): Reply {
   switch (recipient.kind) {
     case 'inbox':
     case 'postmaster':
+    case 'return_path':
+    case 'abuse':
       return reply(250, '2.1.5', 'Recipient OK')
     case 'unknown_mailbox':
       return reply(550, '5.1.1', 'No such mailbox here')
@@ -83,13 +83,17 @@ function replyTo(recipient: Recipient): Reply {
   }
 }
 
-function replyAfterData(result: ReceiveResult): Reply {
+function replyAfterData(result: TakeResult): Reply {
   switch (result.kind) {
     case 'stored':
       return reply(250, '2.0.0', 'Message stored')
     case 'no_recipient':
       return reply(550, '5.1.1', 'No such mailbox here')
+    case 'too_early':
+      return reply(451, '4.3.0', 'What this reports of is not settled yet, try again later')
+    case 'rejected_by_policy':
+      return reply(550, '5.7.1', result.text)
     case 'loop':
-      return reply(554, '5.4.6', `Too many hops (${result.hops})`)
+      return reply(554, '5.4.6', result.text)
   }
 }

@@ -9,18 +9,24 @@ import type { EventReaders } from '#http/event-readers.ts'
 import type { DoorPorts, Handlers } from '#http/handler.ts'
 import { presentSent } from '#http/present/sending.ts'
 import { accountHandlers } from './account-handlers.ts'
+import { domainHandlers } from './domain-handlers.ts'
 import { eventHandlers } from './event-handlers.ts'
 import { mailHandlers } from './mail-handlers.ts'
 import { sendHandlers } from './send-handlers.ts'
+import { senderHandlers } from './sender-handlers.ts'
 import { type ServicePorts, serviceHandlers } from './service-handlers.ts'
+import { unsubscribeHandlers } from './unsubscribe-handlers.ts'
 import { webhookHandlers } from './webhook-handlers.ts'
 
 /** One handler for each operation of the contract. */
 export function allHandlers(deps: Deps, ports: ServicePorts, readers: EventReaders): Handlers {
   const handlers: Handlers = {
     ...accountHandlers(deps, readers),
+    ...domainHandlers(deps),
     ...mailHandlers(deps),
     ...sendHandlers(deps),
+    ...senderHandlers(deps),
+    ...unsubscribeHandlers(deps),
     ...eventHandlers(deps, readers),
     ...webhookHandlers(deps),
     ...serviceHandlers(ports),

@@ -50,6 +50,7 @@ export function sendHandlers(deps: Deps): SendHandlers {
         includeQuote: body.includeQuote ?? true,
         replyTo: body.replyTo ?? null,
         attachments: [...body.attachments],
+        hasUnsubscribe: body.unsubscribe ?? false,
       })
       return { isReplay, body: presentSent(response) }
     },

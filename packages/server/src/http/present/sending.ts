@@ -45,7 +45,7 @@ export function presentSuppression(suppression: Suppression): SuppressionShape {
 
 /** Mail that the sandbox kept; its attachments' addresses are signed afresh each time. */
 export function presentCaptured(
-  { id, recipients, capturedAtMs, message, inReplyTo }: Captured,
+  { id, recipients, reversePath, capturedAtMs, message, inReplyTo }: Captured,
   signer: UrlSigner,
   nowMs: number,
 ): CapturedMessage {
@@ -57,6 +57,7 @@ export function presentCaptured(
     inboxId: shown.inboxId,
     from: shown.fromAddr,
     to: recipients,
+    reversePath,
     cc: shown.cc,
     replyTo: shown.replyTo,
     subject: shown.subject,

@@ -1,0 +1,157 @@
+// The keys that sign mail, for the operator: which there are, and changing to the next one. Works
+// beside a running service, which follows within seconds.
+
+import { type KeyRotation, rotateKey, settledAt } from '#actions/dkim/rotate-key.ts'
+import { ensureServiceKeys, serviceOwner } from '#actions/dkim/service-keys.ts'
+import { DKIM_KEY_LOOK_MS, DKIM_RETIRING_MS } from '#base/limits.ts'
+import { readDomainName } from '#mail/domain-name.ts'
+import {
+  type DkimKey,
+  type DkimOwner,
+  dkimKeyName,
+  dkimKeyRecord,
+  SERVICE_OWNER,
+} from '#model/dkim-key.ts'
+import { openResolver } from '#net/dns/resolver.ts'
+import { listAllDkimKeys } from '#store/dkim-key.ts'
+import { findServedDomain } from '#store/domain.ts'
+import { CommandFailure } from './command-failure.ts'
+import { formatTable } from './format-table.ts'
+import { plainText } from './plain-text.ts'
+import { withKeys } from './with-keys.ts'
+import { type CommandStore, withStore } from './with-store.ts'
+
+/** One line a key; those of the inbox domain exist once the first mail was sent or `dns` was run. */
+export async function listDkimCommand(): Promise<void> {
+  const keys = await withStore(({ db }) => listAllDkimKeys(db))
+  const rows = keys.map((key) => [
+    key.domain,
+    key.selector,
+    key.state,
+    timeText(key.publishedAtMs),
+    timeText(key.activatedAtMs),
+    key.ownerId,
+  ])
+  const head = ['Domain', 'Selector', 'State', 'Published since', 'Signs since', 'Owner']
+  process.stdout.write(formatTable([head, ...rows]))
+  if (keys.length === 0) {
+    process.stderr.write('There are no keys yet: "mailroom dns" makes those of the inbox domain.\n')
+  }
+}
+
+/**
+ * Changes to the next key of a domain if DNS has had it for a day, or with `now` if it has it; fails
+ * with what is to be done otherwise.
+ */
+export async function rotateDkimCommand(
+  domain: string | undefined,
+  { now: isUrgent = false }: { now?: boolean } = {},
+): Promise<void> {
+  await withStore(async (store) => {
+    const name = domain === undefined ? undefined : (readDomainName(domain) ?? domain)
+    const owner = await findOwner(store, name)
+    if (owner.ownerId === SERVICE_OWNER) await ensureServiceKeys(await withKeys(store))
+    const resolver = openResolver({ servers: store.settings.dnsServers, chance: store.chance })
+    try {
+      tellRotation(owner, await rotateKey({ ...store, resolver }, owner, { isUrgent }))
+    } finally {
+      resolver.close()
+    }
+  })
+}
+
+/** Of several accounts that want a domain, whose it is. */
+async function findOwner(store: CommandStore, domain: string | undefined): Promise<DkimOwner> {
+  const own = serviceOwner(store.settings)
+  if (domain === undefined || domain === own.domain) return own
+  const keys = (await listAllDkimKeys(store.db)).filter((key) => key.domain === domain)
+  const owners = [...new Set(keys.map(({ ownerId }) => ownerId))]
+  const [first] = owners
+  if (first === undefined) {
+    throw new CommandFailure(
+      `there are no keys of ${plainText(domain)}: "mailroom dkim list" names those there are.`,
+    )
+  }
+  if (owners.length === 1) return { ownerId: first, domain }
+  const holder = await findServedDomain(store.db, domain)
+  if (holder === null) {
+    throw new CommandFailure(
+      `${owners.length} accounts have ${plainText(domain)} and none has verified it yet.`,
+    )
+  }
+  return { ownerId: holder.domainId, domain }
+}
+
+function tellRotation({ domain }: DkimOwner, rotation: KeyRotation): void {
+  switch (rotation.kind) {
+    case 'switched':
+      process.stdout.write(describeSwitch(rotation))
+      return
+    case 'unpublished':
+      throw new CommandFailure(describeUnpublished(rotation.standby))
+    case 'settling':
+      throw new CommandFailure(describeSettling(rotation))
+    case 'fault':
+      throw new CommandFailure(
+        `DNS could not be asked for ${dkimKeyName(rotation.standby)} (${plainText(rotation.text)}); nothing was changed. Try again later.`,
+      )
+    case 'retiring':
+      throw new CommandFailure(
+        `${domain} has no other key to change to before ${endText(rotation.retiring)}: until then that of ${rotation.retiring.selector} stays published for the mail that it signed. The next one is made after it.`,
+      )
+    case 'none':
+      throw new CommandFailure(
+        `the keys of ${domain} were changed by somebody else at this moment; "mailroom dkim list" shows them.`,
+      )
+  }
+}
+
+function describeSwitch({ retired, active }: KeyRotation & { kind: 'switched' }): string {
+  const seconds = DKIM_KEY_LOOK_MS / 1_000
+  const settledAtMs = settledAt(active, active.activatedAtMs ?? 0)
+  return [
+    ...(settledAtMs === null ? [] : [describeRisk(active, settledAtMs)]),
+    `Mail of ${active.domain} is signed with ${active.selector} from now on; running services follow within ${seconds} seconds.`,
+    `Leave the record of ${dkimKeyName(retired)} in DNS until ${endText(retired)}: mail that it signed is still under way.`,
+    `A running service then makes the next key of ${retired.selector}. Publish it in place of that record, so that it can take over when its time comes: ${whereShown(retired)}.`,
+    '',
+  ].join('\n')
+}
+
+function describeUnpublished(standby: DkimKey): string {
+  return [
+    `DNS does not have the next key of ${standby.domain}; nothing was changed. Publish this TXT record, in place of any other at its name:`,
+    `  ${dkimKeyName(standby)}`,
+    `  ${dkimKeyRecord(standby)}`,
+    'and run the command again when the name servers give it.',
+  ].join('\n')
+}
+
+function describeSettling({ standby, settledAtMs }: KeyRotation & { kind: 'settling' }): string {
+  const name = dkimKeyName(standby)
+  return [
+    `DNS has the next key of ${standby.domain}, but was seen to have it for less than a day; nothing was changed.`,
+    `Whoever asked for ${name} before may go on with what stood there then, and would not believe mail that the new key signs.`,
+    `Run the command again after ${timeText(settledAtMs)}; a running service changes by itself only when the time of its settings has come.`,
+    'With --now it changes at once: for a key that somebody else may have, and at the price of mail that is not believed until then.',
+  ].join('\n')
+}
+
+function describeRisk(active: DkimKey, settledAtMs: number): string {
+  return `Until ${timeText(settledAtMs)} receivers that still have what stood at ${dkimKeyName(active)} before may not believe mail from here, and put it among spam or refuse it.`
+}
+
+function whereShown({ ownerId }: DkimKey): string {
+  return ownerId === SERVICE_OWNER
+    ? '"mailroom dns" prints it'
+    : `GET /v1/domains/${ownerId} shows it to its account`
+}
+
+/** When a key that retired need not be published any more. */
+function endText({ retiredAtMs }: DkimKey): string {
+  return timeText(retiredAtMs === null ? null : retiredAtMs + DKIM_RETIRING_MS)
+}
+
+function timeText(timeMs: number | null): string {
+  return timeMs === null ? '-' : new Date(timeMs).toISOString()
+}

@@ -1,0 +1,183 @@
+// Checking this machine as a mail host: all that can be told from here, without changing anything and
+// without sending mail.
+
+import { systemClock } from '#base/clock.ts'
+import type { Settings } from '#config/settings.ts'
+import { openResolver, type Resolver } from '#net/dns/resolver.ts'
+import { openToRead } from '#open-store.ts'
+import type { ReadDb } from '#store/tables.ts'
+import { CommandFailure } from './command-failure.ts'
+import { checkCertificate } from './doctor/check-certificate.ts'
+import { checkTimeServer, clockUnasked } from './doctor/check-clock.ts'
+import { checkDatabase, checkSecretKey } from './doctor/check-database.ts'
+import { checkMachine } from './doctor/check-machine.ts'
+import { checkListener, checkMailHosts } from './doctor/check-mail-in.ts'
+import { checkPortOut, checkRelay } from './doctor/check-mail-out.ts'
+import { checkNames } from './doctor/check-names.ts'
+import { checkInboxDomain, isNowhere } from './doctor/check-records.ts'
+import { DOMAINS_MS_MAX, examineDomains } from './doctor/examine-domains.ts'
+import {
+  type Aim,
+  advice,
+  bad,
+  type Finding,
+  findingsJson,
+  formatFindings,
+  good,
+  isAnyWrong,
+  notNeeded,
+  unknown,
+  within,
+} from './doctor/finding.ts'
+import { type Looks, openLooks } from './doctor/looks.ts'
+import { loadSettings } from './load-settings.ts'
+
+export type DoctorOptions = { json?: boolean; ntp?: string }
+
+/** Prints the findings; the exit code is 1 when one of them is wrong. */
+export async function doctor({ json = false, ntp }: DoctorOptions): Promise<void> {
+  const findings = await readAndExamine(ntp ?? null)
+  process.stdout.write(json ? findingsJson(findings) : formatFindings(findings))
+  if (isAnyWrong(findings)) process.exitCode = 1
+}
+
+/** A try at DNS takes two of these at most: together they stay below CHECK_MS_MAX. */
+const DNS_TRY_MS = 2_000
+
+async function readAndExamine(ntp: string | null): Promise<Finding[]> {
+  const aim: Aim = { check: 'settings', expected: 'settings that can be read' }
+  let loaded: { settings: Settings; warnings: string[] }
+  try {
+    loaded = loadSettings()
+  } catch (error) {
+    if (!(error instanceof CommandFailure)) throw error
+    const told = error.message.replaceAll(/\s*\n\s*/g, ' ')
+    return [bad(aim, told, 'Put these settings right; the rest cannot be told until then.')]
+  }
+  const { settings, warnings } = loaded
+  const read: Finding =
+    warnings.length === 0
+      ? good(aim, 'all could be read')
+      : advice(aim, warnings.join('; '), 'Put these settings right.')
+  return [read, ...(await examine(settings, ntp))]
+}
+
+/**
+ * All but the reading of the settings. `ntp` names a time server. Takes some seconds, and for custom
+ * domains `domainsMs` beside them at most.
+ */
+export async function examine(
+  settings: Settings,
+  ntp: string | null,
+  { domainsMs = DOMAINS_MS_MAX }: { domainsMs?: number } = {},
+): Promise<Finding[]> {
+  const resolver = openResolver({ servers: settings.dnsServers, timeoutMs: DNS_TRY_MS })
+  try {
+    return await examineMachine(openLooks(settings, resolver), { ntp, domainsMs })
+  } finally {
+    resolver.close()
+  }
+}
+
+async function examineMachine(
+  looks: Looks,
+  { ntp, domainsMs }: { ntp: string | null; domainsMs: number },
+): Promise<Finding[]> {
+  const { settings } = looks
+  const machine = await within({ check: 'disk', expected: 'a readable disk' }, async () =>
+    checkMachine(settings),
+  )
+  const database = await checkDatabase(settings)
+  const dns = await within(dnsAim(settings), () => checkDns(looks))
+  const isDnsThere = dns.every(({ verdict }) => verdict === 'ok')
+  const groups = await Promise.all([
+    examineClock(ntp, database.findings),
+    examineWays(looks, { isDnsThere }),
+    examineStored(looks, { isCurrent: database.isCurrent, isDnsThere, domainsMs }),
+  ])
+  return [...machine, ...database.findings, ...dns, ...groups.flat()]
+}
+
+async function examineClock(ntp: string | null, known: Finding[]): Promise<Finding[]> {
+  if (ntp === null) return known.some(({ check }) => check === 'clock') ? [] : [clockUnasked()]
+  const aim: Aim = { check: 'clock', expected: `the time of ${ntp}` }
+  return within(aim, async (signal) => [await checkTimeServer(ntp, signal)])
+}
+
+/** Doors and ways that need no database. */
+async function examineWays(
+  looks: Looks,
+  { isDnsThere }: { isDnsThere: boolean },
+): Promise<Finding[]> {
+  const { settings } = looks
+  const { inboxDomain, delivery, smtpHost, smtpPort } = settings
+  const door: Aim = { check: 'mail door', expected: `${smtpHost}:${smtpPort} answers` }
+  const host: Aim = { check: 'mail host', expected: `the MX of ${inboxDomain} answers` }
+  const out: Aim = { check: 'port out', expected: 'connections to other mail servers' }
+  const names: Aim = { check: 'name', expected: 'addresses and their names' }
+  const needsHosts = delivery !== 'sandbox' && !(isDnsThere && (await isNowhere(looks)))
+  const byDns = (aim: Aim, check: (signal: AbortSignal) => Promise<Finding[]>) =>
+    isDnsThere || delivery === 'sandbox'
+      ? within(aim, check)
+      : Promise.resolve([unknown(aim, 'DNS does not answer')])
+  const groups = await Promise.all([
+    within(door, async (signal) => [await checkListener(settings, signal)]),
+    within({ check: 'certificate', expected: 'a certificate' }, async () => [
+      checkCertificate(settings, systemClock.now()),
+    ]),
+    needsHosts
+      ? byDns(host, (signal) => checkMailHosts(looks, signal))
+      : [notNeeded(host, `${inboxDomain} takes no mail from outside with these settings`)],
+    byDns(out, async (signal) => [await checkPortOut(looks, signal)]),
+    within({ check: 'relay', expected: 'the relay answers' }, async (signal) => [
+      await checkRelay(looks, signal),
+    ]),
+    byDns(names, () => checkNames(looks)),
+  ])
+  return groups.flat()
+}
+
+/** What hangs on the database: its secrets, and the domains with their keys. */
+async function examineStored(
+  looks: Looks,
+  given: { isCurrent: boolean; isDnsThere: boolean; domainsMs: number },
+): Promise<Finding[]> {
+  const { isCurrent, isDnsThere, domainsMs: withinMs } = given
+  const { settings } = looks
+  const records: Aim = {
+    check: `records of ${settings.inboxDomain}`,
+    expected: 'MX, SPF, DKIM and DMARC',
+  }
+  const checkOwn = (db: ReadDb | null) =>
+    isDnsThere || settings.delivery === 'sandbox'
+      ? within(records, () => checkInboxDomain(looks, db))
+      : Promise.resolve([unknown(records, 'DNS does not answer')])
+  if (!isCurrent) return checkOwn(null)
+  const db = await openToRead(settings)
+  try {
+    const key: Aim = { check: 'secret key', expected: 'the key of the secrets' }
+    const groups = await Promise.all([
+      within(key, async () => [await checkSecretKey(settings, db)]),
+      checkOwn(db),
+      examineDomains(looks, db, { isDnsThere, withinMs }),
+    ])
+    return groups.flat()
+  } finally {
+    await db.close()
+  }
+}
+
+function dnsAim({ dnsServers }: Settings): Aim {
+  const servers = dnsServers.length === 0 ? "the system's DNS servers" : dnsServers.join(', ')
+  return { check: 'DNS', expected: `${servers} answer` }
+}
+
+/** Any answer will do, also that there is no such name. */
+async function checkDns({ settings, resolver }: { settings: Settings; resolver: Resolver }) {
+  const aim = dnsAim(settings)
+  const answer = await resolver.mx(settings.inboxDomain)
+  if (answer.kind !== 'fault') return [good(aim, 'they do')]
+  const fix = 'Set MAILROOM_DNS_SERVERS to resolvers that answer this machine.'
+  const judge = settings.delivery === 'sandbox' ? advice : bad
+  return [judge(aim, answer.text, fix)]
+}

@@ -1,0 +1,80 @@
+// The database: whether it is there and current, whether its secrets open, and what its clock says.
+
+import { existsSync } from 'node:fs'
+import type { Settings } from '#config/settings.ts'
+import { inspectSqlite, type SchemaState } from '#db/inspect-schema.ts'
+import { inspectPostgres } from '#db/postgres.ts'
+import { inspectDataKey } from '#open-keys.ts'
+import { databasePath } from '#open-store.ts'
+import type { ReadDb } from '#store/tables.ts'
+import { judgeClock } from './check-clock.ts'
+import { type Aim, advice, bad, type Finding, good, notNeeded } from './finding.ts'
+
+export type DatabaseReport = {
+  readonly findings: Finding[]
+  /** Whether it can be opened without changing it. */
+  readonly isCurrent: boolean
+}
+
+/** Looks without making, migrating or writing anything. */
+export async function checkDatabase(settings: Settings): Promise<DatabaseReport> {
+  const { databaseUrl } = settings
+  const what = databaseUrl === null ? databasePath(settings) : 'PostgreSQL'
+  const aim: Aim = { check: 'database', expected: `${what}, reachable, with the current schema` }
+  if (databaseUrl === null && !existsSync(databasePath(settings))) {
+    const fix = 'Start the service, which makes it, or set MAILROOM_DATA_DIR to where it is.'
+    return { findings: [bad(aim, 'it is not there', fix)], isCurrent: false }
+  }
+  let state: SchemaState
+  try {
+    state =
+      databaseUrl === null
+        ? inspectSqlite(databasePath(settings))
+        : await inspectPostgres(databaseUrl)
+  } catch (error) {
+    const found = error instanceof Error ? error.message || error.name : String(error)
+    const fix =
+      databaseUrl === null
+        ? 'Restore it from a backup.'
+        : 'Start PostgreSQL, or put MAILROOM_DATABASE_URL right.'
+    return { findings: [bad(aim, found, fix)], isCurrent: false }
+  }
+  const clock = state.aheadMs === null ? [] : [judgeClock('the clock of PostgreSQL', state.aheadMs)]
+  const schema = judgeSchema(aim, state)
+  return { findings: [schema, ...clock], isCurrent: schema.verdict === 'ok' }
+}
+
+function judgeSchema(aim: Aim, { missing, isNewer }: SchemaState): Finding {
+  if (isNewer) {
+    return bad(aim, 'its schema is of a newer program', 'Run the version that the service runs.')
+  }
+  if (missing.length === 0) return good(aim, `${aim.expected}`)
+  const fix = 'Start the service, or run "mailroom migrate".'
+  return bad(aim, `its schema lacks ${missing.join(', ')}`, fix)
+}
+
+/** Whether the secrets of the database open with what is here. */
+export async function checkSecretKey(settings: Settings, db: ReadDb): Promise<Finding> {
+  const aim: Aim = {
+    check: 'secret key',
+    expected: 'the key that opens the secrets in the database',
+  }
+  switch (await inspectDataKey({ settings, db })) {
+    case 'absent':
+      return notNeeded(aim, 'there are no secrets yet')
+    case 'sealed':
+      return good(aim, 'it is here')
+    case 'plain':
+      return advice(
+        aim,
+        'none: whoever reads the database can read the keys that sign mail',
+        'Set MAILROOM_SECRET_KEY to 32 random octets, as from: openssl rand -base64 32',
+      )
+    case 'not here':
+      return bad(
+        aim,
+        'another key than the one that sealed them, or none',
+        'Set MAILROOM_SECRET_KEY to the key that the service was started with, or restore secret.key.',
+      )
+  }
+}

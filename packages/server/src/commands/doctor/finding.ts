@@ -1,0 +1,120 @@
+// What a check of the machine came to, and the forms in which an operator gets it.
+
+import { plainText } from '#commands/plain-text.ts'
+
+/**
+ * `wrong`: mail is lost, refused or not believed until it is put right; `advice`: better otherwise;
+ * `unknown`: cannot be told from here; `not needed`: the settings do not ask for it.
+ */
+export type Verdict = 'ok' | 'wrong' | 'advice' | 'unknown' | 'not needed'
+
+export type Finding = {
+  /** A few words; several findings may have the same. */
+  readonly check: string
+  readonly verdict: Verdict
+  readonly expected: string
+  readonly found: string
+  /** What is to be done; null where nothing is. */
+  readonly fix: string | null
+}
+
+/** What a check is called and what it wants, before it has looked. */
+export type Aim = Pick<Finding, 'check' | 'expected'>
+
+/** It is as it should be. */
+export function good(aim: Aim, found: string): Finding {
+  return { ...aim, verdict: 'ok', found, fix: null }
+}
+
+/** It is not, and `fix` says what is to be done. */
+export function bad(aim: Aim, found: string, fix: string): Finding {
+  return { ...aim, verdict: 'wrong', found, fix }
+}
+
+/** It does, and would do better with `fix`. */
+export function advice(aim: Aim, found: string, fix: string): Finding {
+  return { ...aim, verdict: 'advice', found, fix }
+}
+
+/** Nobody can say from here; `fix` may say how to find out. */
+export function unknown(aim: Aim, found: string, fix: string | null = null): Finding {
+  return { ...aim, verdict: 'unknown', found, fix }
+}
+
+/** The settings do not ask for it. */
+export function notNeeded(aim: Aim, why: string): Finding {
+  return { ...aim, verdict: 'not needed', found: why, fix: null }
+}
+
+/** Of everything one check may take. */
+export const CHECK_MS_MAX = 5_000
+
+/**
+ * The findings of a check; one that is not done in CHECK_MS_MAX cannot be told, and one that throws is
+ * wrong by what it threw. `signal` tells the check to let go of what it holds.
+ */
+export async function within(
+  aim: Aim,
+  check: (signal: AbortSignal) => Promise<Finding[]>,
+): Promise<Finding[]> {
+  const ending = new AbortController()
+  const late = Promise.withResolvers<Finding[]>()
+  const text = `no answer within ${CHECK_MS_MAX / 1_000} seconds`
+  const timer = setTimeout(() => late.resolve([unknown(aim, text)]), CHECK_MS_MAX)
+  try {
+    return await Promise.race([check(ending.signal), late.promise])
+  } catch (error) {
+    const found = error instanceof Error ? error.message : String(error)
+    return [bad(aim, found, 'Put right what the message says and run this again.')]
+  } finally {
+    clearTimeout(timer)
+    ending.abort()
+  }
+}
+
+/** What is wrong stands last, where a terminal shows it. */
+const ORDER: readonly Verdict[] = ['not needed', 'ok', 'unknown', 'advice', 'wrong']
+
+/** For people: a line for each finding, and more where something is to be done or known. */
+export function formatFindings(given: readonly Finding[]): string {
+  const findings = given.map(plainly)
+  const sorted = ORDER.flatMap((verdict) => findings.filter((one) => one.verdict === verdict))
+  const width = Math.max(0, ...ORDER.map(({ length }) => length))
+  const blocks = sorted.map((finding) => {
+    const head = `${finding.verdict.padEnd(width)}  ${finding.check}`
+    const { verdict, expected, found, fix } = finding
+    if (verdict === 'ok' || verdict === 'not needed') return `${head}: ${found}\n`
+    const lines = [head, `  expected: ${expected}`, `  found:    ${found}`]
+    return `${[...lines, ...(fix === null ? [] : [`  to do:    ${fix}`])].join('\n')}\n`
+  })
+  return `${blocks.join('')}\n${summarise(findings)}\n`
+}
+
+/** For programs. */
+export function findingsJson(findings: readonly Finding[]): string {
+  const told = { ok: !isAnyWrong(findings), findings: findings.map(plainly) }
+  return `${JSON.stringify(told, null, 2)}\n`
+}
+
+/** What DNS, servers and databases say comes from strangers, and must not steer a terminal. */
+function plainly({ check, verdict, expected, found, fix }: Finding): Finding {
+  return {
+    check: plainText(check),
+    verdict,
+    expected: plainText(expected),
+    found: plainText(found),
+    fix: fix === null ? null : plainText(fix),
+  }
+}
+
+/** Whether the machine fails: advice and what cannot be told do not count. */
+export function isAnyWrong(findings: readonly Finding[]): boolean {
+  return findings.some(({ verdict }) => verdict === 'wrong')
+}
+
+function summarise(findings: readonly Finding[]): string {
+  const count = (verdict: Verdict) => findings.filter((one) => one.verdict === verdict).length
+  const wrong = count('wrong')
+  const rest = `${count('advice')} to consider, ${count('unknown')} that cannot be told from here`
+  return wrong === 0 ? `Nothing is wrong; ${rest}.` : `${wrong} wrong; ${rest}.`
+}
