@@ -1,25 +1,39 @@
-// The corpus run: every message of a folder through the service and back, compared with what
-// independent parsers agree on. `node packages/server/test/corpus.ts [--parser] <folder>`; with
-// `--parser` in this process, without sockets and database. Exits 1 below the goals, 2 without a
-// folder.
+// Runs of real messages kept outside the repository. `node packages/server/test/corpus.ts <folder>`
+// feeds a folder through the service and back and compares with what independent parsers agree on;
+// `bounces`, `dkim` and `replies` before the folder are runs of their own. With `--parser` in this
+// process, without sockets and database. Exits 1 below the goals, 2 without a folder.
 
 import { statSync } from 'node:fs'
+import { runBounces } from '#test/corpus/bounces.ts'
 import { readAgreed } from '#test/corpus/compare.ts'
+import { runDkim } from '#test/corpus/dkim.ts'
 import { feedFolder } from '#test/corpus/feed.ts'
 import { reportFeed } from '#test/corpus/feed-report.ts'
 import { parseFolder } from '#test/corpus/parse-folder.ts'
+import { runReplies } from '#test/corpus/replies.ts'
 
+const USAGE = `Usage: npm run corpus -- [--parser] <folder>
+       npm run corpus -- bounces [--parser] <folder>
+       npm run corpus -- dkim <folder>
+       npm run corpus -- replies <folder>
+`
 const flags = process.argv.slice(2).filter((word) => word.startsWith('--'))
-const [folder] = process.argv.slice(2).filter((word) => !word.startsWith('--'))
-process.exitCode = await run()
+const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))
+const run = /^(?:bounces|dkim|replies)$/.test(words[0] ?? '') ? words.shift() : undefined
+const [folder] = words
+process.exitCode = await main()
 
-async function run(): Promise<number> {
+async function main(): Promise<number> {
   const trouble = troubleWith(folder)
   if (folder === undefined || trouble !== null) {
-    process.stderr.write(`${trouble}\nUsage: npm run corpus -- [--parser] <folder>\n`)
+    process.stderr.write(`${trouble}\n${USAGE}`)
     return 2
   }
-  if (flags.includes('--parser')) return parseFolder(folder)
+  const isParserOnly = flags.includes('--parser')
+  if (run === 'bounces') return runBounces(folder, isParserOnly)
+  if (run === 'dkim') return runDkim(folder)
+  if (run === 'replies') return runReplies(folder)
+  if (isParserOnly) return parseFolder(folder)
   return reportFeed(await feedFolder(folder), readAgreed(folder))
 }
 

@@ -50,7 +50,12 @@ export type World = {
   close(): Promise<void>
 }
 
-export type WorldOptions = { env?: Record<string, string>; log?: Log }
+export type WorldOptions = {
+  env?: Record<string, string>
+  log?: Log
+  /** One and the same key for everything unless given. */
+  makeKey?: typeof makeDkimKey
+}
 
 /** Runs the same tests on both databases. */
 export function onEachEngine(name: string, define: (engine: Engine) => void): void {
@@ -69,6 +74,8 @@ export async function openWorld(engine: Engine, options: WorldOptions = {}): Pro
     MAILROOM_HTTP_PORT: '0',
     MAILROOM_SMTP_PORT: '0',
     MAILROOM_ADMIN_TOKEN: OPERATOR_TOKEN,
+    // A port that nobody listens on: no test asks the machine's own servers.
+    MAILROOM_DNS_SERVERS: '127.0.0.1:9',
     ...certificateSettings(),
     ...database,
     ...options.env,
@@ -78,7 +85,7 @@ export async function openWorld(engine: Engine, options: WorldOptions = {}): Pro
   const metrics = await openMetrics({ includesProcess: false })
   const { settings } = reading
   const log = options.log ?? silentLog
-  const app = await openApp(settings, { log, clock, metrics, makeKey: testKey })
+  const app = await openApp(settings, { log, clock, metrics, makeKey: options.makeKey ?? testKey })
   const { firstAccount, http, smtp } = app
   if (firstAccount === null || http === null || smtp === null) throw new Error('Not a new service.')
   const baseUrl = http.address

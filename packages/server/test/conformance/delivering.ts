@@ -98,13 +98,18 @@ export function deliverDeps(
     parser: {
       parse: () => Promise.reject(new Error('Nothing is delivered here.')),
       readAttachment: () => Promise.resolve(null),
+      readReport: () => Promise.resolve({ kind: 'none' }),
       makeBodies: (source) => Promise.resolve(bodyParts(source)),
     },
     inboxDomain: 'mailroom.localhost',
     carrier,
     queueClock: { now: () => clock.steady(), check: () => Promise.resolve() },
     countDelivery: () => {},
+    countReport: () => {},
     wakeEvents: () => {},
+    deriveKey: () => new Uint8Array(32),
+    authenticator: null,
+    rejectDmarcFailures: true,
     laneOf: (domain) => domain,
   }
 }

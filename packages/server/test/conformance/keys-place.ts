@@ -1,29 +1,43 @@
 // A database and a data directory on which keys are opened, as often and with what settings a test likes.
 
+import type { KeyObject } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
+import type { Deps } from '#actions/deps.ts'
+import { listServiceRecords } from '#actions/dkim/service-keys.ts'
+import { openSigners } from '#actions/dkim/signers.ts'
 import { systemChance } from '#base/chance.ts'
+import { systemClock } from '#base/clock.ts'
 import type { Engine } from '#db/db.ts'
+import { makeDkimKey } from '#mail/dkim/key.ts'
+import { SERVICE_OWNER } from '#model/dkim-key.ts'
 import type { DnsRecord } from '#model/dns-records.ts'
 import { type Keys, type OpenKeysOptions, openKeys } from '#open-keys.ts'
-import { openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
+import type { Db } from '#store/transactions.ts'
+import { makeId, openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
 import { ENVELOPE_FIELDS, message } from '#test/mail/samples.ts'
 
 export const KEY_A = Buffer.alloc(32, 1).toString('hex')
 export const KEY_B = Buffer.alloc(32, 2).toString('base64')
 export const MAIL = message(...ENVELOPE_FIELDS, '', 'hello', '')
 
+export type OpenedKeys = Keys &
+  Pick<Deps, 'signers'> & {
+    /** What is to be published for the inbox domain. */
+    records(): Promise<DnsRecord[]>
+  }
+
+export type PlaceSettings = OpenKeysOptions['settings'] & { inboxDomain: string }
+export type PlaceOthers = Partial<OpenKeysOptions> & { makeKey?: () => Promise<KeyObject> }
+
 export type KeysPlace = {
   readonly database: TestDatabase
   readonly dataDir: string
   readonly keyFile: string
   /** As a start does, without MAILROOM_SECRET_KEY unless the settings say otherwise. */
-  open(
-    settings?: Partial<OpenKeysOptions['settings']>,
-    others?: Partial<OpenKeysOptions>,
-  ): Promise<Keys>
+  open(settings?: Partial<PlaceSettings>, others?: PlaceOthers): Promise<OpenedKeys>
   close(): Promise<void>
 }
 
@@ -31,24 +45,14 @@ export type KeysPlace = {
 export async function openKeysPlace(engine: Engine): Promise<KeysPlace> {
   const database = await openDatabase(engine)
   const dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
+  const databaseUrl = engine === 'postgres' ? database.place : null
+  const defaults = { dataDir, databaseUrl, secretKey: null, inboxDomain: 'in.example' }
   return {
     database,
     dataDir,
     keyFile: join(dataDir, 'secret.key'),
     open: (settings = {}, others = {}) =>
-      openKeys({
-        settings: {
-          dataDir,
-          databaseUrl: engine === 'postgres' ? database.place : null,
-          secretKey: null,
-          inboxDomain: 'in.example',
-          smtpHostname: 'mx.example',
-          ...settings,
-        },
-        db: database.db,
-        chance: systemChance,
-        ...others,
-      }),
+      openWithSigners({ db: database.db, ...others }, { ...defaults, ...settings }),
     async close() {
       await database.close()
       await rm(dataDir, { recursive: true })
@@ -56,8 +60,30 @@ export async function openKeysPlace(engine: Engine): Promise<KeysPlace> {
   }
 }
 
-/** The record of the key that signs. */
-export async function dkimOf(keys: Keys): Promise<DnsRecord | undefined> {
+/** With what signs for the inbox domain. */
+export async function openWithSigners(
+  { db, makeKey = makeDkimKey, chance = systemChance }: PlaceOthers & { db: Db },
+  settings: PlaceSettings,
+): Promise<OpenedKeys> {
+  const { inboxDomain } = settings
+  const keys = await openKeys({ settings, db, chance })
+  const clock = systemClock
+  const { sealer } = keys
+  const deps = { db, sealer, clock, makeId, inboxDomain, makeDkimKey: makeKey }
+  return {
+    ...keys,
+    signers: openSigners(deps),
+    records: () => listServiceRecords(deps, { smtpHostname: 'mx.example' }),
+  }
+}
+
+/** Signs a mail for an inbox domain. */
+export function signFor(keys: OpenedKeys, domain: string, nowMs: number): Promise<Uint8Array> {
+  return keys.signers.sign({ ownerId: SERVICE_OWNER, domain }, MAIL, nowMs)
+}
+
+/** The record of the first key. */
+export async function dkimOf(keys: OpenedKeys): Promise<DnsRecord | undefined> {
   return (await keys.records()).find(({ purpose }) => purpose === 'dkim')
 }
 

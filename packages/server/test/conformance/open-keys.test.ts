@@ -6,6 +6,8 @@ import { generateKeyPairSync } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, suite, test } from 'node:test'
+import { StorageError } from '#db/storage-error.ts'
+import { publicKeyOf } from '#mail/dkim/key.ts'
 import { findSecret } from '#store/service-secret.ts'
 import {
   dkimOf,
@@ -14,8 +16,10 @@ import {
   type KeysPlace,
   MAIL,
   openKeysPlace,
+  signFor,
   verdictOn,
 } from '#test/conformance/keys-place.ts'
+import { makeId } from '#test/conformance/open-database.ts'
 import { splitSigned, tag } from '#test/mail/dkim-samples.ts'
 import { onEachEngine } from '#test/world.ts'
 
@@ -35,24 +39,35 @@ onEachEngine('the keys of a service', (engine) => {
     }
     const keys = await open({}, { makeKey })
     assert.equal(made, 0)
-    const [signed, record] = await Promise.all([keys.signer.sign(MAIL, 1), dkimOf(keys)])
+    const signed = await signFor(keys, 'in.example', 1)
     assert.equal(made, 1)
+    const record = await dkimOf(keys)
+    assert.equal(made, 2)
     const { field } = splitSigned(signed)
     assert.equal(record?.name, `${tag(field, 's')}._domainkey.${tag(field, 'd')}`)
     assert.equal(record?.name, 'mr1._domainkey.in.example')
     assert.deepEqual(await dkimOf(await open({}, { makeKey })), record)
-    assert.equal(made, 1)
+    assert.equal(made, 2)
   })
 
-  test('the signing key lies sealed in the database', async () => {
+  test('signing keys lie sealed in the database', async () => {
     const keys = await open()
     await keys.records()
-    const sealed = await findSecret(place.database.db, 'dkim:in.example')
-    assert.ok(sealed !== null)
-    const plain = keys.sealer.open(sealed, 'dkim:in.example')
-    assert.equal(plain?.[0], 0x30)
-    assert.equal(sealed[0], 1)
-    assert.ok(!Buffer.from(sealed).includes(Buffer.from(plain ?? '').subarray(0, 16)))
+    const { read } = place.database.db
+    const rows = await read.selectFrom('dkim_keys').selectAll().orderBy('selector').execute()
+    assert.deepEqual(
+      rows.map(({ selector, state }) => [selector, state]),
+      [
+        ['mr1', 'active'],
+        ['mr2', 'standby'],
+      ],
+    )
+    for (const { sealed_key: sealed, selector } of rows) {
+      const plain = keys.sealer.open(sealed, `dkim:service:in.example:${selector}`)
+      assert.equal(plain?.[0], 0x30)
+      assert.equal(sealed[0], 1)
+      assert.ok(!Buffer.from(sealed).includes(Buffer.from(plain ?? '').subarray(0, 16)))
+    }
   })
 
   test('each inbox domain has a key of its own', async () => {
@@ -85,7 +100,7 @@ onEachEngine('the keys of a service', (engine) => {
     const write: typeof place.database.db.write = (...write) =>
       isFull ? Promise.reject(new Error('The disk is full.')) : place.database.db.write(...write)
     const keys = await open({}, { db: { ...place.database.db, write } })
-    await assert.rejects(keys.signer.sign(MAIL, 1), /full/)
+    await assert.rejects(signFor(keys, 'in.example', 1), /full/)
     isFull = false
     assert.match((await dkimOf(keys))?.value ?? '', /^v=DKIM1/)
   })
@@ -115,12 +130,62 @@ onEachEngine('the keys of a service', (engine) => {
     assert.deepEqual(await dkimOf(await open({ secretKey: KEY_A, dataDir })), record)
   })
 
-  test('a secret that was exchanged for that of another name is not used', async () => {
-    await dkimOf(await open({ inboxDomain: 'other.example' }))
+  test('a signing key of an older version is taken over with its selector', async () => {
     const { db } = place.database
-    const value = await findSecret(db, 'dkim:other.example')
-    await db.write('ensureSecret', { name: 'dkim:in.example', value: value ?? Buffer.of() })
-    await assert.rejects(open(), /dkim:in\.example/)
+    const { sealer } = await open()
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+    const plain = privateKey.export({ format: 'der', type: 'pkcs8' })
+    const name = 'dkim:in.example'
+    await db.write('ensureSecret', { name, value: sealer.seal(plain, name) })
+    const others = [await open(), await open({}, { db: await place.database.openAgain() })]
+    const record = `v=DKIM1; k=rsa; p=${publicKeyOf(privateKey)}`
+    const signed = await Promise.all(others.map((keys) => signFor(keys, 'in.example', 1)))
+    for (const mail of signed) assert.deepEqual(await verdictOn(mail, record), ['pass'])
+    assert.deepEqual(
+      (await others[0]?.records())
+        ?.filter(({ purpose }) => purpose === 'dkim')
+        .map((one) => [one.name, one.required, one.value === record]),
+      [
+        ['mr1._domainkey.in.example', true, true],
+        ['mr2._domainkey.in.example', false, false],
+      ],
+    )
+  })
+
+  test('the key of signed URLs lies sealed, and one of an older version is sealed as it is', async () => {
+    const { db } = place.database
+    const plain = Buffer.alloc(32, 9)
+    await db.write('ensureSecret', { name: 'attachment-urls', value: plain })
+    assert.deepEqual(Buffer.from((await open()).urlKey), plain)
+    const full = { ...db, write: () => Promise.reject(new StorageError('full', 'full')) }
+    const sealed = await findSecret(db, 'attachment-urls')
+    assert.equal(sealed?.[0], 1)
+    assert.ok(!Buffer.from(sealed ?? '').includes(plain.subarray(0, 8)))
+    const opened = await Promise.all([open(), open({}, { db: await place.database.openAgain() })])
+    for (const { urlKey } of opened) assert.deepEqual(Buffer.from(urlKey), plain)
+    assert.deepEqual(Buffer.from((await open({}, { db: full })).urlKey), plain)
+  })
+
+  test('a key of signed URLs that cannot be sealed on a full disk is used as it lies', async () => {
+    const { db } = place.database
+    await open()
+    const plain = Buffer.alloc(32, 9)
+    const kept = (await findSecret(db, 'attachment-urls')) ?? Buffer.of()
+    await db.write('replaceSecret', { name: 'attachment-urls', kept, value: plain })
+    const full = { ...db, write: () => Promise.reject(new StorageError('full', 'full')) }
+    assert.deepEqual(Buffer.from((await open({}, { db: full })).urlKey), plain)
+    assert.deepEqual(Buffer.from((await findSecret(db, 'attachment-urls')) ?? ''), plain)
+  })
+
+  test('a key that was exchanged for that of another domain is not used', async () => {
+    const other = await open({ inboxDomain: 'other.example' })
+    await signFor(other, 'other.example', 1)
+    const { db } = place.database
+    const [row] = await db.read.selectFrom('dkim_keys').selectAll().execute()
+    assert.ok(row !== undefined)
+    const exchanged = { ...row, id: makeId('dkm'), domain: 'in.example' }
+    await db.write('ensureDkimKeys', { rows: [exchanged] })
+    await assert.rejects(signFor(await open(), 'in.example', 1), /dkim:service:in\.example:mr1/)
   })
 })
 
@@ -172,9 +237,8 @@ test('processes with data directories of their own on one PostgreSQL sign with o
     const [one, two] = await Promise.all([place.open(), place.open({ dataDir }, { db })])
     const published = (await dkimOf(one))?.value ?? ''
     for (const keys of [one, two, await place.open({ dataDir })]) {
-      assert.deepEqual(await verdictOn(await keys.signer.sign(MAIL, Date.now()), published), [
-        'pass',
-      ])
+      const signed = await signFor(keys, 'in.example', Date.now())
+      assert.deepEqual(await verdictOn(signed, published), ['pass'])
     }
   } finally {
     await place.close()

@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test'
 import { type SendDeps, sendMessage } from '#actions/message/send-message.ts'
 import { AppError } from '#base/app-error.ts'
 import { DAY_MS, YOUNG_MS } from '#base/limits.ts'
+import { SEALING_KEY_BYTES, sealer } from '#base/seal.ts'
 import type { Db } from '#store/transactions.ts'
 import { deliverDeps, type StillClock, stillClock } from '#test/conformance/delivering.ts'
 import {
@@ -41,9 +42,12 @@ onEachEngine('sending as a caller', (engine) => {
   ) => {
     const deps: SendDeps = {
       ...deliverDeps(db, clock, null),
-      signer: { sign: (raw) => Promise.resolve(raw) },
+      signers: { sign: (_owner, raw) => Promise.resolve(raw) },
+      inboxDomain: 'mailroom.localhost',
       sending: { sendsPerMinute: 1_000, sendsPerDay: 1_000, coldPerDay: 2, coldAccountPerDay: cap },
       wakeDelivery: () => {},
+      publicUrl: 'http://127.0.0.1:8080',
+      sealer: sealer(new Uint8Array(SEALING_KEY_BYTES)),
     }
     key += 1
     try {
@@ -61,6 +65,7 @@ onEachEngine('sending as a caller', (engine) => {
         includeQuote: false,
         replyTo: null,
         attachments: [],
+        hasUnsubscribe: false,
       })
       return 'queued'
     } catch (error) {

@@ -152,6 +152,7 @@ onEachEngine('sending', (engine) => {
         outbound_count: 1,
         thread_count: 1,
         unread_thread_count: 0,
+        quarantined_count: 0,
       },
     )
     const { is_read, message_count, last_message_at } = await threadOf(send.thread.id)

@@ -60,6 +60,7 @@ export function sending(owner: Owner, inboxId: string, fields: SendFields = {}):
       client_address: null,
       helo: null,
       tls: null,
+      origin: 'service',
       created_at: nowMs,
     },
     content: contentOf(messageId),
@@ -73,6 +74,7 @@ export function sending(owner: Owner, inboxId: string, fields: SendFields = {}):
       size_bytes: content.length,
       needs_smtputf8: 0,
       recipient,
+      return_path: '',
       lane: domainOf(recipient),
       next_attempt_at: nowMs,
       expires_at: nowMs + 2 * DAY_MS,
@@ -81,6 +83,7 @@ export function sending(owner: Owner, inboxId: string, fields: SendFields = {}):
     recipientKeys: recipients.map(addressKey),
     cold: { candidates: candidates.map(addressKey), utcDay: Math.floor(nowMs / DAY_MS) },
     limits: { ...UNLIMITED, ...fields.limits },
+    loopEventId: makeId('evt'),
   }
 }
 

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
 import { errorExample } from '@mailroom/contract/error-example.ts'
 import { openApiDocument } from '@mailroom/contract/openapi.ts'
 import {
@@ -11,7 +12,6 @@ import {
   operationOf,
   pathNames,
 } from '@mailroom/contract/operations.ts'
-import { type ErrorCode, errorCodes } from '@mailroom/contract/vocabulary.ts'
 import { Validator } from '@seriousme/openapi-schema-validator'
 
 const SENTENCE = /^[A-Z].*[.]$/

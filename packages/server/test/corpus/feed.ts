@@ -6,7 +6,7 @@ import type { Mailroom } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
 import { clientOf, emptyPlace, type ServiceProcess } from '#test/scenarios/service-process.ts'
 import { ENVELOPE_SENDER, type FedBack, readBack } from './feed-read-back.ts'
-import { type MessageFile, messageFiles } from './message-files.ts'
+import { asClientSends, type MessageFile, messageFiles } from './message-files.ts'
 
 export type FedMessage = {
   readonly path: string
@@ -40,6 +40,8 @@ export async function feedFolder(folder: string): Promise<Feed> {
     MAILROOM_BOOTSTRAP_API_KEY: KEY,
     MAILROOM_LIMIT_API_PER_MINUTE: '1000000',
     MAILROOM_LOG_LEVEL: 'info',
+    // Refuses at once: real domains of the senders may want such copies of their mail refused.
+    MAILROOM_DNS_SERVERS: '127.0.0.1:9',
   })
   try {
     const { http, smtpPort } = await service.ready
@@ -111,14 +113,6 @@ async function feedStream(
 function outcomeOf(reply: string): FedMessage['outcome'] {
   if (reply.startsWith('250 ')) return 'accepted'
   return reply.startsWith('554 5.4.6') ? 'loop' : 'refused'
-}
-
-/** RFC 5321 §2.3.8: every line ends in CRLF, however the file wrote it. */
-function asClientSends(raw: Uint8Array): Buffer {
-  const text = Buffer.from(raw)
-    .toString('latin1')
-    .replace(/\r\n|\r|\n/g, '\r\n')
-  return Buffer.from(text.endsWith('\r\n') ? text : `${text}\r\n`, 'latin1')
 }
 
 /** Long enough for the end of a process to be seen that has already happened. */

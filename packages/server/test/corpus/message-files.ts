@@ -3,6 +3,8 @@
 
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, relative } from 'node:path'
+import { firstField, readHeaderSection } from '#mail/header-fields.ts'
+import { firstAddress } from '#mail/report/find-address.ts'
 
 export type MessageFile = {
   /** Path below the folder, with `/`. */
@@ -30,8 +32,25 @@ export function* messageFiles(folder: string): Generator<MessageFile> {
 export function readMessageFile(file: string): Uint8Array {
   const bytes = readFileSync(file)
   if (!bytes.subarray(0, 5).equals(Buffer.from('From '))) return bytes
-  const lineFeed = bytes.indexOf(0x0a)
-  return lineFeed < 0 ? new Uint8Array() : bytes.subarray(lineFeed + 1)
+  // Lines may end in carriage returns alone.
+  const lineEnd = bytes.findIndex((octet) => octet === 0x0a || octet === 0x0d)
+  if (lineEnd < 0) return new Uint8Array()
+  const isPair = bytes[lineEnd] === 0x0d && bytes[lineEnd + 1] === 0x0a
+  return bytes.subarray(lineEnd + (isPair ? 2 : 1))
+}
+
+/** Of the envelope that it came in, by its Return-Path; null where none is kept. '' is the null path. */
+export function reversePathOf(raw: Uint8Array): string | null {
+  const field = firstField(readHeaderSection(raw).fields, 'return-path')
+  return field === null ? null : (firstAddress(field) ?? '')
+}
+
+/** RFC 5321 §2.3.8: every line ends in CRLF, however the file wrote it. */
+export function asClientSends(raw: Uint8Array): Buffer {
+  const text = Buffer.from(raw)
+    .toString('latin1')
+    .replace(/\r\n|\r|\n/g, '\r\n')
+  return Buffer.from(text.endsWith('\r\n') ? text : `${text}\r\n`, 'latin1')
 }
 
 function* walk(folder: string, depth: number): Generator<string> {

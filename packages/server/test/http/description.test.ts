@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { errorCodes } from '@mailroom/contract/error-codes.ts'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
-import { errorCodes } from '@mailroom/contract/vocabulary.ts'
 import { GOOD_KEY, OPERATOR_TOKEN, openDoor } from '#test/http/door.ts'
 
 test('the OpenAPI document is served without a key', async () => {

@@ -69,7 +69,8 @@ const quietPorts: DoorPorts = {
 function echoes(): Handlers {
   const echo = (input: unknown, context: unknown) => ({ input, context })
   const binary = () => ({ headers: { 'content-type': 'text/plain' }, content: 'bytes' })
-  const isBinary = /^(messages\.raw|attachments\.get|events\.stream|service\.metrics)$/
+  const isBinary =
+    /^(messages\.raw|domains\.zoneFile|quarantine\.raw|unsubscribe\.\w+|attachments\.get|events\.stream|service\.metrics)$/
   const once = (input: unknown, context: unknown) => ({
     isReplay: false,
     body: { input, context },

@@ -62,6 +62,7 @@ test('a form of the runtime is read like JSON', async () => {
   form.append('body', 'Zeile\nzwei 🙂')
   form.append('subject', 'ä'.repeat(998))
   form.append('includeQuote', 'false')
+  form.append('unsubscribe', 'true')
   form.append('threadId', 'thr_1')
   form.append('replyTo', 'bob@example.com')
   form.append('bodyHtml', '<p>x</p>')
@@ -80,6 +81,7 @@ test('a form of the runtime is read like JSON', async () => {
       body: 'Zeile\nzwei 🙂',
       subject: 'ä'.repeat(998),
       includeQuote: false,
+      unsubscribe: true,
       threadId: 'thr_1',
       replyTo: 'bob@example.com',
       bodyHtml: '<p>x</p>',
@@ -292,14 +294,14 @@ for (const [name, run, message] of refused) {
 }
 
 test('a form of a browser in which nothing optional was filled in is one without those fields', async () => {
-  const empty = ['cc', 'replyTo', 'threadId', 'includeQuote', 'bodyHtml'].map((name) =>
-    field(name, ''),
-  )
+  const names = ['cc', 'replyTo', 'threadId', 'includeQuote', 'bodyHtml', 'unsubscribe']
+  const empty = names.map((name) => field(name, ''))
   const response = await send(...good, ...empty, file('', '', 'application/octet-stream'))
   assert.equal(response.status, 200, await response.text())
   const expected = { to: 'ann@example.com', subject: 'A subject', body: 'A body.' }
   const [body] = seen
-  assert.deepEqual({ ...body }, { ...expected, includeQuote: true, attachments: [] })
+  const defaults = { includeQuote: true, unsubscribe: false, attachments: [] }
+  assert.deepEqual({ ...body }, { ...expected, ...defaults })
   const reply = await send(
     field('to', 'ann@example.com'),
     field('body', 'x'),

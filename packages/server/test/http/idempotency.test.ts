@@ -196,11 +196,13 @@ test('the same request in another spelling is the same, also as a form', async (
 test('what is written out of the defaults is the same as what is left out', async () => {
   await withDoor({}, async (door) => {
     const plain = await hashOf(door, JSON.stringify(good), JSON_TYPE)
-    const written = { ...good, includeQuote: true, cc: [], attachments: [], bodyHtml: '' }
+    const lists = { cc: [], attachments: [] }
+    const written = { ...good, ...lists, includeQuote: true, bodyHtml: '', unsubscribe: false }
     assert.equal(await hashOf(door, JSON.stringify(written), JSON_TYPE), plain)
     const form = formOf([
       ...Object.entries(good),
       ['includeQuote', 'true'],
+      ['unsubscribe', 'false'],
       ['cc', ''],
       ['attachments', new File([], '')],
     ])
@@ -219,6 +221,7 @@ test('requests that ask for something else have other hashes', async () => {
       { ...good, body: 'a', subject: 'bksubjectsc' },
       { ...good, body: 'aksubjectsb', subject: 'c' },
       { ...good, includeQuote: false },
+      { ...good, unsubscribe: true },
       { ...good, includeQuote: 'true' },
       { ...good, cc: ['a@b.example'] },
       { ...good, cc: ['a@b.example', 'c@d.example'] },

@@ -22,6 +22,10 @@ const bodies: Record<string, string> = {
   'admin.accounts.create': '{"name":"a","plan":"free"}',
   'inboxes.send': '{"to":"a@b.example","subject":"a","body":"b"}',
   'suppressions.create': '{"address":"a@b.example"}',
+  'senderRules.create': '{"type":"block","value":"b.example"}',
+  'account.update': '{"filterMode":"none"}',
+  'domains.create': '{"domain":"a.example"}',
+  'domains.update': '{"podId":null}',
   'webhooks.create': '{"url":"https://a.example/"}',
   'sandbox.receive': '{"from":"a@b.example","to":"c@d.example","subject":"e"}',
 }

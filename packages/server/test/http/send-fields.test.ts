@@ -19,7 +19,7 @@ before(async () => {
 after(() => door.close(0))
 
 const good = { to: 'ann@example.com', subject: 'A subject', body: 'A body.' }
-const complete = { includeQuote: true, attachments: [] }
+const complete = { includeQuote: true, unsubscribe: false, attachments: [] }
 
 let keys = 0
 function send(body: object, path = '/v1/inboxes/inb_1/send') {
@@ -43,6 +43,7 @@ const accepted: [string, object][] = [
   ['no bodyHtml', { bodyHtml: '' }],
   ['a bodyHtml of 500,000 characters', { bodyHtml: 'x'.repeat(500_000) }],
   ['includeQuote false', { includeQuote: false }],
+  ['unsubscribe', { unsubscribe: true }],
   ['replyTo', { replyTo: 'bob@example.com' }],
   ['no cc', { cc: [] }],
   ['50 cc', { cc: Array(50).fill('bob@example.com') }],
@@ -106,6 +107,7 @@ const refused: [string, object, string, string][] = [
   ],
   ['a threadId that is no text', { threadId: 5 }, 'threadId', 'must be a string'],
   ['null for a field', { bodyHtml: null }, 'bodyHtml', 'must be a string'],
+  ['a word for unsubscribe', { unsubscribe: 'true' }, 'unsubscribe', 'must be true or false'],
   ['a word for includeQuote', { includeQuote: 'true' }, 'includeQuote', 'must be true or false'],
   ['51 cc', { cc: Array(51).fill('bob@example.com') }, 'cc', 'must hold at most 50 entries'],
   ['a text as cc', { cc: 'bob@example.com' }, 'cc', 'must be an array'],

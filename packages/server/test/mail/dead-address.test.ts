@@ -36,6 +36,8 @@ const DEAD = [
   '553 sorry, no mailbox here by that name. (#5.1.1)',
   '550 Address unknown',
   '550 invalid local-part',
+  '550 Recipient name is not recognized',
+  '550 The recipient is no longer on this server; mailbox no longer exists',
   // By their words, where the code says no more than no.
   '550 5.0.0 User unknown',
   '550 5.1.0 Address rejected: no such user',
@@ -81,6 +83,14 @@ const ALIVE = [
   '550 not a valid user',
   '550 The mailbox owner was deleted messages',
   '550 Mailbox was deleted messages from it come back',
+  '550 Unknown host 192.0.2.1, no reverse name',
+  '550 5.0.0 Host unknown',
+  '553 Domain here.example does not exist',
+  '550 No MX record found for the domain of ann@here.example',
+  '550 mx.far.example does not accept mail from dynamic addresses',
+  '554 5.5.1 Error: no valid recipients',
+  '550 User ann@here.example not listed in the directory',
+  "550 This user doesn't have an account here",
   // Not for good.
   '450 4.1.1 User unknown',
   '450 User unknown in virtual mailbox table',

@@ -2,7 +2,7 @@
 // a verifier that is not ours.
 
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
-import { dkimKeyRecord, makeDkimKey } from '#mail/dkim/key.ts'
+import { formatKeyRecord, makeDkimKey, publicKeyOf } from '#mail/dkim/key.ts'
 import { openSigner } from '#mail/dkim/signer.ts'
 
 export const DOMAIN = 'sender.example'
@@ -40,6 +40,6 @@ export function tag(field: string, name: string): string {
 async function answer(name: string, type: string): Promise<string[][]> {
   if (name !== `${SELECTOR}._domainkey.${DOMAIN}` || type !== 'TXT') throw new Error(name)
   // In two strings, as it is published.
-  const record = dkimKeyRecord(privateKey)
+  const record = formatKeyRecord(publicKeyOf(privateKey))
   return [[record.slice(0, 255), record.slice(255)]]
 }

@@ -115,6 +115,20 @@ suite('a signed message', () => {
     })
   }
 
+  for (const name of ['List-Unsubscribe', 'List-Unsubscribe-Post']) {
+    test(`with ${name} fails when somebody adds another`, async () => {
+      const own = `${name}: <https://ours.example/u>`
+      const signed = await signer.sign(octets(HEAD, own, '', 'hello', ''), NOW_MS)
+      const { field, rest } = splitSigned(signed)
+      const added = `${name}: <https://evil.example/u>`
+      const above = octets(added, field, rest.toString('latin1'))
+      const below = octets(field, HEAD, own, added, '', 'hello', '')
+      assert.deepEqual(await verdicts(signed), ['pass'])
+      assert.notDeepEqual(await verdicts(above), ['pass'])
+      assert.notDeepEqual(await verdicts(below), ['pass'])
+    })
+  }
+
   test('may be signed again, and both signatures verify', async () => {
     const once = await signer.sign(octets(HEAD, '', 'hello', ''), NOW_MS)
     assert.deepEqual(await verdicts(await signer.sign(once, NOW_MS)), ['pass', 'pass'])
@@ -140,7 +154,7 @@ suite('the signature field', () => {
     const { field } = splitSigned(await signer.sign(raw, NOW_MS))
     assert.equal(
       tag(field, 'h'),
-      'From:From:To:To:Cc:Cc:Subject:Subject:Date:Message-ID:Message-ID:Reply-To:MIME-Version:List-Unsubscribe',
+      'From:From:To:To:Cc:Cc:Subject:Subject:Date:Message-ID:Message-ID:Reply-To:MIME-Version:List-Unsubscribe:List-Unsubscribe',
     )
   })
 

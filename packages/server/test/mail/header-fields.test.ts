@@ -40,6 +40,13 @@ describe('a header section', () => {
     ])
   })
 
+  test('may fold a field before its colon', () => {
+    const { fields } = read(message('Subject: x', 'From', ' : a@b.example', '', 'b'))
+    assert.deepEqual(fields[1], { name: 'from', value: 'a@b.example' })
+    const spaced = read(message('Two words', ' : x', 'To: y', '', 'b')).fields
+    assert.deepEqual(spaced, [{ name: 'to', value: 'y' }])
+  })
+
   test('without a field is empty', () => {
     assert.deepEqual(read(new Uint8Array()), { fields: [], body: '', defect: null })
     assert.equal(read(message('', 'Subject: body')).body, 'Subject: body')

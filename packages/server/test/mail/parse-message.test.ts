@@ -46,6 +46,7 @@ describe('a parsed message', () => {
       references: ['<a@x.example>', '<0@x.example>'],
       subject: 'Grüße',
       from: { name: 'Jürgen', address: 'j@x.example' },
+      authorCount: 2,
       to: [
         { name: 'Box', address: 'box@mailroom.example' },
         { name: '', address: 'other@x.example' },
@@ -55,6 +56,8 @@ describe('a parsed message', () => {
       date: Date.UTC(2026, 10, 20, 7, 19),
       automaticReason: 'precedence',
       receivedCount: 2,
+      loopMarks: [],
+      hasListId: false,
     })
     assert.deepEqual(defects, [])
   })

@@ -11,11 +11,16 @@ import {
 } from '#model/dns-records.ts'
 
 const KEY = `v=DKIM1; k=rsa; p=${'A'.repeat(392)}`
+const key = (domain: string, selector: string, isRequired: boolean) => ({
+  domain,
+  selector,
+  isRequired,
+  publicKey: 'A'.repeat(392),
+})
 const records = serviceDnsRecords({
   inboxDomain: 'agents.example.com',
   smtpHostname: 'mx.example.com',
-  selector: 'mr1',
-  dkimRecord: KEY,
+  keys: [key('agents.example.com', 'mr1', true), key('agents.example.com', 'mr2', false)],
 })
 
 const text = (value: string): DnsRecord => ({
@@ -32,7 +37,7 @@ function stringsOf(line: string): string[] {
   return [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, inside = '']) => inside)
 }
 
-test('a service publishes where its mail goes, who sends for it, its key, and its policy', () => {
+test('a service publishes where its mail goes, who sends for it, its keys, and its policy', () => {
   const lines = records.map(({ purpose, type, name, priority, value, required }) =>
     [purpose, type, name, priority ?? '-', value, required].join(' '),
   )
@@ -40,6 +45,7 @@ test('a service publishes where its mail goes, who sends for it, its key, and it
     'mx MX agents.example.com 10 mx.example.com true',
     'spf TXT agents.example.com - v=spf1 a:mx.example.com ~all true',
     `dkim TXT mr1._domainkey.agents.example.com - ${KEY} true`,
+    `dkim TXT mr2._domainkey.agents.example.com - ${KEY} false`,
     'dmarc TXT _dmarc.agents.example.com - v=DMARC1; p=quarantine false',
     'spf TXT mx.example.com - v=spf1 a -all false',
   ])
@@ -49,8 +55,7 @@ test('a name has one SPF record, also where the host is called as the domain', (
   const same = serviceDnsRecords({
     inboxDomain: 'example.com',
     smtpHostname: 'example.com',
-    selector: 'mr1',
-    dkimRecord: KEY,
+    keys: [key('example.com', 'mr1', true)],
   })
   assert.equal(same.filter(({ purpose }) => purpose === 'spf').length, 1)
 })

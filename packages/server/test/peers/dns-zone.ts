@@ -48,6 +48,7 @@ export type ZoneName = {
     matchingType: number
     data: Uint8Array
   }>
+  readonly PTR?: Values<string>
   readonly CNAME?: string
   /** For the types that name none themselves. */
   readonly behaviour?: Behaviour
@@ -81,15 +82,16 @@ export function encode(
 /** What a name holds of one type. */
 export function toRecords(name: string, type: string, entry: ZoneName): ResourceRecord[] {
   const base = { name, ttl: entry.ttlSeconds ?? 300, class: 'IN' } as const
-  const { MX, A, AAAA, TXT, TLSA } = entry
+  const { MX, A, AAAA, TXT, TLSA, PTR } = entry
   if (type === 'MX') return listed(MX).map((data) => ({ ...base, type: 'MX', data }))
   if (type === 'A') return listed(A).map((data) => ({ ...base, type: 'A', data }))
   if (type === 'AAAA') return listed(AAAA).map((data) => ({ ...base, type: 'AAAA', data }))
+  if (type === 'PTR') return listed(PTR).map((data) => ({ ...base, type: 'PTR', data }))
   if (type === 'TXT') {
     return listed(TXT).map((data) => ({
       ...base,
       type: 'TXT',
-      data: typeof data === 'string' ? data : [...data],
+      data: typeof data === 'string' ? stringsOf(data) : [...data],
     }))
   }
   if (type !== 'TLSA') return []
@@ -98,6 +100,11 @@ export function toRecords(name: string, type: string, entry: ZoneName): Resource
     type: 'TLSA',
     data: { ...rest, certificate: Buffer.from(data) },
   }))
+}
+
+/** RFC 1035 §3.3: a string has 255 octets at most. */
+function stringsOf(text: string): string[] {
+  return text.length <= 255 ? [text] : (text.match(/.{1,255}/gs) ?? [])
 }
 
 function listed<Value>(values: Values<Value> | undefined): readonly Value[] {

@@ -134,7 +134,8 @@ class Peer implements Dns {
     const entry = this.zone[name]
     if (typeof entry === 'string') return { behaviour: entry, delayMs: 0 }
     if (entry === undefined) return { delayMs: 0 }
-    const records = { MX: entry.MX, A: entry.A, AAAA: entry.AAAA, TXT: entry.TXT, TLSA: entry.TLSA }
+    const { MX, A, AAAA, TXT, TLSA, PTR } = entry
+    const records = { MX, A, AAAA, TXT, TLSA, PTR }
     const values = type in records ? records[type as keyof typeof records] : undefined
     const behaviour = typeof values === 'string' ? values : entry.behaviour
     const delayMs = entry.delayMs ?? 0

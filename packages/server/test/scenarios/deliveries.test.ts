@@ -66,6 +66,7 @@ onEachEngine('a delivery', (engine) => {
       responseCode: 250,
       enhancedCode: '2.0.0',
       response: 'Ok: queued',
+      bounceClass: null,
     })
     const open = await send(world, inbox, { to: 'ann@plain.example' })
     await settled(world, open)
@@ -214,10 +215,10 @@ onEachEngine('a delivery', (engine) => {
     assert.deepEqual([responseCode, enhancedCode], [553, '5.6.7'])
   })
 
-  test('carries the address of its inbox as its sender, and never none', async () => {
+  test('carries a return path as its sender, and never none', async () => {
     const inbox = await world.inbox()
     const { reversePath } = await arrived(world, await send(world, inbox))
-    assert.match(reversePath, /@mailroom\.localhost$/)
+    assert.match(reversePath, /^b\+[0-9a-z.]{37}@mailroom\.localhost$/)
     assert.ok(world.mta.commands.every(({ line }) => !/^MAIL FROM:<>/i.test(line)))
   })
 

@@ -25,6 +25,7 @@ onEachEngine('mailroom dns', (engine) => {
     const before = await place.commandWith(DOMAIN, 'dns')
     assert.equal(before.code, 0, before.output)
     assert.match(before.output, DKIM)
+    assert.match(before.output, /^DKIM \(recommended\) +TXT +mr2\._domainkey\.agents\S+ +v=DKIM1/m)
     assert.match(before.output, /^MX +MX +agents\.mail-service\.dev +10 mx\.mail-service\.dev$/m)
     const service = place.start(DOMAIN)
     await service.ready

@@ -120,6 +120,7 @@ onEachEngine('downloads', (engine) => {
     deps.parser = {
       parse: (raw) => parser.parse(raw),
       makeBodies: (source) => parser.makeBodies(source),
+      readReport: (raw, envelope) => parser.readReport(raw, envelope),
       async readAttachment(raw, filename) {
         counted.reads += 1
         await gate.promise

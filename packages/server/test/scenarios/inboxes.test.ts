@@ -138,7 +138,7 @@ onEachEngine('inboxes', (engine) => {
   })
 
   test('the service’s own domain may be named in any case, and no other domain may', async () => {
-    for (const domain of ['mailroom.localhost', 'MailRoom.LOCALHOST']) {
+    for (const domain of ['mailroom.localhost', 'MailRoom.LOCALHOST', 'MailRoom.localhost.']) {
       const { address } = await client.inboxes.create({ domain })
       assert.match(address, /@mailroom\.localhost$/)
     }
@@ -146,7 +146,8 @@ onEachEngine('inboxes', (engine) => {
       'other.example',
       'sub.mailroom.localhost',
       '',
-      'mailroom.localhost.',
+      'mailroom.localhost..',
+      '.mailroom.localhost',
       'x@y',
     ]) {
       assert.equal(await refusal(client.inboxes.create({ domain })), '400 invalid_domain')

@@ -19,6 +19,9 @@ const KINDS = {
   'api-keys': 'key',
   suppressions: 'address',
   webhooks: 'webhook',
+  'sender-rules': 'rule',
+  quarantine: 'quarantined',
+  domains: 'domain',
 } as const
 
 export type Kind = (typeof KINDS)[keyof typeof KINDS]
@@ -27,12 +30,24 @@ export type Belongings = Record<Kind, string>
 /** A body for each operation that cannot do without one. */
 const BODIES: Partial<Record<OperationId, object>> = {
   'threads.update': { is_read: true },
+  'domains.update': { podId: null },
+  'domains.create': { domain: 'probe.example' },
+  'account.update': { filterMode: 'none' },
+  'senderRules.create': { type: 'block', value: 'spam.example' },
   'webhooks.update': { enabled: true, eventTypes: ['message.received'] },
   'inboxes.send': { to: 'ann@elsewhere.example', subject: 'A subject', body: 'A body.' },
 }
 
 /** Fields of queries and bodies that name something, and those that only sound like it. */
-const REFERENCES = new Set(['podId', 'threadId', 'podIds', 'inboxIds', 'inbox_id', 'thread_id'])
+const REFERENCES = new Set([
+  'podId',
+  'inboxId',
+  'threadId',
+  'podIds',
+  'inboxIds',
+  'inbox_id',
+  'thread_id',
+])
 const NO_REFERENCES = new Set(['clientId'])
 
 /** Operations that touch nothing but what the caller makes by them. */
@@ -42,10 +57,18 @@ const CREATIONS = new Set<OperationId>([
   'apiKeys.create',
   'suppressions.create',
   'webhooks.create',
+  'senderRules.create',
+  'domains.create',
 ])
 
 /** Operations on what the account has without naming it, and on addresses of its inboxes. */
-const OWN_WITHOUT_NAME = new Set<OperationId>(['sandbox.clear', 'sandbox.receive', 'events.stream'])
+const OWN_WITHOUT_NAME = new Set<OperationId>([
+  'sandbox.clear',
+  'sandbox.receive',
+  'events.stream',
+  'account.get',
+  'account.update',
+])
 
 /** Reads that tell nothing of what is there already. */
 const AHEAD = new Set<OperationId>(['inboxes.wait'])
@@ -132,6 +155,11 @@ export function listOperations(): OperationId[] {
 /** Operations that take a pod in their query or body. */
 export function podOperations(place: 'query' | 'body'): OperationId[] {
   return ofAccounts.filter((id) => 'podId' in (operationOf(id)[place]?.properties ?? {}))
+}
+
+/** Operations that take an inbox in their query or body. */
+export function inboxOperations(place: 'query' | 'body'): OperationId[] {
+  return ofAccounts.filter((id) => 'inboxId' in (operationOf(id)[place]?.properties ?? {}))
 }
 
 /** Operations that take this in their query. */

@@ -9,6 +9,7 @@ import {
   filterOperations,
   findGaps,
   foreignNames,
+  inboxOperations,
   listOperations,
   type Probe,
   pathOperations,
@@ -43,7 +44,7 @@ onEachEngine('isolation', (engine) => {
   })
   after(() => world.close())
 
-  /** A pod with an inbox with a message with an attachment, a key, a suppression, a webhook. */
+  /** A pod with an inbox with a message with an attachment, and one of all else that there is. */
   async function own({ client }: Account, clientId: string): Promise<Belongings> {
     const pod = await client.pods.create({ clientId })
     const inbox = await client.inboxes.create({ podId: pod.id })
@@ -55,6 +56,12 @@ onEachEngine('isolation', (engine) => {
     const { address } = await client.suppressions.create({ address: `_${clientId}@gone.example` })
     const url = `https://${clientId}.example/hook`
     const webhook = await client.webhooks.create({ url, enabled: false })
+    const blocked = { value: `${clientId}@spam.example`, inboxId: inbox.id }
+    const rule = await client.senderRules.create({ type: 'block', ...blocked })
+    await world.send({ to: inbox.address, from: blocked.value, raw: plainMail({}) })
+    const [quarantined] = (await client.quarantine.list().page()).data
+    assert.equal(quarantined?.ruleId, rule.id)
+    const domain = await client.domains.create({ domain: `${clientId}.example`, podId: pod.id })
     return {
       pod: pod.id,
       inbox: inbox.id,
@@ -63,6 +70,9 @@ onEachEngine('isolation', (engine) => {
       key: key.id,
       address,
       webhook: webhook.id,
+      rule: rule.id,
+      quarantined: quarantined?.id ?? '',
+      domain: domain.id,
     }
   }
 
@@ -139,13 +149,34 @@ onEachEngine('isolation', (engine) => {
         assert.deepEqual(await response.json(), { data: [], total: 0 })
       }
       for (const id of podOperations('body')) {
-        const response = await ask(bob, { ...probe(id, ''), body: { podId } })
+        const good = probe(id, bobs.domain)
+        const response = await ask(bob, { ...good, body: { ...good.body, podId } })
         assert.equal(await outcomeOf(response), '400 invalid_pod')
       }
     }
-    assert.deepEqual(podOperations('query'), ['inboxes.list'])
-    assert.deepEqual(podOperations('body'), ['inboxes.create'])
+    const taking = (place: 'query' | 'body') => podOperations(place).sort().join(' ')
+    assert.equal(taking('query'), 'domains.list inboxes.list senderRules.list')
+    assert.equal(taking('body'), 'domains.create domains.update inboxes.create senderRules.create')
     assert.equal((await bob.client.inboxes.list().page()).total, 1)
+  })
+
+  test('an inbox of another account is an unknown inbox in a filter and in a body', async () => {
+    for (const inboxId of [anns.inbox, 'unknown', 'inb_01h455vb4pex5vsknk084sn02q', bobs.pod]) {
+      for (const id of inboxOperations('query')) {
+        const { path } = operationOf(id)
+        const response = await world.fetch(`${path}?inboxId=${encodeURIComponent(inboxId)}`, {
+          headers: { authorization: `Bearer ${bob.key}` },
+        })
+        assert.deepEqual(await response.json(), { data: [], total: 0 })
+      }
+      for (const id of inboxOperations('body')) {
+        const good = probe(id, '')
+        const response = await ask(bob, { ...good, body: { ...good.body, inboxId } })
+        assert.equal(await outcomeOf(response), '400 bad_request')
+      }
+    }
+    assert.deepEqual(inboxOperations('query'), ['senderRules.list', 'quarantine.list'])
+    assert.deepEqual(inboxOperations('body'), ['senderRules.create'])
   })
 
   test('a pod or an inbox of another account is none that a webhook could tell of', async () => {

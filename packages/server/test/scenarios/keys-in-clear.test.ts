@@ -2,9 +2,17 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { listServiceRecords } from '#actions/dkim/service-keys.ts'
 import { openLog } from '#base/log.ts'
-import { filesHolding, rowsHolding } from '#test/scenarios/stored-content.ts'
-import { OPERATOR_TOKEN, onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { filesHolding, rowsHolding, runSql } from '#test/scenarios/stored-content.ts'
+import {
+  OPERATOR_TOKEN,
+  onEachEngine,
+  openWorld,
+  plainMail,
+  testKey,
+  type World,
+} from '#test/world.ts'
 
 const CONFIGURED = 'configured_key-0123456789-abcdefgh'
 
@@ -43,6 +51,8 @@ onEachEngine('keys in clear', (engine) => {
       answers.push(await ask('/v1/pods', `${key}x`))
       answers.push(await ask('/metrics', OPERATOR_TOKEN), await ask('/metrics', key))
     }
+    await world.client.inboxes.send(inbox.id, { to: inbox.address, subject: 'Hi', body: 'Hi' })
+    await listServiceRecords(world.app.deps, world.settings)
     await world.client.apiKeys.delete(id)
     answers.push(await ask('/v1/pods', token))
   }
@@ -59,6 +69,25 @@ onEachEngine('keys in clear', (engine) => {
   test('no key stands in a row of any table, and its first characters do', async () => {
     for (const key of keys) assert.deepEqual(await rowsHolding(world, key), {})
     assert.deepEqual(await rowsHolding(world, CONFIGURED.slice(0, 7)), { api_keys: 1 })
+  })
+
+  test('nor do the keys that sign addresses, links and mail, in any of their forms', async () => {
+    const { deps } = world.app
+    const privateKey = await testKey()
+    const { d = '', p = '' } = privateKey.export({ format: 'jwk' })
+    const secrets = [deps.urlKey, deps.deriveKey('return-path')].map((key) => Buffer.from(key))
+    for (const secret of [...secrets, Buffer.from(d, 'base64url'), Buffer.from(p, 'base64url')]) {
+      assert.ok(secret.length >= 32)
+      for (const form of ['latin1', 'hex', 'base64', 'base64url'] as const) {
+        const text = secret.toString(form)
+        assert.deepEqual(await rowsHolding(world, text), {})
+        if (form !== 'latin1') assert.deepEqual(await filesHolding(world.dataDir, text), [])
+        assert.ok(!log.includes(text))
+      }
+      assert.deepEqual(await filesHolding(world.dataDir, secret), [])
+    }
+    const rows = await runSql(world, 'select sealed_key, public_key from dkim_keys')
+    assert.equal(rows.length, 2)
   })
 
   test('no key stands in the log, in an answer or in the metrics', async () => {

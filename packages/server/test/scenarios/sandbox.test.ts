@@ -37,7 +37,7 @@ onEachEngine('the sandbox', (engine) => {
     const { threadId } = await deliver(world, inbox, raw)
     const fields = {
       to: 'bob@friend.example',
-      cc: ['ann@elsewhere.example', inbox.address],
+      cc: ['ann@friend.example', inbox.address],
       replyTo: 'desk@elsewhere.example',
       body: '<p>An <b>answer</b></p>',
       subject: undefined,
@@ -49,7 +49,8 @@ onEachEngine('the sandbox', (engine) => {
     assert.equal((await settled(world, sent)).status, 'sent')
     const [mail] = await captured()
     assert.ok(mail !== undefined)
-    const { id, createdAt, attachments, text, html, ...rest } = mail
+    const { id, createdAt, reversePath, attachments, text, html, ...rest } = mail
+    assert.match(reversePath, /^b\+[0-9a-z.]{37}@mailroom\.localhost$/)
     assert.match(id, /^cap_/)
     assert.match(createdAt, /^\d{4}-/)
     assert.deepEqual(rest, {
@@ -57,7 +58,7 @@ onEachEngine('the sandbox', (engine) => {
       threadId,
       inboxId: inbox.id,
       from: `Ada <${inbox.address}>`,
-      to: ['bob@friend.example', 'ann@elsewhere.example'],
+      to: ['bob@friend.example', 'ann@friend.example'],
       cc: fields.cc,
       replyTo: fields.replyTo,
       subject: 'Re: Asked',

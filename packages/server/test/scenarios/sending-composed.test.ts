@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
-import { systemChance } from '#base/chance.ts'
-import { openKeys } from '#open-keys.ts'
+import { listServiceRecords } from '#actions/dkim/service-keys.ts'
 import {
   arrived,
   fieldNamesOf,
@@ -79,6 +78,7 @@ onEachEngine('a sent message as received', (engine) => {
       'reply-to',
       'subject',
       'to',
+      'x-loop',
     ])
     assert.equal(fieldOf(raw, 'message-id'), sent.providerMessageId)
     assert.equal(fieldOf(raw, 'from'), `Ada <${inbox.address}>`)
@@ -164,8 +164,7 @@ onEachEngine('a sent message as received', (engine) => {
 
   async function dkimResult(raw: Buffer): Promise<string | undefined> {
     const { settings, app, clock } = world
-    const keys = await openKeys({ settings, db: app.deps.db, chance: systemChance })
-    const records = await keys.records()
+    const records = await listServiceRecords(app.deps, settings)
     const resolver = async (name: string, type: string) => {
       const record = records.find((one) => one.name === name && one.type === type)
       if (record === undefined) throw Object.assign(new Error(name), { code: 'ENOTFOUND' })

@@ -35,11 +35,11 @@ onEachEngine('a large send', (engine) => {
     }
     world = await openWorld(engine, { env })
     const { deps } = world.app
-    const { signer, blobs } = deps
-    deps.signer = {
-      async sign(raw, nowMs) {
+    const { signers, blobs } = deps
+    deps.signers = {
+      async sign(owner, raw, nowMs) {
         await onSign(signed++)
-        return signer.sign(raw, nowMs)
+        return signers.sign(owner, raw, nowMs)
       },
     }
     if (blobs === null) return
@@ -100,6 +100,7 @@ onEachEngine('a large send', (engine) => {
         includeQuote: true,
         replyTo: null,
         attachments: [],
+        hasUnsubscribe: false,
       })
     const first = await ask('a key')
     const again = await ask('a key')

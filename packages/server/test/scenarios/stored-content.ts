@@ -48,7 +48,7 @@ function textOf(value: unknown): string {
 }
 
 /** Files of the data directory, relative to it, that hold the text. */
-export async function filesHolding(dataDir: string, text: string): Promise<string[]> {
+export async function filesHolding(dataDir: string, text: string | Buffer): Promise<string[]> {
   const names = await readdir(dataDir, { recursive: true, withFileTypes: true })
   const holding: string[] = []
   for (const entry of names) {

@@ -20,6 +20,8 @@ const ABOVE_ALL = new Set([
   'open-instance.ts',
   'open-delivery.ts',
   'open-doors.ts',
+  'open-authenticator.ts',
+  'open-ways.ts',
   'open-webhooks.ts',
 ])
 

@@ -17,6 +17,8 @@ export function outgoing(changes: Partial<OutgoingMessage> = {}): OutgoingMessag
     messageId: '<m1.x@mailroom.example>',
     dateMs: Date.UTC(2026, 10, 20, 9, 0, 0),
     attachments: [],
+    hopMark: null,
+    unsubscribeUrl: null,
     ...changes,
   }
 }

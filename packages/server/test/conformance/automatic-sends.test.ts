@@ -1,0 +1,274 @@
+// Answers to programs in one thread: ten in any hour, exact to the message and the millisecond, whoever
+// sends at the same moment and whatever became of the clock.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { AUTOMATIC_SENDS_MS, CLOCK_SKEW_MS, DAY_MS, MINUTE_MS } from '#base/limits.ts'
+import { findRefusal, type SendOutcome } from '#store/send-message.ts'
+import type { Db } from '#store/transactions.ts'
+import {
+  addAccount,
+  addInbox,
+  arriving,
+  type Owner,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { readAll, type SendFields, sending } from '#test/conformance/sending.ts'
+import { onEachEngine } from '#test/world.ts'
+
+const NOW_MS = Date.UTC(2026, 10, 20, 12)
+
+onEachEngine('answers to programs', (engine) => {
+  let database: TestDatabase
+  let db: Db
+  let others: Db
+  let owner: Owner
+  before(async () => {
+    database = await openDatabase(engine)
+    db = database.db
+    others = engine === 'postgres' ? await database.openAgain() : db
+    owner = await addAccount(db)
+  })
+  after(() => database.close())
+
+  type Thread = { inboxId: string; id: string; key: string }
+
+  let keys = 0
+  /** Mail arrives, in the thread where there is one. */
+  async function arrive(
+    thread: Thread | null,
+    marks: { reason?: string | null; origin?: 'smtp' | 'service'; nowMs?: number } = {},
+  ): Promise<Thread> {
+    const inboxId = thread?.inboxId ?? (await addInbox(db, owner))
+    keys += 1
+    const key = thread?.key ?? `key${keys}@sender.example`
+    const parentKeys = thread === null ? [] : [key]
+    const input = arriving(owner, [inboxId], {
+      key: thread === null ? key : `${keys}@x`,
+      parentKeys,
+    })
+    const { reason = 'auto-submitted', origin = 'smtp', nowMs = NOW_MS } = marks
+    input.nowMs = nowMs
+    input.content.automatic_reason = reason
+    input.raw.origin = origin
+    await db.write('receiveMessage', input)
+    const { id } = thread ?? { id: input.receipts[0]?.threadId ?? '' }
+    return { inboxId, id, key }
+  }
+
+  const sendIn = (
+    { inboxId, id }: Thread,
+    fields: SendFields = {},
+    from: Db = db,
+  ): Promise<SendOutcome> => {
+    const thread = { kind: 'reply', id, messageCount: null } as const
+    return from.write('sendMessage', sending(owner, inboxId, { nowMs: NOW_MS, ...fields, thread }))
+  }
+
+  /** A thread in which a program was answered at these times. */
+  async function answered(timesMs: number[]): Promise<Thread> {
+    let thread: Thread | null = null
+    for (const nowMs of timesMs) {
+      thread = await arrive(thread, { nowMs })
+      const { kind } = await sendIn(thread, { nowMs })
+      assert.equal(kind, 'queued')
+    }
+    assert.ok(thread !== null)
+    return arrive(thread, { nowMs: timesMs.at(-1) ?? NOW_MS })
+  }
+
+  const times = (count: number, stepMs = 0) =>
+    Array.from({ length: count }, (_, index) => NOW_MS + index * stepMs)
+  const eventsOf = async ({ id }: Thread) =>
+    db.read
+      .selectFrom('events')
+      .selectAll()
+      .where('thread_id', '=', id)
+      .where('kind', '=', 'thread.loop_suspected')
+      .orderBy('sequence')
+      .execute()
+
+  test('of twenty at once after nine exactly one is sent, whichever process it comes from', async () => {
+    const thread = await answered(times(9))
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => sendIn(thread, {}, index % 2 === 0 ? db : others)),
+    )
+    const kinds = outcomes.map(({ kind }) => kind).sort()
+    assert.deepEqual(kinds, [...Array(19).fill('loop_suspected'), 'queued'])
+    const untold = outcomes.filter((one) => one.kind === 'loop_suspected' && !one.isTold)
+    assert.equal(untold.length, 1)
+    assert.equal((await eventsOf(thread)).length, 1)
+  })
+
+  test('are ten in any hour, and the refusal says to the millisecond when there is room', async () => {
+    const thread = await answered(times(10, MINUTE_MS))
+    const first = NOW_MS + AUTOMATIC_SENDS_MS
+    for (const nowMs of [NOW_MS + 9 * MINUTE_MS, first - 1]) {
+      const outcome = await sendIn(thread, { nowMs })
+      assert.ok(outcome.kind === 'loop_suspected')
+      assert.equal(outcome.retryAtMs, first)
+    }
+    assert.equal((await sendIn(thread, { nowMs: first })).kind, 'queued')
+    await arrive(thread, { nowMs: first })
+    const next = await sendIn(thread, { nowMs: first })
+    assert.ok(next.kind === 'loop_suspected')
+    assert.equal(next.retryAtMs, first + MINUTE_MS)
+  })
+
+  test('are counted one for one where messages came from a program or an inbox of the service', async () => {
+    const table = [
+      [{ reason: null, origin: 'smtp' }, 'queued'],
+      [{ reason: 'list', origin: 'smtp' }, 'loop_suspected'],
+      [{ reason: 'null-sender', origin: 'smtp' }, 'loop_suspected'],
+      [{ reason: null, origin: 'service' }, 'loop_suspected'],
+    ] as const
+    for (const [marks, last] of table) {
+      let thread = await arrive(null, marks)
+      for (let index = 0; index < 10; index++) {
+        assert.equal((await sendIn(thread)).kind, 'queued')
+        // With every message answered, one more answers nobody.
+        if (index < 9) assert.equal((await sendIn(thread)).kind, 'queued')
+        thread = await arrive(thread, marks)
+      }
+      assert.equal((await sendIn(thread)).kind, last, JSON.stringify(marks))
+    }
+  })
+
+  test('are counted each where a burst is answered message by message', async () => {
+    let thread = await arrive(null)
+    for (let index = 1; index < 12; index++) thread = await arrive(thread)
+    const kinds: string[] = []
+    for (let index = 0; index < 12; index++) kinds.push((await sendIn(thread)).kind)
+    assert.deepEqual(kinds, [...Array(10).fill('queued'), ...Array(2).fill('loop_suspected')])
+  })
+
+  test('that come late are counted as the messages that they answer, which are an hour old', async () => {
+    let thread: Thread | null = null
+    let kinds: string[] = []
+    for (let minute = 0; minute < 3 * 60; minute += 5) {
+      const nowMs: number = NOW_MS + minute * MINUTE_MS
+      thread = await arrive(thread, { nowMs })
+      kinds = [...kinds, (await sendIn(thread, { nowMs: nowMs + 14 * MINUTE_MS })).kind]
+    }
+    const inAnyHour = kinds.map(
+      (_, index) => kinds.slice(index, index + 12).filter((kind) => kind === 'queued').length,
+    )
+    assert.ok(Math.max(...inAnyHour) <= 10, `${inAnyHour}`)
+  })
+
+  test('to one absent person among many who write count once', async () => {
+    let thread = await arrive(null)
+    for (let index = 0; index < 30; index++) {
+      assert.equal((await sendIn(thread)).kind, 'queued')
+      thread = await arrive(thread, { reason: null })
+    }
+    const { automatic_sends: times } = await db.read
+      .selectFrom('threads')
+      .select('automatic_sends')
+      .where('id', '=', thread.id)
+      .executeTakeFirstOrThrow()
+    assert.equal(JSON.parse(times).length, 1)
+  })
+
+  test('stop whatever else is sent in the thread, and nothing in any other', async () => {
+    const thread = await answered(times(10))
+    assert.equal((await sendIn(thread)).kind, 'loop_suspected')
+    await arrive(thread, { reason: null })
+    assert.equal((await sendIn(thread)).kind, 'loop_suspected')
+    const fresh = sending(owner, thread.inboxId, { nowMs: NOW_MS })
+    assert.equal((await db.write('sendMessage', fresh)).kind, 'queued')
+    const another = await arrive(null)
+    assert.equal((await sendIn(another)).kind, 'queued')
+  })
+
+  test('leave nothing behind when they are refused but the first event of an episode', async () => {
+    const thread = await answered(times(10))
+    const before = await readAll(db)
+    assert.deepEqual(await sendIn(thread, { key: 'refused' }), {
+      kind: 'loop_suspected',
+      threadId: thread.id,
+      retryAtMs: NOW_MS + AUTOMATIC_SENDS_MS,
+      isTold: false,
+    })
+    const after = await readAll(db)
+    const changed = Object.keys(after).filter(
+      (name) => String(after[name]) !== String(before[name]),
+    )
+    assert.deepEqual(changed.sort(), ['events', 'threads'])
+    const [event, ...more] = await eventsOf(thread)
+    assert.deepEqual(more, [])
+    assert.deepEqual(
+      [event?.account_id, event?.pod_id, event?.inbox_id, event?.message_id],
+      [owner.accountId, owner.podId, thread.inboxId, null],
+    )
+    for (const nowMs of [NOW_MS, NOW_MS + 59 * MINUTE_MS]) {
+      const again = await sendIn(thread, { key: 'refused', nowMs })
+      assert.ok(again.kind === 'loop_suspected' && again.isTold)
+    }
+    assert.deepEqual(await readAll(db), after)
+  })
+
+  test('that go on are told of again after an hour', async () => {
+    let thread = await answered(times(10, MINUTE_MS))
+    let told = 0
+    for (let minute = 10; minute < 3 * 60; minute++) {
+      const nowMs = NOW_MS + minute * MINUTE_MS
+      const outcome = await sendIn(thread, { nowMs })
+      if (outcome.kind === 'queued') thread = await arrive(thread, { nowMs })
+      else if (outcome.kind === 'loop_suspected' && !outcome.isTold) told += 1
+    }
+    assert.equal(told, 3)
+    assert.equal((await eventsOf(thread)).length, 3)
+  })
+
+  test('are refused early only once that was told, and never before a repeat is answered', async () => {
+    const thread = await answered(times(9))
+    const last = sending(owner, thread.inboxId, {
+      nowMs: NOW_MS,
+      thread: { kind: 'reply', id: thread.id, messageCount: null },
+    })
+    const look = (use: typeof last.use) => findRefusal(db, { ...last, threadId: thread.id, use })
+    assert.equal(await look(last.use), null)
+    assert.equal((await db.write('sendMessage', last)).kind, 'queued')
+    const other = { ...last.use, key: 'another' }
+    assert.equal(await look(other), null)
+    assert.equal((await sendIn(thread)).kind, 'loop_suspected')
+    assert.equal((await look(other))?.kind, 'loop_suspected')
+    assert.equal((await look(last.use))?.kind, 'replay')
+    assert.equal((await db.write('sendMessage', last)).kind, 'replay')
+  })
+
+  test('are refused before a limit is, and after a suppressed recipient', async () => {
+    const thread = await answered(times(10))
+    const limits = { perMinute: 0 }
+    assert.equal((await sendIn(thread, { limits })).kind, 'loop_suspected')
+    const recipient = `gone${keys}@far.example`
+    await db.write('addSuppression', {
+      id: `sup_${keys}`,
+      account_id: owner.accountId,
+      address: recipient,
+      address_key: recipient,
+      type: 'manual',
+      reason: null,
+      created_at: NOW_MS,
+    })
+    assert.equal((await sendIn(thread, { recipients: [recipient] })).kind, 'suppressed')
+  })
+
+  test('of a clock that was far ahead are forgotten once it is right', async () => {
+    const ahead = times(10).map((timeMs) => timeMs + DAY_MS)
+    const thread = await answered(ahead)
+    assert.equal((await sendIn(thread, { nowMs: NOW_MS + DAY_MS })).kind, 'loop_suspected')
+    assert.equal((await sendIn(thread)).kind, 'queued')
+  })
+
+  test('of processes whose clocks differ a little are counted in the order of the sends', async () => {
+    const thread = await answered(
+      times(10).map((timeMs, index) => timeMs + (index % 2) * (CLOCK_SKEW_MS - 1)),
+    )
+    const outcome = await sendIn(thread, { nowMs: NOW_MS + MINUTE_MS })
+    assert.ok(outcome.kind === 'loop_suspected')
+    assert.equal(outcome.retryAtMs, NOW_MS + AUTOMATIC_SENDS_MS)
+  })
+})

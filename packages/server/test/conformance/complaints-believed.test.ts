@@ -1,0 +1,215 @@
+// Whom complaints are believed about: whoever quotes a return path speaks for all of its recipients,
+// whoever has the message for its only one or for those of a domain of their own, and nobody else.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { takeAtAbuse } from '#actions/report/take-report.ts'
+import { DAY_MS } from '#base/limits.ts'
+import type { Authentication } from '#mail/authentication.ts'
+import type { Report } from '#mail/report/report.ts'
+import type { SendInput } from '#store/send-message.ts'
+import { makeId } from '#test/conformance/open-database.ts'
+import {
+  arrivedWith,
+  bounce,
+  type Complaint,
+  complaint,
+  markOf,
+  messageIdOf,
+  pathOf,
+  reported,
+  useReporting,
+} from '#test/conformance/reporting.ts'
+import { onEachEngine } from '#test/world.ts'
+
+const NOBODY: Authentication = {
+  spf: { result: 'none', domain: null },
+  dkim: [],
+  dmarc: { result: 'none', policy: null, domain: null },
+  arc: { result: 'none' },
+  verifiedFrom: false,
+}
+const spf = (domain: string, result: 'pass' | 'softfail' = 'pass'): Authentication => ({
+  ...NOBODY,
+  spf: { result, domain },
+})
+const dkim = (domain: string, result: 'pass' | 'fail' = 'pass'): Authentication => ({
+  ...NOBODY,
+  dkim: [
+    { result: 'pass', domain: 'else.example', selector: 's' },
+    { result, domain, selector: 's' },
+  ],
+})
+const from = (domain: string, verifiedFrom = true): Authentication => ({
+  ...NOBODY,
+  dmarc: { result: 'pass', policy: null, domain },
+  verifiedFrom,
+})
+
+onEachEngine('complaints', (engine) => {
+  const { inboxId, counts, depsWith, report, reportAtAbuse, sent, ...look } = useReporting(engine)
+  const { statesOf, suppressionsOf } = look
+
+  /** A complaint by whoever has got the message. */
+  const marked = (message: SendInput, fields: Partial<Complaint> = {}): Complaint =>
+    complaint({
+      originalMessageId: messageIdOf(message),
+      returnedLoopMarks: ['bob@far.example', markOf(inboxId())],
+      ...fields,
+    })
+
+  test('that praise, or tell of forgery, are none', async () => {
+    const message = await sent('accepted', 'bob@far.example')
+    for (const feedbackType of ['not-spam', 'auth-failure']) {
+      await report(message, complaint({ feedbackType }))
+      for (const known of [
+        complaint({ feedbackType, originalMailFrom: pathOf(message) }),
+        marked(message, { feedbackType }),
+      ]) {
+        assert.deepEqual(await reportAtAbuse(known), { kind: 'done' })
+      }
+    }
+    assert.deepEqual(await statesOf(message), ['accepted'])
+    assert.deepEqual(new Set(counts()), new Set(['ignored']))
+  })
+
+  test('of those kinds at abuse@ about mail from elsewhere are left to people', async () => {
+    const message = await sent('accepted', 'bob@far.example')
+    for (const feedbackType of ['not-spam', 'auth-failure']) {
+      for (const unknown of [
+        complaint({ feedbackType }),
+        complaint({ feedbackType, originalMailFrom: 'eve@far.example' }),
+        complaint({ feedbackType, originalMessageId: '<forged@mailroom.localhost>' }),
+        complaint({ feedbackType, originalMessageId: messageIdOf(message) }),
+      ]) {
+        assert.equal(await reportAtAbuse(unknown), null)
+      }
+    }
+    assert.ok(!counts().includes('ignored'))
+  })
+
+  const proofs: [string, (message: SendInput) => Partial<Complaint>][] = [
+    ['Original-Mail-From', (message) => ({ originalMailFrom: pathOf(message) })],
+    ['Return-Path', (message) => ({ reportedReturnPath: pathOf(message).toUpperCase() })],
+    [
+      'the mark on the message, with its recipient',
+      (message) => marked(message, { recipients: ['bob@far.example'] }),
+    ],
+    ['the mark on the message, with nobody named', (message) => marked(message)],
+  ]
+  for (const [how, fields] of proofs) {
+    test(`are known at abuse@ by ${how}`, async () => {
+      const message = await sent('accepted', 'bob@far.example')
+      const taken = await reportAtAbuse(complaint(fields(message)))
+      assert.deepEqual(taken, { kind: 'done' })
+      assert.deepEqual(await statesOf(message), ['complained'])
+    })
+  }
+
+  test('that prove nothing are left to people, whatever of the message they know', async () => {
+    const message = await sent('accepted', 'bob@far.example')
+    const originalMessageId = messageIdOf(message)
+    const path = pathOf(message)
+    const forged = path.replace(/.@/, (end) => (end === '0@' ? '1@' : '0@'))
+    const recipients = ['bob@far.example']
+    const unproven: [Report, string | null][] = [
+      [complaint(), 'unknown_message'],
+      [complaint({ originalMessageId }), 'unproven'],
+      [complaint({ originalMessageId, recipients }), 'unproven'],
+      [complaint({ originalMessageId, recipients, returnedLoopMarks: ['x'] }), 'unproven'],
+      [
+        complaint({ originalMessageId, recipients, returnedLoopMarks: [markOf(makeId('inb'))] }),
+        'unproven',
+      ],
+      [marked(message, { recipients: ['eve@far.example'] }), 'unknown_recipient'],
+      [marked(message, { isStandard: false }), 'unknown_recipient'],
+      [marked(message, { recipients, originalMailFrom: forged }), 'forged'],
+      [marked(message, { recipients, reportedReturnPath: forged }), 'forged'],
+      [complaint({ originalMailFrom: 'me@mailroom.localhost', recipients }), 'unknown_message'],
+      [complaint({ originalMessageId: '<msg_@x>', recipients }), 'unknown_message'],
+      [bounce(reported('bob@far.example')), null],
+      [{ kind: 'none' }, null],
+    ]
+    for (const [what, why] of unproven) {
+      const before = counts().length
+      assert.equal(await reportAtAbuse(what, spf('far.example')), null, JSON.stringify(what))
+      assert.deepEqual(counts().slice(before), why === null ? [] : [why])
+    }
+    assert.deepEqual(await statesOf(message), ['accepted'])
+    assert.deepEqual(await suppressionsOf(), [])
+  })
+
+  test('are believed for thirty days, by return path and mark alike', async () => {
+    const message = await sent('accepted', 'bob@far.example')
+    for (const what of [marked(message), complaint({ originalMailFrom: pathOf(message) })]) {
+      assert.equal(await takeAtAbuse(depsWith(31 * DAY_MS), arrivedWith(what)), null)
+    }
+    assert.deepEqual(counts(), ['expired', 'expired'])
+    await takeAtAbuse(depsWith(29 * DAY_MS), arrivedWith(marked(message)))
+    assert.deepEqual(await statesOf(message), ['complained'])
+  })
+
+  test('of whoever has a message to several speak for their own domain alone', async () => {
+    const table: [Authentication | null, string[]][] = [
+      [null, []],
+      [NOBODY, []],
+      [spf('far.example', 'softfail'), []],
+      [dkim('far.example', 'fail'), []],
+      [from('far.example', false), []],
+      [spf('sub.far.example'), []],
+      [spf('r.example'), []],
+      [spf('uk'), []],
+      [spf('co.uk'), []],
+      [spf('far.example'), ['far.example']],
+      [dkim('far.example'), ['far.example']],
+      [from('far.example'), ['far.example']],
+      [dkim('corp.co.uk'), ['mail.corp.co.uk']],
+    ]
+    const domains = ['far.example', 'mail.corp.co.uk', 'mailroom.localhost']
+    for (const [index, [authentication, believed]] of table.entries()) {
+      const all = domains.map((domain) => `a${index}@${domain}`)
+      const message = await sent('accepted', ...all)
+      const taken = await reportAtAbuse(marked(message, { recipients: all }), authentication)
+      assert.deepEqual(taken, believed.length === 0 ? null : { kind: 'done' })
+      assert.deepEqual(
+        await statesOf(message),
+        domains.map((domain) => (believed.includes(domain) ? 'complained' : 'accepted')),
+        JSON.stringify(authentication),
+      )
+    }
+  })
+
+  test('of an inbox speak for none of the others at the inbox domain', async () => {
+    const message = await sent('accepted', 'me@mailroom.localhost', 'you@mailroom.localhost')
+    const what = marked(message, { recipients: ['you@mailroom.localhost'] })
+    assert.equal(await reportAtAbuse(what, dkim('mailroom.localhost')), null)
+    assert.deepEqual(await statesOf(message), ['accepted', 'accepted'])
+  })
+
+  test('in words alone at a return path count with the message that they are about, and for whom they name', async () => {
+    const said = { isStandard: false } as const
+    const named = { ...said, recipients: ['bob@far.example'] }
+    const message = await sent('accepted', 'bob@far.example')
+    const about: [Partial<Complaint>, string, string][] = [
+      [named, 'mail', 'accepted'],
+      [{ ...named, originalMessageId: '<other@far.example>' }, 'mail', 'accepted'],
+      [{ ...named, returnedLoopMarks: [markOf(makeId('inb'))] }, 'mail', 'accepted'],
+      [{ ...said, originalMessageId: messageIdOf(message) }, 'done', 'accepted'],
+      [{ ...named, originalMessageId: messageIdOf(message) }, 'done', 'complained'],
+    ]
+    for (const [fields, kind, state] of about) {
+      assert.equal((await report(message, complaint(fields))).kind, kind, JSON.stringify(fields))
+      assert.deepEqual(await statesOf(message), [state])
+    }
+    for (const how of ['mark', 'path'] as const) {
+      const recipient = `${how}@far.example`
+      const another = await sent('accepted', recipient)
+      const returned =
+        how === 'mark'
+          ? { returnedLoopMarks: [markOf(inboxId())] }
+          : { reportedReturnPath: pathOf(another) }
+      await report(another, complaint({ ...said, recipients: [recipient], ...returned }))
+      assert.deepEqual(await statesOf(another), ['complained'], how)
+    }
+  })
+})

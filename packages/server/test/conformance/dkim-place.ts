@@ -1,0 +1,194 @@
+// Domains whose keys are rotated, on a real database and with a DNS server that has what an operator
+// publishes: the records that the service shows, when the operator gets round to it.
+
+import { Resolver as PlatformResolver } from 'node:dns/promises'
+import { DatabaseSync } from 'node:sqlite'
+import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
+import pg from 'pg'
+import { makeDomainKeys } from '#actions/dkim/domain-keys.ts'
+import { rotateDueKeys } from '#actions/dkim/rotate-due-keys.ts'
+import { type KeyRotation, rotateKey } from '#actions/dkim/rotate-key.ts'
+import { openSigners } from '#actions/dkim/signers.ts'
+import { type Chance, systemChance } from '#base/chance.ts'
+import { DAY_MS } from '#base/limits.ts'
+import type { Log, LogFields } from '#base/log.ts'
+import { sealer as sealerOf } from '#base/seal.ts'
+import type { Engine } from '#db/db.ts'
+import { makeDkimKey } from '#mail/dkim/key.ts'
+import { type DkimKey, type DkimOwner, dkimKeyName, dkimKeyRecord } from '#model/dkim-key.ts'
+import { openResolver } from '#net/dns/resolver.ts'
+import { listDkimKeys } from '#store/dkim-key.ts'
+import type { NewRow } from '#store/tables.ts'
+import type { Db } from '#store/transactions.ts'
+import { MAIL } from '#test/conformance/keys-place.ts'
+import { makeId, openDatabase } from '#test/conformance/open-database.ts'
+import { type Dns, openDns } from '#test/peers/dns.ts'
+import { type TestClock, testClock } from '#test/world.ts'
+
+export const SERVICE: DkimOwner = { ownerId: 'service', domain: 'in.example' }
+const SEALER = sealerOf(Buffer.alloc(32, 7))
+export const ROTATION_DAYS = 30
+
+export type DkimProcess = {
+  readonly db: Db
+  sign(owner?: DkimOwner): Promise<Signed>
+  rotate(owner?: DkimOwner): Promise<KeyRotation>
+  /** However short a time DNS has had the key. */
+  rotateNow(owner?: DkimOwner): Promise<KeyRotation>
+  /** One look of the background, as it happens every hour. */
+  look(options?: { rotationDays?: number; usesServiceKeys?: boolean }): Promise<void>
+  readonly deps: Parameters<typeof rotateDueKeys>[0] & { readonly chance: Chance }
+}
+
+export type Signed = { readonly raw: Uint8Array; readonly atMs: number; readonly selector: string }
+
+export type DkimPlace = {
+  readonly clock: TestClock
+  readonly dns: Dns
+  readonly process: DkimProcess
+  /** Lines of the log, as they came. */
+  readonly told: string[]
+  /** And what came with them. */
+  readonly fields: LogFields[]
+  readonly made: () => number
+  openProcess(): Promise<DkimProcess>
+  keys(owner?: DkimOwner): Promise<DkimKey[]>
+  /** Selectors with their states, in order; without what tells one custom domain's from another's. */
+  states(owner?: DkimOwner): Promise<string>
+  /** A custom domain with two keys of its own, in this state. */
+  addDomain(
+    domain: string,
+    state: { status: string; isHolder: boolean },
+    keys?: NewRow<'dkim_keys'>[],
+  ): Promise<void>
+  /** What whoever follows the records shown does: each is published, what is not shown goes. */
+  publish(owner?: DkimOwner): Promise<void>
+  /** What a verifier that is not ours says now, asking the DNS server. */
+  verdict(signed: Signed): Promise<string | undefined>
+  close(): Promise<void>
+}
+
+export async function openDkimPlace(engine: Engine): Promise<DkimPlace> {
+  const [database, dns] = await Promise.all([openDatabase(engine), openDns()])
+  const clock = testClock()
+  const told: string[] = []
+  const fields: LogFields[] = []
+  const tell = (given: LogFields, text: string) => {
+    fields.push(given)
+    told.push(text)
+  }
+  const log: Log = { debug: tell, info: tell, warn: tell, error: tell }
+  const resolver = openResolver({ servers: [dns.server], timeoutMs: 200 })
+  const platform = new PlatformResolver({ timeout: 1_000, tries: 1 })
+  platform.setServers([dns.server])
+  let made = 0
+  const makeKey = () => {
+    made += 1
+    return makeDkimKey()
+  }
+  const processOn = (db: Db): DkimProcess => {
+    const inboxDomain = SERVICE.domain
+    const keeping = { db, sealer: SEALER, clock, makeId, inboxDomain, makeDkimKey: makeKey }
+    const deps = { ...keeping, chance: systemChance, resolver, log }
+    const signers = openSigners(keeping)
+    return {
+      db,
+      deps,
+      async sign(owner = SERVICE) {
+        const atMs = clock.now()
+        const raw = await signers.sign(owner, MAIL, atMs)
+        const selector = /\bs=([\w-]+);/.exec(Buffer.from(raw).toString('latin1'))?.[1] ?? ''
+        return { raw, atMs, selector }
+      },
+      rotate: (owner = SERVICE) => rotateKey(deps, owner),
+      rotateNow: (owner = SERVICE) => rotateKey(deps, owner, { isUrgent: true }),
+      look: ({ rotationDays = ROTATION_DAYS, usesServiceKeys = true } = {}) =>
+        rotateDueKeys(deps, { rotationDays, usesServiceKeys }, new AbortController().signal),
+    }
+  }
+  const process = processOn(database.db)
+  const keys = (owner: DkimOwner = SERVICE) => listDkimKeys(database.db, owner)
+  return {
+    clock,
+    dns,
+    process,
+    told,
+    fields,
+    made: () => made,
+    openProcess: async () => processOn(await database.openAgain()),
+    keys,
+    async states(owner) {
+      const told = (await keys(owner)).map(({ selector, state }) => `${selector} ${state}`)
+      return told.join(', ').replaceAll(/-\w+/g, '')
+    },
+    async addDomain(domain, { status, isHolder }, given) {
+      const { db, deps } = process
+      const owner = { ownerId: makeId('dom'), domain }
+      const account = `insert into accounts (id, name, plan, created_at) values ('acc_1', '', 'free', 1)
+        on conflict do nothing`
+      await runSql(engine, database.place, account)
+      await runSql(
+        engine,
+        database.place,
+        `insert into domains (id, account_id, domain, status, is_holder, created_at)
+         values ('${owner.ownerId}', 'acc_1', '${domain}', '${status}', ${isHolder ? 1 : 0}, 1)`,
+      )
+      const rows = (given ?? (await makeDomainKeys(deps, owner))).map((row) => ({
+        ...{ ...row, id: makeId('dkm') },
+        ...{ owner_id: owner.ownerId, domain },
+      }))
+      await db.write('ensureDkimKeys', { rows })
+    },
+    async publish(owner) {
+      const shown = (await keys(owner)).map((key) => {
+        return [dkimKeyName(key), { TXT: [inStrings(dkimKeyRecord(key))] }]
+      })
+      dns.zone = { ...dns.zone, ...Object.fromEntries(shown) }
+    },
+    async verdict({ raw }) {
+      const { results } = await dkimVerify(Buffer.from(raw), {
+        resolver: (name, type) => platform.resolve(name, type) as Promise<string[][]>,
+        curTime: clock.now(),
+      })
+      return results[0]?.status.result
+    },
+    async close() {
+      platform.cancel()
+      resolver.close()
+      await Promise.all([database.close(), dns.close()])
+    },
+  }
+}
+
+async function runSql(engine: Engine, place: string, text: string): Promise<void> {
+  if (engine === 'sqlite') {
+    using database = new DatabaseSync(place, { timeout: 5_000 })
+    database.exec(text)
+    return
+  }
+  const client = new pg.Client({ connectionString: place })
+  await client.connect()
+  try {
+    await client.query(text)
+  } finally {
+    await client.end()
+  }
+}
+
+/** As a record has it: no string holds more than 255 octets. */
+export function inStrings(text: string): string[] {
+  return text.match(/.{1,255}/g) ?? []
+}
+
+/** Lets days pass, each with a look of the background. */
+export async function passDays(
+  { clock, process }: DkimPlace,
+  days: number,
+  eachDay: (day: number) => Promise<void> = async () => {},
+): Promise<void> {
+  for (let day = 1; day <= days; day += 1) {
+    clock.advance(DAY_MS)
+    await process.look()
+    await eachDay(day)
+  }
+}

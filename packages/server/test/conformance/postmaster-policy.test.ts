@@ -1,0 +1,40 @@
+// A policy that has mail refused does not keep it from a postmaster, whose inbox has this name.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { authenticateArriving } from '#actions/message/authenticate-arriving.ts'
+import type { Authentication } from '#mail/authentication.ts'
+import { readHeaderSection } from '#mail/header-fields.ts'
+import { readHeaders } from '#mail/message-headers.ts'
+
+const REFUSED: Authentication = {
+  spf: { result: 'fail', domain: 'bank.example' },
+  dkim: [],
+  dmarc: { result: 'fail', policy: 'reject', domain: 'bank.example' },
+  arc: { result: 'none' },
+  verifiedFrom: false,
+}
+
+test('an inbox of the name postmaster hears what the policy of From has refused to others', async () => {
+  const raw = Buffer.from('From: a@bank.example\r\n\r\nHi')
+  const authenticator = { authenticate: async () => REFUSED, close: async () => {} }
+  const refusalFor = async (...addresses: string[]) => {
+    const { refusal } = await authenticateArriving(
+      { authenticator, rejectDmarcFailures: true },
+      {
+        raw,
+        reversePath: '',
+        recipients: addresses.map((address) => ({ kind: 'inbox', inbox: { address } })),
+        origin: 'smtp',
+        clientAddress: '192.0.2.1',
+        helo: 'x.example',
+        tls: null,
+      },
+      Promise.resolve(readHeaders(readHeaderSection(raw).fields)),
+    )
+    return refusal
+  }
+  assert.equal(await refusalFor('postmaster@own.example'), null)
+  assert.notEqual(await refusalFor('ann@own.example'), null)
+  assert.notEqual(await refusalFor('postmaster@own.example', 'ann@own.example'), null)
+})

@@ -1,0 +1,158 @@
+// The transactions of quarantine side by side: nobody waits for ever, and totals and references to raw
+// messages are those of the rows.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { PURGE_STEP_ROWS, QUARANTINE_MS } from '#base/limits.ts'
+import type { ReceiveInput } from '#store/receive-message.ts'
+import type { Db } from '#store/transactions.ts'
+import {
+  addAccount,
+  addInbox,
+  arriving,
+  makeId,
+  type Owner,
+  openDatabase,
+} from '#test/conformance/open-database.ts'
+import { onEachEngine } from '#test/world.ts'
+
+const NOW_MS = 2 * QUARANTINE_MS
+
+/** Mail that is kept out of all these inboxes, known by its key where it has one. */
+function keptOut(owner: Owner, inboxIds: string[], key?: string): ReceiveInput {
+  const input = arriving(owner, [], key === undefined ? {} : { key })
+  const receiptKey = key === undefined ? null : Buffer.from(key)
+  return {
+    ...input,
+    content: { ...input.content, receipt_key: receiptKey },
+    keptOut: inboxIds.map((inboxId) => ({
+      ...owner,
+      inboxId,
+      domainId: null,
+      quarantinedId: makeId('qua'),
+      toAddr: 'someone@mailroom.localhost',
+      deliveryRole: 'to',
+      reason: 'blocked',
+      ruleId: null,
+    })),
+    nowMs: NOW_MS,
+  }
+}
+
+function release({ accountId }: Owner, quarantinedId: string, { content }: ReceiveInput) {
+  return {
+    accountId,
+    quarantinedId,
+    content,
+    parentKeys: [],
+    senderKey: null,
+    messageId: makeId('msg'),
+    threadId: makeId('thr'),
+    eventId: makeId('evt'),
+    nowMs: NOW_MS,
+  }
+}
+
+async function assertCounted(db: Db): Promise<void> {
+  const rows = await db.read.selectFrom('quarantined_messages').selectAll().execute()
+  const messages = await db.read.selectFrom('messages').selectAll().execute()
+  const counters = await db.read.selectFrom('inbox_counters').selectAll().execute()
+  for (const { inbox_id: inboxId, quarantined_count, inbound_count } of counters) {
+    assert.equal(quarantined_count, rows.filter((row) => row.inbox_id === inboxId).length)
+    assert.equal(inbound_count, messages.filter((row) => row.inbox_id === inboxId).length)
+  }
+  const referred = [...rows, ...messages].map((row) => row.raw_id)
+  const raws = await db.read.selectFrom('raw_messages').selectAll().execute()
+  assert.deepEqual(new Set(raws.map(({ id }) => id)), new Set(referred))
+  for (const { id, reference_count } of raws) {
+    assert.equal(reference_count, referred.filter((rawId) => rawId === id).length)
+  }
+}
+
+onEachEngine('rows of quarantine', (engine) => {
+  test('receipts, releases, removals and retention at once leave right totals', async () => {
+    const database = await openDatabase(engine)
+    try {
+      const { db } = database
+      const other = await database.openAgain()
+      const owner = await addAccount(db)
+      const inboxIds = [await addInbox(db, owner), await addInbox(db, owner)]
+      const { accountId } = owner
+      const work: Promise<unknown>[] = []
+      for (let round = 0; round < 20; round += 1) {
+        const mail = keptOut(owner, inboxIds, `key ${round % 7}`)
+        const ids = mail.keptOut.map(({ quarantinedId }) => quarantinedId)
+        const [first = '', second = ''] = ids
+        const again = keptOut(owner, inboxIds.toReversed(), `key ${round % 7}`)
+        work.push(
+          db
+            .write('receiveMessage', mail)
+            .then(() =>
+              Promise.all([
+                db.write('releaseQuarantined', release(owner, first, mail)),
+                other.write('releaseQuarantined', release(owner, first, mail)),
+                other.write('deleteQuarantined', { accountId, quarantinedId: second }),
+                db.write('deleteQuarantined', { accountId, quarantinedId: second }),
+              ]),
+            ),
+          other.write('receiveMessage', again),
+          other.write('purgeExpiredStep', { nowMs: NOW_MS + QUARANTINE_MS * (round % 2) }),
+          db.write('purgeExpiredStep', { nowMs: NOW_MS + QUARANTINE_MS * (round % 2) }),
+        )
+      }
+      await Promise.all(work)
+      await assertCounted(db)
+    } finally {
+      await database.close()
+    }
+  })
+
+  test('steps of retention are bounded, and give up each reference to a shared raw message', async () => {
+    const database = await openDatabase(engine)
+    try {
+      const { db } = database
+      const owner = await addAccount(db)
+      const inboxIds = await Promise.all(Array.from({ length: 4 }, () => addInbox(db, owner)))
+      const count = PURGE_STEP_ROWS / 4 + 10
+      for (let index = 0; index < count; index += 1) {
+        await db.write('receiveMessage', keptOut(owner, inboxIds))
+      }
+      await assertCounted(db)
+      const left = async () =>
+        (await db.read.selectFrom('quarantined_messages').select('id').execute()).length
+      const step = () => db.write('purgeExpiredStep', { nowMs: NOW_MS + QUARANTINE_MS })
+      assert.equal((await step()).isDone, false)
+      assert.equal(await left(), 40)
+      await assertCounted(db)
+      assert.equal((await step()).isDone, true)
+      assert.equal(await left(), 0)
+      await assertCounted(db)
+    } finally {
+      await database.close()
+    }
+  })
+
+  test('a deleted inbox takes its quarantine with it, a step at a time', async () => {
+    const database = await openDatabase(engine)
+    try {
+      const { db } = database
+      const owner = await addAccount(db)
+      const [going, staying] = [await addInbox(db, owner), await addInbox(db, owner)]
+      const mail = keptOut(owner, [going, staying])
+      await db.write('receiveMessage', mail)
+      const { accountId } = owner
+      const deletion = { accountId, inboxId: going, jobId: makeId('job'), nowMs: NOW_MS }
+      assert.equal(await db.write('deleteInbox', deletion), 'deleted')
+      for (const { inboxId, quarantinedId } of mail.keptOut) {
+        const isThere = inboxId === staying
+        const released = await db.write('releaseQuarantined', release(owner, quarantinedId, mail))
+        assert.equal(released !== null, isThere)
+      }
+      assert.equal((await db.write('receiveMessage', keptOut(owner, [going]))).isKept, false)
+      while (!(await db.write('purgeInboxStep', { inboxId: going })).isDone);
+      await assertCounted(db)
+    } finally {
+      await database.close()
+    }
+  })
+})

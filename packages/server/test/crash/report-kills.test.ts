@@ -1,0 +1,118 @@
+// Reports come to return paths, and to an inbox in the same transaction, while the service is killed
+// again and again. Their servers repeat what was not answered: each recipient bounces once, is told of
+// once and suppressed once, and each report is in the inbox once.
+
+import assert from 'node:assert/strict'
+import { suite, type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Inbox } from '@mailroom/sdk'
+import { createTestDatabase } from '#test/peers/postgres.ts'
+import { bounceMail } from '#test/scenarios/report-mail.ts'
+import { SENDING_LIMITS } from '#test/scenarios/sending-world.ts'
+import { seededRandom } from './intake.ts'
+import { Service } from './service.ts'
+
+const KILLS = 4
+const REPORTS = 240
+const CLIENTS = 4
+const LIFE_MS_MAX = 200
+const RETRY_MS = 20
+
+suite('reports survive kill -9', { concurrency: true }, () => {
+  test(`on SQLite, ${KILLS} times`, (t) => killAgainAndAgain(t, {}))
+  test(`on PostgreSQL, ${KILLS} times`, async (t) =>
+    killAgainAndAgain(t, { databaseUrl: await createTestDatabase() }))
+})
+
+type Told = { to: string; path: string }
+
+async function killAgainAndAgain(t: TestContext, database: { databaseUrl?: string }) {
+  const seed = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 2 ** 31)
+  const random = seededRandom(seed)
+  const service = await Service.start({
+    env: { ...SENDING_LIMITS, MAILROOM_DNS_SERVERS: '127.0.0.1:9' },
+    ...database,
+  })
+  t.after(() => service.close())
+  const inbox = await service.client.inboxes.create()
+  const reports = await sendAll(service, inbox)
+  const figures = { answered: 0, unanswered: 0 }
+  const waiting = [...reports]
+  const clients = Array.from({ length: CLIENTS }, async () => {
+    for (let report = waiting.shift(); report !== undefined; report = waiting.shift()) {
+      await tell(service, inbox, report, figures)
+    }
+  })
+  for (let kill = 0; kill < KILLS && figures.answered < REPORTS; kill++) {
+    await sleep(random() * LIFE_MS_MAX)
+    await service.kill()
+    await service.start()
+  }
+  await Promise.all(clients)
+
+  const kinds = new Map<string, number>()
+  for await (const { event, recipient = '' } of service.client.events.list({ limit: 100 })) {
+    const key = event === 'message.bounced' ? `${event} ${recipient}` : event
+    kinds.set(key, (kinds.get(key) ?? 0) + 1)
+  }
+  t.diagnostic(`seed ${seed}: ${JSON.stringify(figures)}`)
+  for (const { to } of reports) assert.equal(kinds.get(`message.bounced ${to}`), 1, to)
+  assert.equal(kinds.get('message.failed'), REPORTS)
+  assert.equal(kinds.get('message.received'), REPORTS)
+  assert.equal((await service.client.suppressions.list({ limit: 1 }).page()).total, REPORTS)
+  const listed = service.client.messages.list(inbox.id, { direction: 'inbound', limit: 1 })
+  assert.equal((await listed.page()).total, REPORTS)
+  assert.ok(figures.unanswered > 0, 'kills struck while reports were on their way')
+}
+
+/** To the sandbox, which tells the return paths. */
+async function sendAll({ client }: Service, inbox: Inbox): Promise<Told[]> {
+  for (let number = 0; number < REPORTS; number += CLIENTS) {
+    await Promise.all(
+      Array.from({ length: CLIENTS }, (_, index) =>
+        client.inboxes.send(inbox.id, {
+          to: `bob${number + index}@far.example`,
+          subject: 'A subject',
+          body: 'A body.',
+        }),
+      ),
+    )
+  }
+  const listed = () => client.messages.list(inbox.id, { limit: 100 })
+  for (let isSent = false; !isSent; ) {
+    isSent = true
+    for await (const { status } of listed()) isSent &&= status === 'sent'
+    await sleep(RETRY_MS)
+  }
+  const reports: Told[] = []
+  for await (const { to, reversePath } of client.sandbox.list({ limit: 100 })) {
+    reports.push({ to: to[0] ?? '', path: reversePath })
+  }
+  assert.equal(reports.length, REPORTS)
+  return reports
+}
+
+/** As a server does, which keeps a report until it is answered. */
+async function tell(
+  service: Service,
+  inbox: Inbox,
+  { to, path }: Told,
+  figures: { answered: number; unanswered: number },
+): Promise<void> {
+  const raw = bounceMail({ to: path, recipient: to })
+  for (;;) {
+    const sender = await service.sender().catch(() => null)
+    try {
+      const reply = await sender?.send({ from: '', to: [path, inbox.address], raw })
+      if (reply?.code === 250) {
+        figures.answered += 1
+        return
+      }
+    } catch {
+      figures.unanswered += 1
+    } finally {
+      sender?.socket.destroy()
+    }
+    await sleep(RETRY_MS)
+  }
+}

@@ -1,0 +1,52 @@
+// An authenticator before a real DNS peer, asked about mail without a service around it.
+
+import type { TestContext } from 'node:test'
+import type { Authentication } from '#mail/authentication.ts'
+import { parseMessage } from '#mail/parse-message.ts'
+import { type Authenticator, openAuthenticator } from '#net/authenticate/authenticator.ts'
+import { openCachingResolver } from '#net/dns/caching-resolver.ts'
+import { openResolver } from '#net/dns/resolver.ts'
+import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
+import { plainMail } from '#test/world.ts'
+
+export type Arrival = {
+  readonly raw?: string | Uint8Array
+  readonly clientAddress?: string | null
+  readonly helo?: string | null
+  readonly reversePath?: string
+}
+
+export type AuthenticateWorld = {
+  readonly dns: Dns
+  readonly authenticator: Authenticator
+  /** By default a plain message of ann@sender.example from 192.0.2.1. */
+  judge(arrival?: Arrival): Promise<Authentication>
+}
+
+export async function openAuthenticateWorld(
+  t: TestContext,
+  zone: Zone,
+): Promise<AuthenticateWorld> {
+  const dns = await openDns(zone)
+  const asking = openResolver({ servers: [dns.server], timeoutMs: 2_000 })
+  const resolver = openCachingResolver(asking)
+  const authenticator = openAuthenticator({ resolver, hostname: 'mx.mailroom.example' })
+  t.after(async () => {
+    await authenticator.close()
+    await dns.close()
+  })
+  return {
+    dns,
+    authenticator,
+    judge({
+      raw = plainMail({}),
+      clientAddress = '192.0.2.1',
+      helo = 'mail.sender.example',
+      reversePath = 'ann@sender.example',
+    } = {}) {
+      const bytes = Buffer.from(raw)
+      const author = parseMessage(bytes).then(({ headers }) => headers)
+      return authenticator.authenticate({ raw: bytes, clientAddress, helo, reversePath, author })
+    },
+  }
+}

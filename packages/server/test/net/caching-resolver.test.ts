@@ -1,0 +1,268 @@
+// What the resolver that remembers keeps, for how long, and what it does while DNS is silent.
+
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { openCachingResolver } from '#net/dns/caching-resolver.ts'
+import { KeptAnswers } from '#net/dns/kept-answers.ts'
+import { openResolver, type Resolver } from '#net/dns/resolver.ts'
+import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
+import { type TestClock, testClock } from '#test/world.ts'
+
+async function open(
+  t: TestContext,
+  zone: Zone,
+  { timeoutMs = 3_000 } = {},
+): Promise<{ resolver: Resolver; dns: Dns; clock: TestClock }> {
+  const dns = await openDns(zone)
+  const clock = testClock()
+  const asking = openResolver({ servers: [dns.server], timeoutMs })
+  const resolver = openCachingResolver(asking, clock)
+  t.after(async () => {
+    resolver.close()
+    await dns.close()
+  })
+  return { resolver, dns, clock }
+}
+
+test('an answer is kept for its TTL, counted down, and asked for anew after it', async (t) => {
+  const { resolver, dns, clock } = await open(t, { 'a.example': { TXT: ['one'], ttlSeconds: 60 } })
+  const first = await resolver.txt('a.example')
+  assert.deepEqual(first.kind === 'found' && [first.records, first.ttlMs], [['one'], 60_000])
+  dns.zone = { 'a.example': { TXT: ['two'], ttlSeconds: 60 } }
+  clock.advance(50_000)
+  const kept = await resolver.txt('A.Example.')
+  assert.deepEqual(kept.kind === 'found' && kept.records, ['one'])
+  assert.ok(kept.kind === 'found' && kept.ttlMs <= 10_000)
+  clock.advance(10_000)
+  const anew = await resolver.txt('a.example')
+  assert.deepEqual(anew.kind === 'found' && anew.records, ['two'])
+  assert.equal(dns.countAsked('a.example'), 2)
+})
+
+test('a TTL of 0 is asked for every time, and one of days after an hour', async (t) => {
+  const { resolver, dns, clock } = await open(t, {
+    'now.example': { A: ['192.0.2.1'], ttlSeconds: 0 },
+    'long.example': { A: ['192.0.2.1'], ttlSeconds: 7 * 86_400 },
+  })
+  await resolver.a('now.example')
+  await resolver.a('now.example')
+  assert.equal(dns.countAsked('now.example'), 2)
+  await resolver.a('long.example')
+  clock.advance(3_599_000)
+  await resolver.a('long.example')
+  assert.equal(dns.countAsked('long.example'), 1)
+  clock.advance(1_000)
+  await resolver.a('long.example')
+  assert.equal(dns.countAsked('long.example'), 2)
+})
+
+test('a no is kept as its zone says, for five minutes at most, and by type', async (t) => {
+  const { resolver, dns, clock } = await open(t, { 'b.example': { TXT: ['x'], ttlSeconds: 3_600 } })
+  assert.equal((await resolver.mx('b.example')).kind, 'none')
+  assert.equal((await resolver.mx('b.example')).kind, 'none')
+  assert.equal((await resolver.txt('b.example')).kind, 'found')
+  assert.equal(dns.countAsked('b.example', 'MX'), 1)
+  clock.advance(300_000)
+  await resolver.mx('b.example')
+  assert.equal(dns.countAsked('b.example', 'MX'), 2)
+})
+
+test('a fault is kept for seconds', async (t) => {
+  const { resolver, dns, clock } = await open(t, { 'c.example': 'servfail' })
+  assert.equal((await resolver.txt('c.example')).kind, 'fault')
+  dns.zone = { 'c.example': { TXT: ['mended'] } }
+  assert.equal((await resolver.txt('c.example')).kind, 'fault')
+  clock.advance(5_000)
+  assert.equal((await resolver.txt('c.example')).kind, 'found')
+})
+
+test('a name that is asked without end is asked once a second, and its last answer outlasts a fault', async (t) => {
+  const { resolver, dns, clock } = await open(t, {
+    'busy.example': { TXT: ['one'], ttlSeconds: 0 },
+    'calm.example': { TXT: ['one'], ttlSeconds: 0 },
+  })
+  for (let time = 0; time < 200; time++) await resolver.txt('busy.example')
+  assert.equal(dns.countAsked('busy.example'), 20)
+  await resolver.txt('calm.example')
+  dns.zone = { 'busy.example': { TXT: 'servfail' }, 'calm.example': { TXT: 'servfail' } }
+  clock.advance(1_000)
+  for (let time = 0; time < 2; time++) {
+    const found = await resolver.txt('busy.example')
+    assert.deepEqual(found.kind === 'found' && found.records, ['one'])
+  }
+  assert.equal((await resolver.txt('calm.example')).kind, 'fault')
+  clock.advance(61_000)
+  assert.equal((await resolver.txt('busy.example')).kind, 'fault')
+})
+
+test('a fresh answer is waited for a moment only where there is an old one', async (t) => {
+  const { resolver, dns, clock } = await open(t, {
+    'busy.example': { TXT: ['one'], ttlSeconds: 0 },
+  })
+  for (let time = 0; time < 20; time++) await resolver.txt('busy.example')
+  dns.zone = { 'busy.example': { TXT: ['two'], delayMs: 600 } }
+  clock.advance(1_000)
+  const old = await resolver.txt('busy.example')
+  assert.deepEqual(old.kind === 'found' && old.records, ['one'])
+  await new Promise((resolve) => setTimeout(resolve, 500))
+  const kept = await resolver.txt('busy.example')
+  assert.deepEqual(kept.kind === 'found' && kept.records, ['two'])
+})
+
+test('equal questions at once are one', async (t) => {
+  const { resolver, dns } = await open(t, {
+    'd.example': { TXT: ['x'], ttlSeconds: 0, delayMs: 50 },
+  })
+  const answers = await Promise.all(Array.from({ length: 20 }, () => resolver.txt('d.example')))
+  assert.ok(answers.every(({ kind }) => kind === 'found'))
+  assert.equal(dns.countAsked('d.example'), 1)
+})
+
+test('while DNS is silent later questions fail at once, and it is asked again', async (t) => {
+  const { resolver, dns, clock } = await open(t, {
+    'a.root-servers.net': 'silent',
+    'e.example': 'silent',
+    'f.example': 'silent',
+    'g.example': { TXT: ['x'] },
+  })
+  const startMs = performance.now()
+  assert.equal((await resolver.txt('e.example')).kind, 'fault')
+  const waitedMs = performance.now() - startMs
+  assert.ok(waitedMs < 2_900, `the first waited ${waitedMs} ms`)
+  const probes = dns.countAsked('a.root-servers.net')
+  const againMs = performance.now()
+  assert.equal((await resolver.txt('f.example')).kind, 'fault')
+  assert.equal((await resolver.txt('g.example')).kind, 'fault')
+  assert.ok(performance.now() - againMs < 100)
+  assert.equal(dns.countAsked('g.example'), 0)
+  // The question that is under way to find out is the only one, in its second try or third.
+  assert.ok(probes > 0 && probes <= 3, `${probes}`)
+  assert.equal(dns.countAsked('a.root-servers.net'), probes)
+  dns.zone = { ...dns.zone, 'a.root-servers.net': { A: ['198.41.0.4'] } }
+  for (let tries = 0; tries < 100; tries++) {
+    clock.advance(6_000)
+    if ((await resolver.txt('g.example')).kind === 'found') return
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  assert.fail('DNS was not found to answer again')
+})
+
+test('silence about one name is not silence about others', async (t) => {
+  const { resolver } = await open(t, {
+    'dead.example': 'silent',
+    'alive.example': { TXT: ['x'] },
+  })
+  const dead = resolver.txt('dead.example')
+  await new Promise((resolve) => setTimeout(resolve, 2_500))
+  assert.equal((await resolver.txt('alive.example')).kind, 'found')
+  assert.equal((await dead).kind, 'fault')
+  assert.equal((await resolver.txt('other.example')).kind, 'none')
+})
+
+test('an answer that comes when DNS was given up counts, and is kept', async (t) => {
+  const { resolver, dns } = await open(t, {
+    'a.root-servers.net': 'silent',
+    'late.example': { TXT: ['x'], delayMs: 2_600 },
+  })
+  const fault = await resolver.txt('late.example')
+  assert.ok(fault.kind === 'fault' && fault.isSilent)
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  const asked = dns.countAsked('late.example')
+  const late = await resolver.txt('late.example')
+  assert.deepEqual(late.kind === 'found' && late.records, ['x'])
+  assert.equal(dns.countAsked('late.example'), asked)
+})
+
+test('hundreds of questions about a silent zone are no silence of DNS', async (t) => {
+  const { resolver, dns } = await open(t, { 'alive.example': { TXT: ['x'] } })
+  const names = Array.from({ length: 300 }, (_, n) => `n${n}.dead.example`)
+  for (const name of names) dns.zone[name] = 'silent'
+  for (const name of names) void resolver.txt(name)
+  const startMs = performance.now()
+  assert.equal((await resolver.txt('alive.example')).kind, 'found')
+  assert.ok(performance.now() - startMs < 500)
+  await new Promise((resolve) => setTimeout(resolve, 2_500))
+  assert.equal((await resolver.txt('other.example')).kind, 'none')
+})
+
+test('whoever waits behind hundreds of silent zones is answered when they are given up', async (t) => {
+  const { resolver, dns } = await open(
+    t,
+    { 'a.root-servers.net': { A: ['198.41.0.4'] }, 'alive.example': { TXT: ['x'] } },
+    { timeoutMs: 1_500 },
+  )
+  const names = Array.from({ length: 300 }, (_, n) => `x.dead${n}.example`)
+  for (const name of names) dns.zone[name] = 'silent'
+  for (const name of names) void resolver.txt(name)
+  assert.equal((await resolver.txt('alive.example')).kind, 'found')
+})
+
+test('while others are answered, a lost question about DNS itself tells nothing', async (t) => {
+  const { resolver } = await open(
+    t,
+    { 'a.root-servers.net': 'silent', 'dead.example': 'silent' },
+    { timeoutMs: 1_500 },
+  )
+  const dead = resolver.txt('dead.example')
+  for (let n = 0; n < 25; n++) {
+    assert.equal((await resolver.txt(`n${n}.example`)).kind, 'none')
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  assert.equal((await dead).kind, 'fault')
+})
+
+test('of a text that can be no name nothing is asked or noted', async (t) => {
+  const { resolver: asking, dns } = await open(t, {})
+  let count = 0
+  const counting: Resolver = {
+    ...asking,
+    txt: (name, options) => {
+      count += 1
+      return asking.txt(name, options)
+    },
+  }
+  const resolver = openCachingResolver(counting)
+  for (const name of ['', 'a..b', 'x'.repeat(200_000), `${'x'.repeat(64)}.example`]) {
+    const answer = await resolver.txt(name)
+    assert.deepEqual(answer, { kind: 'none', isNameMissing: true, ttlMs: 0 })
+  }
+  assert.equal(count, 0)
+  assert.deepEqual(dns.asked, [])
+})
+
+test('names under .localhost and .invalid are answered without asking', async (t) => {
+  const { resolver, dns } = await open(t, {})
+  const address = await resolver.a('Mailroom.localhost')
+  assert.deepEqual(address.kind === 'found' && address.records, ['127.0.0.1'])
+  assert.deepEqual(await resolver.txt('localhost'), {
+    kind: 'none',
+    isNameMissing: false,
+    ttlMs: Number.POSITIVE_INFINITY,
+  })
+  const missing = await resolver.mx('anything.invalid')
+  assert.equal(missing.kind === 'none' && missing.isNameMissing, true)
+  assert.deepEqual(dns.asked, [])
+})
+
+test('the names of addresses are told', async (t) => {
+  const { resolver } = await open(t, { '1.2.0.192.in-addr.arpa': { PTR: ['Mail.Example'] } })
+  const answer = await resolver.ptr('1.2.0.192.in-addr.arpa')
+  assert.deepEqual(answer.kind === 'found' && answer.records, ['mail.example'])
+})
+
+test('what is kept stays within its bounds, the oldest going first', () => {
+  let nowMs = 0
+  const kept = new KeptAnswers<string>({ entriesMax: 3, charactersMax: 100, now: () => nowMs })
+  for (const key of ['a', 'b', 'c', 'd']) kept.set(key, key, { ttlMs: 10 })
+  assert.equal(kept.get('a'), null)
+  assert.deepEqual(kept.get('d'), { value: 'd', ttlMs: 10 })
+  kept.set('e', 'e', { ttlMs: 10, characters: 90 })
+  assert.equal(kept.get('c')?.value, 'c')
+  kept.set('f', 'f', { ttlMs: 10, characters: 90 })
+  assert.equal(kept.get('e'), null)
+  kept.set('g', 'g', { ttlMs: 10, characters: 101 })
+  assert.equal(kept.get('g'), null)
+  assert.equal(kept.get('f')?.value, 'f')
+  nowMs = 10
+  assert.equal(kept.get('f'), null)
+})

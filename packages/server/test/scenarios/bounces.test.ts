@@ -1,0 +1,453 @@
+// A server that took a message says later that it could not deliver it: what comes to the return path,
+// over SMTP, from the server that the message was given to.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Event } from '@mailroom/sdk'
+import { makeId } from '#test/conformance/open-database.ts'
+import { openReceiver } from '#test/peers/receiver.ts'
+import { openSender } from '#test/peers/sender.ts'
+import { codesOf, countMessages, countRows, newest } from '#test/scenarios/deliver.ts'
+import { refusal, until } from '#test/scenarios/outcomes.ts'
+import { type BouncedMail, bounceMail } from '#test/scenarios/report-mail.ts'
+import {
+  arrived,
+  deliveriesOf,
+  deliveryOf,
+  openSendingWorld,
+  type SendingWorld,
+  send,
+  settled,
+} from '#test/scenarios/sending-world.ts'
+import { OPERATOR_TOKEN, onEachEngine, plainMail } from '#test/world.ts'
+
+onEachEngine('bounces', (engine) => {
+  let world: SendingWorld
+  before(async () => {
+    world = await openSendingWorld(engine)
+    world.dns.zone = {
+      ...world.dns.zone,
+      'other.example': { MX: [{ exchange: 'mx.friend.example', preference: 10 }] },
+    }
+  })
+  after(() => world.close())
+
+  let number = 0
+  /** A message that the server has taken, from an inbox of its own. */
+  const accepted = async (fields: Parameters<typeof send>[2] = {}) => {
+    number += 1
+    const inbox = await world.inbox()
+    const to = `bob${number}@friend.example`
+    const sent = await send(world, inbox, { to, ...fields })
+    const { reversePath } = await arrived(world, sent)
+    await settled(world, sent)
+    return { inbox, sent, to, reversePath, messageId: sent.providerMessageId }
+  }
+  /** The report as the other server sends it; what it is answered. */
+  const bounce = async (fields: BouncedMail, from = '') =>
+    codesOf(await world.send({ from, to: fields.to, raw: bounceMail(fields) }))
+  /** Once there are so many: with PostgreSQL the log waits for transactions of others. */
+  const eventsAbout = async (inboxId: string, count: number): Promise<Event[]> => {
+    let events: Event[] = []
+    await until(async () => {
+      events = [...(await world.client.events.list({ inbox_id: inboxId }).page()).data]
+      return events.length >= count
+    })
+    return events
+  }
+  const suppressionOf = async (address: string) => {
+    const { data } = await world.client.suppressions.list({ address }).page()
+    return data[0]?.type ?? null
+  }
+  const countOf = async (outcome: string) => {
+    const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` }
+    const text = await (await world.fetch('/metrics', { headers })).text()
+    const line = new RegExp(`^mailroom_reports_total\\{outcome="${outcome}"\\} (\\d+)$`, 'm')
+    return Number(line.exec(text)?.[1] ?? 0)
+  }
+  /** How much a figure grows meanwhile. */
+  const counted = async (outcome: string, run: () => Promise<unknown>) => {
+    const beforeIt = await countOf(outcome)
+    await run()
+    return (await countOf(outcome)) - beforeIt
+  }
+
+  test('every recipient’s server is given a return path, whose local part has 64 octets at most', async () => {
+    const { reversePath } = await accepted()
+    assert.match(reversePath, /^b\+[0-9a-z]{26}\.[0-9a-z]{10}@mailroom\.localhost$/)
+    const envelopes = world.mta.commands.filter(({ line }) => /^MAIL FROM/i.test(line))
+    assert.ok(envelopes.every(({ line }) => !line.includes('<>')))
+  })
+
+  test('a hard one fails the message, suppresses its address and is told', async () => {
+    const { inbox, sent, to, reversePath, messageId } = await accepted()
+    assert.equal((await world.client.messages.get(sent.messageId)).status, 'sent')
+    assert.equal(await bounce({ to: reversePath, recipient: to, messageId }), '250 2.0.0')
+    const delivery = await deliveryOf(world, sent)
+    assert.equal(delivery.status, 'bounced')
+    assert.equal(delivery.bounceClass, 'hard')
+    assert.equal(delivery.enhancedCode, '5.1.1')
+    assert.equal(delivery.responseCode, 550)
+    assert.equal(delivery.response, 'No such user here')
+    const message = await world.client.messages.get(sent.messageId)
+    assert.equal(message.status, 'failed')
+    assert.equal(message.failureReason, `${to}: 550 5.1.1 No such user here`)
+    assert.equal(await suppressionOf(to), 'bounce')
+    assert.equal(await refusal(send(world, inbox, { to })), '422 recipient_suppressed')
+    const events = await eventsAbout(inbox.id, 3)
+    assert.deepEqual(
+      events.map(({ event }) => event),
+      ['message.sent', 'message.bounced', 'message.failed'],
+    )
+    const [, told] = events
+    assert.equal(told?.recipient, to)
+    assert.equal(told?.message?.id, sent.messageId)
+    assert.equal(told?.thread_id, sent.threadId)
+    assert.deepEqual(Object.keys(told?.bounce ?? {}), ['class', 'enhanced_code', 'response'])
+    assert.equal(told?.bounce?.class, 'hard')
+    assert.equal(told?.bounce?.enhanced_code, '5.1.1')
+    assert.equal(await countMessages(world, inbox), 1, 'the report is no message of the inbox')
+  })
+
+  test('one is told to webhooks in the same words', async () => {
+    const receiver = await openReceiver()
+    const webhook = await world.client.webhooks.create({
+      url: `${receiver.origin}/hook`,
+      eventTypes: ['message.bounced'],
+    })
+    const { inbox, to, reversePath } = await accepted()
+    await bounce({ to: reversePath, recipient: to })
+    const posted = await receiver.waitFor(() => true)
+    await world.client.webhooks.delete(webhook.id)
+    await receiver.close()
+    const [, logged] = await eventsAbout(inbox.id, 3)
+    const told = JSON.parse(posted.body.toString()) as Event
+    assert.equal(told.event, 'message.bounced')
+    assert.deepEqual({ ...told, delivered_at: '' }, { ...logged, delivered_at: '' })
+  })
+
+  for (const [name, status, bounceClass] of [
+    ['soft', '5.4.1', 'soft'],
+    ['refusing by policy', '5.7.1', 'policy'],
+    ['from a full mailbox', '5.2.2', 'full'],
+  ] as const) {
+    test(`one ${name} fails the message and suppresses nobody`, async () => {
+      const { sent, to, reversePath } = await accepted()
+      const diagnostic = { soft: '450 Try later', policy: '550 Not you', full: '552 Over quota' }
+      const words = `smtp; ${diagnostic[bounceClass].replace(' ', ` ${status} `)}`
+      await bounce({ to: reversePath, recipient: to, status, diagnostic: words })
+      const delivery = await deliveryOf(world, sent)
+      assert.deepEqual([delivery.status, delivery.bounceClass], ['bounced', bounceClass])
+      assert.equal(await suppressionOf(to), null)
+      assert.equal((await world.client.messages.get(sent.messageId)).status, 'failed')
+    })
+  }
+
+  test('a report of a delay or of success changes nothing', async () => {
+    const { inbox, sent, to, reversePath } = await accepted()
+    for (const action of ['delayed', 'delivered', 'relayed', 'expanded'] as const) {
+      const status = action === 'delayed' ? '4.4.1' : '2.0.0'
+      const diagnostic = action === 'delayed' ? 'smtp; 451 4.4.1 Later' : 'smtp; 250 2.0.0 Ok'
+      const growth = await counted('not_final', () =>
+        bounce({ to: reversePath, recipient: to, action, status, diagnostic }),
+      )
+      assert.equal(growth, 1, action)
+    }
+    assert.equal((await deliveryOf(world, sent)).status, 'accepted')
+    assert.equal((await eventsAbout(inbox.id, 1)).length, 1)
+    assert.equal(await countMessages(world, inbox), 1)
+  })
+
+  test('one told again is answered alike and changes nothing', async () => {
+    const { inbox, to, reversePath } = await accepted()
+    await bounce({ to: reversePath, recipient: to })
+    const events = await eventsAbout(inbox.id, 3)
+    const growth = await counted('repeated', async () => {
+      assert.equal(await bounce({ to: reversePath, recipient: to, status: '5.7.1' }), '250 2.0.0')
+    })
+    assert.equal(growth, 1)
+    const again = await eventsAbout(inbox.id, 3)
+    assert.deepEqual(
+      again.map((event) => event.event_id),
+      events.map((event) => event.event_id),
+    )
+  })
+
+  test('a server may fold the case of the return path and write as its daemon', async () => {
+    const { sent, to, reversePath } = await accepted()
+    const shouted = reversePath.toUpperCase()
+    const answer = await bounce({ to: shouted, recipient: to }, 'MAILER-DAEMON@mx.friend.example')
+    assert.equal(answer, '250 2.0.0')
+    assert.equal((await deliveryOf(world, sent)).status, 'bounced')
+  })
+
+  test('forged, guessed and expired return paths are accepted, dropped and counted', async () => {
+    const { inbox, sent, to, reversePath } = await accepted()
+    const [local = ''] = reversePath.split('@')
+    const last = local.endsWith('0') ? '1' : '0'
+    const stranger = makeId('dlv').slice('dlv_'.length)
+    const forgeries = [
+      `${local.slice(0, -1)}${last}`,
+      `b+${stranger}.${local.slice(-10)}`,
+      'b+guess',
+      'b+',
+    ]
+    for (const forgery of forgeries) {
+      const growth = await counted('forged', async () => {
+        const answer = await bounce({ to: `${forgery}@mailroom.localhost`, recipient: to })
+        assert.equal(answer, '250 2.0.0', forgery)
+      })
+      assert.equal(growth, 1, forgery)
+    }
+    assert.equal((await deliveryOf(world, sent)).status, 'accepted')
+    assert.equal(await countMessages(world, inbox), 1)
+    assert.equal(await countRows(world, 'postmaster_messages'), 0)
+  })
+
+  test('a report of an address that the message never went to is ignored', async () => {
+    const { sent, reversePath, messageId } = await accepted()
+    const growth = await counted('unknown_recipient', () =>
+      bounce({ to: reversePath, recipient: 'eve@friend.example', messageId }),
+    )
+    assert.equal(growth, 1)
+    assert.equal((await deliveryOf(world, sent)).status, 'accepted')
+    assert.equal(await suppressionOf('eve@friend.example'), null)
+  })
+
+  test('the server of one recipient cannot bounce another’s', async () => {
+    const inbox = await world.inbox()
+    const [to, cc] = ['one@friend.example', 'two@other.example']
+    const sent = await send(world, inbox, { to, cc: [cc] })
+    await settled(world, sent)
+    const mine = world.mta.transactions.filter(({ raw }) => raw.includes(sent.providerMessageId))
+    assert.deepEqual(mine.map(({ recipients }) => recipients).toSorted(), [[to], [cc]])
+    const pathOf = (address: string) =>
+      mine.find(({ recipients }) => recipients.includes(address))?.reversePath ?? ''
+    assert.notEqual(pathOf(to), pathOf(cc))
+    await bounce({ to: pathOf(cc), recipient: to })
+    await bounce({ to: pathOf(to), recipient: cc })
+    const states = async () => (await deliveriesOf(world, sent)).map(({ status }) => status)
+    assert.deepEqual(await states(), ['accepted', 'accepted'])
+    assert.equal(await suppressionOf(to), null)
+    await bounce({ to: pathOf(cc), recipient: cc })
+    assert.deepEqual(await states(), ['accepted', 'bounced'])
+    assert.equal((await world.client.messages.get(sent.messageId)).status, 'sent')
+    await bounce({ to: pathOf(to), recipient: to })
+    assert.equal((await world.client.messages.get(sent.messageId)).status, 'failed')
+  })
+
+  test('recipients at one domain share a return path and an SMTP transaction', async () => {
+    const [to, cc] = ['three@friend.example', 'four@friend.example']
+    const { sent, reversePath } = await accepted({ to, cc: [cc] })
+    const { recipients } = await arrived(world, sent)
+    assert.deepEqual(recipients, [to, cc])
+    await bounce({ to: reversePath, recipient: cc })
+    assert.deepEqual(
+      (await deliveriesOf(world, sent)).map(({ status }) => status),
+      ['accepted', 'bounced'],
+    )
+  })
+
+  test('an out-of-office reply to the return path is mail for the inbox, marked automatic', async () => {
+    const { inbox, sent, to, reversePath, messageId } = await accepted()
+    const raw = plainMail({
+      from: `Bob <${to}>`,
+      to: reversePath,
+      subject: 'Out of office: A subject',
+      headers: ['Auto-Submitted: auto-replied', `In-Reply-To: ${messageId}`],
+      body: 'I am away until Monday.',
+    })
+    const reply = await world.send({ from: '', to: reversePath, raw })
+    assert.equal(reply.code, 250)
+    const message = await newest(world, inbox)
+    assert.deepEqual([message.direction, message.automatic], ['inbound', true])
+    assert.equal(message.toAddr, inbox.address)
+    assert.equal(message.threadId, sent.threadId)
+    assert.equal((await deliveryOf(world, sent)).status, 'accepted')
+  })
+
+  test('a person who writes to the return path is heard, too', async () => {
+    const { inbox, to, reversePath } = await accepted()
+    const raw = plainMail({ from: to, to: reversePath, body: 'Thanks!' })
+    assert.equal((await world.send({ from: to, to: [reversePath, inbox.address], raw })).code, 250)
+    const message = await newest(world, inbox)
+    assert.deepEqual([message.automatic, message.bodyText.trim()], [false, 'Thanks!'])
+    assert.equal(await countMessages(world, inbox), 2, 'once for the inbox')
+  })
+
+  test('a report that goes to an inbox as well is a report and a message', async () => {
+    const { inbox, sent, to, reversePath } = await accepted()
+    const raw = bounceMail({ to: reversePath, recipient: to })
+    assert.equal((await world.send({ from: '', to: [reversePath, inbox.address], raw })).code, 250)
+    assert.equal((await deliveryOf(world, sent)).status, 'bounced')
+    assert.equal(await countMessages(world, inbox), 2)
+  })
+
+  test('one that overtakes the record of our own outcome waits for it', async () => {
+    const inbox = await world.inbox()
+    const to = 'quick@friend.example'
+    const answered = Promise.withResolvers<string>()
+    // The report is sent while our client still waits for the reply to the final dot.
+    world.mta.script = {
+      ...world.mta.script,
+      onFinalDot(message) {
+        if (!message.recipients.includes(to)) return undefined
+        const raw = bounceMail({ to: message.reversePath, recipient: to })
+        answered.resolve(world.send({ from: '', to: message.reversePath, raw }).then(codesOf))
+        return { delayMs: 200, next: '250 2.0.0 Ok' }
+      },
+    }
+    const sent = await send(world, inbox, { to })
+    assert.equal(await answered.promise, '250 2.0.0')
+    assert.equal((await deliveryOf(world, sent)).status, 'bounced')
+    assert.deepEqual(
+      (await eventsAbout(inbox.id, 3)).map(({ event }) => event),
+      ['message.sent', 'message.bounced', 'message.failed'],
+    )
+  })
+
+  test('one of a recipient whose server puts it off is taken, changes nothing of it and all of others', async () => {
+    const inbox = await world.inbox()
+    const [to, cc] = ['grey@friend.example', 'white@friend.example']
+    let path = ''
+    world.mta.script = {
+      ...world.mta.script,
+      onMail(reversePath) {
+        path = reversePath
+        return undefined
+      },
+      onRcpt: (address) => (address === to ? '451 4.7.1 Later' : undefined),
+    }
+    const sent = await send(world, inbox, { to, cc: [cc] })
+    const states = async () => (await deliveriesOf(world, sent)).map(({ status }) => status)
+    await until(async () => (await states()).join() === 'deferred,accepted')
+    const growth = await counted('deferred', async () => {
+      assert.equal(await bounce({ to: path, recipient: to }), '250 2.0.0')
+    })
+    assert.equal(growth, 1)
+    assert.deepEqual(await states(), ['deferred', 'accepted'])
+    assert.equal(await suppressionOf(to), null)
+    assert.equal(await bounce({ to: path, recipient: cc }), '250 2.0.0')
+    assert.deepEqual(await states(), ['deferred', 'bounced'])
+    assert.equal((await world.client.messages.get(sent.messageId)).status, 'pending')
+  })
+
+  test('one of a recipient that is being tried is to be sent again', async () => {
+    const inbox = await world.inbox()
+    const to = 'slow@friend.example'
+    const tried = Promise.withResolvers<string>()
+    const release = Promise.withResolvers<void>()
+    world.mta.script = {
+      ...world.mta.script,
+      async onFinalDot(message) {
+        if (!message.recipients.includes(to)) return undefined
+        tried.resolve(message.reversePath)
+        await release.promise
+        return '250 2.0.0 Ok'
+      },
+    }
+    const sent = await send(world, inbox, { to })
+    const path = await tried.promise
+    assert.equal(await bounce({ to: path, recipient: to }), '451 4.3.0')
+    release.resolve()
+    await settled(world, sent)
+    assert.equal(await bounce({ to: path, recipient: to }), '250 2.0.0')
+    assert.equal((await deliveryOf(world, sent)).status, 'bounced')
+  })
+
+  test('one of a mailbox that mail was passed on to is soft, whatever is said of that mailbox', async () => {
+    const { sent, to, reversePath } = await accepted()
+    const left = { recipient: 'left@other.example', originalRecipient: to }
+    assert.equal(await bounce({ to: reversePath, ...left }), '250 2.0.0')
+    const delivery = await deliveryOf(world, sent)
+    assert.deepEqual([delivery.status, delivery.bounceClass], ['bounced', 'soft'])
+    assert.equal(await suppressionOf(to), null)
+    assert.equal(await suppressionOf(left.recipient), null)
+  })
+
+  test('one of an inbox here, which others passed its own mail back to, changes nothing', async () => {
+    const { inbox, sent, to, reversePath } = await accepted()
+    const growth = await counted('ignored', () =>
+      bounce({
+        to: reversePath,
+        recipient: inbox.address,
+        originalRecipient: to,
+        status: '5.4.6',
+        diagnostic: 'smtp; 554 5.4.6 Mail loop: the mailbox sent this itself',
+      }),
+    )
+    assert.equal(growth, 1)
+    assert.equal((await deliveryOf(world, sent)).status, 'accepted')
+  })
+
+  test('is none that a stranger writes with a null sender in the header only', async () => {
+    const { inbox, sent, to, reversePath } = await accepted()
+    const raw = plainMail({
+      from: 'Bob <bob@friend.example>',
+      to: reversePath,
+      subject: 'Undelivered mail',
+      headers: ['Return-Path: <>'],
+      body: `Your message to <${to}> could not be delivered: 550 5.1.1 user unknown`,
+    })
+    assert.equal((await world.send({ from: 'bob@friend.example', to: reversePath, raw })).code, 250)
+    assert.equal((await deliveryOf(world, sent)).status, 'accepted')
+    assert.equal(await countMessages(world, inbox), 2)
+    assert.equal((await world.send({ from: '', to: reversePath, raw })).code, 250)
+    assert.equal(
+      (await deliveryOf(world, sent)).status,
+      'bounced',
+      'with one in the envelope it is',
+    )
+  })
+
+  test('a token of one account changes nothing of another', async () => {
+    const mine = await accepted()
+    const foreign = await world.newAccount()
+    const inbox = await foreign.client.inboxes.create({})
+    const to = 'their@friend.example'
+    const theirs = await send(foreign, inbox, { to })
+    await settled(foreign, theirs)
+    const messageId = theirs.providerMessageId
+    await bounce({ to: mine.reversePath, recipient: to, messageId })
+    assert.equal((await deliveryOf(foreign, theirs)).status, 'accepted')
+    assert.equal((await foreign.client.suppressions.list({}).page()).total, 0)
+    await bounce({ to: mine.reversePath, recipient: mine.to, messageId })
+    assert.equal((await foreign.client.messages.get(theirs.messageId)).status, 'sent')
+    assert.equal((await foreign.client.suppressions.list({}).page()).total, 0)
+    assert.equal(await suppressionOf(mine.to), 'bounce')
+  })
+
+  test('of a deleted inbox is dropped', async () => {
+    const { inbox, to, reversePath } = await accepted()
+    await world.client.inboxes.delete(inbox.id)
+    const app = world.app.deps
+    await until(async () => {
+      const rows = await app.db.read
+        .selectFrom('deliveries')
+        .select('id')
+        .where('inbox_id', '=', inbox.id)
+        .execute()
+      return rows.length === 0
+    })
+    assert.equal(await bounce({ to: reversePath, recipient: to }), '250 2.0.0')
+    const raw = plainMail({ from: to, to: reversePath })
+    assert.equal((await world.send({ from: '', to: reversePath, raw })).code, 250)
+    assert.equal(await suppressionOf(to), null)
+  })
+
+  test('a return path at a domain that is not served is not relayed', async () => {
+    const { reversePath } = await accepted()
+    const sender = await openSender(world.smtpPort)
+    await sender.command('MAIL FROM:<>')
+    const foreign = reversePath.replace(/@.*/, '@elsewhere.example')
+    assert.equal(codesOf(await sender.command(`RCPT TO:<${foreign}>`)), '550 5.7.1')
+    assert.equal(codesOf(await sender.command('RCPT TO:<b@mailroom.localhost>')), '550 5.1.1')
+    await sender.quit()
+  })
+
+  test('nothing that is received is answered, and nothing goes to the null sender', () => {
+    const commands = world.mta.commands.map(({ line }) => line)
+    assert.ok(commands.every((line) => !/^(MAIL FROM|RCPT TO):<>/i.test(line)))
+    assert.ok(commands.every((line) => !/^RCPT TO:<mailer-daemon/i.test(line)))
+  })
+})

@@ -1,0 +1,183 @@
+// Complaints of recipients, as feedback loops report them: to the return path or to abuse@.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { codesOf, countMessages, countRows } from '#test/scenarios/deliver.ts'
+import { refusal, until } from '#test/scenarios/outcomes.ts'
+import { bounceMail, type ComplainedMail, complaintMail } from '#test/scenarios/report-mail.ts'
+import {
+  arrived,
+  deliveriesOf,
+  deliveryOf,
+  fieldOf,
+  openSendingWorld,
+  type SendingWorld,
+  send,
+  settled,
+} from '#test/scenarios/sending-world.ts'
+import { onEachEngine, plainMail } from '#test/world.ts'
+
+const ABUSE = 'abuse@mailroom.localhost'
+
+onEachEngine('complaints', (engine) => {
+  let world: SendingWorld
+  before(async () => {
+    world = await openSendingWorld(engine)
+  })
+  after(() => world.close())
+
+  let number = 0
+  const accepted = async () => {
+    number += 1
+    const inbox = await world.inbox()
+    const to = `ann${number}@friend.example`
+    const sent = await send(world, inbox, { to })
+    const { reversePath, raw } = await arrived(world, sent)
+    await settled(world, sent)
+    const mark = fieldOf(raw, 'x-loop') ?? ''
+    return { inbox, sent, to, reversePath, mark, messageId: sent.providerMessageId }
+  }
+  const complain = async (fields: ComplainedMail) =>
+    codesOf(
+      await world.send({
+        from: 'fbl@friend.example',
+        to: fields.to,
+        raw: complaintMail(fields),
+      }),
+    )
+  /** Once there are so many: with PostgreSQL the log waits for transactions of others. */
+  const kindsOf = async (inboxId: string, count: number) => {
+    let kinds: (string | string[])[] = []
+    await until(async () => {
+      const { data } = await world.client.events.list({ inbox_id: inboxId }).page()
+      kinds = data.map(({ event, recipient }) => (recipient ? [event, recipient] : event))
+      return kinds.length >= count
+    })
+    return kinds
+  }
+
+  type Accepted = Awaited<ReturnType<typeof accepted>>
+  const ways: [string, (mail: Accepted) => ComplainedMail][] = [
+    ['at the return path', ({ reversePath: to }) => ({ to })],
+    [
+      'at the return path, with a recipient',
+      ({ reversePath, to }) => ({ to: reversePath, recipient: to }),
+    ],
+    ['at abuse@ by the return path', ({ reversePath }) => ({ to: ABUSE, mailFrom: reversePath })],
+    [
+      'at abuse@ by the message, with its recipient',
+      ({ to, messageId, mark }) => ({ to: ABUSE, recipient: to, messageId, mark }),
+    ],
+    [
+      'at another spelling of abuse@',
+      ({ reversePath }) => ({ to: 'ABUSE+x@Mailroom.LOCALHOST', mailFrom: reversePath }),
+    ],
+  ]
+  for (const [how, fieldsOf] of ways) {
+    test(`${how} suppress the recipient and are told`, async () => {
+      const mail = await accepted()
+      const mailsBefore = await countRows(world, 'postmaster_messages')
+      assert.equal(await complain(fieldsOf(mail)), '250 2.0.0')
+      assert.equal((await deliveryOf(world, mail.sent)).status, 'complained')
+      assert.equal((await deliveryOf(world, mail.sent)).bounceClass, null)
+      assert.equal((await world.client.messages.get(mail.sent.messageId)).status, 'sent')
+      const { data } = await world.client.suppressions.list({ address: mail.to }).page()
+      assert.equal(data[0]?.type, 'complaint')
+      assert.equal(
+        await refusal(send(world, mail.inbox, { to: mail.to })),
+        '422 recipient_suppressed',
+      )
+      const told = ['message.sent', ['message.complained', mail.to]]
+      assert.deepEqual(await kindsOf(mail.inbox.id, 2), told)
+      assert.equal(await complain(fieldsOf(mail)), '250 2.0.0', 'again')
+      assert.deepEqual(await kindsOf(mail.inbox.id, 2), told)
+      assert.equal(await countMessages(world, mail.inbox), 1, 'not shown as a reply')
+      assert.equal(await countRows(world, 'postmaster_messages'), mailsBefore)
+    })
+  }
+
+  test('that are none, since they say “not spam”, change nothing', async () => {
+    const { inbox, sent, reversePath } = await accepted()
+    await complain({ to: reversePath, feedbackType: 'not-spam' })
+    await complain({ to: ABUSE, mailFrom: reversePath, feedbackType: 'not-spam' })
+    assert.equal((await deliveryOf(world, sent)).status, 'accepted')
+    assert.deepEqual(await kindsOf(inbox.id, 1), ['message.sent'])
+  })
+
+  test('of mail that nobody here sent, and bounces, are left to the operator at abuse@', async () => {
+    const { sent, to, messageId, mark } = await accepted()
+    const mailsBefore = await countRows(world, 'postmaster_messages')
+    const left = [
+      complaintMail({ to: ABUSE, messageId, recipient: to }),
+      complaintMail({ to: ABUSE, messageId, recipient: to, mark: `${mark}x` }),
+      complaintMail({ to: ABUSE, messageId, recipient: 'eve@friend.example', mark }),
+      complaintMail({
+        to: ABUSE,
+        messageId,
+        recipient: to,
+        mark,
+        mailFrom: 'b+x@mailroom.localhost',
+      }),
+      complaintMail({ to: ABUSE, feedbackType: 'auth-failure', messageId: '<a@else.example>' }),
+      complaintMail({ to: ABUSE, feedbackType: 'not-spam' }),
+      complaintMail({ to: ABUSE, messageId, recipient: 'eve@friend.example' }),
+      complaintMail({ to: ABUSE, messageId }),
+      complaintMail({ to: ABUSE, mailFrom: 'b+forged@mailroom.localhost', recipient: to }),
+      bounceMail({ to: ABUSE, recipient: to, messageId }),
+      plainMail({ to: ABUSE, subject: 'Somebody of yours writes to me' }),
+    ]
+    for (const raw of left) assert.equal((await world.send({ to: ABUSE, raw })).code, 250)
+    assert.equal((await countRows(world, 'postmaster_messages')) - mailsBefore, left.length)
+    assert.equal((await deliveryOf(world, sent)).status, 'accepted')
+  })
+
+  test('of somebody at abuse@ who has a message to several are believed for their own domain', async () => {
+    world.dns.zone = {
+      ...world.dns.zone,
+      'other.example': {
+        MX: [{ exchange: 'mx.friend.example', preference: 10 }],
+        TXT: ['v=spf1 ip4:127.0.0.1 ip6:::1 -all'],
+      },
+    }
+    const inbox = await world.inbox()
+    const [to, cc] = ['several@friend.example', 'several@other.example']
+    const sent = await send(world, inbox, { to, cc: [cc] })
+    await settled(world, sent)
+    const mark = fieldOf((await arrived(world, sent)).raw, 'x-loop') ?? ''
+    const messageId = sent.providerMessageId
+    const before = await countRows(world, 'postmaster_messages')
+    const complainAs = async (from: string, recipient: string) => {
+      const raw = complaintMail({ to: ABUSE, recipient, messageId, mark })
+      assert.equal((await world.send({ from, to: ABUSE, raw })).code, 250)
+      return (await deliveriesOf(world, sent)).map(({ status }) => status)
+    }
+    assert.deepEqual(await complainAs('fbl@other.example', to), ['accepted', 'accepted'])
+    assert.deepEqual(await complainAs('fbl@friend.example', to), ['accepted', 'accepted'])
+    assert.equal((await countRows(world, 'postmaster_messages')) - before, 2, 'left to people')
+    assert.deepEqual(await complainAs('fbl@other.example', cc), ['accepted', 'complained'])
+  })
+
+  test('answered by a program of theirs are no complaints of ours', async () => {
+    const { inbox, sent, reversePath, to } = await accepted()
+    const raw = plainMail({
+      from: 'Complaints <complaints@bank.example>',
+      to: reversePath,
+      subject: 'Your complaint has been received',
+      headers: ['Auto-Submitted: auto-replied'],
+      body: 'You complained about a service of ours. We look into it.',
+    })
+    assert.equal((await world.send({ from: '', to: reversePath, raw })).code, 250)
+    assert.equal((await deliveryOf(world, sent)).status, 'accepted')
+    assert.equal((await world.client.suppressions.list({ address: to }).page()).total, 0)
+    assert.equal(await countMessages(world, inbox), 2, 'it is mail')
+  })
+
+  test('at postmaster are mail for the operator', async () => {
+    const { sent, reversePath } = await accepted()
+    const mailsBefore = await countRows(world, 'postmaster_messages')
+    const to = 'postmaster@mailroom.localhost'
+    assert.equal(await complain({ to, mailFrom: reversePath }), '250 2.0.0')
+    assert.equal((await countRows(world, 'postmaster_messages')) - mailsBefore, 1)
+    assert.equal((await deliveryOf(world, sent)).status, 'accepted')
+  })
+})

@@ -1,0 +1,110 @@
+// A service with a DNS server of its own, in which tests publish the records of custom domains, change
+// them and take them away.
+
+import assert from 'node:assert/strict'
+import type { Domain, DomainRecord } from '@mailroom/sdk'
+import { checkDueDomains } from '#actions/domain/verify-domain.ts'
+import type { Engine } from '#db/db.ts'
+import { type Dns, openDns, type ZoneName } from '#test/peers/dns.ts'
+import { SENDING_LIMITS } from '#test/scenarios/sending-world.ts'
+import { type Account, openWorld, type World, type WorldOptions } from '#test/world.ts'
+
+export type DomainWorld = World & { readonly dns: Dns }
+
+/** In the sandbox unless the settings say otherwise; close it in `after`. */
+export async function openDomainWorld(
+  engine: Engine,
+  options: WorldOptions = {},
+): Promise<DomainWorld> {
+  const dns = await openDns()
+  const env = { ...SENDING_LIMITS, MAILROOM_DNS_SERVERS: dns.server, ...options.env }
+  const world = await openWorld(engine, { ...options, env })
+  return {
+    ...world,
+    dns,
+    async close() {
+      await world.close()
+      await dns.close()
+    },
+  }
+}
+
+/** Puts the records beside what there is; those without which the test wants it are left out. */
+export function publish(dns: Dns, { records }: Domain, isWanted = (_: DomainRecord) => true): void {
+  for (const record of records.filter(isWanted)) {
+    const entry = entryOf(dns, record.name)
+    const added: ZoneName =
+      record.type === 'MX'
+        ? {
+            MX: [
+              ...listOf(entry.MX),
+              { exchange: record.value, preference: record.priority ?? 0 },
+            ].filter(isFirst),
+          }
+        : { TXT: [...listOf(entry.TXT), inStrings(record.value)].filter(isFirst) }
+    dns.zone[record.name] = { ...entry, ...added }
+  }
+}
+
+/** Takes the records of one purpose away, with whatever else their names have. */
+export function withdraw(dns: Dns, { records }: Domain, purpose?: DomainRecord['purpose']): void {
+  for (const record of records) {
+    if (purpose === undefined || record.purpose === purpose) {
+      const { [record.type]: _, ...rest } = entryOf(dns, record.name)
+      dns.zone[record.name] = rest
+    }
+  }
+}
+
+/** A domain of the account with its records published, and verified. */
+export async function verifiedDomain(
+  { dns, ...world }: DomainWorld,
+  name: string,
+  account: Pick<Account, 'client'> = world,
+): Promise<Domain> {
+  const domain = await account.client.domains.create({ domain: name })
+  publish(dns, domain)
+  const verified = await account.client.domains.verify(domain.id)
+  assert.equal(verified.status, 'verified', JSON.stringify(verified.records))
+  return verified
+}
+
+/** What the background does by itself every few seconds. */
+export async function checkDue({ app }: World): Promise<void> {
+  while (await checkDueDomains(app.deps, new AbortController().signal));
+}
+
+/** The record of a purpose; the first where there are several. */
+export function recordFor(domain: Domain, purpose: DomainRecord['purpose']): DomainRecord {
+  const record = domain.records.find((one) => one.purpose === purpose)
+  assert.ok(record !== undefined)
+  return record
+}
+
+/** The kinds and details of the events about this domain, oldest first. */
+export async function eventsOf(account: Pick<Account, 'client'>, domain: Domain) {
+  const { data } = await account.client.events
+    .list({ event_types: 'domain.verified,domain.failed' })
+    .page()
+  return data
+    .filter((event) => event.domain?.id === domain.id)
+    .map((event) => `${event.event} ${event.domain?.status} ${event.pod_id}`)
+}
+
+function entryOf(dns: Dns, name: string): ZoneName {
+  const entry = dns.zone[name]
+  return typeof entry === 'object' ? entry : {}
+}
+
+function listOf<Value>(values: readonly Value[] | string | undefined): readonly Value[] {
+  return Array.isArray(values) ? values : []
+}
+
+function isFirst(value: unknown, index: number, all: readonly unknown[]): boolean {
+  return all.findIndex((other) => JSON.stringify(other) === JSON.stringify(value)) === index
+}
+
+/** As a zone file has long texts: in strings of at most 255 octets. */
+function inStrings(text: string): string | string[] {
+  return text.length <= 255 ? text : (text.match(/.{1,255}/g) ?? [])
+}

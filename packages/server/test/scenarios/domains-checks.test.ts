@@ -1,0 +1,264 @@
+// What checks of custom domains may cost, and whom they hold up: nobody but the account whose DNS is
+// silent or changes its mind.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Domain } from '@mailroom/sdk'
+import pg from 'pg'
+import { askRecords } from '#actions/domain/ask-records.ts'
+import { checkDueDomains } from '#actions/domain/verify-domain.ts'
+import {
+  DNS_QUERIES_AT_ONCE,
+  DOMAIN_CHECKS_PER_ACCOUNT_MAX,
+  DOMAIN_CHECKS_WAITING_MAX,
+  DOMAIN_CREATIONS_AT_ONCE,
+  DOMAIN_CREATIONS_WAITING_MAX,
+} from '#base/limits.ts'
+import {
+  checkDue,
+  publish,
+  recordFor,
+  verifiedDomain,
+  withdraw,
+} from '#test/scenarios/domain-world.ts'
+import { countOutcomes, repeat, until } from '#test/scenarios/outcomes.ts'
+import {
+  openSendingWorld,
+  type SendingWorld,
+  send,
+  settled,
+} from '#test/scenarios/sending-world.ts'
+import { type Account, onEachEngine } from '#test/world.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+onEachEngine('checks of custom domains', (engine) => {
+  let world: SendingWorld
+  let ann: Account
+  let bob: Account
+  before(async () => {
+    world = await openSendingWorld(engine)
+    ann = await world.newAccount()
+    bob = await world.newAccount()
+  })
+  after(() => world.close())
+
+  const statusOf = async ({ client }: Account, domain: Domain) =>
+    (await client.domains.get(domain.id)).status
+  const ownershipOf = (domain: Domain) => recordFor(domain, 'ownership').name
+  const countAsked = (domain: Domain) => world.dns.countAsked(ownershipOf(domain))
+  /** Its DNS takes long enough to answer that much comes meanwhile, and that each question is sent twice. */
+  const slowDown = (domain: Domain) => {
+    const name = ownershipOf(domain)
+    const entry = world.dns.zone[name]
+    assert.ok(typeof entry === 'object')
+    world.dns.zone[name] = { ...entry, delayMs: 800 }
+  }
+  const checkOnce = () => checkDueDomains(world.app.deps, new AbortController().signal)
+
+  test('of an account whose DNS is silent hold up neither mail nor the checks of others', async () => {
+    const silent = await repeat(60, (n) =>
+      ann.client.domains.create({ domain: `s${n}.silent.example` }),
+    )
+    for (const { name } of silent.flatMap(({ records }) => records)) world.dns.zone[name] = 'silent'
+    const inbox = await bob.client.inboxes.create()
+    const bobs = await bob.client.domains.create({ domain: 'heard.example' })
+    publish(world.dns, bobs)
+
+    const verifies = countOutcomes(silent.map(({ id }) => ann.client.domains.verify(id)))
+    const asked = () => silent.filter((domain) => countAsked(domain) > 0).length
+    await until(async () => asked() === DOMAIN_CHECKS_PER_ACCOUNT_MAX)
+    const startMs = performance.now()
+    assert.equal((await bob.client.domains.verify(bobs.id)).status, 'verified')
+    assert.equal((await settled(bob, await send(bob, inbox))).status, 'sent')
+    assert.ok(performance.now() - startMs < 3_000, 'nobody waited for silence')
+    assert.equal(asked(), DOMAIN_CHECKS_PER_ACCOUNT_MAX)
+
+    for (const { name } of silent.flatMap(({ records }) => records)) delete world.dns.zone[name]
+    const accepted = DOMAIN_CHECKS_PER_ACCOUNT_MAX + DOMAIN_CHECKS_WAITING_MAX
+    const outcomes = { done: accepted, '429 rate_limit_exceeded': 60 - accepted }
+    assert.deepEqual(await verifies, outcomes)
+  })
+
+  test('ask DNS apart from mail, which goes on while as many are silent as may be asked', async () => {
+    const names = Array.from({ length: 2 * DNS_QUERIES_AT_ONCE }, (_, n) => `never${n}.example`)
+    for (const name of names) world.dns.zone[name] = 'silent'
+    const giving = new AbortController()
+    const { resolver } = world.app.deps
+    const questions = names.map((name) => resolver.txt(name, { signal: giving.signal }))
+    const asked = () => names.filter((name) => world.dns.countAsked(name) > 0).length
+    await until(async () => asked() === DNS_QUERIES_AT_ONCE)
+    const inbox = await bob.client.inboxes.create()
+    world.dns.zone['unasked.example'] = { MX: [{ exchange: 'mx.friend.example', preference: 10 }] }
+    const sent = await send(bob, inbox, { to: 'bob@unasked.example' })
+    assert.equal((await settled(bob, sent)).status, 'sent')
+    assert.equal(asked(), DNS_QUERIES_AT_ONCE)
+    giving.abort()
+    await Promise.all(questions)
+  })
+
+  test('that are given up ask no longer', async () => {
+    const domain = await ann.client.domains.create({ domain: 'given-up.example' })
+    for (const { name } of domain.records) world.dns.zone[name] = 'silent'
+    const { resolver } = world.app.deps
+    const answers: Promise<{ kind: string; text?: string }>[] = []
+    const noting = <Value extends { kind: string }>(answer: Promise<Value>) => {
+      answers.push(answer)
+      return answer
+    }
+    const given: typeof resolver = {
+      ...resolver,
+      mx: (name, options) => noting(resolver.mx(name, options)),
+      txt: (name, options) => noting(resolver.txt(name, options)),
+    }
+    const records = domain.records.map(({ priority = null, ...record }) => ({
+      ...record,
+      priority,
+    }))
+    const giving = new AbortController()
+    const asking = askRecords({ resolver: given }, records, giving.signal)
+    await until(async () => countAsked(domain) === 1)
+    giving.abort()
+    assert.ok((await asking).every(({ kind }) => kind === 'fault'))
+    assert.equal(answers.length, records.length)
+    for (const { text } of await Promise.all(answers)) assert.match(text ?? '', /given up/)
+  })
+
+  test('that are asked for at once of one domain are one', async () => {
+    const domain = await verifiedDomain(world, 'shared-check.example', ann)
+    slowDown(domain)
+    const before = countAsked(domain)
+    const verifies = Array.from({ length: 20 }, () => ann.client.domains.verify(domain.id))
+    assert.deepEqual(await countOutcomes(verifies), { done: 20 })
+    assert.equal(countAsked(domain), before + 2)
+  })
+
+  test('whose answers disagree past the end of a state end it, and are not made at once again', async () => {
+    const wavering = await ann.client.domains.create({ domain: 'wavering.example' })
+    publish(world.dns, wavering)
+    const name = ownershipOf(wavering)
+    const good = world.dns.zone[name]
+    const startAt = countAsked(wavering)
+    Object.defineProperty(world.dns.zone, name, {
+      configurable: true,
+      enumerable: true,
+      get: () => ((countAsked(wavering) - startAt) % 2 === 1 ? {} : good),
+    })
+    world.clock.advance(14 * DAY + HOUR)
+    for (let n = 0; n < 5; n++) await checkOnce()
+    assert.equal(countAsked(wavering), startAt + 2)
+    assert.equal(await statusOf(ann, wavering), 'failed')
+    Object.defineProperty(world.dns.zone, name, {
+      configurable: true,
+      enumerable: true,
+      writable: true,
+      value: good,
+    })
+    world.clock.advance(10 * MINUTE)
+    await checkDue(world)
+    assert.equal(await statusOf(ann, wavering), 'verified')
+  })
+
+  test('of which nothing comes at the end of a state are made again ten minutes later', async () => {
+    const domain = await ann.client.domains.create({ domain: 'faulty.example' })
+    world.dns.zone[ownershipOf(domain)] = 'servfail'
+    world.clock.advance(14 * DAY + HOUR)
+    for (let n = 0; n < 3; n++) await checkDue(world)
+    assert.equal(countAsked(domain), 1)
+    assert.equal(await statusOf(ann, domain), 'pending')
+    world.clock.advance(10 * MINUTE)
+    await checkDue(world)
+    assert.equal(countAsked(domain), 2)
+    assert.equal(await statusOf(ann, domain), 'pending')
+    delete world.dns.zone[ownershipOf(domain)]
+    world.clock.advance(10 * MINUTE)
+    await checkDue(world)
+    assert.equal(await statusOf(ann, domain), 'failed')
+  })
+
+  test('that are due are those of all accounts in turn', async () => {
+    await checkDue(world)
+    const [carl, dora] = [await world.newAccount(), await world.newAccount()]
+    await repeat(30, (n) => carl.client.domains.create({ domain: `many${n}.example` }))
+    world.clock.advance(MINUTE)
+    const doras = await dora.client.domains.create({ domain: 'one.example' })
+    world.clock.advance(10 * MINUTE)
+    const nowMs = world.clock.now()
+    const claimed = await world.app.deps.db.write('claimDomainChecks', { limit: 20, nowMs })
+    assert.equal(claimed.length, 20)
+    assert.ok(claimed.some(({ domainId }) => domainId === doras.id))
+    const rest = await world.app.deps.db.write('claimDomainChecks', { limit: 1_000, nowMs })
+    const ids = [...claimed, ...rest].map(({ domainId }) => domainId)
+    assert.equal(new Set(ids).size, ids.length)
+    assert.ok(ids.length >= 31)
+    assert.deepEqual(
+      await world.app.deps.db.write('claimDomainChecks', { limit: 1_000, nowMs }),
+      [],
+    )
+  })
+
+  test('in the background are not made of a domain that is being verified', async () => {
+    const domain = await verifiedDomain(world, 'busy.example', ann)
+    withdraw(world.dns, domain, 'spf')
+    slowDown(domain)
+    const before = countAsked(domain)
+    const verifying = ann.client.domains.verify(domain.id)
+    await until(async () => countAsked(domain) > before)
+    world.clock.advance(6 * HOUR)
+    await checkDue(world)
+    assert.equal((await verifying).status, 'degraded')
+    assert.equal(countAsked(domain), before + 4, 'a look and the one before a change')
+  })
+
+  test('of domains that are created have their bound: keys are made for so many and no more', async () => {
+    const eve = await world.newAccount()
+    const { deps } = world.app
+    const { makeDkimKey } = deps
+    const gate = Promise.withResolvers<void>()
+    deps.makeDkimKey = () => gate.promise.then(makeDkimKey)
+    let refused = 0
+    const create = async (n: number) => {
+      try {
+        await eve.client.domains.create({ domain: `burst${n}.example` })
+      } catch (error) {
+        refused += 1
+        throw error
+      }
+    }
+    const creations = Array.from({ length: DOMAIN_CREATIONS_WAITING_MAX + 50 }, (_, n) => create(n))
+    const outcomes = countOutcomes(creations)
+    try {
+      await until(async () => refused === 50 - DOMAIN_CREATIONS_AT_ONCE)
+    } finally {
+      gate.resolve()
+      deps.makeDkimKey = makeDkimKey
+    }
+    assert.deepEqual(await outcomes, {
+      done: DOMAIN_CREATIONS_WAITING_MAX + DOMAIN_CREATIONS_AT_ONCE,
+      '429 rate_limit_exceeded': 50 - DOMAIN_CREATIONS_AT_ONCE,
+    })
+    if (engine === 'postgres') {
+      const [few, many] = [await queriesOf(eve, 2), await queriesOf(eve, 100)]
+      assert.ok(few > 0)
+      assert.equal(many, few, 'a page costs the same however many domains it has')
+    }
+  })
+})
+
+/** Queries that a page of so many domains takes. */
+async function queriesOf({ client }: Account, limit: number): Promise<number> {
+  const { query } = pg.Client.prototype
+  let count = 0
+  pg.Client.prototype.query = function counting(this: pg.Client, ...given: unknown[]) {
+    count += given.some((one) => /domains|dkim_keys/.test(JSON.stringify(one) ?? '')) ? 1 : 0
+    return Reflect.apply(query, this, given)
+  } as typeof query
+  try {
+    assert.equal((await client.domains.list({ limit }).page()).data.length, limit)
+  } finally {
+    pg.Client.prototype.query = query
+  }
+  return count
+}

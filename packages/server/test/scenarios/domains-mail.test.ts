@@ -1,0 +1,209 @@
+// Mail of custom domains: what is received at them, and what leaves from them, looked at with other
+// code than our own.
+
+import assert from 'node:assert/strict'
+import { Resolver } from 'node:dns/promises'
+import { after, before, test } from 'node:test'
+import type { Domain, Inbox } from '@mailroom/sdk'
+import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
+import { openSender } from '#test/peers/sender.ts'
+import { publish, verifiedDomain, withdraw } from '#test/scenarios/domain-world.ts'
+import { until } from '#test/scenarios/outcomes.ts'
+import {
+  arrived,
+  fieldOf,
+  openSendingWorld,
+  readMail,
+  type SendingWorld,
+  send,
+  settled,
+} from '#test/scenarios/sending-world.ts'
+import { runSql } from '#test/scenarios/stored-content.ts'
+import { type Account, onEachEngine, plainMail } from '#test/world.ts'
+
+onEachEngine('mail of custom domains', (engine) => {
+  let world: SendingWorld
+  let ann: Account
+  let domain: Domain
+  let inbox: Inbox
+  before(async () => {
+    world = await openSendingWorld(engine)
+    ann = await world.newAccount()
+    domain = await verifiedDomain(world, 'bücher.example', ann)
+    inbox = await ann.client.inboxes.create({ domain: domain.domain, mailboxName: 'info' })
+  })
+  after(() => world.close())
+
+  async function replyTo(address: string, extension = ''): Promise<string> {
+    const sender = await openSender(world.smtpPort)
+    try {
+      await sender.command(`MAIL FROM:<someone@sender.example>${extension}`)
+      const { code, lines } = await sender.command(`RCPT TO:<${address}>`)
+      return `${code} ${lines[0]?.split(' ')[0]}`
+    } finally {
+      await sender.quit()
+    }
+  }
+
+  const countRows = async (table: string) =>
+    Number((await runSql(world, `select count(*) as n from ${table}`))[0]?.n)
+
+  test('is taken for inboxes of a served domain, however the address is written', async () => {
+    assert.equal(domain.domain, 'xn--bcher-kva.example')
+    for (const address of [
+      'info@xn--bcher-kva.example',
+      'INFO@XN--BCHER-KVA.Example',
+      'info+tag@xn--bcher-kva.example',
+      '"info"@xn--bcher-kva.example',
+    ]) {
+      assert.equal(await replyTo(address), '250 2.1.5', address)
+    }
+    assert.equal(await replyTo('info@bücher.example', ' SMTPUTF8'), '250 2.1.5')
+    const raw = plainMail({ to: inbox.address })
+    assert.equal((await world.send({ to: inbox.address, raw })).code, 250)
+    const [message] = (await ann.client.messages.list(inbox.id).page()).data
+    assert.equal(message?.toAddr, inbox.address)
+  })
+
+  test('is refused for unknown mailboxes, and for domains that are not served', async () => {
+    await ann.client.domains.create({ domain: 'waiting.example' })
+    assert.equal(await replyTo('nobody@xn--bcher-kva.example'), '550 5.1.1')
+    assert.equal(await replyTo('info@waiting.example'), '550 5.7.1')
+    assert.equal(await replyTo('info@unheard.example'), '550 5.7.1')
+    assert.equal(await replyTo('info@sub.xn--bcher-kva.example'), '550 5.7.1')
+    assert.equal(await replyTo('postmaster@waiting.example'), '550 5.7.1')
+  })
+
+  test('to postmaster goes to the operator, and to the inbox of that name where there is one', async () => {
+    const address = `Postmaster@${domain.domain}`
+    const before = await countRows('postmaster_messages')
+    const raw = plainMail({ to: address })
+    assert.equal((await world.send({ to: address, raw })).code, 250)
+    assert.equal((await countRows('postmaster_messages')) - before, 1)
+    const own = await ann.client.inboxes.create({
+      domain: domain.domain,
+      mailboxName: 'postmaster',
+    })
+    assert.equal((await world.send({ to: address, raw: plainMail({ subject: 'own' }) })).code, 250)
+    assert.equal((await countRows('postmaster_messages')) - before, 1)
+    assert.equal((await ann.client.messages.list(own.id).page()).total, 1)
+  })
+
+  test('is refused once its inbox or its domain is deleted', async () => {
+    const gone = await verifiedDomain(world, 'gone.example', ann)
+    const { id, address } = await ann.client.inboxes.create({ domain: 'gone.example' })
+    assert.equal(await replyTo(address), '250 2.1.5')
+    await ann.client.inboxes.delete(id)
+    assert.equal(await replyTo(address), '550 5.1.1')
+    await ann.client.domains.delete(gone.id)
+    assert.equal(await replyTo(address), '550 5.7.1')
+    assert.equal(
+      await countRows(`dkim_keys where owner_id = '${gone.id}'`),
+      0,
+      'its keys went with it',
+    )
+  })
+
+  test('an address that was freed is kept for its account as long as the domain is, and not longer', async () => {
+    const kept = await verifiedDomain(world, 'kept.example', ann)
+    const first = { domain: 'kept.example', mailboxName: 'freed' }
+    const { id } = await ann.client.inboxes.create(first)
+    await ann.client.inboxes.delete(id)
+    const again = await ann.client.inboxes.create(first)
+    await ann.client.inboxes.delete(again.id)
+    await ann.client.domains.delete(kept.id)
+    await verifiedDomain(world, 'kept.example')
+    assert.equal((await world.client.inboxes.create(first)).address, 'freed@kept.example')
+  })
+
+  test('leaves signed by the key of the domain, from an address on it, and bounces come to it', async () => {
+    const sent = await send(ann, inbox)
+    const { raw, reversePath } = await arrived(world, sent)
+    const resolver = new Resolver()
+    resolver.setServers([world.dns.server])
+    const { results } = await dkimVerify(raw, {
+      resolver: (name: string) => resolver.resolveTxt(name),
+      curTime: world.clock.now(),
+    })
+    assert.deepEqual(
+      results.map(({ signingDomain, selector, status }) => ({
+        signingDomain,
+        selector,
+        result: status.result,
+        aligned: status.aligned,
+      })),
+      [
+        {
+          signingDomain: domain.domain,
+          selector: domain.records.find(({ purpose }) => purpose === 'dkim')?.name.split('.')[0],
+          result: 'pass',
+          aligned: domain.domain,
+        },
+      ],
+    )
+    assert.equal((await readMail(raw)).from?.address, inbox.address)
+    assert.match(fieldOf(raw, 'message-id') ?? '', /@xn--bcher-kva\.example>$/)
+    assert.match(reversePath, /^b\+[0-9a-z.]+@xn--bcher-kva\.example$/)
+    assert.equal(await replyTo(reversePath), '250 2.1.5')
+  })
+
+  test('bounces come to the domain of the service while MX or SPF of the domain are wrong', async () => {
+    const wrong = await verifiedDomain(world, 'wrong.example', ann)
+    const from = await ann.client.inboxes.create({ domain: 'wrong.example' })
+    const pathOf = async () => (await arrived(world, await send(ann, from))).reversePath
+    assert.match(await pathOf(), /@wrong\.example$/)
+    for (const purpose of ['mx', 'spf'] as const) {
+      withdraw(world.dns, wrong, purpose)
+      assert.equal((await ann.client.domains.verify(wrong.id)).status, 'degraded')
+      assert.match(await pathOf(), /@mailroom\.localhost$/, purpose)
+      publish(world.dns, wrong)
+      await ann.client.domains.verify(wrong.id)
+      assert.match(await pathOf(), /@wrong\.example$/)
+    }
+  })
+
+  test('to a domain that has failed goes where its MX says; what arrives is taken for its holder', async () => {
+    const left = await verifiedDomain(world, 'left.example', ann)
+    const old = await ann.client.inboxes.create({ domain: 'left.example', mailboxName: 'info' })
+    const tenant = await world.newAccount()
+    const from = await tenant.client.inboxes.create()
+    const held = async () => (await ann.client.messages.list(old.id).page()).total
+    const sendTo = async (to: string) => {
+      const sent = await send(tenant, from, { to })
+      assert.equal((await settled(tenant, sent)).status, 'sent')
+      const [delivery] = (await tenant.client.messages.deliveries(sent.id).page()).data
+      return delivery?.host
+    }
+    world.dns.zone['left.example'] = { MX: [{ exchange: 'mx.friend.example', preference: 10 }] }
+    assert.equal((await ann.client.domains.verify(left.id)).status, 'degraded')
+    assert.equal(await sendTo('info@left.example'), 'mailroom.localhost')
+    assert.equal(await held(), 1)
+
+    world.clock.advance(72 * 3_600_000)
+    assert.equal((await ann.client.domains.verify(left.id)).status, 'failed')
+    assert.equal(await sendTo('info@left.example'), 'mx.friend.example')
+    assert.equal(await sendTo('nobody@left.example'), 'mx.friend.example')
+    assert.equal(await held(), 1)
+    const raw = plainMail({ to: old.address })
+    assert.equal((await world.send({ to: old.address, raw })).code, 250)
+    assert.equal(await held(), 2)
+
+    // With its MX right and its SPF record wrong it is still where all others send its mail.
+    withdraw(world.dns, left, 'mx')
+    publish(world.dns, left, ({ purpose }) => purpose === 'mx')
+    assert.equal((await ann.client.domains.verify(left.id)).status, 'failed')
+    assert.equal(await sendTo('info@left.example'), 'mailroom.localhost')
+    assert.equal(await held(), 3)
+  })
+
+  test('between inboxes here does not leave the machine, and is known for what it is', async () => {
+    const sent = await send(ann, inbox, { to: inbox.address, subject: 'To itself' })
+    assert.equal((await settled(ann, sent)).status, 'sent')
+    const find = async () =>
+      (await ann.client.messages.list(inbox.id, { direction: 'inbound' }).page()).data.find(
+        ({ subject }) => subject === 'To itself',
+      )
+    await until(async () => (await find()) !== undefined)
+    assert.ok(world.mta.transactions.every(({ raw }) => !raw.includes('To itself')))
+  })
+})

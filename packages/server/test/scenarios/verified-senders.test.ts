@@ -1,0 +1,129 @@
+// Allow rules and whose mail is proven to be theirs: SPF and DKIM of real DNS records decide.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Inbox, Mailroom } from '@mailroom/sdk'
+import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
+import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { until } from '#test/scenarios/outcomes.ts'
+import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+
+const FRIEND = 'ann@friend.example'
+
+/** Mail of friend.example comes from this machine, that of far.example does not. */
+const ZONE: Zone = {
+  'friend.example': { TXT: ['v=spf1 ip4:127.0.0.1 -all'] },
+  'far.example': { TXT: ['v=spf1 ip4:192.0.2.1 -all'] },
+  'slow.example': { TXT: 'servfail' },
+  '_dmarc.slow.example': { TXT: 'servfail' },
+}
+
+onEachEngine('verified senders', (engine) => {
+  let world: World
+  let dns: Dns
+  before(async () => {
+    dns = await openDns(ZONE)
+    world = await openWorld(engine, { env: { ...WIDE_LIMITS, MAILROOM_DNS_SERVERS: dns.server } })
+  })
+  after(async () => {
+    await world.close()
+    await dns.close()
+  })
+
+  /** An account that lets in only whom a rule allows, with an inbox. */
+  async function closed() {
+    const { client } = await world.newAccount()
+    await client.account.update({ filterMode: 'allowlist' })
+    return { client, inbox: await client.inboxes.create() }
+  }
+
+  const send = async (inbox: Inbox, reversePath: string, from: string, headers: string[] = []) => {
+    const mail = { to: inbox.address, from: reversePath, raw: plainMail({ from, headers }) }
+    assert.equal((await world.send(mail)).code, 250)
+  }
+  const counts = async (client: Mailroom, { id }: Inbox) => [
+    (await client.messages.list(id).page()).total,
+    (await client.quarantine.list().page()).total,
+  ]
+
+  test('an allow rule lets in mail that its domain vouches for, and no other that bears its name', async () => {
+    const { client, inbox } = await closed()
+    await client.senderRules.create({ type: 'allow', value: 'friend.example' })
+    await send(inbox, FRIEND, `Ann <${FRIEND}>`)
+    assert.deepEqual(await counts(client, inbox), [1, 0])
+    const [message] = (await client.messages.list(inbox.id).page()).data
+    assert.equal(message?.authentication?.verifiedFrom, true)
+    await send(inbox, 'eve@far.example', `Ann <${FRIEND}>`)
+    await send(inbox, '', `Ann <${FRIEND}>`)
+    assert.deepEqual(await counts(client, inbox), [1, 2])
+    const kept = (await client.quarantine.list().page()).data
+    for (const { reason, authentication } of kept) {
+      assert.deepEqual([reason, authentication?.verifiedFrom], ['not_verified', false])
+    }
+  })
+
+  test('what is released keeps what was known of its sender when it came', async () => {
+    const { client, inbox } = await closed()
+    await send(inbox, FRIEND, FRIEND)
+    const [kept] = (await client.quarantine.list().page()).data
+    assert.equal(kept?.authentication?.verifiedFrom, true)
+    const asked = dns.asked.length
+    const message = await client.quarantine.release(kept?.id ?? '')
+    assert.deepEqual(message.authentication, kept?.authentication)
+    assert.equal(dns.asked.length, asked)
+  })
+
+  test('a rule that asks for no proof lets in whoever bears the name', async () => {
+    const { client, inbox } = await closed()
+    const value = FRIEND
+    await client.senderRules.create({ type: 'allow', value, requireVerified: false })
+    await send(inbox, 'eve@far.example', FRIEND)
+    assert.deepEqual(await counts(client, inbox), [1, 0])
+    await client.senderRules.create({ type: 'allow', value, requireVerified: true })
+    await send(inbox, 'eve@far.example', FRIEND)
+    assert.deepEqual(await counts(client, inbox), [1, 1])
+  })
+
+  test('two From fields are never a proof, whichever of them is allowed', async () => {
+    const { client, inbox } = await closed()
+    await client.senderRules.create({ type: 'allow', value: 'friend.example' })
+    await send(inbox, FRIEND, FRIEND, ['From: eve@far.example'])
+    await send(inbox, FRIEND, 'eve@far.example', [`From: ${FRIEND}`])
+    await send(inbox, FRIEND, `${FRIEND}, eve@far.example`)
+    assert.deepEqual(await counts(client, inbox), [0, 3])
+  })
+
+  test('DNS that does not answer is no proof: the mail waits in quarantine and says why', async () => {
+    const { client, inbox } = await closed()
+    await client.senderRules.create({ type: 'allow', value: 'slow.example' })
+    await send(inbox, 'ann@slow.example', 'ann@slow.example')
+    const [kept] = (await client.quarantine.list().page()).data
+    assert.equal(kept?.authentication?.spf.result, 'temperror')
+  })
+
+  test('an inbox of the service is verified by the service itself', async () => {
+    const { client, inbox } = await closed()
+    const { client: sending } = await world.newAccount()
+    const sender = await sending.inboxes.create()
+    const write = async (subject: string) => {
+      const mail = { to: inbox.address, subject, body: 'Hi' }
+      const { messageId } = await sending.inboxes.send(sender.id, mail)
+      await until(async () => (await sending.messages.get(messageId)).status === 'sent')
+    }
+    await write('stranger')
+    assert.deepEqual(await counts(client, inbox), [0, 1])
+    await client.senderRules.create({ type: 'allow', value: sender.address })
+    await write('allowed')
+    assert.deepEqual(await counts(client, inbox), [1, 1])
+  })
+
+  test('a block holds for the verified as well', async () => {
+    const { client } = await world.newAccount()
+    const inbox = await client.inboxes.create()
+    await client.senderRules.create({ type: 'allow', value: 'friend.example' })
+    await client.senderRules.create({ type: 'block', value: FRIEND })
+    await send(inbox, FRIEND, FRIEND)
+    await send(inbox, 'bob@friend.example', 'bob@friend.example')
+    assert.deepEqual(await counts(client, inbox), [1, 1])
+  })
+})
