@@ -1,6 +1,7 @@
 // The sending side of the intake benchmark, in a process of its own: sessions that each keep one
 // message under way, command by command, on plain sockets. Prints what was acknowledged as JSON.
 
+import { bodyOf, sharedFields } from './intake-message.ts'
 import { openPeer } from './smtp-peer.ts'
 
 type Plan = {
@@ -10,12 +11,16 @@ type Plan = {
   mode: 'kept' | 'one-message'
   recipient: string
   messageBytes: number
+  /** Set before every message: a signature field, or nothing. */
+  signature?: string
 }
 
 const plan = JSON.parse(process.argv[2] ?? '{}') as Plan
 const startMs = performance.now()
 const endMs = startMs + plan.seconds * 1000
 const latencies: number[] = []
+const body = bodyOf(plan.messageBytes)
+const fields = sharedFields(plan.recipient)
 let failures = 0
 let serial = 0
 
@@ -58,18 +63,5 @@ async function runSession(): Promise<void> {
 function makeMessage(): string {
   serial += 1
   const id = `${process.pid}.${serial}.${startMs.toFixed(0)}`
-  const head = [
-    'From: Bench Sender <bench@sender.example>',
-    `To: <${plan.recipient}>`,
-    `Subject: Figures for order ${id}`,
-    `Message-ID: <${id}@sender.example>`,
-    'Date: Fri, 20 Nov 2026 09:00:00 +0000',
-    'MIME-Version: 1.0',
-    'Content-Type: text/plain; charset=utf-8',
-    '',
-    '',
-  ].join('\r\n')
-  const line = 'The quick brown fox jumps over the lazy dog, and then over the next one.\r\n'
-  const lines = Math.max(1, Math.round((plan.messageBytes - head.length) / line.length))
-  return `${head}${line.repeat(lines)}.\r\n`
+  return `${plan.signature ?? ''}${fields.join('\r\n')}\r\nSubject: Figures for order ${id}\r\nMessage-ID: <${id}@sender.example>\r\n\r\n${body}.\r\n`
 }

@@ -1,0 +1,20 @@
+// What the messages of the intake benchmark have in common: what one signature can be made over.
+
+/** Whole fields without their line ends. */
+export function sharedFields(recipient: string): string[] {
+  return [
+    'From: Bench Sender <bench@sender.example>',
+    `To: <${recipient}>`,
+    'Date: Fri, 20 Nov 2026 09:00:00 +0000',
+    'MIME-Version: 1.0',
+    'Content-Type: text/plain; charset=utf-8',
+  ]
+}
+
+const HEAD_BYTES = 300
+
+/** So long that a message with its fields has about `messageBytes`; it ends in CRLF. */
+export function bodyOf(messageBytes: number): string {
+  const line = 'The quick brown fox jumps over the lazy dog, and then over the next one.\r\n'
+  return line.repeat(Math.max(1, Math.round((messageBytes - HEAD_BYTES) / line.length)))
+}

@@ -1,0 +1,41 @@
+// A DKIM signature (RFC 6376) that many messages bear: over fields and a body that are the same in all
+// of them, so that making it costs the generator of load nothing.
+
+import { createHash, generateKeyPairSync, sign } from 'node:crypto'
+
+const DOMAIN = 'sender.example'
+const SELECTOR = 'bench'
+
+export type SharedSignature = {
+  /** The whole field with its line end. */
+  readonly field: string
+  /** Where the key is published, and how. */
+  readonly record: { readonly name: string; readonly text: string }
+}
+
+/** `fields` as they stand, without folding or doubled spaces; `body` with one line end at its end. */
+export function makeSignature(fields: readonly string[], body: string): SharedSignature {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const names = fields.map((field) => field.slice(0, field.indexOf(':')).toLowerCase())
+  const hash = createHash('sha256').update(body).digest('base64')
+  const unsigned = [
+    'v=1; a=rsa-sha256; c=relaxed/relaxed',
+    `d=${DOMAIN}; s=${SELECTOR}`,
+    `h=${names.join(':')}`,
+    `bh=${hash}`,
+    'b=',
+  ].join('; ')
+  const signed = [
+    ...fields.map(
+      (field) =>
+        `${field.slice(0, field.indexOf(':')).toLowerCase()}:${field.slice(field.indexOf(':') + 2)}`,
+    ),
+    `dkim-signature:${unsigned}`,
+  ].join('\r\n')
+  const signature = sign('sha256', Buffer.from(signed), privateKey).toString('base64')
+  const key = publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
+  return {
+    field: `DKIM-Signature: ${unsigned}${signature}\r\n`,
+    record: { name: `${SELECTOR}._domainkey.${DOMAIN}`, text: `v=DKIM1; k=rsa; p=${key}` },
+  }
+}
