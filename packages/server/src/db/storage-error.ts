@@ -52,11 +52,22 @@ const SYSTEM_KINDS: Record<string, StorageErrorKind> = {
   EIO: 'unavailable',
   ECONNREFUSED: 'unavailable',
   ECONNRESET: 'unavailable',
+  ECONNABORTED: 'unavailable',
   EPIPE: 'unavailable',
   ENOTFOUND: 'unavailable',
+  EAI_AGAIN: 'unavailable',
   ETIMEDOUT: 'unavailable',
   EHOSTUNREACH: 'unavailable',
+  EHOSTDOWN: 'unavailable',
+  ENETUNREACH: 'unavailable',
+  ENETDOWN: 'unavailable',
+  // No port of ours is left for another connection.
+  EADDRNOTAVAIL: 'busy',
 }
+
+/** As pg and Kysely report a connection that is lost, cannot be had or was closed: by text alone. */
+const LOST_CONNECTION =
+  /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client (has encountered a connection error|was closed) and is not queryable|Query read timeout|Postgres connection has been discarded|Cannot use a pool after calling end on the pool|driver has already been destroyed)/
 
 /** The `StorageError` that `error` amounts to, or null when it is a fault of the program. */
 export function asStorageError(error: unknown): StorageError | null {
@@ -72,12 +83,7 @@ export function asStorageError(error: unknown): StorageError | null {
       SYSTEM_KINDS[code] ?? SQLSTATE_KINDS.find(([prefix]) => code.startsWith(prefix))?.[1]
     if (kind !== undefined) return new StorageError(kind, error.message, error)
   }
-  // pg reports a lost or unobtainable connection by text alone.
-  if (
-    /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/.test(
-      error.message,
-    )
-  ) {
+  if (LOST_CONNECTION.test(error.message)) {
     return new StorageError('unavailable', error.message, error)
   }
   return null

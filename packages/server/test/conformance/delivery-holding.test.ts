@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type DeliveryQueue,
   type GroupOutcome,
@@ -10,6 +11,7 @@ import {
 } from '#actions/delivery/delivery-queue.ts'
 import { openQueueClock } from '#actions/delivery/queue-clock.ts'
 import { DAY_MS, DELIVERY_LEASE_MS, DELIVERY_MS_MAX, MINUTE_MS } from '#base/limits.ts'
+import { StorageError } from '#db/storage-error.ts'
 import { BACKOFF_MS_MAX } from '#jobs/delivery-schedule.ts'
 import type { CarryOutcome } from '#net/smtp/transport/carrier.ts'
 import type { Db } from '#store/transactions.ts'
@@ -198,6 +200,25 @@ onEachEngine('holding deliveries', (engine) => {
     assert.deepEqual(await deliverAll(queue), ['reached'])
   })
 
+  test('what came back in a commit whose answer was lost is not taken out of its next attempt', async () => {
+    const id = await send('bob@far.example')
+    const farEnd = answering({ kind: 'crowded', text: 'Enough connections' }, ACCEPTED)
+    const queue = openDeliveryQueue(deliverDeps(losingAnswer(db), clock, farEnd), 'worker')
+    const [first] = queue.group(await queue.claim(LANE))
+    assert.ok(first)
+    const returning = queue.deliver(first, NEVER)
+    while ((await only(id)).queue_state !== 'ready') await sleep(5)
+    const [second] = queue.group(await queue.claim(LANE))
+    assert.ok(second)
+    // The second return is of this claim, whose attempt has not begun.
+    const outcomes = await Promise.all([returning, queue.deliver(second, NEVER)])
+    assert.deepEqual(outcomes, ['crowded', 'returned'])
+    assert.deepEqual(await deliverAll(queue), ['reached'])
+    assert.equal(farEnd.seen.length, 2)
+    const row = await only(id)
+    assert.deepEqual([row.status, row.attempts], ['accepted', 1])
+  })
+
   // One process has the embedded database.
   if (engine === 'sqlite') return
   test('processes whose own clocks differ by days keep to one schedule', async () => {
@@ -214,3 +235,15 @@ onEachEngine('holding deliveries', (engine) => {
     assert.equal(first.now(), before)
   })
 })
+
+/** The connection breaks after the first return is committed, before that is told. */
+function losingAnswer(db: Db): Db {
+  let isLost = false
+  const write = async (name: 'returnDeliveries', input: { worker: string; ids: string[] }) => {
+    const told = await db.write(name, input)
+    if (isLost || name !== 'returnDeliveries') return told
+    isLost = true
+    throw new StorageError('unavailable', 'Connection terminated unexpectedly')
+  }
+  return { ...db, write: write as Db['write'] }
+}

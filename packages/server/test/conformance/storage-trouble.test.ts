@@ -61,7 +61,7 @@ test('a SQLite database held by another process is busy, is read all the while, 
     const startMs = performance.now()
     const pod = { ...owner, podId: makeId('pod'), clientId: null, name: null, nowMs: 1 }
     await assert.rejects(database.db.write('createPod', pod), isTrouble('busy'))
-    assert.ok(performance.now() - startMs < 5_000)
+    assert.ok(performance.now() - startMs < 30_000)
     assert.equal((await database.db.read.selectFrom('pods').select('id').execute()).length, 1)
     await database.db.check()
     other.exec('ROLLBACK')
@@ -143,6 +143,20 @@ const KNOWN: [description: string, error: object, kind: string | null][] = [
   ['a full disk under a file', { code: 'ENOSPC' }, 'full'],
   ['no more descriptors', { code: 'EMFILE' }, 'busy'],
   ['a connection that was refused', { code: 'ECONNREFUSED' }, 'unavailable'],
+  ['a name that DNS has no answer for now', { code: 'EAI_AGAIN' }, 'unavailable'],
+  ['a network that is not there', { code: 'ENETUNREACH' }, 'unavailable'],
+  ['the_database_system_is_starting_up', { code: '57P03' }, 'unavailable'],
+  [
+    'a client that was closed',
+    { message: 'Client was closed and is not queryable' },
+    'unavailable',
+  ],
+  [
+    'a client whose connection broke',
+    { message: 'Client has encountered a connection error and is not queryable' },
+    'unavailable',
+  ],
+  ['a connection that ended', { message: 'Connection terminated unexpectedly' }, 'unavailable'],
   ['a fault of the program', {}, null],
 ]
 

@@ -2,7 +2,8 @@
 // recorded. The leases are the caller's to hold.
 
 import type { Deps } from '#actions/deps.ts'
-import { readRawBytes } from '#actions/message/read-content.ts'
+import { giveBack } from '#actions/give-back.ts'
+import type { LeaseKeeper } from '#actions/lease-keeper.ts'
 import { outlastStore } from '#actions/outlast-store.ts'
 import { DELIVERY_GRACE_MS } from '#base/limits.ts'
 import type { Group as AnyGroup, GroupOutcome } from '#jobs/dispatched-queue.ts'
@@ -42,8 +43,7 @@ export type OutgoingMessage = { raw: Uint8Array; reversePath: string }
 export type Holding = {
   worker: string
   signal: AbortSignal
-  /** Of these, what the worker still holds, with time enough to send it. */
-  confirm(group: Group): Promise<HeldDelivery[]>
+  leases: Pick<LeaseKeeper, 'confirm' | 'giveBack'>
 }
 
 /**
@@ -56,13 +56,13 @@ export async function deliver(
   claimed: Group,
   holding: Holding,
 ): Promise<GroupOutcome> {
-  const { worker, signal } = holding
+  const { worker, signal, leases } = holding
   const [first, ...rest] = await outlast(deps, { group: claimed, signal }, () =>
-    holding.confirm(claimed),
+    leases.confirm(claimed),
   )
   if (first === undefined) {
     // What is another's stays so; what belongs to no inbox any more goes at the next claim.
-    await deps.db.write('returnDeliveries', { worker, ids: claimed.map(({ id }) => id) })
+    await giveBack(deps, claimed, { leases, signal, fields: fieldsOf(claimed) })
     return 'returned'
   }
   const group: Group = [first, ...rest]
@@ -85,8 +85,8 @@ export async function deliver(
     )
   }
   if (back.length > 0) {
-    const ids = back.map(({ delivery }) => delivery.id)
-    await deps.db.write('returnDeliveries', { worker, ids })
+    const untried = back.map(({ delivery }) => delivery)
+    await giveBack(deps, untried, { leases, signal, fields: fieldsOf(group) })
   }
   return meaningOf(attempted.map(({ outcome }) => outcome.kind))
 }
@@ -196,12 +196,16 @@ async function readOutgoing(
   // That of any recipient of the group takes reports about all of them.
   const [{ raw_id: rawId, return_path: returnPath }] = group
   try {
-    const row = await outlast(deps, { group, signal }, () => findRawMessage(deps.db, rawId))
-    if (row === null) {
-      const reply = { code: 550, enhanced: '5.6.0', text: 'The message was deleted.' }
-      return { kind: 'unroutable', reply }
+    const find = () => outlast(deps, { group, signal }, () => findRawMessage(deps.db, rawId))
+    const row = await find()
+    if (row === null) return DELETED
+    // One that is broken is not waited for: it may stay so, and would keep its place for ever.
+    const raw = row.content ?? (await deps.blobs?.get(rawId)) ?? null
+    if (raw === null) {
+      // A deletion takes the row first and the bytes after it.
+      if ((await find()) === null) return DELETED
+      throw new Error(`The bytes of ${rawId} are not in the blob store.`)
     }
-    const raw = row.content ?? (await readRawBytes(deps, rawId))
     return { raw, reversePath: returnPath === '' ? row.reversePath : returnPath }
   } catch (error) {
     deps.log.error({ error, raw: rawId }, 'a message to be sent could not be read')
@@ -209,13 +213,21 @@ async function readOutgoing(
   }
 }
 
+const DELETED = {
+  kind: 'unroutable',
+  reply: { code: 550, enhanced: '5.6.0', text: 'The message was deleted.' },
+} as const
+
 function outlast<Value>(
   deps: DeliverDeps,
   { group, signal }: { group: Group; signal: AbortSignal },
   run: () => Promise<Value>,
 ): Promise<Value> {
-  const [{ message_id: message }] = group
-  return outlastStore(deps, { fields: { message }, signal }, run)
+  return outlastStore(deps, { fields: fieldsOf(group), signal }, run)
+}
+
+function fieldsOf([{ message_id: message }]: Group): { message: string } {
+  return { message }
 }
 
 function tell(deps: DeliverDeps, group: Group, settled: SettledDelivery[]): void {

@@ -27,6 +27,7 @@ export function openDeliveryQueue(
       renew: (ids, untilMs) => db.write('renewDeliveries', { worker, ids, untilMs }),
       findHeld: (ids) => store.findHeld(db, { worker, ids }),
       hasDue: (due) => store.hasDueDeliveries(db, due),
+      giveBack: (ids) => db.write('returnDeliveries', { worker, ids }),
       readyDue: (due) => db.write('readyDueDeliveries', due),
     },
   })
@@ -46,13 +47,10 @@ export function openDeliveryQueue(
     group: (held) => groupByDomain(held, deps.laneOf),
     readyDue: leases.readyDue,
     renew: leases.renew,
-    async giveBack(held) {
-      leases.letGo(held)
-      await db.write('returnDeliveries', { worker, ids: held.map((delivery) => delivery.id) })
-    },
+    giveBack: (held) => leases.giveBack(held),
     async deliver(group, signal) {
       try {
-        return await deliver(deps, group, { worker, signal, confirm: leases.confirm })
+        return await deliver(deps, group, { worker, signal, leases })
       } finally {
         leases.letGo(group)
       }

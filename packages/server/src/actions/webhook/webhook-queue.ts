@@ -2,6 +2,7 @@
 // webhook, so that one that is slow holds up no other.
 
 import type { Deps } from '#actions/deps.ts'
+import { giveBack } from '#actions/give-back.ts'
 import { openLeaseKeeper } from '#actions/lease-keeper.ts'
 import { outlastStore } from '#actions/outlast-store.ts'
 import { EVENT_BODY_BYTES_MAX, WEBHOOK_LEASE_MS } from '#base/limits.ts'
@@ -31,6 +32,7 @@ export function openWebhookQueue(
       renew: (ids, untilMs) => db.write('renewWebhookDeliveries', { worker, ids, untilMs }),
       findHeld: (ids) => store.findHeldWebhookDeliveries(db, { worker, ids }),
       hasDue: (due) => store.hasDueWebhookDeliveries(db, due),
+      giveBack: (ids) => db.write('returnWebhookDeliveries', { worker, ids }),
       readyDue: (due) => db.write('readyDueWebhookDeliveries', due),
     },
   })
@@ -52,24 +54,20 @@ export function openWebhookQueue(
       const sizes = await store.findEventSizes(db, eventIds).catch(() => null)
       return held.map((delivery) => {
         const rawBytes = sizes === null ? EVENT_BYTES_GUESSED_MAX : sizes.get(delivery.event_id)
-        return { ...delivery, size_bytes: guessBytes(rawBytes ?? 0) }
+        return Object.assign(delivery, { size_bytes: guessBytes(rawBytes ?? 0) })
       })
     },
     group: (held) => held.map((delivery) => [delivery]),
     readyDue: leases.readyDue,
     renew: leases.renew,
-    async giveBack(held) {
-      leases.letGo(held)
-      const ids = held.map((delivery) => delivery.id)
-      await db.write('returnWebhookDeliveries', { worker, ids })
-    },
+    giveBack: (held) => leases.giveBack(held),
     async deliver([held], signal, onSize) {
       const fields = { webhook: held.lane, event: held.event_id }
       try {
         const ours = await outlastStore(deps, { fields, signal }, () => leases.confirm([held]))
         if (ours.length === 0) {
           // What is another's stays so.
-          await db.write('returnWebhookDeliveries', { worker, ids: [held.id] })
+          await giveBack(deps, [held], { leases, fields, signal })
           return 'returned'
         }
         const holding = { worker, signal, findText, ...(onSize && { onSize }) }
