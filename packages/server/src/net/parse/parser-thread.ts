@@ -3,7 +3,7 @@
 
 import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { PARSE_THREAD_START_MS_MAX } from '#base/limits.ts'
+import { PARSE_THREAD_START_MS_MAX, PARSE_WALL_FACTOR } from '#base/limits.ts'
 import type { ParserAnswer, ParserRequest } from './parser-port.ts'
 
 export type ThreadOutcome =
@@ -38,8 +38,10 @@ export class ParserThread {
   }
 
   /**
-   * One request at a time. The time limit counts from when the thread takes it up. The request's
-   * octets are copied. Never rejects; after any outcome but `answered` the thread is not alive.
+   * One request at a time. The time limit is of the thread's processor time from when it takes the
+   * request up, so that a busy machine defeats no message, and PARSE_WALL_FACTOR times as much on the
+   * clock. The request's octets are copied. Never rejects; after any outcome but `answered` the thread
+   * is not alive.
    */
   run(request: ParserRequest, timeoutMs: number): Promise<ThreadOutcome> {
     if (!this.#isAlive) return Promise.resolve({ kind: 'died', cause: 'ended before' })
@@ -74,24 +76,47 @@ export class ParserThread {
     const request = this.#request
     if (request === null) return
     this.#request = null
-    if (request.kind === 'make-bodies') {
-      this.#startTimer(this.#timeoutMs)
+    if (!('raw' in request)) {
+      this.#watchWork(this.#timeoutMs)
       this.#worker.postMessage(request)
       return
     }
     // The caller goes on using its octets, which may be a view of a larger buffer: send a copy.
     const raw = await copyInSlices(request.raw)
     if (!this.#isAlive) return
-    this.#startTimer(this.#timeoutMs)
+    this.#watchWork(this.#timeoutMs)
     this.#worker.postMessage({ ...request, raw }, [raw.buffer])
   }
 
-  #startTimer(delayMs: number): void {
+  #startTimer(delayMs: number, onTime = () => this.#timeOut()): void {
     if (this.#timer !== null) clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => {
-      this.#end({ kind: 'timed-out' })
-      void this.#worker.terminate()
-    }, delayMs)
+    this.#timer = setTimeout(onTime, delayMs)
+  }
+
+  #timeOut(): void {
+    this.#end({ kind: 'timed-out' })
+    void this.#worker.terminate()
+  }
+
+  #watchWork(workMsMax: number): void {
+    const settle = this.#settle
+    const before = this.#worker.cpuUsage()
+    // Of a thread that ends before anybody asks again.
+    before.catch(() => {})
+    const deadlineMs = performance.now() + workMsMax * PARSE_WALL_FACTOR
+    const look = async (): Promise<void> => {
+      // A thread that cannot even say what it used is ended by the clock.
+      this.#startTimer(deadlineMs - performance.now())
+      const usedMs = await workedMs(this.#worker, before)
+      if (usedMs === null || this.#settle !== settle || settle === null) return
+      if (usedMs >= workMsMax) this.#timeOut()
+      else
+        this.#startTimer(
+          Math.min(workMsMax - usedMs, deadlineMs - performance.now()),
+          () => void look(),
+        )
+    }
+    this.#startTimer(workMsMax, () => void look())
   }
 
   #end(outcome: ThreadOutcome): void {
@@ -105,6 +130,18 @@ export class ParserThread {
     const settle = this.#settle
     this.#settle = null
     settle?.(outcome)
+  }
+}
+
+type Usage = ReturnType<Worker['cpuUsage']>
+
+/** Null for a thread that has ended. */
+async function workedMs(worker: Worker, before: Usage): Promise<number | null> {
+  try {
+    const { user, system } = await worker.cpuUsage(await before)
+    return (user + system) / 1_000
+  } catch {
+    return null
   }
 }
 
