@@ -19,15 +19,15 @@ const ALONE = [
 
 /** They take longest; one of them begun last would run on alone. */
 const FIRST = [
-  /\/crash\/(intake-kills|outbound-kills|outbound-long-queue|outbound-processes|start)\.test/,
+  /\/crash\/(intake-kills|outbound-kills|outbound-long-queue|outbound-processes|start|webhook-(endpoints|kills))\.test/,
   /\/scenarios\/(hostile-mail|long-bodies)\.test/,
   /\/smtp\/differential-bodies\.test/,
   /\/test\/crash\//,
   /\/scenarios\/(accounts-first-start|accounts-commands|dns-command|sealed-keys)\.test/,
 ]
 
-/** More save little: nine in ten starts are saved already. */
-const GROUP_FILES_MAX = 10
+/** More save little: most starts are saved already. */
+const GROUP_FILES_MAX = 16
 
 /** The processes of a run in the order of their start, each with the files that it runs. */
 export function planRun(paths: readonly string[]): string[][] {

@@ -1,8 +1,11 @@
-// Several test files in one process, each a suite of its own. The runner writes the module that
-// calls this.
+// Test files in one process, each a suite of its own, and the end of this process. The runner writes
+// the module that calls this.
 
-import { suite } from 'node:test'
+import { after, suite } from 'node:test'
 import { pathToFileURL } from 'node:url'
+
+/** For what tests have let go of to end: connections that drain, threads that stop. */
+const LINGER_MS_MAX = 60_000
 
 /**
  * Loads the files one after the other; then their tests run in that order, with the hooks of a file
@@ -21,4 +24,13 @@ export async function runTogether(paths: string[]): Promise<void> {
     // What a file defines belongs to the suite that is loading.
     await loading.promise
   }
+  after(endInTime)
+}
+
+/** What a test left open, most likely one that failed, must not hold up the run for ever. */
+function endInTime(): void {
+  setTimeout(() => {
+    console.error(`Something was left open: ${process.getActiveResourcesInfo().join(', ')}`)
+    process.exit(1)
+  }, LINGER_MS_MAX).unref()
 }

@@ -22,8 +22,10 @@ import {
 import { planRun } from '#test/plan-run.ts'
 
 const CONCURRENCY = 3
-/** Of one process with all its files: ten of them have taken four minutes on a busy machine. */
-const PROCESS_MS_MAX = 10 * 60_000
+/** Of a test that says nothing else: a guard against hanging, which names the test. */
+const TEST_MS_MAX = 3 * 60_000
+/** Nothing is heard of any process: one is blocked, or does not end. More than LONG_LIMIT. */
+const SILENCE_MS_MAX = 12 * 60_000
 const INTERRUPTED = 130
 
 // As the service does itself: what is stripped of its types once need not be in every test file.
@@ -88,40 +90,47 @@ async function makeTemplate(): Promise<string> {
 async function runTests(): Promise<boolean> {
   const reports = new PassThrough({ objectMode: true })
   const printed = pipeline(reports, new spec(), process.stdout, { end: false })
-  const plan = filters.length > 0 ? files.map((path) => [path]) : planRun(files)
-  const started = await Promise.all(plan.map(makeEntry))
+  const isWhole = filters.length === 0
+  const plan = isWhole ? planRun(files) : []
+  const started = isWhole ? await Promise.all(plan.map(makeEntry)) : files
   const groups = plan.map((paths, index): [string, string[]] => [started[index] ?? '', paths])
   const events = run({
     files: started,
     concurrency: CONCURRENCY,
-    timeout: PROCESS_MS_MAX,
+    timeout: TEST_MS_MAX,
     signal: interruption.signal,
     cwd: workspace,
   })
-  const lines = new FileLines(files, workspace, new Map(groups.filter(isGroup)))
+  const lines = new FileLines(files, workspace, new Map(groups))
+  const silence = watchSilence(lines)
   let didPass = false
   for await (const event of events) {
+    silence.refresh()
     if (event.type === 'test:summary' && event.data.file === undefined) {
       didPass = event.data.success
     }
-    if (filters.length > 0) reports.write(event)
+    if (!isWhole) reports.write(event)
     else for (const line of lines.take(event)) reports.write(line)
   }
+  clearTimeout(silence)
   reports.end()
   await printed
-  const missing = filters.length > 0 ? [] : lines.missing()
+  const missing = isWhole ? lines.missing() : []
   for (const path of missing) console.error(`✖ ${path} did not run`)
   return didPass && missing.length === 0 && !interruption.signal.aborted
 }
 
-function isGroup([, paths]: [string, string[]]): boolean {
-  return paths.length > 1
+/** Ends the run when it fires, with what has not ended. */
+function watchSilence(lines: FileLines): NodeJS.Timeout {
+  return setTimeout(() => {
+    console.error(`✖ nothing was heard for ${SILENCE_MS_MAX / 60_000} minutes; what has not ended:`)
+    for (const path of lines.missing()) console.error(`    ${path}`)
+    interruption.abort()
+  }, SILENCE_MS_MAX)
 }
 
-/** The file itself, or a module that runs several. */
+/** A module that runs the files. */
 async function makeEntry(paths: string[], index: number): Promise<string> {
-  const [first = '', ...others] = paths
-  if (others.length === 0) return first
   const entry = join(entries, `group-${index}.test.mjs`)
   const group = import.meta.resolve('#test/run-together.ts')
   const text = `import { runTogether } from ${JSON.stringify(group)}

@@ -55,6 +55,8 @@ export type WorldOptions = {
   log?: Log
   /** One and the same key for everything unless given. */
   makeKey?: typeof makeDkimKey
+  /** Of the built console; the package's own unless given. */
+  consoleFolder?: string
 }
 
 /** Runs the same tests on both databases. */
@@ -85,7 +87,9 @@ export async function openWorld(engine: Engine, options: WorldOptions = {}): Pro
   const metrics = await openMetrics({ includesProcess: false })
   const { settings } = reading
   const log = options.log ?? silentLog
-  const app = await openApp(settings, { log, clock, metrics, makeKey: options.makeKey ?? testKey })
+  const { makeKey = testKey, consoleFolder } = options
+  const seams = { log, clock, metrics, makeKey, ...(consoleFolder && { consoleFolder }) }
+  const app = await openApp(settings, seams)
   const { firstAccount, http, smtp } = app
   if (firstAccount === null || http === null || smtp === null) throw new Error('Not a new service.')
   const baseUrl = http.address

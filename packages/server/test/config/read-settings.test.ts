@@ -282,6 +282,11 @@ test('an unknown name is a warning with the nearest known one, and its value is 
   ])
 })
 
+test('the names that the command line and MCP read are no surprise', () => {
+  const env = { MAILROOM_API_KEY: 'x', MAILROOM_BASE_URL: 'x', MAILROOM_MCP_INBOX: 'x' }
+  assert.deepEqual(readSettings({ ...env, MAILROOM_MCP_READ_ONLY: 'true' }).warnings, [])
+})
+
 test('without a public URL absolute URLs name the port really listened on', () => {
   assert.equal(publicUrlOf(settingsOf({}), 4711), 'http://127.0.0.1:4711')
   const settings = settingsOf({ MAILROOM_PUBLIC_URL: 'https://mail.example/' })

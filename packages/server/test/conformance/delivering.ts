@@ -5,6 +5,7 @@ import type { DeliverDeps } from '#actions/delivery/deliver.ts'
 import type { Clock } from '#base/clock.ts'
 import { silentLog } from '#base/log.ts'
 import { bodyParts } from '#mail/compose/body-parts.ts'
+import { viewBody } from '#mail/view/view-body.ts'
 import type { Stage } from '#net/smtp/client/smtp-client.ts'
 import type { Carrier, CarryOutcome, Consignment } from '#net/smtp/transport/carrier.ts'
 import type { Row } from '#store/tables.ts'
@@ -100,6 +101,8 @@ export function deliverDeps(
       readAttachment: () => Promise.resolve(null),
       readReport: () => Promise.resolve({ kind: 'none' }),
       makeBodies: (source) => Promise.resolve(bodyParts(source)),
+      makeView: (source) => viewBody(source),
+      show: () => Promise.resolve(null),
     },
     inboxDomain: 'mailroom.localhost',
     carrier,

@@ -13,7 +13,7 @@ import { onEachEngine } from '#test/world.ts'
 import { openDispatcher } from '#worker/dispatcher.ts'
 
 onEachEngine('several dispatchers', (engine) => {
-  test('each recipient is sent to once, by one of them', { timeout: 20_000 }, async () => {
+  test('each recipient is sent to once, by one of them', { timeout: 120_000 }, async () => {
     const database = await openDatabase(engine)
     const { db } = database
     const others = engine === 'postgres' ? await database.openAgain() : db

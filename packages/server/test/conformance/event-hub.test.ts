@@ -10,6 +10,7 @@ import {
   openEventHub,
 } from '#actions/event/event-hub.ts'
 import { openStall } from '#actions/event/stall.ts'
+import { openExtractions } from '#actions/message/extractions.ts'
 import { systemClock } from '#base/clock.ts'
 import { CATCH_UPS_AT_ONCE, LOG_POLL_MS, LOG_STALL_MS, LOG_UNSETTLED_MS } from '#base/limits.ts'
 import { silentLog } from '#base/log.ts'
@@ -43,8 +44,9 @@ function watched(db: Db): { db: Db; reads: number; isAway: boolean } {
 
 function openHub(db: Db): EventHub {
   const urlKey = new Uint8Array(32)
-  const deps = { db, publicUrl: 'http://mail.test', urlKey, clock: systemClock, log: silentLog }
-  return openEventHub(deps)
+  const extractions = openExtractions()
+  const place = { db, publicUrl: 'http://mail.test', urlKey }
+  return openEventHub({ ...place, extractions, clock: systemClock, log: silentLog })
 }
 
 type Ear = EventListener & { told: string[]; until(count: number): Promise<void> }
@@ -341,22 +343,26 @@ suite('the follower of a log with many writers (postgres)', () => {
     const hub = openHub(db)
     const ear = makeEar()
     await hub.listen(owner.accountId, ear)
-    let id = ''
-    let endedMs = 0
-    await onConnection(place, async (run) => {
-      await run('begin')
-      await run('select pg_current_xact_id()')
-      id = await receive(db, owner, inboxId)
-      hub.wake()
-      await new Promise((resolve) => setTimeout(resolve, 100))
-      assert.deepEqual(ear.told, [])
-      endedMs = performance.now()
-      await run('commit')
-    })
-    await ear.until(1)
-    assert.deepEqual(ear.told, [id])
-    const tookMs = performance.now() - endedMs
-    assert.ok(tookMs < LOG_POLL_MS / 2, `it took ${tookMs} ms`)
+    const ids: string[] = []
+    const tookMs: number[] = []
+    for (let round = 1; round <= 3; round++) {
+      let endedMs = 0
+      await onConnection(place, async (run) => {
+        await run('begin')
+        await run('select pg_current_xact_id()')
+        ids.push(await receive(db, owner, inboxId))
+        hub.wake()
+        await new Promise((resolve) => setTimeout(resolve, 100))
+        assert.equal(ear.told.length, round - 1)
+        endedMs = performance.now()
+        await run('commit')
+      })
+      await ear.until(round)
+      assert.deepEqual(ear.told, ids)
+      tookMs.push(performance.now() - endedMs)
+    }
+    // A busy machine makes some of them late, a look that waits for its time all.
+    assert.ok(Math.min(...tookMs) < LOG_POLL_MS / 2, `they took ${tookMs.join(', ')} ms`)
     await hub.close()
   })
 })

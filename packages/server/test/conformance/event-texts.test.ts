@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { EventText } from '#actions/event/envelope.ts'
+import { openExtractions } from '#actions/message/extractions.ts'
 import { openEventTexts } from '#actions/webhook/event-texts.ts'
 import { EVENT_TEXT_MS, EVENT_TEXTS_BYTES_MAX } from '#base/limits.ts'
 import type { Db } from '#store/transactions.ts'
@@ -15,7 +16,8 @@ function openTexts({ length = 1_000, fails = false } = {}) {
   const clock = stillClock(0)
   const found = new Map<string, number>()
   const options = { isGone: false, fails }
-  const deps = { db: {} as Db, clock, publicUrl: 'https://mail.example', urlKey: Buffer.alloc(32) }
+  const place = { db: {} as Db, publicUrl: 'https://mail.example', urlKey: Buffer.alloc(32) }
+  const deps = { ...place, clock, extractions: openExtractions() }
   const findText = openEventTexts(deps, async ({ accountId, eventId }) => {
     const key = `${accountId} ${eventId}`
     found.set(key, (found.get(key) ?? 0) + 1)

@@ -98,7 +98,7 @@ test('domains come to a large database without its mail being written anew', asy
   assert.ok(size > 0 && size < 2_000_000, `${size} octets were written`)
 })
 
-test('both engines have the same tables with the same columns', async (t) => {
+test('both engines have the same tables with the same columns, but for the index of words', async (t) => {
   const sqlite = await emptyDatabase('sqlite', t)
   const postgres = await emptyDatabase('postgres', t)
   await migrateSqlite(sqlite)
@@ -109,7 +109,7 @@ test('both engines have the same tables with the same columns', async (t) => {
     `select t.name || '.' || c.name || case when c."notnull" = 1 then ' not null' else '' end as line
      from sqlite_master t, pragma_table_info(t.name) c
      where t.type = 'table' and t.name not like 'sqlite_%' and t.name <> 'schema_migrations'
-       and c.pk = 0`,
+       and t.name not like 'search%index%' and c.pk = 0`,
   )
   const ofPostgres = await query(
     'postgres',
@@ -117,7 +117,7 @@ test('both engines have the same tables with the same columns', async (t) => {
     `select c.table_name || '.' || c.column_name ||
        case when c.is_nullable = 'NO' then ' not null' else '' end as line
      from information_schema.columns c
-     where c.table_schema = 'public' and c.table_name <> 'schema_migrations'
+     where c.table_schema = 'public' and c.table_name not in ('schema_migrations', 'search_index')
        and not exists (
          select 1 from information_schema.key_column_usage k
          join information_schema.table_constraints p on p.constraint_name = k.constraint_name

@@ -236,7 +236,7 @@ onEachEngine('outcomes of deliveries', (engine) => {
       .executeTakeFirstOrThrow()
     assert.equal(count, 4)
     // PostgreSQL needs a second to find two who wait for each other.
-    assert.ok(performance.now() - startMs < 3_000)
+    assert.ok(performance.now() - startMs < 20_000)
   })
 
   test('an address is suppressed when its server calls it dead at RCPT, and only then', async () => {

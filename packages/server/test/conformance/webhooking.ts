@@ -2,6 +2,7 @@
 // the test.
 
 import { randomBytes } from 'node:crypto'
+import { openExtractions } from '#actions/message/extractions.ts'
 import type { DeliverWebhookDeps } from '#actions/webhook/deliver-webhook.ts'
 import { makeNewSecret } from '#actions/webhook/new-secret.ts'
 import { systemChance } from '#base/chance.ts'
@@ -40,6 +41,7 @@ export function webhookDeps(
     queueClock: { now: () => clock.steady(), check: () => Promise.resolve() },
     publicUrl: 'http://mailroom.test',
     urlKey: Buffer.alloc(32),
+    extractions: openExtractions(),
     sealer,
     allowPrivateEgress: false,
     postWebhook: post,

@@ -39,8 +39,9 @@ test('no two operations share a method and a path', () => {
 test('every account’s route is rate-limited and no other is', () => {
   for (const id of operationIds) {
     const { path, isRateLimited, auth } = operationOf(id)
-    assert.equal(isRateLimited, path.startsWith('/v1/'))
-    assert.equal(auth.startsWith('key'), path.startsWith('/v1/'))
+    const isAccounts = path.startsWith('/v1/') || path.startsWith('/auth/cli/requests/')
+    assert.equal(isRateLimited, isAccounts)
+    assert.equal(auth.startsWith('key') || auth === 'signature', isAccounts)
     assert.equal(auth === 'operator', path.startsWith('/admin/') || path === '/metrics')
   }
 })
@@ -67,7 +68,12 @@ function propertiesOf(schema: unknown): Record<string, { description?: unknown; 
 
 test('a body may be missing where nothing in it is required, but never from a PATCH', () => {
   const optional = operationIds.filter((id) => isBodyOptional(operationOf(id)))
-  assert.deepEqual(optional.sort(), ['apiKeys.create', 'inboxes.create', 'pods.create'])
+  assert.deepEqual(optional.sort(), [
+    'apiKeys.create',
+    'inboxes.create',
+    'pairing.start',
+    'pods.create',
+  ])
 })
 
 test('every code has a sentence, and one fix at most', () => {

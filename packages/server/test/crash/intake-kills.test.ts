@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { LONG_LIMIT } from '#test/long-limit.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
 import { findLosses, Intake, seededRandom } from './intake.ts'
 import { Service } from './service.ts'
@@ -11,19 +12,21 @@ import { readStored } from './stored.ts'
 
 const CLIENTS = 4
 /** A kill strikes after up to so many messages of a life, or milliseconds, and a moment more. */
-const MESSAGES_MAX = 60
-const LIFE_MS_MAX = 1_000
+const MESSAGES_MAX = 16
+const LIFE_MS_MAX = 10_000
 const MOMENT_MS_MAX = 15
 /** Kills that strike before it is ready. */
 const EARLY_SHARE = 0.15
 
 // Starting takes most of the time, and each start one processor: hence side by side.
 suite('mail that was acknowledged survives kill -9', { concurrency: true }, () => {
-  test('on SQLite, twenty times', (t) => killAgainAndAgain(t, { kills: 20 }))
-  test('on SQLite, twenty times more, much of the mail being large', (t) =>
-    killAgainAndAgain(t, { kills: 20, largeShare: 0.3 }))
-  test('on PostgreSQL, ten times', async (t) =>
-    killAgainAndAgain(t, { kills: 10, databaseUrl: await createTestDatabase() }))
+  test('on SQLite, twenty times', LONG_LIMIT, (t) => killAgainAndAgain(t, { kills: 20 }))
+  test('on SQLite, twenty times more, much of the mail being large', LONG_LIMIT, (t) =>
+    killAgainAndAgain(t, { kills: 20, largeShare: 0.3 }),
+  )
+  test('on PostgreSQL, ten times', LONG_LIMIT, async (t) =>
+    killAgainAndAgain(t, { kills: 10, databaseUrl: await createTestDatabase() }),
+  )
 })
 
 type Plan = { kills: number; largeShare?: number; databaseUrl?: string }

@@ -25,11 +25,11 @@ const SLOW = 5
 /** The attempts are due a second apart, one tenth of them each. */
 const STEPS = 10
 const FIRST_MS = 2_000
-/** The queue is looked at each second; a busy machine adds to that. */
-const LATE_MS_MAX = 4_000
+/** The queue is looked at each second; a busy machine adds to that. A clock that counts adds days. */
+const LATE_MS_MAX = 30_000
 const EARLY_MS_MAX = 50
 const SECOND_BACKOFF_MS = 5 * 60_000
-const SETTLED_MS_MAX = 10_000
+const SETTLED_MS_MAX = 60_000
 /** Tenths that are deferred a second time: one after each setting of the clock. */
 const DEFERRED_TWICE = [2, 7]
 
@@ -64,7 +64,10 @@ async function setClock(t: TestContext, databaseUrl?: string): Promise<void> {
   await clock.set(-2)
   assert.ok(serviceDaysAhead(await service.client.inboxes.create({})) < -1.9, 'and set again')
   promised.push(...(await sendNow(service, sink, 2_000)))
-  await sleep(Math.max(0, dueAt(STEPS) + LATE_MS_MAX - performance.now()))
+  const lastMs = dueAt(STEPS) + LATE_MS_MAX
+  await sink.until(() => checkMoments(sink, dueAt).count >= DEFERRED, lastMs - performance.now())
+  // What is attempted too often is attempted now.
+  await sleep(2_000)
 
   const late = checkMoments(sink, dueAt)
   t.diagnostic(`${late.count} attempts from ${late.minMs} to ${late.maxMs} ms after they were due`)

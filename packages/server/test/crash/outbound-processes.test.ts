@@ -26,7 +26,7 @@ const MESSAGES = Number(process.env.TEST_MAILROOM_OUTBOUND_MESSAGES ?? 400)
 /** Each used by a hundred requests at once. */
 const KEYS = Number(process.env.TEST_MAILROOM_OUTBOUND_KEYS ?? 2)
 const AT_ONCE = 100
-const SETTLED_MS_MAX = 30_000
+const SETTLED_MS_MAX = 120_000
 const SLOW_SENDS = 5
 /** More than the time between two renewals of a lease, less than a slow send takes. */
 const LEASE_LEFT_MS = 21_500
@@ -132,7 +132,7 @@ suite('two processes that share limits', () => {
       taken: SENDS_PER_MINUTE,
       rate_limit_exceeded: SENDS - SENDS_PER_MINUTE,
     })
-    assert.ok(rate.waits.every((seconds) => seconds !== null && seconds >= 50 && seconds <= 60))
+    assert.ok(rate.waits.every((seconds) => seconds !== null && seconds >= 20 && seconds <= 60))
 
     const cold = await sendAtOnce(pair, sink, { inboxIds: others, from: SENDS })
     t.diagnostic(`ten inboxes to strangers: ${JSON.stringify(cold.answers)}`)

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Inbox } from '@mailroom/sdk'
+import { LONG_LIMIT } from '#test/long-limit.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
 import { bounceMail } from '#test/scenarios/report-mail.ts'
 import { SENDING_LIMITS } from '#test/scenarios/sending-world.ts'
@@ -19,9 +20,10 @@ const LIFE_MS_MAX = 200
 const RETRY_MS = 20
 
 suite('reports survive kill -9', { concurrency: true }, () => {
-  test(`on SQLite, ${KILLS} times`, (t) => killAgainAndAgain(t, {}))
-  test(`on PostgreSQL, ${KILLS} times`, async (t) =>
-    killAgainAndAgain(t, { databaseUrl: await createTestDatabase() }))
+  test(`on SQLite, ${KILLS} times`, LONG_LIMIT, (t) => killAgainAndAgain(t, {}))
+  test(`on PostgreSQL, ${KILLS} times`, LONG_LIMIT, async (t) =>
+    killAgainAndAgain(t, { databaseUrl: await createTestDatabase() }),
+  )
 })
 
 type Told = { to: string; path: string }

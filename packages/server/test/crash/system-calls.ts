@@ -68,7 +68,8 @@ async function attach(pid: number, options: string[]): Promise<(() => Promise<vo
 }
 
 const COMPLETE = /^(\d+) +(\w+)\((.*)\) += (.*)$/
-const UNFINISHED = /^(\d+) +(\w+)\((.*) <unfinished \.\.\.>$/
+/** Another thread's call comes between, or the trace ends before the call does. */
+const UNFINISHED = /^(\d+) +(\w+)\((.*) <(?:unfinished|detached) \.\.\.>$/
 const RESUMED = /^(\d+) +<\.\.\. (\w+) resumed>(.*)\) += (.*)$/
 
 function parse(lines: string[]): SystemCall[] {

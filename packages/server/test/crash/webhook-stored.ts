@@ -10,7 +10,7 @@ import { digest } from './webhook-sink.ts'
 /** Waits after the first attempt, the second and so on, in seconds. */
 const WAITS_S = [30, 60, 120, 240, 900, 3_600, 14_400, 43_200, 86_400]
 /** An attempt takes fifteen seconds at most, and a while until it is noted. */
-const ATTEMPT_MS_MAX = 20_000
+const ATTEMPT_MS_MAX = 28_000
 const EARLY_MS_MAX = 50
 
 /**

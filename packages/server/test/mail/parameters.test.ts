@@ -59,6 +59,6 @@ describe('a field with parameters', () => {
     parseStructured('a/b;n="'.repeat(50_000))
     parseStructured(`a/b;n=${'"'.repeat(500_000)}`)
     parseStructured(`a/b;n=${'a"'.repeat(250_000)}`)
-    assert.ok(cpuTimeMs() - start < 5_000)
+    assert.ok(cpuTimeMs() - start < 15_000)
   })
 })

@@ -211,7 +211,7 @@ test('hostile text costs time in proportion to its length', () => {
     const before = process.cpuUsage()
     extractReply(text)
     const tookMs = process.cpuUsage(before).user / 1_000
-    assert.ok(tookMs < 1_000, `${name} took ${tookMs.toFixed(0)} ms`)
+    assert.ok(tookMs < 4_000, `${name} took ${tookMs.toFixed(0)} ms`)
   }
 })
 

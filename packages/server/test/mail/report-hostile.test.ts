@@ -7,12 +7,14 @@ import { REPORT_BYTES_MAX, REPORT_INLINE_BYTES_MAX } from '#base/limits.ts'
 import { readReport } from '#mail/report/read-report.ts'
 import { openParserPool } from '#net/parse/parser-pool.ts'
 import { notice, standard } from '#test/mail/report-samples.ts'
+import { cpuTimeMs } from '#test/mail/samples.ts'
 
 const pool = openParserPool({ workersMax: 1, timeoutMs: 2_000 })
 after(() => pool.close())
 
 const MIB = 1024 * 1024
-const TIME_MS_MAX = 1_000
+/** Of the processor: what is not linear takes minutes. */
+const TIME_MS_MAX = 5_000
 const ENVELOPE = { hasNullSender: true }
 
 const HEADS = {
@@ -58,9 +60,9 @@ for (const [where, head] of Object.entries(HEADS)) {
   test(`a megabyte of hostile lines as ${where} is read within a second`, () => {
     for (const line of LINES) {
       const raw = Buffer.from(head + line.repeat(Math.ceil(MIB / line.length)))
-      const startMs = performance.now()
+      const startMs = cpuTimeMs()
       readReport(raw, ENVELOPE)
-      const tookMs = performance.now() - startMs
+      const tookMs = cpuTimeMs() - startMs
       assert.ok(tookMs < TIME_MS_MAX, `${JSON.stringify(line)} took ${tookMs.toFixed(0)} ms`)
     }
   })
@@ -71,9 +73,9 @@ test('many recipients in few octets, each with all the words, are read within a 
   const words = `<a@b.example>: ${'user deliver mailbox '.repeat(80)}\n`.repeat(20)
   const parts = `--x\n\n${words}\n--x\nContent-Type: message/delivery-status\n\n${one.repeat(5_000)}`
   const raw = Buffer.from(`Content-Type: multipart/report; boundary=x\n\n${parts}`)
-  const startMs = performance.now()
+  const startMs = cpuTimeMs()
   assert.equal(readReport(raw, ENVELOPE).kind, 'bounce')
-  assert.ok(performance.now() - startMs < TIME_MS_MAX)
+  assert.ok(cpuTimeMs() - startMs < TIME_MS_MAX)
 })
 
 test('a report that is read where it stands holds up nobody', () => {
@@ -82,10 +84,10 @@ test('a report that is read where it stands holds up nobody', () => {
     const text = head + line.repeat(Math.ceil(REPORT_INLINE_BYTES_MAX / line.length))
     const raw = Buffer.from(text).subarray(0, REPORT_INLINE_BYTES_MAX)
     readReport(raw, ENVELOPE)
-    const startMs = performance.now()
+    const startMs = cpuTimeMs()
     readReport(raw, ENVELOPE)
-    const tookMs = performance.now() - startMs
-    assert.ok(tookMs < 100, `${JSON.stringify(line.slice(0, 60))} took ${tookMs.toFixed(0)} ms`)
+    const tookMs = cpuTimeMs() - startMs
+    assert.ok(tookMs < 500, `${JSON.stringify(line.slice(0, 60))} took ${tookMs.toFixed(0)} ms`)
   }
 })
 
@@ -148,9 +150,9 @@ test('only the beginning of a large report is read', () => {
     'Status: 5.1.1',
   ])
   const raw = Buffer.concat([Buffer.from(text), Buffer.alloc(20 * MIB, 'A')])
-  const startMs = performance.now()
+  const startMs = cpuTimeMs()
   assert.equal(readReport(raw, ENVELOPE).kind, 'bounce')
-  assert.ok(performance.now() - startMs < TIME_MS_MAX)
+  assert.ok(cpuTimeMs() - startMs < TIME_MS_MAX)
 })
 
 test('the pool reads small reports at once and large ones in a thread, alike', async () => {

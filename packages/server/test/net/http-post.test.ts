@@ -17,15 +17,15 @@ import { type Certificate, makeSelfSignedCertificate } from '#net/tls.ts'
 import { openDns, type Zone } from '#test/peers/dns.ts'
 import { type Answer, openReceiver } from '#test/peers/receiver.ts'
 
-const TOTAL_MS = 1_500
-const CONNECT_MS = 500
+const TOTAL_MS = 2_500
+const CONNECT_MS = 1_000
 const IDLE_MS = 150
 const BODY = '{"event":"webhook.test","subject":"Grüße"}'
 
 async function openWorld(t: TestContext, options: Partial<HttpPosterOptions> & { zone?: Zone }) {
   const { zone, ...others } = options
   const dns = await openDns(zone)
-  const resolver = openResolver({ servers: [dns.server], timeoutMs: 100 })
+  const resolver = openResolver({ servers: [dns.server], timeoutMs: 500 })
   const poster = openHttpPoster({
     resolver,
     allowPrivate: true,
@@ -190,7 +190,7 @@ test('what a bad receiver does has a name, and the next post is none the worse',
     receiver.answer = answer
     const outcome = await post(receiver.origin)
     assert.equal(textOf(outcome), expected, name)
-    assert.ok(outcome.latencyMs <= TOTAL_MS + 1_000, `${name}: ${outcome.latencyMs} ms`)
+    assert.ok(outcome.latencyMs <= TOTAL_MS + 10_000, `${name}: ${outcome.latencyMs} ms`)
     receiver.answer = {}
     assert.equal(textOf(await post(receiver.origin)), '200', `after one that ${name}`)
   }
@@ -450,9 +450,9 @@ test('the time that an answer took is the receiver’s alone', async (t) => {
   const receiver = await openFarEnd(t)
   // Busy with something else between the call and the first octet, as with loading what posts.
   const posted = poster.post({ url: receiver.origin, headers: {}, body: BODY })
-  const untilMs = performance.now() + 400
+  const untilMs = performance.now() + 2_000
   while (performance.now() < untilMs);
-  assert.ok((await posted).latencyMs < 300)
+  assert.ok((await posted).latencyMs < 1_500)
   assert.equal(textOf(await post(receiver.origin)), '200')
 })
 

@@ -36,7 +36,7 @@ export async function openRouteWorld(
   const dns = await openDns(zone)
   const resolver = openResolver({
     servers: [dns.server],
-    timeoutMs: timeoutMs ?? 100,
+    timeoutMs: timeoutMs ?? 400,
     ...(believes === undefined ? {} : { believes }),
   })
   let passedMs = 0

@@ -44,7 +44,7 @@ for (const [what, raw] of Object.entries(HOSTILE)) {
     const tookMs = performance.now() - startMs
     assert.equal(hostile.dkim[0]?.result, 'policy')
     assert.equal(genuine.verifiedFrom, true)
-    assert.ok(tookMs < 3_000, `took ${tookMs} ms`)
+    assert.ok(tookMs < 15_000, `took ${tookMs} ms`)
   })
 }
 

@@ -62,7 +62,7 @@ export async function openTransportWorld(
     ...caller
   } = options
   const dns = await openDns(zone)
-  const resolver = openResolver({ servers: [dns.server], timeoutMs: 500 })
+  const resolver = openResolver({ servers: [dns.server], timeoutMs: 3_000 })
   let passedMs = 0
   const tell = () => performance.now() + passedMs
   const clock = { now: () => Date.now(), monotonic: tell, steady: tell }

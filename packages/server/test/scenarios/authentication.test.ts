@@ -117,7 +117,7 @@ onEachEngine('authentication', (engine) => {
     const raw = plainMail({ to: inbox.address, from: 'a@silent.example' })
     const { authentication } = await arrive('a@silent.example', raw)
     const tookMs = performance.now() - startMs
-    assert.ok(tookMs < 6_000, `took ${tookMs} ms`)
+    assert.ok(tookMs < 15_000, `took ${tookMs} ms`)
     assert.equal(authentication?.dmarc.result, 'temperror')
   })
 

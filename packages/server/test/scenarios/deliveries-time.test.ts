@@ -56,7 +56,7 @@ onEachEngine('a delivery that is put off', (engine) => {
       const delivery = await attempted(world, sent, index + 1)
       assert.deepEqual([delivery.status, delivery.attempts], ['deferred', index + 1])
       const toldMs = await waitOf(sent)
-      assert.ok(Math.abs(toldMs - waitMs) < 2_000, `wait ${index} is ${toldMs}`)
+      assert.ok(Math.abs(toldMs - waitMs) < 20_000, `wait ${index} is ${toldMs}`)
       await passTime(world, waitMs)
     }
     const last = await attempted(world, sent, WAITS.length + 1)

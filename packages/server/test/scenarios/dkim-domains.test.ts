@@ -200,7 +200,7 @@ onEachEngine('the keys of a custom domain', (engine) => {
     }
     const startMs = performance.now()
     const findings = await examine(world.settings, null, { domainsMs: 1_000 })
-    assert.ok(performance.now() - startMs < 9_000, `${performance.now() - startMs}`)
+    assert.ok(performance.now() - startMs < 30_000, `${performance.now() - startMs}`)
     const told = findings.find(({ check }) => check === 'custom domains')
     assert.equal(told?.verdict, 'unknown')
     assert.match(

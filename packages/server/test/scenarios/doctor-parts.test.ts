@@ -44,7 +44,7 @@ suite('the doctor and the parts of a machine', () => {
       await using mta = await openMta(await script())
       const { of, tookMs } = await world.ask({ MAILROOM_SMTP_PORT: String(mta.port) })
       assert.deepEqual(of('mail door'), [verdict])
-      assert.ok(tookMs < 10_000)
+      assert.ok(tookMs < 45_000)
     })
   }
 
@@ -149,7 +149,7 @@ suite('the doctor and the parts of a machine', () => {
     const { of, tookMs } = await world.ask({}, silent.address)
     silent.close()
     assert.deepEqual(of('clock'), ['unknown'])
-    assert.ok(tookMs < 10_000)
+    assert.ok(tookMs < 45_000)
     const lost = await openTimeServer(0, 0)
     assert.deepEqual((await world.ask({}, lost.address)).of('clock'), ['unknown'])
     lost.close()

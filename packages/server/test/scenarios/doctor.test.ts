@@ -174,7 +174,7 @@ suite('the doctor and what others say of the machine', () => {
       assert.deepEqual(of(check), ['unknown'], check)
     }
     assert.deepEqual(of('mail door'), ['ok'], JSON.stringify(findings, null, 2))
-    assert.ok(tookMs < 15_000, `${tookMs}`)
+    assert.ok(tookMs < 60_000, `${tookMs}`)
   })
 
   test('in the sandbox asks for nothing that only mail to outside needs', async () => {

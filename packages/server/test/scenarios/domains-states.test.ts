@@ -240,7 +240,7 @@ onEachEngine('states of custom domains', (engine) => {
     for (const { name } of domain.records) world.dns.zone[name] = 'silent'
     const startMs = performance.now()
     const answer = await verify(domain)
-    assert.ok(performance.now() - startMs < 12_000)
+    assert.ok(performance.now() - startMs < 30_000)
     assert.equal(answer.status, 'verified')
     assert.equal(answer.lastCheckedAt, domain.lastCheckedAt)
     for (const { hint } of answer.records) assert.match(hint ?? '', /^DNS did not answer/)

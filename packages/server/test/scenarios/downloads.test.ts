@@ -120,6 +120,8 @@ onEachEngine('downloads', (engine) => {
     deps.parser = {
       parse: (raw) => parser.parse(raw),
       makeBodies: (source) => parser.makeBodies(source),
+      makeView: (source) => parser.makeView(source),
+      show: (source) => parser.show(source),
       readReport: (raw, envelope) => parser.readReport(raw, envelope),
       async readAttachment(raw, filename) {
         counted.reads += 1

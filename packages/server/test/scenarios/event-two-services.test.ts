@@ -52,8 +52,9 @@ suite('readers of events at two services on one database', () => {
       await reader.until(count)
       tookMs.push(performance.now() - startMs)
     }
-    const [, , median = Number.POSITIVE_INFINITY] = tookMs.sort((a, b) => a - b)
-    assert.ok(median < LOG_POLL_MS / 4, `it took ${median} ms`)
+    // Without a signal all but the first begin just after a look, and take as long as until the next.
+    const leastMs = Math.min(...tookMs.slice(1))
+    assert.ok(leastMs < LOG_POLL_MS / 2, `it took ${leastMs} ms`)
     reader.stream.close()
   })
 

@@ -38,6 +38,9 @@ const BODIES: Partial<Record<OperationId, object>> = {
   'inboxes.send': { to: 'ann@elsewhere.example', subject: 'A subject', body: 'A body.' },
 }
 
+/** A query for each operation that cannot do without one. */
+const QUERIES: Partial<Record<OperationId, string>> = { 'inboxes.search': 'q=subject' }
+
 /** Fields of queries and bodies that name something, and those that only sound like it. */
 const REFERENCES = new Set([
   'podId',
@@ -68,7 +71,11 @@ const OWN_WITHOUT_NAME = new Set<OperationId>([
   'events.stream',
   'account.get',
   'account.update',
+  'stats.get',
 ])
+
+/** Operations on what is nobody's yet: a client that whoever knows its code may take in. */
+const NOBODYS = new Set<OperationId>(['pairing.get', 'pairing.approve', 'pairing.deny'])
 
 /** Reads that tell nothing of what is there already. */
 const AHEAD = new Set<OperationId>(['inboxes.wait'])
@@ -83,7 +90,7 @@ export type Probe = {
 
 const ofAccounts = operationIds.filter((id) => {
   const { auth } = operationOf(id)
-  return auth === 'key' || auth === 'key-or-signature'
+  return (auth === 'key' || auth === 'key-or-signature') && !NOBODYS.has(id)
 })
 
 /** What the matrix does not cover; empty as long as it is complete. */
@@ -134,7 +141,7 @@ export function probe(id: OperationId, name: string, filename = 'a.txt'): Probe 
   return {
     id,
     method,
-    path: filled,
+    path: QUERIES[id] === undefined ? filled : `${filled}?${QUERIES[id]}`,
     body: body && (BODIES[id] ?? {}),
     headers: {
       ...(body ? { 'content-type': 'application/json' } : {}),

@@ -69,7 +69,7 @@ onEachEngine('the end of a process', (engine) => {
     await new Mailroom({ baseUrl: http, apiKey: KEY }).pods.list().page()
     const startMs = performance.now()
     assert.equal(await service.stop(), 0)
-    assert.ok(performance.now() - startMs < 10_000)
+    assert.ok(performance.now() - startMs < 30_000)
     sender.socket.destroy()
     for (const line of service.output().trim().split('\n')) {
       assert.ok(JSON.parse(line).level < 50, line)

@@ -51,7 +51,7 @@ export async function outcomeOf(response: Response | Promise<Response>): Promise
 }
 
 /** Asks until the answer is yes: for what the service does on its own time. */
-export async function until(isSo: () => Promise<boolean>, msMax = 10_000): Promise<void> {
+export async function until(isSo: () => Promise<boolean>, msMax = 60_000): Promise<void> {
   const deadlineMs = performance.now() + msMax
   while (!(await isSo())) {
     if (performance.now() > deadlineMs) assert.fail('It did not come true in time.')

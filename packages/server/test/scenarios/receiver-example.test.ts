@@ -15,7 +15,7 @@ import { deliver } from '#test/scenarios/deliver.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { openWorld, plainMail, type World } from '#test/world.ts'
 
-const LIMIT = { timeout: 30_000 }
+const LIMIT = { timeout: 120_000 }
 const PAGE = new URL('../../../../docs/events.md', import.meta.url)
 const PRINTED = /`receiver\.mjs`:\n\n```js\n(?<program>.*?)```/s
 const LINES_MAX = 25
@@ -162,7 +162,7 @@ test('the printed receiver takes mail under the old secret after a rotation', LI
   assert.match(await newestSuccess(), /^1 evt_/)
 })
 
-test('the printed receiver does not start without a secret', { timeout: 5_000 }, async () => {
+test('the printed receiver does not start without a secret', { timeout: 60_000 }, async () => {
   const close = (env: Record<string, string>) => once(run({ ...env, PORT: '0' }), 'close')
   assert.deepEqual(await close({}), [1, null])
   assert.deepEqual(await close({ WEBHOOK_SECRET: '' }), [1, null])

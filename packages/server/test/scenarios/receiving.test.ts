@@ -57,6 +57,7 @@ onEachEngine('received mail', (engine) => {
       bodyText: 'Agreed.\n\nOn Thu, Nov 19, 2026, Ann wrote:\n> Shall we?',
       bodyHtml: '',
       extractedText: 'Agreed.',
+      extracted: { codes: [], links: [] },
       attachments: [],
       status: 'received',
       failureReason: null,

@@ -171,8 +171,8 @@ onEachEngine('the SDK and events', (engine) => {
     for (const isEmpty of [true, false]) {
       const inbox = await world.inbox()
       if (!isEmpty) await deliver(inbox, 'old')
-      const waiting = client.inboxes.waitForMessage(inbox.id, { timeoutMs: 10_000, subject: 'NEW' })
-      await sleep(50)
+      const waiting = client.inboxes.waitForMessage(inbox.id, { timeoutMs: 60_000, subject: 'NEW' })
+      await sleep(500)
       await deliver(inbox, 'other')
       await deliver(inbox, 'a new one')
       await deliver(inbox, 'a newer one')

@@ -51,10 +51,10 @@ onEachEngine('the limits of an inbox', (engine) => {
     const least = (earliestMs + MINUTE_MS - world.clock.now()) / 1_000
     const most = Math.ceil((latestMs + MINUTE_MS - askedMs) / 1_000)
     assert.ok(seconds >= least && seconds <= most, `${seconds} of ${least} to ${most}`)
-    // Five seconds are left to a busy machine.
-    world.clock.advance((seconds - 5) * 1_000)
+    // Twenty seconds are left to a busy machine.
+    world.clock.advance((seconds - 20) * 1_000)
     const early = await wait(inbox)
-    assert.ok(early !== null && early >= 1 && early <= 5, `${early}`)
+    assert.ok(early !== null && early >= 1 && early <= 20, `${early}`)
     world.clock.advance(early * 1_000)
     assert.equal(await wait(inbox), null)
     assert.ok(((await wait(inbox)) ?? 0) <= 4)
@@ -139,7 +139,7 @@ onEachEngine('the limits of an inbox', (engine) => {
     assert.deepEqual(await countOutcomes(requests), { '429 rate_limit_exceeded': 12 })
     const seconds = (await wait(inbox)) ?? 0
     const expected = (startMs + DAY_MS - world.clock.now()) / 1_000
-    assert.ok(seconds >= expected - 1 && seconds <= expected + 5, `${seconds} and ${expected}`)
+    assert.ok(seconds >= expected - 1 && seconds <= expected + 60, `${seconds} and ${expected}`)
     world.clock.advance(DAY_MS - (minutes + 1) * MINUTE_MS)
     assert.ok((await wait(inbox)) !== null)
     world.clock.advance(MINUTE_MS)

@@ -67,6 +67,7 @@ onEachEngine('a sent message', (engine) => {
         bodyText: PLAIN.body,
         bodyHtml: '',
         extractedText: PLAIN.body,
+        extracted: null,
         failureReason: null,
         defects: [],
         attachments: [],

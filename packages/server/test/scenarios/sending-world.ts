@@ -79,7 +79,7 @@ export function send(
   return client.inboxes.send(inbox.id, { ...PLAIN, ...fields }, options)
 }
 
-const WAIT_MS_MAX = 10_000
+const WAIT_MS_MAX = 60_000
 
 /** Asks often: most of these tests wait for one message after another. */
 async function soon(isSo: () => Promise<boolean>): Promise<void> {

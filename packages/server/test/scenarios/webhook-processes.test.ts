@@ -12,7 +12,7 @@ import { openReceiver, type Received } from '#test/peers/receiver.ts'
 import { type Mail, openSender } from '#test/peers/sender.ts'
 import { onEachEngine, openWorld, plainMail, testKey, type World } from '#test/world.ts'
 
-const LIMIT = { timeout: 30_000 }
+const LIMIT = { timeout: 120_000 }
 const ENV = { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' }
 
 const idOf = (request: Received): string => String(request.headers['x-event-id'])
@@ -87,7 +87,7 @@ onEachEngine('a service that tells webhooks', (engine) => {
       await receiver.waitForCount(3)
       const startMs = performance.now()
       await world.app.close(200)
-      assert.ok(performance.now() - startMs < 2_000)
+      assert.ok(performance.now() - startMs < 12_000)
       receiver.answer = {}
       const seams = { log: silentLog, clock: world.clock, makeKey: testKey }
       const next = await openApp(world.settings, seams)

@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { parseCommand } from '#mail/smtp/command.ts'
 import { CommandDecoder, type DecodedLine } from '#mail/smtp/command-decoder.ts'
 import { DataDecoder } from '#mail/smtp/data-decoder.ts'
+import { cpuTimeMs } from '#test/mail/samples.ts'
 import { modelData } from '#test/smtp/data-model.ts'
 
 const LINE_BYTES_MAX = 32
@@ -133,9 +134,9 @@ describe('the data decoder', () => {
   test('spends linear time on hostile content', () => {
     for (const unit of ['\r', '\n', '..\r\n', '\r\n', '.\r', '\n.']) {
       const chunk = Buffer.alloc(1024 * 1024, unit)
-      const startMs = performance.now()
+      const startMs = cpuTimeMs()
       new DataDecoder().decode(chunk, 0)
-      assert.ok(performance.now() - startMs < 1_000, JSON.stringify(unit))
+      assert.ok(cpuTimeMs() - startMs < 4_000, JSON.stringify(unit))
     }
   })
 })

@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { SMTPStream } from 'smtp-server/lib/smtp-stream.js'
 import { CommandDecoder, type DecodedLine } from '#mail/smtp/command-decoder.ts'
 import { DataDecoder } from '#mail/smtp/data-decoder.ts'
+import { LONG_LIMIT } from '#test/long-limit.ts'
 import { DATA_DIFFERENCES, modelData, modelSmtpServer } from '#test/smtp/data-model.ts'
 import { type Dice, seededDice } from '#test/smtp/seeded-dice.ts'
 
@@ -34,7 +35,7 @@ const LINE_DIFFERENCES = {
 
 type Reading = { content: string; lines: string[] }
 
-test(`bodies and segments: smtp-server agrees, seed ${SEED}`, async () => {
+test(`bodies and segments: smtp-server agrees, seed ${SEED}`, LONG_LIMIT, async () => {
   const seen = new Map<string, number>()
   const explain = (differences: Record<string, (raw: string) => boolean>, raw: string) => {
     const reasons = Object.entries(differences).filter(([, isReason]) => isReason(raw))

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { isDomainName, parseMailbox } from '#mail/smtp/path.ts'
+import { cpuTimeMs } from '#test/mail/samples.ts'
 
 const LABEL_63 = 'a'.repeat(63)
 const DOMAIN_255 = `${LABEL_63}.${LABEL_63}.${LABEL_63}.${LABEL_63}`
@@ -85,7 +86,7 @@ describe('a mailbox', () => {
   }
 
   test('a hostile text is judged in linear time', () => {
-    const startMs = performance.now()
+    const startMs = cpuTimeMs()
     for (const text of [
       'a.'.repeat(50_000),
       `"${'\\a'.repeat(50_000)}`,
@@ -93,7 +94,7 @@ describe('a mailbox', () => {
     ]) {
       assert.equal(parseMailbox(text).kind, 'defect')
     }
-    assert.ok(performance.now() - startMs < 500)
+    assert.ok(cpuTimeMs() - startMs < 2_000)
   })
 })
 

