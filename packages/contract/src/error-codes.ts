@@ -41,6 +41,16 @@ export const errorCodes = {
     sentence: 'The bearer credential is missing or invalid.',
     fix: 'Send the header Authorization: Bearer <key> with an active key of the account.',
   },
+  forbidden_origin: {
+    status: 403,
+    sentence: 'A session of the console cannot be used from a page of another origin.',
+    fix: 'Open the console itself, or send the header Authorization: Bearer <key>.',
+  },
+  invalid_csrf_token: {
+    status: 403,
+    sentence: 'The header X-CSRF-Token is missing or not that of the session.',
+    fix: 'Send the csrfToken that GET /auth/session answers, or use the header Authorization: Bearer <key>.',
+  },
   feature_requires_paid_plan: {
     status: 403,
     sentence: 'The plan of the account does not include this feature.',
@@ -49,7 +59,7 @@ export const errorCodes = {
   invalid_signature: {
     status: 403,
     sentence: 'The signed URL is altered, incomplete or expired.',
-    fix: 'Read the message again and use the fresh url of its attachment.',
+    fix: 'Read the message again and use the fresh url.',
   },
   not_found: {
     status: 404,
@@ -213,6 +223,11 @@ export const errorCodes = {
     status: 502,
     sentence: 'The test of the webhook was not answered with a success.',
     fix: 'See message for what happened, mend the receiver and test again.',
+  },
+  image_unavailable: {
+    status: 502,
+    sentence: 'The host of the image did not answer with an image that can be shown.',
+    fix: 'Show the message without it, or try again later.',
   },
   service_unavailable: {
     status: 503,

@@ -1,10 +1,12 @@
 // What the OpenAPI document says once for all operations: conventions, headers, parameters and
 // credentials.
 
+import { CSRF_HEADER, SESSION_COOKIE } from './vocabulary.ts'
+
 export const conventions = [
   'Identifiers are opaque. Times are ISO 8601 in UTC with milliseconds. Lengths count Unicode code points.',
   'Lists are `{ "data": [...], "total": n }`, paged by `limit` and `offset`.',
-  'Every response carries `X-Request-Id`. A request answered with 429 or 5xx has had no effect and may be repeated after `Retry-After` seconds. Only `webhook_failed` (502) tells of a test that was carried out.',
+  'Every response carries `X-Request-Id`. A request answered with 429 or 5xx has had no effect and may be repeated after `Retry-After` seconds. Only `webhook_failed` and `image_unavailable` (502) tell of another host that was asked.',
   'Fields and error codes may be added within v1; ignore the ones you do not know.',
 ].join('\n\n')
 
@@ -31,11 +33,23 @@ export const headerObjects = {
     description: 'Always `true`: this is the answer to an earlier request with the same key.',
     schema: { type: 'string' },
   },
+  'X-View-Total-Chars': {
+    description: 'How long the text of the mail is over all pages, in code points.',
+    schema: { type: 'integer' },
+  },
+  'X-View-Next-Offset': {
+    description: 'Where the next page begins; missing on the last.',
+    schema: { type: 'integer' },
+  },
   'Retry-After': {
     description: 'Seconds after which a repeat may succeed.',
     schema: { type: 'integer' },
   },
   'WWW-Authenticate': { description: 'Always `Bearer`.', schema: { type: 'string' } },
+  'Set-Cookie': {
+    description: 'The cookie of the session, or its end.',
+    schema: { type: 'string' },
+  },
   Allow: { description: 'The methods of the path.', schema: { type: 'string' } },
   ETag: { description: 'Names the content.', schema: { type: 'string' } },
   'Accept-Ranges': { description: 'Always `bytes`.', schema: { type: 'string' } },
@@ -87,6 +101,18 @@ export const securitySchemes = {
     name: 'token',
     description: 'A key of the account, where a WebSocket is opened.',
   },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: SESSION_COOKIE,
+    description: 'A session of the console, for pages of the service itself.',
+  },
+  csrfToken: {
+    type: 'apiKey',
+    in: 'header',
+    name: CSRF_HEADER,
+    description: 'The csrfToken of the session, beside its cookie.',
+  },
   operatorToken: {
     type: 'http',
     scheme: 'bearer',
@@ -96,6 +122,6 @@ export const securitySchemes = {
     type: 'apiKey',
     in: 'query',
     name: 'signature',
-    description: 'Part of the url of an attachment entry, together with expires.',
+    description: 'Part of a url that the service has signed, together with expires.',
   },
 }

@@ -1,23 +1,13 @@
 // The contract as an OpenAPI 3.1 document.
 
 import { type BodyMediaType, type Operation, tags } from '#operations/operation.ts'
-import type { TObject, TSchema } from '#schema.ts'
-import { Account, NewAccount, OwnAccount } from '#shapes/account.ts'
-import { ApiKey, NewApiKey } from '#shapes/api-key.ts'
+import type { TObject } from '#schema.ts'
 import { ErrorBody } from '#shapes/error.ts'
-import { Event, EventAttachment, EventBounce, EventMessage, EventWebhook } from '#shapes/event.ts'
-import { ChangedInbox, Inbox } from '#shapes/inbox.ts'
-import { Attachment, Authentication, Message } from '#shapes/message.ts'
-import { Pod } from '#shapes/pod.ts'
-import { CapturedMessage, InboundMail, ReceivedMail } from '#shapes/sandbox.ts'
-import { QuarantinedMessage, SenderRule } from '#shapes/sender.ts'
-import { AttachmentToSend, Delivery, SendMessage, SentMessage } from '#shapes/sending.ts'
-import { Suppression } from '#shapes/suppression.ts'
+import { Event } from '#shapes/event.ts'
 import { RULE, TRIMMED } from '#shapes/text.ts'
-import { Thread, ThreadMessages } from '#shapes/thread.ts'
-import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from '#shapes/webhook.ts'
 import { errorCodes } from './error-codes.ts'
 import { errorExample } from './error-example.ts'
+import { components } from './openapi-components.ts'
 import {
   conventions,
   headerObjects,
@@ -34,43 +24,6 @@ import { WEB_SOCKET_PATH } from './vocabulary.ts'
 export const API_VERSION = '1.0.0'
 
 export type JsonObject = { [name: string]: unknown }
-
-/** Shapes that the document names; elsewhere it refers to them. */
-const components: Readonly<Record<string, TSchema>> = {
-  Account,
-  ApiKey,
-  Attachment,
-  AttachmentToSend,
-  Authentication,
-  CapturedMessage,
-  ChangedInbox,
-  Delivery,
-  Error: ErrorBody,
-  Event,
-  EventAttachment,
-  EventBounce,
-  EventMessage,
-  EventWebhook,
-  InboundMail,
-  Inbox,
-  Message,
-  NewAccount,
-  NewApiKey,
-  OwnAccount,
-  Pod,
-  QuarantinedMessage,
-  ReceivedMail,
-  SenderRule,
-  SendMessage,
-  SentMessage,
-  Suppression,
-  Thread,
-  ThreadMessages,
-  Webhook,
-  WebhookDelivery,
-  WebhookTest,
-  WebhookWithSecret,
-}
 
 const componentNames = new Map<unknown, string>(
   Object.entries(components).map(([name, schema]) => [schema, name]),
@@ -139,12 +92,20 @@ function security(operation: Operation): JsonObject[] {
     case 'none':
       return []
     case 'key':
-      return [{ apiKey: [] }]
+      return [{ apiKey: [] }, sessionOf(operation)]
+    case 'session':
+      return [sessionOf(operation)]
+    case 'signature':
+      return [{ signedUrl: [] }]
     case 'operator':
       return [{ operatorToken: [] }]
     case 'key-or-signature':
-      return [{ apiKey: [] }, { signedUrl: [] }]
+      return [{ apiKey: [] }, { signedUrl: [] }, sessionOf(operation)]
   }
+}
+
+function sessionOf({ method }: Operation): JsonObject {
+  return { session: [], ...(method === 'GET' ? {} : { csrfToken: [] }) }
 }
 
 function pathParameters(operation: Operation): JsonObject[] {
@@ -206,15 +167,22 @@ function asForm(body: TObject): JsonObject {
 const FILE_TYPE = 'application/octet-stream'
 
 function successResponses(operation: Operation): JsonObject {
-  const { success } = operation
+  const { success, otherSuccess } = operation
   const limits = limitHeaders(operation)
   const replayed = operation.needsIdempotencyKey ? headers('Idempotency-Replayed') : {}
-  const common = { ...headers('X-Request-Id'), ...limits, ...replayed }
+  const cookie = operation.setsCookie ? headers('Set-Cookie') : {}
+  const own = 'headers' in success ? headers(...(success.headers ?? [])) : {}
+  const common = { ...headers('X-Request-Id'), ...limits, ...replayed, ...cookie, ...own }
   const response: JsonObject = { description: success.description, headers: common }
   if ('schema' in success) {
     response.content = { 'application/json': { schema: refer(success.schema) } }
   } else if ('mediaType' in success) {
     response.content = { [success.mediaType]: {} }
+  }
+  if (otherSuccess !== undefined) {
+    const { status, description, schema } = otherSuccess
+    const content = { 'application/json': { schema: refer(schema) } }
+    return { [success.status]: response, [status]: { description, headers: common, content } }
   }
   if (!isRanged(operation)) return { [success.status]: response }
   const validated = { ...common, ...headers('ETag', 'Accept-Ranges') }

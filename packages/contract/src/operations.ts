@@ -8,11 +8,14 @@ import { eventOperations } from '#operations/events.ts'
 import { inboxOperations } from '#operations/inboxes.ts'
 import { messageOperations } from '#operations/messages.ts'
 import type { Operation } from '#operations/operation.ts'
+import { pairingOperations } from '#operations/pairing.ts'
 import { podOperations } from '#operations/pods.ts'
 import { sandboxOperations } from '#operations/sandbox.ts'
 import { senderOperations } from '#operations/senders.ts'
 import { sendingOperations } from '#operations/sending.ts'
 import { serviceOperations } from '#operations/service.ts'
+import { sessionOperations } from '#operations/session.ts'
+import { statsOperations } from '#operations/stats.ts'
 import { threadOperations } from '#operations/threads.ts'
 import { unsubscribeOperations } from '#operations/unsubscribe.ts'
 import { webhookOperations } from '#operations/webhooks.ts'
@@ -32,6 +35,9 @@ export const operations = {
   ...webhookOperations,
   ...sandboxOperations,
   ...apiKeyOperations,
+  ...sessionOperations,
+  ...pairingOperations,
+  ...statsOperations,
   ...adminOperations,
   ...serviceOperations,
 } as const
@@ -73,9 +79,11 @@ export type BinaryOperationId = {
 }[OperationId]
 
 /** The JSON body of a success; undefined where there is none or it is not JSON. */
-export type ResponseOf<Id extends OperationId> = Operations[Id]['success'] extends {
-  readonly schema: infer Body extends TSchema
-}
+export type ResponseOf<Id extends OperationId> =
+  | BodyOfSuccess<Operations[Id]['success']>
+  | (Operations[Id] extends { readonly otherSuccess: infer Other } ? BodyOfSuccess<Other> : never)
+
+type BodyOfSuccess<Success> = Success extends { readonly schema: infer Body extends TSchema }
   ? Static<Body>
   : undefined
 
@@ -95,11 +103,19 @@ export function isBodyOptional(operation: Operation): boolean {
   return method === 'POST' && body !== undefined && required.length === 0
 }
 
+/** Whether a session of the console may call it. */
+export function isOpenToSessions({ auth }: Operation): boolean {
+  return auth === 'key' || auth === 'key-or-signature' || auth === 'session'
+}
+
 /** Every code that the operation can answer with: its own, and those that follow from its form. */
 export function errorsOf(operation: Operation): ErrorCode[] {
   const codes = new Set<ErrorCode>()
   if (operation.query || operation.body) codes.add('bad_request')
-  if (operation.auth !== 'none') codes.add('unauthorized')
+  const isByName = operation.auth !== 'none' && operation.auth !== 'signature'
+  if (isByName) codes.add('unauthorized')
+  if (isOpenToSessions(operation)) codes.add('forbidden_origin')
+  if (isOpenToSessions(operation) && operation.method !== 'GET') codes.add('invalid_csrf_token')
   if (operation.parameters || operation.auth === 'operator') codes.add('not_found')
   for (const code of operation.errors) codes.add(code)
   if (operation.body) {

@@ -10,6 +10,7 @@ import type {
   TLiteral,
   TLiteralValue,
   TNull,
+  TNumber,
   TNumberOptions,
   TObject,
   TObjectOptions,
@@ -79,6 +80,11 @@ function makeInteger(options?: TNumberOptions): TSchema {
   return { type: 'integer', ...options }
 }
 
+function makeNumber(options?: TNumberOptions): TNumber
+function makeNumber(options?: TNumberOptions): TSchema {
+  return { type: 'number', ...options }
+}
+
 function makeBoolean(options?: TSchemaOptions): TBoolean
 function makeBoolean(options?: TSchemaOptions): TSchema {
   return { type: 'boolean', ...options }
@@ -95,6 +101,7 @@ export const Type = {
   Integer: makeInteger,
   Literal: makeLiteral,
   Null: makeNull,
+  Number: makeNumber,
   Object: makeObject,
   Optional: makeOptional,
   String: makeString,

@@ -13,11 +13,15 @@ import {
   EventWebhook,
 } from '#shapes/event.ts'
 import { ChangedInbox, Inbox } from '#shapes/inbox.ts'
-import { Attachment, Authentication, Message } from '#shapes/message.ts'
+import { Attachment, Authentication, Extracted, Message } from '#shapes/message.ts'
+import { Pairing, StartedPairing } from '#shapes/pairing.ts'
 import { Pod } from '#shapes/pod.ts'
 import { CapturedMessage, ReceivedMail } from '#shapes/sandbox.ts'
+import { SearchHit, SearchResult } from '#shapes/search.ts'
 import { QuarantinedMessage, SenderRule } from '#shapes/sender.ts'
 import { AttachmentToSend, Delivery, SentMessage } from '#shapes/sending.ts'
+import { Session } from '#shapes/session.ts'
+import { Stats } from '#shapes/stats.ts'
 import { Suppression } from '#shapes/suppression.ts'
 import { Thread, ThreadMessages } from '#shapes/thread.ts'
 import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from '#shapes/webhook.ts'
@@ -41,16 +45,23 @@ const shapes: Readonly<Record<string, unknown>> = {
   EventBounce,
   EventMessage,
   EventWebhook,
+  Extracted,
   Inbox,
   Message,
   NewAccount,
   NewApiKey,
   OwnAccount,
+  Pairing,
   Pod,
   QuarantinedMessage,
   ReceivedMail,
+  SearchHit,
+  SearchResult,
   SenderRule,
   SentMessage,
+  Session,
+  StartedPairing,
+  Stats,
   Suppression,
   Thread,
   ThreadMessages,
@@ -80,11 +91,13 @@ export function sdkTypesSource(): string {
 }
 
 function entryOf(id: (typeof operationIds)[number]): string {
-  const { body, query, success } = operationOf(id)
+  const { body, query, success, otherSuccess } = operationOf(id)
   const types = {
     body: body === undefined ? 'undefined' : referTo(body),
     query: query === undefined ? 'Record<never, never>' : referTo(query),
-    response: 'schema' in success ? referTo(success.schema) : 'undefined',
+    response: [success, ...(otherSuccess ? [otherSuccess] : [])]
+      .map((one) => ('schema' in one ? referTo(one.schema) : 'undefined'))
+      .join(' | '),
   }
   const members = Object.entries(types).map(([name, type]) => `${name}: ${type}`)
   return `  ${JSON.stringify(id)}: { ${members.join('; ')} }`

@@ -4,12 +4,24 @@
 export const plans = ['free', 'developer', 'launch'] as const
 export type Plan = (typeof plans)[number]
 
+/** What a link in a message is for, as its words say. */
+export const linkKinds = ['verify', 'magic', 'reset', 'unsubscribe', 'other'] as const
+export type LinkKind = (typeof linkKinds)[number]
+
 export const messageDirections = ['inbound', 'outbound'] as const
 export type MessageDirection = (typeof messageDirections)[number]
+
+/** The order of what a search finds. */
+export const searchSorts = ['newest', 'rank'] as const
+export type SearchSort = (typeof searchSorts)[number]
 
 /** Inbound mail is `received` and stays so; outbound is `pending`, then `sent` or `failed`. */
 export const messageStatuses = ['pending', 'sent', 'received', 'failed'] as const
 export type MessageStatus = (typeof messageStatuses)[number]
+
+/** What becomes of images of other hosts in a message that is shown. */
+export const imageModes = ['block', 'show'] as const
+export type ImageMode = (typeof imageModes)[number]
 
 /** How an inbox came to receive a message: addressed (`to`) or copied (`cc`). */
 export const deliveryRoles = ['to', 'cc'] as const
@@ -101,6 +113,9 @@ export type EventKind = (typeof eventKinds)[number]
 /** Where the WebSocket is opened; no operation, for it has no answer. */
 export const WEB_SOCKET_PATH = '/v1/ws'
 
+/** Where the tools for models are, over the Model Context Protocol; no operation either. */
+export const MCP_PATH = '/mcp'
+
 /** Why a webhook delivers no more: by a change of its own, or after five days of nothing but failures. */
 export const webhookDisabledReasons = ['by_request', 'failing'] as const
 export type WebhookDisabledReason = (typeof webhookDisabledReasons)[number]
@@ -127,3 +142,11 @@ export const webhookErrors = [
   'webhook_disabled',
 ] as const
 export type WebhookError = (typeof webhookErrors)[number]
+
+/** How far back figures go. */
+export const statsRanges = ['24h', '7d', '30d'] as const
+export type StatsRange = (typeof statsRanges)[number]
+
+/** The cookie that a session of the console is, and what goes beside it with all that changes something. */
+export const SESSION_COOKIE = 'mailroom_session'
+export const CSRF_HEADER = 'X-CSRF-Token'

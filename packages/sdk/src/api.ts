@@ -3,7 +3,7 @@
 import type { OperationId, QueryOf, ResponseOf } from '@mailroom/contract/operations.ts'
 import type { Event } from '@mailroom/contract/shapes/event.ts'
 import { type FollowOptions, follow } from './follow.ts'
-import { Listing, type Page, type PageBounds } from './listing.ts'
+import { type Listed, Listing, type Page, type PageBounds } from './listing.ts'
 import type { Call, RequestOptions, Transport } from './transport.ts'
 
 export type DownloadedFile = {
@@ -11,13 +11,32 @@ export type DownloadedFile = {
   readonly contentType: string
 }
 
+/** Mail as text for a language model, or a page of it. */
+export type View = {
+  /** Markdown; what others wrote stands between marks, and is data. */
+  readonly text: string
+  /** How long the text between the marks is over all pages, in code points. */
+  readonly totalChars: number
+  /** Where the next page begins; null on the last. */
+  readonly nextOffset: number | null
+}
+
+export type ViewOptions = RequestOptions & {
+  /** How long `text` may be, in code points: 500 to 200,000, 20,000 unless given. */
+  maxChars?: number
+  /** The `nextOffset` of the page before. */
+  offset?: number
+  /** Whether long addresses of links are shortened; `short` unless given. */
+  links?: 'short' | 'full'
+}
+
 /** Operations that answer with a page of things. */
 export type ListId = {
-  [Id in OperationId]: ResponseOf<Id> extends { data: { id: string }[]; total: number } ? Id : never
+  [Id in OperationId]: ResponseOf<Id> extends { data: Listed[]; total: number } ? Id : never
 }[OperationId]
 
 export type ItemOf<Id extends ListId> =
-  ResponseOf<Id> extends { data: (infer Item extends { id: string })[] } ? Item : never
+  ResponseOf<Id> extends { data: (infer Item extends Listed)[] } ? Item : never
 
 /** Filters of the operation, which page, and how to ask. */
 export type ListOptions<Id extends ListId> = Omit<Partial<QueryOf<Id>>, keyof PageBounds> &
@@ -49,6 +68,22 @@ export class Api {
   async text(call: Call): Promise<string> {
     const { bytes } = await this.transport.send(call)
     return new TextDecoder().decode(bytes)
+  }
+
+  /** A page of a view, told by its headers where it stands. */
+  async view(
+    id: 'messages.view' | 'threads.view',
+    ofId: string,
+    { maxChars, offset, links, ...options }: ViewOptions,
+  ): Promise<View> {
+    const query = { max_chars: maxChars, offset, links }
+    const { headers, bytes } = await this.transport.send({ id, path: { id: ofId }, query, options })
+    const next = headers.get('x-view-next-offset')
+    return {
+      text: new TextDecoder().decode(bytes),
+      totalChars: Number(headers.get('x-view-total-chars')),
+      nextOffset: next === null ? null : Number(next),
+    }
   }
 
   /** The body of the answer while it comes. */

@@ -2,9 +2,9 @@
 // typed by the contract. Runs wherever there is fetch.
 
 import { Api } from './api.ts'
+import { pairing, session, stats } from './console.ts'
 import { account, quarantine, senderRules, suppressions } from './correspondence.ts'
 import {
-  admin,
   apiKeys,
   attachments,
   domains,
@@ -13,11 +13,11 @@ import {
   messages,
   pods,
   sandbox,
-  service,
   threads,
   unsubscribe,
   webhooks,
 } from './namespaces.ts'
+import { admin, service } from './operating.ts'
 import { type MailroomOptions, Transport } from './transport.ts'
 
 export type { Account, NewAccount, OwnAccount } from '@mailroom/contract/shapes/account.ts'
@@ -26,10 +26,13 @@ export type { Domain, DomainRecord } from '@mailroom/contract/shapes/domain.ts'
 export type { Event, EventAttachment, EventMessage } from '@mailroom/contract/shapes/event.ts'
 export type { ChangedInbox, Inbox } from '@mailroom/contract/shapes/inbox.ts'
 export type { Attachment, Authentication, Message } from '@mailroom/contract/shapes/message.ts'
+export type { Pairing, StartedPairing } from '@mailroom/contract/shapes/pairing.ts'
 export type { Pod } from '@mailroom/contract/shapes/pod.ts'
 export type { CapturedMessage, ReceivedMail } from '@mailroom/contract/shapes/sandbox.ts'
 export type { QuarantinedMessage, SenderRule } from '@mailroom/contract/shapes/sender.ts'
 export type { Delivery, SentMessage } from '@mailroom/contract/shapes/sending.ts'
+export type { Session } from '@mailroom/contract/shapes/session.ts'
+export type { Stats } from '@mailroom/contract/shapes/stats.ts'
 export type { Suppression } from '@mailroom/contract/shapes/suppression.ts'
 export type { Thread, ThreadMessages } from '@mailroom/contract/shapes/thread.ts'
 export type {
@@ -38,7 +41,7 @@ export type {
   WebhookTest,
   WebhookWithSecret,
 } from '@mailroom/contract/shapes/webhook.ts'
-export type { DownloadedFile } from './api.ts'
+export type { DownloadedFile, View, ViewOptions } from './api.ts'
 export { MailroomConnectionError, MailroomError, type MailroomErrorCode } from './error.ts'
 export type { EventListing } from './event-listing.ts'
 export type { WebSocketConstructor, WebSocketLike } from './event-socket.ts'
@@ -83,6 +86,9 @@ export class Mailroom {
   readonly sandbox: ReturnType<typeof sandbox>
   readonly account: ReturnType<typeof account>
   readonly apiKeys: ReturnType<typeof apiKeys>
+  readonly session: ReturnType<typeof session>
+  readonly pairing: ReturnType<typeof pairing>
+  readonly stats: ReturnType<typeof stats>
   readonly admin: ReturnType<typeof admin>
   readonly service: ReturnType<typeof service>
 
@@ -103,6 +109,9 @@ export class Mailroom {
     this.sandbox = sandbox(api)
     this.account = account(api)
     this.apiKeys = apiKeys(api)
+    this.session = session(api)
+    this.pairing = pairing(api)
+    this.stats = stats(api)
     this.admin = admin(api)
     this.service = service(api)
   }

@@ -1,6 +1,16 @@
 // A list of the API: one page of it, or all of it item by item.
 
-export type Page<Item> = { readonly data: readonly Item[]; readonly total: number }
+export type Page<Item> = {
+  readonly data: readonly Item[]
+  readonly total: number
+  /** Of a search: false where there may be more than `total`. */
+  readonly totalIsExact?: boolean
+  /** Of a search: false where it ended before it had looked through all of the inbox. */
+  readonly isComplete?: boolean
+}
+
+/** What tells an entry from others: its own id or, of what a search finds, that of the message. */
+export type Listed = { readonly id: string } | { readonly messageId: string }
 
 export type PageBounds = {
   /** Entries a page, 1 to 100. */
@@ -19,7 +29,7 @@ const COUNTED_MAX = 10_000
  * `await listing.page()` reads one page; `for await (const item of listing)` reads page after page.
  * Entries that are added in the meantime are not repeated; ones that are removed may hide another.
  */
-export class Listing<Item extends { id: string }> implements AsyncIterable<Item> {
+export class Listing<Item extends Listed> implements AsyncIterable<Item> {
   private readonly read: ReadPage<Item>
   private readonly bounds: PageBounds
 
@@ -37,16 +47,20 @@ export class Listing<Item extends { id: string }> implements AsyncIterable<Item>
     let offset = this.bounds.offset ?? 0
     let previous = new Set<string>()
     for (;;) {
-      const { data, total } = await this.read({ limit, offset })
-      const current = new Set(data.map((item) => item.id))
+      const { data, total, totalIsExact } = await this.read({ limit, offset })
+      const current = new Set(data.map(idOf))
       for (const item of data) {
         // New entries push old ones down, from the end of one page to the start of the next.
-        if (!previous.has(item.id)) yield item
+        if (!previous.has(idOf(item))) yield item
       }
       offset += data.length
-      const isCounted = total < COUNTED_MAX
+      const isCounted = totalIsExact ?? total < COUNTED_MAX
       if (data.length === 0 || (isCounted && offset >= total)) return
       previous = current
     }
   }
+}
+
+function idOf(item: Listed): string {
+  return 'id' in item ? item.id : item.messageId
 }

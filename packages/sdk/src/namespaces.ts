@@ -2,7 +2,7 @@
 // method `b` of the namespace `a`.
 
 import type { BodyOf, QueryOf } from '@mailroom/contract/operations.ts'
-import type { Api, ListOptions } from './api.ts'
+import type { Api, ListOptions, ViewOptions } from './api.ts'
 import { EventListing, type EventQuery } from './event-listing.ts'
 import type { FollowOptions } from './follow.ts'
 import {
@@ -68,6 +68,9 @@ export function inboxes(api: Api) {
     list: (options: ListOptions<'inboxes.list'> = {}) => api.list('inboxes.list', {}, options),
     get: (id: string, options?: RequestOptions) =>
       api.call({ id: 'inboxes.get', path: { id }, options }),
+    /** What has all the words of `q`, newest first or by rank: `search(id, { q: 'from:ana invoice' })`. */
+    search: (id: string, options: ListOptions<'inboxes.search'> & { q: string }) =>
+      api.list('inboxes.search', { id }, options),
     /** null clears a field. */
     update: (id: string, body: BodyOf<'inboxes.update'>, options?: RequestOptions) =>
       api.call({ id: 'inboxes.update', path: { id }, body, options }),
@@ -111,6 +114,8 @@ export function threads(api: Api) {
       id: string,
       { limit, offset, ...options }: QueryOf<'threads.messages'> & RequestOptions = {},
     ) => api.call({ id: 'threads.messages', path: { id }, query: { limit, offset }, options }),
+    /** The thread as text for a language model, oldest message first. */
+    view: (id: string, options: ViewOptions = {}) => api.view('threads.view', id, options),
   }
 }
 
@@ -149,6 +154,14 @@ export function messages(api: Api) {
     /** The message byte for byte. */
     raw: (id: string, options?: RequestOptions) =>
       api.download({ id: 'messages.raw', path: { id }, options }),
+    /** The message as text for a language model. */
+    view: (id: string, options: ViewOptions = {}) => api.view('messages.view', id, options),
+    /** A page for a sandboxed frame: nothing in it runs, and nothing is fetched from elsewhere. */
+    html: (id: string, { images, ...options }: QueryOf<'messages.html'> & RequestOptions = {}) =>
+      api.text({ id: 'messages.html', path: { id }, query: { images }, options }),
+    /** An image of another host; `query` out of an address that `html` holds with images=show. */
+    image: (id: string, query: QueryOf<'messages.image'> = {}, options?: RequestOptions) =>
+      api.download({ id: 'messages.image', path: { id }, query, options }),
     /** What has become of a sent message, recipient by recipient. */
     deliveries: (id: string, options: ListOptions<'messages.deliveries'> = {}) =>
       api.list('messages.deliveries', { id }, options),
@@ -267,33 +280,5 @@ export function apiKeys(api: Api) {
     /** The key stops working at once. */
     delete: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'apiKeys.delete', path: { id }, options }),
-  }
-}
-
-/** For the operator's token. */
-export function admin(api: Api) {
-  return {
-    accounts: {
-      create: (body: BodyOf<'admin.accounts.create'>, options?: RequestOptions) =>
-        api.call({ id: 'admin.accounts.create', body, options }),
-      list: (options: ListOptions<'admin.accounts.list'> = {}) =>
-        api.list('admin.accounts.list', {}, options),
-      update: (id: string, body: BodyOf<'admin.accounts.update'>, options?: RequestOptions) =>
-        api.call({ id: 'admin.accounts.update', path: { id }, body, options }),
-    },
-  }
-}
-
-export function service(api: Api) {
-  return {
-    health: (options?: RequestOptions) => api.call({ id: 'service.health', options }),
-    /** Rejects with `service_unavailable` while the service is not ready. */
-    ready: (options?: RequestOptions) => api.call({ id: 'service.ready', options }),
-    /** The OpenAPI document as text of JSON. */
-    openapi: (options?: RequestOptions) => api.text({ id: 'service.openapi', options }),
-    /** The reference page as HTML. */
-    docs: (options?: RequestOptions) => api.text({ id: 'service.docs', options }),
-    /** In the Prometheus text format; for the operator's token. */
-    metrics: (options?: RequestOptions) => api.text({ id: 'service.metrics', options }),
   }
 }

@@ -122,7 +122,7 @@ test('Retry-After is waited for', async () => {
     const startMs = performance.now()
     await client.pods.get('a')
     const tookMs = performance.now() - startMs
-    assert.ok(tookMs >= 990 && tookMs < 3_000, `${tookMs} ms`)
+    assert.ok(tookMs >= 990 && tookMs < 30_000, `${tookMs} ms`)
   })
 })
 

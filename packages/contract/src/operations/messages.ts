@@ -4,7 +4,8 @@ import { Type } from '#schema.ts'
 import { Message } from '#shapes/message.ts'
 import { listOf, pageProperties } from '#shapes/page.ts'
 import { oneOf, text } from '#shapes/text.ts'
-import { messageDirections } from '#vocabulary.ts'
+import { VIEW_NOTES, ViewQuery } from '#shapes/view.ts'
+import { imageModes, messageDirections } from '#vocabulary.ts'
 import type { Operation } from './operation.ts'
 
 const parameters = { id: 'The id of a message.' } as const
@@ -54,6 +55,64 @@ export const messageOperations = {
       mediaType: 'message/rfc822',
     },
     errors: [],
+  },
+  'messages.view': {
+    method: 'GET',
+    path: '/v1/messages/{id}/view',
+    tag: 'Messages',
+    summary: 'Read a message as text for a language model.',
+    notes: VIEW_NOTES,
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    query: ViewQuery,
+    success: {
+      status: 200,
+      description: 'A page of the view, in UTF-8.',
+      mediaType: 'text/markdown',
+      headers: ['X-View-Total-Chars', 'X-View-Next-Offset'],
+    },
+    errors: [],
+  },
+  'messages.html': {
+    method: 'GET',
+    path: '/v1/messages/{id}/html',
+    tag: 'Messages',
+    summary: 'Read a message as a page for people, to be shown in a sandboxed frame.',
+    notes:
+      'Without scripts, forms and anything else that runs or asks, its styles kept; of a message without HTML the text. Nothing in it is fetched from elsewhere: images of other hosts are left out or, with images=show, come through this service, and the header X-Blocked-Images tells how many were left out. Its links open in a new window where the frame allows that.',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    query: Type.Object({
+      images: Type.Optional(
+        oneOf(imageModes, 'Whether images of other hosts are left out (block) or shown (show).'),
+      ),
+    }),
+    success: { status: 200, description: 'One page of HTML.', mediaType: 'text/html' },
+    errors: [],
+  },
+  'messages.image': {
+    method: 'GET',
+    path: '/v1/messages/{id}/image',
+    tag: 'Messages',
+    summary: 'Fetch an image of another host that a message shows.',
+    notes:
+      'Through the addresses that messages.html holds with images=show, good for 15 minutes; nobody else can make the service fetch anything. PNG, JPEG, GIF, WebP, AVIF, BMP and ICO up to 5 MiB.',
+    auth: 'signature',
+    isRateLimited: true,
+    parameters,
+    query: Type.Object({
+      url: Type.Optional(text('Where the image is.')),
+      expires: Type.Optional(text('Part of a signed url: when it stops working.')),
+      signature: Type.Optional(text('Part of a signed url: proof that the service made it.')),
+    }),
+    success: {
+      status: 200,
+      description: 'The image, with the type that its octets say.',
+      mediaType: 'image/*',
+    },
+    errors: ['invalid_signature', 'rate_limit_exceeded', 'image_unavailable'],
   },
   'attachments.get': {
     method: 'GET',

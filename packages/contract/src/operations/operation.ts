@@ -18,23 +18,34 @@ export const tags = {
   Sandbox: 'Mail that was kept instead of leaving the machine, while the service is tried out.',
   'API keys': 'Credentials of the account.',
   Account: 'The account that the key belongs to.',
+  Console:
+    'Signing in to the console at /console/, whose session is a cookie. It is taken wherever a key is, but where there is an Authorization header; every method but GET then needs the header X-CSRF-Token with the csrfToken of the session, and requests from pages of other origins are refused.',
   Administration: 'For the operator of the service.',
   Service: 'State and description of the service itself.',
 } as const
 export type Tag = keyof typeof tags
 
 /**
- * Who may call: `key` an account's bearer key, `operator` the operator's bearer token,
- * `key-or-signature` an account's key or the signed URL of an attachment, `none` anyone.
+ * Who may call: `key` an account's bearer key or a session of the console, `session` that alone,
+ * `operator` the operator's bearer token, `key-or-signature` an account's key or the signed URL of an
+ * attachment, `signature` a signed URL alone, `none` anyone.
  */
-export type Auth = 'key' | 'operator' | 'key-or-signature' | 'none'
+export type Auth = 'key' | 'session' | 'operator' | 'key-or-signature' | 'signature' | 'none'
+
+export type JsonSuccess = {
+  readonly status: 200 | 201 | 202
+  readonly description: string
+  readonly schema: TSchema
+}
 
 export type Success =
-  | { readonly status: 200 | 201; readonly description: string; readonly schema: TSchema }
+  | JsonSuccess
   | {
       readonly status: 200
       readonly description: string
       readonly mediaType: string
+      /** Names of headers that only some answers have, besides those of all. */
+      readonly headers?: readonly ('X-View-Total-Chars' | 'X-View-Next-Offset')[]
       /** Whether a part of it may be asked for (206), or none when it is known already (304). */
       readonly isRanged?: true
       /** Server-sent events: goes on until either side ends it, and again with Last-Event-ID. */
@@ -72,6 +83,10 @@ export type Operation = {
   /** There is no such route unless mail goes to the sandbox. */
   readonly isOfSandbox?: true
   readonly success: Success
+  /** What else may come of it without being an error; the handler says which of the two it was. */
+  readonly otherSuccess?: JsonSuccess
+  /** The handler gives its success the cookie of a session, or ends it. */
+  readonly setsCookie?: true
   /** Codes of this operation alone; `errorsOf` adds the ones that follow from its form. */
   readonly errors: readonly ErrorCode[]
 }

@@ -57,6 +57,16 @@ export const serviceOperations = {
     success: { status: 200, description: 'One page of HTML.', mediaType: 'text/html' },
     errors: [],
   },
+  'service.llms': {
+    method: 'GET',
+    path: '/llms.txt',
+    tag: 'Service',
+    summary: 'Read this description of the API as a page for language models.',
+    auth: 'none',
+    isRateLimited: false,
+    success: { status: 200, description: 'One page of Markdown.', mediaType: 'text/plain' },
+    errors: [],
+  },
   'service.metrics': {
     method: 'GET',
     path: '/metrics',

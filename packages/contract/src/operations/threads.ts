@@ -3,6 +3,7 @@
 import { Type } from '#schema.ts'
 import { listOf, pageProperties } from '#shapes/page.ts'
 import { Thread, ThreadMessages, UpdateThread } from '#shapes/thread.ts'
+import { VIEW_NOTES, ViewQuery } from '#shapes/view.ts'
 import type { Operation } from './operation.ts'
 
 const parameters = { id: 'The id of a thread.' } as const
@@ -73,6 +74,24 @@ export const threadOperations = {
       ),
     }),
     success: { status: 200, description: 'The thread’s messages.', schema: ThreadMessages },
+    errors: [],
+  },
+  'threads.view': {
+    method: 'GET',
+    path: '/v1/threads/{id}/view',
+    tag: 'Threads',
+    summary: 'Read a thread as text for a language model, oldest message first.',
+    notes: `${VIEW_NOTES} Of more than 100 messages the newest 51 to 100 are shown.`,
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    query: ViewQuery,
+    success: {
+      status: 200,
+      description: 'A page of the view, in UTF-8.',
+      mediaType: 'text/markdown',
+      headers: ['X-View-Total-Chars', 'X-View-Next-Offset'],
+    },
     errors: [],
   },
 } as const satisfies Record<string, Operation>

@@ -9,7 +9,7 @@ import {
   messageDirections,
   webhookDisabledReasons,
 } from '#vocabulary.ts'
-import { Authentication } from './message.ts'
+import { Authentication, Extracted } from './message.ts'
 import { count, nullableText, oneOf, text, time } from './text.ts'
 
 export const EventAttachment = Type.Object(
@@ -35,6 +35,9 @@ export const EventMessage = Type.Object(
     body_text: text('The text body, made from the HTML one where the message has no text.'),
     body_html: text('The HTML body as sent; empty when the message has none.'),
     extracted_text: text('The new text of a reply, without the quoted history.'),
+    extracted: Type.Union([Extracted, Type.Null()], {
+      description: 'Verification codes and links of the message; null on outbound mail.',
+    }),
     truncated: Type.Boolean({
       description: 'Whether a body was longer than 256 KiB and was cut there; url has the whole.',
     }),

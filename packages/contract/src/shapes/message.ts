@@ -5,6 +5,7 @@ import {
   authenticationResults,
   deliveryRoles,
   dmarcPolicies,
+  linkKinds,
   messageDirections,
   messageStatuses,
 } from '#vocabulary.ts'
@@ -57,6 +58,35 @@ export const Authentication = Type.Object(
 )
 export type Authentication = Static<typeof Authentication>
 
+export const Extracted = Type.Object(
+  {
+    codes: Type.Array(
+      Type.Object({
+        value: text('As it stands in the message, such as 482913, 482 913 or G-482913.'),
+        confidence: Type.Number({
+          minimum: 0,
+          maximum: 1,
+          description: 'How sure it is that this is a verification code, two decimals.',
+        }),
+        source: text('The line that it stands in, at most 200 characters.'),
+      }),
+      { description: 'Verification codes, the surest first, at most 10.' },
+    ),
+    links: Type.Array(
+      Type.Object({
+        url: text('As the message has it, tracking parameters and all. It was not followed.'),
+        kind: oneOf(linkKinds, 'What the link is for, by its words.'),
+      }),
+      { description: 'Links in order of appearance, each once, at most 50.' },
+    ),
+  },
+  {
+    description:
+      'Codes and links found in the subject, the text and the HTML, verbatim. They are what the sender wrote: see authentication before using them.',
+  },
+)
+export type Extracted = Static<typeof Extracted>
+
 export const Message = Type.Object(
   {
     id: text('Assigned by the service.'),
@@ -75,6 +105,9 @@ export const Message = Type.Object(
     bodyText: text('The text body, made from the HTML one where the message has no text.'),
     bodyHtml: text('The HTML body as sent; empty when the message has none.'),
     extractedText: text('The new text of a reply, without the quoted history.'),
+    extracted: Type.Union([Extracted, Type.Null()], {
+      description: 'Verification codes and links of the message; null on outbound mail.',
+    }),
     attachments: Type.Array(Attachment, { description: 'The files in the message.' }),
     status: oneOf(
       messageStatuses,

@@ -1,0 +1,63 @@
+// The shapes that the OpenAPI document has by name; elsewhere it refers to them.
+
+import type { TSchema } from '#schema.ts'
+import { Account, NewAccount, OwnAccount } from '#shapes/account.ts'
+import { ApiKey, NewApiKey } from '#shapes/api-key.ts'
+import { ErrorBody } from '#shapes/error.ts'
+import { Event, EventAttachment, EventBounce, EventMessage, EventWebhook } from '#shapes/event.ts'
+import { ChangedInbox, Inbox } from '#shapes/inbox.ts'
+import { Attachment, Authentication, Message } from '#shapes/message.ts'
+import { Pairing, StartedPairing } from '#shapes/pairing.ts'
+import { Pod } from '#shapes/pod.ts'
+import { CapturedMessage, InboundMail, ReceivedMail } from '#shapes/sandbox.ts'
+import { SearchHit, SearchResult } from '#shapes/search.ts'
+import { QuarantinedMessage, SenderRule } from '#shapes/sender.ts'
+import { AttachmentToSend, Delivery, SendMessage, SentMessage } from '#shapes/sending.ts'
+import { Session } from '#shapes/session.ts'
+import { Stats } from '#shapes/stats.ts'
+import { Suppression } from '#shapes/suppression.ts'
+import { Thread, ThreadMessages } from '#shapes/thread.ts'
+import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from '#shapes/webhook.ts'
+
+/** By the name that the document gives them. */
+export const components: Readonly<Record<string, TSchema>> = {
+  Account,
+  ApiKey,
+  Attachment,
+  AttachmentToSend,
+  Authentication,
+  CapturedMessage,
+  ChangedInbox,
+  Delivery,
+  Error: ErrorBody,
+  Event,
+  EventAttachment,
+  EventBounce,
+  EventMessage,
+  EventWebhook,
+  InboundMail,
+  Inbox,
+  Message,
+  NewAccount,
+  NewApiKey,
+  OwnAccount,
+  Pairing,
+  Pod,
+  QuarantinedMessage,
+  ReceivedMail,
+  SearchHit,
+  SearchResult,
+  SenderRule,
+  Session,
+  SendMessage,
+  SentMessage,
+  StartedPairing,
+  Stats,
+  Suppression,
+  Thread,
+  ThreadMessages,
+  Webhook,
+  WebhookDelivery,
+  WebhookTest,
+  WebhookWithSecret,
+}

@@ -1,0 +1,49 @@
+// Sessions of the console: what a person who signed in with a key is told of it.
+
+import { type Static, Type } from '#schema.ts'
+import { plans } from '#vocabulary.ts'
+import { nullableText, oneOf, text, time } from './text.ts'
+
+const API_KEY_LENGTH_MAX = 200
+
+export const CreateSession = Type.Object(
+  {
+    apiKey: Type.String({
+      minLength: 1,
+      maxLength: API_KEY_LENGTH_MAX,
+      description: 'An active key of the account.',
+    }),
+  },
+  { additionalProperties: false },
+)
+export type CreateSession = Static<typeof CreateSession>
+
+export const Session = Type.Object(
+  {
+    account: Type.Object(
+      {
+        id: text('Assigned by the service.'),
+        name: text('For people.'),
+        plan: oneOf(plans, 'Decides how many inboxes the account may hold.'),
+      },
+      { description: 'The account that is signed in to.' },
+    ),
+    key: Type.Object(
+      {
+        id: text('Assigned by the service.'),
+        name: nullableText('Chosen by the client, for people.'),
+        tokenPrefix: text('The first 7 characters of the token, to recognise it by.'),
+        last4: text('The last 4 characters of the token, to recognise it by.'),
+      },
+      { description: 'The key that was signed in with. Revoking it ends the session.' },
+    ),
+    csrfToken: text('For the header X-CSRF-Token of all that changes something.'),
+    expiresAt: time('When the session ends.'),
+    isSandbox: Type.Boolean({
+      description: 'Whether mail is kept instead of leaving the machine.',
+    }),
+    version: text('The version of the service.'),
+  },
+  { description: 'A session of the console.' },
+)
+export type Session = Static<typeof Session>
