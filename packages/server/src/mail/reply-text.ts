@@ -19,19 +19,30 @@ import { opensSignature, withoutSignature } from './reply-signature.ts'
  * and blanks before them go. '' for a message of nothing but marked quotes.
  */
 export function extractReply(text: string): string {
-  if (!hasMarks(text)) return text.trimEnd()
-  const lines = text.split(LINE_END)
-  const stretches = newStretches(lines)
+  const stretches = splitReply(text)
   if (stretches === null) return text.trimEnd()
+  const lines = text.split(LINE_END)
   const kept: string[] = []
   let length = 0
   for (const stretch of stretches) {
-    const own = withoutSignature(stretch, kept.length > 0)
+    const own = withoutSignature(stretch.own, kept.length > 0)
     length += own.length
     if (hasText(own)) kept.push(own.map((line) => line.trimEnd()).join('\n'))
   }
   if (length === lines.length) return text.trimEnd()
   return kept.join('\n').replace(/^\n+/, '').trimEnd()
+}
+
+export type Stretch = {
+  /** Lines that the author wrote. */
+  own: string[]
+  /** How many lines of quote, with their head, follow them. */
+  quotedLines: number
+}
+
+/** What the author wrote between the quotes, with its signature; null for text that is to be left whole. */
+export function splitReply(text: string): Stretch[] | null {
+  return hasMarks(text) ? newStretches(text.split(LINE_END)) : null
 }
 
 const GREATER = 0x3e
@@ -72,18 +83,19 @@ function mayTellWhen(text: string, start: number, end: number): boolean {
  * What the author wrote between the quotes, in order; null when the text is to be left whole. A
  * blank line before an attribution stays with the text, one around a bare quote goes with the quote.
  */
-function newStretches(lines: readonly string[]): string[][] | null {
+function newStretches(lines: readonly string[]): Stretch[] | null {
   const fields = lines.map(quotedFieldOf)
-  const finished: string[][] = []
+  const finished: Stretch[] = []
   let current: string[] = []
   let at = 0
   while (at < lines.length) {
     const line = lines[at] ?? ''
     const head = headAt(lines, fields, at, current)
     if (head === null && isQuoted(line) && !isPrompt(line)) {
-      finished.push(withoutBlankEnd(current))
+      const end = endOfQuote(lines, at)
+      finished.push({ own: withoutBlankEnd(current), quotedLines: countFilled(lines, at, end) })
       current = []
-      at = skipBlank(lines, endOfQuote(lines, at))
+      at = skipBlank(lines, end)
       continue
     }
     if (head === null) {
@@ -94,15 +106,27 @@ function newStretches(lines: readonly string[]): string[][] | null {
     }
     current.length -= head.linesBefore
     if (head.textBefore !== '') current.push(head.textBefore)
-    finished.push(withOneBlankEnd(current))
-    current = []
+    const start = at - head.linesBefore
     at = skipBlank(lines, head.end)
     // A quote that is not marked line by line has no end: all the rest is taken for it.
-    if (!isQuoted(lines[at] ?? '')) return finished.some(hasText) ? finished : null
-    at = skipBlank(lines, endOfQuote(lines, at))
+    const isMarked = isQuoted(lines[at] ?? '')
+    const end = isMarked ? endOfQuote(lines, at) : lines.length
+    finished.push({
+      own: withOneBlankEnd(current),
+      quotedLines: countFilled(lines, start, end),
+    })
+    current = []
+    if (!isMarked) return finished.some(({ own }) => hasText(own)) ? finished : null
+    at = skipBlank(lines, end)
   }
-  finished.push(current)
+  finished.push({ own: current, quotedLines: 0 })
   return finished
+}
+
+function countFilled(lines: readonly string[], start: number, end: number): number {
+  let count = 0
+  for (let at = start; at < end; at++) if ((lines[at] ?? '').trim() !== '') count++
+  return count
 }
 
 type Head = { readonly end: number; readonly linesBefore: number; readonly textBefore: string }

@@ -8,8 +8,9 @@ import {
   QUOTED_TEXT_LENGTH_MAX,
 } from '#base/limits.ts'
 import { textFromHtml } from '#mail/html-text.ts'
+import { escapeHtml } from '#mail/safe-html.ts'
 import { singleLine } from './header-text.ts'
-import { escapeHtml, sanitiseHtml } from './sanitise-html.ts'
+import { sanitiseHtml } from './sanitise-html.ts'
 
 export type Original = {
   readonly dateMs: number

@@ -1,0 +1,42 @@
+// Where an image of a mail is: within the mail, elsewhere, or in the address itself.
+
+/** An image that its reader has to be given an address for. */
+export type ImageReference =
+  | { readonly kind: 'part'; readonly contentId: string }
+  /** `url` is absolute, http or https. */
+  | { readonly kind: 'remote'; readonly url: string }
+
+export type ImageAddress = ImageReference | { readonly kind: 'data'; readonly url: string }
+
+const URL_LENGTH_MAX = 2_000
+/** Formats without a script or a link in them. */
+const DATA =
+  /^data:image\/(?:png|jpe?g|gif|webp|avif|bmp|x-icon|vnd\.microsoft\.icon);base64,[A-Za-z0-9+/=%]*$/i
+
+/** Null for an address that is none of an image which can be shown; RFC 2392 §2 for `cid:`. */
+export function readImageAddress(text: string): ImageAddress | null {
+  // As browsers do (WHATWG URL §4.4).
+  const address = text.replace(/[\t\r\n]/g, '').trim()
+  if (/^data:/i.test(address)) {
+    const url = address.replaceAll(' ', '')
+    return DATA.test(url) ? { kind: 'data', url } : null
+  }
+  if (address.length > URL_LENGTH_MAX) return null
+  if (/^cid:/i.test(address)) {
+    const contentId = decoded(address.slice(4)).replace(/^<|>$/g, '')
+    return contentId === '' ? null : { kind: 'part', contentId }
+  }
+  const absolute = address.startsWith('//') ? `https:${address}` : address
+  if (!/^https?:/i.test(absolute) || !URL.canParse(absolute)) return null
+  const { protocol, href } = new URL(absolute)
+  const isHttp = protocol === 'http:' || protocol === 'https:'
+  return isHttp && href.length <= URL_LENGTH_MAX ? { kind: 'remote', url: href } : null
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

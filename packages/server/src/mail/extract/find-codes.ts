@@ -1,0 +1,104 @@
+// Verification codes in lines of text: a candidate counts when a word for such a code stands by it, in
+// its line, above it, below it or in the subject, and no word for another number stands nearer.
+
+import { EXTRACTED_CODES_MAX, EXTRACTED_SOURCE_LENGTH_MAX } from '#base/limits.ts'
+import type { Candidate } from './code-candidates.ts'
+import type { FoundCode } from './extracted.ts'
+import { plainForm } from './fold-line.ts'
+import { judgeAlone } from './judge-alone.ts'
+import { judgeInLine } from './judge-in-line.ts'
+import { MessageContext } from './message-context.ts'
+import type { ReadLine } from './read-lines.ts'
+
+/** Texts of one message in the order in which they count; the first is its subject. */
+export type CodeTexts = {
+  readonly subject: readonly ReadLine[]
+  readonly bodies: readonly (readonly ReadLine[])[]
+}
+
+/** A surer code makes one that is so much less sure improbable. */
+const CONFIDENCE_GAP_MAX = 0.22
+const CONFIDENCE_MIN = 0.6
+const CONFIDENCE_MAX = 0.99
+/** What it adds that the same code stands in the subject and in the body. */
+const AGREEMENT = 0.02
+/** Lines with something like a code that are looked at; no mail with a code has as many. */
+const CANDIDATE_LINES_MAX = 200
+
+type Finding = { code: FoundCode; place: number; texts: Set<number> }
+
+/**
+ * Best first, at most EXTRACTED_CODES_MAX, each once however often it is shown. A value is a part of a
+ * line, character for character.
+ */
+export function findCodes({ subject, bodies }: CodeTexts): FoundCode[] {
+  const findings = new Map<string, Finding>()
+  const opening = bodies.find((lines) => lines.some((line) => !line.isBlank)) ?? []
+  for (const [index, lines] of [subject, ...bodies].entries()) {
+    const context = new MessageContext(lines, index === 0 ? opening : subject, index === 0)
+    for (const { line, candidate, confidence } of judgeLines(context)) {
+      const value = line.text.slice(candidate.start, candidate.end)
+      const source = sourceOf(line.text, candidate)
+      remember(findings, index, { value, confidence, source })
+    }
+  }
+  return rank([...findings.values()])
+}
+
+type Judged = { line: ReadLine; candidate: Candidate; confidence: number }
+
+function* judgeLines(context: MessageContext): Generator<Judged> {
+  let looked = 0
+  for (const [at, line] of context.lines.entries()) {
+    if (line.candidates.length === 0) continue
+    if (++looked > CANDIDATE_LINES_MAX) return
+    for (const candidate of line.candidates) {
+      const confidence =
+        judgeInLine(context, at, candidate) ??
+        (line.isAlone(candidate) ? judgeAlone(context, at, candidate) : 0)
+      if (confidence < CONFIDENCE_MIN) continue
+      context.accept(at, candidate)
+      yield { line, candidate, confidence }
+    }
+  }
+}
+
+function remember(findings: Map<string, Finding>, text: number, code: FoundCode): void {
+  const key = plainForm(code.value)
+    .replace(/[^A-Za-z0-9]/g, '')
+    .toUpperCase()
+  const known = findings.get(key)
+  if (known === undefined) {
+    findings.set(key, { code, place: findings.size, texts: new Set([text]) })
+    return
+  }
+  known.texts.add(text)
+  if (code.confidence > known.code.confidence) known.code = code
+}
+
+function rank(findings: readonly Finding[]): FoundCode[] {
+  const codes = findings
+    .map(({ code, place, texts }) => {
+      const agreed = texts.size > 1 ? code.confidence + AGREEMENT : code.confidence
+      const confidence = Math.round(Math.min(agreed, CONFIDENCE_MAX) * 100) / 100
+      return { code: { ...code, confidence }, place }
+    })
+    .sort((a, b) => b.code.confidence - a.code.confidence || a.place - b.place)
+    .map(({ code }) => code)
+  const best = codes[0]?.confidence ?? 0
+  return codes
+    .filter(({ confidence }) => best - confidence <= CONFIDENCE_GAP_MAX)
+    .slice(0, EXTRACTED_CODES_MAX)
+}
+
+/** The line without the blanks around it; of a long one as much as may be shown, the code within. */
+function sourceOf(line: string, { start, end }: Candidate): string {
+  const trimmed = line.trim()
+  const points = [...trimmed]
+  if (points.length <= EXTRACTED_SOURCE_LENGTH_MAX) return trimmed
+  const before = [...line.slice(0, start)]
+  const fromEnd = EXTRACTED_SOURCE_LENGTH_MAX - [...line.slice(start, end)].length
+  const shownBefore = before.slice(-Math.floor(fromEnd / 2)).join('')
+  const shown = shownBefore + line.slice(start)
+  return [...shown].slice(0, EXTRACTED_SOURCE_LENGTH_MAX).join('').trim()
+}

@@ -1,0 +1,230 @@
+// How an element of HTML is shown: what its declarations and attributes say of visibility, size, place
+// and colour, with what it inherits. One element at a time; knows no tree.
+
+import {
+  BLACK,
+  blend,
+  type Colour,
+  isAlike,
+  isTransparent,
+  LINK_BLUE,
+  readAttributeColour,
+  readColour,
+  WHITE,
+} from './css-colour.ts'
+import { lengthPx } from './css-length.ts'
+import type { Declaration } from './declarations.ts'
+import type { RemovalKind } from './removal.ts'
+import type { StyledElement } from './simple-selector.ts'
+
+/** What the text of an element is shown with, and what its children inherit. */
+export type Box = {
+  /** Null where it is not known. */
+  readonly colour: Colour | null
+  /** Null on a picture. */
+  readonly background: Colour | null
+  readonly fontPx: number
+  readonly isVisible: boolean
+  readonly isIndentedAway: boolean
+}
+
+export const OUTERMOST_BOX: Box = {
+  colour: BLACK,
+  background: WHITE,
+  fontPx: 16,
+  isVisible: true,
+  isIndentedAway: false,
+}
+
+export type Styles = ReadonlyMap<string, string>
+
+/** In the order of the cascade: rules, the style attribute, what is important of either. */
+export function cascade(rules: readonly Declaration[], inline: readonly Declaration[]): Styles {
+  const styles = new Map<string, string>()
+  for (const isImportant of [false, true]) {
+    for (const declaration of [...rules, ...inline]) {
+      if (declaration.isImportant === isImportant) put(styles, declaration)
+    }
+  }
+  return styles
+}
+
+/** A shorthand takes the place of what it sums up. */
+function put(styles: Map<string, string>, { property, value }: Declaration): void {
+  if (property === 'background') {
+    const colour = colourIn(value)
+    styles.set('background-color', colour ?? 'transparent')
+    styles.set('background-image', isPicture(value) ? 'picture' : 'none')
+  } else if (property === 'font') {
+    const size = /(?:^|\s)([\d.]+(?:[a-z]+|%)?)(?:\s*\/|\s)/.exec(value)?.[1]
+    if (size !== undefined) styles.set('font-size', size)
+  } else if (property === 'overflow') {
+    styles.set('overflow-x', value)
+    styles.set('overflow-y', value)
+  } else if (property === 'margin') {
+    const sides = value.split(/\s+/)
+    styles.set('margin-top', sides[0] ?? '')
+    styles.set('margin-left', sides[3] ?? sides[1] ?? sides[0] ?? '')
+  } else {
+    styles.set(property, value)
+  }
+}
+
+function colourIn(value: string): string | null {
+  const words = value.match(/#[0-9a-f]{3,8}\b|(?:rgb|hsl)a?\([^()]*\)|[a-z]+/g) ?? []
+  return words.find((word) => readColour(word) !== null) ?? null
+}
+
+function isPicture(value: string): boolean {
+  return value.includes('url(') || value.includes('gradient(') || value.includes('image-set(')
+}
+
+/** Why everything within the element is unseen whatever its children say, or null. */
+export function hidingKind(
+  element: StyledElement,
+  styles: Styles,
+  fontPx: number,
+): RemovalKind | null {
+  const display = styles.get('display')
+  if (display === 'none') return 'display-none'
+  if (element.properties.hidden !== undefined && display === undefined) return 'hidden-attribute'
+  if (styles.get('mso-hide') === 'all') return 'mso-hide'
+  if (styles.get('content-visibility') === 'hidden') return 'visibility'
+  if (isFaded(styles)) return 'opacity'
+  if (isClipped(styles)) return 'clipped'
+  if (hasNoSize(styles, fontPx)) return 'zero-size'
+  return isAway(styles, fontPx) ? 'off-screen' : null
+}
+
+function isFaded(styles: Styles): boolean {
+  const opacity =
+    styles.get('opacity') ?? /opacity\(([^)]*)\)/.exec(styles.get('filter') ?? '')?.[1]
+  if (opacity === undefined) return false
+  const share = Number.parseFloat(opacity) / (opacity.endsWith('%') ? 100 : 1)
+  return share < OPACITY_MIN
+}
+
+const OPACITY_MIN = 0.05
+
+function isClipped(styles: Styles): boolean {
+  const clip = styles.get('clip') ?? ''
+  if (/^rect\(/.test(clip)) {
+    const [top = 0, right = 0, bottom = 0, left = 0] = (clip.match(/-?[\d.]+/g) ?? []).map(Number)
+    const isOut = /absolute|fixed/.test(styles.get('position') ?? '')
+    if (isOut && !clip.includes('auto') && (bottom - top <= 1 || right - left <= 1)) return true
+  }
+  const path = (styles.get('clip-path') ?? '').replace(/\s+/g, ' ')
+  const inset = /^inset\( ?([\d.]+)%/.exec(path)?.[1]
+  if (inset !== undefined && Number(inset) >= 50) return true
+  return /^circle\( ?0(?:px|%)? ?[a)]|^polygon\((?: ?0(?:px|%)? ?,?)+\)/.test(path)
+}
+
+/** Boxes without room for a letter that let nothing stand out of them. */
+function hasNoSize(styles: Styles, fontPx: number): boolean {
+  const isNothing = (property: string) => {
+    const length = lengthPx(styles.get(property), fontPx)
+    return length !== null && length <= 1
+  }
+  const isLow = isNothing('height') || isNothing('max-height')
+  const isNarrow = isNothing('width') || isNothing('max-width')
+  const hides = (axis: string) =>
+    /^(?:hidden|clip|scroll|auto)/.test(styles.get(`overflow-${axis}`) ?? '')
+  if (isLow && isNarrow && !/^inline/.test(styles.get('display') ?? '')) return true
+  if ((isLow && hides('y')) || (isNarrow && hides('x'))) return true
+  return /scale[xy3d]*\( ?0?\.?0+(?: ?,[^)]*)?\)/.test(styles.get('transform') ?? '')
+}
+
+/** Farther out than any box of a mail is wide. */
+const AWAY_PX = 500
+
+function isAway(styles: Styles, fontPx: number): boolean {
+  const out = (property: string) => (lengthPx(styles.get(property), fontPx) ?? 0) <= -AWAY_PX
+  if (out('margin-left') || out('margin-top')) return true
+  const moved = /translate[xy3d]*\(([^)]*)\)/.exec(styles.get('transform') ?? '')?.[1] ?? ''
+  if (moved.split(',').some((part) => (lengthPx(part.trim(), fontPx) ?? 0) <= -AWAY_PX)) return true
+  if (!/absolute|fixed|relative/.test(styles.get('position') ?? '')) return false
+  const isFar = (property: string) =>
+    Math.abs(lengthPx(styles.get(property), fontPx) ?? 0) >= FAR_PX
+  if (['left', 'top', 'right', 'bottom'].some(out)) return true
+  return isFar('left') || isFar('right')
+}
+
+/** To the right or below there may be room to scroll to, within bounds. */
+const FAR_PX = 3_000
+
+/** What an element in `outer` is shown with. */
+export function boxOf(element: StyledElement, styles: Styles, outer: Box): Box {
+  const visibility = styles.get('visibility')
+  const fontPx = fontOf(element, styles, outer.fontPx)
+  const indent = lengthPx(styles.get('text-indent'), fontPx)
+  return {
+    colour: colourOf(element, styles, outer.colour),
+    background: backgroundOf(element, styles, outer.background),
+    fontPx,
+    isVisible:
+      visibility === undefined || visibility === 'inherit'
+        ? outer.isVisible
+        : visibility !== 'hidden' && visibility !== 'collapse',
+    isIndentedAway: indent === null ? outer.isIndentedAway : Math.abs(indent) >= AWAY_PX,
+  }
+}
+
+function fontOf(element: StyledElement, styles: Styles, outerPx: number): number {
+  const size = styles.get('font-size')
+  if (size !== undefined) return lengthPx(size, outerPx, outerPx) ?? wordSize(size, outerPx)
+  return element.tagName === 'font' && element.properties.size !== undefined ? 16 : outerPx
+}
+
+function wordSize(word: string, outerPx: number): number {
+  if (word === 'smaller' || word === 'larger') return Math.max(outerPx, 10)
+  return /small|medium|large/.test(word) ? 16 : outerPx
+}
+
+function colourOf(element: StyledElement, styles: Styles, outer: Colour | null): Colour | null {
+  const fill = styles.get('-webkit-text-fill-color')
+  const declared = fill === undefined || fill === 'currentcolor' ? styles.get('color') : fill
+  if (declared === 'inherit' || declared === 'unset' || declared === 'currentcolor') return outer
+  if (declared === 'initial') return BLACK
+  if (declared !== undefined) return readColour(declared)
+  const { tagName, properties } = element
+  const attribute =
+    tagName === 'font' ? properties.color : tagName === 'body' ? properties.text : null
+  if (typeof attribute === 'string') return readAttributeColour(attribute)
+  return tagName === 'a' && properties.href !== undefined ? LINK_BLUE : outer
+}
+
+function backgroundOf(element: StyledElement, styles: Styles, outer: Colour | null): Colour | null {
+  const image = styles.get('background-image')
+  const { bgColor, background } = element.properties
+  if (image === undefined ? background !== undefined : isPicture(image) || image === 'picture') {
+    return null
+  }
+  const declared = styles.get('background-color')
+  const own =
+    declared !== undefined
+      ? readColour(declared)
+      : typeof bgColor === 'string'
+        ? readAttributeColour(bgColor)
+        : null
+  if (own === null) {
+    const isPlain = declared === undefined || /^(?:none|initial|unset|inherit)$/.test(declared)
+    return isPlain ? outer : null
+  }
+  if (own.alpha >= 1 || outer === null) return own.alpha >= 0.9 ? own : outer
+  return blend(own, outer)
+}
+
+/** Why text that stands in the box itself is unseen, or null. */
+export function unseenKind({ colour, background, ...box }: Box): RemovalKind | null {
+  if (!box.isVisible) return 'visibility'
+  if (box.fontPx <= TINY_PX) return 'tiny-font'
+  if (box.isIndentedAway) return 'off-screen'
+  if (colour === null) return null
+  if (isTransparent(colour)) return 'transparent'
+  if (background === null) return null
+  return isAlike(colour.alpha < 1 ? blend(colour, background) : colour, background)
+    ? 'same-colour'
+    : null
+}
+
+const TINY_PX = 2

