@@ -1,0 +1,27 @@
+// Receives events: a server for a webhook, which believes only what the service has signed.
+
+import { createServer } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { verifyWebhook, WebhookVerificationError } from '@mailroom/sdk'
+
+const { WEBHOOK_SECRET: secret, PORT = '3000' } = process.env
+if (!secret) throw new Error('WEBHOOK_SECRET is not set.')
+
+/** An event may come more than once. Keep them longer than five days, and not in memory. */
+const known = new Set()
+
+createServer(async (request, response) => {
+  try {
+    const { event, event_id, message } = await verifyWebhook(
+      await text(request),
+      request.headers,
+      secret,
+    )
+    if (!known.has(event_id)) console.log(event, event_id, message?.subject ?? '')
+    known.add(event_id)
+    // Answer at once and work afterwards: what is not answered in time is sent again.
+    response.writeHead(204).end()
+  } catch (error) {
+    response.writeHead(error instanceof WebhookVerificationError ? 401 : 400).end()
+  }
+}).listen(Number(PORT), '127.0.0.1', () => console.log(`Listening on port ${PORT}`))

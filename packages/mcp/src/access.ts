@@ -1,0 +1,156 @@
+// What one connection can reach: a client with its key, narrowed as it was set up. Whatever lies outside
+// is not found, in the same words as what does not exist.
+
+import { type Inbox, Mailroom, type Message, type Thread } from '@mailroom/sdk'
+import type { Narrowing } from './narrowing.ts'
+import { isNotFound, orElse, ToolProblem } from './problem.ts'
+
+export type AccessOptions = {
+  readonly baseUrl: string
+  readonly apiKey: string
+  readonly narrowing: Narrowing
+  /** Whether mail goes to the sandbox, so that its operations are there. */
+  readonly isSandbox: boolean
+  /** Instead of the runtime's own. */
+  readonly fetch?: typeof fetch
+  /** The service's time in milliseconds; without it, what its answers say. */
+  readonly now?: () => number
+  /** A fault of ours or of what we use, which the model is told nothing of. */
+  onFault(error: unknown): void
+}
+
+/** Inboxes named in a question which one is meant. */
+const NAMED_MAX = 10
+/** Inboxes looked through for an address. */
+const LOOKED_MAX = 5_000
+
+export class Access {
+  readonly client: Mailroom
+  readonly narrowing: Narrowing
+  readonly isSandbox: boolean
+  readonly now: (() => number) | undefined
+  readonly #options: AccessOptions
+  #only: Promise<Inbox> | undefined
+
+  constructor(options: AccessOptions) {
+    this.#options = options
+    this.narrowing = options.narrowing
+    this.isSandbox = options.isSandbox
+    this.now = options.now
+    this.client = this.clientSeeing(() => {})
+  }
+
+  onFault(error: unknown): void {
+    this.#options.onFault(error)
+  }
+
+  /** A client that shows the head of every answer. Repeats nothing: the model decides that. */
+  clientSeeing(see: (response: Response) => void): Mailroom {
+    const { baseUrl, apiKey, fetch: send = fetch } = this.#options
+    const seeing: typeof fetch = async (...request) => {
+      const response = await send(...request)
+      see(response)
+      return response
+    }
+    return new Mailroom({ baseUrl, apiKey, fetch: seeing, maxRetries: 0 })
+  }
+
+  /** By id or address; without either the only one that there is. */
+  async inbox(named: string | undefined): Promise<Inbox> {
+    const only = await this.only()
+    if (only !== null) {
+      if (named === undefined || isNamed(only, named)) return only
+      throw noInbox(named)
+    }
+    if (named !== undefined) return (await this.#find(named)) ?? fail(noInbox(named))
+    const { data, total } = await this.client.inboxes.list({ limit: NAMED_MAX }).page()
+    const [first] = data
+    if (first === undefined) {
+      throw new ToolProblem('There is no inbox yet. Call create_inbox to make one.')
+    }
+    if (total === 1) return first
+    const some = data.map(({ address }) => address).join(', ')
+    const more = total > data.length ? ' and others; list_inboxes lists all' : ''
+    throw new ToolProblem(
+      `There are ${total} inboxes. Call again with inbox set to one of them: ${some}${more}.`,
+    )
+  }
+
+  /** The inbox that this connection is narrowed to, or null. */
+  async only(): Promise<Inbox | null> {
+    const { inbox } = this.narrowing
+    if (inbox === null) return null
+    this.#only ??= this.#find(inbox).then((found) => {
+      if (found !== null) return found
+      throw new ToolProblem(
+        'This connection is narrowed to an inbox that does not exist (any more). No tool can mend that: tell the person who set it up.',
+      )
+    })
+    try {
+      return await this.#only
+    } catch (thrown) {
+      this.#only = undefined
+      throw thrown
+    }
+  }
+
+  /** Rejects for a thread of another inbox as for one that does not exist. */
+  async thread(id: string): Promise<Thread> {
+    const problem = () =>
+      new ToolProblem(`No thread ${id}. Call list_unread or search_mail to find a thread's id.`)
+    const thread = await orElse(this.client.threads.get(id), problem)
+    if (!(await this.reaches(thread.inboxId))) throw problem()
+    return thread
+  }
+
+  /** Rejects for a message of another inbox as for one that does not exist. */
+  async message(id: string): Promise<Message> {
+    const problem = () =>
+      new ToolProblem(
+        `No message ${id}. The ids of messages are in what read_thread, search_mail and list_sent answer.`,
+      )
+    const message = await orElse(this.client.messages.get(id), problem)
+    if (!(await this.reaches(message.inboxId))) throw problem()
+    return message
+  }
+
+  async reaches(inboxId: string): Promise<boolean> {
+    const only = await this.only()
+    return only === null || only.id === inboxId
+  }
+
+  async #find(name: string): Promise<Inbox | null> {
+    if (!name.includes('@')) {
+      if (!/^\w+$/.test(name)) return null
+      return this.client.inboxes.get(name).catch((thrown: unknown) => {
+        if (isNotFound(thrown)) return null
+        throw thrown
+      })
+    }
+    let looked = 0
+    for await (const inbox of this.client.inboxes.list()) {
+      if (isNamed(inbox, name)) return inbox
+      looked += 1
+      if (looked === LOOKED_MAX) {
+        throw new ToolProblem(
+          `None of the newest ${LOOKED_MAX} inboxes has that address. Name the inbox by its id.`,
+        )
+      }
+    }
+    return null
+  }
+}
+
+function isNamed({ id, address }: Inbox, name: string): boolean {
+  return name === id || name.toLowerCase() === address.toLowerCase()
+}
+
+function noInbox(name: string): ToolProblem {
+  return new ToolProblem(
+    `No inbox ${JSON.stringify(name)}. Call list_inboxes for the inboxes that there are.`,
+  )
+}
+
+function fail(problem: ToolProblem): never {
+  throw problem
+}

@@ -1,0 +1,51 @@
+// What a connection may reach: less than its key where it was set up so, never more.
+
+export type Narrowing = {
+  /** Id or address of the one inbox that there is for this connection; null: all of the account. */
+  readonly inbox: string | null
+  /** Without the tools that send, create or change anything. */
+  readonly isReadOnly: boolean
+}
+
+/** The reason is for whoever set the connection up. */
+export type NarrowingReading =
+  | { readonly kind: 'narrowing'; readonly narrowing: Narrowing }
+  | { readonly kind: 'mistake'; readonly message: string }
+
+const NAMES = new Set(['inbox', 'read_only'])
+
+/**
+ * From the query of the endpoint. A name or value that is not understood is a mistake and not nothing:
+ * a connection that was meant to be narrow must not be wide because of a slip.
+ */
+export function readNarrowing(query: URLSearchParams): NarrowingReading {
+  for (const name of query.keys()) {
+    if (!NAMES.has(name)) return mistake(`The endpoint knows inbox and read_only, not ${name}.`)
+    if (query.getAll(name).length > 1) return mistake(`${name} must be given once.`)
+  }
+  const inbox = query.get('inbox')
+  if (inbox === '') return mistake('inbox must be the id or the address of an inbox.')
+  const isReadOnly = readBoolean(query.get('read_only'))
+  if (isReadOnly === null) return mistake('read_only must be true or false.')
+  return { kind: 'narrowing', narrowing: { inbox, isReadOnly } }
+}
+
+/** From the environment of a process; an empty value counts as not given. */
+export function readNarrowingSettings(
+  env: Readonly<Record<string, string | undefined>>,
+): NarrowingReading {
+  const { MAILROOM_MCP_INBOX: inbox, MAILROOM_MCP_READ_ONLY: readOnly } = env
+  const isReadOnly = readBoolean(readOnly || null)
+  if (isReadOnly === null) return mistake('MAILROOM_MCP_READ_ONLY must be true or false.')
+  return { kind: 'narrowing', narrowing: { inbox: inbox || null, isReadOnly } }
+}
+
+/** Null for what is neither; a value that is not given is false. */
+export function readBoolean(text: string | null): boolean | null {
+  if (text === null || text === 'false' || text === '0') return false
+  return text === 'true' || text === '1' || text === '' ? true : null
+}
+
+function mistake(message: string): NarrowingReading {
+  return { kind: 'mistake', message }
+}

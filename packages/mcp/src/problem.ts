@@ -1,0 +1,66 @@
+// What a tool answers when it cannot do what was asked: one sentence that says what happened and one that
+// says what to do next, for a model that can only call tools.
+
+import { MailroomConnectionError, MailroomError } from '@mailroom/sdk'
+import { oneLine } from './fence.ts'
+
+const MESSAGE_LENGTH_MAX = 500
+const DETAILS_MAX = 10
+
+/** An outcome that was to be expected; its message is an instruction. */
+export class ToolProblem extends Error {
+  override readonly name = 'ToolProblem'
+}
+
+/** Gives the text for any value that was thrown; nothing of an unexpected one. */
+export function explain(thrown: unknown): string {
+  if (thrown instanceof ToolProblem) return thrown.message
+  if (thrown instanceof MailroomError) return explainRefusal(thrown)
+  if (thrown instanceof MailroomConnectionError) {
+    return `The Mailroom service could not be reached: ${oneLine(thrown.message)} Nothing is known to have happened. Wait a few seconds and call again: a send with the same content is not sent twice. If it goes on, tell the person that the service seems to be down.`
+  }
+  return 'The tool failed. Call it again once; if it fails again, tell the person.'
+}
+
+/** Whether somebody decided that it should come to this. */
+export function isExpected(thrown: unknown): boolean {
+  return [ToolProblem, MailroomError, MailroomConnectionError].some(
+    (kind) => thrown instanceof kind,
+  )
+}
+
+function explainRefusal(error: MailroomError): string {
+  if (error.status === 401) {
+    return 'The service refused the API key: it is missing, unknown or revoked. No tool can mend that. Tell the person that this connection needs another key (MAILROOM_API_KEY, or the Authorization header).'
+  }
+  const details = error.details
+    .slice(0, DETAILS_MAX)
+    .map(({ path, message }) => `- ${oneLine(path)}: ${oneLine(message)}`)
+  const { retryAfterSeconds } = error
+  const wait = retryAfterSeconds === null ? '' : `Wait ${retryAfterSeconds} seconds first.`
+  const reference = `(${[error.code, error.requestId].filter(Boolean).join(', ')})`
+  const told = [
+    oneLine(error.message, MESSAGE_LENGTH_MAX),
+    oneLine(error.fix ?? ''),
+    wait,
+    reference,
+  ]
+  return [told.filter((part) => part !== '').join(' '), ...details].join('\n')
+}
+
+/** Whether the service says that there is no such thing. */
+export function isNotFound(thrown: unknown): boolean {
+  return thrown instanceof MailroomError && thrown.code === 'not_found'
+}
+
+/** The same promise, with the problem instead of the service's "not found". */
+export async function orElse<Value>(
+  asked: Promise<Value>,
+  problem: () => ToolProblem,
+): Promise<Value> {
+  try {
+    return await asked
+  } catch (thrown) {
+    throw isNotFound(thrown) ? problem() : thrown
+  }
+}

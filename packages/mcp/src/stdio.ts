@@ -1,0 +1,55 @@
+// MCP over standard input and output: a process of its own for one client, which asks the API over HTTP.
+
+import { once } from 'node:events'
+import { Mailroom } from '@mailroom/sdk'
+import { serveStdio } from '@modelcontextprotocol/server/stdio'
+import { Access } from './access.ts'
+import { makeMcpServer } from './mcp-server.ts'
+import { isNotFound } from './problem.ts'
+
+export type StdioOptions = {
+  readonly baseUrl: string
+  readonly apiKey: string
+  /** Id or address of the only inbox that there is for the client; null: all of the account. */
+  readonly inbox?: string | null
+  /** Without the tools that send, create or change anything. */
+  readonly isReadOnly?: boolean
+}
+
+const PROBE_MS_MAX = 5_000
+
+/**
+ * Serves until the client closes the standard input, then resolves. Standard output belongs to the
+ * protocol; what goes wrong goes to standard error. A service that cannot be reached is the tools' to tell.
+ */
+export async function runStdio(options: StdioOptions): Promise<void> {
+  const { baseUrl, apiKey, inbox = null, isReadOnly = false } = options
+  const ended = once(process.stdin, 'close')
+  const handle = serveStdio(
+    async () => {
+      const isSandbox = await findSandbox(options)
+      const narrowing = { inbox, isReadOnly }
+      return makeMcpServer(new Access({ baseUrl, apiKey, narrowing, isSandbox, onFault: complain }))
+    },
+    { onerror: complain },
+  )
+  await ended
+  await handle.close()
+}
+
+/** Its operations are there only then. */
+async function findSandbox({ baseUrl, apiKey }: StdioOptions): Promise<boolean> {
+  const client = new Mailroom({ baseUrl, apiKey, maxRetries: 1 })
+  try {
+    await client.sandbox.list({ limit: 1, timeoutMs: PROBE_MS_MAX }).page()
+    return true
+  } catch (thrown) {
+    if (!isNotFound(thrown)) complain(thrown)
+    return false
+  }
+}
+
+function complain(error: unknown): void {
+  const reason = error instanceof Error ? error.message : String(error)
+  process.stderr.write(`mailroom mcp: ${reason}\n`)
+}

@@ -1,0 +1,63 @@
+// Tools for inboxes.
+
+import { z } from 'zod'
+import { fence, oneLine } from '#fence.ts'
+import { defineTool, lines, moreOf, pageLimit, pageOffset } from './tool.ts'
+
+const LIST_MAX = 50
+const LIST_DEFAULT = 20
+
+export const listInboxes = defineTool({
+  name: 'list_inboxes',
+  title: 'List inboxes',
+  description: 'List the inboxes (email addresses) that you can use, newest first, with their ids.',
+  input: { limit: pageLimit(LIST_MAX, LIST_DEFAULT), offset: pageOffset },
+  isReading: true,
+  isOpenWorld: false,
+  async run({ limit, offset }, { access, signal }) {
+    const only = await access.only()
+    if (only !== null) {
+      return `You can use one inbox: ${only.address} (${only.id}). It is meant wherever inbox is left out.`
+    }
+    const { data, total } = await access.client.inboxes.list({ limit, offset, signal }).page()
+    if (total === 0) return 'There is no inbox yet. Call create_inbox to make one.'
+    const rows = data.map(({ id, address, displayName }) =>
+      [`- ${address}`, id, oneLine(displayName ?? '')].filter((part) => part !== '').join(' · '),
+    )
+    // The account's own words, though an agent may have copied them from a mail.
+    const isNamed = data.some(({ displayName }) => displayName !== null)
+    return lines(
+      total === 1 ? 'One inbox:' : `${total} inboxes, ${data.length} here:`,
+      isNamed ? fence(rows.join('\n')) : rows.join('\n'),
+      moreOf(data.length, offset, total),
+    )
+  },
+})
+
+export const createInbox = defineTool({
+  name: 'create_inbox',
+  title: 'Create an inbox',
+  description:
+    'Make a new inbox (email address) that receives mail at once. Leave everything out for a random address.',
+  input: {
+    mailbox_name: z
+      .string()
+      .max(64)
+      .optional()
+      .describe('What stands before the @: 3 to 30 lower-case letters, digits, dots and hyphens.'),
+    display_name: z.string().max(200).optional().describe('Name that recipients see.'),
+    domain: z
+      .string()
+      .max(255)
+      .optional()
+      .describe('A verified domain of the account instead of the domain of the service.'),
+  },
+  isReading: false,
+  isOpenWorld: false,
+  isOfAccount: true,
+  async run({ mailbox_name: mailboxName, display_name: displayName, domain }, { access, signal }) {
+    const wanted = { mailboxName, displayName, domain }
+    const { id, address } = await access.client.inboxes.create(wanted, { signal })
+    return `Made the inbox ${address} (${id}). It receives mail from now on; wait_for_mail waits for some.`
+  },
+})

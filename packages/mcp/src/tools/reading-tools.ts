@@ -1,0 +1,154 @@
+// Tools that read mail, and the one that marks a thread as dealt with.
+
+import type { Inbox, Thread } from '@mailroom/sdk'
+import { z } from 'zod'
+import type { Access } from '#access.ts'
+import { fence, oneLine } from '#fence.ts'
+import {
+  charOffset,
+  counted,
+  defineTool,
+  id,
+  inbox,
+  lines,
+  maxChars,
+  moreOf,
+  pageLimit,
+  pageOffset,
+} from './tool.ts'
+
+const LIST_MAX = 50
+const LIST_DEFAULT = 20
+/** Inboxes looked into where none is named. */
+const LOOKED_MAX = 20
+
+export const listUnread = defineTool({
+  name: 'list_unread',
+  title: 'List unread mail',
+  description:
+    'List the threads with unread mail, newest first: of one inbox, or of all where inbox is left out. Read one with read_thread, then call mark_thread once you have dealt with it.',
+  input: {
+    inbox: inbox.describe('Id or address of an inbox. All inboxes where it is left out.'),
+    include_read: z.boolean().default(false).describe('Also threads that were dealt with.'),
+    limit: pageLimit(LIST_MAX, LIST_DEFAULT),
+    offset: pageOffset,
+  },
+  isReading: true,
+  isOpenWorld: false,
+  async run({ inbox: named, include_read, limit, offset }, { access, signal }) {
+    const { inboxes, total: inboxTotal } = await inboxesOf(access, named, signal)
+    const asked = { limit: offset + limit, ...(include_read ? {} : { is_read: false }), signal }
+    const pages = await Promise.all(
+      inboxes.map(async (one) => {
+        const { data, total } = await access.client.threads.list(one.id, asked).page()
+        return { total, rows: data.map((thread) => ({ thread, address: one.address })) }
+      }),
+    )
+    const total = pages.reduce((sum, page) => sum + page.total, 0)
+    const newest = pages
+      .flatMap(({ rows }) => rows)
+      .sort((a, b) => (a.thread.lastMessageAt < b.thread.lastMessageAt ? 1 : -1))
+      .slice(offset, offset + limit)
+    const kind = include_read ? 'thread' : 'unread thread'
+    const where = inboxes.length === 1 ? ` in ${inboxes[0]?.address}` : ''
+    const passedOver =
+      inboxTotal > inboxes.length
+        ? `Only the newest ${inboxes.length} of ${inboxTotal} inboxes were looked into; name another one with inbox.`
+        : ''
+    if (newest.length === 0) {
+      const none = total === 0 ? `No ${kind}s${where}.` : `No more ${kind}s${where}.`
+      return lines(none, passedOver)
+    }
+    return lines(
+      `${counted(total, kind)}${where}, ${newest.length} here:`,
+      fence(newest.map((row) => rowOf(row, inboxes.length > 1)).join('\n')),
+      moreOf(newest.length, offset, total),
+      passedOver,
+    )
+  },
+})
+
+async function inboxesOf(
+  access: Access,
+  named: string | undefined,
+  signal: AbortSignal,
+): Promise<{ inboxes: readonly Inbox[]; total: number }> {
+  if (named !== undefined || access.narrowing.inbox !== null) {
+    return { inboxes: [await access.inbox(named)], total: 1 }
+  }
+  const { data, total } = await access.client.inboxes.list({ limit: LOOKED_MAX, signal }).page()
+  return { inboxes: data, total }
+}
+
+function rowOf({ thread, address }: { thread: Thread; address: string }, isNamed: boolean): string {
+  const { id: threadId, subject, lastMessageAt, messageCount, isRead } = thread
+  return [
+    `- ${threadId}`,
+    ...(isNamed ? [address] : []),
+    lastMessageAt,
+    counted(messageCount, 'message'),
+    ...(isRead ? ['read'] : []),
+    oneLine(subject) || '(no subject)',
+  ].join(' · ')
+}
+
+export const readThread = defineTool({
+  name: 'read_thread',
+  title: 'Read a thread',
+  description:
+    'Read a conversation as text: who wrote, whether the sender is verified, and what was said. Hidden text is removed and quoted history folded. Reading does not mark it as read.',
+  input: { thread_id: id('The id of a thread (thr_…).'), max_chars: maxChars, offset: charOffset },
+  isReading: true,
+  isOpenWorld: false,
+  async run({ thread_id: threadId, max_chars, offset }, { access, signal }) {
+    await access.thread(threadId)
+    const view = access.client.threads.view(threadId, { maxChars: max_chars, offset, signal })
+    return shown(await view, 'read_thread')
+  },
+})
+
+export const readMessage = defineTool({
+  name: 'read_message',
+  title: 'Read a message',
+  description:
+    'Read one message as text: the headers that matter, whether the sender is verified, the body and the names of the attachments. Hidden text is removed and quoted history folded.',
+  input: {
+    message_id: id('The id of a message (msg_…).'),
+    max_chars: maxChars,
+    offset: charOffset,
+  },
+  isReading: true,
+  isOpenWorld: false,
+  async run({ message_id: messageId, max_chars, offset }, { access, signal }) {
+    await access.message(messageId)
+    const view = access.client.messages.view(messageId, { maxChars: max_chars, offset, signal })
+    return shown(await view, 'read_message')
+  },
+})
+
+type View = { text: string; totalChars: number; nextOffset: number | null }
+
+/** The service has fenced what strangers wrote. */
+function shown({ text, nextOffset }: View, tool: string): string {
+  if (nextOffset === null) return text
+  return lines(text, `This is not all. Call ${tool} again with offset ${nextOffset} for the rest.`)
+}
+
+export const markThread = defineTool({
+  name: 'mark_thread',
+  title: 'Mark a thread as read or unread',
+  description:
+    'Mark a thread as read once it has been dealt with, so that list_unread leaves it out, or as unread. A reply marks it as read by itself; new mail makes it unread.',
+  input: {
+    thread_id: id('The id of a thread (thr_…).'),
+    state: z.enum(['read', 'unread']).describe('What it is to be.'),
+  },
+  isReading: false,
+  isIdempotent: true,
+  isOpenWorld: false,
+  async run({ thread_id: threadId, state }, { access, signal }) {
+    await access.thread(threadId)
+    await access.client.threads.update(threadId, { is_read: state === 'read' }, { signal })
+    return `Thread ${threadId} is ${state} now.`
+  },
+})

@@ -1,0 +1,96 @@
+// Tools for trying things out, while no mail leaves the service.
+
+import { z } from 'zod'
+import { cut, fence, oneLine, plainLines } from '#fence.ts'
+import { ToolProblem } from '#problem.ts'
+import { defineTool, id, inbox, lines, moreOf, pageLimit, pageOffset } from './tool.ts'
+
+const LIST_MAX = 20
+const LIST_DEFAULT = 5
+/** Of the kept mail read through for that of one inbox. */
+const READ_MAX = 100
+const SHOWN_CHARS = 8_000
+/** Of all recipients of a message. */
+const ADDRESSES_CHARS = 500
+const ADDRESS_LENGTH_MAX = 320
+const SUBJECT_LENGTH_MAX = 998
+const TEXT_LENGTH_MAX = 500_000
+
+export const getSandboxMail = defineTool({
+  name: 'get_sandbox_mail',
+  title: 'See mail kept by the sandbox',
+  description:
+    'Show the mail that the sandbox kept instead of delivering it, newest first, as its recipients would have got it.',
+  input: { limit: pageLimit(LIST_MAX, LIST_DEFAULT), offset: pageOffset },
+  isReading: true,
+  isOpenWorld: false,
+  isOfSandbox: true,
+  async run({ limit, offset }, { access, signal }) {
+    const only = await access.only()
+    const asked = only === null ? { limit, offset, signal } : { limit: READ_MAX, signal }
+    const page = await access.client.sandbox.list(asked).page()
+    const own = page.data.filter(({ inboxId }) => only === null || inboxId === only.id)
+    const data = only === null ? own : own.slice(offset, offset + limit)
+    const total = only === null ? page.total : own.length
+    if (data.length === 0) return 'The sandbox keeps no (more) mail. What you send appears here.'
+    const budget = Math.floor(SHOWN_CHARS / data.length)
+    const shown = data.map((one) => {
+      const head = lines(
+        `message: ${one.messageId} · ${one.threadId} · ${one.createdAt}`,
+        `from: ${oneLine(one.from)}`,
+        `to: ${oneLine(one.to.join(', '), ADDRESSES_CHARS)}`,
+        one.cc.length === 0 ? '' : `cc: ${oneLine(one.cc.join(', '), ADDRESSES_CHARS)}`,
+        `subject: ${oneLine(one.subject)}`,
+        ...one.attachments.map(
+          (file) => `file: ${oneLine(file.filename)}, ${file.sizeBytes} octets`,
+        ),
+      )
+      return `${head}\n\n${cut(plainLines(one.text).trimEnd(), budget)}`
+    })
+    return lines(
+      `${total} kept, ${data.length} here. Texts are cut; read_message shows the whole of one.`,
+      fence(shown.join('\n---\n')),
+      moreOf(data.length, offset, total),
+    )
+  },
+})
+
+export const simulateInbound = defineTool({
+  name: 'simulate_inbound',
+  title: 'Let mail arrive in the sandbox',
+  description:
+    'Let a message arrive at an inbox as if a stranger had sent it, to try out how you deal with mail.',
+  input: {
+    inbox: inbox.describe(
+      'Id or address of the inbox that gets it. May be left out where there is only one.',
+    ),
+    from: z.string().min(3).max(ADDRESS_LENGTH_MAX).describe('Who writes: one bare address.'),
+    subject: z.string().max(SUBJECT_LENGTH_MAX).describe('The subject.'),
+    text: z.string().max(TEXT_LENGTH_MAX).optional().describe('The text.'),
+    html: z.string().max(TEXT_LENGTH_MAX).optional().describe('The HTML.'),
+    answers: id('The id of a sent message that this mail is to answer (msg_…).').optional(),
+  },
+  isReading: false,
+  isOpenWorld: false,
+  isOfSandbox: true,
+  async run({ inbox: named, from, subject, text, html, answers }, { access, signal }) {
+    const { address } = await access.inbox(named)
+    const answered = answers === undefined ? null : await access.message(answers)
+    const mail = {
+      from,
+      to: address,
+      subject,
+      ...(text === undefined ? {} : { text }),
+      ...(html === undefined ? {} : { html }),
+      ...(answered?.rfcMessageId ? { inReplyTo: answered.rfcMessageId } : {}),
+    }
+    const { data } = await access.client.sandbox.receive(mail, { signal })
+    const [got] = data
+    if (got === undefined) {
+      throw new ToolProblem(
+        `No message came of it: ${address} kept the mail out, by a sender rule for instance.`,
+      )
+    }
+    return `Message ${got.id} arrived at ${address} in thread ${got.threadId}.`
+  },
+})

@@ -1,0 +1,227 @@
+// Tools that send mail and tell what became of it.
+
+import type { MessageToSend, SentMessage } from '@mailroom/sdk'
+import { replyTo } from '@mailroom/sdk/sending.ts'
+import { z } from 'zod'
+import { fence, oneLine } from '#fence.ts'
+import { ToolProblem } from '#problem.ts'
+import { type SendOutcome, sendOnce } from '#send-once.ts'
+import {
+  type Call,
+  counted,
+  defineTool,
+  id,
+  inbox,
+  lines,
+  moreOf,
+  pageLimit,
+  pageOffset,
+} from './tool.ts'
+
+const ADDRESS_LENGTH_MAX = 320
+const SUBJECT_LENGTH_MAX = 998
+const BODY_LENGTH_MAX = 100_000
+const HTML_LENGTH_MAX = 500_000
+const CC_MAX = 50
+const FILES_MAX = 20
+const FILE_LENGTH_MAX = 3_500_000
+const LIST_MAX = 50
+const LIST_DEFAULT = 20
+const DELIVERIES_MAX = 60
+/** Messages of a thread looked through for the one to answer. */
+const ANSWERED_MAX = 20
+
+const ONCE =
+  'If you are not sure whether a call worked, call it again with the same content: within 10 minutes it is not sent twice.'
+
+const address = z.string().min(3).max(ADDRESS_LENGTH_MAX)
+
+const contentShape = {
+  body: z.string().min(1).max(BODY_LENGTH_MAX).describe('The text, plain or HTML.'),
+  html: z
+    .string()
+    .max(HTML_LENGTH_MAX)
+    .optional()
+    .describe('Only where the HTML is to say something else than body.'),
+  cc: z.array(address).max(CC_MAX).optional().describe('Addresses to copy.'),
+  attachments: z
+    .array(
+      z.strictObject({
+        filename: z.string().min(1).max(255),
+        content_type: z.string().min(1).max(255).describe('Such as text/plain.'),
+        text: z.string().max(FILE_LENGTH_MAX).optional().describe('The content, where it is text.'),
+        base64: z.base64().max(FILE_LENGTH_MAX).optional().describe('The content otherwise.'),
+      }),
+    )
+    .max(FILES_MAX)
+    .optional()
+    .describe('Files to send along, each with text or base64.'),
+}
+
+type Content = z.output<z.ZodObject<typeof contentShape>>
+
+export const sendMail = defineTool({
+  name: 'send_mail',
+  title: 'Send mail',
+  description: `Send a new message from an inbox. To answer mail call reply instead. ${ONCE}`,
+  input: {
+    inbox: inbox.describe(
+      'Id or address of the inbox to send from. May be left out where there is only one.',
+    ),
+    to: address.describe('The recipient: one bare address.'),
+    subject: z.string().min(1).max(SUBJECT_LENGTH_MAX).describe('The subject.'),
+    ...contentShape,
+  },
+  isReading: false,
+  // Within ten minutes.
+  isIdempotent: true,
+  isOpenWorld: true,
+  async run({ inbox: named, to, subject, ...content }, call) {
+    const { id: inboxId } = await call.access.inbox(named)
+    return send({ to, subject, ...contentOf(content) }, inboxId, call)
+  },
+})
+
+export const reply = defineTool({
+  name: 'reply',
+  title: 'Reply in a thread',
+  description: `Answer the newest message that a thread received, in the thread: recipient, subject and quote are made for you. Marks the thread as read. ${ONCE}`,
+  input: {
+    thread_id: id('The id of the thread to answer in (thr_…).'),
+    ...contentShape,
+    to: address
+      .optional()
+      .describe('Another recipient than the one who wants the answer; mostly left out.'),
+    include_quote: z.boolean().default(true).describe('Whether the last message is quoted below.'),
+  },
+  isReading: false,
+  isIdempotent: true,
+  isOpenWorld: true,
+  async run({ thread_id: threadId, to, include_quote: includeQuote, ...content }, call) {
+    const { access, signal } = call
+    const { inboxId, messageCount } = await access.thread(threadId)
+    const offset = Math.max(0, messageCount - ANSWERED_MAX)
+    const asked = { limit: ANSWERED_MAX, offset, signal }
+    const { data } = await access.client.threads.messages(threadId, asked)
+    const answered = data.findLast(({ direction }) => direction === 'inbound') ?? data.at(-1)
+    if (answered === undefined) throw new ToolProblem(`Thread ${threadId} holds no message.`)
+    const told = { ...contentOf(content), includeQuote, ...(to === undefined ? {} : { to }) }
+    return send(replyTo(answered, told), inboxId, call)
+  },
+})
+
+function contentOf({ body, html, cc, attachments }: Content): Omit<MessageToSend, 'to'> {
+  return {
+    body,
+    ...(html === undefined ? {} : { bodyHtml: html }),
+    ...(cc === undefined || cc.length === 0 ? {} : { cc }),
+    ...(attachments === undefined || attachments.length === 0
+      ? {}
+      : { attachments: attachments.map(fileOf) }),
+  }
+}
+
+type Given = NonNullable<Content['attachments']>[number]
+
+function fileOf({ filename, content_type: contentType, text, base64 }: Given) {
+  if ((text === undefined) === (base64 === undefined)) {
+    throw new ToolProblem(
+      `The attachment ${JSON.stringify(filename)} needs either text or base64. Nothing was sent; call again with one of them.`,
+    )
+  }
+  return { filename, contentType, data: base64 ?? new TextEncoder().encode(text) }
+}
+
+async function send(message: MessageToSend, inboxId: string, call: Call): Promise<string> {
+  const { access, signal } = call
+  return tellSent(await sendOnce(access, { inboxId, message, signal }), message.to, access)
+}
+
+function tellSent(
+  { sent, isRepeat }: SendOutcome,
+  to: string,
+  { isSandbox }: Call['access'],
+): string {
+  if (isRepeat) return tellRepeat(sent)
+  const kept = isSandbox
+    ? 'The service is in sandbox mode: the mail was kept and not delivered; see get_sandbox_mail.'
+    : `To see whether it arrived call get_delivery_status with message_id ${sent.messageId}.`
+  const recipient = JSON.stringify(oneLine(to))
+  return `Sent to ${recipient}: message ${sent.messageId} in thread ${sent.threadId}, ${sent.status}. ${kept}`
+}
+
+function tellRepeat({ messageId, threadId, createdAt }: SentMessage): string {
+  return `Already sent at ${createdAt} as message ${messageId} in thread ${threadId}; not sent again, because the same content went to the same recipient less than 10 minutes ago. If that was all you wanted, nothing is left to do. To send a second message, say something else in it.`
+}
+
+export const listSent = defineTool({
+  name: 'list_sent',
+  title: 'List sent mail',
+  description: 'List the messages sent from an inbox, newest first, with what became of each.',
+  input: { inbox, limit: pageLimit(LIST_MAX, LIST_DEFAULT), offset: pageOffset },
+  isReading: true,
+  isOpenWorld: false,
+  async run({ inbox: named, limit, offset }, { access, signal }) {
+    const { id: inboxId, address: from } = await access.inbox(named)
+    const asked = { direction: 'outbound', limit, offset, signal } as const
+    const { data, total } = await access.client.messages.list(inboxId, asked).page()
+    if (data.length === 0) {
+      return total === 0
+        ? `Nothing was sent from ${from} yet.`
+        : `Nothing more was sent from ${from}.`
+    }
+    const rows = data.map((one) => {
+      const state = [one.status, oneLine(one.failureReason ?? '')].filter((part) => part !== '')
+      const told = [
+        one.id,
+        one.threadId,
+        one.createdAt,
+        state.join(': '),
+        `to ${oneLine(one.toAddr)}`,
+      ]
+      return `- ${told.join(' · ')} · ${oneLine(one.subject)}`
+    })
+    return lines(
+      `${total} sent from ${from}, ${data.length} here (message, thread, time, status, recipient, subject):`,
+      fence(rows.join('\n')),
+      moreOf(data.length, offset, total),
+    )
+  },
+})
+
+export const getDeliveryStatus = defineTool({
+  name: 'get_delivery_status',
+  title: 'See what became of a sent message',
+  description:
+    'Tell for each recipient of a sent message whether it was delivered, is still being tried, or failed, with what the other server said.',
+  input: { message_id: id('The id of a sent message (msg_…).'), offset: pageOffset },
+  isReading: true,
+  isOpenWorld: false,
+  async run({ message_id: messageId, offset }, { access, signal }) {
+    const { direction, status } = await access.message(messageId)
+    if (direction === 'inbound') {
+      return `Message ${messageId} was received, not sent. Read it with read_message.`
+    }
+    const asked = { limit: DELIVERIES_MAX, offset, signal }
+    const { data, total } = await access.client.messages.deliveries(messageId, asked).page()
+    const rows = data.map((one) => {
+      const again = one.nextAttemptAt === null ? '' : `next attempt ${one.nextAttemptAt}`
+      const bounce = one.bounceClass === null ? '' : `${one.bounceClass} bounce`
+      const said = oneLine(one.response ?? '')
+      const told = [
+        oneLine(one.recipient),
+        one.status,
+        counted(one.attempts, 'attempt'),
+        again,
+        bounce,
+        said,
+      ]
+      return `- ${told.filter((part) => part !== '').join(' · ')}`
+    })
+    return lines(
+      `Message ${messageId} is ${status}. Recipients:`,
+      fence(rows.join('\n')),
+      moreOf(data.length, offset, total),
+    )
+  },
+})

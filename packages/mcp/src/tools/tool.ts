@@ -1,0 +1,123 @@
+// What a tool is: a name, sentences for a model, a schema of what it takes, and what it does with it.
+
+import type { CallToolResult } from '@modelcontextprotocol/server'
+import { z } from 'zod'
+import type { Access } from '#access.ts'
+
+export type Call = {
+  readonly access: Access
+  /** Aborted when the client gives the call up. */
+  readonly signal: AbortSignal
+  /** Tells a client that asked for it how far the call is; seconds of seconds. */
+  progress(done: number, total: number, message: string): Promise<void>
+}
+
+/** Text, or parts of which some are files. */
+export type Answer = string | CallToolResult['content']
+
+type Annotations = {
+  /** Changes nothing. */
+  readonly isReading: boolean
+  /** Whether calling it twice with the same arguments does the same as once. */
+  readonly isIdempotent: boolean
+  /** Whether it reaches people or machines beyond the service. */
+  readonly isOpenWorld: boolean
+}
+
+export type Tool = Annotations & {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly input: z.ZodType
+  /** Only where mail goes to the sandbox. */
+  readonly isOfSandbox: boolean
+  /** Not for a connection that is narrowed to one inbox. */
+  readonly isOfAccount: boolean
+  run(given: unknown, call: Call): Promise<Answer>
+}
+
+type Definition<Shape extends z.ZodRawShape> = Omit<Annotations, 'isIdempotent'> & {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly input: Shape
+  readonly isIdempotent?: boolean
+  readonly isOfSandbox?: boolean
+  readonly isOfAccount?: boolean
+  run(given: z.output<z.ZodObject<Shape>>, call: Call): Promise<Answer>
+}
+
+/** What is given has been checked against `input`; a name that is not in it is refused. */
+export function defineTool<Shape extends z.ZodRawShape>(definition: Definition<Shape>): Tool {
+  const {
+    isIdempotent = definition.isReading,
+    isOfSandbox = false,
+    isOfAccount = false,
+  } = definition
+  const input = z.strictObject(definition.input)
+  return {
+    ...definition,
+    isIdempotent,
+    isOfSandbox,
+    isOfAccount,
+    input,
+    run: async (given, call) => definition.run(await input.parseAsync(given), call),
+  }
+}
+
+const ID = /^[A-Za-z]+_[A-Za-z0-9]+$/
+const ID_LENGTH_MAX = 100
+const NAME_LENGTH_MAX = 320
+const CHARS_MIN = 500
+const CHARS_DEFAULT = 8_000
+const CHARS_MAX = 100_000
+
+export function id(sentence: string) {
+  return z
+    .string()
+    .max(ID_LENGTH_MAX)
+    .regex(ID, 'must be an id as the tools show it')
+    .describe(sentence)
+}
+
+export const inbox = z
+  .string()
+  .min(1)
+  .max(NAME_LENGTH_MAX)
+  .optional()
+  .describe('Id or address of the inbox. May be left out where there is only one.')
+
+export const maxChars = z
+  .int()
+  .min(CHARS_MIN)
+  .max(CHARS_MAX)
+  .default(CHARS_DEFAULT)
+  .describe('How many characters to show at most.')
+
+export const charOffset = z
+  .int()
+  .min(0)
+  .default(0)
+  .describe('Characters to pass over, to read on where an earlier answer ended.')
+
+export function pageLimit(most: number, usual: number) {
+  return z.int().min(1).max(most).default(usual).describe('How many entries to show at most.')
+}
+
+export const pageOffset = z.int().min(0).default(0).describe('Entries to pass over.')
+
+/** What to call for the rest of a list; empty at its end. */
+export function moreOf(shown: number, offset: number, total: number): string {
+  const next = offset + shown
+  return shown > 0 && next < total ? `For more call it again with offset ${next}.` : ''
+}
+
+/** `1 match`, `2 matches`. */
+export function counted(count: number, one: string, several = `${one}s`): string {
+  return `${count} ${count === 1 ? one : several}`
+}
+
+/** The parts that say something, in lines. */
+export function lines(...parts: readonly string[]): string {
+  return parts.filter((part) => part !== '').join('\n')
+}

@@ -1,0 +1,200 @@
+// The tool that waits for mail, and for the code or link in it.
+
+import type { Inbox, Message } from '@mailroom/sdk'
+import { z } from 'zod'
+import { fence, oneLine } from '#fence.ts'
+import { type Call, defineTool, id, inbox, lines } from './tool.ts'
+
+const SECONDS_MAX = 60
+const SECONDS_DEFAULT = 30
+const PROGRESS_MS = 5_000
+const TEXT_LENGTH_MAX = 200
+/** What is looked through for a message that came before the wait. */
+const LOOKED_MAX = 100
+/** While the inbox is empty. */
+const LOOK_AGAIN_MS = 5_000
+const LINKS_MAX = 10
+const URL_LENGTH_MAX = 2_000
+const BODY_CHARS = 4_000
+
+/** In place of an id: everything that is in the inbox counts, too. */
+const BEGINNING = 'beginning'
+
+export const waitForMail = defineTool({
+  name: 'wait_for_mail',
+  title: 'Wait for mail',
+  description:
+    'Wait up to a minute for a message to come into an inbox, instead of looking again and again. Answers with the message and with the verification codes and links in it. Only mail that comes after the call counts, unless after is given: so when you are about to do something that causes mail, take the id of the newest message (or "beginning") before you do it.',
+  input: {
+    inbox,
+    from: z.string().max(TEXT_LENGTH_MAX).optional().describe('Only with this in the sender.'),
+    subject: z.string().max(TEXT_LENGTH_MAX).optional().describe('Only with this in the subject.'),
+    thread_id: id('Only in this thread (thr_…).').optional(),
+    timeout_seconds: z
+      .int()
+      .min(1)
+      .max(SECONDS_MAX)
+      .default(SECONDS_DEFAULT)
+      .describe('How long to wait. Call again to wait for longer.'),
+    after: z
+      .union([z.literal(BEGINNING), id('The id of a message (msg_…) or of an event (evt_…).')])
+      .optional()
+      .describe(
+        'The id of a message: mail that came after it counts, also from before this call. "beginning": all mail in the inbox.',
+      ),
+    code_wanted: z
+      .boolean()
+      .default(false)
+      .describe('Pass over mail without a verification code, and answer with the code alone.'),
+  },
+  isReading: true,
+  isOpenWorld: false,
+  async run(wanted, call) {
+    const { access, signal } = call
+    if (wanted.thread_id !== undefined) await access.thread(wanted.thread_id)
+    const found = await access.inbox(wanted.inbox)
+    const stop = watchProgress(call, wanted.timeout_seconds)
+    try {
+      return await wait(found, wanted, { access, signal })
+    } finally {
+      stop()
+    }
+  },
+})
+
+type Wanted = {
+  from?: string | undefined
+  subject?: string | undefined
+  thread_id?: string | undefined
+  timeout_seconds: number
+  after?: string | undefined
+  code_wanted: boolean
+}
+
+type Filter = {
+  from?: string | undefined
+  subject?: string | undefined
+  threadId?: string | undefined
+}
+
+type Waiting = Pick<Call, 'access' | 'signal'>
+
+async function wait(found: Inbox, wanted: Wanted, { access, signal }: Waiting): Promise<string> {
+  const { client } = access
+  const endMs = performance.now() + wanted.timeout_seconds * 1000
+  const filter = { from: wanted.from, subject: wanted.subject, threadId: wanted.thread_id }
+  let after = wanted.after ?? (await newestOf(found, { access, signal })) ?? BEGINNING
+  for (;;) {
+    if (after === BEGINNING) {
+      const page = client.messages.list(found.id, {
+        direction: 'inbound',
+        limit: LOOKED_MAX,
+        signal,
+      })
+      const { data } = await page.page()
+      const first = data.findLast((one) => isMatch(one, filter) && isWanted(one, wanted))
+      if (first !== undefined) return answer(first, wanted, { access, signal })
+      after = data[0]?.id ?? BEGINNING
+    }
+    const restMs = endMs - performance.now()
+    if (restMs <= 0) return nothing(found, wanted, after)
+    if (after === BEGINNING) {
+      // Nothing to go on from: what comes between two requests is found by looking again.
+      const timeout = Math.ceil(Math.min(restMs, LOOK_AGAIN_MS) / 1000)
+      await client.inboxes.wait(found.id, { timeout, signal })
+      continue
+    }
+    const message = await client.inboxes.waitForMessage(found.id, {
+      ...filter,
+      after,
+      timeoutMs: restMs,
+      signal,
+    })
+    if (message === null) return nothing(found, wanted, after)
+    if (isWanted(message, wanted)) return answer(message, wanted, { access, signal })
+    after = message.id
+  }
+}
+
+async function newestOf({ id: inboxId }: Inbox, waiting: Waiting): Promise<string | undefined> {
+  const { access, signal } = waiting
+  const asked = { direction: 'inbound', limit: 1, signal } as const
+  return (await access.client.messages.list(inboxId, asked).page()).data[0]?.id
+}
+
+/** As the service matches. */
+function isMatch(message: Message, { from = '', subject = '', threadId }: Filter): boolean {
+  return (
+    (threadId === undefined || message.threadId === threadId) &&
+    message.fromAddr.toLowerCase().includes(from.toLowerCase()) &&
+    message.subject.toLowerCase().includes(subject.toLowerCase())
+  )
+}
+
+function isWanted(message: Message, { code_wanted }: Wanted): boolean {
+  return !code_wanted || codesOf(message).length > 0
+}
+
+function nothing({ address }: Inbox, wanted: Wanted, after: string): string {
+  const what = wanted.code_wanted ? 'No matching mail with a code' : 'No matching mail'
+  return `${what} came to ${address} within ${wanted.timeout_seconds} seconds. To go on waiting without missing any, call wait_for_mail again with the same arguments and after="${after}".`
+}
+
+function codesOf({ extracted }: Message) {
+  return extracted?.codes ?? []
+}
+
+async function answer(message: Message, wanted: Wanted, waiting: Waiting): Promise<string> {
+  const { id: messageId, threadId, createdAt, authentication } = message
+  const truth = authentication?.verifiedFrom
+    ? 'the address in From is verified'
+    : 'UNVERIFIED: anyone could have written this From address'
+  const head = `Message ${messageId} in thread ${threadId} came at ${createdAt}; ${truth}.`
+  const next = `To wait for the next one call wait_for_mail with after="${messageId}".`
+  const found = foundIn(message)
+  if (wanted.code_wanted) {
+    const [best] = codesOf(message)
+    const rows = [
+      `from: ${oneLine(message.fromAddr)}`,
+      `subject: ${oneLine(message.subject)}`,
+      `code: ${oneLine(best?.value ?? '')}`,
+      ...found,
+    ]
+    const body = `For the rest of it call read_message with message_id ${messageId}.`
+    return lines(head, fence(rows.join('\n')), body, next)
+  }
+  const { access, signal } = waiting
+  const view = await access.client.messages.view(messageId, { maxChars: BODY_CHARS, signal })
+  const rest =
+    view.nextOffset === null
+      ? ''
+      : `For the rest of it call read_message with message_id ${messageId} and offset ${view.nextOffset}.`
+  const extracts =
+    found.length === 0
+      ? ''
+      : lines('Codes and links found in it, word for word:', fence(found.join('\n')))
+  return lines(head, extracts, view.text, rest, next)
+}
+
+/** Codes best first, then the links that are more than other links. */
+function foundIn(message: Message): string[] {
+  const codes = codesOf(message).map(
+    ({ value, confidence, source }) =>
+      `- code ${oneLine(value)} (confidence ${confidence}), in the line: ${oneLine(source)}`,
+  )
+  const links = (message.extracted?.links ?? [])
+    .filter(({ kind, url }) => kind !== 'other' && url.length <= URL_LENGTH_MAX)
+    .slice(0, LINKS_MAX)
+    .map(({ kind, url }) => `- ${kind} link: ${oneLine(url, URL_LENGTH_MAX)}`)
+  return [...codes, ...links]
+}
+
+/** Clients that count on a sign of life get one every few seconds; returns what ends it. */
+function watchProgress({ progress }: Call, totalSeconds: number): () => void {
+  const startMs = performance.now()
+  const timer = setInterval(() => {
+    const seconds = Math.round((performance.now() - startMs) / 1000)
+    void progress(Math.min(seconds, totalSeconds), totalSeconds, 'Waiting for mail')
+  }, PROGRESS_MS)
+  return () => clearInterval(timer)
+}

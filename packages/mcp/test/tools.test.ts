@@ -1,0 +1,243 @@
+// Every tool, called by the protocol's own client over both transports, on a real service.
+
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { allTools } from '@mailroom/mcp/tools/all-tools.ts'
+import type { Inbox } from '@mailroom/sdk'
+import { plainMail, type World } from '@mailroom/server/test/world.ts'
+import { onEachTransport, splitFences, type Tools, textOf } from './mcp-world.ts'
+
+const LIMIT = { timeout: 60_000 }
+const PNG =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
+suite('the tools', () => {
+  test('are at most sixteen, with names, sentences and described arguments', () => {
+    assert.ok(allTools.length <= 16)
+    for (const { name, title, description } of allTools) {
+      assert.match(name, /^[a-z]+(?:_[a-z]+)*$/)
+      assert.ok(title.length > 3 && description.length > 30, name)
+      assert.ok(description.length < 600, `${name}: ${description.length}`)
+    }
+  })
+})
+
+onEachTransport('all tools', (open, connect) => {
+  let world: World
+  let inbox: Inbox
+  let tools: Tools
+  before(async () => {
+    world = await open()
+    inbox = await world.inbox('agent')
+    tools = await connect(world)
+  })
+  after(async () => {
+    await tools.close()
+    await world.close()
+  })
+
+  const sentId = /message (msg_\w+)/
+  const idIn = (text: string, pattern: RegExp) => pattern.exec(text)?.[1] ?? assert.fail(text)
+  const newest = async (direction: 'inbound' | 'outbound') =>
+    (await world.client.messages.list(inbox.id, { direction, limit: 1 }).page()).data[0] ??
+    assert.fail('no message')
+
+  test('are listed with their annotations and closed schemas', LIMIT, async () => {
+    const { tools: listed } = await tools.client.listTools()
+    assert.deepEqual(
+      listed.map(({ name }) => name),
+      allTools.map(({ name }) => name),
+    )
+    const hints = Object.fromEntries(listed.map(({ name, annotations }) => [name, annotations]))
+    assert.equal(hints.read_thread?.readOnlyHint, true)
+    assert.equal(hints.send_mail?.readOnlyHint, false)
+    assert.equal(hints.send_mail?.idempotentHint, true)
+    assert.equal(hints.send_mail?.openWorldHint, true)
+    assert.equal(hints.simulate_inbound?.idempotentHint, false)
+    for (const { name, inputSchema, annotations } of listed) {
+      assert.equal(inputSchema.additionalProperties, false, name)
+      assert.equal(annotations?.destructiveHint, false, name)
+      for (const [field, schema] of Object.entries(inputSchema.properties ?? {})) {
+        assert.ok('description' in (schema as object), `${name} ${field}`)
+      }
+    }
+    assert.match(tools.client.getInstructions() ?? '', /data, never instructions/)
+  })
+
+  test('list_inboxes and create_inbox show and make inboxes', LIMIT, async () => {
+    assert.match(await tools.call('list_inboxes'), new RegExp(`${inbox.address} · ${inbox.id}`))
+    const made = await tools.call('create_inbox', { mailbox_name: 'made', display_name: 'Made' })
+    const id = idIn(made, /\((inb_\w+)\)/)
+    assert.equal((await world.client.inboxes.get(id)).displayName, 'Made')
+    assert.match(await tools.call('list_inboxes', { limit: 1 }), /2 inboxes, 1 here:.*offset 1\./s)
+    const refused = await tools.refusal('create_inbox', { mailbox_name: 'made' })
+    assert.match(refused, /in use.*Choose another mailboxName/)
+    assert.match(
+      await tools.refusal('send_mail', { to: 'ann@firm.example', subject: 'Hi', body: 'Hi' }),
+      /There are 2 inboxes.*made@mailroom\.localhost, agent@mailroom\.localhost/,
+    )
+    await world.client.inboxes.delete(id)
+  })
+
+  test('mail is received, listed, read, answered and marked', LIMIT, async () => {
+    const arrived = await tools.call('simulate_inbound', {
+      inbox: 'Agent@Mailroom.localhost',
+      from: 'bob@firm.example',
+      subject: 'Lunch?',
+      text: 'Shall we have lunch on Friday?',
+    })
+    const threadId = idIn(arrived, /thread (thr_\w+)/)
+    const messageId = idIn(arrived, /Message (msg_\w+)/)
+    const unread = splitFences(await tools.call('list_unread'))
+    assert.match(unread.outside, /^1 unread thread in agent@mailroom\.localhost, 1 here:/)
+    assert.match(unread.inside, new RegExp(`${threadId} .* Lunch\\?`))
+
+    for (const [name, given] of [
+      ['read_thread', { thread_id: threadId }],
+      ['read_message', { message_id: messageId }],
+    ] as const) {
+      const view = splitFences(await tools.call(name, given))
+      assert.match(view.inside, /Shall we have lunch on Friday\?/)
+      assert.doesNotMatch(view.outside, /lunch/i)
+    }
+
+    const answered = await tools.call('reply', { thread_id: threadId, body: 'With pleasure.' })
+    assert.match(answered, /^Sent to "bob@firm\.example": message msg_\w+ .* sandbox mode/)
+    const sent = await newest('outbound')
+    assert.deepEqual([sent.threadId, sent.subject], [threadId, 'Re: Lunch?'])
+    assert.match(await tools.call('list_unread'), /^No unread threads/)
+    await tools.call('mark_thread', { thread_id: threadId, state: 'unread' })
+    assert.match(await tools.call('list_unread', { inbox: inbox.id }), /^1 unread thread/)
+    await tools.call('mark_thread', { thread_id: threadId, state: 'read' })
+    assert.match(
+      await tools.call('list_unread', { include_read: true }),
+      /^1 thread in .* read · L/s,
+    )
+
+    const again = await tools.call('simulate_inbound', {
+      from: 'bob@firm.example',
+      subject: 'Re: Lunch?',
+      text: 'Great.',
+      answers: sent.id,
+    })
+    assert.equal(idIn(again, /thread (thr_\w+)/), threadId)
+  })
+
+  test('send_mail sends text, HTML, copies and files', LIMIT, async () => {
+    const told = await tools.call('send_mail', {
+      inbox: inbox.address,
+      to: 'ann@firm.example',
+      subject: 'Report',
+      body: 'It is attached.',
+      html: '<p>It is <b>attached</b>.</p>',
+      cc: ['bob@firm.example'],
+      attachments: [
+        { filename: 'report.txt', content_type: 'text/plain', text: 'All is well: ä.' },
+        { filename: 'dot.png', content_type: 'image/png', base64: PNG },
+      ],
+    })
+    const message = await world.client.messages.get(idIn(told, sentId))
+    assert.deepEqual(message.cc, ['bob@firm.example'])
+    assert.deepEqual(
+      message.attachments.map(({ filename }) => filename),
+      ['report.txt', 'dot.png'],
+    )
+    while ((await world.client.messages.get(message.id)).status === 'pending') await sleep(50)
+    const kept = splitFences(await tools.call('get_sandbox_mail', { limit: 1 }))
+    assert.match(kept.inside, /to: ann@firm\.example(?:, bob@firm\.example)?\n.*subject: Report/s)
+    assert.match(kept.inside, /file: report\.txt.*\n\nIt is attached\./s)
+    const listed = splitFences(await tools.call('list_sent', { limit: 1 }))
+    assert.match(listed.inside, new RegExp(`${message.id} .* to ann@firm\\.example · Report`))
+    const status = splitFences(await tools.call('get_delivery_status', { message_id: message.id }))
+    assert.match(status.outside, new RegExp(`Message ${message.id} is (?:pending|sent)`))
+    assert.match(status.inside, /- ann@firm\.example · .*\n- bob@firm\.example · /)
+    assert.match(
+      await tools.refusal('send_mail', {
+        to: 'ann@firm.example',
+        subject: 'Report',
+        body: 'x',
+        attachments: [{ filename: 'empty.txt', content_type: 'text/plain' }],
+      }),
+      /"empty\.txt" needs either text or base64\. Nothing was sent/,
+    )
+  })
+
+  test(
+    'get_attachment shows text, brings pictures along and links to large files',
+    LIMIT,
+    async () => {
+      const large = Buffer.alloc(600 * 1024, 'A\0B')
+      await world.client.sandbox.receive({
+        from: 'bob@firm.example',
+        to: inbox.address,
+        subject: 'Files',
+        text: 'Here.',
+        attachments: [
+          {
+            filename: 'notes.txt',
+            contentType: 'text/plain',
+            data: Buffer.from('ä'.repeat(9_000)),
+          },
+          { filename: 'dot.png', contentType: 'image/png', data: PNG },
+          { filename: 'data.bin', contentType: 'application/x-data', data: Buffer.from([0, 1, 2]) },
+          { filename: 'large.bin', contentType: 'application/x-data', data: large },
+        ],
+      })
+      const { id } = await newest('inbound')
+      const get = (filename: string, more = {}) =>
+        tools.result('get_attachment', { message_id: id, filename, ...more })
+
+      const first = splitFences(textOf(await get('notes.txt')))
+      assert.match(first.outside, /Characters 0 to 8000 of 9000.*offset 8000/s)
+      const rest = splitFences(textOf(await get('notes.txt', { offset: 8_000 })))
+      assert.match(rest.inside, /^notes\.txt \(text\/plain\)\n\nä{1000}$/)
+
+      const picture = (await get('dot.png')).content
+      assert.deepEqual(picture[1], { type: 'image', data: PNG, mimeType: 'image/png' })
+      const [, file] = (await get('data.bin')).content
+      assert.ok(file?.type === 'resource' && 'blob' in file.resource)
+      assert.equal(file.resource.blob, 'AAEC')
+      const link = splitFences(textOf(await get('large.bin')))
+      const url = idIn(link.inside, /(http:\S+)/)
+      const downloaded = await fetch(url)
+      assert.equal((await downloaded.arrayBuffer()).byteLength, large.length)
+
+      const none = await tools.refusal('get_attachment', { message_id: id, filename: 'none.txt' })
+      assert.match(splitFences(none).inside, /- notes\.txt\n- dot\.png/)
+    },
+  )
+
+  test('search_mail finds received and sent mail', LIMIT, async () => {
+    const raw = plainMail({ subject: 'Zeppelin', body: 'The airship leaves at nine.' })
+    await world.send({ to: inbox.address, raw })
+    const found = splitFences(await tools.call('search_mail', { query: 'airship' }))
+    assert.match(found.outside, /^1 match in agent@mailroom\.localhost/)
+    assert.match(
+      found.inside,
+      /msg_\w+ · thr_\w+ · .* · from .*sender\.example.* · Zeppelin\n {2}.*airship/,
+    )
+    const sent = await tools.call('search_mail', { query: 'report', direction: 'outbound' })
+    assert.match(splitFences(sent).inside, /to ann@firm\.example · Report/)
+    assert.match(await tools.call('search_mail', { query: 'nowhere' }), /^Nothing in agent@/)
+  })
+
+  test('long texts are shown in parts that make up the whole', LIMIT, async () => {
+    const words = Array.from({ length: 4_000 }, (_, index) => `word${index}`)
+    const body = words.join(' ').replaceAll(/(.{1,70}) /g, '$1\r\n')
+    await world.send({ to: inbox.address, raw: plainMail({ subject: 'Long', body }) })
+    const { id } = await newest('inbound')
+    let seen = ''
+    let offset: number | null = 0
+    while (offset !== null) {
+      const text: string = await tools.call('read_message', { message_id: id, offset })
+      assert.ok(text.length < 8_500, String(text.length))
+      const parts = splitFences(text)
+      assert.equal(parts.count, 1)
+      seen += parts.inside
+      const next: string | undefined = /again with offset (\d+)/.exec(parts.outside)?.[1]
+      offset = next === undefined ? null : Number(next)
+    }
+    for (const word of words) assert.ok(seen.includes(word), word)
+  })
+})

@@ -1,0 +1,176 @@
+// The MCP endpoint at the door: who may call it and how much, and the way from its requests to the
+// package that knows the protocol and back. That package is loaded when somebody with a key first asks.
+
+import { finished, Readable } from 'node:stream'
+import { MCP_PATH } from '@mailroom/contract/vocabulary.ts'
+import type { McpCaller, McpEndpoint } from '@mailroom/mcp/http.ts'
+import type { Narrowing } from '@mailroom/mcp/narrowing.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { AppError } from '#base/app-error.ts'
+import { plainAddress } from '#base/client-address.ts'
+import type { Clock } from '#base/clock.ts'
+import { MCP_BODY_BYTES_MAX } from '#base/limits.ts'
+import type { Log } from '#base/log.ts'
+import { readStrictJson } from '#base/strict-json.ts'
+import { type BodyBudget, collectBody } from '#http/collect-body.ts'
+import type { Identify } from '#http/identify.ts'
+import type { SlidingWindow } from '#http/rate-limit.ts'
+import { takeRequest } from '#http/take-request.ts'
+import { injectFetch } from './inject-fetch.ts'
+
+export type McpDoorOptions = {
+  readonly identify: Identify
+  readonly requests: SlidingWindow
+  readonly bodies: BodyBudget
+  readonly publicUrl: () => string
+  readonly ports: { isSandbox(): boolean }
+  readonly clock: Clock
+  readonly log: Log
+  /** How long a client may take in nothing of an answer before it is cut, in milliseconds. */
+  readonly idleMs: number
+}
+
+/** Adds the endpoint; call it once, before the server listens. */
+export function addMcpPath(app: FastifyInstance, options: McpDoorOptions): void {
+  const fetchFrom = injectFetch(app)
+  let opening: Promise<OpenedDoor> | undefined
+  const opened = () => {
+    opening ??= openDoor(options)
+    return opening
+  }
+  app.register(async (scope) => {
+    acceptMessages(scope)
+    scope.route({
+      method: 'POST',
+      url: MCP_PATH,
+      bodyLimit: MCP_BODY_BYTES_MAX,
+      config: { shownPath: MCP_PATH },
+      onRequest: (request, reply) => admit(request, reply, options),
+      handler: async (request, reply) => {
+        const { endpoint, readNarrowing } = await opened()
+        const caller: McpCaller = {
+          apiKey: tokenOf(request),
+          narrowing: narrowingOf(request, readNarrowing),
+          isSandbox: options.ports.isSandbox(),
+          fetch: fetchFrom({ clientAddress: plainAddress(request.socket.remoteAddress) }),
+        }
+        takeBatch(request, reply, options.requests)
+        const asked = webRequest(request, reply, options.publicUrl())
+        const answer = await endpoint.answer(asked, request.body, caller)
+        return send(reply, answer, options.idleMs)
+      },
+    })
+  })
+}
+
+type OpenedDoor = {
+  readonly endpoint: McpEndpoint
+  readonly readNarrowing: typeof import('@mailroom/mcp/narrowing.ts').readNarrowing
+}
+
+async function openDoor({ publicUrl, clock, log }: McpDoorOptions): Promise<OpenedDoor> {
+  const [{ openMcpEndpoint }, { readNarrowing }] = await Promise.all([
+    import('@mailroom/mcp/http.ts'),
+    import('@mailroom/mcp/narrowing.ts'),
+  ])
+  const endpoint = openMcpEndpoint({
+    baseUrl: publicUrl(),
+    now: () => clock.now(),
+    onRefused: (error) => log.debug({ error }, 'An MCP message was refused.'),
+    onFault: (error) => log.error({ error }, 'A tool failed.'),
+  })
+  return { endpoint, readNarrowing }
+}
+
+/** Only by key: what a browser brings along by itself opens nothing here. */
+async function admit(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { identify, requests, bodies }: McpDoorOptions,
+): Promise<void> {
+  const caller = await identify('key', {
+    authorization: request.headers.authorization,
+    clientAddress: plainAddress(request.socket.remoteAddress),
+    isSigned: false,
+    headers: {},
+    isReading: false,
+  })
+  request.caller = caller
+  countOne(request, reply, requests)
+  const hold = bodies.open()
+  request.bodyHold = hold
+  finished(reply.raw, () => hold.release())
+}
+
+function countOne(request: FastifyRequest, reply: FastifyReply, requests: SlidingWindow): void {
+  if (request.caller?.kind !== 'key') throw new AppError('unauthorized', 'A key is needed here.')
+  takeRequest(requests, request.caller.accountId, (name, value) => reply.header(name, value))
+}
+
+/** Older clients send several messages at once, and each is a request. */
+function takeBatch(request: FastifyRequest, reply: FastifyReply, requests: SlidingWindow): void {
+  if (!Array.isArray(request.body)) return
+  for (const _ of request.body.slice(1)) countOne(request, reply, requests)
+}
+
+function acceptMessages(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser(
+    'application/json',
+    async ({ headers, bodyHold }: FastifyRequest, payload: Readable) => {
+      if (bodyHold === null) throw new Error('A request that was not admitted.')
+      const collecting = { headers, bytesMax: MCP_BODY_BYTES_MAX, hold: bodyHold }
+      const bytes = await collectBody(payload, collecting)
+      await bodyHold.takeTurn()
+      const read = readStrictJson(bytes)
+      // A tool may take a minute, and its own request of the API takes another turn.
+      bodyHold.endTurn()
+      if (read.kind === 'value') return read.value
+      const { message, path } = read
+      throw new AppError('bad_request', message, { details: [{ path, message }] })
+    },
+  )
+  scope.addContentTypeParser('*', async () => {
+    throw new AppError('unsupported_media_type', 'The Content-Type must be application/json.')
+  })
+}
+
+function tokenOf({ headers }: FastifyRequest): string {
+  return (headers.authorization ?? '').replace(/^bearer +/i, '')
+}
+
+function narrowingOf(request: FastifyRequest, read: OpenedDoor['readNarrowing']): Narrowing {
+  const query = new URLSearchParams((request.raw.url ?? '').split('?')[1] ?? '')
+  const reading = read(query)
+  if (reading.kind === 'narrowing') return reading.narrowing
+  throw new AppError('bad_request', reading.message, {
+    fix: `Ask for ${MCP_PATH}, ${MCP_PATH}?inbox=<id or address> or ${MCP_PATH}?read_only=true.`,
+  })
+}
+
+/** Without the credential and the body; its signal is aborted when the client has left. */
+function webRequest(request: FastifyRequest, reply: FastifyReply, publicUrl: string): Request {
+  const gone = new AbortController()
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) gone.abort()
+  })
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(request.headers)) {
+    const isWanted = /^(?:accept|content-type|origin|mcp-.*)$/.test(name)
+    if (isWanted && value !== undefined) headers.set(name, String(value))
+  }
+  return new Request(new URL(MCP_PATH, publicUrl), {
+    method: 'POST',
+    headers,
+    signal: gone.signal,
+  })
+}
+
+function send(reply: FastifyReply, { status, headers, body }: Response, idleMs: number) {
+  reply.code(status).headers(Object.fromEntries(headers))
+  reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no')
+  if (body === null) return reply.send()
+  // A sign of life every few seconds keeps an answer that takes its time from being cut.
+  reply.raw.setTimeout(idleMs, () => reply.raw.destroy())
+  return reply.send(Readable.fromWeb(body))
+}
