@@ -1,0 +1,71 @@
+// Signing in to a service and out again: a key is checked by a request before it is stored.
+
+import { Mailroom, MailroomError, type OwnAccount } from '@mailroom/sdk'
+import { Failure } from '#base/failure.ts'
+import { type Output, openOutput } from '#base/output.ts'
+import { plainLine } from '#base/plain-text.ts'
+import { readHidden, readStandardInput } from '#base/read-input.ts'
+import { BASE_URL_DEFAULT, isLocal, readBaseUrl } from '#session/find-service.ts'
+import { howToSignIn } from '#session/open-session.ts'
+import { PROFILE_DEFAULT, profilesPath, readProfiles, writeProfiles } from '#session/profiles.ts'
+import { pair } from './pair.ts'
+import type { CommonOptions } from './run-operation.ts'
+
+export type LoginOptions = CommonOptions & { readonly key?: string; readonly pair?: true }
+
+export async function login({ profile, url, key, pair: isPairing, color }: LoginOptions) {
+  const output = openOutput({ isColored: color })
+  const name = profile ?? PROFILE_DEFAULT
+  const profiles = await readProfiles()
+  const known = Object.hasOwn(profiles, name) ? profiles[name]?.baseUrl : undefined
+  const baseUrl = readBaseUrl(url ?? (process.env.MAILROOM_BASE_URL || known || BASE_URL_DEFAULT))
+  if (baseUrl.startsWith('http:') && !isLocal(baseUrl)) {
+    output.note('Without https everybody on the way can read the key.')
+  }
+  const apiKey = isPairing ? await pair(output, baseUrl) : await askForKey(output, baseUrl, key)
+  const account = await check(baseUrl, apiKey)
+  await writeProfiles({ ...profiles, [name]: { baseUrl, apiKey } })
+  const who = plainLine(`${account.name} (${account.id}, plan ${account.plan})`)
+  output.note(`Signed in to ${baseUrl} as ${who}. The key is in ${profilesPath()}.`)
+  if (process.env.MAILROOM_API_KEY) {
+    output.note('MAILROOM_API_KEY is set and goes before it, unless --profile is given.')
+  }
+}
+
+export async function logout({ profile, color }: CommonOptions): Promise<void> {
+  const output = openOutput({ isColored: color })
+  const name = profile ?? PROFILE_DEFAULT
+  const { [name]: gone, ...others } = await readProfiles()
+  if (gone === undefined) {
+    output.note(`There is no stored key of the profile "${name}".`)
+    return
+  }
+  await writeProfiles(others)
+  output.note(`The key of the profile "${name}" for ${gone.baseUrl} is forgotten.`)
+}
+
+async function askForKey(output: Output, baseUrl: string, given?: string): Promise<string> {
+  if (given !== undefined && given !== '-') return given
+  if (given === '-') return (await readStandardInput()).toString('utf8').trim()
+  if (process.stdin.isTTY !== true) {
+    const fix = 'Give the key on standard input: mailroom login --key - < file'
+    throw new Failure('usage', 'There is no terminal to ask at.', fix)
+  }
+  const typed = await readHidden(
+    `API key of ${baseUrl} (not shown; Enter alone to approve this terminal in the console): `,
+  )
+  return typed.trim() || pair(output, baseUrl)
+}
+
+async function check(baseUrl: string, apiKey: string): Promise<OwnAccount> {
+  if (!/^[\x21-\x7e]{1,200}$/.test(apiKey)) {
+    throw new Failure('usage', 'That is not the form of a key.', howToSignIn(baseUrl))
+  }
+  try {
+    return await new Mailroom({ baseUrl, apiKey, maxRetries: 1 }).account.get()
+  } catch (error) {
+    if (!(error instanceof MailroomError) || error.status !== 401) throw error
+    const fix = `Nothing was stored. ${howToSignIn(baseUrl)}`
+    throw new Failure('unauthorized', `${baseUrl} does not take this key.`, fix)
+  }
+}

@@ -1,0 +1,70 @@
+// Reading threads and messages: as people do, as a model does, or as they came over the wire.
+
+import { openOutput } from '#base/output.ts'
+import { plainBlock } from '#base/plain-text.ts'
+import { openSession, type Session } from '#session/open-session.ts'
+import { show } from '#shown/show.ts'
+import { showMessage } from '#shown/show-message.ts'
+import { type CommonOptions, writeContent } from './run-operation.ts'
+
+type ViewOptions = CommonOptions & {
+  readonly view?: true
+  readonly maxChars?: string
+  readonly offset?: string
+}
+
+export type ReadOptions = ViewOptions & { readonly raw?: true }
+
+export async function readMessage(id: string, options: ReadOptions): Promise<void> {
+  const session = await openSession(options)
+  if (options.view) return printView(session, 'messages.view', id, options)
+  const output = openOutput({ isColored: options.color })
+  if (options.raw) return writeContent(output, (await session.client.messages.raw(id)).content)
+  const message = await session.client.messages.get(id)
+  if (options.json) output.json(message)
+  else showMessage(output, message)
+}
+
+export async function readThread(id: string, options: ViewOptions): Promise<void> {
+  const session = await openSession(options)
+  if (options.view) return printView(session, 'threads.view', id, options)
+  const output = openOutput({ isColored: options.color })
+  const thread = await session.client.threads.messages(id)
+  if (options.json) output.json(thread)
+  else show(output, { kind: 'thread' }, thread)
+}
+
+/** As many as are named, each told as it is done. */
+export async function markThreads(
+  ids: readonly string[],
+  isRead: boolean,
+  options: CommonOptions,
+): Promise<void> {
+  const session = await openSession(options)
+  const output = openOutput({ isColored: options.color })
+  for (const id of ids) {
+    const thread = await session.client.threads.update(id, { is_read: isRead })
+    if (options.json) output.json(thread)
+    else if (output.isTerminal) output.note(`${id} is ${isRead ? 'read' : 'unread'}.`)
+  }
+}
+
+async function printView(
+  { transport }: Session,
+  operation: 'messages.view' | 'threads.view',
+  id: string,
+  { maxChars, offset, color }: ViewOptions,
+): Promise<void> {
+  const output = openOutput({ isColored: color })
+  const { headers, bytes } = await transport.send({
+    id: operation,
+    path: { id },
+    query: { max_chars: maxChars, offset },
+  })
+  output.write(plainBlock(new TextDecoder().decode(bytes)))
+  const next = headers.get('x-view-next-offset')
+  if (next !== null) {
+    const total = headers.get('x-view-total-chars')
+    output.note(`There is more: --offset ${next}, of ${total} characters.`)
+  }
+}

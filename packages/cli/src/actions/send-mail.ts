@@ -1,0 +1,118 @@
+// Sending: what was written on the command line as a message, under a key that makes a repeat harmless.
+
+import { randomUUID } from 'node:crypto'
+import { basename } from 'node:path'
+import type { ResponseOf } from '@mailroom/contract/operations.ts'
+import { MailroomConnectionError, type MessageToSend } from '@mailroom/sdk'
+import { replyTo, withEncodedFiles } from '@mailroom/sdk/sending.ts'
+import { Failure } from '#base/failure.ts'
+import { type Output, openOutput } from '#base/output.ts'
+import { readPathOrInput } from '#base/read-input.ts'
+import { findId, findOnlyInbox } from '#session/find-by-name.ts'
+import { openSession, type Session } from '#session/open-session.ts'
+import { show } from '#shown/show.ts'
+import { mediaTypeOf } from './media-types.ts'
+import type { CommonOptions } from './run-operation.ts'
+
+type ContentOptions = CommonOptions & {
+  readonly text?: string
+  readonly html?: string
+  readonly file?: string
+  readonly attach?: readonly string[]
+  readonly cc?: string[]
+  readonly replyTo?: string
+  readonly idempotencyKey?: string
+}
+
+export type SendingOptions = ContentOptions & {
+  readonly inbox?: string
+  readonly to: string
+  readonly subject: string
+  readonly unsubscribe?: boolean
+}
+
+export type ReplyOptions = ContentOptions & { readonly to?: string; readonly quote: boolean }
+
+export async function sendMail(options: SendingOptions): Promise<void> {
+  const session = await openSession(options)
+  const content = await readContent(options)
+  const { inbox, to, subject, unsubscribe } = options
+  const inboxId =
+    inbox === undefined ? (await findOnlyInbox(session)).id : await findId(session, 'inbox', inbox)
+  await send(session, inboxId, { to, subject, unsubscribe, ...content }, options)
+}
+
+export async function replyToThread(threadId: string, options: ReplyOptions): Promise<void> {
+  const session = await openSession(options)
+  const content = await readContent(options)
+  const { data } = await session.client.threads.messages(threadId)
+  const last = data.at(-1)
+  if (last === undefined) throw new Failure('notFound', 'The thread has no messages.')
+  const reply = { ...content, to: options.to, includeQuote: options.quote }
+  await send(session, last.inboxId, replyTo(last, reply), options)
+}
+
+async function send(
+  session: Session,
+  inboxId: string,
+  message: MessageToSend,
+  { idempotencyKey, json, color }: ContentOptions,
+): Promise<void> {
+  const output = openOutput({ isColored: color })
+  const key = idempotencyKey ?? randomUUID()
+  if (idempotencyKey === undefined) output.note(output.noteColors.dim(`Idempotency-Key: ${key}`))
+  const { headers, bytes } = await session.transport
+    .send({
+      id: 'inboxes.send',
+      path: { id: inboxId },
+      body: withEncodedFiles(message),
+      headers: { 'idempotency-key': key },
+      // The same key: nothing is sent twice.
+      isOnce: true,
+    })
+    .catch((error) => {
+      if (error instanceof MailroomConnectionError) tellOfKey(output, key)
+      throw error
+    })
+  const sent: ResponseOf<'inboxes.send'> = JSON.parse(new TextDecoder().decode(bytes))
+  if (headers.get('idempotency-replayed') === 'true') {
+    output.note('It was sent before under this key, and is not sent again.')
+  }
+  if (json) output.json(sent)
+  else show(output, { kind: 'item' }, sent)
+}
+
+function tellOfKey(output: Output, key: string): void {
+  output.note(
+    `Whether it was sent is not known. The same command with --idempotency-key ${key} sends it once at most.`,
+  )
+}
+
+type Content = Pick<MessageToSend, 'body' | 'bodyHtml' | 'cc' | 'replyTo' | 'attachments'>
+
+async function readContent(options: ContentOptions): Promise<Content> {
+  const { text, html, file, attach = [], cc, replyTo: wanted } = options
+  if (file !== undefined && (text !== undefined || html !== undefined)) {
+    throw new Failure('usage', 'There are two texts.', 'Give --file, or --text and --html.')
+  }
+  const read = file === undefined ? undefined : (await readPathOrInput(file)).toString('utf8')
+  const body = text ?? html ?? read
+  if (body === undefined) {
+    const fix = 'Give --text, --html, or --file with a path or "-" for standard input.'
+    throw new Failure('usage', 'There is nothing to send.', fix)
+  }
+  const attachments = await Promise.all(
+    attach.map(async (path) => ({
+      filename: basename(path),
+      contentType: mediaTypeOf(path),
+      data: await readPathOrInput(path),
+    })),
+  )
+  return {
+    body,
+    bodyHtml: text === undefined ? undefined : html,
+    cc,
+    replyTo: wanted,
+    ...(attachments.length > 0 && { attachments }),
+  }
+}

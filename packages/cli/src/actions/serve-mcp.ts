@@ -1,0 +1,27 @@
+// The account for a model, on standard input and output.
+
+import { readNarrowingSettings } from '@mailroom/mcp/narrowing.ts'
+import { runStdio } from '@mailroom/mcp/stdio.ts'
+import { Failure } from '#base/failure.ts'
+import { openSession } from '#session/open-session.ts'
+import type { CommonOptions } from './run-operation.ts'
+
+export type McpOptions = CommonOptions & { readonly inbox?: string; readonly readOnly?: true }
+
+/** Serves until its client goes. Options and settings narrow together: neither widens the other. */
+export async function serveMcp(options: McpOptions): Promise<void> {
+  const reading = readNarrowingSettings(process.env)
+  if (reading.kind === 'mistake') throw new Failure('usage', reading.message)
+  const { inbox, isReadOnly } = reading.narrowing
+  if (inbox !== null && options.inbox !== undefined && options.inbox !== inbox) {
+    const fix = 'Leave one of them out.'
+    throw new Failure('usage', '--inbox and MAILROOM_MCP_INBOX name different inboxes.', fix)
+  }
+  const { baseUrl, apiKey } = await openSession(options)
+  await runStdio({
+    baseUrl,
+    apiKey,
+    inbox: options.inbox ?? inbox,
+    isReadOnly: isReadOnly || options.readOnly === true,
+  })
+}

@@ -1,0 +1,82 @@
+// Whether the service is there, how quickly it answers, and who we are to it.
+
+import { Mailroom, MailroomConnectionError, MailroomError, type OwnAccount } from '@mailroom/sdk'
+import { exitCodes } from '#base/exit-codes.ts'
+import { Failure } from '#base/failure.ts'
+import { openOutput } from '#base/output.ts'
+import { formatPairs } from '#base/table.ts'
+import { findService } from '#session/find-service.ts'
+import { howToSignIn } from '#session/open-session.ts'
+import type { CommonOptions } from './run-operation.ts'
+
+type Status = {
+  readonly baseUrl: string
+  readonly healthy: boolean
+  readonly ready: boolean
+  readonly latencyMs: number
+  readonly apiVersion: string | null
+  readonly account: OwnAccount | null
+  readonly keySource: string | null
+}
+
+export async function showStatus(options: CommonOptions): Promise<void> {
+  const output = openOutput({ isColored: options.color })
+  const { baseUrl, apiKey, keySource } = await findService(options)
+  const client = new Mailroom({ baseUrl, apiKey: apiKey ?? 'none', maxRetries: 0 })
+  const startMs = performance.now()
+  await client.service.health()
+  const latencyMs = Math.round((performance.now() - startMs) * 10) / 10
+  const isReady = await client.service.ready().then(() => true, isAway)
+  const account = apiKey === null ? null : await client.account.get().catch(nullWhenUnknown)
+  const apiVersion = await readVersion(client)
+  const status: Status = {
+    baseUrl,
+    healthy: true,
+    ready: isReady,
+    latencyMs,
+    apiVersion,
+    account,
+    keySource,
+  }
+  if (options.json) output.json(status)
+  else output.write(formatPairs(pairsOf(status), output))
+  if (account === null) {
+    const what = apiKey === null ? 'There is no key for' : 'The key is not good for'
+    throw new Failure('unauthorized', `${what} ${baseUrl}.`, howToSignIn(baseUrl))
+  }
+  if (!isReady) process.exitCode = exitCodes.unavailable.code
+}
+
+function pairsOf({ baseUrl, ready, latencyMs, apiVersion, account, keySource }: Status) {
+  const who = account === null ? 'not signed in' : `${account.name} (${account.id})`
+  const pairs: [string, string][] = [
+    ['service', baseUrl],
+    ['ready', ready ? 'yes' : 'no'],
+    ['latency', `${latencyMs} ms`],
+    ['version', apiVersion ?? 'unknown'],
+    ['account', who],
+  ]
+  if (account !== null) pairs.push(['plan', account.plan], ['key', `from ${keySource}`])
+  return pairs
+}
+
+/** Not ready is an answer; no answer is none. */
+function isAway(error: unknown): false {
+  if (error instanceof MailroomError) return false
+  throw error
+}
+
+function nullWhenUnknown(error: unknown): null {
+  if (error instanceof MailroomError && error.status === 401) return null
+  throw error
+}
+
+async function readVersion(client: Mailroom): Promise<string | null> {
+  try {
+    const { info } = JSON.parse(await client.service.openapi()) as { info?: { version?: string } }
+    return info?.version ?? null
+  } catch (error) {
+    if (error instanceof MailroomError || error instanceof MailroomConnectionError) return null
+    throw error
+  }
+}

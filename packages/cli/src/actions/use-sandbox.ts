@@ -1,0 +1,67 @@
+// Mail of the sandbox: what was kept, and mail made to arrive.
+
+import { basename } from 'node:path'
+import type { CapturedMessage, ReceivedMail } from '@mailroom/sdk'
+import { Failure } from '#base/failure.ts'
+import { openOutput } from '#base/output.ts'
+import { readPathOrInput } from '#base/read-input.ts'
+import { openSession } from '#session/open-session.ts'
+import { show } from '#shown/show.ts'
+import { showMessage } from '#shown/show-message.ts'
+import { mediaTypeOf } from './media-types.ts'
+import type { CommonOptions } from './run-operation.ts'
+
+export type InjectOptions = CommonOptions & {
+  readonly from?: string
+  readonly to?: string[]
+  readonly subject?: string
+  readonly text?: string
+  readonly html?: string
+  readonly inReplyTo?: string
+  readonly attach?: readonly string[]
+  readonly raw?: string
+}
+
+export async function showCaptured(id: string, options: CommonOptions): Promise<void> {
+  const { client } = await openSession(options)
+  const output = openOutput({ isColored: options.color })
+  for await (const kept of client.sandbox.list()) {
+    if (kept.id !== id && kept.messageId !== id) continue
+    if (options.json) output.json(kept)
+    else showMessage(output, asMessage(kept))
+    return
+  }
+  const fix = '"mailroom sandbox list" names what is kept.'
+  throw new Failure('notFound', `The sandbox keeps no mail ${JSON.stringify(id)}.`, fix)
+}
+
+/** With the names of a message's fields. */
+function asMessage({ from, to, text, ...kept }: CapturedMessage): Record<string, unknown> {
+  return { ...kept, direction: 'captured', fromAddr: from, toAddr: to, bodyText: text }
+}
+
+export async function injectMail(options: InjectOptions): Promise<void> {
+  const { client } = await openSession(options)
+  const output = openOutput({ isColored: options.color })
+  const { from, to, raw } = options
+  const received: ReceivedMail =
+    raw === undefined
+      ? await client.sandbox.receive(await mailOf(options))
+      : await client.sandbox.receiveRaw(await readPathOrInput(raw), { from, to })
+  if (options.json) return output.json(received)
+  const columns = ['id', 'threadId', 'toAddr', 'subject']
+  show(output, { kind: 'list', columns }, received)
+}
+
+async function mailOf({ from = '', to = [], subject = '', ...options }: InjectOptions) {
+  const { text, html, inReplyTo, attach = [] } = options
+  const attachments = await Promise.all(
+    attach.map(async (path) => ({
+      filename: basename(path),
+      contentType: mediaTypeOf(path),
+      data: await readPathOrInput(path),
+    })),
+  )
+  const files = attachments.length > 0 ? { attachments } : {}
+  return { from, to, subject, text, html, inReplyTo, ...files }
+}

@@ -1,0 +1,108 @@
+// Waiting for a message, or for the code in one. What comes between two requests is not missed.
+
+import type { Mailroom, Message } from '@mailroom/sdk'
+import { readDurationMs } from '#base/duration.ts'
+import { Failure } from '#base/failure.ts'
+import { openOutput } from '#base/output.ts'
+import { plainLine } from '#base/plain-text.ts'
+import { findId, findOnlyInbox } from '#session/find-by-name.ts'
+import { openSession } from '#session/open-session.ts'
+import { showMessage } from '#shown/show-message.ts'
+import type { CommonOptions } from './run-operation.ts'
+
+export type WaitOptions = CommonOptions & {
+  readonly inbox?: string
+  readonly from?: string
+  readonly subject?: string
+  readonly thread?: string
+  readonly after?: string
+  readonly since?: string
+  readonly timeout: string
+  readonly code?: true
+}
+
+export async function waitForMail(options: WaitOptions): Promise<void> {
+  const timeoutMs = readDurationMs(options.timeout)
+  const sinceMs = options.since === undefined ? null : readDurationMs(options.since)
+  const output = openOutput({ isColored: options.color })
+  const session = await openSession(options)
+  const { client } = session
+  const inboxId =
+    options.inbox === undefined
+      ? (await findOnlyInbox(session)).id
+      : await findId(session, 'inbox', options.inbox)
+  output.progress('Waiting for mail …')
+  const wanted = { ...options, timeoutMs, sinceMs, inboxId }
+  for await (const message of messagesOf(client, wanted)) {
+    const code = bestCode(message)
+    if (options.code && code === null) continue
+    if (options.json) output.json(message)
+    else if (options.code) output.write(`${plainLine(code ?? '')}\n`)
+    else showMessage(output, message)
+    return
+  }
+  const what = options.code ? 'No message with a code' : 'No message'
+  const fix = 'Wait longer with --timeout, or count what came before the call with --since 10m.'
+  throw new Failure('timeout', `${what} came within ${options.timeout}.`, fix)
+}
+
+type Wanted = Omit<WaitOptions, 'timeout' | 'since'> & {
+  readonly inboxId: string
+  readonly timeoutMs: number
+  readonly sinceMs: number | null
+}
+
+/** Those that match, one after the other, until the time is over. */
+async function* messagesOf(client: Mailroom, wanted: Wanted): AsyncGenerator<Message> {
+  const endMs = performance.now() + wanted.timeoutMs
+  const { from, subject, thread: threadId, inboxId, sinceMs } = wanted
+  let { after } = wanted
+  if (sinceMs !== null) {
+    const sinceAtMs = Date.now() - sinceMs
+    let earlier = await readEarlier(client, inboxId, sinceAtMs)
+    while (earlier.length === 0 && performance.now() < endMs) {
+      // There is nothing yet to go on from: what comes meanwhile is found by looking again.
+      const timeout = Math.min(LOOK_SECONDS, Math.ceil((endMs - performance.now()) / 1000))
+      await client.inboxes.wait(inboxId, { timeout })
+      earlier = await readEarlier(client, inboxId, sinceAtMs)
+    }
+    for (const message of earlier) {
+      if (Date.parse(message.createdAt) >= sinceAtMs && isMatch(message, wanted)) yield message
+    }
+    after = earlier.at(-1)?.id ?? after
+  }
+  for (;;) {
+    const timeoutMs = endMs - performance.now()
+    if (timeoutMs <= 0) return
+    const filters = { from, subject, threadId, after, timeoutMs }
+    const message = await client.inboxes.waitForMessage(inboxId, filters)
+    if (message === null) return
+    yield message
+    after = message.id
+  }
+}
+
+const LOOK_SECONDS = 5
+
+/** Received since then, oldest first, with the one before them, to go on from. */
+async function readEarlier(client: Mailroom, inboxId: string, sinceAtMs: number) {
+  const found: Message[] = []
+  for await (const message of client.messages.list(inboxId, { direction: 'inbound' })) {
+    found.unshift(message)
+    if (Date.parse(message.createdAt) < sinceAtMs) break
+  }
+  return found
+}
+
+/** As the service matches. */
+function isMatch(message: Message, { from = '', subject = '', thread }: Wanted): boolean {
+  return (
+    (thread === undefined || message.threadId === thread) &&
+    message.fromAddr.toLowerCase().includes(from.toLowerCase()) &&
+    message.subject.toLowerCase().includes(subject.toLowerCase())
+  )
+}
+
+function bestCode(message: Message): string | null {
+  return message.extracted?.codes[0]?.value ?? null
+}

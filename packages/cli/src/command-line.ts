@@ -1,0 +1,86 @@
+// The whole command line: the commands of mail, of the account and of the machine in one program, and
+// how each of them ends. Every command loads what it needs when it is called.
+
+import { readFileSync } from 'node:fs'
+import { addOperatorCommands } from '@mailroom/server/commands/command-line.ts'
+import { Command, CommanderError } from 'commander'
+import { exitCodes } from '#base/exit-codes.ts'
+import { endWithReader } from '#base/output.ts'
+import { addAccountCommands, addReference } from '#commands/account.ts'
+import { addMailCommands } from '#commands/mail.ts'
+
+/** Reads `argv` and runs the command; sets the exit code. */
+export async function runCommandLine(argv: readonly string[]): Promise<void> {
+  endWithReader()
+  const program = describeProgram()
+  let ran: Command | null = null
+  program.hook('preAction', (_program, command) => {
+    ran = command
+    if (isOfTheMachine(command)) return
+    // Whoever serves has a way of its own to end.
+    process.once('SIGINT', () => {
+      if (process.stderr.isTTY) process.stderr.write('\n')
+      process.exit(exitCodes.interrupted.code)
+    })
+  })
+  try {
+    await program.parseAsync(argv)
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      process.exitCode = error.exitCode === 0 ? exitCodes.ok.code : exitCodes.usage.code
+      return
+    }
+    const { describeError } = await import('#session/describe-error.ts')
+    const { text, exitCode } = describeError(error, await baseUrlOf(ran))
+    process.stderr.write(text)
+    process.exitCode = exitCode
+  }
+}
+
+async function baseUrlOf(command: Command | null): Promise<string | null> {
+  if (command === null || isOfTheMachine(command)) return null
+  const { findService } = await import('#session/find-service.ts')
+  const found = await findService(command.opts()).catch(() => null)
+  return found?.baseUrl ?? null
+}
+
+const MACHINE = 'This machine:'
+
+/** The commands with their words, without running any. */
+export function describeProgram(): Command {
+  const program = new Command('mailroom')
+    .description('Email infrastructure for software agents: your mail, your account, this machine.')
+    .version(readVersion(), '-V, --version', 'Print the version.')
+    .helpOption('-h, --help', 'Print what a command takes.')
+    .helpCommand('help [command]', 'Print what a command takes.')
+    .showHelpAfterError('(--help says what it takes)')
+    .exitOverride()
+  program.addHelpText('after', exitCodesHelp())
+  program.commandsGroup('Your mail:')
+  addMailCommands(program)
+  program.commandsGroup('Account:')
+  addAccountCommands(program)
+  program.commandsGroup(MACHINE)
+  addOperatorCommands(program)
+  addReference(program)
+  return program
+}
+
+function isOfTheMachine(command: Command): boolean {
+  let top = command
+  while (top.parent?.parent) top = top.parent
+  return top.helpGroup() === MACHINE || top.name() === 'mcp'
+}
+
+function readVersion(): string {
+  const manifest = new URL('../package.json', import.meta.url)
+  const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }
+  return version
+}
+
+function exitCodesHelp(): string {
+  const lines = Object.values(exitCodes).map(
+    ({ code, meaning }) => `  ${String(code).padEnd(4)}${meaning}`,
+  )
+  return `\nExit codes:\n${lines.join('\n')}`
+}

@@ -1,0 +1,148 @@
+// The commands of the account and of the connection to the service.
+
+import { Argument, type Command } from 'commander'
+import { SHELLS } from '#completion/shells.ts'
+import { addGroup } from './add-group.ts'
+import {
+  addOperationCommand,
+  addServiceOptions,
+  addSessionOptions,
+  describeBy,
+} from './add-operation-command.ts'
+import { accountGroups, whoami } from './resources.ts'
+
+export function addAccountCommands(program: Command): void {
+  addLogin(program)
+  addLogout(program)
+  addOperationCommand(program, whoami)
+  addStatus(program)
+  for (const group of accountGroups) {
+    const command = addGroup(program, group)
+    if (group.name === 'domains') addVerify(command)
+  }
+  addApi(program)
+  addMcp(program)
+  addCompletion(program)
+}
+
+function addLogin(program: Command): void {
+  const summary = 'Sign in to a service: store a key for it, readable by you alone.'
+  const login = program
+    .command('login')
+    .summary(summary)
+    .description(
+      `${summary}\n\nAsks for the key without showing it. Who has none presses Enter and approves this terminal in the console of the service.`,
+    )
+    .option(
+      '--key <key>',
+      'The key; "-" reads it from standard input, where no list of processes shows it.',
+    )
+    .option('--pair', 'Ask for approval in the console at once.')
+  addServiceOptions(login).action(async () => {
+    const { login: run } = await import('#actions/login.ts')
+    await run(login.opts())
+  })
+}
+
+function addLogout(program: Command): void {
+  const logout = program
+    .command('logout')
+    .summary('Forget the stored key.')
+    .description('Forget the stored key. It stays good: "mailroom keys delete" revokes one.')
+  addServiceOptions(logout).action(async () => {
+    const { logout: run } = await import('#actions/login.ts')
+    await run(logout.opts())
+  })
+}
+
+function addStatus(program: Command): void {
+  const status = program
+    .command('status')
+    .description(
+      'Tell whether the service is there and ready, how quickly it answers, and who you are to it.',
+    )
+  addSessionOptions(status).action(async () => {
+    const { showStatus } = await import('#actions/show-status.ts')
+    await showStatus(status.opts())
+  })
+}
+
+function addVerify(domains: Command): void {
+  const verify = describeBy(domains.command('verify'), 'domains.verify')
+    .argument('<domain>', 'The id of a domain. Its name will do.')
+    .option(
+      '--wait',
+      'Check again until the domain is verified; exits with 124 when the time is over.',
+    )
+    .option('--timeout <time>', 'With --wait: how long at most.', '15m')
+    .option('--interval <time>', 'With --wait: how long between two checks.', '10s')
+  addSessionOptions(verify).action(async (domain: string) => {
+    const { verifyDomain } = await import('#actions/verify-domain.ts')
+    await verifyDomain(domain, verify.opts())
+  })
+}
+
+function addApi(program: Command): void {
+  const api = program
+    .command('api')
+    .summary('Call any operation of the API.')
+    .description(
+      'Call any operation of the API.\n\nname=value sets a parameter of the path or the query, or a field of the body; name:=value one that is JSON. "mailroom api --list" names the operations, "mailroom api <operation> --describe" what one takes.',
+    )
+    .argument('[operation]', 'The name of the operation, such as inboxes.list.')
+    .argument('[values...]', 'name=value or name:=JSON, of a list once for each entry.')
+    .option('--list', 'List the operations.')
+    .option('--describe', 'Tell what the operation takes.')
+    .option(
+      '--body <body>',
+      'The body: JSON, "@" and the path of a file, or "-" for standard input.',
+    )
+    .option('--content-type <type>', 'What the body is written in, where it is not JSON.')
+    .option(
+      '--idempotency-key <key>',
+      'Where the operation needs one; made and shown when left out.',
+    )
+  addSessionOptions(api).action(async (operation: string | undefined, values: string[]) => {
+    const { callApi } = await import('#actions/call-api.ts')
+    await callApi(operation, values, api.opts())
+  })
+}
+
+function addMcp(program: Command): void {
+  const summary = 'Serve the account to a model over MCP, on standard input and output.'
+  const mcp = program
+    .command('mcp')
+    .summary(summary)
+    .description(`${summary} For the configuration of an MCP client.`)
+    .option('--inbox <inbox>', 'Only this inbox, by its id or address (or MAILROOM_MCP_INBOX).')
+    .option('--read-only', 'Nothing can be sent or changed (or MAILROOM_MCP_READ_ONLY=true).')
+  addServiceOptions(mcp).action(async () => {
+    const { serveMcp } = await import('#actions/serve-mcp.ts')
+    await serveMcp(mcp.opts())
+  })
+}
+
+function addCompletion(program: Command): void {
+  program
+    .command('completion')
+    .description(
+      'Print what makes a shell complete the commands: source it where the shell starts.',
+    )
+    .addArgument(new Argument('<shell>', 'The shell that is to complete.').choices(SHELLS))
+    .action(async (shell: (typeof SHELLS)[number]) => {
+      const { printCompletion } = await import('#actions/print-completion.ts')
+      printCompletion(program, shell)
+    })
+}
+
+/** For contributors; a test fails while the page is not current. */
+export function addReference(program: Command): void {
+  const reference = program
+    .command('reference', { hidden: true })
+    .description('Print the part of docs/cli.md that is made of the commands.')
+    .option('--write', 'Write it into the page.')
+  reference.action(async () => {
+    const { printReference } = await import('#actions/print-reference.ts')
+    printReference(program, reference.opts())
+  })
+}

@@ -1,0 +1,97 @@
+// The commands that are made of operations, and the options that are made of fields of the contract.
+
+import { type OperationId, operationOf } from '@mailroom/contract/operations.ts'
+import { Argument, type Command, Option } from 'commander'
+import type { Field } from '#contract/fields.ts'
+import { arrange, isSeveral, type OperationCommand } from '#contract/operation-command.ts'
+
+/** Adds the command to its group. */
+export function addOperationCommand(parent: Command, spec: OperationCommand): Command {
+  const command = parent.command(spec.name, { isDefault: spec.isDefault === true })
+  describeBy(command, spec.operation)
+  if (spec.alias !== undefined) command.alias(spec.alias)
+  const fields = arrange(spec)
+  for (const { field, name } of fields.arguments) {
+    const isRequired = field.place === 'path' || field.isRequired
+    const argument = new Argument(isRequired ? `<${name}>` : `[${name}]`, sentenceOf(field))
+    if (field.words !== null) argument.choices(field.words)
+    command.addArgument(argument)
+  }
+  if (fields.ofInbox !== null) addInboxOption(command, fields.ofInbox.sentence)
+  for (const field of fields.options) addFieldOption(command, field)
+  addSessionOptions(command)
+  return command.action(async (...given: unknown[]) => {
+    const { runOperation } = await import('#actions/run-operation.ts')
+    await runOperation(spec, given.slice(0, -2) as (string | undefined)[], command.opts())
+  })
+}
+
+/** The operation's sentence in lists of commands, with its notes in the command's own help. */
+export function describeBy(command: Command, id: OperationId): Command {
+  const { summary, notes } = operationOf(id)
+  return command
+    .summary(summary)
+    .description(notes === undefined ? summary : `${summary}\n\n${notes}`)
+}
+
+export function addInboxOption(command: Command, sentence: string): Command {
+  return command.option(
+    '--inbox <inbox>',
+    `${sentence} Its address will do; the only inbox of the account when left out.`,
+  )
+}
+
+export function addFieldOption(command: Command, field: Field): Command {
+  const { flag, isRequired } = field
+  const sentence = sentenceOf(field)
+  if (field.form === 'boolean' && !field.isList) {
+    return command
+      .option(`--${flag}`, sentence)
+      .option(`--no-${flag}`, `The opposite of --${flag}.`)
+  }
+  const value = field.named ?? field.placeholder
+  const option = new Option(`--${flag} <${value}>`, sentence)
+  if (isRequired) option.makeOptionMandatory()
+  if (isSeveral(field)) return command.addOption(option.argParser(collect))
+  if (field.words !== null) option.choices(field.words)
+  return command.addOption(option)
+}
+
+/** For options that may be given several times; commas separate as well. */
+export function collect(text: string, before: readonly string[] = []): string[] {
+  return [...before, ...text.split(',').map((one) => one.trim())].filter((one) => one !== '')
+}
+
+/** What every command has that speaks to the service. */
+export function addSessionOptions(command: Command): Command {
+  return addServiceOptions(command).addOption(
+    new Option('--json', 'Print what the API answers, as JSON.').helpGroup(EVERYWHERE),
+  )
+}
+
+const EVERYWHERE = 'Everywhere:'
+
+export function addServiceOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--profile <name>', 'The profile to use instead of the default.').helpGroup(
+        EVERYWHERE,
+      ),
+    )
+    .addOption(
+      new Option('--url <url>', 'The service to use instead of the profile’s.').helpGroup(
+        EVERYWHERE,
+      ),
+    )
+    .addOption(new Option('--no-color', 'Without colours.').helpGroup(EVERYWHERE))
+}
+
+function sentenceOf({ sentence, named, isNullable, isList, place }: Field): string {
+  const more = [
+    ...(named === 'inbox' ? ['Its address will do.'] : []),
+    ...(named === 'domain' ? ['Its name will do.'] : []),
+    ...(isList ? ['May be given several times.'] : []),
+    ...(isNullable && !isList && place === 'body' ? ['An empty value stands for null.'] : []),
+  ]
+  return [sentence, ...more].join(' ').trim()
+}

@@ -1,0 +1,183 @@
+// The commands of mail itself: sending, reading, waiting, listening. Their sentences are the contract's
+// wherever an option is a field of it.
+
+import type { OperationId } from '@mailroom/contract/operations.ts'
+import { type Command, Option } from 'commander'
+import { type Field, fieldsOf } from '#contract/fields.ts'
+import { addGroup } from './add-group.ts'
+import {
+  addFieldOption,
+  addInboxOption,
+  addOperationCommand,
+  addSessionOptions,
+  describeBy,
+} from './add-operation-command.ts'
+import { mailGroups, search } from './resources.ts'
+import { addListen, addWait } from './watching.ts'
+
+export function addMailCommands(program: Command): void {
+  const groups = new Map(mailGroups.map((group) => [group.name, group]))
+  const add = (name: string): Command => {
+    const group = groups.get(name)
+    if (group === undefined) throw new Error(`There is no group ${name}.`)
+    return addGroup(program, group)
+  }
+  add('inbox')
+  addSend(program)
+  addReply(program)
+  addThreadCommands(add('threads'))
+  addMessageCommands(add('messages'))
+  addAttachments(program)
+  addOperationCommand(program, search)
+  addWait(program)
+  addListen(program)
+  add('events')
+  addSandboxCommands(add('sandbox'))
+  add('quarantine')
+}
+
+export function fieldOf(id: OperationId, name: string): Field {
+  const field = fieldsOf(id).find((one) => one.name === name)
+  if (field === undefined) throw new Error(`${id} has no field ${name}.`)
+  return field
+}
+
+function addSend(program: Command): void {
+  const command = describeBy(program.command('send'), 'inboxes.send')
+  addInboxOption(command, 'The inbox that sends.')
+  addFieldOption(command, fieldOf('inboxes.send', 'to'))
+  addFieldOption(command, { ...fieldOf('inboxes.send', 'subject'), isRequired: true })
+  addContentOptions(command)
+  addFieldOption(command, fieldOf('inboxes.send', 'unsubscribe'))
+  addSessionOptions(command).action(async () => {
+    const { sendMail } = await import('#actions/send-mail.ts')
+    await sendMail(command.opts())
+  })
+}
+
+function addReply(program: Command): void {
+  const sentence = 'Answer the last message of a thread, in that thread.'
+  const command = program
+    .command('reply')
+    .summary(sentence)
+    .description(`${sentence} It goes where the sender wants answers.`)
+    .argument('<thread>', 'The id of a thread.')
+    .option('--to <address>', 'To somebody else than the sender.')
+    .option('--no-quote', 'Without the last message of the thread as a quote.')
+  addContentOptions(command)
+  addSessionOptions(command).action(async (thread: string) => {
+    const { replyToThread } = await import('#actions/send-mail.ts')
+    await replyToThread(thread, command.opts())
+  })
+}
+
+function addContentOptions(command: Command): void {
+  command
+    .option('--text <text>', 'The text of the message.')
+    .option('--html <html>', 'The HTML of the message, beside --text or alone.')
+    .option('--file <path>', 'The text or the HTML from a file, or from standard input with "-".')
+    .option('--attach <path...>', fieldOf('inboxes.send', 'attachments').sentence)
+  addFieldOption(command, fieldOf('inboxes.send', 'cc'))
+  addFieldOption(command, fieldOf('inboxes.send', 'replyTo'))
+  command.option(
+    '--idempotency-key <key>',
+    'Names this message: sending again under the same key sends nothing. Made and shown when left out.',
+  )
+}
+
+function addThreadCommands(threads: Command): void {
+  const list = addOperationCommand(threads, {
+    name: 'list',
+    operation: 'threads.list',
+    shown: {
+      kind: 'list',
+      columns: ['id', 'lastMessageAt', 'subject', 'messageCount', 'isRead'],
+    },
+    isOfInbox: true,
+  })
+  list.addOption(new Option('--unread', 'The same as --no-read.').implies({ read: false }))
+  const get = describeBy(threads.command('get'), 'threads.messages')
+    .argument('<thread>', 'The id of a thread.')
+    .option('--view', 'As Markdown for a model, with what is from the mail in a fence.')
+  addViewOptions(get, 'threads.view')
+  addSessionOptions(get).action(async (thread: string) => {
+    const { readThread } = await import('#actions/read-mail.ts')
+    await readThread(thread, get.opts())
+  })
+  for (const name of ['read', 'unread'] as const) {
+    const mark = threads
+      .command(name)
+      .description(`Mark threads as ${name}.`)
+      .argument('<threads...>', 'The ids of threads.')
+    addSessionOptions(mark).action(async (ids: string[]) => {
+      const { markThreads } = await import('#actions/read-mail.ts')
+      await markThreads(ids, name === 'read', mark.opts())
+    })
+  }
+}
+
+function addMessageCommands(messages: Command): void {
+  const get = describeBy(messages.command('get'), 'messages.get')
+    .argument('<message>', 'The id of a message.')
+    .option('--view', 'As Markdown for a model, with what is from the mail in a fence.')
+    .option('--raw', 'As it came over the wire.')
+  addViewOptions(get, 'messages.view')
+  addSessionOptions(get).action(async (message: string) => {
+    const { readMessage } = await import('#actions/read-mail.ts')
+    await readMessage(message, get.opts())
+  })
+}
+
+function addViewOptions(command: Command, id: 'messages.view' | 'threads.view'): void {
+  for (const name of ['max_chars', 'offset']) {
+    const field = fieldOf(id, name)
+    addFieldOption(command, { ...field, sentence: `With --view: ${field.sentence}` })
+  }
+}
+
+function addAttachments(program: Command): void {
+  const summary = 'Files in messages.'
+  const group = program.command('attachments').summary(summary).description(summary)
+  const get = describeBy(group.command('get'), 'attachments.get')
+    .argument('<message>', fieldOf('attachments.get', 'messageId').sentence)
+    .argument('<name>', fieldOf('attachments.get', 'filename').sentence)
+    .option('-o, --output <path>', 'A file or a folder, or "-" for standard output.')
+    .option('--force', 'Replace a file that is there.')
+  addSessionOptions(get).action(async (message: string, name: string) => {
+    const { saveAttachment } = await import('#actions/save-attachment.ts')
+    await saveAttachment(message, name, get.opts())
+  })
+}
+
+function addSandboxCommands(sandbox: Command): void {
+  const show = sandbox
+    .command('show')
+    .description('Show mail of "sandbox list" as it would have left.')
+    .argument('<id>', 'The id from the list, or that of the message.')
+  addSessionOptions(show).action(async (id: string) => {
+    const { showCaptured } = await import('#actions/use-sandbox.ts')
+    await showCaptured(id, show.opts())
+  })
+  const inject = describeBy(sandbox.command('inject'), 'sandbox.receive')
+  const mandatory = ['from', 'to', 'subject']
+  for (const name of ['from', 'to', 'subject', 'text', 'html', 'inReplyTo']) {
+    const field = fieldOf('sandbox.receive', name)
+    addFieldOption(inject, { ...field, isRequired: false, isList: name === 'to', words: null })
+  }
+  inject
+    .option('--attach <path...>', fieldOf('sandbox.receive', 'attachments').sentence)
+    .option(
+      '--raw <path>',
+      `A whole message (RFC 5322) from a file, or from standard input with "-", instead of ${mandatory.map((name) => `--${name}`).join(', ')}.`,
+    )
+  addSessionOptions(inject).action(async () => {
+    const { injectMail } = await import('#actions/use-sandbox.ts')
+    await injectMail(inject.opts())
+  })
+  inject.hook('preAction', () => {
+    const given = inject.opts<Record<string, unknown>>()
+    if (given.raw !== undefined) return
+    const missing = mandatory.find((name) => given[name] === undefined)
+    if (missing !== undefined) inject.error(`error: --${missing} or --raw is needed`)
+  })
+}

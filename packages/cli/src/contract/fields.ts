@@ -1,0 +1,139 @@
+// The fields of an operation as arguments and options: their names, their sentences and their forms, all
+// read from the contract.
+
+import { type OperationId, operationOf } from '@mailroom/contract/operations.ts'
+import { Failure } from '#base/failure.ts'
+import type { Named } from '#session/find-by-name.ts'
+
+export type Field = {
+  /** In the API. */
+  readonly name: string
+  readonly place: 'path' | 'query' | 'body'
+  readonly sentence: string
+  readonly isRequired: boolean
+  readonly isNullable: boolean
+  readonly form: 'text' | 'integer' | 'boolean' | 'json'
+  readonly isList: boolean
+  /** Null where any text will do. */
+  readonly words: readonly string[] | null
+  /** What stands for its value in the help. */
+  readonly placeholder: string
+  readonly named: Named | null
+  /** Long option without its dashes. */
+  readonly flag: string
+}
+
+type FieldSchema = {
+  type?: string | string[]
+  enum?: unknown[]
+  items?: FieldSchema
+  description?: string
+  format?: string
+}
+
+type ObjectSchema = { properties?: Record<string, FieldSchema>; required?: readonly string[] }
+
+/** Where the name of the API says more than a person needs to write. */
+const FLAGS: Readonly<Record<string, string>> = {
+  podId: 'pod',
+  podIds: 'pod',
+  inboxId: 'inbox',
+  inboxIds: 'inbox',
+  inbox_id: 'inbox',
+  thread_id: 'thread',
+  is_read: 'read',
+  eventTypes: 'events',
+  event_types: 'events',
+}
+
+/** In the order of the path, the query and the body. */
+export function fieldsOf(id: OperationId): Field[] {
+  const { path, parameters = {}, query, body } = operationOf(id)
+  const ofPath = Object.entries(parameters).map(([name, description]) => {
+    const schema = { type: 'string', description }
+    return { ...fieldOf(name, 'path', schema, true), named: namedByPath(path, name) }
+  })
+  return [...ofPath, ...propertiesOf(query, 'query'), ...propertiesOf(body, 'body')]
+}
+
+function propertiesOf(schema: object | undefined, place: 'query' | 'body'): Field[] {
+  const { properties = {}, required = [] }: ObjectSchema = schema ?? {}
+  return Object.entries(properties).map(([name, property]) => {
+    // A query's field with a default is required only of what a handler sees.
+    const isRequired = required.includes(name) && !('default' in property)
+    return fieldOf(name, place, property, isRequired)
+  })
+}
+
+function fieldOf(
+  name: string,
+  place: Field['place'],
+  schema: FieldSchema,
+  isRequired: boolean,
+): Field {
+  const types = [schema.type ?? 'string'].flat()
+  const isList = types.includes('array')
+  const one = isList ? (schema.items ?? {}) : schema
+  const words = one.enum?.filter((word) => typeof word === 'string') ?? null
+  return {
+    name,
+    place,
+    sentence: schema.description ?? '',
+    isRequired,
+    isNullable: types.includes('null'),
+    form: formOf([one.type ?? 'string'].flat()),
+    isList,
+    words,
+    placeholder: placeholderOf(name, one),
+    named: /^inbox(Ids?|_id)$/.test(name) ? 'inbox' : null,
+    flag: FLAGS[name] ?? kebabOf(name),
+  }
+}
+
+function placeholderOf(name: string, { format, type }: FieldSchema): string {
+  if (format === 'email') return 'address'
+  if (type === 'integer') return 'number'
+  return (FLAGS[name] ?? kebabOf(name)).split('-').at(-1) ?? name
+}
+
+function formOf(types: readonly string[]): Field['form'] {
+  if (types.includes('boolean')) return 'boolean'
+  if (types.includes('integer') || types.includes('number')) return 'integer'
+  return types.includes('object') ? 'json' : 'text'
+}
+
+function namedByPath(path: string, name: string): Named | null {
+  if (name !== 'id') return null
+  if (path.startsWith('/v1/inboxes/')) return 'inbox'
+  return path.startsWith('/v1/domains/') ? 'domain' : null
+}
+
+function kebabOf(name: string): string {
+  return name.replaceAll('_', '-').replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}
+
+/** What the API takes for what was written; throws where it can be nothing of the kind. */
+export function readValue(field: Field, text: string): unknown {
+  if (field.isNullable && text === '') return null
+  switch (field.form) {
+    case 'integer':
+      if (/^-?\d{1,15}$/.test(text)) return Number(text)
+      throw wrongValue(field, text, 'a whole number')
+    case 'boolean':
+      if (text === 'true' || text === 'false') return text === 'true'
+      throw wrongValue(field, text, 'true or false')
+    case 'json':
+      try {
+        return JSON.parse(text)
+      } catch {
+        throw wrongValue(field, text, 'JSON')
+      }
+    default:
+      return text
+  }
+}
+
+function wrongValue({ name, sentence }: Field, text: string, wanted: string): Failure {
+  const told = `${name} is to be ${wanted}, and is ${JSON.stringify(text)}.`
+  return new Failure('usage', told, sentence || null)
+}

@@ -1,0 +1,54 @@
+#!/usr/bin/env node
+// The command line. Plain JavaScript that old versions of Node.js can read, so that one that cannot
+// run the rest finds the one that can.
+
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import * as nodeModule from 'node:module'
+import { fileURLToPath } from 'node:url'
+
+const NODE_MAJOR_MIN = 24
+
+if (Number(process.versions.node.split('.')[0]) >= NODE_MAJOR_MIN) await run()
+else startAgain(fileURLToPath(new URL('../../../node_modules/.bin/node', import.meta.url)))
+
+async function run() {
+  delete process.env.MAILROOM_STARTED_AGAIN
+  // As the service does: what is compiled once is found again, in the checkout where nobody else writes.
+  const cacheFolder = fileURLToPath(
+    new URL('../../../node_modules/.cache/mailroom', import.meta.url),
+  )
+  nodeModule.enableCompileCache?.(cacheFolder)
+  process.env.NODE_COMPILE_CACHE ??= cacheFolder
+  const { runCommandLine } = await import('#command-line.ts')
+  await runCommandLine(process.argv)
+}
+
+/** With the Node.js that the checkout has installed for itself. */
+function startAgain(node) {
+  if (!existsSync(node) || process.env.MAILROOM_STARTED_AGAIN) {
+    process.stderr.write(
+      `mailroom: this needs Node.js ${NODE_MAJOR_MIN} or newer, and this is ${process.version}.\n` +
+        '  Run "npm ci" in the checkout, which installs the right one beside it.\n',
+    )
+    process.exit(1)
+  }
+  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+    stdio: 'inherit',
+    env: { ...process.env, MAILROOM_STARTED_AGAIN: '1' },
+  })
+  // A terminal tells both of Ctrl-C; everybody else tells this process alone.
+  process.on('SIGINT', () => {
+    if (!process.stdin.isTTY) child.kill('SIGINT')
+  })
+  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  child.on('error', (error) => {
+    process.stderr.write(`mailroom: ${node} could not be started: ${error.message}\n`)
+    process.exit(1)
+  })
+  child.on('exit', (code, signal) => {
+    if (signal === null) process.exit(code ?? 1)
+    process.removeAllListeners(signal)
+    process.kill(process.pid, signal)
+  })
+}

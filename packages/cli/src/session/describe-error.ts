@@ -1,0 +1,76 @@
+// What a failed command writes and how it exits: what happened, the request it happened to, and what
+// to do next.
+
+import { MailroomConnectionError, MailroomError } from '@mailroom/sdk'
+import { type ExitName, exitCodes } from '#base/exit-codes.ts'
+import { Failure } from '#base/failure.ts'
+import { plainBlock, plainLine } from '#base/plain-text.ts'
+import { howToSignIn } from './open-session.ts'
+
+export type DescribedError = {
+  readonly exitCode: number
+  /** Lines to standard error. */
+  readonly text: string
+}
+
+export function describeError(error: unknown, baseUrl: string | null): DescribedError {
+  const { exit, message, more } = explain(error, baseUrl)
+  const lines = more.flatMap((text) => plainBlock(text).split('\n'))
+  return {
+    exitCode: exitCodes[exit].code,
+    text: [`mailroom: ${plainBlock(message)}`, ...lines.map((line) => `  ${line}`), ''].join('\n'),
+  }
+}
+
+type Explained = { exit: ExitName; message: string; more: string[] }
+
+function explain(error: unknown, baseUrl: string | null): Explained {
+  if (error instanceof Failure) {
+    return { exit: error.exit, message: error.message, more: error.fix === null ? [] : [error.fix] }
+  }
+  if (error instanceof MailroomError) return explainRefusal(error, baseUrl)
+  if (error instanceof MailroomConnectionError) {
+    const where = baseUrl === null ? 'the service' : baseUrl
+    const reason = reasonOf(error)
+    return {
+      exit: 'unavailable',
+      message: `Cannot connect to ${where}: ${reason}`,
+      more: [
+        'Is the service running? "npm start" in its checkout starts it. Another one is named with --url or MAILROOM_BASE_URL.',
+      ],
+    }
+  }
+  const message = error instanceof Error ? error.message : String(error)
+  return { exit: 'failed', message, more: [] }
+}
+
+function explainRefusal(error: MailroomError, baseUrl: string | null): Explained {
+  const { status, code, requestId, fix, details, retryAfterSeconds } = error
+  const isUnauthorized = status === 401
+  const more = details
+    .filter(({ path, message }) => !error.message.includes(`${path} ${message}`))
+    .map(({ path, message }) => plainLine(`${path}: ${message}`))
+  if (isUnauthorized && baseUrl !== null) more.push(howToSignIn(baseUrl))
+  else if (fix !== null) more.push(fix)
+  if (retryAfterSeconds !== null) more.push(`Try again in ${retryAfterSeconds} seconds.`)
+  if (requestId !== null) more.push(`Request ${plainLine(requestId)}`)
+  return { exit: exitOf(status, code), message: `${error.message} (${code})`, more }
+}
+
+function exitOf(status: number, code: string): ExitName {
+  if (code === 'webhook_failed') return 'failed'
+  if (status === 401) return 'unauthorized'
+  if (status === 404) return 'notFound'
+  if (status === 429) return 'rateLimited'
+  return status >= 500 ? 'unavailable' : 'refused'
+}
+
+/** The words of the machine lie some causes deep. */
+function reasonOf(error: MailroomConnectionError): string {
+  let reason = error.message
+  for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {
+    if ('code' in cause && typeof cause.code === 'string') return `${reason} (${cause.code})`
+    if (!(cause instanceof TypeError) && cause.message !== '') reason = cause.message
+  }
+  return reason
+}

@@ -1,0 +1,62 @@
+// The file of keys: a profile for each service that somebody signed in to, readable by its owner alone.
+
+import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { Failure } from '#base/failure.ts'
+
+export type Profile = { readonly baseUrl: string; readonly apiKey: string }
+export type Profiles = Readonly<Record<string, Profile>>
+
+export const PROFILE_DEFAULT = 'default'
+
+const OWNER_ONLY = 0o600
+const OWNER_ONLY_FOLDER = 0o700
+
+/** As the XDG Base Directory Specification has it. */
+export function profilesPath(): string {
+  const { XDG_CONFIG_HOME } = process.env
+  const isGiven = XDG_CONFIG_HOME?.startsWith('/') === true
+  return join(isGiven ? XDG_CONFIG_HOME : join(homedir(), '.config'), 'mailroom', 'config.json')
+}
+
+/** None where there is no file. */
+export async function readProfiles(): Promise<Profiles> {
+  const path = profilesPath()
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '{}'
+    throw new Failure('failed', `${path} cannot be read: ${error.message}.`)
+  })
+  try {
+    const { profiles = {} } = JSON.parse(text) as { profiles?: Record<string, unknown> }
+    return Object.fromEntries(
+      Object.entries(profiles).filter((entry): entry is [string, Profile] => isProfile(entry[1])),
+    )
+  } catch {
+    throw new Failure(
+      'failed',
+      `${path} is not JSON.`,
+      'Correct it, or remove it and sign in again with "mailroom login".',
+    )
+  }
+}
+
+/** Replaces the file as a whole, so that no other command reads half of it. */
+export async function writeProfiles(profiles: Profiles): Promise<void> {
+  const path = profilesPath()
+  await mkdir(dirname(path), { recursive: true, mode: OWNER_ONLY_FOLDER })
+  const temporary = `${path}.${process.pid}`
+  await writeFile(temporary, `${JSON.stringify({ profiles }, null, 2)}\n`, { mode: OWNER_ONLY })
+  await chmod(temporary, OWNER_ONLY)
+  await rename(temporary, path)
+}
+
+function isProfile(value: unknown): value is Profile {
+  if (typeof value !== 'object' || value === null) return false
+  return (
+    'baseUrl' in value &&
+    typeof value.baseUrl === 'string' &&
+    'apiKey' in value &&
+    typeof value.apiKey === 'string'
+  )
+}

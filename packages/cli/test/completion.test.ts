@@ -1,0 +1,91 @@
+// The completions, by the shells that they are for; a shell that is not installed is not asked.
+
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { promisify } from 'node:util'
+import { operationIds } from '@mailroom/contract/operations.ts'
+import { MAIN } from '#test/cli-world.ts'
+
+const run = promisify(execFile)
+
+let folder: string
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'mailroom-completion-'))
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { stdout } = await run(process.execPath, [MAIN, 'completion', shell])
+    await writeFile(join(folder, shell), stdout)
+  }
+})
+after(() => rm(folder, { recursive: true, force: true }))
+
+const QUESTIONS: [string, string[], string[]][] = [
+  ['mailroom in', ['inbox'], ['threads']],
+  ['mailroom inbox ', ['create', 'list', 'get', 'update', 'delete'], ['send']],
+  ['mailroom inbox create --d', ['--display-name', '--domain'], ['--inbox']],
+  ['mailroom send --', ['--to', '--subject', '--attach', '--idempotency-key'], ['--code']],
+  ['mailroom api inboxes.', operationIds.filter((id) => id.startsWith('inboxes.')), ['pods.list']],
+  ['mailroom messages list --direction ', ['inbound', 'outbound'], ['--limit']],
+  ['mailroom completion ', ['bash', 'zsh', 'fish'], ['inbox']],
+  ['mailroom sender-rules create ', ['allow', 'block'], ['list']],
+  ['mailroom dkim ', ['list', 'rotate'], ['create']],
+]
+
+async function isInstalled(shell: string): Promise<boolean> {
+  return run(shell, ['--version']).then(
+    () => true,
+    () => false,
+  )
+}
+
+function check(line: string, found: string[], wanted: string[], others: string[]): void {
+  for (const word of wanted) assert.ok(found.includes(word), `${line}: ${word} in ${found}`)
+  for (const word of others) assert.ok(!found.includes(word), `${line}: no ${word} in ${found}`)
+}
+
+test('bash completes commands, options, values and operations', async (t) => {
+  if (!(await isInstalled('bash'))) return t.skip('bash is not installed')
+  for (const [line, wanted, others] of QUESTIONS) {
+    const words = line.split(' ')
+    const quoted = words.map((word) => `'${word}'`).join(' ')
+    const script = `source '${folder}/bash'; COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _mailroom; printf '%s\\n' "\${COMPREPLY[@]}"`
+    const { stdout, stderr } = await run('bash', ['--norc', '-c', script])
+    assert.equal(stderr, '')
+    check(line, stdout.split('\n'), wanted, others)
+  }
+})
+
+test('zsh takes the completion, and its lists hold the commands', async (t) => {
+  if (!(await isInstalled('zsh'))) return t.skip('zsh is not installed')
+  // _describe needs the line editor; what is given to it is what counts.
+  const double = `_describe() { print -l -- "\${(@P)2}" }; _files() { : }`
+  for (const [line, wanted, others] of QUESTIONS) {
+    const words = line.split(' ')
+    const quoted = words.map((word) => `'${word}'`).join(' ')
+    const script = `compdef() { : }; source '${folder}/zsh'; ${double}; words=(${quoted}); CURRENT=${words.length}; _mailroom`
+    const { stdout, stderr } = await run('zsh', ['-f', '-c', script])
+    assert.equal(stderr, '')
+    const prefix = words.at(-1) ?? ''
+    const found = stdout.split('\n').map((text) => text.split(':')[0] ?? '')
+    check(
+      line,
+      found.filter((word) => word.startsWith(prefix)),
+      wanted,
+      others,
+    )
+  }
+})
+
+test('fish completes commands, options, values and operations', async (t) => {
+  if (!(await isInstalled('fish'))) return t.skip('fish is not installed')
+  for (const [line, wanted, others] of QUESTIONS) {
+    const script = `source '${folder}/fish'; complete -C '${line}'`
+    const { stdout, stderr } = await run('fish', ['--no-config', '-c', script])
+    assert.equal(stderr, '')
+    const found = stdout.split('\n').map((text) => text.split('\t')[0] ?? '')
+    check(line, found, wanted, others)
+  }
+})

@@ -1,0 +1,222 @@
+// The commands of mail, each as a process of its own against a real service.
+
+import assert from 'node:assert/strict'
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import type { CapturedMessage, Inbox, Message, SentMessage, Thread } from '@mailroom/sdk'
+import { CliWorld } from '#test/cli-world.ts'
+
+type Page<Item> = { data: Item[]; total: number }
+
+let world: CliWorld
+let inbox: Inbox
+before(async () => {
+  world = await CliWorld.open()
+  inbox = await world.json<Inbox>('inbox', 'create', 'support', '--display-name', 'The Support')
+})
+after(() => world.close())
+
+async function inject(fields: { subject: string; text?: string; from?: string; more?: string[] }) {
+  const { subject, text = 'A text.', from = 'ann@sender.example', more = [] } = fields
+  const args = ['--from', from, '--to', inbox.address, '--subject', subject, '--text', text]
+  const { data } = await world.json<Page<Message>>('sandbox', 'inject', ...args, ...more)
+  const [message] = data
+  assert.ok(message)
+  return message
+}
+
+test('an inbox is made, listed, read, changed and deleted, by its id or its address', async () => {
+  assert.equal(inbox.address, 'support@mailroom.localhost')
+  assert.equal(inbox.displayName, 'The Support')
+  const other = await world.json<Inbox>('inbox', 'create')
+  const listed = await world.json<Page<Inbox>>('inbox', 'list')
+  assert.deepEqual(listed, JSON.parse(JSON.stringify(await world.client.inboxes.list().page())))
+  const line = `${other.id}\t${other.address}\t\t${other.createdAt}\n`
+  assert.ok((await world.good('inbox', 'list')).startsWith(line))
+  assert.match(
+    await world.good('inbox', 'get', other.address),
+    new RegExp(`^id\t${other.id}$`, 'm'),
+  )
+  const changed = await world.json<Inbox>('inbox', 'update', other.id, '--display-name', 'New')
+  assert.equal(changed.displayName, 'New')
+  const cleared = await world.json<Inbox>('inbox', 'update', other.id, '--display-name', '')
+  assert.equal(cleared.displayName, null)
+  assert.equal(await world.good('inbox', 'delete', other.address), '')
+  assert.equal((await world.run(['inbox', 'get', other.id])).code, 4)
+})
+
+test('a message is sent once under its key, which is shown, and to all who are named', async () => {
+  const file = join(world.home, 'report.csv')
+  await writeFile(file, 'a,b\n1,2\n')
+  const args = ['send', '--to', 'bob@far.example', '--cc', 'cc@far.example', '--subject', 'Hello']
+  const more = [
+    '--text',
+    'Good morning.',
+    '--html',
+    '<p>Good <b>morning</b>.</p>',
+    '--attach',
+    file,
+  ]
+  const first = await world.run([...args, ...more, '--json'])
+  assert.equal(first.code, 0, first.stderr)
+  const key = /^Idempotency-Key: ([0-9a-f-]{36})$/m.exec(first.stderr)?.[1] ?? ''
+  const again = await world.run([...args, ...more, '--idempotency-key', key, '--json'])
+  assert.deepEqual(JSON.parse(again.stdout), JSON.parse(first.stdout))
+  assert.match(again.stderr, /not sent again/)
+  const sent: SentMessage = JSON.parse(first.stdout)
+  const captured = await untilCaptured(sent.messageId)
+  assert.deepEqual(
+    captured.attachments.map(({ filename, contentType }) => [filename, contentType]),
+    [['report.csv', 'text/csv']],
+  )
+  assert.deepEqual(captured.cc, ['cc@far.example'])
+  assert.equal(captured.text.trim(), 'Good morning.')
+  assert.match(captured.html, /<b>morning<\/b>/)
+  assert.match(
+    await world.good('messages', 'deliveries', sent.messageId),
+    /^bob@far\.example\taccepted\t1\t/m,
+  )
+  assert.match(await world.good('sandbox', 'list'), /bob@far\.example/)
+  assert.match(await world.good('sandbox', 'show', captured.id), /^Subject: Hello$/m)
+  assert.equal((await world.run(['sandbox', 'show', 'cap_none'])).code, 4)
+})
+
+/** Sending ends when the message is queued. */
+async function untilCaptured(messageId: string): Promise<CapturedMessage> {
+  for (;;) {
+    const { data } = await world.json<Page<CapturedMessage>>('sandbox', 'list')
+    const found = data.find((kept) => kept.messageId === messageId)
+    if (found !== undefined) return found
+  }
+}
+
+test('the text comes from standard input, and without any nothing is sent', async () => {
+  const args = ['send', '--inbox', inbox.address, '--to', 'bob@far.example', '--subject', 'Piped']
+  const piped = await world.run([...args, '--file', '-', '--json'], { input: 'From a pipe.\n' })
+  assert.equal(piped.code, 0, piped.stderr)
+  const { messageId }: SentMessage = JSON.parse(piped.stdout)
+  assert.equal((await world.client.messages.get(messageId)).bodyText.trim(), 'From a pipe.')
+  const nothing = await world.run(args)
+  assert.equal(nothing.code, 2)
+  assert.match(nothing.stderr, /--text, --html, or --file/)
+})
+
+test('a thread is read, answered in its place, and marked', async () => {
+  const message = await inject({ subject: 'A question', text: 'How are you?' })
+  const { threadId } = message
+  assert.match(await world.good('threads', 'list', '--unread'), new RegExp(`^${threadId}\t`, 'm'))
+  assert.match(
+    await world.good('threads', 'get', threadId),
+    /^From: ann@sender\.example \(not verified\)$/m,
+  )
+  const sent = await world.json<SentMessage>(
+    'reply',
+    threadId,
+    '--text',
+    'Fine, thank you.',
+    '--no-quote',
+  )
+  assert.equal(sent.threadId, threadId)
+  const answer = await world.client.messages.get(sent.messageId)
+  assert.equal(answer.toAddr, 'ann@sender.example')
+  assert.equal(answer.subject, 'Re: A question')
+  assert.equal(answer.bodyText.trim(), 'Fine, thank you.')
+  const thread = () => world.client.threads.get(threadId)
+  assert.equal((await thread()).isRead, true)
+  await world.good('threads', 'unread', threadId)
+  assert.equal((await thread()).isRead, false)
+  await world.good('threads', 'read', threadId)
+  assert.equal((await thread()).isRead, true)
+  const unread = await world.json<Page<Thread>>('threads', 'list', '--no-read')
+  assert.ok(unread.data.every(({ id }) => id !== threadId))
+})
+
+test('a message is read as people do, as a model does, and as it came', async () => {
+  const { id, threadId } = await inject({ subject: 'Reading', text: 'The text itself.' })
+  const shown = await world.good('messages', 'get', id)
+  assert.match(shown, /^Subject: Reading$/m)
+  assert.match(shown, /^The text itself\.$/m)
+  assert.deepEqual((await world.json<Message>('messages', 'get', id)).id, id)
+  const raw = Buffer.from((await world.client.messages.raw(id)).content).toString()
+  assert.equal(await world.good('messages', 'raw', id), raw)
+  assert.equal(await world.good('messages', 'get', id, '--raw'), raw)
+  assert.match(await world.good('messages', 'list', '--limit', '1'), new RegExp(`^${id}\t.*\n$`))
+  for (const args of [
+    ['messages', 'get', id],
+    ['threads', 'get', threadId],
+  ]) {
+    assert.match(await world.good(...args, '--view'), /The text itself\./)
+  }
+})
+
+test('a message is found by its words', async () => {
+  await inject({ subject: 'Invoice of the aardvark', text: 'Ninety gold coins.' })
+  const found = async () => world.json<Page<{ subject: string }>>('search', 'aardvark')
+  let page = await found()
+  while (page.total === 0) page = await found()
+  assert.equal(page.data[0]?.subject, 'Invoice of the aardvark')
+  assert.match(await world.good('search', 'aardvark'), /\tInvoice of the aardvark\t/)
+  assert.equal(await world.good('search', 'zyzzyva'), '')
+})
+
+test('an attachment is saved where it was told to, and over nothing that is there', async () => {
+  const file = join(world.home, 'notes.txt')
+  await writeFile(file, 'Some notes.')
+  const { id } = await inject({ subject: 'Files', more: ['--attach', file] })
+  const folder = join(world.home, 'saved')
+  await mkdir(folder)
+  const run = (...args: string[]) =>
+    world.run(['attachments', 'get', id, 'notes.txt', ...args], { cwd: folder })
+  assert.equal((await run()).stdout, 'notes.txt\n')
+  assert.equal(await readFile(join(folder, 'notes.txt'), 'utf8'), 'Some notes.')
+  const again = await run()
+  assert.equal(again.code, 1)
+  assert.match(again.stderr, /is there already\.\n.*--force/)
+  assert.equal((await run('--force')).code, 0)
+  assert.equal((await run('-o', '-')).stdout, 'Some notes.')
+  assert.equal((await run('-o', join(folder, 'other.txt'))).code, 0)
+  await symlink(join(world.home, 'outside.txt'), join(folder, 'link.txt'))
+  assert.equal((await run('-o', 'link.txt')).code, 1)
+  assert.equal((await run('-o', 'link.txt', '--force')).code, 0)
+  await assert.rejects(readFile(join(world.home, 'outside.txt')), { code: 'ENOENT' })
+})
+
+test('mail that a rule keeps out is listed, let in, and removed', async () => {
+  await world.good('sender-rules', 'create', 'block', 'spam.example')
+  const rules = await world.json<Page<{ id: string; value: string }>>('sender-rules', 'list')
+  assert.equal(rules.data[0]?.value, 'spam.example')
+  const ruleId = rules.data[0]?.id ?? ''
+  assert.match(await world.good('sender-rules', 'get', ruleId), /^type\tblock$/m)
+  const kept: { id: string }[] = []
+  for (const subject of ['one', 'two']) {
+    const args = ['--from', 'x@spam.example', '--to', inbox.address, '--subject', subject]
+    await world.good('sandbox', 'inject', ...args, '--text', 'Buy.')
+    kept.push(...(await world.json<Page<{ id: string }>>('quarantine', 'list')).data.slice(0, 1))
+  }
+  const [one, two] = kept.map(({ id }) => id)
+  assert.match(await world.good('quarantine', 'get', one ?? ''), /^subject\tone$/m)
+  assert.match(await world.good('quarantine', 'raw', one ?? ''), /^Subject: one\r$/m)
+  assert.match(await world.good('quarantine', 'release', one ?? ''), /^subject\tone$/m)
+  assert.equal(await world.good('quarantine', 'delete', two ?? ''), '')
+  assert.equal(await world.good('quarantine', 'list'), '')
+  assert.equal(await world.good('sender-rules', 'delete', ruleId), '')
+})
+
+test('a whole message is made to arrive from a pipe, and the log tells of it', async () => {
+  const raw = `From: Carl <carl@raw.example>\r\nTo: ${inbox.address}\r\nSubject: Raw\r\n\r\nHi.\r\n`
+  const { code, stderr } = await world.run(['sandbox', 'inject', '--raw', '-'], { input: raw })
+  assert.equal(code, 0, stderr)
+  const events = await world.good(
+    'events',
+    '--events',
+    'message.received',
+    '--inbox',
+    inbox.address,
+  )
+  assert.match(events, /^evt_\S+\t\S+\tmessage\.received\t\S+\tCarl <carl@raw\.example>\tRaw$/m)
+  assert.equal(await world.good('events', 'list', '--events', 'domain.failed'), '')
+  assert.equal((await world.run(['sandbox', 'inject', '--from', 'a@b.example'])).code, 2)
+  await world.good('sandbox', 'clear')
+  assert.equal(await world.good('sandbox', 'list'), '')
+})

@@ -1,0 +1,65 @@
+// The account served to a model: what the command adds to the MCP server is the key, the narrowing and
+// a standard output that is the protocol's alone.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { CliWorld } from '#test/cli-world.ts'
+
+let world: CliWorld
+before(async () => {
+  world = await CliWorld.open()
+})
+after(() => world.close())
+
+const REQUESTS = [
+  {
+    id: 1,
+    method: 'initialize',
+    params: {
+      protocolVersion: '2025-06-18',
+      capabilities: {},
+      clientInfo: { name: 'test', version: '1' },
+    },
+  },
+  { method: 'notifications/initialized' },
+  { id: 2, method: 'tools/list' },
+]
+
+async function toolsOf(args: string[], env: Record<string, string> = {}): Promise<string[]> {
+  const running = world.start(['mcp', ...args], { env, isInputOpen: true })
+  for (const request of REQUESTS) {
+    running.child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...request })}\n`)
+  }
+  await running.until(/"id":2\b.*\n|\n.*"id":2\b.*\n/)
+  running.child.stdin.end()
+  const { code, stdout, stderr } = await running.ended
+  assert.equal(code, 0, stderr)
+  const answers = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  const { result } = answers.find(({ id }) => id === 2)
+  return result.tools.map(({ name }: { name: string }) => name)
+}
+
+test('the tools are listed, and it ends when the client goes', async () => {
+  const tools = await toolsOf([])
+  assert.ok(tools.includes('send_mail') && tools.includes('read_thread'), String(tools))
+})
+
+test('the option and the setting both take away what changes anything', async () => {
+  for (const tools of [
+    await toolsOf(['--read-only']),
+    await toolsOf([], { MAILROOM_MCP_READ_ONLY: 'true' }),
+  ]) {
+    assert.ok(!tools.includes('send_mail') && tools.includes('read_thread'), String(tools))
+  }
+})
+
+test('a narrowing that cannot be read is no narrowing that is left out', async () => {
+  const unread = await world.run(['mcp'], { env: { MAILROOM_MCP_READ_ONLY: 'yes' } })
+  assert.equal(unread.code, 2)
+  assert.match(unread.stderr, /MAILROOM_MCP_READ_ONLY must be true or false/)
+  const env = { MAILROOM_MCP_INBOX: 'inb_1' }
+  assert.equal((await world.run(['mcp', '--inbox', 'inb_2'], { env })).code, 2)
+})

@@ -1,0 +1,102 @@
+// Text of strangers, and tables of it, by themselves.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createColors } from 'picocolors'
+import { safeName } from '#actions/save-attachment.ts'
+import { readDurationMs } from '#base/duration.ts'
+import { plainBlock, plainJson, plainLine } from '#base/plain-text.ts'
+import { formatTable, truncate } from '#base/table.ts'
+
+test('sequences that steer a terminal are taken out whole', () => {
+  const hostile: [string, string][] = [
+    ['a\x1b[31mb', 'ab'],
+    ['a\x1b[?1049hb', 'ab'],
+    ['a\x1b]0;title\x07b', 'ab'],
+    ['a\x1b]8;;http://x.example\x1b\\b', 'ab'],
+    ['a\x1bPq#0\x1b\\b', 'ab'],
+    ['a\u009b2Jb', 'ab'],
+    ['a\u009d0;title\u009cb', 'ab'],
+    ['a\x1b(0b', 'ab'],
+    ['a\x1bcb', 'ab'],
+    ['a\u202eb\u2066c\u200fd', 'abcd'],
+    ['a\u{e0041}b', 'ab'],
+    ['a\x00\x07\x08\x7fb', 'ab'],
+    ['one\r\ntwo\rthree', 'one\ntwo\nthree'],
+  ]
+  for (const [text, plain] of hostile) assert.equal(plainBlock(text), plain)
+  assert.equal(plainLine('one\n\ttwo'), 'one two')
+})
+
+test('what is left of a sequence without an end is text', () => {
+  assert.equal(
+    plainBlock('before\x1b]0;no end and all the rest\nof it'),
+    'before0;no end and all the rest\nof it',
+  )
+  assert.equal(plainBlock('\x1b'), '')
+})
+
+test('reading hostile text takes time in proportion to it', () => {
+  for (const piece of ['\x1b]', '\u009d', '\x1b[', '\x1b[0;', '\x1bP\x1b', '\u0090\u0090']) {
+    const startMs = performance.now()
+    plainBlock(piece.repeat(500_000))
+    // A guard: twice as much in the square would take minutes.
+    assert.ok(performance.now() - startMs < 30_000)
+  }
+})
+
+test('JSON of hostile text says the same without what steers a terminal', () => {
+  const value = { a: '\u009b2J\u202e\u2028\u007f\u{e0041}é漢' }
+  const text = plainJson(value)
+  assert.deepEqual(JSON.parse(text), value)
+  assert.doesNotMatch(text, /[\x7f-\x9f\u2028-\u202e]|\udb40/)
+})
+
+test('text is cut between characters as people see them', () => {
+  assert.equal(truncate('abcdef', 4), 'abc…')
+  assert.equal(truncate('漢字漢字', 5), '漢字…')
+  assert.equal(truncate('👩‍👩‍👧‍👦👩‍👩‍👧‍👦', 3), '👩‍👩‍👧‍👦…')
+  assert.equal(truncate('abc', 3), 'abc')
+})
+
+test('a table takes room from what can give it', () => {
+  const columns = [
+    { title: 'ID', isFlexible: false },
+    { title: 'SUBJECT', isFlexible: true },
+  ]
+  const output = { isTerminal: true, width: 24, colors: createColors(false) }
+  const rows = [['thr_0123456789', 'a long subject line\nof two']]
+  assert.equal(
+    formatTable(columns, rows, output),
+    'ID              SUBJECT\nthr_0123456789  a long …\n',
+  )
+  assert.equal(
+    formatTable(columns, rows, { ...output, isTerminal: false }),
+    'thr_0123456789\ta long subject line of two\n',
+  )
+})
+
+test('the name of a file leads nowhere and hides nothing', () => {
+  const names: [string, string][] = [
+    ['../../etc/passwd', 'passwd'],
+    ['..\\..\\boot.ini', 'boot.ini'],
+    ['/etc/passwd', 'passwd'],
+    ['.bashrc', '_bashrc'],
+    ['..', '_'],
+    ['', 'attachment'],
+    ['-rf', '_rf'],
+    ['a\u202egnp.exe', 'agnp.exe'],
+    ['x:y|z?.txt', 'x_y_z_.txt'],
+    ['b\u0000.txt', 'b.txt'],
+  ]
+  for (const [name, safe] of names) assert.equal(safeName(name), safe)
+  assert.equal(safeName('x'.repeat(5_000)).length, 200)
+})
+
+test('lengths of time are read with their units', () => {
+  assert.equal(readDurationMs('90'), 90_000)
+  assert.equal(readDurationMs('5m'), 300_000)
+  for (const text of ['', '-1', '0', '5 weeks', '1e9', '31d']) {
+    assert.throws(() => readDurationMs(text), { exit: 'usage' })
+  }
+})
