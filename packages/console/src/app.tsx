@@ -1,0 +1,89 @@
+// Sign-in or the shell with its pages, by the session that there is.
+
+import { useEffect } from 'preact/hooks'
+import { LocationProvider, Route, Router } from 'preact-iso/router'
+import { followEvents, forgetEvents } from '#data/live.ts'
+import { resumeSession, session, startFailure } from '#data/session.ts'
+import { DomainPage } from '#pages/domain.tsx'
+import { DomainsPage } from '#pages/domains.tsx'
+import { EventsPage } from '#pages/events.tsx'
+import { InboxesPage } from '#pages/inboxes.tsx'
+import { KeysPage } from '#pages/keys.tsx'
+import { MailPage } from '#pages/mail.tsx'
+import { MissingPage } from '#pages/missing.tsx'
+import { OverviewPage } from '#pages/overview.tsx'
+import { PairPage } from '#pages/pair.tsx'
+import { QuarantinePage } from '#pages/quarantine.tsx'
+import { RulesPage } from '#pages/rules.tsx'
+import { SandboxPage } from '#pages/sandbox.tsx'
+import { SearchPage } from '#pages/search.tsx'
+import { SignInPage } from '#pages/sign-in.tsx'
+import { SuppressionsPage } from '#pages/suppressions.tsx'
+import { WebhookPage } from '#pages/webhook.tsx'
+import { WebhooksPage } from '#pages/webhooks.tsx'
+import { Skeleton, Trouble } from '#parts/notice.tsx'
+import { ToastList } from '#parts/toast-list.tsx'
+import { Shell } from './shell.tsx'
+
+export function App() {
+  return (
+    <LocationProvider scope="/console">
+      <Gate />
+      <ToastList />
+    </LocationProvider>
+  )
+}
+
+function Gate() {
+  if (startFailure.value !== null) {
+    return (
+      <main class="alone">
+        <Trouble error={startFailure.value} retry={() => void resumeSession()} />
+      </main>
+    )
+  }
+  const current = session.value
+  if (current === undefined) {
+    return (
+      <main class="alone">
+        <Skeleton rows={3} label="Starting" />
+      </main>
+    )
+  }
+  // Another key is another account's view: nothing of the one before stays.
+  return current === null ? <SignInPage /> : <SignedIn key={current.csrfToken} />
+}
+
+function SignedIn() {
+  useEffect(() => {
+    const ending = new AbortController()
+    void followEvents(ending.signal)
+    return () => {
+      ending.abort()
+      forgetEvents()
+    }
+  }, [])
+  return (
+    <Shell>
+      <Router>
+        <Route path="/console" component={OverviewPage} />
+        <Route path="/console/inboxes" component={InboxesPage} />
+        <Route path="/console/inboxes/:inboxId" component={MailPage} />
+        <Route path="/console/inboxes/:inboxId/threads/:threadId" component={MailPage} />
+        <Route path="/console/search" component={SearchPage} />
+        <Route path="/console/domains" component={DomainsPage} />
+        <Route path="/console/domains/:id" component={DomainPage} />
+        <Route path="/console/webhooks" component={WebhooksPage} />
+        <Route path="/console/webhooks/:id" component={WebhookPage} />
+        <Route path="/console/events" component={EventsPage} />
+        <Route path="/console/suppressions" component={SuppressionsPage} />
+        <Route path="/console/quarantine" component={QuarantinePage} />
+        <Route path="/console/sender-rules" component={RulesPage} />
+        <Route path="/console/keys" component={KeysPage} />
+        <Route path="/console/sandbox" component={SandboxPage} />
+        <Route path="/console/pair" component={PairPage} />
+        <Route default component={MissingPage} />
+      </Router>
+    </Shell>
+  )
+}

@@ -1,0 +1,34 @@
+// The message that somebody is writing: at most one, over whatever page is shown.
+
+import type { Message } from '@mailroom/sdk'
+import { signal } from '@preact/signals'
+
+export type Draft = {
+  /** Kept over every attempt to send it, so that it is sent once. */
+  readonly idempotencyKey: string
+  readonly inboxId: string | null
+  readonly replied: Message | null
+  readonly to: string
+  readonly cc: readonly string[]
+  readonly subject: string
+}
+
+export const composeDraft = signal<Draft | null>(null)
+/** The inbox whose page is open, from which new messages are sent unless another is chosen. */
+export const currentInboxId = signal<string | null>(null)
+
+export function openCompose(draft: Partial<Omit<Draft, 'idempotencyKey'>>): void {
+  composeDraft.value = {
+    inboxId: currentInboxId.value,
+    replied: null,
+    to: '',
+    cc: [],
+    subject: '',
+    ...draft,
+    idempotencyKey: crypto.randomUUID(),
+  }
+}
+
+export function closeCompose(): void {
+  composeDraft.value = null
+}

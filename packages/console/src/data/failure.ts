@@ -1,0 +1,31 @@
+// What went wrong, in the words that a person is shown.
+
+import { MailroomConnectionError, MailroomError } from '@mailroom/sdk'
+
+export type Failure = {
+  message: string
+  /** What to do next. */
+  fix: string | null
+  /** By the name of the field. */
+  fields: Readonly<Record<string, string>>
+  isGone: boolean
+}
+
+export function describeFailure(error: unknown): Failure {
+  if (error instanceof MailroomError) {
+    const fields = Object.fromEntries(error.details.map(({ path, message }) => [path, message]))
+    const wait = error.retryAfterSeconds
+    const fix = error.status === 429 && wait !== null ? `Try again in ${wait} s.` : error.fix
+    return { message: error.message, fix, fields, isGone: error.status === 404 }
+  }
+  if (error instanceof MailroomConnectionError || error instanceof TypeError) {
+    return {
+      message: 'The service could not be reached.',
+      fix: 'Look whether it is running and whether you are online, then try again.',
+      fields: {},
+      isGone: false,
+    }
+  }
+  const message = error instanceof Error ? error.message : String(error)
+  return { message, fix: null, fields: {}, isGone: false }
+}

@@ -1,0 +1,86 @@
+// Numbers, sizes, times and addresses as people read them.
+
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' })
+const clockTime = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
+const dayOfYear = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
+const wholeDay = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+})
+const whole = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'long' })
+const exactTime = new Intl.DateTimeFormat('en-GB', {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  fractionalSecondDigits: 3,
+})
+const numbers = new Intl.NumberFormat('en')
+
+const STEPS = [
+  ['minute', 60_000],
+  ['hour', 3_600_000],
+  ['day', 86_400_000],
+] as const
+const WEEK_MS = 7 * 86_400_000
+
+export function formatNumber(value: number): string {
+  return numbers.format(value)
+}
+
+/** The hour for today, the day for this year, the date before; as in lists of mail. */
+export function formatListTime(iso: string): string {
+  const at = new Date(iso)
+  const now = new Date()
+  if (at.toDateString() === now.toDateString()) return clockTime.format(at)
+  return at.getFullYear() === now.getFullYear() ? dayOfYear.format(at) : wholeDay.format(at)
+}
+
+/** `5 min. ago`, `in 3 hr.`; the date where that is a week or more. */
+export function formatRelative(iso: string): string {
+  const ms = Date.parse(iso) - Date.now()
+  const size = Math.abs(ms)
+  if (size < 45_000) return ms > 0 ? 'in a moment' : 'just now'
+  if (size >= WEEK_MS) return formatListTime(iso)
+  const [unit, unitMs] = STEPS.findLast(([, length]) => size >= length * 0.75) ?? STEPS[0]
+  return relative.format(Math.round(ms / unitMs), unit)
+}
+
+export function formatWhole(iso: string): string {
+  return whole.format(new Date(iso))
+}
+
+/** To the millisecond; with the day where that is not today. */
+export function formatExact(iso: string): string {
+  const at = new Date(iso)
+  const isToday = at.toDateString() === new Date().toDateString()
+  return isToday ? exactTime.format(at) : `${dayOfYear.format(at)} ${exactTime.format(at)}`
+}
+
+export function formatSize(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} B`
+  if (bytes < 1_000_000) return `${(bytes / 1_000).toFixed(bytes < 10_000 ? 1 : 0)} kB`
+  return `${(bytes / 1_000_000).toFixed(1)} MB`
+}
+
+export function formatDuration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`
+  return ms < 3_600_000 ? `${Math.round(ms / 60_000)} min` : `${(ms / 3_600_000).toFixed(1)} h`
+}
+
+const NAMED = /^\s*(.*?)\s*<([^<>]*)>\s*$/
+
+export type Person = { name: string | null; address: string }
+
+/** Of `Name <address>` or the bare address. */
+export function readPerson(text: string): Person {
+  const match = NAMED.exec(text)
+  if (match === null) return { name: null, address: text.trim() }
+  const name = match[1]?.replace(/^"(.*)"$/, '$1').replaceAll('\\"', '"') ?? ''
+  return { name: name === '' ? null : name, address: match[2] ?? '' }
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${formatNumber(count)} ${count === 1 ? one : many}`
+}

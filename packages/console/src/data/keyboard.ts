@@ -1,0 +1,63 @@
+// Keys that do things: single keys, and `g` followed by a letter. They rest while somebody types or
+// a dialog is open.
+
+import { useEffect, useRef } from 'preact/hooks'
+
+export type KeyActions = Readonly<Record<string, (() => void) | undefined>>
+
+/** The last that came is asked first. */
+const stack: { current: KeyActions }[] = []
+const SEQUENCE_MS = 1_200
+let prefix = ''
+let prefixAtMs = 0
+
+/** Actions by `j`, `Enter`, `Escape`, or `g i` for one after the other. */
+export function useKeys(actions: KeyActions): void {
+  const holder = useRef(actions)
+  holder.current = actions
+  useEffect(() => {
+    stack.push(holder)
+    return () => void stack.splice(stack.indexOf(holder), 1)
+  }, [])
+}
+
+export function listenToKeys(): void {
+  document.addEventListener('keydown', (event) => {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return
+    if (document.querySelector('dialog[open]') !== null) return
+    const target = event.target instanceof HTMLElement ? event.target : null
+    if (target !== null && isTyping(target)) {
+      if (event.key === 'Escape') target.blur()
+      return
+    }
+    // A button or a link that has the focus is what Enter is for.
+    if (event.key === 'Enter' && target?.closest('a, button, summary')) return
+    const isSequence = prefix !== '' && event.timeStamp - prefixAtMs < SEQUENCE_MS
+    const name = isSequence ? `${prefix} ${event.key}` : event.key
+    prefix = ''
+    if (run(name)) event.preventDefault()
+    else if (!isSequence && event.key === 'g') {
+      prefix = 'g'
+      prefixAtMs = event.timeStamp
+    }
+  })
+}
+
+function run(name: string): boolean {
+  for (const { current } of stack.toReversed()) {
+    const action = current[name]
+    if (action !== undefined) {
+      action()
+      return true
+    }
+  }
+  return false
+}
+
+function isTyping(element: HTMLElement): boolean {
+  if (element.isContentEditable) return true
+  if (element instanceof HTMLInputElement) {
+    return !['checkbox', 'radio', 'button', 'submit'].includes(element.type)
+  }
+  return element instanceof HTMLTextAreaElement || element instanceof HTMLSelectElement
+}

@@ -1,0 +1,34 @@
+// Where each page of the console is.
+
+const part = (text: string) => encodeURIComponent(text)
+
+export const paths = {
+  overview: '/console/',
+  inboxes: '/console/inboxes',
+  inbox: (id: string) => `/console/inboxes/${part(id)}`,
+  thread: (inboxId: string, threadId: string) =>
+    `/console/inboxes/${part(inboxId)}/threads/${part(threadId)}`,
+  search: (inboxId?: string, words?: string) => {
+    const query = new URLSearchParams()
+    if (inboxId) query.set('inbox', inboxId)
+    if (words) query.set('q', words)
+    return `/console/search${query.size > 0 ? `?${query}` : ''}`
+  },
+  domains: '/console/domains',
+  domain: (id: string) => `/console/domains/${part(id)}`,
+  webhooks: '/console/webhooks',
+  webhook: (id: string) => `/console/webhooks/${part(id)}`,
+  events: '/console/events',
+  suppressions: '/console/suppressions',
+  quarantine: '/console/quarantine',
+  rules: '/console/sender-rules',
+  keys: '/console/keys',
+  sandbox: '/console/sandbox',
+  pair: '/console/pair',
+} as const
+
+/** The service may be known to others by another address than to this browser. */
+export function ownAddress(url: string): string {
+  const { pathname, search } = new URL(url, location.origin)
+  return pathname + search
+}

@@ -1,0 +1,36 @@
+// Results of what somebody did, shown for a while.
+
+import { signal } from '@preact/signals'
+import { describeFailure } from './failure.ts'
+
+export type Toast = {
+  readonly id: number
+  readonly kind: 'done' | 'failed'
+  readonly text: string
+  readonly detail: string | null
+}
+
+export const toasts = signal<readonly Toast[]>([])
+
+const SHOWN_MS = 6_000
+const SHOWN_FAILURE_MS = 12_000
+const TOASTS_MAX = 4
+let count = 0
+
+export function toast(text: string): void {
+  show({ id: ++count, kind: 'done', text, detail: null }, SHOWN_MS)
+}
+
+export function toastFailure(error: unknown): void {
+  const { message, fix } = describeFailure(error)
+  show({ id: ++count, kind: 'failed', text: message, detail: fix }, SHOWN_FAILURE_MS)
+}
+
+export function dismissToast(id: number): void {
+  toasts.value = toasts.value.filter((one) => one.id !== id)
+}
+
+function show(one: Toast, shownMs: number): void {
+  toasts.value = [...toasts.value, one].slice(-TOASTS_MAX)
+  setTimeout(() => dismissToast(one.id), shownMs)
+}

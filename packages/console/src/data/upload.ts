@@ -1,0 +1,55 @@
+// Sending with a report of how far it has come, which `fetch` cannot give.
+
+import { Mailroom } from '@mailroom/sdk'
+import { consoleFetch, session } from './session.ts'
+
+/** A client whose requests with a body tell what part of it, 0 to 1, has left. */
+export function uploadingClient(onProgress: (part: number) => void): Mailroom {
+  return new Mailroom({
+    baseUrl: location.origin,
+    apiKey: '',
+    fetch: (input, init) =>
+      typeof init?.body === 'string'
+        ? upload(String(input), init, init.body, onProgress)
+        : consoleFetch(input, init),
+    maxRetries: 2,
+  })
+}
+
+function upload(
+  url: string,
+  init: RequestInit,
+  body: string,
+  onProgress: (part: number) => void,
+): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest()
+    request.open(init.method ?? 'POST', url)
+    const headers = new Headers(init.headers)
+    headers.delete('authorization')
+    headers.set('x-csrf-token', session.value?.csrfToken ?? '')
+    for (const [name, value] of headers) request.setRequestHeader(name, value)
+    request.responseType = 'text'
+    request.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 0)
+    request.onload = () =>
+      resolve(
+        new Response(request.status === 204 ? null : request.responseText, {
+          status: request.status,
+          headers: readHeaders(request.getAllResponseHeaders()),
+        }),
+      )
+    request.onerror = () => reject(new TypeError('The service could not be reached.'))
+    request.onabort = () => reject(init.signal?.reason)
+    init.signal?.addEventListener('abort', () => request.abort(), { once: true })
+    request.send(body)
+  })
+}
+
+function readHeaders(text: string): Headers {
+  const headers = new Headers()
+  for (const line of text.trim().split(/\r?\n/)) {
+    const colon = line.indexOf(':')
+    if (colon > 0) headers.append(line.slice(0, colon), line.slice(colon + 1).trim())
+  }
+  return headers
+}

@@ -1,0 +1,86 @@
+// What has become of a sent message, recipient by recipient, with the words of the servers.
+
+import type { Delivery, Message } from '@mailroom/sdk'
+import { plural } from '#data/format.ts'
+import { useMailChanges } from '#data/mail-changes.ts'
+import { client } from '#data/session.ts'
+import { Badge, Empty, Skeleton, type Tone, Trouble } from '#parts/notice.tsx'
+import { Pager, usePaged } from '#parts/pager.tsx'
+import { Time } from '#parts/small.tsx'
+
+const statuses: Record<Delivery['status'], { tone: Tone; word: string }> = {
+  queued: { tone: 'info', word: 'Queued' },
+  deferred: { tone: 'warn', word: 'Tried again later' },
+  accepted: { tone: 'good', word: 'Accepted' },
+  failed: { tone: 'bad', word: 'Refused' },
+  unknown: { tone: 'bad', word: 'No answer' },
+  bounced: { tone: 'bad', word: 'Bounced' },
+  complained: { tone: 'bad', word: 'Complained about' },
+}
+
+export function DeliveryList({ message }: { message: Message }) {
+  const list = usePaged(`deliveries ${message.id}`, (bounds) =>
+    client.messages.deliveries(message.id, bounds).page(),
+  )
+  useMailChanges(message.inboxId, list.reload)
+  if (list.error) return <Trouble error={list.error} retry={list.reload} />
+  if (list.value === undefined) return <Skeleton rows={2} label="Loading deliveries" />
+  if (list.items.length === 0) {
+    return (
+      <Empty icon="send" title="No delivery">
+        The message went to nobody.
+      </Empty>
+    )
+  }
+  return (
+    <>
+      <ul class="deliveries">
+        {list.items.map((delivery) => (
+          <DeliveryItem key={delivery.id} delivery={delivery} />
+        ))}
+      </ul>
+      <Pager list={list} label="deliveries" />
+    </>
+  )
+}
+
+function DeliveryItem({ delivery }: { delivery: Delivery }) {
+  const { tone, word } = statuses[delivery.status]
+  const { recipient, attempts, lastAttemptAt, nextAttemptAt, host, tls } = delivery
+  return (
+    <li class="delivery">
+      <p class="delivery-head">
+        <strong>{recipient}</strong>
+        <Badge tone={tone}>{word}</Badge>
+      </p>
+      {delivery.response !== null && (
+        <p class="server-words">
+          {delivery.responseCode !== null && <span>{delivery.responseCode} </span>}
+          {delivery.response}
+        </p>
+      )}
+      <p class="muted">
+        {[
+          host && `Server ${host}`,
+          host && (tls ? `encrypted (${tls})` : 'not encrypted'),
+          plural(attempts, 'attempt'),
+          delivery.bounceClass && `${delivery.bounceClass} bounce`,
+        ]
+          .filter(Boolean)
+          .join(' · ')}
+        {lastAttemptAt !== null && (
+          <>
+            {' · last '}
+            <Time at={lastAttemptAt} />
+          </>
+        )}
+        {nextAttemptAt !== null && (
+          <>
+            {' · next '}
+            <Time at={nextAttemptAt} />
+          </>
+        )}
+      </p>
+    </li>
+  )
+}

@@ -1,0 +1,169 @@
+// A message of a thread: closed, a line; open, all that is known of it.
+
+import type { Message } from '@mailroom/sdk'
+import { useState } from 'preact/hooks'
+import { formatSize, readPerson } from '#data/format.ts'
+import { ownAddress } from '#data/paths.ts'
+import { Button } from '#parts/button.tsx'
+import { Icon } from '#parts/icon.tsx'
+import { Badge, Notice, type Tone } from '#parts/notice.tsx'
+import { CopyButton, Time } from '#parts/small.tsx'
+import { Tabs } from '#parts/tabs.tsx'
+import { DeliveryList } from './delivery-list.tsx'
+import { HtmlBody, TextBody } from './message-body.tsx'
+import { MessageHeaders, MessageSource } from './message-source.tsx'
+import { hasOthers, openReply, openReplyToAll } from './open-reply.ts'
+import { SenderBadge, SenderTruth } from './sender-truth.tsx'
+
+const statuses: Record<Message['status'], { tone: Tone; word: string } | null> = {
+  received: null,
+  pending: { tone: 'info', word: 'On its way' },
+  sent: { tone: 'good', word: 'Sent' },
+  failed: { tone: 'bad', word: 'Failed' },
+}
+
+export function MessageCard({
+  message,
+  isOpenAtFirst,
+}: {
+  message: Message
+  isOpenAtFirst: boolean
+}) {
+  const [isOpen, setIsOpen] = useState(isOpenAtFirst)
+  const { name, address } = readPerson(message.fromAddr)
+  const status = statuses[message.status]
+  return (
+    <article class={isOpen ? 'message open' : 'message'} aria-label={`Message from ${address}`}>
+      <header>
+        <button
+          type="button"
+          class="message-head"
+          aria-expanded={isOpen}
+          onClick={() => setIsOpen(!isOpen)}
+        >
+          <span class={`message-mark ${message.direction}`}>
+            <Icon name={message.direction === 'inbound' ? 'inbox' : 'send'} size={16} />
+          </span>
+          <span class="message-people">
+            <span class="message-from">
+              <strong>{name ?? address}</strong>
+              {name !== null && <span class="muted">{address}</span>}
+            </span>
+            {isOpen ? (
+              <span class="muted">to {recipientsOf(message)}</span>
+            ) : (
+              <span class="muted message-beginning">
+                {(message.extractedText || message.bodyText).slice(0, 160)}
+              </span>
+            )}
+          </span>
+          <span class="message-marks">
+            <SenderBadge message={message} />
+            {status && <Badge tone={status.tone}>{status.word}</Badge>}
+            {message.automatic && <Badge>Automatic</Badge>}
+            <Time at={message.createdAt} isInList />
+          </span>
+        </button>
+      </header>
+      {isOpen && <OpenMessage message={message} />}
+    </article>
+  )
+}
+
+type View = 'html' | 'text' | 'headers' | 'source' | 'sender' | 'deliveries'
+
+function OpenMessage({ message }: { message: Message }) {
+  const isInbound = message.direction === 'inbound'
+  const hasHtml = message.bodyHtml !== ''
+  const [view, setView] = useState<View>(hasHtml ? 'html' : 'text')
+  return (
+    <div class="message-body">
+      {message.failureReason !== null && (
+        <Notice tone="bad" title="It could not be delivered">
+          {message.failureReason}
+        </Notice>
+      )}
+      <Codes message={message} />
+      <Tabs<View>
+        label="Views of the message"
+        current={view}
+        onCurrent={setView}
+        tabs={[
+          ...(hasHtml
+            ? [
+                {
+                  name: 'html',
+                  text: 'Message',
+                  body: () => <HtmlBody message={message} />,
+                } as const,
+              ]
+            : []),
+          { name: 'text', text: 'Text', body: () => <TextBody message={message} /> },
+          isInbound
+            ? {
+                name: 'sender',
+                text: 'Authentication',
+                body: () => <SenderTruth authentication={message.authentication} />,
+              }
+            : {
+                name: 'deliveries',
+                text: 'Deliveries',
+                body: () => <DeliveryList message={message} />,
+              },
+          { name: 'headers', text: 'Headers', body: () => <MessageHeaders message={message} /> },
+          { name: 'source', text: 'Raw', body: () => <MessageSource message={message} /> },
+        ]}
+      />
+      <Attachments message={message} />
+      <div class="row">
+        <Button icon="reply" onClick={() => openReply(message)}>
+          Reply
+        </Button>
+        {hasOthers(message) && (
+          <Button kind="quiet" onClick={() => openReplyToAll(message)}>
+            Reply to all
+          </Button>
+        )}
+      </div>
+    </div>
+  )
+}
+
+/** Codes for signing in and the like, found in the message. */
+function Codes({ message }: { message: Message }) {
+  const codes = message.extracted?.codes ?? []
+  if (codes.length === 0) return null
+  return (
+    <ul class="codes" aria-label="Codes found">
+      {codes.map(({ value, source }) => (
+        <li key={value} class="found-code" title={source}>
+          <span class="muted">Code</span>
+          <code>{value}</code>
+          <CopyButton text={value} label={`code ${value}`} />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Attachments({ message }: { message: Message }) {
+  const files = message.attachments.filter(({ inline }) => !inline)
+  if (files.length === 0) return null
+  return (
+    <ul class="files" aria-label="Attachments">
+      {files.map(({ filename, sizeBytes, contentType, url }) => (
+        <li key={filename}>
+          <a class="file" href={ownAddress(url)} download={filename} title={contentType}>
+            <Icon name="attach" size={16} />
+            <span class="file-name">{filename}</span>
+            <span class="muted">{formatSize(sizeBytes)}</span>
+          </a>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function recipientsOf({ toAddr, headerTo, cc }: Message): string {
+  return [headerTo || toAddr, ...(cc.length > 0 ? [`copy to ${cc.join(', ')}`] : [])].join('; ')
+}

@@ -1,0 +1,43 @@
+// A reply begins with whom it goes to and what it is about.
+
+import type { Message } from '@mailroom/sdk'
+import { replyTo } from '@mailroom/sdk/sending.ts'
+import { openCompose } from '#data/compose.ts'
+import { readPerson } from '#data/format.ts'
+
+export function openReply(message: Message): void {
+  openCompose({
+    inboxId: message.inboxId,
+    replied: message,
+    to: replyTo(message, { body: '' }).to,
+    subject: repliedSubject(message.subject),
+  })
+}
+
+/** To all who got the message, too, but the inbox itself. */
+export function openReplyToAll(message: Message): void {
+  const to = replyTo(message, { body: '' }).to
+  const own = readPerson(message.direction === 'inbound' ? message.toAddr : message.fromAddr)
+  const others = [...(message.headerTo?.split(', ') ?? []), ...message.cc]
+    .map((text) => readPerson(text).address)
+    .filter((address) => !isSame(address, own.address) && !isSame(address, to))
+  openCompose({
+    inboxId: message.inboxId,
+    replied: message,
+    to,
+    cc: [...new Set(others)],
+    subject: repliedSubject(message.subject),
+  })
+}
+
+export function hasOthers(message: Message): boolean {
+  return message.cc.length > 0 || (message.headerTo ?? '').includes(', ')
+}
+
+function repliedSubject(subject: string): string {
+  return /^re:/i.test(subject) ? subject : `Re: ${subject}`
+}
+
+function isSame(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase()
+}

@@ -1,0 +1,115 @@
+// What is known of who sent a message, in words: never more than SPF, DKIM and DMARC prove.
+
+import type { Authentication, Message } from '@mailroom/sdk'
+import { Badge, type Tone } from '#parts/notice.tsx'
+
+type Verdict = { tone: Tone; word: string; sentence: string }
+
+export function judgeSender(authentication: Authentication): Verdict {
+  const { verifiedFrom, spf, dkim, dmarc } = authentication
+  const domain = dmarc.domain ?? 'the domain of the sender'
+  if (verifiedFrom) {
+    const signed = dkim.some(({ result }) => result === 'pass')
+    const proof = signed ? 'its signature (DKIM)' : 'the server that it came from (SPF)'
+    return {
+      tone: 'good',
+      word: 'Verified',
+      sentence: `It is from ${domain}: ${proof} proves it.`,
+    }
+  }
+  if (dmarc.result === 'fail') {
+    const wish =
+      dmarc.policy === 'reject' || dmarc.policy === 'quarantine'
+        ? ` ${domain} asks others to ${dmarc.policy} such mail.`
+        : ''
+    return {
+      tone: 'bad',
+      word: 'Not verified',
+      sentence: `Nothing proves that it is from ${domain}, although that domain says how (DMARC fails).${wish}`,
+    }
+  }
+  if ([spf.result, dmarc.result].includes('temperror')) {
+    return {
+      tone: 'warn',
+      word: 'Unknown',
+      sentence: 'DNS did not answer in time, so that the sender could not be checked.',
+    }
+  }
+  return {
+    tone: 'warn',
+    word: 'Not verified',
+    sentence: `Nothing proves that it is from ${domain}: anybody may have written it.`,
+  }
+}
+
+export function SenderBadge({ message }: { message: Message }) {
+  if (message.authentication === null) return null
+  const { tone, word } = judgeSender(message.authentication)
+  return <Badge tone={tone}>{word}</Badge>
+}
+
+const resultTones: Readonly<Record<string, Tone>> = { pass: 'good', fail: 'bad', softfail: 'warn' }
+
+const resultWords: Readonly<Record<string, string>> = {
+  none: 'There was nothing to check.',
+  pass: 'It holds.',
+  fail: 'It does not hold.',
+  softfail: 'The domain says that it probably does not hold.',
+  neutral: 'The domain does not say.',
+  policy: 'It was not accepted for a reason of policy.',
+  temperror: 'DNS did not answer in time.',
+  permerror: 'What the domain publishes cannot be read.',
+}
+
+export function SenderTruth({ authentication }: { authentication: Authentication | null }) {
+  if (authentication === null) {
+    return <p class="muted">Nothing was checked: this service made the message itself.</p>
+  }
+  const { tone, word, sentence } = judgeSender(authentication)
+  const { spf, dkim, dmarc, arc } = authentication
+  return (
+    <div class="stack">
+      <p class="verdict">
+        <Badge tone={tone}>{word}</Badge> {sentence}
+      </p>
+      <dl class="checks">
+        <Check
+          name="SPF"
+          about={`May this server send for ${spf.domain ?? 'the domain of the envelope'}?`}
+          result={spf.result}
+        />
+        {dkim.length === 0 && <Check name="DKIM" about="Is it signed by a domain?" result="none" />}
+        {dkim.map(({ result, domain, selector }, index) => (
+          <Check
+            key={index}
+            name="DKIM"
+            about={`Is it signed by ${domain ?? 'a domain'}${selector ? ` (key ${selector})` : ''}?`}
+            result={result}
+          />
+        ))}
+        <Check
+          name="DMARC"
+          about={`Does either of them prove ${dmarc.domain ?? 'the From address'}?${
+            dmarc.policy ? ` Its policy is ${dmarc.policy}.` : ''
+          }`}
+          result={dmarc.result}
+        />
+        <Check name="ARC" about="Do those who passed it on vouch for it?" result={arc.result} />
+      </dl>
+    </div>
+  )
+}
+
+function Check({ name, about, result }: { name: string; about: string; result: string }) {
+  return (
+    <div>
+      <dt>
+        <strong>{name}</strong> <span class="muted">{about}</span>
+      </dt>
+      <dd>
+        <Badge tone={resultTones[result] ?? 'calm'}>{result}</Badge>
+        <span class="muted">{resultWords[result]}</span>
+      </dd>
+    </div>
+  )
+}

@@ -1,0 +1,13 @@
+// The start of the console: who is signed in decides what is shown.
+
+import { render } from 'preact'
+import { App } from '#app.tsx'
+import { listenToKeys } from '#data/keyboard.ts'
+import { resumeSession } from '#data/session.ts'
+
+const root = document.getElementById('app')
+if (root !== null) {
+  listenToKeys()
+  void resumeSession()
+  render(<App />, root)
+}

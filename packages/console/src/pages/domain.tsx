@@ -1,0 +1,229 @@
+// A domain: what to publish in DNS, what DNS has of it, and looking again until it is verified.
+
+import type { Domain, DomainRecord } from '@mailroom/sdk'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { useLocation, useRoute } from 'preact-iso/router'
+import { useLive } from '#data/live.ts'
+import { paths } from '#data/paths.ts'
+import { client } from '#data/session.ts'
+import { toast } from '#data/toasts.ts'
+import { type Resource, useResource } from '#data/use-resource.ts'
+import { Button, ButtonLink } from '#parts/button.tsx'
+import { ConfirmDialog } from '#parts/dialog.tsx'
+import { domainStates, RecordBadge } from '#parts/domain-badge.tsx'
+import { Icon } from '#parts/icon.tsx'
+import { Badge, Notice, Skeleton, type Tone, Trouble } from '#parts/notice.tsx'
+import { Page, Section } from '#parts/page.tsx'
+import { CopyText, Time } from '#parts/small.tsx'
+import { useVerifying } from './use-verifying.ts'
+
+export function DomainPage() {
+  const { id = '' } = useRoute().params
+  const domain = useResource(`domain ${id}`, (signal) => client.domains.get(id, { signal }))
+  useLive((event) => {
+    if (event.domain?.id === id) domain.reload()
+  })
+  const above = (
+    <a class="way-back" href={paths.domains}>
+      <Icon name="back" size={14} />
+      Domains
+    </a>
+  )
+  if (domain.value === undefined) {
+    return (
+      <Page title="Domain" above={above}>
+        {domain.error ? (
+          <Trouble error={domain.error} retry={domain.reload} />
+        ) : (
+          <Skeleton rows={6} label="Loading the domain" />
+        )}
+      </Page>
+    )
+  }
+  return <DomainView resource={domain} domain={domain.value} above={above} />
+}
+
+function DomainView({
+  resource,
+  domain,
+  above,
+}: {
+  resource: Resource<Domain>
+  domain: Domain
+  above: ComponentChildren
+}) {
+  const { route } = useLocation()
+  const [isDeleting, setIsDeleting] = useState(false)
+  const verifying = useVerifying(domain, resource.replace)
+  const { tone, word, sentence } = domainStates[domain.status]
+  return (
+    <Page
+      title={domain.domain}
+      above={above}
+      actions={
+        <>
+          <ButtonLink
+            icon="download"
+            href={`/v1/domains/${encodeURIComponent(domain.id)}/zone-file`}
+            download={`${domain.domain}.zone`}
+          >
+            Zone file
+          </ButtonLink>
+          <Button icon="trash" onClick={() => setIsDeleting(true)}>
+            Delete
+          </Button>
+          {verifying.isOn ? (
+            <Button icon="pause" onClick={verifying.stop}>
+              Stop checking
+            </Button>
+          ) : (
+            <Button kind="primary" icon="refresh" onClick={verifying.start}>
+              Check DNS now
+            </Button>
+          )}
+        </>
+      }
+    >
+      <div class="stack">
+        <Notice
+          tone={tone}
+          title={
+            <span data-domain-status={domain.status}>
+              {word}
+              {domain.verifiedAt !== null && domain.status === 'verified' && (
+                <>
+                  , <Time at={domain.verifiedAt} />
+                </>
+              )}
+            </span>
+          }
+        >
+          {sentence}
+        </Notice>
+        <Verifying {...verifying} domain={domain} />
+      </div>
+      <Section title="Records to publish">
+        <RecordTable records={domain.records} />
+      </Section>
+      {isDeleting && (
+        <ConfirmDialog
+          title="Delete this domain?"
+          action="Delete domain"
+          typed={domain.domain}
+          onClose={() => setIsDeleting(false)}
+          submit={async () => {
+            await client.domains.delete(domain.id)
+            toast(`${domain.domain} is deleted`)
+            route(paths.domains)
+          }}
+        >
+          <p>
+            <strong>{domain.domain}</strong> goes with its keys, and mail for it is refused from
+            then on. Its inboxes have to be deleted before.
+          </p>
+        </ConfirmDialog>
+      )}
+    </Page>
+  )
+}
+
+function Verifying({
+  isOn,
+  rounds,
+  part,
+  problem,
+  domain,
+}: ReturnType<typeof useVerifying> & { domain: Domain }) {
+  const [, setNow] = useState(0)
+  useEffect(() => {
+    if (!isOn) return
+    const timer = setInterval(() => setNow((before) => before + 1), 1_000)
+    return () => clearInterval(timer)
+  }, [isOn])
+  return (
+    <div class="verifying" role="status">
+      {isOn && (
+        <label>
+          <span class="hint">
+            Checking until the state changes: look {rounds}. You may leave this page; the service
+            goes on checking by itself.
+          </span>
+          <progress max={1} value={part()} />
+        </label>
+      )}
+      {problem !== null && <Notice tone="warn" title={problem} />}
+      <p class="hint">
+        {domain.lastCheckedAt === null ? (
+          'DNS was not asked yet.'
+        ) : (
+          <>
+            Last answer of DNS: <Time at={domain.lastCheckedAt} />.
+          </>
+        )}
+      </p>
+    </div>
+  )
+}
+
+const purposes: Record<DomainRecord['purpose'], string> = {
+  ownership: 'Ownership: shows that the domain is yours',
+  mx: 'Mail: brings it here',
+  spf: 'SPF: says that this service sends for it',
+  dkim: 'DKIM: proves what is sent',
+  dmarc: 'DMARC: says what to do with the rest',
+}
+const needTone: Tone = 'calm'
+
+function RecordTable({ records }: { records: readonly DomainRecord[] }) {
+  return (
+    <div class="panel table-wrap">
+      <table class="table cards records">
+        <thead>
+          <tr>
+            <th scope="col">State</th>
+            <th scope="col">Type</th>
+            <th scope="col">Name</th>
+            <th scope="col">Value</th>
+          </tr>
+        </thead>
+        <tbody>
+          {records.map((record) => (
+            <tr key={`${record.purpose} ${record.name} ${record.value}`}>
+              <td>
+                <RecordBadge status={record.status} />
+              </td>
+              <td>
+                <code>{record.type}</code>
+              </td>
+              <td>
+                <CopyText text={record.name} label={`name of the ${record.purpose} record`} />
+                <span class="record-words">
+                  {purposes[record.purpose]}
+                  {!record.required && (
+                    <>
+                      {' '}
+                      <Badge tone={needTone}>Recommended</Badge>
+                    </>
+                  )}
+                </span>
+              </td>
+              <td class="record-value">
+                <CopyText text={record.value} label={`value of the ${record.purpose} record`} />
+                {record.priority !== undefined && (
+                  <span class="record-words">Priority {record.priority}</span>
+                )}
+                {record.status !== 'valid' && record.found.length > 0 && (
+                  <span class="record-words">
+                    DNS has: <code>{record.found.join(' · ')}</code>
+                  </span>
+                )}
+                {record.hint !== null && <span class="record-words bad">{record.hint}</span>}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}

@@ -1,0 +1,148 @@
+// The domains of the account, and adding one.
+
+import type { Domain } from '@mailroom/sdk'
+import { useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
+import { useLive } from '#data/live.ts'
+import { paths } from '#data/paths.ts'
+import { client } from '#data/session.ts'
+import { toast } from '#data/toasts.ts'
+import { useResource } from '#data/use-resource.ts'
+import { Button } from '#parts/button.tsx'
+import { FormDialog } from '#parts/dialog.tsx'
+import { DomainBadge } from '#parts/domain-badge.tsx'
+import { SelectField, TextField } from '#parts/field.tsx'
+import { Empty, Skeleton, Trouble } from '#parts/notice.tsx'
+import { Page } from '#parts/page.tsx'
+import { Pager, usePaged } from '#parts/pager.tsx'
+import { Time } from '#parts/small.tsx'
+import { podName } from './pod-name.ts'
+
+export function DomainsPage() {
+  const [isAdding, setIsAdding] = useState(false)
+  const domains = usePaged('domains', (bounds) => client.domains.list(bounds).page())
+  useLive(({ domain }) => {
+    if (domain !== undefined) domains.reload()
+  })
+  const add = (
+    <Button kind="primary" icon="plus" onClick={() => setIsAdding(true)}>
+      Add domain
+    </Button>
+  )
+  return (
+    <Page
+      title="Domains"
+      intro="Domains of your own, for the addresses of inboxes. Each needs a few records in DNS."
+      actions={add}
+    >
+      <div class="panel">
+        {domains.error ? (
+          <Trouble error={domains.error} retry={domains.reload} />
+        ) : domains.value === undefined ? (
+          <Skeleton label="Loading domains" />
+        ) : domains.items.length === 0 ? (
+          <Empty icon="globe" title="No domain yet" actions={add}>
+            Inboxes are on the domain of the service until you add one of your own.
+          </Empty>
+        ) : (
+          <DomainTable domains={domains.items} />
+        )}
+        <Pager list={domains} label="domains" />
+      </div>
+      {isAdding && <AddDomain onClose={() => setIsAdding(false)} />}
+    </Page>
+  )
+}
+
+function DomainTable({ domains }: { domains: readonly Domain[] }) {
+  return (
+    <div class="table-wrap">
+      <table class="table cards">
+        <thead>
+          <tr>
+            <th scope="col">Domain</th>
+            <th scope="col">State</th>
+            <th scope="col">Records</th>
+            <th scope="col">Last check</th>
+          </tr>
+        </thead>
+        <tbody>
+          {domains.map(({ id, domain, status, records, lastCheckedAt }) => {
+            const required = records.filter((record) => record.required)
+            const right = required.filter((record) => record.status === 'valid')
+            return (
+              <tr key={id}>
+                <td class="main-cell">
+                  <a href={paths.domain(id)}>{domain}</a>
+                </td>
+                <td>
+                  <DomainBadge status={status} />
+                </td>
+                <td class="muted nowrap">
+                  {right.length} of {required.length} required are right
+                </td>
+                <td class="muted nowrap">
+                  {lastCheckedAt === null ? 'Never' : <Time at={lastCheckedAt} />}
+                </td>
+              </tr>
+            )
+          })}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function AddDomain({ onClose }: { onClose: () => void }) {
+  const { route } = useLocation()
+  const [domain, setDomain] = useState('')
+  const [podId, setPodId] = useState('')
+  const pods = useResource('pods', (signal) => client.pods.list({ limit: 100, signal }).page())
+  const podList = pods.value?.data ?? []
+  return (
+    <FormDialog
+      title="Add a domain"
+      action="Add domain"
+      onClose={onClose}
+      submit={async () => {
+        const made = await client.domains.create({
+          domain: domain.trim(),
+          ...(podId !== '' && { podId }),
+        })
+        toast(`${made.domain} is added`)
+        onClose()
+        route(paths.domain(made.id))
+      }}
+    >
+      {(fields) => (
+        <>
+          <TextField
+            label="Domain"
+            name="domain"
+            value={domain}
+            onValue={setDomain}
+            error={fields.domain}
+            placeholder="mail.example.com"
+            hint="A name that you can publish DNS records for. A subdomain leaves the mail of the main domain as it is."
+            required
+            autocomplete="off"
+            spellcheck={false}
+            autofocus
+          />
+          {podList.length > 1 && (
+            <SelectField
+              label="Pod"
+              name="podId"
+              value={podId}
+              onValue={setPodId}
+              options={[
+                { value: '', text: 'All pods' },
+                ...podList.map((pod) => ({ value: pod.id, text: podName(pod) })),
+              ]}
+            />
+          )}
+        </>
+      )}
+    </FormDialog>
+  )
+}

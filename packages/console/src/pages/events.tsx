@@ -1,0 +1,213 @@
+// The events of the account: as they happen, or out of the log of the last 30 days.
+
+import { type EventKind, eventKinds } from '@mailroom/contract/vocabulary.ts'
+import type { Event } from '@mailroom/sdk'
+import { useState } from 'preact/hooks'
+import { formatExact, formatNumber, formatWhole } from '#data/format.ts'
+import { liveState, recentEvents } from '#data/live.ts'
+import { client } from '#data/session.ts'
+import { useResource } from '#data/use-resource.ts'
+import { Button } from '#parts/button.tsx'
+import { CodeBlock } from '#parts/code-block.tsx'
+import { EventBadge, eventParties } from '#parts/event-words.tsx'
+import { SelectField } from '#parts/field.tsx'
+import { Empty, Skeleton, Trouble } from '#parts/notice.tsx'
+import { Page } from '#parts/page.tsx'
+import { Choice, CopyButton } from '#parts/small.tsx'
+
+const views = [
+  { value: 'live', text: 'Live' },
+  { value: 'log', text: 'Log' },
+] as const
+type View = (typeof views)[number]['value']
+
+type Filter = { kind: EventKind | ''; inboxId: string }
+
+export function EventsPage() {
+  const [view, setView] = useState<View>('live')
+  const [filter, setFilter] = useState<Filter>({ kind: '', inboxId: '' })
+  const inboxes = useResource('event inboxes', (signal) =>
+    client.inboxes.list({ limit: 100, signal }).page(),
+  )
+  return (
+    <Page
+      title="Events"
+      intro="What happened to mail, domains and webhooks: the same as webhooks and the SDK are told."
+      actions={<Choice label="Events" value={view} options={views} onValue={setView} />}
+    >
+      <div class="toolbar">
+        <SelectField
+          label="Kind"
+          name="kind"
+          value={filter.kind}
+          onValue={(kind) =>
+            setFilter({ ...filter, kind: eventKinds.find((one) => one === kind) ?? '' })
+          }
+          options={[
+            { value: '', text: 'All kinds' },
+            ...eventKinds.map((kind) => ({ value: kind, text: kind })),
+          ]}
+        />
+        <SelectField
+          label="Inbox"
+          name="inbox"
+          value={filter.inboxId}
+          onValue={(inboxId) => setFilter({ ...filter, inboxId })}
+          options={[
+            { value: '', text: 'All inboxes' },
+            ...(inboxes.value?.data ?? []).map(({ id, address }) => ({ value: id, text: address })),
+          ]}
+        />
+      </div>
+      {view === 'live' ? <LiveTail filter={filter} /> : <Log filter={filter} />}
+    </Page>
+  )
+}
+
+function LiveTail({ filter }: { filter: Filter }) {
+  const [paused, setPaused] = useState<readonly Event[] | null>(null)
+  const all = paused ?? recentEvents.value
+  const missed = paused === null ? 0 : countNewer(recentEvents.value, paused)
+  const events = all.filter(
+    (event) =>
+      (filter.kind === '' || event.event === filter.kind) &&
+      (filter.inboxId === '' || event.inbox_id === filter.inboxId),
+  )
+  return (
+    <>
+      <div class="result-head">
+        <p class="muted" role="status">
+          {paused === null
+            ? `${liveState.value === 'live' ? 'Listening' : 'Connecting'}; ${formatNumber(events.length)} shown`
+            : `Paused; ${formatNumber(missed)} more since`}
+        </p>
+        <Button
+          icon={paused === null ? 'pause' : 'play'}
+          onClick={() => setPaused(paused === null ? recentEvents.value : null)}
+        >
+          {paused === null ? 'Pause' : 'Go on'}
+        </Button>
+      </div>
+      <div class="panel">
+        {events.length === 0 ? (
+          <Empty icon="activity" title="Waiting for events">
+            They appear here as they happen. What happened before stands in the log.
+          </Empty>
+        ) : (
+          <Tail events={events} />
+        )}
+      </div>
+    </>
+  )
+}
+
+const LOG_PAGE = 50
+
+function Log({ filter }: { filter: Filter }) {
+  const { kind, inboxId } = filter
+  // Where each page that was turned to begins; the first at the start of the log.
+  const [starts, setStarts] = useState<{ key: string; after: readonly string[] }>({
+    key: '',
+    after: [],
+  })
+  const key = `${kind} ${inboxId}`
+  const after = starts.key === key ? starts.after : []
+  const page = useResource(`log ${key} ${after.at(-1)}`, (signal) =>
+    client.events
+      .list({
+        limit: LOG_PAGE,
+        signal,
+        ...(kind !== '' && { event_types: kind }),
+        ...(inboxId !== '' && { inbox_id: inboxId }),
+        ...(after.length > 0 && { after: after.at(-1) }),
+      })
+      .page(),
+  )
+  const events = page.value?.data ?? []
+  const lastId = events.at(-1)?.event_id
+  const isEnd = page.value !== undefined && events.length < LOG_PAGE
+  return (
+    <div class="panel">
+      {page.error ? (
+        <Trouble error={page.error} retry={page.reload} />
+      ) : page.value === undefined ? (
+        <Skeleton label="Loading the log" />
+      ) : events.length === 0 ? (
+        <Empty icon="activity" title={after.length > 0 ? 'The end of the log' : 'No event'}>
+          Events are kept for 30 days.
+        </Empty>
+      ) : (
+        <Tail events={events} />
+      )}
+      <nav class="pager" aria-label="Pages of the log">
+        <span class="pager-place">Oldest first</span>
+        <Button
+          kind="quiet"
+          icon="back"
+          label="Earlier events"
+          isDisabled={after.length === 0}
+          onClick={() => setStarts({ key, after: after.slice(0, -1) })}
+        />
+        <Button
+          kind="quiet"
+          icon="forward"
+          label="Later events"
+          isDisabled={isEnd || lastId === undefined}
+          onClick={() => lastId && setStarts({ key, after: [...after, lastId] })}
+        />
+      </nav>
+    </div>
+  )
+}
+
+function Tail({ events }: { events: readonly Event[] }) {
+  return (
+    <ul class="tail">
+      {events.map((event) => (
+        <li key={event.event_id}>
+          <TailEvent event={event} />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function TailEvent({ event }: { event: Event }) {
+  const [isOpen, setIsOpen] = useState(false)
+  const { occurred_at, message, domain, webhook } = event
+  const about = message?.subject || domain?.domain || webhook?.url || ''
+  return (
+    <details onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
+      <summary>
+        <time dateTime={occurred_at} title={formatWhole(occurred_at)}>
+          {formatExact(occurred_at)}
+        </time>
+        <EventBadge event={event} />
+        <span class="event-subject">
+          <span>{about}</span>
+          <span class="muted">{eventParties(event)}</span>
+        </span>
+      </summary>
+      {isOpen && <Json value={event} />}
+    </details>
+  )
+}
+
+function Json({ value }: { value: unknown }) {
+  const text = JSON.stringify(value, null, 2)
+  return (
+    <>
+      <div class="json-tools">
+        <CopyButton text={text} label="event">
+          Copy JSON
+        </CopyButton>
+      </div>
+      <CodeBlock label="Event as JSON" text={text} />
+    </>
+  )
+}
+
+function countNewer(now: readonly Event[], before: readonly Event[]): number {
+  const at = now.findIndex(({ event_id }) => event_id === before[0]?.event_id)
+  return at === -1 ? now.length : at
+}

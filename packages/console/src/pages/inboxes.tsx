@@ -1,0 +1,213 @@
+// The inboxes of the account, by pod, and making, renaming and deleting them.
+
+import type { Inbox, Pod } from '@mailroom/sdk'
+import { useState } from 'preact/hooks'
+import { plural } from '#data/format.ts'
+import { paths } from '#data/paths.ts'
+import { client } from '#data/session.ts'
+import { toast } from '#data/toasts.ts'
+import { useResource } from '#data/use-resource.ts'
+import { Button } from '#parts/button.tsx'
+import { ConfirmDialog, FormDialog } from '#parts/dialog.tsx'
+import { SelectField, TextField } from '#parts/field.tsx'
+import { Badge, Empty, Skeleton, Trouble } from '#parts/notice.tsx'
+import { Page } from '#parts/page.tsx'
+import { Pager, usePaged } from '#parts/pager.tsx'
+import { CopyButton, Time } from '#parts/small.tsx'
+import { CreateInbox } from './create-inbox.tsx'
+import { podName } from './pod-name.ts'
+
+type Asked =
+  | { kind: 'create' }
+  | { kind: 'rename'; inbox: Inbox }
+  | { kind: 'delete'; inbox: Inbox }
+  | null
+
+export function InboxesPage() {
+  const [podId, setPodId] = useState('')
+  const [asked, setAsked] = useState<Asked>(null)
+  const pods = useResource('pods', (signal) => client.pods.list({ limit: 100, signal }).page())
+  const inboxes = usePaged(`inboxes ${podId}`, (bounds) =>
+    client.inboxes.list({ ...bounds, ...(podId !== '' && { podId }) }).page(),
+  )
+  const podList = pods.value?.data ?? []
+  const close = () => setAsked(null)
+  const done = (text: string) => {
+    toast(text)
+    close()
+    inboxes.reload()
+  }
+  return (
+    <Page
+      title="Inboxes"
+      intro="Each inbox is an address that receives and sends mail."
+      actions={
+        <Button kind="primary" icon="plus" onClick={() => setAsked({ kind: 'create' })}>
+          New inbox
+        </Button>
+      }
+    >
+      {podList.length > 1 && (
+        <div class="toolbar">
+          <SelectField
+            label="Pod"
+            name="pod"
+            value={podId}
+            onValue={setPodId}
+            options={[
+              { value: '', text: 'All pods' },
+              ...podList.map((pod) => ({ value: pod.id, text: podName(pod) })),
+            ]}
+          />
+        </div>
+      )}
+      <div class="panel">
+        {inboxes.error ? (
+          <Trouble error={inboxes.error} retry={inboxes.reload} />
+        ) : inboxes.value === undefined ? (
+          <Skeleton label="Loading inboxes" />
+        ) : inboxes.items.length === 0 ? (
+          <Empty
+            icon="inbox"
+            title={podId === '' ? 'No inbox yet' : 'No inbox in this pod'}
+            actions={
+              <Button kind="primary" icon="plus" onClick={() => setAsked({ kind: 'create' })}>
+                New inbox
+              </Button>
+            }
+          >
+            Make one, and it receives mail from then on.
+          </Empty>
+        ) : (
+          <InboxTable inboxes={inboxes.items} pods={podList} ask={setAsked} />
+        )}
+        <Pager list={inboxes} label="inboxes" />
+      </div>
+      {inboxes.total > 0 && (
+        <p class="hint below">{plural(inboxes.total, 'inbox', 'inboxes')} in all.</p>
+      )}
+      {asked?.kind === 'create' && <CreateInbox pods={podList} podId={podId} onClose={close} />}
+      {asked?.kind === 'rename' && (
+        <RenameInbox inbox={asked.inbox} onClose={close} onDone={() => done('Name changed')} />
+      )}
+      {asked?.kind === 'delete' && (
+        <ConfirmDialog
+          title="Delete this inbox?"
+          action="Delete inbox"
+          typed={asked.inbox.address}
+          onClose={close}
+          submit={async () => {
+            await client.inboxes.delete(asked.inbox.id)
+            done(`${asked.inbox.address} is deleted`)
+          }}
+        >
+          <p>
+            <strong>{asked.inbox.address}</strong> goes with all its messages, threads and
+            attachments, for good. Mail to it is refused from then on.
+          </p>
+        </ConfirmDialog>
+      )}
+    </Page>
+  )
+}
+
+function InboxTable({
+  inboxes,
+  pods,
+  ask,
+}: {
+  inboxes: readonly Inbox[]
+  pods: readonly Pod[]
+  ask: (asked: Asked) => void
+}) {
+  const names = new Map(pods.map((pod) => [pod.id, pod]))
+  return (
+    <div class="table-wrap">
+      <table class="table cards">
+        <thead>
+          <tr>
+            <th scope="col">Address</th>
+            <th scope="col">Pod</th>
+            <th scope="col">Made</th>
+            <th scope="col">
+              <span class="unseen">Actions</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {inboxes.map((inbox) => {
+            const pod = names.get(inbox.podId)
+            return (
+              <tr key={inbox.id}>
+                <td class="main-cell">
+                  <a href={paths.inbox(inbox.id)}>{inbox.address}</a>
+                  {inbox.displayName && <span class="sub">{inbox.displayName}</span>}
+                </td>
+                <td>
+                  <Badge>{pod ? podName(pod) : inbox.podId}</Badge>
+                </td>
+                <td class="nowrap muted">
+                  <Time at={inbox.createdAt} />
+                </td>
+                <td class="tools">
+                  <div>
+                    <CopyButton text={inbox.address} label={`address ${inbox.address}`} />
+                    <Button
+                      kind="quiet"
+                      icon="edit"
+                      label={`Rename ${inbox.address}`}
+                      onClick={() => ask({ kind: 'rename', inbox })}
+                    />
+                    <Button
+                      kind="quiet"
+                      icon="trash"
+                      label={`Delete ${inbox.address}`}
+                      onClick={() => ask({ kind: 'delete', inbox })}
+                    />
+                  </div>
+                </td>
+              </tr>
+            )
+          })}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function RenameInbox({
+  inbox,
+  onClose,
+  onDone,
+}: {
+  inbox: Inbox
+  onClose: () => void
+  onDone: () => void
+}) {
+  const [displayName, setDisplayName] = useState(inbox.displayName ?? '')
+  return (
+    <FormDialog
+      title={`Rename ${inbox.address}`}
+      action="Save"
+      onClose={onClose}
+      submit={async () => {
+        const trimmed = displayName.trim()
+        await client.inboxes.update(inbox.id, { displayName: trimmed === '' ? null : trimmed })
+        onDone()
+      }}
+    >
+      {(fields) => (
+        <TextField
+          label="Display name"
+          name="displayName"
+          value={displayName}
+          onValue={setDisplayName}
+          error={fields.displayName}
+          hint="The name that recipients see. The address stays as it is."
+          autocomplete="off"
+          autofocus
+        />
+      )}
+    </FormDialog>
+  )
+}

@@ -1,0 +1,201 @@
+// The API keys of the account: making one, which shows its token once, and revoking.
+
+import type { ApiKey, NewApiKey } from '@mailroom/sdk'
+import { useState } from 'preact/hooks'
+import { client, session } from '#data/session.ts'
+import { toast } from '#data/toasts.ts'
+import { Button } from '#parts/button.tsx'
+import { ConfirmDialog, Dialog, FormDialog } from '#parts/dialog.tsx'
+import { TextField } from '#parts/field.tsx'
+import { Badge, Empty, Notice, Skeleton, Trouble } from '#parts/notice.tsx'
+import { Page } from '#parts/page.tsx'
+import { Pager, usePaged } from '#parts/pager.tsx'
+import { Secret, Time } from '#parts/small.tsx'
+
+type Asked =
+  | { kind: 'create' }
+  | { kind: 'made'; key: NewApiKey }
+  | { kind: 'revoke'; key: ApiKey }
+  | null
+
+export function KeysPage() {
+  const [asked, setAsked] = useState<Asked>(null)
+  const list = usePaged('keys', (bounds) => client.apiKeys.list(bounds).page())
+  const close = () => setAsked(null)
+  return (
+    <Page
+      title="API keys"
+      intro="Every key reads and writes everything in the account. Give each program one of its own, so that it can be revoked alone."
+      actions={
+        <Button kind="primary" icon="plus" onClick={() => setAsked({ kind: 'create' })}>
+          New key
+        </Button>
+      }
+    >
+      <div class="panel">
+        {list.error ? (
+          <Trouble error={list.error} retry={list.reload} />
+        ) : list.value === undefined ? (
+          <Skeleton label="Loading keys" />
+        ) : list.items.length === 0 ? (
+          <Empty icon="key" title="No active key" />
+        ) : (
+          <KeyTable keys={list.items} revoke={(key) => setAsked({ kind: 'revoke', key })} />
+        )}
+        <Pager list={list} label="keys" />
+      </div>
+      {asked?.kind === 'create' && (
+        <CreateKey
+          onClose={close}
+          onMade={(key) => {
+            setAsked({ kind: 'made', key })
+            list.reload()
+          }}
+        />
+      )}
+      {asked?.kind === 'made' && <MadeKey made={asked.key} onClose={close} />}
+      {asked?.kind === 'revoke' && (
+        <RevokeKey
+          revoked={asked.key}
+          onClose={close}
+          onDone={() => {
+            toast('Key revoked')
+            close()
+            list.reload()
+          }}
+        />
+      )}
+    </Page>
+  )
+}
+
+function KeyTable({ keys, revoke }: { keys: readonly ApiKey[]; revoke: (key: ApiKey) => void }) {
+  return (
+    <div class="table-wrap">
+      <table class="table cards">
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">Token</th>
+            <th scope="col">Made</th>
+            <th scope="col">Last used</th>
+            <th scope="col">
+              <span class="unseen">Actions</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {keys.map((key) => (
+            <tr key={key.id}>
+              <td class="main-cell">
+                {key.name ?? 'Without a name'}{' '}
+                {isOwn(key) && <Badge tone="info">This session</Badge>}
+              </td>
+              <td>
+                <code>{tokenOf(key)}</code>
+              </td>
+              <td class="nowrap muted">
+                <Time at={key.createdAt} />
+              </td>
+              <td class="nowrap muted">
+                {key.lastUsedAt === null ? 'Never' : <Time at={key.lastUsedAt} />}
+              </td>
+              <td class="tools">
+                <div>
+                  <Button
+                    kind="quiet"
+                    icon="trash"
+                    label={`Revoke ${key.name ?? tokenOf(key)}`}
+                    onClick={() => revoke(key)}
+                  />
+                </div>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function CreateKey({ onClose, onMade }: { onClose: () => void; onMade: (key: NewApiKey) => void }) {
+  const [name, setName] = useState('')
+  return (
+    <FormDialog
+      title="New API key"
+      action="Create key"
+      onClose={onClose}
+      submit={async () => {
+        const trimmed = name.trim()
+        onMade(await client.apiKeys.create(trimmed === '' ? {} : { name: trimmed }))
+      }}
+    >
+      {(fields) => (
+        <TextField
+          label="Name"
+          name="name"
+          value={name}
+          onValue={setName}
+          error={fields.name}
+          hint="Of the program that will use it."
+          autocomplete="off"
+          autofocus
+        />
+      )}
+    </FormDialog>
+  )
+}
+
+function MadeKey({ made, onClose }: { made: NewApiKey; onClose: () => void }) {
+  return (
+    <Dialog title={`Key ${made.name ?? ''} is made`} onClose={onClose}>
+      <div class="form">
+        <Notice tone="warn" title="Copy the token now">
+          It is shown this once; the service keeps only what recognises it.
+        </Notice>
+        <Secret value={made.token} label="token" />
+        <div class="form-actions">
+          <Button kind="primary" onClick={onClose}>
+            Done
+          </Button>
+        </div>
+      </div>
+    </Dialog>
+  )
+}
+
+function RevokeKey({
+  revoked,
+  onClose,
+  onDone,
+}: {
+  revoked: ApiKey
+  onClose: () => void
+  onDone: () => void
+}) {
+  return (
+    <ConfirmDialog
+      title="Revoke this key?"
+      action="Revoke key"
+      onClose={onClose}
+      submit={async () => {
+        await client.apiKeys.delete(revoked.id)
+        onDone()
+      }}
+    >
+      <p>
+        Programs with <strong>{revoked.name ?? tokenOf(revoked)}</strong> are refused from the next
+        request on, and their WebSockets are closed.
+      </p>
+      {isOwn(revoked) && <p>You signed in with this key: you are signed out, too.</p>}
+    </ConfirmDialog>
+  )
+}
+
+function isOwn({ id }: ApiKey): boolean {
+  return id === session.value?.key.id
+}
+
+function tokenOf({ tokenPrefix, last4 }: ApiKey): string {
+  return `${tokenPrefix}…${last4}`
+}

@@ -1,0 +1,128 @@
+// An inbox: its threads, and the one that is read beside them.
+
+import { useEffect, useState } from 'preact/hooks'
+import { useLocation, useRoute } from 'preact-iso/router'
+import { currentInboxId, openCompose } from '#data/compose.ts'
+import { useKeys } from '#data/keyboard.ts'
+import { announceMailChange, useMailChanges } from '#data/mail-changes.ts'
+import { paths } from '#data/paths.ts'
+import { client } from '#data/session.ts'
+import { toastFailure } from '#data/toasts.ts'
+import { useResource } from '#data/use-resource.ts'
+import { ThreadList } from '#mail/thread-list.tsx'
+import { ThreadPane } from '#mail/thread-pane.tsx'
+import { Button, ButtonLink } from '#parts/button.tsx'
+import { Icon } from '#parts/icon.tsx'
+import { Empty, Trouble } from '#parts/notice.tsx'
+import { PageTitle, useTitle } from '#parts/page.tsx'
+import { usePaged } from '#parts/pager.tsx'
+import { Choice, CopyButton } from '#parts/small.tsx'
+
+const THREADS_PER_PAGE = 40
+
+const filters = [
+  { value: 'all', text: 'All' },
+  { value: 'unread', text: 'Unread' },
+] as const
+type Filter = (typeof filters)[number]['value']
+
+export function MailPage() {
+  const { params } = useRoute()
+  const { route } = useLocation()
+  const { inboxId = '', threadId } = params
+  const [filter, setFilter] = useState<Filter>('all')
+  const inbox = useResource(`inbox ${inboxId}`, (signal) => client.inboxes.get(inboxId, { signal }))
+  const threads = usePaged(
+    `threads ${inboxId} ${filter}`,
+    (bounds) =>
+      client.threads
+        .list(inboxId, { ...bounds, ...(filter === 'unread' && { is_read: false }) })
+        .page(),
+    THREADS_PER_PAGE,
+  )
+  useMailChanges(inboxId, threads.reload)
+  useTitle(inbox.value?.address ?? 'Inbox')
+  useEffect(() => {
+    currentInboxId.value = inboxId
+    return () => {
+      currentInboxId.value = null
+    }
+  }, [inboxId])
+
+  const step = (by: number) => {
+    const at = threads.items.findIndex(({ id }) => id === threadId)
+    const next = threads.items[at === -1 ? 0 : at + by]
+    if (next !== undefined) route(paths.thread(inboxId, next.id), threadId !== undefined)
+  }
+  const toggleRead = async () => {
+    if (threadId === undefined) return
+    try {
+      const { isRead } = await client.threads.get(threadId)
+      await client.threads.update(threadId, { is_read: !isRead })
+      announceMailChange(inboxId)
+    } catch (error) {
+      toastFailure(error)
+    }
+  }
+  useKeys({
+    j: () => step(1),
+    k: () => step(-1),
+    Enter: threadId === undefined ? () => step(0) : undefined,
+    u: threadId === undefined ? undefined : () => void toggleRead(),
+    Escape: threadId === undefined ? undefined : () => route(paths.inbox(inboxId)),
+  })
+
+  if (inbox.error !== undefined) {
+    return <Trouble error={inbox.error} retry={inbox.reload} />
+  }
+  return (
+    <div class={threadId === undefined ? 'mail' : 'mail reading'}>
+      <div class="mail-list">
+        <header class="mail-head">
+          <a class="way-back" href={paths.inboxes}>
+            <Icon name="back" size={14} />
+            Inboxes
+          </a>
+          <div class="mail-title">
+            <PageTitle>{inbox.value?.address ?? 'Inbox'}</PageTitle>
+            {inbox.value && <CopyButton text={inbox.value.address} label="address" />}
+          </div>
+          <div class="mail-tools">
+            <Choice label="Threads" value={filter} options={filters} onValue={setFilter} />
+            <span class="row">
+              <ButtonLink kind="quiet" icon="search" href={paths.search(inboxId)}>
+                Search
+              </ButtonLink>
+              <Button kind="quiet" icon="edit" onClick={() => openCompose({ inboxId })}>
+                New
+              </Button>
+            </span>
+          </div>
+        </header>
+        <ThreadList
+          list={threads}
+          inboxId={inboxId}
+          currentId={threadId}
+          isUnreadOnly={filter === 'unread'}
+          address={inbox.value?.address ?? null}
+        />
+      </div>
+      <div class="mail-pane">
+        {threadId === undefined ? (
+          threads.items.length > 0 && (
+            <Empty icon="mail" title="No thread chosen">
+              Choose one of the list, or go through them with <kbd>j</kbd> and <kbd>k</kbd>.
+            </Empty>
+          )
+        ) : (
+          <ThreadPane
+            key={threadId}
+            threadId={threadId}
+            inboxId={inboxId}
+            onChanged={threads.reload}
+          />
+        )}
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,194 @@
+// How the account's mail is doing: figures over time, and what happened last.
+
+import type { Event } from '@mailroom/sdk'
+import { useMemo, useState } from 'preact/hooks'
+import { formatDuration, formatNumber } from '#data/format.ts'
+import { recentEvents } from '#data/live.ts'
+import { useMailChanges } from '#data/mail-changes.ts'
+import { paths } from '#data/paths.ts'
+import { client } from '#data/session.ts'
+import { type Range, readStats, type Stats } from '#data/stats.ts'
+import { useResource } from '#data/use-resource.ts'
+import { ButtonLink } from '#parts/button.tsx'
+import { Chart } from '#parts/chart.tsx'
+import { EventBadge, EventSubject, eventParties } from '#parts/event-words.tsx'
+import { Empty, Skeleton, Trouble } from '#parts/notice.tsx'
+import { Page, Section } from '#parts/page.tsx'
+import { Choice, Time } from '#parts/small.tsx'
+
+const choices = [
+  { value: '24h', text: '24 hours' },
+  { value: '7d', text: '7 days' },
+  { value: '30d', text: '30 days' },
+] as const
+
+const EVENTS_SHOWN = 10
+/** A log that is longer is not read to its end for the last of it. */
+const LOG_MAX = 300
+
+export function OverviewPage() {
+  const [range, setRange] = useState<Range>('24h')
+  const stats = useResource(`stats ${range}`, () => readStats(range))
+  useMailChanges(null, stats.reload)
+  return (
+    <Page
+      title="Overview"
+      actions={<Choice label="Range" value={range} options={choices} onValue={setRange} />}
+    >
+      {stats.error && stats.value === undefined ? (
+        <Trouble error={stats.error} retry={stats.reload} />
+      ) : stats.value === undefined ? (
+        <Skeleton rows={6} label="Loading figures" />
+      ) : (
+        <Figures stats={stats.value} />
+      )}
+      <Section
+        title="Recent events"
+        actions={
+          <ButtonLink kind="quiet" href={paths.events}>
+            All events
+          </ButtonLink>
+        }
+      >
+        <RecentEvents />
+      </Section>
+    </Page>
+  )
+}
+
+function Figures({ stats }: { stats: Stats }) {
+  const { totals, inboxes, unreadThreads, buckets } = stats
+  const plotted = useMemo(() => {
+    const of = (pick: (bucket: Stats['buckets'][number]) => number | null) => buckets.map(pick)
+    return {
+      times: buckets.map(({ at }) => at),
+      mail: [
+        { label: 'Received', color: '--received', values: of(({ received }) => received) },
+        { label: 'Sent', color: '--sent', values: of(({ sent }) => sent) },
+        { label: 'Failed', color: '--failed', values: of(({ failed }) => failed) },
+      ] as const,
+      latency: [
+        { label: 'Half are faster than', color: '--sent', values: of((one) => one.latencyMsP50) },
+        { label: '95 % are faster than', color: '--slow', values: of((one) => one.latencyMsP95) },
+      ] as const,
+    }
+  }, [stats])
+  return (
+    <>
+      <dl class="totals">
+        <Total name="Received" value={totals.received} mark="received" />
+        <Total name="Sent" value={totals.sent} mark="sent" />
+        <Total name="Failed" value={totals.failed} mark="failed" />
+        <Total name="Inboxes" value={inboxes} href={paths.inboxes} />
+        <Total name="Unread threads" value={unreadThreads} href={paths.inboxes} />
+      </dl>
+      <div class="charts">
+        <section class="panel panel-body">
+          <h2>Mail</h2>
+          <Chart
+            label="Mail received, sent and failed over time"
+            kind="bars"
+            times={plotted.times}
+            series={plotted.mail}
+            format={formatNumber}
+          />
+        </section>
+        <section class="panel panel-body">
+          <h2>Time from acceptance to delivery</h2>
+          {plotted.latency.every(({ values }) => values.every((value) => value === null)) ? (
+            <Empty icon="send" title="Nothing sent in this time" />
+          ) : (
+            <Chart
+              label="Time from acceptance to delivery"
+              kind="lines"
+              times={plotted.times}
+              series={plotted.latency}
+              format={formatDuration}
+            />
+          )}
+        </section>
+      </div>
+      <p class="hint below">
+        As of <Time at={stats.asOf} />.
+      </p>
+    </>
+  )
+}
+
+function Total({
+  name,
+  value,
+  mark,
+  href,
+}: {
+  name: string
+  value: number
+  mark?: 'received' | 'sent' | 'failed'
+  href?: string
+}) {
+  return (
+    <div class="total">
+      <dt>
+        {mark && <span class={`swatch ${mark}`} aria-hidden="true" />}
+        {href ? <a href={href}>{name}</a> : name}
+      </dt>
+      <dd>{formatNumber(value)}</dd>
+    </div>
+  )
+}
+
+function RecentEvents() {
+  const before = useResource('events before', (signal) => readLastEvents(signal))
+  const live = recentEvents.value
+  const seen = new Set(live.map(({ event_id }) => event_id))
+  const older = (before.value ?? []).filter(({ event_id }) => !seen.has(event_id))
+  const events = [...live, ...older].slice(0, EVENTS_SHOWN)
+  if (events.length === 0 && before.error) {
+    return <Trouble error={before.error} retry={before.reload} />
+  }
+  if (events.length === 0 && before.value === undefined) {
+    return <Skeleton rows={3} label="Loading events" />
+  }
+  if (events.length === 0) {
+    return (
+      <div class="panel">
+        <Empty
+          icon="activity"
+          title="Nothing has happened lately"
+          actions={<ButtonLink href={paths.inboxes}>Go to the inboxes</ButtonLink>}
+        >
+          What comes in and goes out appears here as it happens.
+        </Empty>
+      </div>
+    )
+  }
+  return (
+    <ul class="panel event-lines">
+      {events.map((event) => (
+        <li key={event.event_id}>
+          <EventBadge event={event} />
+          <span class="event-subject">
+            <EventSubject event={event} />
+            <span class="muted">{eventParties(event)}</span>
+          </span>
+          <span class="muted nowrap">
+            <Time at={event.occurred_at} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** The newest first. The log is read from its start, so of a long one nothing is told. */
+async function readLastEvents(signal: AbortSignal): Promise<Event[]> {
+  const { data, total } = await client.events.list({ limit: 100, signal }).page()
+  const events = [...data]
+  while (total <= LOG_MAX && events.length < total) {
+    const after = events.at(-1)?.event_id
+    const next = await client.events.list({ limit: 100, signal, ...(after && { after }) }).page()
+    if (next.data.length === 0) break
+    events.push(...next.data)
+  }
+  return total <= LOG_MAX ? events.slice(-EVENTS_SHOWN).reverse() : []
+}

@@ -1,0 +1,179 @@
+// Mail that sender rules kept out of the inboxes: let in, looked at or removed.
+
+import type { QuarantinedMessage } from '@mailroom/sdk'
+import { useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
+import { plural } from '#data/format.ts'
+import { paths } from '#data/paths.ts'
+import { client } from '#data/session.ts'
+import { toast } from '#data/toasts.ts'
+import { useResource } from '#data/use-resource.ts'
+import { ActionButton, Button } from '#parts/button.tsx'
+import { CodeBlock } from '#parts/code-block.tsx'
+import { ConfirmDialog, Dialog } from '#parts/dialog.tsx'
+import { Badge, Empty, Skeleton, Trouble } from '#parts/notice.tsx'
+import { Page } from '#parts/page.tsx'
+import { Pager, usePaged } from '#parts/pager.tsx'
+import { PersonName, Time } from '#parts/small.tsx'
+
+type Asked = { kind: 'look' | 'delete'; message: QuarantinedMessage } | null
+
+const reasons: Record<QuarantinedMessage['reason'], string> = {
+  blocked: 'Its sender is blocked',
+  not_allowed: 'No rule allows its sender',
+  not_verified: 'Allowed, but not verified',
+}
+
+export function QuarantinePage() {
+  const { route } = useLocation()
+  const [asked, setAsked] = useState<Asked>(null)
+  const list = usePaged('quarantine', (bounds) => client.quarantine.list(bounds).page())
+  const close = () => setAsked(null)
+  const release = async ({ id }: QuarantinedMessage) => {
+    const message = await client.quarantine.release(id)
+    toast('Released into its inbox')
+    close()
+    list.reload()
+    route(paths.thread(message.inboxId, message.threadId))
+  }
+  return (
+    <Page
+      title="Quarantine"
+      intro={
+        <>
+          Mail that a <a href={paths.rules}>sender rule</a> kept out. Nobody was told of it; after
+          30 days it is removed.
+        </>
+      }
+    >
+      <div class="panel">
+        {list.error ? (
+          <Trouble error={list.error} retry={list.reload} />
+        ) : list.value === undefined ? (
+          <Skeleton label="Loading quarantined mail" />
+        ) : list.items.length === 0 ? (
+          <Empty icon="shield" title="Nothing was kept out">
+            Mail comes here when a sender rule blocks its sender, or when only allowed senders may
+            write.
+          </Empty>
+        ) : (
+          <QuarantineTable items={list.items} ask={setAsked} release={release} />
+        )}
+        <Pager list={list} label="quarantined mail" />
+      </div>
+      {list.total > 0 && <p class="hint below">{plural(list.total, 'message')} in quarantine.</p>}
+      {asked?.kind === 'look' && <RawDialog message={asked.message} onClose={close} />}
+      {asked?.kind === 'delete' && (
+        <ConfirmDialog
+          title="Remove this message?"
+          action="Remove for good"
+          onClose={close}
+          submit={async () => {
+            await client.quarantine.delete(asked.message.id)
+            toast('Removed')
+            close()
+            list.reload()
+          }}
+        >
+          <p>
+            “{asked.message.subject || 'No subject'}” from {asked.message.fromAddr} is gone then,
+            and cannot be brought back.
+          </p>
+        </ConfirmDialog>
+      )}
+    </Page>
+  )
+}
+
+function QuarantineTable({
+  items,
+  ask,
+  release,
+}: {
+  items: readonly QuarantinedMessage[]
+  ask: (asked: Asked) => void
+  release: (message: QuarantinedMessage) => Promise<void>
+}) {
+  return (
+    <div class="table-wrap">
+      <table class="table cards">
+        <thead>
+          <tr>
+            <th scope="col">Message</th>
+            <th scope="col">For</th>
+            <th scope="col">Why</th>
+            <th scope="col">Arrived</th>
+            <th scope="col">
+              <span class="unseen">Actions</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {items.map((message) => (
+            <tr key={message.id}>
+              <td class="main-cell">
+                {message.subject || 'No subject'}
+                <span class="sub">
+                  <PersonName text={message.fromAddr} />{' '}
+                  {message.authentication?.verifiedFrom ? (
+                    <Badge tone="good">Verified</Badge>
+                  ) : (
+                    <Badge tone="warn">Not verified</Badge>
+                  )}
+                </span>
+              </td>
+              <td class="muted">{message.toAddr}</td>
+              <td class="muted">{reasons[message.reason]}</td>
+              <td class="nowrap muted">
+                <Time at={message.createdAt} />
+              </td>
+              <td class="tools">
+                <div>
+                  <Button
+                    kind="quiet"
+                    icon="code"
+                    label={`Look at the source of ${message.subject || 'the message'}`}
+                    onClick={() => ask({ kind: 'look', message })}
+                  />
+                  <ActionButton action={() => release(message)}>Release</ActionButton>
+                  <Button
+                    kind="quiet"
+                    icon="trash"
+                    label={`Remove ${message.subject || 'the message'}`}
+                    onClick={() => ask({ kind: 'delete', message })}
+                  />
+                </div>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+/** Enough to see what it is. */
+const SHOWN_LENGTH_MAX = 200_000
+
+function RawDialog({ message, onClose }: { message: QuarantinedMessage; onClose: () => void }) {
+  const raw = useResource(`quarantined ${message.id}`, async (signal) => {
+    const file = await client.quarantine.raw(message.id, { signal })
+    return new TextDecoder().decode(file.content)
+  })
+  return (
+    <Dialog title={message.subject || 'No subject'} onClose={onClose} size="wide">
+      {raw.error ? (
+        <Trouble error={raw.error} retry={raw.reload} />
+      ) : raw.value === undefined ? (
+        <Skeleton label="Loading the source" />
+      ) : (
+        <>
+          {raw.value.length > SHOWN_LENGTH_MAX && (
+            <p class="hint">The beginning of a long message.</p>
+          )}
+          <CodeBlock label="Raw message" text={raw.value.slice(0, SHOWN_LENGTH_MAX)} />
+        </>
+      )}
+    </Dialog>
+  )
+}

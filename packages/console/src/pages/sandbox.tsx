@@ -1,0 +1,259 @@
+// What the sandbox kept instead of sending, and making mail arrive as if from outside.
+
+import type { CapturedMessage } from '@mailroom/sdk'
+import { Fragment } from 'preact'
+import { useState } from 'preact/hooks'
+import { formatSize, plural } from '#data/format.ts'
+import { useMailChanges } from '#data/mail-changes.ts'
+import { ownAddress, paths } from '#data/paths.ts'
+import { client, session } from '#data/session.ts'
+import { toast } from '#data/toasts.ts'
+import { useResource } from '#data/use-resource.ts'
+import { Button } from '#parts/button.tsx'
+import { CodeBlock } from '#parts/code-block.tsx'
+import { ConfirmDialog, Dialog, FormDialog } from '#parts/dialog.tsx'
+import { AreaField, SelectField, TextField } from '#parts/field.tsx'
+import { Empty, Skeleton, Trouble } from '#parts/notice.tsx'
+import { Page } from '#parts/page.tsx'
+import { Pager, usePaged } from '#parts/pager.tsx'
+import { Time } from '#parts/small.tsx'
+
+type Asked =
+  | { kind: 'receive' }
+  | { kind: 'clear' }
+  | { kind: 'look'; mail: CapturedMessage }
+  | null
+
+export function SandboxPage() {
+  return session.value?.isSandbox ? (
+    <Captured />
+  ) : (
+    <Page title="Sandbox">
+      <Empty icon="flask" title="This service really sends">
+        There is no sandbox: mail leaves the machine.
+      </Empty>
+    </Page>
+  )
+}
+
+function Captured() {
+  const [asked, setAsked] = useState<Asked>(null)
+  const list = usePaged('sandbox', (bounds) => client.sandbox.list(bounds).page())
+  const close = () => setAsked(null)
+  useMailChanges(null, list.reload)
+  return (
+    <Page
+      title="Sandbox"
+      intro="No mail leaves this machine. What would have left is kept here; mail can be made to arrive as if from outside."
+      actions={
+        <>
+          {list.total > 0 && (
+            <Button icon="trash" onClick={() => setAsked({ kind: 'clear' })}>
+              Clear
+            </Button>
+          )}
+          <Button kind="primary" icon="plus" onClick={() => setAsked({ kind: 'receive' })}>
+            Let mail arrive
+          </Button>
+        </>
+      }
+    >
+      <div class="panel">
+        {list.error ? (
+          <Trouble error={list.error} retry={list.reload} />
+        ) : list.value === undefined ? (
+          <Skeleton label="Loading kept mail" />
+        ) : list.items.length === 0 ? (
+          <Empty icon="flask" title="Nothing was kept yet">
+            Send a message to an address outside this service, and it comes here.
+          </Empty>
+        ) : (
+          <CapturedTable mails={list.items} look={(mail) => setAsked({ kind: 'look', mail })} />
+        )}
+        <Pager list={list} label="kept mail" />
+      </div>
+      {list.total > 0 && <p class="hint below">{plural(list.total, 'message')} kept.</p>}
+      {asked?.kind === 'look' && <LookAt mail={asked.mail} onClose={close} />}
+      {asked?.kind === 'receive' && <ReceiveMail onClose={close} />}
+      {asked?.kind === 'clear' && (
+        <ConfirmDialog
+          title="Clear the sandbox?"
+          action="Clear"
+          onClose={close}
+          submit={async () => {
+            await client.sandbox.clear()
+            toast('The sandbox is empty')
+            close()
+            list.reload()
+          }}
+        >
+          <p>What was kept is forgotten. The messages in the inboxes stay.</p>
+        </ConfirmDialog>
+      )}
+    </Page>
+  )
+}
+
+function CapturedTable({
+  mails,
+  look,
+}: {
+  mails: readonly CapturedMessage[]
+  look: (mail: CapturedMessage) => void
+}) {
+  return (
+    <div class="table-wrap">
+      <table class="table cards">
+        <thead>
+          <tr>
+            <th scope="col">Message</th>
+            <th scope="col">To</th>
+            <th scope="col">Kept</th>
+            <th scope="col">
+              <span class="unseen">Actions</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {mails.map((mail) => (
+            <tr key={mail.id}>
+              <td class="main-cell">
+                <a href={paths.thread(mail.inboxId, mail.threadId)}>
+                  {mail.subject || 'No subject'}
+                </a>
+                <span class="sub">{mail.from}</span>
+              </td>
+              <td class="muted">{mail.to.join(', ')}</td>
+              <td class="nowrap muted">
+                <Time at={mail.createdAt} />
+              </td>
+              <td class="tools">
+                <div>
+                  <Button onClick={() => look(mail)}>Look</Button>
+                </div>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function LookAt({ mail, onClose }: { mail: CapturedMessage; onClose: () => void }) {
+  const facts = [
+    ['From', mail.from],
+    ['To', mail.to.join(', ')],
+    ['Cc', mail.cc.join(', ')],
+    ['Reply-To', mail.replyTo ?? ''],
+    ['Reverse-path', mail.reversePath],
+    ['Message-ID', mail.rfcMessageId ?? ''],
+    ['In-Reply-To', mail.inReplyTo ?? ''],
+  ] as const
+  return (
+    <Dialog title={mail.subject || 'No subject'} onClose={onClose} size="wide">
+      <div class="stack">
+        <dl class="facts">
+          {facts
+            .filter(([, value]) => value !== '')
+            .map(([name, value]) => (
+              <Fragment key={name}>
+                <dt>{name}</dt>
+                <dd>{value}</dd>
+              </Fragment>
+            ))}
+        </dl>
+        <CodeBlock label="Text of the message" text={mail.text} />
+        {mail.attachments.length > 0 && (
+          <ul class="files" aria-label="Files of the message">
+            {mail.attachments.map(({ filename, sizeBytes, url }) => (
+              <li key={filename} class="file">
+                <a class="file-name" href={ownAddress(url)} download={filename}>
+                  {filename}
+                </a>
+                <span class="muted">{formatSize(sizeBytes)}</span>
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+    </Dialog>
+  )
+}
+
+const INBOXES_MAX = 100
+
+function ReceiveMail({ onClose }: { onClose: () => void }) {
+  const inboxes = useResource('inboxes to receive', (signal) =>
+    client.inboxes.list({ limit: INBOXES_MAX, signal }).page(),
+  )
+  const addresses = (inboxes.value?.data ?? []).map(({ address }) => address)
+  const [to, setTo] = useState('')
+  const [from, setFrom] = useState('ann@example.com')
+  const [subject, setSubject] = useState('')
+  const [text, setText] = useState('')
+  return (
+    <FormDialog
+      title="Let mail arrive"
+      action="Let it arrive"
+      onClose={onClose}
+      isDisabled={addresses.length === 0}
+      submit={async () => {
+        const { data } = await client.sandbox.receive({
+          from: from.trim(),
+          to: to === '' ? (addresses[0] ?? '') : to,
+          subject,
+          text,
+        })
+        toast(data.length > 0 ? 'It has arrived' : 'A sender rule kept it out')
+        onClose()
+      }}
+    >
+      {(fields) => (
+        <>
+          {inboxes.value !== undefined && addresses.length === 0 && (
+            <p class="hint">
+              There is no inbox to receive it: <a href={paths.inboxes}>make one</a> first.
+            </p>
+          )}
+          <SelectField
+            label="To"
+            name="to"
+            value={to}
+            onValue={setTo}
+            options={addresses.map((address, index) => ({
+              value: index === 0 ? '' : address,
+              text: address,
+            }))}
+          />
+          <TextField
+            label="From"
+            name="from"
+            value={from}
+            onValue={setFrom}
+            error={fields.from}
+            spellcheck={false}
+            autocomplete="off"
+          />
+          <TextField
+            label="Subject"
+            name="subject"
+            value={subject}
+            onValue={setSubject}
+            error={fields.subject}
+            autocomplete="off"
+            autofocus
+          />
+          <AreaField
+            label="Text"
+            name="text"
+            value={text}
+            onValue={setText}
+            error={fields.text}
+            rows={8}
+          />
+        </>
+      )}
+    </FormDialog>
+  )
+}

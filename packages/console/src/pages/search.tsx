@@ -1,0 +1,170 @@
+// Words in the mail of one inbox: where they are found, with what stands around them.
+
+import { useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
+import { formatNumber, readPerson } from '#data/format.ts'
+import { paths } from '#data/paths.ts'
+import { ask, client } from '#data/session.ts'
+import { useResource } from '#data/use-resource.ts'
+import { Button } from '#parts/button.tsx'
+import { SelectField, TextField } from '#parts/field.tsx'
+import { Badge, Empty, Skeleton, Trouble } from '#parts/notice.tsx'
+import { Page } from '#parts/page.tsx'
+import { Pager, usePaged } from '#parts/pager.tsx'
+import { Choice, Time } from '#parts/small.tsx'
+
+export type Hit = {
+  messageId: string
+  threadId: string
+  inboxId: string
+  direction: 'inbound' | 'outbound'
+  fromAddr: string
+  toAddr: string
+  subject: string
+  createdAt: string
+  snippet: string
+  /** In code points of the snippet. */
+  highlights: { start: number; end: number }[]
+}
+
+const sorts = [
+  { value: 'newest', text: 'Newest' },
+  { value: 'rank', text: 'Best match' },
+] as const
+
+export function SearchPage() {
+  const { query, route } = useLocation()
+  const words = query.q ?? ''
+  const [typed, setTyped] = useState(words)
+  const [sort, setSort] = useState<(typeof sorts)[number]['value']>('newest')
+  const inboxes = useResource('search inboxes', (signal) =>
+    client.inboxes.list({ limit: 100, signal }).page(),
+  )
+  const inboxId = query.inbox ?? inboxes.value?.data[0]?.id ?? ''
+  const hits = usePaged<Hit>(
+    inboxId === '' || words === '' ? null : `search ${inboxId} ${sort} ${words}`,
+    ({ limit, offset }) =>
+      ask(
+        'GET',
+        `/v1/inboxes/${encodeURIComponent(inboxId)}/search?${new URLSearchParams({
+          q: words,
+          sort,
+          limit: String(limit),
+          offset: String(offset),
+        })}`,
+      ),
+    30,
+  )
+  return (
+    <Page title="Search" intro="Subjects, addresses and texts of the mail of an inbox.">
+      <search>
+        <form
+          class="toolbar"
+          onSubmit={(event) => {
+            event.preventDefault()
+            route(paths.search(inboxId, typed.trim()))
+          }}
+        >
+          <SelectField
+            label="Inbox"
+            name="inbox"
+            value={inboxId}
+            onValue={(id) => route(paths.search(id, words), true)}
+            options={(inboxes.value?.data ?? []).map(({ id, address }) => ({
+              value: id,
+              text: address,
+            }))}
+          />
+          <div class="grow">
+            <TextField
+              label="Words"
+              name="q"
+              type="search"
+              value={typed}
+              onValue={setTyped}
+              maxLength={500}
+              autocomplete="off"
+              autofocus
+            />
+          </div>
+          <Button type="submit" kind="primary" icon="search">
+            Search
+          </Button>
+        </form>
+      </search>
+      {words === '' || inboxId === '' ? (
+        <Empty icon="search" title={inboxes.value?.total === 0 ? 'No inbox yet' : 'Look for words'}>
+          {inboxes.value?.total === 0
+            ? 'Make an inbox first; its mail can be searched as soon as it comes.'
+            : 'All of the words have to stand in a message. Letters may be large or small.'}
+        </Empty>
+      ) : hits.error ? (
+        <Trouble error={hits.error} retry={hits.reload} />
+      ) : hits.value === undefined ? (
+        <Skeleton rows={6} label="Searching" />
+      ) : hits.items.length === 0 ? (
+        <Empty icon="search" title={`Nothing found for “${words}”`}>
+          Try fewer words, or another inbox. New mail can be found some seconds after it came.
+        </Empty>
+      ) : (
+        <>
+          <div class="result-head">
+            <p class="muted" role="status">
+              {formatNumber(hits.total)} found
+            </p>
+            <Choice label="Order" value={sort} options={sorts} onValue={setSort} />
+          </div>
+          <ul class="panel hits">
+            {hits.items.map((hit) => (
+              <HitItem key={hit.messageId} hit={hit} />
+            ))}
+          </ul>
+          <Pager list={hits} label="results" />
+        </>
+      )}
+    </Page>
+  )
+}
+
+function HitItem({ hit }: { hit: Hit }) {
+  const { direction, fromAddr, toAddr, subject, createdAt } = hit
+  const isOwn = direction === 'outbound'
+  const { name, address } = readPerson(isOwn ? toAddr : fromAddr)
+  return (
+    <li>
+      <a href={paths.thread(hit.inboxId, hit.threadId)}>
+        <span class="thread-top">
+          <span class="thread-who">
+            {isOwn && 'To '}
+            {name ?? address}
+          </span>
+          {isOwn && <Badge>Sent</Badge>}
+          <span class="thread-time">
+            <Time at={createdAt} isInList />
+          </span>
+        </span>
+        <span class="hit-subject">{subject === '' ? '(no subject)' : subject}</span>
+        <span class="hit-snippet">
+          <Snippet {...hit} />
+        </span>
+      </a>
+    </li>
+  )
+}
+
+function Snippet({ snippet, highlights }: Hit) {
+  const points = Array.from(snippet)
+  const cut = (start: number, end?: number) => points.slice(start, end).join('')
+  let at = 0
+  const parts = highlights.flatMap(({ start, end }) => {
+    const before = cut(at, start)
+    at = end
+    return [before, <mark key={start}>{cut(start, end)}</mark>]
+  })
+  return (
+    <>
+      {parts}
+      {cut(at)}
+    </>
+  )
+}

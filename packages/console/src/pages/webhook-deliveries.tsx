@@ -1,0 +1,149 @@
+// What has become of each event that went to a webhook, with the receiver's answer and a retry.
+
+import type { WebhookDelivery } from '@mailroom/sdk'
+import { useEffect } from 'preact/hooks'
+import { formatDuration, plural } from '#data/format.ts'
+import { useLive } from '#data/live.ts'
+import { client } from '#data/session.ts'
+import { toast } from '#data/toasts.ts'
+import { ActionButton } from '#parts/button.tsx'
+import { CodeBlock } from '#parts/code-block.tsx'
+import { Badge, Empty, Skeleton, type Tone, Trouble } from '#parts/notice.tsx'
+import { Pager, usePaged } from '#parts/pager.tsx'
+import { Time } from '#parts/small.tsx'
+
+const states: Record<WebhookDelivery['status'], { tone: Tone; word: string }> = {
+  pending: { tone: 'info', word: 'Pending' },
+  succeeded: { tone: 'good', word: 'Delivered' },
+  failed: { tone: 'bad', word: 'Failed' },
+}
+
+const errorWords: Record<NonNullable<WebhookDelivery['error']>, string> = {
+  status: 'The answer was no success.',
+  redirect: 'The answer was a redirect, which is not followed.',
+  timeout: 'No answer came in time.',
+  forbidden_address: 'The address may not be reached.',
+  dns_failed: 'The host was not found.',
+  connection_failed: 'No connection came about.',
+  tls_failed: 'The connection could not be encrypted.',
+  protocol_error: 'The answer was not HTTP.',
+  internal_error: 'A fault of the service.',
+  webhook_disabled: 'The webhook was disabled.',
+}
+
+/** How long after an event its delivery has mostly been tried. */
+const TRIED_MS = 1_500
+const PENDING_MS = 4_000
+
+export function WebhookDeliveries({ webhookId, round }: { webhookId: string; round: number }) {
+  const list = usePaged(
+    `webhook deliveries ${webhookId}`,
+    (bounds) => client.webhooks.deliveries(webhookId, bounds).page(),
+    25,
+  )
+  useEffect(() => {
+    if (round > 0) list.reload()
+  }, [round])
+  useLive(() => void setTimeout(list.reload, TRIED_MS))
+  const isPending = list.items.some(({ status }) => status === 'pending')
+  useEffect(() => {
+    if (!isPending) return
+    const timer = setInterval(list.reload, PENDING_MS)
+    return () => clearInterval(timer)
+  }, [isPending])
+  const retry = async ({ id }: WebhookDelivery) => {
+    await client.webhooks.retryDelivery(webhookId, id)
+    toast('It is tried once more')
+    list.reload()
+  }
+  return (
+    <div class="panel">
+      {list.error && list.value === undefined ? (
+        <Trouble error={list.error} retry={list.reload} />
+      ) : list.value === undefined ? (
+        <Skeleton rows={4} label="Loading deliveries" />
+      ) : list.items.length === 0 ? (
+        <Empty icon="webhook" title="Nothing was delivered yet">
+          Send a test, or wait for the next event.
+        </Empty>
+      ) : (
+        <ul class="tail">
+          {list.items.map((delivery) => (
+            <li key={delivery.id}>
+              <Delivery delivery={delivery} retry={() => retry(delivery)} />
+            </li>
+          ))}
+        </ul>
+      )}
+      <Pager list={list} label="deliveries" />
+    </div>
+  )
+}
+
+function Delivery({
+  delivery,
+  retry,
+}: {
+  delivery: WebhookDelivery
+  retry: () => Promise<unknown>
+}) {
+  const { status, eventType, eventId, attempts, responseStatus, latencyMs, error } = delivery
+  const { tone, word } = states[status]
+  return (
+    <details>
+      <summary>
+        <Badge tone={tone}>{word}</Badge>
+        <span class="event-subject">
+          <strong>{eventType}</strong>
+          <span class="muted">
+            {[
+              responseStatus !== null && `HTTP ${responseStatus}`,
+              latencyMs !== null && formatDuration(latencyMs),
+              plural(attempts, 'attempt'),
+            ]
+              .filter(Boolean)
+              .join(' · ')}
+          </span>
+        </span>
+        {delivery.lastAttemptAt !== null && <Time at={delivery.lastAttemptAt} />}
+      </summary>
+      <div class="panel-body stack">
+        <dl class="facts">
+          <dt>Event</dt>
+          <dd>
+            <code>{eventId}</code>
+          </dd>
+          {error !== null && (
+            <>
+              <dt>Trouble</dt>
+              <dd>{errorWords[error]}</dd>
+            </>
+          )}
+          {delivery.nextAttemptAt !== null && (
+            <>
+              <dt>Next attempt</dt>
+              <dd>
+                <Time at={delivery.nextAttemptAt} />
+              </dd>
+            </>
+          )}
+          <dt>Answer</dt>
+          <dd>
+            {delivery.responseBody ? (
+              <CodeBlock label="Answer of the receiver" text={delivery.responseBody} />
+            ) : (
+              <span class="muted">{responseStatus === null ? 'None' : 'Without a body'}</span>
+            )}
+          </dd>
+        </dl>
+        {status !== 'pending' && (
+          <div>
+            <ActionButton icon="retry" action={retry}>
+              Retry
+            </ActionButton>
+          </div>
+        )}
+      </div>
+    </details>
+  )
+}

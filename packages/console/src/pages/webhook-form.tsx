@@ -1,0 +1,98 @@
+// What a webhook is made of: its URL, and what it tells of.
+
+import { type EventKind, eventKinds } from '@mailroom/contract/vocabulary.ts'
+import type { Webhook } from '@mailroom/sdk'
+import { useState } from 'preact/hooks'
+import { client } from '#data/session.ts'
+import { useResource } from '#data/use-resource.ts'
+import { FormDialog } from '#parts/dialog.tsx'
+import { CheckField, SelectField, TextField } from '#parts/field.tsx'
+
+export type WebhookFields = { url: string; eventTypes: EventKind[]; inboxIds: string[] }
+
+/** A test is told to the webhook that is tested, whatever it asks for. */
+export const kindsToChoose = eventKinds.filter((kind) => kind !== 'webhook.test')
+
+export function WebhookForm({
+  title,
+  action,
+  webhook,
+  save,
+  onClose,
+}: {
+  title: string
+  action: string
+  webhook?: Webhook
+  save: (fields: WebhookFields) => Promise<unknown>
+  onClose: () => void
+}) {
+  const [url, setUrl] = useState(webhook?.url ?? '')
+  const [kinds, setKinds] = useState<readonly EventKind[]>(webhook?.eventTypes ?? [])
+  const [inboxId, setInboxId] = useState(webhook?.inboxIds[0] ?? '')
+  const inboxes = useResource('webhook inboxes', (signal) =>
+    client.inboxes.list({ limit: 100, signal }).page(),
+  )
+  // What this form cannot show stays as it is.
+  const hasMany = (webhook?.inboxIds.length ?? 0) > 1
+  const inboxIds = hasMany ? (webhook?.inboxIds ?? []) : inboxId === '' ? [] : [inboxId]
+  return (
+    <FormDialog
+      title={title}
+      action={action}
+      onClose={onClose}
+      submit={() => save({ url: url.trim(), eventTypes: [...kinds], inboxIds })}
+    >
+      {(fields) => (
+        <>
+          <TextField
+            label="URL"
+            name="url"
+            type="url"
+            value={url}
+            onValue={setUrl}
+            error={fields.url}
+            placeholder="https://example.com/hooks/mailroom"
+            hint="It has to begin with https and be reachable from the Internet, on port 443 or 80."
+            required
+            autocomplete="off"
+            spellcheck={false}
+            autofocus
+          />
+          <fieldset class="stack">
+            <legend class="unseen">Events to tell of</legend>
+            <p class="hint">Events to tell of; all of them where none is chosen.</p>
+            <div class="kind-filter">
+              {kindsToChoose.map((kind) => (
+                <CheckField
+                  key={kind}
+                  label={kind}
+                  name={kind}
+                  isChecked={kinds.includes(kind)}
+                  onChecked={(isChecked) =>
+                    setKinds(isChecked ? [...kinds, kind] : kinds.filter((one) => one !== kind))
+                  }
+                />
+              ))}
+            </div>
+          </fieldset>
+          {!hasMany && (
+            <SelectField
+              label="Inbox"
+              name="inbox"
+              value={inboxId}
+              onValue={setInboxId}
+              error={fields.inboxIds}
+              options={[
+                { value: '', text: 'All inboxes' },
+                ...(inboxes.value?.data ?? []).map(({ id, address }) => ({
+                  value: id,
+                  text: address,
+                })),
+              ]}
+            />
+          )}
+        </>
+      )}
+    </FormDialog>
+  )
+}

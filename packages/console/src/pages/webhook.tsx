@@ -1,0 +1,197 @@
+// A webhook: its state, its test, and what has become of everything that was posted to it.
+
+import { MailroomError, type Webhook, type WebhookWithSecret } from '@mailroom/sdk'
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { useLocation, useRoute } from 'preact-iso/router'
+import { paths } from '#data/paths.ts'
+import { client } from '#data/session.ts'
+import { toast } from '#data/toasts.ts'
+import { type Resource, useResource } from '#data/use-resource.ts'
+import { ActionButton, Button } from '#parts/button.tsx'
+import { ConfirmDialog } from '#parts/dialog.tsx'
+import { Icon } from '#parts/icon.tsx'
+import { Notice, Skeleton, Trouble } from '#parts/notice.tsx'
+import { Page, Section } from '#parts/page.tsx'
+import { Time } from '#parts/small.tsx'
+import { WebhookDeliveries } from './webhook-deliveries.tsx'
+import { WebhookForm } from './webhook-form.tsx'
+import { NewSecret, scopeOf, WebhookBadge } from './webhooks.tsx'
+
+export function WebhookPage() {
+  const { id = '' } = useRoute().params
+  const webhook = useResource(`webhook ${id}`, (signal) => client.webhooks.get(id, { signal }))
+  const above = (
+    <a class="way-back" href={paths.webhooks}>
+      <Icon name="back" size={14} />
+      Webhooks
+    </a>
+  )
+  if (webhook.value === undefined) {
+    return (
+      <Page title="Webhook" above={above}>
+        {webhook.error ? (
+          <Trouble error={webhook.error} retry={webhook.reload} />
+        ) : (
+          <Skeleton rows={6} label="Loading the webhook" />
+        )}
+      </Page>
+    )
+  }
+  return <WebhookView resource={webhook} webhook={webhook.value} above={above} />
+}
+
+type Asked = 'edit' | 'delete' | 'rotate' | null
+type Tested = { isTaken: boolean; words: string } | null
+
+function WebhookView({
+  resource,
+  webhook,
+  above,
+}: {
+  resource: Resource<Webhook>
+  webhook: Webhook
+  above: ComponentChildren
+}) {
+  const { route } = useLocation()
+  const [asked, setAsked] = useState<Asked>(null)
+  const [made, setMade] = useState<WebhookWithSecret | null>(null)
+  const [tested, setTested] = useState<Tested>(null)
+  const [round, setRound] = useState(0)
+  const close = () => setAsked(null)
+  const { id, enabled } = webhook
+  const test = async () => {
+    setTested(await testWebhook(id))
+    setRound((before) => before + 1)
+  }
+  const setEnabled = async (isEnabled: boolean) => {
+    resource.replace(await client.webhooks.update(id, { enabled: isEnabled }))
+    toast(isEnabled ? 'Events are delivered from now on' : 'Nothing is delivered any more')
+  }
+  return (
+    <Page
+      title={webhook.url}
+      above={above}
+      actions={
+        <>
+          <Button icon="edit" onClick={() => setAsked('edit')}>
+            Change
+          </Button>
+          <Button icon="key" onClick={() => setAsked('rotate')}>
+            New secret
+          </Button>
+          <ActionButton icon={enabled ? 'pause' : 'play'} action={() => setEnabled(!enabled)}>
+            {enabled ? 'Disable' : 'Enable'}
+          </ActionButton>
+          <Button icon="trash" onClick={() => setAsked('delete')}>
+            Delete
+          </Button>
+          <ActionButton kind="primary" icon="send" action={test}>
+            Send a test
+          </ActionButton>
+        </>
+      }
+    >
+      <div class="stack">
+        {webhook.disabledReason === 'failing' && !enabled && (
+          <Notice tone="bad" title="It was disabled after five days of nothing but failures">
+            Mend the receiver, send a test, then enable it.
+          </Notice>
+        )}
+        <div role="status">
+          {tested && (
+            <Notice
+              tone={tested.isTaken ? 'good' : 'bad'}
+              title={tested.isTaken ? 'The receiver took the test' : 'The receiver did not take it'}
+            >
+              {tested.words}
+            </Notice>
+          )}
+        </div>
+        <WebhookFacts webhook={webhook} />
+      </div>
+      <Section title="Deliveries">
+        <WebhookDeliveries webhookId={id} round={round} />
+      </Section>
+      {asked === 'edit' && (
+        <WebhookForm
+          title="Change the webhook"
+          action="Save"
+          webhook={webhook}
+          onClose={close}
+          save={async (fields) => {
+            resource.replace(await client.webhooks.update(id, fields))
+            close()
+            toast('Webhook changed')
+          }}
+        />
+      )}
+      {asked === 'rotate' && (
+        <ConfirmDialog
+          title="Make a new secret?"
+          action="Make a new secret"
+          onClose={close}
+          submit={async () => {
+            setMade(await client.webhooks.rotateSecret(id))
+            close()
+          }}
+        >
+          <p>
+            The new one signs from now on. The one before signs along for 24 hours, so that your
+            program can change over without a gap.
+          </p>
+        </ConfirmDialog>
+      )}
+      {asked === 'delete' && (
+        <ConfirmDialog
+          title="Delete this webhook?"
+          action="Delete webhook"
+          onClose={close}
+          submit={async () => {
+            await client.webhooks.delete(id)
+            toast('Webhook deleted')
+            route(paths.webhooks)
+          }}
+        >
+          <p>
+            <strong>{webhook.url}</strong> is told nothing more, also of what is on its way. Its
+            deliveries go, too.
+          </p>
+        </ConfirmDialog>
+      )}
+      {made !== null && <NewSecret webhook={made} onClose={() => setMade(null)} />}
+    </Page>
+  )
+}
+
+function WebhookFacts({ webhook }: { webhook: Webhook }) {
+  return (
+    <dl class="facts">
+      <dt>State</dt>
+      <dd>
+        <WebhookBadge webhook={webhook} />{' '}
+        {webhook.disabledAt !== null && (
+          <span class="muted">
+            since <Time at={webhook.disabledAt} />
+          </span>
+        )}
+      </dd>
+      <dt>Tells of</dt>
+      <dd>{scopeOf(webhook)}</dd>
+      <dt>Made</dt>
+      <dd>
+        <Time at={webhook.createdAt} />
+      </dd>
+    </dl>
+  )
+}
+
+/** A receiver that refuses is an outcome of the test, and no failure of asking for it. */
+async function testWebhook(id: string): Promise<Tested> {
+  try {
+    return { isTaken: true, words: (await client.webhooks.test(id)).message }
+  } catch (error) {
+    if (!(error instanceof MailroomError) || error.code !== 'webhook_failed') throw error
+    return { isTaken: false, words: error.message }
+  }
+}

@@ -1,0 +1,84 @@
+// Buttons: what they are for, whether they are busy, and never pressed twice while they are.
+
+import type { ComponentChildren } from 'preact'
+import { useRef, useState } from 'preact/hooks'
+import { toastFailure } from '#data/toasts.ts'
+import { Icon, type IconName } from './icon.tsx'
+
+export type ButtonProps = {
+  children?: ComponentChildren
+  icon?: IconName
+  kind?: 'primary' | 'plain' | 'quiet' | 'danger'
+  type?: 'button' | 'submit'
+  isBusy?: boolean
+  isDisabled?: boolean
+  isPressed?: boolean
+  /** What it is called where it shows only an icon. */
+  label?: string
+  title?: string
+  onClick?: () => void
+}
+
+export function Button(props: ButtonProps) {
+  const { children, icon, kind = 'plain', type = 'button', isBusy = false, label } = props
+  const isBare = children === undefined
+  return (
+    <button
+      type={type}
+      class={`button ${kind}${isBare ? ' bare' : ''}${isBusy ? ' busy' : ''}`}
+      disabled={props.isDisabled}
+      aria-busy={isBusy}
+      aria-pressed={props.isPressed}
+      aria-label={label}
+      title={props.title ?? (isBare ? label : undefined)}
+      onClick={() => {
+        if (!isBusy) props.onClick?.()
+      }}
+    >
+      {icon && <Icon name={icon} />}
+      {children !== undefined && <span>{children}</span>}
+    </button>
+  )
+}
+
+/** A button that is busy for as long as what it does; what fails is told in a toast. */
+export function ActionButton(
+  props: Omit<ButtonProps, 'onClick' | 'isBusy'> & { action: () => Promise<unknown> },
+) {
+  const { action, ...rest } = props
+  const [isBusy, setIsBusy] = useState(false)
+  const isThere = useRef(true)
+  const run = async () => {
+    setIsBusy(true)
+    try {
+      await action()
+    } catch (error) {
+      toastFailure(error)
+    } finally {
+      if (isThere.current) setIsBusy(false)
+    }
+  }
+  return <Button {...rest} isBusy={isBusy} onClick={() => void run()} />
+}
+
+export function ButtonLink({
+  href,
+  icon,
+  kind = 'plain',
+  children,
+  download,
+}: {
+  href: string
+  icon?: IconName
+  kind?: 'primary' | 'plain' | 'quiet'
+  children: ComponentChildren
+  /** Downloads instead of going there, under this name. */
+  download?: string
+}) {
+  return (
+    <a class={`button ${kind}`} href={href} download={download}>
+      {icon && <Icon name={icon} />}
+      <span>{children}</span>
+    </a>
+  )
+}

@@ -1,0 +1,150 @@
+// Dialogs, on the element that browsers have for them: focus stays inside and returns, Escape closes.
+
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { describeFailure } from '#data/failure.ts'
+import { Button } from './button.tsx'
+import { TextField } from './field.tsx'
+import { Notice } from './notice.tsx'
+
+/** Is open for as long as it is rendered. */
+export function Dialog({
+  title,
+  children,
+  onClose,
+  size = 'middle',
+}: {
+  title: string
+  children: ComponentChildren
+  onClose: () => void
+  size?: 'middle' | 'wide'
+}) {
+  const element = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useEffect(() => {
+    const dialog = element.current
+    dialog?.showModal()
+    return () => dialog?.close()
+  }, [])
+  return (
+    <dialog
+      ref={element}
+      class={`dialog ${size}`}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose()
+      }}
+    >
+      <header class="dialog-head">
+        <h2 id={id}>{title}</h2>
+        <Button kind="quiet" icon="close" label="Close" onClick={onClose} />
+      </header>
+      {children}
+    </dialog>
+  )
+}
+
+/** A form in a dialog: what fails is said in it, field by field where that is known. */
+export function FormDialog({
+  title,
+  action,
+  submit,
+  onClose,
+  children,
+  kind = 'primary',
+  isDisabled = false,
+  size = 'middle',
+}: {
+  title: string
+  /** What the button says. */
+  action: string
+  submit: () => Promise<unknown>
+  onClose: () => void
+  children: (fields: Readonly<Record<string, string>>) => ComponentChildren
+  kind?: 'primary' | 'danger'
+  isDisabled?: boolean
+  size?: 'middle' | 'wide'
+}) {
+  const [isBusy, setIsBusy] = useState(false)
+  const [failure, setFailure] = useState<unknown>(null)
+  const described = failure === null ? null : describeFailure(failure)
+  const send = async () => {
+    setIsBusy(true)
+    setFailure(null)
+    try {
+      await submit()
+    } catch (error) {
+      setFailure(error)
+    } finally {
+      setIsBusy(false)
+    }
+  }
+  return (
+    <Dialog title={title} onClose={onClose} size={size}>
+      <form
+        class="form"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (!isBusy && !isDisabled) void send()
+        }}
+      >
+        {described && (
+          <Notice tone="bad" title={described.message}>
+            {described.fix}
+          </Notice>
+        )}
+        {children(described?.fields ?? {})}
+        <div class="form-actions">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" kind={kind} isBusy={isBusy} isDisabled={isDisabled}>
+            {action}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+/** Asks before something is done that cannot be undone; with `typed`, that text has to be typed. */
+export function ConfirmDialog({
+  title,
+  action,
+  submit,
+  onClose,
+  children,
+  typed,
+}: {
+  title: string
+  action: string
+  submit: () => Promise<unknown>
+  onClose: () => void
+  children: ComponentChildren
+  typed?: string
+}) {
+  const [text, setText] = useState('')
+  return (
+    <FormDialog
+      {...{ title, action, submit, onClose }}
+      kind="danger"
+      isDisabled={typed !== undefined && text.trim() !== typed}
+    >
+      {() => (
+        <>
+          <div class="prose">{children}</div>
+          {typed !== undefined && (
+            <TextField
+              label={`Type ${typed} to confirm`}
+              name="confirmation"
+              value={text}
+              onValue={setText}
+              autocomplete="off"
+              spellcheck={false}
+              isCode
+            />
+          )}
+        </>
+      )}
+    </FormDialog>
+  )
+}

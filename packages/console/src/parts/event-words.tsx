@@ -1,0 +1,43 @@
+// An event in a line for people.
+
+import type { Event } from '@mailroom/sdk'
+import { readPerson } from '#data/format.ts'
+import { paths } from '#data/paths.ts'
+import { Badge, type Tone } from './notice.tsx'
+
+const kinds: Readonly<Record<Event['event'], { tone: Tone; word: string }>> = {
+  'message.received': { tone: 'info', word: 'Received' },
+  'message.sent': { tone: 'good', word: 'Sent' },
+  'message.failed': { tone: 'bad', word: 'Failed' },
+  'message.bounced': { tone: 'bad', word: 'Bounced' },
+  'message.complained': { tone: 'bad', word: 'Complaint' },
+  'thread.loop_suspected': { tone: 'warn', word: 'Loop' },
+  'domain.verified': { tone: 'good', word: 'Domain verified' },
+  'domain.failed': { tone: 'bad', word: 'Domain failed' },
+  'webhook.disabled': { tone: 'bad', word: 'Webhook disabled' },
+  'webhook.test': { tone: 'calm', word: 'Webhook test' },
+}
+
+export function EventBadge({ event }: { event: Event }) {
+  const { tone, word } = kinds[event.event] ?? { tone: 'calm', word: event.event }
+  return <Badge tone={tone}>{word}</Badge>
+}
+
+/** What it is about, with the way there. */
+export function EventSubject({ event }: { event: Event }) {
+  const { message, domain, webhook, inbox_id, thread_id } = event
+  if (domain !== undefined) return <a href={paths.domain(domain.id)}>{domain.domain}</a>
+  if (webhook !== undefined) return <a href={paths.webhook(webhook.id)}>{webhook.url}</a>
+  const words = message?.subject || '(no subject)'
+  if (inbox_id !== null && thread_id !== null) {
+    return <a href={paths.thread(inbox_id, thread_id)}>{words}</a>
+  }
+  return <span>{message === undefined ? event.event : words}</span>
+}
+
+/** Between whom it went. */
+export function eventParties({ message, recipient }: Event): string {
+  if (message === undefined) return ''
+  const from = readPerson(message.from)
+  return `${from.name ?? from.address} → ${recipient ?? message.to}`
+}

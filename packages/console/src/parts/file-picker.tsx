@@ -1,0 +1,118 @@
+// Files to send along: chosen, dropped or pasted; their sizes, and how much room is left.
+
+import type { ComponentChildren } from 'preact'
+import { useId, useRef, useState } from 'preact/hooks'
+import { formatSize } from '#data/format.ts'
+import { Button } from './button.tsx'
+import { Icon } from './icon.tsx'
+import { Notice } from './notice.tsx'
+
+/** What a message of 25 MiB can hold once it is encoded. */
+export const FILES_BYTES_MAX = 18 * 1024 * 1024
+export const FILES_MAX = 100
+
+export type Picked = { id: number; file: File }
+let count = 0
+
+export function addFiles(
+  picked: readonly Picked[],
+  files: Iterable<File>,
+): { picked: Picked[]; refusal: string | null } {
+  const all = [...picked, ...[...files].map((file) => ({ id: ++count, file }))]
+  const bytes = all.reduce((sum, { file }) => sum + file.size, 0)
+  if (all.length > FILES_MAX) {
+    return { picked: [...picked], refusal: `A message takes ${FILES_MAX} files at most.` }
+  }
+  if (bytes > FILES_BYTES_MAX) {
+    const refusal = `A message takes ${formatSize(FILES_BYTES_MAX)} of files at most; these would be ${formatSize(bytes)}.`
+    return { picked: [...picked], refusal }
+  }
+  return { picked: all, refusal: null }
+}
+
+/** Surrounds a form: what is dropped or pasted anywhere in it is added. */
+export function FileArea({
+  picked,
+  onPicked,
+  children,
+}: {
+  picked: readonly Picked[]
+  onPicked: (picked: Picked[]) => void
+  children: ComponentChildren
+}) {
+  const [refusal, setRefusal] = useState<string | null>(null)
+  const [isOver, setIsOver] = useState(false)
+  const input = useRef<HTMLInputElement>(null)
+  const id = useId()
+  const add = (files: Iterable<File>) => {
+    const added = addFiles(picked, files)
+    setRefusal(added.refusal)
+    onPicked(added.picked)
+  }
+  return (
+    <fieldset
+      class={isOver ? 'file-area over' : 'file-area'}
+      onDragOver={(event) => {
+        if (!event.dataTransfer?.types.includes('Files')) return
+        event.preventDefault()
+        setIsOver(true)
+      }}
+      onDragLeave={() => setIsOver(false)}
+      onDrop={(event) => {
+        setIsOver(false)
+        const files = event.dataTransfer?.files
+        if (files === undefined || files.length === 0) return
+        event.preventDefault()
+        add(files)
+      }}
+      onPaste={(event) => {
+        const files = event.clipboardData?.files
+        if (files === undefined || files.length === 0) return
+        event.preventDefault()
+        add(files)
+      }}
+    >
+      <legend class="unseen">Message and its files</legend>
+      {children}
+      {refusal !== null && <Notice tone="warn" title={refusal} />}
+      <div class="file-tools">
+        <Button icon="attach" onClick={() => input.current?.click()}>
+          Attach files
+        </Button>
+        <span class="hint">or drop or paste them here</span>
+        <label class="unseen" for={id}>
+          Files to attach
+        </label>
+        <input
+          ref={input}
+          id={id}
+          class="unseen"
+          type="file"
+          multiple
+          tabIndex={-1}
+          onChange={(event) => {
+            add(event.currentTarget.files ?? [])
+            event.currentTarget.value = ''
+          }}
+        />
+      </div>
+      {picked.length > 0 && (
+        <ul class="files" aria-label="Files to send">
+          {picked.map(({ id: fileId, file }) => (
+            <li key={fileId} class="file">
+              <Icon name="attach" size={16} />
+              <span class="file-name">{file.name}</span>
+              <span class="muted">{formatSize(file.size)}</span>
+              <Button
+                kind="quiet"
+                icon="close"
+                label={`Remove ${file.name}`}
+                onClick={() => onPicked(picked.filter((one) => one.id !== fileId))}
+              />
+            </li>
+          ))}
+        </ul>
+      )}
+    </fieldset>
+  )
+}

@@ -1,0 +1,70 @@
+// A list page by page: so long as it may be, only one page of it is here.
+
+import { useState } from 'preact/hooks'
+import { formatNumber } from '#data/format.ts'
+import { type Resource, useResource } from '#data/use-resource.ts'
+import { Button } from './button.tsx'
+
+export const PAGE_SIZE = 50
+
+type PageOf<Item> = { readonly data: readonly Item[]; readonly total: number }
+export type PageBounds = { limit: number; offset: number; signal: AbortSignal }
+
+export type Paged<Item> = Resource<PageOf<Item>> & {
+  items: readonly Item[]
+  total: number
+  offset: number
+  size: number
+  goTo: (offset: number) => void
+}
+
+/** As `useResource`, with a page that can be turned; under another key it begins anew. */
+export function usePaged<Item>(
+  key: string | null,
+  load: (bounds: PageBounds) => Promise<PageOf<Item>>,
+  size: number = PAGE_SIZE,
+): Paged<Item> {
+  const [place, setPlace] = useState({ key, offset: 0 })
+  const offset = place.key === key ? place.offset : 0
+  const resource = useResource(key === null ? null : `${key} ${offset}`, (signal) =>
+    load({ limit: size, offset, signal }),
+  )
+  return {
+    ...resource,
+    items: resource.value?.data ?? [],
+    total: resource.value?.total ?? 0,
+    offset,
+    size,
+    goTo: (next) => setPlace({ key, offset: Math.max(0, next) }),
+  }
+}
+
+/** Nothing where all is on one page. */
+export function Pager<Item>({ list, label }: { list: Paged<Item>; label: string }) {
+  const { total, offset, size, items, goTo, isLoading } = list
+  if (offset === 0 && total <= size) return null
+  const last = offset + items.length
+  return (
+    <nav class="pager" aria-label={`Pages of ${label}`}>
+      <span class="pager-place" aria-live="polite">
+        {items.length === 0 && isLoading
+          ? 'Loading…'
+          : `${formatNumber(Math.min(offset + 1, last))}–${formatNumber(last)} of ${formatNumber(total)}`}
+      </span>
+      <Button
+        kind="quiet"
+        icon="back"
+        label="Previous page"
+        isDisabled={offset === 0}
+        onClick={() => goTo(offset - size)}
+      />
+      <Button
+        kind="quiet"
+        icon="forward"
+        label="Next page"
+        isDisabled={last >= total}
+        onClick={() => goTo(offset + size)}
+      />
+    </nav>
+  )
+}

@@ -1,0 +1,118 @@
+// Small things of many pages: times, text to copy, people, keys of the keyboard.
+
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { formatListTime, formatRelative, formatWhole, readPerson } from '#data/format.ts'
+import { toastFailure } from '#data/toasts.ts'
+import { Button } from './button.tsx'
+
+/** How long ago, or in lists the hour or day; the whole of it on hovering. */
+export function Time({ at, isInList = false }: { at: string; isInList?: boolean }) {
+  return (
+    <time dateTime={at} title={formatWhole(at)}>
+      {isInList ? formatListTime(at) : formatRelative(at)}
+    </time>
+  )
+}
+
+const COPIED_MS = 2_000
+
+export function CopyButton({
+  text,
+  label,
+  children,
+}: {
+  text: string
+  /** What is copied, as "Copy" goes on: `value of the MX record`. */
+  label: string
+  /** Shown beside the icon, such as `Copy`. */
+  children?: string
+}) {
+  const [isCopied, setIsCopied] = useState(false)
+  const timer = useRef(0)
+  useEffect(() => () => clearTimeout(timer.current), [])
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text)
+      setIsCopied(true)
+      clearTimeout(timer.current)
+      timer.current = window.setTimeout(() => setIsCopied(false), COPIED_MS)
+    } catch {
+      toastFailure(new Error('The browser does not let this page write to the clipboard.'))
+    }
+  }
+  return (
+    <span class="copy">
+      <Button
+        kind="quiet"
+        icon={isCopied ? 'check' : 'copy'}
+        label={children === undefined ? `Copy ${label}` : `${children} (${label})`}
+        onClick={() => void copy()}
+      >
+        {children}
+      </Button>
+      <span class="unseen" aria-live="polite">
+        {isCopied ? 'Copied' : ''}
+      </span>
+    </span>
+  )
+}
+
+/** Text of which every character counts, with a button that copies it. */
+export function CopyText({ text, label }: { text: string; label: string }) {
+  return (
+    <span class="copy-text">
+      <code>{text}</code>
+      <CopyButton text={text} label={label} />
+    </span>
+  )
+}
+
+/** What is shown this once only. */
+export function Secret({ value, label }: { value: string; label: string }) {
+  return (
+    <div class="secret">
+      <code data-secret="">{value}</code>
+      <CopyButton text={value} label={label}>
+        Copy
+      </CopyButton>
+    </div>
+  )
+}
+
+export function PersonName({ text }: { text: string }) {
+  const { name, address } = readPerson(text)
+  return <span title={text}>{name ?? address}</span>
+}
+
+export function Key({ children }: { children: string }) {
+  return <kbd>{children}</kbd>
+}
+
+/** Choices of which one holds, as buttons side by side. */
+export function Choice<Value extends string>({
+  label,
+  value,
+  options,
+  onValue,
+}: {
+  label: string
+  value: Value
+  options: readonly { value: Value; text: string }[]
+  onValue: (value: Value) => void
+}) {
+  return (
+    <fieldset class="choice">
+      <legend class="unseen">{label}</legend>
+      {options.map((option) => (
+        <button
+          key={option.value}
+          type="button"
+          aria-pressed={option.value === value}
+          onClick={() => onValue(option.value)}
+        >
+          {option.text}
+        </button>
+      ))}
+    </fieldset>
+  )
+}

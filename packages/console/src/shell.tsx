@@ -1,0 +1,213 @@
+// What surrounds every page: the way to the others, who is signed in, the state of the connection.
+
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
+import { composeDraft, openCompose } from '#data/compose.ts'
+import { useKeys } from '#data/keyboard.ts'
+import { liveState } from '#data/live.ts'
+import { paths } from '#data/paths.ts'
+import { session, signOut } from '#data/session.ts'
+import { storedTheme, storeTheme, type Theme } from '#data/theme.ts'
+import { ComposeDialog } from '#pages/compose.tsx'
+import { Button } from '#parts/button.tsx'
+import { HelpDialog } from '#parts/help.tsx'
+import { Icon, type IconName } from '#parts/icon.tsx'
+
+type Place = { text: string; icon: IconName; href: string; letter?: string }
+type Group = { title: string | null; places: readonly Place[] }
+
+const groups: readonly Group[] = [
+  {
+    title: null,
+    places: [
+      { text: 'Overview', icon: 'overview', href: paths.overview, letter: 'o' },
+      { text: 'Inboxes', icon: 'inbox', href: paths.inboxes, letter: 'i' },
+      { text: 'Search', icon: 'search', href: paths.search(), letter: 's' },
+    ],
+  },
+  {
+    title: 'Mail flow',
+    places: [
+      { text: 'Domains', icon: 'globe', href: paths.domains, letter: 'd' },
+      { text: 'Suppressions', icon: 'block', href: paths.suppressions, letter: 'u' },
+      { text: 'Quarantine', icon: 'shield', href: paths.quarantine, letter: 'q' },
+      { text: 'Sender rules', icon: 'filter', href: paths.rules, letter: 'r' },
+    ],
+  },
+  {
+    title: 'Developers',
+    places: [
+      { text: 'Webhooks', icon: 'webhook', href: paths.webhooks, letter: 'w' },
+      { text: 'Events', icon: 'activity', href: paths.events, letter: 'e' },
+      { text: 'API keys', icon: 'key', href: paths.keys, letter: 'k' },
+    ],
+  },
+]
+const sandboxPlace: Place = { text: 'Sandbox', icon: 'flask', href: paths.sandbox, letter: 'b' }
+
+export function placesShown(): readonly Group[] {
+  if (!session.value?.isSandbox) return groups
+  return groups.map((group) =>
+    group.title === 'Developers' ? { ...group, places: [...group.places, sandboxPlace] } : group,
+  )
+}
+
+export function Shell({ children }: { children: ComponentChildren }) {
+  const { path, route } = useLocation()
+  const isHelpOpen = useSignal(false)
+  const isMenuOpen = useSignal(false)
+  const places = placesShown().flatMap((group) => group.places)
+  useKeys({
+    ...Object.fromEntries(places.map(({ letter, href }) => [`g ${letter}`, () => route(href)])),
+    '?': () => {
+      isHelpOpen.value = true
+    },
+    c: () => openCompose({}),
+    '/': () => focusSearch(() => route(paths.search())),
+  })
+  useEffect(() => {
+    isMenuOpen.value = false
+  }, [path])
+  return (
+    <div class={isMenuOpen.value ? 'shell open' : 'shell'}>
+      <a class="skip" href="#content">
+        Skip to the content
+      </a>
+      <header class="topbar">
+        <Button
+          kind="quiet"
+          icon={isMenuOpen.value ? 'close' : 'menu'}
+          label={isMenuOpen.value ? 'Close the menu' : 'Open the menu'}
+          onClick={() => {
+            isMenuOpen.value = !isMenuOpen.value
+          }}
+        />
+        <Brand />
+        <Button kind="quiet" icon="edit" label="Compose" onClick={() => openCompose({})} />
+      </header>
+      <Sidebar
+        path={path}
+        onHelp={() => {
+          isHelpOpen.value = true
+        }}
+      />
+      <main id="content" class="content" tabIndex={-1}>
+        {children}
+      </main>
+      {isHelpOpen.value && (
+        <HelpDialog
+          places={places}
+          onClose={() => {
+            isHelpOpen.value = false
+          }}
+        />
+      )}
+      {composeDraft.value && (
+        <ComposeDialog key={composeDraft.value.idempotencyKey} draft={composeDraft.value} />
+      )}
+    </div>
+  )
+}
+
+function Sidebar({ path, onHelp }: { path: string; onHelp: () => void }) {
+  const current = session.value
+  return (
+    <div class="sidebar">
+      <div class="sidebar-head">
+        <Brand />
+        <p class="account" title={current?.account.name}>
+          {current?.account.name}
+          {current?.isSandbox && <span class="account-mode">Sandbox</span>}
+        </p>
+        <Button kind="primary" icon="edit" onClick={() => openCompose({})}>
+          Compose
+        </Button>
+      </div>
+      <nav class="nav" aria-label="Pages">
+        {placesShown().map(({ title, places }) => (
+          <div key={title} class="nav-group">
+            {title && <p class="nav-title">{title}</p>}
+            <ul>
+              {places.map((place) => (
+                <li key={place.href}>
+                  <a href={place.href} aria-current={isAt(path, place.href) ? 'page' : undefined}>
+                    <Icon name={place.icon} />
+                    <span>{place.text}</span>
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </div>
+        ))}
+      </nav>
+      <footer class="sidebar-foot">
+        <LiveMark />
+        <div class="sidebar-tools">
+          <ThemeButton />
+          <Button kind="quiet" icon="keyboard" label="Keyboard shortcuts" onClick={onHelp} />
+          <Button kind="quiet" icon="leave" label="Sign out" onClick={() => void signOut()} />
+        </div>
+      </footer>
+    </div>
+  )
+}
+
+function Brand() {
+  return (
+    <a class="brand" href={paths.overview}>
+      <span class="brand-mark">
+        <Icon name="mail" size={16} />
+      </span>
+      Mailroom
+    </a>
+  )
+}
+
+const liveWords = {
+  live: 'Live',
+  connecting: 'Connecting…',
+  offline: 'Offline',
+} as const
+
+function LiveMark() {
+  const state = liveState.value
+  return (
+    <p class={`live ${state}`} role="status">
+      <span class="live-dot" aria-hidden="true" />
+      {liveWords[state]}
+    </p>
+  )
+}
+
+const nextTheme: Record<Theme, Theme> = { system: 'light', light: 'dark', dark: 'system' }
+const themeIcons: Record<Theme, IconName> = { system: 'screen', light: 'sun', dark: 'moon' }
+
+function ThemeButton() {
+  const theme = useSignal(storedTheme())
+  return (
+    <Button
+      kind="quiet"
+      icon={themeIcons[theme.value]}
+      label={`Theme: ${theme.value}`}
+      onClick={() => {
+        theme.value = nextTheme[theme.value]
+        storeTheme(theme.value)
+      }}
+    />
+  )
+}
+
+function isAt(path: string, href: string): boolean {
+  const place = href.replace(/\/$/, '')
+  if (place === '/console') return path === place
+  return path === place || path.startsWith(`${place}/`)
+}
+
+/** The search field of the page, where it has one. */
+function focusSearch(goThere: () => void): void {
+  const field = document.querySelector<HTMLInputElement>('input[type="search"]')
+  if (field === null) goThere()
+  else field.focus()
+}

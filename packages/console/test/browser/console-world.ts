@@ -1,0 +1,113 @@
+// A running service in sandbox mode as a person meets it: its console in a browser, mail by SMTP, DNS
+// and a webhook's receiver of the test's own, and a note of everything that the browser asks for.
+
+import assert from 'node:assert/strict'
+import { Mailroom } from '@mailroom/sdk'
+import { SERVICE_KEY, Service } from '@mailroom/server/test/crash/service.ts'
+import { type Dns, openDns } from '@mailroom/server/test/peers/dns.ts'
+import type { Page, Request } from 'playwright-core'
+import { type Browser, openBrowser, type Window } from '#test/browser/chromium.ts'
+
+export type ConsoleWorld = {
+  readonly service: Service
+  readonly client: Mailroom
+  readonly dns: Dns
+  readonly browser: Browser
+  readonly page: Page
+  /** Every address that any page asked for. */
+  readonly requests: readonly string[]
+  /** What a page wrote to its console as an error, and what it threw. */
+  readonly complaints: readonly string[]
+  open(path: string): Promise<void>
+  signIn(path?: string): Promise<void>
+  /** One message by SMTP, from a stranger unless said otherwise. */
+  deliver(to: string, raw: string, from?: string): Promise<void>
+  close(): Promise<void>
+}
+
+type WorldOptions = { env?: Record<string, string>; window?: Window }
+
+/** Beyond it a page hangs; nothing is measured by it. */
+const WAIT_MS_MAX = 20_000
+
+export async function openConsoleWorld(options: WorldOptions = {}): Promise<ConsoleWorld> {
+  const dns = await openDns()
+  const { service, browser } = await startBoth(dns, options).catch(async (error) => {
+    await dns.close()
+    throw error
+  })
+  const requests: string[] = []
+  const complaints: string[] = []
+  browser.context.setDefaultTimeout(WAIT_MS_MAX)
+  browser.context.on('request', (request: Request) => requests.push(request.url()))
+  const page = browser.context.pages()[0] ?? (await browser.context.newPage())
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  const open = async (path: string) => {
+    await page.goto(service.baseUrl + path)
+  }
+  return {
+    service,
+    client: new Mailroom({ baseUrl: service.baseUrl, apiKey: SERVICE_KEY }),
+    dns,
+    browser,
+    page,
+    requests,
+    complaints,
+    open,
+    async signIn(path = '/console/') {
+      await open(path)
+      await page.getByLabel('API key').fill(SERVICE_KEY)
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByRole('navigation', { name: 'Pages' }).waitFor({ state: 'attached' })
+    },
+    async deliver(to, raw, from = 'ann@stranger.example') {
+      const sender = await service.sender()
+      try {
+        const reply = await sender.send({ from, to, raw })
+        assert.equal(reply.code, 250, reply.lines.join(' '))
+      } finally {
+        await sender.quit()
+      }
+    },
+    async close() {
+      await browser.close()
+      await service.close()
+      await dns.close()
+    },
+  }
+}
+
+async function startBoth(
+  dns: Dns,
+  { env, window }: WorldOptions,
+): Promise<{ service: Service; browser: Browser }> {
+  const service = await Service.start({
+    env: {
+      MAILROOM_DNS_SERVERS: dns.server,
+      MAILROOM_ALLOW_PRIVATE_EGRESS: 'true',
+      MAILROOM_LIMIT_FAILED_AUTH_PER_MINUTE: '1000',
+      ...env,
+    },
+  })
+  try {
+    return { service, browser: await openBrowser(window) }
+  } catch (error) {
+    await service.close()
+    throw error
+  }
+}
+
+export function plainMail(fields: { subject: string; text: string; from?: string; more?: string }) {
+  const { subject, text, from = 'Ann Other <ann@stranger.example>', more = '' } = fields
+  const id = `${crypto.randomUUID()}@stranger.example`
+  return `From: ${from}\r\nTo: <in@example.com>\r\nSubject: ${subject}\r\nDate: ${new Date().toUTCString()}\r\nMessage-ID: <${id}>\r\n${more}Content-Type: text/plain; charset=utf-8\r\n\r\n${text}\r\n`
+}
+
+export function htmlMail(fields: { subject: string; html: string; from?: string }) {
+  const { subject, html, from = 'Ann Other <ann@stranger.example>' } = fields
+  const id = `${crypto.randomUUID()}@stranger.example`
+  return `From: ${from}\r\nTo: <in@example.com>\r\nSubject: ${subject}\r\nDate: ${new Date().toUTCString()}\r\nMessage-ID: <${id}>\r\nMIME-Version: 1.0\r\nContent-Type: text/html; charset=utf-8\r\n\r\n${html}\r\n`
+}

@@ -1,0 +1,204 @@
+// An account that is in use: inboxes, threads, domains, webhooks and the rest, so that every page has
+// something to show; and where each page is.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Page } from 'playwright-core'
+import { type ConsoleWorld, htmlMail, plainMail } from '#test/browser/console-world.ts'
+
+type Shown = {
+  path: string
+  /** Selects what is there when the page is. */
+  ready: string
+  act?: (page: Page) => Promise<void>
+}
+
+export type Furnished = { readonly pages: Readonly<Record<string, Shown>> }
+
+const people = [
+  [
+    'Maya Lindqvist <maya@northwind.example>',
+    'Invoice 2041 is overdue',
+    'Hi,\r\nour records show that invoice 2041 of 12 October is still open. Could you look into it?\r\n\r\nBest,\r\nMaya',
+  ],
+  [
+    'GitHub <noreply@github.example>',
+    '[mailroom] Run failed: ci on main',
+    'The workflow ci failed on main. See the log for details.',
+  ],
+  [
+    'Jonas Weber <jonas.weber@hafenbau.example>',
+    'Angebot für die Dachsanierung',
+    'Guten Tag,\r\nanbei unser Angebot. Wir freuen uns auf Ihre Antwort.\r\n\r\nMit freundlichen Grüßen\r\nJonas Weber',
+  ],
+  [
+    'Acme Accounts <no-reply@acme.example>',
+    'Your verification code',
+    'Your verification code is 493817.\r\nIt is valid for ten minutes.',
+  ],
+  [
+    '石川 さくら <sakura@ishikawa.example>',
+    '会議の日程について',
+    'お世話になっております。来週の会議ですが、火曜日の午後はいかがでしょうか。',
+  ],
+  [
+    'Priya Raman <priya@harborlight.example>',
+    'Re: Contract draft, second round',
+    'Thanks, this looks good to me. One remark on clause 7: the notice period should be thirty days.',
+  ],
+  [
+    'Billing <billing@cloudnine.example>',
+    'Receipt for November',
+    'We received your payment of $ 48.00. No action is needed.',
+  ],
+  [
+    'Tomás Herrera <tomas@herrera.example>',
+    'Visita del jueves',
+    '¿Podemos mover la visita al viernes por la mañana?',
+  ],
+] as const
+
+const newsletter = `<table width="100%" bgcolor="#f4f4f4"><tr><td align="center"><table width="560" bgcolor="#ffffff" cellpadding="24"><tr><td>
+<h1 style="color:#1f3a5f;font-family:Georgia,serif">The harbour in winter</h1><img src="https://images.example/header.png" width="512" height="120" alt="The harbour">
+<p style="font-family:Arial;font-size:15px;line-height:1.6">This week: the new crane, tides of the month, and a portrait of the pilot who has guided ships for forty years.</p>
+<p><a href="https://example.com/read" style="background:#1f3a5f;color:#fff;padding:10px 18px;text-decoration:none">Read on</a></p></td></tr></table></td></tr></table>`
+
+export async function furnish(world: ConsoleWorld): Promise<Furnished> {
+  const { client } = world
+  const pod = await client.pods.create({ name: 'Customer care', clientId: 'care' })
+  const desk = await client.inboxes.create({ mailboxName: 'front-desk', displayName: 'Front Desk' })
+  const quiet = await client.inboxes.create({ mailboxName: 'billing', podId: pod.id })
+  for (const name of ['orders', 'support-eu']) {
+    await client.inboxes.create({ mailboxName: name, podId: pod.id })
+  }
+  for (const [from, subject, text] of people) {
+    await world.deliver(desk.address, plainMail({ from, subject, text }))
+  }
+  await world.deliver(
+    desk.address,
+    htmlMail({
+      from: 'Harbour News <news@harbour.example>',
+      subject: 'The harbour in winter',
+      html: newsletter,
+    }),
+  )
+  const { data } = await client.messages.list(desk.id).page()
+  const maya = data.find(({ subject }) => subject.startsWith('Invoice'))
+  const news = data.find(({ bodyHtml }) => bodyHtml !== '')
+  if (maya === undefined || news === undefined) throw new Error('Mail is missing.')
+  await client.inboxes.reply(desk.id, maya, {
+    body: 'Hello Maya,\nthank you for the reminder: it was paid this morning.\n\nFront Desk',
+    attachments: [
+      {
+        filename: 'receipt.txt',
+        contentType: 'text/plain',
+        data: new TextEncoder().encode('paid'),
+      },
+    ],
+  })
+  const domain = await client.domains.create({ domain: 'agents.example.net' })
+  const webhook = await client.webhooks.create({ url: 'http://127.0.0.1:9/hooks/mailroom' })
+  await client.webhooks.test(webhook.id).catch(() => {})
+  await client.suppressions.create({ address: 'gone@northwind.example' })
+  await client.senderRules.create({ type: 'block', value: 'spam.example' })
+  await client.senderRules.create({
+    type: 'allow',
+    value: 'ann@northwind.example',
+    inboxId: desk.id,
+  })
+  await world.deliver(
+    desk.address,
+    plainMail({ from: 'Prize <win@spam.example>', subject: 'You have won', text: 'Click!' }),
+    'win@spam.example',
+  )
+  await client.apiKeys.create({ name: 'Billing agent' })
+  const start = await fetch(`${world.service.baseUrl}/auth/cli/start`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ clientName: 'mailroom on ada-laptop' }),
+  })
+  const { userCode = '' } = (await start.json()) as { userCode?: string }
+  // The index of the search and the figures follow what was received.
+  await sleep(2_000)
+  const thread = (id: string) => `/console/inboxes/${desk.id}/threads/${id}`
+  const click = (name: string) => async (page: Page) => {
+    await page.getByRole('button', { name, exact: true }).first().click()
+    await page.getByRole('dialog').waitFor()
+  }
+  return {
+    pages: {
+      overview: {
+        path: '/console/',
+        ready: '.total',
+        act: (page) => page.locator('.u-over').first().waitFor(),
+      },
+      inboxes: { path: '/console/inboxes', ready: '.table' },
+      'inboxes-new': { path: '/console/inboxes', ready: '.table', act: click('New inbox') },
+      'threads-none': { path: `/console/inboxes/${quiet.id}`, ready: '.mail-list .empty' },
+      gone: { path: '/console/inboxes/inb_nowhere', ready: '.empty' },
+      threads: { path: `/console/inboxes/${desk.id}`, ready: '.thread' },
+      thread: {
+        path: thread(maya.threadId),
+        ready: '.message.open',
+        act: (page) => page.getByRole('tab', { name: 'Deliveries' }).click(),
+      },
+      sender: {
+        path: thread(maya.threadId),
+        ready: '.message.open',
+        act: async (page) => {
+          await page.locator('.message-head').first().click()
+          await page.getByRole('tab', { name: 'Authentication' }).click()
+        },
+      },
+      newsletter: { path: thread(news.threadId), ready: 'iframe' },
+      headers: {
+        path: thread(news.threadId),
+        ready: '.message.open',
+        act: async (page) => {
+          await page.getByRole('tab', { name: 'Headers' }).click()
+          await page.locator('.header-fields').waitFor()
+        },
+      },
+      compose: {
+        path: thread(maya.threadId),
+        ready: '.message.open',
+        act: async (page) => {
+          await page.keyboard.press('r')
+          await page.getByRole('dialog').waitFor()
+        },
+      },
+      search: { path: `/console/search?inbox=${desk.id}&q=invoice`, ready: '.hits, .empty' },
+      domains: { path: '/console/domains', ready: '.table' },
+      domain: { path: `/console/domains/${domain.id}`, ready: '.records' },
+      webhooks: { path: '/console/webhooks', ready: '.table' },
+      'webhooks-new': { path: '/console/webhooks', ready: '.table', act: click('New webhook') },
+      webhook: {
+        path: `/console/webhooks/${webhook.id}`,
+        ready: '.tail',
+        act: (page) => page.locator('.tail summary').first().click(),
+      },
+      events: {
+        path: '/console/events',
+        ready: '.page',
+        act: async (page) => {
+          await page.getByRole('button', { name: 'Log' }).click()
+          await page.locator('.tail summary').first().click()
+        },
+      },
+      suppressions: { path: '/console/suppressions', ready: '.table' },
+      quarantine: { path: '/console/quarantine', ready: '.table' },
+      rules: { path: '/console/sender-rules', ready: '.table' },
+      keys: { path: '/console/keys', ready: '.table' },
+      sandbox: { path: '/console/sandbox', ready: '.table' },
+      pair: { path: `/console/pair?code=${userCode}`, ready: '.pair, .empty' },
+      help: {
+        path: '/console/keys',
+        ready: '.table',
+        act: async (page) => {
+          await page.keyboard.press('?')
+          await page.getByRole('dialog').waitFor()
+        },
+      },
+      missing: { path: '/console/nowhere', ready: '.empty' },
+    },
+  }
+}

@@ -1,0 +1,142 @@
+// A person's day with mail: signs in, makes an inbox, sees mail come in, reads, answers, searches.
+
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import { type ConsoleWorld, openConsoleWorld, plainMail } from '#test/browser/console-world.ts'
+
+suite('mail in the console', () => {
+  let world: ConsoleWorld
+  let address = ''
+
+  before(async () => {
+    world = await openConsoleWorld()
+  })
+  after(() => world.close())
+
+  test('a wrong key is refused in words, and a good one signs in', async () => {
+    const { page } = world
+    await world.open('/console/inboxes')
+    await page.getByLabel('API key').fill('mr_KeyThatNobodyHas00000000000000000000000')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('This key is not good').waitFor()
+    await world.signIn('/console/inboxes')
+    await page.getByRole('heading', { name: 'Inboxes', level: 1 }).waitFor()
+    const cookies = await world.browser.context.cookies()
+    const session = cookies.find(({ name }) => name === 'mailroom_session')
+    assert.equal(session?.httpOnly, true)
+    assert.equal(session?.sameSite, 'Strict')
+  })
+
+  test('an inbox is made, and mail to it appears without reloading', async () => {
+    const { page } = world
+    await page.getByRole('button', { name: 'New inbox' }).first().click()
+    await page.getByLabel('Mailbox name').fill('front-desk')
+    await page.getByLabel('Display name').fill('Front Desk')
+    await page.getByRole('button', { name: 'Create inbox' }).click()
+    await page.getByText('No mail yet').waitFor()
+    address = (await world.client.inboxes.list().page()).data[0]?.address ?? ''
+    await page.getByText('Live', { exact: true }).waitFor()
+    await page.evaluate(() => Object.assign(globalThis, { hasStayed: true }))
+    await world.deliver(
+      address,
+      plainMail({ subject: 'A table for two', text: 'Do you have a table tonight?\r\nAnn' }),
+    )
+    await page.getByRole('link', { name: /A table for two/ }).waitFor()
+    await page.getByText('Ann Other').first().waitFor()
+    assert.equal(await page.evaluate(() => 'hasStayed' in globalThis), true)
+  })
+
+  test('the keyboard goes through threads, marks and answers', async () => {
+    const { page } = world
+    await page.keyboard.press('j')
+    await page.getByRole('heading', { name: 'A table for two', level: 2 }).waitFor()
+    await page.getByText('Do you have a table tonight?').first().waitFor()
+    await page.keyboard.press('u')
+    await page.getByRole('button', { name: 'Mark unread' }).waitFor()
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.keyboard.press('r')
+    await page.getByRole('dialog', { name: 'Reply' }).waitFor()
+    assert.equal(await page.getByLabel('To', { exact: true }).inputValue(), 'ann@stranger.example')
+    assert.equal(await page.getByLabel('Subject').inputValue(), 'Re: A table for two')
+  })
+
+  test('a reply with a file is sent once, and stands in its thread with its delivery', async () => {
+    const { page, client } = world
+    await page.getByLabel('Message', { exact: true }).fill('Yes, at eight.')
+    await page.getByLabel('Files to attach').setInputFiles({
+      name: 'menu.txt',
+      mimeType: 'text/plain',
+      buffer: Buffer.alloc(300_000, 'soup '),
+    })
+    await page.getByText('menu.txt').waitFor()
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    await page.getByText('On its way').first().waitFor()
+    const inbox = (await client.inboxes.list().page()).data[0]
+    assert.ok(inbox !== undefined)
+    await page.getByRole('link', { name: /menu\.txt/ }).waitFor()
+    await page.getByRole('tab', { name: 'Deliveries' }).click()
+    await page.getByText('Accepted').waitFor()
+    const { data } = await client.messages.list(inbox.id, { direction: 'outbound' }).page()
+    assert.equal(data.length, 1)
+    assert.equal(data[0]?.extractedText.trim(), 'Yes, at eight.')
+    assert.deepEqual(
+      data[0]?.attachments.map(({ filename, sizeBytes }) => [filename, sizeBytes]),
+      [['menu.txt', 300_000]],
+    )
+  })
+
+  test('text, headers, source and what is known of the sender are shown', async () => {
+    const { page } = world
+    const message = page.getByRole('article', { name: 'Message from ann@stranger.example' })
+    const head = message.getByRole('button', { name: /Ann Other/ })
+    if ((await head.getAttribute('aria-expanded')) === 'false') await head.click()
+    await message.getByRole('tab', { name: 'Authentication' }).click()
+    await message.getByText('Nothing proves that it is from stranger.example').waitFor()
+    await message.getByRole('tab', { name: 'Headers' }).click()
+    await message.getByText('A table for two').first().waitFor()
+    await message.getByRole('tab', { name: 'Raw' }).click()
+    const source = await message.locator('.code-block pre').textContent()
+    assert.match(source ?? '', /^From: Ann Other /)
+    assert.match(source ?? '', /Do you have a table tonight\?/)
+  })
+
+  test('a code in a message is found, with a button that copies it', async () => {
+    const { page } = world
+    await world.browser.context.grantPermissions(['clipboard-read', 'clipboard-write'])
+    const text = 'Your verification code is 493817.\r\nIt is valid for ten minutes.'
+    await world.deliver(address, plainMail({ subject: 'Sign in', text }))
+    await page.getByRole('link', { name: /Sign in/ }).click()
+    await page.getByRole('button', { name: 'Copy code 493817' }).click()
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), '493817')
+  })
+
+  test('a search finds words, and shows where', async () => {
+    const { page } = world
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('/')
+    await page.getByRole('searchbox', { name: 'Words' }).fill('verification')
+    const found = page.getByRole('link', { name: /Sign in/ })
+    for (let tries = 0; tries < 20 && !(await found.isVisible()); tries++) {
+      await page.getByRole('button', { name: 'Search', exact: true }).click()
+      await page.waitForTimeout(500)
+    }
+    assert.equal(await page.locator('mark').first().textContent(), 'verification')
+    await found.click()
+    await page.getByRole('heading', { name: 'Sign in', level: 2 }).waitFor()
+  })
+
+  test('nothing was asked of anybody else, and no page complained', () => {
+    const foreign = world.requests.filter((url) => !isOwn(url, world.service.baseUrl))
+    assert.deepEqual(foreign, [])
+    // A wrong key is answered 401, which browsers write down.
+    const complaints = world.complaints.filter((text) => !text.includes('status of 401'))
+    assert.deepEqual(complaints, [])
+  })
+})
+
+function isOwn(url: string, baseUrl: string): boolean {
+  return url.startsWith(baseUrl) || url.startsWith('data:') || url.startsWith('blob:')
+}

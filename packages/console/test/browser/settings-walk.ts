@@ -1,0 +1,151 @@
+// What a person sets up: a domain with its records in DNS, a webhook and its retries, a program that is
+// paired; and the end of a session with its key.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, suite, test } from 'node:test'
+import { publish } from '@mailroom/server/test/scenarios/domain-world.ts'
+import { type ConsoleWorld, openConsoleWorld, plainMail } from '#test/browser/console-world.ts'
+
+suite('settings in the console', () => {
+  let world: ConsoleWorld
+  let receiver: Server
+  let hookUrl = ''
+  let status = 500
+  let posts = 0
+
+  before(async () => {
+    receiver = createServer((request, response) => {
+      request.resume()
+      posts += 1
+      response.writeHead(status, { 'content-type': 'text/plain' }).end(`answer ${posts}`)
+    }).listen(0, '127.0.0.1')
+    await once(receiver, 'listening')
+    hookUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`
+    world = await openConsoleWorld()
+    await world.signIn('/console/domains')
+  })
+  after(async () => {
+    receiver.close()
+    receiver.closeAllConnections()
+    await world.close()
+  })
+
+  test('a domain is added, checked while DNS has nothing, and verified when it has', async () => {
+    const { page, client, dns } = world
+    await page.getByRole('button', { name: 'Add domain' }).first().click()
+    await page.getByRole('textbox', { name: 'Domain' }).fill('agents.example.net')
+    await page.getByRole('dialog').getByRole('button', { name: 'Add domain' }).click()
+    await page.getByRole('heading', { name: 'agents.example.net', level: 1 }).waitFor()
+    await page.locator('[data-domain-status="pending"]').waitFor()
+    await page.getByText('Missing').first().waitFor()
+    await page.getByRole('button', { name: 'Copy value of the mx record' }).waitFor()
+    const download = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'Zone file' }).click()
+    assert.equal((await download).suggestedFilename(), 'agents.example.net.zone')
+    const [domain] = (await client.domains.list().page()).data
+    assert.ok(domain !== undefined)
+    await page.getByRole('button', { name: 'Check DNS now' }).click()
+    await page.getByText('Checking until the state changes').waitFor()
+    publish(dns, domain)
+    await page.locator('[data-domain-status="verified"]').waitFor({ timeout: 60_000 })
+    await page.getByText('Right').first().waitFor()
+    await page.getByText('The domain is verified').waitFor()
+  })
+
+  test('a webhook shows its secret once, its failed test, and a delivery that is retried', async () => {
+    const { page, client } = world
+    await page.getByRole('link', { name: 'Webhooks' }).click()
+    await page.getByRole('button', { name: 'New webhook' }).first().click()
+    await page.getByLabel('URL').fill(hookUrl)
+    await page.getByRole('button', { name: 'Create webhook' }).click()
+    const secret = await page.locator('[data-secret]').textContent()
+    assert.match(secret ?? '', /^whsec_/)
+    await page.getByRole('button', { name: 'I have kept it' }).click()
+    await page.getByRole('link', { name: hookUrl }).click()
+    await page.getByRole('button', { name: 'Send a test' }).click()
+    await page.getByText('The receiver did not take it').waitFor()
+    const delivery = page.locator('.tail details').first()
+    await delivery.locator('summary').click()
+    await delivery.getByText('HTTP 500').waitFor()
+    await delivery.getByText(/answer \d+/).waitFor()
+    status = 200
+    await delivery.getByRole('button', { name: 'Retry' }).click()
+    await delivery.getByText('HTTP 200').waitFor()
+    await delivery.getByText('Delivered').waitFor()
+    const [webhook] = (await client.webhooks.list().page()).data
+    assert.ok(webhook !== undefined && posts >= 2)
+  })
+
+  test('the live tail shows an event as it happens, and stands still while it is paused', async () => {
+    const { page, client } = world
+    const inbox = await client.inboxes.create({ mailboxName: 'tail' })
+    await page.getByRole('link', { name: 'Events', exact: true }).click()
+    await page.getByText('Listening').waitFor()
+    await world.deliver(inbox.address, plainMail({ subject: 'First event', text: 'One.' }))
+    await page.getByText('First event').waitFor()
+    await page.locator('.tail summary').first().click()
+    assert.match(
+      (await page.getByLabel('Event as JSON').textContent()) ?? '',
+      /"message\.received"/,
+    )
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await world.deliver(inbox.address, plainMail({ subject: 'Second event', text: 'Two.' }))
+    await page.getByText('1 more since').waitFor()
+    assert.equal(await page.getByText('Second event').count(), 0)
+    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByText('Second event').waitFor()
+  })
+
+  test('a sender is blocked, its mail comes to quarantine and is released', async () => {
+    const { page, client } = world
+    await client.senderRules.create({ type: 'block', value: 'ann@stranger.example' })
+    const [inbox] = (await client.inboxes.list().page()).data
+    await world.deliver(inbox?.address ?? '', plainMail({ subject: 'Kept out', text: 'Hello.' }))
+    await page.getByRole('link', { name: 'Quarantine' }).click()
+    await page.getByRole('cell', { name: /^Kept out/ }).waitFor()
+    await page
+      .getByRole('button', { name: /^Release/ })
+      .first()
+      .click()
+    await page.getByRole('heading', { name: 'Kept out', level: 2 }).waitFor()
+  })
+
+  test('a program is paired after the person has seen its code', async () => {
+    const { page, service } = world
+    const start = await fetch(`${service.baseUrl}/auth/cli/start`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ clientName: 'laptop of Ann' }),
+    })
+    const { requestId, userCode } = (await start.json()) as { requestId: string; userCode: string }
+    await world.open(`/console/pair?code=${userCode}`)
+    await page.getByText('laptop of Ann').waitFor()
+    await page.getByText(userCode).first().waitFor()
+    await page.getByRole('button', { name: 'Give it a key' }).click()
+    await page.getByText('The program is connected').waitFor()
+    const poll = await fetch(`${service.baseUrl}/auth/cli/poll?requestId=${requestId}`)
+    const { apiKey } = (await poll.json()) as { apiKey: string }
+    assert.match(apiKey, /^mr_/)
+  })
+
+  test('revoking the key of the session signs out, here and behind the cookie', async () => {
+    const { page, client } = world
+    // One more, so that the account is not left without any.
+    const other = await client.apiKeys.create({ name: 'other' })
+    await page.getByRole('link', { name: 'API keys' }).first().click()
+    const own = page.getByRole('row').filter({ hasText: 'This session' })
+    await own.getByRole('button', { name: /^Revoke/ }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke key' }).click()
+    await page.getByRole('heading', { name: 'Sign in to Mailroom' }).waitFor()
+    await page.reload()
+    await page.getByRole('heading', { name: 'Sign in to Mailroom' }).waitFor()
+    await page.getByLabel('API key').fill(other.token)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in to Mailroom' }).waitFor()
+  })
+})
