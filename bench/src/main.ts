@@ -5,6 +5,7 @@ import { intake } from './intake.ts'
 import { latency } from './latency.ts'
 import { list } from './list.ts'
 import { queue } from './queue.ts'
+import { search } from './search.ts'
 import { send } from './send.ts'
 
 const benchmarks: Record<string, (args: string[]) => Promise<void>> = {
@@ -14,6 +15,7 @@ const benchmarks: Record<string, (args: string[]) => Promise<void>> = {
   deliver,
   queue,
   latency,
+  search,
 }
 
 const [name = '', ...rest] = process.argv.slice(2)

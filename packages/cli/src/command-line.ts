@@ -8,6 +8,7 @@ import { exitCodes } from '#base/exit-codes.ts'
 import { endWithReader } from '#base/output.ts'
 import { addAccountCommands, addReference } from '#commands/account.ts'
 import { addMailCommands } from '#commands/mail.ts'
+import type { FoundService } from '#session/find-service.ts'
 
 /** Reads `argv` and runs the command; sets the exit code. */
 export async function runCommandLine(argv: readonly string[]): Promise<void> {
@@ -31,17 +32,16 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
       return
     }
     const { describeError } = await import('#session/describe-error.ts')
-    const { text, exitCode } = describeError(error, await baseUrlOf(ran))
+    const { text, exitCode } = describeError(error, await spokenBy(ran))
     process.stderr.write(text)
     process.exitCode = exitCode
   }
 }
 
-async function baseUrlOf(command: Command | null): Promise<string | null> {
+async function spokenBy(command: Command | null): Promise<FoundService | null> {
   if (command === null || isOfTheMachine(command)) return null
   const { findService } = await import('#session/find-service.ts')
-  const found = await findService(command.opts()).catch(() => null)
-  return found?.baseUrl ?? null
+  return findService(command.opts()).catch(() => null)
 }
 
 const MACHINE = 'This machine:'

@@ -6,16 +6,20 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import type { Domain, Inbox, NewApiKey, OwnAccount, Pod, WebhookWithSecret } from '@mailroom/sdk'
+import { type Dns, openDns } from '@mailroom/server/test/peers/dns.ts'
+import { publish } from '@mailroom/server/test/scenarios/domain-world.ts'
 import { CliWorld, KEY } from '#test/cli-world.ts'
 
 type Page<Item> = { data: Item[]; total: number }
 
 let world: CliWorld
+let dns: Dns
 let receiver: Server
 let endpoint: string
 let answer = 204
 before(async () => {
-  world = await CliWorld.open()
+  dns = await openDns()
+  world = await CliWorld.open({ MAILROOM_DNS_SERVERS: dns.server })
   receiver = createServer((request, response) => {
     request.resume()
     response.statusCode = answer
@@ -28,6 +32,7 @@ after(async () => {
   receiver.closeAllConnections()
   receiver.close()
   await world.close()
+  await dns.close()
 })
 
 test('status and whoami tell of the service and the account', async () => {
@@ -49,7 +54,7 @@ test('a pod is made, changed and deleted', async () => {
   assert.match(await world.good('pods', 'list'), /^pod_\S+\ttenant-1\tOne\tfalse\t/m)
   const changed = await world.json<Pod>('pods', 'update', pod.id, '--name', 'Two')
   assert.equal(changed.name, 'Two')
-  assert.equal(await world.good('pods', 'delete', pod.id), '')
+  assert.equal(await world.good('pods', 'delete', pod.id, '--yes'), '')
   const nothing = await world.run(['pods', 'update', 'tenant-1'])
   assert.equal(nothing.code, 2)
   assert.match(nothing.stderr, /nothing to change\.\n.*--client-id, --name/)
@@ -87,7 +92,16 @@ test('a domain shows its records whole, by its name as well', async () => {
   const once = ['domains', 'verify', domain.id, '--wait', '--timeout', '1s']
   const { stdout } = await world.atTerminal(once, 120).ended
   assert.match(stdout, /my-mail\.dev is pending: DNS has 0 of \d required records …/)
-  assert.equal(await world.good('domains', 'delete', 'my-mail.dev'), '')
+  const waiting = world.atTerminal(
+    ['domains', 'verify', 'my-mail.dev', '--wait', '--interval', '1s', '--no-color'],
+    120,
+  )
+  await waiting.until(/0 of \d required records …/)
+  publish(dns, domain)
+  const ended = await waiting.ended
+  assert.equal(ended.code, 0, ended.stdout)
+  assert.match(ended.stdout, /^status +verified\r?$/m)
+  assert.equal(await world.good('domains', 'delete', 'my-mail.dev', '--yes'), '')
 })
 
 test('a webhook is made, tested, its deliveries read and retried, its secret changed', async () => {
@@ -127,7 +141,7 @@ test('a webhook is made, tested, its deliveries read and retried, its secret cha
   )
   const changed = await world.json<WebhookWithSecret>('webhooks', 'update', id, '--no-enabled')
   assert.equal(changed.enabled, false)
-  assert.equal(await world.good('webhooks', 'delete', id), '')
+  assert.equal(await world.good('webhooks', 'delete', id, '--yes'), '')
 })
 
 test('an address is suppressed, and is written to again', async () => {
@@ -150,6 +164,6 @@ test('a key is shown once, listed without its token, and revoked', async () => {
   const listed = await world.good('keys', 'list')
   assert.match(listed, new RegExp(`^${key.id}\tanother\t`, 'm'))
   assert.ok(!listed.includes(key.token) && !listed.includes(KEY))
-  assert.equal(await world.good('keys', 'revoke', key.id), '')
+  assert.equal(await world.good('keys', 'revoke', key.id, '--yes'), '')
   assert.equal((await world.run(['whoami'], { env })).code, 3)
 })

@@ -1,7 +1,8 @@
-// A real service and the real program: every command is a process of its own with an environment, pipes
-// or a terminal, and an exit code.
+// A real service and the real program: every command has an environment, pipes or a terminal, and an exit
+// code. Those that are given nothing on standard input share a process, one after the other.
 
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,8 +12,10 @@ import { Mailroom } from '@mailroom/sdk'
 import { type App, openApp } from '@mailroom/server/app.ts'
 import { silentLog } from '@mailroom/server/base/log.ts'
 import { readSettings } from '@mailroom/server/config/read-settings.ts'
+import type { HostedCommand } from '#test/cli-host.ts'
 
 export const MAIN = fileURLToPath(import.meta.resolve('#main.mjs'))
+const HOST = fileURLToPath(import.meta.resolve('#test/cli-host.ts'))
 export const KEY = 'mr_KeyOfTheFirstAccountInCliTests000000000'
 export const OPERATOR_TOKEN = 'operator-token-for-tests-0123456789'
 
@@ -44,7 +47,8 @@ export class CliWorld {
   readonly baseUrl: string
   private readonly env: Record<string, string>
   private app: App | null
-  private readonly running = new Set<ChildProcessWithoutNullStreams>()
+  private readonly running = new Set<ChildProcess>()
+  private host: Host | null = null
 
   private constructor(home: string, app: App, env: Record<string, string>) {
     this.home = home
@@ -89,8 +93,13 @@ export class CliWorld {
   }
 
   /** To its end, with pipes. */
-  run(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
-    return this.start(args, options).ended
+  async run(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+    if (options.input !== undefined) return this.start(args, options).ended
+    if (this.host === null) {
+      this.host = new Host()
+      this.running.add(this.host.child)
+    }
+    return this.host.run({ args, ...this.spawnOptions(options) })
   }
 
   /** A command that must succeed, and what it wrote. */
@@ -111,6 +120,29 @@ export class CliWorld {
     const line = `stty cols ${columns}; exec ${command}`
     const child = spawn('script', ['-qec', line, '/dev/null'], this.spawnOptions(options))
     return this.watch(child, { ...options, isInputOpen: true })
+  }
+
+  /** Several commands at one terminal, one after the other; what it showed of each. */
+  async allAtTerminal(commands: readonly (readonly string[])[], columns: number): Promise<Ended[]> {
+    const { cwd, env } = this.spawnOptions({})
+    const mark = randomUUID()
+    const hosted = {
+      ...env,
+      CLI_HOST_MARK: mark,
+      CLI_HOST_COMMANDS: JSON.stringify(commands.map((args) => ({ args, env, cwd }))),
+    }
+    const line = `stty cols ${columns}; exec '${process.execPath}' '${HOST}'`
+    const child = spawn('script', ['-qec', line, '/dev/null'], { cwd, env: hosted })
+    const { stdout, stderr } = await this.watch(child, { isInputOpen: true }).ended
+    // Both streams end at the terminal.
+    const ends = [...stdout.matchAll(new RegExp(`${mark} (\\d+)\\r?\\n`, 'g'))]
+    if (ends.length !== 2 * commands.length) throw new Error(`Not all ended:\n${stdout}${stderr}`)
+    return commands.map((_, at) => {
+      const before = ends[2 * at - 1]
+      const from = before === undefined ? 0 : before.index + before[0].length
+      const shown = stdout.slice(from, ends[2 * at]?.index)
+      return { code: Number(ends[2 * at]?.[1]), stdout: shown, stderr: '' }
+    })
   }
 
   async close(): Promise<void> {
@@ -176,6 +208,58 @@ export class CliWorld {
         })
       })
     return { child, stdout: () => stdout, stderr: () => stderr, until, ended }
+  }
+}
+
+/** Runs commands in a process that stays, in the order in which they are given. */
+class Host {
+  readonly child: ChildProcess
+  private readonly mark = randomUUID()
+  private readonly texts = { stdout: '', stderr: '' }
+  private last: Promise<unknown> = Promise.resolve()
+  private look = () => {}
+
+  constructor() {
+    const { NODE_COMPILE_CACHE = '', PATH = '' } = process.env
+    this.child = spawn(process.execPath, [HOST], {
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      env: { PATH, NODE_COMPILE_CACHE, CLI_HOST_MARK: this.mark },
+    })
+    for (const name of ['stdout', 'stderr'] as const) {
+      this.child[name]?.setEncoding('utf8').on('data', (text: string) => {
+        this.texts[name] += text
+        this.look()
+      })
+    }
+    this.child.on('close', () => this.look())
+  }
+
+  run(command: HostedCommand): Promise<Ended> {
+    const ended = this.last.then(() => this.runNext(command))
+    this.last = ended.catch(() => {})
+    return ended
+  }
+
+  private runNext(command: HostedCommand): Promise<Ended> {
+    const { texts } = this
+    texts.stdout = ''
+    texts.stderr = ''
+    return new Promise((resolve, reject) => {
+      this.look = () => {
+        const [told, noted] = [texts.stdout, texts.stderr].map((text) => {
+          const at = text.indexOf(this.mark)
+          return at === -1 || !text.endsWith('\n') ? null : text.slice(0, at)
+        })
+        if (told != null && noted != null) {
+          const code = Number(texts.stdout.slice(told.length + this.mark.length))
+          resolve({ code, stdout: told, stderr: noted })
+        } else if (this.child.exitCode !== null || this.child.signalCode !== null) {
+          reject(new Error(`${command.args.join(' ')} ended the process: ${texts.stderr}`))
+        }
+      }
+      this.look()
+      this.child.send(command)
+    })
   }
 }
 

@@ -42,7 +42,21 @@ test('an inbox is made, listed, read, changed and deleted, by its id or its addr
   assert.equal(changed.displayName, 'New')
   const cleared = await world.json<Inbox>('inbox', 'update', other.id, '--display-name', '')
   assert.equal(cleared.displayName, null)
-  assert.equal(await world.good('inbox', 'delete', other.address), '')
+  const deleting = ['inbox', 'delete', other.address]
+  const unasked = await world.run(deleting)
+  assert.equal(unasked.code, 2)
+  assert.match(unasked.stderr, /cannot be taken back.*\n.*--yes/)
+  for (const [typed, code] of [
+    ['n\n', 1],
+    ['y\n', 0],
+  ] as const) {
+    assert.equal((await world.client.inboxes.get(other.id)).id, other.id)
+    const running = world.atTerminal(deleting, 80)
+    await running.until(/Delete an inbox with all.*: \S+@\S+\s+Go on\? \(y\/N\)/)
+    running.child.stdin.write(typed)
+    const ended = await running.ended
+    assert.equal(ended.code, code, ended.stdout)
+  }
   assert.equal((await world.run(['inbox', 'get', other.id])).code, 4)
 })
 
@@ -180,6 +194,21 @@ test('an attachment is saved where it was told to, and over nothing that is ther
   assert.equal((await run('-o', 'link.txt')).code, 1)
   assert.equal((await run('-o', 'link.txt', '--force')).code, 0)
   await assert.rejects(readFile(join(world.home, 'outside.txt')), { code: 'ENOENT' })
+  const hidden = Buffer.from('a\u200b\u202e  b.txt').toString('base64')
+  const raw = [
+    'From: ann@sender.example',
+    `To: ${inbox.address}`,
+    'Subject: Hidden',
+    `Content-Disposition: attachment; filename="=?utf-8?B?${hidden}?="`,
+    '',
+    'Hidden notes.',
+  ].join('\r\n')
+  const [received] = (await world.client.sandbox.receiveRaw(raw)).data
+  const shown = /^Attachment: (.+) \(/m.exec(
+    await world.good('messages', 'get', received?.id ?? ''),
+  )
+  const get = ['attachments', 'get', received?.id ?? '', shown?.[1] ?? '', '-o', '-']
+  assert.match(await world.good(...get), /^Hidden notes\./)
 })
 
 test('mail that a rule keeps out is listed, let in, and removed', async () => {
@@ -198,7 +227,7 @@ test('mail that a rule keeps out is listed, let in, and removed', async () => {
   assert.match(await world.good('quarantine', 'get', one ?? ''), /^subject\tone$/m)
   assert.match(await world.good('quarantine', 'raw', one ?? ''), /^Subject: one\r$/m)
   assert.match(await world.good('quarantine', 'release', one ?? ''), /^subject\tone$/m)
-  assert.equal(await world.good('quarantine', 'delete', two ?? ''), '')
+  assert.equal(await world.good('quarantine', 'delete', two ?? '', '--yes'), '')
   assert.equal(await world.good('quarantine', 'list'), '')
   assert.equal(await world.good('sender-rules', 'delete', ruleId), '')
 })

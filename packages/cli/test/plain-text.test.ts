@@ -91,6 +91,9 @@ test('the name of a file leads nowhere and hides nothing', () => {
   ]
   for (const [name, safe] of names) assert.equal(safeName(name), safe)
   assert.equal(safeName('x'.repeat(5_000)).length, 200)
+  const long = safeName(`${'漢'.repeat(300)}.pdf`)
+  assert.match(long, /^漢{60,}\.pdf$/)
+  assert.ok(Buffer.byteLength(long) <= 200)
 })
 
 test('lengths of time are read with their units', () => {

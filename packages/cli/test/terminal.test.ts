@@ -87,9 +87,11 @@ test('nothing of a mail steers the terminal, whichever command shows it', async 
     ['search', 'gnp'],
     ['wait', '--since', '1h', '--timeout', '5s'],
   ]
-  for (const args of commands) {
-    const { code, stdout } = await world.atTerminal(args, 90).ended
+  const shown = await world.allAtTerminal(commands, 90)
+  for (const [at, args] of commands.entries()) {
+    const { code, stdout = '' } = shown[at] ?? {}
     assert.equal(code, 0, `${args.join(' ')}: ${stdout}`)
+    assert.notEqual(stdout, '', args.join(' '))
     assert.doesNotMatch(stdout.replaceAll(OURS, '').replaceAll('\r', ''), STEERING, args.join(' '))
   }
 })

@@ -4,14 +4,14 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { composeDraft, openCompose } from '#data/compose.ts'
+import { composeDraft, currentInboxId, openCompose } from '#data/compose.ts'
 import { useKeys } from '#data/keyboard.ts'
 import { liveState } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { session, signOut } from '#data/session.ts'
 import { storedTheme, storeTheme, type Theme } from '#data/theme.ts'
 import { ComposeDialog } from '#pages/compose.tsx'
-import { Button } from '#parts/button.tsx'
+import { ActionButton, Button } from '#parts/button.tsx'
 import { HelpDialog } from '#parts/help.tsx'
 import { Icon, type IconName } from '#parts/icon.tsx'
 
@@ -65,7 +65,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       isHelpOpen.value = true
     },
     c: () => openCompose({}),
-    '/': () => focusSearch(() => route(paths.search())),
+    '/': () => focusSearch(() => route(paths.search(currentInboxId.value ?? undefined))),
   })
   useEffect(() => {
     isMenuOpen.value = false
@@ -147,7 +147,7 @@ function Sidebar({ path, onHelp }: { path: string; onHelp: () => void }) {
         <div class="sidebar-tools">
           <ThemeButton />
           <Button kind="quiet" icon="keyboard" label="Keyboard shortcuts" onClick={onHelp} />
-          <Button kind="quiet" icon="leave" label="Sign out" onClick={() => void signOut()} />
+          <ActionButton kind="quiet" icon="leave" label="Sign out" action={signOut} />
         </div>
       </footer>
     </div>

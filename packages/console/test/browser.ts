@@ -7,6 +7,8 @@ import { spec } from 'node:test/reporters'
 import { buildConsole } from '@mailroom/console/build.ts'
 import { findChromium } from '#test/browser/chromium.ts'
 
+/** Most of the time a walk waits for the service or the browser. */
+const FILES_AT_ONCE = 2
 const FILE_MS_MAX = 5 * 60_000
 const folder = new URL('./browser/', import.meta.url).pathname
 const wanted = process.argv.slice(2)
@@ -26,7 +28,7 @@ if (files.length === 0) {
   process.exit(1)
 }
 await buildConsole()
-run({ files, concurrency: 1, timeout: FILE_MS_MAX })
+run({ files, concurrency: FILES_AT_ONCE, timeout: FILE_MS_MAX })
   .on('test:summary', ({ file, success }) => {
     if (file === undefined && !success) process.exitCode = 1
   })

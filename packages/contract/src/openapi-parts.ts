@@ -1,7 +1,7 @@
 // What the OpenAPI document says once for all operations: conventions, headers, parameters and
 // credentials.
 
-import { CSRF_HEADER, SESSION_COOKIE } from './vocabulary.ts'
+import { CSRF_HEADER, SECURE_SESSION_COOKIE, SESSION_COOKIE } from './vocabulary.ts'
 
 export const conventions = [
   'Identifiers are opaque. Times are ISO 8601 in UTC with milliseconds. Lengths count Unicode code points.',
@@ -105,7 +105,7 @@ export const securitySchemes = {
     type: 'apiKey',
     in: 'cookie',
     name: SESSION_COOKIE,
-    description: 'A session of the console, for pages of the service itself.',
+    description: `A session of the console, for pages of the service itself; \`${SECURE_SESSION_COOKIE}\` over https.`,
   },
   csrfToken: {
     type: 'apiKey',

@@ -149,4 +149,6 @@ export type StatsRange = (typeof statsRanges)[number]
 
 /** The cookie that a session of the console is, and what goes beside it with all that changes something. */
 export const SESSION_COOKIE = 'mailroom_session'
+/** Its name over https: one that no neighbouring host can set (RFC 6265bis §4.1.3.2). */
+export const SECURE_SESSION_COOKIE = `__Host-${SESSION_COOKIE}` as const
 export const CSRF_HEADER = 'X-CSRF-Token'

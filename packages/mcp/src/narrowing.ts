@@ -30,14 +30,29 @@ export function readNarrowing(query: URLSearchParams): NarrowingReading {
   return { kind: 'narrowing', narrowing: { inbox, isReadOnly } }
 }
 
-/** From the environment of a process; an empty value counts as not given. */
+const PREFIX = 'MAILROOM_MCP_'
+const SETTINGS = new Set(['MAILROOM_MCP_INBOX', 'MAILROOM_MCP_READ_ONLY'])
+
+/**
+ * From the environment of a process. Here, too, a slip is a mistake: a name that is not known, or a
+ * value that is empty because what was to fill it in is not set.
+ */
 export function readNarrowingSettings(
   env: Readonly<Record<string, string | undefined>>,
 ): NarrowingReading {
   const { MAILROOM_MCP_INBOX: inbox, MAILROOM_MCP_READ_ONLY: readOnly } = env
-  const isReadOnly = readBoolean(readOnly || null)
-  if (isReadOnly === null) return mistake('MAILROOM_MCP_READ_ONLY must be true or false.')
-  return { kind: 'narrowing', narrowing: { inbox: inbox || null, isReadOnly } }
+  const unknown = Object.keys(env).find((name) => name.startsWith(PREFIX) && !SETTINGS.has(name))
+  if (unknown !== undefined) {
+    return mistake(`There is no setting ${unknown}, but ${[...SETTINGS].join(' and ')}.`)
+  }
+  if (inbox?.trim() === '') {
+    return mistake('MAILROOM_MCP_INBOX must be the id or the address of an inbox, or not be set.')
+  }
+  const isReadOnly = readOnly === '' ? null : readBoolean(readOnly ?? null)
+  if (isReadOnly === null) {
+    return mistake('MAILROOM_MCP_READ_ONLY must be true or false, or not be set.')
+  }
+  return { kind: 'narrowing', narrowing: { inbox: inbox ?? null, isReadOnly } }
 }
 
 /** Null for what is neither; a value that is not given is false. */

@@ -34,6 +34,7 @@ function explainRefusal(error: MailroomError): string {
     return 'The service refused the API key: it is missing, unknown or revoked. No tool can mend that. Tell the person that this connection needs another key (MAILROOM_API_KEY, or the Authorization header).'
   }
   const details = error.details
+    .filter(({ message }) => !error.message.includes(message))
     .slice(0, DETAILS_MAX)
     .map(({ path, message }) => `- ${oneLine(path)}: ${oneLine(message)}`)
   const { retryAfterSeconds } = error

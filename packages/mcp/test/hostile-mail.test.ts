@@ -121,8 +121,36 @@ onEachTransport('hostile mail', (open, connect) => {
     isHeld(await tools.call('get_attachment', { message_id: messageId, filename }))
   })
 
+  test('names and types of files that cannot be copied or trusted', LIMIT, async () => {
+    const hidden = Buffer.from('a\u200b  b\u202e.bin').toString('base64')
+    const raw = [
+      'From: ann@firm.example',
+      `To: ${inbox.address}`,
+      'Subject: Files',
+      `Content-Type: application/${MARK.toLowerCase()}; name="=?utf-8?B?${hidden}?="`,
+      `Content-Disposition: attachment; filename="=?utf-8?B?${hidden}?="`,
+      '',
+      'x',
+      '',
+    ].join('\r\n')
+    assert.equal((await world.send({ to: inbox.address, raw })).code, 250)
+    const [message] = (await world.client.messages.list(inbox.id).page()).data
+    const { content } = await tools.result('get_attachment', {
+      message_id: message?.id,
+      filename: 'a b.bin',
+    })
+    const [told, file] = content
+    isHeld(told?.type === 'text' ? told.text : '')
+    assert.doesNotMatch(JSON.stringify(file), new RegExp(MARK, 'i'))
+    assert.equal(file?.type === 'resource' && file.resource.mimeType, 'application/octet-stream')
+  })
+
   test('stays within it once it was answered, too', LIMIT, async () => {
-    await tools.call('reply', { thread_id: threadId, body: 'No.' })
+    isHeld(await tools.call('reply', { thread_id: threadId, body: 'No.' }))
+    const address = `${MARK.toLowerCase()}@evil.example`
+    await world.client.suppressions.create({ address })
+    isHeld(await tools.refusal('reply', { thread_id: threadId, body: 'No, again.' }))
+    await world.client.suppressions.delete(address)
     isHeld(await tools.call('list_sent'))
     const [sent] = (await world.client.messages.list(inbox.id, { direction: 'outbound' }).page())
       .data

@@ -31,14 +31,19 @@ suite('a narrowing', () => {
     ]) {
       assert.equal(kindOf(query), 'mistake', query)
     }
-    assert.equal(readNarrowingSettings({ MAILROOM_MCP_READ_ONLY: 'yes' }).kind, 'mistake')
-    assert.deepEqual(
-      readNarrowingSettings({ MAILROOM_MCP_READ_ONLY: '', MAILROOM_MCP_INBOX: '' }),
-      {
-        kind: 'narrowing',
-        narrowing: { inbox: null, isReadOnly: false },
-      },
-    )
+    for (const env of [
+      { MAILROOM_MCP_READ_ONLY: 'yes' },
+      { MAILROOM_MCP_READ_ONLY: '' },
+      { MAILROOM_MCP_READONLY: 'true' },
+      { MAILROOM_MCP_INBOX: '' },
+      { MAILROOM_MCP_INBOX: ' ' },
+    ]) {
+      assert.equal(readNarrowingSettings(env).kind, 'mistake', JSON.stringify(env))
+    }
+    assert.deepEqual(readNarrowingSettings({ MAILROOM_MCP_READ_ONLY: '1', MAILROOM_API_KEY: '' }), {
+      kind: 'narrowing',
+      narrowing: { inbox: null, isReadOnly: true },
+    })
   })
 })
 

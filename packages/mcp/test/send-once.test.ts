@@ -105,6 +105,10 @@ onEachEngine('a repeated send', (engine) => {
         const text = await http.call('send_mail', { inbox: inbox.id, ...letter })
         assert.match(text, /^Sent to/)
       }
+      const { text: _, ...named } = file
+      const encoded = { ...LETTER, attachments: [{ ...named, base64: 'YQ==' }] }
+      const same = await http.call('send_mail', { inbox: inbox.id, ...encoded })
+      assert.match(same, /^Already sent/)
       assert.equal((await sentIn(world, inbox)).total, letters.length)
       assert.match(await http.call('send_mail', { inbox: other.id, ...LETTER }), /^Sent to/)
     }),

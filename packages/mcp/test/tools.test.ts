@@ -103,7 +103,8 @@ onEachTransport('all tools', (open, connect) => {
     }
 
     const answered = await tools.call('reply', { thread_id: threadId, body: 'With pleasure.' })
-    assert.match(answered, /^Sent to "bob@firm\.example": message msg_\w+ .* sandbox mode/)
+    assert.match(answered, /^Sent to whoever wants the answer: message msg_\w+ .* sandbox mode/)
+    assert.match(splitFences(answered).inside, /^To: bob@firm\.example$/)
     const sent = await newest('outbound')
     assert.deepEqual([sent.threadId, sent.subject], [threadId, 'Re: Lunch?'])
     assert.match(await tools.call('list_unread'), /^No unread threads/)
@@ -220,6 +221,24 @@ onEachTransport('all tools', (open, connect) => {
     const sent = await tools.call('search_mail', { query: 'report', direction: 'outbound' })
     assert.match(splitFences(sent).inside, /to ann@firm\.example · Report/)
     assert.match(await tools.call('search_mail', { query: 'nowhere' }), /^Nothing in agent@/)
+  })
+
+  test('list_unread leads to the last of many threads', LIMIT, async () => {
+    const many = await world.inbox('many')
+    const all = 105
+    for (let at = 0; at < all; at += 1) {
+      await world.client.sandbox.receive({
+        from: 'ann@firm.example',
+        to: many.address,
+        subject: `Thread ${at}`,
+        text: 'x',
+      })
+    }
+    const last = await tools.call('list_unread', { inbox: many.id, offset: 100 })
+    assert.match(last, /^105 unread threads in .*, 5 here/)
+    assert.match(last, /Thread 0$/m)
+    assert.match(await tools.refusal('list_unread', { offset: 100 }), /set to one of them/)
+    assert.doesNotMatch(await tools.call('list_unread', { limit: 50 }), /Thread 0$/m)
   })
 
   test('long texts are shown in parts that make up the whole', LIMIT, async () => {

@@ -98,7 +98,7 @@ export class Api {
   list<Id extends ListId>(
     id: Id,
     path: PathValues,
-    { limit, offset, signal, timeoutMs, maxRetries, ...filters }: ListOptions<Id>,
+    { limit, offset, signal, timeoutMs, maxRetries, ...filters }: Partial<ListOptions<Id>> = {},
   ): Listing<ItemOf<Id>> {
     const options: RequestOptions = { signal, timeoutMs, maxRetries }
     return new Listing<ItemOf<Id>>(

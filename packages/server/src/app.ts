@@ -13,6 +13,9 @@ import { openDomainCreations } from '#actions/domain/change-domains.ts'
 import { openDomainChecks } from '#actions/domain/domain-checks.ts'
 import { openEventHub } from '#actions/event/event-hub.ts'
 import { openDownloads } from '#actions/message/downloads.ts'
+import { openExtractions } from '#actions/message/extractions.ts'
+import { openImageFetches } from '#actions/message/fetch-image.ts'
+import { openCatchUps } from '#actions/search/catch-up.ts'
 import { openWebhookTests } from '#actions/webhook/webhook-tests.ts'
 import { type Chance, systemChance } from '#base/chance.ts'
 import { type Clock, systemClock } from '#base/clock.ts'
@@ -24,6 +27,7 @@ import { publicUrlOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
 import { makeDkimKey } from '#mail/dkim/key.ts'
 import { dnsStartLog } from '#model/dns-records.ts'
+import { openConsole } from './open-console.ts'
 import {
   type Doors,
   openDeliveryDoor,
@@ -45,6 +49,10 @@ export type Seams = {
   metrics?: Metrics
   /** How the private keys that sign mail are made. */
   makeKey?: () => Promise<KeyObject>
+  /** Where the built console lies, instead of in its own package. */
+  consoleFolder?: string
+  /** Whether the console is built where it is not there. */
+  buildsConsole?: boolean
   /** Called on the first start with the account and its token, before they are kept. */
   tellFirstAccount?(made: NewAccount, publicUrl: string): void
 }
@@ -116,6 +124,7 @@ async function openAround(
     deps,
     metrics,
     parser: ways.parser,
+    console: openConsole({ folder: seams.consoleFolder, mayBuild: seams.buildsConsole, log }),
     started: started.promise,
     findObstacle: () => findObstacle(life, doors, store),
   }
@@ -212,7 +221,7 @@ async function makeDeps(
   seams: Seams,
   { store, keys, ways }: { store: OpenStore; keys: Keys; ways: Ways },
 ): Promise<Deps> {
-  const { parser, checkResolver, authenticator, delivery, poster } = ways
+  const { parser, checkResolver, authenticator, delivery, poster, imageGetter } = ways
   const metrics = seams.metrics ?? silentMetrics
   const { log, clock = systemClock, chance = systemChance } = seams
   const deps = {
@@ -224,6 +233,7 @@ async function makeDeps(
     log,
     parser,
     downloads: openDownloads(),
+    extractions: openExtractions(),
     inboxDomain: settings.inboxDomain,
     smtpHostname: settings.smtpHostname,
     publicUrl: publicUrlOf(settings, settings.httpPort),
@@ -246,8 +256,11 @@ async function makeDeps(
     countReport: metrics.countReport,
     wakeDelivery: () => {},
     postWebhook: poster.post,
+    getImage: imageGetter.get,
+    imageFetches: openImageFetches(),
     countWebhookDelivery: metrics.countWebhookDelivery,
     webhookTests: openWebhookTests(),
+    searchCatchUps: openCatchUps(),
     wakeWebhooks: () => {},
     wakeEvents: () => store.signals.tell(),
     wakeWorker: () => {},

@@ -11,12 +11,16 @@ import { findActiveKeys } from '#actions/key/find-active-keys.ts'
 import { findRecipient } from '#actions/message/find-recipient.ts'
 import { takeMail } from '#actions/message/take-mail.ts'
 import { purgeExpired, sweepBlobs } from '#actions/retention/purge-expired.ts'
+import { openIndexer } from '#actions/search/indexer.ts'
+import { openSessions } from '#actions/session/sessions.ts'
+import { openMailCounter } from '#actions/stats/count-mail.ts'
 import { storageTrouble } from '#actions/storage-trouble.ts'
 import { workJobs } from '#actions/work-jobs.ts'
 import { LOWER_ALPHANUMERIC, randomText } from '#base/chance.ts'
 import type { Metrics } from '#base/metrics.ts'
 import { publicUrlOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
+import type { ConsolePort } from '#http/console/console-routes.ts'
 import { EventReaders } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
 import { allHandlers, doorPorts, tellingStorage } from '#http/handlers/all-handlers.ts'
@@ -26,6 +30,7 @@ import { openSmtpServer, type SmtpServer } from '#net/smtp/server.ts'
 import { outcomeCounter } from '#smtp/count-outcomes.ts'
 import { makeReceiver } from '#smtp/receiver.ts'
 import { countQueue } from '#store/delivery-claim.ts'
+import { findEndedSessions } from '#store/ended-session.ts'
 import { findUnsettledSince } from '#store/event.ts'
 import { countDueJobs } from '#store/job.ts'
 import { countWebhookQueue } from '#store/webhook-queue.ts'
@@ -38,6 +43,7 @@ export type Parts = {
   deps: Deps
   metrics: Metrics
   parser: ParserPool
+  console: ConsolePort
   /** Resolves when everything that a start writes is written; who comes earlier waits for it. */
   started: Promise<void>
   /** Why the service is not ready, or null. */
@@ -96,6 +102,8 @@ function openProgramDoor(parts: Parts): Promise<HttpServer> {
   const { settings, deps, metrics } = parts
   const readers = new EventReaders({
     findGoodKeys: (keyIds) => findActiveKeys(deps, keyIds),
+    findEndedSessions: (ids) => findEndedSessions(deps.db, ids),
+    now: () => deps.clock.now(),
     log: deps.log,
   })
   metrics.watch('eventSockets', () => readers.count('socket'))
@@ -105,13 +113,21 @@ function openProgramDoor(parts: Parts): Promise<HttpServer> {
     findObstacle: parts.findObstacle,
     renderMetrics: () => metrics.render(),
   }
+  const authenticate = afterStart(parts, tellingStorage(makeAuthenticate(deps)))
+  const sessions = openSessions(deps, authenticate)
   return openHttpServer({
     host: settings.httpHost,
     port: settings.httpPort,
     handlers: afterStartAll(parts, allHandlers(deps, servicePorts, readers)),
     readers,
     ports: doorPorts(deps),
-    authenticate: afterStart(parts, tellingStorage(makeAuthenticate(deps))),
+    authenticate,
+    sessions: {
+      create: afterStart(parts, tellingStorage(sessions.create)),
+      find: afterStart(parts, tellingStorage(sessions.find)),
+      end: afterStart(parts, tellingStorage(sessions.end)),
+    },
+    console: parts.console,
     operatorToken: settings.adminToken ?? undefined,
     publicUrl: () => deps.publicUrl,
     clock: deps.clock,
@@ -134,6 +150,8 @@ export function openTimeDoor(
     sweepBlobs: (signal) => sweepBlobs(deps, signal),
     checkDomains: (signal) => checkDueDomains(deps, signal),
     rotateKeys: (signal) => rotateDueKeys(deps, schedule, signal),
+    indexSearch: openIndexer(deps).step,
+    countMail: openMailCounter(deps).step,
     log: deps.log,
   })
   deps.wakeWorker = background.wakeJobs

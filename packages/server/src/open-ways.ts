@@ -3,10 +3,12 @@
 
 import { systemChance } from '#base/chance.ts'
 import { systemClock } from '#base/clock.ts'
+import { IMAGE_BYTES_MAX, IMAGE_MS_MAX, IMAGE_REDIRECTS_MAX } from '#base/limits.ts'
 import { silentMetrics } from '#base/metrics.ts'
 import type { Settings } from '#config/settings.ts'
 import type { Authenticator } from '#net/authenticate/authenticator.ts'
 import { openResolver, type Resolver } from '#net/dns/resolver.ts'
+import { type HttpGetter, openHttpGetter } from '#net/egress/http-get.ts'
 import type { HttpPoster } from '#net/egress/http-post.ts'
 import { openParserPool, type ParserPool } from '#net/parse/parser-pool.ts'
 import type { Seams } from './app.ts'
@@ -21,6 +23,7 @@ export type Ways = {
   readonly authenticator: Authenticator | null
   readonly delivery: Delivery
   readonly poster: HttpPoster
+  readonly imageGetter: HttpGetter
   close(): Promise<void>
 }
 
@@ -37,16 +40,39 @@ export function openWays(
   const authenticator = openInboundAuthenticator(settings, { clock, chance, log })
   const delivery = openDelivery(settings, { clock, chance, resolver })
   const poster = openWebhookPoster(settings, resolver)
+  const imageGetter = openImageGetter(settings, checkResolver)
   return {
     parser,
     checkResolver,
     authenticator,
     delivery,
     poster,
+    imageGetter,
     async close() {
-      await Promise.all([delivery.close(), poster.close(), parser.close(), authenticator?.close()])
+      await Promise.all([
+        delivery.close(),
+        poster.close(),
+        imageGetter.close(),
+        parser.close(),
+        authenticator?.close(),
+      ])
       resolver.close()
       checkResolver.close()
     },
   }
+}
+
+/** For images that mail shows: whose host it is, strangers choose. */
+function openImageGetter(
+  { allowPrivateEgress: allowPrivate }: Pick<Settings, 'allowPrivateEgress'>,
+  resolver: Resolver,
+): HttpGetter {
+  return openHttpGetter({
+    resolver,
+    allowPrivate,
+    headers: { 'user-agent': 'Mailroom-Images/1', accept: 'image/*' },
+    bytesMax: IMAGE_BYTES_MAX,
+    redirectsMax: IMAGE_REDIRECTS_MAX,
+    totalMs: IMAGE_MS_MAX,
+  })
 }

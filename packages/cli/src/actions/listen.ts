@@ -9,6 +9,7 @@ import { plainJson, plainLine } from '#base/plain-text.ts'
 import { readStandardInput } from '#base/read-input.ts'
 import { truncate } from '#base/table.ts'
 import { findId } from '#session/find-by-name.ts'
+import { isLocal } from '#session/find-service.ts'
 import { openSession } from '#session/open-session.ts'
 import { cellOf } from '#shown/cells.ts'
 import { type Forwarded, forwardEvent } from './forward-event.ts'
@@ -32,6 +33,9 @@ export async function listen(options: ListenOptions): Promise<void> {
   for (const text of inbox) inboxIds.push(await findId(session, 'inbox', text))
   // What cannot work says so at once; what follows waits for the service to come back.
   await session.client.account.get()
+  if (url?.startsWith('http:') && !isLocal(url)) {
+    output.note('Without https everybody on the way to the receiver can read the mail.')
+  }
   const secret = url === null ? '' : await readSecret(output, options.secret)
   const where = `${session.baseUrl}${url === null ? '' : `, forwarding to ${url}`}`
   const following = session.client.events.follow({
@@ -72,9 +76,10 @@ function watchedSocket(note: (text: string) => void, where: string) {
 
 function readUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
-  if (url !== null && /^https?:$/.test(url.protocol)) return url.href
-  const fix = 'Write it like http://127.0.0.1:3000/webhook.'
-  throw new Failure('usage', `${JSON.stringify(text)} is not a URL to post to.`, fix)
+  const isPlain = url !== null && url.username + url.password === ''
+  if (isPlain && /^https?:$/.test(url.protocol)) return url.href
+  const fix = 'Write it like http://127.0.0.1:3000/webhook, without a user or a password.'
+  throw new Failure('usage', 'That is not a URL to post to.', fix)
 }
 
 /** As `mailroom webhooks create` gives one. */

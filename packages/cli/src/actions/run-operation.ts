@@ -4,7 +4,8 @@ import { operationOf } from '@mailroom/contract/operations.ts'
 import type { Answer, Call } from '@mailroom/sdk/transport.ts'
 import { Failure } from '#base/failure.ts'
 import { type Output, openOutput } from '#base/output.ts'
-import { plainBlock } from '#base/plain-text.ts'
+import { plainBlock, plainLine } from '#base/plain-text.ts'
+import { readAnswer } from '#base/read-input.ts'
 import { type Field, readValue } from '#contract/fields.ts'
 import { arrange, isSeveral, type OperationCommand } from '#contract/operation-command.ts'
 import { findId, findOnlyInbox } from '#session/find-by-name.ts'
@@ -27,6 +28,7 @@ export async function runOperation(
   options: GivenOptions,
 ): Promise<void> {
   const common = commonOf(options)
+  if (spec.isAsked && options.yes !== true) await confirm(spec, texts.at(-1) ?? '')
   const session = await openSession(common)
   const call = await makeCall(session, spec, texts, options)
   const answer = await session.transport.send(call)
@@ -36,6 +38,17 @@ export async function runOperation(
 
 export function commonOf(options: GivenOptions): CommonOptions {
   return { color: true, ...options }
+}
+
+/** Rejects unless somebody at a terminal says yes. */
+async function confirm({ operation }: OperationCommand, named: string): Promise<void> {
+  const what = operationOf(operation).summary.replace(/\.$/, '')
+  if (process.stdin.isTTY !== true || process.stderr.isTTY !== true) {
+    const told = 'This cannot be taken back, and there is no terminal to ask at.'
+    throw new Failure('usage', told, 'Give --yes if it is to be done.')
+  }
+  const answer = await readAnswer(`${what}: ${plainLine(named)}\nGo on? (y/N) `)
+  if (!/^y(es)?$/i.test(answer)) throw new Failure('failed', 'Nothing was done.')
 }
 
 async function makeCall(
@@ -110,7 +123,7 @@ function showAnswer(
     if (isJson) output.json(body)
     else show(output, shown, body)
   } else if (shown.kind === 'done' && !isJson) {
-    if (output.isTerminal) output.note(plainBlock(shown.text.replace('{}', last)))
+    if (output.isTerminal) output.note(plainBlock(shown.text.replace('{}', () => last)))
   }
   if (headers.get('idempotency-replayed') === 'true') {
     output.note('This was done before under the same key, and is not done again.')

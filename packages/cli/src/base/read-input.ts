@@ -21,6 +21,21 @@ export async function readPathOrInput(path: string): Promise<Buffer<ArrayBuffer>
   }
 }
 
+/** A line from the terminal, trimmed; empty where its input has ended. */
+export async function readAnswer(prompt: string): Promise<string> {
+  const { stdin, stderr } = process
+  stderr.write(prompt)
+  // The terminal gathers the line: Ctrl-C stays a signal.
+  try {
+    for await (const piece of stdin.iterator({ destroyOnReturn: false })) {
+      return String(piece).trim()
+    }
+    return ''
+  } finally {
+    stdin.pause()
+  }
+}
+
 const ENTER = /[\r\n\x04]/
 const INTERRUPT = '\x03'
 const BACKSPACE = /[\x7f\b]/

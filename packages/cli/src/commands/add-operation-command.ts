@@ -19,6 +19,9 @@ export function addOperationCommand(parent: Command, spec: OperationCommand): Co
   }
   if (fields.ofInbox !== null) addInboxOption(command, fields.ofInbox.sentence)
   for (const field of fields.options) addFieldOption(command, field)
+  if (spec.isAsked) {
+    command.option('-y, --yes', 'Without asking. Needed where there is no terminal to ask at.')
+  }
   addSessionOptions(command)
   return command.action(async (...given: unknown[]) => {
     const { runOperation } = await import('#actions/run-operation.ts')

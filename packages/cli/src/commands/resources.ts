@@ -13,6 +13,8 @@ export type Group = {
 const item = { kind: 'item' } as const
 const list = (...columns: string[]) => ({ kind: 'list', columns }) as const
 const done = (text: string) => ({ kind: 'done', text }) as const
+/** Asked about first. */
+const gone = (text: string) => ({ shown: done(text), isAsked: true }) as const
 
 export const mailGroups: readonly Group[] = [
   {
@@ -32,7 +34,7 @@ export const mailGroups: readonly Group[] = [
       },
       { name: 'get', operation: 'inboxes.get', shown: item },
       { name: 'update', operation: 'inboxes.update', shown: item },
-      { name: 'delete', operation: 'inboxes.delete', shown: done('{} is deleted.') },
+      { name: 'delete', operation: 'inboxes.delete', ...gone('{} is deleted.') },
     ],
   },
   {
@@ -108,7 +110,7 @@ export const mailGroups: readonly Group[] = [
       { name: 'get', operation: 'quarantine.get', shown: item },
       { name: 'raw', operation: 'quarantine.raw', shown: { kind: 'content' } },
       { name: 'release', operation: 'quarantine.release', shown: item },
-      { name: 'delete', operation: 'quarantine.delete', shown: done('{} is removed.') },
+      { name: 'delete', operation: 'quarantine.delete', ...gone('{} is removed.') },
     ],
   },
 ]
@@ -129,7 +131,7 @@ export const accountGroups: readonly Group[] = [
       {
         name: 'delete',
         operation: 'pods.delete',
-        shown: done('{} is deleted.'),
+        ...gone('{} is deleted.'),
         arguments: { idOrClientId: 'pod' },
       },
     ],
@@ -151,7 +153,7 @@ export const accountGroups: readonly Group[] = [
       },
       { name: 'get', operation: 'domains.get', shown: { kind: 'domain' } },
       { name: 'update', operation: 'domains.update', shown: { kind: 'domain' } },
-      { name: 'delete', operation: 'domains.delete', shown: done('{} is deleted.') },
+      { name: 'delete', operation: 'domains.delete', ...gone('{} is deleted.') },
       { name: 'zone-file', operation: 'domains.zoneFile', shown: { kind: 'content' } },
     ],
   },
@@ -180,7 +182,7 @@ export const accountGroups: readonly Group[] = [
       {
         name: 'delete',
         operation: 'webhooks.delete',
-        shown: done('{} is deleted.'),
+        ...gone('{} is deleted.'),
         arguments: { id: 'webhook' },
       },
       {
@@ -271,7 +273,7 @@ export const accountGroups: readonly Group[] = [
       {
         name: 'delete',
         operation: 'apiKeys.delete',
-        shown: done('{} is revoked.'),
+        ...gone('{} is revoked.'),
         alias: 'revoke',
         arguments: { id: 'key' },
       },

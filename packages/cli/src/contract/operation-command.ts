@@ -29,6 +29,8 @@ export type OperationCommand = {
   /** Fields that have no option. */
   readonly without?: readonly string[]
   readonly alias?: string
+  /** It cannot be taken back: a person is asked first, and a program has to say --yes. */
+  readonly isAsked?: true
   /** Carried out when none of its group is named. */
   readonly isDefault?: true
 }

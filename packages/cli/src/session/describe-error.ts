@@ -13,8 +13,11 @@ export type DescribedError = {
   readonly text: string
 }
 
-export function describeError(error: unknown, baseUrl: string | null): DescribedError {
-  const { exit, message, more } = explain(error, baseUrl)
+/** What the command spoke to, as far as that is known. */
+export type Spoken = { readonly baseUrl: string; readonly keySource: string | null }
+
+export function describeError(error: unknown, spoken: Spoken | null): DescribedError {
+  const { exit, message, more } = explain(error, spoken)
   const lines = more.flatMap((text) => plainBlock(text).split('\n'))
   return {
     exitCode: exitCodes[exit].code,
@@ -24,13 +27,13 @@ export function describeError(error: unknown, baseUrl: string | null): Described
 
 type Explained = { exit: ExitName; message: string; more: string[] }
 
-function explain(error: unknown, baseUrl: string | null): Explained {
+function explain(error: unknown, spoken: Spoken | null): Explained {
   if (error instanceof Failure) {
     return { exit: error.exit, message: error.message, more: error.fix === null ? [] : [error.fix] }
   }
-  if (error instanceof MailroomError) return explainRefusal(error, baseUrl)
+  if (error instanceof MailroomError) return explainRefusal(error, spoken)
   if (error instanceof MailroomConnectionError) {
-    const where = baseUrl === null ? 'the service' : baseUrl
+    const where = spoken?.baseUrl ?? 'the service'
     const reason = reasonOf(error)
     return {
       exit: 'unavailable',
@@ -44,14 +47,17 @@ function explain(error: unknown, baseUrl: string | null): Explained {
   return { exit: 'failed', message, more: [] }
 }
 
-function explainRefusal(error: MailroomError, baseUrl: string | null): Explained {
+function explainRefusal(error: MailroomError, spoken: Spoken | null): Explained {
   const { status, code, requestId, fix, details, retryAfterSeconds } = error
   const isUnauthorized = status === 401
   const more = details
     .filter(({ path, message }) => !error.message.includes(`${path} ${message}`))
     .map(({ path, message }) => plainLine(`${path}: ${message}`))
-  if (isUnauthorized && baseUrl !== null) more.push(howToSignIn(baseUrl))
-  else if (fix !== null) more.push(fix)
+  if (isUnauthorized && spoken !== null) {
+    const { baseUrl, keySource } = spoken
+    if (keySource !== null) more.push(`The key is from ${keySource}, for ${baseUrl}.`)
+    more.push(howToSignIn(baseUrl))
+  } else if (fix !== null) more.push(fix)
   if (retryAfterSeconds !== null) more.push(`Try again in ${retryAfterSeconds} seconds.`)
   if (requestId !== null) more.push(`Request ${plainLine(requestId)}`)
   return { exit: exitOf(status, code), message: `${error.message} (${code})`, more }

@@ -58,7 +58,12 @@ export async function findService({ profile, url }: ServiceOptions): Promise<Fou
 /** An absolute URL of http or https. */
 export function readBaseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
-  if (url === null || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '') {
+  const isNamed = url !== null && /^https?:$/.test(url.protocol) && url.search + url.hash === ''
+  if (isNamed && url.username + url.password !== '') {
+    const fix = 'The key is no part of it: "mailroom login" stores one.'
+    throw new Failure('usage', 'The URL of a service holds no user and no password.', fix)
+  }
+  if (!isNamed) {
     throw new Failure(
       'usage',
       `${JSON.stringify(text)} is not the URL of a service.`,

@@ -1,5 +1,6 @@
 // The file of keys: a profile for each service that somebody signed in to, readable by its owner alone.
 
+import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -45,8 +46,9 @@ export async function readProfiles(): Promise<Profiles> {
 export async function writeProfiles(profiles: Profiles): Promise<void> {
   const path = profilesPath()
   await mkdir(dirname(path), { recursive: true, mode: OWNER_ONLY_FOLDER })
-  const temporary = `${path}.${process.pid}`
-  await writeFile(temporary, `${JSON.stringify({ profiles }, null, 2)}\n`, { mode: OWNER_ONLY })
+  const temporary = `${path}.${randomUUID()}`
+  const text = `${JSON.stringify({ profiles }, null, 2)}\n`
+  await writeFile(temporary, text, { mode: OWNER_ONLY, flag: 'wx' })
   await chmod(temporary, OWNER_ONLY)
   await rename(temporary, path)
 }

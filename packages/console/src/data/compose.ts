@@ -4,7 +4,7 @@ import type { Message } from '@mailroom/sdk'
 import { signal } from '@preact/signals'
 
 export type Draft = {
-  /** Kept over every attempt to send it, so that it is sent once. */
+  /** Of every attempt to send it, so that it is sent once. */
   readonly idempotencyKey: string
   readonly inboxId: string | null
   readonly replied: Message | null

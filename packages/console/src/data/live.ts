@@ -26,7 +26,7 @@ class ObservedSocket extends WebSocket {
       liveState.value = 'live'
     })
     this.addEventListener('close', () => {
-      liveState.value = 'connecting'
+      liveState.value = navigator.onLine ? 'connecting' : 'offline'
     })
   }
 }

@@ -1,8 +1,9 @@
 // When what an inbox holds has changed: by an event of the service, or by what was done here.
 
 import { effect, signal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { useLive } from './live.ts'
+import { useGathered } from './use-gathered.ts'
 
 type Change = { inboxId: string; round: number }
 
@@ -20,16 +21,7 @@ const GATHER_MS = 250
 
 /** Calls some time after the inbox, or with null any, has changed. */
 export function useMailChanges(inboxId: string | null, changed: () => void): void {
-  const call = useRef(changed)
-  call.current = changed
-  const timer = useRef(0)
-  const gather = () => {
-    if (timer.current !== 0) return
-    timer.current = window.setTimeout(() => {
-      timer.current = 0
-      call.current()
-    }, GATHER_MS)
-  }
+  const gather = useGathered(changed, GATHER_MS)
   useLive((event) => {
     if (event.message !== undefined && (inboxId === null || event.inbox_id === inboxId)) gather()
   })
@@ -41,5 +33,4 @@ export function useMailChanges(inboxId: string | null, changed: () => void): voi
       if (inboxId === null || change.inboxId === inboxId) gather()
     })
   }, [inboxId])
-  useEffect(() => () => clearTimeout(timer.current), [])
 }

@@ -1,7 +1,7 @@
 // Sending with a report of how far it has come, which `fetch` cannot give.
 
 import { Mailroom } from '@mailroom/sdk'
-import { consoleFetch, session } from './session.ts'
+import { consoleFetch, noteAnswer, session } from './session.ts'
 
 /** A client whose requests with a body tell what part of it, 0 to 1, has left. */
 export function uploadingClient(onProgress: (part: number) => void): Mailroom {
@@ -27,19 +27,23 @@ function upload(
     request.open(init.method ?? 'POST', url)
     const headers = new Headers(init.headers)
     headers.delete('authorization')
-    headers.set('x-csrf-token', session.value?.csrfToken ?? '')
+    const token = session.value?.csrfToken
+    headers.set('x-csrf-token', token ?? '')
     for (const [name, value] of headers) request.setRequestHeader(name, value)
     request.responseType = 'text'
     request.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 0)
-    request.onload = () =>
+    request.onload = () => {
+      noteAnswer(request.status, token)
       resolve(
         new Response(request.status === 204 ? null : request.responseText, {
           status: request.status,
           headers: readHeaders(request.getAllResponseHeaders()),
         }),
       )
+    }
     request.onerror = () => reject(new TypeError('The service could not be reached.'))
     request.onabort = () => reject(init.signal?.reason)
+    init.signal?.throwIfAborted()
     init.signal?.addEventListener('abort', () => request.abort(), { once: true })
     request.send(body)
   })

@@ -23,7 +23,8 @@ export function DeliveryList({ message }: { message: Message }) {
     client.messages.deliveries(message.id, bounds).page(),
   )
   useMailChanges(message.inboxId, list.reload)
-  if (list.error) return <Trouble error={list.error} retry={list.reload} />
+  if (list.error && list.value === undefined)
+    return <Trouble error={list.error} retry={list.reload} />
   if (list.value === undefined) return <Skeleton rows={2} label="Loading deliveries" />
   if (list.items.length === 0) {
     return (

@@ -152,7 +152,7 @@ function Attachments({ message }: { message: Message }) {
   return (
     <ul class="files" aria-label="Attachments">
       {files.map(({ filename, sizeBytes, contentType, url }) => (
-        <li key={filename}>
+        <li key={url}>
           <a class="file" href={ownAddress(url)} download={filename} title={contentType}>
             <Icon name="attach" size={16} />
             <span class="file-name">{filename}</span>

@@ -13,9 +13,14 @@ export const hints = signal<ReadonlyMap<string, Hint>>(new Map())
 
 const BEGINNING_LENGTH = 140
 const HINTS_MAX = 2_000
-/** From so many on, the newest messages of the inbox are read at once. */
+/** From so many on, messages of the inbox are read at once. */
 const MANY = 4
 const NEWEST = 40
+
+/** Those of another account are nobody's business. */
+export function forgetHints(): void {
+  hints.value = new Map()
+}
 
 type Told = {
   threadId: string
@@ -27,8 +32,8 @@ type Told = {
   createdAt: string
 }
 
-/** Reads what is missing for these threads, which are a page of the list. */
-export function useThreadHints(inboxId: string, threads: readonly Thread[]): void {
+/** Reads what is missing for these threads, which are the page of the list that begins there. */
+export function useThreadHints(inboxId: string, threads: readonly Thread[], offset: number): void {
   useLive(({ message, thread_id }) => {
     if (message === undefined || thread_id === null) return
     const at = message.received_at ?? message.sent_at
@@ -48,7 +53,7 @@ export function useThreadHints(inboxId: string, threads: readonly Thread[]): voi
   const names = threads.map(({ id, lastMessageAt }) => `${id} ${lastMessageAt}`).join()
   useEffect(() => {
     const leaving = new AbortController()
-    readMissing(inboxId, threads, leaving.signal).catch(() => {})
+    readMissing(inboxId, threads, offset, leaving.signal).catch(() => {})
     return () => leaving.abort()
   }, [inboxId, names])
 }
@@ -56,16 +61,18 @@ export function useThreadHints(inboxId: string, threads: readonly Thread[]): voi
 async function readMissing(
   inboxId: string,
   threads: readonly Thread[],
+  offset: number,
   signal: AbortSignal,
 ): Promise<void> {
   const missing = () =>
     threads.filter(({ id, lastMessageAt }) => (hints.value.get(id)?.at ?? '') < lastMessageAt)
   if (missing().length >= MANY) {
-    learn((await client.messages.list(inboxId, { limit: NEWEST, signal }).page()).data)
+    // Where most threads are of one message, their messages stand where they do.
+    learn((await client.messages.list(inboxId, { limit: NEWEST, offset, signal }).page()).data)
   }
   for (const { id, messageCount } of missing()) {
-    const offset = Math.max(0, messageCount - 1)
-    learn((await client.threads.messages(id, { limit: 1, offset, signal })).data)
+    const last = Math.max(0, messageCount - 1)
+    learn((await client.threads.messages(id, { limit: 1, offset: last, signal })).data)
   }
 }
 

@@ -22,8 +22,9 @@ export function ThreadList({
   isUnreadOnly: boolean
   address: string | null
 }) {
-  useThreadHints(inboxId, list.items)
-  if (list.error) return <Trouble error={list.error} retry={list.reload} />
+  useThreadHints(inboxId, list.items, list.offset)
+  if (list.error && list.value === undefined)
+    return <Trouble error={list.error} retry={list.reload} />
   if (list.value === undefined) return <Skeleton rows={8} label="Loading threads" />
   if (list.items.length === 0) {
     return isUnreadOnly ? (

@@ -46,10 +46,8 @@ export function ThreadPane({
   if (value === undefined) return <Skeleton rows={4} label="Loading the thread" />
   const { thread, first, messages } = value
   const setRead = async (isRead: boolean) => {
-    shown.replace({
-      ...value,
-      thread: await client.threads.update(threadId, { is_read: isRead }),
-    })
+    const changed = await client.threads.update(threadId, { is_read: isRead })
+    shown.replace((before) => ({ ...before, thread: changed }))
     onChanged()
   }
   return (

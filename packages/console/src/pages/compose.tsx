@@ -3,7 +3,8 @@
 import type { Inbox } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
 import { closeCompose, type Draft } from '#data/compose.ts'
-import { describeFailure } from '#data/failure.ts'
+import { describeFailure, type Failure } from '#data/failure.ts'
+import { readInboxChoices } from '#data/inbox-choices.ts'
 import { client } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
 import { Button } from '#parts/button.tsx'
@@ -12,13 +13,14 @@ import { SelectField } from '#parts/field.tsx'
 import { FileArea } from '#parts/file-picker.tsx'
 import { Notice } from '#parts/notice.tsx'
 import { LetterFields } from './letter-fields.tsx'
-import { type Letter, useSending } from './use-sending.ts'
+import { isSentBefore, type Letter, useSending } from './use-sending.ts'
 
 export function ComposeDialog({ draft }: { draft: Draft }) {
   const [isLeaving, setIsLeaving] = useState(false)
   const [isTouched, setIsTouched] = useState(false)
   const close = () => {
-    if (isTouched && !isLeaving) setIsLeaving(true)
+    // Whoever wants away twice in a row, such as by Escape, has not said yes by that.
+    if (isTouched) setIsLeaving(!isLeaving)
     else closeCompose()
   }
   return (
@@ -58,7 +60,8 @@ function ComposeForm({
   const inboxes = useResource(`compose ${draft.inboxId}`, (signal) => readInboxes(draft, signal))
   const { isBusy, failure, progress, send } = useSending(draft)
   const from = inboxId === '' ? (inboxes.value?.[0]?.id ?? '') : inboxId
-  const described = failure === null ? null : describeFailure(failure)
+  const described =
+    failure === null ? null : isSentBefore(failure) ? sentBefore : describeFailure(failure)
   return (
     <form
       class="form compose"
@@ -106,11 +109,18 @@ function ComposeForm({
         </span>
         <Button onClick={onCancel}>Cancel</Button>
         <Button type="submit" kind="primary" icon="send" isBusy={isBusy} isDisabled={from === ''}>
-          {failure === null ? 'Send' : 'Try again'}
+          {failure === null ? 'Send' : isSentBefore(failure) ? 'Send this one, too' : 'Try again'}
         </Button>
       </div>
     </form>
   )
+}
+
+const sentBefore: Failure = {
+  message: 'An earlier try was sent after all, as it was written then.',
+  fix: 'What you changed since has not been sent. Look at the thread before you send it as another message.',
+  fields: {},
+  isGone: false,
 }
 
 function Progress({ part }: { part: number }) {
@@ -134,7 +144,5 @@ function optionOf({ id, address, displayName }: Inbox) {
 async function readInboxes(draft: Draft, signal: AbortSignal): Promise<Inbox[]> {
   const { inboxId, replied } = draft
   if (replied !== null) return [await client.inboxes.get(replied.inboxId, { signal })]
-  const { data } = await client.inboxes.list({ limit: 100, signal }).page()
-  if (inboxId === null || data.some(({ id }) => id === inboxId)) return [...data]
-  return [await client.inboxes.get(inboxId, { signal }), ...data]
+  return readInboxChoices([inboxId ?? ''], signal)
 }

@@ -55,7 +55,7 @@ function DomainView({
 }) {
   const { route } = useLocation()
   const [isDeleting, setIsDeleting] = useState(false)
-  const verifying = useVerifying(domain, resource.replace)
+  const verifying = useVerifying(domain, (now) => resource.replace(() => now))
   const { tone, word, sentence } = domainStates[domain.status]
   return (
     <Page

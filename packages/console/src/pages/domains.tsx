@@ -36,7 +36,7 @@ export function DomainsPage() {
       actions={add}
     >
       <div class="panel">
-        {domains.error ? (
+        {domains.error && domains.value === undefined ? (
           <Trouble error={domains.error} retry={domains.reload} />
         ) : domains.value === undefined ? (
           <Skeleton label="Loading domains" />
@@ -81,7 +81,7 @@ function DomainTable({ domains }: { domains: readonly Domain[] }) {
                 <td class="muted nowrap">
                   {right.length} of {required.length} required are right
                 </td>
-                <td class="muted nowrap">
+                <td data-label="Last check" class="muted nowrap">
                   {lastCheckedAt === null ? 'Never' : <Time at={lastCheckedAt} />}
                 </td>
               </tr>

@@ -4,6 +4,7 @@ import { type EventKind, eventKinds } from '@mailroom/contract/vocabulary.ts'
 import type { Event } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
 import { formatExact, formatNumber, formatWhole } from '#data/format.ts'
+import { inboxOptions, readInboxChoices } from '#data/inbox-choices.ts'
 import { liveState, recentEvents } from '#data/live.ts'
 import { client } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
@@ -26,9 +27,7 @@ type Filter = { kind: EventKind | ''; inboxId: string }
 export function EventsPage() {
   const [view, setView] = useState<View>('live')
   const [filter, setFilter] = useState<Filter>({ kind: '', inboxId: '' })
-  const inboxes = useResource('event inboxes', (signal) =>
-    client.inboxes.list({ limit: 100, signal }).page(),
-  )
+  const inboxes = useResource('event inboxes', (signal) => readInboxChoices([], signal))
   return (
     <Page
       title="Events"
@@ -53,10 +52,7 @@ export function EventsPage() {
           name="inbox"
           value={filter.inboxId}
           onValue={(inboxId) => setFilter({ ...filter, inboxId })}
-          options={[
-            { value: '', text: 'All inboxes' },
-            ...(inboxes.value?.data ?? []).map(({ id, address }) => ({ value: id, text: address })),
-          ]}
+          options={[{ value: '', text: 'All inboxes' }, ...inboxOptions(inboxes.value)]}
         />
       </div>
       {view === 'live' ? <LiveTail filter={filter} /> : <Log filter={filter} />}
@@ -66,13 +62,11 @@ export function EventsPage() {
 
 function LiveTail({ filter }: { filter: Filter }) {
   const [paused, setPaused] = useState<readonly Event[] | null>(null)
-  const all = paused ?? recentEvents.value
-  const missed = paused === null ? 0 : countNewer(recentEvents.value, paused)
-  const events = all.filter(
-    (event) =>
-      (filter.kind === '' || event.event === filter.kind) &&
-      (filter.inboxId === '' || event.inbox_id === filter.inboxId),
-  )
+  const isWanted = (event: Event) =>
+    (filter.kind === '' || event.event === filter.kind) &&
+    (filter.inboxId === '' || event.inbox_id === filter.inboxId)
+  const events = (paused ?? recentEvents.value).filter(isWanted)
+  const missed = paused === null ? 0 : newerThan(recentEvents.value, paused).filter(isWanted).length
   return (
     <>
       <div class="result-head">
@@ -207,7 +201,7 @@ function Json({ value }: { value: unknown }) {
   )
 }
 
-function countNewer(now: readonly Event[], before: readonly Event[]): number {
+function newerThan(now: readonly Event[], before: readonly Event[]): readonly Event[] {
   const at = now.findIndex(({ event_id }) => event_id === before[0]?.event_id)
-  return at === -1 ? now.length : at
+  return at === -1 ? now : now.slice(0, at)
 }

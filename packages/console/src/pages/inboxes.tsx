@@ -62,7 +62,7 @@ export function InboxesPage() {
         </div>
       )}
       <div class="panel">
-        {inboxes.error ? (
+        {inboxes.error && inboxes.value === undefined ? (
           <Trouble error={inboxes.error} retry={inboxes.reload} />
         ) : inboxes.value === undefined ? (
           <Skeleton label="Loading inboxes" />
@@ -146,7 +146,7 @@ function InboxTable({
                 <td>
                   <Badge>{pod ? podName(pod) : inbox.podId}</Badge>
                 </td>
-                <td class="nowrap muted">
+                <td data-label="Made" class="nowrap muted">
                   <Time at={inbox.createdAt} />
                 </td>
                 <td class="tools">

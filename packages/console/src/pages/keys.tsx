@@ -33,7 +33,7 @@ export function KeysPage() {
       }
     >
       <div class="panel">
-        {list.error ? (
+        {list.error && list.value === undefined ? (
           <Trouble error={list.error} retry={list.reload} />
         ) : list.value === undefined ? (
           <Skeleton label="Loading keys" />
@@ -94,10 +94,10 @@ function KeyTable({ keys, revoke }: { keys: readonly ApiKey[]; revoke: (key: Api
               <td>
                 <code>{tokenOf(key)}</code>
               </td>
-              <td class="nowrap muted">
+              <td data-label="Made" class="nowrap muted">
                 <Time at={key.createdAt} />
               </td>
-              <td class="nowrap muted">
+              <td data-label="Last used" class="nowrap muted">
                 {key.lastUsedAt === null ? 'Never' : <Time at={key.lastUsedAt} />}
               </td>
               <td class="tools">

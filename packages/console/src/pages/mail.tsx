@@ -1,6 +1,6 @@
 // An inbox: its threads, and the one that is read beside them.
 
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
 import { currentInboxId, openCompose } from '#data/compose.ts'
 import { useKeys } from '#data/keyboard.ts'
@@ -9,35 +9,27 @@ import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
 import { toastFailure } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
+import { readThreads, type ThreadOrder, threadOrders } from '#mail/read-threads.ts'
 import { ThreadList } from '#mail/thread-list.tsx'
 import { ThreadPane } from '#mail/thread-pane.tsx'
 import { Button, ButtonLink } from '#parts/button.tsx'
 import { Icon } from '#parts/icon.tsx'
 import { Empty, Trouble } from '#parts/notice.tsx'
-import { PageTitle, useTitle } from '#parts/page.tsx'
+import { Page, PageTitle, useTitle } from '#parts/page.tsx'
 import { usePaged } from '#parts/pager.tsx'
 import { Choice, CopyButton } from '#parts/small.tsx'
 
 const THREADS_PER_PAGE = 40
 
-const filters = [
-  { value: 'all', text: 'All' },
-  { value: 'unread', text: 'Unread' },
-] as const
-type Filter = (typeof filters)[number]['value']
-
 export function MailPage() {
   const { params } = useRoute()
   const { route } = useLocation()
   const { inboxId = '', threadId } = params
-  const [filter, setFilter] = useState<Filter>('all')
+  const [order, setOrder] = useState<ThreadOrder>('unread-first')
   const inbox = useResource(`inbox ${inboxId}`, (signal) => client.inboxes.get(inboxId, { signal }))
   const threads = usePaged(
-    `threads ${inboxId} ${filter}`,
-    (bounds) =>
-      client.threads
-        .list(inboxId, { ...bounds, ...(filter === 'unread' && { is_read: false }) })
-        .page(),
+    `threads ${inboxId} ${order}`,
+    (bounds) => readThreads(inboxId, order, bounds),
     THREADS_PER_PAGE,
   )
   useMailChanges(inboxId, threads.reload)
@@ -49,10 +41,18 @@ export function MailPage() {
     }
   }, [inboxId])
 
+  // Where the thread stood when it was chosen: one that is marked as read moves away under the reader.
+  const shownAround = useRef<string[]>([])
+  useEffect(() => {
+    shownAround.current = threads.items.map(({ id }) => id)
+  }, [threadId, inboxId, order, threads.offset])
+
   const step = (by: number) => {
-    const at = threads.items.findIndex(({ id }) => id === threadId)
-    const next = threads.items[at === -1 ? 0 : at + by]
-    if (next !== undefined) route(paths.thread(inboxId, next.id), threadId !== undefined)
+    const ids = threads.items.map(({ id }) => id)
+    const known = shownAround.current.includes(threadId ?? '') ? shownAround.current : ids
+    const at = known.indexOf(threadId ?? '')
+    const next = known[at === -1 ? 0 : at + by]
+    if (next !== undefined) route(paths.thread(inboxId, next), threadId !== undefined)
   }
   const toggleRead = async () => {
     if (threadId === undefined) return
@@ -72,8 +72,12 @@ export function MailPage() {
     Escape: threadId === undefined ? undefined : () => route(paths.inbox(inboxId)),
   })
 
-  if (inbox.error !== undefined) {
-    return <Trouble error={inbox.error} retry={inbox.reload} />
+  if (inbox.error !== undefined && inbox.value === undefined) {
+    return (
+      <Page title="Inbox">
+        <Trouble error={inbox.error} retry={inbox.reload} />
+      </Page>
+    )
   }
   return (
     <div class={threadId === undefined ? 'mail' : 'mail reading'}>
@@ -88,14 +92,20 @@ export function MailPage() {
             {inbox.value && <CopyButton text={inbox.value.address} label="address" />}
           </div>
           <div class="mail-tools">
-            <Choice label="Threads" value={filter} options={filters} onValue={setFilter} />
+            <Choice label="Threads" value={order} options={threadOrders} onValue={setOrder} />
             <span class="row">
-              <ButtonLink kind="quiet" icon="search" href={paths.search(inboxId)}>
-                Search
-              </ButtonLink>
-              <Button kind="quiet" icon="edit" onClick={() => openCompose({ inboxId })}>
-                New
-              </Button>
+              <ButtonLink
+                kind="quiet"
+                icon="search"
+                label="Search this inbox"
+                href={paths.search(inboxId)}
+              />
+              <Button
+                kind="quiet"
+                icon="edit"
+                label="New message from this inbox"
+                onClick={() => openCompose({ inboxId })}
+              />
             </span>
           </div>
         </header>
@@ -103,7 +113,7 @@ export function MailPage() {
           list={threads}
           inboxId={inboxId}
           currentId={threadId}
-          isUnreadOnly={filter === 'unread'}
+          isUnreadOnly={order === 'unread'}
           address={inbox.value?.address ?? null}
         />
       </div>

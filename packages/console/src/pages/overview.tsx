@@ -1,13 +1,12 @@
 // How the account's mail is doing: figures over time, and what happened last.
 
-import type { Event } from '@mailroom/sdk'
+import type { Event, Stats } from '@mailroom/sdk'
 import { useMemo, useState } from 'preact/hooks'
 import { formatDuration, formatNumber } from '#data/format.ts'
 import { recentEvents } from '#data/live.ts'
 import { useMailChanges } from '#data/mail-changes.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
-import { type Range, readStats, type Stats } from '#data/stats.ts'
 import { useResource } from '#data/use-resource.ts'
 import { ButtonLink } from '#parts/button.tsx'
 import { Chart } from '#parts/chart.tsx'
@@ -22,13 +21,15 @@ const choices = [
   { value: '30d', text: '30 days' },
 ] as const
 
+type Range = Stats['range']
+
 const EVENTS_SHOWN = 10
 /** A log that is longer is not read to its end for the last of it. */
 const LOG_MAX = 300
 
 export function OverviewPage() {
   const [range, setRange] = useState<Range>('24h')
-  const stats = useResource(`stats ${range}`, () => readStats(range))
+  const stats = useResource(`stats ${range}`, (signal) => client.stats.get({ range, signal }))
   useMailChanges(null, stats.reload)
   return (
     <Page
@@ -182,13 +183,14 @@ function RecentEvents() {
 
 /** The newest first. The log is read from its start, so of a long one nothing is told. */
 async function readLastEvents(signal: AbortSignal): Promise<Event[]> {
-  const { data, total } = await client.events.list({ limit: 100, signal }).page()
-  const events = [...data]
-  while (total <= LOG_MAX && events.length < total) {
+  // Events carry whole messages: of a long log not a page is read in vain.
+  const first = await client.events.list({ limit: 1, signal }).page()
+  const events = [...first.data]
+  while (first.total <= LOG_MAX && events.length < first.total) {
     const after = events.at(-1)?.event_id
     const next = await client.events.list({ limit: 100, signal, ...(after && { after }) }).page()
     if (next.data.length === 0) break
     events.push(...next.data)
   }
-  return total <= LOG_MAX ? events.slice(-EVENTS_SHOWN).reverse() : []
+  return first.total <= LOG_MAX ? events.slice(-EVENTS_SHOWN).reverse() : []
 }

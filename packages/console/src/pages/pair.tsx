@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { describeFailure } from '#data/failure.ts'
 import { paths } from '#data/paths.ts'
-import { ask } from '#data/session.ts'
+import { client } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
 import { ActionButton, Button, ButtonLink } from '#parts/button.tsx'
 import { TextField } from '#parts/field.tsx'
@@ -12,13 +12,6 @@ import { Empty, Notice, Skeleton, Trouble } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { Time } from '#parts/small.tsx'
 
-type Request = {
-  userCode: string
-  clientName: string | null
-  clientAddress: string
-  createdAt: string
-  expiresAt: string
-}
 type Answer = 'approved' | 'denied'
 
 export function PairPage() {
@@ -71,8 +64,7 @@ function EnterCode({ onCode }: { onCode: (code: string) => void }) {
 
 function Pairing({ code }: { code: string }) {
   const [answer, setAnswer] = useState<Answer | null>(null)
-  const path = `/auth/cli/requests/${encodeURIComponent(code)}`
-  const request = useResource(`pairing ${code}`, () => ask<Request>('GET', path))
+  const request = useResource(`pairing ${code}`, (signal) => client.pairing.get(code, { signal }))
   if (answer !== null) return <Answered answer={answer} />
   if (request.error) {
     return describeFailure(request.error).isGone ? (
@@ -89,9 +81,13 @@ function Pairing({ code }: { code: string }) {
   }
   if (request.value === undefined) return <Skeleton rows={3} label="Looking for the program" />
   const { userCode, clientName, clientAddress, createdAt, expiresAt } = request.value
-  const decide = (verb: 'approve' | 'deny', told: Answer) => async () => {
-    await ask<void>('POST', `${path}/${verb}`)
-    setAnswer(told)
+  const approve = async () => {
+    await client.pairing.approve(code)
+    setAnswer('approved')
+  }
+  const deny = async () => {
+    await client.pairing.deny(code)
+    setAnswer('denied')
   }
   return (
     <div class="panel panel-body stack pair">
@@ -120,8 +116,8 @@ function Pairing({ code }: { code: string }) {
         revoked under <a href={paths.keys}>API keys</a>.
       </p>
       <div class="form-actions">
-        <ActionButton action={decide('deny', 'denied')}>Refuse</ActionButton>
-        <ActionButton kind="primary" icon="check" action={decide('approve', 'approved')}>
+        <ActionButton action={deny}>Refuse</ActionButton>
+        <ActionButton kind="primary" icon="check" action={approve}>
           Give it a key
         </ActionButton>
       </div>

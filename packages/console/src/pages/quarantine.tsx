@@ -47,7 +47,7 @@ export function QuarantinePage() {
       }
     >
       <div class="panel">
-        {list.error ? (
+        {list.error && list.value === undefined ? (
           <Trouble error={list.error} retry={list.reload} />
         ) : list.value === undefined ? (
           <Skeleton label="Loading quarantined mail" />
@@ -122,9 +122,11 @@ function QuarantineTable({
                   )}
                 </span>
               </td>
-              <td class="muted">{message.toAddr}</td>
+              <td data-label="For" class="muted">
+                {message.toAddr}
+              </td>
               <td class="muted">{reasons[message.reason]}</td>
-              <td class="nowrap muted">
+              <td data-label="Arrived" class="nowrap muted">
                 <Time at={message.createdAt} />
               </td>
               <td class="tools">

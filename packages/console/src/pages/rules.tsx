@@ -49,7 +49,7 @@ export function RulesPage() {
       <FilterMode />
       <Section title="Rules">
         <div class="panel">
-          {list.error ? (
+          {list.error && list.value === undefined ? (
             <Trouble error={list.error} retry={list.reload} />
           ) : list.value === undefined ? (
             <Skeleton label="Loading sender rules" />
@@ -100,7 +100,8 @@ function FilterMode() {
   const { filterMode } = account.value
   const change = async (mode: typeof filterMode) => {
     try {
-      account.replace(await client.account.update({ filterMode: mode }))
+      const changed = await client.account.update({ filterMode: mode })
+      account.replace(() => changed)
       toast(mode === 'none' ? 'Everybody may write now' : 'Only allowed senders may write now')
     } catch (error) {
       toastFailure(error)
@@ -165,8 +166,10 @@ function RuleTable({
                   <Badge tone="good">{rule.requireVerified ? 'Allow, verified' : 'Allow'}</Badge>
                 )}
               </td>
-              <td class="muted">{placeOf(rule, places)}</td>
-              <td class="nowrap muted">
+              <td data-label="Holds for" class="muted">
+                {placeOf(rule, places)}
+              </td>
+              <td data-label="Made" class="nowrap muted">
                 <Time at={rule.createdAt} />
               </td>
               <td class="tools">

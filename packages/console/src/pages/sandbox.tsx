@@ -59,7 +59,7 @@ function Captured() {
       }
     >
       <div class="panel">
-        {list.error ? (
+        {list.error && list.value === undefined ? (
           <Trouble error={list.error} retry={list.reload} />
         ) : list.value === undefined ? (
           <Skeleton label="Loading kept mail" />
@@ -123,8 +123,10 @@ function CapturedTable({
                 </a>
                 <span class="sub">{mail.from}</span>
               </td>
-              <td class="muted">{mail.to.join(', ')}</td>
-              <td class="nowrap muted">
+              <td data-label="To" class="muted">
+                {mail.to.join(', ')}
+              </td>
+              <td data-label="Kept" class="nowrap muted">
                 <Time at={mail.createdAt} />
               </td>
               <td class="tools">
@@ -167,7 +169,7 @@ function LookAt({ mail, onClose }: { mail: CapturedMessage; onClose: () => void 
         {mail.attachments.length > 0 && (
           <ul class="files" aria-label="Files of the message">
             {mail.attachments.map(({ filename, sizeBytes, url }) => (
-              <li key={filename} class="file">
+              <li key={url} class="file">
                 <a class="file-name" href={ownAddress(url)} download={filename}>
                   {filename}
                 </a>

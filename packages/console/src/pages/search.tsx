@@ -1,10 +1,12 @@
 // Words in the mail of one inbox: where they are found, with what stands around them.
 
-import { useState } from 'preact/hooks'
+import type { SearchHit } from '@mailroom/contract/shapes/search.ts'
+import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { formatNumber, readPerson } from '#data/format.ts'
+import { inboxOptions, readInboxChoices } from '#data/inbox-choices.ts'
 import { paths } from '#data/paths.ts'
-import { ask, client } from '#data/session.ts'
+import { client } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
 import { Button } from '#parts/button.tsx'
 import { SelectField, TextField } from '#parts/field.tsx'
@@ -12,20 +14,6 @@ import { Badge, Empty, Skeleton, Trouble } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { Pager, usePaged } from '#parts/pager.tsx'
 import { Choice, Time } from '#parts/small.tsx'
-
-export type Hit = {
-  messageId: string
-  threadId: string
-  inboxId: string
-  direction: 'inbound' | 'outbound'
-  fromAddr: string
-  toAddr: string
-  subject: string
-  createdAt: string
-  snippet: string
-  /** In code points of the snippet. */
-  highlights: { start: number; end: number }[]
-}
 
 const sorts = [
   { value: 'newest', text: 'Newest' },
@@ -36,23 +24,15 @@ export function SearchPage() {
   const { query, route } = useLocation()
   const words = query.q ?? ''
   const [typed, setTyped] = useState(words)
+  useEffect(() => setTyped(words), [words])
   const [sort, setSort] = useState<(typeof sorts)[number]['value']>('newest')
   const inboxes = useResource('search inboxes', (signal) =>
-    client.inboxes.list({ limit: 100, signal }).page(),
+    readInboxChoices([query.inbox ?? ''], signal),
   )
-  const inboxId = query.inbox ?? inboxes.value?.data[0]?.id ?? ''
-  const hits = usePaged<Hit>(
+  const inboxId = query.inbox ?? inboxes.value?.[0]?.id ?? ''
+  const hits = usePaged(
     inboxId === '' || words === '' ? null : `search ${inboxId} ${sort} ${words}`,
-    ({ limit, offset }) =>
-      ask(
-        'GET',
-        `/v1/inboxes/${encodeURIComponent(inboxId)}/search?${new URLSearchParams({
-          q: words,
-          sort,
-          limit: String(limit),
-          offset: String(offset),
-        })}`,
-      ),
+    (bounds) => client.inboxes.search(inboxId, { ...bounds, q: words, sort }).page(),
     30,
   )
   return (
@@ -70,10 +50,7 @@ export function SearchPage() {
             name="inbox"
             value={inboxId}
             onValue={(id) => route(paths.search(id, words), true)}
-            options={(inboxes.value?.data ?? []).map(({ id, address }) => ({
-              value: id,
-              text: address,
-            }))}
+            options={inboxOptions(inboxes.value)}
           />
           <div class="grow">
             <TextField
@@ -93,8 +70,11 @@ export function SearchPage() {
         </form>
       </search>
       {words === '' || inboxId === '' ? (
-        <Empty icon="search" title={inboxes.value?.total === 0 ? 'No inbox yet' : 'Look for words'}>
-          {inboxes.value?.total === 0
+        <Empty
+          icon="search"
+          title={inboxes.value?.length === 0 ? 'No inbox yet' : 'Look for words'}
+        >
+          {inboxes.value?.length === 0
             ? 'Make an inbox first; its mail can be searched as soon as it comes.'
             : 'All of the words have to stand in a message. Letters may be large or small.'}
         </Empty>
@@ -110,7 +90,8 @@ export function SearchPage() {
         <>
           <div class="result-head">
             <p class="muted" role="status">
-              {formatNumber(hits.total)} found
+              {formatNumber(hits.total)}
+              {hits.value.totalIsExact === false && ' or more'} found
             </p>
             <Choice label="Order" value={sort} options={sorts} onValue={setSort} />
           </div>
@@ -126,7 +107,7 @@ export function SearchPage() {
   )
 }
 
-function HitItem({ hit }: { hit: Hit }) {
+function HitItem({ hit }: { hit: SearchHit }) {
   const { direction, fromAddr, toAddr, subject, createdAt } = hit
   const isOwn = direction === 'outbound'
   const { name, address } = readPerson(isOwn ? toAddr : fromAddr)
@@ -152,7 +133,7 @@ function HitItem({ hit }: { hit: Hit }) {
   )
 }
 
-function Snippet({ snippet, highlights }: Hit) {
+function Snippet({ snippet, highlights }: SearchHit) {
   const points = Array.from(snippet)
   const cut = (start: number, end?: number) => points.slice(start, end).join('')
   let at = 0

@@ -49,7 +49,7 @@ export function SuppressionsPage() {
         <div class="grow">
           <TextField
             type="search"
-            label="Whole address"
+            label="Find an address, whole"
             name="address"
             value={address}
             onValue={setAddress}
@@ -60,7 +60,7 @@ export function SuppressionsPage() {
         </div>
       </div>
       <div class="panel">
-        {list.error ? (
+        {list.error && list.value === undefined ? (
           <Trouble error={list.error} retry={list.reload} />
         ) : list.value === undefined ? (
           <Skeleton label="Loading suppressions" />
@@ -132,7 +132,7 @@ function SuppressionTable({
               <td>
                 <Badge tone={types[one.type].tone}>{types[one.type].text}</Badge>
               </td>
-              <td class="nowrap muted">
+              <td data-label="Since" class="nowrap muted">
                 <Time at={one.createdAt} />
               </td>
               <td class="tools">

@@ -1,7 +1,9 @@
 // Sends what was written, and tells how far it has come and what went wrong. Under the draft's key it
-// is sent once, however often it is tried.
+// is sent once, however often it is tried: also where it was changed after a try of which nobody knows
+// whether it arrived, for then the service refuses the key rather than sending both.
 
-import { useState } from 'preact/hooks'
+import { MailroomError } from '@mailroom/sdk'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { closeCompose, type Draft } from '#data/compose.ts'
 import { announceMailChange } from '#data/mail-changes.ts'
@@ -36,6 +38,9 @@ export function useSending(draft: Draft): Sending {
   const [failure, setFailure] = useState<unknown>(null)
   const [progress, setProgress] = useState<number | null>(null)
   const [isBusy, setIsBusy] = useState(false)
+  const key = useRef(draft.idempotencyKey)
+  const leaving = useRef(new AbortController())
+  useEffect(() => () => leaving.current.abort(), [])
   const send = async (inboxId: string, letter: Letter) => {
     setIsBusy(true)
     setFailure(null)
@@ -44,13 +49,20 @@ export function useSending(draft: Draft): Sending {
         letter.files.reduce((sum, { file }) => sum + file.size, 0) > PROGRESS_FROM_BYTES
       const sender = isLarge ? uploadingClient(setProgress) : client
       const message = await messageOf(letter, draft)
-      const { idempotencyKey } = draft
-      const sent = await sender.inboxes.send(inboxId, message, { idempotencyKey })
+      const { signal } = leaving.current
+      const sent = await sender.inboxes.send(inboxId, message, {
+        idempotencyKey: key.current,
+        signal,
+      })
       announceMailChange(inboxId)
+      // Thrown away in the last moment: another one may be being written.
+      if (signal.aborted) return
       toast('On its way')
       closeCompose()
       route(paths.thread(inboxId, sent.threadId))
     } catch (error) {
+      if (leaving.current.signal.aborted) return
+      if (isSentBefore(error)) key.current = crypto.randomUUID()
       setFailure(error)
     } finally {
       setIsBusy(false)
@@ -58,6 +70,11 @@ export function useSending(draft: Draft): Sending {
     }
   }
   return { isBusy, failure, progress, send }
+}
+
+/** Under its key another text was sent. */
+export function isSentBefore(error: unknown): boolean {
+  return error instanceof MailroomError && error.code === 'idempotency_key_reused'
 }
 
 async function messageOf({ to, cc, subject, body, isQuoting, files }: Letter, draft: Draft) {

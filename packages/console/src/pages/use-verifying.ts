@@ -33,15 +33,16 @@ export function useVerifying(domain: Domain, show: (domain: Domain) => void): Ve
     if (!isOn) return
     const leaving = new AbortController()
     let timer = 0
+    const { status: first } = latest.current.domain
     const look = async (round: number) => {
       setRounds(round)
-      const before = latest.current.domain
       try {
-        const now = await client.domains.verify(before.id, { signal: leaving.signal })
+        const { id } = latest.current.domain
+        const now = await client.domains.verify(id, { signal: leaving.signal })
         if (leaving.signal.aborted) return
         setProblem(null)
         latest.current.show(now)
-        if (now.status !== before.status || isDone(now) || round >= ROUNDS_MAX) {
+        if (now.status !== first || isDone(now) || round >= ROUNDS_MAX) {
           setIsOn(false)
           toast(outcomeOf(now))
           return

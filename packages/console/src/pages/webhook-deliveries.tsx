@@ -6,6 +6,7 @@ import { formatDuration, plural } from '#data/format.ts'
 import { useLive } from '#data/live.ts'
 import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
+import { useGathered } from '#data/use-gathered.ts'
 import { ActionButton } from '#parts/button.tsx'
 import { CodeBlock } from '#parts/code-block.tsx'
 import { Badge, Empty, Skeleton, type Tone, Trouble } from '#parts/notice.tsx'
@@ -44,7 +45,7 @@ export function WebhookDeliveries({ webhookId, round }: { webhookId: string; rou
   useEffect(() => {
     if (round > 0) list.reload()
   }, [round])
-  useLive(() => void setTimeout(list.reload, TRIED_MS))
+  useLive(useGathered(list.reload, TRIED_MS))
   const isPending = list.items.some(({ status }) => status === 'pending')
   useEffect(() => {
     if (!isPending) return

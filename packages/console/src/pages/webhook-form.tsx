@@ -3,7 +3,7 @@
 import { type EventKind, eventKinds } from '@mailroom/contract/vocabulary.ts'
 import type { Webhook } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
-import { client } from '#data/session.ts'
+import { inboxOptions, readInboxChoices } from '#data/inbox-choices.ts'
 import { useResource } from '#data/use-resource.ts'
 import { FormDialog } from '#parts/dialog.tsx'
 import { CheckField, SelectField, TextField } from '#parts/field.tsx'
@@ -29,9 +29,7 @@ export function WebhookForm({
   const [url, setUrl] = useState(webhook?.url ?? '')
   const [kinds, setKinds] = useState<readonly EventKind[]>(webhook?.eventTypes ?? [])
   const [inboxId, setInboxId] = useState(webhook?.inboxIds[0] ?? '')
-  const inboxes = useResource('webhook inboxes', (signal) =>
-    client.inboxes.list({ limit: 100, signal }).page(),
-  )
+  const inboxes = useResource('webhook inboxes', (signal) => readInboxChoices([inboxId], signal))
   // What this form cannot show stays as it is.
   const hasMany = (webhook?.inboxIds.length ?? 0) > 1
   const inboxIds = hasMany ? (webhook?.inboxIds ?? []) : inboxId === '' ? [] : [inboxId]
@@ -82,13 +80,7 @@ export function WebhookForm({
               value={inboxId}
               onValue={setInboxId}
               error={fields.inboxIds}
-              options={[
-                { value: '', text: 'All inboxes' },
-                ...(inboxes.value?.data ?? []).map(({ id, address }) => ({
-                  value: id,
-                  text: address,
-                })),
-              ]}
+              options={[{ value: '', text: 'All inboxes' }, ...inboxOptions(inboxes.value)]}
             />
           )}
         </>

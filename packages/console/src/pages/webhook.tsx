@@ -65,7 +65,8 @@ function WebhookView({
     setRound((before) => before + 1)
   }
   const setEnabled = async (isEnabled: boolean) => {
-    resource.replace(await client.webhooks.update(id, { enabled: isEnabled }))
+    const changed = await client.webhooks.update(id, { enabled: isEnabled })
+    resource.replace(() => changed)
     toast(isEnabled ? 'Events are delivered from now on' : 'Nothing is delivered any more')
   }
   return (
@@ -120,7 +121,8 @@ function WebhookView({
           webhook={webhook}
           onClose={close}
           save={async (fields) => {
-            resource.replace(await client.webhooks.update(id, fields))
+            const changed = await client.webhooks.update(id, fields)
+            resource.replace(() => changed)
             close()
             toast('Webhook changed')
           }}

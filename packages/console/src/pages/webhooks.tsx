@@ -32,7 +32,7 @@ export function WebhooksPage() {
       actions={add}
     >
       <div class="panel">
-        {webhooks.error ? (
+        {webhooks.error && webhooks.value === undefined ? (
           <Trouble error={webhooks.error} retry={webhooks.reload} />
         ) : webhooks.value === undefined ? (
           <Skeleton label="Loading webhooks" />
@@ -110,8 +110,10 @@ function WebhookTable({ webhooks }: { webhooks: readonly Webhook[] }) {
               <td>
                 <WebhookBadge webhook={webhook} />
               </td>
-              <td class="muted">{scopeOf(webhook)}</td>
-              <td class="muted nowrap">
+              <td data-label="Tells of" class="muted">
+                {scopeOf(webhook)}
+              </td>
+              <td data-label="Made" class="muted nowrap">
                 <Time at={webhook.createdAt} />
               </td>
             </tr>

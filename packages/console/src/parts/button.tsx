@@ -1,7 +1,7 @@
 // Buttons: what they are for, whether they are busy, and never pressed twice while they are.
 
 import type { ComponentChildren } from 'preact'
-import { useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { toastFailure } from '#data/toasts.ts'
 import { Icon, type IconName } from './icon.tsx'
 
@@ -47,7 +47,6 @@ export function ActionButton(
 ) {
   const { action, ...rest } = props
   const [isBusy, setIsBusy] = useState(false)
-  const isThere = useRef(true)
   const run = async () => {
     setIsBusy(true)
     try {
@@ -55,7 +54,7 @@ export function ActionButton(
     } catch (error) {
       toastFailure(error)
     } finally {
-      if (isThere.current) setIsBusy(false)
+      setIsBusy(false)
     }
   }
   return <Button {...rest} isBusy={isBusy} onClick={() => void run()} />
@@ -67,18 +66,27 @@ export function ButtonLink({
   kind = 'plain',
   children,
   download,
+  label,
 }: {
   href: string
   icon?: IconName
   kind?: 'primary' | 'plain' | 'quiet'
-  children: ComponentChildren
+  children?: ComponentChildren
+  /** What it is called where it shows only an icon. */
+  label?: string
   /** Downloads instead of going there, under this name. */
   download?: string
 }) {
   return (
-    <a class={`button ${kind}`} href={href} download={download}>
+    <a
+      class={`button ${kind}${children === undefined ? ' bare' : ''}`}
+      href={href}
+      download={download}
+      aria-label={label}
+      title={label}
+    >
       {icon && <Icon name={icon} />}
-      <span>{children}</span>
+      {children !== undefined && <span>{children}</span>}
     </a>
   )
 }

@@ -20,12 +20,24 @@ export function Dialog({
   size?: 'middle' | 'wide'
 }) {
   const element = useRef<HTMLDialogElement>(null)
+  const isLeaving = useRef(false)
   const id = useId()
   useEffect(() => {
     const dialog = element.current
     dialog?.showModal()
-    return () => dialog?.close()
+    return () => {
+      isLeaving.current = true
+      dialog?.close()
+    }
   }, [])
+  // Browsers close it at the second Escape in a row without asking whether they may.
+  const closed = () => {
+    if (isLeaving.current) return
+    onClose()
+    setTimeout(() => {
+      if (!isLeaving.current && element.current?.open === false) element.current.showModal()
+    })
+  }
   return (
     <dialog
       ref={element}
@@ -35,6 +47,7 @@ export function Dialog({
         event.preventDefault()
         onClose()
       }}
+      onClose={closed}
     >
       <header class="dialog-head">
         <h2 id={id}>{title}</h2>

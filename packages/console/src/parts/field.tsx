@@ -1,7 +1,7 @@
 // Fields of forms: each has a label, and says what is wrong with it where it is.
 
 import type { ComponentChildren } from 'preact'
-import { useId } from 'preact/hooks'
+import { useEffect, useId, useRef } from 'preact/hooks'
 
 type Common = {
   label: string
@@ -27,12 +27,18 @@ type InputProps = Common & {
 
 export function TextField({ onValue, isCode, ...props }: InputProps) {
   const { label, name, hint, error, isLabelHidden, type = 'text', ...rest } = props
+  const element = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    // Browsers heed the attribute only once for a document, and then in dialogs.
+    if (rest.autofocus) element.current?.focus()
+  }, [])
   return (
     <Field {...{ label, name, hint, error, isLabelHidden: isLabelHidden ?? false }}>
       {(ids) => (
         <input
           {...rest}
           {...ids}
+          ref={element}
           // Of the types of inputs, each of which has attributes of its own, these have the same.
           type={type as 'text'}
           name={name}

@@ -2,7 +2,8 @@
 
 import type { ComponentChildren } from 'preact'
 import { describeFailure } from '#data/failure.ts'
-import { Button } from './button.tsx'
+import { paths } from '#data/paths.ts'
+import { Button, ButtonLink } from './button.tsx'
 import { Icon, type IconName } from './icon.tsx'
 
 export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'calm'
@@ -70,7 +71,11 @@ export function Trouble({ error, retry }: { error: unknown; retry?: () => void }
   const { message, fix, isGone } = describeFailure(error)
   if (isGone) {
     return (
-      <Empty icon="search" title="It is not here">
+      <Empty
+        icon="search"
+        title="It is not here"
+        actions={<ButtonLink href={paths.overview}>Go to the overview</ButtonLink>}
+      >
         It was deleted, belongs to another account, or its address was cut off.
       </Empty>
     )

@@ -7,7 +7,12 @@ import { Button } from './button.tsx'
 
 export const PAGE_SIZE = 50
 
-type PageOf<Item> = { readonly data: readonly Item[]; readonly total: number }
+type PageOf<Item> = {
+  readonly data: readonly Item[]
+  readonly total: number
+  /** False where the service stopped counting there. */
+  readonly totalIsExact?: boolean
+}
 export type PageBounds = { limit: number; offset: number; signal: AbortSignal }
 
 export type Paged<Item> = Resource<PageOf<Item>> & {
@@ -44,12 +49,13 @@ export function Pager<Item>({ list, label }: { list: Paged<Item>; label: string 
   const { total, offset, size, items, goTo, isLoading } = list
   if (offset === 0 && total <= size) return null
   const last = offset + items.length
+  const isOpen = list.value?.totalIsExact === false
   return (
     <nav class="pager" aria-label={`Pages of ${label}`}>
       <span class="pager-place" aria-live="polite">
         {items.length === 0 && isLoading
           ? 'Loading…'
-          : `${formatNumber(Math.min(offset + 1, last))}–${formatNumber(last)} of ${formatNumber(total)}`}
+          : `${formatNumber(Math.min(offset + 1, last))}–${formatNumber(last)} of ${formatNumber(total)}${isOpen ? ' or more' : ''}`}
       </span>
       <Button
         kind="quiet"
@@ -62,7 +68,7 @@ export function Pager<Item>({ list, label }: { list: Paged<Item>; label: string 
         kind="quiet"
         icon="forward"
         label="Next page"
-        isDisabled={last >= total}
+        isDisabled={isOpen ? items.length < size : last >= total}
         onClick={() => goTo(offset + size)}
       />
     </nav>

@@ -2,6 +2,7 @@
 // and a webhook's receiver of the test's own, and a note of everything that the browser asks for.
 
 import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Mailroom } from '@mailroom/sdk'
 import { SERVICE_KEY, Service } from '@mailroom/server/test/crash/service.ts'
 import { type Dns, openDns } from '@mailroom/server/test/peers/dns.ts'
@@ -22,6 +23,8 @@ export type ConsoleWorld = {
   signIn(path?: string): Promise<void>
   /** One message by SMTP, from a stranger unless said otherwise. */
   deliver(to: string, raw: string, from?: string): Promise<void>
+  /** Until the index has the words, which follows what is received. */
+  untilFound(address: string, words: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -48,9 +51,10 @@ export async function openConsoleWorld(options: WorldOptions = {}): Promise<Cons
   const open = async (path: string) => {
     await page.goto(service.baseUrl + path)
   }
+  const client = new Mailroom({ baseUrl: service.baseUrl, apiKey: SERVICE_KEY })
   return {
     service,
-    client: new Mailroom({ baseUrl: service.baseUrl, apiKey: SERVICE_KEY }),
+    client,
     dns,
     browser,
     page,
@@ -72,12 +76,27 @@ export async function openConsoleWorld(options: WorldOptions = {}): Promise<Cons
         await sender.quit()
       }
     },
+    async untilFound(address, words) {
+      const inbox = (await client.inboxes.list().page()).data.find((one) => one.address === address)
+      assert.ok(inbox !== undefined)
+      const endMs = performance.now() + WAIT_MS_MAX
+      while ((await client.inboxes.search(inbox.id, { q: words }).page()).total === 0) {
+        assert.ok(performance.now() < endMs, `${words} was not found in time`)
+        await sleep(100)
+      }
+    },
     async close() {
       await browser.close()
       await service.close()
       await dns.close()
     },
   }
+}
+
+/** What any page asked of anybody but the service, by the browser's own account. */
+export function foreignRequests({ requests, service }: ConsoleWorld): string[] {
+  const own = [`${service.baseUrl}/`, `blob:${service.baseUrl}/`, 'data:']
+  return requests.filter((url) => !own.some((start) => url.startsWith(start)))
 }
 
 async function startBoth(

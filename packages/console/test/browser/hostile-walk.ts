@@ -6,7 +6,12 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, suite, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
-import { type ConsoleWorld, htmlMail, openConsoleWorld } from '#test/browser/console-world.ts'
+import {
+  type ConsoleWorld,
+  foreignRequests,
+  htmlMail,
+  openConsoleWorld,
+} from '#test/browser/console-world.ts'
 
 /** A one by one PNG. */
 const PIXEL = Buffer.from(
@@ -50,7 +55,7 @@ suite('hostile HTML in the console', () => {
     await frame.getByText('Claim your prize').waitFor()
     await page.waitForTimeout(1_500)
     assert.deepEqual(trapped, [])
-    assert.deepEqual(foreignRequests(), [])
+    assert.deepEqual(foreignRequests(world), [])
     assert.equal(await page.title(), 'You have won · Mailroom')
     assert.equal(new URL(page.url()).origin, world.service.baseUrl)
     assert.equal(await page.evaluate(() => 'pwned' in globalThis), false)
@@ -86,7 +91,7 @@ suite('hostile HTML in the console', () => {
     const width = await image.evaluate((element) => Reflect.get(element, 'naturalWidth'))
     assert.equal(width, 1, 'the image is shown')
     assert.ok(trapped.every(({ headers }) => !/cookie|referer|mozilla/i.test(headers)))
-    assert.deepEqual(foreignRequests(), [])
+    assert.deepEqual(foreignRequests(world), [])
   })
 
   test('a subject and a name that are markup are text', async () => {
@@ -100,12 +105,6 @@ suite('hostile HTML in the console', () => {
     await page.getByText('<img src=x onerror=alert(1)>').first().waitFor()
     assert.equal(await page.locator('.mail-list img').count(), 0)
   })
-
-  function foreignRequests(): string[] {
-    return world.requests.filter(
-      (url) => !url.startsWith(world.service.baseUrl) && !url.startsWith('data:'),
-    )
-  }
 })
 
 function hostileHtml(trap: string, service: string): string {

@@ -2,7 +2,12 @@
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { type ConsoleWorld, openConsoleWorld, plainMail } from '#test/browser/console-world.ts'
+import {
+  type ConsoleWorld,
+  foreignRequests,
+  openConsoleWorld,
+  plainMail,
+} from '#test/browser/console-world.ts'
 
 suite('mail in the console', () => {
   let world: ConsoleWorld
@@ -119,24 +124,18 @@ suite('mail in the console', () => {
     await page.keyboard.press('/')
     await page.getByRole('searchbox', { name: 'Words' }).fill('verification')
     const found = page.getByRole('link', { name: /Sign in/ })
-    for (let tries = 0; tries < 20 && !(await found.isVisible()); tries++) {
-      await page.getByRole('button', { name: 'Search', exact: true }).click()
-      await page.waitForTimeout(500)
-    }
+    await world.untilFound(address, 'verification')
+    await page.getByRole('button', { name: 'Search', exact: true }).click()
+    await found.waitFor()
     assert.equal(await page.locator('mark').first().textContent(), 'verification')
     await found.click()
     await page.getByRole('heading', { name: 'Sign in', level: 2 }).waitFor()
   })
 
   test('nothing was asked of anybody else, and no page complained', () => {
-    const foreign = world.requests.filter((url) => !isOwn(url, world.service.baseUrl))
-    assert.deepEqual(foreign, [])
+    assert.deepEqual(foreignRequests(world), [])
     // A wrong key is answered 401, which browsers write down.
     const complaints = world.complaints.filter((text) => !text.includes('status of 401'))
     assert.deepEqual(complaints, [])
   })
 })
-
-function isOwn(url: string, baseUrl: string): boolean {
-  return url.startsWith(baseUrl) || url.startsWith('data:') || url.startsWith('blob:')
-}

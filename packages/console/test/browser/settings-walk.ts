@@ -6,8 +6,13 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, suite, test } from 'node:test'
-import { publish } from '@mailroom/server/test/scenarios/domain-world.ts'
-import { type ConsoleWorld, openConsoleWorld, plainMail } from '#test/browser/console-world.ts'
+import {
+  type ConsoleWorld,
+  foreignRequests,
+  openConsoleWorld,
+  plainMail,
+} from '#test/browser/console-world.ts'
+import { publish } from '#test/browser/publish.ts'
 
 suite('settings in the console', () => {
   let world: ConsoleWorld
@@ -147,5 +152,9 @@ suite('settings in the console', () => {
     await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { name: 'Sign in to Mailroom' }).waitFor()
+  })
+
+  test('no request left the service', () => {
+    assert.deepEqual(foreignRequests(world), [])
   })
 })

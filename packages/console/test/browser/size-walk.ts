@@ -5,7 +5,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { runSql } from '@mailroom/server/test/crash/outbound-stored.ts'
-import { openConsoleWorld, plainMail } from '#test/browser/console-world.ts'
+import { foreignRequests, openConsoleWorld, plainMail } from '#test/browser/console-world.ts'
 
 const SCRIPT_BYTES_MAX = 250_000
 const MESSAGES = 300_000
@@ -42,6 +42,7 @@ suite('the size of the console', () => {
     await page.getByRole('button', { name: 'Next page' }).click()
     await page.getByText(/^41–80 of/).waitFor()
     assert.notEqual(await page.locator('.thread-subject').first().textContent(), first)
+    assert.deepEqual(foreignRequests(world), [])
   })
 })
 

@@ -100,7 +100,7 @@ export const messageOperations = {
     notes:
       'Through the addresses that messages.html holds with images=show, good for 15 minutes; nobody else can make the service fetch anything. PNG, JPEG, GIF, WebP, AVIF, BMP and ICO up to 5 MiB.',
     auth: 'signature',
-    isRateLimited: true,
+    isRateLimited: false,
     parameters,
     query: Type.Object({
       url: Type.Optional(text('Where the image is.')),

@@ -4,6 +4,7 @@ import type { Inbox, Thread } from '@mailroom/sdk'
 import { z } from 'zod'
 import type { Access } from '#access.ts'
 import { fence, oneLine } from '#fence.ts'
+import { ToolProblem } from '#problem.ts'
 import {
   charOffset,
   counted,
@@ -21,6 +22,8 @@ const LIST_MAX = 50
 const LIST_DEFAULT = 20
 /** Inboxes looked into where none is named. */
 const LOOKED_MAX = 20
+/** Threads of several inboxes in one order; the service lists as many of one at a time. */
+const MERGED_MAX = 100
 
 export const listUnread = defineTool({
   name: 'list_unread',
@@ -37,7 +40,10 @@ export const listUnread = defineTool({
   isOpenWorld: false,
   async run({ inbox: named, include_read, limit, offset }, { access, signal }) {
     const { inboxes, total: inboxTotal } = await inboxesOf(access, named, signal)
-    const asked = { limit: offset + limit, ...(include_read ? {} : { is_read: false }), signal }
+    const isOne = inboxes.length === 1
+    if (!isOne && offset + limit > MERGED_MAX) throw tooFar()
+    const range = isOne ? { limit, offset } : { limit: offset + limit }
+    const asked = { ...range, ...(include_read ? {} : { is_read: false }), signal }
     const pages = await Promise.all(
       inboxes.map(async (one) => {
         const { data, total } = await access.client.threads.list(one.id, asked).page()
@@ -45,12 +51,12 @@ export const listUnread = defineTool({
       }),
     )
     const total = pages.reduce((sum, page) => sum + page.total, 0)
-    const newest = pages
+    const merged = pages
       .flatMap(({ rows }) => rows)
       .sort((a, b) => (a.thread.lastMessageAt < b.thread.lastMessageAt ? 1 : -1))
-      .slice(offset, offset + limit)
+    const newest = isOne ? merged : merged.slice(offset, offset + limit)
     const kind = include_read ? 'thread' : 'unread thread'
-    const where = inboxes.length === 1 ? ` in ${inboxes[0]?.address}` : ''
+    const where = isOne ? ` in ${inboxes[0]?.address}` : ''
     const passedOver =
       inboxTotal > inboxes.length
         ? `Only the newest ${inboxes.length} of ${inboxTotal} inboxes were looked into; name another one with inbox.`
@@ -61,12 +67,18 @@ export const listUnread = defineTool({
     }
     return lines(
       `${counted(total, kind)}${where}, ${newest.length} here:`,
-      fence(newest.map((row) => rowOf(row, inboxes.length > 1)).join('\n')),
+      fence(newest.map((row) => rowOf(row, !isOne)).join('\n')),
       moreOf(newest.length, offset, total),
       passedOver,
     )
   },
 })
+
+function tooFar(): ToolProblem {
+  return new ToolProblem(
+    `Of several inboxes only the newest ${MERGED_MAX} threads are listed. Call again with inbox set to one of them (list_inboxes names them).`,
+  )
+}
 
 async function inboxesOf(
   access: Access,

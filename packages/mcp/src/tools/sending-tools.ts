@@ -1,10 +1,10 @@
 // Tools that send mail and tell what became of it.
 
-import type { MessageToSend, SentMessage } from '@mailroom/sdk'
+import { MailroomError, type MessageToSend, type SentMessage } from '@mailroom/sdk'
 import { replyTo } from '@mailroom/sdk/sending.ts'
 import { z } from 'zod'
 import { fence, oneLine } from '#fence.ts'
-import { ToolProblem } from '#problem.ts'
+import { explain, ToolProblem } from '#problem.ts'
 import { type SendOutcome, sendOnce } from '#send-once.ts'
 import {
   type Call,
@@ -78,7 +78,7 @@ export const sendMail = defineTool({
   isOpenWorld: true,
   async run({ inbox: named, to, subject, ...content }, call) {
     const { id: inboxId } = await call.access.inbox(named)
-    return send({ to, subject, ...contentOf(content) }, inboxId, call)
+    return send({ to, subject, ...contentOf(content) }, { inboxId, given: to }, call)
   },
 })
 
@@ -106,7 +106,7 @@ export const reply = defineTool({
     const answered = data.findLast(({ direction }) => direction === 'inbound') ?? data.at(-1)
     if (answered === undefined) throw new ToolProblem(`Thread ${threadId} holds no message.`)
     const told = { ...contentOf(content), includeQuote, ...(to === undefined ? {} : { to }) }
-    return send(replyTo(answered, told), inboxId, call)
+    return send(replyTo(answered, told), { inboxId, given: to }, call)
   },
 })
 
@@ -129,24 +129,49 @@ function fileOf({ filename, content_type: contentType, text, base64 }: Given) {
       `The attachment ${JSON.stringify(filename)} needs either text or base64. Nothing was sent; call again with one of them.`,
     )
   }
-  return { filename, contentType, data: base64 ?? new TextEncoder().encode(text) }
+  // Octets either way: the same file is the same content, however it was written.
+  const data = base64 === undefined ? new TextEncoder().encode(text) : fromBase64(base64)
+  return { filename, contentType, data }
 }
 
-async function send(message: MessageToSend, inboxId: string, call: Call): Promise<string> {
+function fromBase64(text: string): Uint8Array {
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+}
+
+/** `given` is the recipient that the model named; undefined where the mail that is answered names it. */
+async function send(
+  message: MessageToSend,
+  { inboxId, given }: { inboxId: string; given: string | undefined },
+  call: Call,
+): Promise<string> {
   const { access, signal } = call
-  return tellSent(await sendOnce(access, { inboxId, message, signal }), message.to, access)
+  const { to } = message
+  try {
+    const outcome = await sendOnce(access, { inboxId, message, signal })
+    return lines(
+      tellSent(outcome, given, access),
+      given === undefined ? fence(`To: ${oneLine(to)}`) : '',
+    )
+  } catch (thrown) {
+    if (given !== undefined || !(thrown instanceof MailroomError)) throw thrown
+    const told = explain(thrown)
+    // An address in it is the mail's own word.
+    if (!told.includes('@')) throw thrown
+    throw new ToolProblem(lines(`The reply was refused (${thrown.code}):`, fence(told)))
+  }
 }
 
 function tellSent(
   { sent, isRepeat }: SendOutcome,
-  to: string,
+  given: string | undefined,
   { isSandbox }: Call['access'],
 ): string {
   if (isRepeat) return tellRepeat(sent)
   const kept = isSandbox
     ? 'The service is in sandbox mode: the mail was kept and not delivered; see get_sandbox_mail.'
     : `To see whether it arrived call get_delivery_status with message_id ${sent.messageId}.`
-  const recipient = JSON.stringify(oneLine(to))
+  const recipient =
+    given === undefined ? 'whoever wants the answer' : JSON.stringify(oneLine(given))
   return `Sent to ${recipient}: message ${sent.messageId} in thread ${sent.threadId}, ${sent.status}. ${kept}`
 }
 

@@ -9,11 +9,15 @@ import type { Log } from '#base/log.ts'
 import type { Sealer } from '#base/seal.ts'
 import type { BlobStore } from '#blobs/blob-store.ts'
 import type { BodyParts, BodySource } from '#mail/compose/body-parts.ts'
+import type { ShownSource } from '#mail/display/shown-body.ts'
+import type { ShownHtml } from '#mail/display/shown-html.ts'
 import type { ParsedAttachment, ParsedMessage } from '#mail/parsed-message.ts'
 import type { Report, ReportEnvelope } from '#mail/report/report.ts'
+import type { ViewBody, ViewSource } from '#mail/view/plain-body.ts'
 import type { SendSettings } from '#model/send-policy.ts'
 import type { Authenticator } from '#net/authenticate/authenticator.ts'
 import type { Resolver } from '#net/dns/resolver.ts'
+import type { HttpGet } from '#net/egress/http-get.ts'
 import type { HttpPost } from '#net/egress/http-post.ts'
 import type { Carrier } from '#net/smtp/transport/carrier.ts'
 import type { Db } from '#store/transactions.ts'
@@ -23,7 +27,9 @@ import type { Signers } from './dkim/signers.ts'
 import type { DomainChecks } from './domain/domain-checks.ts'
 import type { EventHub } from './event/event-hub.ts'
 import type { Downloads } from './message/downloads.ts'
+import type { Extractions } from './message/extractions.ts'
 import type { ReportOutcome } from './report/report-outcome.ts'
+import type { CatchUps } from './search/catch-up.ts'
 import type { WebhookTests } from './webhook/webhook-tests.ts'
 
 /** Reads mail, and lays out what is sent, off the main thread where that pays. */
@@ -34,6 +40,10 @@ export type Parser = {
     filename: string,
   ): Promise<{ attachment: ParsedAttachment; content: Uint8Array } | null>
   makeBodies(source: BodySource): Promise<BodyParts>
+  /** The body of a message as a model reads it. */
+  makeView(source: ViewSource): Promise<ViewBody>
+  /** HTML as a person is shown it; null for one that cannot be. */
+  show(source: ShownSource): Promise<ShownHtml | null>
   /** `none` when the message cannot be read in time. */
   readReport(raw: Uint8Array, envelope: ReportEnvelope): Promise<Report>
 }
@@ -46,6 +56,8 @@ export type Deps = {
   log: Log
   parser: Parser
   downloads: Downloads
+  /** What was found in the messages read lately. */
+  extractions: Extractions
   /** Null when raw messages of every size live in the database. */
   blobs: BlobStore | null
   /** The service's own domain, lower case. */
@@ -94,9 +106,14 @@ export type Deps = {
   wakeEvents(): void
   /** Posts to a webhook's receiver; never rejects. */
   postWebhook: HttpPost
+  /** Fetches an image of a stranger's host; never rejects. */
+  getImage: HttpGet
+  imageFetches: BoundedTurns
   /** For metrics: what an attempt came to, `deferred` when another follows. */
   countWebhookDelivery(status: 'succeeded' | 'deferred' | 'failed'): void
   webhookTests: WebhookTests
+  /** Brings the index of an inbox up to its last message when somebody searches it. */
+  searchCatchUps: CatchUps
   /** Tells the dispatcher of webhooks that there may be deliveries; losing it costs only time. */
   wakeWebhooks(): void
   /** Tells the worker that there may be a job; losing it costs only time. */

@@ -5,7 +5,7 @@ const KIB = 1024
 const MIB = 1024 * KIB
 const SECOND_MS = 1000
 export const MINUTE_MS = 60 * SECOND_MS
-const HOUR_MS = 60 * MINUTE_MS
+export const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
 
 // SMTP in: what one client may ask of us.
@@ -82,7 +82,10 @@ export const TEXT_BYTES_MAX = 4 * MIB
 /** Header section of a message or part; real ones stay under 100 KiB. */
 export const HEADER_BYTES_MAX = 256 * KIB
 export const HEADER_FIELDS_MAX = 1_000
+/** Of processor time, for one message. */
 export const PARSE_MS_MAX = 2 * SECOND_MS
+/** How many times a limit of processor time the clock may show: what else the machine does. */
+export const PARSE_WALL_FACTOR = 5
 export const PARSE_HEAP_MIB_MAX = 192
 export const PARSE_WORKERS_MAX = 2
 export const PARSE_QUEUE_MAX = 500
@@ -113,6 +116,35 @@ export const HTML_DEPTH_MAX = 200
 export const HTML_INDENTS_MAX = 8
 /** A link's address longer than this, in characters, tells a reader nothing. */
 export const HTML_LINK_LENGTH_MAX = 2_000
+
+// The view for a model: what making it may cost. HTML is bounded as it is for its text.
+/** For one message, from when a thread takes it up; what takes longer is shown as its plain text. */
+export const VIEW_MS_MAX = 1_500
+/** Of the text of one message, in UTF-16 units. */
+export const VIEW_TEXT_LENGTH_MAX = 1_000_000
+/** Of all messages of a view, text and HTML together; more than one message has. Past it they are cut. */
+export const VIEW_THREAD_LENGTH_MAX = 6_000_000
+/** Messages of a thread in one view: the newest, in steps, so that offsets stay good between them. */
+export const VIEW_MESSAGES_MAX = 100
+export const VIEW_MESSAGES_STEP = 50
+/** Of one tag: a parser compares each with all before it. */
+export const VIEW_ATTRIBUTES_MAX = 200
+/** Of the style sheets of a message, in characters; real ones stay under 60,000. */
+export const VIEW_STYLE_LENGTH_MAX = 256 * KIB
+export const VIEW_RULES_MAX = 5_000
+/** Comparisons of a rule with an element; past it no further element meets a rule. */
+export const VIEW_RULE_TESTS_MAX = 500_000
+/** Selectors that the tree is searched for one by one. */
+export const VIEW_COMPLEX_SELECTORS_MAX = 20
+/** A longer address is shortened, to about as many characters as are kept. */
+export const VIEW_LINK_LENGTH_MAX = 48
+export const VIEW_LINK_KEPT = 20
+/** Of a field such as Subject, in code points, and of a list of addresses, entries. */
+export const VIEW_FIELD_LENGTH_MAX = 500
+export const VIEW_ADDRESSES_MAX = 20
+export const VIEW_ATTACHMENTS_MAX = 50
+/** 128 bits: no mail can hold what it cannot guess. */
+export const VIEW_NONCE_BYTES = 16
 /** "On … wrote:" as wrapped by mail programs: lines, and characters over all of them. */
 export const ATTRIBUTION_LINES_MAX = 4
 export const ATTRIBUTION_LENGTH_MAX = 600
@@ -135,6 +167,25 @@ export const REPORT_LINE_LENGTH_MAX = 2_000
 export const REPORT_WORDS_LENGTH_MAX = 8_000
 /** Lines of a report that may belong to what is said of one recipient. */
 export const REPORT_REASON_LINES_MAX = 40
+
+// Codes and links of a message.
+/** Of the text and of the HTML as far as they are looked at, in characters; less than an event tells. */
+export const EXTRACTED_TEXT_LENGTH_MAX = 32 * KIB
+export const EXTRACTED_HTML_LENGTH_MAX = 128 * KIB
+/** Of laid-out HTML; those of real mail are fewer. */
+export const EXTRACTED_HTML_LINES_MAX = 5_000
+/** Links that are looked at, and those that are told. */
+export const EXTRACTED_LINKS_SEEN_MAX = 1_000
+export const EXTRACTED_LINKS_MAX = 50
+/** In characters; signed links of today have a thousand. */
+export const EXTRACTED_URL_LENGTH_MAX = 4_000
+export const EXTRACTED_CODES_MAX = 10
+/** Of the line that a code stands in, in code points. */
+export const EXTRACTED_SOURCE_LENGTH_MAX = 200
+/** Of what was found in messages lately, kept for those who read them again. */
+export const EXTRACTED_BYTES_KEPT = 4 * MIB
+/** Codes and links of several messages are looked for as long as this before others have their turn. */
+export const EXTRACTING_TURN_MS = 8
 
 // DNS and the routes of outgoing mail.
 /** Half of what a lookup takes at most, over all tries and servers. */
@@ -361,6 +412,8 @@ export const DKIM_LOOK_MS_MAX = 5 * SECOND_MS
 export const JSON_BODY_BYTES_MAX = MIB
 /** A body that carries files: 25 MiB of them in base64, and texts. */
 export const LARGE_BODY_BYTES_MAX = 36 * MIB
+/** A message of the Model Context Protocol: models send along small files at most. */
+export const MCP_BODY_BYTES_MAX = 4 * MIB
 /** Bodies over JSON_BODY_BYTES_MAX that come in or wait for a turn; past it further ones are put off. */
 export const LARGE_BODIES_BYTES_MAX = 256 * MIB
 /** Large bodies that are worked on: one of 24 MB takes some 150 MB until it is on disk. */
@@ -403,6 +456,35 @@ export const DOWNLOAD_BYTES_KEPT = 64 * MIB
 export const DOWNLOAD_IDLE_MS_MAX = 30 * SECOND_MS
 /** Addresses and accounts that the rate limiters remember; the oldest is forgotten first. */
 export const LIMITER_ENTRIES_MAX = 10_000
+
+// The console.
+/** From signing in to the end of the session. */
+export const SESSION_MS = 12 * HOUR_MS
+/** How long there is to approve a client, and how many may wait for it over all addresses. */
+export const PAIRING_MS = 10 * MINUTE_MS
+export const PAIRINGS_PENDING_MAX = 10_000
+/** From one address; a client polls every two to five seconds, and several may share an address. */
+export const PAIRING_STARTS_PER_MINUTE_MAX = 10
+export const PAIRING_POLLS_PER_MINUTE_MAX = 60
+/** Codes that an account looks up, approves and denies: a person types a few, a guesser needs billions. */
+export const PAIRING_LOOKS_PER_MINUTE_MAX = 20
+/** Between looks at the log of events for what is to be counted, and events of one look. */
+export const STATS_LOOK_MS = 2 * SECOND_MS
+export const STATS_STEP_EVENTS = 500
+/** How long hourly figures are kept: a year and a month to compare it with. */
+export const MAIL_HOURS_MS = 400 * DAY_MS
+/** Of a mail's HTML as it is shown, in characters: of HTML_LENGTH_MAX, with what is added to it. */
+export const SHOWN_HTML_LENGTH_MAX = 4_000_000
+/** Of an image of another host, in octets; newsletters stay under one mebibyte. */
+export const IMAGE_BYTES_MAX = 5 * MIB
+/** From looking up the name to its last octet, over all redirections. */
+export const IMAGE_MS_MAX = 10 * SECOND_MS
+export const IMAGE_REDIRECTS_MAX = 3
+/** Fetched by a process at once, and for one account: each may hold IMAGE_BYTES_MAX. */
+export const IMAGES_AT_ONCE = 16
+export const IMAGES_PER_ACCOUNT_AT_ONCE = 8
+/** Of one account, until it is their turn: more than a newsletter has. */
+export const IMAGES_WAITING_MAX = 200
 
 // Accounts.
 export const ACTIVE_KEYS_MAX = 20
@@ -702,6 +784,49 @@ export const FOUND_RECORDS_MAX = 20
 export const FOUND_TEXT_LENGTH_MAX = 1_000
 /** Hosts that a hint names of those that get mail as well. */
 export const RIVALS_NAMED_MAX = 3
+
+// Search.
+/** Code points of a word that are compared; what is longer is no word that anybody types. */
+export const SEARCH_WORD_LENGTH_MAX = 64
+/** Of a message's text what can be found, in UTF-16 units: what comes later is quoted history or data. */
+export const SEARCH_BODY_LENGTH_MAX = 64 * KIB
+/** Of a message: PostgreSQL keeps 16,383 positions, and 1 MiB with all that belongs to a word. */
+export const SEARCH_ENTRY_WORDS_MAX = 10_000
+export const SEARCH_ENTRY_BYTES_MAX = 256 * KIB
+export const SEARCH_SUBJECT_WORDS_MAX = 500
+/** In each of sender and recipients, half of them whole addresses. */
+export const SEARCH_ADDRESS_WORDS_MAX = 2_000
+/** Of a query: parts, and words in all of them. Each costs a look into the index. */
+export const SEARCH_CLAUSES_MAX = 32
+export const SEARCH_WORDS_MAX = 128
+/** How far a search counts what it finds. */
+export const SEARCH_COUNTED_MAX = 1_000
+/** Of what is found, the newest that are put into order by rank, and how far pages go. */
+export const SEARCH_RANKED_MAX = 10_000
+/** One search looks for so long; then it answers with what it has found. */
+export const SEARCH_MS_MAX = 2 * SECOND_MS
+/** Messages that a search indexes itself before it answers, and for how long. */
+export const SEARCH_CATCH_UP_MESSAGES_MAX = 2_000
+export const SEARCH_CATCH_UP_MS_MAX = 2 * SECOND_MS
+/** Messages, and UTF-16 units of their texts, that one transaction indexes: some ten milliseconds. */
+export const SEARCH_STEP_MESSAGES = 50
+export const SEARCH_STEP_LENGTH = 256 * KIB
+/** Inboxes that one transaction indexes, and those that a look for what lags compares. */
+export const SEARCH_STEP_INBOXES = 20
+export const SEARCH_SWEEP_INBOXES = 500
+/** Between looks of the indexer at what has come: a second's mail shares a commit. */
+export const SEARCH_LOOK_MS = SECOND_MS
+/** While more arrives than a look at the log takes, it rests after each step for so many times as long. */
+export const SEARCH_BUSY_FACTOR = 3
+export const SEARCH_BUSY_MS_MAX = 2 * SECOND_MS
+/** Between looks at all inboxes, for what no event told of. */
+export const SEARCH_SWEEP_EVERY_MS = 10 * 60 * SECOND_MS
+/** Pages that a step of erasing deleted words writes, and how much of the time it may go on. */
+export const SEARCH_ERASE_STEP_PAGES = 64
+export const SEARCH_ERASE_REST_FACTOR = 9
+/** Code points of a snippet, and places in it that are marked. */
+export const SNIPPET_LENGTH_MAX = 200
+export const SNIPPET_HIGHLIGHTS_MAX = 50
 
 // Life cycle.
 /** SIGTERM to exit, within the ten seconds that are promised. */

@@ -25,11 +25,25 @@ function describeCommands(): Command {
     .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError()
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
-    .hook('preAction', (_program, command) => {
-      // Whatever is written in a data directory or a backup is mail, or opens it.
-      if (!FOR_CONTRIBUTORS.has(command.name())) process.umask(0o077)
-    })
+  addOperatorCommands(program)
+  return program
+}
 
+/** Adds the operator's commands to a program that may have others. */
+export function addOperatorCommands(program: Command): void {
+  const others = new Set(program.commands)
+  addServiceCommands(program)
+  addAccountCommands(program)
+  addDkimCommands(program)
+  addPostmasterCommands(program)
+  for (const command of program.commands) {
+    if (others.has(command) || FOR_CONTRIBUTORS.has(command.name())) continue
+    // Whatever is written in a data directory or a backup is mail, or opens it.
+    command.hook('preAction', () => void process.umask(0o077))
+  }
+}
+
+function addServiceCommands(program: Command): void {
   program
     .command('serve')
     .description('run the service in the foreground until SIGTERM or SIGINT')
@@ -83,10 +97,6 @@ function describeCommands(): Command {
       const { warmUp } = await import('./warm-up.ts')
       await warmUp()
     })
-  addAccountCommands(program)
-  addDkimCommands(program)
-  addPostmasterCommands(program)
-  return program
 }
 
 function addAccountCommands(program: Command): void {

@@ -15,6 +15,8 @@ const ONE_SIGNAL_MS = 300
 /** From the signal to the exit, whatever still hangs: ten seconds are promised. */
 const EXIT_MS_MAX = DRAIN_MS + 1_500
 
+const SEAMS = { clock: systemClock, buildsConsole: true }
+
 /** Nothing that was promised is lost by it: leases end by themselves, and what was said is on disk. */
 function exitInTime(log: Log, flush: () => void): void {
   const exit = () => {
@@ -77,7 +79,7 @@ export async function serve(): Promise<void> {
     isKeyTold = true
   }
   try {
-    app = await openApp(settings, { log, metrics, clock: systemClock, tellFirstAccount })
+    app = await openApp(settings, { ...SEAMS, log, metrics, tellFirstAccount })
   } catch (error) {
     flush()
     throw error
@@ -112,6 +114,8 @@ function greet({ token, account }: NewAccount, publicUrl: string): void {
       '  As soon as the service is ready, create an inbox:',
       '',
       `    curl -s ${publicUrl}/v1/inboxes -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' -d '{"mailboxName":"hello"}'`,
+      '',
+      `  or sign in with it at ${publicUrl}/console/, or in a terminal with: npx mailroom login`,
       '',
       '',
     ].join('\n'),

@@ -168,12 +168,21 @@ function attempt<T>(read: () => T): T | undefined {
   }
 }
 
+/** Of the command line and of MCP, which may stand in the same environment. */
+const NAMES_OF_CLIENTS: ReadonlySet<string> = new Set([
+  'MAILROOM_API_KEY',
+  'MAILROOM_BASE_URL',
+  'MAILROOM_MCP_INBOX',
+  'MAILROOM_MCP_READ_ONLY',
+])
+
 function warnOfUnknownNames(given: Environment): string[] {
   const known = [...Object.values(SETTINGS), ...Object.values(LIMIT_SETTINGS)].map(
     ({ name }) => name,
   )
   return Object.keys(given)
     .filter((name) => name.startsWith('MAILROOM_') && !known.includes(name))
+    .filter((name) => !NAMES_OF_CLIENTS.has(name))
     .sort()
     .map((name) => {
       return `${quote(name).slice(1, -1)} is not a setting; the nearest is ${findNearest(name, known)}`

@@ -4,7 +4,7 @@ import { finished, Readable } from 'node:stream'
 import type { Operation } from '@mailroom/contract/operations/operation.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Log } from '#base/log.ts'
-import type { BinaryResponse } from './handler.ts'
+import type { Answered, BinaryResponse } from './handler.ts'
 
 /**
  * Sends what a handler returned as its operation's success. `idleMs`: how long a client may take in
@@ -12,10 +12,14 @@ import type { BinaryResponse } from './handler.ts'
  */
 export function answer(
   reply: FastifyReply,
-  { success }: Operation,
+  operation: Operation,
   result: unknown,
   options: { readonly idleMs: number; readonly log: Log },
 ): FastifyReply {
+  const { success } = operation
+  if (operation.setsCookie || operation.otherSuccess !== undefined) {
+    return answerOneOf(reply, result as Answered<unknown>)
+  }
   if ('mediaType' in success) {
     // A connection whose stream has ended has nothing more to wait for.
     if (success.isEndless) reply.raw.shouldKeepAlive = false
@@ -24,6 +28,14 @@ export function answer(
   reply.code(success.status)
   if (success.status === 204) return reply.send()
   return isStreamed(result) ? answerStreamed(reply, result, options.log) : sendJson(reply, result)
+}
+
+function answerOneOf(
+  reply: FastifyReply,
+  { status, headers = {}, body }: Answered<unknown>,
+): FastifyReply {
+  reply.code(status).headers(headers)
+  return status === 204 ? reply.header('cache-control', 'no-store').send() : sendJson(reply, body)
 }
 
 function answerBinary(

@@ -192,6 +192,8 @@ const textExamples: Readonly<Record<string, string>> = {
   body: 'How are you?',
   text: 'How are you?',
   value: 'friend.example',
+  apiKey: '$MAILROOM_API_KEY',
+  clientName: 'mailroom on laptop',
 }
 
 /** Of fields that are left out where they may be. */

@@ -1,16 +1,21 @@
 // Everyone who is connected to be told of events, or waits for one: how many an account has, and who
-// is let go because the key was revoked or the service ends.
+// is let go because the key was revoked, the session is over or the service ends.
 
 import { KEY_CHECK_MS, KEY_CHECK_STEP, SOCKETS_PER_ACCOUNT_MAX } from '#base/limits.ts'
 import type { Log } from '#base/log.ts'
 
 export type EndReason = 'revoked' | 'closing'
 
+/** The session of the console that somebody came with. */
+export type ComingSession = { readonly id: string; readonly endsAtMs: number }
+
 export type EventReader = {
   readonly accountId: string
   readonly keyId: string
   /** Sockets and streams are counted apart; waits are not. */
   readonly kind: 'socket' | 'stream' | 'wait'
+  /** Null for a key alone. */
+  readonly session?: ComingSession | null
   /** Called once at most, also by `add` itself; the reader is forgotten by then. */
   end(reason: EndReason): void
 }
@@ -18,7 +23,11 @@ export type EventReader = {
 export type EventReadersOptions = {
   /** Those of the keys that are still good. */
   findGoodKeys(keyIds: readonly string[]): Promise<readonly string[]>
+  /** Those of the sessions that were signed out of. */
+  findEndedSessions?(ids: readonly string[]): Promise<readonly string[]>
   readonly log: Log
+  /** The wall clock, which sessions end by. */
+  readonly now?: () => number
   /** Milliseconds between looks at the keys, fewer in tests. */
   readonly checkMs?: number
 }
@@ -80,7 +89,12 @@ export class EventReaders {
     this.#endThose((reader) => reader.keyId === keyId, 'revoked')
   }
 
-  /** Ends those whose key was revoked elsewhere; runs by itself while there are readers. */
+  /** Ends all that came with the session. */
+  endOfSession(id: string): void {
+    this.#endThose(({ session }) => session?.id === id, 'revoked')
+  }
+
+  /** Ends those whose session is over or whose key was revoked elsewhere; runs by itself while there are readers. */
   check(): Promise<void> {
     this.#checking ??= this.#look().finally(() => {
       this.#checking = undefined
@@ -109,19 +123,36 @@ export class EventReaders {
   }
 
   async #look(): Promise<void> {
-    const { findGoodKeys, log } = this.#options
-    const keyIds = [...new Set([...this.#readers].map(({ keyId }) => keyId))]
+    const { findGoodKeys, findEndedSessions, log, now } = this.#options
+    const nowMs = now?.() ?? 0
+    this.#endThose(
+      ({ session }) => (session?.endsAtMs ?? Number.POSITIVE_INFINITY) <= nowMs,
+      'revoked',
+    )
     try {
-      for (let from = 0; from < keyIds.length; from += KEY_CHECK_STEP) {
-        const step = keyIds.slice(from, from + KEY_CHECK_STEP)
+      for (const step of stepsOf(this.#readers, ({ keyId }) => keyId)) {
         const good = new Set(await findGoodKeys(step))
         const bad = new Set(step.filter((keyId) => !good.has(keyId)))
         this.#endThose(({ keyId }) => bad.has(keyId), 'revoked')
+      }
+      for (const step of stepsOf(this.#readers, ({ session }) => session?.id)) {
+        for (const id of (await findEndedSessions?.(step)) ?? []) this.endOfSession(id)
       }
     } catch (error) {
       log.warn({ error }, 'The keys of connected clients could not be looked at.')
     }
   }
+}
+
+/** What is to be looked up of the readers, each once, in steps of KEY_CHECK_STEP. */
+function stepsOf(
+  readers: Iterable<EventReader>,
+  idOf: (reader: EventReader) => string | undefined,
+): string[][] {
+  const ids = [...new Set(Array.from(readers, idOf))].filter((id) => id !== undefined)
+  return Array.from({ length: Math.ceil(ids.length / KEY_CHECK_STEP) }, (_, step) =>
+    ids.slice(step * KEY_CHECK_STEP, (step + 1) * KEY_CHECK_STEP),
+  )
 }
 
 function nameOf({ kind, accountId }: EventReader): string {

@@ -3,6 +3,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
+import type { JsonSuccess, Success } from '@mailroom/contract/operations/operation.ts'
 import type {
   BinaryOperationId,
   BodyOf,
@@ -14,6 +15,8 @@ import type {
 } from '@mailroom/contract/operations.ts'
 import type { CheckedFilter } from '#actions/event/check-filter.ts'
 import type { EventSink, EventStream } from '#actions/event/event-stream.ts'
+import type { SignedIn } from '#actions/session/sessions.ts'
+import type { ComingSession } from './event-readers.ts'
 
 /** A file that a request sends along, decoded. */
 export type AttachedFile = {
@@ -49,15 +52,22 @@ export type Context = {
   readonly requestId: string
   /** IP address as text, IPv4-mapped IPv6 reduced to IPv4. */
   readonly clientAddress: string
-  /** Without the credential; on HEAD without a range, which GET alone has (RFC 9110 §14.2). */
-  readonly headers: Omit<IncomingHttpHeaders, 'authorization'>
+  /** Without credentials; on HEAD without a range, which GET alone has (RFC 9110 §14.2). */
+  readonly headers: Omit<IncomingHttpHeaders, 'authorization' | 'cookie'>
   /** False on HEAD: where the headers tell the length, the content need not be read. */
   readonly wantsContent: boolean
   /** Calls once when the answer is out or nobody is there for it, at once if that is so already. */
   onGone(listener: () => void): void
 }
 
-export type KeyContext = Context & { readonly accountId: string; readonly keyId: string }
+/** `session`: of the console, that the caller came with; null for a key. */
+export type KeyContext = Context & {
+  readonly accountId: string
+  readonly keyId: string
+  readonly session: ComingSession | null
+}
+
+export type SessionContext = Context & { readonly signedIn: SignedIn }
 
 /** Of an operation that is carried out once for each key. */
 export type OnceContext = KeyContext & {
@@ -85,7 +95,9 @@ export type ContextOf<Id extends OperationId> =
       ? KeyContext
       : Operations[Id]['auth'] extends 'key-or-signature'
         ? SignedContext
-        : Context
+        : Operations[Id]['auth'] extends 'session'
+          ? SessionContext
+          : Context
 
 /** A success that is not JSON. Its headers are sent as they are; names in lower case. */
 export type BinaryResponse = {
@@ -106,7 +118,24 @@ export type Streamed<Body> = Body extends { data: (infer Item)[] }
 /** What an operation that is carried out once answers: its own body, or that of an earlier request. */
 export type Once<Body> = { readonly isReplay: boolean; readonly body: Body }
 
-export type Result<Id extends OperationId> = Id extends BinaryOperationId
+/** One of the successes of an operation that has two, or one that comes with a cookie. */
+export type Answered<Body> = {
+  readonly status: Success['status']
+  /** Names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body: Body
+}
+
+type IsAnswered<Id extends OperationId> = Operations[Id] extends
+  | { readonly setsCookie: true }
+  | { readonly otherSuccess: JsonSuccess }
+  ? true
+  : false
+
+export type Result<Id extends OperationId> =
+  IsAnswered<Id> extends true ? Answered<ResponseOf<Id>> : PlainResult<Id>
+
+type PlainResult<Id extends OperationId> = Id extends BinaryOperationId
   ? BinaryResponse
   : Operations[Id]['success']['status'] extends 204
     ? unknown
@@ -123,8 +152,12 @@ export type Handler<Id extends OperationId> = (
   context: ContextOf<Id>,
 ) => Result<Id> | Promise<Result<Id>>
 
-/** Operations that the door answers out of the contract itself. */
-export type DoorOperationId = 'service.openapi' | 'service.docs'
+/** Operations that the door answers by itself: out of the contract, or as the one who lets people in. */
+export type DoorOperationId =
+  | 'service.openapi'
+  | 'service.docs'
+  | 'service.llms'
+  | `session.${string}`
 
 export type Handlers = {
   readonly [Id in Exclude<OperationId, DoorOperationId>]: Handler<Id>

@@ -14,7 +14,7 @@ const PRINTABLE = /^[\x20-\x7e]*$/
 
 /** Throws `missing_idempotency_key`, or `bad_request` for one that is no key. */
 export function readIdempotencyKey(request: IncomingMessage): string {
-  const [key = '', ...others] = request.headersDistinct['idempotency-key'] ?? []
+  const [key = '', ...others] = valuesOf(request)
   if (others.length > 0) throw badKey('must be given once')
   if (key === '') throw problem('missing_idempotency_key')
   if (key.length > IDEMPOTENCY_KEY_LENGTH_MAX) {
@@ -22,6 +22,13 @@ export function readIdempotencyKey(request: IncomingMessage): string {
   }
   if (!PRINTABLE.test(key)) throw badKey('must hold printable ASCII characters only')
   return key
+}
+
+/** Out of what came: a request from within the process has no other form that keeps repeats apart. */
+function valuesOf({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): string[] {
+  return rawHeaders.filter(
+    (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === NAME.toLowerCase(),
+  )
 }
 
 function badKey(message: string): AppError {

@@ -1,77 +1,181 @@
-// Who is calling: turns the Authorization header into an account and a key, or the operator, or a
-// refusal. Failed attempts are limited for each address, and past the limit no key is looked at.
+// Who is calling: turns the Authorization header, or without one the cookie of a session, into an account
+// and a key, or the operator, or a refusal. Failed attempts are limited for each address, and past the
+// limit no key is looked at.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Auth } from '@mailroom/contract/operations/operation.ts'
 import type { Authenticate, Identity } from '#actions/key/authenticate.ts'
+import type { Sessions, SignedIn } from '#actions/session/sessions.ts'
 import { AppError } from '#base/app-error.ts'
 import { clientGroup } from '#base/client-address.ts'
-import { notFound } from '#model/problem.ts'
+import { notFound, problem } from '#model/problem.ts'
+import { sessionId } from '#model/session.ts'
+import type { ComingSession } from './event-readers.ts'
+import { isForeignPage, requireCsrfToken, requireOwnOrigin } from './own-origin.ts'
 import { rateLimited } from './problems.ts'
 import type { SlidingWindow } from './rate-limit.ts'
+import { endedSessionCookie, readSessionCookie } from './session-cookie.ts'
 
 export type Caller =
-  | ({ readonly kind: 'key' } & Identity)
+  /** `session`: theirs of the console; null for a key. */
+  | ({ readonly kind: 'key'; readonly session: ComingSession | null } & Identity)
+  | { readonly kind: 'session'; readonly signedIn: SignedIn }
   | { readonly kind: 'operator' }
   | { readonly kind: 'signed' }
   | { readonly kind: 'anyone' }
 
-export type Presented = {
-  readonly authorization: string | undefined
+/** Where a request comes from. */
+type Sender = {
   readonly clientAddress: string
+  /** With the cookie and what the browser says of where the request comes from. */
+  readonly headers: IncomingHttpHeaders
+}
+
+export type Presented = Sender & {
+  readonly authorization: string | undefined
   /** Whether the URL carries any part of a signature. */
   readonly isSigned: boolean
+  /** What a page of another origin may ask for without being told the answer. */
+  readonly isReading: boolean
+  /** The answer can be read by pages of any origin. */
+  readonly isSocket?: boolean
 }
 
 export type Identify = (auth: Auth, presented: Presented) => Promise<Caller>
 
+export type SignIn = (
+  token: string,
+  from: Sender,
+) => Promise<NonNullable<Awaited<ReturnType<Sessions['create']>>>>
+
 export type IdentifyOptions = {
   readonly authenticate: Authenticate
+  readonly sessions: Sessions
+  readonly publicUrl: () => string
   /** undefined hides the operator's routes. */
   readonly operatorToken: string | undefined
   readonly failures: SlidingWindow
 }
 
-/** Rejects with `unauthorized`, `rate_limit_exceeded` or, on hidden routes, `not_found`. */
-export function identifier(options: IdentifyOptions): Identify {
-  const { authenticate, operatorToken, failures } = options
-  const operatorDigest = operatorToken === undefined ? null : digest(operatorToken)
+/** One for a server: what failed from an address is counted over all its requests. */
+export class Identifier {
+  readonly #options: IdentifyOptions
+  readonly #operatorDigest: Buffer | null
 
-  function refuse(clientAddress: string, message: string): AppError {
-    // Counted here and not before the look-up, so that a good key is never held up by its own kind;
-    // attempts that were under way together still get no more refusals than the limit.
-    const allowance = failures.take(clientGroup(clientAddress))
-    return allowance.isAllowed
-      ? new AppError('unauthorized', message)
-      : tooManyFailures(allowance.resetSeconds)
+  constructor(options: IdentifyOptions) {
+    const { operatorToken } = options
+    this.#options = options
+    this.#operatorDigest = operatorToken === undefined ? null : digest(operatorToken)
   }
 
-  return async (auth, { authorization, clientAddress, isSigned }) => {
+  /**
+   * Rejects with `unauthorized`, `rate_limit_exceeded` or, on hidden routes, `not_found`; of those who
+   * come with a session also with `forbidden_origin` and `invalid_csrf_token`.
+   */
+  readonly identify: Identify = async (auth, presented) => {
+    const { authorization, isSigned, headers } = presented
     if (auth === 'none') return { kind: 'anyone' }
+    if (auth === 'session') return this.#requireSession(presented)
+    if (auth === 'signature') return { kind: 'signed' }
     if (auth === 'key-or-signature' && isSigned) return { kind: 'signed' }
-    if (auth === 'operator' && operatorDigest === null) throw notFound()
+    if (auth === 'operator' && this.#operatorDigest === null) throw notFound()
+    this.#requireAllowance(presented)
+    const isByCookie = authorization === undefined && this.#cookieOf(headers) !== ''
+    if (auth === 'operator' || !isByCookie) return this.#requireBearer(auth, presented)
+    const { session } = await this.#findSession(presented)
+    const { accountId, keyId, expiresAtMs: endsAtMs } = session
+    return { kind: 'key', accountId, keyId, session: { id: sessionId(session), endsAtMs } }
+  }
 
-    const allowance = failures.peek(clientGroup(clientAddress))
-    if (!allowance.isAllowed) throw tooManyFailures(allowance.resetSeconds)
+  /** Rejects with `unauthorized` and `rate_limit_exceeded`. */
+  readonly signIn: SignIn = async (token, from) => {
+    this.#requireAllowance(from)
+    const made = await this.#options.sessions.create(token)
+    if (made === null) throw this.#refuse(from, 'The API key is unknown or revoked.')
+    return made
+  }
 
+  async #requireBearer(auth: Auth, presented: Presented): Promise<Caller> {
+    const { authorization } = presented
     const token = bearerToken(authorization)
     if (token === null) {
       const message =
         authorization === undefined
           ? 'The Authorization header is missing.'
           : 'The Authorization header is not of the form "Bearer <key>".'
-      throw refuse(clientAddress, message)
+      throw this.#refuse(presented, message)
     }
     if (auth === 'operator') {
-      const isOperator = operatorDigest !== null && timingSafeEqual(digest(token), operatorDigest)
-      if (!isOperator) throw refuse(clientAddress, 'The bearer token is not the operator’s.')
+      const expected = this.#operatorDigest
+      const isOperator = expected !== null && timingSafeEqual(digest(token), expected)
+      if (!isOperator) throw this.#refuse(presented, 'The bearer token is not the operator’s.')
       return { kind: 'operator' }
     }
-    const identity = await authenticate(token)
-    if (!identity) throw refuse(clientAddress, 'The API key is unknown or revoked.')
-    return { kind: 'key', accountId: identity.accountId, keyId: identity.keyId }
+    const identity = await this.#options.authenticate(token)
+    if (!identity) throw this.#refuse(presented, 'The API key is unknown or revoked.')
+    const { accountId, keyId } = identity
+    return { kind: 'key', accountId, keyId, session: null }
+  }
+
+  /** As `#findSession`; where there is none, the browser is told to forget its cookie. */
+  async #requireSession(presented: Presented): Promise<Caller> {
+    try {
+      if (this.#cookieOf(presented.headers) === '') throw problem('unauthorized', NO_SESSION)
+      this.#requireAllowance(presented)
+      return { kind: 'session', signedIn: await this.#findSession(presented) }
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'unauthorized') throw error
+      const cookie = endedSessionCookie(this.#options.publicUrl())
+      throw new AppError('unauthorized', error.message, {
+        headers: { 'set-cookie': cookie },
+        fix: 'Sign in to the console again.',
+      })
+    }
+  }
+
+  async #findSession(presented: Presented): Promise<SignedIn> {
+    const { headers, isReading, isSocket = false } = presented
+    const { sessions, publicUrl } = this.#options
+    requireOwnOrigin(headers, { publicUrl: publicUrl(), mustTell: isSocket })
+    const found = await sessions.find(this.#cookieOf(headers))
+    // No failure that counts: nobody guesses what is sealed, and an open page comes with it many times.
+    if (found === null) throw problem('unauthorized', SESSION_OVER)
+    if (!isReading) requireCsrfToken(headers, found.session.csrfToken)
+    return found
+  }
+
+  #cookieOf(headers: IncomingHttpHeaders): string {
+    return readSessionCookie(headers, this.#options.publicUrl())
+  }
+
+  /**
+   * Whose failures are counted together: those of an address. Pages of other sites are counted apart, for
+   * any page that somebody looks at could else lock out the agents at the same address.
+   */
+  #groupOf({ clientAddress, headers }: Sender): string {
+    const group = clientGroup(clientAddress)
+    return isForeignPage(headers, this.#options.publicUrl()) ? `page ${group}` : group
+  }
+
+  #requireAllowance(from: Sender): void {
+    const allowance = this.#options.failures.peek(this.#groupOf(from))
+    if (!allowance.isAllowed) throw tooManyFailures(allowance.resetSeconds)
+  }
+
+  #refuse(from: Sender, message: string): AppError {
+    // Counted here and not before the look-up, so that a good key is never held up by its own kind;
+    // attempts that were under way together still get no more refusals than the limit.
+    const allowance = this.#options.failures.take(this.#groupOf(from))
+    return allowance.isAllowed
+      ? new AppError('unauthorized', message)
+      : tooManyFailures(allowance.resetSeconds)
   }
 }
+
+const NO_SESSION = 'There is no session.'
+const SESSION_OVER =
+  'The session is over: it has expired, was signed out of, or its key was revoked.'
 
 // RFC 6750 §2.1 (b64token), RFC 9110 §11.1 (the scheme in any case).
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i

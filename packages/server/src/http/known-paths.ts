@@ -1,22 +1,29 @@
 // Which methods a path has, for telling "no such route" from "not with this method".
 
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
-import { WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
+import { MCP_PATH, WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
 
 const operations = operationIds.map((id) => {
   const { method, path, auth, isOfSandbox = false } = operationOf(id)
   return { method, segments: path.split('/'), isOperators: auth === 'operator', isOfSandbox }
 })
 
-/** The WebSocket is no operation of the contract. */
-const socket = { method: 'GET', segments: WEB_SOCKET_PATH.split('/') }
-const templates = [...operations, { ...socket, isOperators: false, isOfSandbox: false }]
+/** No operations of the contract. */
+const others = [
+  { method: 'GET', segments: WEB_SOCKET_PATH.split('/'), isOperators: false, isOfSandbox: false },
+  { method: 'POST', segments: MCP_PATH.split('/'), isOperators: false, isOfSandbox: false },
+]
+const templates = [...operations, ...others]
+
+const CONSOLE = 'console'
 
 export type PathVisibility = {
   /** Whether the operator's routes are to look like no routes. */
   readonly hidesOperators: boolean
   /** Whether those of the sandbox are. */
   readonly hidesSandbox: boolean
+  /** Whether there is a console, to which every path below its own belongs. */
+  readonly showsConsole: boolean
 }
 
 /** Methods of the path of a URL, in alphabetical order; empty when no operation has the path. */
@@ -24,6 +31,7 @@ export function methodsOf(url: string, visibility: PathVisibility): string[] {
   const { hidesOperators, hidesSandbox } = visibility
   const segments = (url.split(/[?#]/, 1)[0] ?? '').split('/').map(decoded)
   const methods = new Set<string>()
+  if (visibility.showsConsole && segments[1] === CONSOLE) return ['GET', 'HEAD']
   for (const template of templates) {
     if (hidesOperators && template.isOperators) continue
     if (hidesSandbox && template.isOfSandbox) continue

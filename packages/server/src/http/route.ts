@@ -145,6 +145,8 @@ async function admit(
     authorization: request.headers.authorization,
     clientAddress: plainAddress(request.socket.remoteAddress),
     isSigned: isSigned(request.query),
+    headers: request.headers,
+    isReading: operation.method === 'GET',
   })
   request.caller = caller
   if (!operation.isRateLimited || caller.kind !== 'key') return
@@ -184,8 +186,8 @@ function contextOf(request: FastifyRequest, reply: FastifyReply): Context {
     clientAddress: plainAddress(request.socket.remoteAddress),
     // Few ask for them, and many requests wait.
     get headers() {
-      // The credential has done its work; nothing further in should be able to log it.
-      const { authorization: _, ...headers } = request.headers
+      // The credentials have done their work; nothing further in should be able to log them.
+      const { authorization: _, cookie: __, ...headers } = request.headers
       if (!wantsContent) delete headers.range
       return headers
     },
@@ -196,9 +198,10 @@ function contextOf(request: FastifyRequest, reply: FastifyReply): Context {
     },
   }
   if (caller?.kind === 'signed') return Object.assign(context, { isSigned: true })
+  if (caller?.kind === 'session') return Object.assign(context, { signedIn: caller.signedIn })
   if (caller?.kind !== 'key') return context
-  const { accountId, keyId } = caller
-  return Object.assign(context, { accountId, keyId, isSigned: false })
+  const { accountId, keyId, session } = caller
+  return Object.assign(context, { accountId, keyId, session, isSigned: false })
 }
 
 /** Compiles each schema once, on first use. */

@@ -3,8 +3,9 @@
 
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type FastifyInstance, type FastifyReply, fastify } from 'fastify'
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Authenticate } from '#actions/key/authenticate.ts'
+import type { Sessions } from '#actions/session/sessions.ts'
 import { AppError } from '#base/app-error.ts'
 import type { Clock } from '#base/clock.ts'
 import {
@@ -20,20 +21,23 @@ import {
 } from '#base/limits.ts'
 import type { Log } from '#base/log.ts'
 import { checkEmailAddress } from '#model/email-address.ts'
-import { notFound } from '#model/problem.ts'
 import { sendJson } from './answer.ts'
 import { clientErrors } from './client-errors.ts'
 import { bodyBudget } from './collect-body.ts'
+import { addConsole, type ConsolePort } from './console/console-routes.ts'
 import { descriptionHandlers } from './description.ts'
 import type { EventReaders } from './event-readers.ts'
 import type { DoorPorts, Handlers } from './handler.ts'
-import { identifier } from './identify.ts'
-import { methodsOf, type PathVisibility } from './known-paths.ts'
+import { Identifier } from './identify.ts'
+import type { PathVisibility } from './known-paths.ts'
+import { addMcpPath } from './mcp/mcp-door.ts'
 import { type Problem, problemOf } from './problems.ts'
 import { slidingWindow } from './rate-limit.ts'
 import { acceptBodies } from './read-body.ts'
 import { addRoutes, type RouteOptions } from './route.ts'
+import { sessionHandlers } from './session-handlers.ts'
 import { watchSilentConnections } from './silent-connections.ts'
+import { unknownRoute } from './unknown-route.ts'
 import {
   addSocketPath,
   isSocketRequest,
@@ -59,6 +63,9 @@ export type HttpServerOptions = {
   /** Those that the handlers know, too. */
   readonly readers: EventReaders
   readonly authenticate: Authenticate
+  readonly sessions: Sessions
+  /** Null: there is none at this door. */
+  readonly console: ConsolePort | null
   /** Opens `/admin` and `/metrics`; undefined hides them. */
   readonly operatorToken: string | undefined
   /** Base of absolute URLs, for the API description; the port may be known only after the start. */
@@ -189,19 +196,24 @@ function buildApp(options: HttpServerOptions, { state, routes }: DoorParts): Fas
   acceptBodies(app)
   addRoutes(app, routes)
   addSocketPath(app)
+  addMcpPath(app, { ...routes, publicUrl: options.publicUrl, clock: options.clock })
+  if (options.console !== null) addConsole(app, options.console)
   return app
 }
 
 function routeOptions(options: HttpServerOptions): RouteOptions {
-  const { clock, limits } = options
+  const { clock, limits, publicUrl, sessions, readers } = options
   const window = { windowMs: MINUTE_MS, entriesMax: LIMITER_ENTRIES_MAX, clock }
+  const failures = slidingWindow({ limit: limits.failedAuthPerMinute, ...window })
+  const { identify, signIn } = new Identifier({ ...options, failures })
+  const { isSandbox } = options.ports
   return {
-    handlers: { ...options.handlers, ...descriptionHandlers(options.publicUrl) },
-    identify: identifier({
-      authenticate: options.authenticate,
-      operatorToken: options.operatorToken,
-      failures: slidingWindow({ limit: limits.failedAuthPerMinute, ...window }),
-    }),
+    handlers: {
+      ...options.handlers,
+      ...descriptionHandlers(publicUrl),
+      ...sessionHandlers({ signIn, sessions, readers, publicUrl, isSandbox }),
+    },
+    identify,
     requests: slidingWindow({ limit: limits.apiPerMinute, ...window }),
     bodies: bodyBudget(options.largeBodiesBytesMax ?? LARGE_BODIES_BYTES_MAX),
     ports: options.ports,
@@ -214,6 +226,7 @@ function addCommonHooks(app: FastifyInstance, options: HttpServerOptions, state:
   const { log, onRequest } = options
   const visibility: PathVisibility = {
     hidesOperators: options.operatorToken === undefined,
+    showsConsole: options.console !== null,
     get hidesSandbox() {
       return !options.ports.isSandbox()
     },
@@ -236,7 +249,7 @@ function addCommonHooks(app: FastifyInstance, options: HttpServerOptions, state:
   })
   app.addHook('onResponse', async (request, reply) => {
     onRequest?.({
-      route: request.routeOptions.config.operation?.path ?? 'unknown',
+      route: routeOf(request),
       method: request.method,
       status: reply.statusCode,
       durationMs: reply.elapsedTime,
@@ -260,18 +273,12 @@ function addCommonHooks(app: FastifyInstance, options: HttpServerOptions, state:
   })
 }
 
-function sendProblem(reply: FastifyReply, { status, headers, body }: Problem): FastifyReply {
-  return sendJson(reply.code(status).headers(headers), body)
+function routeOf({ routeOptions: { config } }: FastifyRequest): string {
+  return config.operation?.path ?? config.shownPath ?? 'unknown'
 }
 
-type HeaderWriter = { header(name: string, value: string): unknown }
-
-function unknownRoute(url: string, reply: HeaderWriter, visibility: PathVisibility): AppError {
-  const methods = methodsOf(url, visibility)
-  if (methods.length === 0) return notFound()
-  const allow = methods.join(', ')
-  reply.header('allow', allow)
-  return new AppError('method_not_allowed', `This path allows ${allow}.`)
+function sendProblem(reply: FastifyReply, { status, headers, body }: Problem): FastifyReply {
+  return sendJson(reply.code(status).headers(headers), body)
 }
 
 async function drain(app: FastifyInstance, sockets: SocketDoor, drainMs: number): Promise<void> {

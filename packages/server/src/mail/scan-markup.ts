@@ -11,8 +11,12 @@ export type MarkupReader = {
   text?(source: string): void
 }
 
-/** Elements whose content holds no tags. */
-const RAW = new Set('script style textarea title xmp iframe noembed noframes'.split(' '))
+/** Elements whose content holds no tags, and what ends them. */
+const RAW: ReadonlyMap<string, RegExp> = new Map(
+  'script style textarea title xmp iframe noembed noframes'
+    .split(' ')
+    .map((name) => [name, new RegExp(`</${name}(?=[\\s/>])`, 'gi')]),
+)
 const NO_ATTRIBUTES: Attributes = {}
 const NO_NAMES: ReadonlySet<string> = new Set()
 
@@ -151,7 +155,7 @@ function passBlanks(html: string, start: number): number {
 
 /** Tells the content of an element without tags, and its end; returns the index behind, -1 at the end. */
 function passRaw(html: string, name: string, start: number, reader: MarkupReader): number {
-  const closing = new RegExp(`</${name}(?=[\\s/>])`, 'gi')
+  const closing = RAW.get(name) ?? /$/g
   closing.lastIndex = start
   const found = closing.exec(html)
   if (found === null) return -1

@@ -192,6 +192,27 @@ export async function findKey(db: ReadDb, tokenHash: Uint8Array): Promise<Active
   }
 }
 
+/** The account's key while it is active, with the account; null otherwise. */
+export async function findKeyWithAccount(
+  db: ReadDb,
+  { accountId, keyId }: { accountId: string; keyId: string },
+): Promise<{ key: Key; account: Account } | null> {
+  const [account] = await selectAccount(db.reading, { id: accountId })
+  const [key] = await selectActiveKey(db.reading, { accountId, keyId })
+  if (account === undefined || key === undefined) return null
+  return { key: toKey(key), account: toAccount(account) }
+}
+
+const selectActiveKey = statement<Tables, { accountId: string; keyId: string }, Row<'api_keys'>>(
+  (query, place) =>
+    query
+      .selectFrom('api_keys')
+      .selectAll()
+      .where('id', '=', place('keyId'))
+      .where('account_id', '=', place('accountId'))
+      .where('revoked_at', 'is', null),
+)
+
 /** Those of the keys that are active, of accounts that there still are. */
 export async function findActiveKeys(db: ReadDb, keyIds: readonly string[]): Promise<string[]> {
   const rows = await db.read

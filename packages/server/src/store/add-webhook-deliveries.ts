@@ -2,11 +2,11 @@
 // transaction, and tests that somebody asked for.
 
 import type { LogPosition } from '#model/event.ts'
+import { findReaderPosition, moveReader } from './event-reader.ts'
 import { insertEvent } from './message-statements.ts'
 import type { NewRow, ReadDb, Tx } from './tables.ts'
 import type { HeldWebhookDelivery } from './webhook-queue.ts'
 
-const READER = 'webhooks'
 /** Each row has some ten values, and a statement takes 32,766. */
 const ROWS_AT_ONCE = 500
 
@@ -19,13 +19,8 @@ export type NewWebhookDelivery = {
 }
 
 /** How far the log has been read for webhooks. */
-export async function findWebhookPosition(db: ReadDb): Promise<LogPosition> {
-  const row = await db.read
-    .selectFrom('event_readers')
-    .select(['transaction_id', 'sequence'])
-    .where('name', '=', READER)
-    .executeTakeFirstOrThrow()
-  return { transactionId: row.transaction_id, sequence: row.sequence }
+export function findWebhookPosition(db: ReadDb): Promise<LogPosition> {
+  return findReaderPosition(db, 'webhooks')
 }
 
 /**
@@ -44,15 +39,7 @@ export async function addWebhookDeliveries(
   },
 ): Promise<boolean> {
   const { from, to, deliveries } = input
-  const moved = await tx.query
-    .updateTable('event_readers')
-    .set({ transaction_id: to.transactionId, sequence: to.sequence })
-    .where('name', '=', READER)
-    .where('transaction_id', '=', from.transactionId)
-    .where('sequence', '=', from.sequence)
-    .returning('name')
-    .execute()
-  if (moved.length === 0) return false
+  if (!(await moveReader(tx, { name: 'webhooks', from, to }))) return false
   for (let start = 0; start < deliveries.length; start += ROWS_AT_ONCE) {
     const rows = deliveries
       .slice(start, start + ROWS_AT_ONCE)

@@ -204,11 +204,15 @@ export const insertRaw = statement<Tables, NewRow<'raw_messages'>, never>((query
   }),
 )
 
-/** Notes that an address has written to an inbox; once is enough. */
+/** Notes that an address has written to an inbox; of several messages the first stays noted. */
 export const insertCorrespondent = statement<Tables, NewRow<'correspondents'>, never>(
   (query, place) =>
     query
       .insertInto('correspondents')
-      .values({ inbox_id: place('inbox_id'), address_key: place('address_key') })
+      .values({
+        inbox_id: place('inbox_id'),
+        address_key: place('address_key'),
+        first_message_id: place('first_message_id'),
+      })
       .onConflict((conflict) => conflict.doNothing()),
 )

@@ -194,7 +194,8 @@ export async function addReceived(
     created_at: nowMs,
   })
   if (input.senderKey !== null) {
-    await insertCorrespondent(tx, { inbox_id: inboxId, address_key: input.senderKey })
+    const sender = { inbox_id: inboxId, address_key: input.senderKey }
+    await insertCorrespondent(tx, { ...sender, first_message_id: receipt.messageId })
   }
   await insertEvent(tx, {
     id: receipt.eventId,

@@ -13,9 +13,11 @@ import {
 import { lockRows } from '#db/dialect.ts'
 import { changeAccountCounters } from './account-counters.ts'
 import { ERASED } from './event.ts'
+import { purgeFaces } from './expired-faces.ts'
 import { idsOf } from './leased-queue.ts'
 import { purgeQuarantined, purgeQuarantinedOf } from './quarantine.ts'
 import { dropRawReferences } from './raw-message.ts'
+import { endSearchInbox, removeFromSearch } from './search-removal.ts'
 import type { Tx } from './tables.ts'
 import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from './webhook-delivery.ts'
 
@@ -31,13 +33,15 @@ export async function purgeInboxStep(tx: Tx, input: { inboxId: string }): Promis
     tx,
     tx.query
       .selectFrom('messages')
-      .select('id')
+      .select(['id', 'position'])
       .where('inbox_id', '=', input.inboxId)
       .orderBy('position')
       .limit(PURGE_STEP_ROWS),
   ).execute()
   if (messages.length > 0) {
     const ids = messages.map((message) => message.id)
+    const positions = messages.map((message) => message.position)
+    await removeFromSearch(tx, { inboxId: input.inboxId, positions })
     await removeSent(tx, ids)
     // Another worker may remove the same rows: only what went here gives up its raw message.
     const removed = await tx.query
@@ -64,6 +68,7 @@ export async function purgeInboxStep(tx: Tx, input: { inboxId: string }): Promis
     return { isDone: false, blobIds: await dropRawReferences(tx, quarantined) }
   }
   if (await removeNotes(tx, input.inboxId)) return { isDone: false, blobIds: [] }
+  await endSearchInbox(tx, input.inboxId)
   return { isDone: true, blobIds: [] }
 }
 
@@ -136,7 +141,7 @@ export async function purgeExpiredStep(tx: Tx, input: { nowMs: number }): Promis
   const captured = await purgeCaptured(tx, nowMs - CAPTURED_MS)
   const told = await purgeWebhookDeliveries(tx, nowMs)
   const postmaster = await purgePostmasterMail(tx, nowMs - POSTMASTER_MAIL_MS)
-  const mail = [quarantined.length, postmaster.length]
+  const mail = [quarantined.length, postmaster.length, ...(await purgeFaces(tx, nowMs))]
   const steps = [addresses, creations, events, keys, strangers, captured, told, ...mail]
   return {
     isDone: steps.every((rows) => rows < PURGE_STEP_ROWS),

@@ -177,6 +177,26 @@ export type Tables = {
     details: string | null
   }
   event_readers: { name: string; transaction_id: number; sequence: number }
+  pairings: {
+    request_hash: Uint8Array
+    user_code: string
+    client_name: string | null
+    client_address: string
+    status: string
+    account_id: string | null
+    approved_by: string | null
+    created_at: number
+    expires_at: number
+  }
+  ended_sessions: { id: string; expires_at: number }
+  mail_hours: {
+    account_id: string
+    hour_at: number
+    received: number
+    sent: number
+    failed: number
+    latencies: string
+  }
   webhooks: {
     id: string
     account_id: string
@@ -253,7 +273,7 @@ export type Tables = {
     reason: string | null
     created_at: number
   }
-  correspondents: { inbox_id: string; address_key: string }
+  correspondents: { inbox_id: string; address_key: string; first_message_id: string | null }
   inbox_sends: { inbox_id: string; send_number: number; sent_at: number }
   cold_recipients: { inbox_id: string; utc_day: number; address_key: string }
   account_cold_days: { account_id: string; utc_day: number; recipient_count: number }
@@ -319,6 +339,13 @@ export type Tables = {
     recipients: string
     reverse_path: string
     created_at: number
+  }
+  search_inboxes: {
+    number: Generated<number>
+    inbox_id: string
+    account_id: string
+    position: Generated<number>
+    is_purged: Generated<number>
   }
 }
 

@@ -15,6 +15,7 @@ import {
   returnDeliveries,
 } from './delivery-claim.ts'
 import { ensureDkimKeys, markPublished, replaceRetiredKey, switchDkimKeys } from './dkim-key.ts'
+import { endSession } from './ended-session.ts'
 import { settleEventOrder } from './event-order.ts'
 import {
   claimJobs,
@@ -26,11 +27,15 @@ import {
   retryJob,
   returnJobs,
 } from './job.ts'
+import { addMailHours } from './mail-hours.ts'
+import { approvePairing, denyPairing, startPairing, takePairing } from './pairing.ts'
 import { createPod, deletePod, updatePod } from './pod.ts'
 import { deleteQuarantined } from './quarantine.ts'
 import { receiveMessage } from './receive-message.ts'
 import { releaseQuarantined } from './release-quarantined.ts'
 import { purgeExpiredStep, purgeInboxStep } from './retention.ts'
+import { indexSearchStep } from './search-index.ts'
+import { eraseSearchStep, forgetPurgedSearch } from './search-removal.ts'
 import { sendMessage } from './send-message.ts'
 import { deleteSenderRule } from './sender-rule.ts'
 import { ensureSecret, replaceSecret } from './service-secret.ts'
@@ -80,6 +85,9 @@ export const transactions = {
   setThreadRead,
   purgeInboxStep,
   purgeExpiredStep,
+  indexSearchStep,
+  eraseSearchStep,
+  forgetPurgedSearch,
   ensureSecret,
   replaceSecret,
   ensureDkimKeys,
@@ -117,6 +125,12 @@ export const transactions = {
   retryWebhookDelivery,
   dropWebhookDeliveries,
   purgeWebhookStep,
+  endSession,
+  startPairing,
+  approvePairing,
+  denyPairing,
+  takePairing,
+  addMailHours,
   createWebhook,
   updateWebhook,
   replaceWebhookSecrets,
@@ -132,6 +146,7 @@ const erasing: Names = new Set([
   'deleteDomain',
   'purgeInboxStep',
   'purgeExpiredStep',
+  'forgetPurgedSearch',
   'deleteQuarantined',
   'purgeWebhookStep',
   'dropWebhookDeliveries',

@@ -1,7 +1,7 @@
 // The door for time: what happens because a job is due or an hour has passed, not because somebody
 // asked.
 
-import { DOMAIN_CHECK_LOOK_MS } from '#base/limits.ts'
+import { DOMAIN_CHECK_LOOK_MS, SEARCH_LOOK_MS, STATS_LOOK_MS } from '#base/limits.ts'
 import type { Log } from '#base/log.ts'
 import { openWorkerLoop } from '#jobs/worker-loop.ts'
 
@@ -13,6 +13,10 @@ export type BackgroundPorts = {
   /** Checks the custom domains that are due; true when there may be more. */
   checkDomains(signal: AbortSignal): Promise<boolean>
   rotateKeys(signal: AbortSignal): Promise<void>
+  /** Indexes messages for searches; true when there may be more. */
+  indexSearch(signal: AbortSignal): Promise<boolean>
+  /** Counts mail for the hourly figures; true when there may be more. */
+  countMail(): Promise<boolean>
   log: Log
 }
 
@@ -48,11 +52,24 @@ export function openBackground(ports: BackgroundPorts) {
     step: ports.checkDomains,
     log,
   })
+  const search = openWorkerLoop({
+    name: 'search index',
+    everyMs: SEARCH_LOOK_MS,
+    step: ports.indexSearch,
+    log,
+  })
+  const figures = openWorkerLoop({
+    name: 'hourly figures',
+    everyMs: STATS_LOOK_MS,
+    step: ports.countMail,
+    log,
+  })
   return {
     wakeJobs: () => jobs.wake(),
     /** Resolves after the step of each loop that is under way, which is told to be quick. */
     async close() {
-      await Promise.all([jobs.close(), upkeep.close(), rotation.close(), domains.close()])
+      const loops = [jobs, upkeep, rotation, domains, search, figures]
+      await Promise.all(loops.map((loop) => loop.close()))
     },
   }
 }

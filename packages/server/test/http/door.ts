@@ -1,7 +1,7 @@
 // The HTTP door by itself: a server on a free port whose handlers only say what reached them.
 
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
-import type { Sessions } from '#actions/session/sessions.ts'
+import type { Sessions, SignedIn } from '#actions/session/sessions.ts'
 import { systemClock } from '#base/clock.ts'
 import { type Log, silentLog } from '#base/log.ts'
 import { EventReaders } from '#http/event-readers.ts'
@@ -52,22 +52,27 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
   }
 }
 
-/** Whoever signs in is the one person there is; no cookie holds. */
+/** Headers of a browser that is signed in. */
+export const GOOD_SESSION = { cookie: 'mailroom_session=good', 'x-csrf-token': 'token' }
+
+const person: SignedIn = {
+  session: { accountId: 'acc_1', keyId: 'key_1', csrfToken: 'token', expiresAtMs: 1 },
+  account: { id: 'acc_1', name: 'one', plan: 'free', filterMode: 'none', createdAtMs: 0 },
+  key: {
+    id: 'key_1',
+    name: null,
+    tokenPrefix: 'mr_good',
+    last4: '0000',
+    createdAtMs: 0,
+    lastUsedAtMs: null,
+  },
+}
+
+/** Whoever signs in is the one person there is. */
 const quietSessions: Sessions = {
-  create: async () => ({
-    cookie: 'sealed',
-    session: { accountId: 'acc_1', keyId: 'key_1', csrfToken: 'token', expiresAtMs: 1 },
-    account: { id: 'acc_1', name: 'one', plan: 'free', filterMode: 'none', createdAtMs: 0 },
-    key: {
-      id: 'key_1',
-      name: null,
-      tokenPrefix: 'mr_good',
-      last4: '0000',
-      createdAtMs: 0,
-      lastUsedAtMs: null,
-    },
-  }),
-  find: async () => 'unknown',
+  create: async () => ({ ...person, cookie: 'good' }),
+  find: async (cookie) => (cookie === 'good' ? person : null),
+  end: async () => {},
 }
 
 /** An account without a past, in which nothing happens. */

@@ -5,7 +5,14 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { PATH_PARAMETER_LENGTH_MAX } from '#base/limits.ts'
-import { type Door, errorOf, GOOD_KEY, OPERATOR_TOKEN, openDoor } from '#test/http/door.ts'
+import {
+  type Door,
+  errorOf,
+  GOOD_KEY,
+  GOOD_SESSION,
+  OPERATOR_TOKEN,
+  openDoor,
+} from '#test/http/door.ts'
 import { exchange } from '#test/http/wire.ts'
 
 let door: Door
@@ -27,7 +34,14 @@ const bodies: Record<string, string> = {
   'domains.create': '{"domain":"a.example"}',
   'domains.update': '{"podId":null}',
   'webhooks.create': '{"url":"https://a.example/"}',
+  'session.create': '{"apiKey":"a"}',
   'sandbox.receive': '{"from":"a@b.example","to":"c@d.example","subject":"e"}',
+}
+
+/** Queries of operations that require one. */
+const queries: Record<string, string> = {
+  'pairing.poll': '?requestId=x',
+  'inboxes.search': '?q=x',
 }
 
 for (const id of operationIds) {
@@ -35,11 +49,13 @@ for (const id of operationIds) {
   test(`${operation.method} ${operation.path} answers with the success of ${id}`, async () => {
     const { method, body } = operation
     const key = operation.needsIdempotencyKey ? { 'idempotency-key': 'k' } : {}
-    const path = operation.path.replaceAll(/\{\w+\}/g, 'x')
+    const path = operation.path.replaceAll(/\{\w+\}/g, 'x') + (queries[id] ?? '')
+    const session = operation.auth === 'session' ? GOOD_SESSION : {}
     const response = await door.request(path, {
       method,
       token: operation.auth === 'operator' ? OPERATOR_TOKEN : GOOD_KEY,
-      ...(body ? { body: bodies[id] ?? '{}', headers: { ...JSON_TYPE, ...key } } : {}),
+      ...(body ? { body: bodies[id] ?? '{}' } : {}),
+      headers: { ...(body ? { ...JSON_TYPE, ...key } : {}), ...session },
     })
     assert.equal(response.status, operation.success.status)
     assert.match(response.headers.get('x-request-id') ?? '', /^req_\d+$/)

@@ -2,7 +2,7 @@
 // nothing of who is told.
 
 import type { Event, EventMessage } from '@mailroom/contract/shapes/event.ts'
-import type { Authentication } from '@mailroom/contract/shapes/message.ts'
+import type { Authentication, Extracted } from '@mailroom/contract/shapes/message.ts'
 import type { Deps } from '#actions/deps.ts'
 import { EVENT_BODY_BYTES_MAX } from '#base/limits.ts'
 import { attachmentUrl } from '#model/attachment-url.ts'
@@ -24,7 +24,7 @@ export type EventText = {
   body(told: Telling): Event
 }
 
-export type EnvelopeDeps = Pick<Deps, 'db' | 'publicUrl' | 'urlKey' | 'clock'>
+export type EnvelopeDeps = Pick<Deps, 'db' | 'publicUrl' | 'urlKey' | 'clock' | 'extractions'>
 
 /** In order; events whose message is gone are left out. Addresses of attachments are signed now. */
 export async function readEnvelopes(
@@ -66,7 +66,9 @@ async function readMessages(
   })
   for await (const { message: whole, ...place } of found) {
     const { message, isTruncated } = cutBodies(whole)
-    const told = tellMessage(deps, message, isTruncated)
+    // Of the message before it is cut, so that it is the same here as wherever the message is read.
+    const extracted = await deps.extractions.of(whole)
+    const told = tellMessage(deps, message, extracted, isTruncated)
     messages.set(message.id, { ...place, message, isTruncated, told })
   }
   return messages
@@ -108,7 +110,12 @@ function makeText(event: LoggedEvent, found: Found | null): EventText {
   }
 }
 
-function tellMessage(deps: EnvelopeDeps, message: Message, isTruncated: boolean): EventMessage {
+function tellMessage(
+  deps: EnvelopeDeps,
+  message: Message,
+  extracted: Extracted | null,
+  isTruncated: boolean,
+): EventMessage {
   const nowMs = deps.clock.now()
   const at = timeText(message.createdAtMs)
   return {
@@ -122,6 +129,7 @@ function tellMessage(deps: EnvelopeDeps, message: Message, isTruncated: boolean)
     body_text: message.bodyText,
     body_html: message.bodyHtml,
     extracted_text: message.extractedText,
+    extracted,
     truncated: isTruncated,
     url: `${deps.publicUrl}/v1/messages/${message.id}`,
     attachments: message.attachments.map(({ filename, contentType, sizeBytes }) => ({

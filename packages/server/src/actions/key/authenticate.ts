@@ -29,7 +29,9 @@ export function makeAuthenticate(deps: Pick<Deps, 'db' | 'clock' | 'log'>): Auth
 }
 
 /** Notes a use unless one was noted less than TOUCH_EVERY_MS ago; resolves either way. */
-function makeTouch(deps: Pick<Deps, 'db' | 'clock' | 'log'>): (key: Identity) => Promise<void> {
+export function makeTouch(
+  deps: Pick<Deps, 'db' | 'clock' | 'log'>,
+): (key: Identity) => Promise<void> {
   // Measured by the clock that never steps back, which wall-clock time may do.
   const touches = new Map<string, { atMs: number; written: Promise<void> }>()
   return ({ accountId, keyId }) => {

@@ -23,6 +23,7 @@ export type DeliverWebhookDeps = Pick<
   | 'log'
   | 'publicUrl'
   | 'urlKey'
+  | 'extractions'
   | 'sealer'
   | 'allowPrivateEgress'
   | 'postWebhook'
@@ -74,9 +75,22 @@ export async function deliverWebhook(
   const outcome = endTest(held, await attempt(deps, held, { ...holding, outlast }))
   if (outcome.kind === 'gone') await outlast(() => deps.db.write('dropWebhookDeliveries', { ids }))
   else if (outcome.kind === 'returned') {
-    await outlast(() => deps.db.write('returnWebhookDeliveries', { worker, ids }))
+    await returnOnce(deps, { worker, ids, fields })
   } else await outlast(() => settle(deps, { held, worker, attemptAtMs, outcome }))
   return outcome
+}
+
+/** At the end of the service, when there is no time to try again: the lease ends by itself. */
+async function returnOnce(
+  { db, log }: DeliverWebhookDeps,
+  { fields, ...held }: { worker: string; ids: string[]; fields: object },
+): Promise<void> {
+  try {
+    await db.write('returnWebhookDeliveries', held)
+  } catch (error) {
+    if (storageTrouble(error) === null) throw error
+    log.warn({ error, ...fields }, 'deliveries could not be given back; their leases will end')
+  }
 }
 
 /** A test is not made anew: whoever asked for it would not know of the second. */

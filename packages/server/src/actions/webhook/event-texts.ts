@@ -1,11 +1,10 @@
 // What webhooks are told of an event, made once for all that are told of it at about the same time.
 
-import type { Deps } from '#actions/deps.ts'
-import { type EventText, readEnvelopes } from '#actions/event/envelope.ts'
+import { type EnvelopeDeps, type EventText, readEnvelopes } from '#actions/event/envelope.ts'
 import { EVENT_TEXT_MS, EVENT_TEXTS_BYTES_MAX } from '#base/limits.ts'
 import { findEvent } from '#store/event.ts'
 
-type EventTextDeps = Pick<Deps, 'db' | 'publicUrl' | 'urlKey' | 'clock'>
+type EventTextDeps = EnvelopeDeps
 
 export type FindEventText = (named: {
   accountId: string

@@ -25,7 +25,11 @@ type AccountHandlers = Pick<
   Handlers,
   Exclude<
     Extract<keyof Handlers, `${'apiKeys' | 'pods' | 'inboxes' | 'admin.accounts'}.${string}`>,
-    'inboxes.send' | 'inboxes.wait' | 'inboxes.rotateWebhookSecret' | 'inboxes.testWebhook'
+    | 'inboxes.send'
+    | 'inboxes.wait'
+    | 'inboxes.search'
+    | 'inboxes.rotateWebhookSecret'
+    | 'inboxes.testWebhook'
   >
 >
 

@@ -12,10 +12,15 @@ import { accountHandlers } from './account-handlers.ts'
 import { domainHandlers } from './domain-handlers.ts'
 import { eventHandlers } from './event-handlers.ts'
 import { mailHandlers } from './mail-handlers.ts'
+import { pairingHandlers } from './pairing-handlers.ts'
+import { searchHandlers } from './search-handlers.ts'
 import { sendHandlers } from './send-handlers.ts'
 import { senderHandlers } from './sender-handlers.ts'
 import { type ServicePorts, serviceHandlers } from './service-handlers.ts'
+import { shownHandlers } from './shown-handlers.ts'
+import { statsHandlers } from './stats-handlers.ts'
 import { unsubscribeHandlers } from './unsubscribe-handlers.ts'
+import { viewHandlers } from './view-handlers.ts'
 import { webhookHandlers } from './webhook-handlers.ts'
 
 /** One handler for each operation of the contract. */
@@ -24,11 +29,16 @@ export function allHandlers(deps: Deps, ports: ServicePorts, readers: EventReade
     ...accountHandlers(deps, readers),
     ...domainHandlers(deps),
     ...mailHandlers(deps),
+    ...shownHandlers(deps),
+    ...searchHandlers(deps),
+    ...viewHandlers(deps),
     ...sendHandlers(deps),
     ...senderHandlers(deps),
     ...unsubscribeHandlers(deps),
     ...eventHandlers(deps, readers),
     ...webhookHandlers(deps),
+    ...pairingHandlers(deps),
+    ...statsHandlers(deps),
     ...serviceHandlers(ports),
   }
   const told = Object.entries(handlers).map(([id, handler]) => [

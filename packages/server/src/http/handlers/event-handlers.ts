@@ -47,7 +47,7 @@ export function eventHandlers(deps: Deps, readers: EventReaders): EventHandlers 
     },
 
     'inboxes.wait': async ({ path, query }, context) => {
-      const { accountId, keyId, wantsContent } = context
+      const { accountId, keyId, session, wantsContent } = context
       const { after = null, from = null, subject = null, thread_id: threadId = null } = query
       const { direction = 'inbound', timeout } = query
       const over = new AbortController()
@@ -55,6 +55,7 @@ export function eventHandlers(deps: Deps, readers: EventReaders): EventHandlers 
       const reader: EventReader = {
         accountId,
         keyId,
+        session,
         kind: 'wait',
         end(why) {
           reason = why
@@ -75,7 +76,8 @@ export function eventHandlers(deps: Deps, readers: EventReaders): EventHandlers 
           direction,
           signal: over.signal,
         })
-        if (message !== null) return { message: presentMessage(message, deps, deps.clock.now()) }
+        if (message !== null)
+          return { message: await presentMessage(message, deps, deps.clock.now()) }
       } catch (error) {
         if (!over.signal.aborted) throw error
       } finally {
@@ -141,12 +143,13 @@ async function openFeed(
     afterId,
   }: { context: KeyContext; filter: EventFilter; afterId: string | null },
 ) {
-  const { accountId, keyId } = context
+  const { accountId, keyId, session } = context
   let isOver = false
   let endFeed: (() => void) | undefined
   const reader: EventReader = {
     accountId,
     keyId,
+    session,
     kind: 'stream',
     end() {
       isOver = true

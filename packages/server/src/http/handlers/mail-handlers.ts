@@ -12,7 +12,10 @@ import { problem } from '#model/problem.ts'
 
 type HandlersOf<Tag extends string> = Pick<
   Handlers,
-  Exclude<Extract<keyof Handlers, `${Tag}.${string}`>, 'messages.deliveries'>
+  Exclude<
+    Extract<keyof Handlers, `${Tag}.${string}`>,
+    'messages.deliveries' | 'messages.view' | 'threads.view' | 'messages.html' | 'messages.image'
+  >
 >
 
 /** One handler for each operation on mail. */
@@ -47,7 +50,7 @@ function threadHandlers(deps: Deps): HandlersOf<'threads'> {
         threadId: thread.id,
         subject: thread.subject,
         isRead: thread.isRead,
-        data: presentMessages(messages, deps, nowMs),
+        data: await presentMessages(messages, deps, nowMs),
       }
     },
   }
@@ -64,7 +67,7 @@ function messageHandlers(deps: Deps): HandlersOf<'messages' | 'attachments'> {
         ...page,
       })
       const nowMs = deps.clock.now()
-      return { data: presentMessages(messages, deps, nowMs), total }
+      return { data: await presentMessages(messages, deps, nowMs), total }
     },
     'messages.get': async ({ path }, { accountId }) => {
       const message = await getMessage(deps, { accountId, messageId: path.id })
@@ -85,9 +88,15 @@ function messageHandlers(deps: Deps): HandlersOf<'messages' | 'attachments'> {
         })
         if (!isGood) throw problem('invalid_signature')
       }
-      return download(deps, path, context)
+      const answer = await download(deps, path, context)
+      return context.isSigned ? { ...answer, headers: embeddable(answer.headers) } : answer
     },
   }
+}
+
+/** The page that shows a message is of no origin, being sandboxed, and has only the signed address. */
+function embeddable(headers: BinaryResponse['headers']): BinaryResponse['headers'] {
+  return { ...headers, 'cross-origin-resource-policy': 'cross-origin' }
 }
 
 async function download(

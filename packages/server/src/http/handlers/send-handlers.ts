@@ -15,7 +15,7 @@ import {
   removeSuppression,
 } from '#actions/suppression/suppressions.ts'
 import type { Handlers, Input } from '#http/handler.ts'
-import { presentMessage } from '#http/present/resources.ts'
+import { presentMessages } from '#http/present/resources.ts'
 import {
   presentCaptured,
   presentDelivery,
@@ -91,8 +91,7 @@ function sandboxHandlers(deps: Deps): Pick<Handlers, Extract<keyof Handlers, `sa
     'sandbox.receive': async (input, { accountId }) => {
       const { messages } = await receiveInSandbox(deps, { accountId, mail: sandboxMail(input) })
       const nowMs = deps.clock.now()
-      const data = messages.map((message) => presentMessage(message, deps, nowMs))
-      return { data, total: data.length }
+      return { data: await presentMessages(messages, deps, nowMs), total: messages.length }
     },
   }
 }

@@ -9,6 +9,7 @@ import type {
 import type { Authentication, Message as MessageShape } from '@mailroom/contract/shapes/message.ts'
 import type { Pod as PodShape } from '@mailroom/contract/shapes/pod.ts'
 import type { Thread as ThreadShape } from '@mailroom/contract/shapes/thread.ts'
+import type { Extractions } from '#actions/message/extractions.ts'
 import type { Account } from '#model/account.ts'
 import { attachmentUrl, type UrlSigner } from '#model/attachment-url.ts'
 import type { ShownInbox } from '#model/inbox.ts'
@@ -83,19 +84,20 @@ export function presentThread(thread: Thread): ThreadShape {
   }
 }
 
+/** What messages are presented with. */
+export type MessagePresenter = UrlSigner & { readonly extractions: Extractions }
+
 /** A message; its attachments' addresses are signed afresh each time. */
-export function presentMessage(message: Message, signer: UrlSigner, nowMs: number): MessageShape {
-  const { attachments, authentication, automaticReason, createdAtMs, rawId: _, ...rest } = message
+export async function presentMessage(
+  message: Message,
+  presenter: MessagePresenter,
+  nowMs: number,
+): Promise<MessageShape> {
+  const { authentication, automaticReason, createdAtMs, rawId: _, ...rest } = message
   return {
     ...rest,
-    attachments: attachments.map((attachment) => ({
-      filename: attachment.filename,
-      contentType: attachment.contentType,
-      sizeBytes: attachment.sizeBytes,
-      url: attachmentUrl(signer, { messageId: message.id, filename: attachment.filename, nowMs }),
-      contentId: attachment.contentId,
-      inline: attachment.isInline,
-    })),
+    attachments: presentAttachments(message, presenter, nowMs),
+    extracted: await presenter.extractions.of(message),
     authentication: authentication as Authentication | null,
     automatic: automaticReason !== null,
     automaticReason,
@@ -103,16 +105,40 @@ export function presentMessage(message: Message, signer: UrlSigner, nowMs: numbe
   }
 }
 
-/** Messages one by one where they come one by one. */
-export function presentMessages(
-  messages: Message[] | AsyncIterable<Message>,
+/** The entries of a message's attachments; their addresses are signed afresh each time. */
+export function presentAttachments(
+  { id: messageId, attachments }: Pick<Message, 'id' | 'attachments'>,
   signer: UrlSigner,
   nowMs: number,
-): MessageShape[] | AsyncIterable<MessageShape> {
-  if (Array.isArray(messages)) {
-    return messages.map((message) => presentMessage(message, signer, nowMs))
+): MessageShape['attachments'] {
+  return attachments.map(({ filename, contentType, sizeBytes, contentId, isInline }) => ({
+    filename,
+    contentType,
+    sizeBytes,
+    url: attachmentUrl(signer, { messageId, filename, nowMs }),
+    contentId,
+    inline: isInline,
+  }))
+}
+
+/** Messages one by one where they come one by one. Lets others have their turn in between. */
+export async function presentMessages(
+  messages: Message[] | AsyncIterable<Message>,
+  presenter: MessagePresenter,
+  nowMs: number,
+): Promise<MessageShape[] | AsyncIterable<MessageShape>> {
+  if (!Array.isArray(messages)) return presentEach(messages, presenter, nowMs)
+  const shown: MessageShape[] = []
+  for await (const message of presentEach(messages, presenter, nowMs)) shown.push(message)
+  return shown
+}
+
+async function* presentEach(
+  messages: Message[] | AsyncIterable<Message>,
+  presenter: MessagePresenter,
+  nowMs: number,
+): AsyncGenerator<MessageShape> {
+  for await (const message of messages) {
+    yield await presentMessage(message, presenter, nowMs)
   }
-  return (async function* () {
-    for await (const message of messages) yield presentMessage(message, signer, nowMs)
-  })()
 }

@@ -8,7 +8,7 @@ import type { UrlSigner } from '#model/attachment-url.ts'
 import type { Captured } from '#model/captured.ts'
 import type { Delivery } from '#model/delivery.ts'
 import type { Suppression } from '#model/suppression.ts'
-import { presentMessage, presentTime } from './resources.ts'
+import { presentAttachments, presentTime } from './resources.ts'
 
 type SendAnswer = Awaited<ReturnType<typeof sendMessage>>['response']
 
@@ -49,24 +49,23 @@ export function presentCaptured(
   signer: UrlSigner,
   nowMs: number,
 ): CapturedMessage {
-  const shown = presentMessage(message, signer, nowMs)
   return {
     id,
-    messageId: shown.id,
-    threadId: shown.threadId,
-    inboxId: shown.inboxId,
-    from: shown.fromAddr,
+    messageId: message.id,
+    threadId: message.threadId,
+    inboxId: message.inboxId,
+    from: message.fromAddr,
     to: recipients,
     reversePath,
-    cc: shown.cc,
-    replyTo: shown.replyTo,
-    subject: shown.subject,
-    text: shown.bodyText,
-    html: shown.bodyHtml,
-    rfcMessageId: shown.rfcMessageId,
+    cc: message.cc,
+    replyTo: message.replyTo,
+    subject: message.subject,
+    text: message.bodyText,
+    html: message.bodyHtml,
+    rfcMessageId: message.rfcMessageId,
     inReplyTo,
-    references: shown.references,
-    attachments: shown.attachments,
+    references: message.references,
+    attachments: presentAttachments(message, signer, nowMs),
     createdAt: presentTime(capturedAtMs),
   }
 }

@@ -143,7 +143,7 @@ export class SocketDoor {
   }
 
   #enter({ socket, transport, caller, requestId }: Entering): void {
-    const { accountId, keyId } = caller
+    const { accountId, keyId, session: came } = caller
     const { readers } = this.#options
     const session = new Session(this.#options, {
       socket,
@@ -158,6 +158,7 @@ export class SocketDoor {
     const reader: EventReader = {
       accountId,
       keyId,
+      session: came,
       kind: 'socket',
       end: (reason) => session.close(ENDS[reason].code, ENDS[reason].reason),
     }
@@ -214,6 +215,9 @@ async function callerOf(identify: Identify, request: IncomingMessage): Promise<K
       authorization: request.headers.authorization ?? authorizationOf(request.url ?? ''),
       clientAddress: plainAddress(request.socket.remoteAddress),
       isSigned: false,
+      headers: request.headers,
+      isReading: true,
+      isSocket: true,
     })
     return caller.kind === 'key' ? caller : null
   } catch (error) {

@@ -106,12 +106,14 @@ class CssWriter {
   }
 
   #end(text: string): void {
-    // A rule without its head is none; the block stays, in which its own are looked at.
+    // A rule without its head is none; the block stays, and what is in it is looked at.
     const isHead = text === '{'
     const isKept = !this.#isBad && this.#url === 'none'
     // One by one: there may be more of them than a call takes.
     for (const piece of isKept ? this.#segment : []) this.#written.push(piece)
-    this.#written.push(isHead && !isKept ? '@none{' : text)
+    if (isKept || text === '}') this.#written.push(text)
+    // Alone at the top of a sheet a `;` would be taken for the beginning of the next rule.
+    else if (isHead) this.#written.push('@none{')
     this.#segment = []
     this.#isBad = false
     this.#url = 'none'

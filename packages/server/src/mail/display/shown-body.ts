@@ -1,15 +1,9 @@
 // The body of a message as a person is shown it, from either of its forms.
 
-import { INLINE_HTML_LENGTH_MAX } from '#base/limits.ts'
 import { type AddressOf, shownDocument, shownText } from './shown-document.ts'
 import { type ShownHtml, shownHtml } from './shown-html.ts'
 
 export type ShownSource = { readonly html: string; readonly showsRemote: boolean }
-
-/** Whether `shownHtml` may be called on the main thread: there is little HTML. */
-export function isQuickToShow({ html }: ShownSource): boolean {
-  return html.length <= INLINE_HTML_LENGTH_MAX
-}
 
 /** Null for HTML that cannot be shown. */
 export function showSource({ html, showsRemote }: ShownSource): ShownHtml | null {

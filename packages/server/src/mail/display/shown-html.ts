@@ -121,10 +121,12 @@ function safeLink(value: string): Pieces | null {
 const LINK_LENGTH_MAX = 8_000
 
 function styleSheet(css: string, place: PlaceImage): Pieces {
-  const pieces = safeCss(css, place)
-  // Nothing that is left out makes one; should it ever, the sheet would end there.
-  const isOpen = /<\/style/i.test(pieces.filter((piece) => typeof piece === 'string').join(''))
-  return isOpen ? [] : pieces
+  const pieces = joined(safeCss(css, place))
+  // As CSS reads it the same in strings, and nothing else needs it: however a browser comes to read the
+  // sheet as markup, there is no tag in it. Comparisons of @media have space or `=` behind theirs.
+  return pieces.map((piece) =>
+    typeof piece === 'string' ? piece.replace(/<(?![\s=])/g, '\\3c ') : piece,
+  )
 }
 
 /** Strings next to each other as one, so that few things travel between threads. */

@@ -29,6 +29,11 @@ export function labelsOf(line: string): Label[] {
   return found
 }
 
+/** Whether a folded text may hold a word for a code at all: false is sure, true is not. */
+export function mayNameCode(text: string): boolean {
+  return tablesOf().codeStems.test(text)
+}
+
 /** Whether a folded text speaks of signing in, verifying and the like. */
 export function isAboutVerifying(text: string): boolean {
   return tablesOf().verifying.hasAny(text)
@@ -70,6 +75,8 @@ type Tables = {
   readonly enterAfter: WordTable<true>
   readonly units: WordTable<true>
   readonly linking: readonly string[]
+  /** Something of each word for a code. */
+  readonly codeStems: RegExp
 }
 
 // Made with the first mail that is looked at.
@@ -88,9 +95,30 @@ function tablesOf(): Tables {
     enter: new WordTable<true>([[true, Object.values(ENTER_WORDS)]]),
     enterAfter: new WordTable<true>([[true, [ENTER_AFTER_WORDS]]]),
     units: new WordTable<true>([[true, [UNIT_WORDS]]]),
-    linking: LINKING_WORDS.split(',').map((word) => foldLine(word.trim().replace(/\s+/g, ' '))),
+    linking: phrasesOf(LINKING_WORDS),
+    codeStems: stemsOf([...Object.values(STRONG_WORDS), ...Object.values(CODE_WORDS)]),
   }
   return tables
+}
+
+function phrasesOf(list: string): string[] {
+  return list.split(',').map((word) => foldLine(word.trim().replace(/\s+/g, ' ')))
+}
+
+/** Stand in most words for a code, and seldom in other text. */
+const STEMS =
+  'code kod cod[iu] passw \\bpin\\b \\btan\\b \\botp \\u7801 \\u78bc コード 코드 رمز كود код'.split(
+    ' ',
+  )
+
+/** Words without any of the stems stand for themselves. */
+function stemsOf(lists: readonly string[]): RegExp {
+  const stems = new RegExp(STEMS.join('|'))
+  const others = lists
+    .flatMap(phrasesOf)
+    .map((word) => word.replace(/\*$/, ''))
+    .filter((word) => word !== '' && !stems.test(word))
+  return new RegExp([...STEMS, ...new Set(others)].join('|'))
 }
 
 const LINKING_LENGTH_MAX = 30

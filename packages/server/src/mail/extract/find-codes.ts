@@ -3,6 +3,7 @@
 
 import { EXTRACTED_CODES_MAX, EXTRACTED_SOURCE_LENGTH_MAX } from '#base/limits.ts'
 import type { Candidate } from './code-candidates.ts'
+import { mayNameCode } from './code-labels.ts'
 import type { FoundCode } from './extracted.ts'
 import { plainForm } from './fold-line.ts'
 import { judgeAlone } from './judge-alone.ts'
@@ -33,10 +34,13 @@ type Finding = { code: FoundCode; place: number; texts: Set<number> }
  */
 export function findCodes({ subject, bodies }: CodeTexts): FoundCode[] {
   const findings = new Map<string, Finding>()
+  const isNamed = [subject, ...bodies].some((lines) =>
+    lines.some((line) => mayNameCode(line.folded)),
+  )
   const opening = bodies.find((lines) => lines.some((line) => !line.isBlank)) ?? []
   for (const [index, lines] of [subject, ...bodies].entries()) {
     const context = new MessageContext(lines, index === 0 ? opening : subject, index === 0)
-    for (const { line, candidate, confidence } of judgeLines(context)) {
+    for (const { line, candidate, confidence } of judgeLines(context, isNamed)) {
       const value = line.text.slice(candidate.start, candidate.end)
       const source = sourceOf(line.text, candidate)
       remember(findings, index, { value, confidence, source })
@@ -47,9 +51,13 @@ export function findCodes({ subject, bodies }: CodeTexts): FoundCode[] {
 
 type Judged = { line: ReadLine; candidate: Candidate; confidence: number }
 
-function* judgeLines(context: MessageContext): Generator<Judged> {
+/** Where no word names a code, digits alone are one: "Use 482913 to sign in". */
+const DIGITS = /\d(?:[ ·‐‑–-]?\d){3}/
+
+function* judgeLines(context: MessageContext, isNamed: boolean): Generator<Judged> {
   let looked = 0
   for (const [at, line] of context.lines.entries()) {
+    if (!isNamed && !DIGITS.test(line.folded)) continue
     if (line.candidates.length === 0) continue
     if (++looked > CANDIDATE_LINES_MAX) return
     for (const candidate of line.candidates) {

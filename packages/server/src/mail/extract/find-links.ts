@@ -26,7 +26,7 @@ export function findLinks(
 ): FoundLink[] {
   const found = new Map<string, FoundLink>()
   // A text that was made of the HTML repeats its links, with what stood behind them.
-  const known = new Set([...html.unseenHrefs].map(bareUrl))
+  const known = new Set([...html.unseenHrefs].map((href) => bareUrl(urlOf(href) ?? href)))
   for (const [links, isText] of [
     [html.links, false],
     [fromText, true],
@@ -45,11 +45,18 @@ export function findLinks(
   return bounded([...found.values()])
 }
 
+/** Nobody sees these in an address; browsers ask for them in this form. */
+const UNSEEN = /\p{Default_Ignorable_Code_Point}|[\u2028\u2029\ufff9-\ufffb]/gu
+
 const HTTP_URL = /^https?:\/\/[^\s<>"\\^`{|}]+$/i
 
 function urlOf(href: string): string | null {
   // As browsers do: line breaks within an address are no part of it.
-  const url = href.trim().replace(/[\t\r\n]+/g, '')
+  const url = href
+    .trim()
+    .replace(/[\t\r\n]+/g, '')
+    .toWellFormed()
+    .replace(UNSEEN, encodeURIComponent)
   if (url.length > EXTRACTED_URL_LENGTH_MAX || !HTTP_URL.test(url)) return null
   return URL.canParse(url) ? url : null
 }

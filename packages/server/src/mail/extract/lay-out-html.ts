@@ -3,21 +3,14 @@
 
 import { EXTRACTED_HTML_LINES_MAX, EXTRACTED_LINKS_SEEN_MAX, HTML_DEPTH_MAX } from '#base/limits.ts'
 import { type Attributes, scanMarkup } from '#mail/scan-markup.ts'
-import {
-  type Box,
-  boxOf,
-  cascade,
-  hidingKind,
-  OUTERMOST_BOX,
-  type Styles,
-  unseenKind,
-} from '#mail/view/box.ts'
-import { readDeclarations } from '#mail/view/declarations.ts'
+import { type Box, boxOf, hidingKind, OUTERMOST_BOX, unseenKind } from '#mail/view/box.ts'
 import type { StyledElement } from '#mail/view/simple-selector.ts'
 import { decodeAttribute, decodeText } from './decode-entities.ts'
 import { visibleText } from './fold-line.ts'
+import { hasOwnLook, type Look, lookOf, madeOf, propertiesOf } from './look.ts'
 import { CELL_MARK } from './read-lines.ts'
 import { SimpleSheet } from './simple-sheet.ts'
+import { BLOCKS, ENDED_BY, SCOPED_ENDS, SCOPES, UNSEEN, VOID } from './tag-kinds.ts'
 
 export type HtmlLink = {
   readonly href: string
@@ -48,41 +41,9 @@ const ATTRIBUTES = new Set(
   ),
 )
 
-const BLOCKS = new Set(
-  'address article aside blockquote body br center dd div dl dt fieldset figure footer form h1 h2 h3 h4 h5 h6 header hr html li main nav ol p pre section table tbody tfoot thead tr ul'.split(
-    ' ',
-  ),
-)
-const UNSEEN = new Set(
-  'script style title noscript template object svg head select textarea'.split(' '),
-)
-const VOID = new Set('area base br col embed hr img input link meta source track wbr'.split(' '))
 const HIDDEN_LENGTH_MAX = 20_000
 const LINK_TEXT_LENGTH_MAX = 300
 const LINE_LENGTH_MAX = 4_000
-
-/** What is open already ends where one of these begins. */
-const ENDED_BY: ReadonlyMap<string, ReadonlySet<string>> = new Map(
-  Object.entries({
-    tr: 'tr th td',
-    td: 'td th',
-    th: 'td th',
-    tbody: 'tr td th thead tbody tfoot',
-    li: 'li',
-    dt: 'dt dd p',
-    dd: 'dt dd p',
-    option: 'option',
-    body: 'head link script',
-    ...Object.fromEntries(
-      'p h1 h2 h3 h4 h5 h6 div table ul ol dl hr blockquote center form pre section'
-        .split(' ')
-        .map((name) => [name, 'p']),
-    ),
-  }).map(([name, ended]) => [name, new Set(ended.split(' '))]),
-)
-/** An end tag within a cell closes nothing around it. */
-const SCOPES = new Set('td th table'.split(' '))
-const SCOPED_ENDS = new Set('table tr td th tbody thead tfoot'.split(' '))
 
 type Open = {
   readonly element: StyledElement
@@ -112,9 +73,9 @@ class Layout {
   readonly #open: Open[] = []
   /** The elements of #open. */
   readonly #elements: StyledElement[] = []
+  /** How many of a name are open. */
+  readonly #openOf = new Map<string, number>()
   readonly #sheet = new SimpleSheet()
-  /** What style attributes without rules come to; mail repeats them. */
-  readonly #styles = new Map<string, Styles>()
   #line = ''
   #hidden = ''
   readonly #unseenHrefs = new Set<string>()
@@ -132,9 +93,8 @@ class Layout {
     if (name === 'td' || name === 'th') this.#startCell()
     if (name === 'img') this.#addPicture(attributes)
     if (VOID.has(name)) return
-    const open = this.#enter(name, attributes)
-    this.#open.push(open)
-    this.#elements.push(open.element)
+    this.#open.push(this.#enter(name, attributes))
+    this.#openOf.set(name, (this.#openOf.get(name) ?? 0) + 1)
     if (name === 'a') this.#startLink(decodeAttribute(attributes.href ?? ''))
   }
 
@@ -177,6 +137,7 @@ class Layout {
 
   /** The place of the open element that an end tag closes; -1 where there is none. */
   #openAt(name: string): number {
+    if ((this.#openOf.get(name) ?? 0) === 0) return -1
     for (let at = this.#open.length - 1; at >= 0; at--) {
       const { tagName } = this.#open[at]?.element ?? ROOT.element
       if (tagName === name) return at
@@ -193,6 +154,7 @@ class Layout {
     if (BLOCKS.has(tagName)) this.#breakLine()
     if (this.#hidden !== '' && (top.isHidden || top.isTextUnseen)) this.#hidden += '\n'
     this.#open.pop()
+    this.#openOf.set(tagName, (this.#openOf.get(tagName) ?? 1) - 1)
     this.#elements.pop()
   }
 
@@ -217,7 +179,7 @@ class Layout {
   #addPicture({ alt = '', style = '' }: Attributes): void {
     const { isHidden, isUnseen, box } = this.#top()
     if (isHidden || isUnseen || !box.isVisible) return
-    if (style !== '' && hidingKind(PICTURE, this.#stylesOf(style), box.fontPx) !== null) return
+    if (style !== '' && hidingKind(PICTURE, lookOf(style).styles, box.fontPx) !== null) return
     if (this.#link !== null) this.#link.hasPicture = true
     this.#show(decodeAttribute(alt))
   }
@@ -225,34 +187,29 @@ class Layout {
   #enter(name: string, attributes: Attributes): Open {
     const above = this.#top()
     const element = { tagName: name, properties: propertiesOf(attributes) }
-    const styles = this.#stylesFor(element, attributes.style ?? '')
-    const isPlain = styles.size === 0 && !OWN_BOX.has(name) && !hasLooks(attributes)
+    this.#elements.push(element)
+    const { styles, mayHide } = this.#lookOf(attributes.style ?? '')
+    const isPlain = styles.size === 0 && !hasOwnLook(name, attributes)
     const box = isPlain ? above.box : boxOf(element, styles, above.box)
     return {
       element,
       box,
       isTextUnseen: isPlain ? above.isTextUnseen : this.#isTextUnseen(box),
       isUnseen: above.isUnseen || UNSEEN.has(name),
-      isHidden: above.isHidden || (!isPlain && hidingKind(element, styles, box.fontPx) !== null),
+      isHidden:
+        above.isHidden ||
+        ((mayHide || attributes.hidden !== undefined) &&
+          hidingKind(element, styles, box.fontPx) !== null),
       isQuote: above.isQuote || isQuote(name, attributes),
     }
   }
 
-  #stylesFor(element: StyledElement, style: string): Styles {
-    if (this.#sheet.isEmpty) return this.#stylesOf(style)
-    const rules = this.#sheet.declarationsFor([...this.#elements, element])
-    return rules.length === 0
-      ? this.#stylesOf(style)
-      : cascade(rules, readDeclarations(decodeAttribute(style)))
-  }
-
-  #stylesOf(style: string): Styles {
-    if (style === '') return NO_STYLES
-    const known = this.#styles.get(style)
-    if (known !== undefined) return known
-    const styles = cascade([], readDeclarations(decodeAttribute(style)))
-    this.#styles.set(style, styles)
-    return styles
+  /** Of the element that was opened last. */
+  #lookOf(style: string): Look {
+    const own = lookOf(style)
+    if (this.#sheet.isEmpty) return own
+    const rules = this.#sheet.declarationsFor(this.#elements)
+    return rules.length === 0 ? own : madeOf(rules, own.declarations)
   }
 
   #isTextUnseen(box: Box): boolean {
@@ -263,7 +220,8 @@ class Layout {
   }
 
   #startCell(): void {
-    if (this.#line.trim() !== '' && !this.#top().isHidden) this.#line += CELL_MARK
+    if (this.#line.length >= LINE_LENGTH_MAX || this.#top().isHidden) return
+    if (/\S/.test(this.#line)) this.#line += CELL_MARK
   }
 
   #startLink(href: string): void {
@@ -298,26 +256,7 @@ class Layout {
   }
 }
 
-const NO_STYLES: Styles = new Map()
 const PICTURE: StyledElement = { tagName: 'img', properties: {} }
-/** Have looks of their own without any style. */
-const OWN_BOX = new Set(['a', 'font', 'body'])
-
-function hasLooks(attributes: Attributes): boolean {
-  const { bgcolor, background, hidden } = attributes
-  return bgcolor !== undefined || background !== undefined || hidden !== undefined
-}
-
-/** By the names that trees of HTML have for them. */
-function propertiesOf(attributes: Attributes): StyledElement['properties'] {
-  const { bgcolor, class: classes, ...rest } = attributes
-  return {
-    ...rest,
-    ...(bgcolor === undefined ? {} : { bgColor: bgcolor }),
-    ...(classes === undefined ? {} : { className: classes.split(/\s+/, 20) }),
-  }
-}
-
 const QUOTE_CLASS = /(?:^|\s)(?:gmail_quote|moz-cite|yahoo_quoted|protonmail_quote)(?:\s|$)/i
 
 /** Quoted history as mail programs mark it; a plain block quotation may be the message itself. */

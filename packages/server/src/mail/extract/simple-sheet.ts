@@ -5,11 +5,11 @@ import { type Declaration, readDeclarations } from '#mail/view/declarations.ts'
 import { holdsOnScreen } from '#mail/view/media-query.ts'
 import { type Chain, keyOf, keysOf, meets, type StyledElement } from '#mail/view/simple-selector.ts'
 
-const SHEET_LENGTH_MAX = 64 * 1024
-const RULES_MAX = 2_000
+const SHEET_LENGTH_MAX = 32 * 1024
+const RULES_MAX = 500
 const SELECTORS_LENGTH_MAX = 1_000
 /** For one message: this runs where connections are served. */
-const TESTS_MAX = 20_000
+const TESTS_MAX = 5_000
 
 type Rule = {
   readonly chain: Chain

@@ -141,8 +141,9 @@ function withoutBreaks(children: ElementContent[]): ElementContent[] {
   return children.slice(start, end)
 }
 
-function linkOf(element: Element, href: unknown, { links }: Cleaning): ElementContent[] {
-  const url = typeof href === 'string' ? href.replace(/[\s\x00-\x1f]+/g, '') : ''
+function linkOf(element: Element, href: unknown, { links, tally }: Cleaning): ElementContent[] {
+  const url =
+    typeof href === 'string' ? stripInvisible(href, tally).replace(/[\s\x00-\x1f]+/g, '') : ''
   const text = textOf(element, 10_000)
   if (text === '' && element.children.length === 0) return []
   const isMail = /^(?:mailto|tel|sms):/i.test(url)
@@ -152,9 +153,15 @@ function linkOf(element: Element, href: unknown, { links }: Cleaning): ElementCo
   if (isSame(text, url)) {
     return [{ type: 'text', value: links.shorten(url) }]
   }
-  element.properties = { href: links.shorten(isMail ? url.replace(/\?.*$/s, '') : url) }
+  const target = links.shorten(withoutBrackets(isMail ? url.replace(/\?.*$/s, '') : url))
+  element.properties = { href: target }
   if (text === '') element.children = [{ type: 'text', value: 'link' }]
   return [element]
+}
+
+/** As a browser would ask for it too, and no end of a link in Markdown. */
+function withoutBrackets(url: string): string {
+  return url.replace(/[()<>[\]]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
 function isSame(text: string, url: string): boolean {

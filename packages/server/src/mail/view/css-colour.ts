@@ -51,8 +51,9 @@ export function blend(upper: Colour, lower: Colour): Colour {
 
 /** Whether two colours are so near (WCAG 2 contrast) that one cannot be read on the other. */
 export function isAlike(one: Colour, other: Colour): boolean {
+  if (!isNear(one, other)) return false
   const [light = 0, dark = 0] = [luminance(one), luminance(other)].sort((a, b) => b - a)
-  return (light + 0.05) / (dark + 0.05) < CONTRAST_MIN && isNear(one, other)
+  return (light + 0.05) / (dark + 0.05) < CONTRAST_MIN
 }
 
 /** Dark colours have little contrast among each other and may still be told apart by their hue. */

@@ -2,7 +2,7 @@
 // and nothing that a sender could have written.
 
 import { kilobytes } from './link-text.ts'
-import { describeRemoval, type Removal } from './removal.ts'
+import { describeRemovals, type Removal } from './removal.ts'
 import { hasOtherReplyTo } from './untrusted-text.ts'
 import type { ViewedMessage } from './viewed-message.ts'
 
@@ -28,7 +28,7 @@ export function describeShortly(message: ViewedMessage): string {
 }
 
 function describeOrigin(message: ViewedMessage): string[] {
-  const date = new Date(message.dateMs).toISOString()
+  const date = new Date(message.dateMs).toISOString().replace(/\.\d+Z$/, 'Z')
   const { inboxAddress, automaticReason, isFirstContact } = message
   if (message.direction === 'outbound')
     return [`outbound, from ${inboxAddress}, ${date}, ${message.status}`]
@@ -68,10 +68,9 @@ function describeFiles({ id, attachments }: ViewedMessage): string[] {
 }
 
 function describeChanges(message: ViewedMessage, removed: readonly Removal[]): string[] {
-  const { id, threadId, body, isBeyond } = message
+  const { threadId, body, isBeyond } = message
   const changes: string[] = []
-  if (removed.length > 0)
-    changes.push(`left out, unseen by people: ${removed.map(describeRemoval).join('; ')}`)
+  if (removed.length > 0) changes.push(`left out, unseen by people: ${describeRemovals(removed)}`)
   if (body.pixels > 0) changes.push(`left out: ${counted(body.pixels, 'tracking pixel')}`)
   if (body.foldedLines > 0) {
     changes.push(
@@ -79,9 +78,7 @@ function describeChanges(message: ViewedMessage, removed: readonly Removal[]): s
     )
   }
   if (body.shortenedLinks > 0) {
-    changes.push(
-      `shortened: ${counted(body.shortenedLinks, 'long link')}; ask with links=full for all of them`,
-    )
+    changes.push(`shortened: ${counted(body.shortenedLinks, 'link')}; links=full has them whole`)
   }
   if (body.source === 'unread-html') {
     changes.push(
@@ -89,7 +86,7 @@ function describeChanges(message: ViewedMessage, removed: readonly Removal[]): s
     )
   }
   if (body.isCut || isBeyond) changes.push('cut: there is more of it')
-  if (changes.length > 0) changes.push(`whole: GET /v1/messages/${id}/raw`)
+  if (changes.length > 0) changes.push('whole: GET /v1/messages/{id}/raw')
   return changes
 }
 

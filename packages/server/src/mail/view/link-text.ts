@@ -24,7 +24,7 @@ export class LinkShortener {
     return this.#dataCount
   }
 
-  /** `https://host/first-part…[link 3]` for an address that is too long. */
+  /** `host/first…[link 3]` for an address that is too long. */
   shorten(url: string): string {
     if (this.#isFull || url.length <= VIEW_LINK_LENGTH_MAX) return url
     this.#count += 1
@@ -50,16 +50,16 @@ const LONG_URL = new RegExp(
   'gi',
 )
 
-/** Scheme, host, and of the path what there is room for; a host that is too long loses its beginning. */
+/** Host, and of the path what there is room for; a host that is too long loses its beginning. */
 function beginningOf(url: string): string {
   const found = /^([a-z][a-z0-9+.-]{0,20}:\/\/)([^/?#\s]*)(.*)$/is.exec(url)
   if (found === null) return url.slice(0, VIEW_LINK_KEPT)
-  const [, scheme = '', authority = '', rest = ''] = found
+  const [, , authority = '', rest = ''] = found
   // What stands before an @ is a name, and only looks like the host.
   const host = authority.slice(authority.lastIndexOf('@') + 1)
   const shown = host.length > HOST_LENGTH_MAX ? `…${host.slice(-HOST_LENGTH_MAX)}` : host
   const path = rest.replace(/[?#].*$/s, '')
-  return `${scheme}${shown}${path.slice(0, Math.max(0, VIEW_LINK_KEPT - scheme.length - shown.length))}`
+  return `${shown}${path.slice(0, Math.max(0, VIEW_LINK_KEPT - shown.length))}`
 }
 
 /** With its scheme shorter than what is shortened, so that nothing is shortened twice. */

@@ -13,14 +13,14 @@ const WORDS = {
   'mso-hide': 'hidden by mso-hide:all',
   'same-colour': 'in the colour of its background',
   transparent: 'in a transparent colour',
-  noscript: 'in noscript elements',
-  comment: 'in HTML comments',
-  'zero-width': 'that are zero-width',
-  tag: 'that are Unicode tags',
-  direction: 'that control the direction of text',
-  selector: 'that are stray variation selectors',
-  'soft-hyphen': 'that are soft hyphens',
-  control: 'that are control characters',
+  noscript: 'in noscript',
+  comment: 'in comments',
+  'zero-width': 'of no width',
+  tag: 'of Unicode tags',
+  direction: 'of text direction',
+  selector: 'of stray variation selectors',
+  'soft-hyphen': 'of soft hyphens',
+  control: 'of control',
 } as const
 
 export type RemovalKind = keyof typeof WORDS
@@ -45,9 +45,14 @@ export class RemovalTally {
   }
 }
 
-/** `412 characters hidden by display:none`; holds nothing that the mail says. */
-export function describeRemoval({ kind, characters }: Removal): string {
-  return `${characters} ${characters === 1 ? 'character' : 'characters'} ${WORDS[kind]}`
+/** `412 characters hidden by display:none, 3 of no width`; holds nothing that the mail says. */
+export function describeRemovals(removals: readonly Removal[]): string {
+  return removals
+    .map(({ kind, characters }, index) => {
+      const noun = characters === 1 ? ' character' : ' characters'
+      return `${characters}${index === 0 ? noun : ''} ${WORDS[kind]}`
+    })
+    .join(', ')
 }
 
 /** Unicode code points of a text; a lone surrogate counts as one. */

@@ -4,12 +4,16 @@
 import { AppError } from '#base/app-error.ts'
 import { type Clock, systemClock } from '#base/clock.ts'
 import {
+  INLINE_HTML_LENGTH_MAX,
+  INLINE_PARSE_BYTES_MAX,
   PARSE_HEAP_MIB_MAX,
   PARSE_MS_MAX,
   PARSE_QUEUE_MAX,
+  PARSE_THREAD_START_MS_MAX,
   PARSE_WORKERS_MAX,
   REPORT_BYTES_MAX,
   REPORT_INLINE_BYTES_MAX,
+  VIEW_MS_MAX,
 } from '#base/limits.ts'
 import { type Log, silentLog } from '#base/log.ts'
 import {
@@ -19,6 +23,8 @@ import {
   isQuick,
   plainBodyParts,
 } from '#mail/compose/body-parts.ts'
+import type { ShownSource } from '#mail/display/shown-body.ts'
+import type { ShownHtml } from '#mail/display/shown-html.ts'
 import {
   type AttachmentContent,
   parseDefeated,
@@ -28,6 +34,7 @@ import {
 import type { ParsedMessage } from '#mail/parsed-message.ts'
 import { readReport } from '#mail/report/read-report.ts'
 import type { Report, ReportEnvelope } from '#mail/report/report.ts'
+import type { ViewBody, ViewSource } from '#mail/view/plain-body.ts'
 import type { ParserRequest } from './parser-port.ts'
 import { ParserThread, type ThreadOutcome } from './parser-thread.ts'
 
@@ -44,6 +51,10 @@ export type ParserPool = {
   readReport(raw: Uint8Array, envelope: ReportEnvelope): Promise<Report>
   /** The bodies of a message to send. Rejects as `parse`; what defeats a thread is made plainly. */
   makeBodies(source: BodySource): Promise<BodyParts>
+  /** The body of a message as a model reads it. Rejects as `parse`; of HTML that defeats a thread the text. */
+  makeView(source: ViewSource): Promise<ViewBody>
+  /** Its HTML as a person is shown it, null for one that cannot be. Rejects as `parse`. */
+  show(source: ShownSource): Promise<ShownHtml | null>
   /** How many wait for a thread now. */
   waiting(): number
   /** Ends the threads; what waits or is under way is rejected. */
@@ -138,6 +149,38 @@ class ThreadPool implements ParserPool {
     return isMade ? outcome.answer.parts : plainBodyParts(source)
   }
 
+  async makeView(source: ViewSource): Promise<ViewBody> {
+    const { isQuickView, plainBody } = await import('#mail/view/plain-body.ts')
+    if (isQuickView(source)) return plainBody({ ...source, isHtmlUnread: false })
+    const outcome = await this.#submit({ kind: 'make-view', source })
+    if (outcome.kind === 'answered' && outcome.answer.kind === 'view') return outcome.answer.body
+    return this.#viewOfText(source)
+  }
+
+  /** Without the HTML, which was too much. */
+  async #viewOfText(source: ViewSource): Promise<ViewBody> {
+    const { isQuickView, plainBody } = await import('#mail/view/plain-body.ts')
+    const textOnly = { ...source, html: '' }
+    if (isQuickView(textOnly)) return plainBody({ ...source, isHtmlUnread: true })
+    const outcome = await this.#submit({ kind: 'make-view', source: textOnly })
+    if (outcome.kind === 'answered' && outcome.answer.kind === 'view') {
+      return { ...outcome.answer.body, source: 'unread-html' }
+    }
+    const text = source.text.slice(0, INLINE_PARSE_BYTES_MAX)
+    return { ...plainBody({ ...source, text, isHtmlUnread: true }), isCut: true }
+  }
+
+  async show(source: ShownSource): Promise<ShownHtml | null> {
+    if (source.html.length <= INLINE_HTML_LENGTH_MAX) {
+      // A service to which nobody looks need not hold it.
+      const { showSource } = await import('#mail/display/shown-body.ts')
+      return showSource(source)
+    }
+    const outcome = await this.#submit({ kind: 'show', source })
+    const isShown = outcome.kind === 'answered' && outcome.answer.kind === 'shown'
+    return isShown ? outcome.answer.shown : null
+  }
+
   waiting(): number {
     return this.#queue.length
   }
@@ -183,7 +226,7 @@ class ThreadPool implements ParserPool {
 
   #startThread(): ParserThread | null {
     if (this.#threads.size >= this.#workersMax) return null
-    const thread = new ParserThread(this.#heapMib)
+    const thread = new ParserThread(this.#heapMib, this.#clock)
     this.#threads.add(thread)
     return thread
   }
@@ -191,7 +234,7 @@ class ThreadPool implements ParserPool {
   async #runTask(thread: ParserThread, task: Task): Promise<void> {
     this.#running.add(task)
     const startMs = this.#clock.monotonic()
-    const outcome = await thread.run(task.request, this.#timeoutMs)
+    const outcome = await this.#runRequest(thread, task.request)
     this.#running.delete(task)
     if (task.request.kind === 'parse') {
       this.#onParsed({ isInline: false, durationMs: this.#clock.monotonic() - startMs })
@@ -203,13 +246,36 @@ class ThreadPool implements ParserPool {
     this.#dispatch()
   }
 
+  async #runRequest(thread: ParserThread, request: ParserRequest): Promise<ThreadOutcome> {
+    if (request.kind !== 'make-view') return thread.run(request, this.#timeoutMs)
+    const loaded = await thread.run({ kind: 'load-view' }, PARSE_THREAD_START_MS_MAX)
+    if (loaded.kind !== 'answered') return loaded
+    return thread.run(request, Math.min(VIEW_MS_MAX, this.#timeoutMs))
+  }
+
   #report(task: Task, outcome: ThreadOutcome): void {
     const { request } = task
-    const isRead = request.kind !== 'make-bodies'
-    const sizeBytes = isRead ? request.raw.length : request.source.body.length
+    const isRead = 'raw' in request
+    const sizeBytes = isRead ? request.raw.length : sizeOf(request)
     const error = outcome.kind === 'died' ? outcome.cause : undefined
-    const text = isRead ? 'a message defeated the parser' : 'the HTML of a send defeated the parser'
+    const text =
+      isRead || request.kind !== 'make-bodies'
+        ? 'a message defeated the parser'
+        : 'the HTML of a send defeated the parser'
     this.#log.warn({ outcome: outcome.kind, sizeBytes, error }, text)
+  }
+}
+
+function sizeOf(request: Exclude<ParserRequest, { raw: Uint8Array }>): number {
+  switch (request.kind) {
+    case 'make-bodies':
+      return request.source.body.length
+    case 'make-view':
+      return request.source.html.length + request.source.text.length
+    case 'show':
+      return request.source.html.length
+    case 'load-view':
+      return 0
   }
 }
 

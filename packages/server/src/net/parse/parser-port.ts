@@ -1,9 +1,12 @@
 // What the pool and its worker threads say to each other: one request, then its answer.
 
 import type { BodyParts, BodySource } from '#mail/compose/body-parts.ts'
+import type { ShownSource } from '#mail/display/shown-body.ts'
+import type { ShownHtml } from '#mail/display/shown-html.ts'
 import type { AttachmentContent } from '#mail/parse-message.ts'
 import type { ParsedMessage } from '#mail/parsed-message.ts'
 import type { Report, ReportEnvelope } from '#mail/report/report.ts'
+import type { ViewBody, ViewSource } from '#mail/view/plain-body.ts'
 
 export type ParserRequest =
   | { readonly kind: 'parse'; readonly raw: Uint8Array }
@@ -14,6 +17,10 @@ export type ParserRequest =
       readonly envelope: ReportEnvelope
     }
   | { readonly kind: 'make-bodies'; readonly source: BodySource }
+  /** Loads what views are made with, which takes longer than most of them. */
+  | { readonly kind: 'load-view' }
+  | { readonly kind: 'make-view'; readonly source: ViewSource }
+  | { readonly kind: 'show'; readonly source: ShownSource }
 
 export type ParserAnswer =
   /** Sent once, when the thread has loaded and waits for its first request. */
@@ -23,3 +30,6 @@ export type ParserAnswer =
   | { readonly kind: 'attachment'; readonly found: AttachmentContent | null }
   | { readonly kind: 'report'; readonly report: Report }
   | { readonly kind: 'bodies'; readonly parts: BodyParts }
+  | { readonly kind: 'view-loaded' }
+  | { readonly kind: 'view'; readonly body: ViewBody }
+  | { readonly kind: 'shown'; readonly shown: ShownHtml | null }

@@ -3,6 +3,7 @@
 
 import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
+import type { Clock } from '#base/clock.ts'
 import { PARSE_THREAD_START_MS_MAX, PARSE_WALL_FACTOR } from '#base/limits.ts'
 import type { ParserAnswer, ParserRequest } from './parser-port.ts'
 
@@ -13,6 +14,7 @@ export type ThreadOutcome =
 
 export class ParserThread {
   readonly #worker: Worker
+  readonly #clock: Clock
   #isReady = false
   #isAlive = true
   #settle: ((outcome: ThreadOutcome) => void) | null = null
@@ -21,7 +23,8 @@ export class ParserThread {
   #timer: NodeJS.Timeout | null = null
 
   /** `heapMib`: JavaScript heap of the thread; the process survives when it is used up. */
-  constructor(heapMib: number) {
+  constructor(heapMib: number, clock: Clock) {
+    this.#clock = clock
     this.#worker = new Worker(new URL('./parser-worker.ts', import.meta.url), {
       resourceLimits: { maxOldGenerationSizeMb: heapMib },
       // Flags of the process (a test runner's, `--input-type`) are not for its threads.
@@ -90,7 +93,7 @@ export class ParserThread {
 
   #startTimer(delayMs: number, onTime = () => this.#timeOut()): void {
     if (this.#timer !== null) clearTimeout(this.#timer)
-    this.#timer = setTimeout(onTime, delayMs)
+    this.#timer = setTimeout(onTime, Math.max(0, delayMs))
   }
 
   #timeOut(): void {
@@ -103,16 +106,16 @@ export class ParserThread {
     const before = this.#worker.cpuUsage()
     // Of a thread that ends before anybody asks again.
     before.catch(() => {})
-    const deadlineMs = performance.now() + workMsMax * PARSE_WALL_FACTOR
+    const deadlineMs = this.#clock.monotonic() + workMsMax * PARSE_WALL_FACTOR
     const look = async (): Promise<void> => {
       // A thread that cannot even say what it used is ended by the clock.
-      this.#startTimer(deadlineMs - performance.now())
+      this.#startTimer(deadlineMs - this.#clock.monotonic())
       const usedMs = await workedMs(this.#worker, before)
       if (usedMs === null || this.#settle !== settle || settle === null) return
       if (usedMs >= workMsMax) this.#timeOut()
       else
         this.#startTimer(
-          Math.min(workMsMax - usedMs, deadlineMs - performance.now()),
+          Math.min(workMsMax - usedMs, deadlineMs - this.#clock.monotonic()),
           () => void look(),
         )
     }

@@ -5,6 +5,8 @@ import { parentPort } from 'node:worker_threads'
 import { bodyParts } from '#mail/compose/body-parts.ts'
 import { parseMessage, readAttachment } from '#mail/parse-message.ts'
 import { readReport } from '#mail/report/read-report.ts'
+import { loadViewLibraries } from '#mail/view/html-to-markdown.ts'
+import { viewBody } from '#mail/view/view-body.ts'
 import type { ParserAnswer, ParserRequest } from './parser-port.ts'
 
 const port = parentPort
@@ -13,7 +15,7 @@ if (port === null) throw new Error('parser-worker.ts is the entry of a worker th
 port.on('message', async (request: ParserRequest) => {
   const answer = await answerTo(request)
   // Given back at once: an idle thread collects no garbage, and this is as large as a message.
-  if (request.kind !== 'make-bodies') (request.raw.buffer as ArrayBuffer).transfer(0)
+  if ('raw' in request) (request.raw.buffer as ArrayBuffer).transfer(0)
   if (answer.kind === 'attachment' && answer.found !== null) {
     port.postMessage(answer, [answer.found.content.buffer as ArrayBuffer])
   } else {
@@ -24,6 +26,15 @@ port.postMessage({ kind: 'ready' } satisfies ParserAnswer)
 
 async function answerTo(request: ParserRequest): Promise<ParserAnswer> {
   if (request.kind === 'make-bodies') return { kind: 'bodies', parts: bodyParts(request.source) }
+  if (request.kind === 'load-view') {
+    await loadViewLibraries()
+    return { kind: 'view-loaded' }
+  }
+  if (request.kind === 'make-view') return { kind: 'view', body: await viewBody(request.source) }
+  if (request.kind === 'show') {
+    const { showSource } = await import('#mail/display/shown-body.ts')
+    return { kind: 'shown', shown: showSource(request.source) }
+  }
   if (request.kind === 'read-report') {
     return { kind: 'report', report: readReport(request.raw, request.envelope) }
   }

@@ -177,6 +177,13 @@ test('styles and layout stay as they were', () => {
   assert.ok(page.includes('<table bgcolor="#fff" class="a b">'))
 })
 
+test('what stands beside something that is left out stays', () => {
+  const { page } = show(
+    `<style>@import url(${REMOTE});p{color:red;background:url(${REMOTE});margin:0}@font-face{src:url(x)}b{top:1px}</style>`,
+  )
+  assert.ok(page.includes('<style>p{color:red;margin:0}@none{}b{top:1px}</style>'), page)
+})
+
 test('links open elsewhere and tell nothing; those within the page stay in it', () => {
   const { page } = show(
     '<a href="https://a.example/?a=1&amp;b=2" target="_top">x</a><a href="#top">y</a>',
@@ -210,4 +217,13 @@ test('hostile sizes end in time, and what cannot be shown is told', () => {
   assert.equal(showSource({ html: '<p>'.repeat(40_000), showsRemote: false }), null)
   const cut = show(`<p>${'x'.repeat(1_100_000)}</p>`)
   assert.ok(cut.page.includes('too long to be shown'))
+})
+
+test('a style sheet holds no tag, whatever is made of it, and its strings are the same to CSS', () => {
+  const css = 'a{content:"<img src=x>"}@media (width <= 9px){b{c:d}}e<f{}</b>g{h:i}'
+  const { page } = show(`<style>${css}</style>`)
+  const [, sheet = ''] = /<body><style>(.*?)<\/style>/s.exec(page) ?? []
+  assert.ok(sheet.includes('content:"\\3c img src=x>"'))
+  assert.ok(sheet.includes('(width <= 9px)'))
+  assert.doesNotMatch(sheet, /<[^ =]/)
 })

@@ -4,6 +4,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { extractFrom } from '#mail/extract/extract.ts'
 import { textFromHtml } from '#mail/html-text.ts'
+import { type HiddenCase, SHOWN, UNSEEN } from '#test/mail/view/hidden/cases.ts'
+import { MORE_SHOWN, MORE_UNSEEN } from '#test/mail/view/hidden/more-cases.ts'
 
 const CODE = 'Your verification code is 482913.'
 // A link has a colour of its own, whatever is around it, unless it says otherwise.
@@ -81,3 +83,30 @@ test('a text part does not tell what the HTML hides', () => {
   const html = `<p>Hello.</p><p style="display:none">${CODE}</p>`
   assert.deepEqual(extractFrom({ subject: '', text: CODE, html }).codes, [])
 })
+
+// What views leave out gives no code, and what they show does: but for selectors that ask for more
+// than one pass over the text can tell.
+const BEYOND = new Set([
+  'a rule by order of siblings',
+  'a rule by the sibling before',
+  'a rule by an attribute',
+  'a rule with :is',
+  'a rule with an attribute of data',
+  'a rule by the beginning of a class',
+])
+
+function hasCode({ html = '' }: HiddenCase): boolean {
+  const body = html.replaceAll('MARKER', CODE)
+  return extractFrom({ subject: '', text: '', html: body }).codes.length > 0
+}
+
+for (const one of [...UNSEEN, ...MORE_UNSEEN]) {
+  if (!one.html?.includes('MARKER')) continue
+  test(`a code is ${BEYOND.has(one.name) ? '' : 'not '}found behind ${one.name}`, () => {
+    assert.equal(hasCode(one), BEYOND.has(one.name))
+  })
+}
+for (const one of [...SHOWN, ...MORE_SHOWN]) {
+  if (!one.html?.includes('MARKER')) continue
+  test(`a code that is seen is found: ${one.name}`, () => assert.ok(hasCode(one)))
+}

@@ -104,6 +104,13 @@ test('links come in their order, each once, those of the HTML before what only t
   assert.equal(urlsOf(textFromHtml(html), html).length, 2)
 })
 
+test('characters that nobody sees stand in an address as browsers ask for it', () => {
+  const hidden = '\u{e0068}\u{e0069}\u202e\u200b'
+  assert.deepEqual(urlsOf('', link(`https://a.example/x${hidden}`)), [
+    `https://a.example/x${encodeURIComponent(hidden)}`,
+  ])
+})
+
 test('the punctuation of a sentence is no part of an address', () => {
   const text =
     'See https://a.example/x, (https://a.example/y), "https://a.example/z". 访问https://a.example/w。请 https://a.example/p_(q)!'

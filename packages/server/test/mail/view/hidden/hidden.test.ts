@@ -4,12 +4,13 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { viewBody } from '#mail/view/view-body.ts'
 import { type HiddenCase, SHOWN, UNSEEN } from './cases.ts'
+import { MORE_SHOWN, MORE_UNSEEN } from './more-cases.ts'
 
 const viewOf = ({ html = '', text = '' }: HiddenCase) =>
   viewBody({ html, text, hasFullLinks: false })
 
 describe('text that nobody sees is not in the view', () => {
-  for (const one of UNSEEN) {
+  for (const one of [...UNSEEN, ...MORE_UNSEEN]) {
     test(one.name, async () => {
       const view = await viewOf(one)
       assert.match(view.text, /SEEN/)
@@ -20,7 +21,7 @@ describe('text that nobody sees is not in the view', () => {
 })
 
 describe('text that people see is in the view', () => {
-  for (const one of SHOWN) {
+  for (const one of [...SHOWN, ...MORE_SHOWN]) {
     test(one.name, async () => {
       const view = await viewOf(one)
       assert.match(view.text, /SEEN/)

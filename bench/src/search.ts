@@ -1,0 +1,230 @@
+// Searching an inbox of many messages on both databases: how long it takes to index them, how large the
+// index is, and how long searches of several kinds take, of which each looks for other words.
+
+import { statSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { openCatchUps } from '@mailroom/server/actions/search/catch-up.ts'
+import { searchInbox } from '@mailroom/server/actions/search/search-inbox.ts'
+import { systemClock } from '@mailroom/server/base/clock.ts'
+import type { Engine } from '@mailroom/server/db/db.ts'
+import type { Db } from '@mailroom/server/store/transactions.ts'
+import {
+  addAccount,
+  addInbox,
+  openDatabase,
+  type TestDatabase,
+} from '@mailroom/server/test/conformance/open-database.ts'
+import { sql } from 'kysely'
+import { describeMachine, quantile, table } from './figures.ts'
+
+/** Options: `--messages 300000`, `--rounds 20` a kind, `--engines sqlite,postgres`. */
+export async function search(args: string[]): Promise<void> {
+  const { values } = parseArgs({
+    args,
+    options: {
+      messages: { type: 'string', default: '300000' },
+      rounds: { type: 'string', default: '20' },
+      engines: { type: 'string', default: 'sqlite,postgres' },
+    },
+  })
+  process.stdout.write(`${describeMachine()}\n`)
+  for (const engine of values.engines.split(',') as Engine[]) {
+    const database = await openDatabase(engine)
+    try {
+      const size = { messages: Number(values.messages), rounds: Number(values.rounds) }
+      process.stdout.write(
+        `\n${engine}, ${size.messages} messages\n${await measure(database, size)}\n`,
+      )
+    } finally {
+      await database.close()
+    }
+  }
+}
+
+async function measure(
+  database: TestDatabase,
+  { messages, rounds }: { messages: number; rounds: number },
+): Promise<string> {
+  const { db } = database
+  const owner = await addAccount(db)
+  const inboxId = await addInbox(db, owner)
+  const words = new Words()
+  await fill(db, words, { accountId: owner.accountId, inboxId, messages })
+  const filledBytes = await sizeOf(database)
+  const indexing = await index(db, inboxId)
+  const indexBytes = (await sizeOf(database)) - filledBytes
+  const rows = [['search', 'found', 'p50 ms', 'worst ms', 'longest stall ms']]
+  const deps = { db, clock: systemClock, searchCatchUps: openCatchUps() }
+  for (const [name, { q, sort = 'newest' as const }] of Object.entries(kinds(words))) {
+    const times: number[] = []
+    let total = ''
+    const stall = watchStalls()
+    for (let round = 0; round < rounds; round++) {
+      const startMs = performance.now()
+      const asked = { ...owner, inboxId, q: q(round), sort, direction: null, limit: 50, offset: 0 }
+      const found = await searchInbox(deps, asked)
+      times.push(performance.now() - startMs)
+      total = `${found.total}${found.isExact ? '' : '+'}${found.isComplete ? '' : ' (cut)'}`
+    }
+    const [p50, worst] = [quantile(times, 0.5), quantile(times, 1)]
+    rows.push([name, total, p50.toFixed(1), worst.toFixed(1), (await stall()).toFixed(1)])
+  }
+  const perMessage = (indexBytes / messages).toFixed(0)
+  return [
+    `indexed ${((messages / indexing.tookMs) * 1000).toFixed(0)} messages a second, longest step ${indexing.longestMs.toFixed(0)} ms`,
+    `index ${(indexBytes / 2 ** 20).toFixed(0)} MiB, ${perMessage} octets a message; the rest ${(filledBytes / 2 ** 20).toFixed(0)} MiB`,
+    table(rows),
+  ].join('\n')
+}
+
+type Kind = { q: (round: number) => string; sort?: 'newest' | 'rank' }
+
+/** Words by how common they are: number 0 is in nearly every message, number 30,000 in some. */
+function kinds(words: Words): Record<string, Kind> {
+  const common = (round: number) => words.at(round % 5)
+  const rare = (round: number) => words.at(30_000 + round)
+  return {
+    'a common word, newest': { q: common },
+    'a common word, by rank': { q: common, sort: 'rank' },
+    'a rare word, newest': { q: rare },
+    'a rare word, by rank': { q: rare, sort: 'rank' },
+    'two common words': { q: (round) => `${words.at(0)} ${words.at(round + 1)}` },
+    'a common and a rare word': { q: (round) => `${common(round)} ${rare(round)}` },
+    'a phrase of common words': { q: (round) => `"${words.at(0)} ${words.at(round % 5)}"` },
+    'a phrase that is nowhere': {
+      q: (round) => `"${[0, 1, 2, 3, 0, 1].map((n) => words.at(n + (round % 3))).join(' ')}"`,
+    },
+    'a common word, not another': { q: (round) => `${words.at(1)} -${words.at(5 + (round % 5))}` },
+    'the start of a word': { q: (round) => `${words.at(100 + round).slice(0, 3)}*` },
+    'a sender': { q: (round) => `from:user${round * 37}@firm.example` },
+    'a word that is nowhere': { q: (round) => `nowhere${round}` },
+  }
+}
+
+/** A vocabulary of 50,000 words, used as words are used: the n-th one about 1/n as often. */
+class Words {
+  #seed = 1
+  next(): number {
+    // Mulberry32: the same words in every run.
+    this.#seed = (this.#seed + 0x6d2b79f5) | 0
+    let mixed = Math.imul(this.#seed ^ (this.#seed >>> 15), this.#seed | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+  at(index: number): string {
+    return `${((index * 7_919) % 50_021).toString(36)}${['ing', 'er', '', 'tion', 'ly'][index % 5]}q`
+  }
+  text(count: number): string {
+    const draw = () => this.at(Math.floor(Math.exp(this.next() * Math.log(50_000))) - 1)
+    return Array.from({ length: count }, draw).join(' ')
+  }
+}
+
+const FILL_ROWS = 250
+
+async function fill(
+  db: Db,
+  words: Words,
+  { accountId, inboxId, messages }: { accountId: string; inboxId: string; messages: number },
+): Promise<void> {
+  const writing = db.engine === 'postgres' ? null : await openFile(db)
+  for (let first = 1; first <= messages; first += FILL_ROWS) {
+    const count = Math.min(FILL_ROWS, messages - first + 1)
+    const rows = Array.from({ length: count }, (_, index) => {
+      const position = first + index
+      const body = words.text(60 + Math.floor(words.next() * 120))
+      return {
+        id: `msg_${position}`,
+        account_id: accountId,
+        inbox_id: inboxId,
+        thread_id: `thr_${position}`,
+        raw_id: `raw_${position}`,
+        direction: 'inbound',
+        position,
+        direction_position: position,
+        thread_position: 1,
+        status: 'received',
+        from_addr: `User ${position % 5_000} <user${position % 5_000}@firm.example>`,
+        to_addr: 'me@mailroom.localhost',
+        cc: '[]',
+        reference_ids: '[]',
+        subject: words.text(6),
+        body_length: body.length,
+        body_text: body,
+        body_html: '',
+        attachments: '[]',
+        defects: '[]',
+        created_at: position,
+      }
+    })
+    await insert(db, writing, rows)
+  }
+  const counted = `update inbox_counters set inbound_count = ${messages} where inbox_id = '${inboxId}'`
+  if (writing === null) await sql.raw(counted).execute(db.read)
+  else writing.exec(counted)
+  writing?.close()
+}
+
+async function openFile(db: Db) {
+  const { DatabaseSync } = await import('node:sqlite')
+  return new DatabaseSync(db.description.replace(/^.* at /, ''), { timeout: 10_000 })
+}
+
+async function insert(
+  db: Db,
+  writing: Awaited<ReturnType<typeof openFile>> | null,
+  rows: Parameters<ReturnType<typeof db.read.insertInto<'messages'>>['values']>[0] & object[],
+): Promise<void> {
+  if (writing === null) {
+    await db.read.insertInto('messages').values(rows).execute()
+    return
+  }
+  writing.exec('begin')
+  for (const row of rows) {
+    const names = Object.keys(row)
+    const places = names.map(() => '?').join(', ')
+    const text = `insert into messages (${names.join(', ')}) values (${places})`
+    writing.prepare(text).run(...Object.values(row))
+  }
+  writing.exec('commit')
+}
+
+/** As fast as it goes, without the pauses that the service makes. */
+async function index(db: Db, inboxId: string): Promise<{ tookMs: number; longestMs: number }> {
+  const startMs = performance.now()
+  let longestMs = 0
+  for (;;) {
+    const stepMs = performance.now()
+    const step = await db.write('indexSearchStep', { inboxIds: [inboxId], skipLocked: true })
+    longestMs = Math.max(longestMs, performance.now() - stepMs)
+    if (step.behind.length === 0) return { tookMs: performance.now() - startMs, longestMs }
+  }
+}
+
+async function sizeOf({ db, place }: TestDatabase): Promise<number> {
+  if (db.engine === 'postgres') {
+    const text = 'select pg_database_size(current_database()) as bytes'
+    const { rows } = await sql.raw<{ bytes: number }>(text).execute(db.read)
+    return Number(rows[0]?.bytes)
+  }
+  const text = 'select page_count * page_size as bytes from pragma_page_count, pragma_page_size'
+  const { rows } = await sql.raw<{ bytes: number }>(text).execute(db.read)
+  return Math.max(Number(rows[0]?.bytes), statSync(place).size)
+}
+
+/** The longest time in which nothing else of the process had its turn; ends the watch. */
+function watchStalls(): () => Promise<number> {
+  let lastMs = performance.now()
+  let longestMs = 0
+  const look = () => {
+    longestMs = Math.max(longestMs, performance.now() - lastMs)
+    lastMs = performance.now()
+  }
+  const timer = setInterval(look, 1)
+  return async () => {
+    await new Promise((resolve) => setTimeout(resolve, 2))
+    look()
+    clearInterval(timer)
+    return longestMs
+  }
+}

@@ -1,0 +1,23 @@
+// The inboxes that can be chosen from: the newest, and those that are meant already, however old.
+
+import type { Inbox } from '@mailroom/sdk'
+import { client } from './session.ts'
+
+const CHOICES_MAX = 100
+
+/** `meant` are ids; one that is gone is left out. */
+export async function readInboxChoices(
+  meant: readonly string[],
+  signal: AbortSignal,
+): Promise<Inbox[]> {
+  const { data } = await client.inboxes.list({ limit: CHOICES_MAX, signal }).page()
+  const missing = meant.filter((id) => id !== '' && data.every((inbox) => inbox.id !== id))
+  const others = await Promise.all(
+    missing.map((id) => client.inboxes.get(id, { signal }).catch(() => null)),
+  )
+  return [...others.filter((inbox) => inbox !== null), ...data]
+}
+
+export function inboxOptions(inboxes: readonly Inbox[] | undefined) {
+  return (inboxes ?? []).map(({ id, address }) => ({ value: id, text: address }))
+}

@@ -1,0 +1,265 @@
+// What a person does to things: files that are sent along, names, addresses, keys and secrets; each in
+// the browser, and then looked for at the service.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, suite, test } from 'node:test'
+import type { Inbox } from '@mailroom/sdk'
+import type { Page } from 'playwright-core'
+import {
+  type ConsoleWorld,
+  foreignRequests,
+  openConsoleWorld,
+  plainMail,
+} from '#test/browser/console-world.ts'
+
+suite('deeds in the console', () => {
+  let world: ConsoleWorld
+  let inbox: Inbox
+  let receiver: Server
+
+  before(async () => {
+    receiver = createServer((request, response) => {
+      request.resume()
+      response.writeHead(200).end()
+    }).listen(0, '127.0.0.1')
+    await once(receiver, 'listening')
+    world = await openConsoleWorld()
+    inbox = await world.client.inboxes.create({ mailboxName: 'deeds' })
+    const more = 'Cc: Bea <bea@other.example>, cy@other.example\r\n'
+    await world.deliver(inbox.address, plainMail({ subject: 'To many', text: 'All of you.', more }))
+    await world.signIn(`/console/inboxes/${inbox.id}`)
+  })
+  after(async () => {
+    receiver.close()
+    receiver.closeAllConnections()
+    await world.close()
+  })
+
+  test('files are chosen, dropped and pasted, one is removed, and the rest is sent to all', async () => {
+    const { page, client } = world
+    await page.getByRole('link', { name: /To many/ }).click()
+    await page.getByRole('button', { name: 'Reply to all' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Reply' })
+    assert.match(
+      await dialog.getByLabel('Cc').inputValue(),
+      /^(?=.*bea@other\.example)(?=.*cy@other\.example)/,
+    )
+    await dialog.getByLabel('Message', { exact: true }).fill('To everybody.')
+    await dialog.getByLabel('Files to attach').setInputFiles([
+      { name: 'chosen.txt', mimeType: 'text/plain', buffer: Buffer.alloc(250_000, 'a') },
+      { name: 'unwanted.txt', mimeType: 'text/plain', buffer: Buffer.from('b') },
+    ])
+    await give(page, 'drop', 'dropped.txt')
+    await give(page, 'paste', 'pasted.png')
+    const files = dialog.getByRole('list', { name: 'Files to send' })
+    await files.getByText('pasted.png').waitFor()
+    await files.getByRole('button', { name: 'Remove unwanted.txt' }).click()
+    await files.getByText('unwanted.txt').waitFor({ state: 'detached' })
+    await give(page, 'drop', 'huge.bin', 19 * 1024 * 1024)
+    await dialog.getByText(/A message takes 18\.9 MB of files at most/).waitFor()
+    await dialog.getByRole('button', { name: 'Send', exact: true }).click()
+    await dialog.waitFor({ state: 'detached' })
+    const [sent] = (await client.messages.list(inbox.id, { direction: 'outbound' }).page()).data
+    assert.deepEqual(
+      sent?.attachments.map(({ filename, sizeBytes }) => [filename, sizeBytes]),
+      [
+        ['chosen.txt', 250_000],
+        ['dropped.txt', 7],
+        ['pasted.png', 7],
+      ],
+    )
+    assert.deepEqual([...(sent?.cc ?? [])].sort(), [
+      'bea@other.example',
+      'cy@other.example',
+      // The To of the message; the inbox itself got it in secret.
+      'in@example.com',
+    ])
+  })
+
+  test('what was begun is not lost by Escape, however often, and is by saying so', async () => {
+    const { page } = world
+    await page.keyboard.press('c')
+    const dialog = page.getByRole('dialog', { name: 'New message' })
+    const text = dialog.getByLabel('Message', { exact: true })
+    await text.fill('Half a thought')
+    await page.keyboard.press('Escape')
+    await dialog.getByText('Throw this message away?').waitFor()
+    await page.keyboard.press('Escape')
+    await dialog.getByText('Throw this message away?').waitFor({ state: 'detached' })
+    await page.keyboard.press('Escape')
+    await dialog.getByText('Throw this message away?').waitFor()
+    assert.equal(await text.inputValue(), 'Half a thought')
+    await dialog.getByRole('button', { name: 'Throw away' }).click()
+    await dialog.waitFor({ state: 'detached' })
+  })
+
+  test('a try of which no answer came is sent once, also when it is changed', async () => {
+    const { page, client } = world
+    await page.keyboard.press('c')
+    const dialog = page.getByRole('dialog', { name: 'New message' })
+    await dialog.getByLabel('To', { exact: true }).fill('dan@other.example')
+    await dialog.getByLabel('Subject').fill('Once')
+    await dialog.getByLabel('Message', { exact: true }).fill('The first words.')
+    // The service takes it, and the way back breaks.
+    await page.route('**/send', async (route) => {
+      await route.fetch()
+      await route.abort()
+    })
+    await dialog.getByRole('button', { name: 'Send', exact: true }).click()
+    await dialog.getByText('The service could not be reached.').waitFor()
+    await page.unroute('**/send')
+    await dialog.getByLabel('Message', { exact: true }).fill('Other words.')
+    await dialog.getByRole('button', { name: 'Try again' }).click()
+    await dialog.getByText('An earlier try was sent after all').waitFor()
+    const told = async () =>
+      (await client.messages.list(inbox.id, { direction: 'outbound' }).page()).data.filter(
+        ({ subject }) => subject === 'Once',
+      ).length
+    assert.equal(await told(), 1)
+    await dialog.getByRole('button', { name: 'Send this one, too' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    assert.equal(await told(), 2)
+  })
+
+  test('an inbox gets a name, and is deleted once its address was typed', async () => {
+    const { page, client } = world
+    const { address, id } = await client.inboxes.create({ mailboxName: 'short-lived' })
+    await page.getByRole('link', { name: 'Inboxes', exact: true }).first().click()
+    await page.getByRole('button', { name: `Rename ${address}` }).click()
+    await page.getByRole('dialog').getByLabel('Display name').fill('Not for long')
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('cell', { name: /Not for long/ }).waitFor()
+    assert.equal((await client.inboxes.get(id)).displayName, 'Not for long')
+    await page.getByRole('button', { name: `Delete ${address}` }).click()
+    const dialog = page.getByRole('dialog', { name: 'Delete this inbox?' })
+    const confirm = dialog.getByRole('button', { name: 'Delete inbox' })
+    await dialog.getByRole('textbox').fill('something else')
+    assert.equal(await confirm.isDisabled(), true)
+    await dialog.getByRole('textbox').fill(address)
+    await confirm.click()
+    await dialog.waitFor({ state: 'detached' })
+    await assert.rejects(client.inboxes.get(id), { status: 404 })
+  })
+
+  test('a webhook is disabled and enabled, and its new secret is shown once', async () => {
+    const { page, client } = world
+    const { port } = receiver.address() as AddressInfo
+    const made = await client.webhooks.create({ url: `http://127.0.0.1:${port}/hook` })
+    await world.open(`/console/webhooks/${made.id}`)
+    await page.getByRole('button', { name: 'Disable', exact: true }).click()
+    await page.getByText('Disabled', { exact: true }).waitFor()
+    assert.equal((await client.webhooks.get(made.id)).enabled, false)
+    await page.getByRole('button', { name: 'Enable', exact: true }).click()
+    await page.getByText('Enabled', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'New secret' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Make a new secret' }).click()
+    const secret = await page.locator('[data-secret]').textContent()
+    assert.match(secret ?? '', /^whsec_/)
+    assert.notEqual(secret, made.secret)
+    await page.getByRole('button', { name: 'I have kept it' }).click()
+    await page.locator('[data-secret]').waitFor({ state: 'detached' })
+    await page.reload()
+    await page.getByText('Enabled', { exact: true }).waitFor()
+    assert.equal((await page.content()).includes(secret ?? ''), false)
+  })
+
+  test('a key shows its token once, and works', async () => {
+    const { page, service } = world
+    await page.getByRole('link', { name: 'API keys' }).click()
+    await page.getByRole('button', { name: 'New key' }).click()
+    await page.getByRole('dialog').getByLabel('Name').fill('Night shift')
+    await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
+    const token = (await page.locator('[data-secret]').textContent()) ?? ''
+    const answer = await fetch(`${service.baseUrl}/v1/inboxes`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    assert.equal(answer.status, 200)
+    await page.getByRole('button', { name: 'Done' }).click()
+    await page.getByRole('cell', { name: 'Night shift', exact: true }).waitFor()
+    assert.equal((await page.content()).includes(token), false)
+  })
+
+  test('senders and addresses are shut out and let in again', async () => {
+    const { page, client } = world
+    await page.getByRole('link', { name: 'Sender rules' }).click()
+    await page.getByRole('button', { name: 'New rule' }).click()
+    await page.getByLabel('Address or domain').fill('spam.example')
+    await page
+      .getByRole('dialog')
+      .getByRole('button', { name: 'Block', exact: true })
+      .last()
+      .click()
+    await page.getByRole('cell', { name: /^spam\.example/ }).waitFor()
+    await page.getByRole('button', { name: 'Only the allowed' }).click()
+    await page.getByText('all other mail is quarantined').waitFor()
+    assert.equal((await client.account.get()).filterMode, 'allowlist')
+    await page.getByRole('button', { name: 'Everybody but the blocked' }).click()
+    await page.getByText('but for senders that a rule blocks').waitFor()
+    await world.deliver(
+      inbox.address,
+      plainMail({ subject: 'Unwanted', text: 'Hello.', from: 'win@spam.example' }),
+      'win@spam.example',
+    )
+    await page.getByRole('link', { name: 'Quarantine' }).click()
+    await page.getByRole('button', { name: 'Look at the source of Unwanted' }).click()
+    await page.getByLabel('Raw message').getByText('Subject: Unwanted').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Remove Unwanted' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove for good' }).click()
+    await page.getByText('Nothing was kept out').waitFor()
+    await page.getByRole('link', { name: 'Sender rules' }).click()
+    await page.getByRole('button', { name: 'Remove the rule for spam.example' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove rule' }).click()
+    await page.getByText('No rule yet').waitFor()
+
+    await page.getByRole('link', { name: 'Suppressions' }).click()
+    await page.getByRole('button', { name: 'Suppress an address' }).click()
+    await page.getByLabel('Address', { exact: true }).fill('gone@other.example')
+    await page.getByRole('button', { name: 'Suppress', exact: true }).click()
+    await page.getByRole('button', { name: 'Remove gone@other.example from the list' }).click()
+    await page.getByRole('button', { name: 'Remove from the list', exact: true }).click()
+    await page.getByText('No address is suppressed').waitFor()
+    assert.equal((await client.suppressions.list().page()).total, 0)
+  })
+
+  test('mail is made to arrive in the sandbox', async () => {
+    const { page, client } = world
+    await page.getByRole('link', { name: 'Sandbox' }).click()
+    await page.getByRole('button', { name: 'Let mail arrive' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Let mail arrive' })
+    await dialog.getByLabel('Subject').fill('Made here')
+    await dialog.getByLabel('Text').fill('As if from outside.')
+    await dialog.getByRole('button', { name: 'Let it arrive' }).click()
+    await page.getByText('It has arrived').waitFor()
+    const { data } = await client.messages.list(inbox.id, { direction: 'inbound' }).page()
+    assert.equal(data[0]?.subject, 'Made here')
+  })
+
+  test('no request left the service', () => {
+    assert.deepEqual(foreignRequests(world), [])
+  })
+})
+
+/** A file, as a person drops or pastes it. */
+async function give(
+  page: Page,
+  kind: 'drop' | 'paste',
+  name: string,
+  sizeBytes = 7,
+): Promise<void> {
+  await page.locator('dialog .file-area').evaluate(
+    (area, given) => {
+      const data = new DataTransfer()
+      data.items.add(new File([new Uint8Array(given.sizeBytes)], given.name))
+      area.dispatchEvent(
+        given.kind === 'drop'
+          ? new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true })
+          : new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }),
+      )
+    },
+    { kind, name, sizeBytes },
+  )
+}

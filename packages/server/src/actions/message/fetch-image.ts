@@ -1,0 +1,68 @@
+// An image of another host that a message shows, fetched for its reader so that the host learns nothing
+// of who reads it.
+
+import { BoundedTurns } from '#actions/bounded-turns.ts'
+import type { Deps } from '#actions/deps.ts'
+import {
+  IMAGES_AT_ONCE,
+  IMAGES_PER_ACCOUNT_AT_ONCE,
+  IMAGES_WAITING_MAX,
+  RETRY_AFTER_SECONDS,
+} from '#base/limits.ts'
+import { imageType } from '#mail/display/image-type.ts'
+import { isImageUrlGood } from '#model/image-url.ts'
+import { notFound, problem } from '#model/problem.ts'
+import { findMessageAccount } from '#store/message-account.ts'
+import { IMAGE_KEY_PURPOSE } from './show-message.ts'
+
+export type FetchedImage = { readonly contentType: string; readonly content: Uint8Array }
+
+/** For all of a process: each image may take up to IMAGE_BYTES_MAX of its memory. */
+export function openImageFetches(): BoundedTurns {
+  return new BoundedTurns({
+    atOnce: IMAGES_AT_ONCE,
+    atOnceEach: IMAGES_PER_ACCOUNT_AT_ONCE,
+    waitingEach: IMAGES_WAITING_MAX,
+    refusal: `${IMAGES_WAITING_MAX} images of the account wait to be fetched already.`,
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  })
+}
+
+/**
+ * `invalid_signature` for what the service did not sign or that is over, `not_found` once the message is
+ * gone, `image_unavailable` when no image came of it.
+ */
+export async function fetchImage(
+  deps: Pick<Deps, 'db' | 'clock' | 'deriveKey' | 'getImage' | 'imageFetches'>,
+  input: {
+    messageId: string
+    url: string | undefined
+    expires: string | undefined
+    signature: string | undefined
+  },
+): Promise<FetchedImage> {
+  const { messageId, url = '' } = input
+  const key = deps.deriveKey(IMAGE_KEY_PURPOSE)
+  const isGood = isImageUrlGood(key, { ...input, url, nowMs: deps.clock.now() })
+  if (!isGood) throw problem('invalid_signature')
+  const accountId = await findMessageAccount(deps.db, messageId)
+  if (accountId === null) throw notFound()
+  const outcome = await deps.imageFetches.run(accountId, () => deps.getImage(url))
+  if (outcome.kind === 'failed') throw problem('image_unavailable', WORDS[outcome.error])
+  const contentType = imageType(outcome.content)
+  if (contentType === null) throw problem('image_unavailable', 'What came is no image.')
+  return { contentType, content: outcome.content }
+}
+
+const WORDS = {
+  timeout: 'The image did not come in time.',
+  forbidden_address: 'The image is at an address that is not public.',
+  dns_failed: 'The host of the image is not known to DNS.',
+  connection_failed: 'The host of the image could not be reached.',
+  tls_failed: 'The host of the image has no certificate that can be trusted.',
+  status: 'The host of the image did not give it out.',
+  redirect: 'The address of the image leads on and on, or to nothing that can be asked.',
+  too_large: 'The image is too large.',
+  protocol_error: 'The host of the image does not speak HTTP as it should.',
+  cut: 'The service is shutting down.',
+} as const

@@ -1,0 +1,131 @@
+// The indexer in the background: goes after what the log of events tells of, and now and then through
+// all inboxes, for what it does not tell of. Leaves the store to others for as long as it took itself.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Deps } from '#actions/deps.ts'
+import { paced } from '#actions/retention/paced.ts'
+import { storageTrouble } from '#actions/storage-trouble.ts'
+import {
+  LOG_STEP_EVENTS,
+  SEARCH_BUSY_FACTOR,
+  SEARCH_BUSY_MS_MAX,
+  SEARCH_ERASE_REST_FACTOR,
+  SEARCH_STEP_INBOXES,
+  SEARCH_SWEEP_EVERY_MS,
+  SEARCH_SWEEP_INBOXES,
+} from '#base/limits.ts'
+import type { LogPosition } from '#model/event.ts'
+import { readLog, readLogHead } from '#store/event.ts'
+import { listLagging } from '#store/search.ts'
+import { listPurgedNumbers } from '#store/search-removal.ts'
+
+type IndexerDeps = Pick<Deps, 'db' | 'clock'>
+
+export type Indexer = {
+  /** Does some of what there is to do; true when there may be more. Ends early with the signal. */
+  step(signal: AbortSignal): Promise<boolean>
+}
+
+/** Knows nothing of what is indexed until its first steps, which look at all inboxes. */
+export function openIndexer(deps: IndexerDeps): Indexer {
+  const lagging = new Set<string>()
+  const follow = openFollowing(deps, lagging)
+  const sweep = openSweep(deps, lagging)
+  const erase = openErasing(deps)
+  return {
+    async step(signal) {
+      try {
+        // In this order, so that what comes while all are looked at is told of afterwards.
+        const hasRead = await follow()
+        const hasSwept = await sweep()
+        if (signal.aborted) return false
+        await indexSome(deps, lagging, { signal, isBusy: hasRead })
+        if (signal.aborted) return false
+        const hasErased = await erase(signal)
+        return hasRead || hasSwept || hasErased || lagging.size > 0
+      } catch (error) {
+        // It goes on where it was when the store is well; searches bring up what they need.
+        if (storageTrouble(error) === null) throw error
+        return false
+      }
+    },
+  }
+}
+
+async function indexSome(
+  { db, clock }: IndexerDeps,
+  lagging: Set<string>,
+  { signal, isBusy }: { signal: AbortSignal; isBusy: boolean },
+) {
+  const inboxIds = [...lagging].slice(0, SEARCH_STEP_INBOXES)
+  if (inboxIds.length === 0) return
+  const startMs = clock.monotonic()
+  const { behind } = await paced(async () => {
+    const step = await db.write('indexSearchStep', { inboxIds, skipLocked: true })
+    return { ...step, isDone: false }
+  }, signal)
+  // Those that have more go to the end of the line.
+  for (const inboxId of inboxIds) lagging.delete(inboxId)
+  for (const inboxId of behind) lagging.add(inboxId)
+  if (!isBusy) return
+  // Much arrives: most of it is indexed when less does, or when somebody searches.
+  const restMs = (clock.monotonic() - startMs) * SEARCH_BUSY_FACTOR
+  await pause(Math.min(restMs, SEARCH_BUSY_MS_MAX), undefined, { signal }).catch(() => {})
+}
+
+/** From where the log ends when it begins; true when there may be more to be read. */
+function openFollowing({ db }: IndexerDeps, lagging: Set<string>): () => Promise<boolean> {
+  let position: LogPosition | null = null
+  return async () => {
+    position ??= await readLogHead(db)
+    const events = await readLog(db, { after: position, limit: LOG_STEP_EVENTS })
+    for (const { inboxId, messageId } of events) {
+      if (inboxId !== null && messageId !== null) lagging.add(inboxId)
+    }
+    position = events.at(-1)?.position ?? position
+    return events.length === LOG_STEP_EVENTS
+  }
+}
+
+/** Through all inboxes at the start and every SEARCH_SWEEP_EVERY_MS; true while it is at it. */
+function openSweep({ db, clock }: IndexerDeps, lagging: Set<string>): () => Promise<boolean> {
+  let after: string | null = null
+  let nextMs = Number.NEGATIVE_INFINITY
+  return async () => {
+    if (after === null && clock.monotonic() < nextMs) return false
+    const look = await listLagging(db, { after: after ?? '', limit: SEARCH_SWEEP_INBOXES })
+    for (const inboxId of look.inboxIds) lagging.add(inboxId)
+    after = look.last
+    if (after === null) nextMs = clock.monotonic() + SEARCH_SWEEP_EVERY_MS
+    return after !== null
+  }
+}
+
+/**
+ * Rounds of erasing, each for the inboxes that were purged before it began, with a rest after it that
+ * is a multiple of what it took: a round rewrites all of the index.
+ */
+function openErasing({ db, clock }: IndexerDeps): (signal: AbortSignal) => Promise<boolean> {
+  let round: { numbers: number[]; isFirst: boolean; startMs: number } | null = null
+  let nextMs = Number.NEGATIVE_INFINITY
+  return async (signal) => {
+    if (round === null) {
+      if (clock.monotonic() < nextMs) return false
+      const numbers = await listPurgedNumbers(db)
+      if (numbers.length === 0) return false
+      round = { numbers, isFirst: true, startMs: clock.monotonic() }
+    }
+    const { numbers, isFirst, startMs } = round
+    const { isDone } = await paced(
+      async () => ({ isDone: await db.write('eraseSearchStep', { isFirst }) }),
+      signal,
+    )
+    round = { numbers, isFirst: false, startMs }
+    if (!isDone) return true
+    round = null
+    await db.write('forgetPurgedSearch', { numbers })
+    const nowMs = clock.monotonic()
+    nextMs = nowMs + (nowMs - startMs) * SEARCH_ERASE_REST_FACTOR
+    return false
+  }
+}

@@ -1,0 +1,70 @@
+// The figures of an account over a stretch of time that ends now.
+
+import type { StatsRange } from '@mailroom/contract/vocabulary.ts'
+import type { Deps } from '#actions/deps.ts'
+import { DAY_MS, HOUR_MS } from '#base/limits.ts'
+import { addLatencies, type Latencies, latencyAt } from '#model/latency.ts'
+import { countUnread, findUncounted, listMailHours, type MailHour } from '#store/mail-hours.ts'
+
+export type StatsBucket = {
+  atMs: number
+  received: number
+  sent: number
+  failed: number
+  latencyMsP50: number | null
+  latencyMsP95: number | null
+}
+
+export type Stats = {
+  bucketMs: number
+  /** Oldest first, without a gap; the last holds this moment. */
+  buckets: StatsBucket[]
+  inboxes: number
+  unreadThreads: number
+  asOfMs: number
+}
+
+const RANGES: Readonly<Record<StatsRange, { bucketMs: number; count: number }>> = {
+  '24h': { bucketMs: HOUR_MS, count: 24 },
+  '7d': { bucketMs: 3 * HOUR_MS, count: 56 },
+  '30d': { bucketMs: DAY_MS, count: 30 },
+}
+
+/** Buckets begin with the hours and days of UTC. */
+export async function readStats(
+  deps: Pick<Deps, 'db' | 'clock'>,
+  { accountId, range }: { accountId: string; range: StatsRange },
+): Promise<Stats> {
+  const { bucketMs, count } = RANGES[range]
+  const nowMs = deps.clock.now()
+  const lastMs = Math.floor(nowMs / bucketMs) * bucketMs
+  const sinceMs = lastMs - (count - 1) * bucketMs
+  const [{ sinceMs: uncountedMs }, hours, unread] = await Promise.all([
+    findUncounted(deps.db),
+    listMailHours(deps.db, { accountId, sinceMs }),
+    countUnread(deps.db, accountId),
+  ])
+  const byBucket = Map.groupBy(hours, ({ hourAtMs }) => Math.floor(hourAtMs / bucketMs) * bucketMs)
+  const buckets = Array.from({ length: count }, (_, index) => {
+    const atMs = sinceMs + index * bucketMs
+    return bucketOf(atMs, byBucket.get(atMs) ?? [])
+  })
+  return { bucketMs, buckets, ...unread, asOfMs: Math.min(nowMs, uncountedMs ?? nowMs) }
+}
+
+function bucketOf(atMs: number, hours: readonly MailHour[]): StatsBucket {
+  let latencies: Latencies = {}
+  const counts = { received: 0, sent: 0, failed: 0 }
+  for (const hour of hours) {
+    counts.received += hour.received
+    counts.sent += hour.sent
+    counts.failed += hour.failed
+    latencies = addLatencies(latencies, hour.latencies)
+  }
+  return {
+    atMs,
+    ...counts,
+    latencyMsP50: latencyAt(latencies, 0.5),
+    latencyMsP95: latencyAt(latencies, 0.95),
+  }
+}

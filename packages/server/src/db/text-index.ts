@@ -1,0 +1,231 @@
+// The index of words as both engines have it: FTS5 and tsvector. Its callers give words that need no
+// more analysis; nothing that they give is read as the syntax of a query language.
+
+import { type QueryExecutorProvider, sql } from 'kysely'
+import type { Engine } from './db.ts'
+
+export const TEXT_FIELDS = ['subject', 'sender', 'recipients', 'body'] as const
+export type TextField = (typeof TEXT_FIELDS)[number]
+
+export type TextEntry = {
+  /** A positive safe integer; entries of a scope are found in the order of their ids. */
+  readonly id: number
+  /** What an entry is found within: letters and digits. Words of one scope are no words of another. */
+  readonly scope: string
+  /** What an entry belongs to, beside its words: letters, digits and dots. */
+  readonly marks: readonly string[]
+  /** In order. Words have no blanks and, of ASCII, nothing that WORD_CHARACTERS does not name. */
+  readonly fields: Readonly<Record<TextField, readonly string[]>>
+}
+
+export type TextPhrase = {
+  readonly words: readonly string[]
+  /** Null: any. */
+  readonly fields: readonly TextField[] | null
+  readonly isPrefix: boolean
+}
+
+export type TextClause = { readonly phrases: readonly TextPhrase[]; readonly isExcluded: boolean }
+
+export type TextSearch = {
+  readonly scope: string
+  readonly marks: readonly string[]
+  /** Each has to hold; at least one excludes nothing. */
+  readonly clauses: readonly TextClause[]
+  /** Up to and with this id. */
+  readonly until: number
+  readonly limit: number
+}
+
+/** Of ASCII, beside letters and digits: as the table of the embedded engine has it. */
+export const WORD_CHARACTERS = '!#$%&*+-./:=?^_{|}~@'
+
+type AnyTx = { readonly engine: Engine; readonly query: QueryExecutorProvider }
+
+/** Adds entries; their ids must be new. */
+export async function addTextEntries(tx: AnyTx, entries: readonly TextEntry[]): Promise<void> {
+  if (tx.engine === 'sqlite') {
+    for (const { id, scope, marks, fields } of entries) {
+      const join = (words: readonly string[]) => words.map((word) => scoped(scope, word)).join(' ')
+      await sql`
+        insert into search_index (rowid, marks, subject, sender, recipients, body)
+        values (cast(${id} as integer), ${join(marks.map(markOf))}, ${join(fields.subject)}, ${join(fields.sender)},
+          ${join(fields.recipients)}, ${join(fields.body)})
+      `.execute(tx.query)
+    }
+    return
+  }
+  if (entries.length === 0) return
+  const rows = entries.map((entry) => sql`(${entry.id}::bigint, ${vectorOf(entry)}::tsvector)`)
+  await sql`insert into search_index (id, words) values ${sql.join(rows)}`.execute(tx.query)
+}
+
+/** Removes entries; ids that are not there do no harm. */
+export async function removeTextEntries(tx: AnyTx, ids: readonly number[]): Promise<void> {
+  if (tx.engine === 'sqlite') {
+    for (const id of ids)
+      await sql`delete from search_index where rowid = cast(${id} as integer)`.execute(tx.query)
+    return
+  }
+  if (ids.length === 0) return
+  await sql`delete from search_index where id = any(${ids}::bigint[])`.execute(tx.query)
+}
+
+/** Ids of entries that the search finds, the newest first. */
+export async function findTextEntries(db: AnyTx, search: TextSearch): Promise<number[]> {
+  const { until, limit } = search
+  // A number of JavaScript is a real one to SQLite, whose index takes only whole ones for bounds. In
+  // PostgreSQL an expression in place of the id, so that nothing but the words' index will do.
+  const query =
+    db.engine === 'sqlite'
+      ? sql<{ id: number }>`
+          select rowid as id from search_index
+          where search_index match ${matchOf(search)} and rowid <= cast(${until} as integer)
+          order by rowid desc limit ${limit}`
+      : sql<{ id: number }>`
+          select id from search_index
+          where words @@ ${tsqueryOf(search)}::tsquery and id + 0 <= ${until}
+          order by id + 0 desc limit ${limit}`
+  return (await query.execute(db.query)).rows.map(({ id }) => id)
+}
+
+/** The same with what each is worth, more being better; of one search only such numbers compare. */
+export async function rankTextEntries(
+  db: AnyTx,
+  search: TextSearch,
+): Promise<{ id: number; worth: number }[]> {
+  const { until, limit } = search
+  const query =
+    db.engine === 'sqlite'
+      ? sql<{ id: number; worth: number }>`
+          select rowid as id, -bm25(search_index, 0, 10, 5, 2, 1) as worth from search_index
+          where search_index match ${matchOf(search)} and rowid <= cast(${until} as integer)
+          order by rowid desc limit ${limit}`
+      : sql<{ id: number; worth: number }>`
+          select id, ts_rank_cd('{0.1, 0.2, 0.5, 1}', words, ${wantedOf(search)}::tsquery, 1) as worth
+          from (
+            select id, words from search_index
+            where words @@ ${tsqueryOf(search)}::tsquery and id + 0 <= ${until}
+            order by id + 0 desc limit ${limit}
+          ) as found
+          order by id desc`
+  return (await query.execute(db.query)).rows
+}
+
+/**
+ * Rewrites some `pages` of the index without the words of removed entries; true when none is left.
+ * The first step of a round begins it. PostgreSQL does so by itself.
+ */
+export async function eraseTextStep(
+  tx: AnyTx,
+  { pages, isFirst }: { pages: number; isFirst: boolean },
+): Promise<boolean> {
+  if (tx.engine === 'postgres') return true
+  const changes = async () => {
+    const { rows } = await sql<{ n: number }>`select total_changes() as n`.execute(tx.query)
+    return rows[0]?.n ?? 0
+  }
+  const before = await changes()
+  await sql`
+    insert into search_index (search_index, rank) values ('merge', ${isFirst ? -pages : pages})
+  `.execute(tx.query)
+  // https://www.sqlite.org/fts5.html#the_merge_command
+  return (await changes()) - before < 2
+}
+
+/** Whether removed entries leave words behind until `eraseTextStep` has come to them. */
+export function keepsRemovedText(engine: Engine): boolean {
+  return engine === 'sqlite'
+}
+
+function scoped(scope: string, word: string): string {
+  return `${scope}:${word}`
+}
+
+/** No word begins so. */
+function markOf(mark: string): string {
+  return `.${mark}`
+}
+
+/** In the syntax of FTS5: every word is quoted, and a quote in it doubled. */
+function matchOf({ scope, marks, clauses }: TextSearch): string {
+  const quote = (word: string) => `"${scoped(scope, word).replaceAll('"', '""')}"`
+  const phrase = ({ words, fields, isPrefix }: TextPhrase) => {
+    const columns = fields === null ? '' : `{${fields.join(' ')}} : `
+    return `${columns}${words.map(quote).join(' + ')}${isPrefix ? ' *' : ''}`
+  }
+  const any = (phrases: readonly TextPhrase[]) => `(${phrases.map(phrase).join(' OR ')})`
+  const wanted = clauses.filter(({ isExcluded }) => !isExcluded)
+  const excluded = clauses.filter(({ isExcluded }) => isExcluded)
+  // The mark first: all else is looked for only where it stands.
+  const all = [
+    ...marks.map((mark) => quote(markOf(mark))),
+    ...wanted.map((one) => any(one.phrases)),
+  ]
+  const match = all.join(' AND ')
+  if (excluded.length === 0) return match
+  return `(${match}) NOT (${excluded.map((one) => any(one.phrases)).join(' OR ')})`
+}
+
+const WEIGHTS: Readonly<Record<TextField, string>> = {
+  subject: 'A',
+  sender: 'B',
+  recipients: 'C',
+  body: 'D',
+}
+
+/** In the syntax of tsquery, with every word quoted. */
+function tsqueryOf(search: TextSearch): string {
+  const { scope, marks, clauses } = search
+  const excluded = clauses
+    .filter(({ isExcluded }) => isExcluded)
+    .map((clause) => `!${clauseOf(scope, clause)}`)
+  const marked = marks.map((mark) => lexeme(scoped(scope, markOf(mark))))
+  return [...marked, wantedOf(search), ...excluded].join(' & ')
+}
+
+function wantedOf({ scope, clauses }: TextSearch): string {
+  const wanted = clauses.filter(({ isExcluded }) => !isExcluded)
+  return wanted.map((clause) => clauseOf(scope, clause)).join(' & ')
+}
+
+function clauseOf(scope: string, { phrases }: TextClause): string {
+  const phrase = ({ words, fields, isPrefix }: TextPhrase) => {
+    const weights = fields === null ? '' : fields.map((field) => WEIGHTS[field]).join('')
+    const parts = words.map((word, index) => {
+      const marks = `${isPrefix && index === words.length - 1 ? '*' : ''}${weights}`
+      return `${lexeme(scoped(scope, word))}${marks === '' ? '' : `:${marks}`}`
+    })
+    return `(${parts.join(' <-> ')})`
+  }
+  return `(${phrases.map(phrase).join(' | ')})`
+}
+
+/** PostgreSQL keeps no later place of a word, and no more places of one than POSITIONS_MAX. */
+const POSITION_MAX = 16_383
+const POSITIONS_MAX = 255
+
+function vectorOf({ scope, marks, fields }: TextEntry): string {
+  const places = new Map<string, string[]>()
+  let position = 1
+  for (const field of TEXT_FIELDS) {
+    for (const word of fields[field]) {
+      const ofWord = places.get(word) ?? []
+      if (ofWord.length < POSITIONS_MAX && position <= POSITION_MAX) {
+        ofWord.push(`${position}${WEIGHTS[field]}`)
+      }
+      places.set(word, ofWord)
+      position += 1
+    }
+    // No phrase goes on in the next field.
+    position += 1
+  }
+  const words = Array.from(places, ([word, ofWord]) =>
+    ofWord.length === 0 ? lexeme(scoped(scope, word)) : `${lexeme(scoped(scope, word))}:${ofWord}`,
+  )
+  return [...marks.map((mark) => lexeme(scoped(scope, markOf(mark)))), ...words].join(' ')
+}
+
+function lexeme(word: string): string {
+  return `'${word.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
+}

@@ -1,0 +1,41 @@
+// Handlers of views: mail as a model reads it. What makes them is loaded with the first view.
+
+import type { ViewQuery } from '@mailroom/contract/shapes/view.ts'
+import type { Deps } from '#actions/deps.ts'
+import type { ViewOptions } from '#actions/view/view-mail.ts'
+import type { BinaryResponse, Handlers } from '#http/handler.ts'
+import type { ViewPage } from '#mail/view/view-page.ts'
+
+/** One handler for each operation that answers with a view. */
+export function viewHandlers(deps: Deps): Pick<Handlers, 'messages.view' | 'threads.view'> {
+  return {
+    'messages.view': async ({ path, query }, { accountId }) => {
+      const { viewMessage } = await import('#actions/view/view-mail.ts')
+      const asked = { ...optionsOf(query, accountId), messageId: path.id }
+      return presentView(await viewMessage(deps, asked))
+    },
+    'threads.view': async ({ path, query }, { accountId }) => {
+      const { viewThread } = await import('#actions/view/view-mail.ts')
+      const asked = { ...optionsOf(query, accountId), threadId: path.id }
+      return presentView(await viewThread(deps, asked))
+    },
+  }
+}
+
+function optionsOf(query: ViewQuery, accountId: string): ViewOptions {
+  const { max_chars: maxChars, offset, links } = query
+  return { accountId, maxChars, offset, hasFullLinks: links === 'full' }
+}
+
+function presentView({ text, totalChars, nextOffset }: ViewPage): BinaryResponse {
+  return {
+    headers: {
+      'content-type': 'text/markdown; charset=utf-8',
+      'cache-control': 'private, no-store',
+      'x-content-type-options': 'nosniff',
+      'x-view-total-chars': String(totalChars),
+      ...(nextOffset === null ? {} : { 'x-view-next-offset': String(nextOffset) }),
+    },
+    content: text,
+  }
+}

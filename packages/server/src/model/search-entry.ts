@@ -1,0 +1,104 @@
+// What of a message can be found: its subject, its addresses and its text, as bounded lists of words.
+
+import {
+  SEARCH_ADDRESS_WORDS_MAX,
+  SEARCH_BODY_LENGTH_MAX,
+  SEARCH_ENTRY_BYTES_MAX,
+  SEARCH_ENTRY_WORDS_MAX,
+  SEARCH_SUBJECT_WORDS_MAX,
+} from '#base/limits.ts'
+import type { Message } from './message.ts'
+import { findWords, foldText, isUnspaced } from './search-words.ts'
+
+export type SearchableMessage = Pick<
+  Message,
+  'direction' | 'fromAddr' | 'toAddr' | 'headerTo' | 'cc' | 'subject' | 'bodyText'
+>
+
+/** Words of each field in order; behind SEPARATOR what stands in no order. */
+export type SearchEntry = {
+  readonly subject: readonly string[]
+  readonly sender: readonly string[]
+  readonly recipients: readonly string[]
+  readonly body: readonly string[]
+}
+
+/** No word, so that no phrase goes across. */
+export const SEPARATOR = '/'
+
+/**
+ * The words of a message: at most SEARCH_ENTRY_WORDS_MAX and SEARCH_ENTRY_BYTES_MAX octets in all, of
+ * the text the first SEARCH_BODY_LENGTH_MAX UTF-16 units.
+ */
+export function makeSearchEntry(message: SearchableMessage): SearchEntry {
+  const room = { words: SEARCH_ENTRY_WORDS_MAX, bytes: SEARCH_ENTRY_BYTES_MAX }
+  const subject = takeWords(message.subject, SEARCH_SUBJECT_WORDS_MAX, room)
+  const sender = takeAddresses(message.fromAddr, room)
+  const recipients = takeAddresses(recipientsOf(message), room)
+  const text = message.bodyText.slice(0, SEARCH_BODY_LENGTH_MAX)
+  return { subject, sender, recipients, body: takeWords(text, room.words, room) }
+}
+
+/** Everybody whom it is addressed to, as one text. */
+export function recipientsOf({ toAddr, headerTo, cc }: SearchableMessage): string {
+  return [toAddr, ...(headerTo === null || headerTo === toAddr ? [] : [headerTo]), ...cc].join(', ')
+}
+
+/** A whole address as it is found, or null when the text is none that is written plainly. */
+export function readAddressWord(text: string): string | null {
+  if (text.length > ADDRESS_LENGTH_MAX) return null
+  const folded = foldText(text)
+  return WHOLE_ADDRESS.test(folded) ? folded : null
+}
+
+const ADDRESS_LENGTH_MAX = 320
+// What RFC 5321 §4.1.2 allows without quotes; the rest separates.
+const BETWEEN_ADDRESSES = /[\s\x00-\x20"'\\()<>,;:[\]\x60\x7f]+/
+const WHOLE_ADDRESS =
+  /^[^\s\x00-\x20"'\\()<>,;:[\]@\x60\x7f]+@[^\s\x00-\x20"'\\()<>,;:[\]@\x60\x7f]+$/
+
+type Room = { words: number; bytes: number }
+
+function takeWords(text: string, max: number, room: Room): string[] {
+  const taken: string[] = []
+  const letters = new Set<string>()
+  const take = (word: string) => {
+    const bytes = Buffer.byteLength(word)
+    if (taken.length >= max || room.words <= 0 || room.bytes < bytes) return false
+    taken.push(word)
+    room.words -= 1
+    room.bytes -= bytes
+    return true
+  }
+  for (const { word, isPair } of findWords(text)) {
+    // Room for the letters is kept.
+    if (taken.length + letters.size + 3 > Math.min(max, room.words + taken.length)) break
+    if (!take(word)) break
+    if (isPair) for (const letter of word) letters.add(letter)
+  }
+  if (letters.size > 0 && take(SEPARATOR)) {
+    for (const letter of letters) if (isUnspaced(letter) && !take(letter)) break
+  }
+  return taken
+}
+
+/** The words of names and addresses, and each address as a whole. */
+function takeAddresses(text: string, room: Room): string[] {
+  const cut = text.slice(0, SEARCH_BODY_LENGTH_MAX)
+  const half = SEARCH_ADDRESS_WORDS_MAX / 2
+  const words = takeWords(cut, half, room)
+  const whole = new Set<string>()
+  for (const piece of cut.split(BETWEEN_ADDRESSES)) {
+    const address = readAddressWord(piece)
+    if (whole.size >= half) break
+    if (address !== null) whole.add(address)
+  }
+  for (const word of [...(whole.size > 0 ? [SEPARATOR] : []), ...whole]) {
+    const bytes = Buffer.byteLength(word)
+    if (room.words <= 0 || room.bytes < bytes) break
+    words.push(word)
+    room.words -= 1
+    room.bytes -= bytes
+  }
+  return words
+}

@@ -1,0 +1,136 @@
+// What a search reads: how far an inbox is indexed, which of its messages have the words, and what is
+// shown of them. Reads blocks of positions, the newest first, so that no look takes long.
+
+import {
+  findTextEntries,
+  rankTextEntries,
+  type TextClause,
+  type TextSearch,
+} from '#db/text-index.ts'
+import type { Direction } from '#model/message.ts'
+import type { SearchableMessage } from '#model/search-entry.ts'
+import {
+  blockMark,
+  directionMark,
+  entryId,
+  positionOfEntry,
+  readText,
+  SEARCHED,
+  scopeOf,
+  toSearchable,
+} from './search-index.ts'
+import type { ReadDb } from './tables.ts'
+
+/** How far an inbox is indexed: its positions, up to `top`, up to `position`. */
+export type SearchState = { number: number | null; position: number; top: number }
+
+/** Null when the account has no such inbox. */
+export async function findSearchState(
+  db: ReadDb,
+  { accountId, inboxId }: { accountId: string; inboxId: string },
+): Promise<SearchState | null> {
+  const row = await db.read
+    .selectFrom('inboxes')
+    .innerJoin('inbox_counters', 'inbox_counters.inbox_id', 'inboxes.id')
+    .leftJoin('search_inboxes', (join) =>
+      join
+        .onRef('search_inboxes.inbox_id', '=', 'inboxes.id')
+        .onRef('search_inboxes.account_id', '=', 'inboxes.account_id'),
+    )
+    .select(['search_inboxes.number', 'search_inboxes.position', 'inbound_count', 'outbound_count'])
+    .where('inboxes.id', '=', inboxId)
+    .where('inboxes.account_id', '=', accountId)
+    .executeTakeFirst()
+  if (row === undefined) return null
+  const top = row.inbound_count + row.outbound_count
+  return { number: row.number, position: row.position ?? 0, top }
+}
+
+/** Of the next `limit` inboxes by id those that are not indexed to their end, and the last of them all. */
+export async function listLagging(
+  db: ReadDb,
+  { after, limit }: { after: string; limit: number },
+): Promise<{ inboxIds: string[]; last: string | null }> {
+  const rows = await db.read
+    .selectFrom('inbox_counters')
+    .leftJoin('search_inboxes', 'search_inboxes.inbox_id', 'inbox_counters.inbox_id')
+    .select(['inbox_counters.inbox_id', 'inbound_count', 'outbound_count', 'position'])
+    .where('inbox_counters.inbox_id', '>', after)
+    .orderBy('inbox_counters.inbox_id')
+    .limit(limit)
+    .execute()
+  const lagging = rows.filter((row) => row.inbound_count + row.outbound_count > (row.position ?? 0))
+  const last = rows.length < limit ? null : (rows.at(-1)?.inbox_id ?? null)
+  return { inboxIds: lagging.map((row) => row.inbox_id), last }
+}
+
+export type BlockSearch = {
+  /** As `SearchState` has it: of an inbox that is known to be the account's. */
+  number: number
+  clauses: readonly TextClause[]
+  direction: Direction | null
+  /** Which size of block, as an index of BLOCKS. */
+  level: number
+  /** The block that this position is in is searched, up to and with it. */
+  until: number
+  limit: number
+}
+
+/** A message that was found, and what it is worth: more is better, 0 where none was asked for. */
+export type BlockMatch = { position: number; worth: number }
+
+/** The messages of a block that have the words, the newest first. */
+export async function findInBlock(db: ReadDb, search: BlockSearch): Promise<BlockMatch[]> {
+  const ids = await findTextEntries(db.reading, toTextSearch(search))
+  return ids.map((id) => ({ position: positionOfEntry(id), worth: 0 }))
+}
+
+/** The same with what each is worth. */
+export async function rankInBlock(db: ReadDb, search: BlockSearch): Promise<BlockMatch[]> {
+  const ranked = await rankTextEntries(db.reading, toTextSearch(search))
+  return ranked.map(({ id, worth }) => ({ position: positionOfEntry(id), worth }))
+}
+
+function toTextSearch(search: BlockSearch): TextSearch {
+  const { number, clauses, direction, level, until, limit } = search
+  const marks = [blockMark(level, until)]
+  if (direction !== null) marks.push(directionMark(direction))
+  return { scope: scopeOf(number), marks, clauses, until: entryId(number, until), limit }
+}
+
+/** What is shown of a message that was found. */
+export type FoundMessage = SearchableMessage & {
+  id: string
+  threadId: string
+  inboxId: string
+  createdAtMs: number
+}
+
+/** The messages of the account's inbox at these positions, in their order; those deleted since are left out. */
+export async function* readFound(
+  db: ReadDb,
+  input: { accountId: string; inboxId: string; positions: readonly number[] },
+): AsyncGenerator<FoundMessage, void, undefined> {
+  const { accountId, inboxId, positions } = input
+  if (positions.length === 0) return
+  const rows = await db.read
+    .selectFrom('messages')
+    .select(['id', 'thread_id', 'inbox_id', 'position', 'created_at', ...SEARCHED])
+    .where('account_id', '=', accountId)
+    .where('inbox_id', '=', inboxId)
+    .where('position', 'in', positions)
+    .execute()
+  const byPosition = new Map(rows.map((row) => [row.position, row]))
+  for (const position of positions) {
+    const row = byPosition.get(position)
+    if (row === undefined) continue
+    yield {
+      // Long texts are read one by one: together they could fill the memory.
+      ...toSearchable(row, await readText(db.read, row)),
+      id: row.id,
+      threadId: row.thread_id,
+      inboxId: row.inbox_id,
+      createdAtMs: row.created_at,
+    }
+  }
+}

@@ -1,0 +1,88 @@
+// Which message was the first from its sender: noted as mail arrives, and found again in a database
+// from before it was noted.
+
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, test } from 'node:test'
+import pg from 'pg'
+import { migratePostgres } from '#db/postgres.ts'
+import { migrateSqlite } from '#db/sqlite.ts'
+import { addressKey } from '#model/email-address.ts'
+import {
+  addAccount,
+  addInbox,
+  arriving,
+  type Owner,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { onEachEngine } from '#test/world.ts'
+
+onEachEngine('first contacts', (engine) => {
+  let database: TestDatabase
+  let owner: Owner
+  before(async () => {
+    database = await openDatabase(engine)
+    owner = await addAccount(database.db)
+  })
+  after(() => database.close())
+
+  test('are the same when they are noted and when an upgrade finds them', async () => {
+    const inboxes = [await addInbox(database.db, owner), await addInbox(database.db, owner)]
+    const senders = [
+      'ann@sender.example',
+      'Ann <ANN@sender.example>',
+      '"B <b>" <bob@sender.example>',
+      'bob@sender.example',
+      'ann+news@sender.example',
+      'Ann <ann+news@sender.example>',
+    ]
+    for (const [index, from] of senders.entries()) {
+      const to = index === 3 ? inboxes.slice(0, 1) : inboxes
+      await receive(from, to)
+    }
+    await receive('', inboxes)
+    const noted = await firsts()
+    assert.equal(noted.length, 6)
+    assert.equal(new Set(noted).size, 6)
+
+    await run('alter table correspondents drop column first_message_id')
+    await run('delete from schema_migrations where version = 7')
+    const migrate = engine === 'sqlite' ? migrateSqlite : migratePostgres
+    assert.deepEqual(await migrate(database.place), ['0007_first_contact'])
+    assert.deepEqual(await firsts(), noted)
+  })
+
+  async function receive(from: string, inboxIds: string[]): Promise<void> {
+    const mail = arriving(owner, inboxIds)
+    const bare = /<([^<>]*)>$/.exec(from)?.[1] ?? from
+    const senderKey = from === '' ? null : addressKey(bare)
+    const content = { ...mail.content, from_addr: from }
+    await database.db.write('receiveMessage', { ...mail, content, senderKey })
+  }
+
+  async function firsts(): Promise<string[]> {
+    const rows = await run(
+      'select inbox_id, address_key, first_message_id from correspondents order by inbox_id, address_key',
+    )
+    return rows.map((row) => `${row.inbox_id} ${row.address_key} ${row.first_message_id}`)
+  }
+
+  async function run(text: string): Promise<Record<string, unknown>[]> {
+    if (engine === 'sqlite') {
+      const connection = new DatabaseSync(database.place, { timeout: 5_000 })
+      try {
+        return connection.prepare(text).all()
+      } finally {
+        connection.close()
+      }
+    }
+    const client = new pg.Client({ connectionString: database.place })
+    await client.connect()
+    try {
+      return (await client.query(text)).rows
+    } finally {
+      await client.end()
+    }
+  }
+})

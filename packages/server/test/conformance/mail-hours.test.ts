@@ -1,0 +1,172 @@
+// From the log of events to hourly figures: each event is counted once, however many processes read the
+// log, whenever they end and wherever they begin.
+
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { type MailCounter, openMailCounter } from '#actions/stats/count-mail.ts'
+import { readStats } from '#actions/stats/read-stats.ts'
+import { DAY_MS, HOUR_MS, MAIL_HOURS_MS, STATS_STEP_EVENTS } from '#base/limits.ts'
+import { isUnsettledAfter } from '#store/event.ts'
+import { findReaderPosition } from '#store/event-reader.ts'
+import { listMailHours } from '#store/mail-hours.ts'
+import type { Db } from '#store/transactions.ts'
+import { type StillClock, stillClock } from '#test/conformance/delivering.ts'
+import {
+  addAccount,
+  addInbox,
+  arriving,
+  type Owner,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { untilReadable } from '#test/conformance/readable-log.ts'
+import { runSql } from '#test/conformance/sending.ts'
+import { onEachEngine } from '#test/world.ts'
+
+const START_MS = Date.UTC(2026, 10, 20, 12, 30)
+
+onEachEngine('hourly figures', (engine) => {
+  let database: TestDatabase
+  let db: Db
+  let others: Db
+  let owner: Owner
+  let inboxId: string
+  let clock: StillClock
+  before(async () => {
+    database = await openDatabase(engine)
+    db = database.db
+    others = engine === 'postgres' ? await database.openAgain() : db
+  })
+  beforeEach(async () => {
+    for (const table of ['mail_hours', 'events']) await runSql(database, `delete from ${table}`)
+    owner = await addAccount(db)
+    inboxId = await addInbox(db, owner)
+    clock = stillClock(START_MS)
+  })
+  after(() => database.close())
+
+  const counter = (on = db) => openMailCounter({ db: on, clock })
+  const arrive = (atMs = clock.now(), of = { owner, inboxId }) =>
+    db.write('receiveMessage', { ...arriving(of.owner, [of.inboxId]), nowMs: atMs })
+  const settle = async (one: MailCounter) => {
+    for (;;) {
+      while (await one.step());
+      if (!(await isUnsettledAfter(db, await findReaderPosition(db, 'figures')))) return
+    }
+  }
+  const receivedOf = async (accountId = owner.accountId) =>
+    (await listMailHours(db, { accountId, sinceMs: 0 })).map(({ received }) => received)
+  const statsOf = (range: '24h' | '7d' | '30d') =>
+    readStats({ db, clock }, { accountId: owner.accountId, range })
+
+  test('are those of the account and of the hour in which it happened', async () => {
+    const other = await addAccount(db)
+    await arrive(START_MS)
+    await arrive(START_MS + HOUR_MS / 2)
+    await arrive(START_MS - HOUR_MS)
+    await arrive(START_MS, { owner: other, inboxId: await addInbox(db, other) })
+    await untilReadable(db)
+    await settle(counter())
+    assert.deepEqual(await receivedOf(), [1, 1, 1])
+    assert.deepEqual(await receivedOf(other.accountId), [1])
+  })
+
+  test('count each event once by all who read the log together, and again by those who come later', async () => {
+    const count = 2 * STATS_STEP_EVENTS + 7
+    for (let sent = 0; sent < count; sent += 10) {
+      const batch = Math.min(10, count - sent)
+      await Promise.all(Array.from({ length: batch }, () => arrive()))
+    }
+    await untilReadable(db)
+    await Promise.all([counter(), counter(others), counter(), counter(others)].map(settle))
+    assert.deepEqual(await receivedOf(), [count])
+    await settle(counter(others))
+    assert.deepEqual(await receivedOf(), [count])
+  })
+
+  test('go on where a process that ended in the middle left off', async () => {
+    let counted = 0
+    for (let round = 0; round < 20; round += 1) {
+      await Promise.all(Array.from({ length: 7 }, () => arrive()))
+      counted += 7
+      const [one, two] = [counter(), counter(others)]
+      // Ended after a step that may or may not have been kept, and taken over meanwhile.
+      await Promise.all([one.step(), two.step()])
+    }
+    await untilReadable(db)
+    await settle(counter())
+    assert.deepEqual(await receivedOf(), [counted])
+  })
+
+  test('are counted up to now once nothing waits, and else up to the first event that does', async () => {
+    await arrive(START_MS - 5_000)
+    await untilReadable(db)
+    assert.equal((await statsOf('24h')).asOfMs, START_MS - 5_000)
+    await settle(counter())
+    assert.equal((await statsOf('24h')).asOfMs, START_MS)
+  })
+
+  test('are told in stretches without a gap that end now', async () => {
+    const times = [0, HOUR_MS, 23 * HOUR_MS, 25 * HOUR_MS, 6 * DAY_MS, 8 * DAY_MS, 29 * DAY_MS]
+    for (const ago of [...times, 31 * DAY_MS]) await arrive(START_MS - ago)
+    await untilReadable(db)
+    await settle(counter())
+    const lengths = { '24h': [24, HOUR_MS, 3], '7d': [56, 3 * HOUR_MS, 5], '30d': [30, DAY_MS, 7] }
+    for (const range of ['24h', '7d', '30d'] as const) {
+      const { buckets, bucketMs } = await statsOf(range)
+      const [count, stepMs = 0, received] = lengths[range]
+      assert.equal(buckets.length, count)
+      assert.equal(bucketMs, stepMs)
+      const last = buckets.at(-1)?.atMs ?? 0
+      assert.ok(last <= START_MS && last + stepMs > START_MS)
+      for (const [index, { atMs }] of buckets.entries()) {
+        assert.equal(atMs, last - (buckets.length - 1 - index) * stepMs)
+      }
+      assert.equal(
+        buckets.reduce((sum, bucket) => sum + bucket.received, 0),
+        received,
+      )
+    }
+  })
+
+  test('hold of what was sent how long it took, and of what failed that it did', async () => {
+    await arrive()
+    const [event] = (await runSql(database, 'select * from events')) as { message_id: string }[]
+    // As if these had been sent: the counter asks for the kind and when the message was accepted.
+    const add = async (kind: string, latencyMs: number, id: string) => {
+      const at = START_MS + latencyMs
+      await runSql(database, `update messages set created_at = ${START_MS}`)
+      await runSql(
+        database,
+        `insert into events (id, kind, account_id, inbox_id, message_id, occurred_at)
+         values ('evt_${id}', '${kind}', '${owner.accountId}', '${inboxId}', '${event?.message_id}', ${at})`,
+      )
+    }
+    for (let one = 1; one <= 9; one += 1) await add('message.sent', 100, `s${one}`)
+    await add('message.sent', 60_000, 's10')
+    await add('message.failed', 1_000, 'f1')
+    await add('message.bounced', 1_000, 'b1')
+    await add('domain.verified', 1_000, 'd1')
+    await untilReadable(db)
+    await settle(counter())
+    clock.advance(2 * HOUR_MS)
+    const { buckets, inboxes, unreadThreads } = await statsOf('24h')
+    const bucket = buckets.find(({ sent }) => sent > 0)
+    assert.deepEqual([bucket?.received, bucket?.sent, bucket?.failed], [1, 10, 1])
+    assert.ok(Math.abs((bucket?.latencyMsP50 ?? 0) - 100) <= 10)
+    assert.ok(Math.abs((bucket?.latencyMsP95 ?? 0) - 60_000) <= 6_000)
+    assert.deepEqual([inboxes, unreadThreads], [1, 1])
+    const quiet = buckets[0]
+    assert.deepEqual([quiet?.latencyMsP50, quiet?.latencyMsP95], [null, null])
+  })
+
+  test('are kept for four hundred days', async () => {
+    await arrive(START_MS - MAIL_HOURS_MS - HOUR_MS)
+    await arrive(START_MS - MAIL_HOURS_MS + HOUR_MS)
+    await untilReadable(db)
+    await settle(counter())
+    assert.deepEqual(await receivedOf(), [1, 1])
+    while (!(await db.write('purgeExpiredStep', { nowMs: START_MS })).isDone);
+    assert.deepEqual(await receivedOf(), [1])
+  })
+})

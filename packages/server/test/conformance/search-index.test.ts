@@ -1,0 +1,180 @@
+// The index of words beside the messages: nothing is left out or there twice, whoever indexes, whenever
+// it ends, and whatever is deleted meanwhile.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { sql } from 'kysely'
+import { openCatchUps } from '#actions/search/catch-up.ts'
+import { openIndexer } from '#actions/search/indexer.ts'
+import { searchInbox } from '#actions/search/search-inbox.ts'
+import { systemClock } from '#base/clock.ts'
+import { SEARCH_STEP_MESSAGES } from '#base/limits.ts'
+import { findInBlock, findSearchState, listLagging } from '#store/search.ts'
+import { listPurgedNumbers } from '#store/search-removal.ts'
+import type { Db } from '#store/transactions.ts'
+import {
+  addAccount,
+  addInbox,
+  arriving,
+  makeId,
+  type Owner,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { until } from '#test/scenarios/outcomes.ts'
+import { onEachEngine } from '#test/world.ts'
+
+const HELLO = [
+  { phrases: [{ words: ['hello'], fields: null, isPrefix: false }], isExcluded: false },
+]
+
+onEachEngine('the index of words', (engine) => {
+  let database: TestDatabase
+  let db: Db
+  let owner: Owner
+  before(async () => {
+    database = await openDatabase(engine)
+    db = database.db
+    owner = await addAccount(db)
+  })
+  after(() => database.close())
+
+  async function inboxWith(messages: number, text = 'hello'): Promise<string> {
+    const inboxId = await addInbox(db, owner)
+    await receive(inboxId, messages, text)
+    return inboxId
+  }
+  async function receive(inboxId: string, messages: number, text = 'hello') {
+    for (let n = 0; n < messages; n++) {
+      const input = arriving(owner, [inboxId])
+      await db.write('receiveMessage', {
+        ...input,
+        content: { ...input.content, body_text: text, body_length: text.length },
+      })
+    }
+  }
+  const stateOf = async (inboxId: string) => {
+    const state = await findSearchState(db, { ...owner, inboxId })
+    assert.ok(state !== null)
+    return state
+  }
+  async function foundIn(inboxId: string): Promise<number[]> {
+    const { number, top } = await stateOf(inboxId)
+    if (number === null) return []
+    const search = { number, clauses: HELLO, direction: null, level: 2, until: top, limit: 10_000 }
+    return (await findInBlock(db, search)).map(({ position }) => position)
+  }
+  const positions = (from: number, to: number) =>
+    Array.from({ length: to - from + 1 }, (_, index) => to - index)
+  async function countEntries(): Promise<number> {
+    const table = engine === 'sqlite' ? 'search_index_docsize' : 'search_index'
+    const { rows } = await sql
+      .raw<{ n: number }>(`select count(*) as n from ${table}`)
+      .execute(db.read)
+    return Number(rows[0]?.n)
+  }
+
+  test('a step takes so many messages and the next goes on behind them', async () => {
+    const messages = SEARCH_STEP_MESSAGES + 7
+    const inboxId = await inboxWith(messages)
+    const write = () => db.write('indexSearchStep', { inboxIds: [inboxId], skipLocked: false })
+    assert.deepEqual(await write(), { indexed: SEARCH_STEP_MESSAGES, behind: [inboxId] })
+    assert.equal((await stateOf(inboxId)).position, SEARCH_STEP_MESSAGES)
+    assert.deepEqual(await foundIn(inboxId), positions(1, SEARCH_STEP_MESSAGES))
+    assert.deepEqual(await write(), { indexed: 7, behind: [] })
+    assert.deepEqual(await foundIn(inboxId), positions(1, messages))
+    assert.deepEqual(await write(), { indexed: 0, behind: [] })
+  })
+
+  test('indexers at once, while mail arrives, index every message once', async () => {
+    const other = await database.openAgain()
+    const inboxIds = await Promise.all([inboxWith(60), inboxWith(60), inboxWith(1)])
+    const before = await countEntries()
+    const index = async (by: Db, skipLocked: boolean) => {
+      for (;;) {
+        const { behind } = await by.write('indexSearchStep', { inboxIds, skipLocked })
+        if (behind.length === 0) return
+      }
+    }
+    await Promise.all([
+      index(db, true),
+      index(other, true),
+      index(db, false),
+      index(other, false),
+      ...inboxIds.map((inboxId) => receive(inboxId, 20)),
+    ])
+    await index(db, false)
+    for (const [at, inboxId] of inboxIds.entries()) {
+      assert.deepEqual(await foundIn(inboxId), positions(1, at === 2 ? 21 : 80))
+    }
+    assert.equal((await countEntries()) - before, 181)
+  })
+
+  test('the indexer finds what was there before it, and follows what comes', async (t) => {
+    const inboxId = await inboxWith(SEARCH_STEP_MESSAGES * 2 + 1)
+    const indexer = openIndexer({ db, clock: systemClock })
+    const ending = new AbortController()
+    t.after(() => ending.abort())
+    const untilIdle = async () => {
+      while (await indexer.step(ending.signal));
+    }
+    await untilIdle()
+    assert.equal((await foundIn(inboxId)).length, SEARCH_STEP_MESSAGES * 2 + 1)
+    assert.deepEqual((await listLagging(db, { after: '', limit: 1_000 })).inboxIds, [])
+    const late = await inboxWith(3)
+    await receive(inboxId, 1)
+    await until(async () => {
+      await untilIdle()
+      return (await foundIn(late)).length === 3 && (await foundIn(inboxId)).length === 102
+    })
+  })
+
+  test('a search indexes what its inbox lacks, also where twenty begin at once', async () => {
+    const inboxId = await inboxWith(SEARCH_STEP_MESSAGES + 20)
+    const before = await countEntries()
+    const deps = { db, clock: systemClock, searchCatchUps: openCatchUps() }
+    const asked = { ...owner, inboxId, q: 'hello', sort: 'newest', direction: null } as const
+    const answers = await Promise.all(
+      positions(1, 20).map(() => searchInbox(deps, { ...asked, limit: 10, offset: 60 })),
+    )
+    for (const { hits, total, isExact, isComplete } of answers) {
+      const summary = { hits: hits.length, total, isExact, isComplete }
+      assert.deepEqual(summary, { hits: 10, total: 70, isExact: true, isComplete: true })
+    }
+    assert.equal((await countEntries()) - before, 70)
+  })
+
+  test('an inbox that is deleted takes its entries along, and is indexed no more', async () => {
+    const inboxId = await inboxWith(40, 'hello zqerasedword')
+    const kept = await inboxWith(2, 'hello zqkeptword')
+    const step = { inboxIds: [inboxId, kept], skipLocked: false }
+    await db.write('indexSearchStep', step)
+    await receive(inboxId, 5, 'hello zqerasedword')
+    const before = await countEntries()
+    const job = { jobId: makeId('job'), nowMs: systemClock.now() }
+    await db.write('deleteInbox', { accountId: owner.accountId, inboxId, ...job })
+    assert.equal(await findSearchState(db, { ...owner, inboxId }), null)
+    assert.deepEqual(await db.write('indexSearchStep', step), { indexed: 0, behind: [] })
+    while (!(await db.write('purgeInboxStep', { inboxId })).isDone);
+    assert.deepEqual(await db.write('indexSearchStep', step), { indexed: 0, behind: [] })
+    assert.equal(before - (await countEntries()), 40)
+
+    assert.equal((await listPurgedNumbers(db)).length, engine === 'sqlite' ? 1 : 0)
+    const indexer = openIndexer({ db, clock: systemClock })
+    while (await indexer.step(new AbortController().signal));
+    assert.deepEqual(await listPurgedNumbers(db), [])
+    const { rows } = await sql
+      .raw<{ inbox_id: string }>('select inbox_id from search_inboxes')
+      .execute(db.read)
+    assert.ok(rows.some((row) => row.inbox_id === kept))
+    assert.ok(rows.every((row) => row.inbox_id !== inboxId))
+    if (engine === 'postgres') return
+    const pages = await sql
+      .raw<{ text: string }>('select hex(block) as text from search_index_data')
+      .execute(db.read)
+    const holds = (word: string) =>
+      pages.rows.some(({ text }) => text.includes(Buffer.from(word).toString('hex').toUpperCase()))
+    assert.deepEqual([holds('zqkeptword'), holds('zqerasedword')], [true, false])
+    assert.equal((await foundIn(kept)).length, 2)
+  })
+})

@@ -1,0 +1,173 @@
+// The console as it is served: which file for which path, what may be kept of it, and what a page of it
+// may do.
+
+import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { request as requestRaw } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, suite, test } from 'node:test'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { outcomeOf } from '#test/scenarios/outcomes.ts'
+import { openWorld, type World } from '#test/world.ts'
+
+const PAGE = '<!doctype html><title>Mailroom</title>'
+const SCRIPT = 'console.log(1)'
+
+suite('the console is served', () => {
+  let world: World
+  let folder: string
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'mailroom-console-'))
+    world = await openWorld('sqlite', { consoleFolder: join(folder, 'dist') })
+  })
+  after(async () => {
+    await world.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  const get = (path: string, init: RequestInit = {}) =>
+    fetch(`${world.baseUrl}${path}`, { redirect: 'manual', ...init })
+
+  /** The path as it is written, which fetch would put in order. */
+  function statusOf(path: string): Promise<number | undefined> {
+    const { port, hostname } = new URL(world.baseUrl)
+    return new Promise((resolve, reject) => {
+      const request = requestRaw({ host: hostname, port, path, agent: false }, (response) => {
+        response.resume()
+        resolve(response.statusCode)
+      })
+      request.on('error', reject).end()
+    })
+  }
+
+  test('and told to be missing as long as it is not built', async () => {
+    const answer = await get('/console/')
+    assert.equal(answer.headers.get('retry-after'), '1')
+    assert.equal(await outcomeOf(answer), '503 service_unavailable')
+    const page = await get('/console/', { headers: { accept: 'text/html' } })
+    assert.equal(page.status, 503)
+    assert.match(page.headers.get('content-type') ?? '', /^text\/html/)
+  })
+
+  test('from then on without a restart', async () => {
+    const assets = join(folder, 'dist', 'assets')
+    await mkdir(assets, { recursive: true })
+    await writeFile(join(folder, 'secret.txt'), 'secret')
+    await writeFile(join(folder, 'dist', 'index.html'), PAGE)
+    await writeFile(join(assets, 'app-0A1B2C3D.js'), SCRIPT)
+    await writeFile(join(assets, 'app-0A1B2C3D.js.br'), brotliCompressSync(SCRIPT))
+    await writeFile(join(assets, 'app-0A1B2C3D.js.gz'), gzipSync(SCRIPT))
+    await writeFile(join(assets, 'plain.css'), 'a {}')
+    await writeFile(join(assets, 'app-0A1B2C3D.js.map'), '{}')
+    await writeFile(join(folder, 'dist', '.hidden.txt'), 'hidden')
+    await symlink(join(folder, 'secret.txt'), join(folder, 'dist', 'linked.txt'))
+    const answer = await get('/console/')
+    assert.equal(answer.status, 200)
+    assert.equal(await answer.text(), PAGE)
+  })
+
+  test('its page for every path that is no file, and never in the place of a script', async () => {
+    for (const path of ['', 'inboxes', 'inboxes/inb_1/threads/thr_1', 'pair?code=BCDF-GHJK']) {
+      const answer = await get(`/console/${path}`)
+      assert.equal(answer.status, 200, path)
+      assert.equal(answer.headers.get('content-type'), 'text/html; charset=utf-8')
+      assert.equal(answer.headers.get('cache-control'), 'no-cache')
+      assert.equal(await answer.text(), PAGE)
+    }
+    assert.equal(await outcomeOf(get('/console/assets/none-00000000.js')), '404 not_found')
+  })
+
+  test('under a policy that lets nothing in from elsewhere and no script into the page', async () => {
+    for (const path of ['/console/', '/console/assets/app-0A1B2C3D.js']) {
+      const { headers } = await get(path)
+      const policy = headers.get('content-security-policy') ?? ''
+      assert.match(policy, /^default-src 'none'; script-src 'self'; style-src 'self';/)
+      assert.match(policy, /base-uri 'none'; frame-ancestors 'none'$/)
+      assert.doesNotMatch(policy, /unsafe|http|\*/)
+      assert.equal(headers.get('x-content-type-options'), 'nosniff')
+      assert.equal(headers.get('referrer-policy'), 'no-referrer')
+      assert.equal(headers.get('cross-origin-opener-policy'), 'same-origin')
+    }
+  })
+
+  test('packed as the browser takes it, and for good where the name says what it holds', async () => {
+    const path = '/console/assets/app-0A1B2C3D.js'
+    const encodings = new Map([
+      ['gzip, br', 'br'],
+      ['gzip', 'gzip'],
+      ['br;q=0, gzip;q=0.5', 'gzip'],
+      ['identity', null],
+    ])
+    const etags = new Set<string | null>()
+    for (const [accepted, encoding] of encodings) {
+      const answer = await get(path, { headers: { 'accept-encoding': accepted } })
+      assert.equal(answer.headers.get('content-encoding'), encoding)
+      assert.equal(answer.headers.get('vary'), 'accept-encoding')
+      assert.equal(answer.headers.get('content-type'), 'text/javascript; charset=utf-8')
+      assert.equal(answer.headers.get('cache-control'), 'public, max-age=31536000, immutable')
+      assert.equal(await answer.text(), SCRIPT)
+      etags.add(answer.headers.get('etag'))
+    }
+    assert.equal(etags.size, 3)
+    const plain = await get('/console/assets/plain.css')
+    assert.equal(plain.headers.get('cache-control'), 'no-cache')
+    assert.equal(plain.headers.get('content-type'), 'text/css; charset=utf-8')
+  })
+
+  test('by its ETag, which changes with the content', async () => {
+    const first = await get('/console/')
+    const etag = first.headers.get('etag') ?? ''
+    const again = await get('/console/', { headers: { 'if-none-match': etag } })
+    assert.equal(again.status, 304)
+    assert.equal(await again.text(), '')
+    const page = join(folder, 'dist', 'index.html')
+    await writeFile(page, PAGE.replace('Mailroom', 'Mailbox!'))
+    await utimes(page, 1, 1)
+    const changed = await get('/console/', { headers: { 'if-none-match': etag } })
+    assert.equal(changed.status, 200)
+    assert.match(await changed.text(), /Mailbox!/)
+  })
+
+  test('to HEAD without the content, and to no other method', async () => {
+    const head = await get('/console/assets/plain.css', { method: 'HEAD' })
+    assert.equal(head.status, 200)
+    assert.equal(head.headers.get('content-length'), '4')
+    for (const method of ['POST', 'PUT', 'DELETE']) {
+      const answer = await get('/console/', { method })
+      assert.equal(answer.headers.get('allow'), 'GET, HEAD')
+      assert.equal(await outcomeOf(answer), '405 method_not_allowed')
+    }
+  })
+
+  test('and nothing beside it, nor what is hidden in it', async () => {
+    const paths = [
+      '../secret.txt',
+      '..%2fsecret.txt',
+      'assets/../../secret.txt',
+      'assets/%2e%2e/%2e%2e/secret.txt',
+      '..\\secret.txt',
+      '%00secret.txt',
+      '.hidden.txt',
+      'linked.txt',
+      'assets/app-0A1B2C3D.js.map',
+      'assets',
+      `${'a/'.repeat(500)}x.js`,
+    ]
+    for (const path of paths) {
+      const answer = await get(`/console/${path}`)
+      const text = await answer.text()
+      assert.doesNotMatch(text, /secret|hidden|\{\}/, path)
+      assert.ok([200, 404, 414].includes((await statusOf(`/console/${path}`)) ?? 0), path)
+    }
+  })
+
+  test('where a browser asks for the service itself', async () => {
+    for (const path of ['/', '/console']) {
+      const answer = await get(path, { headers: { accept: 'text/html,*/*' } })
+      assert.equal(answer.status, 302)
+      assert.equal(answer.headers.get('location'), '/console/')
+    }
+    assert.equal(await outcomeOf(get('/')), '404 not_found')
+  })
+})

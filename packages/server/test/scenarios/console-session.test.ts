@@ -1,0 +1,248 @@
+// Sessions of the console: signing in, what the cookie is good for, and whom it is no good to.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { openApp } from '#app.ts'
+import { silentLog } from '#base/log.ts'
+import { openSocket } from '#test/http/socket-client.ts'
+import { browse, postSession, type SignedIn, signIn } from '#test/scenarios/console-world.ts'
+import { outcomeOf } from '#test/scenarios/outcomes.ts'
+import { onEachEngine, openWorld, testKey, type World } from '#test/world.ts'
+
+onEachEngine('a session of the console', (engine) => {
+  let world: World
+  let signedIn: SignedIn
+  before(async () => {
+    world = await openWorld(engine)
+    signedIn = await signIn(world)
+  })
+  after(() => world.close())
+
+  test('is a cookie that no script reads, and holds nothing of the key', () => {
+    const { setCookie, cookie } = signedIn
+    const [, ...attributes] = setCookie.split('; ')
+    assert.deepEqual(attributes, ['Path=/', 'Max-Age=43200', 'HttpOnly', 'SameSite=Strict'])
+    assert.ok(!cookie.includes(world.key) && !Buffer.from(cookie, 'base64url').includes('mr_'))
+    assert.ok(!JSON.stringify(signedIn.session).includes(world.key))
+  })
+
+  test('tells who signed in with which key, and the same when asked again', async () => {
+    const { account, key, isSandbox, version, expiresAt } = signedIn.session
+    assert.equal(account.plan, 'launch')
+    assert.equal(key.tokenPrefix, world.key.slice(0, 7))
+    assert.equal(key.last4, world.key.slice(-4))
+    assert.equal(isSandbox, true)
+    assert.match(version, /^\d+\.\d+\.\d+/)
+    assert.ok(Date.parse(expiresAt) > world.clock.now() + 11.9 * 3_600_000)
+    const again = await browse(world, signedIn, '/auth/session')
+    assert.equal(again.headers.get('cache-control'), 'no-store')
+    assert.deepEqual(await again.json(), signedIn.session)
+  })
+
+  test('reads and writes as the key does', async () => {
+    const body = JSON.stringify({ name: 'a pod' })
+    const made = await browse(world, signedIn, '/v1/pods', { method: 'POST', body })
+    assert.equal(made.status, 201)
+    const { id } = (await made.json()) as { id: string }
+    assert.equal((await browse(world, signedIn, `/v1/pods/${id}`)).status, 200)
+    const gone = await browse(world, signedIn, `/v1/pods/${id}`, { method: 'DELETE' })
+    assert.equal(gone.status, 204)
+  })
+
+  test('changes nothing without its own CSRF token', async () => {
+    const other = await signIn(world)
+    const wrong = ['', 'x', `${signedIn.session.csrfToken}x`, other.session.csrfToken, 'é']
+    for (const method of ['POST', 'PATCH', 'DELETE']) {
+      const path = method === 'POST' ? '/v1/pods' : '/v1/pods/none'
+      const body = method === 'DELETE' ? {} : { body: '{}' }
+      for (const token of wrong) {
+        const headers = { 'x-csrf-token': encodeURI(token) }
+        const answer = browse(world, signedIn, path, { method, ...body, headers })
+        assert.equal(await outcomeOf(answer), '403 invalid_csrf_token', `${method} ${token}`)
+      }
+    }
+    const { cookie } = signedIn
+    const bare = fetch(`${world.baseUrl}/v1/pods`, { method: 'POST', headers: { cookie } })
+    assert.equal(await outcomeOf(bare), '403 invalid_csrf_token')
+    const leave = fetch(`${world.baseUrl}/auth/session`, { method: 'DELETE', headers: { cookie } })
+    assert.equal(await outcomeOf(leave), '403 invalid_csrf_token')
+  })
+
+  test('is refused from pages of other origins, reading or writing', async () => {
+    const { port } = new URL(world.baseUrl)
+    const foreign: Record<string, string>[] = [
+      { origin: 'https://evil.example' },
+      { origin: 'null' },
+      { origin: `http://127.0.0.1:${Number(port) + 1}` },
+      { origin: `http://127.0.0.1.evil.example:${port}` },
+      { origin: `ftp://127.0.0.1:${port}` },
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+    ]
+    for (const headers of foreign) {
+      const told = JSON.stringify(headers)
+      const read = browse(world, signedIn, '/v1/pods', { headers })
+      assert.equal(await outcomeOf(read), '403 forbidden_origin', told)
+      const write = browse(world, signedIn, '/v1/pods', { method: 'POST', body: '{}', headers })
+      assert.equal(await outcomeOf(write), '403 forbidden_origin', told)
+      const enter = postSession(world, { apiKey: world.key }, headers)
+      assert.equal(await outcomeOf(enter), '403 forbidden_origin', told)
+    }
+  })
+
+  test('is taken under the public name and the one that was asked for', async () => {
+    for (const origin of [world.baseUrl, world.app.deps.publicUrl]) {
+      assert.equal((await browse(world, signedIn, '/v1/pods', { headers: { origin } })).status, 200)
+    }
+  })
+
+  test('goes after a key in the Authorization header, good or not', async () => {
+    const other = await world.newAccount()
+    const headers = { authorization: `Bearer ${other.key}`, origin: 'https://evil.example' }
+    const answer = await browse(world, signedIn, '/v1/account', { headers })
+    assert.equal(((await answer.json()) as { id: string }).id, other.id)
+    const wrong = { authorization: 'Bearer mr_wrong' }
+    const refused = browse(world, signedIn, '/v1/pods', { headers: wrong })
+    assert.equal(await outcomeOf(refused), '401 unauthorized')
+  })
+
+  test('that was changed anywhere is none, nor are two', async () => {
+    const { cookie } = signedIn
+    const value = cookie.split('=')[1] ?? ''
+    const flip = (at: number) =>
+      value.slice(0, at) + (value[at] === 'A' ? 'B' : 'A') + value.slice(at + 1)
+    const other = (await signIn(world)).cookie
+    const changed = [
+      `mailroom_session=${flip(0)}`,
+      `mailroom_session=${flip(Math.floor(value.length / 2))}`,
+      `mailroom_session=${flip(value.length - 2)}`,
+      `mailroom_session=${value.slice(0, -4)}`,
+      'mailroom_session=x',
+      `mailroom_session=${'A'.repeat(5_000)}`,
+      `Mailroom_Session=${value}`,
+      `${cookie}; ${other}`,
+    ]
+    for (const one of changed) {
+      const answer = fetch(`${world.baseUrl}/v1/pods`, { headers: { cookie: one } })
+      assert.equal(await outcomeOf(answer), '401 unauthorized', one.slice(0, 60))
+    }
+    const beside = `a=b; ${cookie}; c=d`
+    const kept = await fetch(`${world.baseUrl}/v1/pods`, { headers: { cookie: beside } })
+    assert.equal(kept.status, 200)
+  })
+
+  test('opens no door of the operator', async () => {
+    const answer = browse(world, signedIn, '/admin/accounts')
+    assert.equal(await outcomeOf(answer), '401 unauthorized')
+  })
+
+  test('ends with its key, at once, and the cookie is cleared', async () => {
+    const key = await world.client.apiKeys.create({ name: 'to be revoked' })
+    const guest = await signIn(world, key.token)
+    await world.client.apiKeys.delete(key.id)
+    assert.equal(await outcomeOf(browse(world, guest, '/v1/pods')), '401 unauthorized')
+    const answer = await browse(world, guest, '/auth/session')
+    assert.match(answer.headers.get('set-cookie') ?? '', /^mailroom_session=; .*Max-Age=0/)
+    assert.equal(answer.headers.get('cache-control'), 'no-store')
+    assert.equal(await outcomeOf(answer), '401 unauthorized')
+    assert.equal(await outcomeOf(postSession(world, { apiKey: key.token })), '401 unauthorized')
+  })
+
+  test('ends in the browser when it is signed out of', async () => {
+    const guest = await signIn(world)
+    const answer = await browse(world, guest, '/auth/session', { method: 'DELETE' })
+    assert.equal(answer.status, 204)
+    assert.equal(answer.headers.get('cache-control'), 'no-store')
+    assert.match(
+      answer.headers.get('set-cookie') ?? '',
+      /^mailroom_session=; .*Max-Age=0; HttpOnly/,
+    )
+  })
+
+  test('ends after twelve hours', async () => {
+    const guest = await signIn(world)
+    world.clock.advance(12 * 3_600_000 - 60_000)
+    assert.equal((await browse(world, guest, '/v1/pods')).status, 200)
+    world.clock.advance(61_000)
+    assert.equal(await outcomeOf(browse(world, guest, '/v1/pods')), '401 unauthorized')
+    signedIn = await signIn(world)
+  })
+
+  test('is not had without a key', async () => {
+    for (const body of [{}, { apiKey: '' }, { apiKey: 5 }, { apiKey: 'x', more: 1 }]) {
+      assert.equal(await outcomeOf(postSession(world, body)), '400 bad_request')
+    }
+    assert.equal(await outcomeOf(postSession(world, { apiKey: 'mr_no' })), '401 unauthorized')
+    const nobody = await fetch(`${world.baseUrl}/auth/session`)
+    assert.equal(await outcomeOf(nobody), '401 unauthorized')
+    const bearer = await world.fetch('/auth/session')
+    assert.equal(await outcomeOf(bearer), '401 unauthorized')
+  })
+
+  test('opens a WebSocket for its own pages only, which ends with it', async () => {
+    const { cookie } = signedIn
+    const open = (headers: Record<string, string>) =>
+      openSocket(world.baseUrl, { headers: { cookie, ...headers } })
+    const client = await open({ origin: world.baseUrl })
+    assert.equal((await client.ask({ type: 'subscribe' })).type, 'subscribed')
+    for (const origin of ['', 'https://evil.example', 'null']) {
+      const headers: Record<string, string> = origin === '' ? {} : { origin }
+      await assert.rejects(open(headers), { status: 403 })
+    }
+    await world.app.checkKeys()
+    world.clock.advance(12 * 3_600_000)
+    await world.app.checkKeys()
+    assert.equal((await client.closed).code, 4001)
+    signedIn = await signIn(world)
+  })
+
+  test('is known to every process with the same secret, also after a restart', async (t) => {
+    // The embedded database is one process's.
+    if (engine === 'sqlite') await world.app.close(1_000)
+    const seams = { log: silentLog, clock: world.clock, makeKey: testKey }
+    const dataDir = engine === 'sqlite' ? world.dataDir : `${world.dataDir}/second`
+    const second = await openApp({ ...world.settings, dataDir }, seams)
+    t.after(() => second.close(1_000))
+    const { cookie } = signedIn
+    const answer = await fetch(`${second.http?.address}/v1/pods`, { headers: { cookie } })
+    assert.equal(answer.status, 200)
+  })
+})
+
+onEachEngine('a session over https', (engine) => {
+  test('is told to the browser as secure, and its origin is that name', async (t) => {
+    const world = await openWorld(engine, {
+      env: { MAILROOM_PUBLIC_URL: 'https://mail.example.com' },
+    })
+    t.after(() => world.close())
+    const signedIn = await signIn(world)
+    assert.match(signedIn.setCookie, /; Secure$/)
+    const headers = { origin: 'https://mail.example.com' }
+    assert.equal((await browse(world, signedIn, '/v1/pods', { headers })).status, 200)
+    const { session } = signedIn
+    assert.equal(session.isSandbox, true)
+  })
+})
+
+onEachEngine('signing in', (engine) => {
+  test('is limited as all failed authentications are, and a session’s end is no failure', async (t) => {
+    const env = { MAILROOM_LIMIT_FAILED_AUTH_PER_MINUTE: '5' }
+    const world = await openWorld(engine, { env })
+    t.after(() => world.close())
+    const key = await world.client.apiKeys.create()
+    const guest = await signIn(world, key.token)
+    await world.client.apiKeys.delete(key.id)
+    for (let time = 0; time < 10; time += 1) {
+      assert.equal(await outcomeOf(browse(world, guest, '/v1/pods')), '401 unauthorized')
+      assert.equal(await outcomeOf(fetch(`${world.baseUrl}/auth/session`)), '401 unauthorized')
+    }
+    for (let time = 0; time < 5; time += 1) {
+      assert.equal(await outcomeOf(postSession(world, { apiKey: 'no' })), '401 unauthorized')
+    }
+    const late = await postSession(world, { apiKey: world.key })
+    assert.ok(Number(late.headers.get('retry-after')) > 0)
+    assert.equal(await outcomeOf(late), '429 rate_limit_exceeded')
+    world.clock.advance(61_000)
+    assert.equal((await postSession(world, { apiKey: world.key })).status, 201)
+  })
+})

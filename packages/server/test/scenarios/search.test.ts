@@ -1,0 +1,251 @@
+// Searching an inbox: what is found, in which order, and what is shown of it. The same mailbox and the
+// same queries on both databases give the same messages.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Inbox } from '@mailroom/sdk'
+import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+
+const UTF8 = [
+  'MIME-Version: 1.0',
+  'Content-Type: text/plain; charset=utf-8',
+  'Content-Transfer-Encoding: 8bit',
+]
+
+const MAILBOX: Record<string, { from?: string; cc?: string; subject?: string; body?: string }> = {
+  invoice: {
+    from: 'Ana Silva <ana@firm.example>',
+    subject: 'Invoice 2041 for March',
+    body: 'The total is 1,234.50 euro. Please pay within thirty days.',
+  },
+  reminder: {
+    from: 'Ana Silva <ana@firm.example>',
+    subject: 'A reminder',
+    body: 'Please pay the invoice of March, it is overdue. Invoice, invoice, invoice!',
+  },
+  lunch: {
+    from: 'Bob Stone <bob.stone@mail.firm.example>',
+    subject: 'Lunch on Friday',
+    body: "Shall we meet at the café? It's the one by the naïve painter.",
+  },
+  other: {
+    from: 'ana@firm.example.org',
+    cc: 'Carla <carla@third.example>',
+    subject: 'Résumé of the meeting',
+    body: 'We talked of pay, then of the total of the invoicing system.',
+  },
+  russian: { subject: 'Счёт за март', body: 'Пожалуйста, оплатите счёт. Ёлка.' },
+  greek: { subject: 'ΤΙΜΟΛΟΓΙΟ', body: 'Παρακαλώ πληρώστε το τιμολόγιο της οδού.' },
+  arabic: { subject: 'فاتورة', body: 'السَّلامُ عليكم، هذه فاتورتكم.' },
+  hebrew: { subject: 'חשבונית', body: 'שָׁלוֹם, זו החשבונית שלך.' },
+  hindi: { subject: 'चालान', body: 'कृपया चालान का भुगतान करें।' },
+  thai: { subject: 'ใบแจ้งหนี้', body: 'กรุณาชำระเงินค่าน้ำภายในสามวัน' },
+  chinese: { subject: '三月发票', body: '请在三十天内付款。谢谢您的合作。' },
+  japanese: { subject: '請求書', body: '東京駅で会いましょう。ﾃﾞｰﾀも送ります。' },
+  korean: { subject: '청구서', body: '회사는 삼월 청구서를 보냅니다.' },
+  turkish: { subject: 'FATURA İSTANBUL', body: 'Lütfen faturayı ödeyin, ısı gideri.' },
+  polish: { subject: 'Faktura Łódź', body: 'Proszę zapłacić za źdźbło.' },
+  german: { subject: 'Rechnung Straße', body: 'Bitte begleichen Sie die Rech\u00adnung.' },
+}
+
+/** From a query to what it finds, the newest first. */
+const FOUND: [string, string[]][] = [
+  ['invoice', ['reminder', 'invoice']],
+  ['INVOICE', ['reminder', 'invoice']],
+  ['invoice march pay', ['reminder', 'invoice']],
+  ['invoice lunch', []],
+  ['invoi', []],
+  ['invoi*', ['other', 'reminder', 'invoice']],
+  ['"invoice of march"', ['reminder']],
+  ['"march invoice"', []],
+  ['invoice-of-march', ['reminder']],
+  ['pay -overdue', ['other', 'invoice']],
+  ['pay -"thirty days" -from:firm.example.org', ['reminder']],
+  ['subject:invoice', ['invoice']],
+  ['subject:"invoice 2041"', ['invoice']],
+  ['subject:invo*', ['invoice']],
+  ['2041', ['invoice']],
+  ['1,234.50', ['invoice']],
+  ['cafe', ['lunch']],
+  ['CAFÉ naive', ['lunch']],
+  ['resume', ['other']],
+  ['ana@firm.example', ['reminder', 'invoice']],
+  ['from:ana@firm.example', ['reminder', 'invoice']],
+  ['from:ANA@FIRM.EXAMPLE', ['reminder', 'invoice']],
+  ['from:ana', ['other', 'reminder', 'invoice']],
+  ['from:"ana silva"', ['reminder', 'invoice']],
+  ['from:firm.example', ['other', 'lunch', 'reminder', 'invoice']],
+  ['from:mail.firm.example', ['lunch']],
+  ['@mail.firm.example', ['lunch']],
+  ['from:bob.stone', ['lunch']],
+  ['from:ana@fi*', ['other', 'reminder', 'invoice']],
+  ['to:carla', ['other']],
+  ['to:carla@third.example', ['other']],
+  ['from:carla', []],
+  ['carla', ['other']],
+  ['счет', ['russian']],
+  ['елка', ['russian']],
+  ['τιμολογιο', ['greek']],
+  ['οδού', ['greek']],
+  ['السلام', ['arabic']],
+  ['فاتورة', ['arabic']],
+  ['שלום', ['hebrew']],
+  ['चालान', ['hindi']],
+  ['น้ำ', ['thai']],
+  ['ชำระเงิน', ['thai']],
+  ['发票', ['chinese']],
+  ['付款', ['chinese']],
+  ['款', ['chinese']],
+  ['東京', ['japanese']],
+  ['駅', ['japanese']],
+  ['東京駅で', ['japanese']],
+  ['京東', []],
+  ['データ', ['japanese']],
+  ['회사', ['korean']],
+  ['istanbul', ['turkish']],
+  ['fatura', ['turkish']],
+  ['odeyin isi', ['turkish']],
+  ['lodz', ['polish']],
+  ['zdzblo', ['polish']],
+  ['strasse', ['german']],
+  ['rechnung bitte', ['german']],
+]
+
+/** What is no query but words, and what has none. */
+const ODD = [
+  '"',
+  '*',
+  '**',
+  ':',
+  '-',
+  '(',
+  '()',
+  '^',
+  '{}',
+  '\0',
+  '🎉',
+  '👨‍👩‍👧',
+  '-'.repeat(500),
+  '" "',
+  '-invoice',
+  "'",
+  '%',
+  '_',
+  '\\',
+  '!',
+  '&',
+  '|',
+  '<->',
+]
+const ODD_WORDS = [
+  'NEAR(invoice march)',
+  'invoice AND march OR nothing NOT it',
+  "invoice'; drop table search_index; --",
+  "invoice' OR '1'='1",
+  '"invoice',
+  'invoice"',
+  'invoice""',
+  'subject : invoice',
+  'marks:.0.0',
+  '{subject} : invoice',
+  'rank:bm25',
+  "'invoice' & 'march' | !'x':*A",
+  'invoice:*A',
+  'invoice <-> march',
+  '\\invoice\\',
+  '^invoice',
+  'invoice + march',
+  '(((((((((((((((((((((((((((((((invoice',
+  '\ud800 invoice',
+  'a'.repeat(500),
+  '漢'.repeat(129),
+]
+
+onEachEngine('searching an inbox', (engine) => {
+  let world: World
+  let inbox: Inbox
+  const idOf = new Map<string, string>()
+  before(async () => {
+    world = await openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '100000' } })
+    inbox = await world.inbox()
+    for (const [name, { from, cc, subject, body }] of Object.entries(MAILBOX)) {
+      const messageId = `<${name}@x.example>`
+      const headers = [...UTF8, ...(cc === undefined ? [] : [`Cc: ${cc}`])]
+      const raw = plainMail({
+        to: inbox.address,
+        messageId,
+        headers,
+        ...(from && { from }),
+        ...(subject && { subject }),
+        ...(body && { body }),
+      })
+      assert.equal((await world.send({ to: inbox.address, raw: Buffer.from(raw) })).code, 250)
+    }
+    for await (const message of world.client.messages.list(inbox.id)) {
+      idOf.set(message.id, message.rfcMessageId?.slice(1).split('@')[0] ?? '')
+    }
+    assert.equal(idOf.size, Object.keys(MAILBOX).length)
+  })
+  after(() => world.close())
+
+  const search = (q: string, options: object = {}) =>
+    world.client.inboxes.search(inbox.id, { q, ...options }).page()
+  const names = async (q: string, options: object = {}) => {
+    const { data } = await search(q, options)
+    return data.map(({ messageId }) => idOf.get(messageId))
+  }
+
+  for (const [q, found] of FOUND) {
+    test(`${q} finds ${found.join(', ') || 'nothing'}`, async () => {
+      const { data, total, totalIsExact, isComplete } = await search(q)
+      assert.deepEqual(
+        data.map(({ messageId }) => idOf.get(messageId)),
+        found,
+      )
+      assert.deepEqual(
+        { total, totalIsExact, isComplete },
+        { total: found.length, totalIsExact: true, isComplete: true },
+      )
+    })
+  }
+
+  test('by rank a subject counts more than a text', async () => {
+    assert.deepEqual(await names('march', { sort: 'rank' }), ['invoice', 'reminder'])
+    assert.deepEqual(await names('march', { sort: 'newest' }), ['reminder', 'invoice'])
+  })
+
+  test('what is no word is told by the name of the parameter, and never more', async () => {
+    for (const q of ODD) {
+      const url = `/v1/inboxes/${inbox.id}/search?${new URLSearchParams({ q })}`
+      const error = (await (await world.fetch(url)).json()) as {
+        error: string
+        details?: { path: string }[]
+      }
+      assert.deepEqual([q, error.error, error.details?.[0]?.path], [q, 'bad_request', 'q'])
+    }
+    for (const q of ODD_WORDS) {
+      const url = `/v1/inboxes/${inbox.id}/search?${new URLSearchParams({ q })}`
+      const response = await world.fetch(url)
+      assert.ok(
+        response.status === 200 || (response.status === 400 && q.length >= 129),
+        `${response.status} for ${q}`,
+      )
+      await response.body?.cancel()
+    }
+    assert.deepEqual(await names('"invoice'), ['reminder', 'invoice'])
+    assert.deepEqual(await names('^invoice'), ['reminder', 'invoice'])
+  })
+
+  test('a snippet shows what was found, and where', async () => {
+    const [hit] = (await search('"pay within thirty"')).data
+    const points = Array.from(hit?.snippet ?? '')
+    assert.equal(hit?.snippet, 'The total is 1,234.50 euro. Please pay within thirty days.')
+    assert.deepEqual(
+      hit?.highlights.map(({ start, end }) => points.slice(start, end).join('')),
+      ['pay within thirty'],
+    )
+    const [bySubject] = (await search('resume')).data
+    assert.equal(bySubject?.snippet, 'Résumé of the meeting')
+    assert.deepEqual(bySubject?.highlights, [{ start: 0, end: 6 }])
+  })
+})

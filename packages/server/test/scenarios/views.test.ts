@@ -1,0 +1,195 @@
+// Views over the API: what a model reads of messages and threads, on both databases.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Inbox } from '@mailroom/sdk'
+import { readFences } from '#test/mail/view/viewed.ts'
+import { type Dns, openDns } from '#test/peers/dns.ts'
+import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { countOutcomes, refusal } from '#test/scenarios/outcomes.ts'
+import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+
+const FRIEND = 'ann@friend.example'
+const HTML = ['MIME-Version: 1.0', 'Content-Type: text/html; charset=utf-8']
+
+onEachEngine('views', (engine) => {
+  let world: World
+  let dns: Dns
+  before(async () => {
+    dns = await openDns({ 'friend.example': { TXT: ['v=spf1 ip4:127.0.0.1 -all'] } })
+    world = await openWorld(engine, { env: { ...WIDE_LIMITS, MAILROOM_DNS_SERVERS: dns.server } })
+  })
+  after(async () => {
+    await world.close()
+    await dns.close()
+  })
+
+  const mail = (inbox: Inbox, from: string, fields: Parameters<typeof plainMail>[0] = {}) =>
+    deliver(world, inbox, plainMail({ from, ...fields }), from)
+  const viewOf = async (messageId: string) => {
+    const { text } = await world.client.messages.view(messageId)
+    return { text, ...readFences(text) }
+  }
+
+  test('a message is Markdown within marks, with what the service knows outside of them', async () => {
+    const inbox = await world.inbox()
+    const body = '<h1>Hello</h1><p>world</p><p style="display:none">unseen</p>'
+    const message = await mail(inbox, 'eve@far.example', { headers: HTML, body })
+    const response = await world.fetch(`/v1/messages/${message.id}/view`)
+    assert.equal(response.status, 200)
+    const { headers } = response
+    assert.equal(headers.get('content-type'), 'text/markdown; charset=utf-8')
+    assert.equal(headers.get('cache-control'), 'private, no-store')
+    assert.equal(headers.get('x-view-next-offset'), null)
+    const text = await response.text()
+    const { inside, outside } = readFences(text)
+    assert.equal(Number(headers.get('x-view-total-chars')), inside.join('').length)
+    assert.equal(
+      inside.join(''),
+      'From: eve@far.example\nTo: someone@mailroom.localhost\nSubject: A subject\n\n# Hello\n\nworld',
+    )
+    assert.match(outside, new RegExp(`inbound, to ${inbox.address}, 20`))
+    assert.match(outside, /UNVERIFIED/)
+    assert.match(outside, /6 characters hidden by display:none/)
+    assert.ok(outside.includes('/v1/messages/{id}/raw'))
+  })
+
+  test('tells a sender who is proven from one who is not', async () => {
+    const inbox = await world.inbox()
+    const friend = await viewOf((await mail(inbox, FRIEND)).id)
+    assert.match(friend.outside, /verified: the mail is authenticated for friend\.example/)
+    const forged = plainMail({ from: `Ann <${FRIEND}>` })
+    const stranger = await viewOf((await deliver(world, inbox, forged, 'eve@far.example')).id)
+    assert.match(stranger.outside, /UNVERIFIED/)
+  })
+
+  test('tells the first message of an address from later ones, by inbox', async () => {
+    const [inbox, other] = [await world.inbox(), await world.inbox()]
+    const first = await mail(inbox, FRIEND)
+    const second = await mail(inbox, 'ANN@Friend.example')
+    const elsewhere = await mail(other, FRIEND)
+    assert.match((await viewOf(first.id)).outside, /first contact/)
+    assert.doesNotMatch((await viewOf(second.id)).outside, /first contact/)
+    assert.match((await viewOf(elsewhere.id)).outside, /first contact/)
+    assert.match((await viewOf(first.id)).outside, /first contact/)
+  })
+
+  test('of a thread has its messages in order, each within marks of its own', async () => {
+    const inbox = await world.inbox()
+    const first = await mail(inbox, FRIEND, { messageId: '<one@friend.example>', body: 'FIRST' })
+    await world.client.inboxes.reply(inbox.id, first, { body: 'ANSWER' })
+    const headers = ['In-Reply-To: <one@friend.example>']
+    await mail(inbox, FRIEND, { headers, body: 'SECOND\r\n\r\n> FIRST\r\n' })
+    const view = await world.client.threads.view(first.threadId)
+    const { inside, outside } = readFences(view.text)
+    assert.equal(inside.length, 3)
+    assert.deepEqual(
+      inside.map((text) => /FIRST|ANSWER|SECOND/.exec(text)?.[0]),
+      ['FIRST', 'ANSWER', 'SECOND'],
+    )
+    assert.match(inside[2] ?? '', /\[quoted history folded: 1 line\]/)
+    assert.match(outside, /3 messages, unread/)
+    assert.match(outside, /outbound, from /)
+    assert.equal(view.nextOffset, null)
+    assert.equal(view.totalChars, inside.join('').length)
+  })
+
+  test('comes in pages that together are the whole, and a number drawn for each', async () => {
+    const inbox = await world.inbox()
+    const body = Array.from({ length: 400 }, (_, line) => `Line ${line} of it.`).join('\r\n')
+    const message = await mail(inbox, FRIEND, { messageId: '<long@friend.example>', body })
+    await mail(inbox, FRIEND, { headers: ['In-Reply-To: <long@friend.example>'], body: 'END' })
+    const whole = readFences((await world.client.threads.view(message.threadId)).text).inside.join(
+      '',
+    )
+    let read = ''
+    const nonces = new Set<string>()
+    let pages = 0
+    for (let offset: number | null = 0; offset !== null; pages++) {
+      const page = await world.client.threads.view(message.threadId, { maxChars: 1_000, offset })
+      assert.ok(Array.from(page.text).length <= 1_000)
+      const { inside, nonces: found } = readFences(page.text)
+      for (const nonce of found) nonces.add(nonce)
+      read += inside.join('')
+      offset = page.nextOffset
+    }
+    assert.equal(read, whole)
+    assert.equal(nonces.size, pages)
+    assert.ok(pages > 5)
+  })
+
+  test('has long links whole when they are asked for', async () => {
+    const inbox = await world.inbox()
+    const url = `https://a.example/${'x'.repeat(200)}`
+    const message = await mail(inbox, FRIEND, { body: url })
+    assert.doesNotMatch((await viewOf(message.id)).text, new RegExp(url))
+    assert.match((await viewOf(message.id)).outside, /1 link; links=full/)
+    const full = await world.client.messages.view(message.id, { links: 'full' })
+    assert.ok(full.text.includes(url))
+  })
+
+  test('lists attachments by their names within the marks', async () => {
+    const inbox = await world.inbox()
+    const { id } = await world.client.inboxes
+      .send(inbox.id, {
+        to: 'bob@far.example',
+        subject: 'Files',
+        body: 'See.',
+        attachments: [
+          { filename: 'a b.txt', contentType: 'text/plain', data: Buffer.from('x'.repeat(3_000)) },
+        ],
+      })
+      .then(({ messageId }) => ({ id: messageId }))
+    const { inside, outside } = await viewOf(id)
+    assert.match(inside.join(''), /Attachments:\n- a b\.txt \(text\/plain, 3 kB\)/)
+    assert.match(outside, /1 attachment, 3 kB/)
+    assert.doesNotMatch(outside, /a b\.txt/)
+  })
+
+  test('of a thread that is long shows its newest messages and says so', async () => {
+    const inbox = await world.inbox()
+    const messageId = '<many@friend.example>'
+    const first = await mail(inbox, FRIEND, { messageId, body: 'number 1.' })
+    for (let count = 2; count <= 103; count++) {
+      const headers = [`In-Reply-To: ${messageId}`]
+      await mail(inbox, FRIEND, { headers, body: `number ${count}.` })
+    }
+    const { text } = await world.client.threads.view(first.threadId, { maxChars: 200_000 })
+    const { inside, outside } = readFences(text)
+    assert.equal(inside.length, 53)
+    assert.match(inside[0] ?? '', /number 51\./)
+    assert.match(inside.at(-1) ?? '', /number 103\./)
+    assert.match(outside, /The oldest 50 are not in this view/)
+  })
+
+  test('is for the account alone, and of what is there', async () => {
+    const inbox = await world.inbox()
+    const message = await mail(inbox, FRIEND)
+    const { client } = await world.newAccount()
+    const refused = [
+      client.messages.view(message.id),
+      client.threads.view(message.threadId),
+      world.client.messages.view('msg_01h455vb4pex5vsknk084sn02q'),
+      world.client.threads.view('nothing'),
+    ]
+    assert.deepEqual(await countOutcomes(refused), { '404 not_found': 4 })
+    await world.client.inboxes.delete(inbox.id)
+    assert.equal(await refusal(world.client.messages.view(message.id)), '404 not_found')
+  })
+
+  test('is refused for parameters out of bounds', async () => {
+    const message = await mail(await world.inbox(), FRIEND)
+    for (const query of [
+      'max_chars=499',
+      'max_chars=200001',
+      'max_chars=x',
+      'offset=-1',
+      'links=all',
+    ]) {
+      const response = await world.fetch(`/v1/messages/${message.id}/view?${query}`)
+      assert.equal(response.status, 400, query)
+    }
+    const head = await world.fetch(`/v1/messages/${message.id}/view`, { method: 'HEAD' })
+    assert.equal(head.status, 200)
+  })
+})
