@@ -101,6 +101,8 @@ export class Service {
       MAILROOM_LIMIT_API_PER_MINUTE: '1000000',
       // Refuses at once: no test asks, or waits for, the machine's DNS.
       MAILROOM_DNS_SERVERS: '127.0.0.1:9',
+      // As npm start.
+      MALLOC_ARENA_MAX: '2',
       ...(this.#options.databaseUrl && { MAILROOM_DATABASE_URL: this.#options.databaseUrl }),
       ...this.#options.env,
     }
