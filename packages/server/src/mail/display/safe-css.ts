@@ -60,8 +60,9 @@ class CssWriter {
   take(name: string, text: string): void {
     if (ENDS.has(name)) this.#end(text)
     else if (this.#url !== 'none') this.#takeOfUrl(name, text)
-    // With the comments of HTML that hid style sheets from browsers without them.
-    else if (['Comment', 'CDO', 'CDC'].includes(name)) this.#segment.push(' ')
+    // With the comments of HTML that hid style sheets from browsers without them. A blank in their place
+    // would end an escape before it and join what follows to its name.
+    else if (['Comment', 'CDO', 'CDC'].includes(name)) this.#segment.push('/**/')
     else if (name === 'Url') this.#takeAddress(text.replace(/^url\(|\)$/gi, ''))
     else if (name === 'Function') this.#takeFunction(text)
     else if (name === 'AtKeyword') this.#takeKnown(text, AT_RULES.has(text.toLowerCase()))

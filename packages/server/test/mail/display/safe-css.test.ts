@@ -93,6 +93,15 @@ test('no address, no unknown function and no import is left, and nothing ends th
   )
 })
 
+test('a comment left out joins nothing: an escape before it ends where it ended', () => {
+  for (const comment of ['/* x */', '<!--', '-->'])
+    assert.deepEqual(
+      tokensOf(clean(`a{b:\\75${comment}rgb(1)}`)).filter(({ name }) => name === 'Function'),
+      [{ name: 'Function', text: 'rgb(' }],
+      comment,
+    )
+})
+
 test('what is clean is not changed by being cleaned again', () => {
   const css = fc.array(fc.constantFrom(...PIECES), { maxLength: 25 }).map((list) => list.join(''))
   fc.assert(
