@@ -149,7 +149,7 @@ onEachEngine('operating', (engine) => {
   test('the figures of those who are told of events go up and down', async () => {
     const figure = async (name: string) => {
       const text = await (await world.fetch('/metrics', OPERATOR)).text()
-      return new RegExp(`^mailroom_event_${name} (\\d+)$`, 'm').exec(text)?.[1]
+      return new RegExp(`^mailroom_event_${name} (\\S+)$`, 'm').exec(text)?.[1]
     }
     const inbox = await world.inbox()
     const gone = new AbortController()
@@ -162,8 +162,9 @@ onEachEngine('operating', (engine) => {
     const names = ['sockets', 'streams', 'waits']
     const figures = async () => (await Promise.all(names.map(figure))).join()
     await until(async () => (await figures()) === '1,1,1')
-    assert.equal(await figure('log_lag_seconds'), '0')
-    assert.equal(await figure('catch_ups_waiting'), '0')
+    // On PostgreSQL others' transactions hold the log up for a moment.
+    await until(async () => (await figure('log_lag_seconds')) === '0')
+    await until(async () => (await figure('catch_ups_waiting')) === '0')
     gone.abort()
     socket.close()
     await ended
