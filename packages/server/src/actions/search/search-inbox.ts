@@ -42,16 +42,17 @@ export type SearchAnswer = {
 type SearchDeps = Pick<Deps, 'db' | 'clock' | 'searchCatchUps'>
 
 /**
- * A page of what was found. `not_found` when the account has no such inbox, `bad_request` when there is
- * nothing to be looked for.
+ * A page of what was found. `bad_request` when there is nothing to be looked for, else `not_found` when
+ * the account has no such inbox.
  */
 export async function searchInbox(deps: SearchDeps, asked: SearchAsked): Promise<SearchAnswer> {
   const { accountId, inboxId } = asked
   const reading = readQuery(asked.q)
-  const state = await deps.searchCatchUps.run(deps, { accountId, inboxId })
-  if (state === null) throw notFound()
+  // Before anything is indexed for it.
   if (reading.kind === 'defect') throw wrongQuery(reading.defect)
   const { query } = reading
+  const state = await deps.searchCatchUps.run(deps, { accountId, inboxId })
+  if (state === null) throw notFound()
   const walk =
     state.number === null
       ? { found: [], isComplete: true }
