@@ -22,7 +22,7 @@ export type CountedEvent = {
   kind: string
   accountId: string
   occurredAtMs: number
-  /** When the message was accepted; null when there is none any more. */
+  /** Of `message.sent`: when it was accepted; null when the message is gone, and of other kinds. */
   acceptedAtMs: number | null
 }
 
@@ -44,7 +44,10 @@ export async function readLogToCount(
   const { engine } = db.reading
   const events = db.read
     .selectFrom('events')
-    .leftJoin('messages', 'messages.id', 'events.message_id')
+    // Of others the time is not asked for: a row of mail is large.
+    .leftJoin('messages', (join) =>
+      join.onRef('messages.id', '=', 'events.message_id').on('events.kind', '=', 'message.sent'),
+    )
     .$if(countedOnly, (query) => query.where('events.kind', 'in', COUNTED_KINDS))
   const rows = await inLogOrder(engine, inLog(engine, events, { after, until: null }), 'asc')
     .select([
