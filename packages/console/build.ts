@@ -1,7 +1,7 @@
 // Bundles the console into `dist/`: index.html and assets named by their content, each with what
 // brotli and gzip make of it beside it.
 
-import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -94,6 +94,8 @@ async function replaceDist(files: readonly OutputFile[], html: string): Promise<
     )
     const all = [...assets, ['index.html', Buffer.from(html)] as const]
     await Promise.all(all.map(([name, bytes]) => writeWithCompressed(join(made, name), bytes)))
+    // Whoever installs need not be the user that serves.
+    await chmod(made, 0o755)
     await rename(dist, old).catch(() => {})
     // Another build may have put its own there in between, which is the same.
     await rename(made, dist).catch(() => {})

@@ -1,5 +1,6 @@
 // Runs before the first paint, so that a chosen theme does not flash up in the other one.
 
-import { applyTheme, storedTheme } from '#data/theme.ts'
+import { applyTheme, followSystem, storedTheme } from '#data/theme.ts'
 
 applyTheme(storedTheme())
+followSystem()

@@ -1,4 +1,4 @@
-// Light, dark or as the system says: kept in this browser, shown by an attribute of the document.
+// Light, dark or as the system says: kept in this browser, shown by attributes of the document.
 
 export const themes = ['system', 'light', 'dark'] as const
 export type Theme = (typeof themes)[number]
@@ -15,9 +15,19 @@ export function storedTheme(): Theme {
   }
 }
 
+const prefersDark = matchMedia('(prefers-color-scheme: dark)')
+
+/** Sets what the style sheet looks at, and beside it what was chosen. */
 export function applyTheme(theme: Theme): void {
-  if (theme === 'system') delete document.documentElement.dataset.theme
-  else document.documentElement.dataset.theme = theme
+  const shown = theme === 'system' ? (prefersDark.matches ? 'dark' : 'light') : theme
+  Object.assign(document.documentElement.dataset, { theme: shown, themeChosen: theme })
+}
+
+/** Follows the system from now on, where nothing else was chosen. */
+export function followSystem(): void {
+  prefersDark.addEventListener('change', () => {
+    if (document.documentElement.dataset.themeChosen === 'system') applyTheme('system')
+  })
 }
 
 export function storeTheme(theme: Theme): void {

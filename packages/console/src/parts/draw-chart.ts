@@ -30,12 +30,9 @@ export function drawChart(place: HTMLElement, props: ChartProps, height: number)
   sized.observe(place)
   const themed = new MutationObserver(again)
   themed.observe(document.documentElement, { attributeFilter: ['data-theme'] })
-  const system = matchMedia('(prefers-color-scheme: dark)')
-  system.addEventListener('change', again)
   return () => {
     sized.disconnect()
     themed.disconnect()
-    system.removeEventListener('change', again)
     plot.destroy()
     tip.remove()
   }
