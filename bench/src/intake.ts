@@ -3,24 +3,21 @@
 
 import { parseArgs } from 'node:util'
 import type { Inbox } from '@mailroom/sdk'
-import { runToEnd, startServer } from './child.ts'
+import { startServer } from './child.ts'
 import { openDnsServer } from './dns-server.ts'
 import { describeMachine, median, table } from './figures.ts'
+import {
+  load,
+  MODE_NAMES,
+  MODES,
+  type Mode,
+  type Outcome,
+  RECIPIENT,
+  SENDER_RECORDS,
+} from './intake-load.ts'
 import { bodyOf, sharedFields } from './intake-message.ts'
 import { type RunningMailroom, startMailroom } from './mailroom.ts'
 import { makeSignature, type SharedSignature } from './signature.ts'
-
-type Outcome = {
-  messages: number
-  perSecond: number
-  failures: number
-  p50Ms: number
-  p99Ms: number
-}
-
-const MODES = ['one-message', 'kept'] as const
-const MODE_NAMES = { 'one-message': 'one message a connection', kept: 'kept connections' }
-type Mode = (typeof MODES)[number]
 
 /** One side of a comparison: a server, and the mail that it gets. */
 type Lane = { port: number; recipient: string; signature: string; runs: Outcome[] }
@@ -37,7 +34,7 @@ export async function intake(args: string[]): Promise<void> {
     },
   })
   const [messageBytes, sessions] = [Number(values.bytes), Number(values.sessions)]
-  const recipient = 'bench@mailroom.localhost'
+  const recipient = RECIPIENT
   const signed = makeSignature(sharedFields(recipient), bodyOf(messageBytes))
   const dns = await openDnsServer(recordsOf(signed))
   const checking = await startMailroom({ MAILROOM_DNS_SERVERS: dns.address })
@@ -46,7 +43,7 @@ export async function intake(args: string[]): Promise<void> {
   const run = (lane: Lane, mode: Mode, seconds: number) => {
     const { port, signature } = lane
     const plan = { port, mode, seconds, sessions, messageBytes, recipient, signature }
-    return runToEnd<Outcome>('load-generator.ts', plan)
+    return load(plan)
   }
   try {
     const inbox = await makeInbox(checking)
@@ -87,8 +84,7 @@ export async function intake(args: string[]): Promise<void> {
 
 function recordsOf({ record }: SharedSignature): Record<string, string> {
   return {
-    'sender.example': 'v=spf1 ip4:127.0.0.1 -all',
-    '_dmarc.sender.example': 'v=DMARC1; p=reject',
+    ...SENDER_RECORDS,
     [record.name]: record.text,
   }
 }

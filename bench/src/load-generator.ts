@@ -1,21 +1,12 @@
 // The sending side of the intake benchmark, in a process of its own: sessions that each keep one
 // message under way, command by command, on plain sockets. Prints what was acknowledged as JSON.
 
+import { setTimeout as wait } from 'node:timers/promises'
+import type { LoadPlan } from './intake-load.ts'
 import { bodyOf, sharedFields } from './intake-message.ts'
 import { openPeer } from './smtp-peer.ts'
 
-type Plan = {
-  port: number
-  sessions: number
-  seconds: number
-  mode: 'kept' | 'one-message'
-  recipient: string
-  messageBytes: number
-  /** Set before every message: a signature field, or nothing. */
-  signature?: string
-}
-
-const plan = JSON.parse(process.argv[2] ?? '{}') as Plan
+const plan = JSON.parse(process.argv[2] ?? '{}') as LoadPlan
 const startMs = performance.now()
 const endMs = startMs + plan.seconds * 1000
 const latencies: number[] = []
@@ -23,6 +14,7 @@ const body = bodyOf(plan.messageBytes)
 const fields = sharedFields(plan.recipient)
 let failures = 0
 let serial = 0
+let nextMs = startMs
 
 await Promise.all(Array.from({ length: plan.sessions }, () => runSession()))
 const elapsedSeconds = (performance.now() - startMs) / 1000
@@ -44,6 +36,7 @@ async function runSession(): Promise<void> {
     try {
       const peer = await openPeer(plan.port)
       do {
+        await turn()
         const beganMs = performance.now()
         await peer.say('MAIL FROM:<bench@sender.example>\r\n', 250)
         await peer.say(`RCPT TO:<${plan.recipient}>\r\n`, 250)
@@ -58,6 +51,14 @@ async function runSession(): Promise<void> {
       if (failures > 1_000) throw new Error('Too many failures; is the server up?')
     }
   }
+}
+
+/** The time of the next message, where they come at a rate; what is late is not made up for. */
+async function turn(): Promise<void> {
+  if (plan.rate === undefined) return
+  const nowMs = performance.now()
+  nextMs = Math.max(nowMs, nextMs + 1000 / plan.rate)
+  if (nextMs > nowMs) await wait(nextMs - nowMs)
 }
 
 function makeMessage(): string {

@@ -68,7 +68,8 @@ function startFlags(): string[] {
   return scripts.start.match(/--\S+/g) ?? []
 }
 
-function freePort(): Promise<number> {
+/** A port that was free a moment ago. */
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer()
     probe.on('error', reject)

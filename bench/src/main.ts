@@ -1,12 +1,16 @@
 // `npm run bench -- NAME`: runs a benchmark and prints its figures.
 
 import { deliver } from './deliver.ts'
+import { engines } from './engines.ts'
 import { intake } from './intake.ts'
 import { latency } from './latency.ts'
 import { list } from './list.ts'
+import { peers } from './peers.ts'
 import { queue } from './queue.ts'
+import { scale } from './scale.ts'
 import { search } from './search.ts'
 import { send } from './send.ts'
+import { soak } from './soak.ts'
 
 const benchmarks: Record<string, (args: string[]) => Promise<void>> = {
   intake,
@@ -16,6 +20,10 @@ const benchmarks: Record<string, (args: string[]) => Promise<void>> = {
   queue,
   latency,
   search,
+  scale,
+  peers,
+  engines,
+  soak,
 }
 
 const [name = '', ...rest] = process.argv.slice(2)

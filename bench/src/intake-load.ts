@@ -1,0 +1,42 @@
+// What the benchmarks of intake share: the generator and its plan, what it tells, whom it writes to, and
+// what DNS says of its sender.
+
+import { runToEnd } from './child.ts'
+
+export type Outcome = {
+  messages: number
+  perSecond: number
+  failures: number
+  p50Ms: number
+  p99Ms: number
+}
+
+export const MODES = ['one-message', 'kept'] as const
+export type Mode = (typeof MODES)[number]
+export const MODE_NAMES = { 'one-message': 'one message a connection', kept: 'kept connections' }
+
+export const RECIPIENT = 'bench@mailroom.localhost'
+
+/** Records under which the mail of the generator passes SPF and DMARC. */
+export const SENDER_RECORDS = {
+  'sender.example': 'v=spf1 ip4:127.0.0.1 -all',
+  '_dmarc.sender.example': 'v=DMARC1; p=reject',
+}
+
+export type LoadPlan = {
+  port: number
+  sessions: number
+  seconds: number
+  mode: Mode
+  messageBytes: number
+  recipient: string
+  /** Set before every message: a signature field, or nothing. */
+  signature?: string
+  /** Messages a second of all sessions together; as many as there can be without it. */
+  rate?: number
+}
+
+/** Sends as planned from a process of its own, and tells what was acknowledged. */
+export function load(plan: LoadPlan): Promise<Outcome> {
+  return runToEnd<Outcome>('load-generator.ts', plan)
+}

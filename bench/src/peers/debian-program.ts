@@ -1,0 +1,103 @@
+// Mail servers out of Debian's packages, unpacked beside the machine's own files and started in a mount
+// namespace where they lie at the paths that they were built for. Nothing is installed, and two packages
+// that exclude each other can be run side by side. Needs root.
+
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { programFolder } from './peer-server.ts'
+
+export type DebianProgram = {
+  /** Of the package in Debian, such as `3.7.11-0+deb12u1`. */
+  readonly version: string
+  /** Its files, to be laid over the machine's. */
+  readonly files: string
+}
+
+/** Downloads and unpacks the package, once. Throws where apt-get cannot get it. */
+export function unpackDebian(name: string): DebianProgram {
+  const root = programFolder(name)
+  const packed = () => readdirSync(root).find((entry) => entry.endsWith('.deb'))
+  const quiet = { cwd: root, stdio: 'ignore' } as const
+  if (packed() === undefined) execFileSync('apt-get', ['download', name], quiet)
+  const file = packed() ?? ''
+  execFileSync('dpkg', ['-x', file, 'files'], quiet)
+  const version = execFileSync('dpkg-deb', ['-f', file, 'Version'], { cwd: root, encoding: 'utf8' })
+  return { version: version.trim(), files: join(root, 'files') }
+}
+
+export type Start = {
+  program: DebianProgram
+  /** Laid over the machine's /etc: configuration, and accounts beside the machine's own. */
+  etc: string
+  /** Folders on the disk, each at a path below /var that is made for it. */
+  places?: Record<string, string>
+  command: readonly string[]
+}
+
+/** Started in the foreground; its end and that of its children is the end of `stop`. */
+export function startInNamespace({ program, etc, places = {}, command }: Start): {
+  child: ChildProcess
+  stop(): Promise<void>
+} {
+  const parts = [
+    'set -e',
+    `mount -t overlay overlay -o lowerdir=${program.files}/usr:/usr /usr`,
+    `mount -t overlay overlay -o lowerdir=${etc}:${program.files}/etc:/etc /etc`,
+    'mount -t tmpfs tmpfs /run',
+    ...Object.entries(places).map(([path, folder]) => mountBelowVar(path, folder)),
+    `exec ${command.join(' ')}`,
+  ]
+  // A pid namespace of its own: when its first process ends, the kernel ends all others.
+  const words = ['--mount', '--pid', '--fork', '--kill-child', 'sh', '-c', parts.join('\n')]
+  const child = spawn('unshare', words, { stdio: ['ignore', 'ignore', 'inherit'] })
+  return {
+    child,
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const ended = once(child, 'exit')
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}
+
+/** The folder above it becomes an empty one in memory, where the place can be made. */
+function mountBelowVar(path: string, folder: string): string {
+  const above = path.slice(0, path.lastIndexOf('/'))
+  return `mount -t tmpfs tmpfs ${above}\nmkdir ${path}\nmount --bind ${folder} ${path}`
+}
+
+/** An /etc with accounts for the program; the first line of each list is its own group's. */
+export function makeEtc(folder: string, names: readonly string[]): string {
+  mkdirSync(folder, { recursive: true })
+  const ids = names.map((name, index) => ({ name, id: FIRST_ID + index }))
+  const users = ids.map(({ name, id }) => `${name}:x:${id}:${id}::/var/empty:/usr/sbin/nologin\n`)
+  const groups = ids.map(({ name, id }) => `${name}:x:${id}:\n`)
+  writeFileSync(join(folder, 'passwd'), withoutOwn('/etc/passwd', names) + users.join(''))
+  writeFileSync(join(folder, 'group'), withoutOwn('/etc/group', names) + groups.join(''))
+  return folder
+}
+
+/** The id that `makeEtc` gives to the account at this place of its list. */
+export function idOf(index: number): number {
+  return FIRST_ID + index
+}
+
+const FIRST_ID = 64_100
+
+function withoutOwn(path: string, names: readonly string[]): string {
+  const lines = readFileSync(path, 'utf8').split('\n')
+  return lines
+    .filter((line) => line !== '' && !names.includes(line.split(':')[0] ?? ''))
+    .map((line) => `${line}\n`)
+    .join('')
+}
+
+/** Files below a folder, counted; 0 while it is not there. */
+export function countFiles(folder: string): number {
+  if (!existsSync(folder)) return 0
+  return readdirSync(folder, { recursive: true, withFileTypes: true }).filter((e) => e.isFile())
+    .length
+}

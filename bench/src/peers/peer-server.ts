@@ -1,0 +1,43 @@
+// What the peers of the intake benchmark have in common.
+
+import { mkdirSync } from 'node:fs'
+import { setTimeout as wait } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { openPeer } from '#smtp-peer.ts'
+
+/** A mail server that takes mail for `bench@mailroom.localhost`. */
+export type PeerServer = {
+  readonly name: string
+  readonly port: number
+  /** What it does with a message, in a line. */
+  readonly does: string
+  /** Messages that lie where their reader would find them. */
+  countDelivered(): Promise<number>
+  stop(): Promise<void>
+}
+
+const START_MS_MAX = 120_000
+
+/** Resolves when it answers to EHLO. Throws when it does not within two minutes. */
+export async function untilAnswering(port: number): Promise<void> {
+  const endMs = performance.now() + START_MS_MAX
+  for (;;) {
+    try {
+      const peer = await openPeer(port)
+      peer.close()
+      return
+    } catch (error) {
+      if (performance.now() > endMs) throw new Error('It does not answer', { cause: error })
+      await wait(100)
+    }
+  }
+}
+
+/** Where what was downloaded once lies; made when absent. */
+export function programFolder(name: string): string {
+  const path = fileURLToPath(
+    new URL(`../../../node_modules/.cache/mailroom-bench/${name}`, import.meta.url),
+  )
+  mkdirSync(path, { recursive: true })
+  return path
+}

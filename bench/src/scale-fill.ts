@@ -1,0 +1,57 @@
+// Fills the tables of the service with many messages, as if they had come evenly over the time that
+// events are kept: written by the database itself, in its own order, indexes last.
+
+import { largeRows, type Size, smallRows, TOTALS } from './scale-rows.ts'
+
+/** Runs SQL on a connection of its own. */
+export type Run = (text: string) => Promise<Record<string, unknown>[]>
+
+/** Fills every table; what there was is gone. `atOnce` statements run side by side. */
+export async function fill(run: Run, size: Size, atOnce = 3): Promise<void> {
+  for (const statement of smallRows(size)) await run(statement)
+  await run('analyze scale_ticks, scale_inboxes')
+  const rows = largeRows(size)
+  const indexes = await dropIndexes(run, Object.keys(rows))
+  const filling = Object.entries(rows).map(
+    // In the transaction that empties the table, its rows need not be written to the log.
+    ([table, select]) =>
+      `begin; truncate ${table}; insert into ${table} overriding system value ${select}; commit`,
+  )
+  for (const statements of [filling, indexes]) await sideBySide(run, statements, atOnce)
+  for (const statement of TOTALS) await run(statement)
+  await run('vacuum (analyze)')
+}
+
+/** Removes the indexes and primary keys of these tables and returns the statements that make them anew. */
+async function dropIndexes(run: Run, tables: string[]): Promise<string[]> {
+  const names = tables.map((table) => `'${table}'`).join(', ')
+  const constraints = await run(`
+    select conrelid::regclass::text as "table", conname as name, pg_get_constraintdef(oid) as text
+    from pg_constraint where contype = 'p' and conrelid::regclass::text in (${names})`)
+  for (const { table, name } of constraints) {
+    await run(`alter table ${table} drop constraint ${name}`)
+  }
+  const indexes = await run(`
+    select indexname as name, replace(indexdef, ' ON ONLY ', ' ON ') as text
+    from pg_indexes where schemaname = 'public' and tablename in (${names})`)
+  for (const { name } of indexes) await run(`drop index ${name}`)
+  return [
+    ...constraints.map(
+      ({ table, name, text }) => `alter table ${table} add constraint ${name} ${text}`,
+    ),
+    ...indexes.map(({ text }) => String(text)),
+  ]
+}
+
+async function sideBySide(run: Run, statements: string[], atOnce: number): Promise<void> {
+  const left = [...statements]
+  const worker = async () => {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+      const startMs = performance.now()
+      await run(next)
+      const tookS = ((performance.now() - startMs) / 1_000).toFixed(0)
+      process.stderr.write(`${tookS} s: ${next.replace(/\s+/g, ' ').slice(0, 78)}\n`)
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, worker))
+}
