@@ -1,0 +1,59 @@
+# syntax=docker/dockerfile:1
+# The image of Mailroom. `docker build -t mailroom .` makes the service; with `--target backup` it also
+# has PostgreSQL's programs that `mailroom backup` calls. docs/operating.md says how to run it, and
+# `npm run check:deploy` runs every step of it without a container engine.
+
+# The version that package.json has for machines without containers; a test keeps them the same.
+FROM node:24.21.0-trixie-slim AS build
+WORKDIR /app
+# First what changes only with the dependencies, so that this layer is used again.
+COPY package.json package-lock.json ./
+COPY bench/package.json bench/
+COPY packages/cli/package.json packages/cli/
+COPY packages/console/package.json packages/console/
+COPY packages/contract/package.json packages/contract/
+COPY packages/mcp/package.json packages/mcp/
+COPY packages/sdk/package.json packages/sdk/
+COPY packages/server/package.json packages/server/
+# No program of a package runs: the only ones fetch the Node.js that is here already, and test an
+# esbuild that works without it.
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+COPY packages packages
+# The console is bundled here, so that what bundles it stays here.
+RUN node packages/console/build.ts \
+ && rm -rf node_modules/esbuild node_modules/@esbuild node_modules/node node_modules/.bin/node node_modules/.bin/esbuild node_modules/.cache
+
+FROM debian:trixie-slim AS run
+# A number that no other user of the host has by chance.
+RUN groupadd --gid 10001 mailroom \
+ && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/mailroom --shell /usr/sbin/nologin mailroom \
+ && install -d -m 0700 -o 10001 -g 10001 /var/lib/mailroom
+WORKDIR /app
+COPY --from=build /usr/local/bin/node /usr/local/bin/node
+COPY --from=build /app /app
+# What is compiled now need not be at each start. Compiled by the user that runs it, who owns nothing of
+# it afterwards.
+RUN install -d -o 10001 -g 10001 node_modules/.cache/mailroom \
+ && setpriv --reuid=10001 --regid=10001 --clear-groups node --max-semi-space-size=4 packages/server/src/main.mjs warm-up \
+ && chown -R 0:0 node_modules/.cache
+ENV MAILROOM_DATA_DIR=/var/lib/mailroom \
+    MAILROOM_HTTP_HOST=0.0.0.0 \
+    MAILROOM_SMTP_HOST=0.0.0.0 \
+    MALLOC_ARENA_MAX=2
+VOLUME /var/lib/mailroom
+EXPOSE 8080 2525
+USER 10001:10001
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=30s --timeout=10s --start-period=60s --retries=3 \
+  CMD ["node", "packages/server/src/main.mjs", "health"]
+ENTRYPOINT ["node", "--max-semi-space-size=4", "packages/server/src/main.mjs"]
+CMD ["serve"]
+
+FROM run AS backup
+USER 0:0
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends postgresql-client \
+ && rm -rf /var/lib/apt/lists/*
+USER 10001:10001
+
+FROM run AS service

@@ -1,0 +1,20 @@
+#!/bin/sh
+# Makes the secrets of compose.yaml in deploy/secrets and the settings in deploy/mailroom.env, each where
+# it is not there yet. Run again it changes nothing.
+set -eu
+umask 077
+cd "$(dirname "$0")"
+# Whoever runs in the containers has to be able to read the files; the folder keeps others of this machine out.
+mkdir -p secrets tls
+put() {
+  [ -s "secrets/$1" ] || printf '%s\n' "$2" >"secrets/$1"
+  chmod 0444 "secrets/$1"
+}
+put postgres_password "$(openssl rand -hex 24)"
+put secret_key "$(openssl rand -base64 32)"
+put admin_token "$(openssl rand -hex 24)"
+put database_url "postgres://mailroom:$(cat secrets/postgres_password)@postgres:5432/mailroom"
+chmod 0755 tls
+[ -e mailroom.env ] || cp mailroom.env.example mailroom.env
+chmod 0644 mailroom.env
+echo "deploy/secrets is made. Put your names into deploy/mailroom.env."

@@ -1,0 +1,152 @@
+// Dockerfile, compose.yaml, the units and their settings: whether they fit the program and each other.
+// `npm run check:deploy` carries them out.
+
+import assert from 'node:assert/strict'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { parseEnv } from 'node:util'
+import { readSettings } from '#config/read-settings.ts'
+import { listContext } from './build-context.ts'
+import { mountedFile } from './container.ts'
+import { environmentOf, readCompose, startOrder } from './read-compose.ts'
+import { readDockerfile, readEnv } from './read-dockerfile.ts'
+import { readUnit } from './read-unit.ts'
+
+const root = new URL('../../../../', import.meta.url).pathname
+const read = (path: string) => readFileSync(root + path, 'utf8')
+const stages = readDockerfile(read('Dockerfile'))
+const compose = readCompose(read('compose.yaml'))
+const context = listContext(root, read('.dockerignore'))
+const example = read('deploy/mailroom.env.example')
+const manifest = JSON.parse(read('package.json')) as {
+  dependencies: { node: string }
+  scripts: { start: string }
+}
+const folder = mkdtempSync(join(tmpdir(), 'mailroom-deploy-'))
+after(() => rmSync(folder, { recursive: true }))
+
+/** Everything that the program says of an environment, or nothing. */
+function objections(env: Record<string, string | undefined>): string[] {
+  const reading = readSettings(env)
+  const mistakes = reading.kind === 'mistakes' ? reading.mistakes : []
+  return [...mistakes.map(({ name, expected }) => `${name}: ${expected}`), ...reading.warnings]
+}
+
+test('the image has the Node.js of package.json, and starts as npm start does', () => {
+  const base = stages[0]?.base ?? ''
+  assert.equal(base, `node:${manifest.dependencies.node}-trixie-slim`)
+  const last = stages.find(({ name }) => name === 'run')?.instructions ?? []
+  const words = (keyword: string) => last.find((one) => one.keyword === keyword)?.words ?? []
+  const flags = manifest.scripts.start.match(/--\S+/g) ?? []
+  assert.deepEqual(words('ENTRYPOINT').slice(1, -1), flags)
+  const units = ['mailroom.service', 'mailroom@.service'].map((name) =>
+    readUnit(read(`deploy/${name}`)),
+  )
+  for (const { command } of units) assert.deepEqual(command.slice(1, -2), flags)
+})
+
+test('a build sees the sources and every manifest, and nothing that a checkout has besides', () => {
+  const manifests = globSync('{packages/*,bench}/package.json', { cwd: root })
+  const copied = stages
+    .flatMap(({ instructions }) => instructions)
+    .filter(({ keyword, flags }) => keyword === 'COPY' && flags.from === undefined)
+    .flatMap(({ words }) => words.slice(0, -1))
+  for (const path of manifests) assert.ok(copied.includes(path), `${path} is not copied`)
+  for (const source of copied) {
+    assert.ok(
+      context.some((path) => path === source || path.startsWith(`${source}/`)),
+      source,
+    )
+  }
+  assert.ok(context.includes('packages/server/src/main.mjs'))
+  const strange = context.filter((path) =>
+    /(^|\/)(\.env|secrets|test|dist|node_modules|\.git)(\/|$)|^data|\.log$/.test(path),
+  )
+  assert.deepEqual(strange, [])
+})
+
+test('the last stage is the service, which runs as nobody that the host knows', () => {
+  assert.equal(stages.at(-1)?.name, 'service')
+  for (const { name, instructions } of stages) {
+    const users = instructions.filter(({ keyword }) => keyword === 'USER').map(({ text }) => text)
+    if (name !== 'build' && users.length > 0) assert.equal(users.at(-1), '10001:10001')
+  }
+  assert.ok(
+    !stages.flatMap(({ instructions }) => instructions).some(({ text }) => /latest/.test(text)),
+  )
+})
+
+test('each service of compose.yaml has settings that the program takes', () => {
+  const env = stages
+    .flatMap(({ instructions }) => instructions)
+    .filter(({ keyword }) => keyword === 'ENV')
+    .map(readEnv)
+  const inFolder = mountedFile(join(folder, 'deploy/mailroom.env'), example)
+  assert.ok(existsSync(inFolder))
+  const secrets: Record<string, string> = {
+    database_url: 'postgres://mailroom:secret@postgres:5432/mailroom',
+    secret_key: 'a'.repeat(64),
+    admin_token: 'x'.repeat(48),
+  }
+  for (const [name, service] of Object.entries(compose.services)) {
+    if (service.image?.startsWith('mailroom') !== true || service.entrypoint !== undefined) continue
+    const given = Object.entries(environmentOf(service, folder)).map(([key, value]) => {
+      const secret = /^\/run\/secrets\/(\w+)$/.exec(value)?.[1]
+      if (secret === undefined) return [key, value]
+      assert.ok(service.secrets?.includes(secret), `${name} has no secret ${secret}`)
+      return [key, mountedFile(join(folder, secret), secrets[secret] ?? '')]
+    })
+    const all = { ...Object.assign({}, ...env), ...Object.fromEntries(given) }
+    assert.deepEqual(objections(all), [], name)
+  }
+})
+
+test('compose.yaml names only what it has, and every role runs more than once', () => {
+  startOrder(compose)
+  const roles = new Map<string, number>()
+  const targets = new Set(stages.map(({ name }) => name))
+  for (const [name, service] of Object.entries(compose.services)) {
+    if (service.build) assert.ok(targets.has(service.build.target), `${name}: no such stage`)
+    for (const secret of service.secrets ?? []) assert.ok(secret in compose.secrets, secret)
+    for (const volume of service.volumes ?? []) {
+      const from = volume.split(':')[0] ?? ''
+      assert.ok(from.startsWith('./') || from in compose.volumes, `${name}: ${volume}`)
+    }
+    const net = service.network_mode?.replace('service:', '')
+    if (net !== undefined) assert.ok(net in compose.services, net)
+    for (const role of String(service.environment?.MAILROOM_ROLES ?? '').split(',')) {
+      roles.set(role, (roles.get(role) ?? 0) + 1)
+    }
+  }
+  for (const role of ['http', 'smtp', 'delivery', 'webhooks']) assert.ok((roles.get(role) ?? 0) > 1)
+  const made = read('deploy/make-secrets.sh').matchAll(/^put (\w+)/gm)
+  const files = Object.values(compose.secrets).map(({ file }) => file)
+  assert.deepEqual([...made].map(([, name]) => `deploy/secrets/${name}`).sort(), files.sort())
+})
+
+test('settings of the example and of the units are those of the program', () => {
+  const own = example.replaceAll(/^#(?=MAILROOM_)/gm, '')
+  const named = { ...parseEnv(own) }
+  const { MAILROOM_TLS_CERT: cert, MAILROOM_TLS_KEY: key, ...others } = named
+  assert.ok(cert?.startsWith('/etc/mailroom/tls/') && key?.startsWith('/etc/mailroom/tls/'))
+  assert.deepEqual(objections(others), [])
+  for (const [name, instance] of [
+    ['mailroom.service', ''],
+    ['mailroom@.service', 'one'],
+  ] as const) {
+    const unit = readUnit(read(`deploy/${name}`), instance)
+    assert.deepEqual(objections(unit.environment), [], name)
+    assert.equal(unit.environment.MAILROOM_DATA_DIR, unit.stateFolder)
+  }
+})
+
+test('the units differ in their names and in what each instance has of its own', () => {
+  const kept = (name: string) =>
+    read(`deploy/${name}`)
+      .split('\n')
+      .filter((line) => /^(?!Description|EnvironmentFile=-)\w+=/.test(line))
+      .map((line) => line.replaceAll('-%i', ''))
+  assert.deepEqual(kept('mailroom@.service'), kept('mailroom.service'))
+})
