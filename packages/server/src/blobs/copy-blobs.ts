@@ -1,11 +1,14 @@
 // Copying the blobs that a copied database refers to, while mail is received and deleted.
 
-import { copyFile, rm } from 'node:fs/promises'
+import { copyFile, rm, writeFile } from 'node:fs/promises'
+import { BLOBS_AT_ONCE_MAX } from '#base/limits.ts'
+import type { BlobStore } from './blob-store.ts'
 import { blobPath } from './disk-blobs.ts'
 import { makePrivateFolder } from './durable-folder.ts'
 
 export type BlobCopy = {
-  from: string
+  /** A folder of blobs, or where else they are read. */
+  from: string | Pick<BlobStore, 'get'>
   to: string
   /** Copies the database anew and returns the ids of the blobs that the copy refers to. */
   copyDatabase(): Promise<string[]>
@@ -14,8 +17,8 @@ export type BlobCopy = {
 const ATTEMPTS_MAX = 5
 
 /**
- * Copies the database and then each of its blobs. A blob that was deleted in between is met by
- * copying the database again, which forgot it too; false when that did not help.
+ * Copies the database and then each of its blobs, as files. A blob that was deleted in between is met
+ * by copying the database again, which forgot it too; false when that did not help.
  */
 export async function copyBlobs({ from, to, copyDatabase }: BlobCopy): Promise<boolean> {
   const copied = new Set<string>()
@@ -34,24 +37,41 @@ export async function copyBlobs({ from, to, copyDatabase }: BlobCopy): Promise<b
 
 /** Copies what is not copied yet and counts what was not there. */
 async function copyMissing(copying: {
-  from: string
+  from: BlobCopy['from']
   to: string
   ids: ReadonlySet<string>
   copied: Set<string>
 }): Promise<number> {
   const { from, to, ids, copied } = copying
+  const left = [...ids].filter((id) => !copied.has(id))
   let missing = 0
-  for (const id of ids) {
-    if (copied.has(id)) continue
-    const target = blobPath(to, id)
-    makePrivateFolder(target.shelf)
-    try {
-      await copyFile(blobPath(from, id).file, target.file)
-      copied.add(id)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-      missing += 1
+  const copyRest = async () => {
+    for (let id = left.pop(); id !== undefined; id = left.pop()) {
+      const { shelf, file } = blobPath(to, id)
+      makePrivateFolder(shelf)
+      if (await copyOne(from, { id, file })) copied.add(id)
+      else missing += 1
     }
   }
+  await Promise.all(Array.from({ length: BLOBS_AT_ONCE_MAX }, copyRest))
   return missing
+}
+
+/** False when it is not there. */
+async function copyOne(
+  from: BlobCopy['from'],
+  { id, file }: { id: string; file: string },
+): Promise<boolean> {
+  if (typeof from !== 'string') {
+    const content = await from.get(id)
+    if (content !== null) await writeFile(file, content, { mode: 0o600 })
+    return content !== null
+  }
+  try {
+    await copyFile(blobPath(from, id).file, file)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    return false
+  }
 }

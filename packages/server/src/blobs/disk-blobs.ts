@@ -1,12 +1,11 @@
 // Blobs as files: written beside their place, synced, then renamed into it, so that a file with a
 // blob's name is always whole.
 
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { LOWER_ALPHANUMERIC, randomText, systemChance } from '#base/chance.ts'
-import { systemClock } from '#base/clock.ts'
 import { asStorageError, StorageError } from '#db/storage-error.ts'
-import type { BlobStore } from './blob-store.ts'
+import { type BlobStore, blobName } from './blob-store.ts'
 import { makePrivateFolder, syncFolder } from './durable-folder.ts'
 
 /** Opens the store below `folder`, making it when absent (0700). */
@@ -22,7 +21,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   return {
     async put(id, content) {
       const { shelf, file } = pathOf(id)
-      const draft = join(unfinished, `${id}.${randomText(systemChance, LOWER_ALPHANUMERIC, 8)}`)
+      const draft = draftPath(unfinished, id)
       try {
         await makeShelf(shelf)
         const handle = await open(draft, 'wx', 0o600)
@@ -48,25 +47,57 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
       }
     },
     async remove(ids) {
-      for (const id of ids) await rm(pathOf(id).file, { force: true })
-    },
-    async *list() {
-      for (const shelf of await readdir(folder)) {
-        if (shelf.length !== 2) continue
-        const names = await readdir(join(folder, shelf))
-        if (names.length > 0) yield names
+      for (const { file } of ids.map(pathOf)) {
+        await rm(file, { force: true }).catch((error) => {
+          throw asStorageError(error) ?? error
+        })
       }
     },
+    async *list() {
+      const nowMs = await timeOf(unfinished).catch((error) => {
+        throw asStorageError(error) ?? error
+      })
+      for (const shelf of await readdir(folder)) {
+        if (shelf.length !== 2) continue
+        const ids = await readdir(join(folder, shelf))
+        const readAgeMs = (id: string) => ageOf(join(folder, shelf, id), nowMs)
+        if (ids.length > 0) yield ids.map((id) => ({ id, readAgeMs: () => readAgeMs(id) }))
+      }
+    },
+    // Files need no closing, and none of their calls hangs for longer than the disk does.
+    async close() {},
   }
 }
 
 /** Where the blob with this id lies below `folder`. Throws when the id could be a path. */
 export function blobPath(folder: string, id: string): { shelf: string; file: string } {
-  if (!/^[a-z0-9_]{5,64}$/.test(id))
-    throw new Error('A blob id is letters, digits and underscores.')
-  // The last characters are random, the first a time: so the folders fill evenly.
-  const shelf = join(folder, id.slice(-2))
-  return { shelf, file: join(shelf, id) }
+  const file = join(folder, blobName(id))
+  return { shelf: dirname(file), file }
+}
+
+function draftPath(unfinished: string, name: string): string {
+  return join(unfinished, `${name}.${randomText(systemChance, LOWER_ALPHANUMERIC, 8)}`)
+}
+
+/** By the clock that files get their time from: of several machines on one file system each has its own. */
+async function timeOf(unfinished: string): Promise<number> {
+  const file = draftPath(unfinished, 'clock')
+  await writeFile(file, '', { flag: 'wx', mode: 0o600 })
+  try {
+    return (await stat(file)).mtimeMs
+  } finally {
+    await rm(file, { force: true })
+  }
+}
+
+/** One that is gone meanwhile is as good as new. */
+async function ageOf(file: string, nowMs: number): Promise<number> {
+  try {
+    return Math.max(0, nowMs - (await stat(file)).mtimeMs)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0
+    throw asStorageError(error) ?? error
+  }
 }
 
 /**
@@ -91,9 +122,14 @@ function shelfMaker(folder: string): (shelf: string) => Promise<void> {
 
 /** What crashes left; recent ones may be another process's work in hand. */
 async function removeOldDrafts(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
-    const { mtimeMs } = await stat(join(folder, name))
-    if (systemClock.now() - mtimeMs > DRAFT_MS_MAX) await rm(join(folder, name), { force: true })
+  const names = await readdir(folder)
+  if (names.length === 0) return
+  // A full disk has no room for asking, and keeps nobody from starting.
+  const nowMs = await timeOf(folder).catch(() => null)
+  if (nowMs === null) return
+  for (const name of names) {
+    const file = join(folder, name)
+    if ((await ageOf(file, nowMs)) > DRAFT_MS_MAX) await rm(file, { force: true })
   }
 }
 

@@ -4,40 +4,51 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Deps } from '#actions/deps.ts'
+import { removeBlobs } from '#actions/retention/remove-blobs.ts'
 import { storageTrouble } from '#actions/storage-trouble.ts'
-import { COMPOSE_STEP_BYTES, ROW_BLOB_BYTES_MAX } from '#base/limits.ts'
+import { BLOB_COMMIT_MS_MAX, COMPOSE_STEP_BYTES, ROW_BLOB_BYTES_MAX } from '#base/limits.ts'
+import { StorageError } from '#db/storage-error.ts'
 import type { NewRow } from '#store/tables.ts'
 
 export type RawRow = Pick<NewRow<'raw_messages'>, 'id' | 'sha256' | 'size_bytes' | 'content'>
 
 /**
  * Runs `write` with what the row of these bytes needs; `isKept` says of its outcome whether the row
- * was written. Rejects as `write` does.
+ * was written. Rejects as `write` and the blob store do.
  */
 export async function withRawBytes<Outcome>(
-  deps: Pick<Deps, 'blobs' | 'makeId'>,
+  deps: Pick<Deps, 'blobs' | 'clock' | 'makeId'>,
   raw: Uint8Array,
   steps: { write(row: RawRow): Promise<Outcome>; isKept(outcome: Outcome): boolean },
 ): Promise<Outcome> {
   const id = deps.makeId('raw')
   const sha256 = await digest(raw)
   const isBlob = deps.blobs !== null && raw.length > ROW_BLOB_BYTES_MAX
+  const isInTime = deadline(deps.clock)
   if (isBlob) await deps.blobs?.put(id, raw)
   try {
+    // A process that slept for a day may find its bytes swept.
+    if (isBlob && !isInTime()) throw new StorageError('busy', 'The bytes were stored too long ago.')
     const outcome = await steps.write({
       id,
       sha256,
       size_bytes: raw.length,
       content: isBlob ? null : ownBytes(raw),
     })
-    if (isBlob && !steps.isKept(outcome)) await deps.blobs?.remove([id])
+    if (isBlob && !steps.isKept(outcome)) await removeBlobs(deps, [id])
     return outcome
   } catch (error) {
     // A connection lost at the commit leaves open whether it happened: then the bytes stay, and the
     // sweep of orphans removes them should nothing refer to them.
-    if (isBlob && storageTrouble(error) !== 'unavailable') await deps.blobs?.remove([id])
+    if (isBlob && storageTrouble(error) !== 'unavailable') await removeBlobs(deps, [id])
     throw error
   }
+}
+
+/** By either clock: the one that can be set counts also while the machine sleeps. */
+function deadline(clock: Deps['clock']): () => boolean {
+  const [startMs, startSteadyMs] = [clock.now(), clock.steady()]
+  return () => Math.max(clock.now() - startMs, clock.steady() - startSteadyMs) < BLOB_COMMIT_MS_MAX
 }
 
 /** In steps: of 25 MiB at once it takes up to 60 ms, in which no connection would be served. */

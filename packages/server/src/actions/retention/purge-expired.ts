@@ -1,24 +1,25 @@
 // Removing what has outlived its time, and blobs that no message refers to.
 
 import type { Deps } from '#actions/deps.ts'
-import { idTimeMs, isIdOf } from '#base/ids.ts'
-import { DAY_MS } from '#base/limits.ts'
+import { isIdOf } from '#base/ids.ts'
+import { ORPHAN_MS } from '#base/limits.ts'
+import type { StoredBlob } from '#blobs/blob-store.ts'
 import { existingRawIds } from '#store/raw-message.ts'
 import { paced } from './paced.ts'
-
-const STEPS_MAX = 1_000
+import { removeBlobs } from './remove-blobs.ts'
 
 type RetentionDeps = Pick<Deps, 'db' | 'blobs' | 'clock'>
 
 /**
- * Removes expired events, addresses and postmaster mail in small steps, and ends after one of them
- * when `signal` is aborted. Safe to run again.
+ * Removes expired events, addresses and postmaster mail in small steps until none is left, and ends after
+ * one of them when `signal` is aborted. Safe to run again.
  */
 export async function purgeExpired(deps: RetentionDeps, signal: AbortSignal): Promise<void> {
-  for (let step = 0; step < STEPS_MAX && !signal.aborted; step++) {
+  // Less expires meanwhile than a step removes.
+  while (!signal.aborted) {
     const { isDone } = await paced(async () => {
       const removed = await deps.db.write('purgeExpiredStep', { nowMs: deps.clock.now() })
-      await deps.blobs?.remove(removed.blobIds)
+      await removeBlobs(deps, removed.blobIds)
       return removed
     }, signal)
     if (isDone) return
@@ -26,20 +27,56 @@ export async function purgeExpired(deps: RetentionDeps, signal: AbortSignal): Pr
 }
 
 /**
- * Removes blobs that a crash left without a message, and says how many. A blob is written before its
- * message commits, so only one that is still unknown a day after its id was made is an orphan.
- * Ends after a batch when `signal` is aborted.
+ * Removes blobs that no message refers to, and says how many: of crashes, of commits that failed, of
+ * removals while the store was away. A blob is stored before its message commits, maybe by another
+ * process, so only one that has been there for `orphanMs` by the clock of the store is an orphan: the
+ * clocks of processes, from which its id is made, may differ. Ends when `signal` is aborted, and waits for
+ * nothing then: what was asked of the store is cut when that is closed.
  */
-export async function sweepBlobs(deps: RetentionDeps, signal: AbortSignal): Promise<number> {
-  if (deps.blobs === null) return 0
+export async function sweepBlobs(
+  { db, blobs }: Pick<Deps, 'db' | 'blobs'>,
+  signal: AbortSignal,
+  { orphanMs = ORPHAN_MS }: { orphanMs?: number } = {},
+): Promise<number> {
+  if (blobs === null) return 0
   let removed = 0
-  for await (const ids of deps.blobs.list()) {
-    if (signal.aborted) break
-    const old = ids.filter((id) => isIdOf('raw', id) && deps.clock.now() - idTimeMs(id) > DAY_MS)
-    const known = await existingRawIds(deps.db, old)
-    const orphans = old.filter((id) => !known.has(id))
-    await deps.blobs.remove(orphans)
-    removed += orphans.length
+  const batches = blobs.list()[Symbol.asyncIterator]()
+  while (!signal.aborted) {
+    const batch = await unlessEnded(batches.next(), signal)
+    if (batch === null || batch.done === true) break
+    const stored = batch.value
+    const ours = stored.filter(({ id }) => isIdOf('raw', id))
+    // Looked up first: of files the age is asked one by one.
+    const known = await existingRawIds(db, idsOf(ours))
+    const orphans: string[] = []
+    for (const { id, readAgeMs } of ours) {
+      if (!known.has(id) && (await readAgeMs()) >= orphanMs) orphans.push(id)
+    }
+    const isDone = await unlessEnded(
+      blobs.remove(orphans).then(() => true),
+      signal,
+    )
+    if (isDone) removed += orphans.length
   }
   return removed
+}
+
+/** Null when `signal` is aborted before. */
+async function unlessEnded<Value>(
+  asked: Promise<Value>,
+  signal: AbortSignal,
+): Promise<Value | null> {
+  const ended = Promise.withResolvers<null>()
+  const end = () => ended.resolve(null)
+  signal.addEventListener('abort', end, { once: true })
+  if (signal.aborted) end()
+  try {
+    return await Promise.race([asked, ended.promise])
+  } finally {
+    signal.removeEventListener('abort', end)
+  }
+}
+
+function idsOf(stored: readonly StoredBlob[]): string[] {
+  return stored.map(({ id }) => id)
 }

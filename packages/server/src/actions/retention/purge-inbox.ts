@@ -3,6 +3,7 @@
 import type { Deps } from '#actions/deps.ts'
 import type { Lease } from '#actions/lease.ts'
 import { paced } from './paced.ts'
+import { removeBlobs } from './remove-blobs.ts'
 
 /**
  * Runs up to `stepsMax` steps, as a job for as long as its lease lets it; true when nothing of the
@@ -16,7 +17,7 @@ export async function purgeInbox(
     if (input.lease !== undefined && !(await input.lease.mayGoOn())) return false
     const remove = async () => {
       const removed = await deps.db.write('purgeInboxStep', { inboxId: input.inboxId })
-      await deps.blobs?.remove(removed.blobIds)
+      await removeBlobs(deps, removed.blobIds)
       return removed
     }
     // Whoever waits for the first steps is not kept waiting for more.
