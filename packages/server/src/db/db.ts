@@ -11,6 +11,8 @@ export type Tx<Schema> = {
   readonly query: Kysely<Schema>
   /** The embedded engine's short way for SQL that is compiled already; null elsewhere. */
   readonly runSql: RunSql | null
+  /** The span that it is part of, as a W3C traceparent; absent where nothing is traced. */
+  readonly traceParent?: string
 }
 
 export type RunSql = (sql: string, parameters: readonly unknown[]) => unknown[]
@@ -34,14 +36,18 @@ export type Db<Schema, Table extends TransactionTable<Schema>> = {
   readonly reading: Tx<Schema>
   /**
    * Runs one named transaction; resolves after its commit is on disk. Rejects with a `StorageError`
-   * when the store cannot take it, and then nothing of it was kept.
+   * when the store cannot take it, and then nothing of it was kept. `traceParent` is what its rows
+   * say of the trace that they are part of.
    */
   write<Name extends keyof Table & string>(
     name: Name,
     input: Parameters<Table[Name]>[1],
+    traceParent?: string,
   ): Promise<Awaited<ReturnType<Table[Name]>>>
   /** Resolves when a read succeeds now; rejects with a `StorageError` otherwise. */
   check(): Promise<void>
+  /** Of this process to a server, by what they do: `busy`, `idle`, and who waits for one as `waiting`. */
+  connections?(): Readonly<Record<'busy' | 'idle' | 'waiting', number>>
   /** Waits for writes under way, then lets go of everything. Idempotent. */
   close(): Promise<void>
 }
@@ -55,5 +61,7 @@ export type ReadingDb<Schema> = Pick<
 /** What the engines tell about their work, for metrics. */
 export type DbObserver = {
   committed(groupSize: number, durationMs: number): void
+  /** One transaction was answered, so long after it was asked for. */
+  answered?(durationMs: number): void
   queued(length: number): void
 }

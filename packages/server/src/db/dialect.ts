@@ -136,3 +136,14 @@ export function isUnsettled(engine: Engine): RawBuilder<SqlBool> | null {
 }
 
 const IS_SETTLED = sql<SqlBool>`transaction_id < pg_snapshot_xmin(pg_current_snapshot())::text::bigint`
+
+/**
+ * How many rows an index held when the server last counted them, which it does by itself as they
+ * change; null where nobody counts.
+ */
+export function countedRows(engine: Engine, index: string): RawBuilder<{ rows: number }> | null {
+  if (engine === 'sqlite') return null
+  return sql`
+    select greatest(0, reltuples)::bigint as rows from pg_class where oid = to_regclass(${index})
+  `
+}

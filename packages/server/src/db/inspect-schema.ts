@@ -1,13 +1,21 @@
 // A look at a database that changes nothing: whether it can be reached, and which migrations it lacks.
 
-import { type Migration, readMigrations } from './migrate.ts'
-import { openSqliteConnection } from './sqlite-connection.ts'
+import { type Kysely, sql } from 'kysely'
+import type { Engine } from './db.ts'
+import {
+  type AppliedMigration,
+  findIncompatible,
+  type MigrationPlan,
+  planMigrations,
+  readMigrations,
+  toApplied,
+} from './migrate.ts'
+import { openSqliteConnection, type SqliteConnection } from './sqlite-connection.ts'
 
 export type SchemaState = {
-  /** Names, in order. */
-  readonly missing: readonly string[]
-  /** It was made by a newer program. */
-  readonly isNewer: boolean
+  readonly plan: MigrationPlan
+  /** Connections of processes that serve it; null where that cannot be told. */
+  readonly others: number | null
   /** How far the server's clock is ahead of this process's, in milliseconds; null without a server. */
   readonly aheadMs: number | null
 }
@@ -16,25 +24,39 @@ export type SchemaState = {
 export function inspectSqlite(path: string): SchemaState {
   const connection = openSqliteConnection({ path, mode: 'look' })
   try {
-    const tables = connection.rows(
-      "select name from sqlite_master where type = 'table' and name = 'schema_migrations'",
-    )
-    const rows = tables.length === 0 ? [] : connection.rows('select version from schema_migrations')
-    const versions = rows.map(({ version }) => Number(version))
-    return { ...compareSchema(versions, readMigrations('sqlite')), aheadMs: null }
+    const plan = planMigrations(readApplied(connection), readMigrations('sqlite'))
+    return { plan, others: null, aheadMs: null }
   } finally {
     connection.close()
   }
 }
 
-/** What these versions, of those that were applied, lack of the migrations that there are. */
-export function compareSchema(
-  applied: readonly number[],
-  migrations: readonly Migration[],
-): Pick<SchemaState, 'missing' | 'isNewer'> {
-  const newest = migrations.at(-1)?.version ?? 0
-  return {
-    missing: migrations.filter(({ version }) => !applied.includes(version)).map(({ name }) => name),
-    isNewer: applied.some((version) => version > newest),
-  }
+/** What was applied, from a table that may lack a column, or not be there. */
+export function readApplied(connection: SqliteConnection): AppliedMigration[] {
+  const columns = connection
+    .rows("select name from pragma_table_info('schema_migrations')")
+    .map(({ name }) => name)
+  if (columns.length === 0) return []
+  const compatible = columns.includes('compatible_from') ? '' : ', null as compatible_from'
+  return connection
+    .rows(`select *${compatible} from schema_migrations order by version`)
+    .map(toApplied)
 }
+
+/**
+ * Why a program that has opened this database does not work with it any more, because a newer one has
+ * changed it since; null while it does.
+ */
+export async function findSchemaChange<Schema>(db: {
+  readonly engine: Engine
+  readonly read: Kysely<Schema>
+}): Promise<string | null> {
+  newestOf[db.engine] ??= readMigrations(db.engine).at(-1)?.version ?? 0
+  const newest = newestOf[db.engine] ?? 0
+  const { rows } = await sql<Record<string, unknown>>`
+    select version, name, checksum, compatible_from from schema_migrations where version > ${newest}
+  `.execute(db.read)
+  return findIncompatible(rows.map(toApplied), newest)
+}
+
+const newestOf: { [Name in Engine]?: number } = {}

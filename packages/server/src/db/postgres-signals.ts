@@ -3,7 +3,13 @@
 // that come fast are one.
 
 import pg from 'pg'
-import { EVENT_SIGNAL_GAP_MS, EVENT_SIGNAL_RETRY_MS } from '#base/limits.ts'
+import {
+  EVENT_SIGNAL_GAP_MS,
+  EVENT_SIGNAL_RETRY_MS,
+  SIGNAL_BYTES_MAX,
+  SIGNAL_TEXT_LENGTH_MAX,
+  SIGNALS_WAITING_MAX,
+} from '#base/limits.ts'
 import type { Signals } from './signals.ts'
 
 export type PostgresSignalsOptions = {
@@ -14,6 +20,7 @@ export type PostgresSignalsOptions = {
 }
 
 const CHANNEL = 'mailroom_events'
+const WORDS_CHANNEL = 'mailroom_words'
 const CONNECT_MS_MAX = 2_000
 /**
  * A signal may be lost: that it is on disk is worth no wait. For this statement alone, since behind a
@@ -35,6 +42,9 @@ class PostgresSignals implements Signals {
   #client: pg.Client | null = null
   #connecting: Promise<void> | null = null
   #isClosed = false
+  readonly #hearing = new Map<string, (text: string) => void>()
+  #words: Word[] = []
+  #isSaying = false
   #isToSend = false
   #pause: NodeJS.Timeout | null = null
   #retry: NodeJS.Timeout | null = null
@@ -54,6 +64,16 @@ class PostgresSignals implements Signals {
     this.#listeners.push(run)
   }
 
+  say(topic: string, text: string): void {
+    if (text.length > SIGNAL_TEXT_LENGTH_MAX || this.#words.length >= SIGNALS_WAITING_MAX) return
+    this.#words.push([topic, text])
+    if (!this.#isSaying) void this.#sayAll()
+  }
+
+  hear(topic: string, run: (text: string) => void): void {
+    this.#hearing.set(topic, run)
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     for (const timer of [this.#pause, this.#retry]) if (timer !== null) clearTimeout(timer)
@@ -65,6 +85,29 @@ class PostgresSignals implements Signals {
 
   #run(): void {
     for (const run of this.#listeners) run()
+  }
+
+  /** Many words go in one message; what cannot be sent is forgotten. */
+  async #sayAll(): Promise<void> {
+    this.#isSaying = true
+    while (this.#words.length > 0) {
+      // What is said in the same turn goes together.
+      await null
+      const words = takeMessage(this.#words)
+      const client = this.#client
+      if (this.#isClosed || client === null) continue
+      const message = JSON.stringify([this.#options.sender, words])
+      await client
+        .query(NOTIFY, [WORDS_CHANNEL, message])
+        .catch((error) => this.#lose(error, client))
+    }
+    this.#isSaying = false
+  }
+
+  #hear(message: string): void {
+    const [sender, words] = readMessage(message)
+    if (sender === this.#options.sender) return
+    for (const [topic, text] of words) this.#hearing.get(topic)?.(text)
   }
 
   /** What cannot be sent is forgotten: readers look by themselves now and then. */
@@ -92,12 +135,13 @@ class PostgresSignals implements Signals {
     })
     client.on('error', (error) => this.#lose(error, client))
     client.on('end', () => this.#lose(null, client))
-    client.on('notification', ({ payload }) => {
-      if (payload !== this.#options.sender) this.#run()
+    client.on('notification', ({ channel, payload = '' }) => {
+      if (channel === WORDS_CHANNEL) this.#hear(payload)
+      else if (payload !== this.#options.sender) this.#run()
     })
     try {
       await client.connect()
-      await client.query(`listen ${CHANNEL}`)
+      await client.query(`listen ${CHANNEL}; listen ${WORDS_CHANNEL}`)
     } catch (error) {
       client.end().catch(() => {})
       this.#tryAgain(error as Error)
@@ -122,4 +166,30 @@ class PostgresSignals implements Signals {
     }, EVENT_SIGNAL_RETRY_MS)
     this.#retry.unref()
   }
+}
+
+type Word = [topic: string, text: string]
+
+/** Whoever reaches the database can send anything; what is none of ours says nothing. */
+function readMessage(message: string): [sender: string, words: Word[]] {
+  try {
+    const [sender, words] = JSON.parse(message)
+    const isWord = (word: unknown): word is Word =>
+      Array.isArray(word) && word.length === 2 && word.every((part) => typeof part === 'string')
+    return [String(sender), words.filter(isWord)]
+  } catch {
+    return ['', []]
+  }
+}
+
+/** As many as a message of NOTIFY, which may have 8,000 octets, holds. */
+function takeMessage(words: Word[]): Word[] {
+  let bytes = 0
+  let count = 0
+  for (const word of words) {
+    bytes += Buffer.byteLength(JSON.stringify(word)) + 1
+    if (bytes > SIGNAL_BYTES_MAX) break
+    count += 1
+  }
+  return words.splice(0, Math.max(1, count))
 }

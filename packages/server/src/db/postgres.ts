@@ -10,9 +10,11 @@ import {
   WRITE_QUEUE_MAX,
   WRITE_WAIT_MS_MAX,
 } from '#base/limits.ts'
-import type { Db, DbObserver, ReadingDb, TransactionTable } from './db.ts'
-import { compareSchema, type SchemaState } from './inspect-schema.ts'
-import { MIGRATIONS_TABLE, type MigrationTarget, migrate, readMigrations } from './migrate.ts'
+import type { Db, DbObserver, ReadingDb, TransactionTable, Tx } from './db.ts'
+import type { SchemaState } from './inspect-schema.ts'
+import { type Migration, planMigrations, readMigrations } from './migrate.ts'
+import { countOthers, findApplied, migrateSession } from './postgres-migrations.ts'
+import { preparing } from './prepared-statements.ts'
 import { asStorageError, StorageError } from './storage-error.ts'
 import { Turns } from './turns.ts'
 
@@ -41,6 +43,7 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
   // Nor may one that ends a connection in use, between two statements of a transaction: the next
   // statement fails then, and tells.
   pool.on('connect', (client) => client.on('error', () => {}))
+  pool.on('connect', preparing)
   const query = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
   const version = await query.executeQuery<{ server_version: string }>(
     CompiledQuery.raw('show server_version'),
@@ -55,22 +58,19 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
     description: `PostgreSQL ${version.rows[0]?.server_version} at ${describeUrl(options.url)}`,
     read: query,
     reading: { engine: 'postgres', query, runSql: null },
-    async write(name, input) {
+    async write(name, input, traceParent) {
       if (closing !== null) throw new StorageError('unavailable', 'The database was closed.')
       if (waiting >= WRITE_QUEUE_MAX) throw new StorageError('busy', 'Too many writes are waiting.')
       const transaction = options.transactions[name]
       if (transaction === undefined) throw new Error(`No transaction is named ${name}`)
       options.observer.queued(++waiting)
+      const askedMs = systemClock.monotonic()
       try {
         await turns.take()
         const startMs = systemClock.monotonic()
         try {
           return (await withRepeats(() =>
-            query
-              .transaction()
-              .execute((tx) =>
-                transaction({ engine: 'postgres', query: tx, runSql: null }, input as never),
-              ),
+            query.transaction().execute((tx) => transaction(txOf(tx, traceParent), input as never)),
           )) as never
         } catch (error) {
           throw asStorageError(error) ?? error
@@ -79,6 +79,7 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
           options.observer.committed(1, systemClock.monotonic() - startMs)
         }
       } finally {
+        options.observer.answered?.(systemClock.monotonic() - askedMs)
         options.observer.queued(--waiting)
         if (waiting === 0) onIdle()
       }
@@ -90,6 +91,7 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
         throw asStorageError(error) ?? error
       }
     },
+    connections: () => countConnections(pool),
     close() {
       closing ??= (async () => {
         // The pool forgets whoever waits for a connection when it is ended.
@@ -99,6 +101,14 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
       return closing
     },
   }
+}
+
+function txOf<Schema>(query: Kysely<Schema>, traceParent: string | undefined): Tx<Schema> {
+  return { engine: 'postgres', query, runSql: null, ...(traceParent && { traceParent }) }
+}
+
+function countConnections({ totalCount, idleCount, waitingCount }: pg.Pool) {
+  return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount }
 }
 
 /** A database that is current, to be looked into: nothing is made, written or changed. */
@@ -114,36 +124,19 @@ export function openPostgresToRead<Schema>(url: string): ReadingDb<Schema> {
   }
 }
 
-/** Applies missing migrations; processes that start together wait for each other. */
-export async function migratePostgres(url: string): Promise<string[]> {
+/**
+ * Applies missing migrations and returns their names; see `migrateSession`. Those of this program,
+ * unless others are given.
+ */
+export async function migratePostgres(
+  url: string,
+  migrations: readonly Migration[] = readMigrations('postgres'),
+): Promise<string[]> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_MS_MAX })
   client.on('error', () => {})
   await client.connect()
-  const target: MigrationTarget = {
-    async applied() {
-      await client.query(MIGRATIONS_TABLE)
-      return (await client.query('select version, checksum from schema_migrations')).rows
-    },
-    async run({ version, name, checksum, sql }) {
-      await client.query('begin')
-      try {
-        await client.query(sql)
-        await client.query(
-          'insert into schema_migrations (version, name, checksum) values ($1, $2, $3)',
-          [version, name, checksum],
-        )
-        await client.query('commit')
-        return true
-      } catch (error) {
-        await client.query('rollback')
-        throw error
-      }
-    },
-  }
   try {
-    // An advisory lock of the session: any number will do as long as it is always the same.
-    await client.query('select pg_advisory_lock(727265)')
-    return (await migrate(target, readMigrations('postgres'))).map((migration) => migration.name)
+    return (await migrateSession(client, migrations)).map((migration) => migration.name)
   } finally {
     await client.end()
   }
@@ -159,12 +152,9 @@ export async function inspectPostgres(url: string): Promise<SchemaState> {
   client.on('error', () => {})
   await client.connect()
   try {
-    const [table] = (await client.query("select to_regclass('schema_migrations') as name")).rows
-    const rows =
-      table?.name == null ? [] : (await client.query('select version from schema_migrations')).rows
-    const versions = rows.map(({ version }) => Number(version))
     return {
-      ...compareSchema(versions, readMigrations('postgres')),
+      plan: planMigrations(await findApplied(client), readMigrations('postgres')),
+      others: await countOthers(client),
       aheadMs: await readClock(client),
     }
   } finally {

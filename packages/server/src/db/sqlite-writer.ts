@@ -16,7 +16,7 @@ import { logBytesMax, NO_RESERVE, openDiskReserve } from './disk-reserve.ts'
 import { openSqliteConnection, queriesOn, type SqliteConnection } from './sqlite-connection.ts'
 import { asStorageError, type StorageErrorKind } from './storage-error.ts'
 
-export type WriteRequest = { id: number; name: string; input: unknown }
+export type WriteRequest = { id: number; name: string; input: unknown; traceParent?: string }
 
 export type WriteFailure = { kind: StorageErrorKind | 'fault'; message: string; stack?: string }
 
@@ -213,7 +213,9 @@ async function inTransaction<Schema>(
     for (const request of group) {
       const transaction = transactions[request.name]
       if (transaction === undefined) throw new Error(`No transaction is named ${request.name}`)
-      answers.push({ id: request.id, value: await transaction(tx, request.input as never) })
+      const { traceParent } = request
+      const own = traceParent === undefined ? tx : { ...tx, traceParent }
+      answers.push({ id: request.id, value: await transaction(own, request.input as never) })
     }
     connection.run('COMMIT')
     return answers

@@ -2,8 +2,21 @@
 
 import type { Db, DbObserver, ReadingDb, TransactionTable } from './db.ts'
 import { giveUpReserveOnFullDisk } from './disk-reserve.ts'
-import { MIGRATIONS_TABLE, type MigrationTarget, migrate, readMigrations } from './migrate.ts'
-import { openSqliteConnection, queriesOn, sqliteVersion } from './sqlite-connection.ts'
+import { readApplied } from './inspect-schema.ts'
+import {
+  COMPATIBLE_COLUMN,
+  MIGRATIONS_TABLE,
+  type Migration,
+  type MigrationTarget,
+  migrate,
+  readMigrations,
+} from './migrate.ts'
+import {
+  openSqliteConnection,
+  queriesOn,
+  type SqliteConnection,
+  sqliteVersion,
+} from './sqlite-connection.ts'
 import { WriterThread } from './writer-thread.ts'
 
 export type SqliteOptions = {
@@ -31,7 +44,7 @@ export async function openSqlite<Schema, Table extends TransactionTable<Schema>>
     description: `SQLite ${sqliteVersion(reader)} at ${options.path}`,
     read: queries.query,
     reading: { engine: 'sqlite', ...queries },
-    write: (name, input) => writer.submit(name, input),
+    write: (name, input, traceParent) => writer.submit(name, input, traceParent),
     async check() {
       reader.rows('select 1 from schema_migrations limit 1')
       writer.check()
@@ -53,41 +66,63 @@ export function openSqliteToRead<Schema>(path: string): ReadingDb<Schema> {
   }
 }
 
-/** Applies missing migrations to a database file, creating it when absent; returns their names. */
-export async function migrateSqlite(path: string): Promise<string[]> {
+/**
+ * Applies missing migrations to a database file, creating it when absent; returns their names. Those of
+ * this program, unless others are given.
+ */
+export async function migrateSqlite(
+  path: string,
+  migrations: readonly Migration[] = readMigrations('sqlite'),
+): Promise<string[]> {
   const connection = openSqliteConnection({ path, mode: 'write' })
-  const target: MigrationTarget = {
+  try {
+    const ran = await migrate(migrationTarget(connection), migrations)
+    return ran.map((migration) => migration.name)
+  } finally {
+    connection.close()
+  }
+}
+
+function migrationTarget(connection: SqliteConnection): MigrationTarget {
+  return {
     async applied() {
       connection.exec(MIGRATIONS_TABLE)
-      const rows = connection.rows('select version, checksum from schema_migrations')
-      return rows as { version: number; checksum: string }[]
+      const isNoted = "select 1 from pragma_table_info('schema_migrations') where name = ?"
+      const prepare = () => {
+        if (connection.rows(isNoted, 'compatible_from').length > 0) return false
+        connection.exec(COMPATIBLE_COLUMN)
+        return true
+      }
+      if (connection.rows(isNoted, 'compatible_from').length === 0) atomically(connection, prepare)
+      return readApplied(connection)
     },
-    async run({ version, name, checksum, sql }) {
-      connection.exec('BEGIN IMMEDIATE')
-      try {
+    async run({ version, name, checksum, compatibleFrom, sql }) {
+      return atomically(connection, () => {
         const query = 'select 1 from schema_migrations where version = ?'
-        if (connection.rows(query, version).length > 0) {
-          connection.exec('ROLLBACK')
-          return false
-        }
+        if (connection.rows(query, version).length > 0) return false
         connection.exec(sql)
         connection.rows(
-          'insert into schema_migrations (version, name, checksum) values (?, ?, ?)',
+          'insert into schema_migrations (version, name, checksum, compatible_from) values (?, ?, ?, ?)',
           version,
           name,
           checksum,
+          compatibleFrom,
         )
-        connection.exec('COMMIT')
         return true
-      } catch (error) {
-        if (connection.isInTransaction) connection.exec('ROLLBACK')
-        throw error
-      }
+      })
     },
   }
+}
+
+/** Commits what `run` does; where it says that there is nothing to do, or fails, nothing was done. */
+function atomically(connection: SqliteConnection, run: () => boolean): boolean {
+  connection.exec('BEGIN IMMEDIATE')
   try {
-    return (await migrate(target, readMigrations('sqlite'))).map((migration) => migration.name)
-  } finally {
-    connection.close()
+    const isDone = run()
+    connection.exec(isDone ? 'COMMIT' : 'ROLLBACK')
+    return isDone
+  } catch (error) {
+    if (connection.isInTransaction) connection.exec('ROLLBACK')
+    throw error
   }
 }

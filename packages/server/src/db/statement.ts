@@ -3,6 +3,7 @@
 
 import { type Compilable, type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Engine, Tx } from './db.ts'
+import { prepare } from './prepared-statements.ts'
 
 type Parameters = Record<string, unknown>
 
@@ -29,6 +30,7 @@ export function statement<Schema, Input extends Parameters, Row>(
       const place = (name: string) => sql.val(new Placeholder(name)) as never
       query = build(tx.query, place, tx.engine).compile() as CompiledQuery<Row>
       compiled.set(tx.engine, query)
+      if (tx.engine === 'postgres' && isPlainInsert(query)) prepare(query.sql)
     }
     const parameters = query.parameters.map((parameter) =>
       parameter instanceof Placeholder ? input[parameter.name] : parameter,
@@ -38,4 +40,12 @@ export function statement<Schema, Input extends Parameters, Row>(
     const result = await tx.query.executeQuery<Row>({ ...query, parameters })
     return result.rows
   }
+}
+
+/**
+ * Whether there is nothing to be planned but where the values go. A plan that looks for rows would be kept
+ * from when its tables were small, and read all of them until they are analyzed again.
+ */
+function isPlainInsert({ query }: CompiledQuery): boolean {
+  return query.kind === 'InsertQueryNode' && query.values?.kind === 'ValuesNode'
 }

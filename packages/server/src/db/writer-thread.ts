@@ -3,6 +3,7 @@
 
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import { systemClock } from '#base/clock.ts'
 import { WRITE_QUEUE_MAX } from '#base/limits.ts'
 import type { DbObserver } from './db.ts'
 import type { GroupReport, WriteFailure, WriteRequest } from './sqlite-writer.ts'
@@ -13,7 +14,11 @@ export type WriterData = { path: string; reservePath: string | null }
 
 export type WriterThreadOptions = WriterData & { writerEntry: URL; observer: DbObserver }
 
-type Waiting = { resolve: (value: never) => void; reject: (error: Error) => void }
+type Waiting = {
+  resolve: (value: never) => void
+  reject: (error: Error) => void
+  askedMs: number
+}
 
 const RESTART_MS = 500
 
@@ -56,15 +61,15 @@ export class WriterThread {
   }
 
   /** Runs a named transaction; see `Db.write`. */
-  submit<Value>(name: string, input: unknown): Promise<Value> {
+  submit<Value>(name: string, input: unknown, traceParent?: string): Promise<Value> {
     if (this.#worker === null || this.#closing !== null) return Promise.reject(unavailable())
     if (this.#waiting.size >= WRITE_QUEUE_MAX) {
       return Promise.reject(new StorageError('busy', 'Too many writes are waiting.'))
     }
     return new Promise((resolve, reject) => {
       const id = this.#nextId++
-      this.#waiting.set(id, { resolve, reject })
-      this.#outbox.push({ id, name, input })
+      this.#waiting.set(id, { resolve, reject, askedMs: systemClock.monotonic() })
+      this.#outbox.push({ id, name, input, ...(traceParent && { traceParent }) })
       // One wake-up of the writer for everything that this turn of the event loop has to write; an idle
       // writer starts with the first of it.
       if (this.#outbox.length > 1) return
@@ -100,8 +105,10 @@ export class WriterThread {
   }
 
   #settle({ answers, groupSize, durationMs }: GroupReport): void {
+    const nowMs = systemClock.monotonic()
     for (const answer of answers) {
       const entry = this.#waiting.get(answer.id)
+      if (entry !== undefined) this.#options.observer.answered?.(nowMs - entry.askedMs)
       this.#waiting.delete(answer.id)
       if ('failure' in answer) entry?.reject(asError(answer.failure))
       else entry?.resolve(answer.value as never)

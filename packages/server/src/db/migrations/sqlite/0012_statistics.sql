@@ -1,0 +1,1 @@
+-- For PostgreSQL, which judges two columns together; nothing is to be done here.

@@ -1,0 +1,90 @@
+// `mailroom migrate --check`: what it says and how it ends, without changing anything.
+
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { suite, type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { describeState } from '#commands/migrate-database.ts'
+import { inspectSqlite } from '#db/inspect-schema.ts'
+import { readMigrations } from '#db/migrate.ts'
+import { inspectPostgres, migratePostgres } from '#db/postgres.ts'
+import { migrateSqlite } from '#db/sqlite.ts'
+import { onEachEngine } from '#test/world.ts'
+import { emptyPlace, oldPlace, type Place } from './old-database.ts'
+
+const MAIN = fileURLToPath(import.meta.resolve('#main.mjs'))
+
+onEachEngine('a check of migrations', (engine) => {
+  const check = async ({ place }: Place) => {
+    const state = engine === 'sqlite' ? inspectSqlite(place) : await inspectPostgres(place)
+    const { code, lines } = describeState(state)
+    return { code, text: lines.join('\n') }
+  }
+  const migrate = ({ place }: Place) =>
+    engine === 'sqlite' ? migrateSqlite(place) : migratePostgres(place)
+
+  test('tells of a database of the version before what running processes survive', async (t) => {
+    const place = await oldPlace(engine, t, '0007')
+    const { code, text } = await check(place)
+    assert.equal(code, 3)
+    assert.match(text, /^Would apply 0008_/)
+    assert.match(text, /^Running processes go on meanwhile and afterwards\.$/m)
+    assert.equal((text.match(/Would apply/g) ?? []).length, readMigrations(engine).length - 7)
+    const columns = 'select version from schema_migrations where version > 7'
+    assert.deepEqual(await place.run(columns), [])
+    await migrate(place)
+    assert.deepEqual(await check(place), { code: 0, text: 'The schema is current.' })
+  })
+
+  test('tells of one from before what they do not survive', async (t) => {
+    const place = await oldPlace(engine, t, '0003')
+    const { code, text } = await check(place)
+    assert.equal(code, 4)
+    assert.match(text, /^Running processes do not survive 0004_domains\b.*: stop them first\.$/m)
+  })
+
+  test('tells of one that a newer program made whether this one may use it', async (t) => {
+    const place = await emptyPlace(engine, t)
+    await migrate(place)
+    const apply = (version: number, from: number) =>
+      place.run(
+        `insert into schema_migrations (version, name, checksum, compatible_from)
+         values (${version}, '0${version}_x', 'x', ${from})`,
+      )
+    await apply(101, 7)
+    const { code, text } = await check(place)
+    assert.equal(code, 0)
+    assert.match(text, /A newer program has applied 0101_x; this one works with it\./)
+    await apply(102, 102)
+    const refused = await check(place)
+    assert.equal(refused.code, 5)
+    assert.match(refused.text, /start the newer program/)
+  })
+})
+
+suite('mailroom migrate --check', () => {
+  test('exits as it found, and makes nothing where there is nothing', async (t) => {
+    const { env, place, dataDir } = await emptyPlace('sqlite', t)
+    const { code, output } = await run(t, env)
+    assert.equal(code, 3, output)
+    assert.match(output, /Would apply 0001_receiving\./)
+    assert.equal(existsSync(place), false)
+    assert.deepEqual(readdirSync(dataDir), [])
+  })
+})
+
+function run(
+  t: TestContext,
+  env: Record<string, string>,
+): Promise<{ code: unknown; output: string }> {
+  return new Promise((resolve) => {
+    const child = execFile(
+      process.execPath,
+      [MAIN, 'migrate', '--check'],
+      { env: { PATH: process.env.PATH, ...env }, cwd: env.MAILROOM_DATA_DIR },
+      (error, stdout, stderr) => resolve({ code: error?.code ?? 0, output: stdout + stderr }),
+    )
+    t.after(() => child.kill('SIGKILL'))
+  })
+}

@@ -1,0 +1,81 @@
+// Databases that earlier versions wrote: each is brought up to date, and serves what was in it.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Mailroom } from '@mailroom/sdk'
+import { createKey } from '#actions/key/create-key.ts'
+import { openApp } from '#app.ts'
+import { silentLog } from '#base/log.ts'
+import { readSettings } from '#config/read-settings.ts'
+import type { Engine } from '#db/db.ts'
+import { readMigrations } from '#db/migrate.ts'
+import { certificateSettings } from '#test/peers/certificate.ts'
+import { openSender } from '#test/peers/sender.ts'
+import { isLongRun } from '#test/size-of.ts'
+import { onEachEngine, plainMail, testKey } from '#test/world.ts'
+import { livedInPlace, type Place, VERSIONS } from './old-database.ts'
+
+/** Those in between are upgraded by the same steps. */
+const versions = isLongRun() ? VERSIONS : VERSIONS.filter((version) => version !== '0004')
+
+onEachEngine('a database of schema', (engine) => {
+  for (const version of versions) {
+    test(`${version} is brought up to date and serves its mail`, async (t) => {
+      const place = await livedInPlace(engine, t, version)
+      const { app, client } = await open(place)
+      t.after(() => app.close(0))
+      assert.deepEqual(await versionsOf(place), expectedVersions(engine, version))
+
+      const inboxes = await client.inboxes.list().page()
+      const inbox = inboxes.data.find(({ address }) => address.startsWith('kept@'))
+      assert.ok(inbox !== undefined)
+      const before = (await client.messages.list(inbox.id).page()).data
+      const subjects = before.map(({ subject }) => subject)
+      for (const subject of ['First', 'Re: First', 'Sent']) assert.ok(subjects.includes(subject))
+      const [thread] = before.filter(({ subject }) => subject === 'Re: First')
+      const inThread = before.filter(({ threadId }) => threadId === thread?.threadId)
+      assert.equal(inThread.length, 2)
+      const found = await client.inboxes.search(inbox.id, { q: 'aardvark' }).page()
+      assert.equal(found.data.length, 1)
+
+      const sender = await openSender(app.smtp?.port ?? 0)
+      const raw = plainMail({ subject: 'After', body: 'Of the new version.' })
+      assert.equal((await sender.send({ to: inbox.address, raw })).code, 250)
+      await sender.quit()
+      const sent = { to: 'bob@friend.example', subject: 'After', body: 'Hello.' }
+      await client.inboxes.send(inbox.id, sent)
+      const { total } = await client.messages.list(inbox.id).page()
+      assert.equal(total, before.length + 2)
+    })
+  }
+})
+
+async function open(place: Place) {
+  const reading = readSettings({
+    MAILROOM_HTTP_PORT: '0',
+    MAILROOM_SMTP_PORT: '0',
+    MAILROOM_DNS_SERVERS: '127.0.0.1:9',
+    ...certificateSettings(),
+    ...place.env,
+  })
+  if (reading.kind === 'mistakes') throw new Error(JSON.stringify(reading.mistakes))
+  const app = await openApp(reading.settings, { log: silentLog, makeKey: testKey })
+  const baseUrl = app.http?.address ?? ''
+  const accounts = app.deps.db.read.selectFrom('accounts').select('id')
+  const { id: accountId } = await accounts.executeTakeFirstOrThrow()
+  const made = await createKey(app.deps, { accountId, name: null })
+  return { app, client: new Mailroom({ baseUrl, apiKey: made.token, maxRetries: 0 }) }
+}
+
+/** With what each says of the programs that it lets live; old ones noted nothing. */
+async function versionsOf(place: Place): Promise<unknown[]> {
+  const text = 'select version, compatible_from from schema_migrations order by version'
+  return (await place.run(text)).map((row) => [row.version, row.compatible_from])
+}
+
+function expectedVersions(engine: Engine, madeBy: string): unknown[] {
+  return readMigrations(engine).map(({ version, compatibleFrom }) => [
+    version,
+    version <= Number(madeBy) ? null : compatibleFrom,
+  ])
+}

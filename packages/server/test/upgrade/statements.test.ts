@@ -1,0 +1,23 @@
+// An upgrade while processes of the version before go on: whatever they say to the database, it takes
+// after all migrations as well as before.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { migratePostgres } from '#db/postgres.ts'
+import { migrateSqlite } from '#db/sqlite.ts'
+import { onEachEngine } from '#test/world.ts'
+import { emptyPlace } from './old-database.ts'
+import { readStatements, runStatements } from './recorded-statements.ts'
+
+/** The version that a running process may be of while this one migrates. */
+const BEFORE = '0007'
+
+onEachEngine('the version before', (engine) => {
+  test('runs each of its statements on the schema of this one', async (t) => {
+    const { place } = await emptyPlace(engine, t)
+    await (engine === 'sqlite' ? migrateSqlite(place) : migratePostgres(place))
+    const statements = readStatements(BEFORE, engine)
+    assert.ok(statements.length > 400, `${statements.length} were recorded`)
+    assert.deepEqual(await runStatements(engine, place, statements), [])
+  })
+})
