@@ -5,15 +5,21 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { AppError } from '#base/app-error.ts'
 import { letGo } from '#base/let-go.ts'
-import { JSON_BODY_BYTES_MAX, LARGE_BODIES_AT_ONCE, LARGE_BODY_WAIT_MS_MAX } from '#base/limits.ts'
+import {
+  JSON_BODY_BYTES_MAX,
+  LARGE_BODIES_AT_ONCE,
+  LARGE_BODIES_BYTES_EACH_MAX,
+  LARGE_BODY_WAIT_MS_MAX,
+  SMALL_BODIES_BYTES_MAX,
+} from '#base/limits.ts'
 
-/** What one request holds of the bound; it counts once it is larger than a small body may be. */
+/** What one request holds of the bound for small bodies, or of that for large ones. */
 export type BodyHold = {
   /** Throws `service_unavailable` when there is no room for a body of so many octets. */
   growTo(bytes: number): void
   /**
-   * Resolves at once for a small body, for a large one when few others are worked on, in the order in
-   * which they came. Rejects with `service_unavailable` after too long a wait, and after `release`.
+   * Resolves at once for a small body, for a large one when few others are worked on: in the order in
+   * which they came, but for those of an account that has its turn already. Rejects with `service_unavailable` after too long a wait, and after `release`.
    */
   takeTurn(): Promise<void>
   /** The work on the body is over; it may be called without a turn, and twice. */
@@ -22,30 +28,41 @@ export type BodyHold = {
   release(): void
 }
 
-export type BodyBudget = { open(): BodyHold }
+/** `owner`: whose request it is, where that is known. */
+export type BodyBudget = { open(owner?: string): BodyHold }
 
 /** One for a server. `atOnce` large bodies are worked on, others wait for up to `waitMsMax`. */
 export function bodyBudget(
   bytesMax: number,
-  { atOnce = LARGE_BODIES_AT_ONCE, waitMsMax = LARGE_BODY_WAIT_MS_MAX } = {},
+  {
+    atOnce = LARGE_BODIES_AT_ONCE,
+    waitMsMax = LARGE_BODY_WAIT_MS_MAX,
+    eachMax = LARGE_BODIES_BYTES_EACH_MAX,
+    smallMax = SMALL_BODIES_BYTES_MAX,
+  } = {},
 ): BodyBudget {
-  let held = 0
+  const small = new Octets({ max: smallMax, eachMax: smallMax })
+  const large = new Octets({ max: bytesMax, eachMax })
   const turns = new Turns(atOnce, waitMsMax)
   return {
-    open() {
+    open(owner) {
       let own = 0
+      let part = small
       let isReleased = false
       let turn: Turn | null = null
       return {
         growTo(bytes) {
-          if (bytes <= JSON_BODY_BYTES_MAX || bytes <= own || isReleased) return
-          if (held - own + bytes > bytesMax) throw busy()
-          held += bytes - own
+          if (bytes <= own || isReleased) return
+          if (bytes > JSON_BODY_BYTES_MAX && part === small) {
+            if (!large.add(owner, bytes)) throw busy()
+            small.add(owner, -own)
+            part = large
+          } else if (!part.add(owner, bytes - own)) throw busy()
           own = bytes
         },
         async takeTurn() {
-          if (own === 0) return
-          turn = turns.ask()
+          if (part === small) return
+          turn = turns.ask(owner)
           await turn.come
         },
         endTurn() {
@@ -53,7 +70,7 @@ export function bodyBudget(
         },
         release() {
           isReleased = true
-          held -= own
+          part.add(owner, -own)
           own = 0
           turn?.giveUp()
         },
@@ -63,7 +80,7 @@ export function bodyBudget(
 }
 
 function busy(): AppError {
-  return new AppError('service_unavailable', 'The service is busy with other large requests.')
+  return new AppError('service_unavailable', 'The service is busy with other requests.')
 }
 
 type Turn = {
@@ -75,9 +92,35 @@ type Turn = {
   giveUp(): void
 }
 
+type Waiting = { readonly owner: string | undefined; enter(): void }
+
+/** So many in all, and so many of one owner. */
+class Octets {
+  readonly #bounds: { readonly max: number; readonly eachMax: number }
+  readonly #ownedBy = new Map<string, number>()
+  #held = 0
+
+  constructor(bounds: { readonly max: number; readonly eachMax: number }) {
+    this.#bounds = bounds
+  }
+
+  /** False where there is no room, and then nothing is added. */
+  add(owner: string | undefined, bytes: number): boolean {
+    const { max, eachMax } = this.#bounds
+    const own = (this.#ownedBy.get(owner ?? '') ?? 0) + bytes
+    if (bytes > 0 && this.#held + bytes > max) return false
+    if (bytes > 0 && owner !== undefined && own > eachMax) return false
+    this.#held += bytes
+    if (own === 0) this.#ownedBy.delete(owner ?? '')
+    else this.#ownedBy.set(owner ?? '', own)
+    return true
+  }
+}
+
 class Turns {
   readonly #waitMsMax: number
-  readonly #waiting = new Set<() => void>()
+  readonly #waiting = new Set<Waiting>()
+  readonly #busy: (string | undefined)[] = []
   #free: number
 
   constructor(atOnce: number, waitMsMax: number) {
@@ -85,42 +128,46 @@ class Turns {
     this.#waitMsMax = waitMsMax
   }
 
-  ask(): Turn {
+  ask(owner: string | undefined): Turn {
     let state: 'waiting' | 'come' | 'over' = 'waiting'
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const giveUp = () => {
       if (state !== 'waiting') return
       state = 'over'
       clearTimeout(timer)
-      this.#waiting.delete(enter)
+      this.#waiting.delete(waiting)
       reject(busy())
     }
     const enter = () => {
       state = 'come'
+      this.#busy.push(owner)
       clearTimeout(timer)
       resolve()
     }
+    const waiting = { owner, enter }
     const timer = setTimeout(giveUp, this.#waitMsMax)
     if (this.#free > 0) {
       this.#free -= 1
       enter()
-    } else this.#waiting.add(enter)
+    } else this.#waiting.add(waiting)
     const end = () => {
       if (state !== 'come') return
       state = 'over'
+      this.#busy.splice(this.#busy.indexOf(owner), 1)
       this.#letIn()
     }
     return { come: promise, end, giveUp }
   }
 
   #letIn(): void {
-    const [next] = this.#waiting
+    const all = [...this.#waiting]
+    const next = all.find(({ owner }) => !this.#busy.includes(owner)) ?? all[0]
     if (next === undefined) {
       this.#free += 1
       return
     }
     this.#waiting.delete(next)
-    next()
+    next.enter()
   }
 }
 
@@ -139,7 +186,8 @@ export async function collectBody(payload: Readable, options: CollectOptions): P
   const { headers, bytesMax, hold } = options
   const declared = declaredLength(headers)
   if (declared > bytesMax) throw tooLarge(bytesMax)
-  hold.growTo(declared)
+  // Small ones are counted as they come: who only says that much will come takes no room.
+  if (declared > JSON_BODY_BYTES_MAX) hold.growTo(declared)
   return new Promise((resolve, reject) => {
     let store: Buffer = Buffer.alloc(0)
     let length = 0

@@ -1,7 +1,8 @@
-// Everyone who is connected to be told of events, or waits for one: how many an account has, and who
-// is let go because the key was revoked, the session is over or the service ends.
+// Everyone who is connected to be told of events, or waits for one: the places that an account has for
+// them, and who is let go because the key was revoked, the session is over or the service ends.
 
-import { KEY_CHECK_MS, KEY_CHECK_STEP, SOCKETS_PER_ACCOUNT_MAX } from '#base/limits.ts'
+import type { Place, Places } from '#actions/budget/budgets.ts'
+import { KEY_CHECK_MS, KEY_CHECK_STEP } from '#base/limits.ts'
 import type { Log } from '#base/log.ts'
 
 export type EndReason = 'revoked' | 'closing'
@@ -12,8 +13,9 @@ export type ComingSession = { readonly id: string; readonly endsAtMs: number }
 export type EventReader = {
   readonly accountId: string
   readonly keyId: string
-  /** Sockets and streams are counted apart; waits are not. */
   readonly kind: 'socket' | 'stream' | 'wait'
+  /** Sockets and streams have one each, apart; given back with the reader. */
+  readonly place: Place | null
   /** Null for a key alone. */
   readonly session?: ComingSession | null
   /** Called once at most, also by `add` itself; the reader is forgotten by then. */
@@ -21,6 +23,8 @@ export type EventReader = {
 }
 
 export type EventReadersOptions = {
+  /** How many an account has, over all processes. */
+  readonly places: Readonly<Record<'socket' | 'stream', Places>>
   /** Those of the keys that are still good. */
   findGoodKeys(keyIds: readonly string[]): Promise<readonly string[]>
   /** Those of the sessions that were signed out of. */
@@ -39,7 +43,6 @@ const REVOKED_KEPT = 1_000
 export class EventReaders {
   readonly #options: EventReadersOptions
   readonly #readers = new Set<EventReader>()
-  readonly #counts = new Map<string, number>()
   readonly #revoked = new Set<string>()
   #isClosing = false
   #timer: NodeJS.Timeout | undefined
@@ -49,25 +52,30 @@ export class EventReaders {
     this.#options = options
   }
 
-  /** False, with nothing noted, when the account has as many of the kind as it may. */
-  add(reader: EventReader): boolean {
+  /**
+   * A place for a reader to come; null when the account has as many of the kind as it may. Rejects with
+   * `service_unavailable` where nobody can say how many there are.
+   */
+  takePlace(kind: 'socket' | 'stream', accountId: string): Place | null | Promise<Place | null> {
+    return this.#options.places[kind].take(accountId)
+  }
+
+  /** Gives its place back when it is removed, also where it is ended at once. */
+  add(reader: EventReader): void {
     if (this.#isClosing || this.#revoked.has(reader.keyId)) {
+      reader.place?.release()
       reader.end(this.#isClosing ? 'closing' : 'revoked')
-      return true
+      return
     }
-    const isMany = (this.#counts.get(nameOf(reader)) ?? 0) >= SOCKETS_PER_ACCOUNT_MAX
-    if (isMany && reader.kind !== 'wait') return false
     this.#readers.add(reader)
-    this.#count(reader, 1)
     const { checkMs = KEY_CHECK_MS } = this.#options
     this.#timer ??= setInterval(() => void this.check(), checkMs).unref()
-    return true
   }
 
   /** May be called for a reader that is not there any more. */
   remove(reader: EventReader): void {
     if (!this.#readers.delete(reader)) return
-    this.#count(reader, -1)
+    reader.place?.release()
     if (this.#readers.size > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined
@@ -108,13 +116,6 @@ export class EventReaders {
     this.#endThose(() => true, 'closing')
   }
 
-  #count(reader: EventReader, change: 1 | -1): void {
-    const name = nameOf(reader)
-    const number = (this.#counts.get(name) ?? 0) + change
-    if (number === 0) this.#counts.delete(name)
-    else this.#counts.set(name, number)
-  }
-
   #endThose(isMeant: (reader: EventReader) => boolean, reason: EndReason): void {
     for (const reader of [...this.#readers].filter(isMeant)) {
       this.remove(reader)
@@ -153,8 +154,4 @@ function stepsOf(
   return Array.from({ length: Math.ceil(ids.length / KEY_CHECK_STEP) }, (_, step) =>
     ids.slice(step * KEY_CHECK_STEP, (step + 1) * KEY_CHECK_STEP),
   )
-}
-
-function nameOf({ kind, accountId }: EventReader): string {
-  return `${kind} ${accountId}`
 }

@@ -186,6 +186,11 @@ export type DoorPorts = EventPorts & {
     readonly key: string
     readonly requestHash: Uint8Array
   }): Promise<unknown>
+  /**
+   * Throws `service_unavailable` where the store does not keep up, with all or with this account; asked
+   * for what changes something.
+   */
+  requireRoom?(accountId?: string): void
   /** Whether mail goes to the sandbox; else its routes look like no routes. */
   isSandbox(): boolean
 }

@@ -5,6 +5,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Auth } from '@mailroom/contract/operations/operation.ts'
+import type { RateWindow } from '#actions/budget/budgets.ts'
 import type { Authenticate, Identity } from '#actions/key/authenticate.ts'
 import type { Sessions, SignedIn } from '#actions/session/sessions.ts'
 import { AppError } from '#base/app-error.ts'
@@ -14,7 +15,6 @@ import { sessionId } from '#model/session.ts'
 import type { ComingSession } from './event-readers.ts'
 import { isForeignPage, requireCsrfToken, requireOwnOrigin } from './own-origin.ts'
 import { rateLimited } from './problems.ts'
-import type { SlidingWindow } from './rate-limit.ts'
 import { endedSessionCookie, readSessionCookie } from './session-cookie.ts'
 
 export type Caller =
@@ -55,7 +55,7 @@ export type IdentifyOptions = {
   readonly publicUrl: () => string
   /** undefined hides the operator's routes. */
   readonly operatorToken: string | undefined
-  readonly failures: SlidingWindow
+  readonly failures: RateWindow
 }
 
 /** One for a server: what failed from an address is counted over all its requests. */
@@ -80,7 +80,7 @@ export class Identifier {
     if (auth === 'signature') return { kind: 'signed' }
     if (auth === 'key-or-signature' && isSigned) return { kind: 'signed' }
     if (auth === 'operator' && this.#operatorDigest === null) throw notFound()
-    this.#requireAllowance(presented)
+    await this.#requireAllowance(presented)
     const isByCookie = authorization === undefined && this.#cookieOf(headers) !== ''
     if (auth === 'operator' || !isByCookie) return this.#requireBearer(auth, presented)
     const { session } = await this.#findSession(presented)
@@ -90,9 +90,9 @@ export class Identifier {
 
   /** Rejects with `unauthorized` and `rate_limit_exceeded`. */
   readonly signIn: SignIn = async (token, from) => {
-    this.#requireAllowance(from)
+    await this.#requireAllowance(from)
     const made = await this.#options.sessions.create(token)
-    if (made === null) throw this.#refuse(from, 'The API key is unknown or revoked.')
+    if (made === null) throw await this.#refuse(from, 'The API key is unknown or revoked.')
     return made
   }
 
@@ -104,16 +104,17 @@ export class Identifier {
         authorization === undefined
           ? 'The Authorization header is missing.'
           : 'The Authorization header is not of the form "Bearer <key>".'
-      throw this.#refuse(presented, message)
+      throw await this.#refuse(presented, message)
     }
     if (auth === 'operator') {
       const expected = this.#operatorDigest
       const isOperator = expected !== null && timingSafeEqual(digest(token), expected)
-      if (!isOperator) throw this.#refuse(presented, 'The bearer token is not the operator’s.')
+      if (!isOperator)
+        throw await this.#refuse(presented, 'The bearer token is not the operator’s.')
       return { kind: 'operator' }
     }
     const identity = await this.#options.authenticate(token)
-    if (!identity) throw this.#refuse(presented, 'The API key is unknown or revoked.')
+    if (!identity) throw await this.#refuse(presented, 'The API key is unknown or revoked.')
     const { accountId, keyId } = identity
     return { kind: 'key', accountId, keyId, session: null }
   }
@@ -122,7 +123,7 @@ export class Identifier {
   async #requireSession(presented: Presented): Promise<Caller> {
     try {
       if (this.#cookieOf(presented.headers) === '') throw problem('unauthorized', NO_SESSION)
-      this.#requireAllowance(presented)
+      await this.#requireAllowance(presented)
       return { kind: 'session', signedIn: await this.#findSession(presented) }
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'unauthorized') throw error
@@ -158,15 +159,15 @@ export class Identifier {
     return isForeignPage(headers, this.#options.publicUrl()) ? `page ${group}` : group
   }
 
-  #requireAllowance(from: Sender): void {
-    const allowance = this.#options.failures.peek(this.#groupOf(from))
+  async #requireAllowance(from: Sender): Promise<void> {
+    const allowance = await this.#options.failures.peek(this.#groupOf(from))
     if (!allowance.isAllowed) throw tooManyFailures(allowance.resetSeconds)
   }
 
-  #refuse(from: Sender, message: string): AppError {
+  async #refuse(from: Sender, message: string): Promise<AppError> {
     // Counted here and not before the look-up, so that a good key is never held up by its own kind;
     // attempts that were under way together still get no more refusals than the limit.
-    const allowance = this.#options.failures.take(this.#groupOf(from))
+    const allowance = await this.#options.failures.take(this.#groupOf(from))
     return allowance.isAllowed
       ? new AppError('unauthorized', message)
       : tooManyFailures(allowance.resetSeconds)
@@ -180,12 +181,13 @@ const SESSION_OVER =
 // RFC 6750 §2.1 (b64token), RFC 9110 §11.1 (the scheme in any case).
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i
 
-function bearerToken(authorization: string | undefined): string | null {
+/** Of an Authorization header; null where it has none. */
+export function bearerToken(authorization: string | undefined): string | null {
   return BEARER.exec(authorization ?? '')?.[1] ?? null
 }
 
 /** Digests are of one length, so comparing them tells nothing of the token's. */
-function digest(token: string): Buffer {
+export function digest(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 

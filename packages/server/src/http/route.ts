@@ -7,6 +7,7 @@ import type { Operation } from '@mailroom/contract/operations/operation.ts'
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import type { TObject } from '@mailroom/contract/schema.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { RateWindow } from '#actions/budget/budgets.ts'
 import { AppError } from '#base/app-error.ts'
 import { plainAddress } from '#base/client-address.ts'
 import type { Log } from '#base/log.ts'
@@ -16,7 +17,6 @@ import type { BodyBudget } from './collect-body.ts'
 import type { Context, DoorPorts, Once } from './handler.ts'
 import { hashRequest, readIdempotencyKey } from './idempotency.ts'
 import type { Caller, Identify } from './identify.ts'
-import type { SlidingWindow } from './rate-limit.ts'
 import type { ReadBody } from './read-body.ts'
 import { type CheckedInput, readInput, type Validator } from './read-input.ts'
 import { takeRequest } from './take-request.ts'
@@ -27,7 +27,7 @@ export type AnyHandler = (input: never, context: never) => unknown
 export type RouteOptions = {
   readonly handlers: Readonly<Record<OperationId, AnyHandler>>
   readonly identify: Identify
-  readonly requests: SlidingWindow
+  readonly requests: RateWindow
   readonly bodies: BodyBudget
   readonly ports: DoorPorts
   readonly log: Log
@@ -62,7 +62,12 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
       onRequest: async (request, reply) => {
         // What a client says about a body that nobody reads is no reason to refuse it.
         if (!operation.body) delete request.raw.headers['content-type']
+        // Before anything was read, looked up or counted.
+        if (operation.method !== 'GET') options.ports.requireRoom?.()
         await admit(operation, options, request, reply)
+        if (operation.method !== 'GET' && request.caller?.kind === 'key') {
+          options.ports.requireRoom?.(request.caller.accountId)
+        }
         if (operation.isOfSandbox && !options.ports.isSandbox()) throw notFound()
         if (operation.needsIdempotencyKey) request.idempotencyKey = readIdempotencyKey(request.raw)
         if (operation.body) {
@@ -96,7 +101,8 @@ function requireUtf8({ headers }: FastifyRequest): void {
 
 /** What a large body takes of the bound is given back once the request is answered. */
 function holdBody(request: FastifyRequest, reply: FastifyReply, bodies: BodyBudget): void {
-  const hold = bodies.open()
+  const { caller } = request
+  const hold = bodies.open(caller?.kind === 'key' ? caller.accountId : undefined)
   request.bodyHold = hold
   finished(reply.raw, () => hold.release())
 }
@@ -150,7 +156,7 @@ async function admit(
   })
   request.caller = caller
   if (!operation.isRateLimited || caller.kind !== 'key') return
-  takeRequest(requests, caller.accountId, (name, value) => reply.header(name, value))
+  await takeRequest(requests, caller.accountId, (name, value) => reply.header(name, value))
 }
 
 function isSigned(query: unknown): boolean {

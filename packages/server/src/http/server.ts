@@ -3,7 +3,8 @@
 
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
+import { type FastifyInstance, type FastifyReply, fastify } from 'fastify'
+import type { Budgets } from '#actions/budget/budgets.ts'
 import type { Authenticate } from '#actions/key/authenticate.ts'
 import type { Sessions } from '#actions/session/sessions.ts'
 import { AppError } from '#base/app-error.ts'
@@ -13,13 +14,13 @@ import {
   JSON_BODY_BYTES_MAX,
   KEEP_ALIVE_MS,
   LARGE_BODIES_BYTES_MAX,
-  LIMITER_ENTRIES_MAX,
   PATH_PARAMETER_LENGTH_MAX,
   REQUEST_HEAD_MS_MAX,
   REQUEST_MS_MAX,
   SLOW_CLIENT_CHECK_MS,
 } from '#base/limits.ts'
 import type { Log } from '#base/log.ts'
+import { silentTracing, type Tracing } from '#base/tracing.ts'
 import { checkEmailAddress } from '#model/email-address.ts'
 import { sendJson } from './answer.ts'
 import { clientErrors } from './client-errors.ts'
@@ -32,11 +33,11 @@ import { Identifier } from './identify.ts'
 import type { PathVisibility } from './known-paths.ts'
 import { addMcpPath } from './mcp/mcp-door.ts'
 import { type Problem, problemOf } from './problems.ts'
-import { slidingWindow } from './rate-limit.ts'
 import { acceptBodies } from './read-body.ts'
 import { addRoutes, type RouteOptions } from './route.ts'
 import { sessionHandlers } from './session-handlers.ts'
 import { watchSilentConnections } from './silent-connections.ts'
+import { routeOf, traceRequests } from './trace-requests.ts'
 import { unknownRoute } from './unknown-route.ts'
 import {
   addSocketPath,
@@ -58,6 +59,8 @@ export type HttpServerOptions = {
   readonly host: string
   /** 0 takes a free one. */
   readonly port: number
+  /** Others may listen on the same port. */
+  readonly reusePort?: boolean
   readonly handlers: Handlers
   readonly ports: DoorPorts
   /** Those that the handlers know, too. */
@@ -73,6 +76,7 @@ export type HttpServerOptions = {
   readonly clock: Clock
   readonly makeRequestId: () => string
   readonly log: Log
+  readonly budgets: Budgets
   readonly limits: { readonly apiPerMinute: number; readonly failedAuthPerMinute: number }
   /** Octets of large bodies at once, fewer in tests. */
   readonly largeBodiesBytesMax?: number
@@ -86,6 +90,7 @@ export type HttpServerOptions = {
     readonly socket?: SocketPatience
   }
   readonly onRequest?: (seen: RequestSeen) => void
+  readonly tracing?: Tracing
 }
 
 export type HttpServer = {
@@ -115,7 +120,9 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   const app = buildApp(options, { state, routes })
   sockets.watch(app.server)
   const silent = watchSilentConnections(app.server)
-  await app.listen({ host: options.host, port: options.port })
+  // The framework's types do not know `reusePort`, which it hands on.
+  const place = { host: options.host, port: options.port, reusePort: options.reusePort === true }
+  await app.listen(place)
   const { port } = app.server.address() as AddressInfo
   const host = options.host.includes(':') ? `[${options.host}]` : options.host
   let closing: Promise<void> | undefined
@@ -192,6 +199,7 @@ function buildApp(options: HttpServerOptions, { state, routes }: DoorParts): Fas
     },
   })
   refused.watch(app)
+  traceRequests(app, options.tracing ?? silentTracing)
   addCommonHooks(app, options, state)
   acceptBodies(app)
   addRoutes(app, routes)
@@ -202,9 +210,10 @@ function buildApp(options: HttpServerOptions, { state, routes }: DoorParts): Fas
 }
 
 function routeOptions(options: HttpServerOptions): RouteOptions {
-  const { clock, limits, publicUrl, sessions, readers } = options
-  const window = { windowMs: MINUTE_MS, entriesMax: LIMITER_ENTRIES_MAX, clock }
-  const failures = slidingWindow({ limit: limits.failedAuthPerMinute, ...window })
+  const { budgets, limits, publicUrl, sessions, readers } = options
+  const windowMs = MINUTE_MS
+  const failing = { name: 'failures', limit: limits.failedAuthPerMinute, windowMs, tellsEnd: true }
+  const failures = budgets.openWindow(failing)
   const { identify, signIn } = new Identifier({ ...options, failures })
   const { isSandbox } = options.ports
   return {
@@ -214,7 +223,7 @@ function routeOptions(options: HttpServerOptions): RouteOptions {
       ...sessionHandlers({ signIn, sessions, readers, publicUrl, isSandbox }),
     },
     identify,
-    requests: slidingWindow({ limit: limits.apiPerMinute, ...window }),
+    requests: budgets.openWindow({ name: 'requests', limit: limits.apiPerMinute, windowMs }),
     bodies: bodyBudget(options.largeBodiesBytesMax ?? LARGE_BODIES_BYTES_MAX),
     ports: options.ports,
     log: options.log,
@@ -271,10 +280,6 @@ function addCommonHooks(app: FastifyInstance, options: HttpServerOptions, state:
     else if (status === 503) log.info(fields, 'A request was refused as unavailable.')
     return sendProblem(reply, problem)
   })
-}
-
-function routeOf({ routeOptions: { config } }: FastifyRequest): string {
-  return config.operation?.path ?? config.shownPath ?? 'unknown'
 }
 
 function sendProblem(reply: FastifyReply, { status, headers, body }: Problem): FastifyReply {

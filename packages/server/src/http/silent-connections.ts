@@ -3,9 +3,14 @@
 
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { HTTP_CONNECTIONS_MAX } from '#base/limits.ts'
 
-/** Follows the server's connections from now on; `end` cuts those that have sent nothing yet. */
+/**
+ * Follows the server's connections from now on, of which it takes HTTP_CONNECTIONS_MAX; `end` cuts those
+ * that have sent nothing yet.
+ */
 export function watchSilentConnections(server: Server): { end(): void } {
+  server.maxConnections = HTTP_CONNECTIONS_MAX
   const open = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
     open.add(socket)

@@ -1,15 +1,18 @@
 // Counting a request of an account, and what the answer tells of it.
 
+import type { RateWindow } from '#actions/budget/budgets.ts'
 import { rateLimited } from './problems.ts'
-import type { SlidingWindow } from './rate-limit.ts'
 
-/** Tells each header of the rate limit, refused or not; throws `rate_limit_exceeded`. */
-export function takeRequest(
-  requests: SlidingWindow,
+/**
+ * Tells each header of the rate limit, refused or not; rejects with `rate_limit_exceeded`, and with
+ * `service_unavailable` where nobody can say how many there were.
+ */
+export async function takeRequest(
+  requests: RateWindow,
   accountId: string,
   tell: (name: string, value: string) => void,
-): void {
-  const { isAllowed, limit, remaining, resetSeconds } = requests.take(accountId)
+): Promise<void> {
+  const { isAllowed, limit, remaining, resetSeconds } = await requests.take(accountId)
   tell('ratelimit-limit', String(limit))
   tell('ratelimit-remaining', String(remaining))
   tell('ratelimit-reset', String(resetSeconds))

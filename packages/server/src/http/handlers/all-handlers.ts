@@ -56,6 +56,7 @@ export function doorPorts(deps: Deps): DoorPorts {
       return answer && presentSent(answer)
     }),
     isSandbox: () => deps.carrier === null,
+    requireRoom: (accountId) => deps.storePressure.requireRoom(accountId),
     checkFilter: tellingStorage((asked: AskedFilter) => checkFilter(deps, asked)),
     openEventStream: (opened) => {
       const stream = openEventStream(deps, opened)

@@ -57,6 +57,7 @@ export function eventHandlers(deps: Deps, readers: EventReaders): EventHandlers 
         keyId,
         session,
         kind: 'wait',
+        place: null,
         end(why) {
           reason = why
           over.abort()
@@ -144,6 +145,11 @@ async function openFeed(
   }: { context: KeyContext; filter: EventFilter; afterId: string | null },
 ) {
   const { accountId, keyId, session } = context
+  const place = await readers.takePlace('stream', accountId)
+  if (place === null) {
+    const most = `The account has ${SOCKETS_PER_ACCOUNT_MAX} event streams, which is the most.`
+    throw rateLimited(most, RETRY_AFTER_SECONDS)
+  }
   let isOver = false
   let endFeed: (() => void) | undefined
   const reader: EventReader = {
@@ -151,15 +157,13 @@ async function openFeed(
     keyId,
     session,
     kind: 'stream',
+    place,
     end() {
       isOver = true
       endFeed?.()
     },
   }
-  if (!readers.add(reader)) {
-    const most = `The account has ${SOCKETS_PER_ACCOUNT_MAX} event streams, which is the most.`
-    throw rateLimited(most, RETRY_AFTER_SECONDS)
-  }
+  readers.add(reader)
   try {
     const feed = await openEventFeed(
       {

@@ -10,7 +10,6 @@ import {
 } from '#actions/pairing/pairings.ts'
 import { clientGroup } from '#base/client-address.ts'
 import {
-  LIMITER_ENTRIES_MAX,
   MINUTE_MS,
   PAIRING_LOOKS_PER_MINUTE_MAX,
   PAIRING_MS,
@@ -20,34 +19,34 @@ import {
 import type { Handlers } from '#http/handler.ts'
 import { presentTime } from '#http/present/resources.ts'
 import { rateLimited } from '#http/problems.ts'
-import { slidingWindow } from '#http/rate-limit.ts'
 
 type PairingHandlers = Pick<Handlers, Extract<keyof Handlers, `pairing.${string}`>>
 
-/** Their limits are in the memory of this process. */
+/** One for each operation of pairing. */
 export function pairingHandlers(deps: Deps): PairingHandlers {
-  const limiter = (limit: number, message: string) => {
-    const bounds = { limit, windowMs: MINUTE_MS, entriesMax: LIMITER_ENTRIES_MAX }
-    const window = slidingWindow({ ...bounds, clock: deps.clock })
-    return (key: string) => {
-      const { isAllowed, resetSeconds } = window.take(key)
+  const limiter = (name: string, limit: number, message: string) => {
+    const window = deps.budgets.openWindow({ name, limit, windowMs: MINUTE_MS })
+    return async (key: string) => {
+      const { isAllowed, resetSeconds } = await window.take(key)
       if (!isAllowed) throw rateLimited(message, resetSeconds)
     }
   }
-  const takeStart = limiter(PAIRING_STARTS_PER_MINUTE_MAX, 'Too many pairings from this address.')
-  const takePoll = limiter(PAIRING_POLLS_PER_MINUTE_MAX, 'Too many polls from this address.')
+  const [starts, polls] = [PAIRING_STARTS_PER_MINUTE_MAX, PAIRING_POLLS_PER_MINUTE_MAX]
+  const takeStart = limiter('pairing starts', starts, 'Too many pairings from this address.')
+  const takePoll = limiter('pairing polls', polls, 'Too many polls from this address.')
   // Codes are short: whoever is signed in may not go through them.
-  const takeLook = limiter(PAIRING_LOOKS_PER_MINUTE_MAX, 'Too many codes were looked up.')
+  const looks = PAIRING_LOOKS_PER_MINUTE_MAX
+  const takeLook = limiter('pairing looks', looks, 'Too many codes were looked up.')
   return {
     'pairing.start': async ({ body }, { clientAddress }) => {
-      takeStart(clientGroup(clientAddress))
+      await takeStart(clientGroup(clientAddress))
       const clientName = body.clientName?.trim() || null
       const { requestId, userCode } = await startPairing(deps, { clientName, clientAddress })
       const verifyUrl = `${deps.publicUrl}/console/pair?code=${userCode}`
       return { requestId, userCode, verifyUrl, expiresInSeconds: PAIRING_MS / 1000 }
     },
     'pairing.poll': async ({ query }, { clientAddress, wantsContent }) => {
-      takePoll(clientGroup(clientAddress))
+      await takePoll(clientGroup(clientAddress))
       // The key would go with the content that HEAD is not sent.
       if (!wantsContent) return { status: 202, body: { status: 'pending' as const } }
       const apiKey = await pollPairing(deps, query.requestId)
@@ -55,7 +54,7 @@ export function pairingHandlers(deps: Deps): PairingHandlers {
       return { status: 200, body: { status: 'ready' as const, apiKey } }
     },
     'pairing.get': async ({ path }, { accountId }) => {
-      takeLook(accountId)
+      await takeLook(accountId)
       const pairing = await getPairing(deps, path.userCode)
       const { userCode, clientName, clientAddress, createdAtMs, expiresAtMs } = pairing
       return {
@@ -67,11 +66,11 @@ export function pairingHandlers(deps: Deps): PairingHandlers {
       }
     },
     'pairing.approve': async ({ path }, { accountId, keyId }) => {
-      takeLook(accountId)
+      await takeLook(accountId)
       await approvePairing(deps, { code: path.userCode, accountId, keyId })
     },
     'pairing.deny': async ({ path }, { accountId, keyId }) => {
-      takeLook(accountId)
+      await takeLook(accountId)
       await denyPairing(deps, { code: path.userCode, accountId, keyId })
     },
   }

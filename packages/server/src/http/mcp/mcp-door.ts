@@ -6,6 +6,7 @@ import { MCP_PATH } from '@mailroom/contract/vocabulary.ts'
 import type { McpCaller, McpEndpoint } from '@mailroom/mcp/http.ts'
 import type { Narrowing } from '@mailroom/mcp/narrowing.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { RateWindow } from '#actions/budget/budgets.ts'
 import { AppError } from '#base/app-error.ts'
 import { plainAddress } from '#base/client-address.ts'
 import type { Clock } from '#base/clock.ts'
@@ -14,13 +15,12 @@ import type { Log } from '#base/log.ts'
 import { readStrictJson } from '#base/strict-json.ts'
 import { type BodyBudget, collectBody } from '#http/collect-body.ts'
 import type { Identify } from '#http/identify.ts'
-import type { SlidingWindow } from '#http/rate-limit.ts'
 import { takeRequest } from '#http/take-request.ts'
 import { injectFetch } from './inject-fetch.ts'
 
 export type McpDoorOptions = {
   readonly identify: Identify
-  readonly requests: SlidingWindow
+  readonly requests: RateWindow
   readonly bodies: BodyBudget
   readonly publicUrl: () => string
   readonly ports: { isSandbox(): boolean }
@@ -54,7 +54,7 @@ export function addMcpPath(app: FastifyInstance, options: McpDoorOptions): void 
           isSandbox: options.ports.isSandbox(),
           fetch: fetchFrom({ clientAddress: plainAddress(request.socket.remoteAddress) }),
         }
-        takeBatch(request, reply, options.requests)
+        await takeBatch(request, reply, options.requests)
         const asked = webRequest(request, reply, options.publicUrl())
         const answer = await endpoint.answer(asked, request.body, caller)
         return send(reply, answer, options.idleMs)
@@ -96,21 +96,29 @@ async function admit(
     isReading: false,
   })
   request.caller = caller
-  countOne(request, reply, requests)
-  const hold = bodies.open()
+  await countOne(request, reply, requests)
+  const hold = bodies.open(caller.kind === 'key' ? caller.accountId : undefined)
   request.bodyHold = hold
   finished(reply.raw, () => hold.release())
 }
 
-function countOne(request: FastifyRequest, reply: FastifyReply, requests: SlidingWindow): void {
+async function countOne(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  requests: RateWindow,
+): Promise<void> {
   if (request.caller?.kind !== 'key') throw new AppError('unauthorized', 'A key is needed here.')
-  takeRequest(requests, request.caller.accountId, (name, value) => reply.header(name, value))
+  await takeRequest(requests, request.caller.accountId, (name, value) => reply.header(name, value))
 }
 
 /** Older clients send several messages at once, and each is a request. */
-function takeBatch(request: FastifyRequest, reply: FastifyReply, requests: SlidingWindow): void {
+async function takeBatch(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  requests: RateWindow,
+): Promise<void> {
   if (!Array.isArray(request.body)) return
-  for (const _ of request.body.slice(1)) countOne(request, reply, requests)
+  for (const _ of request.body.slice(1)) await countOne(request, reply, requests)
 }
 
 function acceptMessages(scope: FastifyInstance): void {

@@ -6,6 +6,7 @@ import { Socket } from 'node:net'
 import { WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
 import type { FastifyInstance } from 'fastify'
 import type { WebSocket, WebSocketServer } from 'ws'
+import type { Place, RateWindow } from '#actions/budget/budgets.ts'
 import { AppError } from '#base/app-error.ts'
 import { plainAddress } from '#base/client-address.ts'
 import type { Clock } from '#base/clock.ts'
@@ -22,7 +23,6 @@ import type { EventReader, EventReaders } from '#http/event-readers.ts'
 import type { EventPorts } from '#http/handler.ts'
 import type { Caller, Identify } from '#http/identify.ts'
 import { problemOf } from '#http/problems.ts'
-import type { SlidingWindow } from '#http/rate-limit.ts'
 import { takeRequest } from '#http/take-request.ts'
 import { problem } from '#model/problem.ts'
 import { openSocketServer, type Shaking, shakeHands } from './handshake.ts'
@@ -34,7 +34,7 @@ export type SocketPatience = Patience & { readonly tickMs: number }
 
 export type SocketDoorOptions = {
   readonly identify: Identify
-  readonly requests: SlidingWindow
+  readonly requests: RateWindow
   readonly readers: EventReaders
   readonly ports: EventPorts
   readonly clock: Clock
@@ -111,13 +111,15 @@ export class SocketDoor {
       const [server, caller] = await Promise.all([this.#opening, callerOf(identify, request)])
       refuseWhileClosing(this.#options)
       if (caller !== null) {
-        takeRequest(requests, caller.accountId, (name, value) => {
+        await takeRequest(requests, caller.accountId, (name, value) => {
           headers[name] = value
         })
       }
-      const socket = await shakeHands(server, { request, transport, head, headers })
-      if (caller !== null) this.#enter({ socket, transport, caller, requestId })
-      else socket.close(CLOSE_CODES.unauthorized, 'the API key is missing, unknown or revoked')
+      const shaking = { request, transport, head, headers }
+      if (caller === null) {
+        const socket = await shakeHands(server, shaking)
+        socket.close(CLOSE_CODES.unauthorized, 'the API key is missing, unknown or revoked')
+      } else await this.#admit(server, shaking, { transport, caller, requestId })
       return 101
     } catch (error) {
       return this.#refuse(error, { requestId, headers, transport })
@@ -142,7 +144,29 @@ export class SocketDoor {
     return status
   }
 
-  #enter({ socket, transport, caller, requestId }: Entering): void {
+  async #admit(
+    server: WebSocketServer,
+    shaking: Shaking,
+    entering: Omit<Entering, 'socket' | 'place'>,
+  ): Promise<void> {
+    const { transport } = shaking
+    const place = await this.#options.readers.takePlace('socket', entering.caller.accountId)
+    // With whoever has gone, meanwhile or in it, the handshake does not end.
+    if (transport.destroyed) place?.release()
+    transport.once('close', () => place?.release())
+    try {
+      refuseWhileClosing(this.#options)
+      const socket = await shakeHands(server, shaking)
+      if (place !== null) return this.#enter({ ...entering, socket, place })
+      const most = `an account has at most ${SOCKETS_PER_ACCOUNT_MAX} connections`
+      socket.close(CLOSE_CODES.tooManyConnections, most)
+    } catch (error) {
+      place?.release()
+      throw error
+    }
+  }
+
+  #enter({ socket, transport, caller, requestId, place }: Entering): void {
     const { accountId, keyId, session: came } = caller
     const { readers } = this.#options
     const session = new Session(this.#options, {
@@ -160,13 +184,12 @@ export class SocketDoor {
       keyId,
       session: came,
       kind: 'socket',
+      place,
       end: (reason) => session.close(ENDS[reason].code, ENDS[reason].reason),
     }
     this.#sessions.add(session)
     this.#watchLiveness()
-    if (readers.add(reader)) return
-    const most = `an account has at most ${SOCKETS_PER_ACCOUNT_MAX} connections`
-    session.close(CLOSE_CODES.tooManyConnections, most)
+    readers.add(reader)
   }
 
   #leave(session: Session): void {
@@ -202,6 +225,7 @@ type Entering = {
   readonly transport: Socket
   readonly caller: KeyCaller
   readonly requestId: string
+  readonly place: Place
 }
 
 function refuseWhileClosing({ isClosing }: SocketDoorOptions): void {
