@@ -2,7 +2,6 @@
 // file that knows everyone.
 
 import type { KeyObject } from 'node:crypto'
-import type { SecureContext } from 'node:tls'
 import { createFirstAccount, type NewAccount } from '#actions/account/create-account.ts'
 import { openQueueClock } from '#actions/delivery/queue-clock.ts'
 import type { Deps } from '#actions/deps.ts'
@@ -23,24 +22,24 @@ import { idMaker } from '#base/ids.ts'
 import { DRAIN_MS } from '#base/limits.ts'
 import type { Log } from '#base/log.ts'
 import { type Metrics, silentMetrics } from '#base/metrics.ts'
+import type { Tracing } from '#base/tracing.ts'
 import { publicUrlOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
 import { makeDkimKey } from '#mail/dkim/key.ts'
 import { dnsStartLog } from '#model/dns-records.ts'
+import { openBudgets } from './open-budgets.ts'
 import { openConsole } from './open-console.ts'
-import {
-  type Doors,
-  openDeliveryDoor,
-  openDoors,
-  openTimeDoor,
-  type Parts,
-  watchQueues,
-} from './open-doors.ts'
+import { type Doors, openDoors, type Parts } from './open-doors.ts'
+import { watchQueues } from './open-figures.ts'
 import { type Keys, openKeys } from './open-keys.ts'
-import { openServerTls } from './open-server-tls.ts'
+import { openPressure } from './open-pressure.ts'
+import { findObstacle, type Life } from './open-readiness.ts'
+import { openSchemaWatch } from './open-schema-watch.ts'
+import { openServerTls, type ServerTls } from './open-server-tls.ts'
 import { type OpenStore, openStore, releaseOwnLeases, settleLog } from './open-store.ts'
+import { openTracing, traceParts } from './open-tracing.ts'
 import { openWays, type Ways } from './open-ways.ts'
-import { openWebhooks } from './open-webhooks.ts'
+import { openWork } from './open-work.ts'
 
 export type Seams = {
   log: Log
@@ -53,6 +52,8 @@ export type Seams = {
   consoleFolder?: string
   /** Whether the console is built where it is not there. */
   buildsConsole?: boolean
+  /** Called when a newer program has changed the schema so that this one does not work with it. */
+  onOutdated?(text: string): void
   /** Called on the first start with the account and its token, before they are kept. */
   tellFirstAccount?(made: NewAccount, publicUrl: string): void
 }
@@ -65,9 +66,15 @@ export type App = {
   /** Null when this process has no such role. */
   readonly http: { readonly address: string; readonly port: number } | null
   readonly smtp: { readonly host: string; readonly port: number } | null
+  /** Where health and figures are told; null where the settings name no port for it. */
+  readonly service: { readonly port: number } | null
   readonly deps: Deps
   /** Ends what has passed a deadline on SMTP connections; runs by itself every second. */
   sweepConnections(): void
+  /** Why the service is not ready, or null. */
+  findObstacle(): Promise<string | null>
+  /** Looks at the certificate's files now; runs by itself every CERTIFICATE_LOOK_MS. */
+  reloadCertificate(): Promise<void>
   /** Ends sockets, streams and waits whose key was revoked elsewhere; runs by itself every KEY_CHECK_MS. */
   checkKeys(): Promise<void>
   /** Lets work in hand finish for up to `drainMs`, then cuts it. A second call waits for the first. */
@@ -82,18 +89,21 @@ export async function openApp(settings: Settings, seams: Seams): Promise<App> {
   const { log, metrics = silentMetrics } = seams
   let writesWaiting = 0
   // Made while the database opens: on the first start both take their time.
-  const tls = settings.roles.has('smtp') ? openServerTls(settings, systemClock.now()) : null
+  const { now } = systemClock
+  const tls = settings.roles.has('smtp') ? openServerTls(settings, { now, log }) : null
   tls?.catch(() => {})
   const store = await openStore({
     settings,
     as: 'service',
     observer: {
       committed: (size, durationMs) => metrics.observeCommit({ size, durationMs }),
+      answered: metrics.observeWrite,
       queued: (length) => {
         writesWaiting = length
       },
     },
     onError: (error) => log.warn({ error }, 'a database connection was lost'),
+    onBlobsAway: (found) => log.warn({ found }, 'large messages are put off until S3 is back'),
   })
   metrics.watch('writeQueue', () => writesWaiting)
   try {
@@ -107,17 +117,18 @@ export async function openApp(settings: Settings, seams: Seams): Promise<App> {
 async function openAround(
   settings: Settings,
   seams: Seams,
-  { store, tls }: { store: OpenStore; tls: Promise<SecureContext> | null },
+  { store, tls }: { store: OpenStore; tls: Promise<ServerTls> | null },
 ): Promise<App> {
   const { log, metrics = silentMetrics } = seams
   const { chance = systemChance } = seams
   const keys = await openKeys({ settings, db: store.db, chance })
   const ways = openWays(settings, seams)
-  const deps = await makeDeps(settings, seams, { store, keys, ways })
+  const tracing = await openTracing(settings, { ...seams, instance: store.instance })
+  const deps = await makeDeps(settings, seams, { store, keys, ways, tracing })
   if (keys.warning !== null) log.warn({}, keys.warning)
   const started = Promise.withResolvers<void>()
   started.promise.catch(() => {})
-  const doors: Doors = { smtp: null, http: null }
+  const doors: Doors = { smtp: null, http: null, service: null }
   const life: Life = { phase: 'starting' }
   const parts: Parts = {
     settings,
@@ -137,60 +148,66 @@ async function openAround(
   } catch (error) {
     started.reject(error)
     await Promise.all([doors.smtp?.close({ drainMs: 0 }), doors.http?.close(0)])
+    await doors.service?.close()
     await ways.close()
+    await tracing.close()
     throw error
   }
   const work = openWork(deps, settings, store)
+  const schema = openSchemaWatch(deps, (text) => seams.onOutdated?.(text))
   if (settings.delivery === 'direct') void tellDns(deps, settings, log)
   watchQueues(parts, { smtp: doors.smtp, ...work })
   life.phase = 'serving'
   started.resolve()
 
-  const { smtp, http } = doors
-  let closing: Promise<void> | null = null
-  return {
-    firstAccount,
-    database: store.db.description,
-    http,
-    smtp: smtp === null ? null : { host: smtp.address.address, port: smtp.address.port },
-    deps,
-    sweepConnections: () => smtp?.sweep(),
-    checkKeys: async () => http?.checkKeys(),
-    close(drainMs = DRAIN_MS) {
+  return running({
+    app: { firstAccount, database: store.db.description, deps, findObstacle: parts.findObstacle },
+    doors,
+    tls,
+    async close(drainMs) {
       life.phase = 'draining'
-      closing ??= (async () => {
-        // Together: a step of background work has as long to end as a message on its way.
-        await Promise.all([
-          deps.events.close(),
-          smtp?.close({ drainMs }),
-          http?.close(drainMs),
-          work.close(drainMs),
-        ])
-        await ways.close()
-        await store.close()
-      })()
-      return closing
+      ;(await tls)?.close()
+      // Together: a step of background work has as long to end as a message on its way.
+      await Promise.all([
+        deps.events.close(),
+        doors.smtp?.close({ drainMs }),
+        doors.http?.close(drainMs),
+        work.close(drainMs),
+        schema.close(),
+      ])
+      // A collector that hangs takes its second beside the rest.
+      await Promise.all([tracing.close(), deps.budgets.close().then(() => ways.close())])
+      await doors.service?.close()
+      await store.close()
     },
-  }
+  })
 }
 
-/** What this process does without being asked, as its roles say. */
-function openWork(deps: Deps, settings: Settings, { instance, signals }: OpenStore) {
-  const { roles } = settings
-  const background = openTimeDoor(deps, settings)
-  const dispatcher = roles.has('delivery') ? openDeliveryDoor(deps, instance) : null
-  const webhooks = roles.has('webhooks') ? openWebhooks(deps, instance) : null
-  if (webhooks !== null) signals.listen(webhooks.wake)
+/** The service to whoever started it. */
+function running({
+  app,
+  doors: { smtp, http, service },
+  tls,
+  close,
+}: {
+  app: Pick<App, 'firstAccount' | 'database' | 'deps' | 'findObstacle'>
+  doors: Doors
+  tls: Promise<ServerTls> | null
+  close: (drainMs: number) => Promise<void>
+}): App {
+  let closing: Promise<void> | null = null
   return {
-    dispatcher,
-    webhooks,
-    close: (drainMs: number) =>
-      Promise.all([
-        background.close(),
-        dispatcher?.close(drainMs),
-        webhooks?.close(drainMs),
-        deps.webhookTests.close(drainMs),
-      ]),
+    ...app,
+    http,
+    smtp: smtp === null ? null : { host: smtp.address.address, port: smtp.address.port },
+    service,
+    sweepConnections: () => smtp?.sweep(),
+    reloadCertificate: async () => (await tls)?.reload(),
+    checkKeys: async () => http?.checkKeys(),
+    close(drainMs = DRAIN_MS) {
+      closing ??= close(drainMs)
+      return closing
+    },
   }
 }
 
@@ -202,30 +219,17 @@ function makeFirstAccount(deps: Deps, settings: Settings, seams: Seams) {
   })
 }
 
-type Life = { phase: 'starting' | 'serving' | 'draining' }
-
-/** Why the service is not ready, or null. */
-async function findObstacle(life: Life, doors: Doors, store: OpenStore): Promise<string | null> {
-  if (life.phase === 'draining') return 'The service is shutting down.'
-  if (life.phase === 'starting') return 'The service is starting.'
-  if (doors.smtp !== null && !doors.smtp.isListening()) return 'The SMTP listener is not ready.'
-  const isReachable = await store.db.check().then(
-    () => true,
-    () => false,
-  )
-  return isReachable ? null : 'The database is not ready.'
-}
-
 async function makeDeps(
   settings: Settings,
   seams: Seams,
-  { store, keys, ways }: { store: OpenStore; keys: Keys; ways: Ways },
+  { store, keys, ways, tracing }: { store: OpenStore; keys: Keys; ways: Ways; tracing: Tracing },
 ): Promise<Deps> {
   const { parser, checkResolver, authenticator, delivery, poster, imageGetter } = ways
   const metrics = seams.metrics ?? silentMetrics
   const { log, clock = systemClock, chance = systemChance } = seams
-  const deps = {
-    db: store.db,
+  const deps = traceParts({
+    tracing,
+    ...openPressure(store.db, metrics),
     blobs: store.blobs,
     clock,
     chance,
@@ -259,15 +263,17 @@ async function makeDeps(
     getImage: imageGetter.get,
     imageFetches: openImageFetches(),
     countWebhookDelivery: metrics.countWebhookDelivery,
-    webhookTests: openWebhookTests(),
     searchCatchUps: openCatchUps(),
     wakeWebhooks: () => {},
+    signals: store.signals,
     wakeEvents: () => store.signals.tell(),
     wakeWorker: () => {},
-  }
+  })
   const events = openEventHub(deps)
   store.signals.listen(() => events.wake())
-  return Object.assign(deps, { events, signers: openSigners(deps) })
+  const budgets = openBudgets(deps)
+  const webhookTests = openWebhookTests(budgets)
+  return Object.assign(deps, { events, signers: openSigners(deps), budgets, webhookTests })
 }
 
 /** Mail that leaves by itself needs its records published. */

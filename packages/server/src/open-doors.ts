@@ -1,22 +1,23 @@
 // The doors of the service: for programs, for mail, for time and for mail on its way out. Each is
 // joined here to the actions behind it; when they open and close is the composition root's affair.
 
-import type { SecureContext } from 'node:tls'
 import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
 import type { Deps } from '#actions/deps.ts'
 import { rotateDueKeys } from '#actions/dkim/rotate-due-keys.ts'
 import { checkDueDomains } from '#actions/domain/verify-domain.ts'
+import type { Duties } from '#actions/duties.ts'
 import { makeAuthenticate } from '#actions/key/authenticate.ts'
 import { findActiveKeys } from '#actions/key/find-active-keys.ts'
 import { findRecipient } from '#actions/message/find-recipient.ts'
 import { takeMail } from '#actions/message/take-mail.ts'
 import { purgeExpired, sweepBlobs } from '#actions/retention/purge-expired.ts'
-import { openIndexer } from '#actions/search/indexer.ts'
+import { type Indexer, openIndexer } from '#actions/search/indexer.ts'
 import { openSessions } from '#actions/session/sessions.ts'
 import { openMailCounter } from '#actions/stats/count-mail.ts'
 import { storageTrouble } from '#actions/storage-trouble.ts'
 import { workJobs } from '#actions/work-jobs.ts'
 import { LOWER_ALPHANUMERIC, randomText } from '#base/chance.ts'
+import { MINUTE_MS, SOCKETS_PER_ACCOUNT_MAX } from '#base/limits.ts'
 import type { Metrics } from '#base/metrics.ts'
 import { publicUrlOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
@@ -25,18 +26,17 @@ import { EventReaders } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
 import { allHandlers, doorPorts, tellingStorage } from '#http/handlers/all-handlers.ts'
 import { type HttpServer, openHttpServer } from '#http/server.ts'
+import { openServiceDoor, type ServiceDoor } from '#http/service-door.ts'
 import type { ParserPool } from '#net/parse/parser-pool.ts'
 import { openSmtpServer, type SmtpServer } from '#net/smtp/server.ts'
 import { outcomeCounter } from '#smtp/count-outcomes.ts'
-import { makeReceiver } from '#smtp/receiver.ts'
-import { countQueue } from '#store/delivery-claim.ts'
+import { makeReceiver, type ReceiverPorts } from '#smtp/receiver.ts'
 import { findEndedSessions } from '#store/ended-session.ts'
-import { findUnsettledSince } from '#store/event.ts'
-import { countDueJobs } from '#store/job.ts'
-import { countWebhookQueue } from '#store/webhook-queue.ts'
 import { openBackground } from '#worker/background.ts'
 import { type Dispatcher, openDispatcher } from '#worker/dispatcher.ts'
-import type { Webhooks } from './open-webhooks.ts'
+import { openDuties } from './open-duties.ts'
+import type { ServerTls } from './open-server-tls.ts'
+import { traceQueue, traceReceipt } from './open-tracing.ts'
 
 export type Parts = {
   settings: Settings
@@ -50,7 +50,11 @@ export type Parts = {
   findObstacle(): Promise<string | null>
 }
 
-export type Doors = { smtp: SmtpServer | null; http: HttpServer | null }
+export type Doors = {
+  smtp: SmtpServer | null
+  http: HttpServer | null
+  service: ServiceDoor | null
+}
 
 /**
  * Opens the doors before anything is promised to anyone, so that a start that ends at a port in use
@@ -59,13 +63,34 @@ export type Doors = { smtp: SmtpServer | null; http: HttpServer | null }
 export async function openDoors(
   parts: Parts,
   doors: Doors,
-  tls: Promise<SecureContext> | null,
+  tls: Promise<ServerTls> | null,
 ): Promise<void> {
   const { settings, deps } = parts
+  doors.service = await openOperatorDoor(parts)
   if (tls !== null) doors.smtp = await openMailDoor(parts, await tls)
   if (!settings.roles.has('http')) return
   doors.http = await openProgramDoor(parts)
   deps.publicUrl = publicUrlOf(settings, doors.http.port)
+}
+
+/** Null where the settings name no port for it. */
+async function openOperatorDoor(parts: Parts): Promise<ServiceDoor | null> {
+  const { settings, deps, metrics } = parts
+  if (settings.metricsPort === null) return null
+  return openServiceDoor({
+    host: settings.metricsHost,
+    port: settings.metricsPort,
+    operatorToken: settings.adminToken,
+    failures: deps.budgets.openWindow({
+      name: 'operator failures',
+      limit: settings.limits.failedAuthPerMinute,
+      windowMs: MINUTE_MS,
+      tellsEnd: true,
+    }),
+    findObstacle: parts.findObstacle,
+    renderMetrics: () => metrics.render(),
+    log: deps.log,
+  })
 }
 
 /** The same function, which waits for the end of the start. */
@@ -79,17 +104,20 @@ function afterStart<Parameters extends unknown[], Value>(
   }
 }
 
-function openMailDoor(parts: Parts, tls: SecureContext): Promise<SmtpServer> {
+function openMailDoor(parts: Parts, tls: ServerTls): Promise<SmtpServer> {
   const { settings, deps, metrics } = parts
   return openSmtpServer({
     host: settings.smtpHost,
     port: settings.smtpPort,
+    reusePort: settings.reusePort,
     hostname: settings.smtpHostname,
-    tls,
+    tls: () => tls.current(),
     receiver: makeReceiver({
       findRecipient: afterStart(parts, (address) => findRecipient(deps, address)),
-      takeMail: (arriving) => takeMail(deps, arriving),
+      takeMail: takeTimed(parts),
+      now: () => deps.clock.now(),
       storageTrouble,
+      pressure: deps.storePressure,
       log: deps.log,
     }),
     clock: deps.clock,
@@ -98,9 +126,25 @@ function openMailDoor(parts: Parts, tls: SecureContext): Promise<SmtpServer> {
   })
 }
 
+/** From the final dot to the reply. */
+function takeTimed({ deps, metrics }: Parts): ReceiverPorts['takeMail'] {
+  const take = traceReceipt((arriving) => takeMail(deps, arriving), deps.tracing)
+  return async (arriving, sinceMs) => {
+    const dotMs = deps.clock.monotonic()
+    try {
+      return await take(arriving, sinceMs)
+    } finally {
+      metrics.observeReceive(deps.clock.monotonic() - dotMs)
+    }
+  }
+}
+
 function openProgramDoor(parts: Parts): Promise<HttpServer> {
   const { settings, deps, metrics } = parts
+  const { budgets } = deps
+  const placesOf = (name: string) => budgets.openPlaces({ name, limit: SOCKETS_PER_ACCOUNT_MAX })
   const readers = new EventReaders({
+    places: { socket: placesOf('sockets'), stream: placesOf('streams') },
     findGoodKeys: (keyIds) => findActiveKeys(deps, keyIds),
     findEndedSessions: (ids) => findEndedSessions(deps.db, ids),
     now: () => deps.clock.now(),
@@ -118,6 +162,7 @@ function openProgramDoor(parts: Parts): Promise<HttpServer> {
   return openHttpServer({
     host: settings.httpHost,
     port: settings.httpPort,
+    reusePort: settings.reusePort,
     handlers: afterStartAll(parts, allHandlers(deps, servicePorts, readers)),
     readers,
     ports: doorPorts(deps),
@@ -133,35 +178,43 @@ function openProgramDoor(parts: Parts): Promise<HttpServer> {
     clock: deps.clock,
     makeRequestId: () => `req_${randomText(deps.chance, LOWER_ALPHANUMERIC, 20)}`,
     log: deps.log,
+    budgets,
     limits: settings.limits,
     onRequest: (seen) => metrics.countHttpRequest(seen),
+    tracing: deps.tracing,
   })
 }
 
 /** What happens because a job is due or an hour has passed. */
 export function openTimeDoor(
   deps: Deps,
-  { dkimRotationDays: rotationDays, delivery }: Settings,
-): ReturnType<typeof openBackground> {
+  settings: Settings,
+  instance: string,
+): ReturnType<typeof openBackground> & { duties: Duties; indexer: Indexer } {
+  const { dkimRotationDays: rotationDays, delivery } = settings
   const schedule = { rotationDays, usesServiceKeys: delivery !== 'sandbox' }
+  const indexer = openIndexer(deps)
+  const duties = openDuties(deps, settings, instance)
   const background = openBackground({
     workJobs: (signal) => workJobs(deps, { worker: deps.makeId('job'), signal }),
     purgeExpired: (signal) => purgeExpired(deps, signal),
     sweepBlobs: (signal) => sweepBlobs(deps, signal),
     checkDomains: (signal) => checkDueDomains(deps, signal),
     rotateKeys: (signal) => rotateDueKeys(deps, schedule, signal),
-    indexSearch: openIndexer(deps).step,
+    indexSearch: indexer.step,
     countMail: openMailCounter(deps).step,
+    duties,
     log: deps.log,
   })
   deps.wakeWorker = background.wakeJobs
-  return background
+  return { ...background, duties, indexer }
 }
 
 /** Works the queue of deliveries. */
 export function openDeliveryDoor(deps: Deps, instance: string): Dispatcher {
   const worker = `${instance} ${deps.makeId('job')}`
-  const dispatcher = openDispatcher(openDeliveryQueue(deps, worker), deps.log)
+  const queue = traceQueue(openDeliveryQueue(deps, worker), { ...deps, name: 'delivery attempt' })
+  const dispatcher = openDispatcher(queue, deps.log)
   deps.wakeDelivery = dispatcher.wake
   return dispatcher
 }
@@ -175,31 +228,4 @@ function afterStartAll(parts: Parts, handlers: Handlers): Handlers {
       : afterStart(parts, handler as (...parameters: unknown[]) => unknown),
   ])
   return Object.fromEntries(gated) as Handlers
-}
-
-/** What an operator sees of what waits. */
-export function watchQueues(
-  { deps, metrics, parser }: Parts,
-  {
-    smtp,
-    dispatcher,
-    webhooks,
-  }: { smtp: SmtpServer | null; dispatcher: Dispatcher | null; webhooks: Webhooks | null },
-): void {
-  metrics.watch('smtpConnections', () => smtp?.stats().connections ?? 0)
-  metrics.watch('parseQueue', () => parser.waiting())
-  metrics.watch('jobsWaiting', () => countDueJobs(deps.db, deps.clock.now()))
-  metrics.watch('deliveriesReady', () => countQueue(deps.db, 'ready'))
-  metrics.watch('deliveriesWaiting', () => countQueue(deps.db, 'waiting'))
-  metrics.watch('deliveriesLeased', () => countQueue(deps.db, 'leased'))
-  metrics.watch('transactionsOut', () => dispatcher?.active() ?? 0)
-  metrics.watch('webhookDeliveriesReady', () => countWebhookQueue(deps.db, 'ready'))
-  metrics.watch('webhookDeliveriesWaiting', () => countWebhookQueue(deps.db, 'waiting'))
-  metrics.watch('webhookDeliveriesLeased', () => countWebhookQueue(deps.db, 'leased'))
-  metrics.watch('webhookAttempts', () => webhooks?.active() ?? 0)
-  metrics.watch('eventCatchUpsWaiting', () => deps.events.waiting)
-  metrics.watch('eventLogLag', async () => {
-    const since = await findUnsettledSince(deps.db)
-    return since === null ? 0 : Math.max(0, deps.clock.now() - since) / 1000
-  })
 }

@@ -6,7 +6,6 @@ import { storageTrouble } from '#actions/storage-trouble.ts'
 import { LOWER_ALPHANUMERIC, randomText, systemChance } from '#base/chance.ts'
 import type { Log } from '#base/log.ts'
 import type { BlobStore } from '#blobs/blob-store.ts'
-import { openDiskBlobs } from '#blobs/disk-blobs.ts'
 import { makePrivateFolder } from '#blobs/durable-folder.ts'
 import type { Settings } from '#config/settings.ts'
 import type { DbObserver, ReadingDb } from '#db/db.ts'
@@ -14,6 +13,7 @@ import { openOwnSignals, type Signals } from '#db/signals.ts'
 import { openSqlite, openSqliteToRead } from '#db/sqlite.ts'
 import type { Tables } from '#store/tables.ts'
 import { type Db, transactions } from '#store/transactions.ts'
+import { openBlobs } from './open-blobs.ts'
 import { openInstance, openNameless } from './open-instance.ts'
 
 export type StoreSettings = Pick<Settings, 'dataDir' | 'databaseUrl' | 'blobStore'>
@@ -34,6 +34,8 @@ export type OpenStoreOptions = {
   as: 'service' | 'command'
   observer: DbObserver
   onError(error: Error): void
+  /** Of a blob store that cannot be used now, and may be again. */
+  onBlobsAway?(text: string): void
 }
 
 export const silentObserver: DbObserver = { committed: () => {}, queued: () => {} }
@@ -43,22 +45,20 @@ export function databasePath(settings: StoreSettings): string {
   return join(settings.dataDir, 'mailroom.db')
 }
 
-/** Where large raw messages lie on disk. */
-export function blobsPath(settings: StoreSettings): string {
-  return join(settings.dataDir, 'blobs')
-}
-
 /**
  * Creates what is absent, applies migrations and opens. Throws when another process serves the same
  * data directory, or the database cannot be opened.
  */
 export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
-  const { settings } = options
+  const { settings, as, onBlobsAway: warn = () => {} } = options
   makePrivateFolder(settings.dataDir)
-  const { instance, unlock } = options.as === 'command' ? openNameless() : openInstance(settings)
+  const { instance, unlock } = as === 'command' ? openNameless() : openInstance(settings)
   try {
     const db = await openDb(options)
-    const blobs = settings.blobStore === 'disk' ? await openDiskBlobs(blobsPath(settings)) : null
+    const blobs = await openBlobs(settings, { as, warn }).catch(async (error) => {
+      await db.close()
+      throw error
+    })
     const signals = await openSignals(options)
     return {
       db,
@@ -66,6 +66,8 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
       blobs,
       signals,
       async close() {
+        // First what may hang on a server: who waits for it is told while there is a database.
+        await blobs?.close()
         await signals.close()
         await db.close()
         unlock()
@@ -130,6 +132,7 @@ export async function releaseOwnLeases({ db, instance }: OpenStore, log: Log): P
     const own = { instance: db.engine === 'sqlite' ? null : instance }
     await db.write('releaseDeliveries', own)
     await db.write('releaseWebhookDeliveries', own)
+    if (db.engine !== 'sqlite') await db.write('releaseDuties', { instance })
   } catch (error) {
     // A service that starts on a full disk still reads and deletes; the leases end by themselves.
     if (storageTrouble(error) !== 'full') throw error

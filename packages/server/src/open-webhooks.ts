@@ -13,6 +13,7 @@ import type { Resolver } from '#net/dns/resolver.ts'
 import { type HttpPoster, openHttpPoster } from '#net/egress/http-post.ts'
 import { openDispatcher } from '#worker/dispatcher.ts'
 import { WEBHOOK_BOUNDS } from '#worker/dispatcher-bounds.ts'
+import { traceQueue } from './open-tracing.ts'
 
 const USER_AGENT = 'Mailroom-Webhooks/1'
 
@@ -37,7 +38,8 @@ export type Webhooks = {
 /** Starts telling webhooks. */
 export function openWebhooks(deps: Deps, instance: string): Webhooks {
   const worker = `${instance} ${deps.makeId('job')}`
-  const dispatcher = openDispatcher(openWebhookQueue(deps, worker), deps.log, {
+  const queue = traceQueue(openWebhookQueue(deps, worker), { ...deps, name: 'webhook attempt' })
+  const dispatcher = openDispatcher(queue, deps.log, {
     name: 'webhook deliveries',
     bounds: WEBHOOK_BOUNDS,
   })

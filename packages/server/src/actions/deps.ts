@@ -7,7 +7,9 @@ import type { Clock } from '#base/clock.ts'
 import type { MakeId } from '#base/ids.ts'
 import type { Log } from '#base/log.ts'
 import type { Sealer } from '#base/seal.ts'
+import type { Tracing } from '#base/tracing.ts'
 import type { BlobStore } from '#blobs/blob-store.ts'
+import type { Signals } from '#db/signals.ts'
 import type { BodyParts, BodySource } from '#mail/compose/body-parts.ts'
 import type { ShownSource } from '#mail/display/shown-body.ts'
 import type { ShownHtml } from '#mail/display/shown-html.ts'
@@ -22,6 +24,7 @@ import type { HttpPost } from '#net/egress/http-post.ts'
 import type { Carrier } from '#net/smtp/transport/carrier.ts'
 import type { Db } from '#store/transactions.ts'
 import type { BoundedTurns } from './bounded-turns.ts'
+import type { Budgets } from './budget/budgets.ts'
 import type { QueueClock } from './delivery/queue-clock.ts'
 import type { Signers } from './dkim/signers.ts'
 import type { DomainChecks } from './domain/domain-checks.ts'
@@ -30,6 +33,7 @@ import type { Downloads } from './message/downloads.ts'
 import type { Extractions } from './message/extractions.ts'
 import type { ReportOutcome } from './report/report-outcome.ts'
 import type { CatchUps } from './search/catch-up.ts'
+import type { StorePressure } from './store-pressure.ts'
 import type { WebhookTests } from './webhook/webhook-tests.ts'
 
 /** Reads mail, and lays out what is sent, off the main thread where that pays. */
@@ -54,10 +58,13 @@ export type Deps = {
   chance: Chance
   makeId: MakeId
   log: Log
+  tracing: Tracing
   parser: Parser
   downloads: Downloads
   /** What was found in the messages read lately. */
   extractions: Extractions
+  /** Whether the store keeps up with what the doors take on. */
+  storePressure: StorePressure
   /** Null when raw messages of every size live in the database. */
   blobs: BlobStore | null
   /** The service's own domain, lower case. */
@@ -102,6 +109,10 @@ export type Deps = {
   wakeDelivery(): void
   /** Follows the log of events for the readers of this process. */
   events: EventHub
+  /** Words to other processes on the database. */
+  signals: Pick<Signals, 'say' | 'hear'>
+  /** What limits are counted with. */
+  budgets: Budgets
   /** Tells all readers of events, here and in other processes, that there may be some; call it after the commit. */
   wakeEvents(): void
   /** Posts to a webhook's receiver; never rejects. */

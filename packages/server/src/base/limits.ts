@@ -3,7 +3,7 @@
 
 const KIB = 1024
 const MIB = 1024 * KIB
-const SECOND_MS = 1000
+export const SECOND_MS = 1000
 export const MINUTE_MS = 60 * SECOND_MS
 export const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
@@ -33,7 +33,9 @@ export const UNREAD_REPLY_BYTES_MAX = 64 * KIB
 /** How long a closed connection may still take our last reply and send what it had on its way. */
 export const LINGER_MS_MAX = 5 * SECOND_MS
 /** Message bytes held in memory over all connections; past it new DATA is answered 452. */
-export const INTAKE_BYTES_MAX = 512 * MIB
+export const INTAKE_BYTES_MAX = 256 * MIB
+/** Of these, from one address: others go on while it floods. */
+export const INTAKE_BYTES_PER_ADDRESS_MAX = 128 * MIB
 /** RFC 5321 §6.3 suggests at least 100 for a limit of hops; peers of today use 50. */
 export const RECEIVED_HEADERS_MAX = 50
 /** X-Loop fields that are read: more than the hops that may each have added one. */
@@ -346,6 +348,27 @@ export const COMPOSE_STEP_BYTES = MIB
 export const SAME_ID_LOOKED_AT_MAX = 100
 /** Raw messages up to this size live in the database, in the message's own transaction. */
 export const ROW_BLOB_BYTES_MAX = 128 * KIB
+/** How long bytes without a message stay in the blob store: whoever stored them may be at it yet. */
+export const ORPHAN_MS = DAY_MS
+/** From storing bytes to the commit that refers to them. Far below ORPHAN_MS; past it they are given up. */
+export const BLOB_COMMIT_MS_MAX = HOUR_MS
+/** One request to the S3 server, with the wait for its turn: 30 MiB at 1 MiB a second. */
+export const S3_REQUEST_MS_MAX = 30 * SECOND_MS
+export const S3_CONNECT_MS_MAX = 5 * SECOND_MS
+/** Requests for one thing, the first included. */
+export const S3_TRIES_MAX = 3
+/** Where the first took longer there is no other: a sender waits for all of them. */
+export const S3_RETRY_MS_MAX = 10 * SECOND_MS
+/** Before the second request, and four times it before the third. */
+export const S3_RETRY_PAUSE_MS = 200
+/** Of a process; further requests wait for their turn. */
+export const S3_CONNECTIONS_MAX = 32
+/** An answer past it is none of ours: no stored message is larger than MESSAGE_BYTES_MAX. */
+export const S3_ANSWER_BYTES_MAX = 64 * MIB
+/** Names asked for at once, as many as S3 gives. */
+export const S3_PAGE_NAMES = 1_000
+/** Blobs removed, or copied for a backup, at once. */
+export const BLOBS_AT_ONCE_MAX = 8
 /** Messages of a thread read in one step where all of them are asked for. */
 export const THREAD_STEP_MESSAGES = 100
 /** Transactions that share one commit and one fsync. */
@@ -358,6 +381,19 @@ export const COMMIT_PAUSE_GROUP_MIN = 3
 export const WRITE_QUEUE_MAX = 5_000
 /** How long a write waits for another process that holds the embedded database. */
 export const BUSY_TIMEOUT_MS = 2 * SECOND_MS
+/** A write that has waited for so long says that the store does not keep up. */
+export const STRAINED_WRITE_MS = 3 * SECOND_MS
+/** Then no more writes are taken on than ended in so long, which is what the last of them will wait. */
+export const WRITES_COUNTED_SECONDS = 5
+/** And so many where fewer did: a burst on a machine that has just become busy. */
+export const STRAINED_WRITES_MIN = 32
+/** SMTP connections while the store does not keep up; further ones are turned away at the greeting. */
+export const STRAINED_CONNECTIONS_MAX = 200
+/** Failed writes in a row after which it is taken for away, and how often it is tried then. */
+export const STORE_FAILURES_MAX = 3
+export const STORE_PROBE_MS = SECOND_MS / 2
+/** Where the last failure is longer ago nobody tries: it is taken for there again. */
+export const STORE_AWAY_MS = 10 * SECOND_MS
 /** Rows removed in one step of a purge, so that a large deletion never holds up mail. */
 export const PURGE_STEP_ROWS = 500
 /** Of a step's time, between two of them: a purge has a quarter of the writer's time. */
@@ -377,7 +413,7 @@ export const POSTGRES_POOL_MAX = 10
 /** Of those connections; writes that wait for each other's rows must leave some to readers. */
 export const POSTGRES_WRITES_MAX = 7
 /** How long a write waits for one of them before it is refused as unavailable. */
-export const WRITE_WAIT_MS_MAX = 4 * SECOND_MS
+export const WRITE_WAIT_MS_MAX = 7 * SECOND_MS
 
 // DKIM.
 /** Of a body, hashed before other work has its turn: 4 ms. */
@@ -414,6 +450,12 @@ export const JSON_BODY_BYTES_MAX = MIB
 export const LARGE_BODY_BYTES_MAX = 36 * MIB
 /** A message of the Model Context Protocol: models send along small files at most. */
 export const MCP_BODY_BYTES_MAX = 4 * MIB
+/** Open connections: WAITERS_MAX requests that wait, and as many others. */
+export const HTTP_CONNECTIONS_MAX = 20_000
+/** Smaller bodies, over all requests that are not answered yet; past it further ones are put off. */
+export const SMALL_BODIES_BYTES_MAX = 128 * MIB
+/** Of LARGE_BODIES_BYTES_MAX, for one account: others go on while it sends much. */
+export const LARGE_BODIES_BYTES_EACH_MAX = 128 * MIB
 /** Bodies over JSON_BODY_BYTES_MAX that come in or wait for a turn; past it further ones are put off. */
 export const LARGE_BODIES_BYTES_MAX = 256 * MIB
 /** Large bodies that are worked on: one of 24 MB takes some 150 MB until it is on disk. */
@@ -456,6 +498,42 @@ export const DOWNLOAD_BYTES_KEPT = 64 * MIB
 export const DOWNLOAD_IDLE_MS_MAX = 30 * SECOND_MS
 /** Addresses and accounts that the rate limiters remember; the oldest is forgotten first. */
 export const LIMITER_ENTRIES_MAX = 10_000
+
+// Words between processes.
+/** Characters of one: a name and what it is about. Past it, it is not sent. */
+export const SIGNAL_TEXT_LENGTH_MAX = 500
+/** Octets of those that go together; a message of NOTIFY has fewer than 8,000, and names its sender. */
+export const SIGNAL_BYTES_MAX = 7_000
+/** Those that wait; past it they are lost. */
+export const SIGNALS_WAITING_MAX = 10_000
+
+// Limits that processes share.
+/** How long a process may use what it holds without renewing that it is there, and when it renews. */
+export const BUDGET_LEASE_MS = 30 * SECOND_MS
+export const BUDGET_RENEW_MS = 10 * SECOND_MS
+/** Of its lease a process leaves this much unused, for clocks that do not run quite alike. */
+export const BUDGET_LEASE_SPARE_MS = 2 * SECOND_MS
+/** A share of it that nobody here asked for so long goes back. */
+export const BUDGET_IDLE_MS = 10 * SECOND_MS
+/** How long whoever finds nothing free waits for what others give back, and between looks at that. */
+export const BUDGET_WAIT_MS_MAX = SECOND_MS
+export const BUDGET_LOOK_MS = 100
+export const BUDGET_LOOKS_MIN = 10
+/** How long whoever finds all places taken waits for one that is being given back. */
+export const PLACE_WAIT_MS = 200
+/** How long after a shortage everybody is given what is wanted at once and nothing in advance. */
+export const BUDGET_SHORT_MS = SECOND_MS
+/** In advance a process is given one of so many parts of what is free for each that holds some. */
+export const BUDGET_SLICE_PART = 2
+/** Used tokens that change hands rest this much longer: clocks of processes are not quite one. */
+export const BUDGET_HANDOVER_MS = 250
+/** To how many milliseconds their times are rounded up, so that a thousand are a few hundred times. */
+export const BUDGET_COOLING_STEP_MS = 100
+/** Budgets of one transaction. */
+export const BUDGET_ASKS_AT_ONCE = 100
+/** How long after its last change a record is looked at to be removed; more than any window. */
+export const BUDGET_RECORD_MS = 10 * MINUTE_MS
+export const BUDGET_SWEEP_MS = MINUTE_MS
 
 // The console.
 /** From signing in to the end of the session. */
@@ -538,6 +616,26 @@ export const MESSAGE_RECIPIENTS_MAX = 52
 export const DELIVERY_MS_MAX = 2 * DAY_MS
 /** A process that stood still for longer is late; less is the measuring. */
 export const SHARED_CLOCK_DRIFT_MS = 2 * SECOND_MS
+/** How long work that one process does for all stays with one that is not heard of any more. */
+export const DUTY_LEASE_MS = 30 * SECOND_MS
+/** What is done under such a lease is told to end when this is left of it. */
+export const DUTY_LEASE_LEFT_MS_MIN = 5 * SECOND_MS
+/** How often each process looks for such work that nobody has; with the lease, less than a minute. */
+export const DUTY_LOOK_MS = 5 * SECOND_MS
+/** When work that is due once an hour is tried again after it failed. */
+export const DUTY_RETRY_MS = MINUTE_MS
+/**
+ * A migration that waits for a lock has everybody else wait behind it. Longer than PostgreSQL's
+ * deadlock_timeout: only after that does it cancel an autovacuum that is in the way.
+ */
+export const MIGRATION_LOCK_MS_MAX = 1.5 * SECOND_MS
+/** Then it lets them go on, and tries again for some minutes. */
+export const MIGRATION_RETRY_MS = 2 * SECOND_MS
+export const MIGRATION_TRIES_MAX = 100
+/** How often a process looks whether another one has ended its migrations. */
+export const MIGRATION_TURN_MS = 100
+/** How often a process looks whether the schema is still one that it works with. */
+export const SCHEMA_LOOK_MS = 10 * SECOND_MS
 /** A lease that ends sooner is renewed before anything is sent under it. */
 export const LEASE_LEFT_MS_MIN = 10 * SECOND_MS
 /** After the last attempt's time nothing is sent any more, whatever came in between. */
@@ -546,6 +644,24 @@ export const DELIVERY_GRACE_MS = HOUR_MS
 export const AMBIGUOUS_ATTEMPTS_MAX = 3
 /** How long a delivery stays with a process that is not heard of any more. */
 export const DELIVERY_LEASE_MS = MINUTE_MS
+/**
+ * Deliveries that an account gets leased past those of others, while it has fewer: as many as its fair
+ * part of a lane's transactions can be. Leased so beyond HELD_MAX and its like, over all accounts.
+ */
+export const ACCOUNT_HELD_START = 20
+export const ACCOUNTS_HELD_MAX = 1_000
+/** Accounts that one look finds, those that it gets deliveries for, and lanes of each that it sees. */
+export const ACCOUNTS_LOOKED_AT_MAX = 200
+export const ACCOUNTS_SERVED_AT_ONCE = 20
+export const ACCOUNT_LANES_LOOKED_AT_MAX = 20
+/** A process that holds fewer has no lane that is full: nobody is kept from anything. */
+export const CROWDED_HELD_MIN = 10
+/** Of one lane beyond what it may hold, for accounts that have less than their even part of it. */
+export const LANE_ACCOUNTS_MAX = 20
+/** Attempts beyond every bound, for accounts that have fewer than ACCOUNT_ATTEMPTS_FEW under way. */
+export const SMALL_ACCOUNT_ATTEMPTS = 100
+export const SMALL_ACCOUNT_BYTES = 32 * MIB
+export const ACCOUNT_ATTEMPTS_FEW = 5
 /** SMTP transactions of a process under way at once. */
 export const TRANSACTIONS_MAX = 400
 /** Of these, for destinations that no connection has reached lately, and whatever goes on for long. */
@@ -659,8 +775,11 @@ export const SUBSCRIPTIONS_MAX = 100
 export const FILTER_IDS_MAX = 1_000
 /** A comment that keeps an idle event stream from being cut by proxies. */
 export const STREAM_COMMENT_MS = 15 * SECOND_MS
-/** How soon a stream ends whose key was revoked by another process. */
-export const KEY_CHECK_MS = 15 * SECOND_MS
+/** How soon a stream ends whose key was revoked by another process or a command; an index is asked. */
+export const KEY_CHECK_MS = SECOND_MS
+
+/** Renewed weeks before it ends: a minute is soon, and costs the reading of two small files. */
+export const CERTIFICATE_LOOK_MS = MINUTE_MS
 
 // Webhooks.
 export const WEBHOOKS_PER_ACCOUNT_MAX = 100
@@ -827,6 +946,33 @@ export const SEARCH_ERASE_REST_FACTOR = 9
 /** Code points of a snippet, and places in it that are marked. */
 export const SNIPPET_LENGTH_MAX = 200
 export const SNIPPET_HIGHLIGHTS_MAX = 50
+
+// Figures and traces for the operator.
+/** Rows of a queue that a look at the figures counts one by one: a few milliseconds. */
+export const QUEUE_LOOK_MAX = 10_000
+/** Lanes whose oldest delivery is looked at for the age of a queue longer than that. */
+export const QUEUE_AGE_LANES_MAX = 500
+/** Events behind a reader of the log that are counted. */
+export const LOG_LAG_EVENTS_MAX = 10_000
+/** Of all looks at the database for one reading of the figures. */
+export const FIGURES_MS_MAX = 5 * SECOND_MS
+/** Spans that wait for the collector; past it they are dropped. About a kilobyte each. */
+export const TRACE_SPANS_WAITING_MAX = 8_192
+export const TRACE_BATCH_SPANS = 512
+export const TRACE_BATCH_MS = SECOND_MS
+/** Of one batch, with what is tried again. */
+export const TRACE_SEND_MS_MAX = 5 * SECOND_MS
+export const TRACE_ATTRIBUTE_LENGTH_MAX = 200
+/** What the end of the service waits for the last spans to be sent. */
+export const TRACE_END_MS_MAX = SECOND_MS
+/** Callers whose word is taken that their trace is sampled; past it, ours goes by its share. */
+export const TRACE_CALLERS_PER_SECOND_MAX = 100
+export const TRACE_TROUBLE_LOG_MS = MINUTE_MS
+/** Of the port for health and figures: a few who look, and no body to wait for. */
+export const SERVICE_CONNECTIONS_MAX = 50
+export const SERVICE_REQUEST_MS_MAX = 5 * SECOND_MS
+/** Of a connection on which nothing moves; longer than the figures take. */
+export const SERVICE_SILENCE_MS_MAX = 15 * SECOND_MS
 
 // Life cycle.
 /** SIGTERM to exit, within the ten seconds that are promised. */

@@ -1,24 +1,7 @@
 // Figures for the operator in the Prometheus text format. One object of named measurements, so that
 // no other floor knows the library, a metric's name or its buckets.
 
-export type GaugeName =
-  | 'smtpConnections'
-  | 'writeQueue'
-  | 'parseQueue'
-  | 'jobsWaiting'
-  | 'deliveriesReady'
-  | 'deliveriesWaiting'
-  | 'deliveriesLeased'
-  | 'transactionsOut'
-  | 'webhookDeliveriesReady'
-  | 'webhookDeliveriesWaiting'
-  | 'webhookDeliveriesLeased'
-  | 'webhookAttempts'
-  | 'eventSockets'
-  | 'eventStreams'
-  | 'eventWaits'
-  | 'eventCatchUpsWaiting'
-  | 'eventLogLag'
+import { GAUGES, type GaugeName, type GaugeValue } from './gauges.ts'
 
 export type Metrics = {
   /** `route` is the route's template, never the path itself: labels must stay few. */
@@ -34,13 +17,19 @@ export type Metrics = {
   countDelivery(status: string): void
   /** What became of a report about mail that was sent. */
   countReport(outcome: string): void
+  /** A message or request that was refused because the store does not keep up. */
+  countStoreRefusal(): void
   /** What an attempt to tell a webhook came to. */
   countWebhookDelivery(status: string): void
   /** One commit of the writer: how many transactions shared it and how long it took. */
   observeCommit(commit: { size: number; durationMs: number }): void
+  /** One named transaction, from when it was asked for until it was on disk or refused. */
+  observeWrite(durationMs: number): void
+  /** One message, from its final dot to the reply. */
+  observeReceive(durationMs: number): void
   observeParse(parse: { isInline: boolean; durationMs: number }): void
   /** Asked at every `render`; the latest reader of a name counts. One that fails is shown as NaN. */
-  watch(gauge: GaugeName, read: () => number | Promise<number>): void
+  watch(gauge: GaugeName, read: () => GaugeValue | Promise<GaugeValue>): void
   render(): Promise<{ contentType: string; body: string }>
 }
 
@@ -50,8 +39,11 @@ export const silentMetrics: Metrics = {
   countSmtpOutcome: () => {},
   countDelivery: () => {},
   countReport: () => {},
+  countStoreRefusal: () => {},
   countWebhookDelivery: () => {},
   observeCommit: () => {},
+  observeWrite: () => {},
+  observeReceive: () => {},
   observeParse: () => {},
   watch: () => {},
   render: async () => ({ contentType: 'text/plain; charset=utf-8', body: '' }),
@@ -99,6 +91,11 @@ export async function openMetrics(options: { includesProcess: boolean }): Promis
     labelNames: ['outcome'],
     registers,
   })
+  const storeRefusals = new Counter({
+    name: 'mailroom_store_refusals_total',
+    help: 'Messages and requests refused early because the store does not keep up.',
+    registers,
+  })
   const webhookDeliveries = new Counter({
     name: 'mailroom_webhook_deliveries_total',
     help: 'Attempts to tell a webhook of an event by what they came to.',
@@ -117,6 +114,18 @@ export async function openMetrics(options: { includesProcess: boolean }): Promis
     buckets: SECONDS,
     registers,
   })
+  const writeSeconds = new Histogram({
+    name: 'mailroom_write_duration_seconds',
+    help: 'Time of one transaction, with its wait for a turn and a connection.',
+    buckets: SECONDS,
+    registers,
+  })
+  const receiveSeconds = new Histogram({
+    name: 'mailroom_smtp_message_duration_seconds',
+    help: 'Time from the final dot of a message to the reply.',
+    buckets: SECONDS,
+    registers,
+  })
   const parseSeconds = new Histogram({
     name: 'mailroom_parse_duration_seconds',
     help: 'Time to parse one message, on the main thread or in a worker.',
@@ -124,14 +133,23 @@ export async function openMetrics(options: { includesProcess: boolean }): Promis
     buckets: SECONDS,
     registers,
   })
-  const readers = new Map<GaugeName, () => number | Promise<number>>()
-  for (const [key, { name, help }] of Object.entries(GAUGES)) {
+  const readers = new Map<GaugeName, GaugeReader>()
+  for (const [key, figure] of Object.entries(GAUGES)) {
+    const { name, help } = figure
+    const label = 'label' in figure ? figure.label : null
     new Gauge({
       name,
       help,
       registers,
+      labelNames: label === null ? [] : [label],
       async collect() {
-        this.set(await readGauge(readers.get(key as GaugeName)))
+        const value = await readGauge(readers.get(key as GaugeName))
+        this.reset()
+        if (typeof value === 'number') {
+          if (label === null) this.set(value)
+          return
+        }
+        for (const [word, one] of Object.entries(value)) this.set({ [label ?? '']: word }, one)
       },
     })
   }
@@ -145,11 +163,14 @@ export async function openMetrics(options: { includesProcess: boolean }): Promis
     countSmtpOutcome: ({ outcome, code }) => smtpOutcomes.inc({ outcome, code }),
     countDelivery: (status) => deliveries.inc({ status }),
     countReport: (outcome) => reports.inc({ outcome }),
+    countStoreRefusal: () => storeRefusals.inc(),
     countWebhookDelivery: (status) => webhookDeliveries.inc({ status }),
     observeCommit({ size, durationMs }) {
       commitSizes.observe(size)
       commitSeconds.observe(durationMs / 1000)
     },
+    observeWrite: (durationMs) => writeSeconds.observe(durationMs / 1000),
+    observeReceive: (durationMs) => receiveSeconds.observe(durationMs / 1000),
     observeParse({ isInline, durationMs }) {
       parseSeconds.observe({ thread: isInline ? 'main' : 'worker' }, durationMs / 1000)
     },
@@ -158,8 +179,10 @@ export async function openMetrics(options: { includesProcess: boolean }): Promis
   }
 }
 
+type GaugeReader = () => GaugeValue | Promise<GaugeValue>
+
 /** The others are what an operator looks at while the one that is read from is away. */
-async function readGauge(read: (() => number | Promise<number>) | undefined): Promise<number> {
+async function readGauge(read: GaugeReader | undefined): Promise<GaugeValue> {
   try {
     return (await read?.()) ?? 0
   } catch {
@@ -171,62 +194,3 @@ async function readGauge(read: (() => number | Promise<number>) | undefined): Pr
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 const SIZES = [1, 2, 5, 10, 20, 50, 100]
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-
-const GAUGES: Record<GaugeName, { name: string; help: string }> = {
-  smtpConnections: { name: 'mailroom_smtp_connections', help: 'Open SMTP connections.' },
-  writeQueue: { name: 'mailroom_write_queue_length', help: 'Transactions waiting for the writer.' },
-  parseQueue: { name: 'mailroom_parse_queue_length', help: 'Messages waiting for a parse worker.' },
-  jobsWaiting: { name: 'mailroom_jobs_waiting', help: 'Jobs that are due and not yet taken.' },
-  deliveriesReady: {
-    name: 'mailroom_deliveries_ready',
-    help: 'Deliveries that are due and not yet taken.',
-  },
-  deliveriesWaiting: {
-    name: 'mailroom_deliveries_waiting',
-    help: 'Deliveries that wait for their next attempt.',
-  },
-  deliveriesLeased: {
-    name: 'mailroom_deliveries_leased',
-    help: 'Deliveries that a process is about to attempt or attempting.',
-  },
-  transactionsOut: {
-    name: 'mailroom_smtp_transactions_out',
-    help: 'Outgoing attempts under way in this process.',
-  },
-  webhookDeliveriesReady: {
-    name: 'mailroom_webhook_deliveries_ready',
-    help: 'Deliveries of webhooks that are due and not yet taken.',
-  },
-  webhookDeliveriesWaiting: {
-    name: 'mailroom_webhook_deliveries_waiting',
-    help: 'Deliveries of webhooks that wait for their next attempt.',
-  },
-  webhookDeliveriesLeased: {
-    name: 'mailroom_webhook_deliveries_leased',
-    help: 'Deliveries of webhooks that a process is about to attempt or attempting.',
-  },
-  webhookAttempts: {
-    name: 'mailroom_webhook_attempts',
-    help: 'Posts to webhooks under way in this process.',
-  },
-  eventSockets: {
-    name: 'mailroom_event_sockets',
-    help: 'Clients of this process that are told of events over a WebSocket.',
-  },
-  eventStreams: {
-    name: 'mailroom_event_streams',
-    help: 'Clients of this process that are told of events by server-sent events.',
-  },
-  eventWaits: {
-    name: 'mailroom_event_waits',
-    help: 'Requests to this process that wait for a message.',
-  },
-  eventCatchUpsWaiting: {
-    name: 'mailroom_event_catch_ups_waiting',
-    help: 'Readers that have fallen behind and wait for their turn to read the log of events.',
-  },
-  eventLogLag: {
-    name: 'mailroom_event_log_lag_seconds',
-    help: 'Age of the oldest event that cannot be told yet, for an older transaction is open.',
-  },
-}

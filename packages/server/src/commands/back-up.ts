@@ -8,17 +8,25 @@ import { copyBlobs } from '#blobs/copy-blobs.ts'
 import { makePrivateFolder } from '#blobs/durable-folder.ts'
 import type { Settings } from '#config/settings.ts'
 import { backUpSqlite } from '#db/back-up-sqlite.ts'
+import { StorageError } from '#db/storage-error.ts'
+import { blobsPath, openBlobs } from '#open-blobs.ts'
 import { secretKeyPath } from '#open-keys.ts'
-import { blobsPath, databasePath } from '#open-store.ts'
+import { databasePath } from '#open-store.ts'
 import { CommandFailure } from './command-failure.ts'
 import { loadSettings } from './load-settings.ts'
+
+export type BackUpOptions = {
+  /** False: what lies in a bucket stays there, and is not in the backup. */
+  bucket?: boolean
+}
 
 /**
  * Writes database, stored messages, certificate and the key of the secrets, where a file holds it,
  * into `folder`, which becomes a data directory that the service can be started on; one given by
- * MAILROOM_SECRET_KEY is not in it. PostgreSQL is dumped by its own `pg_dump`.
+ * MAILROOM_SECRET_KEY is not in it. PostgreSQL is dumped by its own `pg_dump`. Messages of a bucket
+ * become files, as they would be with the blob store on disk.
  */
-export async function backUp(folder: string): Promise<void> {
+export async function backUp(folder: string, { bucket = true }: BackUpOptions = {}): Promise<void> {
   const { settings } = loadSettings()
   if (existsSync(folder) && readdirSync(folder).length > 0) {
     throw new CommandFailure(`${folder} is not empty.`)
@@ -27,12 +35,8 @@ export async function backUp(folder: string): Promise<void> {
     throw new CommandFailure(`there is no database in ${settings.dataDir}.`)
   }
   makePrivateFolder(folder)
-  const isWhole = await copyBlobs({
-    from: blobsPath(settings),
-    to: blobsPath({ ...settings, dataDir: folder }),
-    copyDatabase: () => copyDatabase(settings, folder),
-  })
-  if (!isWhole) {
+  const left = await copyStored(settings, { folder, bucket })
+  if (left === null) {
     throw new CommandFailure(
       'messages that the database lists were not there to be copied; when many are being deleted, run it again.',
     )
@@ -42,7 +46,35 @@ export async function backUp(folder: string): Promise<void> {
   // After the database: the file is made before what it seals.
   const key = secretKeyPath(settings)
   if (existsSync(key)) copyFileSync(key, secretKeyPath({ dataDir: folder }))
-  process.stdout.write(`Backed up to ${folder}.\n`)
+  process.stdout.write(`Backed up to ${folder}.\n${left > 0 ? leftText(settings, left) : ''}`)
+}
+
+/** Database and large messages; how many of these were left out, null when some were not there. */
+async function copyStored(
+  settings: Settings,
+  { folder, bucket }: { folder: string; bucket: boolean },
+): Promise<number | null> {
+  const isInBucket = typeof settings.blobStore !== 'string'
+  if (isInBucket && !bucket) return (await copyDatabase(settings, folder)).length
+  const blobs = isInBucket ? await openBlobs(settings, { as: 'command', warn: () => {} }) : null
+  try {
+    const isWhole = await copyBlobs({
+      from: blobs ?? blobsPath(settings),
+      to: blobsPath({ dataDir: folder }),
+      copyDatabase: () => copyDatabase(settings, folder),
+    })
+    return isWhole ? 0 : null
+  } catch (error) {
+    if (!isInBucket || !(error instanceof StorageError)) throw error
+    throw new CommandFailure(`large messages could not be read from the bucket: ${error.message}`)
+  } finally {
+    await blobs?.close()
+  }
+}
+
+function leftText({ blobStore }: Settings, count: number): string {
+  const bucket = typeof blobStore === 'string' ? '' : ` ${blobStore.bucket}`
+  return `Not in it: ${count} large messages, which stay in the bucket${bucket}. Restored without it they have no content.\n`
 }
 
 /** Returns the ids of the messages that the copied database has in the blob store. */

@@ -54,17 +54,30 @@ function addServiceCommands(program: Command): void {
   program
     .command('migrate')
     .description('create or update the database schema, then exit')
-    .action(async () => {
+    .option(
+      '--check',
+      'only tell what would be applied, and whether running processes survive it; exits 0 when nothing would, 3 when they do, 4 when they do not, 5 when this program may not use the database',
+    )
+    .action(async (options: { check?: boolean }) => {
       const { migrateDatabase } = await import('./migrate-database.ts')
-      await migrateDatabase()
+      await migrateDatabase(options)
+    })
+  program
+    .command('health')
+    .description('ask the service of this data directory whether it answers; exits 1 when not')
+    .option('--ready', 'whether it can take requests and mail now, not only whether it runs')
+    .action(async (options: { ready?: boolean }) => {
+      const { checkHealth } = await import('./check-health.ts')
+      await checkHealth(options)
     })
   program
     .command('backup')
     .description('write a consistent copy of the database and stored messages, also while serving')
     .argument('<folder>', 'a folder that does not exist yet or is empty')
-    .action(async (folder: string) => {
+    .option('--no-bucket', 'leave large messages that lie in an S3 bucket there')
+    .action(async (folder: string, options: { bucket: boolean }) => {
       const { backUp } = await import('./back-up.ts')
-      await backUp(folder)
+      await backUp(folder, options)
     })
   program
     .command('dns')

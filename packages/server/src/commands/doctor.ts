@@ -7,6 +7,7 @@ import { openResolver, type Resolver } from '#net/dns/resolver.ts'
 import { openToRead } from '#open-store.ts'
 import type { ReadDb } from '#store/tables.ts'
 import { CommandFailure } from './command-failure.ts'
+import { checkBlobs } from './doctor/check-blobs.ts'
 import { checkCertificate } from './doctor/check-certificate.ts'
 import { checkTimeServer, clockUnasked } from './doctor/check-clock.ts'
 import { checkDatabase, checkSecretKey } from './doctor/check-database.ts'
@@ -90,7 +91,9 @@ async function examineMachine(
   const database = await checkDatabase(settings)
   const dns = await within(dnsAim(settings), () => checkDns(looks))
   const isDnsThere = dns.every(({ verdict }) => verdict === 'ok')
+  const blobs: Aim = { check: 'large messages', expected: 'the bucket of MAILROOM_BLOB_URL' }
   const groups = await Promise.all([
+    within(blobs, (signal) => checkBlobs(settings, signal)),
     examineClock(ntp, database.findings),
     examineWays(looks, { isDnsThere }),
     examineStored(looks, { isCurrent: database.isCurrent, isDnsThere, domainsMs }),

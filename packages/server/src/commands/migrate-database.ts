@@ -1,14 +1,24 @@
-// Creating or updating the schema without serving.
+// Creating or updating the schema without serving, and what that would do.
 
+import { existsSync } from 'node:fs'
 import { makePrivateFolder } from '#blobs/durable-folder.ts'
-import { migratePostgres } from '#db/postgres.ts'
+import type { Settings } from '#config/settings.ts'
+import { inspectSqlite, type SchemaState } from '#db/inspect-schema.ts'
+import { planMigrations, readMigrations } from '#db/migrate.ts'
+import { inspectPostgres, migratePostgres } from '#db/postgres.ts'
 import { migrateSqlite } from '#db/sqlite.ts'
 import { databasePath } from '#open-store.ts'
 import { loadSettings } from './load-settings.ts'
 
-/** Applies missing migrations and says which; a second run applies none. */
-export async function migrateDatabase(): Promise<void> {
+/** Exit codes of a check, beside 0 for a current schema and 1 where it could not be looked at. */
+const PENDING = 3
+const PENDING_BREAKING = 4
+const REFUSED = 5
+
+/** Applies missing migrations and says which; a second run applies none. `check` only looks. */
+export async function migrateDatabase({ check = false }: { check?: boolean } = {}): Promise<void> {
   const { settings } = loadSettings()
+  if (check) return checkMigrations(settings)
   makePrivateFolder(settings.dataDir)
   const applied =
     settings.databaseUrl === null
@@ -16,4 +26,41 @@ export async function migrateDatabase(): Promise<void> {
       : await migratePostgres(settings.databaseUrl)
   const text = applied.length === 0 ? 'The schema is current.' : `Applied ${applied.join(', ')}.`
   process.stdout.write(`${text}\n`)
+}
+
+/** Makes, migrates and writes nothing. */
+async function checkMigrations(settings: Settings): Promise<void> {
+  const { code, lines } = describeState(await inspect(settings))
+  process.stdout.write(`${lines.join('\n')}\n`)
+  process.exitCode = code
+}
+
+async function inspect(settings: Settings): Promise<SchemaState> {
+  if (settings.databaseUrl !== null) return inspectPostgres(settings.databaseUrl)
+  const path = databasePath(settings)
+  if (existsSync(path)) return inspectSqlite(path)
+  return { plan: planMigrations([], readMigrations('sqlite')), others: null, aheadMs: null }
+}
+
+/** What a check prints of a database, and its exit code. */
+export function describeState({ plan, others }: Pick<SchemaState, 'plan' | 'others'>): {
+  code: number
+  lines: string[]
+} {
+  const { pending, breaking, newer, refusal } = plan
+  if (refusal !== null) return { code: REFUSED, lines: [refusal] }
+  const lines =
+    newer.length === 0
+      ? []
+      : [`A newer program has applied ${newer.join(', ')}; this one works with it.`]
+  if (pending.length === 0) return { code: 0, lines: ['The schema is current.', ...lines] }
+  lines.push(...pending.map(({ name }) => `Would apply ${name}.`))
+  if (others !== null) lines.push(`Connections of running processes: ${others}.`)
+  if (breaking.length === 0) {
+    lines.push('Running processes go on meanwhile and afterwards.')
+    return { code: PENDING, lines }
+  }
+  const names = breaking.map(({ name }) => name).join(', ')
+  lines.push(`Running processes do not survive ${names}: stop them first.`)
+  return { code: PENDING_BREAKING, lines }
 }

@@ -4,9 +4,10 @@ import type { NewAccount } from '#actions/account/create-account.ts'
 import { type App, openApp } from '#app.ts'
 import { systemClock } from '#base/clock.ts'
 import { DRAIN_MS } from '#base/limits.ts'
-import { type Log, openLog } from '#base/log.ts'
+import { type Log, type OpenedLog, openLog } from '#base/log.ts'
 import { openMetrics, silentMetrics } from '#base/metrics.ts'
 import type { Settings } from '#config/settings.ts'
+import { type Health, openHealth } from '#open-health.ts'
 import { loadSettings } from './load-settings.ts'
 
 /** A signal to a whole group of processes comes from its sender and again from npm, as one. */
@@ -18,16 +19,20 @@ const EXIT_MS_MAX = DRAIN_MS + 1_500
 const SEAMS = { clock: systemClock, buildsConsole: true }
 
 /** Nothing that was promised is lost by it: leases end by themselves, and what was said is on disk. */
-function exitInTime(log: Log, flush: () => void): void {
+function exitInTime(log: Log, flush: () => void, code: number): void {
   const exit = () => {
     log.warn({}, 'stopped before everything had ended')
     flush()
-    process.exit(0)
+    process.exit(code)
   }
   setTimeout(exit, EXIT_MS_MAX).unref()
 }
 
-/** Serves until SIGTERM or SIGINT, drains, and exits 0. A second signal exits at once with 1. */
+/**
+ * Serves until SIGTERM or SIGINT, drains, and exits 0. A second signal exits at once with 1. SIGHUP
+ * looks at the certificate's files. Where a newer program has changed the database so that this one
+ * does not work with it, it drains by itself and exits 1.
+ */
 export async function serve(): Promise<void> {
   const { settings, warnings } = loadSettings()
   const { log, flush } = await openLog({
@@ -40,29 +45,23 @@ export async function serve(): Promise<void> {
     settings.adminToken === null ? silentMetrics : await openMetrics({ includesProcess: true })
 
   let app: App | null = null
-  let isEnding = false
-  let endingSinceMs = 0
-  const end = async (signal: string) => {
-    const nowMs = systemClock.monotonic()
-    if (isEnding && nowMs - endingSinceMs > ONE_SIGNAL_MS) process.exit(1)
-    if (isEnding) return
-    isEnding = true
-    endingSinceMs = nowMs
-    log.info({ signal }, 'shutting down')
-    exitInTime(log, flush)
-    try {
-      await app?.close()
-      log.info({}, 'stopped')
-      flush()
-      process.exit(0)
-    } catch (error) {
-      log.error({ error }, 'the shutdown failed')
-      flush()
-      process.exit(1)
-    }
+  let health: Health | null = null
+  const { end, isEnding } = endingOnce({ log, flush }, async () => {
+    await app?.close()
+    await health?.close()
+  })
+  process.on('SIGTERM', (signal) => void end(signal))
+  process.on('SIGINT', (signal) => void end(signal))
+  // Whoever runs us starts it again, and is told so until it is the newer program.
+  const onOutdated = (text: string) => {
+    log.error({ reason: text }, 'a newer program has changed the database')
+    void end('schema', 1)
   }
-  process.on('SIGTERM', end)
-  process.on('SIGINT', end)
+  // A terminal that is closed ends what runs in it; to a service the same signal means: read again.
+  process.on('SIGHUP', (signal) => {
+    if (process.stdout.isTTY === true) void end(signal)
+    else void app?.reloadCertificate()
+  })
   // A fault that nobody caught leaves the state unknown: say so, and let whoever runs us restart.
   const fail = (error: unknown) => {
     log.error({ error }, 'the service ended on a fault of its own')
@@ -79,13 +78,18 @@ export async function serve(): Promise<void> {
     isKeyTold = true
   }
   try {
-    app = await openApp(settings, { ...SEAMS, log, metrics, tellFirstAccount })
+    app = await openApp(settings, { ...SEAMS, log, metrics, tellFirstAccount, onOutdated })
   } catch (error) {
     flush()
     throw error
   }
   if (isKeyTold && app.firstAccount === null) process.stdout.write(NOT_THE_FIRST)
-  if (isEnding) return
+  const { findObstacle } = app
+  health = await openHealth({ dataDir: settings.dataDir, findObstacle, log })
+  if (!isEnding()) tellReady(log, app, settings)
+}
+
+function tellReady(log: Log, app: App, settings: Settings): void {
   log.info(
     {
       database: app.database,
@@ -97,6 +101,39 @@ export async function serve(): Promise<void> {
     },
     'Mailroom is ready',
   )
+}
+
+type Ending = {
+  /** Drains and exits with the code; when it is called again, it exits at once with 1. */
+  end(reason: string, code?: number): Promise<void>
+  isEnding(): boolean
+}
+
+function endingOnce({ log, flush }: OpenedLog, close: () => Promise<void>): Ending {
+  let isEnding = false
+  let endingSinceMs = 0
+  return {
+    isEnding: () => isEnding,
+    async end(signal, code = 0) {
+      const nowMs = systemClock.monotonic()
+      if (isEnding && nowMs - endingSinceMs > ONE_SIGNAL_MS) process.exit(1)
+      if (isEnding) return
+      isEnding = true
+      endingSinceMs = nowMs
+      log.info({ signal }, 'shutting down')
+      exitInTime(log, flush, code)
+      try {
+        await close()
+        log.info({}, 'stopped')
+        flush()
+        process.exit(code)
+      } catch (error) {
+        log.error({ error }, 'the shutdown failed')
+        flush()
+        process.exit(1)
+      }
+    },
+  }
 }
 
 /**
@@ -126,6 +163,8 @@ const NOT_THE_FIRST =
   '  Another process made the first account meanwhile and shows its key; the one above opens nothing.\n\n'
 
 function secretsOf(settings: Settings): string[] {
-  const secrets = [settings.adminToken, settings.bootstrapApiKey, settings.databaseUrl]
+  const { blobStore } = settings
+  const s3 = typeof blobStore === 'string' ? null : blobStore.secretAccessKey
+  const secrets = [settings.adminToken, settings.bootstrapApiKey, settings.databaseUrl, s3]
   return [...secrets, settings.relayUrl, settings.secretKey].filter((secret) => secret !== null)
 }

@@ -13,6 +13,10 @@ Settings are environment variables. They are also read from a file \`.env\` in t
 where both name a setting, the environment wins. An empty value counts as not given, and an empty one
 in the environment hides the file's.
 
+A secret may lie in a file of its own: \`MAILROOM_SECRET_KEY_FILE\` names the file that holds what
+\`MAILROOM_SECRET_KEY\` would, and so of every setting marked secret. Spaces and line ends around it are
+taken off.
+
 At start every mistake is listed with the setting's name, and the service does not start. An unknown
 name that begins with \`MAILROOM_\` is a warning that names the nearest setting.
 

@@ -66,6 +66,21 @@ export const publicUrl: Form<string> = form(
   },
 )
 
+/** Without a secret, so that it may stand in a log. */
+export const collectorUrl: Form<string> = form(
+  'an absolute http or https URL without user, query or fragment',
+  (text) => {
+    const url = readUrl(text, ['http:', 'https:'])
+    if (url === undefined || url.username !== '' || url.password !== '') return undefined
+    return /[?#]/.test(text) ? undefined : url.href
+  },
+)
+
+export const share: Form<number> = form('a number, 0 to 1', (text) => {
+  const value = /^(?:[01]|[01]?\.\d{1,9})$/.test(text) ? Number(text) : -1
+  return value >= 0 && value <= 1 ? value : undefined
+})
+
 export const postgresUrl: Form<string> = form('a URL of the form postgres://…', (text) =>
   readUrl(text, ['postgres:', 'postgresql:']) === undefined ? undefined : text,
 )
@@ -78,17 +93,6 @@ export const relayUrl: Form<string> = form(
     return /[?#]/.test(text) ? undefined : text
   },
 )
-
-export type BlobStoreKind = 'disk' | 'database'
-
-export const blobStore: Form<BlobStoreKind> = {
-  expected: 'disk or database',
-  read(text) {
-    if (text === 'disk' || text === 'database') return { value: text }
-    const isS3 = text.startsWith('s3://')
-    return { expected: isS3 ? 'disk or database; this version has no s3 store' : this.expected }
-  },
-}
 
 /** What `dns.Resolver.setServers` takes: every entry with its port, IPv6 in brackets. */
 export const dnsServers: Form<readonly string[]> = form(

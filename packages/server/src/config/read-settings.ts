@@ -6,9 +6,12 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { OPERATOR_TOKEN_LENGTH_MIN } from '#base/limits.ts'
+import { CREDENTIALS_EXPECTED, lacksCredentials, withCredentials } from './blob-place.ts'
 import { findNearest } from './find-nearest.ts'
+import { readSecretFiles, secretFileNames } from './secret-files.ts'
 import type { Setting } from './setting.ts'
 import { LIMIT_SETTINGS, type LimitSettings, SETTINGS, type Settings } from './settings.ts'
+import { withStandardNames } from './watching-settings.ts'
 
 export type SettingMistake = {
   name: string
@@ -26,19 +29,23 @@ type Environment = Readonly<Record<string, string | undefined>>
 const SHOWN_LENGTH_MAX = 100
 
 /**
- * Reads every setting. The environment wins over `dotEnv`, the text of an `.env` file; an empty
+ * Reads every setting. The environment wins over `dotEnv`, the text of an `.env` file; a secret may
+ * lie in a file of its own, named by its setting with _FILE behind. An empty
  * value counts as not given, and in the environment it hides the file's. Relative paths start at the working directory.
  */
 export function readSettings(env: Environment, dotEnv = ''): SettingsReading {
-  const given: Environment = { ...parseEnv(dotEnv), ...withoutUndefined(env) }
-  const warnings = warnOfUnknownNames(given)
+  const named = withStandardNames({ ...parseEnv(dotEnv), ...withoutUndefined(env) })
+  const warnings = warnOfUnknownNames(named)
   const mistakes: SettingMistake[] = []
+  const secrets = readSecretFiles(named, [SETTINGS, LIMIT_SETTINGS])
+  const { given } = secrets
+  mistakes.push(...secrets.mistakes)
   const table = readTable(SETTINGS, given, mistakes)
   const limits: LimitSettings = Object.freeze(readTable(LIMIT_SETTINGS, given, mistakes))
   const { tlsCert, tlsKey, ...fields } = table
   const settings: Settings = Object.freeze({
     ...fields,
-    blobStore: table.blobStore ?? (table.databaseUrl === null ? 'disk' : 'database'),
+    blobStore: withCredentials(table, given),
     smtpHostname: table.smtpHostname ?? table.inboxDomain,
     dnsServers: Object.freeze(table.dnsServers ?? []),
     tlsFiles: tlsCert && tlsKey ? Object.freeze({ cert: tlsCert, key: tlsKey }) : null,
@@ -47,6 +54,10 @@ export function readSettings(env: Environment, dotEnv = ''): SettingsReading {
   // A value that could not be read stands at its default, and must not be judged by it.
   const isRead = (...names: string[]) => !mistakes.some((mistake) => names.includes(mistake.name))
   mistakes.push(...judgeTogether(table, isRead))
+  const { blobStore } = SETTINGS
+  if (lacksCredentials(settings.blobStore)) {
+    mistakes.push({ name: blobStore.name, given: null, expected: CREDENTIALS_EXPECTED })
+  }
   warnings.push(...warnOfWeakToken(table.adminToken))
   return mistakes.length === 0
     ? { kind: 'settings', settings, warnings }
@@ -180,8 +191,9 @@ function warnOfUnknownNames(given: Environment): string[] {
   const known = [...Object.values(SETTINGS), ...Object.values(LIMIT_SETTINGS)].map(
     ({ name }) => name,
   )
+  const files = new Set(secretFileNames([SETTINGS, LIMIT_SETTINGS]).keys())
   return Object.keys(given)
-    .filter((name) => name.startsWith('MAILROOM_') && !known.includes(name))
+    .filter((name) => name.startsWith('MAILROOM_') && !known.includes(name) && !files.has(name))
     .filter((name) => !NAMES_OF_CLIENTS.has(name))
     .sort()
     .map((name) => {

@@ -2,9 +2,10 @@
 // The reader, the documentation and the warnings about unknown names all stand on this table.
 
 import { type Plan, plans } from '@mailroom/contract/vocabulary.ts'
-import type { BlobStoreKind } from './forms.ts'
+import { type BlobStorePlace, blobStore } from './blob-place.ts'
 import * as forms from './forms.ts'
 import { setting } from './setting.ts'
+import { WATCHING_SETTINGS, type WatchingSettings } from './watching-settings.ts'
 
 export const ROLES = ['http', 'smtp', 'delivery', 'webhooks'] as const
 export type Role = (typeof ROLES)[number]
@@ -33,13 +34,14 @@ export type Settings = Readonly<{
   dataDir: string
   /** null: the embedded database in the data directory. */
   databaseUrl: string | null
-  blobStore: BlobStoreKind
+  blobStore: BlobStorePlace
   roles: ReadonlySet<Role>
   httpHost: string
   /** 0: any free port, as for SMTP. */
   httpPort: number
   smtpHost: string
   smtpPort: number
+  reusePort: boolean
   /** Without a slash at the end; null: not given, see `publicUrlOf`. */
   publicUrl: string | null
   /** Lower case, IDNA-encoded, as the next. */
@@ -65,7 +67,8 @@ export type Settings = Readonly<{
   tlsFiles: Readonly<{ cert: string; key: string }> | null
   logLevel: LogLevel
   limits: LimitSettings
-}>
+}> &
+  WatchingSettings
 
 export const SETTINGS = {
   dataDir: setting(
@@ -82,9 +85,9 @@ export const SETTINGS = {
   ),
   blobStore: setting(
     'MAILROOM_BLOB_URL',
-    forms.blobStore,
-    { default: null, meaning: 'disk; database on PostgreSQL' },
-    'Where raw messages over 128 KiB lie: disk (under the data directory) or database.',
+    blobStore,
+    { default: null, meaning: 'disk; database on PostgreSQL', isSecret: true },
+    'Where raw messages over 128 KiB lie: disk (under the data directory), database, or a bucket of an S3-compatible server, whose access key stands in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or, as key:secret@, before the bucket.',
   ),
   roles: setting(
     'MAILROOM_ROLES',
@@ -115,6 +118,12 @@ export const SETTINGS = {
     forms.listeningPort,
     { default: '2525' },
     'Port the MX listener listens on; 0 takes any free one.',
+  ),
+  reusePort: setting(
+    'MAILROOM_REUSE_PORT',
+    forms.flag,
+    { default: 'false' },
+    'Whether other processes of this machine may listen on the same ports, each of which gets a share of the connections (SO_REUSEPORT: Linux, FreeBSD); they have to run as the same user.',
   ),
   publicUrl: setting(
     'MAILROOM_PUBLIC_URL',
@@ -229,6 +238,7 @@ export const SETTINGS = {
     { default: 'info' },
     'Least level that is logged, trace to fatal, or silent; readable on a terminal, JSON otherwise.',
   ),
+  ...WATCHING_SETTINGS,
 } as const
 
 export const LIMIT_SETTINGS = {
@@ -236,13 +246,13 @@ export const LIMIT_SETTINGS = {
     'MAILROOM_LIMIT_API_PER_MINUTE',
     forms.count,
     { default: '1000' },
-    'API requests of one account over all its keys in a minute, per process in this version.',
+    'API requests of one account over all its keys and all processes in any minute.',
   ),
   failedAuthPerMinute: setting(
     'MAILROOM_LIMIT_FAILED_AUTH_PER_MINUTE',
     forms.count,
     { default: '60' },
-    'Requests without a good key from one address in a minute, per process in this version.',
+    'Requests without a good key from one address in any minute, over all processes.',
   ),
   sendsPerMinute: setting(
     'MAILROOM_LIMIT_SENDS_PER_MINUTE',

@@ -1,10 +1,18 @@
 // What a dispatcher works on: a queue of items in lanes, leased before they are worked on, and how much
 // of it at once.
 
-/** Something to be delivered; items of one lane share a destination. */
-export type Item = { readonly id: string; readonly lane: string; readonly size_bytes: number }
+/** Something to be delivered, of an account; items of one lane share a destination. */
+export type Item = {
+  readonly id: string
+  readonly account_id: string
+  readonly lane: string
+  readonly size_bytes: number
+}
 
-/** Items that are delivered in one attempt, all of one lane. */
+/** Up to so many items of a lane, or of those that one account has in it. */
+export type LaneShare = { readonly lane: string; readonly limit: number; readonly owner?: string }
+
+/** Items that are delivered in one attempt, all of one lane and one account. */
 export type Group<Held extends Item> = readonly [Held, ...Held[]]
 
 /**
@@ -18,7 +26,11 @@ export type DispatchedQueue<Held extends Item> = {
   listReadyLanes(after: string, limit: number): Promise<string[]>
   /** Whose these lanes are, where what nobody knows yet is bounded by owner. */
   findOwners?(lanes: readonly string[]): Promise<ReadonlyMap<string, string>>
-  claim(lanes: { lane: string; limit: number }[]): Promise<Held[]>
+  /** Up to `limit` accounts with items that nobody holds, by id, after `after`. */
+  listReadyOwners(after: string, limit: number): Promise<string[]>
+  /** Up to `limit` lanes in which this account has such, by name, after `after`. */
+  listOwnerLanes(owner: string, after: string, limit: number): Promise<string[]>
+  claim(lanes: readonly LaneShare[]): Promise<Held[]>
   /** Items of one claim that go together. */
   group(held: readonly Held[]): Group<Held>[]
   /** Makes due items ready, and those of a process that is gone; tells whenever some may be. */
@@ -72,6 +84,15 @@ export type NewcomerBounds = {
   readonly ownerSilentHeldMax: number
 }
 
+/** What is kept for accounts that have little, past what others fill. */
+export type OwnerBounds = {
+  /** Attempts, and octets, beyond every bound, for accounts that have few attempts under way. */
+  readonly smallAttempts: number
+  readonly smallBytes: number
+  /** Items leased ahead, beyond `heldMax`, for accounts that have few in hand. */
+  readonly held: number
+}
+
 export type DispatcherBounds = {
   readonly attempts: ShareBounds
   /** Of a lane that nothing is known of. */
@@ -82,6 +103,7 @@ export type DispatcherBounds = {
   readonly bytes: ByteBounds
   /** Null: lanes that nothing is known of are as those that did not answer. */
   readonly newcomers: NewcomerBounds | null
+  readonly owners: OwnerBounds
   /** Lanes that something is remembered of. */
   readonly lanesKeptMax: number
   /** Items leased ahead, and the part of it of lanes that did not answer lately. */

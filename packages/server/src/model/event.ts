@@ -21,6 +21,8 @@ export type LoggedEvent = {
   readonly occurredAtMs: number
   /** What it says that no other row does; its members are the envelope's. */
   readonly details: Readonly<Record<string, unknown>> | null
+  /** Where the trace of what it tells of goes on, as a W3C traceparent; null where there is none. */
+  readonly traceParent: string | null
 }
 
 /** An empty list leaves nothing out. */

@@ -8,9 +8,18 @@ import type { Envelope, MailReceiver } from '#net/smtp/session.ts'
 
 export type ReceiverPorts = {
   findRecipient(address: string): Promise<Recipient>
-  takeMail(arriving: ArrivingMail): Promise<TakeResult>
+  /** `sinceMs` is when its first recipient was accepted, by `now`. */
+  takeMail(arriving: ArrivingMail, sinceMs: number): Promise<TakeResult>
+  now(): number
   /** How a store that cannot take mail now is told: full, or something else. Null for a fault. */
   storageTrouble(error: unknown): 'full' | 'busy' | 'unavailable' | null
+  /** Whether the store keeps up; see `StorePressure`. */
+  pressure?: {
+    mayTake(underWay: number): boolean
+    mayGoOn(underWay: number): boolean
+    mayTakeOf(accountId: string): boolean
+    isStrained(): boolean
+  }
   log: Log
 }
 
@@ -25,18 +34,27 @@ export function makeReceiver(ports: ReceiverPorts): MailReceiver {
         { trouble, reason: error instanceof Error ? error.message : String(error) },
         'a message could not be taken',
       )
-    return reply(451, '4.3.0', 'Cannot take mail now, try again later')
+    return CANNOT_TAKE
   }
   // What RCPT found is what DATA delivers to; an inbox deleted in between is noticed by the store.
-  const accepted = new WeakMap<Envelope, AcceptedRecipient[]>()
+  const accepted = new WeakMap<Envelope, { recipients: AcceptedRecipient[]; sinceMs: number }>()
+  const { pressure } = ports
   return {
+    isStrained: () => pressure?.isStrained() === true,
+    findObstacle(stage, underWay) {
+      if (pressure === undefined) return null
+      const mayCome = stage === 'sender' ? pressure.mayTake(underWay) : pressure.mayGoOn(underWay)
+      return mayCome ? null : CANNOT_TAKE
+    },
     async checkRecipient(address, envelope) {
       try {
         const recipient = await ports.findRecipient(address)
+        const accountId = recipient.kind === 'inbox' ? recipient.inbox.accountId : null
+        if (accountId !== null && pressure?.mayTakeOf(accountId) === false) return CANNOT_TAKE
         if (recipient.kind !== 'unknown_mailbox' && recipient.kind !== 'foreign_domain') {
-          const recipients = accepted.get(envelope) ?? []
-          recipients.push({ ...recipient, address })
-          accepted.set(envelope, recipients)
+          const known = accepted.get(envelope) ?? { recipients: [], sinceMs: ports.now() }
+          known.recipients.push({ ...recipient, address })
+          accepted.set(envelope, known)
         }
         return replyTo(recipient)
       } catch (error) {
@@ -47,16 +65,21 @@ export function makeReceiver(ports: ReceiverPorts): MailReceiver {
       const [only] = content.chunks
       const raw =
         content.chunks.length === 1 && only !== undefined ? only : Buffer.concat(content.chunks)
+      const { recipients, sinceMs } = accepted.get(envelope) ?? {
+        recipients: [],
+        sinceMs: ports.now(),
+      }
       try {
-        const result = await ports.takeMail({
+        const arriving = {
           raw,
           reversePath: envelope.reversePath,
-          recipients: accepted.get(envelope) ?? [],
+          recipients,
           origin: 'smtp',
           clientAddress: client.address,
           helo: client.helo,
           tls: client.tls,
-        })
+        } as const
+        const result = await ports.takeMail(arriving, sinceMs)
         if (result.kind === 'loop') {
           const { reason, hops } = result
           ports.log.warn({ reason, hops, from: client.address }, 'a mail loop was refused')
@@ -68,6 +91,8 @@ export function makeReceiver(ports: ReceiverPorts): MailReceiver {
     },
   }
 }
+
+const CANNOT_TAKE = reply(451, '4.3.0', 'Cannot take mail now, try again later')
 
 function replyTo(recipient: Recipient): Reply {
   switch (recipient.kind) {

@@ -16,6 +16,8 @@ export type NewWebhookDelivery = {
   webhookId: string
   eventId: string
   eventKind: string
+  /** The trace that it goes on with, if any. */
+  traceParent?: string | null
 }
 
 /** How far the log has been read for webhooks. */
@@ -88,8 +90,9 @@ export async function addWebhookTest(
     details: JSON.stringify({ webhook }),
   })
   const { deliveryId: id, accountId, webhookId, eventId } = input
+  const traceParent = tx.traceParent ?? null
   const held = {
-    ...newRow({ id, accountId, webhookId, eventId, eventKind: kind }, input.nowMs),
+    ...newRow({ id, accountId, webhookId, eventId, eventKind: kind, traceParent }, input.nowMs),
     attempts: 1,
     last_attempt_at: input.nowMs,
     next_attempt_at: input.queueMs,
@@ -98,8 +101,8 @@ export async function addWebhookTest(
     lease_until: input.leaseUntilMs,
   }
   await tx.query.insertInto('webhook_deliveries').values(held).execute()
-  const { account_id, lane, event_id, event_kind, attempts } = held
-  return { id, account_id, lane, event_id, event_kind, attempts }
+  const { account_id, lane, event_id, event_kind, attempts, trace_parent } = held
+  return { id, account_id, lane, event_id, event_kind, attempts, trace_parent }
 }
 
 function newRow(delivery: NewWebhookDelivery, nowMs: number) {
@@ -112,6 +115,7 @@ function newRow(delivery: NewWebhookDelivery, nowMs: number) {
     queue_state: 'ready',
     status: 'pending',
     attempts: 0,
+    trace_parent: delivery.traceParent ?? null,
     created_at: nowMs,
   } satisfies Partial<NewRow<'webhook_deliveries'>>
 }

@@ -5,6 +5,7 @@ import { MESSAGE_RECIPIENTS_MAX } from '#base/limits.ts'
 import { lockRows } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
 import { idsOf, leasedQueue } from './leased-queue.ts'
+import { eachOnce, readyOwners } from './ready-owners.ts'
 import type { ReadDb, Row, Tables, Tx } from './tables.ts'
 
 /** A delivery in the hands of a worker. */
@@ -25,6 +26,7 @@ const HELD_COLUMNS = [
   'attempts',
   'ambiguous_attempts',
   'expires_at',
+  'trace_parent',
 ] as const
 
 const queue = leasedQueue({
@@ -42,6 +44,11 @@ const queue = leasedQueue({
   },
 })
 
+const owners = readyOwners('deliveries', HELD_COLUMNS)
+
+/** See `ReadyOwners`. */
+export const { listReadyOwners, listOwnerLanes } = owners
+
 /** See `LeasedQueue`. */
 export const {
   listReadyLanes,
@@ -53,6 +60,9 @@ export const {
   count: countQueue,
 } = queue
 
+/** Up to `limit` of a lane, or of what an account has in it. */
+export type LaneClaim = { lane: string; limit: number; owner?: string }
+
 /**
  * Leases deliveries of these lanes, each lane's longest due first, and counts an attempt for each. The
  * recipients of a message go together, if need be beyond the limit.
@@ -61,13 +71,14 @@ export async function claimDeliveries(
   tx: Tx,
   input: {
     worker: string
-    lanes: { lane: string; limit: number }[]
+    lanes: LaneClaim[]
     nowMs: number
     leaseUntilMs: number
   },
 ): Promise<HeldDelivery[]> {
-  const held: HeldDelivery[] = []
-  for (const lane of input.lanes) held.push(...(await selectWhole(tx, lane)))
+  const found: HeldDelivery[] = []
+  for (const lane of input.lanes) found.push(...(await selectWhole(tx, lane)))
+  const held = eachOnce(found)
   if (held.length === 0) return []
   const living = await dropOrphans(tx, held)
   for (const delivery of living) {
@@ -80,16 +91,22 @@ export async function claimDeliveries(
 }
 
 /** The first of a lane, and with the last of them the rest of its message. */
-async function selectWhole(
-  tx: Tx,
-  { lane, limit }: { lane: string; limit: number },
-): Promise<HeldDelivery[]> {
-  const first = await queue.selectReady(tx, { lane, limit })
+async function selectWhole(tx: Tx, { lane, limit, owner }: LaneClaim): Promise<HeldDelivery[]> {
+  const first = await selectClaimed(tx, { lane, limit, owner })
   const last = first.at(-1)
   if (last === undefined || first.length < limit) return first
   const siblings = await selectSiblings(tx, { lane, messageId: last.message_id })
   const known = new Set(idsOf(first))
   return [...first, ...siblings.filter(({ id }) => !known.has(id))]
+}
+
+function selectClaimed(
+  tx: Tx,
+  { lane, limit, owner }: { lane: string; limit: number; owner: string | undefined },
+): Promise<HeldDelivery[]> {
+  return owner === undefined
+    ? queue.selectReady(tx, { lane, limit })
+    : owners.selectReadyOf(tx, { owner, lane, limit })
 }
 
 /**

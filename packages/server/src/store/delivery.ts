@@ -82,12 +82,13 @@ function toDelivery(row: Row<'deliveries'>): Delivery {
 export async function insertDeliveries(tx: Tx, deliveries: NewDelivery[]): Promise<void> {
   const [only] = deliveries
   // Most messages have one recipient; where a statement costs a round trip, many must share it.
-  if (deliveries.length === 1 && only !== undefined) await insertDelivery(tx, only)
-  else await tx.query.insertInto('deliveries').values(deliveries.map(asQueued)).execute()
-}
-
-function asQueued(delivery: NewDelivery): NewRow<'deliveries'> {
-  return { ...delivery, ...QUEUED }
+  const traced = { trace_parent: tx.traceParent ?? null }
+  if (deliveries.length === 1 && only !== undefined)
+    await insertDelivery(tx, { ...only, ...traced })
+  else {
+    const rows = deliveries.map((delivery) => ({ ...delivery, ...traced, ...QUEUED }))
+    await tx.query.insertInto('deliveries').values(rows).execute()
+  }
 }
 
 const QUEUED = {
@@ -122,21 +123,23 @@ const selectRecipients = statement<
     .orderBy('id'),
 )
 
-const insertDelivery = statement<Tables, NewDelivery, never>((query, place) =>
-  query.insertInto('deliveries').values({
-    id: place('id'),
-    account_id: place('account_id'),
-    inbox_id: place('inbox_id'),
-    message_id: place('message_id'),
-    raw_id: place('raw_id'),
-    size_bytes: place('size_bytes'),
-    needs_smtputf8: place('needs_smtputf8'),
-    recipient: place('recipient'),
-    return_path: place('return_path'),
-    lane: place('lane'),
-    next_attempt_at: place('next_attempt_at'),
-    expires_at: place('expires_at'),
-    created_at: place('created_at'),
-    ...QUEUED,
-  }),
+const insertDelivery = statement<Tables, NewDelivery & { trace_parent: string | null }, never>(
+  (query, place) =>
+    query.insertInto('deliveries').values({
+      id: place('id'),
+      account_id: place('account_id'),
+      inbox_id: place('inbox_id'),
+      message_id: place('message_id'),
+      raw_id: place('raw_id'),
+      size_bytes: place('size_bytes'),
+      needs_smtputf8: place('needs_smtputf8'),
+      recipient: place('recipient'),
+      return_path: place('return_path'),
+      lane: place('lane'),
+      next_attempt_at: place('next_attempt_at'),
+      expires_at: place('expires_at'),
+      created_at: place('created_at'),
+      trace_parent: place('trace_parent'),
+      ...QUEUED,
+    }),
 )

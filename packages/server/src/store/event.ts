@@ -208,16 +208,20 @@ export async function readLogHeadOf(
   }
 }
 
-/** When the oldest event happened that was committed and cannot be read yet; null for none. */
+/** When the first event of the log happened that was committed and cannot be read yet; null for none. */
 export async function findUnsettledSince(db: ReadDb): Promise<number | null> {
   const condition = isUnsettled(db.reading.engine)
   if (condition === null) return null
   const row = await db.read
     .selectFrom('events')
-    .select(({ fn }) => fn.min('occurred_at').as('since'))
+    .select('occurred_at')
     .where(condition)
+    // Along the order of the log, which ends at what is asked for; by its time all of it would be read.
+    .orderBy('transaction_id')
+    .orderBy('sequence')
+    .limit(1)
     .executeTakeFirst()
-  return row?.since ?? null
+  return row?.occurred_at ?? null
 }
 
 /** The only inbox that the filter names, whose own index is read then; else null. */
@@ -280,5 +284,6 @@ function toEvent(row: Row<'events'>): LoggedEvent {
     messageId: row.message_id,
     occurredAtMs: row.occurred_at,
     details: row.details === null ? null : JSON.parse(row.details),
+    traceParent: row.trace_parent,
   }
 }

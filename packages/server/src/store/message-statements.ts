@@ -3,7 +3,7 @@
 
 import { SAME_ID_LOOKED_AT_MAX } from '#base/limits.ts'
 import { statement } from '#db/statement.ts'
-import type { NewRow, Tables } from './tables.ts'
+import type { NewRow, Tables, Tx } from './tables.ts'
 
 /** What the message says, alike for everybody who has it. */
 export type MessageContent = Pick<
@@ -170,22 +170,27 @@ export const addToCounters = statement<
     .returning(['inbound_count', 'outbound_count']),
 )
 
-export const insertEvent = statement<
-  Tables,
-  Omit<NewRow<'events'>, 'sequence' | 'transaction_id'>,
-  never
->((query, place) =>
-  query.insertInto('events').values({
-    id: place('id'),
-    kind: place('kind'),
-    account_id: place('account_id'),
-    pod_id: place('pod_id'),
-    inbox_id: place('inbox_id'),
-    thread_id: place('thread_id'),
-    message_id: place('message_id'),
-    occurred_at: place('occurred_at'),
-    details: place('details'),
-  }),
+type NewEvent = Omit<NewRow<'events'>, 'sequence' | 'transaction_id' | 'trace_parent'>
+
+/** Adds to the log, with the trace that the transaction is part of. */
+export function insertEvent(tx: Tx, event: NewEvent): Promise<never[]> {
+  return insertEventRow(tx, { ...event, trace_parent: tx.traceParent ?? null })
+}
+
+const insertEventRow = statement<Tables, NewEvent & { trace_parent: string | null }, never>(
+  (query, place) =>
+    query.insertInto('events').values({
+      id: place('id'),
+      kind: place('kind'),
+      account_id: place('account_id'),
+      pod_id: place('pod_id'),
+      inbox_id: place('inbox_id'),
+      thread_id: place('thread_id'),
+      message_id: place('message_id'),
+      occurred_at: place('occurred_at'),
+      details: place('details'),
+      trace_parent: place('trace_parent'),
+    }),
 )
 
 export const insertRaw = statement<Tables, NewRow<'raw_messages'>, never>((query, place) =>

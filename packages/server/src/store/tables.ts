@@ -175,8 +175,16 @@ export type Tables = {
     message_id: string | null
     occurred_at: number
     details: string | null
+    trace_parent: Generated<string | null>
   }
   event_readers: { name: string; transaction_id: number; sequence: number }
+  /** Work that one process at a time does for all of them. */
+  leases: {
+    name: string
+    holder: string | null
+    lease_until: number | null
+    done_at: number | null
+  }
   pairings: {
     request_hash: Uint8Array
     user_code: string
@@ -189,6 +197,8 @@ export type Tables = {
     expires_at: number
   }
   ended_sessions: { id: string; expires_at: number }
+  budgets: { name: string; state: string; ends_at: number }
+  budget_holders: { id: string; alive_until: number; is_gone: Generated<number> }
   mail_hours: {
     account_id: string
     hour_at: number
@@ -231,6 +241,7 @@ export type Tables = {
     response_body: string | null
     latency_ms: number | null
     error: string | null
+    trace_parent: Generated<string | null>
     created_at: number
   }
   postmaster_messages: {
@@ -303,6 +314,7 @@ export type Tables = {
     enhanced_code: string | null
     response: string | null
     bounce_class: string | null
+    trace_parent: Generated<string | null>
     created_at: number
   }
   sender_rules: {

@@ -3,6 +3,13 @@
 import type { Db as AnyDb } from '#db/db.ts'
 import { createAccount, createKey, revokeKey, touchKeys, updateAccount } from './account.ts'
 import { addWebhookDeliveries, addWebhookTest } from './add-webhook-deliveries.ts'
+import {
+  addBudgetHolder,
+  endBudgetHolder,
+  exchangeBudgets,
+  renewBudgetHolder,
+  sweepBudgets,
+} from './budget.ts'
 import { clearCaptured } from './captured-message.ts'
 import { createDomain, deleteDomain, scopeDomain } from './change-domain.ts'
 import { createInbox, deleteInbox, updateInbox } from './change-inbox.ts'
@@ -15,6 +22,7 @@ import {
   returnDeliveries,
 } from './delivery-claim.ts'
 import { ensureDkimKeys, markPublished, replaceRetiredKey, switchDkimKeys } from './dkim-key.ts'
+import { noteDutyDone, releaseDuties, returnDuties, takeDuties } from './duty.ts'
 import { endSession } from './ended-session.ts'
 import { settleEventOrder } from './event-order.ts'
 import {
@@ -102,6 +110,10 @@ export const transactions = {
   retryJob,
   returnJobs,
   releaseLeases,
+  takeDuties,
+  noteDutyDone,
+  returnDuties,
+  releaseDuties,
   sendMessage,
   claimDeliveries,
   renewDeliveries,
@@ -125,6 +137,11 @@ export const transactions = {
   retryWebhookDelivery,
   dropWebhookDeliveries,
   purgeWebhookStep,
+  addBudgetHolder,
+  renewBudgetHolder,
+  endBudgetHolder,
+  exchangeBudgets,
+  sweepBudgets,
   endSession,
   startPairing,
   approvePairing,

@@ -1,13 +1,23 @@
 // The queue of webhook deliveries: who takes them and who holds them. The lane is the webhook.
 
 import { statement } from '#db/statement.ts'
+import type { LaneClaim } from './delivery-claim.ts'
 import { idsOf, leasedQueue } from './leased-queue.ts'
+import { eachOnce, readyOwners } from './ready-owners.ts'
 import type { ReadDb, Row, Tables, Tx } from './tables.ts'
 
 /** A webhook delivery in the hands of a worker. */
 export type HeldWebhookDelivery = Pick<Row<'webhook_deliveries'>, (typeof HELD_COLUMNS)[number]>
 
-const HELD_COLUMNS = ['id', 'account_id', 'lane', 'event_id', 'event_kind', 'attempts'] as const
+const HELD_COLUMNS = [
+  'id',
+  'account_id',
+  'lane',
+  'event_id',
+  'event_kind',
+  'attempts',
+  'trace_parent',
+] as const
 
 const queue = leasedQueue({
   table: 'webhook_deliveries',
@@ -19,6 +29,11 @@ const queue = leasedQueue({
   endLost: endTests,
 })
 
+const owners = readyOwners('webhook_deliveries', HELD_COLUMNS)
+
+/** See `ReadyOwners`. */
+export const { listReadyOwners: listReadyWebhookOwners, listOwnerLanes: listOwnerWebhooks } = owners
+
 /** See `LeasedQueue`. */
 export const {
   listReadyLanes: listReadyWebhooks,
@@ -27,7 +42,6 @@ export const {
   readyDue: readyDueWebhookDeliveries,
   hasDue: hasDueWebhookDeliveries,
   release: releaseWebhookDeliveries,
-  count: countWebhookQueue,
 } = queue
 
 /** Leases deliveries of these lanes, each lane's longest due first, and counts an attempt for each. */
@@ -35,12 +49,19 @@ export async function claimWebhookDeliveries(
   tx: Tx,
   input: {
     worker: string
-    lanes: { lane: string; limit: number }[]
+    lanes: LaneClaim[]
     leaseUntilMs: number
   },
 ): Promise<HeldWebhookDelivery[]> {
-  const held: HeldWebhookDelivery[] = []
-  for (const lane of input.lanes) held.push(...(await queue.selectReady(tx, lane)))
+  const found: HeldWebhookDelivery[] = []
+  for (const { lane, limit, owner } of input.lanes) {
+    found.push(
+      ...(owner === undefined
+        ? await queue.selectReady(tx, { lane, limit })
+        : await owners.selectReadyOf(tx, { owner, lane, limit })),
+    )
+  }
+  const held = eachOnce(found)
   if (held.length === 0) return []
   const { worker, leaseUntilMs } = input
   await queue.lease(tx, { worker, ids: idsOf(held), leaseUntilMs })

@@ -1,6 +1,8 @@
 // The door for time: what happens because a job is due or an hour has passed, not because somebody
-// asked.
+// asked. Jobs and checks of domains are claimed row by row, so that processes share them; everything
+// else is a duty, which one of them has.
 
+import type { Duties } from '#actions/duties.ts'
 import { DOMAIN_CHECK_LOOK_MS, SEARCH_LOOK_MS, STATS_LOOK_MS } from '#base/limits.ts'
 import type { Log } from '#base/log.ts'
 import { openWorkerLoop } from '#jobs/worker-loop.ts'
@@ -17,6 +19,7 @@ export type BackgroundPorts = {
   indexSearch(signal: AbortSignal): Promise<boolean>
   /** Counts mail for the hourly figures; true when there may be more. */
   countMail(): Promise<boolean>
+  duties: Duties
   log: Log
 }
 
@@ -26,24 +29,38 @@ const ROTATE_EVERY_MS = 60 * 60 * 1_000
 
 /** Starts the loops; `wakeJobs` says that a job was queued. */
 export function openBackground(ports: BackgroundPorts) {
-  const { log } = ports
+  const { log, duties } = ports
   const jobs = openWorkerLoop({ name: 'jobs', everyMs: JOBS_EVERY_MS, step: ports.workJobs, log })
+  const sweep = async (ending: AbortSignal) => {
+    const orphans = await ports.sweepBlobs(ending)
+    if (orphans > 0) log.info({ orphans }, 'removed stored bytes that no message refers to')
+    return false
+  }
   const upkeep = openWorkerLoop({
     name: 'upkeep',
-    everyMs: PURGE_EVERY_MS,
+    everyMs: duties.lookMs(PURGE_EVERY_MS),
     async step(signal) {
-      await ports.purgeExpired(signal)
-      const orphans = await ports.sweepBlobs(signal)
-      if (orphans > 0) log.info({ orphans }, 'removed stored bytes that no message refers to')
-      return false
+      const hourly = { everyMs: PURGE_EVERY_MS, signal }
+      await duties.perform({
+        name: 'retention',
+        ...hourly,
+        run: (ending) => ports.purgeExpired(ending).then(() => false),
+      })
+      return duties.perform({ name: 'blob sweep', ...hourly, run: sweep })
     },
     log,
   })
   // Apart from the rest: it asks DNS, which may keep it waiting.
   const rotation = openWorkerLoop({
     name: 'key rotation',
-    everyMs: ROTATE_EVERY_MS,
-    step: (signal) => ports.rotateKeys(signal).then(() => false),
+    everyMs: duties.lookMs(ROTATE_EVERY_MS),
+    step: (signal) =>
+      duties.perform({
+        name: 'key rotation',
+        everyMs: ROTATE_EVERY_MS,
+        signal,
+        run: (ending) => ports.rotateKeys(ending).then(() => false),
+      }),
     log,
   })
   const domains = openWorkerLoop({
@@ -55,21 +72,23 @@ export function openBackground(ports: BackgroundPorts) {
   const search = openWorkerLoop({
     name: 'search index',
     everyMs: SEARCH_LOOK_MS,
-    step: ports.indexSearch,
+    step: (signal) => duties.perform({ name: 'search index', signal, run: ports.indexSearch }),
     log,
   })
   const figures = openWorkerLoop({
     name: 'hourly figures',
     everyMs: STATS_LOOK_MS,
-    step: ports.countMail,
+    step: (signal) => duties.perform({ name: 'hourly figures', signal, run: ports.countMail }),
     log,
   })
   return {
     wakeJobs: () => jobs.wake(),
     /** Resolves after the step of each loop that is under way, which is told to be quick. */
     async close() {
+      duties.stop()
       const loops = [jobs, upkeep, rotation, domains, search, figures]
       await Promise.all(loops.map((loop) => loop.close()))
+      await duties.close()
     },
   }
 }

@@ -2,10 +2,8 @@
 // turn, the latter within their part of it; and newcomers, of which each gets one chance, within theirs.
 
 import { LANE_AHEAD_UNPROVEN, LANES_LOOKED_AT_MAX } from '#base/limits.ts'
-import type { Item } from '#jobs/dispatched-queue.ts'
+import type { Item, LaneShare } from '#jobs/dispatched-queue.ts'
 import type { Lanes } from './lanes.ts'
-
-export type LaneShare = { lane: string; limit: number }
 
 export type Look = {
   /** Names of lanes with something to take, in their turn. */

@@ -11,11 +11,14 @@ import type {
   Group,
   GroupOutcome,
   Item,
+  LaneShare,
 } from '#jobs/dispatched-queue.ts'
-import { type Choice, chooseLanes, type LaneShare } from './choose-lanes.ts'
+import { type Choice, chooseLanes } from './choose-lanes.ts'
+import { EagerLanes } from './eager-lanes.ts'
 import type { Lane } from './lane.ts'
 import { Lanes } from './lanes.ts'
 import { NewcomerSearch } from './newcomer-search.ts'
+import { besidesOwners, OwnerSearch, type OwnerShare } from './owner-search.ts'
 import { Traffic } from './traffic.ts'
 
 const NO_NAMES = { names: [], isWhole: false }
@@ -28,8 +31,9 @@ export class Deliveries<Held extends Item> {
   readonly #lanes: Lanes<Held>
   readonly #traffic: Traffic
   readonly #newcomers: NewcomerSearch<Held>
-  /** Those with something that waits to be started. */
-  readonly #eager = new Set<Lane<Held>>()
+  readonly #owners: OwnerSearch<Held>
+  /** What waits to be started. */
+  readonly #eager = new EagerLanes<Held>()
   readonly #cut = new AbortController()
   readonly #returning = new Set<Promise<void>>()
   /** The last lane that had its turn in the order of names: the next look begins after it. */
@@ -53,6 +57,7 @@ export class Deliveries<Held extends Item> {
     this.#lanes = new Lanes(options.bounds)
     this.#traffic = new Traffic(options.bounds)
     const { bounds } = options
+    this.#owners = new OwnerSearch({ queue, bounds, lanes: this.#lanes })
     this.#newcomers = new NewcomerSearch({
       queue,
       bounds,
@@ -79,24 +84,27 @@ export class Deliveries<Held extends Item> {
     this.#sinceLook = this.#look
     this.#roundsInVain = 0
     this.#newcomers.askAnew()
+    this.#owners.askAnew()
   }
 
   /** Claims what there is room for; true when there may be more. */
   async takeMore(signal: AbortSignal): Promise<boolean> {
-    if (signal.aborted || (this.#free <= 0 && !this.#newcomers.mayFind)) return false
+    const hasSearch = this.#newcomers.mayFind || this.#owners.mayFind
+    if (signal.aborted || (this.#free <= 0 && !hasSearch)) return false
+    const ofOwners = await this.#owners.find()
     const { wakes } = this.#newcomers
     const hasRoom = this.#free > 0
     const { names, isWhole } = hasRoom ? await this.#nextNames() : NO_NAMES
     const newcomers = await this.#newcomers.find(isWhole ? names : null, wakes)
     if (signal.aborted) return false
     const known = hasRoom ? this.#chooseKnown(names, isWhole) : NO_CHOICE
-    const shares = [...newcomers.shares, ...known.shares]
-    const count = shares.length === 0 ? 0 : await this.#claim(shares, newcomers.ownerOf)
+    const shares = besidesOwners([...newcomers.shares, ...known.shares], ofOwners)
+    const count = await this.#claim(shares, ofOwners, newcomers.ownerOf)
     if (count > 0) {
       this.#roundsInVain = 0
       return true
     }
-    if (known.hasMoreProven || this.#newcomers.mayFind) return true
+    if (known.hasMoreProven || this.#newcomers.mayFind || this.#owners.mayFind) return true
     return !isWhole && known.hasUnprovenRoom && this.#roundsInVain < 2
   }
 
@@ -125,15 +133,22 @@ export class Deliveries<Held extends Item> {
     return choice
   }
 
-  async #claim(shares: LaneShare[], ownerOf: ReadonlyMap<string, string>): Promise<number> {
-    const claimed = await this.#queue.claim(shares)
+  async #claim(
+    shares: LaneShare[],
+    ofOwners: OwnerShare[],
+    ownerOf: ReadonlyMap<string, string>,
+  ): Promise<number> {
+    if (shares.length + ofOwners.length === 0) return 0
+    const claimed = await this.#queue.claim([...ofOwners, ...shares])
     this.held += claimed.length
+    for (const item of claimed) this.#owners.hold(item)
+    this.#owners.learn([...ofOwners, ...shares], claimed)
     const counts = new Map<string, number>()
     for (const group of this.#queue.group(claimed)) {
-      const { lane: name } = group[0]
+      const [{ lane: name, account_id: account }] = group
       const lane = this.#lanes.use(name, ownerOf.get(name) ?? null)
       lane.add(group)
-      this.#eager.add(lane)
+      this.#eager.add(account, lane)
       counts.set(lane.name, (counts.get(lane.name) ?? 0) + group.length)
     }
     this.#look += 1
@@ -171,25 +186,25 @@ export class Deliveries<Held extends Item> {
     return { names, isWhole: names.length < LANES_LOOKED_AT_MAX }
   }
 
-  /** Starts what may start, one of each lane in turn: whoever had its turn is the last from then on. */
+  /** Starts what may start, one of each account in turn. */
   #start(): void {
     if (this.#isEnding) return
-    for (const lane of this.#eager) {
-      if (!lane.mayStart || !this.#traffic.hasRoomFor(lane)) continue
+    this.#eager.startAll((owner, lane) => {
       const { standing } = lane
-      const group = lane.start(([{ size_bytes: bytes }]) =>
-        this.#traffic.hasBytesFor(standing, bytes),
+      const isSmallOwner = this.#owners.isSmall(owner)
+      if (!this.#traffic.hasRoomFor(lane, isSmallOwner)) return false
+      const group = lane.start(owner, ([{ size_bytes: bytes }]) =>
+        this.#traffic.hasBytesFor(standing, bytes, isSmallOwner),
       )
-      if (group === undefined) continue
-      this.#eager.delete(lane)
-      // The loop comes to it again.
-      if (!lane.isStarted) this.#eager.add(lane)
+      if (group === undefined) return false
       void this.#run(lane, group)
-    }
+      return true
+    })
   }
 
   async #run(lane: Lane<Held>, group: Group<Held>): Promise<void> {
     const [{ size_bytes: bytes, id }] = group
+    this.#owners.begin(group[0])
     const isNewcomer = this.#lanes.isNewcomer(lane.name)
     const longMs = isNewcomer ? this.#newcomerLongMs : this.#bounds.longAttemptMs
     const underWay = this.#traffic.begin(lane.standing, bytes)
@@ -210,7 +225,8 @@ export class Deliveries<Held extends Item> {
     }
     clearTimeout(timer)
     underWay.end()
-    this.held -= group.length
+    this.#owners.end(group[0])
+    this.#letGo(group)
     if (isNewcomer) this.#newcomersHeld -= group.length
     lane.end(group)
     if (outcome === 'reached') lane.grow()
@@ -237,16 +253,22 @@ export class Deliveries<Held extends Item> {
       return
     }
     this.#giveBack(lane.shed())
-    if (lane.isStarted) this.#eager.delete(lane)
     this.#lanes.tidy(lane)
     this.#start()
     if (lane.room > 0) this.wantMore()
   }
 
+  #letGo(held: readonly Held[]): void {
+    this.held -= held.length
+    // Each is to be counted.
+    const wanting = held.filter((item) => this.#owners.letGo(item))
+    if (wanting.length > 0 && !this.#isEnding) this.wantMore()
+  }
+
   #giveBack(groups: Group<Held>[]): void {
     const waiting = groups.flat()
     if (waiting.length === 0) return
-    this.held -= waiting.length
+    this.#letGo(waiting)
     const returning = this.#queue.giveBack(waiting).catch((error: unknown) => {
       this.#log.warn({ error }, 'deliveries could not be given back; their leases will end')
     })

@@ -3,6 +3,13 @@
 import * as limits from '#base/limits.ts'
 import type { DispatcherBounds } from '#jobs/dispatched-queue.ts'
 
+/** Of accounts, alike for both queues. */
+const OWNER_BOUNDS = {
+  smallAttempts: limits.SMALL_ACCOUNT_ATTEMPTS,
+  smallBytes: limits.SMALL_ACCOUNT_BYTES,
+  held: limits.ACCOUNTS_HELD_MAX,
+}
+
 export const MAIL_BOUNDS: DispatcherBounds = {
   attempts: {
     max: limits.TRANSACTIONS_MAX,
@@ -20,6 +27,7 @@ export const MAIL_BOUNDS: DispatcherBounds = {
     smallMax: 0,
   },
   newcomers: null,
+  owners: OWNER_BOUNDS,
   lanesKeptMax: limits.LANES_KEPT_MAX,
   heldMax: limits.HELD_MAX,
   unprovenHeldMax: limits.UNPROVEN_HELD_MAX,
@@ -57,6 +65,7 @@ export const WEBHOOK_BOUNDS: DispatcherBounds = {
     ownerHeldMax: limits.ACCOUNT_NEW_WEBHOOKS_HELD_MAX,
     ownerSilentHeldMax: limits.ACCOUNT_SILENT_WEBHOOKS_HELD_MAX,
   },
+  owners: OWNER_BOUNDS,
   lanesKeptMax: limits.WEBHOOK_LANES_KEPT_MAX,
   heldMax: limits.WEBHOOKS_HELD_MAX,
   unprovenHeldMax: limits.UNPROVEN_WEBHOOKS_HELD_MAX,

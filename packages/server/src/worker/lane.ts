@@ -4,22 +4,37 @@
 import {
   CROWDED_PAUSE_MS_MAX,
   CROWDED_PAUSE_MS_MIN,
+  LANE_ACCOUNTS_MAX,
   LANE_AHEAD,
   LANE_AHEAD_UNPROVEN,
   LANE_TRANSACTIONS_MAX,
   LANE_TRANSACTIONS_START,
 } from '#base/limits.ts'
 import type { Group, Item } from '#jobs/dispatched-queue.ts'
+import { LaneOwners } from './lane-owners.ts'
 
 /** `newcomer`: nothing is known of it; `silent`: its servers did not answer the last time, or lately. */
 export type Standing = 'newcomer' | 'proven' | 'silent'
+
+/** What accounts that have nothing in a lane yet are about to have there. */
+export type Given = { readonly owners: number; readonly held: number }
+
+/** See `Lane.roomFor`; of a lane that nothing is in yet as well. `owners` are the others. */
+export function partOf(
+  capacity: number,
+  { own, owners, held }: { own: number; owners: number; held: number },
+): number {
+  if (capacity === 0) return 0
+  const part = Math.max(1, Math.floor(capacity / (owners + 1)))
+  return Math.max(0, Math.min(part - own, capacity + LANE_ACCOUNTS_MAX - held))
+}
 
 export class Lane<Held extends Item> {
   readonly name: string
   /** Null where nobody asked. */
   readonly owner: string | null
   readonly #start: number
-  #waiting: Group<Held>[] = []
+  readonly #owners = new LaneOwners<Held>()
   #limit: number
   /** What it had when its host was busy the last time. */
   #crowdedLimit = 0
@@ -53,6 +68,18 @@ export class Lane<Held extends Item> {
     return this.held > capacity / 2 ? 0 : capacity - this.held
   }
 
+  /**
+   * How many more an account may be given past others, of whom some are being `given` theirs: up to its
+   * even part of the lane, also where others have more than theirs and must give up some of it.
+   */
+  roomFor(owner: string, given: Given): number {
+    return partOf(this.#capacity, {
+      own: this.#owners.countOf(owner),
+      owners: this.#owners.others(owner) + given.owners,
+      held: this.held + given.held,
+    })
+  }
+
   get isEmpty(): boolean {
     return this.held === 0
   }
@@ -65,11 +92,16 @@ export class Lane<Held extends Item> {
 
   /** Whether all that it holds is under way. */
   get isStarted(): boolean {
-    return this.#waiting.length === 0
+    return this.#owners.waiting === 0
   }
 
   get mayStart(): boolean {
-    return this.#waiting.length > 0 && this.active < this.#limit
+    return this.#owners.waiting > 0 && this.active < this.#limit
+  }
+
+  /** Whether something of this account waits here. */
+  hasWaiting(owner: string): boolean {
+    return this.#owners.hasWaiting(owner)
   }
 
   get isSmall(): boolean {
@@ -77,14 +109,13 @@ export class Lane<Held extends Item> {
   }
 
   add(group: Group<Held>): void {
-    this.#waiting.push(group)
+    this.#owners.add(group)
     this.held += group.length
   }
 
-  /** The next group that `fits`, which counts as under way from now on. */
-  start(fits: (group: Group<Held>) => boolean): Group<Held> | undefined {
-    const index = this.#waiting.findIndex(fits)
-    const [group] = index === -1 ? [] : this.#waiting.splice(index, 1)
+  /** The account's next group that `fits`, which counts as under way from now on. */
+  start(owner: string, fits: (group: Group<Held>) => boolean): Group<Held> | undefined {
+    const group = this.#owners.start(owner, fits)
     if (group !== undefined) this.active += 1
     return group
   }
@@ -93,6 +124,7 @@ export class Lane<Held extends Item> {
   end(group: Group<Held>): void {
     this.active -= 1
     this.held -= group.length
+    this.#owners.end(group)
   }
 
   /** A server answered. */
@@ -134,29 +166,32 @@ export class Lane<Held extends Item> {
     this.#limit = Math.max(1, this.#limit)
   }
 
-  /** Gives up what waits beyond its capacity, the last first. */
+  /** Gives up what waits beyond its capacity, of whoever has most here the last first. */
   shed(): Group<Held>[] {
-    let kept = this.#waiting.length
-    let held = this.held
-    while (kept > 0 && held > this.#capacity) {
-      kept -= 1
-      held -= this.#waiting[kept]?.length ?? 0
-    }
-    return this.#giveUp(kept)
+    const capacity = this.#capacity
+    // Those that were given one past others would be given it again.
+    const keepsOne = () => capacity > 0 && this.held <= capacity + LANE_ACCOUNTS_MAX
+    return this.#giveUp(() => (this.held > capacity ? { keepsOne: keepsOne() } : null))
   }
 
   /** Gives up all that was not started. */
   empty(): Group<Held>[] {
-    return this.#giveUp(0)
+    return this.#giveUp(() => ({ keepsOne: false }))
   }
 
   get #capacity(): number {
     return this.#limit * (this.isProven ? LANE_AHEAD : LANE_AHEAD_UNPROVEN)
   }
 
-  #giveUp(kept: number): Group<Held>[] {
-    const groups = this.#waiting.splice(kept)
-    for (const group of groups) this.held -= group.length
+  /** For as long as `next` says how. */
+  #giveUp(next: () => { keepsOne: boolean } | null): Group<Held>[] {
+    const groups: Group<Held>[] = []
+    for (let how = next(); how !== null; how = next()) {
+      const group = this.#owners.giveUpLast(how)
+      if (group === undefined) break
+      groups.push(group)
+      this.held -= group.length
+    }
     return groups
   }
 }

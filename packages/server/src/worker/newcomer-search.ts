@@ -2,8 +2,8 @@
 // thousand that do not answer are not between a new one and its first attempt.
 
 import { LANES_LOOKED_AT_MAX } from '#base/limits.ts'
-import type { DispatchedQueue, DispatcherBounds, Item } from '#jobs/dispatched-queue.ts'
-import { chooseNewcomers, type LaneShare } from './choose-lanes.ts'
+import type { DispatchedQueue, DispatcherBounds, Item, LaneShare } from '#jobs/dispatched-queue.ts'
+import { chooseNewcomers } from './choose-lanes.ts'
 import type { Lanes } from './lanes.ts'
 import type { Traffic } from './traffic.ts'
 

@@ -5,6 +5,7 @@
 import type {
   ByteBounds,
   DispatcherBounds,
+  OwnerBounds,
   ReserveBounds,
   ShareBounds,
 } from '#jobs/dispatched-queue.ts'
@@ -26,8 +27,9 @@ export class Traffic {
   readonly #newcomers: Part | null
   readonly #smallLaneAttempts: number
   readonly #byteBounds: ByteBounds
+  readonly #ownerBounds: OwnerBounds
 
-  constructor({ attempts, bytes, smallLaneAttempts, newcomers }: DispatcherBounds) {
+  constructor({ attempts, bytes, smallLaneAttempts, newcomers, owners }: DispatcherBounds) {
     this.#known = { attempts: new Share(attempts), bytes: new Share(bytes) }
     this.#newcomers = newcomers && {
       attempts: new Share(reserve(newcomers.attempts)),
@@ -35,6 +37,7 @@ export class Traffic {
     }
     this.#smallLaneAttempts = smallLaneAttempts
     this.#byteBounds = bytes
+    this.#ownerBounds = owners
   }
 
   get active(): number {
@@ -46,19 +49,29 @@ export class Traffic {
     return this.#newcomers?.attempts.free ?? 0
   }
 
-  /** Lanes with few attempts under way always find some room that those with many leave to them. */
-  hasRoomFor({ standing, isSmall }: { standing: Standing; isSmall: boolean }): boolean {
+  /**
+   * Lanes with few attempts under way always find some room that those with many leave to them, and
+   * accounts with few find some past all that others have.
+   */
+  hasRoomFor(
+    { standing, isSmall }: { standing: Standing; isSmall: boolean },
+    isSmallOwner = false,
+  ): boolean {
     const { part, isUnproven } = this.#partOf(standing)
     if (part === this.#newcomers) return part.attempts.free > 0
-    return part.attempts.hasRoom(!isUnproven, isSmall ? 0 : this.#smallLaneAttempts)
+    const reserved = isSmall ? 0 : this.#smallLaneAttempts
+    const beyond = isSmallOwner ? this.#ownerBounds.smallAttempts : 0
+    return part.attempts.hasRoom(!isUnproven, reserved, -beyond)
   }
 
   /** One item may be larger than all that is allowed together. */
-  hasBytesFor(standing: Standing, sizeBytes: number): boolean {
+  hasBytesFor(standing: Standing, sizeBytes: number, isSmallOwner = false): boolean {
     const { keptForSmall, smallMax } = this.#byteBounds
     const { part, isUnproven } = this.#partOf(standing)
     const kept = sizeBytes <= smallMax ? 0 : keptForSmall
-    return this.#counted(sizeBytes) === 0 || part.bytes.hasRoom(!isUnproven, 0, kept)
+    const isKnown = part === this.#known
+    const beyond = isSmallOwner && isKnown ? this.#ownerBounds.smallBytes : 0
+    return this.#counted(sizeBytes) === 0 || part.bytes.hasRoom(!isUnproven, 0, kept - beyond)
   }
 
   begin(standing: Standing, sizeBytes: number): UnderWay {
@@ -117,7 +130,7 @@ class Share {
     return Math.max(0, Math.min(max - this.#counted, hardMax - this.all))
   }
 
-  /** `reserved` is left of what there is for all, `kept` of the parts as well. */
+  /** `reserved` is left of what there is for all, `kept` of the parts as well; below 0 it is added. */
   hasRoom(isProven: boolean, reserved: number, kept = 0): boolean {
     const { max, unprovenMax, hardMax } = this.#bounds
     if (this.#counted >= max - reserved - kept || this.all >= hardMax - kept) return false

@@ -36,10 +36,12 @@ export function openDeliveryQueue(
       const rows = await store.listReadyLanes(db, { after, limit })
       return rows.map((row) => row.lane)
     },
+    listReadyOwners: (after, limit) => store.listReadyOwners(db, { after, limit }),
+    listOwnerLanes: (owner, after, limit) => store.listOwnerLanes(db, { owner, after, limit }),
     async claim(lanes) {
       const queueMs = queueClock.now()
       const leaseUntilMs = queueMs + DELIVERY_LEASE_MS
-      const claim = { worker, lanes, nowMs: clock.now(), leaseUntilMs }
+      const claim = { worker, lanes: [...lanes], nowMs: clock.now(), leaseUntilMs }
       const held = await db.write('claimDeliveries', claim)
       leases.take(held, queueMs)
       return held

@@ -12,6 +12,8 @@ export type QueueClock = {
   check(): Promise<void>
 }
 
+const LOOKS_MAX = 3
+
 /**
  * Counts from what the shared database's clock says now, or this machine's where there is no other
  * process. Rejects when the database cannot be read.
@@ -20,9 +22,21 @@ export async function openQueueClock({
   db,
   clock,
 }: Pick<Deps, 'db' | 'clock'>): Promise<QueueClock> {
-  const look = async () => {
+  const lookOnce = async () => {
+    const startMs = clock.steady()
     const sharedMs = await readSharedTime(db.reading)
-    return { sharedMs, steadyMs: clock.steady(), gapMs: clock.now() - clock.steady() }
+    const endMs = clock.steady()
+    const steadyMs = Math.round((startMs + endMs) / 2)
+    return { sharedMs, steadyMs, gapMs: clock.now() - endMs, tookMs: endMs - startMs }
+  }
+  // The quickest answer tells best: what it took is how far processes may be apart.
+  const look = async () => {
+    let best = await lookOnce()
+    for (let looks = 1; looks < LOOKS_MAX && best.sharedMs !== null; looks++) {
+      const next = await lookOnce()
+      if (next.tookMs < best.tookMs) best = next
+    }
+    return best
   }
   let seen = await look()
   let aheadMs = seen.sharedMs === null ? 0 : seen.sharedMs - seen.steadyMs

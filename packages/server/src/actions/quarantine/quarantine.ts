@@ -4,6 +4,7 @@ import type { Deps } from '#actions/deps.ts'
 import type { HeldContent } from '#actions/message/downloads.ts'
 import { readReceivedRaw } from '#actions/message/read-content.ts'
 import type { Page } from '#actions/page.ts'
+import { removeBlobs } from '#actions/retention/remove-blobs.ts'
 import { notFound } from '#model/problem.ts'
 import type { Quarantined } from '#model/quarantined.ts'
 import * as store from '#store/quarantine.ts'
@@ -43,5 +44,5 @@ export async function deleteQuarantined(
 ): Promise<void> {
   const removed = await deps.db.write('deleteQuarantined', input)
   if (removed === null) throw notFound()
-  await deps.blobs?.remove(removed.blobIds)
+  await removeBlobs(deps, removed.blobIds)
 }

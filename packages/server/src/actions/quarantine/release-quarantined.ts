@@ -3,6 +3,7 @@
 import type { Deps } from '#actions/deps.ts'
 import { readRawBytes } from '#actions/message/read-content.ts'
 import { contentOf, parentKeysOf, senderKeyOf } from '#actions/message/received-content.ts'
+import { removeBlobs } from '#actions/retention/remove-blobs.ts'
 import type { Message } from '#model/message.ts'
 import { notFound } from '#model/problem.ts'
 import { findMessage } from '#store/message.ts'
@@ -35,7 +36,7 @@ export async function releaseQuarantined(
   })
   if (released === null) throw notFound()
   if (released.isNew) deps.wakeEvents()
-  await deps.blobs?.remove(released.blobIds)
+  await removeBlobs(deps, released.blobIds)
   const message = await findMessage(deps.db, input.accountId, released.messageId)
   // Its inbox was deleted in between.
   if (message === null) throw notFound()

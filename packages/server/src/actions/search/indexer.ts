@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Deps } from '#actions/deps.ts'
 import { paced } from '#actions/retention/paced.ts'
 import { storageTrouble } from '#actions/storage-trouble.ts'
+import type { Clock } from '#base/clock.ts'
 import {
   LOG_STEP_EVENTS,
   SEARCH_BUSY_FACTOR,
@@ -24,11 +25,16 @@ type IndexerDeps = Pick<Deps, 'db' | 'clock'>
 export type Indexer = {
   /** Does some of what there is to do; true when there may be more. Ends early with the signal. */
   step(signal: AbortSignal): Promise<boolean>
+  /** Inboxes that this process knows to have more, and how long the first of them has waited. */
+  lag(): { inboxes: number; waitedMs: number }
 }
+
+/** Inboxes that have more, the first to be indexed first, and since when by the steady clock. */
+type Lagging = Map<string, number>
 
 /** Knows nothing of what is indexed until its first steps, which look at all inboxes. */
 export function openIndexer(deps: IndexerDeps): Indexer {
-  const lagging = new Set<string>()
+  const lagging: Lagging = new Map()
   const follow = openFollowing(deps, lagging)
   const sweep = openSweep(deps, lagging)
   const erase = openErasing(deps)
@@ -49,15 +55,20 @@ export function openIndexer(deps: IndexerDeps): Indexer {
         return false
       }
     },
+    lag() {
+      const nowMs = deps.clock.monotonic()
+      const sinceMs = lagging.values().reduce((first, ms) => Math.min(first, ms), nowMs)
+      return { inboxes: lagging.size, waitedMs: nowMs - sinceMs }
+    },
   }
 }
 
 async function indexSome(
   { db, clock }: IndexerDeps,
-  lagging: Set<string>,
+  lagging: Lagging,
   { signal, isBusy }: { signal: AbortSignal; isBusy: boolean },
 ) {
-  const inboxIds = [...lagging].slice(0, SEARCH_STEP_INBOXES)
+  const inboxIds = lagging.keys().take(SEARCH_STEP_INBOXES).toArray()
   if (inboxIds.length === 0) return
   const startMs = clock.monotonic()
   const { behind } = await paced(async () => {
@@ -65,8 +76,9 @@ async function indexSome(
     return { ...step, isDone: false }
   }, signal)
   // Those that have more go to the end of the line.
+  const since = new Map(inboxIds.map((inboxId) => [inboxId, lagging.get(inboxId)]))
   for (const inboxId of inboxIds) lagging.delete(inboxId)
-  for (const inboxId of behind) lagging.add(inboxId)
+  for (const inboxId of behind) lagging.set(inboxId, since.get(inboxId) ?? startMs)
   if (!isBusy) return
   // Much arrives: most of it is indexed when less does, or when somebody searches.
   const restMs = (clock.monotonic() - startMs) * SEARCH_BUSY_FACTOR
@@ -74,27 +86,32 @@ async function indexSome(
 }
 
 /** From where the log ends when it begins; true when there may be more to be read. */
-function openFollowing({ db }: IndexerDeps, lagging: Set<string>): () => Promise<boolean> {
+function openFollowing({ db, clock }: IndexerDeps, lagging: Lagging): () => Promise<boolean> {
   let position: LogPosition | null = null
   return async () => {
     position ??= await readLogHead(db)
     const events = await readLog(db, { after: position, limit: LOG_STEP_EVENTS })
     for (const { inboxId, messageId } of events) {
-      if (inboxId !== null && messageId !== null) lagging.add(inboxId)
+      if (inboxId !== null && messageId !== null) addLagging(lagging, inboxId, clock)
     }
     position = events.at(-1)?.position ?? position
     return events.length === LOG_STEP_EVENTS
   }
 }
 
+/** What is known already keeps its time. */
+function addLagging(lagging: Lagging, inboxId: string, clock: Clock): void {
+  if (!lagging.has(inboxId)) lagging.set(inboxId, clock.monotonic())
+}
+
 /** Through all inboxes at the start and every SEARCH_SWEEP_EVERY_MS; true while it is at it. */
-function openSweep({ db, clock }: IndexerDeps, lagging: Set<string>): () => Promise<boolean> {
+function openSweep({ db, clock }: IndexerDeps, lagging: Lagging): () => Promise<boolean> {
   let after: string | null = null
   let nextMs = Number.NEGATIVE_INFINITY
   return async () => {
     if (after === null && clock.monotonic() < nextMs) return false
     const look = await listLagging(db, { after: after ?? '', limit: SEARCH_SWEEP_INBOXES })
-    for (const inboxId of look.inboxIds) lagging.add(inboxId)
+    for (const inboxId of look.inboxIds) addLagging(lagging, inboxId, clock)
     after = look.last
     if (after === null) nextMs = clock.monotonic() + SEARCH_SWEEP_EVERY_MS
     return after !== null

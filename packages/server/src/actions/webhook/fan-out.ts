@@ -16,7 +16,7 @@ import { findWebhookPosition, type NewWebhookDelivery } from '#store/add-webhook
 import { isUnsettledAfter, readLog } from '#store/event.ts'
 import { findWebhooksToTell } from '#store/webhook.ts'
 
-type FanOutDeps = Pick<Deps, 'db' | 'clock' | 'queueClock' | 'makeId'>
+type FanOutDeps = Pick<Deps, 'db' | 'clock' | 'queueClock' | 'makeId' | 'tracing'>
 
 export type FanOut = {
   /** Goes through some of the log; true when there may be more. */
@@ -53,7 +53,12 @@ export function openFanOut(deps: FanOutDeps, onAdded: () => void): FanOut {
       const events = await readLog(deps.db, { after: read, limit: LOG_STEP_EVENTS })
       const last = events.at(-1)
       found = events.length
-      if (last === undefined) return false
+      if (last === undefined) {
+        // Where the log has ended, so that nobody takes for a backlog what none wants.
+        const keptForMs = deps.clock.monotonic() - place.keptMs
+        if (place.unkept > 0 && keptForMs >= FAN_OUT_UNKEPT_MS_MAX) await keep(kept, [], read)
+        return false
+      }
       const { deliveries, to } = await match(deps, events)
       const isWhole = comparePositions(to, last.position) === 0
       const unkept = place.unkept + events.length
@@ -92,14 +97,26 @@ async function match(
     if (deliveries.length >= FAN_OUT_ROWS_MAX) break
     to = event.position
     const wanting = (webhooks.get(event.accountId) ?? []).filter((one) => isToBeTold(one, event))
+    const { id: eventId, kind: eventKind } = event
+    const traceParent = wanting.length > 0 ? noteEvent(deps, event, wanting.length) : null
     for (const { id: webhookId, accountId } of wanting) {
-      const { id: eventId, kind: eventKind } = event
-      deliveries.push({ id: deps.makeId('dlv'), accountId, webhookId, eventId, eventKind })
+      const id = deps.makeId('dlv')
+      deliveries.push({ id, accountId, webhookId, eventId, eventKind, traceParent })
     }
     if (wanting.length > 0) await nextTurn()
   }
   if (to === undefined) throw new Error('There is nothing to be matched.')
   return { deliveries, to }
+}
+
+/** The event's own part of a trace: from when it happened until it is on its way to webhooks. */
+function noteEvent(
+  { tracing }: Pick<FanOutDeps, 'tracing'>,
+  { kind, traceParent, occurredAtMs }: LoggedEvent,
+  webhooks: number,
+): string | null {
+  const attributes = { 'mailroom.event.kind': kind, 'mailroom.webhooks': webhooks }
+  return tracing.note('event', { parent: traceParent, attributes, startMs: occurredAtMs })
 }
 
 async function findOfAccounts(

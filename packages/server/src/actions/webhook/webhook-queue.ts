@@ -43,10 +43,12 @@ export function openWebhookQueue(
       return rows.map((row) => row.lane)
     },
     findOwners: (lanes) => findWebhookOwners(db, lanes),
+    listReadyOwners: (after, limit) => store.listReadyWebhookOwners(db, { after, limit }),
+    listOwnerLanes: (owner, after, limit) => store.listOwnerWebhooks(db, { owner, after, limit }),
     async claim(lanes) {
       const queueMs = queueClock.now()
       const leaseUntilMs = queueMs + WEBHOOK_LEASE_MS
-      const claim = { worker, lanes, leaseUntilMs }
+      const claim = { worker, lanes: [...lanes], leaseUntilMs }
       const held = await db.write('claimWebhookDeliveries', claim)
       leases.take(held, queueMs)
       const eventIds = [...new Set(held.map((delivery) => delivery.event_id))]

@@ -1,5 +1,7 @@
-// Tests of webhooks under way in this process: how many there may be, and their end with the service.
+// Tests of webhooks under way: one of each at a time over all processes, how many there may be in this one,
+// and their end with the service.
 
+import type { Budgets } from '#actions/budget/budgets.ts'
 import { WEBHOOK_TEST_END_MS, WEBHOOK_TESTS_MAX } from '#base/limits.ts'
 import { problem } from '#model/problem.ts'
 
@@ -15,31 +17,40 @@ export type WebhookTests = {
 }
 
 /** Holds nothing while there are none. */
-export function openWebhookTests(): WebhookTests {
-  const underWay = new Map<string, Promise<unknown>>()
+export function openWebhookTests(budgets: Pick<Budgets, 'openPlaces'>): WebhookTests {
+  const places = budgets.openPlaces({ name: 'webhook tests', limit: 1 })
+  const underWay = new Set<Promise<unknown>>()
   const ending = new AbortController()
   let isClosed = false
+  const keeping = async <Value>(test: Promise<Value>) => {
+    underWay.add(test)
+    try {
+      return await test
+    } finally {
+      underWay.delete(test)
+    }
+  }
   return {
     async run(webhookId, run) {
       if (isClosed) throw problem('service_unavailable', 'The service is shutting down.')
-      if (underWay.has(webhookId)) {
+      const place = await places.take(webhookId)
+      if (place === null) {
         throw problem('rate_limit_exceeded', 'A test of this webhook is under way.')
       }
-      if (underWay.size >= WEBHOOK_TESTS_MAX) {
-        throw problem('service_unavailable', 'Too many webhooks are being tested.')
-      }
-      const test = run(ending.signal)
-      underWay.set(webhookId, test)
       try {
-        return await test
+        if (isClosed) throw problem('service_unavailable', 'The service is shutting down.')
+        if (underWay.size >= WEBHOOK_TESTS_MAX) {
+          throw problem('service_unavailable', 'Too many webhooks are being tested.')
+        }
+        return await keeping(run(ending.signal))
       } finally {
-        underWay.delete(webhookId)
+        place.release()
       }
     },
     async close(drainMs) {
       isClosed = true
       const timer = setTimeout(() => ending.abort(), Math.max(0, drainMs - WEBHOOK_TEST_END_MS))
-      await Promise.allSettled(underWay.values())
+      await Promise.allSettled(underWay)
       clearTimeout(timer)
     },
   }

@@ -32,7 +32,11 @@ export function checkCertificate(settings: Settings, nowMs: number): Finding {
   const { validFromDate, validToDate } = certificate
   const until = `valid until ${validToDate.toISOString()}`
   if (validToDate.getTime() <= nowMs) {
-    return bad(aim, `it ended at ${validToDate.toISOString()}`, 'Renew it and restart the service.')
+    return bad(
+      aim,
+      `it ended at ${validToDate.toISOString()}`,
+      'Renew it; the service takes the new one within a minute.',
+    )
   }
   if (validFromDate.getTime() > nowMs) {
     const found = `it begins at ${validFromDate.toISOString()}`
@@ -55,8 +59,7 @@ export function checkCertificate(settings: Settings, nowMs: number): Finding {
   }
   const daysLeft = (validToDate.getTime() - nowMs) / DAY_MS
   if (daysLeft < DAYS_LEFT_ADVISED) {
-    const fix =
-      'Renew it and restart the service; a certificate that renews itself should have done so.'
+    const fix = 'Renew it; a certificate that renews itself should have been renewed by now.'
     return advice(
       aim,
       `it ends in ${Math.floor(daysLeft)} days, at ${validToDate.toISOString()}`,

@@ -44,13 +44,11 @@ export async function checkDatabase(settings: Settings): Promise<DatabaseReport>
   return { findings: [schema, ...clock], isCurrent: schema.verdict === 'ok' }
 }
 
-function judgeSchema(aim: Aim, { missing, isNewer }: SchemaState): Finding {
-  if (isNewer) {
-    return bad(aim, 'its schema is of a newer program', 'Run the version that the service runs.')
-  }
-  if (missing.length === 0) return good(aim, `${aim.expected}`)
-  const fix = 'Start the service, or run "mailroom migrate".'
-  return bad(aim, `its schema lacks ${missing.join(', ')}`, fix)
+function judgeSchema(aim: Aim, { plan: { pending, refusal } }: SchemaState): Finding {
+  if (refusal !== null) return bad(aim, refusal, 'Run the version that the service runs.')
+  if (pending.length === 0) return good(aim, `${aim.expected}`)
+  const names = pending.map(({ name }) => name).join(', ')
+  return bad(aim, `its schema lacks ${names}`, 'Start the service, or run "mailroom migrate".')
 }
 
 /** Whether the secrets of the database open with what is here. */

@@ -48,12 +48,20 @@ function judgeServer(
   }
   if (seen.startTls !== 'works') {
     const found = `it answers as ${seen.name}; STARTTLS is ${seen.startTls}`
-    return bad(aim, found, 'Put the certificate and its key right and restart the service.')
+    return bad(
+      aim,
+      found,
+      'Put the certificate and its key right; the service takes them within a minute.',
+    )
   }
   const own = readCertificate(settings)
   if (own !== null && seen.certificate?.fingerprint256 !== own.fingerprint256) {
     const found = `it answers as ${seen.name} and shows another certificate than the settings name`
-    return advice(aim, found, 'Restart the service: certificates are read at its start.')
+    return advice(
+      aim,
+      found,
+      'The service takes what the files hold within a minute; where it does not, its log says why.',
+    )
   }
   return good(aim, `it answers as ${seen.name} and STARTTLS works`)
 }

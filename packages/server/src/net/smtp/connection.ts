@@ -10,7 +10,7 @@ export type ConnectionOptions = {
   readonly socket: Socket
   readonly service: DialogueService
   readonly address: string
-  readonly tls: SecureContext | undefined
+  readonly tls: (() => SecureContext) | undefined
   /** Called once, when the socket is gone. */
   readonly onClosed: (connection: Connection) => void
 }
@@ -154,7 +154,7 @@ export class Connection {
     while (plain.read() !== null);
     const secure = new TLSSocket(plain, {
       isServer: true,
-      secureContext: tls,
+      secureContext: tls(),
       requestCert: false,
       rejectUnauthorized: false,
       secureOptions: constants.SSL_OP_NO_RENEGOTIATION,

@@ -1,12 +1,13 @@
 // RFC 5321 from the server's side: octets in, replies and calls of the receiver out. A state machine
 // that knows neither sockets nor timers; its connection brings both.
 
+import { clientGroup } from '#base/client-address.ts'
 import type { Clock } from '#base/clock.ts'
 import { type Command, parseCommand } from '#mail/smtp/command.ts'
 import { CommandDecoder, type DecodedLine, type LineDefect } from '#mail/smtp/command-decoder.ts'
 import { formatReply, type Reply, reply } from '#mail/smtp/reply.ts'
 import { Deadlines } from './deadlines.ts'
-import { type IntakeBudget, MessageIntake } from './message-intake.ts'
+import { hasIntakeRoom, type IntakeBudget, MessageIntake } from './message-intake.ts'
 import type { CountOutcome, CutReason, SmtpLog } from './outcome.ts'
 import * as replies from './replies.ts'
 import type { Client, Envelope, MailReceiver } from './session.ts'
@@ -50,6 +51,8 @@ export class Dialogue {
   readonly #wire: Wire
   readonly #lines: CommandDecoder
   readonly #deadlines: Deadlines
+  /** Whom it shares bounds with. */
+  readonly #group: string
   #client: Client
   #mode: Mode = 'greeting'
   #transaction: Transaction | null = null
@@ -66,6 +69,7 @@ export class Dialogue {
     this.#wire = wire
     this.#lines = new CommandDecoder(service.limits.commandLineBytesMax)
     this.#client = { address, port, helo: '', isExtended: false, tls: null }
+    this.#group = clientGroup(address)
     this.#deadlines = new Deadlines(service.limits, service.clock.monotonic())
   }
 
@@ -246,10 +250,16 @@ export class Dialogue {
     return null
   }
 
-  #beginTransaction(command: Extract<Command, { verb: 'MAIL' }>): Reply {
+  #beginTransaction(command: Extract<Command, { verb: 'MAIL' }>): Reply | null {
     if (this.#client.helo === '') return replies.GREET_FIRST
     if (this.#transaction !== null) return replies.MAIL_TWICE
     if (command.sizeBytes > this.#service.limits.messageBytesMax) return replies.TOO_BIG
+    const obstacle = this.#findObstacle('sender')
+    if (obstacle !== null) {
+      // Not counted as idle: it is no fault of the client.
+      this.#send(obstacle)
+      return null
+    }
     this.#transaction = {
       reversePath: command.reversePath,
       recipients: [],
@@ -301,13 +311,29 @@ export class Dialogue {
     if (transaction.recipients.length === 0) {
       return transaction.hasRefused ? replies.NO_RECIPIENTS : replies.RCPT_FIRST
     }
-    if (this.#service.intake.heldBytes >= this.#service.limits.intakeBytesMax) {
-      this.#service.count({ kind: 'message-refused', code: replies.NO_MEMORY.code })
-      return replies.NO_MEMORY
+    const { limits, intake } = this.#service
+    if (!hasIntakeRoom(intake, limits, this.#group)) return this.#refuse(replies.NO_MEMORY)
+    const obstacle = this.#findObstacle('content')
+    if (obstacle !== null) {
+      // The next MAIL is that of the next try, also from whoever does not say RSET before.
+      this.#transaction = null
+      return obstacle
     }
-    this.#intake = new MessageIntake(this.#service.limits, this.#service.intake)
+    this.#intake = new MessageIntake(limits, intake, this.#group)
     this.#mode = 'data'
     return replies.START_DATA
+  }
+
+  /** Why no message may come now, and that it was so. */
+  #findObstacle(stage: 'sender' | 'content'): Reply | null {
+    const { receiver, intake } = this.#service
+    const obstacle = receiver.findObstacle?.(stage, intake.messages) ?? null
+    return obstacle && this.#refuse(obstacle)
+  }
+
+  #refuse(answer: Reply): Reply {
+    this.#service.count({ kind: 'message-refused', code: answer.code })
+    return answer
   }
 
   #readData(chunk: Buffer, offset: number): number {

@@ -7,19 +7,41 @@ import * as replies from './replies.ts'
 import type { ReceivedContent } from './session.ts'
 import type { SmtpLimits } from './smtp-limits.ts'
 
-/** Octets of messages held by all connections together. */
-export type IntakeBudget = { heldBytes: number }
+/** What all connections together hold of messages. */
+export type IntakeBudget = {
+  heldBytes: number
+  /** Messages that come in or are being stored. */
+  messages: number
+  /** Octets, by whom they are from. */
+  readonly byAddress: Map<string, number>
+}
+
+/** Nothing yet. */
+export function emptyBudget(): IntakeBudget {
+  return { heldBytes: 0, messages: 0, byAddress: new Map() }
+}
+
+/** Whether there is room for the first octet of another message from there. */
+export function hasIntakeRoom(budget: IntakeBudget, limits: SmtpLimits, address: string): boolean {
+  const ofAddress = budget.byAddress.get(address) ?? 0
+  return budget.heldBytes < limits.intakeBytesMax && ofAddress < limits.intakeBytesPerAddressMax
+}
 
 export class MessageIntake {
   readonly #limits: SmtpLimits
   readonly #budget: IntakeBudget
+  readonly #address: string
   readonly #data = new DataDecoder()
   #heldBytes = 0
   #hadNoMemory = false
+  #isReleased = false
 
-  constructor(limits: SmtpLimits, budget: IntakeBudget) {
+  /** `address` is whom it is from, as far as they share the memory. */
+  constructor(limits: SmtpLimits, budget: IntakeBudget, address: string) {
     this.#limits = limits
     this.#budget = budget
+    this.#address = address
+    budget.messages += 1
   }
 
   get isComplete(): boolean {
@@ -31,7 +53,7 @@ export class MessageIntake {
     const end = this.#data.decode(chunk, offset)
     if (this.#data.sizeBytes > this.#limits.messageBytesMax) this.#data.discard()
     const growthBytes = this.#data.heldBytes - this.#heldBytes
-    if (this.#budget.heldBytes + growthBytes > this.#limits.intakeBytesMax && growthBytes > 0) {
+    if (growthBytes > 0 && !this.#hasRoomFor(growthBytes)) {
       this.#hadNoMemory = true
       this.#data.discard()
     }
@@ -54,10 +76,27 @@ export class MessageIntake {
   /** Gives the memory back to the others; the second time does nothing. */
   release(): void {
     this.#hold(0)
+    if (!this.#isReleased) this.#budget.messages -= 1
+    this.#isReleased = true
+  }
+
+  #hasRoomFor(growthBytes: number): boolean {
+    const { intakeBytesMax, intakeBytesPerAddressMax } = this.#limits
+    const ofAddress = this.#budget.byAddress.get(this.#address) ?? 0
+    return (
+      this.#budget.heldBytes + growthBytes <= intakeBytesMax &&
+      ofAddress + growthBytes <= intakeBytesPerAddressMax
+    )
   }
 
   #hold(heldBytes: number): void {
-    this.#budget.heldBytes += heldBytes - this.#heldBytes
+    const { byAddress } = this.#budget
+    const growthBytes = heldBytes - this.#heldBytes
     this.#heldBytes = heldBytes
+    if (growthBytes === 0) return
+    this.#budget.heldBytes += growthBytes
+    const ofAddress = (byAddress.get(this.#address) ?? 0) + growthBytes
+    if (ofAddress === 0) byAddress.delete(this.#address)
+    else byAddress.set(this.#address, ofAddress)
   }
 }

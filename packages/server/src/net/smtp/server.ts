@@ -8,6 +8,7 @@ import type { Clock } from '#base/clock.ts'
 import { formatReply, reply } from '#mail/smtp/reply.ts'
 import { Connection } from './connection.ts'
 import type { DialogueService } from './dialogue.ts'
+import { emptyBudget } from './message-intake.ts'
 import type { CountOutcome, SmtpLog } from './outcome.ts'
 import type { MailReceiver } from './session.ts'
 import { defaultSmtpLimits, type SmtpLimits } from './smtp-limits.ts'
@@ -16,10 +17,12 @@ export type SmtpServerOptions = {
   readonly host: string
   /** 0 takes a free port. */
   readonly port: number
+  /** Others may listen on the same port. */
+  readonly reusePort?: boolean
   /** The name in the greeting and in the reply to EHLO. */
   readonly hostname: string
-  /** Offers STARTTLS. */
-  readonly tls?: SecureContext
+  /** Offers STARTTLS; asked at each handshake, for certificates are renewed. */
+  readonly tls?: () => SecureContext
   readonly receiver: MailReceiver
   readonly clock: Clock
   readonly log: SmtpLog
@@ -47,7 +50,7 @@ const SWEEP_MS = 1000
 /** Listens; rejects when the address cannot be had. */
 export async function openSmtpServer(options: SmtpServerOptions): Promise<SmtpServer> {
   const listener = new Listener(options)
-  await listener.listen(options.host, options.port)
+  await listener.listen(options)
   return listener
 }
 
@@ -58,6 +61,7 @@ class Listener implements SmtpServer {
   readonly #connections = new Set<Connection>()
   readonly #perAddress = new Map<string, number>()
   readonly #refusal: string
+  readonly #strainedRefusal: string
   #sweeper: NodeJS.Timeout | undefined
   #closing: Promise<void> | undefined
   #onEmpty: () => void = () => {}
@@ -72,10 +76,13 @@ class Listener implements SmtpServer {
       log: options.log,
       count: guard(options.onOutcome, options.log),
       offersTls: options.tls !== undefined,
-      intake: { heldBytes: 0 },
+      intake: emptyBudget(),
     }
     this.#refusal = formatReply(
       reply(421, '4.7.0', `${options.hostname} Too many connections, try again later`),
+    )
+    this.#strainedRefusal = formatReply(
+      reply(421, '4.3.2', `${options.hostname} Too busy, try again later`),
     )
     // Half-open: a client may close its side after QUIT or `.` and still read our answers.
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (s) => this.#accept(s))
@@ -87,10 +94,10 @@ class Listener implements SmtpServer {
     return address
   }
 
-  listen(host: string, port: number): Promise<void> {
+  listen({ host, port, reusePort = false }: SmtpServerOptions): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject)
-      this.#server.listen({ host, port }, () => {
+      this.#server.listen({ host, port, reusePort }, () => {
         this.#server.off('error', reject)
         // An accept that fails, for want of descriptors say, must not end the process.
         this.#server.on('error', (error) =>
@@ -151,10 +158,11 @@ class Listener implements SmtpServer {
       this.#connections.size >= limits.connectionsMax ||
       fromAddress >= limits.connectionsPerAddressMax
     ) {
-      count({ kind: 'connection-refused' })
-      socket.on('error', () => {})
-      socket.end(this.#refusal, 'latin1')
-      socket.destroySoon()
+      this.#turnAway(socket, this.#refusal)
+      return
+    }
+    if (this.#connections.size >= limits.strainedConnectionsMax && this.#isStrained()) {
+      this.#turnAway(socket, this.#strainedRefusal)
       return
     }
     this.#perAddress.set(group, fromAddress + 1)
@@ -168,6 +176,17 @@ class Listener implements SmtpServer {
     })
     this.#connections.add(connection)
     if (this.#closing !== undefined) connection.drain()
+  }
+
+  #isStrained(): boolean {
+    return this.#service.receiver.isStrained?.() === true
+  }
+
+  #turnAway(socket: Socket, refusal: string): void {
+    this.#service.count({ kind: 'connection-refused' })
+    socket.on('error', () => {})
+    socket.end(refusal, 'latin1')
+    socket.destroySoon()
   }
 
   #forget(connection: Connection): void {

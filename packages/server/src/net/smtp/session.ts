@@ -36,8 +36,15 @@ export type ReceivedContent = {
   readonly bareLineFeeds: number
 }
 
-/** One for the whole listener; every call may answer at once or later. */
+/** One for the whole listener; every call but the first two may answer at once or later. */
 export type MailReceiver = {
+  /** Whether it does not keep up, so that of the connections not all are taken that could be. */
+  isStrained?(): boolean
+  /**
+   * MAIL, and DATA once there are recipients: null when a message may come, or a 4xx reply. `underWay`
+   * messages come in or are being stored.
+   */
+  findObstacle?(stage: 'sender' | 'content', underWay: number): Reply | null
   /**
    * RCPT. A 2xx reply accepts the recipient; 4xx and 5xx refuse it. Called in order, and always
    * with a syntactically valid recipient. A rejection (exception) is answered 451 4.3.0.

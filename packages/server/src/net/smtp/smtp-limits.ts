@@ -12,10 +12,12 @@ import {
   GREETING_DELAY_MS,
   IDLE_COMMANDS_MAX,
   INTAKE_BYTES_MAX,
+  INTAKE_BYTES_PER_ADDRESS_MAX,
   LINGER_MS_MAX,
   MESSAGE_BYTES_MAX,
   RECIPIENTS_MAX,
   REFUSED_RECIPIENTS_MAX,
+  STRAINED_CONNECTIONS_MAX,
   UNREAD_REPLY_BYTES_MAX,
 } from '#base/limits.ts'
 
@@ -25,6 +27,7 @@ export const defaultSmtpLimits = {
   recipientsMax: RECIPIENTS_MAX,
   connectionsMax: CONNECTIONS_MAX,
   connectionsPerAddressMax: CONNECTIONS_PER_ADDRESS_MAX,
+  strainedConnectionsMax: STRAINED_CONNECTIONS_MAX,
   connectionMsMax: CONNECTION_MS_MAX,
   commandMsMax: COMMAND_MS_MAX,
   dataBytesPerSecondMin: DATA_BYTES_PER_SECOND_MIN,
@@ -34,6 +37,7 @@ export const defaultSmtpLimits = {
   greetingDelayMs: GREETING_DELAY_MS,
   unreadReplyBytesMax: UNREAD_REPLY_BYTES_MAX,
   intakeBytesMax: INTAKE_BYTES_MAX,
+  intakeBytesPerAddressMax: INTAKE_BYTES_PER_ADDRESS_MAX,
   lingerMsMax: LINGER_MS_MAX,
 }
 

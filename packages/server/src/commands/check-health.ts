@@ -1,0 +1,45 @@
+// Whether the process that serves the data directory answers, for container engines and for people who
+// replace one process after the other.
+
+import { get } from 'node:http'
+import { healthPath } from '#open-health.ts'
+import { CommandFailure } from './command-failure.ts'
+import { loadSettings } from './load-settings.ts'
+
+/** A process that is only busy answers within a second; engines ask again before they act. */
+const ANSWER_MS_MAX = 5_000
+const ANSWER_LENGTH_MAX = 1_000
+
+/** Says that it answers or, with `ready`, can take requests and mail; throws why not. */
+export async function checkHealth(options: { ready?: boolean }): Promise<void> {
+  const { dataDir } = loadSettings().settings
+  await askHealth(dataDir, options)
+  process.stdout.write('The service answers.\n')
+}
+
+/** Throws what it answers instead, or that nobody does. */
+export function askHealth(dataDir: string, { ready = false }: { ready?: boolean }): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const path = ready ? '/ready' : '/health'
+  const request = get({ socketPath: healthPath({ dataDir }), path, agent: false })
+  // Of the whole answer: one that never ends is none.
+  const timer = setTimeout(
+    () => request.destroy(new Error('it did not answer in time')),
+    ANSWER_MS_MAX,
+  )
+  request.on('response', (response) => {
+    let answer = ''
+    response.setEncoding('utf8').on('data', (text: string) => {
+      answer = (answer + text).slice(0, ANSWER_LENGTH_MAX)
+    })
+    response.on('end', () => {
+      if (response.statusCode === 200) resolve()
+      else reject(new CommandFailure(answer))
+    })
+  })
+  const fail = ({ message }: Error) =>
+    reject(new CommandFailure(`no service answers for ${dataDir}: ${message}.`))
+  request.on('error', fail)
+  request.on('response', (response) => response.on('error', fail))
+  return promise.finally(() => clearTimeout(timer))
+}

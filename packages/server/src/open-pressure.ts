@@ -1,0 +1,20 @@
+// The database as the doors and loops use it: writes in turn by account, and what doors ask before they
+// take on more.
+
+import type { Deps } from '#actions/deps.ts'
+import { openStorePressure } from '#actions/store-pressure.ts'
+import { systemClock } from '#base/clock.ts'
+import type { Metrics } from '#base/metrics.ts'
+import { paceWrites } from '#store/paced-db.ts'
+import type { Db } from '#store/transactions.ts'
+
+/** By a clock of its own: how long a write waits is no affair of tests that move time. */
+export function openPressure(db: Db, metrics: Metrics): Pick<Deps, 'db' | 'storePressure'> {
+  const paced = paceWrites(db, systemClock)
+  const storePressure = openStorePressure({
+    loads: paced,
+    clock: systemClock,
+    onRefused: metrics.countStoreRefusal,
+  })
+  return { db: paced.db, storePressure }
+}
