@@ -3,8 +3,6 @@
 
 /** What a test file does that others in its process would feel, or would disturb. */
 const ALONE = [
-  // Processes that are killed, storage that is full: they wait more than they work.
-  /\/test\/crash\//,
   // They measure memory, or how long the event loop was held up.
   /\/http\/(collect-body|large-bodies|long-answers|websocket)\.test/,
   /\/mail\/(line-ends|mime-bounds|parser-pool)\.test/,
@@ -17,14 +15,14 @@ const ALONE = [
   /\/peers\/postgres\.test/,
 ]
 
+/** They wait more than they work, for services that they start, kill and start again. */
+const WAITING = /\/test\/crash\//
+
+/** So few that the last of them does not end after everything else. */
+const WAITING_GROUP_FILES_MAX = 6
+
 /** They take longest; one of them begun last would run on alone. */
-const FIRST = [
-  /\/crash\/(intake-kills|outbound-kills|outbound-long-queue|outbound-processes|start|webhook-(endpoints|kills))\.test/,
-  /\/scenarios\/(hostile-mail|long-bodies)\.test/,
-  /\/smtp\/differential-bodies\.test/,
-  /\/test\/crash\//,
-  /\/scenarios\/(accounts-first-start|accounts-commands|dns-command|sealed-keys)\.test/,
-]
+const FIRST = [WAITING, /\/scenarios\/(hostile-mail|long-bodies)\.test/]
 
 /** More save little: most starts are saved already. */
 const GROUP_FILES_MAX = 16
@@ -34,15 +32,25 @@ export function planRun(paths: readonly string[]): string[][] {
   const isAlone = (path: string) => ALONE.some((pattern) => pattern.test(path))
   const alone = paths.filter(isAlone).map((path) => [path])
   const together = paths.filter((path) => !isAlone(path))
-  const groupCount = Math.ceil(together.length / GROUP_FILES_MAX)
-  // Neighbours in the list load the same modules; the groups are as even as can be.
-  const groups = Array.from({ length: groupCount }, (_, index) =>
-    together.slice(
-      Math.round((index * together.length) / groupCount),
-      Math.round(((index + 1) * together.length) / groupCount),
+  const waiting = together.filter((path) => WAITING.test(path))
+  const working = together.filter((path) => !WAITING.test(path))
+  const groups = [
+    ...groupsOf(waiting, WAITING_GROUP_FILES_MAX),
+    // Neighbours in the list load the same modules.
+    ...groupsOf(working, GROUP_FILES_MAX),
+  ]
+  return [...alone, ...groups].sort((one, other) => rank(one) - rank(other))
+}
+
+/** As even as can be. */
+function groupsOf(paths: readonly string[], filesMax: number): string[][] {
+  const count = Math.ceil(paths.length / filesMax)
+  return Array.from({ length: count }, (_, index) =>
+    paths.slice(
+      Math.round((index * paths.length) / count),
+      Math.round(((index + 1) * paths.length) / count),
     ),
   )
-  return [...alone, ...groups].sort((one, other) => rank(one) - rank(other))
 }
 
 function rank(paths: readonly string[]): number {

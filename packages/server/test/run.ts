@@ -12,6 +12,7 @@ import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { migratePostgres } from '#db/postgres.ts'
 import { FileLines } from '#test/file-lines.ts'
+import { openMemoryFolder } from '#test/memory-folder.ts'
 import { makeTestCertificate } from '#test/peers/certificate.ts'
 import {
   createTestDatabase,
@@ -20,17 +21,19 @@ import {
   startPostgres,
 } from '#test/peers/postgres.ts'
 import { planRun } from '#test/plan-run.ts'
+import { isLongRun } from '#test/size-of.ts'
 
 const CONCURRENCY = 3
 /** Of a test that says nothing else: a guard against hanging, which names the test. */
 const TEST_MS_MAX = 3 * 60_000
 /** Nothing is heard of any process: one is blocked, or does not end. More than LONG_LIMIT. */
-const SILENCE_MS_MAX = 12 * 60_000
+const SILENCE_MS_MAX = (isLongRun() ? 90 : 12) * 60_000
 const INTERRUPTED = 130
 
-// As the service does itself: what is stripped of its types once need not be in every test file.
+// That of the service itself: what is stripped of its types once need not be in every test file, nor in
+// the services that tests start.
 process.env.NODE_COMPILE_CACHE ??= new URL(
-  '../../../node_modules/.cache/mailroom-tests/',
+  '../../../node_modules/.cache/mailroom/',
   import.meta.url,
 ).pathname
 
@@ -52,6 +55,8 @@ if (files.length === 0) {
   console.error(`No test file matches ${filters.join(' or ') || 'packages/*/test/**/*.test.ts'}`)
   process.exit(1)
 }
+const memory = await openMemoryFolder()
+if (memory !== null) process.env.TMPDIR = memory.path
 const postgres = await startPostgres()
 process.env[POSTGRES_URL_VARIABLE] = postgres.url
 const certificate = await makeTestCertificate()
@@ -64,6 +69,7 @@ try {
   await rm(entries, { recursive: true, force: true })
   await certificate.remove()
   await postgres.stop()
+  await memory?.remove()
 }
 
 function findTestFiles(): string[] {

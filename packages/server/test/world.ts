@@ -17,6 +17,7 @@ import { makeDkimKey } from '#mail/dkim/key.ts'
 import { certificateSettings } from '#test/peers/certificate.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { type Mail, openSender, type SmtpReply } from '#test/peers/sender.ts'
+import { isLongRun } from '#test/size-of.ts'
 
 export const OPERATOR_TOKEN = 'operator-token-for-tests-0123456789'
 
@@ -64,6 +65,12 @@ export function onEachEngine(name: string, define: (engine: Engine) => void): vo
   for (const engine of ['sqlite', 'postgres'] as const) {
     suite(`${name} (${engine})`, () => define(engine))
   }
+}
+
+/** For what no database decides: on the embedded one, and in a long run on both. */
+export function onAnyEngine(name: string, define: (engine: Engine) => void): void {
+  if (isLongRun()) onEachEngine(name, define)
+  else suite(name, () => define('sqlite'))
 }
 
 /** Starts a service of its own on free ports with an empty database; close it in `after`. */

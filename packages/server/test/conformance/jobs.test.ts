@@ -174,11 +174,12 @@ onEachEngine('jobs', (engine) => {
         for (;;) {
           batches += 1
           if (batches === 3) sweeping.abort()
-          yield [makeId('raw')]
+          yield [{ id: makeId('raw'), readAgeMs: () => Promise.resolve(0) }]
         }
       },
+      close: () => Promise.resolve(),
     }
-    await sweepBlobs({ db, blobs, clock }, sweeping.signal)
+    await sweepBlobs({ db, blobs }, sweeping.signal)
     assert.equal(batches, 3)
   })
 })

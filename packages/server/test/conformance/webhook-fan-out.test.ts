@@ -106,6 +106,7 @@ onEachEngine('events on their way to webhooks', (engine) => {
         response_body: null,
         latency_ms: null,
         error: null,
+        trace_parent: null,
         created_at: START_MS,
       },
     )

@@ -2,6 +2,7 @@
 // the test.
 
 import { randomBytes } from 'node:crypto'
+import type { Deps } from '#actions/deps.ts'
 import { openExtractions } from '#actions/message/extractions.ts'
 import type { DeliverWebhookDeps } from '#actions/webhook/deliver-webhook.ts'
 import { makeNewSecret } from '#actions/webhook/new-secret.ts'
@@ -9,6 +10,7 @@ import { systemChance } from '#base/chance.ts'
 import type { Clock } from '#base/clock.ts'
 import { silentLog } from '#base/log.ts'
 import { sealer as makeSealer } from '#base/seal.ts'
+import { silentTracing } from '#base/tracing.ts'
 import type { EventFilter } from '#model/event.ts'
 import type { HttpPost, HttpPostOutcome } from '#net/egress/http-post.ts'
 import type { Row } from '#store/tables.ts'
@@ -32,12 +34,13 @@ export function webhookDeps(
   db: Db,
   clock: Clock,
   post: HttpPost = () => Promise.resolve(ANSWERED),
-): DeliverWebhookDeps {
+): DeliverWebhookDeps & Pick<Deps, 'tracing'> {
   return {
     db,
     clock,
     makeId,
     log: silentLog,
+    tracing: silentTracing,
     queueClock: { now: () => clock.steady(), check: () => Promise.resolve() },
     publicUrl: 'http://mailroom.test',
     urlKey: Buffer.alloc(32),

@@ -11,6 +11,7 @@ import { openDns } from '#test/peers/dns.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
 import { publish } from '#test/scenarios/domain-world.ts'
 import { SENDING_LIMITS } from '#test/scenarios/sending-world.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { checkDomainStore } from './domain-stored.ts'
 import {
   bringReports,
@@ -24,19 +25,21 @@ import {
 import { seededRandom } from './intake.ts'
 import { Service } from './service.ts'
 
+const KILLS = sizeOf('TEST_MAILROOM_DOMAIN_KILLS', { usual: 3, long: 12 })
+const POSTGRES_KILLS = Math.ceil(KILLS / 2)
 /** A kill strikes after up to so many reports of a life, or milliseconds, and a moment more. */
 const REPORTS_MAX = 25
 const LIFE_MS_MAX = 3_000
 const MOMENT_MS_MAX = 15
-const REPORTS = 200
+const REPORTS = 50 * (KILLS + 1)
 /** For the last life to be of some use, on a busy machine too. */
 const LAST_MS_MAX = 60_000
 const FLIPPED = 2
 
 suite('domains, reports and quarantine survive kill -9', { concurrency: true }, () => {
-  test('on SQLite, six times', LONG_LIMIT, (t) => killAgainAndAgain(t, { kills: 6 }))
-  test('on PostgreSQL, three times', LONG_LIMIT, async (t) =>
-    killAgainAndAgain(t, { kills: 3, databaseUrl: await createTestDatabase() }),
+  test(`on SQLite, ${KILLS} times`, LONG_LIMIT, (t) => killAgainAndAgain(t, { kills: KILLS }))
+  test(`on PostgreSQL, ${POSTGRES_KILLS} times`, LONG_LIMIT, async (t) =>
+    killAgainAndAgain(t, { kills: POSTGRES_KILLS, databaseUrl: await createTestDatabase() }),
   )
 })
 

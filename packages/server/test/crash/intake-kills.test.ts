@@ -6,10 +6,13 @@ import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LONG_LIMIT } from '#test/long-limit.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { findLosses, Intake, seededRandom } from './intake.ts'
 import { Service } from './service.ts'
 import { readStored } from './stored.ts'
 
+const KILLS = sizeOf('TEST_MAILROOM_INTAKE_KILLS', { usual: 5, long: 20 })
+const POSTGRES_KILLS = Math.ceil(KILLS / 2)
 const CLIENTS = 4
 /** A kill strikes after up to so many messages of a life, or milliseconds, and a moment more. */
 const MESSAGES_MAX = 16
@@ -18,14 +21,16 @@ const MOMENT_MS_MAX = 15
 /** Kills that strike before it is ready. */
 const EARLY_SHARE = 0.15
 
+const LIMIT = { timeout: LONG_LIMIT.timeout + 15_000 * KILLS }
+
 // Starting takes most of the time, and each start one processor: hence side by side.
 suite('mail that was acknowledged survives kill -9', { concurrency: true }, () => {
-  test('on SQLite, twenty times', LONG_LIMIT, (t) => killAgainAndAgain(t, { kills: 20 }))
-  test('on SQLite, twenty times more, much of the mail being large', LONG_LIMIT, (t) =>
-    killAgainAndAgain(t, { kills: 20, largeShare: 0.3 }),
+  test(`on SQLite, ${KILLS} times`, LIMIT, (t) => killAgainAndAgain(t, { kills: KILLS }))
+  test(`on SQLite, ${KILLS} times more, much of the mail being large`, LIMIT, (t) =>
+    killAgainAndAgain(t, { kills: KILLS, largeShare: 0.3 }),
   )
-  test('on PostgreSQL, ten times', LONG_LIMIT, async (t) =>
-    killAgainAndAgain(t, { kills: 10, databaseUrl: await createTestDatabase() }),
+  test(`on PostgreSQL, ${POSTGRES_KILLS} times`, LIMIT, async (t) =>
+    killAgainAndAgain(t, { kills: POSTGRES_KILLS, databaseUrl: await createTestDatabase() }),
   )
 })
 

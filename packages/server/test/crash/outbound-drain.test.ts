@@ -46,10 +46,10 @@ suite('an orderly end of sending', { concurrency: true }, () => {
     t.diagnostic(`exit 0 after ${Math.round(exit.durationMs)} ms, left ${JSON.stringify(left)}`)
     const back = { [BACK]: OF_EACH_KIND }
     assert.deepEqual(left, {
-      late: { 'accepted, over, 1 attempts': OF_EACH_KIND, ...back },
+      late: { [NOTED]: OF_EACH_KIND, ...back },
       silent: { 'deferred, waiting, 1 attempts': OF_EACH_KIND, ...back },
       stuck: { [BACK]: 2 * OF_EACH_KIND },
-      slow: { 'accepted, over, 1 attempts': OF_EACH_KIND, ...back },
+      slow: { [NOTED]: OF_EACH_KIND, ...back },
     })
 
     sink.script = {}
@@ -71,17 +71,21 @@ suite('an orderly end of sending', { concurrency: true }, () => {
     assert.notEqual(exit.code, 0)
     assert.ok(exit.durationMs < 5_000, `${exit.durationMs} ms`)
 
+    // On a slow machine some of the late answers came before the second signal.
+    const { late } = summarise(await readOutbound(service))
+    const noted = late?.[NOTED] ?? 0
     sink.script = {}
     await service.start()
     const compared = await finish(service, sink, promised)
     const taken = new Set(['late', 'silent'])
-    assert.deepEqual(reportOf(compared), { ...NOTHING, doubled: 2 * OF_EACH_KIND })
+    assert.deepEqual(reportOf(compared), { ...NOTHING, doubled: 2 * OF_EACH_KIND - noted })
     assert.ok(compared.repeats.every(({ first }) => taken.has(kindOf(first.recipient))))
   })
 })
 
 const NOTHING = { lost: 0, doubled: 0, altered: 0, unknown: 0 }
 const BACK = 'queued, ready, 0 attempts'
+const NOTED = 'accepted, over, 1 attempts'
 const MAKE_DUE = "update deliveries set next_attempt_at = 0 where queue_state = 'waiting'"
 
 /** A service in the middle of 20 sends, five of each kind. */

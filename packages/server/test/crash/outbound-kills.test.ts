@@ -7,6 +7,7 @@ import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LONG_LIMIT } from '#test/long-limit.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { seededRandom } from './intake.ts'
 import {
   assertAllSent,
@@ -22,8 +23,8 @@ import { untilSettled } from './outbound-stored.ts'
 import { Service } from './service.ts'
 
 /** A hundred take up to six minutes. */
-const KILLS = Number(process.env.TEST_MAILROOM_OUTBOUND_KILLS ?? 8)
-const POSTGRES_KILLS = Math.max(3, Math.ceil(0.15 * KILLS))
+const KILLS = sizeOf('TEST_MAILROOM_OUTBOUND_KILLS', { usual: 4, long: 100 })
+const POSTGRES_KILLS = Math.max(2, Math.ceil(0.15 * KILLS))
 const MESSAGES_PER_KILL = 20
 /** Servers of the world take about a second for a message; that of the test answers RCPT as late. */
 const ANSWER_MS_MAX = 1_800

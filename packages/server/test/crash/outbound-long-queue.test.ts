@@ -1,16 +1,17 @@
-// A start on a queue of a hundred thousand deliveries, all of them due, a thousand in the hands of a
+// A start on a queue of tens of thousands of deliveries, all of them due, a thousand in the hands of a
 // process that was killed: the service is ready as if there were none, and goes on sending.
 
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { LONG_LIMIT } from '#test/long-limit.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { composeNumber } from './outbound-mail.ts'
 import { Sink } from './outbound-sink.ts'
 import { runSql, untilSettled } from './outbound-stored.ts'
 import { Service } from './service.ts'
 
-const QUEUED = 100_000
+const QUEUED = sizeOf('TEST_MAILROOM_LONG_QUEUE', { usual: 30_000, long: 100_000 })
 const LEASED = 1_000
 const DESTINATIONS = 200
 /** Beyond a start without them: a machine that runs other tests at the same time makes both slow. */

@@ -2,8 +2,9 @@
 // the comparison of these promises with what the far end got and the store holds.
 
 import assert from 'node:assert/strict'
-import { hash } from 'node:crypto'
-import type { Inbox, MessageToSend } from '@mailroom/sdk'
+import { hash, randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Inbox, MailroomError, type MessageToSend } from '@mailroom/sdk'
 import type { Copy, Sink } from './outbound-sink.ts'
 import { type OutboundState, readOutbound } from './outbound-stored.ts'
 import type { Service } from './service.ts'
@@ -57,13 +58,29 @@ export async function sendMany(service: Service, sink: Sink, plan: SendPlan): Pr
       next += 1
       const inboxId = inboxes[number % inboxes.length]?.id ?? ''
       const message = compose(sink, number)
-      const answer = await client.inboxes.send(inboxId, message)
+      const options = { idempotencyKey: randomUUID() }
+      const answer = await untilTaken(() => client.inboxes.send(inboxId, message, options))
       promised.push(promisedOf(answer, message))
     }
   }
   await Promise.all(Array.from({ length: clients }, run))
   return promised
 }
+
+/** What is put off because the machine is busy is asked for again, under its key. */
+export async function untilTaken<Answer>(send: () => Promise<Answer>): Promise<Answer> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await send()
+    } catch (error) {
+      const isPutOff = error instanceof MailroomError && error.status === 503
+      if (!isPutOff || attempt === ATTEMPTS_MAX) throw error
+      await sleep(1_000)
+    }
+  }
+}
+
+const ATTEMPTS_MAX = 30
 
 export function promisedOf(
   answer: { messageId: string; providerMessageId: string; inboxId: string },

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { MailroomError } from '@mailroom/sdk'
 import { DAY_MS } from '#base/limits.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
+import { sizeOf } from '#test/size-of.ts'
 import {
   assertAllSent,
   compareOutbound,
@@ -17,14 +18,15 @@ import {
   reportOf,
   sendMany,
   untilArrived,
+  untilTaken,
 } from './outbound-mail.ts'
 import { Sink } from './outbound-sink.ts'
 import { runSql, untilSettled } from './outbound-stored.ts'
 import { Service } from './service.ts'
 
-const MESSAGES = Number(process.env.TEST_MAILROOM_OUTBOUND_MESSAGES ?? 400)
+const MESSAGES = sizeOf('TEST_MAILROOM_OUTBOUND_MESSAGES', { usual: 200, long: 1_000 })
 /** Each used by a hundred requests at once. */
-const KEYS = Number(process.env.TEST_MAILROOM_OUTBOUND_KEYS ?? 2)
+const KEYS = sizeOf('TEST_MAILROOM_OUTBOUND_KEYS', { usual: 1, long: 100 })
 const AT_ONCE = 100
 const SETTLED_MS_MAX = 120_000
 const SLOW_SENDS = 5
@@ -55,7 +57,7 @@ suite('two processes that send from one database', () => {
     await sink.close()
   })
 
-  test('a thousand queued messages go out once each, by both of them', async (t) => {
+  test(`${MESSAGES} queued messages go out once each, by both of them`, async (t) => {
     const [first, second] = pair
     const inboxes = await makeInboxes(first, 5)
     sink.hold()
@@ -70,7 +72,8 @@ suite('two processes that send from one database', () => {
     const tookMs = Math.round(performance.now() - startMs)
     const counts = sink.countBySender()
     t.diagnostic(`${sink.copies.length} copies in ${tookMs} ms: ${JSON.stringify(counts)}`)
-    assert.ok((counts['first.example'] ?? 0) > 100 && (counts['second.example'] ?? 0) > 100)
+    const fair = MESSAGES / 4
+    assert.ok((counts['first.example'] ?? 0) > fair && (counts['second.example'] ?? 0) > fair)
   })
 
   test('a hundred equal requests at once to both are one message and a hundred equal answers', async (t) => {
@@ -82,7 +85,7 @@ suite('two processes that send from one database', () => {
         Array.from({ length: AT_ONCE }, (_, index) => {
           const { client } = index % 2 === 0 ? pair[0] : pair[1]
           const options = { idempotencyKey: `race-${key}` }
-          return client.inboxes.send(inbox?.id ?? '', message, options)
+          return untilTaken(() => client.inboxes.send(inbox?.id ?? '', message, options))
         }),
       )
       const [answer] = answers
@@ -189,7 +192,7 @@ async function sendAtOnce(
   const answers: Answers = { taken: 0 }
   const waits: (number | null)[] = []
   const promised: Promised[] = []
-  const send = async (number: number) => {
+  const send = async (number: number): Promise<void> => {
     const { client } = number % 2 === 0 ? pair[0] : pair[1]
     const message = { ...composeNumber(sink, number), cc: [] }
     const inboxId = inboxIds[number % inboxIds.length] ?? ''
@@ -197,7 +200,10 @@ async function sendAtOnce(
       promised.push(promisedOf(await client.inboxes.send(inboxId, message), message))
       answers.taken += 1
     } catch (error) {
-      assert.ok(error instanceof MailroomError && error.status === 429, String(error))
+      assert.ok(error instanceof MailroomError, String(error))
+      // Nothing was changed: a machine that does other work lets requests wait for too long.
+      if (error.status === 503) return send(number)
+      assert.equal(error.status, 429, String(error))
       answers[error.code] = (answers[error.code] ?? 0) + 1
       waits.push(error.retryAfterSeconds)
     }

@@ -10,12 +10,15 @@ import { LONG_LIMIT } from '#test/long-limit.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
 import { bounceMail } from '#test/scenarios/report-mail.ts'
 import { SENDING_LIMITS } from '#test/scenarios/sending-world.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { seededRandom } from './intake.ts'
 import { Service } from './service.ts'
 
-const KILLS = 4
-const REPORTS = 240
+const KILLS = sizeOf('TEST_MAILROOM_REPORT_KILLS', { usual: 2, long: 8 })
+const REPORTS = 60 * KILLS
 const CLIENTS = 4
+/** A life lets at least one report be under way. */
+const LIFE_MS_MIN = 30
 const LIFE_MS_MAX = 200
 const RETRY_MS = 20
 
@@ -46,7 +49,7 @@ async function killAgainAndAgain(t: TestContext, database: { databaseUrl?: strin
     }
   })
   for (let kill = 0; kill < KILLS && figures.answered < REPORTS; kill++) {
-    await sleep(random() * LIFE_MS_MAX)
+    await sleep(LIFE_MS_MIN + random() * (LIFE_MS_MAX - LIFE_MS_MIN))
     await service.kill()
     await service.start()
   }

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Inbox, MailroomError } from '@mailroom/sdk'
 import { LONG_LIMIT } from '#test/long-limit.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { type Random, seededRandom } from './intake.ts'
 import {
   assertAllSent,
@@ -21,6 +22,8 @@ import { Sink } from './outbound-sink.ts'
 import { untilSettled } from './outbound-stored.ts'
 import { Service } from './service.ts'
 
+const KILLS = sizeOf('TEST_MAILROOM_SEND_KILLS', { usual: 3, long: 12 })
+const POSTGRES_KILLS = Math.ceil(KILLS / 2)
 const CLIENTS = 6
 /** A kill strikes after up to so many acknowledgements, and a moment more. */
 const SENDS_MAX = 40
@@ -31,9 +34,9 @@ const AGAIN_SHARE = 0.3
 const SETTLED_MS_MAX = 120_000
 
 suite('a send under a key is one message, whatever is killed', { concurrency: true }, () => {
-  test('on SQLite, six times', LONG_LIMIT, (t) => sendThroughKills(t, { kills: 6 }))
-  test('on PostgreSQL, three times', LONG_LIMIT, async (t) =>
-    sendThroughKills(t, { kills: 3, databaseUrl: await createTestDatabase() }),
+  test(`on SQLite, ${KILLS} times`, LONG_LIMIT, (t) => sendThroughKills(t, { kills: KILLS }))
+  test(`on PostgreSQL, ${POSTGRES_KILLS} times`, LONG_LIMIT, async (t) =>
+    sendThroughKills(t, { kills: POSTGRES_KILLS, databaseUrl: await createTestDatabase() }),
   )
 })
 

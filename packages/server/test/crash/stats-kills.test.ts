@@ -7,11 +7,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { LONG_LIMIT } from '#test/long-limit.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
 import { until } from '#test/scenarios/outcomes.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { Intake, seededRandom } from './intake.ts'
 import { Service } from './service.ts'
 import { readStored } from './stored.ts'
 
-const KILLS = Number(process.env.TEST_MAILROOM_STATS_KILLS ?? 5)
+const KILLS = sizeOf('TEST_MAILROOM_STATS_KILLS', { usual: 2, long: 5 })
 const LIFE_MS_MAX = 60_000
 const MESSAGES_MAX = 60
 /** A look at the log comes every two seconds: a life has to last so long for one to be killed. */

@@ -117,17 +117,18 @@ export function findAnswers(calls: SystemCall[], { log, asked, answer }: AnswerO
   const found = { answers: 0, synced: 0 }
   const askedAt = new Map<string, number>()
   let writtenAt = -1
-  let syncedAt = -1
+  // The last write that the disk has. Others may follow it before the answer: the log is everybody's.
+  let durableAt = -1
   calls.forEach(({ name, args, result }, at) => {
     const socket = /^\d+<socket:[^>]*>/.exec(args)?.[0]
-    if (isSync(name) && args.includes(log) && result === '0') syncedAt = at
+    if (isSync(name) && args.includes(log) && result === '0') durableAt = writtenAt
     else if (name.startsWith('pwrite') && args.includes(log)) writtenAt = at
     else if (/^(read|recv)/.test(name) && socket !== undefined && asked.test(args)) {
       askedAt.set(socket, at)
     } else if (socket !== undefined && args.includes(answer)) {
       const since = askedAt.get(socket) ?? Number.POSITIVE_INFINITY
       found.answers += 1
-      if (since < writtenAt && writtenAt < syncedAt) found.synced += 1
+      if (since < durableAt) found.synced += 1
     }
   })
   return found

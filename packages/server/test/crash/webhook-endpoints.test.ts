@@ -8,6 +8,7 @@ import { Mailroom } from '@mailroom/sdk'
 import { LONG_LIMIT } from '#test/long-limit.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
 import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { plainMail } from '#test/world.ts'
 import { Service } from './service.ts'
 
@@ -17,10 +18,10 @@ const DELAY_MS_MAX = 4_000
 /** Times what it takes without them, where a machine that does other work makes that long. */
 const DELAY_FACTOR_MAX = 10
 /** Ten messages a second to each account. */
-const MESSAGES = 40
+const MESSAGES = sizeOf('TEST_MAILROOM_ENDPOINT_MESSAGES', { usual: 20, long: 100 })
 const GAP_MS = 100
 /** Starts with all of the endpoints that hang being told anew. */
-const COLD_STARTS = 3
+const COLD_STARTS = sizeOf('TEST_MAILROOM_ENDPOINT_STARTS', { usual: 1, long: 5 })
 /** What a machine that does other work too delays now and then tells nothing about endpoints. */
 const SHARE_IN_TIME = 0.9
 const OPERATOR_TOKEN = 'operator-token-of-crash-tests-0123456789'

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Inbox } from '@mailroom/sdk'
 import { LONG_LIMIT } from '#test/long-limit.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { type Follower, followByFeed, followByLibrary, followBySocket } from './event-followers.ts'
 import { findLosses, Intake, type Random, seededRandom } from './intake.ts'
 import { Service } from './service.ts'
@@ -15,9 +16,8 @@ import { readStored } from './stored.ts'
 import { type Post, WebhookSink } from './webhook-sink.ts'
 import { passTime, QueueOfWebhooks, readLog, type TestLog } from './webhook-stored.ts'
 
-/** Ten thousand with twenty kills take minutes: run this one by `node --test`. */
-const EVENTS = Number(process.env.TEST_MAILROOM_WEBHOOK_EVENTS ?? 600)
-const KILLS = Number(process.env.TEST_MAILROOM_WEBHOOK_KILLS ?? 4)
+const EVENTS = sizeOf('TEST_MAILROOM_WEBHOOK_EVENTS', { usual: 240, long: 10_000 })
+const KILLS = sizeOf('TEST_MAILROOM_WEBHOOK_KILLS', { usual: 2, long: 20 })
 const POSTGRES = { events: Math.ceil(EVENTS / 4), kills: Math.max(2, Math.ceil(KILLS / 4)) }
 const CLIENTS = 4
 const LARGE_SHARE = 0.01

@@ -1,10 +1,12 @@
 // The HTTP door by itself: a server on a free port whose handlers only say what reached them.
 
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
+import { openOwnBudgets } from '#actions/budget/own-budgets.ts'
 import type { Sessions, SignedIn } from '#actions/session/sessions.ts'
 import { systemClock } from '#base/clock.ts'
+import { SOCKETS_PER_ACCOUNT_MAX } from '#base/limits.ts'
 import { type Log, silentLog } from '#base/log.ts'
-import { EventReaders } from '#http/event-readers.ts'
+import { EventReaders, type EventReadersOptions } from '#http/event-readers.ts'
 import type { DoorPorts, Handlers } from '#http/handler.ts'
 import { type HttpServer, type HttpServerOptions, openHttpServer } from '#http/server.ts'
 
@@ -29,7 +31,8 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
     port: 0,
     handlers: { ...echoes(), ...answers },
     ports: { ...quietPorts, ...ports },
-    readers: new EventReaders({ findGoodKeys: async (keyIds) => keyIds, log: silentLog }),
+    readers: openReaders({}),
+    budgets: openOwnBudgets(rest.clock ?? systemClock),
     authenticate: async (token) =>
       token === GOOD_KEY ? { accountId: 'acc_1', keyId: 'key_1' } : null,
     sessions: quietSessions,
@@ -50,6 +53,18 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
       return fetch(`${server.address}${path}`, { ...init, headers })
     },
   }
+}
+
+/** Whoever comes with a key is good, ten of each kind at once. */
+export function openReaders(options: Partial<EventReadersOptions>): EventReaders {
+  const budgets = openOwnBudgets(systemClock)
+  const placesOf = (name: string) => budgets.openPlaces({ name, limit: SOCKETS_PER_ACCOUNT_MAX })
+  return new EventReaders({
+    places: { socket: placesOf('sockets'), stream: placesOf('streams') },
+    findGoodKeys: async (keyIds) => keyIds,
+    log: silentLog,
+    ...options,
+  })
 }
 
 /** Headers of a browser that is signed in. */

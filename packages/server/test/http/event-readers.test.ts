@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { silentLog } from '#base/log.ts'
-import { type EndReason, type EventReader, EventReaders } from '#http/event-readers.ts'
-import { keepingLog } from '#test/http/door.ts'
+import type { EndReason, EventReader } from '#http/event-readers.ts'
+import { keepingLog, openReaders } from '#test/http/door.ts'
 
 type Made = EventReader & { readonly ended: Promise<EndReason>; readonly ends: EndReason[] }
 
@@ -15,6 +15,7 @@ function readerOf(fields: Partial<Omit<EventReader, 'end'>> = {}): Made {
     accountId: 'acc_1',
     keyId: 'key_1',
     kind: 'socket',
+    place: null,
     ...fields,
     ends,
     ended: ended.promise,
@@ -27,24 +28,40 @@ function readerOf(fields: Partial<Omit<EventReader, 'end'>> = {}): Made {
 
 const isAll = async (keyIds: readonly string[]) => keyIds
 
-test('an account has ten sockets and ten streams, and any number of waits', () => {
-  const readers = new EventReaders({ findGoodKeys: isAll, log: silentLog })
+test('an account has ten sockets and ten streams, and who leaves makes room', async () => {
+  const readers = openReaders({})
   for (const kind of ['socket', 'stream'] as const) {
-    const ten = Array.from({ length: 10 }, () => readerOf({ kind }))
-    for (const reader of ten) assert.equal(readers.add(reader), true)
-    assert.equal(readers.add(readerOf({ kind })), false)
-    assert.equal(readers.add(readerOf({ kind, accountId: 'acc_2' })), true)
+    const take = (accountId = 'acc_1') => readers.takePlace(kind, accountId)
+    const enter = async () => {
+      const place = await take()
+      assert.ok(place !== null)
+      const reader = readerOf({ kind, place })
+      readers.add(reader)
+      return reader
+    }
+    const ten = await Promise.all(Array.from({ length: 10 }, enter))
+    assert.equal(await take(), null)
+    assert.notEqual(await take('acc_2'), null)
     for (let index = 0; index < 3; index++) readers.remove(ten[0] ?? readerOf())
-    assert.equal(readers.add(readerOf({ kind })), true)
-    assert.equal(readers.add(readerOf({ kind })), false)
+    await enter()
+    assert.equal(await take(), null)
   }
-  for (let index = 0; index < 50; index++)
-    assert.equal(readers.add(readerOf({ kind: 'wait' })), true)
   readers.close()
+  assert.notEqual(await readers.takePlace('socket', 'acc_1'), null)
+})
+
+test('who is ended at once has had no place', async () => {
+  const readers = openReaders({})
+  readers.close()
+  for (let count = 0; count < 20; count++) {
+    const place = await readers.takePlace('stream', 'acc_1')
+    assert.ok(place !== null)
+    readers.add(readerOf({ kind: 'stream', place }))
+  }
 })
 
 test('a revoked key ends its readers of every kind, also one that comes late', () => {
-  const readers = new EventReaders({ findGoodKeys: isAll, log: silentLog })
+  const readers = openReaders({})
   const kinds = (['socket', 'stream', 'wait'] as const).map((kind) => readerOf({ kind }))
   const other = readerOf({ keyId: 'key_2' })
   for (const reader of [...kinds, other]) readers.add(reader)
@@ -69,7 +86,7 @@ test('a key that was revoked elsewhere is found out in time, with one question f
     async (keyIds: readonly string[]) => keyIds,
     async () => ['key_2'],
   ]
-  const readers = new EventReaders({
+  const readers = openReaders({
     log,
     checkMs: 5,
     findGoodKeys(keyIds) {
@@ -98,7 +115,7 @@ test('a key that was revoked elsewhere is found out in time, with one question f
 
 test('no key is asked for while nobody is there', async () => {
   let asked = 0
-  const readers = new EventReaders({
+  const readers = openReaders({
     log: silentLog,
     checkMs: 5,
     async findGoodKeys(keyIds) {

@@ -4,7 +4,8 @@ import type { EventText } from '#actions/event/envelope.ts'
 
 /** `text` stands for the JSON of the envelope. */
 export function eventText(id: string, text: string): EventText {
-  const none = { podId: null, inboxId: null, threadId: null, messageId: null, details: null }
+  const nothing = { podId: null, inboxId: null, threadId: null, messageId: null }
+  const none = { ...nothing, details: null, traceParent: null }
   return {
     event: {
       id,

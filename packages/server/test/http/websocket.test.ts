@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { WebSocket } from 'ws'
+import type { Places } from '#actions/budget/budgets.ts'
 import type { EventSink } from '#actions/event/event-stream.ts'
 import { AppError } from '#base/app-error.ts'
 import {
@@ -12,7 +13,7 @@ import {
   SOCKET_FRAMES_MAX,
   STREAM_BUFFER_BYTES_MAX,
 } from '#base/limits.ts'
-import { type DoorOptions, GOOD_KEY, keepingLog, openDoor } from '#test/http/door.ts'
+import { type DoorOptions, GOOD_KEY, keepingLog, openDoor, openReaders } from '#test/http/door.ts'
 import { eventText } from '#test/http/event-text.ts'
 import {
   closeSocket,
@@ -599,6 +600,30 @@ test('while the service shuts down a new connection is 503', async () => {
   released.resolve()
   assert.equal((await opening).status, 503)
   await closed
+})
+
+test('a client that goes while its place is looked for leaves none taken', async () => {
+  const asked = Promise.withResolvers<void>()
+  const found = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  const places: Places = {
+    async take() {
+      asked.resolve()
+      await found.promise
+      return { release: () => released.resolve() }
+    },
+  }
+  const readers = openReaders({ places: { socket: places, stream: places } })
+  await withDoor({ readers }, async (door) => {
+    const socket = new WebSocket(`${door.address.replace('http', 'ws')}/v1/ws?token=${GOOD_KEY}`)
+    socket.on('error', () => {})
+    await asked.promise
+    socket.terminate()
+    // The door hears of it first, as a rule.
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    found.resolve()
+    await released.promise
+  })
 })
 
 test('a key never gets into the log, and a connection is counted as a request', async () => {

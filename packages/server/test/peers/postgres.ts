@@ -3,7 +3,7 @@
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chown, cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chown, cp, mkdtemp, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -11,6 +11,7 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import { makeCluster, type Owner, serverEnvironment } from './make-cluster.ts'
 
 export type TestPostgres = {
   /** Of the cluster's maintenance database, as superuser. */
@@ -38,8 +39,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     const owner = await unprivilegedOwner()
     if (owner !== null) await chown(home, owner.uid, owner.gid)
     const binaries = await findBinaries(home, owner)
-    const password = randomBytes(16).toString('hex')
-    await initialise(home, binaries.initdb, password, owner)
+    const password = await makeCluster({ home, initdb: binaries.initdb, owner })
     return await startServer(home, binaries.postgres, password, owner)
   } catch (error) {
     await rm(home, { recursive: true, force: true })
@@ -86,8 +86,6 @@ export async function testPostgresUrl(): Promise<string> {
   return (await ownCluster).url
 }
 
-type Owner = { uid: number; gid: number }
-
 /** PostgreSQL refuses to run as root; there it runs as `nobody`, which every system has. */
 async function unprivilegedOwner(): Promise<Owner | null> {
   if (process.getuid?.() !== 0) return null
@@ -118,25 +116,6 @@ async function findBinaries(home: string, owner: Owner | null): Promise<Binaries
     const folder = join(home, 'native', 'bin')
     return { initdb: join(folder, 'initdb'), postgres: join(folder, 'postgres') }
   }
-}
-
-async function initialise(home: string, initdb: string, password: string, owner: Owner | null) {
-  const passwordFile = join(home, 'password')
-  await writeFile(passwordFile, password)
-  if (owner !== null) await chown(passwordFile, owner.uid, owner.gid)
-  // A linguistic collation, as on most servers, so that nothing relies on byte order by accident.
-  const collation = ['--encoding=UTF8', '--locale=C', '--locale-provider=icu', '--icu-locale=en-US']
-  await run(
-    initdb,
-    [
-      `--pgdata=${join(home, 'data')}`,
-      '--username=postgres',
-      '--auth=scram-sha-256',
-      `--pwfile=${passwordFile}`,
-      ...collation,
-    ],
-    { ...owner, cwd: home, env: serverEnvironment() },
-  )
 }
 
 async function startServer(
@@ -256,11 +235,6 @@ function setKeepsProcessAlive(
 
 function isReferable(handle: object | null): handle is Referable {
   return handle !== null && 'ref' in handle && 'unref' in handle
-}
-
-function serverEnvironment(): NodeJS.ProcessEnv {
-  // English messages, because readiness is read from the log.
-  return { PATH: process.env.PATH, LC_ALL: 'C' }
 }
 
 function findFreePort(): Promise<number> {

@@ -6,6 +6,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { silentLog } from '#base/log.ts'
 import { copyBlobs } from '#blobs/copy-blobs.ts'
 import { openDiskBlobs } from '#blobs/disk-blobs.ts'
 import { makePrivateFolder } from '#blobs/durable-folder.ts'
@@ -86,8 +87,9 @@ test('a folder is made with what is absent above it, from a relative path too', 
 test('first starts at the same moment leave one certificate with its own key', async (t) => {
   const dataDir = await temporaryFolder(t)
   const settings = { tlsFiles: null, dataDir, smtpHostname: 'mail.example' }
-  await Promise.all([1, 2, 3].map(() => openServerTls(settings, Date.now())))
-  await openServerTls(settings, Date.now())
+  const options = { now: Date.now, log: silentLog }
+  await Promise.all([1, 2, 3].map(() => openServerTls(settings, options)))
+  await openServerTls(settings, options)
   assert.deepEqual(await readdir(join(dataDir, 'tls')), ['self-signed.pem'])
   const pem = await readFile(join(dataDir, 'tls', 'self-signed.pem'))
   assert.ok(new X509Certificate(pem).checkPrivateKey(createPrivateKey(pem)))

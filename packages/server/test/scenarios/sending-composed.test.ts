@@ -14,7 +14,7 @@ import {
   type SendingWorld,
   send,
 } from '#test/scenarios/sending-world.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onAnyEngine } from '#test/world.ts'
 
 const DISPLAY_NAMES = [
   'Support',
@@ -54,7 +54,7 @@ const BODIES: Record<string, string> = {
   'what looks like a boundary': '--=_boundary--\n--\n-- \nAnn',
 }
 
-onEachEngine('a sent message as received', (engine) => {
+onAnyEngine('a sent message as received', (engine) => {
   let world: SendingWorld
   before(async () => {
     world = await openSendingWorld(engine)

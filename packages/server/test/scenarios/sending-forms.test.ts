@@ -7,7 +7,7 @@ import type { Inbox, SentMessage } from '@mailroom/sdk'
 import { countRows } from '#test/scenarios/deliver.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
 import { fieldOf, SENDING_LIMITS, send } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, openWorld, type World } from '#test/world.ts'
+import { onAnyEngine, openWorld, type World } from '#test/world.ts'
 
 const PNG = Buffer.from('89504e470d0a1a0a00ff', 'hex')
 
@@ -45,7 +45,7 @@ async function postWell(world: World, inbox: Inbox, form: FormData): Promise<Sen
   return (await response.json()) as SentMessage
 }
 
-onEachEngine('a send as a form', (engine) => {
+onAnyEngine('a send as a form', (engine) => {
   let world: World
   let inbox: Inbox
   before(async () => {

@@ -15,7 +15,7 @@ import {
   type SendingWorld,
   send,
 } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, plainMail } from '#test/world.ts'
+import { onAnyEngine, plainMail } from '#test/world.ts'
 
 const LINE_ENDS: Record<string, string> = {
   'CR LF': '\r\n',
@@ -79,7 +79,7 @@ const BAD_ADDRESSES = [
   '"bob@friend.example',
 ]
 
-onEachEngine('what is sent from', (engine) => {
+onAnyEngine('what is sent from', (engine) => {
   let world: SendingWorld
   /** Names of the fields that a message has when nobody means ill. */
   let allowed: Set<string>

@@ -1,5 +1,5 @@
 // The service as its operator runs it: a process of its own with an environment, an output and an
-// exit code.
+// exit code. Commands beside it share a process, one after the other.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { Mailroom } from '@mailroom/sdk'
 import type { Engine } from '#db/db.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
+import { CommandHost } from './command-host.ts'
 
 export type ServiceProcess = {
   /** Everything written to standard output and standard error so far. */
@@ -41,6 +42,9 @@ export type Place = {
   remove(): Promise<void>
 }
 
+/** For all places of a test process: each command is told where it works. */
+const host = new CommandHost()
+
 /** An empty data directory, and an empty database where the engine needs one. */
 export async function emptyPlace(engine: Engine): Promise<Place> {
   const dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
@@ -52,9 +56,8 @@ export async function emptyPlace(engine: Engine): Promise<Place> {
   if (engine === 'postgres') own.MAILROOM_DATABASE_URL = await createTestDatabase()
   const started: ServiceProcess[] = []
   const commandWith: Place['commandWith'] = async (env, ...args) => {
-    const command = startProcess(args, { ...own, ...env })
-    started.push(command)
-    return { code: await command.ended, output: command.output() }
+    const given = { PATH: process.env.PATH ?? '', ...own, ...env }
+    return host.run({ args, env: given })
   }
   return {
     dataDir,

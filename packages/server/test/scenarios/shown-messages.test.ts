@@ -7,14 +7,14 @@ import { IMAGE_BYTES_MAX } from '#base/limits.ts'
 import { openReceiver, type Receiver, type Script } from '#test/peers/receiver.ts'
 import { browse, signIn } from '#test/scenarios/console-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onAnyEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
   'base64',
 )
 
-onEachEngine('a message that is shown', (engine) => {
+onAnyEngine('a message that is shown', (engine) => {
   let world: World
   let far: Receiver
   before(async () => {
@@ -252,7 +252,7 @@ onEachEngine('a message that is shown', (engine) => {
   })
 })
 
-onEachEngine('images of other hosts', (engine) => {
+onAnyEngine('images of other hosts', (engine) => {
   test('are never asked for at addresses that are not public, named or not', async (t) => {
     const world = await openWorld(engine)
     const far = await openReceiver()

@@ -1,4 +1,4 @@
-// Thousands of generated messages against a model of the threading rules that shares no code with
+// Many generated messages against a model of the threading rules that shares no code with
 // the service.
 
 import assert from 'node:assert/strict'
@@ -6,11 +6,15 @@ import { after, before, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
 import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
 /** Inboxes fill side by side, each in its own order. */
 const INBOXES = 4
-const MESSAGES = { sqlite: 1_000, postgres: 100 }
+const MESSAGES = {
+  sqlite: sizeOf('TEST_MAILROOM_THREADED_SQLITE', { usual: 150, long: 1_000 }),
+  postgres: sizeOf('TEST_MAILROOM_THREADED_POSTGRES', { usual: 40, long: 250 }),
+}
 
 /** What the fields say, without brackets; the model knows nothing of how they are written. */
 type Letter = { number: number; id: string | null; inReplyTo: string[]; references: string[] }

@@ -1,6 +1,6 @@
 // Random bodies and what follows them, in random segments, through our decoders and through
 // smtp-server's parser. Every difference must have one of the reasons listed, every reason a case.
-// SMTP_DIFFERENTIAL_CASES sets how many (1,000,000), SMTP_DIFFERENTIAL_SEED which ones.
+// TEST_MAILROOM_DIFFERENTIAL_BODIES sets how many, TEST_MAILROOM_SEED which ones.
 
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
@@ -9,11 +9,12 @@ import { SMTPStream } from 'smtp-server/lib/smtp-stream.js'
 import { CommandDecoder, type DecodedLine } from '#mail/smtp/command-decoder.ts'
 import { DataDecoder } from '#mail/smtp/data-decoder.ts'
 import { LONG_LIMIT } from '#test/long-limit.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { DATA_DIFFERENCES, modelData, modelSmtpServer } from '#test/smtp/data-model.ts'
 import { type Dice, seededDice } from '#test/smtp/seeded-dice.ts'
 
-const CASES = Number(process.env.SMTP_DIFFERENTIAL_CASES ?? 1_000_000)
-const SEED = Number(process.env.SMTP_DIFFERENTIAL_SEED ?? Date.now() % 2 ** 31)
+const CASES = sizeOf('TEST_MAILROOM_DIFFERENTIAL_BODIES', { usual: 100_000, long: 1_000_000 })
+const SEED = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 2 ** 31)
 /** So many oracles take turns: each waits for a turn of the event loop at every stuffed dot. */
 const LANES = 256
 

@@ -1,19 +1,20 @@
 // Random dialogues held with our engine and with smtp-server in step. The first digits of all
 // replies and the messages handed over must agree, or differ for one of the reasons listed.
-// SMTP_DIFFERENTIAL_DIALOGUES sets how many (5,000), SMTP_DIFFERENTIAL_SEED which ones.
+// TEST_MAILROOM_DIFFERENTIAL_DIALOGUES sets how many, TEST_MAILROOM_SEED which ones.
 
 import assert from 'node:assert/strict'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
 import { SMTPServer } from 'smtp-server'
 import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
+import { sizeOf } from '#test/size-of.ts'
 import { judgeRecipient, type RecordingReceiver } from '#test/smtp/recording-receiver.ts'
 import { ReplyReader } from '#test/smtp/reply-reader.ts'
 import { type Dice, seededDice } from '#test/smtp/seeded-dice.ts'
 import { MemoryPeer } from '#test/smtp/smtp-world.ts'
 
-const DIALOGUES = Number(process.env.SMTP_DIFFERENTIAL_DIALOGUES ?? 5_000)
-const SEED = Number(process.env.SMTP_DIFFERENTIAL_SEED ?? Date.now() % 2 ** 31)
+const DIALOGUES = sizeOf('TEST_MAILROOM_DIFFERENTIAL_DIALOGUES', { usual: 5_000, long: 50_000 })
+const SEED = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 2 ** 31)
 const LANES = 100
 const MESSAGE_BYTES_MAX = 2_000
 

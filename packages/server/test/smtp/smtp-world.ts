@@ -4,6 +4,7 @@ import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls, type SecureContext } from 'node:tls'
 import type { Clock } from '#base/clock.ts'
 import { Dialogue, type DialogueService } from '#net/smtp/dialogue.ts'
+import { emptyBudget } from '#net/smtp/message-intake.ts'
 import type { SmtpOutcome } from '#net/smtp/outcome.ts'
 import { openSmtpServer, type SmtpServer } from '#net/smtp/server.ts'
 import { defaultSmtpLimits, type SmtpLimits } from '#net/smtp/smtp-limits.ts'
@@ -61,9 +62,13 @@ export type SmtpWorld = {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-export async function openSmtpWorld(
-  options: { limits?: Partial<SmtpLimits>; tls?: SecureContext } = {},
-): Promise<SmtpWorld> {
+export async function openSmtpWorld({
+  tls,
+  ...options
+}: {
+  limits?: Partial<SmtpLimits>
+  tls?: SecureContext
+} = {}): Promise<SmtpWorld> {
   const receiver = new RecordingReceiver()
   const clock = new TurnableClock()
   const log = new RecordingLog()
@@ -77,6 +82,7 @@ export async function openSmtpWorld(
     log,
     onOutcome: (outcome) => outcomes.push(outcome),
     ...options,
+    ...(tls && { tls: () => tls }),
   })
   return {
     server,
@@ -157,7 +163,7 @@ export class MemoryPeer implements Peer {
   readonly outcomes: SmtpOutcome[] = []
   readonly dialogue: Dialogue
   readonly reader = new ReplyReader()
-  readonly intake = { heldBytes: 0 }
+  readonly intake = emptyBudget()
   isReading = true
   writes = 0
 

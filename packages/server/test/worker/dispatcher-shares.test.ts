@@ -157,6 +157,8 @@ test(
 
 const NOTHING: DeliveryQueue = {
   listReadyLanes: () => Promise.resolve([]),
+  listReadyOwners: () => Promise.resolve([]),
+  listOwnerLanes: () => Promise.resolve([]),
   claim: () => Promise.resolve([]),
   group: () => [],
   readyDue: () => Promise.resolve(),

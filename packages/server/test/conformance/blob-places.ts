@@ -1,0 +1,78 @@
+// The blob stores that one suite of tests runs on. TEST_MAILROOM_S3 names another S3 server than that of
+// the package, as MAILROOM_BLOB_URL would, for a run by hand.
+
+import { mkdtemp, rm, utimes } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { suite } from 'node:test'
+import { LOWER_ALPHANUMERIC, randomText, systemChance } from '#base/chance.ts'
+import { type BlobStore, blobName } from '#blobs/blob-store.ts'
+import { openDiskBlobs } from '#blobs/disk-blobs.ts'
+import { openS3Blobs, type S3Place } from '#blobs/s3-blobs.ts'
+import { readSettings } from '#config/read-settings.ts'
+import { startS3, type TestS3 } from '#test/peers/s3.ts'
+
+export type BlobPlace = {
+  readonly blobs: BlobStore
+  /** Makes a blob look as if it had been stored then; null where the server lets nobody. */
+  readonly setStoredMs: ((id: string, storedMs: number) => Promise<void>) | null
+  close(): Promise<void>
+}
+
+export type BlobKind = 'disk' | 's3'
+
+/** Runs the same tests on a folder and on a bucket. */
+export function onEachBlobStore(name: string, define: (kind: BlobKind) => void): void {
+  for (const kind of ['disk', 's3'] as const) suite(`${name} (${kind})`, () => define(kind))
+}
+
+let shared: Promise<TestS3> | null = null
+
+/** The server of this test file. */
+export function sharedS3(): Promise<TestS3> {
+  shared ??= startS3()
+  return shared
+}
+
+/** For `after`. */
+export async function closeSharedS3(): Promise<void> {
+  await (await shared)?.close()
+}
+
+/** An empty store: a folder of its own, or a prefix of its own in the bucket. */
+export async function openBlobPlace(kind: BlobKind): Promise<BlobPlace> {
+  if (kind === 's3') return openBucket()
+  const home = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
+  const folder = join(home, 'blobs')
+  return {
+    blobs: await openDiskBlobs(folder),
+    setStoredMs: (id, ms) => utimes(join(folder, blobName(id)), ms / 1_000, ms / 1_000),
+    close: () => rm(home, { recursive: true, force: true }),
+  }
+}
+
+async function openBucket(): Promise<BlobPlace> {
+  const prefix = `test/${randomText(systemChance, LOWER_ALPHANUMERIC, 12)}`
+  const other = otherServer()
+  if (other !== null) {
+    const blobs = await openS3Blobs({ ...other, prefix })
+    return { blobs, setStoredMs: null, close: () => blobs.close() }
+  }
+  const s3 = await sharedS3()
+  const blobs = await openS3Blobs(s3.placeAt(prefix))
+  return {
+    blobs,
+    setStoredMs: (id, ms) => s3.setStoredMs(`${prefix}/${blobName(id)}`, ms),
+    close: () => blobs.close(),
+  }
+}
+
+function otherServer(): S3Place | null {
+  const url = process.env.TEST_MAILROOM_S3
+  if (url === undefined) return null
+  const reading = readSettings({ MAILROOM_BLOB_URL: url })
+  if (reading.kind === 'mistakes' || typeof reading.settings.blobStore === 'string') {
+    throw new Error('TEST_MAILROOM_S3 names no bucket.')
+  }
+  return reading.settings.blobStore
+}

@@ -1,0 +1,211 @@
+// Work that one of several processes does for all: one at a time, done once when it is due, and taken
+// over from who is not heard of any more.
+
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, suite, type TestContext, test } from 'node:test'
+import { openQueueClock } from '#actions/delivery/queue-clock.ts'
+import { type Duties, type DutyName, openOwnDuties, openSharedDuties } from '#actions/duties.ts'
+import { DAY_MS, DUTY_LEASE_MS, DUTY_LOOK_MS, HOUR_MS, MINUTE_MS } from '#base/limits.ts'
+import { silentLog } from '#base/log.ts'
+import type { Db } from '#store/transactions.ts'
+import { openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
+import { until } from '#test/scenarios/outcomes.ts'
+import { type TestClock, testClock } from '#test/world.ts'
+
+const NAMES: readonly DutyName[] = ['retention', 'search index']
+const NEVER = AbortSignal.any([])
+
+type Process = { duties: Duties; clock: TestClock; name: string }
+
+suite('duties', () => {
+  let database: TestDatabase
+  let db: Db
+  before(async () => {
+    database = await openDatabase('postgres')
+    db = database.db
+  })
+  beforeEach(async () => void (await db.read.deleteFrom('leases').execute()))
+  after(() => database.close())
+
+  const start = async (t: TestContext, name: string, aheadMs = 0): Promise<Process> => {
+    const clock = testClock()
+    clock.step(aheadMs)
+    const queueClock = await openQueueClock({ db, clock })
+    const worker = `${name} job_1`
+    const duties = openSharedDuties({ db, queueClock, log: silentLog }, { worker, names: NAMES })
+    t.after(() => duties.close())
+    return { duties, clock, name }
+  }
+  /** Which of them did something when all were asked, in turn. */
+  const whoDoes = async (processes: Process[], everyMs?: number) => {
+    const did: string[] = []
+    for (const { duties, name } of processes) {
+      const run = async () => did.push(name) > Number.POSITIVE_INFINITY
+      const duty = { name: 'retention', signal: NEVER, run } as const
+      await duties.perform(everyMs === undefined ? duty : { ...duty, everyMs })
+    }
+    return did
+  }
+  const pass = (processes: Process[], ms: number) => {
+    for (const { clock } of processes) clock.advance(ms)
+  }
+
+  test('of processes that start at once exactly one has it, and keeps it', async (t) => {
+    const all = await Promise.all(['one', 'two', 'three'].map((name) => start(t, name)))
+    const did: string[] = []
+    const run = (name: string) => async () => did.push(name) > Number.POSITIVE_INFINITY
+    await Promise.all(
+      all.map(({ duties, name }) =>
+        duties.perform({ name: 'retention', signal: NEVER, run: run(name) }),
+      ),
+    )
+    const [first] = did
+    assert.ok(first !== undefined)
+    assert.deepEqual(did, [first])
+    for (let look = 0; look < 20; look++) {
+      pass(all, DUTY_LOOK_MS)
+      assert.deepEqual(await whoDoes(all), [first])
+    }
+  })
+
+  test('what a process has that is not heard of any more is taken over within a minute', async (t) => {
+    const [dead, alive] = [await start(t, 'dead'), await start(t, 'alive')]
+    assert.deepEqual(await whoDoes([dead, alive]), ['dead'])
+    let waitedMs = 0
+    for (; (await whoDoes([alive])).length === 0; waitedMs += DUTY_LOOK_MS) {
+      assert.ok(waitedMs < MINUTE_MS)
+      pass([dead, alive], DUTY_LOOK_MS)
+    }
+    assert.ok(waitedMs >= DUTY_LEASE_MS - DUTY_LOOK_MS, `after ${waitedMs} ms`)
+    // It was only stopped for a while.
+    assert.deepEqual(await whoDoes([dead, alive]), ['alive'])
+  })
+
+  test('a start takes back at once what its last life had, and nobody else may', async (t) => {
+    const dead = await start(t, 'server')
+    assert.deepEqual(await whoDoes([dead]), ['server'])
+    await db.write('releaseDuties', { instance: 'serve' })
+    await db.write('releaseDuties', { instance: 'server2' })
+    assert.deepEqual(await whoDoes([await start(t, 'other')]), [])
+    await db.write('releaseDuties', { instance: 'server' })
+    assert.deepEqual(await whoDoes([await start(t, 'server')]), ['server'])
+  })
+
+  test('a process that ends leaves it to the others at once', async (t) => {
+    const [first, second] = [await start(t, 'first'), await start(t, 'second')]
+    assert.deepEqual(await whoDoes([first, second]), ['first'])
+    await first.duties.close()
+    pass([second], DUTY_LOOK_MS)
+    assert.deepEqual(await whoDoes([first, second]), ['second'])
+  })
+
+  test('a process that ends while it takes one leaves it to the others, too', async (t) => {
+    const first = await start(t, 'first')
+    const asking = whoDoes([first])
+    await Promise.all([first.duties.close(), asking])
+    const held = await db.read.selectFrom('leases').where('holder', 'is not', null).selectAll()
+    assert.deepEqual(await held.execute(), [])
+  })
+
+  test('what is due once an hour is done once an hour, whoever has it, and by clocks that differ', async (t) => {
+    const all = [
+      await start(t, 'one'),
+      await start(t, 'late', -3 * DAY_MS),
+      await start(t, 'early', 2 * DAY_MS),
+    ]
+    assert.equal((await whoDoes(all, HOUR_MS)).length, 1)
+    const done: number[] = []
+    for (let minute = 5; minute <= 130; minute += 5) {
+      pass(all, 5 * MINUTE_MS)
+      // Whoever has it may end at any time.
+      if (minute === 30) await all.shift()?.duties.close()
+      done.push(...(await whoDoes(all, HOUR_MS)).map(() => minute))
+    }
+    const [first = 0, second = 0, ...more] = done
+    assert.ok(first >= 60 && first <= 65, `after ${first} minutes`)
+    assert.ok(second - first >= 60 && second - first <= 65, `then after ${second - first}`)
+    assert.deepEqual(more, [])
+  })
+
+  test('what failed is tried again after a minute, not at each look', async (t) => {
+    const process = await start(t, 'one')
+    let tries = 0
+    const run = async () => {
+      tries += 1
+      throw new Error('It is broken.')
+    }
+    const duty = { name: 'retention', everyMs: HOUR_MS, signal: NEVER, run } as const
+    await assert.rejects(process.duties.perform(duty), /broken/)
+    await process.duties.perform(duty)
+    assert.equal(tries, 1)
+    pass([process], MINUTE_MS)
+    await assert.rejects(process.duties.perform(duty), /broken/)
+    assert.equal(tries, 2)
+  })
+
+  test('what goes on for long is held for as long, and ends when the lease is lost', async (t) => {
+    const [holder, other] = [await start(t, 'holder'), await start(t, 'other')]
+    const ended = Promise.withResolvers<void>()
+    const running = Promise.withResolvers<void>()
+    const run = async (signal: AbortSignal) => {
+      running.resolve()
+      signal.addEventListener('abort', () => ended.resolve())
+      await ended.promise
+      return true
+    }
+    const work = holder.duties.perform({ name: 'retention', everyMs: 1, signal: NEVER, run })
+    await running.promise
+    for (let look = 0; look < 20; look++) {
+      pass([holder, other], DUTY_LOOK_MS)
+      // Asked for anything, it renews what it has; in a process of its own a timer does.
+      await holder.duties.perform({
+        name: 'search index',
+        signal: NEVER,
+        run: () => Promise.resolve(false),
+      })
+      assert.deepEqual(await whoDoes([other]), [])
+    }
+    await db.write('releaseDuties', { instance: 'holder' })
+    pass([holder, other], DUTY_LOOK_MS)
+    assert.deepEqual(await whoDoes([other]), ['other'])
+    pass([holder, other], DUTY_LEASE_MS - 1_000)
+    await holder.duties.perform({ name: 'search index', signal: NEVER, run: async () => false })
+    await work
+    const [row] = await db.read
+      .selectFrom('leases')
+      .selectAll()
+      .where('name', '=', 'retention')
+      .execute()
+    assert.equal(row?.done_at, null, 'it was cut, not done')
+  })
+
+  test('told to stop, it tells what runs and takes nothing any more', async (t) => {
+    const process = await start(t, 'one')
+    const running = Promise.withResolvers<void>()
+    const work = process.duties.perform({
+      name: 'search index',
+      signal: NEVER,
+      async run(signal) {
+        running.resolve()
+        await until(async () => signal.aborted)
+        return true
+      },
+    })
+    await running.promise
+    process.duties.stop()
+    await work
+    pass([process], MINUTE_MS)
+    assert.deepEqual(await whoDoes([process]), [])
+  })
+})
+
+test('a process that is alone does everything when its loops ask', async () => {
+  const duties = openOwnDuties()
+  let done = 0
+  const run = async () => ++done > 5
+  for (let ask = 0; ask < 3; ask++) {
+    await duties.perform({ name: 'retention', everyMs: HOUR_MS, signal: NEVER, run })
+  }
+  assert.equal(done, 3)
+  assert.equal(duties.lookMs(HOUR_MS), HOUR_MS)
+})

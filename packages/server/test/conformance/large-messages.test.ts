@@ -1,0 +1,235 @@
+// Large messages, wherever their bytes lie: stored before the commit that refers to them, read whole,
+// gone with the last message, and never removed while a commit may be under way.
+
+import assert from 'node:assert/strict'
+import { after, afterEach, before, beforeEach, suite, test } from 'node:test'
+import { readRawBytes } from '#actions/message/read-content.ts'
+import { withRawBytes } from '#actions/message/with-raw-bytes.ts'
+import { sweepBlobs } from '#actions/retention/purge-expired.ts'
+import { purgeInbox } from '#actions/retention/purge-inbox.ts'
+import { removeBlobs } from '#actions/retention/remove-blobs.ts'
+import { AppError } from '#base/app-error.ts'
+import { systemChance } from '#base/chance.ts'
+import { systemClock } from '#base/clock.ts'
+import { idMaker } from '#base/ids.ts'
+import { BLOB_COMMIT_MS_MAX, MESSAGE_BYTES_MAX, ORPHAN_MS } from '#base/limits.ts'
+import { StorageError } from '#db/storage-error.ts'
+import type { Db } from '#store/transactions.ts'
+import {
+  type BlobPlace,
+  closeSharedS3,
+  openBlobPlace,
+  sharedS3,
+} from '#test/conformance/blob-places.ts'
+import {
+  addAccount,
+  addInbox,
+  arriving,
+  makeId,
+  type Owner,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { until } from '#test/scenarios/outcomes.ts'
+import { isLongRun } from '#test/size-of.ts'
+import { testClock } from '#test/world.ts'
+
+const LARGE = Buffer.alloc(200_000, 'Subject: large\r\n\r\nlarge\r\n')
+/** PostgreSQL works for seconds on the largest. */
+const ROW_BYTES = isLongRun() ? MESSAGE_BYTES_MAX : 2_000_000
+const NEVER = AbortSignal.any([])
+/** Below S3_REQUEST_MS_MAX, after which the wait would end by itself. */
+const GUARD_MS = 20_000
+const YEAR_MS = 365 * 24 * 60 * 60 * 1_000
+
+const PLACES = [
+  { kind: 'disk', engine: 'sqlite' },
+  { kind: 'database', engine: 'sqlite' },
+  { kind: 'database', engine: 'postgres' },
+  { kind: 's3', engine: 'postgres' },
+] as const
+
+after(closeSharedS3)
+
+for (const { kind, engine } of PLACES) {
+  suite(`large messages (${kind}, ${engine})`, () => {
+    let database: TestDatabase
+    let place: BlobPlace | null
+    let db: Db
+    let owner: Owner
+    let inboxId: string
+    before(async () => {
+      database = await openDatabase(engine)
+      db = database.db
+      owner = await addAccount(db)
+    })
+    after(() => database.close())
+    beforeEach(async () => {
+      place = kind === 'database' ? null : await openBlobPlace(kind)
+      inboxId = await addInbox(db, owner)
+    })
+    afterEach(() => place?.close())
+
+    const deps = (clock = systemClock, make = makeId) => {
+      return { db, blobs: place?.blobs ?? null, clock, makeId: make }
+    }
+    /** Receives it; `onStored` runs between the storing of the bytes and the commit. */
+    const receive = (raw: Uint8Array, onStored = async (_: string) => {}, given = deps()) =>
+      withRawBytes(given, raw, {
+        async write(row) {
+          await onStored(row.id)
+          const message = arriving(owner, [inboxId])
+          await db.write('receiveMessage', { ...message, raw: { ...message.raw, ...row } })
+          return row.id
+        },
+        isKept: () => true,
+      })
+    const isStored = async (id: string) => ((await place?.blobs.get(id)) ?? null) !== null
+    const allIds = async () => {
+      const ids: string[] = []
+      for await (const batch of place?.blobs.list() ?? []) ids.push(...batch.map(({ id }) => id))
+      return ids
+    }
+    const isGone = (error: unknown) => error instanceof AppError && error.code === 'not_found'
+
+    test('what is stored before the commit that refers to it comes back whole', async () => {
+      // The largest in a folder and a bucket is that of their own suite.
+      const ofRow = engine === 'sqlite' ? MESSAGE_BYTES_MAX : ROW_BYTES
+      const raw = kind === 'database' ? Buffer.alloc(ofRow, 'The quick brown fox.\r\n') : LARGE
+      const id = await receive(raw, async (id) => {
+        assert.equal(await isStored(id), place !== null)
+        await assert.rejects(readRawBytes(deps(), id), isGone)
+      })
+      const read = await readRawBytes(deps(), id)
+      assert.ok(raw.equals(read))
+    })
+
+    // With the bytes in the row nothing can be left over.
+    const testStored = kind === 'database' ? () => {} : test
+    testStored(
+      'what came to nothing leaves nothing, what may have come to something leaves its bytes',
+      async () => {
+        const broken = receive(LARGE, () => Promise.reject(new Error('a fault')))
+        await assert.rejects(broken, /a fault/)
+        assert.deepEqual(await allIds(), [])
+        const steps = { write: () => Promise.resolve('refused'), isKept: () => false }
+        assert.equal(await withRawBytes(deps(), LARGE, steps), 'refused')
+        assert.deepEqual(await allIds(), [])
+        const lost = new StorageError('unavailable', 'the connection was lost at the commit')
+        await assert.rejects(
+          receive(LARGE, () => Promise.reject(lost)),
+          StorageError,
+        )
+        assert.equal((await allIds()).length, 1)
+      },
+    )
+
+    test('bytes go when the last message that refers to them goes', async () => {
+      const id = await receive(LARGE)
+      await db.write('deleteInbox', { ...owner, inboxId, jobId: makeId('job'), nowMs: Date.now() })
+      assert.equal(await purgeInbox(deps(), { inboxId, stepsMax: 50 }), true)
+      await assert.rejects(readRawBytes(deps(), id), isGone)
+      assert.equal(await isStored(id), false)
+    })
+
+    testStored(
+      'the sweep removes what nothing refers to once it has been there for a day',
+      async () => {
+        if (place === null) return
+        const { blobs, setStoredMs } = place
+        // The clock of who made them does not count.
+        const early = idMaker({ ...systemClock, now: () => Date.now() - YEAR_MS }, systemChance)
+        const [young, orphan, stranger] = [early('raw'), makeId('raw'), 'not_of_ours']
+        const known = await receive(LARGE, undefined, deps(systemClock, early))
+        for (const id of [young, orphan, stranger]) await blobs.put(id, Buffer.from(id))
+        if (setStoredMs !== null) {
+          for (const id of [orphan, stranger, known]) {
+            await setStoredMs(id, Date.now() - ORPHAN_MS - 60_000)
+          }
+          assert.equal(await sweepBlobs(deps(), NEVER), 1)
+          assert.deepEqual((await allIds()).sort(), [known, stranger, young].sort())
+        }
+        assert.equal(await sweepBlobs(deps(), NEVER, { orphanMs: 0 }), setStoredMs === null ? 2 : 1)
+        assert.deepEqual((await allIds()).sort(), [known, stranger].sort())
+      },
+    )
+
+    testStored(
+      'a commit that is under way in another process keeps its bytes, whatever the clocks say',
+      async () => {
+        const other = { ...deps(), db: await database.openAgain() }
+        const early = idMaker({ ...systemClock, now: () => Date.now() - YEAR_MS }, systemChance)
+        const sweepMeanwhile = async () => assert.equal(await sweepBlobs(other, NEVER), 0)
+        const id = await receive(LARGE, sweepMeanwhile, deps(systemClock, early))
+        assert.ok(LARGE.equals(await readRawBytes(other, id)))
+      },
+    )
+
+    testStored('a commit that comes too long after the bytes is given up', async () => {
+      for (const pass of ['advance', 'step'] as const) {
+        const clock = testClock()
+        const given = deps(clock)
+        const blobs = given.blobs && {
+          ...given.blobs,
+          async put(id: string, content: Uint8Array) {
+            await given.blobs?.put(id, content)
+            clock[pass](BLOB_COMMIT_MS_MAX)
+          },
+        }
+        assert.ok(blobs !== null)
+        await assert.rejects(receive(LARGE, undefined, { ...given, blobs }), StorageError)
+      }
+      assert.deepEqual(await allIds(), [])
+      const rows = await db.read
+        .selectFrom('messages')
+        .select('id')
+        .where('inbox_id', '=', inboxId)
+        .execute()
+      assert.deepEqual(rows, [])
+    })
+  })
+}
+
+test('a server that does not answer keeps nobody from going on or ending', {
+  timeout: GUARD_MS,
+}, async (t) => {
+  if (process.env.TEST_MAILROOM_S3 !== undefined) return t.skip('another server')
+  const [s3, place] = [await sharedS3(), await openBlobPlace('s3')]
+  const database = await openDatabase('sqlite')
+  t.after(() => Promise.all([place.close(), database.close()]))
+  const deps = { db: database.db, blobs: place.blobs }
+  s3.mood = 'silent'
+  try {
+    await removeBlobs(deps, [makeId('raw')], { waitMs: 20 })
+    s3.requests.length = 0
+    const ending = new AbortController()
+    const sweeping = sweepBlobs(deps, ending.signal)
+    await until(() => Promise.resolve(s3.requests.length > 0))
+    ending.abort()
+    assert.equal(await sweeping, 0)
+  } finally {
+    s3.mood = 'well'
+  }
+})
+
+test('what could not be removed is told as removed, and swept later', async (t) => {
+  if (process.env.TEST_MAILROOM_S3 !== undefined) return t.skip('another server')
+  const [s3, place] = [await sharedS3(), await openBlobPlace('s3')]
+  const database = await openDatabase('sqlite')
+  t.after(() => Promise.all([place.close(), database.close()]))
+  const { db } = database
+  const owner = await addAccount(db)
+  const inboxId = await addInbox(db, owner)
+  const message = arriving(owner, [inboxId])
+  await place.blobs.put(message.raw.id, LARGE)
+  await db.write('receiveMessage', { ...message, raw: { ...message.raw, content: null } })
+  await db.write('deleteInbox', { ...owner, inboxId, jobId: makeId('job'), nowMs: Date.now() })
+  const deps = { db, blobs: place.blobs }
+  s3.mood = 'failing'
+  assert.equal(await purgeInbox(deps, { inboxId, stepsMax: 50 }), true)
+  await assert.rejects(sweepBlobs(deps, NEVER), StorageError)
+  s3.mood = 'well'
+  assert.ok((await place.blobs.get(message.raw.id)) !== null)
+  assert.equal(await sweepBlobs(deps, NEVER, { orphanMs: 0 }), 1)
+  assert.equal(await place.blobs.get(message.raw.id), null)
+})

@@ -1,0 +1,306 @@
+// Limits over several processes on one PostgreSQL: each test has processes of its own, which know of each
+// other only what the database tells.
+
+import assert from 'node:assert/strict'
+import { after, afterEach, before, suite, test } from 'node:test'
+import type { Allowance, Budgets, RateWindow } from '#actions/budget/budgets.ts'
+import { openLeasedBudgets } from '#actions/budget/leased-budgets.ts'
+import { BUDGET_IDLE_MS, BUDGET_LEASE_MS, BUDGET_SWEEP_MS, PURGE_STEP_ROWS } from '#base/limits.ts'
+import { silentLog } from '#base/log.ts'
+import { openPostgresSignals } from '#db/postgres-signals.ts'
+import type { Signals } from '#db/signals.ts'
+import type { Db } from '#store/transactions.ts'
+import { makeId, openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
+import { type TestClock, testClock } from '#test/world.ts'
+
+type Process = {
+  readonly db: Db
+  readonly clock: TestClock
+  readonly budgets: Budgets
+  readonly signals: Signals
+  /** Transactions of the record that it made. */
+  exchanges: number
+  /** It hears nothing and gives nothing back any more. */
+  kill(): Promise<void>
+}
+
+const STEP_MS = 5_000
+
+/** Goes on only when it is told to, however slow the machine is. */
+function stillClock(): TestClock {
+  let ms = Date.now()
+  const now = () => ms
+  const advance = (byMs: number) => {
+    ms += byMs
+  }
+  return { now, monotonic: now, steady: now, advance, step: () => {} }
+}
+
+suite('limits over processes (postgres)', () => {
+  let database: TestDatabase
+  const opened: Process[] = []
+  before(async () => {
+    database = await openDatabase('postgres')
+  })
+  // Processes of another test, whose clock is another, would take these for dead.
+  afterEach(async () => {
+    const ended = opened.splice(0)
+    await Promise.all(ended.map(({ budgets }) => budgets.close()))
+    await Promise.all(ended.map((process) => process.kill()))
+  })
+  after(() => database.close())
+
+  async function openProcess(clock: TestClock): Promise<Process> {
+    const db = await database.openAgain()
+    const connected = Promise.withResolvers<void>()
+    const sender = makeId('job')
+    const signals = openPostgresSignals({ url: database.place, sender, onError: () => {} })
+    signals.listen(() => connected.resolve())
+    const queueClock = { now: clock.steady, check: () => Promise.resolve() }
+    const process: Process = {
+      db,
+      clock,
+      signals,
+      exchanges: 0,
+      budgets: openLeasedBudgets({
+        clock,
+        queueClock,
+        makeId,
+        log: silentLog,
+        signals,
+        db: {
+          ...db,
+          write: (name, input) => {
+            if (name === 'exchangeBudgets') process.exchanges += 1
+            return db.write(name, input)
+          },
+        },
+      }),
+      async kill() {
+        await signals.close()
+        await db.close()
+      },
+    }
+    opened.push(process)
+    await connected.promise
+    return process
+  }
+
+  async function openTwo(
+    clock = testClock(),
+  ): Promise<{ clock: TestClock; two: [Process, Process] }> {
+    return { clock, two: [await openProcess(clock), await openProcess(clock)] }
+  }
+
+  /** Time goes on, and each process does what it does every few seconds. */
+  async function pass(clock: TestClock, ms: number, processes: readonly Process[]): Promise<void> {
+    for (let leftMs = ms; leftMs > 0; leftMs -= STEP_MS) {
+      clock.advance(Math.min(leftMs, STEP_MS))
+      await Promise.all(processes.map(({ budgets }) => budgets.tend()))
+    }
+  }
+
+  let names = 0
+  /** One window at each of the processes. */
+  function windowsAt<Processes extends readonly Process[]>(
+    processes: Processes,
+    limit: number,
+    windowMs = 60_000,
+  ): { [Index in keyof Processes]: RateWindow } {
+    const name = `window ${++names}`
+    return processes.map(({ budgets }) => budgets.openWindow({ name, limit, windowMs })) as {
+      [Index in keyof Processes]: RateWindow
+    }
+  }
+
+  const takeMany = (windows: readonly RateWindow[], count: number) =>
+    Promise.all(
+      Array.from({ length: count }, async (_, index): Promise<Allowance> => {
+        const window = windows[index % windows.length]
+        assert.ok(window !== undefined)
+        return window.take('a')
+      }),
+    )
+  const allowed = (answers: readonly Allowance[]) => answers.filter((one) => one.isAllowed).length
+
+  for (const limit of [1, 7, 100]) {
+    test(`of two hundred at once at two processes exactly ${limit} are let through, and again a minute later`, async () => {
+      const { clock, two } = await openTwo(stillClock())
+      const windows = windowsAt(two, limit)
+      for (let round = 0; round < 2; round++) {
+        const answers = await takeMany(windows, 200)
+        assert.equal(allowed(answers), limit)
+        for (const { isAllowed, resetSeconds } of answers) {
+          if (!isAllowed) assert.equal(resetSeconds, 60)
+        }
+        await pass(clock, 60_400, two)
+      }
+    })
+  }
+
+  test('what one process holds and does not use the other gets at once', async () => {
+    const { two } = await openTwo()
+    const windows = windowsAt(two, 50)
+    assert.equal((await windows[0].take('a')).remaining, 49)
+    const answers = await takeMany([windows[1]], 60)
+    assert.equal(allowed(answers), 49)
+  })
+
+  test('the minute slides over processes: what was used moves with its time', async () => {
+    const { clock, two } = await openTwo(stillClock())
+    const [first, second] = windowsAt(two, 20)
+    assert.equal(allowed(await takeMany([first], 12)), 12)
+    await pass(clock, 20_000, two)
+    assert.equal(allowed(await takeMany([second], 20)), 8)
+    await pass(clock, 20_000, two)
+    const [refused] = await takeMany([first], 1)
+    assert.equal(refused?.isAllowed, false)
+    assert.ok(refused !== undefined && Math.abs(refused.resetSeconds - 20) <= 1)
+    await pass(clock, (refused.resetSeconds - 1) * 1_000, two)
+    assert.equal(allowed(await takeMany([first, second], 30)), 0)
+    clock.advance(1_400)
+    assert.equal(allowed(await takeMany([second, first], 30)), 12)
+  })
+
+  test('what one process has it gives without asking, and counts down', async () => {
+    const { two } = await openTwo()
+    const [window] = windowsAt([two[0]] as const, 1_000)
+    for (let left = 999; left >= 400; left--) {
+      const { isAllowed, remaining } = await window.take('a')
+      assert.deepEqual({ isAllowed, remaining }, { isAllowed: true, remaining: left })
+    }
+    assert.ok(two[0].exchanges <= 3, `${two[0].exchanges} exchanges for 600 requests`)
+  })
+
+  test('a flood past the limit asks the record little', async () => {
+    const { two } = await openTwo()
+    const windows = windowsAt(two, 10)
+    for (let round = 0; round < 50; round++) await takeMany(windows, 40)
+    const exchanges = two[0].exchanges + two[1].exchanges
+    assert.ok(exchanges <= 30, `${exchanges} exchanges for 2,000 requests`)
+  })
+
+  test('what nobody here asks for goes back by itself', async () => {
+    const { clock, two } = await openTwo()
+    const [first] = windowsAt(two, 10)
+    await first.take('a')
+    await pass(clock, BUDGET_IDLE_MS, two)
+    const name = `window ${names}:a`
+    const deadline = performance.now() + 20_000
+    for (;;) {
+      const row = await database.db.read
+        .selectFrom('budgets')
+        .select('state')
+        .where('name', '=', name)
+        .executeTakeFirst()
+      if (row === undefined || JSON.parse(row.state).shares.length === 0) break
+      assert.ok(performance.now() < deadline, row.state)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  })
+
+  test('a process that died gives back what it held, as used at the end of its lease', async () => {
+    const { clock, two } = await openTwo()
+    const [first, second] = windowsAt(two, 10)
+    assert.equal((await first.take('a')).isAllowed, true)
+    await two[0].kill()
+    const early = await takeMany([second], 10)
+    // It held five in advance.
+    assert.equal(allowed(early), 5)
+    clock.advance(BUDGET_LEASE_MS + 60_000)
+    assert.equal(allowed(await takeMany([second], 20)), 10)
+  })
+
+  test('a process that was given up for dead uses nothing that it had', async () => {
+    const clocks = [testClock(), testClock()] as const
+    const two = [await openProcess(clocks[0]), await openProcess(clocks[1])] as const
+    const [slow, other] = windowsAt(two, 10)
+    assert.equal((await slow.take('a')).isAllowed, true)
+    // For the other time goes on: it takes over, and may use all a window later.
+    clocks[1].advance(BUDGET_LEASE_MS + 60_000)
+    assert.equal(allowed(await takeMany([other], 10)), 10)
+    clocks[0].advance(BUDGET_LEASE_MS + 60_000)
+    assert.equal(allowed(await takeMany([slow], 10)), 0)
+  })
+
+  test('a process on a machine that stood still uses nothing that others took over', async () => {
+    const clocks = [testClock(), testClock()] as const
+    const two = [await openProcess(clocks[0]), await openProcess(clocks[1])] as const
+    const [slow, other] = windowsAt(two, 10)
+    assert.equal((await slow.take('a')).isAllowed, true)
+    clocks[1].advance(BUDGET_LEASE_MS + 60_000)
+    assert.equal(allowed(await takeMany([other], 10)), 10)
+    // Only the wall clock tells.
+    clocks[0].step(BUDGET_LEASE_MS + 60_000)
+    assert.equal(allowed(await takeMany([slow], 10)), 0)
+  })
+
+  test('a flood of keys of one limit holds up no other limit', async () => {
+    const { two } = await openTwo()
+    const [flooded, other] = [
+      windowsAt([two[0]] as const, 10)[0],
+      windowsAt([two[0]] as const, 10)[0],
+    ]
+    const flood = Array.from({ length: 600 }, async (_, index) => flooded.take(`k${index}`))
+    const before = two[0].exchanges
+    assert.equal((await other.take('a')).isAllowed, true)
+    assert.ok(two[0].exchanges - before <= 5)
+    await Promise.all(flood)
+  })
+
+  test('records that say nothing any more are removed, however many', async () => {
+    const { clock, two } = await openTwo()
+    const nothing = { limit: 1, windowMs: 0, kept: 0, unused: 0, used: [], need: 0 }
+    await database.db.write('exchangeBudgets', {
+      holder: 'nobody',
+      nowMs: clock.steady(),
+      asks: Array.from({ length: 2 * PURGE_STEP_ROWS + 1 }, (_, index) => ({
+        ...nothing,
+        name: `old:${index}`,
+      })),
+    })
+    await pass(clock, BUDGET_SWEEP_MS, two)
+    const left = database.db.read
+      .selectFrom('budgets')
+      .select('name')
+      .where('name', 'like', 'old:%')
+    assert.deepEqual(await left.execute(), [])
+  })
+
+  test('a database that is away refuses nothing that a process holds, and the rest as unavailable', async () => {
+    const { two } = await openTwo()
+    const [window] = windowsAt([two[0]] as const, 20)
+    await window.take('a')
+    await two[0].kill()
+    assert.equal(allowed(await takeMany([window], 9)), 9)
+    await assert.rejects(Promise.resolve(window.take('a')), /storage of the service/)
+    await assert.rejects(Promise.resolve(window.take('b')), /storage of the service/)
+  })
+
+  test('ten places are ten over two processes, and one that is given back is free for either', async () => {
+    const { two } = await openTwo()
+    const opened = two.map(({ budgets }) => budgets.openPlaces({ name: 'places', limit: 10 }))
+    const take = async (index: number) => opened[index % 2]?.take('a')
+    const places = await Promise.all(Array.from({ length: 25 }, (_, index) => take(index)))
+    const got = places.filter((place) => place !== null)
+    assert.equal(got.length, 10)
+    for (const index of [0, 1]) {
+      got[index]?.release()
+      got[index]?.release()
+      assert.notEqual(await take(index + 1), null)
+      assert.equal(await take(index), null)
+    }
+  })
+
+  test('places of a process that died are free within its lease, those of one that lives stay', async () => {
+    const { clock, two } = await openTwo()
+    const [first, second] = two.map(({ budgets }) => budgets.openPlaces({ name: 'more', limit: 2 }))
+    assert.notEqual(await first?.take('a'), null)
+    assert.notEqual(await second?.take('a'), null)
+    assert.equal(await second?.take('a'), null)
+    await two[0].kill()
+    clock.advance(BUDGET_LEASE_MS)
+    assert.notEqual(await second?.take('a'), null)
+    assert.equal(await second?.take('a'), null)
+  })
+})

@@ -1,0 +1,145 @@
+// What an operator is told of the queues: how much waits, and since when, by looks that are bounded.
+
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { QUEUE_LOOK_MAX } from '#base/limits.ts'
+import {
+  readDueDomainChecks,
+  readFanOutLag,
+  readJobFigures,
+  readQueueFigures,
+} from '#store/queue-figures.ts'
+import type { Db } from '#store/transactions.ts'
+import {
+  addAccount,
+  addInbox,
+  arriving,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { untilReadable } from '#test/conformance/readable-log.ts'
+import { runSql } from '#test/conformance/sending.ts'
+import { onEachEngine } from '#test/world.ts'
+
+const ROWS = 400
+/** More than are counted one by one; many more in the long run. */
+const MANY = Number(process.env.TEST_MAILROOM_QUEUE_ROWS ?? QUEUE_LOOK_MAX + 500)
+const IS_LONG = process.env.TEST_MAILROOM_QUEUE_ROWS !== undefined
+const LANES = 40
+const LIMIT = { timeout: 600_000 }
+
+onEachEngine('figures of the queues', (engine) => {
+  let database: TestDatabase
+  let db: Db
+  before(async () => {
+    database = await openDatabase(engine)
+    db = database.db
+  })
+  beforeEach(async () => {
+    await runSql(database, 'delete from webhook_deliveries')
+  })
+  after(() => database.close())
+
+  /** `count` rows whose time is their number and `fromMs`. */
+  const fill = (state: string, count: number, { fromMs = 0, leaseMs = 'null' } = {}) =>
+    runSql(
+      database,
+      `insert into webhook_deliveries (id, account_id, lane, event_id, event_kind, queue_state,
+         status, attempts, next_attempt_at, lease_until, created_at)
+       with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${count})
+       select '${state}_' || n, 'acc_1', 'lane_' || (n % ${LANES}), 'evt_1', 'message.received',
+         '${state}', 'pending', 0, ${fromMs} + n, ${leaseMs}, 0 from numbers`,
+    )
+  const read = () => readQueueFigures(db, 'webhook_deliveries')
+
+  test('an empty queue has nothing in it and nothing due', async () => {
+    assert.deepEqual(await read(), { ready: 0, waiting: 0, leased: 0, dueAtMs: null })
+  })
+
+  test('each state is counted, and the longest due is found among all lanes', LIMIT, async () => {
+    await fill('ready', ROWS, { fromMs: 5_000 })
+    await fill('waiting', ROWS, { fromMs: 900_000_000 })
+    await fill('leased', ROWS, { fromMs: 100, leaseMs: '800000000' })
+    assert.deepEqual(await read(), { ready: ROWS, waiting: ROWS, leased: ROWS, dueAtMs: 5_001 })
+  })
+
+  test(
+    'past the bound depth is an estimate or stands still, and the age is still exact',
+    LIMIT,
+    async () => {
+      await fill('ready', MANY, { fromMs: 5_000 })
+      await fill('waiting', MANY, { fromMs: 2_000 })
+      // In the last of all lanes.
+      await runSql(
+        database,
+        `update webhook_deliveries set next_attempt_at = 77, lane = 'z' where id = 'ready_9'`,
+      )
+      if (engine === 'postgres') await runSql(database, 'analyze webhook_deliveries')
+      for (let look = 0; look < 3; look++) {
+        const startMs = performance.now()
+        const { ready, waiting, leased, dueAtMs } = await read()
+        if (IS_LONG) console.log(engine, MANY, performance.now() - startMs)
+        const shown = engine === 'sqlite' ? QUEUE_LOOK_MAX : MANY
+        for (const count of [ready, waiting])
+          assert.ok(Math.abs(count - shown) <= shown / 5, `${count}`)
+        assert.equal(leased, 0)
+        assert.equal(dueAtMs, 77)
+      }
+      await runSql(database, `delete from webhook_deliveries where id = 'ready_9'`)
+      assert.equal((await read()).dueAtMs, 2_001)
+    },
+  )
+
+  test('what waits past its time and what nobody took over is due, too', async () => {
+    await fill('ready', 3, { fromMs: 5_000 })
+    await fill('waiting', 3, { fromMs: 4_000 })
+    assert.equal((await read()).dueAtMs, 4_001)
+    await fill('leased', 3, { fromMs: 1_000, leaseMs: '3500' })
+    assert.equal((await read()).dueAtMs, 3_500)
+  })
+
+  test('jobs are due until somebody has them, and again when the lease has ended', async () => {
+    for (const [index, runAtMs] of [1_000, 2_000, 90_000].entries()) {
+      await runSql(
+        database,
+        `insert into jobs (id, kind, payload, run_at, attempts, created_at)
+         values ('job_${index}', 'purge_inbox', '{}', ${runAtMs}, 0, 0)`,
+      )
+    }
+    const none = { due: { count: 0, oldestAtMs: null }, leased: 0 }
+    assert.deepEqual(await readJobFigures(db, 500), none)
+    const due = (count: number, oldestAtMs: number, leased: number) => ({
+      due: { count, oldestAtMs },
+      leased,
+    })
+    assert.deepEqual(await readJobFigures(db, 10_000), due(2, 1_000, 0))
+    const claim = { worker: 'one', nowMs: 10_000, leaseMs: 5_000, limit: 1 }
+    await db.write('claimJobs', claim)
+    assert.deepEqual(await readJobFigures(db, 10_000), due(1, 2_000, 1))
+    assert.deepEqual(await readJobFigures(db, 15_000), due(2, 1_000, 0))
+  })
+
+  test('events that were not read for webhooks are counted, with the age of the first', async () => {
+    assert.deepEqual(await readFanOutLag(db), { count: 0, oldestAtMs: null })
+    const owner = await addAccount(db)
+    const inboxId = await addInbox(db, owner)
+    for (const nowMs of [3_000, 4_000]) {
+      await db.write('receiveMessage', { ...arriving(owner, [inboxId]), nowMs })
+    }
+    await untilReadable(db)
+    assert.deepEqual(await readFanOutLag(db), { count: 2, oldestAtMs: 3_000 })
+  })
+
+  test('a domain whose check is due is counted from its time on', async () => {
+    const { accountId } = await addAccount(db)
+    await runSql(
+      database,
+      `insert into domains (id, account_id, domain, status, next_check_at, created_at)
+       values ('dom_1', '${accountId}', 'a.example', 'pending', 7000, 0),
+         ('dom_2', '${accountId}', 'b.example', 'pending', 9000, 0),
+         ('dom_3', '${accountId}', 'c.example', 'pending', null, 0)`,
+    )
+    assert.deepEqual(await readDueDomainChecks(db, 8_000), { count: 1, oldestAtMs: 7_000 })
+    assert.deepEqual(await readDueDomainChecks(db, 6_000), { count: 0, oldestAtMs: null })
+  })
+})

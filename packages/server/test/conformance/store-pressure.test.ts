@@ -1,0 +1,64 @@
+// When work is refused for want of a store that keeps up, and when it is not: a machine that is only busy
+// refuses nothing.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openStorePressure } from '#actions/store-pressure.ts'
+import {
+  STORE_FAILURES_MAX,
+  STORE_PROBE_MS,
+  STRAINED_WRITE_MS,
+  STRAINED_WRITES_MIN,
+} from '#base/limits.ts'
+import type { WriteLoad } from '#store/paced-db.ts'
+
+const IDLE: WriteLoad = { waiting: 0, oldestMs: 0, endedLately: 0, failures: 0 }
+
+function openPressure(all: Partial<WriteLoad>, own: Partial<WriteLoad> = all) {
+  const time = { nowMs: 0 }
+  const load = { ...IDLE, ...all }
+  const pressure = openStorePressure({
+    loads: {
+      load: () => load,
+      loadOf: () => ({ ...IDLE, ...own }),
+      isSlowForSeveral: (ms) => load.oldestMs >= ms,
+    },
+    clock: { monotonic: () => time.nowMs },
+  })
+  return { ...pressure, time }
+}
+
+test('a burst of any size is taken while no write has waited for long', () => {
+  const { mayTake, mayTakeOf } = openPressure({ waiting: 2_000, oldestMs: STRAINED_WRITE_MS - 1 })
+  assert.ok(mayTake(2_000) && mayTakeOf('a'))
+})
+
+test('a slow store is given what it is getting done, and no more', () => {
+  const oldestMs = STRAINED_WRITE_MS
+  const few = openPressure({ waiting: STRAINED_WRITES_MIN - 1, oldestMs })
+  assert.ok(few.mayTake() && few.mayTakeOf('a') && few.isStrained())
+  assert.ok(!few.mayTake(STRAINED_WRITES_MIN), 'what comes in counts, too')
+  assert.ok(!few.mayGoOn(STRAINED_WRITES_MIN))
+  const many = openPressure({ waiting: STRAINED_WRITES_MIN, oldestMs })
+  assert.ok(!many.mayTake() && !many.mayTakeOf('a'))
+  assert.throws(() => many.requireRoom(), /too busy/)
+  const quick = openPressure({ waiting: 400, oldestMs, endedLately: 500 })
+  assert.ok(quick.mayTake() && quick.mayTakeOf('a'))
+})
+
+test('a store that is away is tried now and then', () => {
+  const { mayTake, mayTakeOf, time } = openPressure({ failures: STORE_FAILURES_MAX })
+  assert.ok(mayTake())
+  assert.ok(mayTakeOf('a'), 'it goes on with what it was let through for')
+  assert.ok(!mayTake())
+  time.nowMs += STORE_PROBE_MS
+  assert.ok(mayTake())
+  assert.ok(!mayTake())
+})
+
+test('an account that its own writes fail for is put off alone', () => {
+  const { mayTake, mayTakeOf } = openPressure({}, { failures: STORE_FAILURES_MAX })
+  assert.ok(mayTakeOf('a'))
+  assert.ok(!mayTakeOf('a'))
+  assert.ok(mayTake())
+})

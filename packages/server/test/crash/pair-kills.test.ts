@@ -1,0 +1,162 @@
+// Two processes on one PostgreSQL take mail in and send it, and one or the other is killed again and
+// again: nothing that was acknowledged is lost, nothing is sent twice but what was on its way at a kill,
+// and the work that one of them does for both goes on.
+
+import assert from 'node:assert/strict'
+import { suite, type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { LONG_LIMIT } from '#test/long-limit.ts'
+import { createTestDatabase } from '#test/peers/postgres.ts'
+import { until } from '#test/scenarios/outcomes.ts'
+import { sizeOf } from '#test/size-of.ts'
+import { findLosses, Intake, type Random, seededRandom } from './intake.ts'
+import { countRecipients, type Promised } from './outbound-mail.ts'
+import { Sink } from './outbound-sink.ts'
+import { runSql, untilSettled } from './outbound-stored.ts'
+import { type Pair, PairSending, type PairState, readPair } from './pair-load.ts'
+import { Service } from './service.ts'
+
+const SECONDS = sizeOf('TEST_MAILROOM_PAIR_SECONDS', { usual: 6, long: 60 })
+const ANSWER_MS_MAX = 300
+/** Between two kills so many copies go out at most, or so much time passes. */
+const COPIES_MAX = 40
+const LIFE_MS_MAX = 15_000
+const MOMENT_MS_MAX = 60
+const SETTLED_MS_MAX = 180_000
+const LIMIT = { timeout: LONG_LIMIT.timeout + 4_000 * SECONDS }
+
+suite('two processes of which either is killed', () => {
+  test(`at random for ${SECONDS} seconds under load`, LIMIT, killEither)
+})
+
+async function killEither(t: TestContext): Promise<void> {
+  const seed = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 2 ** 31)
+  const random = seededRandom(seed)
+  const sink = await Sink.open({ rcptMs: () => random() * ANSWER_MS_MAX })
+  t.after(() => sink.close())
+  const pair = await startPair(t, sink.environment)
+  const make = () => pair[0].client.inboxes.create({})
+  const [one, two, three, four, gone] = await Promise.all([make(), make(), make(), make(), make()])
+  const into = (service: Service, ...targets: { id: string; address: string }[]) =>
+    new Intake({ service, targets, clients: 2, random, largeShare: 0.02 })
+  const intakes = [into(pair[0], one), into(pair[1], two)]
+  const sending = new PairSending({ pair, sink, inboxes: [three, four], clients: 3, random })
+  t.after(() => {
+    for (const load of [...intakes, sending]) load.abandon()
+  })
+  const emptied = fillAndDelete(pair[0], gone)
+  const { kills, inFlight } = await killAtRandom(pair, sink, random)
+  await Promise.all([...intakes.map((intake) => intake.stop()), sending.stop(), emptied])
+  await untilSettled(pair[0], SETTLED_MS_MAX)
+
+  const state = await readPair(pair[0])
+  const acknowledged = intakes.flatMap((intake) => intake.acknowledged)
+  const losses = findLosses(acknowledged, state.received)
+  const repeats = compareSent(sink, sending.promised, state)
+  t.diagnostic(
+    `seed ${seed}: ${kills} kills, ${acknowledged.length} received, ${sending.promised.length} sent to ${countRecipients(sending.promised)} recipients, ${sending.unanswered} unanswered, ${inFlight} in flight at kills, ${repeats} repeats, ${JSON.stringify(losses)}`,
+  )
+  assert.deepEqual(losses, { lost: 0, truncated: 0, doubled: 0 })
+  assert.ok(repeats <= inFlight, `${repeats} repeats, ${inFlight} in flight`)
+  assert.ok(inFlight > 0 && sending.unanswered > 0, `${kills} kills struck`)
+  await assertWorkGoesOn(pair, state)
+  await assertOutdatedEnd(pair)
+}
+
+async function startPair(t: TestContext, env: Record<string, string>): Promise<Pair> {
+  const databaseUrl = await createTestDatabase()
+  const start = async (name: string) => {
+    const service = await Service.start({
+      databaseUrl,
+      env: { ...env, MAILROOM_SMTP_HOSTNAME: `${name}.example` },
+    })
+    t.after(() => service.close())
+    return service
+  }
+  return [await start('first'), await start('second')]
+}
+
+/** Leaves a job to whoever lives. */
+async function fillAndDelete(service: Service, inbox: { id: string; address: string }) {
+  const raw = Buffer.from('Subject: gone\r\n\r\nGone.\r\n')
+  const sender = await service.sender().catch(() => null)
+  await sender?.send({ to: [inbox.address], raw }).catch(() => {})
+  sender?.socket.destroy()
+  const remove = () => service.client.inboxes.delete(inbox.id).then(() => true)
+  await until(() => remove().catch((error) => error.status === 404))
+}
+
+/** One of them at a time, also while the other starts; in the end both are there. */
+async function killAtRandom(pair: Pair, sink: Sink, random: Random) {
+  const endMs = performance.now() + SECONDS * 1_000
+  let kills = 0
+  let inFlight = 0
+  const starting = new Map<Service, Promise<unknown>>()
+  const startAgain = async (service: Service) => {
+    await sleep(random() * 500)
+    await service.start()
+  }
+  // On a machine that is busy all kills may come while nothing is on its way.
+  while (performance.now() < endMs || inFlight === 0) {
+    const service = random() < 0.5 ? pair[0] : pair[1]
+    await starting.get(service)
+    const wanted = sink.copies.length + 1 + random() * COPIES_MAX
+    await sink.until(() => sink.copies.length >= wanted, LIFE_MS_MAX).catch(() => {})
+    await sleep(random() * MOMENT_MS_MAX)
+    inFlight += sink.open
+    await service.kill()
+    kills += 1
+    starting.set(service, startAgain(service))
+  }
+  await Promise.all(starting.values())
+  return { kills, inFlight }
+}
+
+/** How many copies there are beyond the first of each; all else is as promised. */
+function compareSent(sink: Sink, promised: readonly Promised[], { sent }: PairState): number {
+  assert.equal(sent.size, promised.length, 'one message for each key')
+  let repeats = 0
+  for (const { id, messageId, recipients } of promised) {
+    const message = sent.get(id)
+    assert.equal(message?.status, 'sent')
+    assert.deepEqual(message?.recipients.toSorted(), recipients.toSorted())
+    for (const recipient of recipients) {
+      const copies = sink.copiesOf(messageId, recipient)
+      assert.ok(copies.length > 0, `${recipient} has ${messageId}`)
+      for (const copy of copies) assert.equal(copy.sha256, message?.sha256)
+      repeats += copies.length - 1
+    }
+  }
+  return repeats
+}
+
+/** The figures are counted, what was deleted is gone, and each duty is somebody's who lives. */
+async function assertWorkGoesOn(pair: Pair, { received, sent }: PairState): Promise<void> {
+  const [service] = pair
+  await until(async () => {
+    const { totals } = await service.client.stats.get({ range: '7d' })
+    return totals.received >= received.length && totals.sent >= sent.size
+  })
+  await until(async () => (await runSql(service, 'select 1 from jobs')).length === 0)
+  await until(async () => {
+    const leases = await runSql(service, 'select holder, lease_until from leases')
+    const nowMs = Date.now()
+    return leases.length > 0 && leases.every((row) => Number(row.lease_until) > nowMs)
+  })
+}
+
+/** A newer program has changed the database: both notice, drain and ask to be started again. */
+async function assertOutdatedEnd(pair: Pair): Promise<void> {
+  for (const service of pair) {
+    assert.doesNotMatch(service.log, /"status":500|on a fault of its own|"level":50/)
+  }
+  await runSql(
+    pair[0],
+    `insert into schema_migrations (version, name, checksum, compatible_from)
+     values (999, '0999_later', 'x', 999)`,
+  )
+  for (const service of pair) {
+    assert.equal((await service.ended).code, 1)
+    assert.match(service.log, /0999_later, which needs programs of schema 999/)
+  }
+}

@@ -1,0 +1,76 @@
+// The operator's port: who may read the figures, and what everybody may ask.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openOwnBudgets } from '#actions/budget/own-budgets.ts'
+import { systemClock } from '#base/clock.ts'
+import { MINUTE_MS } from '#base/limits.ts'
+import { silentLog } from '#base/log.ts'
+import { openServiceDoor } from '#http/service-door.ts'
+
+const TOKEN = 'the-operator-0123456789'
+const FAILURES = 3
+
+type Ask = (path: string, token?: string, method?: string) => Promise<Response>
+
+async function withDoor(operatorToken: string | null, run: (ask: Ask) => Promise<void>) {
+  const window = { name: 'failures', limit: FAILURES, windowMs: MINUTE_MS }
+  const door = await openServiceDoor({
+    host: '127.0.0.1',
+    port: 0,
+    operatorToken,
+    failures: openOwnBudgets(systemClock).openWindow(window),
+    findObstacle: async () => 'The database is not ready.',
+    renderMetrics: async () => ({ contentType: 'text/plain', body: 'one 1\n' }),
+    log: silentLog,
+  })
+  try {
+    await run((path, token, method = 'GET') =>
+      fetch(`http://127.0.0.1:${door.port}${path}`, {
+        method,
+        headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+      }),
+    )
+  } finally {
+    await door.close()
+  }
+}
+
+test('figures are for the operator, health and readiness for everybody', () =>
+  withDoor(TOKEN, async (ask) => {
+    const told = await ask('/metrics', TOKEN)
+    assert.equal(told.status, 200)
+    assert.equal(await told.text(), 'one 1\n')
+    assert.equal((await ask('/metrics', TOKEN, 'HEAD')).status, 200)
+    const refused = await ask('/metrics')
+    assert.equal(refused.status, 401)
+    assert.equal(refused.headers.get('www-authenticate'), 'Bearer')
+    assert.equal((await ask('/health')).status, 200)
+    const ready = await ask('/ready')
+    assert.equal(ready.status, 503)
+    assert.ok(Number(ready.headers.get('retry-after')) > 0)
+    assert.equal((await ask('/v1/pods', TOKEN)).status, 404)
+    assert.equal((await ask('/health', TOKEN, 'POST')).status, 405)
+  }))
+
+test('without a token of the operator there are no figures', () =>
+  withDoor(null, async (ask) => {
+    for (const token of [undefined, 'null', 'any']) {
+      assert.equal((await ask('/metrics', token)).status, 404)
+    }
+    assert.equal((await ask('/health')).status, 200)
+    assert.equal((await ask('/ready')).status, 503)
+  }))
+
+test('past a few guesses not even the right token is looked at', () =>
+  withDoor(TOKEN, async (ask) => {
+    for (let guess = 0; guess < FAILURES; guess++) {
+      assert.equal((await ask('/metrics', `${TOKEN}${guess}`)).status, 401)
+    }
+    for (const token of [TOKEN, 'another']) {
+      const refused = await ask('/metrics', token)
+      assert.equal(refused.status, 429)
+      assert.ok(Number(refused.headers.get('retry-after')) > 0)
+    }
+    assert.equal((await ask('/health')).status, 200)
+  }))

@@ -1,0 +1,85 @@
+// Commands of the program, run to their ends one after the other in a process that stays: loading the
+// program costs more than most of them do. One that ends the process by itself has a new one after it.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import type { HostedCommand } from './hosted-commands.ts'
+
+export type CommandEnd = { code: number | null; output: string }
+
+const HOST = fileURLToPath(import.meta.resolve('#test/scenarios/hosted-commands.ts'))
+
+export class CommandHost {
+  readonly #mark = randomUUID()
+  #child: ChildProcess | null = null
+  #last: Promise<unknown> = Promise.resolve()
+
+  /** With these settings and no others. */
+  run(command: HostedCommand): Promise<CommandEnd> {
+    const ended = this.#last.then(() => this.#runNext(command))
+    this.#last = ended.catch(() => {})
+    return ended
+  }
+
+  async #runNext(command: HostedCommand): Promise<CommandEnd> {
+    this.#child ??= this.#start()
+    const child = this.#child
+    setKeepsAlive(child, true)
+    try {
+      return await this.#collect(child, command)
+    } finally {
+      setKeepsAlive(child, false)
+      for (const stream of [child.stdout, child.stderr]) stream?.removeAllListeners('data')
+      child.removeAllListeners('close')
+    }
+  }
+
+  #collect(child: ChildProcess, command: HostedCommand): Promise<CommandEnd> {
+    return new Promise((resolve) => {
+      const end = new RegExp(`${this.#mark} (\\d+)\\n`, 'g')
+      let output = ''
+      const take = (text: string) => {
+        output += text
+        const ends = [...output.matchAll(end)]
+        if (ends.length < 2) return
+        resolve({ code: Number(ends[0]?.[1]), output: output.replaceAll(end, '') })
+      }
+      child.stdout?.on('data', take)
+      child.stderr?.on('data', take)
+      child.once('close', (code) => {
+        this.#child = null
+        resolve({ code, output })
+      })
+      child.send(command)
+    })
+  }
+
+  #start(): ChildProcess {
+    const { NODE_COMPILE_CACHE = '', PATH = '' } = process.env
+    const child = spawn(process.execPath, [HOST], {
+      // Not in the checkout, whose `.env` would count.
+      cwd: tmpdir(),
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      env: { PATH, NODE_COMPILE_CACHE, COMMAND_HOST_MARK: this.#mark },
+    })
+    for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8')
+    return child
+  }
+}
+
+type Referable = { ref(): unknown; unref(): unknown }
+
+/** Between its commands it ends with the test file, which leaves it without a channel. */
+function setKeepsAlive(child: ChildProcess, keeps: boolean): void {
+  for (const handle of [child, child.channel, child.stdout, child.stderr]) {
+    if (!isReferable(handle)) continue
+    if (keeps) handle.ref()
+    else handle.unref()
+  }
+}
+
+function isReferable(handle: unknown): handle is Referable {
+  return typeof handle === 'object' && handle !== null && 'ref' in handle && 'unref' in handle
+}

@@ -1,0 +1,249 @@
+// One trace from the receipt of a message to the webhook that is told of it, through two processes, at
+// a real collector; and what a collector that is away costs: nothing.
+
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, suite, test } from 'node:test'
+import { type App, openApp } from '#app.ts'
+import { type Log, silentLog } from '#base/log.ts'
+import { type CollectedSpan, type Collector, openCollector } from '#test/peers/collector.ts'
+import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
+import { until } from '#test/scenarios/outcomes.ts'
+import { openWorld, plainMail, testKey, type World } from '#test/world.ts'
+
+const LIMIT = { timeout: 60_000 }
+const PRIVATE = { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' }
+const TRACE = '0af7651916cd43dd8448eb211c80319c'
+const CALLER = 'b7ad6b7169203331'
+
+const parentOf = (traceId: string, spanId: string) => `00-${traceId}-${spanId}-01`
+
+async function addWebhook(world: World, url: string): Promise<void> {
+  const headers = { 'content-type': 'application/json' }
+  const made = await world.fetch('/v1/webhooks', {
+    method: 'POST',
+    body: JSON.stringify({ url }),
+    headers,
+  })
+  assert.equal(made.status, 201)
+}
+
+/** The spans of a trace by name, once one of this name is among them that `holds`. */
+function traceWith(
+  collector: Collector,
+  name: string,
+  holds: (span: CollectedSpan) => boolean = () => true,
+): Promise<Map<string, CollectedSpan>> {
+  return collector.until((spans) => {
+    const found = spans.find((span) => span.name === name && holds(span))
+    if (found === undefined) return undefined
+    const same = spans.filter(({ traceId }) => traceId === found.traceId)
+    return new Map(same.map((span) => [span.name, span]))
+  })
+}
+
+/** Asserts that each goes on where the one before it left off. */
+function assertChain(spans: Map<string, CollectedSpan>, names: string[]): void {
+  for (const [index, name] of names.entries()) {
+    const span = spans.get(name)
+    assert.ok(span, `${name} in ${[...spans.keys()].join(', ')}`)
+    const before = index === 0 ? undefined : spans.get(names[index - 1] ?? '')
+    if (before !== undefined) assert.equal(span.parentSpanId, before.spanId, name)
+    assert.ok(span.endMs >= span.startMs, name)
+  }
+}
+
+suite('traces of two processes on one database', () => {
+  let collector: Collector
+  let receiver: Receiver
+  let world: World
+  let second: App
+  let dataDir: string
+  before(async () => {
+    collector = await openCollector()
+    receiver = await openReceiver()
+    const env = {
+      ...PRIVATE,
+      MAILROOM_ROLES: 'http,smtp',
+      MAILROOM_OTLP_ENDPOINT: collector.endpoint,
+    }
+    world = await openWorld('postgres', { env })
+    dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
+    const roles = new Set(['delivery', 'webhooks'] as const)
+    const settings = { ...world.settings, dataDir, roles, metricsPort: 0 }
+    second = await openApp(settings, { log: silentLog, clock: world.clock, makeKey: testKey })
+    await addWebhook(world, receiver.origin)
+  })
+  after(async () => {
+    await second.close(1_000)
+    await world.close()
+    await receiver.close()
+    await collector.close()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+
+  test('a message is followed from its receipt to the webhook', LIMIT, async () => {
+    const inbox = await world.inbox('traced')
+    const raw = plainMail({
+      to: inbox.address,
+      subject: 'A secret matter',
+      body: 'Of nobody else.',
+    })
+    assert.equal((await world.send({ to: inbox.address, raw })).code, 250)
+    const request = await receiver.waitFor(({ body }) => body.includes('A secret matter'))
+    const spans = await traceWith(collector, 'POST webhook', ({ spanId }) =>
+      String(request.headers.traceparent).includes(spanId),
+    )
+    await traceWith(collector, 'commit settleWebhookDelivery')
+    const parts = ['SMTP transaction', 'receive', 'commit receiveMessage', 'event']
+    assertChain(spans, [...parts, 'webhook attempt', 'POST webhook'])
+    assertChain(spans, ['receive', 'parse'])
+    assertChain(spans, ['receive', 'authenticate'])
+    assert.equal(spans.get('SMTP transaction')?.parentSpanId, '')
+    const rolesOf = (name: string) => spans.get(name)?.resource['mailroom.roles']
+    assert.equal(rolesOf('commit receiveMessage'), 'http,smtp')
+    assert.equal(rolesOf('POST webhook'), 'delivery,webhooks')
+    assert.equal(spans.get('POST webhook')?.attributes['http.response.status_code'], 200)
+    assert.equal(spans.get('event')?.attributes['mailroom.event.kind'], 'message.received')
+    for (const told of [
+      inbox.address,
+      'traced@',
+      'secret matter',
+      'nobody else',
+      receiver.origin,
+    ]) {
+      assert.ok(!collector.text.includes(told), told)
+    }
+  })
+
+  test(
+    'a request goes on with the trace of its caller, to the attempts to deliver',
+    LIMIT,
+    async () => {
+      const [from, to] = [await world.inbox(), await world.inbox()]
+      const answer = await world.fetch(`/v1/inboxes/${from.id}/send`, {
+        method: 'POST',
+        body: JSON.stringify({ to: to.address, subject: 'On', body: 'And on.' }),
+        headers: {
+          'content-type': 'application/json',
+          'idempotency-key': 'traced-send',
+          traceparent: parentOf(TRACE, CALLER),
+        },
+      })
+      assert.equal(answer.status, 200, await answer.text())
+      const isOurs = ({ traceId }: CollectedSpan) => traceId === TRACE
+      await traceWith(collector, 'webhook attempt', isOurs)
+      const spans = await traceWith(collector, 'delivery attempt', isOurs)
+      const request = 'POST /v1/inboxes/{id}/send'
+      assert.equal(spans.get(request)?.parentSpanId, CALLER)
+      assert.equal(spans.get(request)?.attributes['http.response.status_code'], 200)
+      assertChain(spans, [
+        request,
+        'commit sendMessage',
+        'delivery attempt',
+        'commit receiveMessage',
+      ])
+      assert.equal(spans.get('delivery attempt')?.attributes['mailroom.outcome'], 'reached')
+      assert.ok(!collector.text.includes(world.key))
+    },
+  )
+
+  test('a traceparent that is none begins a trace of its own', LIMIT, async () => {
+    const zero = '0'.repeat(32)
+    for (const traceparent of ['nonsense', `00-${zero}-${CALLER}-01`, `ff-${TRACE}-${CALLER}-01`]) {
+      const path = `/v1/pods?limit=${traceparent.length}`
+      assert.equal((await world.fetch(path, { headers: { traceparent } })).status, 200)
+    }
+    const found = await collector.until((spans) => {
+      const lists = spans.filter(({ name }) => name === 'GET /v1/pods')
+      return lists.length < 3 ? undefined : lists
+    })
+    for (const span of found) {
+      assert.equal(span.parentSpanId, '')
+      assert.ok(span.traceId !== TRACE && span.traceId !== zero)
+    }
+  })
+
+  test('a process without the API tells its health and figures on a port of its own', async () => {
+    const at = `http://127.0.0.1:${second.service?.port}`
+    assert.deepEqual(await (await fetch(`${at}/health`)).json(), { status: 'ok' })
+    assert.deepEqual(await (await fetch(`${at}/ready`)).json(), { status: 'ready' })
+    assert.equal((await fetch(`${at}/metrics`)).status, 401)
+    const authorization = `Bearer ${world.settings.adminToken}`
+    assert.equal((await fetch(`${at}/metrics`, { headers: { authorization } })).status, 200)
+    assert.equal((await fetch(`${at}/v1/pods`, { headers: { authorization } })).status, 404)
+    assert.equal((await fetch(`${at}/health`, { method: 'POST' })).status, 405)
+  })
+})
+
+test(
+  'of traces that are not sampled nothing is sent, and the receiver is told so',
+  LIMIT,
+  async () => {
+    const collector = await openCollector()
+    const receiver = await openReceiver()
+    const env = {
+      ...PRIVATE,
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
+      MAILROOM_TRACE_SHARE: '0',
+    }
+    const world = await openWorld('sqlite', { env })
+    try {
+      await addWebhook(world, receiver.origin)
+      const inbox = await world.inbox()
+      await world.send({ to: inbox.address, raw: plainMail({}) })
+      const { headers } = await receiver.waitFor(({ headers }) => headers.traceparent !== undefined)
+      assert.match(String(headers.traceparent), /^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/)
+      await world.app.close(1_000)
+      assert.equal(collector.requests, 0)
+    } finally {
+      await world.close()
+      await receiver.close()
+      await collector.close()
+    }
+  },
+)
+
+test('a collector that hangs or refuses costs no mail', LIMIT, async () => {
+  const collector = await openCollector()
+  const warnings: string[] = []
+  const log: Log = { ...silentLog, warn: (_, text) => void warnings.push(text) }
+  const env = { MAILROOM_OTLP_ENDPOINT: `${collector.endpoint}/` }
+  const world = await openWorld('sqlite', { env, log })
+  try {
+    collector.habit = 'refuse'
+    const inbox = await world.inbox()
+    assert.equal((await world.send({ to: inbox.address, raw: plainMail({}) })).code, 250)
+    await until(async () => warnings.some((text) => text.startsWith('traces were dropped')))
+    collector.habit = 'hang'
+    for (let count = 0; count < 5; count++) {
+      const messageId = `<m${count}@sender.example>`
+      const mail = { to: inbox.address, raw: plainMail({ messageId }) }
+      assert.equal((await world.send(mail)).code, 250)
+    }
+    await until(async () => collector.requests > 1)
+    await world.app.close(1_000)
+  } finally {
+    await world.close()
+    await collector.close()
+  }
+})
+
+test('without a collector nobody is told of a trace, and rows have none', LIMIT, async () => {
+  const receiver = await openReceiver()
+  const world = await openWorld('sqlite', { env: PRIVATE })
+  try {
+    await addWebhook(world, receiver.origin)
+    const inbox = await world.inbox()
+    await world.send({ to: inbox.address, raw: plainMail({}) })
+    const { headers } = await receiver.waitFor(({ body }) => body.includes('message.received'))
+    assert.equal(headers.traceparent, undefined)
+    const rows = await world.app.deps.db.read.selectFrom('events').select('trace_parent').execute()
+    assert.ok(rows.every((row) => row.trace_parent === null))
+  } finally {
+    await world.close()
+    await receiver.close()
+  }
+})

@@ -1,0 +1,181 @@
+// What accounts may take from each other: about the length of one attempt, however much one has queued
+// and wherever it goes.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import {
+  LANE_TRANSACTIONS_MAX,
+  LONG_WEBHOOK_ATTEMPTS_MAX,
+  TRANSACTIONS_MAX,
+  UNPROVEN_TRANSACTIONS_MAX,
+  WEBHOOK_ATTEMPTS_MAX,
+} from '#base/limits.ts'
+import { silentLog } from '#base/log.ts'
+import type { DispatcherBounds, Item } from '#jobs/dispatched-queue.ts'
+import { sizeOf } from '#test/size-of.ts'
+import { domains, Tally } from '#test/worker/dispatching.ts'
+import { type MemoryQueue, openMemoryQueue } from '#test/worker/memory-queue.ts'
+import { openDispatcher } from '#worker/dispatcher.ts'
+import { MAIL_BOUNDS, WEBHOOK_BOUNDS } from '#worker/dispatcher-bounds.ts'
+
+const LIMIT = { timeout: 120_000 }
+/** Enough to keep every turn busy while others come. */
+const QUEUED = sizeOf('TEST_MAILROOM_QUEUED', { usual: 10_000, long: 50_000 })
+const LANES = sizeOf('TEST_MAILROOM_LANES', { usual: 250, long: 1_000 })
+
+type World = {
+  queue: MemoryQueue
+  /** `<account>` attempts begun. */
+  tally: Tally
+  wake(): void
+  /** Attempts that others began until one of this account did, from when it had something. */
+  waitOf(account: string, lane: string): Promise<number>
+}
+
+async function dispatching(
+  run: (world: World) => Promise<void>,
+  options: { bounds: DispatcherBounds; attempt(item: Item, signal: AbortSignal): Promise<boolean> },
+): Promise<void> {
+  const tally = new Tally()
+  const memory = openMemoryQueue({
+    async deliver(item, signal) {
+      tally.add('all')
+      tally.add(item.account_id)
+      return (await options.attempt(item, signal)) ? 'reached' : 'unreached'
+    },
+    ownerOf: (lane) => lane,
+  })
+  const queue: MemoryQueue = {
+    ...memory,
+    giveBack(held) {
+      tally.add('given back', held.length)
+      return memory.giveBack(held)
+    },
+  }
+  const { bounds } = options
+  const dispatcher = openDispatcher(queue, silentLog, { bounds })
+  const waitOf: World['waitOf'] = async (account, lane) => {
+    const before = tally.of('all')
+    const own = tally.of(account)
+    queue.add([lane], 1, 1_000, account)
+    dispatcher.wake()
+    await tally.until(() => tally.of(account) > own)
+    return tally.of('all') - before - 1
+  }
+  try {
+    await run({ queue, tally, wake: dispatcher.wake, waitOf })
+  } finally {
+    await dispatcher.close(0)
+  }
+}
+
+const answers = async (_: Item, signal: AbortSignal) => {
+  await pause(50, undefined, { signal }).catch(() => {})
+  return true
+}
+/** Until the dispatcher ends. */
+const hangs = async (signal: AbortSignal) => {
+  await new Promise((resolve) => signal.addEventListener('abort', resolve))
+  return false
+}
+
+test(
+  'one message goes to a destination at once that another account has thousands for',
+  LIMIT,
+  async () => {
+    await dispatching(
+      async ({ queue, tally, wake, waitOf }) => {
+        queue.add(['relay'], QUEUED, 1_000, 'large')
+        wake()
+        await tally.until(() => tally.of('large') > 3 * LANE_TRANSACTIONS_MAX)
+        for (const account of ['a', 'b', 'z']) {
+          const waited = await waitOf(account, 'relay')
+          assert.ok(waited <= 2 * LANE_TRANSACTIONS_MAX, `${waited} attempts of others`)
+        }
+      },
+      { bounds: MAIL_BOUNDS, attempt: answers },
+    )
+  },
+)
+
+test(
+  'one message to a new destination waits for none of hundreds of others of one account',
+  LIMIT,
+  async () => {
+    await dispatching(
+      async ({ queue, tally, wake, waitOf }) => {
+        queue.add(domains('many', LANES), QUEUED / LANES, 1_000, 'large')
+        wake()
+        await tally.until(() => tally.of('large') > TRANSACTIONS_MAX)
+        for (const account of ['a', 'b', 'z']) {
+          const waited = await waitOf(account, `${account}.example`)
+          assert.ok(waited <= TRANSACTIONS_MAX, `${waited} attempts of others`)
+        }
+      },
+      { bounds: MAIL_BOUNDS, attempt: answers },
+    )
+  },
+)
+
+test('one message goes while hundreds of destinations of another account hang', LIMIT, async () => {
+  const attempt = ({ lane }: Item, signal: AbortSignal) =>
+    lane.startsWith('many') ? hangs(signal) : Promise.resolve(true)
+  await dispatching(
+    async ({ queue, tally, wake, waitOf }) => {
+      queue.add(domains('many', LANES), 5, 1_000, 'large')
+      wake()
+      await tally.until(() => tally.of('large') === UNPROVEN_TRANSACTIONS_MAX)
+      for (const account of ['a', 'b', 'z']) await waitOf(account, `${account}.example`)
+    },
+    { bounds: MAIL_BOUNDS, attempt },
+  )
+})
+
+for (const count of [10, 40, 100]) {
+  test(`${count} accounts that have much for one destination take turns`, LIMIT, async () => {
+    const accounts = Array.from({ length: count }, (_, index) => `account-${index}`)
+    const attempt = async () => {
+      await pause(5)
+      return true
+    }
+    await dispatching(
+      async ({ queue, tally, wake }) => {
+        for (const account of accounts) queue.add(['relay'], 4_000 / count, 1_000, account)
+        wake()
+        await tally.until(() => tally.of('all') >= 1_000)
+        const counts = accounts.map((account) => tally.of(account)).sort((one, two) => one - two)
+        // And what was given to the first before the others were found.
+        const even = 1_000 / count
+        assert.ok((counts[0] ?? 0) >= even / 2, `${counts}`)
+        assert.ok((counts.at(-1) ?? 0) <= 2 * even + 10, `${counts}`)
+        const returned = tally.of('given back')
+        assert.ok(returned <= 200, `${returned} were taken in vain`)
+      },
+      { bounds: MAIL_BOUNDS, attempt },
+    )
+  })
+}
+
+test(
+  'an endpoint that answers is told at once, whatever hundreds of slow ones of another account have',
+  LIMIT,
+  async () => {
+    const attempt = async ({ lane }: Item) => {
+      if (lane.startsWith('many')) await pause(200)
+      return true
+    }
+    await dispatching(
+      async ({ queue, tally, wake, waitOf }) => {
+        // Known before.
+        await waitOf('known', 'known')
+        queue.add(domains('many', LANES), QUEUED / LANES, 1_000, 'large')
+        wake()
+        await tally.until(() => tally.of('large') > 2 * LONG_WEBHOOK_ATTEMPTS_MAX)
+        const waits = [await waitOf('known', 'known'), await waitOf('known', 'known')]
+        assert.ok(Math.min(...waits) <= WEBHOOK_ATTEMPTS_MAX, `${waits} attempts of others`)
+      },
+      { bounds: WEBHOOK_BOUNDS, attempt },
+    )
+  },
+)
