@@ -17,12 +17,12 @@ type Query = (text: unknown, values?: unknown, ...rest: unknown[]) => unknown
 
 /** Makes the connection run texts that were given to `prepare` under their names. */
 export function preparing(client: { query: unknown }): void {
-  const query = (client.query as Query).bind(client)
-  const named: Query = (text, values, ...rest) => {
+  const kind = Object.getPrototypeOf(client) as { query: Query }
+  const named: Query = (text, ...rest) => {
     const name = typeof text === 'string' ? names.get(text) : undefined
-    return name === undefined
-      ? query(text, values, ...rest)
-      : query({ name, text, values }, ...rest)
+    if (name === undefined) return kind.query.call(client, text, ...rest)
+    const [values, ...others] = rest
+    return kind.query.call(client, { name, text, values }, ...others)
   }
   client.query = named
 }

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, suite, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type EventHub,
   type EventListener,
@@ -154,23 +155,33 @@ onEachEngine('the follower of the log of events', (engine) => {
   test('tells whoever comes while it reads what it has read already', async () => {
     const other = await addAccount(db)
     const otherInbox = await addInbox(db, other)
-    const hub = openHub(db)
-    const [first, late] = [makeEar(), makeEar()]
-    let isAsked = false
-    const wants = () => {
-      // By then it waits for the messages of what it has read.
-      if (!isAsked) queueMicrotask(() => hub.listen(other.accountId, late))
-      isAsked = true
-      return true
+    // The hub looks by itself each second: where it looks between the two, it reads them one by one.
+    for (let attempt = 1; ; attempt++) {
+      const hub = openHub(db)
+      const [first, late] = [makeEar(), makeEar()]
+      let isAsked = false
+      const wants = () => {
+        // By then it waits for the messages of what it has read.
+        if (!isAsked) queueMicrotask(() => hub.listen(other.accountId, late))
+        isAsked = true
+        return true
+      }
+      await hub.listen(owner.accountId, { ...first, wants })
+      const early = await receive(db, other, otherInbox)
+      const id = await receive(db, owner, inboxId)
+      await untilReadable(db)
+      hub.wake()
+      await first.until(1)
+      const isTold = await Promise.race([
+        late.until(1).then(() => true),
+        sleep(5_000, false, { ref: false }),
+      ])
+      await hub.close()
+      assert.deepEqual(first.told, [id])
+      if (!isTold && attempt < 5) continue
+      assert.deepEqual(late.told, [early])
+      return
     }
-    await hub.listen(owner.accountId, { ...first, wants })
-    const early = await receive(db, other, otherInbox)
-    const id = await receive(db, owner, inboxId)
-    await untilReadable(db)
-    hub.wake()
-    await Promise.all([first.until(1), late.until(1)])
-    assert.deepEqual([first.told, late.told], [[id], [early]])
-    await hub.close()
   })
 
   test('goes on when a listener fails, and asks none of another account', async () => {

@@ -58,7 +58,8 @@ onEachEngine('a doctor that does no harm', (engine) => {
       const before = await describeFolder(place.dataDir)
       const { output } = await place.commandWith(env, 'doctor')
       assert.match(output, /^ok +database/m, log)
-      assert.match(output, /DKIM keys/, 'it was read')
+      // Whether the first key was made before the service ended is a matter of chance.
+      assert.match(output, /DKIM (?:keys|of)/, 'it was read')
       assert.deepEqual(await describeFolder(place.dataDir), before, log)
       for (const end of ['wal', 'shm']) {
         await rm(join(place.dataDir, `mailroom.db-${end}`), { force: true })
