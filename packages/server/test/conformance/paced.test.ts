@@ -7,6 +7,7 @@ import { purgeExpired } from '#actions/retention/purge-expired.ts'
 import { purgeInbox } from '#actions/retention/purge-inbox.ts'
 import { purgeWebhook } from '#actions/retention/purge-webhook.ts'
 import { systemClock } from '#base/clock.ts'
+import { PURGE_PAUSE_MS_MAX } from '#base/limits.ts'
 import type { Db } from '#store/transactions.ts'
 
 const NEVER = AbortSignal.any([])
@@ -40,9 +41,12 @@ for (const [name, purge] of purges) {
     const endMs = performance.now()
     assert.equal(spans.length, STEPS)
     const last = spans.at(-1) ?? { from: 0, to: 0 }
-    const busyMs = spans.slice(0, -1).reduce((sum, { from, to }) => sum + to - from, 0)
-    const freeMs = last.from - (spans[0]?.from ?? 0) - busyMs
-    assert.ok(freeMs >= 2.5 * busyMs, `free for ${freeMs} ms, busy for ${busyMs} ms`)
+    const busyMs = spans.slice(0, -1).map(({ from, to }) => to - from)
+    const sum = (values: number[]) => values.reduce((all, value) => all + value, 0)
+    const freeMs = last.from - (spans[0]?.from ?? 0) - sum(busyMs)
+    // Where the machine makes a step long, the pause after it has its bound.
+    const dueMs = sum(busyMs.map((tookMs) => Math.min(2.5 * tookMs, 0.8 * PURGE_PAUSE_MS_MAX)))
+    assert.ok(freeMs >= dueMs, `free for ${freeMs} ms, busy for ${busyMs.join(', ')} ms`)
     assert.ok(endMs - last.to < 2.5 * STEP_MS, 'nobody waits after the last')
   })
 }

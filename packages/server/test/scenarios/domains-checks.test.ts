@@ -250,8 +250,14 @@ onEachEngine('checks of custom domains', (engine) => {
   })
 })
 
-/** Queries that a page of so many domains takes. */
-async function queriesOf({ client }: Account, limit: number): Promise<number> {
+/** Queries that a page of so many domains takes: the least of some, for checks ask beside it now and then. */
+async function queriesOf(account: Account, limit: number): Promise<number> {
+  const counts: number[] = []
+  for (let round = 0; round < 5; round++) counts.push(await queriesNow(account, limit))
+  return Math.min(...counts)
+}
+
+async function queriesNow({ client }: Account, limit: number): Promise<number> {
   const { query } = pg.Client.prototype
   let count = 0
   pg.Client.prototype.query = function counting(this: pg.Client, ...given: unknown[]) {
