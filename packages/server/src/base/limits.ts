@@ -609,13 +609,7 @@ export const UNSUBSCRIBES_PER_MINUTE_MAX = 600
 /** How long a captured message is kept, and counters of strangers. */
 export const CAPTURED_MS = 30 * DAY_MS
 
-// Delivering.
-/** `to`, fifty `cc` and whoever copied the inbox. */
-export const MESSAGE_RECIPIENTS_MAX = 52
-/** How long a recipient is tried. */
-export const DELIVERY_MS_MAX = 2 * DAY_MS
-/** A process that stood still for longer is late; less is the measuring. */
-export const SHARED_CLOCK_DRIFT_MS = 2 * SECOND_MS
+// Processes that share a database.
 /** How long work that one process does for all stays with one that is not heard of any more. */
 export const DUTY_LEASE_MS = 30 * SECOND_MS
 /** What is done under such a lease is told to end when this is left of it. */
@@ -636,6 +630,14 @@ export const MIGRATION_TRIES_MAX = 100
 export const MIGRATION_TURN_MS = 100
 /** How often a process looks whether the schema is still one that it works with. */
 export const SCHEMA_LOOK_MS = 10 * SECOND_MS
+
+// Delivering.
+/** `to`, fifty `cc` and whoever copied the inbox. */
+export const MESSAGE_RECIPIENTS_MAX = 52
+/** How long a recipient is tried. */
+export const DELIVERY_MS_MAX = 2 * DAY_MS
+/** A process that stood still for longer is late; less is the measuring. */
+export const SHARED_CLOCK_DRIFT_MS = 2 * SECOND_MS
 /** A lease that ends sooner is renewed before anything is sent under it. */
 export const LEASE_LEFT_MS_MIN = 10 * SECOND_MS
 /** After the last attempt's time nothing is sent any more, whatever came in between. */
