@@ -87,7 +87,6 @@ export type App = {
  */
 export async function openApp(settings: Settings, seams: Seams): Promise<App> {
   const { log, metrics = silentMetrics } = seams
-  let writesWaiting = 0
   // Made while the database opens: on the first start both take their time.
   const { now } = systemClock
   const tls = settings.roles.has('smtp') ? openServerTls(settings, { now, log }) : null
@@ -98,14 +97,10 @@ export async function openApp(settings: Settings, seams: Seams): Promise<App> {
     observer: {
       committed: (size, durationMs) => metrics.observeCommit({ size, durationMs }),
       answered: metrics.observeWrite,
-      queued: (length) => {
-        writesWaiting = length
-      },
     },
     onError: (error) => log.warn({ error }, 'a database connection was lost'),
     onBlobsAway: (found) => log.warn({ found }, 'large messages are put off until S3 is back'),
   })
-  metrics.watch('writeQueue', () => writesWaiting)
   try {
     return await openAround(settings, seams, { store, tls })
   } catch (error) {

@@ -38,7 +38,7 @@ export type OpenStoreOptions = {
   onBlobsAway?(text: string): void
 }
 
-export const silentObserver: DbObserver = { committed: () => {}, queued: () => {} }
+export const silentObserver: DbObserver = { committed: () => {} }
 
 /** Where the embedded database lies. */
 export function databasePath(settings: StoreSettings): string {

@@ -63,5 +63,4 @@ export type DbObserver = {
   committed(groupSize: number, durationMs: number): void
   /** One transaction was answered, so long after it was asked for. */
   answered?(durationMs: number): void
-  queued(length: number): void
 }

@@ -63,7 +63,7 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
       if (waiting >= WRITE_QUEUE_MAX) throw new StorageError('busy', 'Too many writes are waiting.')
       const transaction = options.transactions[name]
       if (transaction === undefined) throw new Error(`No transaction is named ${name}`)
-      options.observer.queued(++waiting)
+      waiting += 1
       const askedMs = systemClock.monotonic()
       try {
         await turns.take()
@@ -80,7 +80,7 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
         }
       } finally {
         options.observer.answered?.(systemClock.monotonic() - askedMs)
-        options.observer.queued(--waiting)
+        waiting -= 1
         if (waiting === 0) onIdle()
       }
     },

@@ -114,7 +114,6 @@ export class WriterThread {
       else entry?.resolve(answer.value as never)
     }
     this.#options.observer.committed(groupSize, durationMs)
-    this.#options.observer.queued(this.#waiting.size)
     if (this.#waiting.size === 0) this.#onIdle?.()
   }
 
