@@ -57,7 +57,9 @@ export function startInNamespace({ program, etc, places = {}, command }: Start):
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return
       const ended = once(child, 'exit')
-      child.kill('SIGTERM')
+      // unshare ignores SIGTERM, and a program that changes its user outlives it in spite of --kill-child.
+      const inside = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')
+      for (const pid of inside.trim().split(' ')) process.kill(Number(pid), 'SIGKILL')
       await ended
     },
   }

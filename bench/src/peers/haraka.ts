@@ -5,6 +5,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { countFiles } from './debian-program.ts'
 import { type PeerServer, programFolder, untilAnswering } from './peer-server.ts'
 
@@ -28,6 +29,8 @@ export async function startHaraka(folder: string, port: number): Promise<PeerSer
     stdio: ['ignore', 'ignore', 'inherit'],
     env: { ...process.env, BENCH_HARAKA_MAIL: mail },
   })
+  // A connection in its first moments, before all of its settings are read, ends it.
+  await wait(3_000)
   await untilAnswering(port)
   return {
     name: `Haraka ${version}`,
