@@ -8,7 +8,10 @@ export type Peer = {
   close(): void
 }
 
-/** Resolves after the reply to EHLO. */
+/** A server whose backlog is full forgets a connection that the client takes for open. */
+const GREETING_MS_MAX = 2_000
+
+/** Resolves after the reply to EHLO. Rejects when no greeting comes within two seconds. */
 export async function openPeer(port: number): Promise<Peer> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   const replies = readReplies(socket)
@@ -17,7 +20,9 @@ export async function openPeer(port: number): Promise<Peer> {
     const got = await replies.next()
     if (got !== code) throw new Error(`Expected ${code}, got ${got}`)
   }
-  if ((await replies.next()) !== 220) throw new Error('No greeting')
+  const late = setTimeout(() => socket.destroy(), GREETING_MS_MAX)
+  const greeting = await replies.next().finally(() => clearTimeout(late))
+  if (greeting !== 220) throw new Error('No greeting')
   await say('EHLO sender.example\r\n', 250)
   return { say, close: () => socket.destroy() }
 }

@@ -46,6 +46,8 @@ export function startInNamespace({ program, etc, places = {}, command }: Start):
     `mount -t overlay overlay -o lowerdir=${program.files}/usr:/usr /usr`,
     `mount -t overlay overlay -o lowerdir=${etc}:${program.files}/etc:/etc /etc`,
     'mount -t tmpfs tmpfs /run',
+    // They look up their own open files there, by the pid that they have inside.
+    'mount -t proc proc /proc',
     ...Object.entries(places).map(([path, folder]) => mountBelowVar(path, folder)),
     `exec ${command.join(' ')}`,
   ]
@@ -75,7 +77,7 @@ function mountBelowVar(path: string, folder: string): string {
 export function makeEtc(folder: string, names: readonly string[]): string {
   mkdirSync(folder, { recursive: true })
   const ids = names.map((name, index) => ({ name, id: FIRST_ID + index }))
-  const users = ids.map(({ name, id }) => `${name}:x:${id}:${id}::/var/empty:/usr/sbin/nologin\n`)
+  const users = ids.map(({ name, id }) => `${name}:x:${id}:${id}::/:/usr/sbin/nologin\n`)
   const groups = ids.map(({ name, id }) => `${name}:x:${id}:\n`)
   writeFileSync(join(folder, 'passwd'), withoutOwn('/etc/passwd', names) + users.join(''))
   writeFileSync(join(folder, 'group'), withoutOwn('/etc/group', names) + groups.join(''))

@@ -5,7 +5,6 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { countFiles } from './debian-program.ts'
 import { type PeerServer, programFolder, untilAnswering } from './peer-server.ts'
 
@@ -21,6 +20,8 @@ export async function startHaraka(folder: string, port: number): Promise<PeerSer
   writeFileSync(join(config, 'host_list'), 'mailroom.localhost\n')
   writeFileSync(join(config, 'me'), 'mx.mailroom.localhost\n')
   writeFileSync(join(config, 'log.ini'), 'level=error\n')
+  // Without its own file of defaults, which `haraka -i` copies too, the first connection ends it.
+  copyFileSync(join(program, 'config/connection.ini'), join(config, 'connection.ini'))
   copyFileSync(new URL('haraka-queue.cjs', import.meta.url), join(home, 'plugins/synced_files.js'))
   const { version } = JSON.parse(readFileSync(join(program, 'package.json'), 'utf8')) as {
     version: string
@@ -29,8 +30,6 @@ export async function startHaraka(folder: string, port: number): Promise<PeerSer
     stdio: ['ignore', 'ignore', 'inherit'],
     env: { ...process.env, BENCH_HARAKA_MAIL: mail },
   })
-  // A connection in its first moments, before all of its settings are read, ends it.
-  await wait(3_000)
   await untilAnswering(port)
   return {
     name: `Haraka ${version}`,

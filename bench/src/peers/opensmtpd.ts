@@ -31,7 +31,7 @@ match from any for domain "mailroom.localhost" action "keep"
     program,
     etc,
     places: { '/var/spool/smtpd': spool, '/var/lib/opensmtpd': state },
-    command: ['/usr/sbin/smtpd', '-d', '-f', '/etc/smtpd.conf'],
+    command: ['/usr/sbin/smtpd', '-F', '-f', '/etc/smtpd.conf'],
   })
   await untilAnswering(port)
   return {
