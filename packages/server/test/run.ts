@@ -11,6 +11,7 @@ import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { migratePostgres } from '#db/postgres.ts'
+import { bundleWriter } from '#test/bundle-writer.ts'
 import { FileLines } from '#test/file-lines.ts'
 import { openMemoryFolder } from '#test/memory-folder.ts'
 import { makeTestCertificate } from '#test/peers/certificate.ts'
@@ -63,6 +64,7 @@ const certificate = await makeTestCertificate()
 const entries = await mkdtemp(join(tmpdir(), 'mailroom-test-run-'))
 try {
   process.env[POSTGRES_TEMPLATE_VARIABLE] = await makeTemplate()
+  await bundleWriter(entries)
   const didPass = await runTests()
   if (!didPass) process.exitCode ??= 1
 } finally {
@@ -106,6 +108,7 @@ async function runTests(): Promise<boolean> {
     timeout: TEST_MS_MAX,
     signal: interruption.signal,
     cwd: workspace,
+    execArgv: ['--import', import.meta.resolve('#test/use-bundled-writer.ts')],
   })
   const lines = new FileLines(files, workspace, new Map(groups))
   const silence = watchSilence(lines)
