@@ -22,6 +22,7 @@ import { idMaker } from '#base/ids.ts'
 import { DRAIN_MS } from '#base/limits.ts'
 import type { Log } from '#base/log.ts'
 import { type Metrics, silentMetrics } from '#base/metrics.ts'
+import { openAll } from '#base/open-all.ts'
 import type { Tracing } from '#base/tracing.ts'
 import { publicUrlOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
@@ -34,7 +35,7 @@ import { watchQueues } from './open-figures.ts'
 import { type Keys, openKeys } from './open-keys.ts'
 import { openPressure } from './open-pressure.ts'
 import { findObstacle, type Life } from './open-readiness.ts'
-import { openSchemaWatch } from './open-schema-watch.ts'
+import { openSchemaWatch, type SchemaWatch } from './open-schema-watch.ts'
 import { openServerTls, type ServerTls } from './open-server-tls.ts'
 import { type OpenStore, openStore, releaseOwnLeases, settleLog } from './open-store.ts'
 import { openTracing, traceParts } from './open-tracing.ts'
@@ -85,46 +86,42 @@ export type App = {
  * Starts the service as the settings say; resolves when it takes mail and requests. Rejects when a
  * part cannot be opened, after closing those that could.
  */
-export async function openApp(settings: Settings, seams: Seams): Promise<App> {
-  const { log, metrics = silentMetrics } = seams
+export function openApp(settings: Settings, seams: Seams): Promise<App> {
+  return openAll((opened) => openParts(settings, seams, opened))
+}
+
+async function openParts(
+  settings: Settings,
+  seams: Seams,
+  opened: AsyncDisposableStack,
+): Promise<App> {
+  const { log, chance = systemChance, metrics = silentMetrics } = seams
   // Made while the database opens: on the first start both take their time.
   const { now } = systemClock
   const tls = settings.roles.has('smtp') ? openServerTls(settings, { now, log }) : null
+  opened.defer(async () => (await tls?.catch(() => null))?.close())
   tls?.catch(() => {})
-  const store = await openStore({
-    settings,
-    as: 'service',
-    observer: {
-      committed: (size, durationMs) => metrics.observeCommit({ size, durationMs }),
-      answered: metrics.observeWrite,
-    },
-    onError: (error) => log.warn({ error }, 'a database connection was lost'),
-    onBlobsAway: (found) => log.warn({ found }, 'large messages are put off until S3 is back'),
-  })
-  try {
-    return await openAround(settings, seams, { store, tls })
-  } catch (error) {
-    await store.close()
-    throw error
-  }
-}
-
-async function openAround(
-  settings: Settings,
-  seams: Seams,
-  { store, tls }: { store: OpenStore; tls: Promise<ServerTls> | null },
-): Promise<App> {
-  const { log, metrics = silentMetrics } = seams
-  const { chance = systemChance } = seams
+  const store = await openOwnStore(settings, { log, metrics })
+  opened.defer(() => store.close())
+  const doors: Doors = { smtp: null, http: null, service: null }
+  // It tells how the service is for as long as there is one.
+  opened.defer(() => doors.service?.close())
   const keys = await openKeys({ settings, db: store.db, chance })
-  const ways = openWays(settings, seams)
-  const tracing = await openTracing(settings, { ...seams, instance: store.instance })
-  const deps = await makeDeps(settings, seams, { store, keys, ways, tracing })
   if (keys.warning !== null) log.warn({}, keys.warning)
+  const ways = openWays(settings, seams)
+  opened.defer(() => ways.close())
+  const tracing = await openTracing(settings, { ...seams, instance: store.instance })
+  opened.defer(() => tracing.close())
+  const deps = await makeDeps(settings, seams, { store, keys, ways, tracing })
+  opened.defer(async () => {
+    // A collector that hangs takes its second beside the rest.
+    await Promise.all([tracing.close(), deps.budgets.close()])
+  })
+  const life: Life = { phase: 'starting', drainMs: 0 }
+  const busy: Busy = { events: deps.events, doors, work: null, schema: null }
+  opened.defer(() => drain(busy, life))
   const started = Promise.withResolvers<void>()
   started.promise.catch(() => {})
-  const doors: Doors = { smtp: null, http: null, service: null }
-  const life: Life = { phase: 'starting' }
   const parts: Parts = {
     settings,
     deps,
@@ -142,14 +139,11 @@ async function openAround(
     await releaseOwnLeases(store, log)
   } catch (error) {
     started.reject(error)
-    await Promise.all([doors.smtp?.close({ drainMs: 0 }), doors.http?.close(0)])
-    await doors.service?.close()
-    await ways.close()
-    await tracing.close()
     throw error
   }
   const work = openWork(deps, settings, store)
-  const schema = openSchemaWatch(deps, (text) => seams.onOutdated?.(text))
+  busy.work = work
+  busy.schema = openSchemaWatch(deps, (text) => seams.onOutdated?.(text))
   if (settings.delivery === 'direct') void tellDns(deps, settings, log)
   watchQueues(parts, { smtp: doors.smtp, ...work })
   life.phase = 'serving'
@@ -159,23 +153,43 @@ async function openAround(
     app: { firstAccount, database: store.db.description, deps, findObstacle: parts.findObstacle },
     doors,
     tls,
-    async close(drainMs) {
-      life.phase = 'draining'
-      ;(await tls)?.close()
-      // Together: a step of background work has as long to end as a message on its way.
-      await Promise.all([
-        deps.events.close(),
-        doors.smtp?.close({ drainMs }),
-        doors.http?.close(drainMs),
-        work.close(drainMs),
-        schema.close(),
-      ])
-      // A collector that hangs takes its second beside the rest.
-      await Promise.all([tracing.close(), deps.budgets.close().then(() => ways.close())])
-      await doors.service?.close()
-      await store.close()
+    close(drainMs) {
+      Object.assign(life, { phase: 'draining', drainMs })
+      return opened.disposeAsync()
     },
   })
+}
+
+function openOwnStore(settings: Settings, { log, metrics }: { log: Log; metrics: Metrics }) {
+  return openStore({
+    settings,
+    as: 'service',
+    observer: { committed: (size, durationMs) => metrics.observeCommit({ size, durationMs }) },
+    onError: (error) => log.warn({ error }, 'a database connection was lost'),
+    onBlobsAway: (found) => log.warn({ found }, 'large messages are put off until S3 is back'),
+  })
+}
+
+/** What may have something in hand. */
+type Busy = {
+  readonly events: Deps['events']
+  readonly doors: Doors
+  work: ReturnType<typeof openWork> | null
+  schema: SchemaWatch | null
+}
+
+/** Together: a step of background work has as long to end as a message on its way. */
+async function drain(
+  { events, doors: { smtp, http }, work, schema }: Busy,
+  { drainMs }: Life,
+): Promise<void> {
+  await Promise.all([
+    events.close(),
+    smtp?.close({ drainMs }),
+    http?.close(drainMs),
+    work?.close(drainMs),
+    schema?.close(),
+  ])
 }
 
 /** The service to whoever started it. */

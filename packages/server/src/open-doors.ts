@@ -17,7 +17,7 @@ import { openMailCounter } from '#actions/stats/count-mail.ts'
 import { storageTrouble } from '#actions/storage-trouble.ts'
 import { workJobs } from '#actions/work-jobs.ts'
 import { LOWER_ALPHANUMERIC, randomText } from '#base/chance.ts'
-import { MINUTE_MS, SOCKETS_PER_ACCOUNT_MAX } from '#base/limits.ts'
+import { HOUR_MS, MINUTE_MS, SOCKETS_PER_ACCOUNT_MAX } from '#base/limits.ts'
 import type { Metrics } from '#base/metrics.ts'
 import { publicUrlOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
@@ -199,6 +199,7 @@ export function openTimeDoor(
     workJobs: (signal) => workJobs(deps, { worker: deps.makeId('job'), signal }),
     purgeExpired: (signal) => purgeExpired(deps, signal),
     sweepBlobs: (signal) => sweepBlobs(deps, signal),
+    sweepEveryMs: deps.blobs?.sweepEveryMs ?? HOUR_MS,
     checkDomains: (signal) => checkDueDomains(deps, signal),
     rotateKeys: (signal) => rotateDueKeys(deps, schedule, signal),
     indexSearch: indexer.step,

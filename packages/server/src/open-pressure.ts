@@ -16,5 +16,18 @@ export function openPressure(db: Db, metrics: Metrics): Pick<Deps, 'db' | 'store
     clock: systemClock,
     onRefused: metrics.countStoreRefusal,
   })
-  return { db: paced.db, storePressure }
+  return { db: timeWrites(paced.db, metrics), storePressure }
+}
+
+/** What a caller waits for, its turn included. */
+function timeWrites(db: Db, { observeWrite }: Metrics): Db {
+  const timed = async <Value>(write: () => Promise<Value>) => {
+    const askedMs = systemClock.monotonic()
+    try {
+      return await write()
+    } finally {
+      observeWrite(systemClock.monotonic() - askedMs)
+    }
+  }
+  return { ...db, write: (...asked) => timed(() => db.write(...asked)) }
 }

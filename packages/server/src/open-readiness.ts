@@ -3,7 +3,11 @@
 import type { Doors } from './open-doors.ts'
 import type { OpenStore } from './open-store.ts'
 
-export type Life = { phase: 'starting' | 'serving' | 'draining' }
+export type Life = {
+  phase: 'starting' | 'serving' | 'draining'
+  /** So long its end lets work in hand finish. */
+  drainMs: number
+}
 
 /** Why the service is not ready, or null. */
 export async function findObstacle(

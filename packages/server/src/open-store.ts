@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { storageTrouble } from '#actions/storage-trouble.ts'
 import { LOWER_ALPHANUMERIC, randomText, systemChance } from '#base/chance.ts'
 import type { Log } from '#base/log.ts'
+import { openAll } from '#base/open-all.ts'
 import type { BlobStore } from '#blobs/blob-store.ts'
 import { makePrivateFolder } from '#blobs/durable-folder.ts'
 import type { Settings } from '#config/settings.ts'
@@ -12,7 +13,7 @@ import type { DbObserver, ReadingDb } from '#db/db.ts'
 import { openOwnSignals, type Signals } from '#db/signals.ts'
 import { openSqlite, openSqliteToRead } from '#db/sqlite.ts'
 import type { Tables } from '#store/tables.ts'
-import { type Db, transactions } from '#store/transactions.ts'
+import { type Db, groupForms, transactions } from '#store/transactions.ts'
 import { openBlobs } from './open-blobs.ts'
 import { openInstance, openNameless } from './open-instance.ts'
 
@@ -52,31 +53,18 @@ export function databasePath(settings: StoreSettings): string {
 export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
   const { settings, as, onBlobsAway: warn = () => {} } = options
   makePrivateFolder(settings.dataDir)
-  const { instance, unlock } = as === 'command' ? openNameless() : openInstance(settings)
-  try {
+  return openAll(async (opened) => {
+    const { instance, unlock } = as === 'command' ? openNameless() : openInstance(settings)
+    opened.defer(unlock)
     const db = await openDb(options)
-    const blobs = await openBlobs(settings, { as, warn }).catch(async (error) => {
-      await db.close()
-      throw error
-    })
+    opened.defer(() => db.close())
     const signals = await openSignals(options)
-    return {
-      db,
-      instance,
-      blobs,
-      signals,
-      async close() {
-        // First what may hang on a server: who waits for it is told while there is a database.
-        await blobs?.close()
-        await signals.close()
-        await db.close()
-        unlock()
-      },
-    }
-  } catch (error) {
-    unlock()
-    throw error
-  }
+    opened.defer(() => signals.close())
+    // Last, and so closed first: who waits for its server is told while there is a database.
+    const blobs = await openBlobs(settings, { as, warn })
+    opened.defer(() => blobs?.close())
+    return { db, instance, blobs, signals, close: () => opened.disposeAsync() }
+  })
 }
 
 /**
@@ -99,6 +87,7 @@ async function openDb({ settings, as, observer, onError }: OpenStoreOptions): Pr
     return openPostgres<Tables, typeof transactions>({
       url: settings.databaseUrl,
       transactions,
+      groupForms,
       observer,
       onError,
     })

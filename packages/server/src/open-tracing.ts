@@ -69,6 +69,7 @@ function traceBlobs(blobs: BlobStore, tracing: Tracing): BlobStore {
     },
     get: (id) => tracing.step('read bytes', {}, () => blobs.get(id)),
     remove: (ids) => blobs.remove(ids),
+    sweepEveryMs: blobs.sweepEveryMs,
     list: () => blobs.list(),
     close: () => blobs.close(),
   }

@@ -40,7 +40,7 @@ export const eventOperations = {
     tag: 'Events',
     summary: 'Be told of events as they happen, as server-sent events.',
     notes:
-      'Each has the event_id as its id, the kind as its event and the envelope as its data. After a break, Last-Event-ID (or after) goes on behind the event that it names without a gap or a repeat; without either only what happens from now on is told. An account may have ten streams at once, in this version with each process of the service. One that takes in nothing for 30 seconds is cut.',
+      'Each has the event_id as its id, the kind as its event and the envelope as its data. After a break, Last-Event-ID (or after) goes on behind the event that it names without a gap or a repeat; without either only what happens from now on is told. An account may have ten streams at once. One that takes in nothing for 30 seconds is cut.',
     auth: 'key',
     isRateLimited: true,
     query: Type.Object(filterProperties),

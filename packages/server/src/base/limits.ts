@@ -350,6 +350,9 @@ export const SAME_ID_LOOKED_AT_MAX = 100
 export const ROW_BLOB_BYTES_MAX = 128 * KIB
 /** How long bytes without a message stay in the blob store: whoever stored them may be at it yet. */
 export const ORPHAN_MS = DAY_MS
+/** How often bytes without a message are looked for: a folder is read for nothing, a bucket's pages are paid for. */
+export const DISK_SWEEP_MS = HOUR_MS
+export const S3_SWEEP_MS = DAY_MS
 /** From storing bytes to the commit that refers to them. Far below ORPHAN_MS; past it they are given up. */
 export const BLOB_COMMIT_MS_MAX = HOUR_MS
 /** One request to the S3 server, with the wait for its turn: 30 MiB at 1 MiB a second. */
@@ -412,6 +415,15 @@ export const RESERVE_BYTES = 16 * MIB
 export const POSTGRES_POOL_MAX = 10
 /** Of those connections; writes that wait for each other's rows must leave some to readers. */
 export const POSTGRES_WRITES_MAX = 7
+/** Transactions under way that one account's writes of a kind are grouped into; further ones wait for the next. */
+export const WRITE_GROUPS_EACH_MAX = 1
+/** Writes that share a transaction on PostgreSQL: past it a group takes longer and saves no more. */
+export const WRITE_GROUP_MAX = 50
+/** Of such a group, by what it writes, unless its first has more by itself. */
+export const WRITE_GROUP_BYTES_MAX = 2 * MIB
+/** Queries of one kind that look up a key each, and keys that one of them asks for. */
+export const LOOKUPS_UNDER_WAY_MAX = 2
+export const LOOKED_UP_TOGETHER_MAX = 100
 /** How long a write waits for one of them before it is refused as unavailable. */
 export const WRITE_WAIT_MS_MAX = 7 * SECOND_MS
 

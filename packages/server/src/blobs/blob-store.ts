@@ -10,6 +10,8 @@ export type BlobStore = {
   get(id: string): Promise<Uint8Array | null>
   /** Removes what is there; an absent id is no error. */
   remove(ids: readonly string[]): Promise<void>
+  /** How long after one look at everything the next is due: as often as that may cost what it does. */
+  readonly sweepEveryMs: number
   /** Everything, in batches, for the sweep that removes orphans. */
   list(): AsyncIterable<StoredBlob[]>
   /** Cuts what is under way; whatever is asked for later is refused. */

@@ -4,6 +4,7 @@
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { LOWER_ALPHANUMERIC, randomText, systemChance } from '#base/chance.ts'
+import { DISK_SWEEP_MS } from '#base/limits.ts'
 import { asStorageError, StorageError } from '#db/storage-error.ts'
 import { type BlobStore, blobName } from './blob-store.ts'
 import { makePrivateFolder, syncFolder } from './durable-folder.ts'
@@ -53,6 +54,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
         })
       }
     },
+    sweepEveryMs: DISK_SWEEP_MS,
     async *list() {
       const nowMs = await timeOf(unfinished).catch((error) => {
         throw asStorageError(error) ?? error

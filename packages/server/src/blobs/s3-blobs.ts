@@ -12,6 +12,7 @@ import {
   S3_REQUEST_MS_MAX,
   S3_RETRY_MS_MAX,
   S3_RETRY_PAUSE_MS,
+  S3_SWEEP_MS,
   S3_TRIES_MAX,
 } from '#base/limits.ts'
 import { type BlobStore, blobName, type StoredBlob } from './blob-store.ts'
@@ -88,6 +89,7 @@ export async function openS3Blobs(
       }
       await Promise.all(Array.from({ length: BLOBS_AT_ONCE_MAX }, removeRest))
     },
+    sweepEveryMs: S3_SWEEP_MS,
     async *list() {
       let token: string | undefined
       do {

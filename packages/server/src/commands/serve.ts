@@ -10,8 +10,8 @@ import type { Settings } from '#config/settings.ts'
 import { type Health, openHealth } from '#open-health.ts'
 import { loadSettings } from './load-settings.ts'
 
-/** A signal to a whole group of processes comes from its sender and again from npm, as one. */
-const ONE_SIGNAL_MS = 300
+/** A signal to a whole group of processes comes from its sender and again from npm, later on a busy machine. */
+const ONE_SIGNAL_MS = 1_000
 
 /** From the signal to the exit, whatever still hangs: ten seconds are promised. */
 const EXIT_MS_MAX = DRAIN_MS + 1_500

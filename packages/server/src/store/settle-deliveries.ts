@@ -32,6 +32,8 @@ export type TakenMail = Omit<NewCaptured, 'recipients'> & {
 
 export type SettleInput = {
   worker: string
+  /** Whose message it is: its outcomes take turns as that account's. */
+  accountId: string
   messageId: string
   deliveries: SettledDelivery[]
   captured: TakenMail | null
@@ -47,16 +49,20 @@ export type SettleInput = {
 export async function settleDeliveries(tx: Tx, input: SettleInput): Promise<string[]> {
   // The message first: of two processes that settle its last two recipients, one sees both.
   const message = await lockSentMessage(tx, input.messageId)
-  if (message === undefined) {
+  if (message === undefined || message.account_id !== input.accountId) {
     // Its inbox was deleted.
     const ids = input.deliveries.map((delivery) => delivery.id)
-    await tx.query.deleteFrom('deliveries').where('id', 'in', ids).execute()
+    await tx.query
+      .deleteFrom('deliveries')
+      .where('id', 'in', ids)
+      .where('account_id', '=', input.accountId)
+      .execute()
     return []
   }
   const settled: SettledDelivery[] = []
   const complaints: { id: string; recipient: string }[] = []
   for (const delivery of input.deliveries) {
-    const [row] = await updateDelivery(tx, changeOf(delivery, input.worker))
+    const [row] = await updateDelivery(tx, changeOf(delivery, input))
     if (row === undefined) continue
     settled.push(delivery)
     const { complaintEventId: id } = delivery
@@ -91,10 +97,11 @@ async function capture(
   await addCaptured(tx, { ...row, recipients: addresses })
 }
 
-function changeOf(delivery: SettledDelivery, worker: string): DeliveryChange {
+function changeOf(delivery: SettledDelivery, { worker, accountId }: SettleInput): DeliveryChange {
   const isOver = delivery.nextAttemptAtMs === null
   return {
     id: delivery.id,
+    account_id: accountId,
     worker,
     queue_state: isOver ? null : 'waiting',
     status: delivery.status,
@@ -111,6 +118,7 @@ function changeOf(delivery: SettledDelivery, worker: string): DeliveryChange {
 type DeliveryChange = Pick<
   Row<'deliveries'>,
   | 'id'
+  | 'account_id'
   | 'queue_state'
   | 'status'
   | 'next_attempt_at'
@@ -138,6 +146,7 @@ const updateDelivery = statement<Tables, DeliveryChange, { recipient: string }>(
       response: place('response'),
     }))
     .where('id', '=', place('id'))
+    .where('account_id', '=', place('account_id'))
     .where((row) =>
       row.or([
         row('leased_by', '=', place('worker')),

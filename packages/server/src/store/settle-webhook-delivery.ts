@@ -11,6 +11,8 @@ import { OVER } from './webhook-queue.ts'
 
 export type SettledWebhookDelivery = {
   worker: string
+  /** Whose webhook it is: its outcomes take turns as that account's. */
+  accountId: string
   id: string
   /** As they were counted when it was claimed. */
   attempts: number
@@ -42,6 +44,7 @@ export async function settleWebhookDelivery(
   }
   const [row] = await updateDelivery(tx, {
     id: input.id,
+    account_id: input.accountId,
     worker: input.worker,
     attempts: input.attempts,
     last_attempt_at: input.attemptAtMs,
@@ -54,7 +57,7 @@ export async function settleWebhookDelivery(
     error: input.error,
   })
   if (row === undefined) return 'lost'
-  if (input.error === null) await clearFailing(tx, { id: row.lane })
+  if (input.error === null) await clearFailing(tx, { id: row.lane, account_id: input.accountId })
   else if (input.error !== 'internal_error' && row.event_kind !== 'webhook.test') {
     return (await noteFailure(tx, row, input)) ? 'disabled' : 'settled'
   }
@@ -63,11 +66,12 @@ export async function settleWebhookDelivery(
 
 /** What earlier attempts came to stays; the one that the claim counted is not one. */
 async function endUnattempted(tx: Tx, input: SettledWebhookDelivery): Promise<boolean> {
-  const { id, worker, status, error } = input
+  const { id, accountId, worker, status, error } = input
   const ended = await tx.query
     .updateTable('webhook_deliveries')
     .set((row) => ({ ...OVER, status, error, attempts: row('attempts', '-', 1) }))
     .where('id', '=', id)
+    .where('account_id', '=', accountId)
     .where('leased_by', '=', worker)
     .returning('id')
     .execute()
@@ -77,10 +81,11 @@ async function endUnattempted(tx: Tx, input: SettledWebhookDelivery): Promise<bo
 /** True when it disabled the webhook. Most failures change nothing, and lock nothing. */
 async function noteFailure(
   tx: Tx,
-  { lane: id, account_id }: SettledRow,
+  { lane: id }: SettledRow,
   input: SettledWebhookDelivery,
 ): Promise<boolean> {
-  const [webhook] = await selectFailing(tx, { id })
+  const { accountId: account_id } = input
+  const [webhook] = await selectFailing(tx, { id, account_id })
   if (webhook === undefined || webhook.is_enabled === 0) return false
   const { failing_since: sinceMs } = webhook
   const { queueMs, nowMs } = input
@@ -90,6 +95,7 @@ async function noteFailure(
       .updateTable('webhooks')
       .set({ failing_since: queueMs })
       .where('id', '=', id)
+      .where('account_id', '=', account_id)
       .where((row) =>
         sinceMs === null ? row('failing_since', 'is', null) : row('failing_since', '=', sinceMs),
       )
@@ -101,6 +107,7 @@ async function noteFailure(
     .updateTable('webhooks')
     .set({ is_enabled: 0, disabled_reason: 'failing', disabled_at: nowMs })
     .where('id', '=', id)
+    .where('account_id', '=', account_id)
     .where('is_enabled', '=', 1)
     .where('failing_since', '=', sinceMs)
     .returning('url')
@@ -120,11 +127,12 @@ async function noteFailure(
   return true
 }
 
-type SettledRow = Pick<Row<'webhook_deliveries'>, 'lane' | 'account_id' | 'event_kind'>
+type SettledRow = Pick<Row<'webhook_deliveries'>, 'lane' | 'event_kind'>
 
 type Change = Pick<
   Row<'webhook_deliveries'>,
   | 'id'
+  | 'account_id'
   | 'attempts'
   | 'last_attempt_at'
   | 'queue_state'
@@ -152,6 +160,7 @@ const updateDelivery = statement<Tables, Change, SettledRow>((query, place) =>
       error: place('error'),
     })
     .where('id', '=', place('id'))
+    .where('account_id', '=', place('account_id'))
     .where((row) =>
       row.or([
         row('leased_by', '=', place('worker')),
@@ -164,24 +173,28 @@ const updateDelivery = statement<Tables, Change, SettledRow>((query, place) =>
         ]),
       ]),
     )
-    .returning(['lane', 'account_id', 'event_kind']),
+    .returning(['lane', 'event_kind']),
 )
 
-const clearFailing = statement<Tables, { id: string }, never>((query, place) =>
+type OneWebhook = Pick<Row<'webhooks'>, 'id' | 'account_id'>
+
+const clearFailing = statement<Tables, OneWebhook, never>((query, place) =>
   query
     .updateTable('webhooks')
     .set({ failing_since: null })
     .where('id', '=', place('id'))
+    .where('account_id', '=', place('account_id'))
     .where('failing_since', 'is not', null),
 )
 
 const selectFailing = statement<
   Tables,
-  { id: string },
+  OneWebhook,
   Pick<Row<'webhooks'>, 'is_enabled' | 'failing_since'>
 >((query, place) =>
   query
     .selectFrom('webhooks')
     .select(['is_enabled', 'failing_since'])
-    .where('id', '=', place('id')),
+    .where('id', '=', place('id'))
+    .where('account_id', '=', place('account_id')),
 )

@@ -12,6 +12,8 @@ export type BackgroundPorts = {
   workJobs(signal: AbortSignal): Promise<boolean>
   purgeExpired(signal: AbortSignal): Promise<void>
   sweepBlobs(signal: AbortSignal): Promise<number>
+  /** How long after a sweep the next is due. */
+  sweepEveryMs: number
   /** Checks the custom domains that are due; true when there may be more. */
   checkDomains(signal: AbortSignal): Promise<boolean>
   rotateKeys(signal: AbortSignal): Promise<void>
@@ -31,25 +33,19 @@ const ROTATE_EVERY_MS = 60 * 60 * 1_000
 export function openBackground(ports: BackgroundPorts) {
   const { log, duties } = ports
   const jobs = openWorkerLoop({ name: 'jobs', everyMs: JOBS_EVERY_MS, step: ports.workJobs, log })
-  const sweep = async (ending: AbortSignal) => {
-    const orphans = await ports.sweepBlobs(ending)
-    if (orphans > 0) log.info({ orphans }, 'removed stored bytes that no message refers to')
-    return false
-  }
   const upkeep = openWorkerLoop({
     name: 'upkeep',
     everyMs: duties.lookMs(PURGE_EVERY_MS),
-    async step(signal) {
-      const hourly = { everyMs: PURGE_EVERY_MS, signal }
-      await duties.perform({
+    step: (signal) =>
+      duties.perform({
         name: 'retention',
-        ...hourly,
+        everyMs: PURGE_EVERY_MS,
+        signal,
         run: (ending) => ports.purgeExpired(ending).then(() => false),
-      })
-      return duties.perform({ name: 'blob sweep', ...hourly, run: sweep })
-    },
+      }),
     log,
   })
+  const sweep = openSweep(ports)
   // Apart from the rest: it asks DNS, which may keep it waiting.
   const rotation = openWorkerLoop({
     name: 'key rotation',
@@ -86,9 +82,24 @@ export function openBackground(ports: BackgroundPorts) {
     /** Resolves after the step of each loop that is under way, which is told to be quick. */
     async close() {
       duties.stop()
-      const loops = [jobs, upkeep, rotation, domains, search, figures]
+      const loops = [jobs, upkeep, sweep, rotation, domains, search, figures]
       await Promise.all(loops.map((loop) => loop.close()))
       await duties.close()
     },
   }
+}
+
+/** Apart from the rest: where bytes lie in a bucket it is due more rarely, and may be kept waiting. */
+function openSweep({ duties, sweepBlobs, sweepEveryMs: everyMs, log }: BackgroundPorts) {
+  const run = async (ending: AbortSignal) => {
+    const orphans = await sweepBlobs(ending)
+    if (orphans > 0) log.info({ orphans }, 'removed stored bytes that no message refers to')
+    return false
+  }
+  return openWorkerLoop({
+    name: 'blob sweep',
+    everyMs: duties.lookMs(everyMs),
+    step: (signal) => duties.perform({ name: 'blob sweep', everyMs, signal, run }),
+    log,
+  })
 }

@@ -83,7 +83,7 @@ suite('an orderly end', { concurrency: true }, () => {
     for (const { sender } of hanging) sender.socket.on('error', () => {})
     service.signal('SIGTERM')
     await untilRefused(service.smtpPort)
-    await sleep(500)
+    await sleep(1_500)
     const exit = await service.stop('SIGTERM')
     assert.ok(exit.code !== 0, `exit code ${exit.code}`)
     assert.ok(exit.durationMs < 5_000, `${exit.durationMs} ms`)

@@ -5,6 +5,7 @@ import type { Deps } from '#actions/deps.ts'
 import { giveBack } from '#actions/give-back.ts'
 import type { LeaseKeeper } from '#actions/lease-keeper.ts'
 import { outlastStore } from '#actions/outlast-store.ts'
+import { unlessEnded } from '#actions/unless-ended.ts'
 import { DELIVERY_GRACE_MS } from '#base/limits.ts'
 import type { Group as AnyGroup, GroupOutcome } from '#jobs/dispatched-queue.ts'
 import { domainOf } from '#model/inbox.ts'
@@ -71,9 +72,9 @@ export async function deliver(
   const kept = attempted.filter((one): one is Settled => !back.includes(one))
   if (kept.length > 0) {
     const settled = kept.map((one) => settle(deps, one, signal))
-    const { message_id: messageId } = first
+    const { account_id: accountId, message_id: messageId } = first
     const [nowMs, eventId] = [deps.clock.now(), deps.makeId('evt')]
-    const outcome = { worker, messageId, deliveries: settled, captured, eventId, nowMs }
+    const outcome = { worker, accountId, messageId, deliveries: settled, captured, eventId, nowMs }
     const ids = await outlast(deps, { group, signal }, () =>
       deps.db.write('settleDeliveries', outcome),
     )
@@ -200,8 +201,9 @@ async function readOutgoing(
     const row = await find()
     if (row === null) return DELETED
     // One that is broken is not waited for: it may stay so, and would keep its place for ever.
-    const raw = row.content ?? (await deps.blobs?.get(rawId)) ?? null
+    const raw = row.content ?? (await readBytes(deps, rawId, signal))
     if (raw === null) {
+      if (signal.aborted) return CUT_SHORT
       // A deletion takes the row first and the bytes after it.
       if ((await find()) === null) return DELETED
       throw new Error(`The bytes of ${rawId} are not in the blob store.`)
@@ -212,6 +214,20 @@ async function readOutgoing(
     return { kind: 'no-route', text: 'The message could not be read.' }
   }
 }
+
+/** A store that hangs holds up no end: then it is null, as for bytes that are not there. */
+async function readBytes(
+  { blobs }: Pick<Deps, 'blobs'>,
+  rawId: string,
+  signal: AbortSignal,
+): Promise<Uint8Array | null> {
+  return blobs && unlessEnded(blobs.get(rawId), signal)
+}
+
+const CUT_SHORT = {
+  kind: 'no-route',
+  text: 'The service stopped before the message was read.',
+} as const
 
 const DELETED = {
   kind: 'unroutable',

@@ -1,6 +1,7 @@
 // Removing what has outlived its time, and blobs that no message refers to.
 
 import type { Deps } from '#actions/deps.ts'
+import { unlessEnded } from '#actions/unless-ended.ts'
 import { isIdOf } from '#base/ids.ts'
 import { ORPHAN_MS } from '#base/limits.ts'
 import type { StoredBlob } from '#blobs/blob-store.ts'
@@ -59,22 +60,6 @@ export async function sweepBlobs(
     if (isDone) removed += orphans.length
   }
   return removed
-}
-
-/** Null when `signal` is aborted before. */
-async function unlessEnded<Value>(
-  asked: Promise<Value>,
-  signal: AbortSignal,
-): Promise<Value | null> {
-  const ended = Promise.withResolvers<null>()
-  const end = () => ended.resolve(null)
-  signal.addEventListener('abort', end, { once: true })
-  if (signal.aborted) end()
-  try {
-    return await Promise.race([asked, ended.promise])
-  } finally {
-    signal.removeEventListener('abort', end)
-  }
 }
 
 function idsOf(stored: readonly StoredBlob[]): string[] {

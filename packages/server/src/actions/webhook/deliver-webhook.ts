@@ -196,8 +196,8 @@ async function settle(
     : nextWebhookAttemptAt({ attempts: held.attempts, nowMs: queueMs })
   const status = statusOf(answer.error, nextAttemptAtMs)
   const nowMs = deps.clock.now()
-  const { id, attempts } = held
-  const attempt = { worker, id, attempts, attemptAtMs }
+  const { id, account_id: accountId, attempts } = held
+  const attempt = { worker, id, accountId, attempts, attemptAtMs }
   const eventId = deps.makeId('evt')
   const recorded = { ...attempt, status, nextAttemptAtMs, ...answer, nowMs, queueMs, eventId }
   const settled = await deps.db.write('settleWebhookDelivery', recorded)

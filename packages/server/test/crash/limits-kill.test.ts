@@ -1,0 +1,93 @@
+// A process that is killed while clients hold places of an account there: nobody else has them before its
+// lease ends, and within a minute another process has given them all out again, and not one more.
+
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import {
+  BUDGET_LEASE_MS,
+  BUDGET_RENEW_MS,
+  MINUTE_MS,
+  SOCKETS_PER_ACCOUNT_MAX,
+} from '#base/limits.ts'
+import { type FeedClient, openFeedClient } from '#test/http/event-feed-client.ts'
+import { openSocket, type SocketClient } from '#test/http/socket-client.ts'
+import { openWorld, type World } from '#test/world.ts'
+import { Service } from './service.ts'
+
+const STEP_MS = 5_000
+/** Of a lease that was renewed a third of its time ago at the most, and was looked at every five seconds. */
+const EARLY_MS = BUDGET_LEASE_MS - BUDGET_RENEW_MS - 2 * STEP_MS
+const GUARD_MS = 120_000
+
+suite('places of a process that was killed', () => {
+  let survivor: World
+  let victim: Service
+  before(async () => {
+    survivor = await openWorld('postgres')
+    const { databaseUrl } = survivor.settings
+    assert.ok(databaseUrl !== null)
+    victim = await Service.start({ databaseUrl })
+  })
+  after(async () => {
+    await victim?.close()
+    await survivor?.close()
+  })
+
+  /** Null when there is no place for it. */
+  const socketAt = async (address: string, token: string): Promise<SocketClient | null> => {
+    const client = await openSocket(address, { token })
+    const answer = await client.ask({ type: 'ping' }).catch(() => null)
+    if (answer !== null) return client
+    assert.equal((await client.closed).code, 4008)
+    return null
+  }
+  const feedAt = async (address: string, token: string): Promise<FeedClient | null> => {
+    const headers = { authorization: `Bearer ${token}` }
+    const feed = await openFeedClient(`${address}/v1/events/stream`, headers)
+    if (feed.response.status === 200) return feed
+    assert.equal(feed.response.status, 429)
+    feed.close()
+    return null
+  }
+  const isThere = <Client>(client: Client | null): client is Client => client !== null
+  const fill = async <Client>(open: () => Promise<Client | null>) => {
+    const places = Array.from({ length: SOCKETS_PER_ACCOUNT_MAX + 1 }, open)
+    return (await Promise.all(places)).filter(isThere)
+  }
+
+  test('are another’s when its lease is over', { timeout: GUARD_MS }, async (t) => {
+    const { key } = await survivor.newAccount()
+    const { baseUrl } = survivor
+    const atVictim = [
+      await fill(() => socketAt(victim.baseUrl, key)),
+      await fill(() => feedAt(victim.baseUrl, key)),
+    ]
+    const full = [SOCKETS_PER_ACCOUNT_MAX, SOCKETS_PER_ACCOUNT_MAX]
+    assert.deepEqual(
+      atVictim.map((open) => open.length),
+      full,
+    )
+    assert.equal(await socketAt(baseUrl, key), null)
+    await victim.kill()
+    const killedMs = performance.now()
+    const early = [await socketAt(baseUrl, key), await feedAt(baseUrl, key)]
+    const isEarly = performance.now() - killedMs < EARLY_MS
+    if (isEarly) assert.deepEqual(early, [null, null], 'its lease is not over')
+
+    let waitedMs = 0
+    let first = null
+    while (first === null && waitedMs < MINUTE_MS) {
+      survivor.clock.advance(STEP_MS)
+      waitedMs += STEP_MS
+      await survivor.app.deps.budgets.tend()
+      first = await socketAt(baseUrl, key)
+    }
+    assert.ok(first !== null, `nothing after ${waitedMs} ms`)
+    t.diagnostic(`taken over after ${waitedMs} ms of the queue's clock`)
+    const sockets = [first, ...(await fill(() => socketAt(baseUrl, key)))]
+    const feeds = await fill(() => feedAt(baseUrl, key))
+    assert.deepEqual([sockets.length, feeds.length], full)
+    for (const { socket } of sockets) socket.terminate()
+    for (const feed of feeds) feed.close()
+  })
+})

@@ -1,0 +1,45 @@
+// How often periodic work is done by a process that is alone with its database: its loops keep the time.
+
+import assert from 'node:assert/strict'
+import { after, mock, test } from 'node:test'
+import { openOwnDuties } from '#actions/duties.ts'
+import { HOUR_MS } from '#base/limits.ts'
+import { silentLog } from '#base/log.ts'
+import { closeSharedS3, onEachBlobStore, openBlobPlace } from '#test/conformance/blob-places.ts'
+import { openBackground } from '#worker/background.ts'
+
+after(closeSharedS3)
+
+onEachBlobStore('upkeep', (kind) => {
+  test('what expires goes every hour; bytes are swept as often as their place says', async (t) => {
+    const place = await openBlobPlace(kind)
+    t.after(() => place.close())
+    const done = { purges: 0, sweeps: 0 }
+    mock.timers.enable({ apis: ['setInterval'] })
+    t.after(() => mock.timers.reset())
+    const nothing = () => Promise.resolve(false)
+    const background = openBackground({
+      workJobs: nothing,
+      purgeExpired: async () => {
+        done.purges += 1
+      },
+      sweepBlobs: async () => {
+        done.sweeps += 1
+        return 0
+      },
+      sweepEveryMs: place.blobs.sweepEveryMs,
+      checkDomains: nothing,
+      rotateKeys: () => Promise.resolve(),
+      indexSearch: nothing,
+      countMail: nothing,
+      duties: openOwnDuties(),
+      log: silentLog,
+    })
+    for (let hour = 0; hour < 48; hour++) {
+      await new Promise(setImmediate)
+      mock.timers.tick(HOUR_MS)
+    }
+    await background.close()
+    assert.deepEqual(done, { purges: 49, sweeps: kind === 's3' ? 3 : 49 })
+  })
+})
