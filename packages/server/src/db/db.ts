@@ -27,6 +27,37 @@ export type TransactionTable<Schema> = Record<
   (tx: Tx<Schema>, input: never) => Promise<unknown>
 >
 
+/** The form of a named transaction for several inputs: what came of each as if one had run after the other. */
+export type GroupForm<Schema> = {
+  /** About how many octets it writes; null where it has to run alone. */
+  sizeOf(input: never): number | null
+  /** `join` gives what has come meanwhile and is accepted, whose results follow those of `writes`. */
+  run(
+    tx: Tx<Schema>,
+    writes: readonly GroupedInput<never>[],
+    join: JoinGroup<GroupedInput<never>>,
+  ): Promise<unknown[]>
+}
+
+export type JoinGroup<Write> = (accepts: (input: never) => boolean) => readonly Write[]
+
+export type GroupedInput<Input> = { readonly input: Input; readonly traceParent?: string }
+
+/** Writes of one name that share a transaction, where the engine does not group commits by itself. */
+export type GroupedWrites = {
+  /** See `GroupForm`; null also where the transaction has no such form. */
+  sizeOf(name: string, input: unknown): number | null
+  /**
+   * What came of each, in their order, and of those that joined them. Where one fails for itself all are
+   * rolled back and each runs alone. Never rejects.
+   */
+  write(
+    name: string,
+    writes: readonly GroupedInput<unknown>[],
+    join?: JoinGroup<GroupedInput<unknown>>,
+  ): Promise<PromiseSettledResult<unknown>[]>
+}
+
 export type Db<Schema, Table extends TransactionTable<Schema>> = {
   readonly engine: Engine
   /** For the start log: engine, version and place, without credentials. */
@@ -44,6 +75,8 @@ export type Db<Schema, Table extends TransactionTable<Schema>> = {
     input: Parameters<Table[Name]>[1],
     traceParent?: string,
   ): Promise<Awaited<ReturnType<Table[Name]>>>
+  /** Absent where the engine groups commits by itself. */
+  readonly grouped?: GroupedWrites
   /** Resolves when a read succeeds now; rejects with a `StorageError` otherwise. */
   check(): Promise<void>
   /** Of this process to a server, by what they do: `busy`, `idle`, and who waits for one as `waiting`. */
@@ -61,6 +94,4 @@ export type ReadingDb<Schema> = Pick<
 /** What the engines tell about their work, for metrics. */
 export type DbObserver = {
   committed(groupSize: number, durationMs: number): void
-  /** One transaction was answered, so long after it was asked for. */
-  answered?(durationMs: number): void
 }

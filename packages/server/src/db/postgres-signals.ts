@@ -44,6 +44,7 @@ class PostgresSignals implements Signals {
   #isClosed = false
   readonly #hearing = new Map<string, (text: string) => void>()
   #words: Word[] = []
+  #notified: Promise<void> = Promise.resolve()
   #isSaying = false
   #isToSend = false
   #pause: NodeJS.Timeout | null = null
@@ -94,14 +95,22 @@ class PostgresSignals implements Signals {
       // What is said in the same turn goes together.
       await null
       const words = takeMessage(this.#words)
-      const client = this.#client
-      if (this.#isClosed || client === null) continue
-      const message = JSON.stringify([this.#options.sender, words])
-      await client
-        .query(NOTIFY, [WORDS_CHANNEL, message])
-        .catch((error) => this.#lose(error, client))
+      await this.#notify(WORDS_CHANNEL, JSON.stringify([this.#options.sender, words]))
     }
     this.#isSaying = false
+  }
+
+  /** One after the other, for a connection runs one statement at a time. */
+  #notify(channel: string, payload: string): Promise<void> {
+    const client = this.#client
+    if (this.#isClosed || client === null) return Promise.resolve()
+    this.#notified = this.#notified
+      .then(() => client.query(NOTIFY, [channel, payload]))
+      .then(
+        () => {},
+        (error) => this.#lose(error, client),
+      )
+    return this.#notified
   }
 
   #hear(message: string): void {
@@ -114,10 +123,7 @@ class PostgresSignals implements Signals {
   #send(): void {
     this.#isToSend = false
     if (this.#isClosed || this.#client === null) return
-    const client = this.#client
-    client
-      .query(NOTIFY, [CHANNEL, this.#options.sender])
-      .catch((error) => this.#lose(error, client))
+    void this.#notify(CHANNEL, this.#options.sender)
     this.#pause = setTimeout(() => {
       this.#pause = null
       if (this.#isToSend) this.#send()
@@ -148,6 +154,8 @@ class PostgresSignals implements Signals {
       return
     }
     this.#client = client
+    // What an earlier connection is late to say is not waited for.
+    this.#notified = Promise.resolve()
     if (!this.#isClosed) this.#run()
   }
 

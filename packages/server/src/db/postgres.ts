@@ -10,7 +10,8 @@ import {
   WRITE_QUEUE_MAX,
   WRITE_WAIT_MS_MAX,
 } from '#base/limits.ts'
-import type { Db, DbObserver, ReadingDb, TransactionTable, Tx } from './db.ts'
+import type { Db, DbObserver, GroupForm, ReadingDb, TransactionTable, Tx } from './db.ts'
+import { openGroupedWrites } from './grouped-writes.ts'
 import type { SchemaState } from './inspect-schema.ts'
 import { type Migration, planMigrations, readMigrations } from './migrate.ts'
 import { countOthers, findApplied, migrateSession } from './postgres-migrations.ts'
@@ -21,6 +22,8 @@ import { Turns } from './turns.ts'
 export type PostgresOptions<Schema> = {
   url: string
   transactions: TransactionTable<Schema>
+  /** Of some of them, by name. */
+  groupForms?: Readonly<Record<string, GroupForm<Schema>>>
   observer: DbObserver
   onError(error: Error): void
 }
@@ -48,42 +51,26 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
   const version = await query.executeQuery<{ server_version: string }>(
     CompiledQuery.raw('show server_version'),
   )
-  const turns = new Turns({ atOnce: POSTGRES_WRITES_MAX, waitMsMax: WRITE_WAIT_MS_MAX })
-  let waiting = 0
-  let closing: Promise<void> | null = null
-  let onIdle = () => {}
+  const transactions = openTransactions(query, options.observer)
+  const write: Db<Schema, Table>['write'] = async (name, input, traceParent) => {
+    const transaction = options.transactions[name]
+    if (transaction === undefined) throw new Error(`No transaction is named ${name}`)
+    const work = (tx: Tx<Schema>) =>
+      transaction(traceParent === undefined ? tx : { ...tx, traceParent }, input as never)
+    return (await transactions.run(work, () => 1)) as never
+  }
 
   return {
     engine: 'postgres',
     description: `PostgreSQL ${version.rows[0]?.server_version} at ${describeUrl(options.url)}`,
     read: query,
     reading: { engine: 'postgres', query, runSql: null },
-    async write(name, input, traceParent) {
-      if (closing !== null) throw new StorageError('unavailable', 'The database was closed.')
-      if (waiting >= WRITE_QUEUE_MAX) throw new StorageError('busy', 'Too many writes are waiting.')
-      const transaction = options.transactions[name]
-      if (transaction === undefined) throw new Error(`No transaction is named ${name}`)
-      waiting += 1
-      const askedMs = systemClock.monotonic()
-      try {
-        await turns.take()
-        const startMs = systemClock.monotonic()
-        try {
-          return (await withRepeats(() =>
-            query.transaction().execute((tx) => transaction(txOf(tx, traceParent), input as never)),
-          )) as never
-        } catch (error) {
-          throw asStorageError(error) ?? error
-        } finally {
-          turns.give()
-          options.observer.committed(1, systemClock.monotonic() - startMs)
-        }
-      } finally {
-        options.observer.answered?.(systemClock.monotonic() - askedMs)
-        waiting -= 1
-        if (waiting === 0) onIdle()
-      }
-    },
+    write,
+    grouped: openGroupedWrites({
+      forms: options.groupForms ?? {},
+      inTransaction: transactions.run,
+      alone: (name, { input, traceParent }) => write(name, input as never, traceParent),
+    }),
     async check() {
       try {
         await query.executeQuery(CompiledQuery.raw('select 1'))
@@ -92,7 +79,43 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
       }
     },
     connections: () => countConnections(pool),
-    close() {
+    close: transactions.close,
+  }
+}
+
+/** Transactions of one pool: so many at once, each repeated when the server asks for it. */
+function openTransactions<Schema>(query: Kysely<Schema>, observer: DbObserver) {
+  const { monotonic } = systemClock
+  const turns = new Turns({ atOnce: POSTGRES_WRITES_MAX, waitMsMax: WRITE_WAIT_MS_MAX })
+  let waiting = 0
+  let closing: Promise<void> | null = null
+  let onIdle = () => {}
+  return {
+    /** `groupSize` is asked at the end. */
+    async run<Value>(
+      work: (tx: Tx<Schema>) => Promise<Value>,
+      groupSize: () => number,
+    ): Promise<Value> {
+      if (closing !== null) throw new StorageError('unavailable', 'The database was closed.')
+      if (waiting >= WRITE_QUEUE_MAX) throw new StorageError('busy', 'Too many writes are waiting.')
+      waiting += 1
+      try {
+        await turns.take()
+        const startMs = monotonic()
+        try {
+          return await withRepeats(() => query.transaction().execute((tx) => work(txOf(tx))))
+        } catch (error) {
+          throw asStorageError(error) ?? error
+        } finally {
+          turns.give()
+          observer.committed(groupSize(), monotonic() - startMs)
+        }
+      } finally {
+        waiting -= 1
+        if (waiting === 0) onIdle()
+      }
+    },
+    close(): Promise<void> {
       closing ??= (async () => {
         // The pool forgets whoever waits for a connection when it is ended.
         if (waiting > 0) await new Promise<void>((resolve) => (onIdle = resolve))
@@ -103,8 +126,8 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
   }
 }
 
-function txOf<Schema>(query: Kysely<Schema>, traceParent: string | undefined): Tx<Schema> {
-  return { engine: 'postgres', query, runSql: null, ...(traceParent && { traceParent }) }
+function txOf<Schema>(query: Kysely<Schema>): Tx<Schema> {
+  return { engine: 'postgres', query, runSql: null }
 }
 
 function countConnections({ totalCount, idleCount, waitingCount }: pg.Pool) {

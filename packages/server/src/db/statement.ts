@@ -5,7 +5,7 @@ import { type Compilable, type CompiledQuery, type Kysely, type RawBuilder, sql 
 import type { Engine, Tx } from './db.ts'
 import { prepare } from './prepared-statements.ts'
 
-type Parameters = Record<string, unknown>
+export type Parameters = Record<string, unknown>
 
 class Placeholder {
   readonly name: string
@@ -14,7 +14,10 @@ class Placeholder {
   }
 }
 
-type Place<Input> = <Name extends keyof Input & string>(name: Name) => RawBuilder<Input[Name]>
+/** Where a value of the input goes. */
+export type Place<Input> = <Name extends keyof Input & string>(
+  name: Name,
+) => RawBuilder<Input[Name]>
 
 /**
  * A statement whose text is compiled at its first use, once for each engine. `build` must give the

@@ -3,7 +3,6 @@
 
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { systemClock } from '#base/clock.ts'
 import { WRITE_QUEUE_MAX } from '#base/limits.ts'
 import type { DbObserver } from './db.ts'
 import type { GroupReport, WriteFailure, WriteRequest } from './sqlite-writer.ts'
@@ -17,7 +16,6 @@ export type WriterThreadOptions = WriterData & { writerEntry: URL; observer: DbO
 type Waiting = {
   resolve: (value: never) => void
   reject: (error: Error) => void
-  askedMs: number
 }
 
 const RESTART_MS = 500
@@ -68,7 +66,7 @@ export class WriterThread {
     }
     return new Promise((resolve, reject) => {
       const id = this.#nextId++
-      this.#waiting.set(id, { resolve, reject, askedMs: systemClock.monotonic() })
+      this.#waiting.set(id, { resolve, reject })
       this.#outbox.push({ id, name, input, ...(traceParent && { traceParent }) })
       // One wake-up of the writer for everything that this turn of the event loop has to write; an idle
       // writer starts with the first of it.
@@ -105,10 +103,8 @@ export class WriterThread {
   }
 
   #settle({ answers, groupSize, durationMs }: GroupReport): void {
-    const nowMs = systemClock.monotonic()
     for (const answer of answers) {
       const entry = this.#waiting.get(answer.id)
-      if (entry !== undefined) this.#options.observer.answered?.(nowMs - entry.askedMs)
       this.#waiting.delete(answer.id)
       if ('failure' in answer) entry?.reject(asError(answer.failure))
       else entry?.resolve(answer.value as never)

@@ -1,5 +1,7 @@
 // Inboxes, from rows. Their writes are in the file beside it.
 
+import { sql } from 'kysely'
+import { groupedLookup } from '#db/grouped-lookup.ts'
 import { statement } from '#db/statement.ts'
 import type { Inbox, ReachedInbox, ShownInbox } from '#model/inbox.ts'
 import type { FilterMode, Screening } from '#model/sender-rule.ts'
@@ -76,8 +78,8 @@ export async function findInboxByAddress(
   db: ReadDb,
   address: string,
 ): Promise<ReachedInbox | null> {
-  const [row] = await selectByAddress(db.reading, { address })
-  if (row === undefined) return null
+  const row = await lookUpAddress(db.reading, address)
+  if (row === null) return null
   return { ...toInbox(row), screening: screeningOf(row) }
 }
 
@@ -111,6 +113,25 @@ const selectByAddress = statement<Tables, { address: string }, Row<'inboxes'> & 
       .select(['accounts.filter_mode', 'accounts.sender_rule_count'])
       .where('inboxes.receiving_address', '=', place('address')),
 )
+
+const selectByAddresses = statement<
+  Tables,
+  { addresses: string[] },
+  Row<'inboxes'> & AccountScreening
+>((query, place) =>
+  query
+    .selectFrom('inboxes')
+    .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
+    .selectAll('inboxes')
+    .select(['accounts.filter_mode', 'accounts.sender_rule_count'])
+    .where('inboxes.receiving_address', '=', sql<string>`any(${place('addresses')})`),
+)
+
+const lookUpAddress = groupedLookup<Tables, Row<'inboxes'> & AccountScreening>({
+  one: (tx, address) => selectByAddress(tx, { address }),
+  several: (tx, addresses) => selectByAddresses(tx, { addresses }),
+  keyOf: (row) => row.receiving_address,
+})
 
 const selectReached = statement<
   Tables,

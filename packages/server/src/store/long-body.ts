@@ -1,8 +1,9 @@
 // Bodies too long to stand in every recipient's row: written once beside the raw message.
 
 import { ROW_BODY_LENGTH_MAX } from '#base/limits.ts'
+import { type Place, statement } from '#db/statement.ts'
 import type { MessageContent } from './message-statements.ts'
-import type { Tx } from './tables.ts'
+import type { NewRow, Tables, Tx } from './tables.ts'
 
 /** The content as it stands in a message's row: without its bodies where they are long. */
 export function bodiesForRow(content: MessageContent): MessageContent {
@@ -16,13 +17,30 @@ export async function insertLongBodies(
   rawId: string,
   content: MessageContent,
 ): Promise<void> {
-  if (!isLong(content)) return
-  const { body_text, body_html, extracted_text } = content
-  await tx.query
+  const row = longBodyOf(rawId, content)
+  if (row !== null) await insertLongBody(tx, row)
+}
+
+/** The columns that are written, for a statement. */
+export const longBodyRow = (place: Place<NewRow<'long_bodies'>>) => ({
+  raw_id: place('raw_id'),
+  body_text: place('body_text'),
+  body_html: place('body_html'),
+  extracted_text: place('extracted_text'),
+})
+
+const insertLongBody = statement<Tables, NewRow<'long_bodies'>, never>((query, place) =>
+  query
     .insertInto('long_bodies')
-    .values({ raw_id: rawId, body_text, body_html, extracted_text })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
+    .values(longBodyRow(place))
+    .onConflict((conflict) => conflict.doNothing()),
+)
+
+/** Null where the bodies stand in the rows of the messages. */
+export function longBodyOf(rawId: string, content: MessageContent): NewRow<'long_bodies'> | null {
+  if (!isLong(content)) return null
+  const { body_text, body_html, extracted_text } = content
+  return { raw_id: rawId, body_text, body_html, extracted_text }
 }
 
 function isLong(content: MessageContent): boolean {

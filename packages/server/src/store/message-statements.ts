@@ -2,7 +2,7 @@
 // and `send-message.ts` for each send.
 
 import { SAME_ID_LOOKED_AT_MAX } from '#base/limits.ts'
-import { statement } from '#db/statement.ts'
+import { type Place, statement } from '#db/statement.ts'
 import type { NewRow, Tables, Tx } from './tables.ts'
 
 /** What the message says, alike for everybody who has it. */
@@ -62,25 +62,39 @@ export const selectParent = statement<Tables, { inboxId: string; key: string }, 
       .limit(1),
 )
 
-export const insertThread = statement<
-  Tables,
-  Pick<NewRow<'threads'>, 'id' | 'account_id' | 'inbox_id' | 'subject' | 'is_read'> & {
+/** Of a thread that begins now, with one message. */
+export function insertThread(
+  tx: Tx,
+  {
+    now,
+    position,
+    ...thread
+  }: Pick<NewThread, 'id' | 'account_id' | 'inbox_id' | 'subject' | 'is_read'> & {
     now: number
     position: number
   },
-  never
->((query, place) =>
-  query.insertInto('threads').values({
-    id: place('id'),
-    account_id: place('account_id'),
-    inbox_id: place('inbox_id'),
-    subject: place('subject'),
-    is_read: place('is_read'),
-    message_count: 1,
-    last_message_at: place('now'),
-    last_position: place('position'),
-    created_at: place('now'),
-  }),
+): Promise<never[]> {
+  const last = { message_count: 1, last_message_at: now, last_position: position }
+  return insertThreadRow(tx, { ...thread, ...last, created_at: now })
+}
+
+export type NewThread = Omit<NewRow<'threads'>, 'automatic_sends' | 'loop_suspected_at'>
+
+/** The columns that are written, for a statement. */
+export const threadRow = (place: Place<NewThread>) => ({
+  id: place('id'),
+  account_id: place('account_id'),
+  inbox_id: place('inbox_id'),
+  subject: place('subject'),
+  is_read: place('is_read'),
+  message_count: place('message_count'),
+  last_message_at: place('last_message_at'),
+  last_position: place('last_position'),
+  created_at: place('created_at'),
+})
+
+const insertThreadRow = statement<Tables, NewThread, never>((query, place) =>
+  query.insertInto('threads').values(threadRow(place)),
 )
 
 export const updateThread = statement<
@@ -99,7 +113,7 @@ export const updateThread = statement<
     .where('id', '=', place('id')),
 )
 
-type NewMessage = MessageContent &
+export type NewMessage = MessageContent &
   Pick<
     NewRow<'messages'>,
     | 'id'
@@ -117,40 +131,43 @@ type NewMessage = MessageContent &
     | 'created_at'
   >
 
+/** The columns that are written, for a statement. */
+export const messageRow = (place: Place<NewMessage>) => ({
+  id: place('id'),
+  account_id: place('account_id'),
+  inbox_id: place('inbox_id'),
+  thread_id: place('thread_id'),
+  raw_id: place('raw_id'),
+  direction: place('direction'),
+  position: place('position'),
+  direction_position: place('direction_position'),
+  thread_position: place('thread_position'),
+  status: place('status'),
+  rfc_message_id: place('rfc_message_id'),
+  message_key: place('message_key'),
+  receipt_key: place('receipt_key'),
+  from_addr: place('from_addr'),
+  to_addr: place('to_addr'),
+  header_to: place('header_to'),
+  delivery_role: place('delivery_role'),
+  cc: place('cc'),
+  reply_to: place('reply_to'),
+  reference_ids: place('reference_ids'),
+  subject: place('subject'),
+  body_length: place('body_length'),
+  body_text: place('body_text'),
+  body_html: place('body_html'),
+  extracted_text: place('extracted_text'),
+  attachments: place('attachments'),
+  authentication: place('authentication'),
+  automatic_reason: place('automatic_reason'),
+  failure_reason: null,
+  defects: place('defects'),
+  created_at: place('created_at'),
+})
+
 export const insertMessage = statement<Tables, NewMessage, never>((query, place) =>
-  query.insertInto('messages').values({
-    id: place('id'),
-    account_id: place('account_id'),
-    inbox_id: place('inbox_id'),
-    thread_id: place('thread_id'),
-    raw_id: place('raw_id'),
-    direction: place('direction'),
-    position: place('position'),
-    direction_position: place('direction_position'),
-    thread_position: place('thread_position'),
-    status: place('status'),
-    rfc_message_id: place('rfc_message_id'),
-    message_key: place('message_key'),
-    receipt_key: place('receipt_key'),
-    from_addr: place('from_addr'),
-    to_addr: place('to_addr'),
-    header_to: place('header_to'),
-    delivery_role: place('delivery_role'),
-    cc: place('cc'),
-    reply_to: place('reply_to'),
-    reference_ids: place('reference_ids'),
-    subject: place('subject'),
-    body_length: place('body_length'),
-    body_text: place('body_text'),
-    body_html: place('body_html'),
-    extracted_text: place('extracted_text'),
-    attachments: place('attachments'),
-    authentication: place('authentication'),
-    automatic_reason: place('automatic_reason'),
-    failure_reason: null,
-    defects: place('defects'),
-    created_at: place('created_at'),
-  }),
+  query.insertInto('messages').values(messageRow(place)),
 )
 
 export const addToCounters = statement<
@@ -170,54 +187,64 @@ export const addToCounters = statement<
     .returning(['inbound_count', 'outbound_count']),
 )
 
-type NewEvent = Omit<NewRow<'events'>, 'sequence' | 'transaction_id' | 'trace_parent'>
+export type NewEvent = Omit<NewRow<'events'>, 'sequence' | 'transaction_id' | 'trace_parent'>
 
 /** Adds to the log, with the trace that the transaction is part of. */
 export function insertEvent(tx: Tx, event: NewEvent): Promise<never[]> {
   return insertEventRow(tx, { ...event, trace_parent: tx.traceParent ?? null })
 }
 
-const insertEventRow = statement<Tables, NewEvent & { trace_parent: string | null }, never>(
-  (query, place) =>
-    query.insertInto('events').values({
-      id: place('id'),
-      kind: place('kind'),
-      account_id: place('account_id'),
-      pod_id: place('pod_id'),
-      inbox_id: place('inbox_id'),
-      thread_id: place('thread_id'),
-      message_id: place('message_id'),
-      occurred_at: place('occurred_at'),
-      details: place('details'),
-      trace_parent: place('trace_parent'),
-    }),
+export type NewEventRow = NewEvent & { trace_parent: string | null }
+
+/** The columns that are written, for a statement. */
+export const eventRow = (place: Place<NewEventRow>) => ({
+  id: place('id'),
+  kind: place('kind'),
+  account_id: place('account_id'),
+  pod_id: place('pod_id'),
+  inbox_id: place('inbox_id'),
+  thread_id: place('thread_id'),
+  message_id: place('message_id'),
+  occurred_at: place('occurred_at'),
+  details: place('details'),
+  trace_parent: place('trace_parent'),
+})
+
+const insertEventRow = statement<Tables, NewEventRow, never>((query, place) =>
+  query.insertInto('events').values(eventRow(place)),
 )
 
+/** The columns that are written, for a statement. */
+export const rawRow = (place: Place<NewRow<'raw_messages'>>) => ({
+  id: place('id'),
+  sha256: place('sha256'),
+  size_bytes: place('size_bytes'),
+  content: place('content'),
+  reference_count: place('reference_count'),
+  reverse_path: place('reverse_path'),
+  client_address: place('client_address'),
+  helo: place('helo'),
+  tls: place('tls'),
+  origin: place('origin'),
+  created_at: place('created_at'),
+})
+
 export const insertRaw = statement<Tables, NewRow<'raw_messages'>, never>((query, place) =>
-  query.insertInto('raw_messages').values({
-    id: place('id'),
-    sha256: place('sha256'),
-    size_bytes: place('size_bytes'),
-    content: place('content'),
-    reference_count: place('reference_count'),
-    reverse_path: place('reverse_path'),
-    client_address: place('client_address'),
-    helo: place('helo'),
-    tls: place('tls'),
-    origin: place('origin'),
-    created_at: place('created_at'),
-  }),
+  query.insertInto('raw_messages').values(rawRow(place)),
 )
+
+/** The columns that are written, for a statement. */
+export const correspondentRow = (place: Place<NewRow<'correspondents'>>) => ({
+  inbox_id: place('inbox_id'),
+  address_key: place('address_key'),
+  first_message_id: place('first_message_id'),
+})
 
 /** Notes that an address has written to an inbox; of several messages the first stays noted. */
 export const insertCorrespondent = statement<Tables, NewRow<'correspondents'>, never>(
   (query, place) =>
     query
       .insertInto('correspondents')
-      .values({
-        inbox_id: place('inbox_id'),
-        address_key: place('address_key'),
-        first_message_id: place('first_message_id'),
-      })
+      .values(correspondentRow(place))
       .onConflict((conflict) => conflict.doNothing()),
 )

@@ -12,6 +12,7 @@ import {
 } from '#base/limits.ts'
 import { FairTurns } from '#db/fair-turns.ts'
 import { asStorageError } from '#db/storage-error.ts'
+import { WriteGroups } from '#db/write-groups.ts'
 import type { Db } from './transactions.ts'
 
 /** Of all writes, or of those of one account. */
@@ -45,6 +46,16 @@ export function paceWrites(db: Db, clock: Pick<Clock, 'monotonic'>): PacedDb {
   const ofOwners = new Map<string | null, Load>()
   let next = 0
   const failures = openFailures(clock)
+  const groups =
+    db.grouped &&
+    new WriteGroups({
+      writes: db.grouped,
+      turns,
+      onSettled(owner, result) {
+        if (result.status === 'fulfilled') failures.end()
+        else failures.note(result.reason, owner)
+      },
+    })
 
   const write: Db['write'] = async (name, input, ...rest) => {
     const id = next++
@@ -55,6 +66,10 @@ export function paceWrites(db: Db, clock: Pick<Clock, 'monotonic'>): PacedDb {
     all.begin(id, askedMs)
     own.begin(id, askedMs)
     try {
+      const [traceParent] = rest
+      const write = traceParent === undefined ? { input } : { input, traceParent }
+      const grouped = groups?.write(owner, name, write) ?? null
+      if (grouped !== null) return (await grouped) as never
       const turn = turns.take(owner)
       if (turn !== null) await turn
       try {

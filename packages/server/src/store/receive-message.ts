@@ -3,7 +3,7 @@
 
 import type { QuarantineReason } from '#model/sender-rule.ts'
 import { stillReceives } from './inbox-domain.ts'
-import { bodiesForRow, insertLongBodies } from './long-body.ts'
+import { insertLongBodies } from './long-body.ts'
 import {
   addToCounters,
   insertCorrespondent,
@@ -19,6 +19,7 @@ import {
 } from './message-statements.ts'
 import { addPostmasterMessage } from './postmaster-message.ts'
 import { addQuarantined } from './quarantine.ts'
+import { receivedRows } from './received-rows.ts'
 import type { NewRow, Tx } from './tables.ts'
 import { countInRange, moveInRanges } from './thread-range.ts'
 
@@ -39,7 +40,7 @@ export type Receipt = {
 }
 
 /** Of an inbox that is known to get it, whosever its domain is. */
-type KnownReceipt = Omit<Receipt, 'domainId'>
+export type KnownReceipt = Omit<Receipt, 'domainId'>
 
 /** What a recipient's rules keep out of its inbox. */
 export type KeptOut = Pick<
@@ -83,10 +84,7 @@ export type ReceiveOutcome = {
  */
 export async function receiveMessage(tx: Tx, input: ReceiveInput): Promise<ReceiveOutcome> {
   const outcome = { stored: 0, quarantined: 0, duplicates: 0, gone: 0 }
-  // In one order everywhere, so that two transactions never wait for each other's inboxes.
-  const receipts = [...input.receipts, ...input.keptOut].sort((a, b) =>
-    a.inboxId < b.inboxId ? -1 : 1,
-  )
+  const receipts = inOrderOfInboxes([...input.receipts, ...input.keptOut])
   const stored = new Set<string>()
   for (const receipt of receipts) {
     if (receipt.domainId !== null && !(await stillReceives(tx, receipt.inboxId))) {
@@ -124,6 +122,11 @@ export async function receiveMessage(tx: Tx, input: ReceiveInput): Promise<Recei
   }
 }
 
+/** One order everywhere, so that two transactions never wait for each other's inboxes. */
+export function inOrderOfInboxes<One extends { inboxId: string }>(receipts: readonly One[]): One[] {
+  return [...receipts].sort((a, b) => (a.inboxId < b.inboxId ? -1 : 1))
+}
+
 /** A message that the inbox has stays there, whatever its rules say now. */
 async function keepOut(
   tx: Tx,
@@ -157,7 +160,6 @@ export async function addReceived(
   input: ReceivedMail,
   receipt: KnownReceipt,
 ): Promise<'stored' | 'duplicates' | 'gone'> {
-  const { content, nowMs } = input
   const { inboxId } = receipt
   // Counted before anything is looked up: this takes the inbox's lock and makes its positions dense.
   const [counters] = await addToCounters(tx, {
@@ -168,7 +170,7 @@ export async function addReceived(
     unread: 1,
   })
   if (counters === undefined) return 'gone'
-  if ((await findDuplicate(tx, inboxId, content)) !== null) {
+  if ((await findDuplicate(tx, inboxId, input.content)) !== null) {
     await addToCounters(tx, { inboxId, inbound: -1, outbound: 0, threads: -1, unread: -1 })
     return 'duplicates'
   }
@@ -177,37 +179,18 @@ export async function addReceived(
   const thread = parent ?? { id: receipt.threadId, message_count: 0 }
   if (parent === null) await startThread(tx, input, { receipt, position })
   else await continueThread(tx, input, { parent, receipt, position })
-  await insertMessage(tx, {
-    ...bodiesForRow(content),
-    id: receipt.messageId,
-    account_id: receipt.accountId,
-    inbox_id: inboxId,
+  const { message, event } = receivedRows(input, receipt, {
     thread_id: thread.id,
-    raw_id: input.raw.id,
-    direction: 'inbound',
-    status: 'received',
     position,
     direction_position: counters.inbound_count,
     thread_position: thread.message_count + 1,
-    to_addr: receipt.toAddr,
-    delivery_role: receipt.deliveryRole,
-    created_at: nowMs,
   })
+  await insertMessage(tx, message)
   if (input.senderKey !== null) {
     const sender = { inbox_id: inboxId, address_key: input.senderKey }
     await insertCorrespondent(tx, { ...sender, first_message_id: receipt.messageId })
   }
-  await insertEvent(tx, {
-    id: receipt.eventId,
-    kind: 'message.received',
-    account_id: receipt.accountId,
-    pod_id: receipt.podId,
-    inbox_id: inboxId,
-    thread_id: thread.id,
-    message_id: receipt.messageId,
-    occurred_at: nowMs,
-    details: null,
-  })
+  await insertEvent(tx, event)
   return 'stored'
 }
 

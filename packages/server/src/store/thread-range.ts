@@ -3,7 +3,7 @@
 // adding up a few totals instead of walking over all the threads before it.
 
 import { sql } from 'kysely'
-import { statement } from '#db/statement.ts'
+import { type Place, statement } from '#db/statement.ts'
 import type { ReadDb, Tables, Tx } from './tables.ts'
 
 /** Positions in a range: about as many totals to add up at 300,000 threads as entries to pass over. */
@@ -12,34 +12,52 @@ const RANGE_POSITIONS = 2_048
 /** Up to here a page is reached quicker by passing over the entries before it. */
 const NEAR_OFFSET = RANGE_POSITIONS
 
+/** What is added to the totals of one range. */
+export type RangeChange = { inboxId: string; range: number; threads: number; unread: number }
+
+type Addition = { inboxId: string; position: number; threads: number; unread: number }
+
+type Move = { inboxId: string; from: number; to: number; wasRead: boolean; isRead: boolean }
+
 /** Adds to the totals of the range in which `position` lies. */
-export async function countInRange(
-  tx: Tx,
-  input: { inboxId: string; position: number; threads: number; unread: number },
-): Promise<void> {
-  await upsertRange(tx, {
-    inboxId: input.inboxId,
-    range: rangeOf(input.position),
-    threads: input.threads,
-    unread: input.unread,
-  })
+export async function countInRange(tx: Tx, input: Addition): Promise<void> {
+  await upsertRange(tx, changeAt(input))
 }
 
 /** Moves a thread that got a message from its old last position to its new one. */
-export async function moveInRanges(
-  tx: Tx,
-  input: { inboxId: string; from: number; to: number; wasRead: boolean; isRead: boolean },
-): Promise<void> {
-  const { inboxId } = input
-  const before = input.wasRead ? 0 : 1
-  const after = input.isRead ? 0 : 1
-  if (rangeOf(input.from) === rangeOf(input.to)) {
-    if (before === after) return
-    const unread = after - before
-    return countInRange(tx, { inboxId, position: input.to, threads: 0, unread })
+export async function moveInRanges(tx: Tx, input: Move): Promise<void> {
+  for (const change of changesOfMove(input)) await upsertRange(tx, change)
+}
+
+/** The same changes, those of one range as one. */
+export function sumChanges(changes: readonly RangeChange[]): RangeChange[] {
+  const sums = new Map<string, RangeChange>()
+  for (const change of changes) {
+    const place = `${change.inboxId} ${change.range}`
+    const { threads = 0, unread = 0 } = sums.get(place) ?? {}
+    const sum = { threads: threads + change.threads, unread: unread + change.unread }
+    sums.set(place, { ...change, ...sum })
   }
-  await countInRange(tx, { inboxId, position: input.from, threads: -1, unread: -before })
-  await countInRange(tx, { inboxId, position: input.to, threads: 1, unread: after })
+  return [...sums.values()]
+}
+
+/** Of the range in which `position` lies. */
+export function changeAt({ position, ...change }: Addition): RangeChange {
+  return { ...change, range: rangeOf(position) }
+}
+
+/** What `moveInRanges` changes. */
+export function changesOfMove({ inboxId, from, to, wasRead, isRead }: Move): RangeChange[] {
+  const before = wasRead ? 0 : 1
+  const after = isRead ? 0 : 1
+  if (rangeOf(from) === rangeOf(to)) {
+    if (before === after) return []
+    return [changeAt({ inboxId, position: to, threads: 0, unread: after - before })]
+  }
+  return [
+    changeAt({ inboxId, position: from, threads: -1, unread: -before }),
+    changeAt({ inboxId, position: to, threads: 1, unread: after }),
+  ]
 }
 
 /**
@@ -81,19 +99,23 @@ function countOf(
   return isRead ? range.thread_count - range.unread_count : range.unread_count
 }
 
-const upsertRange = statement<
-  Tables,
-  { inboxId: string; range: number; threads: number; unread: number },
-  never
->((query, place) =>
+/** The columns that are written, for a statement. */
+export const rangeRow = (place: Place<RangeChange>) => ({
+  inbox_id: place('inboxId'),
+  position_range: place('range'),
+  thread_count: place('threads'),
+  unread_count: place('unread'),
+})
+
+/** Where the range has totals already. */
+export const ADDED_TO_RANGE = `on conflict (inbox_id, position_range) do update set
+  thread_count = thread_ranges.thread_count + excluded.thread_count,
+  unread_count = thread_ranges.unread_count + excluded.unread_count`
+
+const upsertRange = statement<Tables, RangeChange, never>((query, place) =>
   query
     .insertInto('thread_ranges')
-    .values({
-      inbox_id: place('inboxId'),
-      position_range: place('range'),
-      thread_count: place('threads'),
-      unread_count: place('unread'),
-    })
+    .values(rangeRow(place))
     .onConflict((conflict) =>
       conflict.columns(['inbox_id', 'position_range']).doUpdateSet({
         thread_count: sql`thread_ranges.thread_count + excluded.thread_count`,

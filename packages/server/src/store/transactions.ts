@@ -1,6 +1,6 @@
 // Every write of the service by its name: the table that both engines run.
 
-import type { Db as AnyDb } from '#db/db.ts'
+import type { Db as AnyDb, GroupForm } from '#db/db.ts'
 import { createAccount, createKey, revokeKey, touchKeys, updateAccount } from './account.ts'
 import { addWebhookDeliveries, addWebhookTest } from './add-webhook-deliveries.ts'
 import {
@@ -40,6 +40,7 @@ import { approvePairing, denyPairing, startPairing, takePairing } from './pairin
 import { createPod, deletePod, updatePod } from './pod.ts'
 import { deleteQuarantined } from './quarantine.ts'
 import { receiveMessage } from './receive-message.ts'
+import { receivingTogether } from './receive-messages.ts'
 import { releaseQuarantined } from './release-quarantined.ts'
 import { purgeExpiredStep, purgeInboxStep } from './retention.ts'
 import { indexSearchStep } from './search-index.ts'
@@ -152,6 +153,11 @@ export const transactions = {
   updateWebhook,
   replaceWebhookSecrets,
   deleteWebhook,
+}
+
+/** Those that engines whose commits are not grouped by themselves run for several inputs at once. */
+export const groupForms: Readonly<Record<string, GroupForm<Tables>>> = {
+  receiveMessage: receivingTogether,
 }
 
 type Names = ReadonlySet<keyof typeof transactions>

@@ -87,6 +87,7 @@ onEachEngine('the queue of deliveries', (engine) => {
     assert.equal(held?.message_id, messageId)
     await db.write('settleDeliveries', {
       worker: 'deferring',
+      accountId: owner.accountId,
       messageId,
       deliveries: [
         {

@@ -1,7 +1,7 @@
 // Which keys the background looks at for their rotation, and what it does not wait for.
 
 import assert from 'node:assert/strict'
-import { afterEach, beforeEach, test } from 'node:test'
+import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { makeDomainKeys } from '#actions/dkim/domain-keys.ts'
 import { rotateDueKeys } from '#actions/dkim/rotate-due-keys.ts'
 import { DAY_MS } from '#base/limits.ts'
@@ -12,15 +12,21 @@ import {
   ROTATION_DAYS,
   SERVICE,
 } from '#test/conformance/dkim-place.ts'
+import { openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
 import { onEachEngine } from '#test/world.ts'
 
 const CUSTOM = { ownerId: 'dom_01', domain: 'customer.example' }
 const FIRST = 'mr1 active, mr2 standby'
 
 onEachEngine('the look for DKIM keys that are due', (engine) => {
+  let database: TestDatabase
   let place: DkimPlace
+  before(async () => {
+    database = await openDatabase(engine)
+  })
+  after(() => database.close())
   beforeEach(async () => {
-    place = await openDkimPlace(engine)
+    place = await openDkimPlace(engine, database)
     await place.process.sign()
     await place.process.look()
   })

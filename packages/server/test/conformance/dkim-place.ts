@@ -14,14 +14,14 @@ import { DAY_MS } from '#base/limits.ts'
 import type { Log, LogFields } from '#base/log.ts'
 import { sealer as sealerOf } from '#base/seal.ts'
 import type { Engine } from '#db/db.ts'
-import { makeDkimKey } from '#mail/dkim/key.ts'
 import { type DkimKey, type DkimOwner, dkimKeyName, dkimKeyRecord } from '#model/dkim-key.ts'
 import { openResolver } from '#net/dns/resolver.ts'
 import { listDkimKeys } from '#store/dkim-key.ts'
 import type { NewRow } from '#store/tables.ts'
 import type { Db } from '#store/transactions.ts'
+import { keySupply } from '#test/conformance/key-supply.ts'
 import { MAIL } from '#test/conformance/keys-place.ts'
-import { makeId, openDatabase } from '#test/conformance/open-database.ts'
+import { makeId, type TestDatabase } from '#test/conformance/open-database.ts'
 import { type Dns, openDns } from '#test/peers/dns.ts'
 import { type TestClock, testClock } from '#test/world.ts'
 
@@ -68,8 +68,9 @@ export type DkimPlace = {
   close(): Promise<void>
 }
 
-export async function openDkimPlace(engine: Engine): Promise<DkimPlace> {
-  const [database, dns] = await Promise.all([openDatabase(engine), openDns()])
+/** On a database in which no place is open; closing it leaves nothing of it there. */
+export async function openDkimPlace(engine: Engine, database: TestDatabase): Promise<DkimPlace> {
+  const dns = await openDns()
   const clock = testClock()
   const told: string[] = []
   const fields: LogFields[] = []
@@ -78,13 +79,14 @@ export async function openDkimPlace(engine: Engine): Promise<DkimPlace> {
     told.push(text)
   }
   const log: Log = { debug: tell, info: tell, warn: tell, error: tell }
-  const resolver = openResolver({ servers: [dns.server], timeoutMs: 200 })
-  const platform = new PlatformResolver({ timeout: 1_000, tries: 1 })
+  const resolver = openResolver({ servers: [dns.server], timeoutMs: 500 })
+  const platform = new PlatformResolver({ timeout: 10_000, tries: 1 })
   platform.setServers([dns.server])
+  const supply = keySupply()
   let made = 0
   const makeKey = () => {
     made += 1
-    return makeDkimKey()
+    return supply()
   }
   const processOn = (db: Db): DkimProcess => {
     const inboxDomain = SERVICE.domain
@@ -155,7 +157,9 @@ export async function openDkimPlace(engine: Engine): Promise<DkimPlace> {
     async close() {
       platform.cancel()
       resolver.close()
-      await Promise.all([database.close(), dns.close()])
+      await dns.close()
+      const tables = ['dkim_keys', 'domains', 'accounts']
+      for (const table of tables) await runSql(engine, database.place, `delete from ${table}`)
     },
   }
 }

@@ -1,7 +1,7 @@
 // Keys that change places while mail goes on: whoever verifies a mail finds the key that signed it.
 
 import assert from 'node:assert/strict'
-import { afterEach, beforeEach, test } from 'node:test'
+import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { makeDomainKeys } from '#actions/dkim/domain-keys.ts'
 import { DAY_MS, DKIM_KEY_LOOK_MS } from '#base/limits.ts'
 import { dkimKeyName } from '#model/dkim-key.ts'
@@ -13,6 +13,7 @@ import {
   ROTATION_DAYS,
   type Signed,
 } from '#test/conformance/dkim-place.ts'
+import { openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
 import { onEachEngine } from '#test/world.ts'
 
 const CUSTOM = { ownerId: 'dom_01', domain: 'customer.example' }
@@ -20,9 +21,14 @@ const FIRST = 'mr1 active, mr2 standby'
 const SECOND = 'mr1 retiring, mr2 active'
 
 onEachEngine('the rotation of DKIM keys', (engine) => {
+  let database: TestDatabase
   let place: DkimPlace
+  before(async () => {
+    database = await openDatabase(engine)
+  })
+  after(() => database.close())
   beforeEach(async () => {
-    place = await openDkimPlace(engine)
+    place = await openDkimPlace(engine, database)
     // Both keys of the inbox domain, as they are once the records were asked for.
     await place.process.sign()
     await place.process.look()

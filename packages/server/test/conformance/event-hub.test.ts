@@ -108,8 +108,11 @@ onEachEngine('the follower of the log of events', (engine) => {
     assert.deepEqual(ear.told, [id])
     listening.stop()
     // What was under way ends.
-    await new Promise((resolve) => setTimeout(resolve, 50))
-    const { reads } = watch
+    let reads: number
+    do {
+      reads = watch.reads
+      await sleep(100)
+    } while (watch.reads !== reads)
     await receive(db, owner, inboxId)
     hub.wake()
     await new Promise((resolve) => setTimeout(resolve, 50))
@@ -356,7 +359,9 @@ suite('the follower of a log with many writers (postgres)', () => {
     await hub.listen(owner.accountId, ear)
     const ids: string[] = []
     const tookMs: number[] = []
-    for (let round = 1; round <= 3; round++) {
+    const leastMs = () => Math.min(...tookMs)
+    // A busy machine makes some of them late, a look that waits for its time all.
+    for (let round = 1; round <= 15 && leastMs() >= LOG_POLL_MS / 2; round++) {
       let endedMs = 0
       await onConnection(place, async (run) => {
         await run('begin')
@@ -372,8 +377,7 @@ suite('the follower of a log with many writers (postgres)', () => {
       assert.deepEqual(ear.told, ids)
       tookMs.push(performance.now() - endedMs)
     }
-    // A busy machine makes some of them late, a look that waits for its time all.
-    assert.ok(Math.min(...tookMs) < LOG_POLL_MS / 2, `they took ${tookMs.join(', ')} ms`)
+    assert.ok(leastMs() < LOG_POLL_MS / 2, `they took ${tookMs.join(', ')} ms`)
     await hub.close()
   })
 })

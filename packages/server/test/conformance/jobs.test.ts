@@ -170,6 +170,7 @@ onEachEngine('jobs', (engine) => {
       put: () => Promise.reject(new Error('Nothing is put.')),
       get: () => Promise.resolve(null),
       remove: () => Promise.resolve(),
+      sweepEveryMs: HOUR_MS,
       async *list() {
         for (;;) {
           batches += 1

@@ -16,6 +16,7 @@ import { SERVICE_OWNER } from '#model/dkim-key.ts'
 import type { DnsRecord } from '#model/dns-records.ts'
 import { type Keys, type OpenKeysOptions, openKeys } from '#open-keys.ts'
 import type { Db } from '#store/transactions.ts'
+import { keySupply } from '#test/conformance/key-supply.ts'
 import { makeId, openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
 import { ENVELOPE_FIELDS, message } from '#test/mail/samples.ts'
 
@@ -47,12 +48,13 @@ export async function openKeysPlace(engine: Engine): Promise<KeysPlace> {
   const dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
   const databaseUrl = engine === 'postgres' ? database.place : null
   const defaults = { dataDir, databaseUrl, secretKey: null, inboxDomain: 'in.example' }
+  const makeKey = keySupply()
   return {
     database,
     dataDir,
     keyFile: join(dataDir, 'secret.key'),
     open: (settings = {}, others = {}) =>
-      openWithSigners({ db: database.db, ...others }, { ...defaults, ...settings }),
+      openWithSigners({ db: database.db, makeKey, ...others }, { ...defaults, ...settings }),
     async close() {
       await database.close()
       await rm(dataDir, { recursive: true })

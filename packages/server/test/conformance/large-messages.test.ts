@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, suite, test } from 'node:test'
+import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
 import { readRawBytes } from '#actions/message/read-content.ts'
 import { withRawBytes } from '#actions/message/with-raw-bytes.ts'
 import { sweepBlobs } from '#actions/retention/purge-expired.ts'
@@ -21,6 +22,7 @@ import {
   openBlobPlace,
   sharedS3,
 } from '#test/conformance/blob-places.ts'
+import { ACCEPTED, deliverDeps, deliveriesOf, openFarEnd } from '#test/conformance/delivering.ts'
 import {
   addAccount,
   addInbox,
@@ -30,6 +32,7 @@ import {
   openDatabase,
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
+import { queueAll, sending } from '#test/conformance/sending.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { isLongRun } from '#test/size-of.ts'
 import { testClock } from '#test/world.ts'
@@ -210,6 +213,43 @@ test('a server that does not answer keeps nobody from going on or ending', {
   } finally {
     s3.mood = 'well'
   }
+})
+
+test('an attempt ends with the service while the bytes of its message are not to be had', {
+  timeout: GUARD_MS,
+}, async (t) => {
+  if (process.env.TEST_MAILROOM_S3 !== undefined) return t.skip('another server')
+  const [s3, place] = [await sharedS3(), await openBlobPlace('s3')]
+  const database = await openDatabase('sqlite')
+  t.after(() => Promise.all([place.close(), database.close()]))
+  const { db } = database
+  const owner = await addAccount(db)
+  const input = sending(owner, await addInbox(db, owner), { content: LARGE })
+  await place.blobs.put(input.raw.id, LARGE)
+  const [messageId] = await queueAll(db, [{ ...input, raw: { ...input.raw, content: null } }])
+  const farEnd = openFarEnd(() => ACCEPTED)
+  const deps = { ...deliverDeps(db, systemClock, farEnd), blobs: place.blobs }
+  const queue = openDeliveryQueue(deps, 'worker')
+  const claim = async () => {
+    const [group] = queue.group(await queue.claim([{ lane: 'far.example', limit: 1 }]))
+    assert.ok(group)
+    return group
+  }
+  const ending = new AbortController()
+  s3.mood = 'silent'
+  try {
+    s3.requests.length = 0
+    const delivering = queue.deliver(await claim(), ending.signal)
+    await until(() => Promise.resolve(s3.requests.length > 0))
+    ending.abort()
+    await delivering
+  } finally {
+    s3.mood = 'well'
+  }
+  const [row] = await deliveriesOf(db, [messageId ?? ''])
+  assert.deepEqual([row?.queue_state, row?.status, row?.attempts], ['ready', 'queued', 0])
+  assert.equal(await queue.deliver(await claim(), NEVER), 'reached')
+  assert.ok(LARGE.equals(farEnd.seen[0]?.raw ?? Buffer.alloc(0)))
 })
 
 test('what could not be removed is told as removed, and swept later', async (t) => {

@@ -34,20 +34,32 @@ const purges: [string, (deps: Slow) => Promise<unknown>][] = [
   ['an inbox', (deps) => purgeInbox(deps, { inboxId: 'inb_1', stepsMax: 99, lease })],
   ['what has expired', (deps) => purgeExpired(deps, NEVER)],
 ]
+/** How long it went on after its last step; the shortest of some, for a busy machine makes one late. */
+async function restMs(run: () => Promise<number>, dueMs: number): Promise<number> {
+  let leastMs = await run()
+  for (let tries = 1; tries < 8 && leastMs >= dueMs; tries++) {
+    leastMs = Math.min(leastMs, await run())
+  }
+  return leastMs
+}
+
 for (const [name, purge] of purges) {
   test(`the removal of ${name} has a quarter of the writer's time`, async () => {
-    const { spans, deps } = openSlow(STEP_MS)
-    await purge(deps)
-    const endMs = performance.now()
-    assert.equal(spans.length, STEPS)
-    const last = spans.at(-1) ?? { from: 0, to: 0 }
-    const busyMs = spans.slice(0, -1).map(({ from, to }) => to - from)
-    const sum = (values: number[]) => values.reduce((all, value) => all + value, 0)
-    const freeMs = last.from - (spans[0]?.from ?? 0) - sum(busyMs)
-    // Where the machine makes a step long, the pause after it has its bound.
-    const dueMs = sum(busyMs.map((tookMs) => Math.min(2.5 * tookMs, 0.8 * PURGE_PAUSE_MS_MAX)))
-    assert.ok(freeMs >= dueMs, `free for ${freeMs} ms, busy for ${busyMs.join(', ')} ms`)
-    assert.ok(endMs - last.to < 2.5 * STEP_MS, 'nobody waits after the last')
+    const run = async () => {
+      const { spans, deps } = openSlow(STEP_MS)
+      await purge(deps)
+      const endMs = performance.now()
+      assert.equal(spans.length, STEPS)
+      const last = spans.at(-1) ?? { from: 0, to: 0 }
+      const busyMs = spans.slice(0, -1).map(({ from, to }) => to - from)
+      const sum = (values: number[]) => values.reduce((all, value) => all + value, 0)
+      const freeMs = last.from - (spans[0]?.from ?? 0) - sum(busyMs)
+      // Where the machine makes a step long, the pause after it has its bound.
+      const dueMs = sum(busyMs.map((tookMs) => Math.min(2.5 * tookMs, 0.8 * PURGE_PAUSE_MS_MAX)))
+      assert.ok(freeMs >= dueMs, `free for ${freeMs} ms, busy for ${busyMs.join(', ')} ms`)
+      return endMs - last.to
+    }
+    assert.ok((await restMs(run, 2.5 * STEP_MS)) < 2.5 * STEP_MS, 'nobody waits after the last')
   })
 }
 
@@ -59,13 +71,18 @@ test('steps for which a client waits follow each other at once', async () => {
 })
 
 test('the end of the service does not wait for a pause', async () => {
-  const ending = new AbortController()
-  const { spans, deps } = openSlow(1_000)
-  const purged = purgeExpired(deps, ending.signal)
-  while (spans.length === 0) await pause(5)
-  const startMs = performance.now()
-  ending.abort()
-  await purged
-  assert.ok(performance.now() - startMs < 2_500)
-  assert.equal(spans.length, 1)
+  const run = async () => {
+    const ending = new AbortController()
+    // Its pause is as long as one may be.
+    const { spans, deps } = openSlow(PURGE_PAUSE_MS_MAX / 2)
+    const purged = purgeExpired(deps, ending.signal)
+    while (spans.length === 0) await pause(5)
+    const startMs = performance.now()
+    ending.abort()
+    await purged
+    assert.equal(spans.length, 1)
+    return performance.now() - startMs
+  }
+  const dueMs = PURGE_PAUSE_MS_MAX / 2
+  assert.ok((await restMs(run, dueMs)) < dueMs)
 })

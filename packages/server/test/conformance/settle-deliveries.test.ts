@@ -4,8 +4,11 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
+import { systemClock } from '#base/clock.ts'
 import { DELIVERY_LEASE_MS, FAILURE_REASON_LENGTH_MAX, MINUTE_MS } from '#base/limits.ts'
 import type { CarryOutcome } from '#net/smtp/transport/carrier.ts'
+import { paceWrites } from '#store/paced-db.ts'
+import type { SettleInput } from '#store/settle-deliveries.ts'
 import type { Db } from '#store/transactions.ts'
 import {
   ACCEPTED,
@@ -320,6 +323,32 @@ onEachEngine('outcomes of deliveries', (engine) => {
     const [row] = await deliveriesOf(db, [id])
     assert.deepEqual([row?.status, row?.attempts], ['accepted', 2])
     assert.deepEqual(await eventsOf(id), ['message.sent'])
+  })
+
+  test('an outcome is its account’s: it takes that one’s turn, and changes nothing of another', async () => {
+    const id = await send('bob@far.example')
+    const stranger = await addAccount(db)
+    const seen: number[] = []
+    const noting: Db = {
+      ...db,
+      async write(name, input, ...rest) {
+        if (name === 'settleDeliveries') {
+          seen.push(paced.loadOf(owner.accountId).waiting)
+          const before = await readAll(db)
+          const another = { ...(input as SettleInput), accountId: stranger.accountId }
+          assert.deepEqual(await db.write('settleDeliveries', another), [])
+          assert.deepEqual(await readAll(db), before)
+        }
+        return (await db.write(name, input, ...rest)) as never
+      },
+    }
+    const paced = paceWrites(noting, systemClock)
+    const queue = queueWith(ACCEPTED, { on: paced.db })
+    const [group] = queue.group(await queue.claim([{ lane: 'far.example', limit: 1 }]))
+    assert.ok(group)
+    await queue.deliver(group, NEVER)
+    assert.deepEqual(seen, [1])
+    assert.equal((await messageOf(id)).status, 'sent')
   })
 
   test('an outcome for a message that was deleted meanwhile removes the delivery and tells nobody', async () => {

@@ -277,6 +277,7 @@ onEachEngine('what reports change', (engine) => {
     const held = rows.find((row) => row.queue_state === 'leased')
     await db().write('settleDeliveries', {
       worker: 'w',
+      accountId: owner().accountId,
       messageId,
       deliveries: [
         {

@@ -6,8 +6,11 @@ import { after, before, beforeEach, test } from 'node:test'
 import { deliverWebhook } from '#actions/webhook/deliver-webhook.ts'
 import { openFanOut } from '#actions/webhook/fan-out.ts'
 import { openWebhookQueue } from '#actions/webhook/webhook-queue.ts'
+import { systemClock } from '#base/clock.ts'
 import { COUNTED_MAX, DAY_MS, MINUTE_MS, PURGE_STEP_ROWS, WEBHOOK_LEASE_MS } from '#base/limits.ts'
 import type { HttpPost, HttpPostOutcome } from '#net/egress/http-post.ts'
+import { paceWrites } from '#store/paced-db.ts'
+import type { SettledWebhookDelivery } from '#store/settle-webhook-delivery.ts'
 import type { Db } from '#store/transactions.ts'
 import { findWebhook } from '#store/webhook.ts'
 import { findWebhookDelivery, listWebhookDeliveries } from '#store/webhook-delivery.ts'
@@ -21,7 +24,7 @@ import {
   openDatabase,
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
-import { runSql } from '#test/conformance/sending.ts'
+import { readAll, runSql } from '#test/conformance/sending.ts'
 import {
   ANSWERED,
   addWebhook,
@@ -302,6 +305,38 @@ onEachEngine('deliveries of webhooks', (engine) => {
       await attempt(() => assert.fail('posted'))
       assert.deepEqual(await webhookDeliveriesOf(db, [webhookId]), [], removal)
     }
+  })
+
+  test('an outcome is its account’s: it takes that one’s turn, and changes nothing of another', async () => {
+    await happen()
+    const stranger = await addAccount(db)
+    const seen: number[] = []
+    const noting: Db = {
+      ...db,
+      async write(name, input, ...rest) {
+        if (name === 'settleWebhookDelivery') {
+          seen.push(paced.loadOf(owner.accountId).waiting)
+          const before = await readAll(db)
+          for (const error of ['status', 'webhook_disabled', null] as const) {
+            const another = { accountId: stranger.accountId, error }
+            const outcome = { ...(input as SettledWebhookDelivery), ...another }
+            assert.equal(await db.write('settleWebhookDelivery', outcome), 'lost')
+          }
+          assert.deepEqual(await readAll(db), before)
+        }
+        return (await db.write(name, input, ...rest)) as never
+      },
+    }
+    const paced = paceWrites(noting, systemClock)
+    const queue = openWebhookQueue(
+      webhookDeps(paced.db, clock, () => Promise.resolve(ANSWERED)),
+      'job',
+    )
+    const [group] = queue.group(await queue.claim([{ lane: webhookId, limit: 1 }]))
+    assert.ok(group)
+    await queue.deliver(group, NEVER)
+    assert.deepEqual(seen, [1])
+    assert.equal((await rowOf()).status, 'succeeded')
   })
 
   test('a lease that is lost is settled by whoever has it now', async () => {

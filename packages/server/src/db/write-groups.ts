@@ -1,0 +1,148 @@
+// Writes that come while one of their kind and owner is under way are collected, and go together when it
+// ends. A write that finds none under way goes at once.
+
+import {
+  WRITE_GROUP_BYTES_MAX,
+  WRITE_GROUP_MAX,
+  WRITE_GROUPS_EACH_MAX,
+  WRITE_QUEUE_MAX,
+  WRITE_WAIT_MS_MAX,
+} from '#base/limits.ts'
+import type { GroupedInput, GroupedWrites } from './db.ts'
+import type { FairTurns } from './fair-turns.ts'
+import { StorageError } from './storage-error.ts'
+
+export type WriteGroupsOptions = {
+  writes: GroupedWrites
+  /** A group has one, as a write alone does. */
+  turns: Pick<FairTurns, 'take' | 'give'>
+  /** The store has answered one of them; not called for what was refused while it waited. */
+  onSettled(owner: string | null, result: PromiseSettledResult<unknown>): void
+}
+
+type Waiting = {
+  readonly write: GroupedInput<unknown>
+  readonly bytes: number
+  readonly timer: NodeJS.Timeout
+  readonly done: PromiseWithResolvers<unknown>
+}
+
+type Queue = {
+  readonly owner: string | null
+  readonly name: string
+  readonly waiting: Set<Waiting>
+  underWay: number
+}
+
+export class WriteGroups {
+  readonly #options: WriteGroupsOptions
+  readonly #queues = new Map<string, Queue>()
+
+  constructor(options: WriteGroupsOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Null where this write has to be alone, and nothing was done; else as `Db.write`. Refused as busy
+   * when too many of its kind and owner wait, and when it has waited for WRITE_WAIT_MS_MAX.
+   */
+  write(owner: string | null, name: string, write: GroupedInput<unknown>): Promise<unknown> | null {
+    const bytes = this.#options.writes.sizeOf(name, write.input)
+    if (bytes === null) return null
+    const queue = this.#queueOf(owner, name)
+    if (queue.waiting.size >= WRITE_QUEUE_MAX / 2) return Promise.reject(tooMany())
+    const done = Promise.withResolvers<unknown>()
+    const waiting: Waiting = {
+      write,
+      bytes,
+      done,
+      timer: setTimeout(() => {
+        queue.waiting.delete(waiting)
+        done.reject(tooMany())
+      }, WRITE_WAIT_MS_MAX),
+    }
+    queue.waiting.add(waiting)
+    if (queue.underWay < WRITE_GROUPS_EACH_MAX) void this.#work(queue)
+    return done.promise
+  }
+
+  #queueOf(owner: string | null, name: string): Queue {
+    const place = placeOf(owner, name)
+    const queue = this.#queues.get(place) ?? { owner, name, waiting: new Set(), underWay: 0 }
+    this.#queues.set(place, queue)
+    return queue
+  }
+
+  /** One group after the other, while any wait. */
+  async #work(queue: Queue): Promise<void> {
+    const { owner, name, waiting } = queue
+    const { turns } = this.#options
+    queue.underWay += 1
+    while (waiting.size > 0) {
+      try {
+        const turn = turns.take(owner)
+        if (turn !== null) await turn
+      } catch (error) {
+        refuseAll(waiting, error)
+        break
+      }
+      await this.#run(queue)
+      turns.give(owner)
+    }
+    queue.underWay -= 1
+    if (queue.underWay === 0) this.#queues.delete(placeOf(owner, name))
+  }
+
+  /** Their results go to whoever waits for them. */
+  async #run({ owner, name, waiting }: Queue): Promise<void> {
+    const { writes, onSettled } = this.#options
+    const group: Waiting[] = []
+    const take = (accepts: (input: never) => boolean) =>
+      moveTo(group, waiting, accepts).map(({ write }) => write)
+    const first = take(() => true)
+    if (first.length === 0) return
+    const results = await writes.write(name, first, take)
+    for (const [index, result] of results.entries()) {
+      onSettled(owner, result)
+      const done = group[index]?.done
+      if (result.status === 'fulfilled') done?.resolve(result.value)
+      else done?.reject(result.reason)
+    }
+  }
+}
+
+function placeOf(owner: string | null, name: string): string {
+  return `${name} ${owner ?? ''}`
+}
+
+function refuseAll(waiting: Set<Waiting>, error: unknown): void {
+  for (const { done, timer } of waiting) {
+    clearTimeout(timer)
+    done.reject(error)
+  }
+  waiting.clear()
+}
+
+/** Those that are accepted, the oldest first, as far as the group's bounds allow; returns them. */
+function moveTo(
+  group: Waiting[],
+  waiting: Set<Waiting>,
+  accepts: (input: never) => boolean,
+): Waiting[] {
+  const before = group.length
+  let bytes = group.reduce((sum, one) => sum + one.bytes, 0)
+  for (const one of waiting) {
+    if (!accepts(one.write.input as never)) continue
+    bytes += one.bytes
+    const isFull = group.length >= WRITE_GROUP_MAX || bytes > WRITE_GROUP_BYTES_MAX
+    if (group.length > 0 && isFull) break
+    waiting.delete(one)
+    clearTimeout(one.timer)
+    group.push(one)
+  }
+  return group.slice(before)
+}
+
+function tooMany(): StorageError {
+  return new StorageError('busy', 'Too many writes are waiting.')
+}

@@ -1,0 +1,115 @@
+// Mail received in groups on PostgreSQL is what it would be one after the other, on either engine.
+
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import { test } from 'node:test'
+import { systemClock } from '#base/clock.ts'
+import { onConnection } from '#db/postgres.ts'
+import type { Db } from '#store/transactions.ts'
+import { makeId, openDatabase } from '#test/conformance/open-database.ts'
+import { createPreparedDatabase } from '#test/peers/postgres.ts'
+import { sizeOf } from '#test/size-of.ts'
+import { openGrouping, receiveTogether, waiting } from './grouping-database.ts'
+import { arrivingByChance, openDice, readAll, type Target } from './receiving-batches.ts'
+
+const BATCHES = sizeOf('TEST_MAILROOM_BATCHES', { usual: 15, long: 200 })
+const GUARD = { timeout: 600_000 }
+
+test(
+  'mail received in groups leaves the tables and the outcomes of one after the other',
+  GUARD,
+  async () => {
+    const seed = systemClock.now()
+    const place = await createPreparedDatabase()
+    const { db: grouping } = await openGrouping(place)
+    const [single, embedded] = [await openDatabase('postgres'), await openDatabase('sqlite')]
+    const all = [{ db: grouping, place }, single, embedded]
+    try {
+      await compareBatches(all, openDice(seed))
+    } catch (error) {
+      throw new Error(`With seed ${seed}`, { cause: error })
+    } finally {
+      await grouping.close()
+      await Promise.all([single.close(), embedded.close()])
+    }
+  },
+)
+
+type Placed = { db: Db; place: string }
+
+/** The same batches into all of the databases, into the first as groups. */
+async function compareBatches(databases: readonly Placed[], roll: (below: number) => number) {
+  const all = databases.map(({ db }) => db)
+  const [grouping, ...others] = all
+  if (grouping === undefined) throw new Error('No database is given.')
+  const targets = await makeTargets(all)
+  for (let batch = 0; batch < BATCHES; batch++) {
+    if (batch === Math.floor(BATCHES / 3)) await losePlaces(databases, targets)
+    const inputs = Array.from({ length: 1 + roll(20) }, () => arrivingByChance(roll, targets))
+    const together = await receiveTogether(
+      grouping,
+      inputs.map((input) => waiting(input)),
+    )
+    for (const other of others) {
+      const alone: unknown[] = []
+      for (const input of inputs) alone.push(await other.write('receiveMessage', input))
+      assert.deepEqual(together, alone)
+    }
+    const query = grouping.read.selectFrom('threads').select(['id', 'account_id']).orderBy('id')
+    const threads = await query.execute()
+    const some = threads[roll(threads.length)]
+    if (some === undefined) continue
+    const read = { accountId: some.account_id, threadId: some.id, isRead: true }
+    for (const db of all) await db.write('setThreadRead', read)
+  }
+  const [first, ...rest] = await Promise.all(all.map(readAll))
+  for (const one of rest) assert.deepEqual(first, one)
+  assert.ok((first?.messages?.length ?? 0) > BATCHES)
+  assert.ok((first?.long_bodies?.length ?? 0) > 0)
+}
+
+/** Inboxes of two accounts, alike in all of the databases, half of them on domains. */
+async function makeTargets(all: Db[]): Promise<Target[]> {
+  const targets: Target[] = []
+  for (let account = 0; account < 2; account++) {
+    const owner = { accountId: makeId('acc'), podId: makeId('pod') }
+    const id = makeId('key')
+    const key = { id, name: null, tokenHash: Buffer.from(id), tokenPrefix: '', last4: '' }
+    const made = {
+      id: owner.accountId,
+      name: 'x',
+      plan: 'launch',
+      podId: owner.podId,
+      key,
+    } as const
+    for (const db of all) await db.write('createAccount', { ...made, nowMs: 1, isFirst: false })
+    for (let index = 0; index < 4; index++) {
+      const inboxId = makeId('inb')
+      const address = `${inboxId}@mailroom.localhost`
+      const place = { pod: null, address, displayName: null, domain: null, webhook: null }
+      const inbox = { ...place, accountId: owner.accountId, inboxId, nowMs: 1 }
+      for (const db of all) await db.write('createInbox', { ...inbox, creationsPerDay: 100 })
+      targets.push({ owner, inboxId, domainId: index < 2 ? null : 'dom_1' })
+    }
+  }
+  return targets
+}
+
+/** From now on one of the inboxes is deleted, and the domain of another is somebody else's. */
+async function losePlaces(databases: readonly Placed[], targets: readonly Target[]): Promise<void> {
+  const [deleted, , lost] = targets
+  if (deleted === undefined || lost === undefined) throw new Error('There are no inboxes.')
+  const { accountId } = deleted.owner
+  const deletion = { accountId, inboxId: deleted.inboxId, jobId: makeId('job'), nowMs: 1 }
+  const text = `update inboxes set receiving_address = null where id = '${lost.inboxId}'`
+  for (const { db, place } of databases) {
+    assert.equal(await db.write('deleteInbox', deletion), 'deleted')
+    if (db.engine === 'sqlite') {
+      const file = new DatabaseSync(place)
+      file.exec(text)
+      file.close()
+    } else {
+      await onConnection(place, (query) => query(text))
+    }
+  }
+}
