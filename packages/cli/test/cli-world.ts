@@ -12,6 +12,7 @@ import { Mailroom } from '@mailroom/sdk'
 import { type App, openApp } from '@mailroom/server/app.ts'
 import { silentLog } from '@mailroom/server/base/log.ts'
 import { readSettings } from '@mailroom/server/config/read-settings.ts'
+import { certificateSettings } from '@mailroom/server/test/peers/certificate.ts'
 import type { HostedCommand } from '#test/cli-host.ts'
 
 export const MAIN = fileURLToPath(import.meta.resolve('#main.mjs'))
@@ -48,7 +49,6 @@ export class CliWorld {
   private readonly env: Record<string, string>
   private app: App | null
   private readonly running = new Set<ChildProcess>()
-  private host: Host | null = null
 
   private constructor(home: string, app: App, env: Record<string, string>) {
     this.home = home
@@ -68,6 +68,7 @@ export class CliWorld {
       MAILROOM_ALLOW_PRIVATE_EGRESS: 'true',
       // A port that nobody listens on: no test asks the machine's own servers.
       MAILROOM_DNS_SERVERS: '127.0.0.1:9',
+      ...certificateSettings(),
       ...env,
     }
     return new CliWorld(home, await start(given), given)
@@ -95,11 +96,8 @@ export class CliWorld {
   /** To its end, with pipes. */
   async run(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
     if (options.input !== undefined) return this.start(args, options).ended
-    if (this.host === null) {
-      this.host = new Host()
-      this.running.add(this.host.child)
-    }
-    return this.host.run({ args, ...this.spawnOptions(options) })
+    if (host === null || host.hasEnded) host = new Host()
+    return host.run({ args, ...this.spawnOptions(options) })
   }
 
   /** A command that must succeed, and what it wrote. */
@@ -232,10 +230,22 @@ class Host {
       })
     }
     this.child.on('close', () => this.look())
+    this.keepAlive(false)
+  }
+
+  get hasEnded(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null
   }
 
   run(command: HostedCommand): Promise<Ended> {
-    const ended = this.last.then(() => this.runNext(command))
+    const ended = this.last.then(async () => {
+      this.keepAlive(true)
+      try {
+        return await this.runNext(command)
+      } finally {
+        this.keepAlive(false)
+      }
+    })
     this.last = ended.catch(() => {})
     return ended
   }
@@ -253,7 +263,7 @@ class Host {
         if (told != null && noted != null) {
           const code = Number(texts.stdout.slice(told.length + this.mark.length))
           resolve({ code, stdout: told, stderr: noted })
-        } else if (this.child.exitCode !== null || this.child.signalCode !== null) {
+        } else if (this.hasEnded) {
           reject(new Error(`${command.args.join(' ')} ended the process: ${texts.stderr}`))
         }
       }
@@ -261,7 +271,26 @@ class Host {
       this.child.send(command)
     })
   }
+
+  /** Between commands it ends with the process of the tests, which leaves it without a channel. */
+  private keepAlive(keeps: boolean): void {
+    const { child } = this
+    for (const handle of [child, child.channel, child.stdout, child.stderr]) {
+      if (!isReferable(handle)) continue
+      if (keeps) handle.ref()
+      else handle.unref()
+    }
+  }
 }
+
+type Referable = { ref(): unknown; unref(): unknown }
+
+function isReferable(handle: unknown): handle is Referable {
+  return typeof handle === 'object' && handle !== null && 'ref' in handle && 'unref' in handle
+}
+
+/** For all worlds of this process: each command is told where it works. */
+let host: Host | null = null
 
 async function start(env: Record<string, string>): Promise<App> {
   const reading = readSettings(env)

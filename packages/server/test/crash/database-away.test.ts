@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { MailroomError } from '@mailroom/sdk'
 import { databasePath } from '#open-store.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { plainMail } from '#test/world.ts'
 import { lockDatabase } from './database-lock.ts'
 import { findLosses, Intake, seededRandom } from './intake.ts'
@@ -18,6 +19,8 @@ const POSTGRES_AWAY_MS = 3_000
 const LOCKED_MS = 6_000
 /** The aim is 5 s. */
 const RECOVERY_MS_MAX = 30_000
+/** Taken before it goes away, and half as many after it came back. */
+const TAKEN = sizeOf('TEST_MAILROOM_TAKEN_BEFORE', { usual: 60, long: 200 })
 const INTAKE_MS_MAX = 60_000
 /** A connection that cannot be had is given up after two seconds, a lock after as many. */
 const REFUSAL_MS_MAX = 20_000
@@ -46,7 +49,7 @@ suite('a database that goes away', { concurrency: true }, () => {
     })
     t.after(() => intake.abandon())
 
-    await intake.untilAcknowledged(200, INTAKE_MS_MAX)
+    await intake.untilAcknowledged(TAKEN, INTAKE_MS_MAX)
     await postgres.kill()
     const goneMs = performance.now()
     await assertUnavailable(() => service.client.inboxes.create({}))
@@ -59,7 +62,7 @@ suite('a database that goes away', { concurrency: true }, () => {
     await postgres.restart()
     const backMs = await untilWritable(service)
 
-    await intake.untilAcknowledged(100, INTAKE_MS_MAX)
+    await intake.untilAcknowledged(TAKEN / 2, INTAKE_MS_MAX)
     await intake.stop()
     report(t, intake, backMs)
     assert.ok(intake.refusals.has('451 4.3.0'), 'mail was put off')

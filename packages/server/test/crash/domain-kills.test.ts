@@ -12,6 +12,7 @@ import { createTestDatabase } from '#test/peers/postgres.ts'
 import { publish } from '#test/scenarios/domain-world.ts'
 import { SENDING_LIMITS } from '#test/scenarios/sending-world.ts'
 import { sizeOf } from '#test/size-of.ts'
+import { OPERATOR_TOKEN } from '#test/world.ts'
 import { checkDomainStore } from './domain-stored.ts'
 import {
   bringReports,
@@ -25,13 +26,13 @@ import {
 import { seededRandom } from './intake.ts'
 import { Service } from './service.ts'
 
-const KILLS = sizeOf('TEST_MAILROOM_DOMAIN_KILLS', { usual: 3, long: 12 })
+const KILLS = sizeOf('TEST_MAILROOM_DOMAIN_KILLS', { usual: 2, long: 12 })
 const POSTGRES_KILLS = Math.ceil(KILLS / 2)
 /** A kill strikes after up to so many reports of a life, or milliseconds, and a moment more. */
 const REPORTS_MAX = 25
 const LIFE_MS_MAX = 3_000
 const MOMENT_MS_MAX = 15
-const REPORTS = 50 * (KILLS + 1)
+const REPORTS = 40 * (KILLS + 1)
 /** For the last life to be of some use, on a busy machine too. */
 const LAST_MS_MAX = 60_000
 const FLIPPED = 2
@@ -54,6 +55,7 @@ async function killAgainAndAgain(t: TestContext, { kills, ...database }: Plan): 
       ...SENDING_LIMITS,
       MAILROOM_DNS_SERVERS: dns.server,
       MAILROOM_SMTP_HOSTNAME: 'mx.mail-service.dev',
+      MAILROOM_ADMIN_TOKEN: OPERATOR_TOKEN,
     },
     ...database,
   })
@@ -117,11 +119,13 @@ async function killAgainAndAgain(t: TestContext, { kills, ...database }: Plan): 
 /** Or for the time to pass. */
 async function untilTrue(holds: () => boolean, withinMs: number): Promise<void> {
   const endMs = performance.now() + withinMs
-  while (!holds() && performance.now() < endMs) await sleep(1)
+  while (!holds() && performance.now() < endMs) await sleep(5)
 }
 
 async function openRival(service: Service): Promise<Mailroom> {
-  const { output } = await service.run('account', 'create', '--name', 'Rival')
-  const [, apiKey = ''] = /^key +(\S+)$/m.exec(output) ?? []
-  return new Mailroom({ baseUrl: service.baseUrl, apiKey, maxRetries: 0 })
+  const clientWith = (apiKey: string) =>
+    new Mailroom({ baseUrl: service.baseUrl, apiKey, maxRetries: 0 })
+  const operator = clientWith(OPERATOR_TOKEN)
+  const { apiKey } = await operator.admin.accounts.create({ name: 'Rival', plan: 'launch' })
+  return clientWith(apiKey.token)
 }

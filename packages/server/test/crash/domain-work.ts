@@ -29,6 +29,8 @@ export type Work = {
 }
 
 const RETRY_MS = 20
+/** Each of the clients asks so often, not as often as it can. */
+const GAP_MS = 10
 const SPAMMER = 'eve@spam.example'
 
 /** Undefined where the service was away, or ended before its answer came. */
@@ -51,6 +53,7 @@ export async function flipDomain(work: Work, domain: Domain): Promise<void> {
     if (random() < 0.5) withdraw(dns, domain, random() < 0.5 ? 'mx' : 'spf')
     else publish(dns, domain)
     await attempt(work, () => service.client.domains.verify(domain.id))
+    await sleep(GAP_MS)
   }
 }
 
@@ -75,6 +78,7 @@ export async function churnDomains(work: Work, { podId }: { podId: string }): Pr
         await attempt(work, () => client.domains.delete(domain.id))
       }),
     )
+    await sleep(GAP_MS)
   }
 }
 
@@ -101,7 +105,7 @@ async function deliver(
     return false
   } finally {
     sender?.socket.destroy()
-    await sleep(1)
+    await sleep(GAP_MS)
   }
 }
 
@@ -134,7 +138,7 @@ export async function tendQuarantine(work: Work): Promise<void> {
       })
       if (answer) fates.set(subject, isReleased ? 'released' : 'deleted')
     }
-    await sleep(1)
+    await sleep(GAP_MS)
   }
 }
 

@@ -9,13 +9,18 @@ import { closeSocket, openSocket, type SocketClient } from '#test/http/socket-cl
 import { createTestDatabase } from '#test/peers/postgres.ts'
 import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
 import type { Sender } from '#test/peers/sender.ts'
+import { isLongRun } from '#test/size-of.ts'
 import { plainMail } from '#test/world.ts'
 import { runSql } from './outbound-stored.ts'
 import { SERVICE_KEY, Service } from './service.ts'
 
 /** The aim is ten seconds, after which the service cuts what is left. */
 const EXIT_MS_MAX = 20_000
+/** Two within a second would be one, as npm passes it on. */
+const BETWEEN_SIGNALS_MS = 1_300
 const ANSWER_MS = 2_000
+/** Longer than it takes until the second signal. */
+const LATE_ANSWER_MS = 14_000
 /** Of endpoints of each kind; to each an attempt is under way. */
 const ENDPOINTS = 5
 const SOCKETS = 10
@@ -26,15 +31,17 @@ const WITHIN_MS = 60_000
 suite('an orderly end of telling', { concurrency: true }, () => {
   test('SIGTERM ends readers, waits and webhooks in ten seconds and loses nothing, on SQLite', (t) =>
     drain(t))
-  test('SIGTERM ends readers, waits and webhooks in ten seconds and loses nothing, on PostgreSQL', async (t) =>
-    drain(t, await createTestDatabase()))
+  // What ends, and in which order, is the same; how a lease is given back is told on both engines elsewhere.
+  if (isLongRun()) {
+    test('SIGTERM ends readers, waits and webhooks in ten seconds and loses nothing, on PostgreSQL', async (t) =>
+      drain(t, await createTestDatabase()))
+  }
 
   test('a second SIGTERM ends it at once, and the next start tells what was not noted', async (t) => {
-    const { service, late, hanging } = await openUnderWay(t)
+    const { service, late, hanging } = await openUnderWay(t, { answerMs: LATE_ANSWER_MS })
     service.signal('SIGTERM')
     await until(() => /shutting down/.test(service.log))
-    // Both at once would be one, as npm passes it on.
-    await new Promise((resolve) => setTimeout(resolve, 500))
+    await new Promise((resolve) => setTimeout(resolve, BETWEEN_SIGNALS_MS))
     const exit = await service.stop('SIGTERM')
     assert.notEqual(exit.code, 0)
     assert.ok(exit.durationMs < 5_000, `${exit.durationMs} ms`)
@@ -49,7 +56,7 @@ suite('an orderly end of telling', { concurrency: true }, () => {
 })
 
 async function drain(t: TestContext, databaseUrl?: string): Promise<void> {
-  const { service, inbox, late, hanging } = await openUnderWay(t, databaseUrl)
+  const { service, inbox, late, hanging } = await openUnderWay(t, { databaseUrl })
   const sockets = await Promise.all(
     Array.from({ length: SOCKETS }, () => openSocket(service.baseUrl, { token: SERVICE_KEY })),
   )
@@ -107,7 +114,10 @@ async function drain(t: TestContext, databaseUrl?: string): Promise<void> {
 type UnderWay = { service: Service; inbox: Inbox; late: Receiver; hanging: Receiver }
 
 /** A service in the middle of an attempt to each endpoint, of which some are slow and others hang. */
-async function openUnderWay(t: TestContext, databaseUrl?: string): Promise<UnderWay> {
+async function openUnderWay(
+  t: TestContext,
+  { databaseUrl, answerMs = ANSWER_MS }: { databaseUrl?: string | undefined; answerMs?: number },
+): Promise<UnderWay> {
   const [late, hanging] = await Promise.all([openReceiver(), openReceiver()])
   t.after(() => Promise.all([late.close(), hanging.close()]))
   hanging.answer = 'hang'
@@ -121,7 +131,7 @@ async function openUnderWay(t: TestContext, databaseUrl?: string): Promise<Under
     await service.client.webhooks.create({ url: `${late.origin}/late?${number}` })
     await service.client.webhooks.create({ url: `${hanging.origin}/hanging?${number}` })
   }
-  late.answer = { delayMs: ANSWER_MS }
+  late.answer = { delayMs: answerMs }
   await send(service, inbox, 'under way')
   await Promise.all([late.waitForCount(ENDPOINTS), hanging.waitForCount(ENDPOINTS)])
   return { service, inbox, late, hanging }
@@ -209,6 +219,6 @@ async function until(isSo: () => boolean): Promise<void> {
   const endMs = performance.now() + WITHIN_MS
   while (!isSo()) {
     assert.ok(performance.now() < endMs, 'still not so')
-    await new Promise((resolve) => setTimeout(resolve, 5))
+    await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }

@@ -33,7 +33,7 @@ test('told to by SIGHUP a service takes its renewed certificate, and goes on', a
     assert.ok(performance.now() < deadlineMs, service.log)
     await sleep(20)
   }
-  const { code, output } = await service.run('health', '--ready')
+  const { code, output } = await service.command('health', '--ready')
   assert.deepEqual([code, output], [0, 'The service answers.\n'])
   assert.equal((await service.stop()).code, 0)
 })

@@ -26,6 +26,7 @@ export function seededRandom(seed: number): Random {
 }
 
 const RETRY_MS = 50
+const LOOK_MS = 5
 
 /** Clients that send until they are stopped. */
 export class Intake {
@@ -41,6 +42,7 @@ export class Intake {
   #isStopped = false
   #isAbandoned = false
   readonly #largeShare: number
+  readonly #gapMs: number
 
   constructor(options: {
     service: Service
@@ -49,11 +51,14 @@ export class Intake {
     random: Random
     /** Of messages that are too large for a row of the database. */
     largeShare?: number
+    /** Milliseconds of each client between an acknowledgement and its next message; 0 unless given. */
+    gapMs?: number
   }) {
     this.#service = options.service
     this.#targets = options.targets
     this.#random = options.random
     this.#largeShare = options.largeShare ?? 0.05
+    this.#gapMs = options.gapMs ?? 0
     this.#running = Array.from({ length: options.clients }, (_, client) => this.#send(client))
   }
 
@@ -61,7 +66,7 @@ export class Intake {
   async untilAcknowledged(count: number, withinMs: number): Promise<void> {
     const wanted = this.acknowledged.length + count
     const endMs = performance.now() + withinMs
-    while (this.acknowledged.length < wanted && performance.now() < endMs) await sleep(1)
+    while (this.acknowledged.length < wanted && performance.now() < endMs) await sleep(LOOK_MS)
   }
 
   /** Lets every client finish the message it is at; the service must be there. */
@@ -99,6 +104,7 @@ export class Intake {
       }
       const { messageId, inboxIds, raw } = message
       this.acknowledged.push({ messageId, inboxIds, sha256: hash('sha256', raw, 'hex') })
+      if (this.#gapMs > 0) await sleep(this.#gapMs)
     }
     await sender?.quit().catch(() => {})
   }

@@ -5,6 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { startPostgres } from '#test/peers/postgres.ts'
 import { guard } from './guard.ts'
@@ -17,6 +18,8 @@ export type KillablePostgres = {
   restart(): Promise<void>
   stop(): Promise<void>
 }
+
+const LOOK_MS = 25
 
 /** Starts a cluster of its own. */
 export async function startKillablePostgres(): Promise<KillablePostgres> {
@@ -37,7 +40,7 @@ export async function startKillablePostgres(): Promise<KillablePostgres> {
       const [server] = (await readFile(join(folder, 'postmaster.pid'), 'utf8')).split('\n')
       // The server first, or it would start its processes again.
       for (const pid of [Number(server), ...backends.map(({ pid }) => Number(pid))]) killNow(pid)
-      while (await isThere(cluster.url));
+      while (await isThere(cluster.url)) await sleep(LOOK_MS)
     },
     async restart() {
       const { uid, gid } = await stat(folder)
@@ -57,6 +60,7 @@ export async function startKillablePostgres(): Promise<KillablePostgres> {
       server.once('close', lift)
       while (!(await isThere(cluster.url))) {
         if (server.exitCode !== null) throw new Error('PostgreSQL did not start again.')
+        await sleep(LOOK_MS)
       }
     },
     async stop() {

@@ -6,6 +6,7 @@ import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { MessageToSend } from '@mailroom/sdk'
 import { createTestDatabase } from '#test/peers/postgres.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { makeFalseClock } from './false-clock.ts'
 import {
   assertAllSent,
@@ -20,7 +21,7 @@ import { Sink } from './outbound-sink.ts'
 import { runSql, untilSettled } from './outbound-stored.ts'
 import { Service } from './service.ts'
 
-const DEFERRED = 200
+const DEFERRED = sizeOf('TEST_MAILROOM_CLOCK_DEFERRED', { usual: 100, long: 200 })
 const SLOW = 5
 /** The attempts are due a second apart, one tenth of them each. */
 const STEPS = 10

@@ -23,8 +23,8 @@ import { untilSettled } from './outbound-stored.ts'
 import { Service } from './service.ts'
 
 /** A hundred take up to six minutes. */
-const KILLS = sizeOf('TEST_MAILROOM_OUTBOUND_KILLS', { usual: 4, long: 100 })
-const POSTGRES_KILLS = Math.max(2, Math.ceil(0.15 * KILLS))
+const KILLS = sizeOf('TEST_MAILROOM_OUTBOUND_KILLS', { usual: 2, long: 100 })
+const POSTGRES_KILLS = Math.ceil(0.15 * KILLS)
 const MESSAGES_PER_KILL = 20
 /** Servers of the world take about a second for a message; that of the test answers RCPT as late. */
 const ANSWER_MS_MAX = 1_800

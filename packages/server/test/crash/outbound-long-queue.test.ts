@@ -11,13 +11,13 @@ import { Sink } from './outbound-sink.ts'
 import { runSql, untilSettled } from './outbound-stored.ts'
 import { Service } from './service.ts'
 
-const QUEUED = sizeOf('TEST_MAILROOM_LONG_QUEUE', { usual: 30_000, long: 100_000 })
+const QUEUED = sizeOf('TEST_MAILROOM_LONG_QUEUE', { usual: 10_000, long: 100_000 })
 const LEASED = 1_000
 const DESTINATIONS = 200
 /** Beyond a start without them: a machine that runs other tests at the same time makes both slow. */
 const MORE_MS_MAX = 10_000
 const FIRST_MS_MAX = 20_000
-const FURTHER = 300
+const FURTHER = sizeOf('TEST_MAILROOM_LONG_QUEUE_SENT', { usual: 100, long: 300 })
 const FURTHER_MS_MAX = 40_000
 
 suite('a start on a long queue', () => {
@@ -29,16 +29,15 @@ async function startOnLongQueue(t: TestContext, databaseUrl?: string): Promise<v
   const domains = Array.from({ length: DESTINATIONS }, (_, index) => `d${index}.example`)
   const sink = await Sink.open({}, domains)
   t.after(() => sink.close())
-  const service = await Service.start({
+  const service = await Service.prepare({
     env: sink.environment,
     ...(databaseUrl && { databaseUrl }),
   })
   t.after(() => service.close())
+  const emptyMs = Math.round(await service.start())
   const inbox = await service.client.inboxes.create({})
   await service.client.inboxes.send(inbox.id, { ...composeNumber(sink, 1), cc: [] })
   await untilSettled(service, FIRST_MS_MAX)
-  assert.equal((await service.stop()).code, 0)
-  const emptyMs = Math.round(await service.start())
   assert.equal((await service.stop()).code, 0)
 
   const fillingMs = performance.now()

@@ -28,6 +28,8 @@ export type SinkScript = {
   finalDot?: () => Promise<void>
 }
 
+const LOOK_MS = 10
+
 const DOMAINS = ['one.example', 'two.example', 'three.example', 'four.example']
 
 export class Sink {
@@ -39,6 +41,8 @@ export class Sink {
   readonly named: { recipient: string; atMs: number }[] = []
   script: SinkScript
   readonly domains: readonly string[]
+  /** The connections of `begunAtMs`. */
+  readonly #begunBy: number[] = []
   readonly #copiesOf = new Map<string, Copy[]>()
   #gate: PromiseWithResolvers<void> | null = null
   #isClosed = false
@@ -59,7 +63,7 @@ export class Sink {
     const [mta, dns] = await Promise.all([openMta(), openDns(zoneOf(domains))])
     const sink = new Sink({ mta, dns }, script, domains)
     mta.script = {
-      onMail: () => sink.#begin(),
+      onMail: (_, connection) => sink.#begin(connection),
       onRcpt: (recipient) => sink.#name(recipient),
       onFinalDot: (message) => sink.#take(message),
     }
@@ -97,13 +101,15 @@ export class Sink {
     return this.#copiesOf.size
   }
 
+  /** The names of clients that have begun a transaction from this many of all on. */
+  namesFrom(begun: number): Set<string> {
+    const names = this.#namesOfConnections()
+    return new Set(this.#begunBy.slice(begun).map((connection) => names.get(connection) ?? ''))
+  }
+
   /** How many copies came from clients of each name. */
   countBySender(): Record<string, number> {
-    const names = new Map<number, string>()
-    for (const { line, connection } of this.#peers.mta.commands) {
-      const name = /^EHLO (.*)/i.exec(line)?.[1]
-      if (name !== undefined) names.set(connection, name)
-    }
+    const names = this.#namesOfConnections()
     const counts: Record<string, number> = {}
     for (const { connection } of this.copies) {
       const name = names.get(connection) ?? ''
@@ -129,7 +135,7 @@ export class Sink {
       if (performance.now() > endMs) {
         throw new Error(`Still not so: ${this.arrived} arrived, ${this.open} connections are open.`)
       }
-      await sleep(2)
+      await sleep(LOOK_MS)
     }
   }
 
@@ -140,8 +146,18 @@ export class Sink {
     await Promise.all([this.#peers.mta.close(), this.#peers.dns.close()])
   }
 
-  async #begin(): Promise<undefined> {
+  #namesOfConnections(): Map<number, string> {
+    const names = new Map<number, string>()
+    for (const { line, connection } of this.#peers.mta.commands) {
+      const name = /^EHLO (.*)/i.exec(line)?.[1]
+      if (name !== undefined) names.set(connection, name)
+    }
+    return names
+  }
+
+  async #begin(connection: number): Promise<undefined> {
     this.begunAtMs.push(performance.now())
+    this.#begunBy.push(connection)
     await this.#gate?.promise
   }
 

@@ -11,6 +11,7 @@ import { DELIVERY_LEASE_MS, HOST_TURN_MS_MAX } from '#base/limits.ts'
 import { databasePath } from '#open-store.ts'
 import { LONG_LIMIT } from '#test/long-limit.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { lockDatabase } from './database-lock.ts'
 import { startKillablePostgres } from './killable-postgres.ts'
 import {
@@ -37,6 +38,7 @@ const POSTGRES_AWAY_MS = 3_000
 const ANSWER_MS = 100
 const SLOW_ANSWER_MS = HOST_TURN_MS_MAX + 100
 const UNDER_WAY = 20
+const QUEUED = sizeOf('TEST_MAILROOM_STORAGE_QUEUED', { usual: 100, long: 200 })
 
 suite('a store that fails while mail goes out', { concurrency: true }, () => {
   test('a full disk (a mounted tmpfs): a send is refused whole, and what is under way is noted when there is room', async (t) => {
@@ -96,9 +98,9 @@ suite('a store that fails while mail goes out', { concurrency: true }, () => {
       const { pid } = service
       const inboxes = await makeInboxes(service, 3)
       sink.hold()
-      const promised = await sendMany(service, sink, { inboxes, count: 200 })
+      const promised = await sendMany(service, sink, { inboxes, count: QUEUED })
       sink.release()
-      await sink.until(() => sink.copies.length >= 50, RECOVERY_MS_MAX)
+      await sink.until(() => sink.copies.length >= QUEUED / 4, RECOVERY_MS_MAX)
       // What waits for a turn at the host now has to go back to a queue that is not there.
       answerMs = SLOW_ANSWER_MS
       await postgres.kill()

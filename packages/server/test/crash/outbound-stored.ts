@@ -110,13 +110,22 @@ export async function runSql(service: Service, text: string): Promise<Record<str
       database.close()
     }
   }
-  const client = new pg.Client({ connectionString: settings.databaseUrl })
-  await client.connect()
-  try {
-    return (await client.query(text)).rows
-  } finally {
-    await client.end()
+  return (await poolOf(settings.databaseUrl).query(text)).rows
+}
+
+/** Tests look again and again, and a connection costs the server a process. */
+const pools = new Map<string, pg.Pool>()
+
+function poolOf(databaseUrl: string): pg.Pool {
+  let pool = pools.get(databaseUrl)
+  if (pool === undefined) {
+    const connectionString = databaseUrl
+    pool = new pg.Pool({ connectionString, idleTimeoutMillis: 2_000, allowExitOnIdle: true })
+    // Of a server that is killed: the next question has another connection.
+    pool.on('error', () => {})
+    pools.set(databaseUrl, pool)
   }
+  return pool
 }
 
 /** Waits until no delivery is ready, waiting or leased. */
@@ -126,9 +135,11 @@ export async function untilSettled(service: Service, withinMs: number): Promise<
     const rows = await runSql(service, QUEUED)
     if (rows.length === 0) return
     if (performance.now() > endMs) throw new Error(`Still queued: ${JSON.stringify(rows)}`)
-    await sleep(20)
+    await sleep(LOOK_MS)
   }
 }
+
+const LOOK_MS = 50
 
 const QUEUED = `select queue_state, status, min(response) as response, count(*) as count
   from deliveries where queue_state is not null group by queue_state, status`

@@ -22,6 +22,8 @@ type SendingOptions = {
   inboxes: readonly Pick<Inbox, 'id'>[]
   clients: number
   random: Random
+  /** Milliseconds of each client between an acknowledgement and its next message. */
+  gapMs: number
 }
 
 /** Clients that send each message, under its key, to either process until one acknowledges it. */
@@ -53,7 +55,7 @@ export class PairSending {
   }
 
   async #run(): Promise<void> {
-    const { sink, inboxes } = this.#options
+    const { sink, inboxes, gapMs } = this.#options
     while (!this.#isStopped) {
       const number = this.#next++
       const message = composeNumber(sink, number)
@@ -67,6 +69,7 @@ export class PairSending {
         )
       }
       this.promised.push(promisedOf(answer, message))
+      await sleep(gapMs)
     }
   }
 

@@ -22,7 +22,7 @@ import { Sink } from './outbound-sink.ts'
 import { untilSettled } from './outbound-stored.ts'
 import { Service } from './service.ts'
 
-const KILLS = sizeOf('TEST_MAILROOM_SEND_KILLS', { usual: 3, long: 12 })
+const KILLS = sizeOf('TEST_MAILROOM_SEND_KILLS', { usual: 2, long: 12 })
 const POSTGRES_KILLS = Math.ceil(KILLS / 2)
 const CLIENTS = 6
 /** A kill strikes after up to so many acknowledgements, and a moment more. */

@@ -4,13 +4,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { databasePath } from '#open-store.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { composeNumber } from './outbound-mail.ts'
 import { Sink } from './outbound-sink.ts'
 import { readOutbound } from './outbound-stored.ts'
 import { Service } from './service.ts'
 import { findAnswers, traceSystemCalls } from './system-calls.ts'
 
-const SENDS = 100
+const SENDS = sizeOf('TEST_MAILROOM_SYNCED_SENDS', { usual: 30, long: 100 })
 
 test('each 200 to a send stands after a write and a sync of the log', async (t) => {
   const sink = await Sink.open()

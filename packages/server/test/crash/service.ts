@@ -13,7 +13,9 @@ import { fileURLToPath } from 'node:url'
 import { Mailroom } from '@mailroom/sdk'
 import { readSettings } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
+import { certificateSettings } from '#test/peers/certificate.ts'
 import { openSender, type Sender } from '#test/peers/sender.ts'
+import { type CommandEnd, sharedCommands } from '#test/scenarios/command-host.ts'
 import { findFreePorts } from './free-port.ts'
 import { guard, type LiftGuard } from './guard.ts'
 
@@ -36,6 +38,8 @@ export type ServiceOptions = {
   /** Made when absent, and removed by `close` only then. */
   dataDir?: string
   env?: Record<string, string>
+  /** Makes a certificate at its first start, as one does that is given none. */
+  makesCertificate?: boolean
   /** Wraps the command line, for instance into a shell with other limits. */
   wrap?: (command: readonly string[]) => string[]
   /** Where it is started; a folder without `.env` when absent. */
@@ -103,6 +107,7 @@ export class Service {
       MAILROOM_DNS_SERVERS: '127.0.0.1:9',
       // As npm start.
       MALLOC_ARENA_MAX: '2',
+      ...(this.#options.makesCertificate ? {} : certificateSettings()),
       ...(this.#options.databaseUrl && { MAILROOM_DATABASE_URL: this.#options.databaseUrl }),
       ...this.#options.env,
     }
@@ -210,7 +215,12 @@ export class Service {
     return openSender(this.smtpPort)
   }
 
-  /** Runs another command of the program beside the service, on the same settings. */
+  /** Runs a command that ends by itself beside the service, on the same settings. */
+  command(...args: string[]): Promise<CommandEnd> {
+    return sharedCommands.run({ args, env: this.environment })
+  }
+
+  /** The same in a process of its own. */
   async run(...args: string[]): Promise<{ code: number | null; output: string; errors: string }> {
     const child = spawn(process.execPath, [MAIN, ...args], {
       cwd: this.#home,

@@ -7,14 +7,15 @@ import { MailroomError } from '@mailroom/sdk'
 import { openSqliteConnection } from '#db/sqlite-connection.ts'
 import { databasePath } from '#open-store.ts'
 import { until } from '#test/scenarios/outcomes.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { plainMail } from '#test/world.ts'
 import { Service } from './service.ts'
 import { readStored } from './stored.ts'
 import { failSyncs, findAnswers, isSync, type Trace, traceSystemCalls } from './system-calls.ts'
 
-const MESSAGES = 100
+const MESSAGES = sizeOf('TEST_MAILROOM_SYNCED_MESSAGES', { usual: 30, long: 100 })
 const LARGE_MESSAGES = 5
-const REQUESTS = 20
+const REQUESTS = 10
 
 suite('the disk has it before the answer', () => {
   let service: Service

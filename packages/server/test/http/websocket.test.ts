@@ -393,7 +393,7 @@ test('ten connections an account, the eleventh closes with 4008, and a place bec
 const patience = { requestMs: 10_000, headMs: 5_000 }
 
 test('a client that answers pings stays, and one that is silent is cut', async () => {
-  const socket = { pingMs: 60, silenceMs: 60, stallMs: 10_000, tickMs: 20 }
+  const socket = { pingMs: 300, silenceMs: 2_000, stallMs: 60_000, tickMs: 50 }
   await withDoor({ patience: { ...patience, socket } }, async (_door, connect) => {
     const lively = await connect()
     const silent = await connect({ autoPong: false })
@@ -428,7 +428,7 @@ test('a reader that takes nothing is given no more than the bound and then cut',
       close: () => ended.resolve(),
     }
   }
-  const socket = { pingMs: 200, silenceMs: 200, stallMs: 10_000, tickMs: 50 }
+  const socket = { pingMs: 200, silenceMs: 200, stallMs: 60_000, tickMs: 50 }
   await withDoor(
     { patience: { ...patience, socket }, ports: { openEventStream } },
     async (_door, connect) => {
@@ -529,7 +529,7 @@ test('a ping is answered with what it carried, and of many behind a backlog the 
 })
 
 test('a reader that is slow gets everything, and is not cut for its pace', async () => {
-  const total = 600
+  const total = 300
   let index = 0
   let sink: EventSink | undefined
   const padding = 'x'.repeat(100_000)
@@ -553,7 +553,7 @@ test('a reader that is slow gets everything, and is not cut for its pace', async
     }
   }
   // Much less than the reader takes for everything, which is what its pongs come behind.
-  const socket = { pingMs: 100, silenceMs: 1_500, stallMs: 10_000, tickMs: 20 }
+  const socket = { pingMs: 100, silenceMs: 3_000, stallMs: 60_000, tickMs: 50 }
   await withDoor(
     { patience: { ...patience, socket }, ports: { openEventStream } },
     async (_door, connect) => {
@@ -563,7 +563,7 @@ test('a reader that is slow gets everything, and is not cut for its pace', async
         assert.equal((await client.next()).index, expected)
         if (expected % 20 > 0) continue
         client.socket.pause()
-        await new Promise((resolve) => setTimeout(resolve, 100))
+        await new Promise((resolve) => setTimeout(resolve, 500))
         client.socket.resume()
       }
     },

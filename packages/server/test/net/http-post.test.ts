@@ -16,10 +16,12 @@ import {
 import { type Certificate, makeSelfSignedCertificate } from '#net/tls.ts'
 import { openDns, type Zone } from '#test/peers/dns.ts'
 import { type Answer, openReceiver } from '#test/peers/receiver.ts'
+import { until } from '#test/scenarios/outcomes.ts'
 
 const TOTAL_MS = 2_500
 const CONNECT_MS = 1_000
 const IDLE_MS = 150
+const BUSY_MS = 4_000
 const BODY = '{"event":"webhook.test","subject":"Grüße"}'
 
 async function openWorld(t: TestContext, options: Partial<HttpPosterOptions> & { zone?: Zone }) {
@@ -241,9 +243,10 @@ test('where no answer can come from has a name too', async (t) => {
   ] as const) {
     assert.equal(textOf(await post(url)), expected, url)
   }
-  const outcome = await post(`https://127.0.0.1:${silentPort}/`)
+  const patient = await openWorld(t, { patience: { connectMs: CONNECT_MS, totalMs: 60_000 } })
+  const outcome = await patient.post(`https://127.0.0.1:${silentPort}/`)
   assert.equal(textOf(outcome), 'timeout')
-  assert.ok(outcome.latencyMs < TOTAL_MS, 'the time to connect is shorter than the whole')
+  assert.ok(outcome.latencyMs < 30_000, 'the time to connect is shorter than the whole')
 })
 
 test('certificates are verified, for their name too', async (t) => {
@@ -297,10 +300,15 @@ test('connections are used again for a while and then closed', async (t) => {
   receiver.answer = { headers: { 'keep-alive': 'timeout=3600' } }
   for (let index = 0; index < 20; index++) await post(receiver.origin)
   assert.ok(receiver.connections.opened <= 2, `${receiver.connections.opened} were opened`)
-  const startMs = performance.now()
-  await receiver.waitForQuiet()
-  // Sooner than the receiver itself would close them.
-  assert.ok(performance.now() - startMs < 4_000)
+  // Sooner than the receiver itself would close them, unless the machine is busy.
+  const tookMs: number[] = []
+  while (tookMs.length < 5 && !tookMs.some((ms) => ms < 4_000)) {
+    await post(receiver.origin)
+    const startMs = performance.now()
+    await receiver.waitForQuiet()
+    tookMs.push(performance.now() - startMs)
+  }
+  assert.ok(Math.min(...tookMs) < 4_000, `${tookMs}`)
 })
 
 test('a connection that was closed for being idle costs no post, one that breaks at once does', async (t) => {
@@ -446,23 +454,27 @@ test('an answer that stalls or breaks off is told as far as it came', async (t) 
 })
 
 test('the time that an answer took is the receiver’s alone', async (t) => {
-  const { poster, post } = await openWorld(t, {})
+  const patience = { connectMs: 60_000, totalMs: 60_000 }
+  const { poster, post } = await openWorld(t, { patience })
   const receiver = await openFarEnd(t)
   // Busy with something else between the call and the first octet, as with loading what posts.
   const posted = poster.post({ url: receiver.origin, headers: {}, body: BODY })
-  const untilMs = performance.now() + 2_000
-  while (performance.now() < untilMs);
-  assert.ok((await posted).latencyMs < 1_500)
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BUSY_MS)
+  assert.ok((await posted).latencyMs < BUSY_MS)
   assert.equal(textOf(await post(receiver.origin)), '200')
 })
 
 test('posts to many receivers at once do not leave their connections open', async (t) => {
-  const { post } = await openWorld(t, { idleMs: 60_000, patience: { totalMs: 10_000 } })
+  const { post } = await openWorld(t, {
+    idleMs: 60_000,
+    patience: { connectMs: 60_000, totalMs: 60_000 },
+  })
   const receiver = await openFarEnd(t)
   const posts = Array.from({ length: 500 }, (_, index) =>
     post(`http://n${index}.localhost:${receiver.port}/`),
   )
   const outcomes = new Set((await Promise.all(posts)).map(textOf))
   assert.deepEqual([...outcomes], ['200'])
-  assert.ok(receiver.connections.open <= 200, `${receiver.connections.open} are open`)
+  // It hears of the end of the others a moment later.
+  await until(async () => receiver.connections.open <= 200)
 })

@@ -85,7 +85,7 @@ async function openFetch(t: TestContext, options: Partial<FetchPolicyOptions> = 
   const host = await openPolicyHost(t, 'mta-sts.example.com')
   const name = { A: ['127.0.0.1'] }
   const dns = await openDns(zone ?? { 'mta-sts.example.com': name, 'mta-sts.other.example': name })
-  const resolver = openResolver({ servers: [dns.server], timeoutMs: 200 })
+  const resolver = openResolver({ servers: [dns.server], timeoutMs: 1_000 })
   t.after(() => dns.close())
   const fetchPolicy = makeFetchPolicy({
     resolver,
@@ -107,7 +107,7 @@ test('a policy comes by HTTPS from its well-known place', async (t) => {
 })
 
 test('what is not a plain answer of the right host is no policy', async (t) => {
-  const { host, fetchPolicy } = await openFetch(t, { timeoutMs: 300 })
+  const { host, fetchPolicy } = await openFetch(t)
   const plain = { 'content-type': 'text/plain; charset=utf-8' }
   for (const [what, answer] of Object.entries<typeof host.answer>({
     'status 302': (response) => response.writeHead(302, { location: '/policy', ...plain }).end(),

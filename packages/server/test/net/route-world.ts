@@ -23,7 +23,7 @@ export type RouteWorld = {
 
 export type RouteWorldOptions = Partial<RouterOptions> & {
   believes?: NonNullable<ResolverOptions['believes']>
-  /** Of a try of a query; 100 unless given. */
+  /** Of a try of a query; a second unless given. */
   timeoutMs?: number
 }
 
@@ -36,7 +36,7 @@ export async function openRouteWorld(
   const dns = await openDns(zone)
   const resolver = openResolver({
     servers: [dns.server],
-    timeoutMs: timeoutMs ?? 400,
+    timeoutMs: timeoutMs ?? 1_000,
     ...(believes === undefined ? {} : { believes }),
   })
   let passedMs = 0

@@ -174,8 +174,8 @@ test('SPF: a record that has more than forty names asked for is a permerror, and
   })
   assert.equal((await judge()).spf.result, 'permerror')
   // DMARC asks for two more.
-  const asked = dns.asked.filter(({ name }) => !name.startsWith('_dmarc')).length
-  assert.equal(asked, 40)
+  const asked = dns.asked.filter(({ name }) => !name.startsWith('_dmarc'))
+  assert.equal(new Set(asked.map(({ type, name }) => `${type} ${name}`)).size, 40)
 })
 
 test('SPF: what takes longer than there is time for is a temperror, and nothing is asked after it', async (t) => {
@@ -190,6 +190,8 @@ test('SPF: what takes longer than there is time for is a temperror, and nothing 
     ),
   })
   assert.equal((await judge()).spf.result, 'temperror')
+  // One that was sent just before may not have been read yet; the next would come 900 ms later.
+  await new Promise((resolve) => setTimeout(resolve, 300))
   const asked = new Set(dns.asked.map(({ name }) => name))
   await new Promise((resolve) => setTimeout(resolve, 2_000))
   assert.deepEqual(new Set(dns.asked.map(({ name }) => name)), asked)

@@ -196,7 +196,7 @@ test('a connection that is known to be closed is not tried', async (t) => {
 
 test('an idle connection that answers no more does not make others be tried in turn', async (t) => {
   const { mtas, port } = await openHosts(t, [{}, {}])
-  const timeouts = { replyMs: 300 }
+  const timeouts = { replyMs: 1_500 }
   const zone = zoneOf('b.example', 2)
   const { carry } = await openTransportWorld(t, { zone, port, timeouts })
   await inParallel(5, 5, async () => void (await carry(TO)))

@@ -39,7 +39,7 @@ const passedBy: [what: string, script: MtaScript, raw?: Buffer][] = [
 for (const [what, script, raw] of passedBy) {
   test(`a host that ${what} gives way to the next`, async (t) => {
     const { mtas, port } = await openHosts(t, [script, {}])
-    const timeouts = script.greeting === 'hang' ? { greetingMs: 300 } : {}
+    const timeouts = script.greeting === 'hang' ? { greetingMs: 1_500 } : {}
     const zone = zoneOf('b.example', 2)
     const { carry } = await openTransportWorld(t, { zone, port, timeouts })
     const told = await carry(TO, raw && { raw })
@@ -149,7 +149,7 @@ test('seven hosts that are busy cost five connections', async (t) => {
 
 test('a silent host is passed over for half a minute, then tried again', async (t) => {
   const { mtas, port } = await openHosts(t, [{ greeting: 'hang' }, {}])
-  const timeouts = { greetingMs: 300 }
+  const timeouts = { greetingMs: 1_500 }
   const world = await openTransportWorld(t, { zone: zoneOf('b.example', 2), port, timeouts })
   for (let round = 1; round <= 3; round++) {
     assert.equal((await world.carry(TO)).host, 'mx2.b.example')
@@ -162,7 +162,7 @@ test('a silent host is passed over for half a minute, then tried again', async (
 
 test('a server that falls silent within a transaction is not called again at once', async (t) => {
   const { mtas, port } = await openHosts(t, [{ onMail: 'hang' }])
-  const timeouts = { replyMs: 300 }
+  const timeouts = { replyMs: 1_500 }
   const zone = zoneOf('b.example', 1)
   const world = await openTransportWorld(t, { zone, port, timeouts })
   for (let round = 1; round <= 3; round++) {

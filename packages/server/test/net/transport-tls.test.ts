@@ -19,7 +19,7 @@ const STALLS: MtaScript = { tls: 'stall', onStartTls: { octets: '220 Go\r\n', ne
 
 /** Short where the time is meant to run out. */
 function timeoutsFor(script: MtaScript) {
-  return script === STALLS ? { handshakeMs: 200 } : {}
+  return script === STALLS ? { handshakeMs: 1_500 } : {}
 }
 
 let own: Certificate

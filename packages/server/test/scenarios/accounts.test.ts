@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Mailroom } from '@mailroom/sdk'
 import { outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
-import { OPERATOR_TOKEN, onEachEngine, openWorld, type World } from '#test/world.ts'
+import { OPERATOR_TOKEN, onAnyEngine, onEachEngine, openWorld, type World } from '#test/world.ts'
 
 const ROUTES = [
   ['GET', '/admin/accounts'],
@@ -108,7 +108,7 @@ onEachEngine('accounts', (engine) => {
   })
 })
 
-onEachEngine('a service without an operator’s token', (engine) => {
+onAnyEngine('a service without an operator’s token', (engine) => {
   let world: World
   before(async () => {
     world = await openWorld(engine, { env: { MAILROOM_ADMIN_TOKEN: '' } })

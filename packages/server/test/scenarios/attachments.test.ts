@@ -9,9 +9,9 @@ import type { Inbox, Message } from '@mailroom/sdk'
 import { filePart, messageOf, multipart, type Part, textPart } from '#test/mail/samples.ts'
 import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onAnyEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
-onEachEngine('an attachment', (engine) => {
+onAnyEngine('an attachment', (engine) => {
   let world: World
   let inbox: Inbox
   before(async () => {

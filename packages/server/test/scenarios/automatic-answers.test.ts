@@ -8,6 +8,7 @@ import { untilReadable } from '#test/conformance/readable-log.ts'
 import { deliver, newest } from '#test/scenarios/deliver.ts'
 import { errorOf, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { SENDING_LIMITS, send } from '#test/scenarios/sending-world.ts'
+import { isLongRun } from '#test/size-of.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
 const HOUR_MS = 3_600_000
@@ -51,12 +52,15 @@ onEachEngine('an agent that answers everything', (engine) => {
     }
   }
 
-  for (const [name, mail] of [
+  const KINDS = [
     ['auto-replies', { header: 'Auto-Submitted: auto-replied' }],
     ['bulk mail', { header: 'Precedence: bulk' }],
     ['a list', { header: 'List-Id: <list.sender.example>' }],
     ['the null sender', { from: '' }],
-  ] as const) {
+  ] as const
+  // By what a program is known is no affair of the database.
+  const kinds = engine === 'sqlite' || isLongRun() ? KINDS : KINDS.slice(0, 1)
+  for (const [name, mail] of kinds) {
     test(`stops after ten answers to ${name} in a thread, which is told once`, async () => {
       const inbox = await world.inbox()
       const { answers, threadId } = await exchange(inbox, mail)
@@ -101,8 +105,8 @@ onEachEngine('an agent that answers everything', (engine) => {
 
   test('goes on with a person for as long as they like', async () => {
     const inbox = await world.inbox()
-    const { answers } = await exchange(inbox, { most: 30 })
-    assert.equal(answers, 30)
+    const { answers } = await exchange(inbox, { most: 15 })
+    assert.equal(answers, 15)
     assert.deepEqual(await suspectedIn(inbox), [])
   })
 
@@ -115,9 +119,9 @@ onEachEngine('an agent that answers everything', (engine) => {
     const passedMs = world.clock.now() - startMs
     const least = (HOUR_MS - passedMs) / 1_000
     assert.ok(retryAfterSeconds >= least && retryAfterSeconds <= 3_600, `${retryAfterSeconds}`)
-    world.clock.advance((retryAfterSeconds - 10) * 1_000)
+    world.clock.advance((retryAfterSeconds - 60) * 1_000)
     const early = await refusalOf(send(world, inbox, { threadId }))
-    assert.ok(Number(early.retryAfterSeconds) <= 10)
+    assert.ok(Number(early.retryAfterSeconds) <= 60)
     world.clock.advance(Number(early.retryAfterSeconds) * 1_000)
     await send(world, inbox, { threadId })
   })

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { countRows, deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onAnyEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
 const MARKS: [header: string, reason: string | null][] = [
   ['Auto-Submitted: auto-replied', 'auto-submitted'],
@@ -24,7 +24,7 @@ const MARKS: [header: string, reason: string | null][] = [
   ['X-Mailer: A person at a keyboard', null],
 ]
 
-onEachEngine('automatic mail', (engine) => {
+onAnyEngine('automatic mail', (engine) => {
   let world: World
   before(async () => {
     world = await openWorld(engine, { env: WIDE_LIMITS })

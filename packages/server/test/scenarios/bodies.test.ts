@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test'
 import type { Inbox, Message } from '@mailroom/sdk'
 import { exchange } from '#test/http/wire.ts'
 import { errorOf, outcomeOf } from '#test/scenarios/outcomes.ts'
+import { isLongRun } from '#test/size-of.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
 const BODIES: [description: string, body: string | Uint8Array<ArrayBuffer>][] = [
@@ -61,7 +62,12 @@ onEachEngine('bodies and paths', (engine) => {
     type = 'application/json',
   ) => world.fetch(path, { method, body, headers: { 'content-type': type } })
 
-  for (const [description, body] of BODIES) {
+  // What is no JSON is refused before any database; those that are text must not reach one either.
+  const bodies =
+    engine === 'sqlite' || isLongRun()
+      ? BODIES
+      : BODIES.filter(([description]) => /NUL|surrogate|UTF-8/.test(description))
+  for (const [description, body] of bodies) {
     test(`a body ${description} is 400 wherever a body is taken`, async () => {
       const { total } = await world.client.pods.list().page()
       for (const [method, path] of [

@@ -5,9 +5,19 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import type { HostedCommand } from './hosted-commands.ts'
 
-export type CommandEnd = { code: number | null; output: string }
+export type HostedCommand = {
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+}
+
+export type CommandEnd = {
+  code: number | null
+  /** All that was written, as it came. */
+  output: string
+  stdout: string
+  stderr: string
+}
 
 const HOST = fileURLToPath(import.meta.resolve('#test/scenarios/hosted-commands.ts'))
 
@@ -39,18 +49,24 @@ export class CommandHost {
   #collect(child: ChildProcess, command: HostedCommand): Promise<CommandEnd> {
     return new Promise((resolve) => {
       const end = new RegExp(`${this.#mark} (\\d+)\\n`, 'g')
-      let output = ''
-      const take = (text: string) => {
-        output += text
-        const ends = [...output.matchAll(end)]
+      const texts = { output: '', stdout: '', stderr: '' }
+      const take = (name: 'stdout' | 'stderr', text: string) => {
+        texts.output += text
+        texts[name] += text
+        const ends = [...texts.output.matchAll(end)]
         if (ends.length < 2) return
-        resolve({ code: Number(ends[0]?.[1]), output: output.replaceAll(end, '') })
+        const [output = '', stdout = '', stderr = ''] = [
+          texts.output,
+          texts.stdout,
+          texts.stderr,
+        ].map((text) => text.replaceAll(end, ''))
+        resolve({ code: Number(ends[0]?.[1]), output, stdout, stderr })
       }
-      child.stdout?.on('data', take)
-      child.stderr?.on('data', take)
+      child.stdout?.on('data', (text: string) => take('stdout', text))
+      child.stderr?.on('data', (text: string) => take('stderr', text))
       child.once('close', (code) => {
         this.#child = null
-        resolve({ code, output })
+        resolve({ code, ...texts })
       })
       child.send(command)
     })
@@ -68,6 +84,9 @@ export class CommandHost {
     return child
   }
 }
+
+/** For all tests of this process: each command is told where it works. */
+export const sharedCommands = new CommandHost()
 
 type Referable = { ref(): unknown; unref(): unknown }
 

@@ -9,7 +9,7 @@ import { openSocket } from '#test/http/socket-client.ts'
 import { browse, postSession, type SignedIn, signIn } from '#test/scenarios/console-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
-import { onEachEngine, openWorld, testKey, type World } from '#test/world.ts'
+import { onAnyEngine, onEachEngine, openWorld, testKey, type World } from '#test/world.ts'
 
 onEachEngine('a session that was signed out of', (engine) => {
   let world: World
@@ -79,7 +79,7 @@ onEachEngine('a session that was signed out of', (engine) => {
   })
 })
 
-onEachEngine('over https', (engine) => {
+onAnyEngine('over https', (engine) => {
   test('a session has a name that no neighbouring host can set', async (t) => {
     const env = { MAILROOM_PUBLIC_URL: 'https://mail.example.com' }
     const world = await openWorld(engine, { env })
@@ -103,7 +103,7 @@ onEachEngine('over https', (engine) => {
   })
 })
 
-onEachEngine('failed authentications', (engine) => {
+onAnyEngine('failed authentications', (engine) => {
   let world: World
   before(async () => {
     world = await openWorld(engine, { env: { MAILROOM_LIMIT_FAILED_AUTH_PER_MINUTE: '3' } })

@@ -7,7 +7,7 @@ import { silentLog } from '#base/log.ts'
 import { openSocket } from '#test/http/socket-client.ts'
 import { browse, postSession, type SignedIn, signIn } from '#test/scenarios/console-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, openWorld, testKey, type World } from '#test/world.ts'
+import { onAnyEngine, onEachEngine, openWorld, testKey, type World } from '#test/world.ts'
 
 onEachEngine('a session of the console', (engine) => {
   let world: World
@@ -209,7 +209,7 @@ onEachEngine('a session of the console', (engine) => {
   })
 })
 
-onEachEngine('a session over https', (engine) => {
+onAnyEngine('a session over https', (engine) => {
   test('is told to the browser as secure, and its origin is that name', async (t) => {
     const world = await openWorld(engine, {
       env: { MAILROOM_PUBLIC_URL: 'https://mail.example.com' },
@@ -224,7 +224,7 @@ onEachEngine('a session over https', (engine) => {
   })
 })
 
-onEachEngine('signing in', (engine) => {
+onAnyEngine('signing in', (engine) => {
   test('is limited as all failed authentications are, and a session’s end is no failure', async (t) => {
     const env = { MAILROOM_LIMIT_FAILED_AUTH_PER_MINUTE: '5' }
     const world = await openWorld(engine, { env })

@@ -105,14 +105,6 @@ suite('the doctor and the parts of a machine', () => {
     assert.deepEqual(await readdir(dataDir), ['mailroom.db'])
   })
 
-  test('secrets in PostgreSQL need the key of the settings', async () => {
-    const open = await openDoctorWorld('postgres')
-    const { of, fixOf } = await open.ask({ MAILROOM_SECRET_KEY: '' })
-    await open.close()
-    assert.deepEqual(of('secret key'), ['wrong'], 'they are sealed, and the key is not here')
-    assert.match(fixOf('secret key'), /MAILROOM_SECRET_KEY/)
-  })
-
   test('a PostgreSQL that cannot be reached is wrong', async () => {
     const url = 'postgres://user:secret-word@127.0.0.1:9/none'
     const { of, findings } = await world.ask({ MAILROOM_DATABASE_URL: url })

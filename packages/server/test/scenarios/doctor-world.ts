@@ -53,6 +53,9 @@ export async function openDoctorWorld(engine: Engine): Promise<DoctorWorld> {
     MAILROOM_DNS_SERVERS: dns.server,
     MAILROOM_ALLOW_PRIVATE_EGRESS: 'true',
     MAILROOM_BOOTSTRAP_API_KEY: 'key-of-the-doctor-0123456789',
+    // One of its own, as an operator has who gives none.
+    MAILROOM_TLS_CERT: '',
+    MAILROOM_TLS_KEY: '',
     ...(engine === 'postgres' && { MAILROOM_SECRET_KEY: 'ab'.repeat(32) }),
   }
   const { databaseUrl } = place

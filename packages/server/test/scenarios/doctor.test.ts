@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { chmod, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, beforeEach, suite, test } from 'node:test'
+import type { Engine } from '#db/db.ts'
 import type { Zone } from '#test/peers/dns.ts'
 import { mtaTls, openMta } from '#test/peers/mta.ts'
 import {
@@ -15,14 +16,24 @@ import {
   openDoctorWorld,
   PTR_NAME,
 } from '#test/scenarios/doctor-world.ts'
+import { until } from '#test/scenarios/outcomes.ts'
 import { onEachEngine } from '#test/world.ts'
+
+const worlds = new Map<Engine, DoctorWorld>()
+after(() => Promise.all([...worlds.values()].map((world) => world.close())))
+
+/** The one of this engine. */
+async function worldOn(engine: Engine): Promise<DoctorWorld> {
+  const world = worlds.get(engine) ?? (await openDoctorWorld(engine))
+  worlds.set(engine, world)
+  return world
+}
 
 onEachEngine('mailroom doctor', (engine) => {
   let world: DoctorWorld
   before(async () => {
-    world = await openDoctorWorld(engine)
+    world = await worldOn(engine)
   })
-  after(() => world.close())
 
   test('finds nothing wrong where everything is right', async () => {
     const { code, findings, of } = await world.run()
@@ -34,7 +45,9 @@ onEachEngine('mailroom doctor', (engine) => {
       JSON.stringify(findings, null, 2),
     )
     assert.equal(code, 0)
-    assert.match(world.service.output(), /mr1\._domainkey\.agents.*mr2\._domainkey\.agents/)
+    // The service says so a moment after it is ready.
+    const records = /mr1\._domainkey\.agents.*mr2\._domainkey\.agents/
+    await until(async () => records.test(world.service.output()))
     assert.deepEqual(of('certificate'), ['advice'])
     assert.deepEqual(of('DKIM'), ['ok', 'ok'])
     assert.deepEqual(of('secret key'), ['ok'])
@@ -60,9 +73,8 @@ onEachEngine('mailroom doctor', (engine) => {
 suite('the doctor and what others say of the machine', () => {
   let world: DoctorWorld
   before(async () => {
-    world = await openDoctorWorld('sqlite')
+    world = await worldOn('sqlite')
   })
-  after(() => world.close())
   beforeEach(() => {
     world.dns.zone = { ...world.rightZone }
   })
@@ -261,4 +273,11 @@ suite('the doctor and what others say of the machine', () => {
     await chmod(dataDir, 0o700)
     await chmod(join(dataDir, 'secret.key'), 0o600)
   })
+})
+
+test('the doctor: secrets in PostgreSQL need the key of the settings', async () => {
+  const world = await worldOn('postgres')
+  const { of, fixOf } = await world.ask({ MAILROOM_SECRET_KEY: '' })
+  assert.deepEqual(of('secret key'), ['wrong'], 'they are sealed, and the key is not here')
+  assert.match(fixOf('secret key'), /MAILROOM_SECRET_KEY/)
 })

@@ -4,7 +4,10 @@
 import assert from 'node:assert/strict'
 import type { Domain, DomainRecord } from '@mailroom/sdk'
 import { checkDueDomains } from '#actions/domain/verify-domain.ts'
+import type { App } from '#app.ts'
 import type { Engine } from '#db/db.ts'
+import type { Db } from '#store/transactions.ts'
+import { untilReadable } from '#test/conformance/readable-log.ts'
 import { type Dns, openDns, type ZoneName } from '#test/peers/dns.ts'
 import { SENDING_LIMITS } from '#test/scenarios/sending-world.ts'
 import { type Account, openWorld, type World, type WorldOptions } from '#test/world.ts'
@@ -19,6 +22,7 @@ export async function openDomainWorld(
   const dns = await openDns()
   const env = { ...SENDING_LIMITS, MAILROOM_DNS_SERVERS: dns.server, ...options.env }
   const world = await openWorld(engine, { ...options, env })
+  leaveChecksToTests(world.app)
   return {
     ...world,
     dns,
@@ -69,9 +73,33 @@ export async function verifiedDomain(
   return verified
 }
 
-/** What the background does by itself every few seconds. */
-export async function checkDue({ app }: World): Promise<void> {
-  while (await checkDueDomains(app.deps, new AbortController().signal));
+const storesOf = new WeakMap<App, Db>()
+
+/** What is due is checked by `checkOnce` alone: the background might take some of it, and end later. */
+export function leaveChecksToTests(app: App): void {
+  const { db } = app.deps
+  storesOf.set(app, db)
+  type Write = Parameters<Db['write']>
+  const write = (...given: Write) =>
+    given[0] === 'claimDomainChecks' ? Promise.resolve([]) : db.write(...given)
+  app.deps.db = { ...db, write: write as Db['write'] }
+}
+
+/** A look at what is due, as the background does it every few seconds; true where there may be more. */
+export function checkOnce({ app }: Pick<World, 'app'>): Promise<boolean> {
+  const db = storesOf.get(app) ?? app.deps.db
+  return checkDueDomains({ ...app.deps, db }, new AbortController().signal)
+}
+
+/** Takes checks that are due, as a process does that makes them. */
+export async function claimDue({ app, clock }: World, limit: number) {
+  const db = storesOf.get(app) ?? app.deps.db
+  return db.write('claimDomainChecks', { limit, nowMs: clock.now() })
+}
+
+/** All that is due. */
+export async function checkDue(world: Pick<World, 'app'>): Promise<void> {
+  while (await checkOnce(world));
 }
 
 /** The record of a purpose; the first where there are several. */
@@ -81,8 +109,13 @@ export function recordFor(domain: Domain, purpose: DomainRecord['purpose']): Dom
   return record
 }
 
-/** The kinds and details of the events about this domain, oldest first. */
-export async function eventsOf(account: Pick<Account, 'client'>, domain: Domain) {
+/** The kinds and details of the events about this domain of the account, oldest first. */
+export async function eventsOf(
+  world: World,
+  domain: Domain,
+  account: Pick<Account, 'client'> = world,
+) {
+  await untilReadable(world.app.deps.db)
   const { data } = await account.client.events
     .list({ event_types: 'domain.verified,domain.failed' })
     .page()

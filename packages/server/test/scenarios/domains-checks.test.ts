@@ -6,7 +6,6 @@ import { after, before, test } from 'node:test'
 import type { Domain } from '@mailroom/sdk'
 import pg from 'pg'
 import { askRecords } from '#actions/domain/ask-records.ts'
-import { checkDueDomains } from '#actions/domain/verify-domain.ts'
 import {
   DNS_QUERIES_AT_ONCE,
   DOMAIN_CHECKS_PER_ACCOUNT_MAX,
@@ -16,6 +15,9 @@ import {
 } from '#base/limits.ts'
 import {
   checkDue,
+  checkOnce,
+  claimDue,
+  leaveChecksToTests,
   publish,
   recordFor,
   verifiedDomain,
@@ -40,8 +42,18 @@ onEachEngine('checks of custom domains', (engine) => {
   let bob: Account
   before(async () => {
     world = await openSendingWorld(engine)
+    leaveChecksToTests(world.app)
     ann = await world.newAccount()
     bob = await world.newAccount()
+    const { deps } = world.app
+    const { resolver } = deps
+    deps.resolver = {
+      ...resolver,
+      txt(name, options) {
+        looked.push(name)
+        return resolver.txt(name, options)
+      },
+    }
   })
   after(() => world.close())
 
@@ -49,14 +61,17 @@ onEachEngine('checks of custom domains', (engine) => {
     (await client.domains.get(domain.id)).status
   const ownershipOf = (domain: Domain) => recordFor(domain, 'ownership').name
   const countAsked = (domain: Domain) => world.dns.countAsked(ownershipOf(domain))
-  /** Its DNS takes long enough to answer that much comes meanwhile, and that each question is sent twice. */
+  /** Names that were asked for, however often each question was sent. */
+  const looked: string[] = []
+  const countLooks = (domain: Domain) =>
+    looked.filter((name) => name === ownershipOf(domain)).length
+  /** Its DNS takes long enough to answer that much comes meanwhile. */
   const slowDown = (domain: Domain) => {
     const name = ownershipOf(domain)
     const entry = world.dns.zone[name]
     assert.ok(typeof entry === 'object')
     world.dns.zone[name] = { ...entry, delayMs: 800 }
   }
-  const checkOnce = () => checkDueDomains(world.app.deps, new AbortController().signal)
 
   test('of an account whose DNS is silent hold up neither mail nor the checks of others', async () => {
     const silent = await repeat(60, (n) =>
@@ -70,11 +85,9 @@ onEachEngine('checks of custom domains', (engine) => {
     const verifies = countOutcomes(silent.map(({ id }) => ann.client.domains.verify(id)))
     const asked = () => silent.filter((domain) => countAsked(domain) > 0).length
     await until(async () => asked() === DOMAIN_CHECKS_PER_ACCOUNT_MAX)
-    const startMs = performance.now()
     assert.equal((await bob.client.domains.verify(bobs.id)).status, 'verified')
     assert.equal((await settled(bob, await send(bob, inbox))).status, 'sent')
-    assert.ok(performance.now() - startMs < 9_000, 'nobody waited for silence')
-    assert.equal(asked(), DOMAIN_CHECKS_PER_ACCOUNT_MAX)
+    assert.equal(asked(), DOMAIN_CHECKS_PER_ACCOUNT_MAX, 'nobody waited until silence was over')
 
     for (const { name } of silent.flatMap(({ records }) => records)) delete world.dns.zone[name]
     const accepted = DOMAIN_CHECKS_PER_ACCOUNT_MAX + DOMAIN_CHECKS_WAITING_MAX
@@ -119,7 +132,7 @@ onEachEngine('checks of custom domains', (engine) => {
     }))
     const giving = new AbortController()
     const asking = askRecords({ resolver: given }, records, giving.signal)
-    await until(async () => countAsked(domain) === 1)
+    await until(async () => countAsked(domain) > 0)
     giving.abort()
     assert.ok((await asking).every(({ kind }) => kind === 'fault'))
     assert.equal(answers.length, records.length)
@@ -131,11 +144,11 @@ onEachEngine('checks of custom domains', (engine) => {
   test('that are asked for at once of one domain are one', async () => {
     const domain = await verifiedDomain(world, 'shared-check.example', ann)
     slowDown(domain)
-    const before = countAsked(domain)
+    const before = countLooks(domain)
     const verifies = Array.from({ length: 20 }, () => ann.client.domains.verify(domain.id))
     assert.deepEqual(await countOutcomes(verifies), { done: 20 })
-    // One check asks up to three times, where DNS takes its time; twenty would ask forty times.
-    assert.ok(countAsked(domain) <= before + 3, `${countAsked(domain) - before}`)
+    // Late ones may come to a second check; twenty would ask twenty times.
+    assert.ok(countLooks(domain) <= before + 3, `${countLooks(domain) - before}`)
   })
 
   test('whose answers disagree past the end of a state end it, and are not made at once again', async () => {
@@ -143,15 +156,15 @@ onEachEngine('checks of custom domains', (engine) => {
     publish(world.dns, wavering)
     const name = ownershipOf(wavering)
     const good = world.dns.zone[name]
-    const startAt = countAsked(wavering)
+    const startAt = countLooks(wavering)
     Object.defineProperty(world.dns.zone, name, {
       configurable: true,
       enumerable: true,
-      get: () => ((countAsked(wavering) - startAt) % 2 === 1 ? {} : good),
+      get: () => ((countLooks(wavering) - startAt) % 2 === 1 ? {} : good),
     })
     world.clock.advance(14 * DAY + HOUR)
-    for (let n = 0; n < 5; n++) await checkOnce()
-    assert.equal(countAsked(wavering), startAt + 2)
+    for (let n = 0; n < 5; n++) await checkOnce(world)
+    assert.equal(countLooks(wavering), startAt + 2)
     assert.equal(await statusOf(ann, wavering), 'failed')
     Object.defineProperty(world.dns.zone, name, {
       configurable: true,
@@ -169,11 +182,11 @@ onEachEngine('checks of custom domains', (engine) => {
     world.dns.zone[ownershipOf(domain)] = 'servfail'
     world.clock.advance(14 * DAY + HOUR)
     for (let n = 0; n < 3; n++) await checkDue(world)
-    assert.equal(countAsked(domain), 1)
+    assert.equal(countLooks(domain), 1)
     assert.equal(await statusOf(ann, domain), 'pending')
     world.clock.advance(10 * MINUTE)
     await checkDue(world)
-    assert.equal(countAsked(domain), 2)
+    assert.equal(countLooks(domain), 2)
     assert.equal(await statusOf(ann, domain), 'pending')
     delete world.dns.zone[ownershipOf(domain)]
     world.clock.advance(10 * MINUTE)
@@ -188,31 +201,27 @@ onEachEngine('checks of custom domains', (engine) => {
     world.clock.advance(MINUTE)
     const doras = await dora.client.domains.create({ domain: 'one.example' })
     world.clock.advance(10 * MINUTE)
-    const nowMs = world.clock.now()
-    const claimed = await world.app.deps.db.write('claimDomainChecks', { limit: 20, nowMs })
+    const claimed = await claimDue(world, 20)
     assert.equal(claimed.length, 20)
     assert.ok(claimed.some(({ domainId }) => domainId === doras.id))
-    const rest = await world.app.deps.db.write('claimDomainChecks', { limit: 1_000, nowMs })
+    const rest = await claimDue(world, 1_000)
     const ids = [...claimed, ...rest].map(({ domainId }) => domainId)
     assert.equal(new Set(ids).size, ids.length)
     assert.ok(ids.length >= 31)
-    assert.deepEqual(
-      await world.app.deps.db.write('claimDomainChecks', { limit: 1_000, nowMs }),
-      [],
-    )
+    assert.deepEqual(await claimDue(world, 1_000), [])
   })
 
   test('in the background are not made of a domain that is being verified', async () => {
     const domain = await verifiedDomain(world, 'busy.example', ann)
     withdraw(world.dns, domain, 'spf')
     slowDown(domain)
-    const before = countAsked(domain)
+    const before = countLooks(domain)
     const verifying = ann.client.domains.verify(domain.id)
-    await until(async () => countAsked(domain) > before)
+    await until(async () => countLooks(domain) > before)
     world.clock.advance(6 * HOUR)
     await checkDue(world)
     assert.equal((await verifying).status, 'degraded')
-    assert.equal(countAsked(domain), before + 4, 'a look and the one before a change')
+    assert.equal(countLooks(domain), before + 2, 'a look and the one before a change')
   })
 
   test('of domains that are created have their bound: keys are made for so many and no more', async () => {

@@ -9,12 +9,12 @@ import type { Domain } from '@mailroom/sdk'
 import { Mailroom } from '@mailroom/sdk'
 import { type App, openApp } from '#app.ts'
 import { silentLog } from '#base/log.ts'
-import { untilReadable } from '#test/conformance/readable-log.ts'
 import { openSender, type Sender } from '#test/peers/sender.ts'
 import {
   checkDue,
   type DomainWorld,
   eventsOf,
+  leaveChecksToTests,
   openDomainWorld,
   publish,
   verifiedDomain,
@@ -63,7 +63,7 @@ onEachEngine('whose a custom domain is', (engine) => {
     const kept = await bob.client.domains.get(bobs.id)
     assert.equal(kept.status, 'pending')
     assert.ok(kept.records.every(({ status }) => status === 'valid'))
-    assert.deepEqual(await eventsOf(bob, bobs), [])
+    assert.deepEqual(await eventsOf(world, bobs, bob), [])
     const created = await refusalOf(world.client.domains.create({ domain: 'first.example' }))
     assert.match(created.message, /another account/)
     assert.equal(
@@ -237,7 +237,7 @@ async function finish(sender: Sender, raw: string | Uint8Array): Promise<number>
 
 /** Ten verifies of each at once, over all its clients; afterwards one has it and the other was told. */
 async function assertOneWins(
-  { app }: World,
+  world: World,
   contenders: [Pick<Account, 'client'>, Domain, ...Mailroom[]][],
 ): Promise<void> {
   const outcomes = await Promise.all(
@@ -254,12 +254,11 @@ async function assertOneWins(
     contenders.map(async ([{ client }, { id }]) => (await client.domains.get(id)).status),
   )
   assert.deepEqual(statuses.toSorted(), ['pending', 'verified'], JSON.stringify(outcomes))
-  await untilReadable(app.deps.db)
   for (const [index, [account, domain]] of contenders.entries()) {
     const hasWon = statuses[index] === 'verified'
     assert.deepEqual(outcomes[index], hasWon ? { done: 10 } : { '409 domain_taken': 10 })
     assert.deepEqual(
-      await eventsOf(account, domain),
+      await eventsOf(world, domain, account),
       hasWon ? ['domain.verified verified null'] : [],
     )
   }
@@ -274,6 +273,7 @@ suite('custom domains at two services on one database', () => {
     dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
     const settings = { ...world.settings, dataDir }
     second = await openApp(settings, { log: silentLog, clock: world.clock, makeKey: testKey })
+    leaveChecksToTests(second)
   })
   after(async () => {
     await second.close(1_000)
@@ -305,10 +305,11 @@ suite('custom domains at two services on one database', () => {
     const asked = () => domains.map(({ domain }) => world.dns.countAsked(`_mailroom.${domain}`))
     const before = asked()
     await Promise.all([checkDue(world), checkDue({ ...world, app: second })])
-    assert.deepEqual(
-      asked(),
-      before.map((count) => count + 1),
-    )
+    const grown = asked().map((count, index) => count - (before[index] ?? 0))
+    assert.ok(Math.min(...grown) >= 1, `${grown}`)
+    // A question that is answered late is sent again; all done twice would be twenty.
+    const total = grown.reduce((sum, count) => sum + count, 0)
+    assert.ok(total < 15, `${grown}`)
   })
 
   test('take-overs, deletions and new inboxes at once come to an end and agree', async () => {

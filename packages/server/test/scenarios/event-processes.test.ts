@@ -96,6 +96,8 @@ onEachEngine('the end of a process', (engine) => {
     sockets[0]?.socket.pause()
     sockets[1]?.socket.pause()
     const next = feed.next()
+    // Of a client whose connection is kept for its next request, as that of the sender is.
+    await clientOf(http, key).pods.list().page()
     const startMs = performance.now()
     assert.equal(await service.stop(), 0)
     assert.ok(performance.now() - startMs < 30_000)

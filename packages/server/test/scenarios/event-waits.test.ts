@@ -23,6 +23,9 @@ import { accountIdOf, EVERYTHING, receive, untilReadable } from '#test/scenarios
 import { send } from '#test/scenarios/sending-world.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
+/** Until an event can be read: on PostgreSQL older transactions, also those of other tests, have to end. */
+const LIVE_MS = { sqlite: 2_000, postgres: 8_000 }
+
 onEachEngine('waiting for a message', (engine) => {
   let world: World
   let inbox: Inbox
@@ -204,7 +207,7 @@ onEachEngine('waiting for a message', (engine) => {
     ]
     gone.abort()
     assert.deepEqual(await Promise.all(waits), [null, null, null])
-    const { ended } = await begin({ after: eventId, timeoutMs: 2_000 })
+    const { ended } = await begin({ after: eventId, timeoutMs: LIVE_MS[engine] })
     const live = await receive(world, inbox)
     assert.equal((await ended)?.id, live.messageId, 'what came meanwhile is given at the limit')
     held.resolve()
@@ -259,7 +262,7 @@ onEachEngine('waiting for a message', (engine) => {
     assert.ok(performance.now() - startMs < 15_000)
     const other = await world.inbox()
     inbox = other
-    const late = await begin({ timeoutMs: 1_000 })
+    const late = await begin({ timeoutMs: 3_000 })
     // As another process does it, which cannot tell this one.
     await Promise.all([
       assert.rejects(late.ended, isProblem('not_found')),

@@ -3,11 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runCommandLine } from '#commands/command-line.ts'
-
-export type HostedCommand = {
-  readonly args: readonly string[]
-  readonly env: Readonly<Record<string, string>>
-}
+import type { HostedCommand } from './command-host.ts'
 
 const USUAL_MASK = 0o022
 /** A process of its own would end by now, or be held up by what its command left open. */

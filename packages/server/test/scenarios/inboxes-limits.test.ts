@@ -65,13 +65,15 @@ onEachEngine('inboxes of a day', (engine) => {
 
     const refused = await refusalOf(create())
     const waitSeconds = refused.retryAfterSeconds ?? 0
-    assert.ok(Math.abs(waitSeconds - 23 * 3600) <= 2, `${waitSeconds}`)
-    world.clock.advance((waitSeconds - 2) * 1000)
+    assert.ok(waitSeconds > 23 * 3600 - 60 && waitSeconds <= 23 * 3600 + 2, `${waitSeconds}`)
+    // A minute is left to a busy machine.
+    world.clock.advance((waitSeconds - 60) * 1000)
     assert.equal(await refusal(create()), '429 rate_limit_exceeded')
-    world.clock.advance(2_000)
+    world.clock.advance(60_000)
     await create()
     const next = await refusalOf(create())
-    assert.ok(Math.abs((next.retryAfterSeconds ?? 0) - 3600) <= 3)
+    const nextSeconds = next.retryAfterSeconds ?? 0
+    assert.ok(nextSeconds > 3600 - 120 && nextSeconds <= 3600 + 2, `${nextSeconds}`)
   })
 
   test('the limit of a day is each account’s own', async () => {

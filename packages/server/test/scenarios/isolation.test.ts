@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { operationOf } from '@mailroom/contract/operations.ts'
+import { untilReadable } from '#test/scenarios/event-world.ts'
 import {
   type Belongings,
   filterOperations,
@@ -226,6 +227,7 @@ onEachEngine('isolation', (engine) => {
       await get(bob, `${wait}&thread_id=${anns.thread}`),
       '{"status":200,"message":null}',
     )
+    await untilReadable(world)
     const [event] = JSON.parse(await get(ann, '/v1/events')).data
     for (const path of [`${wait}&`, '/v1/events?', '/v1/events/stream?']) {
       const answers = [event.event_id, anns.message, `evt_${unknown}`, `msg_${unknown}`].map(

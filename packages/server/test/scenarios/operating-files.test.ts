@@ -38,7 +38,13 @@ async function openToOthers(folder: string): Promise<string[]> {
 
 /** A service that was given one large message, and has ended. */
 async function fill(place: Place): Promise<void> {
-  const service = place.start({ MAILROOM_BOOTSTRAP_API_KEY: KEY, MAILROOM_BLOB_URL: 'disk' })
+  const service = place.start({
+    MAILROOM_BOOTSTRAP_API_KEY: KEY,
+    MAILROOM_BLOB_URL: 'disk',
+    // With a certificate of its own.
+    MAILROOM_TLS_CERT: '',
+    MAILROOM_TLS_KEY: '',
+  })
   const { http, smtpPort } = await service.ready
   const inbox = await clientOf(http, KEY).inboxes.create({ mailboxName: 'large' })
   const sender = await openSender(smtpPort)

@@ -1,17 +1,12 @@
 // Mail to postmaster is always accepted (RFC 5321 §4.5.1) and read by the operator on the machine.
 
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { after, before, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { openSender } from '#test/peers/sender.ts'
+import { sharedCommands } from '#test/scenarios/command-host.ts'
 import { countMessages, countRows, newest, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
-
-const run = promisify(execFile)
-const main = fileURLToPath(import.meta.resolve('#main.mjs'))
 
 onEachEngine('mail to postmaster', (engine) => {
   let world: World
@@ -87,10 +82,9 @@ onEachEngine('mail to postmaster', (engine) => {
   if (engine !== 'sqlite') return
 
   const mailroom = (...args: string[]) =>
-    run(process.execPath, [main, 'postmaster', ...args], {
-      env: { ...process.env, MAILROOM_DATA_DIR: world.dataDir },
-      encoding: 'buffer',
-      maxBuffer: 16 * 1024 * 1024,
+    sharedCommands.run({
+      args: ['postmaster', ...args],
+      env: { PATH: process.env.PATH ?? '', MAILROOM_DATA_DIR: world.dataDir },
     })
 
   test('is listed and shown by the command, without what could steer a terminal', async () => {
@@ -98,26 +92,26 @@ onEachEngine('mail to postmaster', (engine) => {
     const body = 'Bytes: \u0080\u00ff'
     const raw = plainMail({ to: 'postmaster@mailroom.localhost', subject, body })
     await world.send({ to: 'postmaster@mailroom.localhost', raw })
-    const list = (await mailroom('list')).stdout.toString()
+    const list = (await mailroom('list')).stdout
     const [line = ''] = list.split('\n')
     assert.match(line, /^raw_\w+ {2}2\d\d\d-\S+Z {2}Ann Sender <ann@sender\.example> {2}Help/)
     assert.ok(!/[\x00-\x09\x0b-\x1f\u202e]/.test(list))
     assert.equal(list.trim().split('\n').length, await countRows(world, 'postmaster_messages'))
     const id = line.split(' ')[0] ?? ''
     const shown = await mailroom('show', id)
-    assert.equal(shown.stdout.toString(), raw)
+    assert.equal(shown.stdout, raw)
   })
 
   test('too large for a row is shown whole', async () => {
     const raw = plainMail({ to: 'postmaster', body: 'x'.repeat(70).concat('\n').repeat(20_000) })
     await world.send({ to: 'postmaster', raw })
-    const list = (await mailroom('list')).stdout.toString()
+    const list = (await mailroom('list')).stdout
     const shown = await mailroom('show', list.split(' ')[0] ?? '')
-    assert.ok(shown.stdout.toString() === raw.replace(/\r?\n/g, '\r\n'))
+    assert.ok(shown.stdout === raw.replace(/\r?\n/g, '\r\n'))
   })
 
   test('is listed to its end, and the oldest is shown, however much there is', async () => {
-    const old = (await mailroom('list')).stdout.toString().trim().split('\n').at(-1)?.slice(0, 30)
+    const old = (await mailroom('list')).stdout.trim().split('\n').at(-1)?.slice(0, 30)
     await runSql(
       world,
       `with recursive n (i) as (select 1 union all select i + 1 from n where i < 1000)
@@ -127,10 +121,10 @@ onEachEngine('mail to postmaster', (engine) => {
     const total = await countRows(world, 'postmaster_messages')
     const first = await mailroom('list')
     const hint = /^There are more: postmaster (list) (--before) (raw_\w+)$/m
-    const [, ...args] = hint.exec(first.stderr.toString()) ?? []
+    const [, ...args] = hint.exec(first.stderr) ?? []
     const rest = await mailroom(...args)
-    assert.equal(rest.stderr.toString(), '')
-    const lines = [first, rest].flatMap(({ stdout }) => stdout.toString().trim().split('\n'))
+    assert.equal(rest.stderr, '')
+    const lines = [first, rest].flatMap(({ stdout }) => stdout.trim().split('\n'))
     assert.equal(new Set(lines.map((line) => line.slice(0, 30))).size, total)
     assert.ok((await mailroom('show', old ?? '')).stdout.length > 0)
     await runSql(world, "delete from postmaster_messages where raw_id like 'raw_z%'")
@@ -144,7 +138,9 @@ onEachEngine('mail to postmaster', (engine) => {
       .select('id')
       .orderBy('id', 'desc')
       .executeTakeFirstOrThrow()
-    await assert.rejects(mailroom('show', row.id), /there is no message/)
+    const { code, stderr } = await mailroom('show', row.id)
+    assert.equal(code, 1)
+    assert.match(stderr, /there is no message/)
   })
 
   test('is kept for 30 days', async () => {

@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { messageOf, multipart, type Part, textPart } from '#test/mail/samples.ts'
 import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { isLongRun } from '#test/size-of.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
 /** One text, in charsets that can and must write it, as octets in hexadecimal. */
@@ -39,7 +40,9 @@ onEachEngine('a body', (engine) => {
     body,
   })
 
-  for (const [charset, hex, text] of CHARSETS) {
+  // How a text is read is no affair of the database.
+  const charsets = engine === 'sqlite' || isLongRun() ? CHARSETS : CHARSETS.slice(0, 2)
+  for (const [charset, hex, text] of charsets) {
     for (const encoding of ['base64', 'quoted-printable', '8bit']) {
       // UTF-16 has octets that end lines, so it cannot travel as it is.
       if (encoding === '8bit' && charset.startsWith('utf-16')) continue

@@ -10,9 +10,9 @@ import {
   readMail,
   type SendingWorld,
 } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, plainMail } from '#test/world.ts'
+import { onAnyEngine, plainMail } from '#test/world.ts'
 
-onEachEngine('the quote of a reply', (engine) => {
+onAnyEngine('the quote of a reply', (engine) => {
   let world: SendingWorld
   let inbox: Inbox
   let made = 0

@@ -8,10 +8,12 @@ import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Event, type Inbox, Mailroom } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 import { WIDE_LIMITS } from './deliver.ts'
+import { watchListeners } from './event-listeners.ts'
 
-const MESSAGES = Number(process.env.TEST_MAILROOM_FOLLOWED_MESSAGES ?? 500)
+const MESSAGES = sizeOf('TEST_MAILROOM_FOLLOWED_MESSAGES', { usual: 300, long: 500 })
 const CUTS = Number(process.env.TEST_MAILROOM_FOLLOWED_CUTS ?? 12)
 const CUT_MS_MAX = 150
 const SENDERS = 4
@@ -171,8 +173,9 @@ onEachEngine('the SDK and events', (engine) => {
     for (const isEmpty of [true, false]) {
       const inbox = await world.inbox()
       if (!isEmpty) await deliver(inbox, 'old')
+      const listeners = watchListeners(world)
       const waiting = client.inboxes.waitForMessage(inbox.id, { timeoutMs: 60_000, subject: 'NEW' })
-      await sleep(500)
+      await listeners.reach(1)
       await deliver(inbox, 'other')
       await deliver(inbox, 'a new one')
       await deliver(inbox, 'a newer one')
@@ -184,11 +187,11 @@ onEachEngine('the SDK and events', (engine) => {
     const inbox = await world.inbox()
     for (const subject of ['one', 'two', 'three']) await deliver(inbox, subject)
     const { data } = await client.messages.list(inbox.id).page()
-    const wait = (index: number) =>
-      client.inboxes.waitForMessage(inbox.id, { after: data[index]?.id, timeoutMs: 1 })
+    const wait = (index: number, timeoutMs = 60_000) =>
+      client.inboxes.waitForMessage(inbox.id, { after: data[index]?.id, timeoutMs })
     assert.equal((await wait(2))?.subject, 'two')
     assert.equal((await wait(1))?.subject, 'three')
-    assert.equal(await wait(0), null)
+    assert.equal(await wait(0, 1), null)
     const signal = AbortSignal.timeout(50)
     await assert.rejects(client.inboxes.waitForMessage(inbox.id, { signal }), {
       name: 'TimeoutError',
@@ -212,7 +215,7 @@ onEachEngine('the SDK and events', (engine) => {
       }
       const slow = new Mailroom({ baseUrl: world.baseUrl, apiKey: world.key, fetch: interrupted })
       const found = await slow.inboxes.waitForMessage(inbox.id, {
-        timeoutMs: 5_000,
+        timeoutMs: 60_000,
         subject: 'slipped',
       })
       assert.equal(found?.subject, 'slipped')

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { MessageToSend } from '@mailroom/sdk'
 import { countRows } from '#test/scenarios/deliver.ts'
-import { refusal } from '#test/scenarios/outcomes.ts'
+import { refusal, until } from '#test/scenarios/outcomes.ts'
 import {
   arrived,
   fieldNamesOf,
@@ -15,6 +15,7 @@ import {
   type SendingWorld,
   send,
 } from '#test/scenarios/sending-world.ts'
+import { runSql } from '#test/scenarios/stored-content.ts'
 import { onAnyEngine, plainMail } from '#test/world.ts'
 
 const LINE_ENDS: Record<string, string> = {
@@ -159,7 +160,11 @@ onAnyEngine('what is sent from', (engine) => {
   test('no address but one plain mailbox is taken, in any field that has one', async () => {
     const inbox = await world.inbox()
     const messages = await countRows(world, 'messages')
-    const commands = world.mta.commands.length
+    // What was sent before may still be on its way.
+    const busy = "select id from deliveries where queue_state in ('ready', 'leased')"
+    await until(async () => (await runSql(world, busy)).length === 0)
+    const transactions = () => world.mta.commands.filter(({ line }) => /^MAIL/i.test(line)).length
+    const before = transactions()
     for (const address of BAD_ADDRESSES) {
       const tries = [{ to: address }, { cc: ['ann@friend.example', address] }, { replyTo: address }]
       for (const fields of tries) {
@@ -167,7 +172,7 @@ onAnyEngine('what is sent from', (engine) => {
       }
     }
     assert.equal(await countRows(world, 'messages'), messages)
-    assert.equal(world.mta.commands.length, commands)
+    assert.equal(transactions(), before)
   })
 
   test('an unusual but true address is used exactly as it is', async () => {

@@ -81,12 +81,14 @@ export function send(
 
 const WAIT_MS_MAX = 60_000
 
-/** Asks often: most of these tests wait for one message after another. */
+/** Asks often at first: most of these tests wait for one message after another. */
 async function soon(isSo: () => Promise<boolean>): Promise<void> {
   const deadlineMs = performance.now() + WAIT_MS_MAX
+  let pauseMs = 5
   while (!(await isSo())) {
     if (performance.now() > deadlineMs) assert.fail('It did not come true in time.')
-    await new Promise((resolve) => setTimeout(resolve, 4))
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    pauseMs = Math.min(2 * pauseMs, 40)
   }
 }
 

@@ -9,8 +9,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Mailroom } from '@mailroom/sdk'
 import type { Engine } from '#db/db.ts'
+import { certificateSettings } from '#test/peers/certificate.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
-import { CommandHost } from './command-host.ts'
+import { sharedCommands } from './command-host.ts'
 
 export type ServiceProcess = {
   /** Everything written to standard output and standard error so far. */
@@ -42,9 +43,6 @@ export type Place = {
   remove(): Promise<void>
 }
 
-/** For all places of a test process: each command is told where it works. */
-const host = new CommandHost()
-
 /** An empty data directory, and an empty database where the engine needs one. */
 export async function emptyPlace(engine: Engine): Promise<Place> {
   const dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
@@ -57,13 +55,13 @@ export async function emptyPlace(engine: Engine): Promise<Place> {
   const started: ServiceProcess[] = []
   const commandWith: Place['commandWith'] = async (env, ...args) => {
     const given = { PATH: process.env.PATH ?? '', ...own, ...env }
-    return host.run({ args, env: given })
+    return sharedCommands.run({ args, env: given })
   }
   return {
     dataDir,
     databaseUrl: own.MAILROOM_DATABASE_URL ?? null,
     start(env = {}) {
-      const service = startProcess(['serve'], { ...own, ...env })
+      const service = startProcess(['serve'], { ...own, ...certificateSettings(), ...env })
       started.push(service)
       return service
     },

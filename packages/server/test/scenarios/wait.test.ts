@@ -6,6 +6,7 @@ import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { countReads, watchListeners } from '#test/scenarios/event-listeners.ts'
+import { untilReadable } from '#test/scenarios/event-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
@@ -68,6 +69,7 @@ onEachEngine('the wait for a message', (engine) => {
     await deliver(inbox, 'one')
     await deliver(inbox, 'two')
     const [, first] = (await world.client.messages.list(inbox.id).page()).data
+    await untilReadable(world)
     const response = await world.fetch(`/v1/events?inbox_id=${inbox.id}&limit=1`)
     const { data } = (await response.json()) as { data: { event_id: string }[] }
     for (const cursor of [first?.id, data[0]?.event_id]) {
@@ -126,7 +128,7 @@ onEachEngine('the wait for a message', (engine) => {
     let after = (await world.client.messages.list(inbox.id).page()).data[0]?.id
     for (let round = 0; round < 40; round++) {
       const delivered = deliver(inbox, String(round))
-      const message = await wait(inbox, `?after=${after}&timeout=10`)
+      const message = await wait(inbox, `?after=${after}&timeout=60`)
       assert.equal(message?.subject, String(round))
       after = message?.id
       await delivered

@@ -111,7 +111,7 @@ onEachEngine('webhooks', (engine) => {
       assert.equal(headers['user-agent'], 'Mailroom-Webhooks/1')
       assert.equal(headers['x-event-id'], event_id)
       const timestamp = String(headers['x-timestamp'])
-      assert.ok(Math.abs(Number(timestamp) - world.clock.now() / 1000) < 5)
+      assert.ok(Math.abs(Number(timestamp) - world.clock.now() / 1000) < 60)
       const signed = createHmac('sha256', webhook.secret).update(`${timestamp}.${request.body}`)
       assert.equal(headers['x-signature'], signed.digest('hex'))
       const shown = await until(webhook, ({ status }) => status !== 'pending')
@@ -222,7 +222,7 @@ onEachEngine('webhooks', (engine) => {
         const besideMs = await measure()
         t.diagnostic(`${Math.round(aloneMs)} ms alone, then ${Math.round(besideMs)} ms`)
         // They are given up after fifteen seconds.
-        assert.ok(besideMs - aloneMs < 7_500, `${aloneMs} ms, then ${besideMs} ms`)
+        assert.ok(besideMs - aloneMs < 12_000, `${aloneMs} ms, then ${besideMs} ms`)
       })
     })
   })

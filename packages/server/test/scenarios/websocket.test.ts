@@ -234,7 +234,7 @@ onEachEngine('the WebSocket', (engine) => {
     const client = await connect()
     await client.ask({ type: 'subscribe', inbox_ids: [inbox.id] })
     client.socket.pause()
-    const body = 'x'.repeat(200_000).replaceAll(/.{70}/g, '$&\r\n')
+    const body = 'x'.repeat(70_000).replaceAll(/.{70}/g, '$&\r\n')
     for (let index = 0; index < 40; index++) {
       const raw = plainMail({ to: inbox.address, subject: String(index), body })
       await world.send({ to: inbox.address, raw })
