@@ -44,7 +44,7 @@ class PostgresSignals implements Signals {
   #isClosed = false
   readonly #hearing = new Map<string, (text: string) => void>()
   #words: Word[] = []
-  #notified: Promise<void> = Promise.resolve()
+  #sending: Promise<void> | null = null
   #isSaying = false
   #isToSend = false
   #pause: NodeJS.Timeout | null = null
@@ -104,13 +104,15 @@ class PostgresSignals implements Signals {
   #notify(channel: string, payload: string): Promise<void> {
     const client = this.#client
     if (this.#isClosed || client === null) return Promise.resolve()
-    this.#notified = this.#notified
-      .then(() => client.query(NOTIFY, [channel, payload]))
-      .then(
-        () => {},
-        (error) => this.#lose(error, client),
-      )
-    return this.#notified
+    const send = () => client.query(NOTIFY, [channel, payload])
+    const sent = (this.#sending === null ? send() : this.#sending.then(send)).then(
+      () => {},
+      (error) => this.#lose(error, client),
+    )
+    this.#sending = sent
+    return sent.then(() => {
+      if (this.#sending === sent) this.#sending = null
+    })
   }
 
   #hear(message: string): void {
@@ -155,7 +157,7 @@ class PostgresSignals implements Signals {
     }
     this.#client = client
     // What an earlier connection is late to say is not waited for.
-    this.#notified = Promise.resolve()
+    this.#sending = null
     if (!this.#isClosed) this.#run()
   }
 
