@@ -6,7 +6,7 @@ import type { Deps } from '#actions/deps.ts'
 import { openStall } from '#actions/event/stall.ts'
 import { openFanOut } from '#actions/webhook/fan-out.ts'
 import { openWebhookQueue } from '#actions/webhook/webhook-queue.ts'
-import { FAN_OUT_GAP_MS_MAX, LOG_POLL_MS } from '#base/limits.ts'
+import { FAN_OUT_GAP_MS_MAX, FAN_OUT_REST_MS_MAX, LOG_POLL_MS } from '#base/limits.ts'
 import type { Settings } from '#config/settings.ts'
 import { openWorkerLoop } from '#jobs/worker-loop.ts'
 import type { Resolver } from '#net/dns/resolver.ts'
@@ -48,15 +48,21 @@ export function openWebhooks(deps: Deps, instance: string): Webhooks {
   const stall = openStall(deps, 'webhooks')
   let timer: NodeJS.Timeout | undefined
   let lookedAtMs = Number.NEGATIVE_INFINITY
+  let tookMs = 0
   const reading = openWorkerLoop({
     name: 'events for webhooks',
     everyMs: LOG_POLL_MS,
     async step() {
       // A millisecond for each event: single ones go at once, many share a step and its commit.
-      const gapMs = lookedAtMs + Math.min(fanOut.found, FAN_OUT_GAP_MS_MAX) - deps.clock.monotonic()
+      const shareMs = Math.min(fanOut.found, FAN_OUT_GAP_MS_MAX)
+      // A database that is busy is not asked all the time by all processes.
+      const restMs = tookMs + Math.min(2 * tookMs, FAN_OUT_REST_MS_MAX)
+      const gapMs = lookedAtMs + Math.max(shareMs, restMs) - deps.clock.monotonic()
       if (gapMs > 0) await pause(gapMs)
       lookedAtMs = deps.clock.monotonic()
-      if (await fanOut.step()) return true
+      const mayBeMore = await fanOut.step()
+      tookMs = deps.clock.monotonic() - lookedAtMs
+      if (mayBeMore) return true
       clearTimeout(timer)
       const { position } = fanOut
       if (position === null || !(await fanOut.isBehind())) stall.end()

@@ -415,17 +415,17 @@ export const RESERVE_BYTES = 16 * MIB
 export const POSTGRES_POOL_MAX = 10
 /** Of those connections; writes that wait for each other's rows must leave some to readers. */
 export const POSTGRES_WRITES_MAX = 7
+/** How long a write waits for one of them before it is refused as busy. */
+export const WRITE_WAIT_MS_MAX = 7 * SECOND_MS
 /** Transactions under way that one account's writes of a kind are grouped into; further ones wait for the next. */
 export const WRITE_GROUPS_EACH_MAX = 1
 /** Writes that share a transaction on PostgreSQL: past it a group takes longer and saves no more. */
 export const WRITE_GROUP_MAX = 50
-/** Of such a group, by what it writes, unless its first has more by itself. */
+/** Of such a group, by what it sends; a write that sends more is alone, and in no such form. */
 export const WRITE_GROUP_BYTES_MAX = 2 * MIB
 /** Queries of one kind that look up a key each, and keys that one of them asks for. */
 export const LOOKUPS_UNDER_WAY_MAX = 2
 export const LOOKED_UP_TOGETHER_MAX = 100
-/** How long a write waits for one of them before it is refused as unavailable. */
-export const WRITE_WAIT_MS_MAX = 7 * SECOND_MS
 
 // DKIM.
 /** Of a body, hashed before other work has its turn: 4 ms. */
@@ -872,6 +872,8 @@ export const EVENT_TEXT_MS = 10 * SECOND_MS
 export const FAN_OUT_ROWS_MAX = 1_000
 /** Between two looks at the log where much arrives: what comes meanwhile shares one. */
 export const FAN_OUT_GAP_MS_MAX = 10
+/** Where reading the log is slow it rests for twice as long as it took, and no longer than this. */
+export const FAN_OUT_REST_MS_MAX = 50
 /** Events that nobody wants, and the time, after which the place in the log is kept all the same. */
 export const FAN_OUT_UNKEPT_EVENTS_MAX = 1_000
 export const FAN_OUT_UNKEPT_MS_MAX = 10 * SECOND_MS

@@ -29,7 +29,7 @@ export type TransactionTable<Schema> = Record<
 
 /** The form of a named transaction for several inputs: what came of each as if one had run after the other. */
 export type GroupForm<Schema> = {
-  /** About how many octets it writes; null where it has to run alone. */
+  /** About how many octets it sends to the server; null where it has to run alone. */
   sizeOf(input: never): number | null
   /** `join` gives what has come meanwhile and is accepted, whose results follow those of `writes`. */
   run(
@@ -67,8 +67,8 @@ export type Db<Schema, Table extends TransactionTable<Schema>> = {
   readonly reading: Tx<Schema>
   /**
    * Runs one named transaction; resolves after its commit is on disk. Rejects with a `StorageError`
-   * when the store cannot take it, and then nothing of it was kept. `traceParent` is what its rows
-   * say of the trace that they are part of.
+   * when the store cannot take it, and then nothing of it was kept, unless it was lost at its commit.
+   * `traceParent` is what its rows say of the trace that they are part of.
    */
   write<Name extends keyof Table & string>(
     name: Name,

@@ -16,7 +16,10 @@ export type WriteGroupsOptions = {
   writes: GroupedWrites
   /** A group has one, as a write alone does. */
   turns: Pick<FairTurns, 'take' | 'give'>
-  /** The store has answered one of them; not called for what was refused while it waited. */
+  /**
+   * The store has answered one of them, or all of a group alike, which is told once. Not called for what
+   * was refused while it waited.
+   */
   onSettled(owner: string | null, result: PromiseSettledResult<unknown>): void
 }
 
@@ -44,11 +47,12 @@ export class WriteGroups {
 
   /**
    * Null where this write has to be alone, and nothing was done; else as `Db.write`. Refused as busy
-   * when too many of its kind and owner wait, and when it has waited for WRITE_WAIT_MS_MAX.
+   * when too many of its kind and owner wait, and when it or its group's turn has waited for
+   * WRITE_WAIT_MS_MAX.
    */
   write(owner: string | null, name: string, write: GroupedInput<unknown>): Promise<unknown> | null {
     const bytes = this.#options.writes.sizeOf(name, write.input)
-    if (bytes === null) return null
+    if (bytes === null || bytes > WRITE_GROUP_BYTES_MAX) return null
     const queue = this.#queueOf(owner, name)
     if (queue.waiting.size >= WRITE_QUEUE_MAX / 2) return Promise.reject(tooMany())
     const done = Promise.withResolvers<unknown>()
@@ -102,11 +106,17 @@ export class WriteGroups {
     const first = take(() => true)
     if (first.length === 0) return
     const results = await writes.write(name, first, take)
+    let refusal: unknown = null
     for (const [index, result] of results.entries()) {
-      onSettled(owner, result)
       const done = group[index]?.done
-      if (result.status === 'fulfilled') done?.resolve(result.value)
-      else done?.reject(result.reason)
+      if (result.status === 'fulfilled') {
+        onSettled(owner, result)
+        done?.resolve(result.value)
+        continue
+      }
+      if (result.reason !== refusal) onSettled(owner, result)
+      refusal = result.reason
+      done?.reject(result.reason)
     }
   }
 }
@@ -134,8 +144,7 @@ function moveTo(
   for (const one of waiting) {
     if (!accepts(one.write.input as never)) continue
     bytes += one.bytes
-    const isFull = group.length >= WRITE_GROUP_MAX || bytes > WRITE_GROUP_BYTES_MAX
-    if (group.length > 0 && isFull) break
+    if (group.length >= WRITE_GROUP_MAX || bytes > WRITE_GROUP_BYTES_MAX) break
     waiting.delete(one)
     clearTimeout(one.timer)
     group.push(one)

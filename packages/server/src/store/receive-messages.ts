@@ -12,6 +12,7 @@ import {
   selectSame,
   updateThreads,
 } from './group-statements.ts'
+import { bodiesForRow, longBodyOf } from './long-body.ts'
 import type { ReceiveInput, ReceiveOutcome } from './receive-message.ts'
 import { type CountedInbox, type KnownInboxes, keyIn, ReceivePlan } from './receive-plan.ts'
 import type { Tables, Tx } from './tables.ts'
@@ -22,16 +23,26 @@ type Grouped = readonly GroupedInput<ReceiveInput>[]
 /** What is rare has no group form: mail that is kept out, or is for the operator. */
 export const receivingTogether: GroupForm<Tables> = {
   sizeOf(input: ReceiveInput) {
-    const { raw, content, receipts, keptOut, postmaster } = input
+    const { raw, content, receipts, parentKeys, keptOut, postmaster } = input
     if (keptOut.length > 0 || postmaster !== null || receipts.length === 0) return null
-    const ownLength = content.body_length + content.attachments.length + ROW_LENGTH
-    return (raw.content?.length ?? 0) + receipts.length * ownLength
+    const onceLength = lengthOf([raw.content, ...Object.values(longBodyOf(raw.id, content) ?? {})])
+    // For each recipient it is written, and what it answers is looked for.
+    const eachLength = lengthOf([...Object.values(bodiesForRow(content)), ...parentKeys])
+    return onceLength + receipts.length * (eachLength + ROWS_LENGTH)
   },
   run: receiveMessages,
 }
 
-/** About what a message's rows have beside its bodies. */
-const ROW_LENGTH = 1_000
+/** About what the rows of one recipient have beside what the message says. */
+const ROWS_LENGTH = 2_000
+
+function lengthOf(values: readonly unknown[]): number {
+  let length = 0
+  for (const value of values) {
+    if (typeof value === 'string' || value instanceof Uint8Array) length += value.length
+  }
+  return length
+}
 
 /**
  * Receives each as if it came after those before it. Their inboxes are locked first, in the order of

@@ -193,19 +193,19 @@ export async function findWebhookOfInbox(
 }
 
 /**
- * Those that are enabled, of these accounts and of these inboxes alone; what each of them wants is the
- * caller's to see.
+ * Those that are enabled, of these accounts as a whole and of these inboxes of theirs; what each of them
+ * wants is the caller's to see.
  */
 export async function findWebhooksToTell(
   db: ReadDb,
   { accountIds, inboxIds }: { accountIds: readonly string[]; inboxIds: readonly string[] },
 ): Promise<Webhook[]> {
+  if (accountIds.length === 0) return []
   const enabled = db.read.selectFrom('webhooks').selectAll().where('is_enabled', '=', 1)
   const ofAccounts = enabled.where('inbox_id', 'is', null).where('account_id', 'in', accountIds)
-  const rows = accountIds.length === 0 ? [] : await ofAccounts.execute()
-  const ofInboxes = enabled.where('inbox_id', 'in', inboxIds)
-  if (inboxIds.length > 0) rows.push(...(await ofInboxes.execute()))
-  return rows.map(toWebhook)
+  const ofInboxes = enabled.where('account_id', 'in', accountIds).where('inbox_id', 'in', inboxIds)
+  const all = inboxIds.length === 0 ? ofAccounts : ofAccounts.unionAll(ofInboxes)
+  return (await all.execute()).map(toWebhook)
 }
 
 /** Newest first. */

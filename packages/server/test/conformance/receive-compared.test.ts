@@ -105,7 +105,7 @@ async function losePlaces(databases: readonly Placed[], targets: readonly Target
   for (const { db, place } of databases) {
     assert.equal(await db.write('deleteInbox', deletion), 'deleted')
     if (db.engine === 'sqlite') {
-      const file = new DatabaseSync(place)
+      const file = new DatabaseSync(place, { timeout: 10_000 })
       file.exec(text)
       file.close()
     } else {
