@@ -421,8 +421,10 @@ export const WRITE_WAIT_MS_MAX = 7 * SECOND_MS
 export const WRITE_GROUPS_EACH_MAX = 1
 /** Writes that share a transaction on PostgreSQL: past it a group takes longer and saves no more. */
 export const WRITE_GROUP_MAX = 50
-/** Of such a group, by what it sends; a write that sends more is alone, and in no such form. */
+/** Of such a group, by what it sends, unless its first has more by itself. */
 export const WRITE_GROUP_BYTES_MAX = 2 * MIB
+/** A write that sends more by itself is not grouped: what a group sends is in memory as one text. */
+export const WRITE_GROUPED_BYTES_MAX = 8 * MIB
 /** Queries of one kind that look up a key each, and keys that one of them asks for. */
 export const LOOKUPS_UNDER_WAY_MAX = 2
 export const LOOKED_UP_TOGETHER_MAX = 100

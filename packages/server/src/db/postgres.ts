@@ -33,6 +33,8 @@ const CONNECT_MS_MAX = 2_000
 const INSPECT_MS_MAX = 4_000
 /** A statement that takes longer than this is in trouble; nothing here scans a mailbox. */
 const STATEMENT_MS_MAX = 10_000
+/** A machine that died in a transaction says nothing to the server, which then lets go of its locks. */
+const IDLE_IN_TRANSACTION_MS_MAX = 20_000
 const ATTEMPTS_MAX = 5
 
 /** Connects, migrates and serves. Throws with the cause when the server cannot be reached. */
@@ -216,6 +218,7 @@ function openPool(url: string): pg.Pool {
     connectionTimeoutMillis: CONNECT_MS_MAX,
     statement_timeout: STATEMENT_MS_MAX,
     query_timeout: STATEMENT_MS_MAX,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS_MAX,
     application_name: 'mailroom',
     types: {
       getTypeParser: ((oid: number, format?: 'text' | 'binary') =>

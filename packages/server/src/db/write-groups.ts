@@ -4,6 +4,7 @@
 import {
   WRITE_GROUP_BYTES_MAX,
   WRITE_GROUP_MAX,
+  WRITE_GROUPED_BYTES_MAX,
   WRITE_GROUPS_EACH_MAX,
   WRITE_QUEUE_MAX,
   WRITE_WAIT_MS_MAX,
@@ -52,7 +53,7 @@ export class WriteGroups {
    */
   write(owner: string | null, name: string, write: GroupedInput<unknown>): Promise<unknown> | null {
     const bytes = this.#options.writes.sizeOf(name, write.input)
-    if (bytes === null || bytes > WRITE_GROUP_BYTES_MAX) return null
+    if (bytes === null || bytes > WRITE_GROUPED_BYTES_MAX) return null
     const queue = this.#queueOf(owner, name)
     if (queue.waiting.size >= WRITE_QUEUE_MAX / 2) return Promise.reject(tooMany())
     const done = Promise.withResolvers<unknown>()
@@ -144,7 +145,8 @@ function moveTo(
   for (const one of waiting) {
     if (!accepts(one.write.input as never)) continue
     bytes += one.bytes
-    if (group.length >= WRITE_GROUP_MAX || bytes > WRITE_GROUP_BYTES_MAX) break
+    const isFull = group.length >= WRITE_GROUP_MAX || bytes > WRITE_GROUP_BYTES_MAX
+    if (group.length > 0 && isFull) break
     waiting.delete(one)
     clearTimeout(one.timer)
     group.push(one)

@@ -6,8 +6,14 @@ import { after, before, suite, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { systemClock } from '#base/clock.ts'
-import { ROW_BODY_LENGTH_MAX, WRITE_GROUP_BYTES_MAX } from '#base/limits.ts'
+import {
+  ROW_BODY_LENGTH_MAX,
+  WRITE_GROUP_BYTES_MAX,
+  WRITE_GROUPED_BYTES_MAX,
+} from '#base/limits.ts'
+import { FairTurns } from '#db/fair-turns.ts'
 import { StorageError } from '#db/storage-error.ts'
+import { WriteGroups } from '#db/write-groups.ts'
 import { paceWrites } from '#store/paced-db.ts'
 import type { ReceiveInput } from '#store/receive-message.ts'
 import { addAccount, addInbox, arriving, type Owner } from '#test/conformance/open-database.ts'
@@ -46,14 +52,14 @@ suite('the bounds of groups', GUARD, () => {
       inboxIds,
     ])
   }
-  const waitForLock = async () => {
+  /** Of connections, once so many wait for a lock. */
+  const waitForLocks = async (count: number): Promise<number[]> => {
     for (;;) {
       const { rows } = await client.query<{ pid: number }>(
         `select pid from pg_stat_activity
           where datname = current_database() and wait_event_type = 'Lock'`,
       )
-      const [first] = rows
-      if (first !== undefined) return first.pid
+      if (rows.length >= count) return rows.map(({ pid }) => pid)
       await pause(5)
     }
   }
@@ -63,14 +69,16 @@ suite('the bounds of groups', GUARD, () => {
     await hold(...inboxIds)
     observed.groups.length = 0
     const writes = inputs.map((input) => paced.write('receiveMessage', input))
-    await waitForLock()
+    await waitForLocks(1)
     await client.query('rollback')
     await Promise.all(writes)
     return observed.groups.toSorted((a, b) => a - b)
   }
 
-  test('what is too large for a group with all of its recipients is written alone', async () => {
-    const inboxIds = await Promise.all(Array.from({ length: 3 }, () => addInbox(db, owner)))
+  const makeInboxes = () => Promise.all(Array.from({ length: 3 }, () => addInbox(db, owner)))
+
+  test('what is larger than a group with all of its recipients has a transaction of its own', async () => {
+    const inboxIds = await makeInboxes()
     const header_to = 'x'.repeat(WRITE_GROUP_BYTES_MAX / 3)
     const large = () => saying(inboxIds, { header_to })
     assert.deepEqual(await groupsOf(inboxIds, [large(), large(), large()]), [1, 1, 1])
@@ -78,8 +86,20 @@ suite('the bounds of groups', GUARD, () => {
     assert.deepEqual(await groupsOf(inboxIds, [fitting(), fitting(), fitting()]), [3])
   })
 
+  test('what is far larger is in no group, and waits for none', async () => {
+    const inboxIds = await makeInboxes()
+    const paced = paceWrites(db, systemClock).db
+    const header_to = 'x'.repeat(WRITE_GROUPED_BYTES_MAX / 3)
+    await hold(...inboxIds)
+    const inputs = [1, 2, 3].map(() => saying(inboxIds, { header_to }))
+    const writes = inputs.map((input) => paced.write('receiveMessage', input))
+    await waitForLocks(inputs.length)
+    await client.query('rollback')
+    for (const { stored } of await Promise.all(writes)) assert.equal(stored, 3)
+  })
+
   test('a group has no more octets than its bound, and long bodies count once', async () => {
-    const inboxIds = await Promise.all(Array.from({ length: 3 }, () => addInbox(db, owner)))
+    const inboxIds = await makeInboxes()
     const body_text = 'x'.repeat(WRITE_GROUP_BYTES_MAX / 4)
     assert.ok(body_text.length > ROW_BODY_LENGTH_MAX)
     const long = () => saying(inboxIds, { body_text, body_length: body_text.length })
@@ -97,10 +117,10 @@ suite('the bounds of groups', GUARD, () => {
       receive(held),
       ...Array.from({ length: 5 }, () => receive(other)),
     ])
-    const first = await waitForLock()
+    const [first] = await waitForLocks(1)
     await client.query('select pg_terminate_backend($1)', [first])
-    let second = await waitForLock()
-    while (second === first) second = await waitForLock()
+    let [second] = await waitForLocks(1)
+    while (second === first) [second] = await waitForLocks(1)
     await client.query('select pg_terminate_backend($1)', [second])
     for (const one of await settled) {
       assert.ok(one.status === 'rejected' && one.reason instanceof StorageError)
@@ -109,6 +129,25 @@ suite('the bounds of groups', GUARD, () => {
     await client.query('rollback')
     assert.equal((await receive(other)).stored, 1)
     assert.equal(paced.loadOf(owner.accountId).failures, 0)
+  })
+
+  test('writes whose turn does not come are refused, and the next ones have theirs', async () => {
+    const inboxId = await addInbox(db, owner)
+    const writes = db.grouped
+    assert.ok(writes)
+    const turns = new FairTurns({ atOnce: 1, eachMax: 1, waitingEachMax: 1, waitMsMax: 50 })
+    let answers = 0
+    const groups = new WriteGroups({ writes, turns, onSettled: () => void answers++ })
+    const write = () => groups.write('a', 'receiveMessage', waiting(arriving(owner, [inboxId])))
+    assert.equal(turns.take('a'), null)
+    for (const one of await Promise.allSettled([write(), write(), write()])) {
+      assert.ok(one.status === 'rejected' && one.reason instanceof StorageError)
+    }
+    assert.equal(answers, 0)
+    turns.give('a')
+    await Promise.all([write(), write(), write()])
+    assert.equal(answers, 3)
+    assert.equal(turns.take('a'), null, 'each turn was given back')
   })
 
   test('texts with anything in them are kept as if each had come alone', async () => {

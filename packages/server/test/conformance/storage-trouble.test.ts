@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { CompiledQuery } from 'kysely'
 import pg from 'pg'
 import { WRITE_QUEUE_MAX } from '#base/limits.ts'
 import { asStorageError, StorageError } from '#db/storage-error.ts'
@@ -90,6 +91,17 @@ test('the log of a SQLite database is emptied after what was erased, and not for
     assert.ok(logBytes() > 0)
     await database.db.write('purgeInboxStep', { inboxId: 'inb_unknown' })
     await until(async () => logBytes() === 0)
+  } finally {
+    await database.close()
+  }
+})
+
+test('PostgreSQL ends the transaction of a machine that died in it, and with it the locks', async () => {
+  const database = await openDatabase('postgres')
+  try {
+    const query = CompiledQuery.raw('show idle_in_transaction_session_timeout')
+    const { rows } = await database.db.read.executeQuery(query)
+    assert.deepEqual(rows, [{ idle_in_transaction_session_timeout: '20s' }])
   } finally {
     await database.close()
   }
