@@ -5,12 +5,16 @@ import { parseArgs } from 'node:util'
 import { createTestDatabase, startPostgres } from '@mailroom/server/test/peers/postgres.ts'
 import { openDnsServer } from './dns-server.ts'
 import { describeMachine, median, table } from './figures.ts'
+import { holdToShare } from './hold-to-share.ts'
 import { load, MODE_NAMES, MODES, type Outcome, RECIPIENT, SENDER_RECORDS } from './intake-load.ts'
 import { type RunningMailroom, startMailroom } from './mailroom.ts'
 
 type Lane = { name: string; ports: number[]; runs: Outcome[] }
 
-/** Options: `--seconds 5` a run, `--rounds 3`, `--sessions 20` in all, `--bytes 2048`. */
+/**
+ * Options: `--seconds 5` a run, `--rounds 3`, `--sessions 20` in all, `--bytes 2048`, and `--share 0.3` of a
+ * processor for each process of the service, so that neither the database nor the machine is what limits.
+ */
 export async function engines(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,
@@ -19,16 +23,19 @@ export async function engines(args: string[]): Promise<void> {
       rounds: { type: 'string', default: '3' },
       sessions: { type: 'string', default: '20' },
       bytes: { type: 'string', default: '2048' },
+      share: { type: 'string' },
     },
   })
   const dns = await openDnsServer(SENDER_RECORDS)
   const postgres = await startPostgres()
   const started: RunningMailroom[] = []
+  const releases: (() => void)[] = []
   const start = async (databaseUrl?: string) => {
     const where: Record<string, string> =
       databaseUrl === undefined ? {} : { MAILROOM_DATABASE_URL: databaseUrl }
     const one = await startMailroom({ MAILROOM_DNS_SERVERS: dns.address, ...where })
     started.push(one)
+    if (values.share !== undefined) releases.push(holdToShare(one.pid, Number(values.share)))
     return one
   }
   try {
@@ -37,7 +44,7 @@ export async function engines(args: string[]): Promise<void> {
     const [first, second] = [await start(url), await start(url)]
     for (const one of [alone, first]) await one.client.inboxes.create({ mailboxName: 'bench' })
     process.stdout.write(
-      `${describeMachine()}\n${values.bytes} octets a message, ${values.sessions} sessions; database, services and generator on the same machine\n`,
+      `${describeMachine()}\n${values.bytes} octets a message, ${values.sessions} sessions; database, services and generator on the same machine\n${values.share === undefined ? '' : `each process of the service has ${values.share} of a processor\n`}`,
     )
     for (const mode of MODES) {
       const lanes: Lane[] = [
@@ -65,6 +72,7 @@ export async function engines(args: string[]): Promise<void> {
     }
   } finally {
     await Promise.all(started.map((one) => one.stop()))
+    for (const release of releases) release()
     await postgres.stop()
     dns.close()
   }
