@@ -24,7 +24,7 @@ import {
 import { planRun } from '#test/plan-run.ts'
 import { isLongRun } from '#test/size-of.ts'
 
-const CONCURRENCY = 3
+const CONCURRENCY = 4
 /** Of a test that says nothing else: a guard against hanging, which names the test. */
 const TEST_MS_MAX = 3 * 60_000
 /** Nothing is heard of any process: one is blocked, or does not end. More than LONG_LIMIT. */
