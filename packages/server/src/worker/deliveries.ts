@@ -160,9 +160,13 @@ export class Deliveries<Held extends Item> {
     return claimed.length
   }
 
-  /** See `Dispatcher.close`. */
-  async drain(drainMs: number): Promise<void> {
+  /** From now on no attempt begins. */
+  stopStarting(): void {
     this.#isEnding = true
+  }
+
+  /** After `stopStarting`, when nothing is claimed any more; see `Dispatcher.close`. */
+  async drain(drainMs: number): Promise<void> {
     this.#giveBack([...this.#lanes.all()].flatMap((lane) => lane.empty()))
     if (this.active > 0) {
       const ended = new Promise<void>((resolve) => {

@@ -75,6 +75,7 @@ export function openDispatcher<Held extends Item>(
     active: () => state.active,
     lanes: () => state.lanes,
     async close(drainMs) {
+      state.stopStarting()
       await Promise.all([claims.close(), due.close()])
       await state.drain(drainMs)
       await leases.close()
