@@ -24,7 +24,7 @@ import { Service } from './service.ts'
 
 /** A hundred take up to six minutes. */
 const KILLS = sizeOf('TEST_MAILROOM_OUTBOUND_KILLS', { usual: 2, long: 100 })
-const POSTGRES_KILLS = Math.ceil(0.15 * KILLS)
+const POSTGRES_KILLS = Math.max(2, Math.ceil(0.15 * KILLS))
 const MESSAGES_PER_KILL = 20
 /** Servers of the world take about a second for a message; that of the test answers RCPT as late. */
 const ANSWER_MS_MAX = 1_800
@@ -66,7 +66,8 @@ async function killAgainAndAgain(t: TestContext, { kills, databaseUrl }: Plan): 
   const queuedMs = Math.round(performance.now() - queueingMs)
   sink.release()
 
-  const killing = { sink, service, random, share: countRecipients(promised) / kills }
+  const copies = countRecipients(promised)
+  const killing = { sink, service, random, share: copies / kills, copies }
   const lives: Life[] = []
   for (let kill = 0; kill < kills; kill++) lives.push(await killOnce(killing))
   await untilSettled(service, SETTLED_MS_MAX)
@@ -97,10 +98,12 @@ type Life = {
   resumedMs: number | null
 }
 
-type Killing = { sink: Sink; service: Service; random: () => number; share: number }
+type Killing = { sink: Sink; service: Service; random: () => number; share: number; copies: number }
 
-async function killOnce({ sink, service, random, share }: Killing): Promise<Life> {
-  const wanted = sink.copies.length + Math.floor(random() * 1.6 * share)
+async function killOnce({ sink, service, random, share, copies }: Killing): Promise<Life> {
+  const after = sink.copies.length + Math.floor(random() * 1.6 * share)
+  // While something is left to be on its way.
+  const wanted = Math.min(after, copies - MESSAGES_PER_KILL / 2)
   await sink.until(() => sink.copies.length >= wanted, LIFE_MS_MAX).catch(() => {})
   await sleep(random() * MOMENT_MS_MAX)
   const inFlight = sink.open
