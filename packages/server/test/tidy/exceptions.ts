@@ -4,12 +4,8 @@ import type { BannedWord, KeptLibrary } from './rules.ts'
 
 /** Files over the length limit. */
 export const LONG_FILES: Readonly<Record<string, string>> = {
-  'packages/server/src/net/smtp/dialogue.ts':
-    'one state machine; split, no reader could see which commands may follow which',
   'packages/server/src/base/limits.ts':
     'one list; split, nobody would know where to look a bound up, or that there is one already',
-  'packages/server/src/store/tables.ts':
-    'the columns of every table; split, no table would stand beside those that it refers to',
 }
 
 /** `path function` over the length limit. */

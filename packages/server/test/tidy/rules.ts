@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import { edgesWhere } from './floors.ts'
 import { type Finding, findAll, lineAt, type SourceFile } from './source-file.ts'
 
-export const FILE_LINES_MAX = 300
+export const FILE_LINES_MAX = 700
 export const FUNCTION_LINES_MAX = 70
 
 export function findLongFiles(
@@ -44,12 +44,6 @@ export function findLongFunctions(
       return [{ path, line: index + 1, message }]
     })
   })
-}
-
-export function findMissingHeaders(files: readonly SourceFile[]): Finding[] {
-  return files
-    .filter(({ text }) => !/^(#!.*\n)?\/[/*]/.test(text))
-    .map(({ path }) => ({ path, line: 1, message: 'opens without a comment that says what it is' }))
 }
 
 export function findDefaultExports(files: readonly SourceFile[]): Finding[] {
@@ -124,27 +118,6 @@ export function findBadNames(paths: readonly string[]): Finding[] {
     if (vague !== undefined) return [{ path, line: 1, message: `"${vague}" says nothing` }]
     const isKebab = /^[a-z0-9]+(-[a-z0-9]+)*$/.test(stem)
     return isKebab ? [] : [{ path, line: 1, message: 'is not named in kebab-case' }]
-  })
-}
-
-const EXPORTED_FUNCTION =
-  /^export (?:async )?function\*? ([\w$]+)|^export const ([\w$]+)[^=\n]* = (?:async )?(?:<[^>\n]*>)?\([^\n]*=>/gm
-
-/** Overloads count once. */
-export function findUndocumentedFunctions(files: readonly SourceFile[]): Finding[] {
-  return files.flatMap((file) => {
-    const seen = new Set<string>()
-    return [...file.code.matchAll(EXPORTED_FUNCTION)].flatMap((match) => {
-      const name = match[1] ?? match[2] ?? ''
-      if (seen.has(name)) return []
-      seen.add(name)
-      const before = file.comments.slice(0, match.index).trimEnd()
-      const gap = file.text.slice(before.length, match.index)
-      const comment = before.slice(before.lastIndexOf('/*'))
-      if (gap === '\n' && comment.startsWith('/**') && comment.endsWith('*/')) return []
-      const line = lineAt(file.text, match.index)
-      return [{ path: file.path, line, message: `${name} is exported without a docstring` }]
-    })
   })
 }
 
