@@ -1,4 +1,4 @@
-// A DNS server for benchmarks: texts under names, and a lasting no for all others. UDP only.
+// A DNS server for benchmarks: texts under names, and NXDOMAIN for all others. UDP only.
 
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
@@ -12,16 +12,29 @@ const TTL_SECONDS = 3_600
 const ANSWER = 0x8180
 const NXDOMAIN = 3
 
-/** Names in lower case. */
-export async function openDnsServer(texts: Readonly<Record<string, string>>): Promise<DnsServer> {
+export type DnsAnswers = {
+  /** By name, in lower case. */
+  readonly texts: Readonly<Record<string, string>>
+  /** Of each answer. */
+  readonly delayMs?: number
+  /** Whether NXDOMAIN says how long it holds (RFC 2308); it does unless told otherwise. */
+  readonly hasSoa?: boolean
+}
+
+export async function openDnsServer(answers: DnsAnswers): Promise<DnsServer> {
+  const { delayMs = 0 } = answers
   const socket = createSocket('udp4')
-  socket.on('message', (query, from) => socket.send(answer(query, texts), from.port, from.address))
+  socket.on('message', (query, from) => {
+    const send = () => socket.send(answer(query, answers), from.port, from.address)
+    if (delayMs === 0) send()
+    else setTimeout(send, delayMs)
+  })
   socket.bind(0, '127.0.0.1')
   await once(socket, 'listening')
   return { address: `127.0.0.1:${socket.address().port}`, close: () => void socket.close() }
 }
 
-function answer(query: Buffer, texts: Readonly<Record<string, string>>): Buffer {
+function answer(query: Buffer, { texts, hasSoa = true }: DnsAnswers): Buffer {
   const { name, end } = readName(query)
   const text = texts[name.toLowerCase()]
   const isFound = text !== undefined && query.readUInt16BE(end) === TXT
@@ -30,9 +43,10 @@ function answer(query: Buffer, texts: Readonly<Record<string, string>>): Buffer 
   header.writeUInt16BE(ANSWER | (text === undefined ? NXDOMAIN : 0), 2)
   header.writeUInt16BE(1, 4)
   header.writeUInt16BE(isFound ? 1 : 0, 6)
-  header.writeUInt16BE(isFound ? 0 : 1, 8)
+  header.writeUInt16BE(isFound || !hasSoa ? 0 : 1, 8)
   const question = query.subarray(HEADER_BYTES, end + 4)
-  return Buffer.concat([header, question, isFound ? record(TXT, textData(text)) : record(SOA, NO)])
+  if (isFound) return Buffer.concat([header, question, record(TXT, textData(text))])
+  return Buffer.concat(hasSoa ? [header, question, record(SOA, NO)] : [header, question])
 }
 
 function readName(query: Buffer): { name: string; end: number } {

@@ -26,7 +26,7 @@ export async function engines(args: string[]): Promise<void> {
       share: { type: 'string' },
     },
   })
-  const dns = await openDnsServer(SENDER_RECORDS)
+  const dns = await openDnsServer({ texts: SENDER_RECORDS })
   const postgres = await startPostgres()
   const started: RunningMailroom[] = []
   const releases: (() => void)[] = []

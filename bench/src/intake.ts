@@ -36,7 +36,7 @@ export async function intake(args: string[]): Promise<void> {
   const [messageBytes, sessions] = [Number(values.bytes), Number(values.sessions)]
   const recipient = RECIPIENT
   const signed = makeSignature(sharedFields(recipient), bodyOf(messageBytes))
-  const dns = await openDnsServer(recordsOf(signed))
+  const dns = await openDnsServer({ texts: recordsOf(signed) })
   const checking = await startMailroom({ MAILROOM_DNS_SERVERS: dns.address })
   const trusting = await startMailroom({ MAILROOM_AUTHENTICATE_INBOUND: 'false' })
   const yardstick = await startServer<{ port: number }>('yardstick-server.ts')

@@ -3,6 +3,7 @@
 import { deliver } from './deliver.ts'
 import { engines } from './engines.ts'
 import { intake } from './intake.ts'
+import { intakeDns } from './intake-dns.ts'
 import { latency } from './latency.ts'
 import { list } from './list.ts'
 import { peers } from './peers.ts'
@@ -14,6 +15,7 @@ import { soak } from './soak.ts'
 
 const benchmarks: Record<string, (args: string[]) => Promise<void>> = {
   intake,
+  'intake-dns': intakeDns,
   list,
   send,
   deliver,

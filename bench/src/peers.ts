@@ -54,7 +54,7 @@ export async function peers(args: string[]): Promise<void> {
   // Their own accounts have to reach what lies in it.
   chmodSync(folder, 0o755)
   const servers: PeerServer[] = []
-  const dns = await openDnsServer(SENDER_RECORDS)
+  const dns = await openDnsServer({ texts: SENDER_RECORDS })
   const plan = {
     sessions: Number(values.sessions),
     messageBytes: Number(values.bytes),

@@ -33,7 +33,7 @@ export async function soak(args: string[]): Promise<void> {
       rate: { type: 'string' },
     },
   })
-  const dns = await openDnsServer(SENDER_RECORDS)
+  const dns = await openDnsServer({ texts: SENDER_RECORDS })
   const mailroom = await startMailroom({ MAILROOM_DNS_SERVERS: dns.address })
   const run = (seconds: number, rate?: number) =>
     load({

@@ -206,16 +206,6 @@ export const DNS_QUERIES_OF_DOMAIN = 32
 export const DNS_KEPT_MS_MAX = HOUR_MS
 /** RFC 2308 §5 allows hours; somebody who has just published a record waits for this. */
 export const DNS_NONE_KEPT_MS_MAX = 5 * MINUTE_MS
-export const DNS_FAULT_KEPT_MS = 5 * SECOND_MS
-/**
- * A name that is asked so often within a second has its answer kept for one, whatever its TTL: servers
- * that give none with their no would be asked for every message.
- */
-export const DNS_OFTEN_ASKED = 20
-export const DNS_OFTEN_KEPT_MS = SECOND_MS
-/** RFC 8767: for so long after its time the answer of such a name stands in for one that is not there by then. */
-export const DNS_STALE_MS = MINUTE_MS
-export const DNS_STALE_PATIENCE_MS = 300
 /** Answers kept of one record type, and the characters of all of them. */
 export const DNS_KEPT_MAX = 20_000
 export const DNS_KEPT_CHARACTERS_MAX = 8_000_000

@@ -1,6 +1,7 @@
 // An authenticator before a real DNS peer, asked about mail without a service around it.
 
 import type { TestContext } from 'node:test'
+import { type Clock, systemClock } from '#base/clock.ts'
 import type { Authentication } from '#mail/authentication.ts'
 import { parseMessage } from '#mail/parse-message.ts'
 import { type Authenticator, openAuthenticator } from '#net/authenticate/authenticator.ts'
@@ -26,11 +27,12 @@ export type AuthenticateWorld = {
 export async function openAuthenticateWorld(
   t: TestContext,
   zone: Zone,
+  clock: Clock = systemClock,
 ): Promise<AuthenticateWorld> {
   const dns = await openDns(zone)
   const asking = openResolver({ servers: [dns.server], timeoutMs: 2_000 })
-  const resolver = openCachingResolver(asking)
-  const authenticator = openAuthenticator({ resolver, hostname: 'mx.mailroom.example' })
+  const resolver = openCachingResolver(asking, clock)
+  const authenticator = openAuthenticator({ resolver, hostname: 'mx.mailroom.example', clock })
   t.after(async () => {
     await authenticator.close()
     await dns.close()

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import type { Authentication } from '#mail/authentication.ts'
 import type { Zone } from '#test/peers/dns.ts'
 import { makeSigningKey, signMail } from '#test/peers/signed-mail.ts'
-import { plainMail } from '#test/world.ts'
+import { plainMail, testClock } from '#test/world.ts'
 import { type Arrival, openAuthenticateWorld } from './authenticate-world.ts'
 
 const key = makeSigningKey()
@@ -162,11 +162,12 @@ test('DMARC: a key that DNS could not tell of keeps the message from failing', a
 })
 
 test('DMARC: verdicts follow their records as these change', async (t) => {
-  const { judge, dns } = await openAuthenticateWorld(t, {
-    '_dmarc.sender.example': { TXT: ['v=DMARC1; p=none'], ttlSeconds: 0 },
-  })
+  const clock = testClock()
+  const zone: Zone = { '_dmarc.sender.example': { TXT: ['v=DMARC1; p=none'], ttlSeconds: 0 } }
+  const { judge, dns } = await openAuthenticateWorld(t, zone, clock)
   assert.equal((await judge()).dmarc.policy, 'none')
   dns.zone = { '_dmarc.sender.example': { TXT: ['v=DMARC1; p=reject'], ttlSeconds: 0 } }
+  clock.advance(5_000)
   assert.equal((await judge()).dmarc.policy, 'reject')
 })
 

@@ -36,6 +36,9 @@ export function unknownVerdict(author: Author): Verdict {
   return { dmarc: { result: 'temperror', policy: null, domain }, verifiedFrom: false }
 }
 
+/** A walk goes on from a long name with its last seven labels (RFC 9989 §4.10). */
+const WALK_LABELS_MAX = 7
+
 export class DmarcChecker {
   readonly #resolver: Resolver
   readonly #kept: KeptAnswers<Verdict>
@@ -49,10 +52,18 @@ export class DmarcChecker {
     })
   }
 
-  /** Has the record looked up that will be asked for. */
+  /**
+   * Asks side by side for the records that the tree walk (RFC 9989 §4.10) asks for one after the other: of
+   * the domain and of those above it. With a resolver that remembers, the walk then waits for none.
+   */
   prepare(author: Author): void {
     const domain = withoutDomain(author) === null ? authorDomain(author) : null
-    if (domain !== null) void this.#resolver.txt(`_dmarc.${domain}`)
+    if (domain === null) return
+    const labels = domain.split('.')
+    const above = labels.map((_, at) => labels.slice(at).join('.')).slice(1)
+    for (const name of [domain, ...above.slice(-WALK_LABELS_MAX)]) {
+      void this.#resolver.txt(`_dmarc.${name}`)
+    }
   }
 
   /** What was found for mail like this and holds still; null where it is to be asked. */

@@ -61,7 +61,7 @@ export class MailChecks {
       })
     const signatureWork =
       signing === null ? UNSIGNED : this.#within(checkMs, signing, allAlike(fields, 'temperror'))
-    if (spfKnown === null) void reading.then((author) => this.#dmarc.prepare(author))
+    void reading.then((author) => this.#dmarc.prepare(author))
     const read = await reading
     const [spf, signatures] = [await spfWork, await signatureWork]
     const { dkim, arc, outgrown } = signatures

@@ -1,24 +1,29 @@
-// A resolver that remembers: answers for as long as they are good, faults for seconds. Equal questions
-// are asked once for all who wait, and none at all while DNS is known to be silent. Of a name that much
-// mail comes from, an answer that has just ended its time stands in for one that does not come.
+// A resolver that remembers: answers for as long as they are good, everything for at least five seconds,
+// faults included (RFC 9520). Equal questions are asked once for all who wait, and none at all while DNS
+// is known to be silent. An answer that has just expired stands in for one that does not come (RFC 8767).
 
 import { type Clock, systemClock } from '#base/clock.ts'
 import {
-  DNS_FAULT_KEPT_MS,
   DNS_KEPT_CHARACTERS_MAX,
   DNS_KEPT_MAX,
   DNS_KEPT_MS_MAX,
   DNS_NONE_KEPT_MS_MAX,
-  DNS_OFTEN_ASKED,
-  DNS_OFTEN_KEPT_MS,
-  DNS_STALE_MS,
-  DNS_STALE_PATIENCE_MS,
 } from '#base/limits.ts'
 import type { Answer, QuestionType, RecordOf } from './answer.ts'
 import { KeptAnswers } from './kept-answers.ts'
 import { type AskOptions, isQuestionName, questionName, type Resolver } from './resolver.ts'
 import { Silence } from './silence.ts'
 import { answerSpecial } from './special-name.ts'
+
+/**
+ * The least time that anything is kept, in milliseconds. RFC 9520 §3.2 asks it for failures; a server that
+ * answers NXDOMAIN without SOA, or with a TTL of 0, would otherwise be asked for every message.
+ */
+const KEPT_MS_MIN = 5_000
+/** How long after its time an answer may stand in for one that failed (RFC 8767), in milliseconds. */
+const STALE_MS = 60_000
+/** How long a fresh answer is waited for where there is an expired one, in milliseconds. */
+const STALE_PATIENCE_MS = 300
 
 /** Asked to learn whether DNS answers at all; every server has it at hand, or refuses it. */
 const PROBE_NAME = 'a.root-servers.net'
@@ -56,11 +61,9 @@ class AnswerCache<Type extends QuestionType> {
   readonly #type: Type
   readonly #ask: Ask<Type>
   readonly #silence: Silence
-  readonly #kept: KeptAnswers<Answer<RecordOf[Type]>>
-  /** What is not good any more, but better than nothing. */
-  readonly #stale: KeptAnswers<Answer<RecordOf[Type]>>
-  /** How often a name was asked lately. */
-  readonly #asked: KeptAnswers<number>
+  /** For STALE_MS longer than they are good. */
+  readonly #answers: KeptAnswers<Answer<RecordOf[Type]>>
+  readonly #faults: KeptAnswers<Answer<RecordOf[Type]>>
   readonly #asking = new Map<string, Promise<Answer<RecordOf[Type]>>>()
 
   constructor(type: Type, ask: Ask<Type>, { silence, clock }: { silence: Silence; clock: Clock }) {
@@ -72,9 +75,8 @@ class AnswerCache<Type extends QuestionType> {
       charactersMax: DNS_KEPT_CHARACTERS_MAX,
       now: () => clock.monotonic(),
     }
-    this.#kept = new KeptAnswers(bounds)
-    this.#stale = new KeptAnswers(bounds)
-    this.#asked = new KeptAnswers(bounds)
+    this.#answers = new KeptAnswers(bounds)
+    this.#faults = new KeptAnswers(bounds)
   }
 
   ask(name: string): Promise<Answer<RecordOf[Type]>> {
@@ -82,23 +84,23 @@ class AnswerCache<Type extends QuestionType> {
     if (special !== null) return Promise.resolve(special)
     // Before anything is noted of it: what is no name may be of any length.
     if (!isQuestionName(name)) return Promise.resolve(NO_NAME)
-    const kept = this.#kept.get(name)
-    const stale = this.#stale.get(name)
-    if (kept !== null) {
-      const isBetter = stale === null || kept.value.kind !== 'fault'
-      return Promise.resolve(isBetter ? withTtl(kept.value, kept.ttlMs) : withTtl(stale.value, 0))
+    const kept = this.#answers.get(name)
+    if (kept !== null && kept.ttlMs > STALE_MS) {
+      return Promise.resolve(withTtl(kept.value, kept.ttlMs - STALE_MS))
     }
+    const stale = kept === null ? null : withTtl(kept.value, 0)
+    const fault = this.#faults.get(name)
+    if (fault !== null) return Promise.resolve(stale ?? fault.value)
     const asking = this.#asking.get(name) ?? this.#start(name)
-    return stale === null ? asking : preferred(asking, withTtl(stale.value, 0))
+    return stale === null ? asking : preferred(asking, stale)
   }
 
   #start(name: string): Promise<Answer<RecordOf[Type]>> {
-    const isOften = this.#countAsked(name) >= DNS_OFTEN_ASKED
     const asking = this.#silence
       .wait(async (onAsked) => {
         const answer = await this.#ask(name, { onAsked })
         // Late ones too, for which nobody waits any more.
-        return this.#keep(name, answer, isOften)
+        return this.#keep(name, answer)
       })
       .then((answer) => {
         if (this.#asking.get(name) === asking) this.#asking.delete(name)
@@ -108,21 +110,14 @@ class AnswerCache<Type extends QuestionType> {
     return asking
   }
 
-  #keep(name: string, answer: Answer<RecordOf[Type]>, isOften: boolean): Answer<RecordOf[Type]> {
-    const ttlMs = Math.max(keptMs(answer), isOften ? DNS_OFTEN_KEPT_MS : 0)
-    const characters = charactersOf(answer)
-    this.#kept.set(name, answer, { ttlMs, characters })
-    if (isOften && answer.kind !== 'fault') {
-      this.#stale.set(name, answer, { ttlMs: ttlMs + DNS_STALE_MS, characters })
+  #keep(name: string, answer: Answer<RecordOf[Type]>): Answer<RecordOf[Type]> {
+    if (answer.kind === 'fault') {
+      this.#faults.set(name, answer, { ttlMs: KEPT_MS_MIN })
+      return answer
     }
+    const ttlMs = keptMs(answer)
+    this.#answers.set(name, answer, { ttlMs: ttlMs + STALE_MS, characters: charactersOf(answer) })
     return withTtl(answer, ttlMs)
-  }
-
-  #countAsked(name: string): number {
-    const before = this.#asked.get(name)
-    const count = (before?.value ?? 0) + 1
-    this.#asked.set(name, count, { ttlMs: before?.ttlMs ?? DNS_OFTEN_KEPT_MS })
-    return count
   }
 }
 
@@ -132,7 +127,7 @@ function preferred<Record>(
   stale: Answer<Record>,
 ): Promise<Answer<Record>> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(stale), DNS_STALE_PATIENCE_MS)
+    const timer = setTimeout(() => resolve(stale), STALE_PATIENCE_MS)
     void asking.then((answer) => {
       clearTimeout(timer)
       resolve(answer.kind === 'fault' ? stale : answer)
@@ -140,15 +135,9 @@ function preferred<Record>(
   })
 }
 
-function keptMs(answer: Answer<unknown>): number {
-  switch (answer.kind) {
-    case 'found':
-      return Math.min(answer.ttlMs, DNS_KEPT_MS_MAX)
-    case 'none':
-      return Math.min(answer.ttlMs, DNS_NONE_KEPT_MS_MAX)
-    case 'fault':
-      return DNS_FAULT_KEPT_MS
-  }
+function keptMs(answer: Exclude<Answer<unknown>, { kind: 'fault' }>): number {
+  const mostMs = answer.kind === 'found' ? DNS_KEPT_MS_MAX : DNS_NONE_KEPT_MS_MAX
+  return Math.min(Math.max(answer.ttlMs, KEPT_MS_MIN), mostMs)
 }
 
 function withTtl<Record>(answer: Answer<Record>, ttlMs: number): Answer<Record> {
