@@ -6,6 +6,7 @@ import { useState } from 'preact/hooks'
 import { formatExact, formatNumber, formatWhole } from '#data/format.ts'
 import { inboxOptions, readInboxChoices } from '#data/inbox-choices.ts'
 import { liveState, recentEvents } from '#data/live.ts'
+import { useNewestEvents, withOlder } from '#data/newest-events.ts'
 import { client } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
 import { Button } from '#parts/button.tsx'
@@ -31,7 +32,7 @@ export function EventsPage() {
   return (
     <Page
       title="Events"
-      intro="What happened to mail, domains and webhooks: the same as webhooks and the SDK are told."
+      intro="Everything that happened to your mail, domains and webhooks, as webhooks and WebSocket clients receive it."
       actions={<Choice label="Events" value={view} options={views} onValue={setView} />}
     >
       <div class="toolbar">
@@ -60,12 +61,17 @@ export function EventsPage() {
   )
 }
 
+/** Events from before the page was opened that the live view begins with. */
+const LIVE_BEFORE = 20
+
 function LiveTail({ filter }: { filter: Filter }) {
   const [paused, setPaused] = useState<readonly Event[] | null>(null)
   const isWanted = (event: Event) =>
     (filter.kind === '' || event.event === filter.kind) &&
     (filter.inboxId === '' || event.inbox_id === filter.inboxId)
-  const events = (paused ?? recentEvents.value).filter(isWanted)
+  const before = useNewestEvents(LIVE_BEFORE, filter)
+  const live = (paused ?? recentEvents.value).filter(isWanted)
+  const events = withOlder(live, before.value?.data)
   const missed = paused === null ? 0 : newerThan(recentEvents.value, paused).filter(isWanted).length
   return (
     <>
@@ -73,19 +79,23 @@ function LiveTail({ filter }: { filter: Filter }) {
         <p class="muted" role="status">
           {paused === null
             ? `${liveState.value === 'live' ? 'Listening' : 'Connecting'}; ${formatNumber(events.length)} shown`
-            : `Paused; ${formatNumber(missed)} more since`}
+            : `Paused; ${formatNumber(missed)} new since`}
         </p>
         <Button
           icon={paused === null ? 'pause' : 'play'}
           onClick={() => setPaused(paused === null ? recentEvents.value : null)}
         >
-          {paused === null ? 'Pause' : 'Go on'}
+          {paused === null ? 'Pause' : 'Resume'}
         </Button>
       </div>
       <div class="panel">
-        {events.length === 0 ? (
-          <Empty icon="activity" title="Waiting for events">
-            They appear here as they happen. What happened before stands in the log.
+        {events.length === 0 && before.error ? (
+          <Trouble error={before.error} retry={before.reload} />
+        ) : events.length === 0 && before.value === undefined ? (
+          <Skeleton label="Loading events" />
+        ) : events.length === 0 ? (
+          <Empty icon="activity" title="No events">
+            New events appear here as they happen.
           </Empty>
         ) : (
           <Tail events={events} />
@@ -99,7 +109,7 @@ const LOG_PAGE = 50
 
 function Log({ filter }: { filter: Filter }) {
   const { kind, inboxId } = filter
-  // Where each page that was turned to begins; the first at the start of the log.
+  // The last event before each page that was turned to; the first page begins at the newest event.
   const [starts, setStarts] = useState<{ key: string; after: readonly string[] }>({
     key: '',
     after: [],
@@ -109,6 +119,7 @@ function Log({ filter }: { filter: Filter }) {
   const page = useResource(`log ${key} ${after.at(-1)}`, (signal) =>
     client.events
       .list({
+        order: 'desc',
         limit: LOG_PAGE,
         signal,
         ...(kind !== '' && { event_types: kind }),
@@ -127,25 +138,25 @@ function Log({ filter }: { filter: Filter }) {
       ) : page.value === undefined ? (
         <Skeleton label="Loading the log" />
       ) : events.length === 0 ? (
-        <Empty icon="activity" title={after.length > 0 ? 'The end of the log' : 'No event'}>
+        <Empty icon="activity" title={after.length > 0 ? 'No older events' : 'No events'}>
           Events are kept for 30 days.
         </Empty>
       ) : (
         <Tail events={events} />
       )}
       <nav class="pager" aria-label="Pages of the log">
-        <span class="pager-place">Oldest first</span>
+        <span class="pager-place">Newest first</span>
         <Button
           kind="quiet"
           icon="back"
-          label="Earlier events"
+          label="Newer events"
           isDisabled={after.length === 0}
           onClick={() => setStarts({ key, after: after.slice(0, -1) })}
         />
         <Button
           kind="quiet"
           icon="forward"
-          label="Later events"
+          label="Older events"
           isDisabled={isEnd || lastId === undefined}
           onClick={() => lastId && setStarts({ key, after: [...after, lastId] })}
         />

@@ -1,10 +1,11 @@
-// How the account's mail is doing: figures over time, and what happened last.
+// Figures of the account's mail over time, and its newest events.
 
-import type { Event, Stats } from '@mailroom/sdk'
+import type { Stats } from '@mailroom/sdk'
 import { useMemo, useState } from 'preact/hooks'
 import { formatDuration, formatNumber } from '#data/format.ts'
 import { recentEvents } from '#data/live.ts'
 import { useMailChanges } from '#data/mail-changes.ts'
+import { useNewestEvents, withOlder } from '#data/newest-events.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
@@ -24,8 +25,6 @@ const choices = [
 type Range = Stats['range']
 
 const EVENTS_SHOWN = 10
-/** A log that is longer is not read to its end for the last of it. */
-const LOG_MAX = 300
 
 export function OverviewPage() {
   const [range, setRange] = useState<Range>('24h')
@@ -139,11 +138,8 @@ function Total({
 }
 
 function RecentEvents() {
-  const before = useResource('events before', (signal) => readLastEvents(signal))
-  const live = recentEvents.value
-  const seen = new Set(live.map(({ event_id }) => event_id))
-  const older = (before.value ?? []).filter(({ event_id }) => !seen.has(event_id))
-  const events = [...live, ...older].slice(0, EVENTS_SHOWN)
+  const before = useNewestEvents(EVENTS_SHOWN)
+  const events = withOlder(recentEvents.value, before.value?.data).slice(0, EVENTS_SHOWN)
   if (events.length === 0 && before.error) {
     return <Trouble error={before.error} retry={before.reload} />
   }
@@ -155,10 +151,10 @@ function RecentEvents() {
       <div class="panel">
         <Empty
           icon="activity"
-          title="Nothing has happened lately"
-          actions={<ButtonLink href={paths.inboxes}>Go to the inboxes</ButtonLink>}
+          title="No events in the last 30 days"
+          actions={<ButtonLink href={paths.inboxes}>Go to inboxes</ButtonLink>}
         >
-          What comes in and goes out appears here as it happens.
+          Received and sent mail appears here as it happens.
         </Empty>
       </div>
     )
@@ -179,18 +175,4 @@ function RecentEvents() {
       ))}
     </ul>
   )
-}
-
-/** The newest first. The log is read from its start, so of a long one nothing is told. */
-async function readLastEvents(signal: AbortSignal): Promise<Event[]> {
-  // Events carry whole messages: of a long log not a page is read in vain.
-  const first = await client.events.list({ limit: 1, signal }).page()
-  const events = [...first.data]
-  while (first.total <= LOG_MAX && events.length < first.total) {
-    const after = events.at(-1)?.event_id
-    const next = await client.events.list({ limit: 100, signal, ...(after && { after }) }).page()
-    if (next.data.length === 0) break
-    events.push(...next.data)
-  }
-  return first.total <= LOG_MAX ? events.slice(-EVENTS_SHOWN).reverse() : []
 }

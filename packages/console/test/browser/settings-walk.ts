@@ -98,9 +98,9 @@ suite('settings in the console', () => {
     )
     await page.getByRole('button', { name: 'Pause' }).click()
     await world.deliver(inbox.address, plainMail({ subject: 'Second event', text: 'Two.' }))
-    await page.getByText('1 more since').waitFor()
+    await page.getByText('1 new since').waitFor()
     assert.equal(await page.getByText('Second event').count(), 0)
-    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByRole('button', { name: 'Resume' }).click()
     await page.getByText('Second event').waitFor()
   })
 

@@ -12,7 +12,9 @@ const WAIT_SECONDS_MAX = 60
 const WAIT_SECONDS_DEFAULT = 30
 
 const filterProperties = {
-  after: Type.Optional(text('The event_id of an event: only what comes after it in the log.')),
+  after: Type.Optional(
+    text('The event_id of an event: only what follows it, in the order that is asked for.'),
+  ),
   event_types: Type.Optional(text('Only events of these kinds, separated by commas.')),
   inbox_id: Type.Optional(text('The id of an inbox: only events of that inbox.')),
 }
@@ -22,11 +24,20 @@ export const eventOperations = {
     method: 'GET',
     path: '/v1/events',
     tag: 'Events',
-    summary: 'Read the log of events, oldest first.',
-    notes: `An event is kept for 30 days. To go on, give the event_id of the last event of this page as after, also of one whose inbox has been deleted since. A page with fewer events than its limit is the end of the log, unless a filter leaves out the next million events. The total is of the events after that one, counted up to ${COUNTED_MAX} and, with a filter, in the 20000 events behind the page.`,
+    summary: 'Read the log of events, oldest first or newest first.',
+    notes: `An event is kept for 30 days. To go on, give the event_id of the last event of this page as after, also of one whose inbox has been deleted since. A page with fewer events than its limit is the end of the log, unless a filter leaves out the next million events. With order=desc the page begins at the newest event, and after continues with older ones: nothing that happens meanwhile moves a page. The total is of the events that follow after in this order, counted up to ${COUNTED_MAX} and, with a filter, in the 20000 events behind the page.`,
     auth: 'key',
     isRateLimited: true,
-    query: Type.Object({ limit: pageProperties.limit, ...filterProperties }),
+    query: Type.Object({
+      limit: pageProperties.limit,
+      order: Type.Optional(
+        oneOf(
+          ['asc', 'desc'],
+          'Oldest first (asc, the default) or newest first (desc); after then goes on towards older events.',
+        ),
+      ),
+      ...filterProperties,
+    }),
     success: {
       status: 200,
       description: 'A page of events.',

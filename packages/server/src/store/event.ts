@@ -56,10 +56,26 @@ export type EventRange = {
   readonly until?: LogPosition
   /** Its inboxes and pods are the account's. */
   readonly filter: EventFilter
+  /** Which end of the range is read first: the oldest, unless it says 'desc'. */
+  readonly order?: EventOrder
+}
+
+export type EventOrder = 'asc' | 'desc'
+
+/** The part of the range that is still to be read, in its order, once `reached` was read. */
+export function unreadOf<Range extends EventRange>(range: Range, reached: LogPosition): Range {
+  return range.order === 'desc'
+    ? { ...range, until: placeBefore(reached) }
+    : { ...range, after: reached }
+}
+
+/** Sequences are whole numbers, so no event stands between this place and that one. */
+export function placeBefore({ transactionId, sequence }: LogPosition): LogPosition {
+  return { transactionId, sequence: sequence - 1 }
 }
 
 export type Look = {
-  /** What passes the filter, in the order of the log. */
+  /** What passes the filter, in the order of the range. */
   readonly events: LoggedEvent[]
   /** Up to here everything was looked through. */
   readonly reached: LogPosition
@@ -69,34 +85,37 @@ export type Look = {
 
 /**
  * One look at the range: up to `limit` events of the next LOG_WINDOW_EVENTS, which takes a moment
- * only, for a filter may leave out nearly all of a log of millions.
+ * only, for a filter may leave out nearly all of a log of millions. Newest first, too, it reads settled
+ * events only: everything older than a settled event is settled, so a later page misses nothing.
  */
 export async function lookInLog(
   db: ReadDb,
   { limit, ...range }: EventRange & { limit: number },
 ): Promise<Look> {
   const end = await findWindowEnd(db, range)
-  const rows = await inLogOrder(db.reading.engine, eventsIn(db, range, end), 'asc')
+  const { order = 'asc' } = range
+  const rows = await inLogOrder(db.reading.engine, eventsIn(db, range, end), order)
     .selectAll()
     .limit(limit)
     .execute()
   const events = rows.map(toEvent).filter(({ accountId }) => accountId === range.accountId)
   const last = events.at(-1)?.position
   if (last !== undefined && events.length === limit) return { events, reached: last, isEnd: false }
-  return { events, reached: end ?? range.until ?? last ?? range.after, isEnd: end === null }
+  const farEnd = order === 'asc' ? range.until : range.after
+  return { events, reached: end ?? farEnd ?? last ?? range.after, isEnd: end === null }
 }
 
-/** All of the range that passes the filter, up to `limit`, in the order of the log. */
+/** All of the range that passes the filter, up to `limit`, in its order. */
 export async function listEvents(
   db: ReadDb,
   { limit, ...range }: EventRange & { limit: number },
 ): Promise<LoggedEvent[]> {
   const found: LoggedEvent[] = []
-  for (let { after } = range; ; await nextTurn()) {
-    const look = await lookInLog(db, { ...range, after, limit: limit - found.length })
+  for (let rest: EventRange = range; ; await nextTurn()) {
+    const look = await lookInLog(db, { ...rest, limit: limit - found.length })
     found.push(...look.events)
     if (look.isEnd || found.length >= limit) return found
-    after = look.reached
+    rest = unreadOf(rest, look.reached)
   }
 }
 
@@ -109,9 +128,8 @@ export async function countEvents(
   { max = COUNTED_MAX, signal, ...range }: EventRange & { max?: number; signal?: AbortSignal },
 ): Promise<number> {
   let counted = 0
-  let { after } = range
+  let rest: EventRange = range
   for (let looked = 0; looked < LOG_COUNT_EVENTS_MAX; looked += LOG_WINDOW_EVENTS) {
-    const rest = { ...range, after }
     const end = await findWindowEnd(db, rest)
     const matching = eventsIn(db, rest, end)
       .select('sequence')
@@ -122,7 +140,7 @@ export async function countEvents(
       .executeTakeFirst()
     counted += row?.count ?? 0
     if (end === null || counted >= max || signal?.aborted === true) break
-    after = end
+    rest = unreadOf(rest, end)
     await nextTurn()
   }
   return counted
@@ -243,7 +261,8 @@ function placesIn(db: ReadDb, { accountId, after, until, filter }: EventRange) {
 
 function eventsIn(db: ReadDb, range: EventRange, end: LogPosition | null) {
   const { kinds, podIds, inboxIds } = range.filter
-  let query = placesIn(db, { ...range, until: end ?? range.until })
+  const looked = end === null ? range : windowOf(range, end)
+  let query = placesIn(db, looked)
   if (kinds.length > 0) query = query.where('kind', 'in', kinds)
   if (onlyInboxOf(range.filter) !== null || podIds.length + inboxIds.length === 0) return query
   return query.where(({ eb, or }) =>
@@ -254,13 +273,19 @@ function eventsIn(db: ReadDb, range: EventRange, end: LogPosition | null) {
   )
 }
 
+/** The part of the range up to and with the end of a look, in its order. */
+function windowOf(range: EventRange, end: LogPosition): EventRange {
+  return range.order === 'desc' ? { ...range, after: placeBefore(end) } : { ...range, until: end }
+}
+
 /** Where a look at the range has to end; null when it may go to the end of it. */
 async function findWindowEnd(db: ReadDb, range: EventRange): Promise<LogPosition | null> {
   const { kinds, podIds, inboxIds } = range.filter
   const isSparse = kinds.length > 0 || podIds.length > 0 || inboxIds.length > 1
   if (!isSparse) return null
   const { engine } = db.reading
-  const row = await inLogOrder(engine, selectPlaces(engine, placesIn(db, range)), 'asc')
+  const { order = 'asc' } = range
+  const row = await inLogOrder(engine, selectPlaces(engine, placesIn(db, range)), order)
     .offset(LOG_WINDOW_EVENTS - 1)
     .limit(1)
     .executeTakeFirst()

@@ -122,6 +122,10 @@ onEachEngine('the log of events', (engine) => {
       written.slice(0, 1),
     )
     assert.equal(await countEvents(db, { ...range, filter }), 2)
+    const newest = { ...range, filter, order: 'desc' } as const
+    assert.deepEqual(idsOf(await listEvents(db, { ...newest, limit: 10 })), written.toReversed())
+    assert.deepEqual(idsOf(await listEvents(db, { ...newest, limit: 1 })), written.slice(1))
+    assert.equal(await countEvents(db, newest), 2)
     assert.equal(await countEvents(db, { ...range, filter: EVERYTHING }), LOG_WINDOW_EVENTS + 12)
   })
 
@@ -205,6 +209,9 @@ suite('the log of events on a server with many writers (postgres)', () => {
     const range = { accountId: owner.accountId, after: LOG_START, filter: EVERYTHING }
     assert.deepEqual(idsOf(await listEvents(db, { ...range, limit: 10 })), [early])
     assert.equal(await countEvents(db, range), 1)
+    const newest = { ...range, order: 'desc' } as const
+    assert.deepEqual(idsOf(await listEvents(db, { ...newest, limit: 10 })), [early])
+    assert.equal(await countEvents(db, newest), 1)
     const since = await findUnsettledSince(db)
     assert.ok(since !== null && Date.now() - since < 60_000)
     const head = await readLogHeadOf(db, inboxId)

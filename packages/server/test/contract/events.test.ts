@@ -39,7 +39,7 @@ test('the log and the stream filter alike', () => {
     [...parametersOf(path).values()].filter((one) => one.in === 'query').map(({ name }) => name)
   const common = ['after', 'event_types', 'inbox_id']
   assert.deepEqual(names('/v1/events/stream'), common)
-  assert.deepEqual(names('/v1/events'), ['limit', ...common])
+  assert.deepEqual(names('/v1/events'), ['limit', 'order', ...common])
 })
 
 test('an event is described with every kind that there is', () => {

@@ -38,6 +38,7 @@ onEachEngine('an event', (engine) => {
       accountId: accountIdOf(world),
       filter: { ...EVERYTHING, ...filter },
       after: fields.after ?? null,
+      order: 'asc',
       limit: fields.limit ?? 100,
       signal: new AbortController().signal,
     })

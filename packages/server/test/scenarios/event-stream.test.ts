@@ -65,6 +65,35 @@ onEachEngine('the log of events', (engine) => {
     assert.equal(received.total, 4)
   })
 
+  test('is read newest first, and goes on towards older events whatever happens meanwhile', async () => {
+    const [inbox, other] = [await world.inbox(), await world.inbox()]
+    await deliver(inbox, 'one', 'two', 'three')
+    await deliver(other, 'other')
+    await untilReadable(world)
+    const newest = await page('?order=desc&limit=2')
+    assert.deepEqual(newest.data.map(subjectOf), ['other', 'three'])
+    const asked = `?order=desc&inbox_id=${inbox.id}&limit=2`
+    const first = await page(asked)
+    assert.deepEqual([first.data.map(subjectOf), first.total], [['three', 'two'], 3])
+    await deliver(inbox, 'four')
+    await untilReadable(world)
+    const second = await page(`${asked}&after=${first.data[1]?.event_id}`)
+    assert.deepEqual([second.data.map(subjectOf), second.total], [['one'], 1])
+    const end = await page(`${asked}&after=${second.data[0]?.event_id}`)
+    assert.deepEqual(end, { data: [], total: 0 })
+    const none = await page('?order=desc&event_types=message.failed')
+    assert.deepEqual(none, { data: [], total: 0 })
+    const all: unknown[] = []
+    const listing = world.client.events.list({ order: 'desc', inbox_id: inbox.id, limit: 1 })
+    for await (const event of listing) all.push(subjectOf(event))
+    assert.deepEqual(all, ['four', 'three', 'two', 'one'])
+    const wrong = await world.fetch('/v1/events?order=newest')
+    assert.equal(wrong.status, 400)
+    const { error, details } = (await wrong.json()) as { error: string; details: unknown[] }
+    assert.deepEqual([error, details.length], ['bad_request', 1])
+    assert.equal((details[0] as { path: string }).path, 'order')
+  })
+
   test('refuses what it does not know, in a page, a stream and their heads', async () => {
     const theirs = await world.newAccount()
     const inbox = await theirs.client.inboxes.create()

@@ -10,13 +10,22 @@ import {
 } from '#base/limits.ts'
 import { type EventFilter, LOG_START, type LoggedEvent, type LogPosition } from '#model/event.ts'
 import { problem } from '#model/problem.ts'
-import { countEvents, findEventPosition, lookInLog } from '#store/event.ts'
+import {
+  countEvents,
+  type EventOrder,
+  type EventRange,
+  findEventPosition,
+  lookInLog,
+  placeBefore,
+  unreadOf,
+} from '#store/event.ts'
 import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
 
 type PageInput = {
   readonly accountId: string
   readonly filter: EventFilter
   readonly after: string | null
+  readonly order: EventOrder
   readonly limit: number
   /** Aborted when nobody waits for the page any more: it may end anywhere then. */
   readonly signal: AbortSignal
@@ -25,8 +34,8 @@ type PageInput = {
 export type PageDeps = EnvelopeDeps & Pick<Deps, 'events'>
 
 /**
- * Oldest first, from the one after `after`: as many as there are up to `limit`, unless nothing more
- * passes the filter in LOG_PAGE_EVENTS_MAX events. `total` counts them and what passes behind a full
+ * From the event that follows `after` in the order, which is an older one in descending order, and without
+ * `after` from the first: as many as there are up to `limit`, unless nothing more passes the filter in LOG_PAGE_EVENTS_MAX events. `total` counts them and what passes behind a full
  * page, up to COUNTED_MAX and no further than `countEvents` looks. `bad_request` when the account's
  * log has no such event. The texts are read as they are asked for, EVENTS_LOADED_AT_ONCE in memory at
  * a time.
@@ -35,16 +44,26 @@ export async function openEventPage(
   deps: PageDeps,
   input: PageInput,
 ): Promise<{ texts: AsyncIterable<EventText>; total: number }> {
-  const { accountId, filter, limit, signal } = input
-  const after = await findPosition(deps, { accountId, after: input.after })
-  if (after === null) throw unknownAfter('is no event of this account that the log still holds')
-  const search = new Search(deps, input, after)
+  const { accountId, filter, order, limit, signal } = input
+  const place = await findPosition(deps, { accountId, after: input.after })
+  if (place === null) throw unknownAfter('is no event of this account that the log still holds')
+  const range: EventRange =
+    order === 'asc'
+      ? { accountId, filter, after: place }
+      : {
+          accountId,
+          filter,
+          order,
+          after: LOG_START,
+          ...(input.after !== null && { until: placeBefore(place) }),
+        }
+  const search = new Search(deps, input, range)
   const first = await search.next(limit)
   const last = first.at(-1)
   let total = first.length
   if (last !== undefined && total >= limit) {
-    const behind = { accountId, filter, after: last.position, max: COUNTED_MAX - total }
-    total += await countEvents(deps.db, { ...behind, signal })
+    const behind = unreadOf(range, last.position)
+    total += await countEvents(deps.db, { ...behind, max: COUNTED_MAX - total, signal })
   }
   return { texts: readTexts(deps, { search, first, limit }), total }
 }
@@ -53,14 +72,14 @@ export async function openEventPage(
 class Search {
   readonly #deps: PageDeps
   readonly #input: PageInput
-  #after: LogPosition
+  #unread: EventRange
   #looks = 0
   #isOver = false
 
-  constructor(deps: PageDeps, input: PageInput, after: LogPosition) {
+  constructor(deps: PageDeps, input: PageInput, range: EventRange) {
     this.#deps = deps
     this.#input = input
-    this.#after = after
+    this.#unread = range
   }
 
   /** Up to `limit` more; fewer only where the search is over. */
@@ -79,14 +98,13 @@ class Search {
   }
 
   async #look(limit: number): Promise<LoggedEvent[]> {
-    const { accountId, filter, signal } = this.#input
+    const { signal } = this.#input
     if (signal.aborted) {
       this.#isOver = true
       return []
     }
-    const range = { accountId, filter, after: this.#after, limit }
-    const { events, reached, isEnd } = await lookInLog(this.#deps.db, range)
-    this.#after = reached
+    const { events, reached, isEnd } = await lookInLog(this.#deps.db, { ...this.#unread, limit })
+    this.#unread = unreadOf(this.#unread, reached)
     this.#looks += 1
     this.#isOver = isEnd || this.#looks * LOG_WINDOW_EVENTS >= LOG_PAGE_EVENTS_MAX
     return events

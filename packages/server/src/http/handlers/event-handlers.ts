@@ -22,10 +22,10 @@ type EventHandlers = Pick<Handlers, Extract<keyof Handlers, `events.${string}`> 
 export function eventHandlers(deps: Deps, readers: EventReaders): EventHandlers {
   return {
     'events.list': async ({ query }, context) => {
-      const { after = null, limit } = query
+      const { after = null, limit, order = 'asc' } = query
       const { accountId } = context
       const filter = await filterOf(deps, accountId, query)
-      const page = { accountId, filter, after, limit, signal: goneSignal(context) }
+      const page = { accountId, filter, after, order, limit, signal: goneSignal(context) }
       const { texts, total } = await openEventPage(deps, page)
       return { data: bodiesOf(texts, deps.clock.now()), total }
     },
