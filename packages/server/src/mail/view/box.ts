@@ -13,6 +13,7 @@ import {
   WHITE,
 } from './css-colour.ts'
 import { lengthPx } from './css-length.ts'
+import { WIDE_KEYWORD } from './css-value.ts'
 import type { Declaration } from './declarations.ts'
 import type { RemovalKind } from './removal.ts'
 import type { StyledElement } from './simple-selector.ts'
@@ -21,6 +22,8 @@ import type { StyledElement } from './simple-selector.ts'
 export type Box = {
   /** Null where it is not known. */
   readonly colour: Colour | null
+  /** What letters are filled with in place of the colour; undefined for the colour, null where it is not known. */
+  readonly fill: Colour | null | undefined
   /** Null on a picture. */
   readonly background: Colour | null
   readonly fontPx: number
@@ -30,6 +33,7 @@ export type Box = {
 
 export const OUTERMOST_BOX: Box = {
   colour: BLACK,
+  fill: undefined,
   background: WHITE,
   fontPx: 16,
   isVisible: true,
@@ -51,27 +55,44 @@ export function cascade(rules: readonly Declaration[], inline: readonly Declarat
 
 /** A shorthand takes the place of what it sums up. */
 function put(styles: Map<string, string>, { property, value }: Declaration): void {
-  if (property === 'background') {
+  if (property === 'all') {
+    styles.clear()
+    for (const inherited of INHERITED) styles.set(inherited, value)
+  } else if (WIDE_KEYWORD.test(value)) {
+    for (const one of SUMMED_UP[property] ?? [property]) styles.set(one, value)
+  } else if (property === 'background') {
     const colour = colourIn(value)
     styles.set('background-color', colour ?? 'transparent')
     styles.set('background-image', isPicture(value) ? 'picture' : 'none')
   } else if (property === 'font') {
-    const size = /(?:^|\s)([\d.]+(?:[a-z]+|%)?)(?:\s*\/|\s)/.exec(value)?.[1]
-    if (size !== undefined) styles.set('font-size', size)
-  } else if (property === 'overflow') {
-    styles.set('overflow-x', value)
-    styles.set('overflow-y', value)
-  } else if (property === 'margin') {
-    const sides = value.split(/\s+/)
-    styles.set('margin-top', sides[0] ?? '')
-    styles.set('margin-left', sides[3] ?? sides[1] ?? sides[0] ?? '')
+    styles.set('font-size', FONT_SIZE.exec(value)?.[1] ?? 'medium')
+  } else if (property === 'overflow' || property === 'margin' || property === 'inset') {
+    const [top = '', right = top, bottom = top, left = right] = value.split(/\s+(?![^()]*\))/)
+    const sides = { top, right, bottom, left, x: top, y: right }
+    for (const one of SUMMED_UP[property] ?? []) {
+      styles.set(one, sides[one.replace(/^.*-/, '') as keyof typeof sides])
+    }
   } else {
     styles.set(property, value)
   }
 }
 
+const SUMMED_UP: Readonly<Record<string, readonly string[]>> = {
+  background: ['background-color', 'background-image'],
+  font: ['font-size'],
+  overflow: ['overflow-x', 'overflow-y'],
+  margin: ['margin-top', 'margin-left'],
+  inset: ['top', 'right', 'bottom', 'left'],
+}
+const INHERITED = ['visibility', 'font-size', 'color', '-webkit-text-fill-color', 'text-indent']
+
+/** The first length of a valid `font`, or a word for one: what stands before it are weights and angles. */
+const FONT_SIZE =
+  /(?:^|\s)(0|[+-]?[\d.]+(?:e[+-]?\d+)?(?!deg|grad|rad|turn)(?:[a-z]+|%)|(?:calc|min|max|clamp)\(.*\)|(?:xx?x?-)?(?:small|large)|medium|smaller|larger)(?:\s|\/)/
+
 function colourIn(value: string): string | null {
-  const words = value.match(/#[0-9a-f]{3,8}\b|(?:rgb|hsl)a?\([^()]*\)|[a-z]+/g) ?? []
+  const plain = value.replace(/url\([^)]*\)|"[^"]*"|'[^']*'/g, ' ')
+  const words = plain.match(/#[0-9a-f]{3,8}\b|(?:rgb|hsl)a?\([^()]*\)|[a-z]+/g) ?? []
   return words.find((word) => readColour(word) !== null) ?? null
 }
 
@@ -86,8 +107,9 @@ export function hidingKind(
   fontPx: number,
 ): RemovalKind | null {
   const display = styles.get('display')
+  const isOwn = display === undefined || display.startsWith('revert')
   if (display === 'none') return 'display-none'
-  if (element.properties.hidden !== undefined && display === undefined) return 'hidden-attribute'
+  if (element.properties.hidden !== undefined && isOwn) return 'hidden-attribute'
   if (styles.get('mso-hide') === 'all') return 'mso-hide'
   if (styles.get('content-visibility') === 'hidden') return 'visibility'
   if (isFaded(styles)) return 'opacity'
@@ -99,9 +121,8 @@ export function hidingKind(
 function isFaded(styles: Styles): boolean {
   const opacity =
     styles.get('opacity') ?? /opacity\(([^)]*)\)/.exec(styles.get('filter') ?? '')?.[1]
-  if (opacity === undefined) return false
-  const share = Number.parseFloat(opacity) / (opacity.endsWith('%') ? 100 : 1)
-  return share < OPACITY_MIN
+  const share = lengthPx(opacity?.trim(), 0, 1)
+  return share !== null && share < OPACITY_MIN
 }
 
 const OPACITY_MIN = 0.05
@@ -156,17 +177,25 @@ const FAR_PX = 3_000
 export function boxOf(element: StyledElement, styles: Styles, outer: Box): Box {
   const visibility = styles.get('visibility')
   const fontPx = fontOf(element, styles, outer.fontPx)
-  const indent = lengthPx(styles.get('text-indent'), fontPx)
+  const textIndent = styles.get('text-indent')
+  const indent = lengthPx(textIndent?.replace(/\s*hanging\s*/, ''), fontPx)
   return {
     colour: colourOf(element, styles, outer.colour),
+    fill: fillOf(styles.get('-webkit-text-fill-color'), outer.fill),
     background: backgroundOf(element, styles, outer.background),
     fontPx,
-    isVisible:
-      visibility === undefined || visibility === 'inherit'
-        ? outer.isVisible
-        : visibility !== 'hidden' && visibility !== 'collapse',
-    isIndentedAway: indent === null ? outer.isIndentedAway : Math.abs(indent) >= AWAY_PX,
+    isVisible: isInherited(visibility)
+      ? outer.isVisible
+      : visibility !== 'hidden' && visibility !== 'collapse',
+    isIndentedAway: isInherited(textIndent)
+      ? outer.isIndentedAway
+      : Math.abs(indent ?? 0) >= AWAY_PX,
   }
+}
+
+/** Of a property that is inherited where nothing is said of it. */
+function isInherited(value: string | undefined): boolean {
+  return value === undefined || (WIDE_KEYWORD.test(value) && value !== 'initial')
 }
 
 function fontOf(element: StyledElement, styles: Styles, outerPx: number): number {
@@ -177,20 +206,24 @@ function fontOf(element: StyledElement, styles: Styles, outerPx: number): number
 
 function wordSize(word: string, outerPx: number): number {
   if (word === 'smaller' || word === 'larger') return Math.max(outerPx, 10)
-  return /small|medium|large/.test(word) ? 16 : outerPx
+  return /small|medium|large|initial/.test(word) ? 16 : outerPx
 }
 
 function colourOf(element: StyledElement, styles: Styles, outer: Colour | null): Colour | null {
-  const fill = styles.get('-webkit-text-fill-color')
-  const declared = fill === undefined || fill === 'currentcolor' ? styles.get('color') : fill
-  if (declared === 'inherit' || declared === 'unset' || declared === 'currentcolor') return outer
+  const declared = styles.get('color')
   if (declared === 'initial') return BLACK
-  if (declared !== undefined) return readColour(declared)
+  if (declared === 'currentcolor') return outer
+  if (declared !== undefined) return isInherited(declared) ? outer : readColour(declared)
   const { tagName, properties } = element
   const attribute =
     tagName === 'font' ? properties.color : tagName === 'body' ? properties.text : null
   if (typeof attribute === 'string') return readAttributeColour(attribute)
   return tagName === 'a' && properties.href !== undefined ? LINK_BLUE : outer
+}
+
+function fillOf(declared: string | undefined, outer: Box['fill']): Box['fill'] {
+  if (declared === undefined || isInherited(declared)) return outer
+  return declared === 'initial' || declared === 'currentcolor' ? undefined : readColour(declared)
 }
 
 function backgroundOf(element: StyledElement, styles: Styles, outer: Colour | null): Colour | null {
@@ -207,7 +240,7 @@ function backgroundOf(element: StyledElement, styles: Styles, outer: Colour | nu
         ? readAttributeColour(bgColor)
         : null
   if (own === null) {
-    const isPlain = declared === undefined || /^(?:none|initial|unset|inherit)$/.test(declared)
+    const isPlain = declared === undefined || WIDE_KEYWORD.test(declared)
     return isPlain ? outer : null
   }
   if (own.alpha >= 1 || outer === null) return own.alpha >= 0.9 ? own : outer
@@ -215,7 +248,8 @@ function backgroundOf(element: StyledElement, styles: Styles, outer: Colour | nu
 }
 
 /** Why text that stands in the box itself is unseen, or null. */
-export function unseenKind({ colour, background, ...box }: Box): RemovalKind | null {
+export function unseenKind({ background, ...box }: Box): RemovalKind | null {
+  const colour = box.fill === undefined ? box.colour : box.fill
   if (!box.isVisible) return 'visibility'
   if (box.fontPx <= TINY_PX) return 'tiny-font'
   if (box.isIndentedAway) return 'off-screen'

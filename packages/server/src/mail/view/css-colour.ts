@@ -91,12 +91,15 @@ function fromCall(name: string, list: string): Colour | null {
     const [red, green, blue] = [first, second, third].map((part) => shareOf(part, 255))
     return made(red, green, blue, alpha)
   }
-  const hue = Number.parseFloat(first)
+  const hue = Number.parseFloat(first) * (DEGREES[/[a-z]+$/.exec(first)?.[0] ?? 'deg'] ?? 1)
   return fromHsl(hue, shareOf(second, 100) / 100, shareOf(third, 100) / 100, alpha)
 }
 
+const DEGREES: Readonly<Record<string, number>> = { rad: 180 / Math.PI, grad: 0.9, turn: 360 }
+
 /** A number, or a percentage of `whole`. */
 function shareOf(text: string, whole: number): number {
+  if (text === 'none') return 0
   const value = Number.parseFloat(text)
   return text.endsWith('%') ? (value / 100) * whole : value
 }
@@ -114,7 +117,7 @@ function made(red = Number.NaN, green = Number.NaN, blue = Number.NaN, alpha = 1
   return [red, green, blue, alpha].every(Number.isFinite) ? { red, green, blue, alpha } : null
 }
 
-/** CSS Color 4 §6.1: what mail uses of the names, and all that are nearly white or nearly black. */
+/** CSS Color 4 §6.1, and of §6.2 and appendix A what stands for light or dark paper. */
 const NAMED: ReadonlyMap<string, string> = new Map(
   `white ffffff snow fffafa ivory fffff0 ghostwhite f8f8ff whitesmoke f5f5f5 floralwhite fffaf0
   mintcream f5fffa azure f0ffff aliceblue f0f8ff seashell fff5ee honeydew f0fff0
@@ -135,7 +138,22 @@ const NAMED: ReadonlyMap<string, string> = new Map(
   midnightblue 191970 indigo 4b0082 violet ee82ee darkviolet 9400d3 plum dda0dd orchid da70d6
   pink ffc0cb lightpink ffb6c1 hotpink ff69b4 deeppink ff1493 chocolate d2691e sienna a0522d
   saddlebrown 8b4513 peru cd853f tan d2b48c burlywood deb887 wheat f5deb3 turquoise 40e0d0
-  rebeccapurple 663399`
+  rebeccapurple 663399
+  aquamarine 7fffd4 blueviolet 8a2be2 cadetblue 5f9ea0 chartreuse 7fff00 darkcyan 008b8b
+  darkgoldenrod b8860b darkkhaki bdb76b darkmagenta 8b008b darkolivegreen 556b2f
+  darkorchid 9932cc darksalmon e9967a darkseagreen 8fbc8f darkslateblue 483d8b
+  darkturquoise 00ced1 greenyellow adff2f indianred cd5c5c lawngreen 7cfc00 lightcoral f08080
+  lightsalmon ffa07a lightseagreen 20b2aa lightslategray 778899 lightslategrey 778899
+  lightsteelblue b0c4de mediumaquamarine 66cdaa mediumorchid ba55d3 mediumpurple 9370db
+  mediumseagreen 3cb371 mediumslateblue 7b68ee mediumspringgreen 00fa9a mediumturquoise 48d1cc
+  mediumvioletred c71585 olivedrab 6b8e23 palegoldenrod eee8aa palegreen 98fb98
+  paleturquoise afeeee palevioletred db7093 powderblue b0e0e6 rosybrown bc8f8f sandybrown f4a460
+  slateblue 6a5acd springgreen 00ff7f thistle d8bfd8 yellowgreen 9acd32 window ffffff
+  windowtext 000000 buttonface efefef buttontext 000000 menu ffffff menutext 000000 field ffffff
+  fieldtext 000000 graytext 808080 infobackground ffffff infotext 000000 captiontext 000000
+  inactivecaptiontext 808080 activecaption ffffff inactivecaption ffffff background ffffff
+  scrollbar ffffff appworkspace ffffff highlighttext ffffff mark ffff00 marktext 000000
+  linktext 0000ee visitedtext 551a8b activetext ff0000`
     .trim()
     .split(/\s+/)
     .reduce<[string, string][]>((pairs, word, index, words) => {

@@ -1,5 +1,9 @@
-// The declarations of CSS that decide whether text is seen, out of style attributes and rules. All
-// others are passed over.
+// The declarations of CSS that decide whether text is seen, out of style attributes and rules, as far as
+// a browser takes them. All others are passed over.
+
+import { createRequire } from 'node:module'
+import type { CssNode, Declaration as DeclarationNode } from 'css-tree'
+import { isValid } from './css-value.ts'
 
 export type Declaration = {
   readonly property: string
@@ -10,74 +14,94 @@ export type Declaration = {
 
 const RELEVANT = new Set(
   `display visibility opacity font font-size color background background-color background-image
-  width height max-width max-height overflow overflow-x overflow-y position left top right bottom
+  width height max-width max-height overflow overflow-x overflow-y position left top right bottom inset
   text-indent margin margin-left margin-top clip clip-path transform filter mso-hide
-  content-visibility -webkit-text-fill-color`
+  content-visibility -webkit-text-fill-color all`
     .trim()
     .split(/\s+/),
 )
-const VALUE_LENGTH_MAX = 200
-/** Of one style attribute, in characters; the rest does not count. */
-const STYLE_LENGTH_MAX = 4_096
-const DECLARATIONS_MAX = 200
+/** A longer one is taken for invalid: the lexer's time grows with it. */
+const VALUE_LENGTH_MAX = 2_000
 
-/** The relevant ones of a style attribute, in order. Time is linear. */
+// Loaded with the first style.
+const load = createRequire(import.meta.url)
+
+/** The relevant ones of a style attribute, in order. Never throws. */
 export function readDeclarations(style: string): Declaration[] {
+  const { parse } = load('css-tree') as typeof import('css-tree')
+  try {
+    const list = parse(style, { context: 'declarationList', parseValue: false })
+    return list.type === 'DeclarationList' ? declarationsOf(list.children) : []
+  } catch {
+    // Nested too deep for the parser.
+    return []
+  }
+}
+
+/** Of the children of a block or of a list. */
+export function declarationsOf(nodes: Iterable<CssNode>): Declaration[] {
   const found: Declaration[] = []
-  for (const part of splitDeclarations(withoutComments(style.slice(0, STYLE_LENGTH_MAX)))) {
-    const colon = part.indexOf(':')
-    if (colon === -1) continue
-    const declaration = makeDeclaration(part.slice(0, colon), part.slice(colon + 1))
+  for (const node of nodes) {
+    const declaration = node.type === 'Declaration' ? makeDeclaration(node) : null
     if (declaration !== null) found.push(declaration)
   }
   return found
 }
 
-/** Null for a property that hides nothing, or a value that CSS would not take. */
-export function makeDeclaration(name: string, text: string): Declaration | null {
-  const property = unescapeCss(name).trim().toLowerCase()
-  if (!RELEVANT.has(property)) return null
-  const value = unescapeCss(withoutComments(text.slice(0, STYLE_LENGTH_MAX)))
-    .trim()
-    .toLowerCase()
-  const bare = value.replace(/\s*!\s*important$/, '')
-  if (bare === '' || bare.length > VALUE_LENGTH_MAX) return null
-  return { property, value: bare, isImportant: bare.length < value.length }
+/** Null for a property that hides nothing, and for what a browser drops. */
+function makeDeclaration({ property, value, important }: DeclarationNode): Declaration | null {
+  const name = unescapeCss(property).toLowerCase()
+  const isImportant = String(important).toLowerCase()
+  if (!RELEVANT.has(name) || value.type !== 'Raw') return null
+  if (!/^(?:true|false|important)$/.test(isImportant)) return null
+  const plain = trimBlanks(unescapeCss(withoutComments(value.value)).toLowerCase())
+  const filled = plain.length > VALUE_LENGTH_MAX ? null : substituted(plain)
+  if (filled === null || filled === '') return null
+  // What is found wrong only when it is computed was taken, and counts as this (CSS Variables 1 §3.1).
+  const computed = filled !== plain && !isValid(name, filled) ? 'unset' : filled
+  if (!isValid(name, computed)) return null
+  return { property: name, value: computed, isImportant: isImportant !== 'false' }
 }
 
+/** A comment parts tokens; within quotes and addresses there are none. */
 function withoutComments(text: string): string {
-  return text.includes('/*') ? text.replace(/\/\*.*?(?:\*\/|$)/gs, '') : text
+  if (!text.includes('/*') || /["']|url\(/i.test(text)) return text
+  return text.replace(/\/\*.*?(?:\*\/|$)/gs, ' ')
 }
 
-/** At semicolons that are not within quotes or brackets. */
-function splitDeclarations(text: string): string[] {
-  if (!/["'(\\]/.test(text)) return text.split(';', DECLARATIONS_MAX)
-  const parts: string[] = []
-  let start = 0
-  let depth = 0
-  let quote = ''
-  for (let at = 0; at < text.length && parts.length < DECLARATIONS_MAX; at++) {
-    const char = text.charAt(at)
-    if (char === '\\') at++
-    else if (quote !== '') quote = char === quote ? '' : quote
-    else if (char === '"' || char === "'") quote = char
-    else if (char === '(') depth++
-    else if (char === ')') depth = Math.max(0, depth - 1)
-    else if (char === ';' && depth === 0) {
-      parts.push(text.slice(start, at))
-      start = at + 1
-    }
-  }
-  parts.push(text.slice(start))
-  return parts
+/** CSS Syntax 3 §4.2 knows fewer blanks than JavaScript. */
+function trimBlanks(text: string): string {
+  return text.replace(/^[ \t\r\n\f]+/, '').replace(/(?<![ \t\r\n\f])[ \t\r\n\f]+$/, '')
 }
 
-/** CSS Syntax 3 §4.3.7: `\64 isplay` is `display`. */
+/**
+ * CSS Syntax 3 §4.3.7: `\64 isplay` is `display`. An escape is part of a name: what could be no letter of
+ * one, or would make a number of it, becomes a character that no keyword has.
+ */
 function unescapeCss(text: string): string {
   if (!text.includes('\\')) return text
-  return text.replace(/\\(?:([0-9a-f]{1,6})\s?|(.))/gis, (_, hex, char) => {
-    if (hex === undefined) return String(char)
+  return text.replace(/\\(?:([0-9a-f]{1,6})\s?|(.))/gis, (_, hex, char, at: number) => {
     const code = Number.parseInt(hex, 16)
-    return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : '\ufffd'
+    const isCode = code > 0 && code <= 0x10ffff
+    const letter = hex === undefined ? String(char) : isCode ? String.fromCodePoint(code) : ''
+    const isExponent = /e/i.test(letter) && /[\d.]/.test(text.charAt(at - 1))
+    return /^[a-z_-]$/i.test(letter) && !isExponent ? letter : '\ufffd'
   })
 }
+
+/**
+ * Variables are not followed: `var()` counts as if its variable were not set, and so does `env()` but for the
+ * insets of a screen, which a desktop has none of. Null where it cannot be told.
+ */
+function substituted(value: string): string | null {
+  if (!/(?<![\w-])(?:var|env)\(/.test(value)) return value
+  const call = /(?<![\w-])(?:var\(\s*--[\w-]+|env\(\s*([a-z-]+))\s*(?:,([^()]*))?\)/g
+  const filled = value.replace(call, (_, name?: string, fallback?: string) => {
+    if (name?.startsWith('safe-area-inset-')) return '0px'
+    return fallback ?? NOTHING
+  })
+  return /(?<![\w-])(?:var|env)\(/.test(filled) ? null : trimBlanks(filled)
+}
+
+/** No value has it. */
+const NOTHING = '\ufffd'

@@ -6,8 +6,13 @@ const HEIGHT_PX = 768
 const PIXELS_PER_EM = 16
 const QUERY_LENGTH_MAX = 1_000
 
+/** Whether the rules within an at-rule of that lower-case name count as if they stood outside of it. */
+export function holdsOutside(name: string, prelude: string): boolean {
+  return name === 'media' ? holdsOnScreen(prelude) : name === 'supports' || name === 'layer'
+}
+
 /** Of a list one query is enough. An unknown feature does not hold. */
-export function holdsOnScreen(list: string): boolean {
+function holdsOnScreen(list: string): boolean {
   if (list.length > QUERY_LENGTH_MAX) return false
   return list
     .toLowerCase()

@@ -9,8 +9,8 @@ import {
   VIEW_RULES_MAX,
   VIEW_STYLE_LENGTH_MAX,
 } from '#base/limits.ts'
-import { type Declaration, makeDeclaration } from './declarations.ts'
-import { holdsOnScreen } from './media-query.ts'
+import { type Declaration, declarationsOf } from './declarations.ts'
+import { holdsOutside } from './media-query.ts'
 import { type Chain, chainOf, keyOf, keysOf, meets } from './simple-selector.ts'
 
 export type CssLibraries = {
@@ -83,19 +83,12 @@ export class StyleSheet {
     }
     if (node.type !== 'Atrule' || node.block === null || depth > AT_RULES_DEPTH_MAX) return
     const prelude = node.prelude?.type === 'Raw' ? node.prelude.value : ''
-    const name = node.name.toLowerCase()
-    if (name === 'media' ? !holdsOnScreen(prelude) : name !== 'supports' && name !== 'layer') return
+    if (!holdsOutside(node.name.toLowerCase(), prelude)) return
     for (const inner of node.block.children) this.#add(inner, depth + 1)
   }
 
   #addRule(rule: Rule): void {
-    const declarations: Declaration[] = []
-    for (const node of rule.block.children) {
-      if (node.type !== 'Declaration' || node.value.type !== 'Raw') continue
-      const important = node.important ? ' !important' : ''
-      const declaration = makeDeclaration(node.property, node.value.value + important)
-      if (declaration !== null) declarations.push(declaration)
-    }
+    const declarations = declarationsOf(rule.block.children)
     if (declarations.length === 0 || rule.prelude.type !== 'SelectorList') return
     for (const selector of rule.prelude.children) {
       if (this.#order >= VIEW_RULES_MAX) return
