@@ -46,6 +46,18 @@ export class Connection {
     else if (nowMs - this.#endedMs >= this.#options.service.limits.lingerMsMax) this.destroy()
   }
 
+  /** How long it has been of no use; null while it is at work. One that only lingers is never of use again. */
+  idleMs(nowMs: number): number | null {
+    return this.#endedMs === null ? this.#dialogue.idleMs(nowMs) : Number.POSITIVE_INFINITY
+  }
+
+  /** Closes at once, so that another may have its place. */
+  giveWay(): void {
+    this.#dialogue.giveWay()
+    // Not for a client that reads no reply: its place is taken already.
+    setImmediate(() => this.destroy())
+  }
+
   /** Service ends: idle connections are closed now, messages on their way may finish. */
   drain(): void {
     this.#dialogue.drain()

@@ -23,6 +23,11 @@ export class Deadlines {
     this.#windowBytes = 0
   }
 
+  /** How long the other side has been waited for, as far as only whole commands count. */
+  waitedMs(nowMs: number): number {
+    return nowMs - this.#turnMs
+  }
+
   countData(bytes: number): void {
     this.#windowBytes += bytes
   }

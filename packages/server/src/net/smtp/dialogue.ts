@@ -121,9 +121,25 @@ export class Dialogue {
   /** Cuts the connection when a deadline has passed; called about once a second. */
   checkDeadlines(nowMs: number): void {
     if (this.#mode === 'closed') return
+    this.#intake?.sweep(nowMs)
     const phase = this.#isAsking() ? 'answer' : this.#mode === 'data' ? 'data' : 'command'
     const passed = this.#deadlines.findPassed(phase, nowMs)
     if (passed !== null) this.#cut(passed)
+  }
+
+  /**
+   * How long the client has been waited for, or its message has hardly gone on. Null while it is we who are
+   * waited for, and while a message comes in.
+   */
+  idleMs(nowMs: number): number | null {
+    if (this.#mode === 'closed' || this.#isAsking()) return null
+    if (this.#mode !== 'data') return this.#deadlines.waitedMs(nowMs)
+    return this.#intake?.isSlow === true ? nowMs - this.#intake.startedMs : null
+  }
+
+  /** Others need what it holds. */
+  giveWay(): void {
+    this.#cut('crowded-out')
   }
 
   /** Service ends: a message on its way may still finish, everything else is cut now. */
@@ -319,7 +335,11 @@ export class Dialogue {
       this.#transaction = null
       return obstacle
     }
-    this.#intake = new MessageIntake(limits, intake, this.#group)
+    this.#intake = new MessageIntake(this.#service, {
+      address: this.#group,
+      nowMs: this.#service.clock.monotonic(),
+      giveWay: () => this.giveWay(),
+    })
     this.#mode = 'data'
     return replies.START_DATA
   }

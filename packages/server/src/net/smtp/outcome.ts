@@ -28,6 +28,8 @@ export type CutReason =
   | 'connection-deadline'
   | 'command-deadline'
   | 'slow-data'
+  /** Others had no room: of memory for messages, or for connections. */
+  | 'crowded-out'
   | 'shutdown'
 
 export type CountOutcome = (outcome: SmtpOutcome) => void

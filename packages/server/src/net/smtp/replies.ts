@@ -43,6 +43,7 @@ const CUT_TEXTS: Record<CutReason, readonly [enhanced: string, text: string]> = 
   'connection-deadline': ['4.4.2', 'Connection open too long'],
   'command-deadline': ['4.4.2', 'Waited too long for a command'],
   'slow-data': ['4.4.2', 'Data came too slowly'],
+  'crowded-out': ['4.3.2', 'Too busy, try again later'],
   shutdown: ['4.3.2', 'Service going down, try again later'],
 }
 

@@ -8,7 +8,7 @@ import type { Clock } from '#base/clock.ts'
 import { formatReply, reply } from '#mail/smtp/reply.ts'
 import { Connection } from './connection.ts'
 import type { DialogueService } from './dialogue.ts'
-import { emptyBudget } from './message-intake.ts'
+import { emptyBudget, isHigher } from './message-intake.ts'
 import type { CountOutcome, SmtpLog } from './outcome.ts'
 import type { MailReceiver } from './session.ts'
 import { defaultSmtpLimits, type SmtpLimits } from './smtp-limits.ts'
@@ -154,15 +154,16 @@ class Listener implements SmtpServer {
     const { limits, count } = this.#service
     const group = clientGroup(address)
     const fromAddress = this.#perAddress.get(group) ?? 0
-    if (
-      this.#connections.size >= limits.connectionsMax ||
-      fromAddress >= limits.connectionsPerAddressMax
-    ) {
+    if (fromAddress >= limits.connectionsPerAddressMax) {
       this.#turnAway(socket, this.#refusal)
       return
     }
     if (this.#connections.size >= limits.strainedConnectionsMax && this.#isStrained()) {
       this.#turnAway(socket, this.#strainedRefusal)
+      return
+    }
+    if (this.#connections.size >= limits.connectionsMax && !this.#makeRoom(fromAddress)) {
+      this.#turnAway(socket, this.#refusal)
       return
     }
     this.#perAddress.set(group, fromAddress + 1)
@@ -178,6 +179,28 @@ class Listener implements SmtpServer {
     if (this.#closing !== undefined) connection.drain()
   }
 
+  /**
+   * Closes the connection that is of least use, for a newcomer from an address with `fromAddress` of them:
+   * one that has waited for long, or is of an address that will still have as many as the newcomer's.
+   */
+  #makeRoom(fromAddress: number): boolean {
+    const nowMs = this.#service.clock.monotonic()
+    let found: { connection: Connection; rank: readonly number[] } | null = null
+    for (const connection of this.#connections) {
+      const idleMs = connection.idleMs(nowMs)
+      if (idleMs === null) continue
+      const isLongIdle = idleMs >= this.#service.limits.crowdedIdleMs
+      const ofAddress = this.#perAddress.get(clientGroup(connection.address)) ?? 0
+      if (!isLongIdle && ofAddress <= fromAddress + 1) continue
+      const rank = [isLongIdle ? 1 : 0, ofAddress, idleMs]
+      if (found === null || isHigher(rank, found.rank)) found = { connection, rank }
+    }
+    if (found === null) return false
+    this.#release(found.connection)
+    found.connection.giveWay()
+    return true
+  }
+
   #isStrained(): boolean {
     return this.#service.receiver.isStrained?.() === true
   }
@@ -190,13 +213,18 @@ class Listener implements SmtpServer {
   }
 
   #forget(connection: Connection): void {
-    this.#connections.delete(connection)
+    this.#release(connection)
+    this.#service.count({ kind: 'connection-closed' })
+    if (this.#connections.size === 0) this.#onEmpty()
+  }
+
+  /** Its place is another's; the second time does nothing. */
+  #release(connection: Connection): void {
+    if (!this.#connections.delete(connection)) return
     const group = clientGroup(connection.address)
     const left = (this.#perAddress.get(group) ?? 1) - 1
     if (left > 0) this.#perAddress.set(group, left)
     else this.#perAddress.delete(group)
-    this.#service.count({ kind: 'connection-closed' })
-    if (this.#connections.size === 0) this.#onEmpty()
   }
 }
 

@@ -21,6 +21,19 @@ import {
   UNREAD_REPLY_BYTES_MAX,
 } from '#base/limits.ts'
 
+/**
+ * A message that comes more slowly than this, in octets a second, may be given up where there is no room
+ * for others: real links are ten times faster, and one that is cut is sent again.
+ */
+const SLOW_BYTES_PER_SECOND = 16 * 1024
+/** Over how long the pace of a message is looked at, in milliseconds: a hiccup is not slowness. */
+const PACE_WINDOW_MS = 5_000
+/**
+ * How long a connection may wait for its client, in milliseconds, before any newcomer takes its place where
+ * all are taken: clients that go on answer within a second or two.
+ */
+const CROWDED_IDLE_MS = 10_000
+
 export const defaultSmtpLimits = {
   messageBytesMax: MESSAGE_BYTES_MAX,
   commandLineBytesMax: COMMAND_LINE_BYTES_MAX,
@@ -39,6 +52,9 @@ export const defaultSmtpLimits = {
   intakeBytesMax: INTAKE_BYTES_MAX,
   intakeBytesPerAddressMax: INTAKE_BYTES_PER_ADDRESS_MAX,
   lingerMsMax: LINGER_MS_MAX,
+  slowBytesPerSecond: SLOW_BYTES_PER_SECOND,
+  paceWindowMs: PACE_WINDOW_MS,
+  crowdedIdleMs: CROWDED_IDLE_MS,
 }
 
 export type SmtpLimits = Readonly<typeof defaultSmtpLimits>
