@@ -8,7 +8,7 @@ import {
   SEARCH_SUBJECT_WORDS_MAX,
 } from '#base/limits.ts'
 import type { Message } from './message.ts'
-import { findWords, foldText, isUnspaced } from './search-words.ts'
+import { eachWord, foldText, isUnspaced } from './search-words.ts'
 
 export type SearchableMessage = Pick<
   Message,
@@ -33,8 +33,9 @@ export const SEPARATOR = '/'
 export function makeSearchEntry(message: SearchableMessage): SearchEntry {
   const room = { words: SEARCH_ENTRY_WORDS_MAX, bytes: SEARCH_ENTRY_BYTES_MAX }
   const subject = takeWords(message.subject, SEARCH_SUBJECT_WORDS_MAX, room)
-  const sender = takeAddresses(message.fromAddr, room)
-  const recipients = takeAddresses(recipientsOf(message), room)
+  const own = ownAddressOf(message)
+  const sender = takeAddresses(senderOf(message), own, room)
+  const recipients = takeAddresses(recipientsOf(message), own, room)
   const text = message.bodyText.slice(0, SEARCH_BODY_LENGTH_MAX)
   return { subject, sender, recipients, body: takeWords(text, room.words, room) }
 }
@@ -53,7 +54,7 @@ export function readAddressWord(text: string): string | null {
 
 const ADDRESS_LENGTH_MAX = 320
 // What RFC 5321 §4.1.2 allows without quotes; the rest separates.
-const BETWEEN_ADDRESSES = /[\s\x00-\x20"'\\()<>,;:[\]\x60\x7f]+/
+const ADDRESS_PIECE = /[^\s\x00-\x20"'\\()<>,;:[\]\x60\x7f]+/g
 const WHOLE_ADDRESS =
   /^[^\s\x00-\x20"'\\()<>,;:[\]@\x60\x7f]+@[^\s\x00-\x20"'\\()<>,;:[\]@\x60\x7f]+$/
 
@@ -70,7 +71,7 @@ function takeWords(text: string, max: number, room: Room): string[] {
     room.bytes -= bytes
     return true
   }
-  for (const { word, isPair } of findWords(text)) {
+  for (const { word, isPair } of eachWord(text)) {
     // Room for the letters is kept.
     if (taken.length + letters.size + 3 > Math.min(max, room.words + taken.length)) break
     if (!take(word)) break
@@ -82,17 +83,28 @@ function takeWords(text: string, max: number, room: Room): string[] {
   return taken
 }
 
-/** The words of names and addresses, and each address as a whole. */
-function takeAddresses(text: string, room: Room): string[] {
+/**
+ * The words of names and addresses, and each address as a whole. Of the inbox's own address only the
+ * whole, under a form that no word of a query has, and the words of its tag: every message of the inbox
+ * has that address, so its words would find all of them.
+ */
+function takeAddresses(text: string, own: OwnAddress | null, room: Room): string[] {
   const cut = text.slice(0, SEARCH_BODY_LENGTH_MAX)
   const half = SEARCH_ADDRESS_WORDS_MAX / 2
-  const words = takeWords(cut, half, room)
   const whole = new Set<string>()
-  for (const piece of cut.split(BETWEEN_ADDRESSES)) {
+  const worded: string[] = []
+  let wordedTo = 0
+  for (const { piece, index } of piecesOf(cut)) {
     const address = readAddressWord(piece)
-    if (whole.size >= half) break
-    if (address !== null) whole.add(address)
+    if (address === null) continue
+    const tag = own === null ? null : tagOf(address, own)
+    if (tag !== null) {
+      worded.push(cut.slice(wordedTo, index), tag)
+      wordedTo = index + piece.length
+    }
+    if (whole.size < half) whole.add(tag === null ? address : ownAddressWord(address))
   }
+  const words = takeWords([...worded, cut.slice(wordedTo)].join(' '), half, room)
   for (const word of [...(whole.size > 0 ? [SEPARATOR] : []), ...whole]) {
     const bytes = Buffer.byteLength(word)
     if (room.words <= 0 || room.bytes < bytes) break
@@ -101,4 +113,39 @@ function takeAddresses(text: string, room: Room): string[] {
     room.bytes -= bytes
   }
   return words
+}
+
+/** How the inbox's own address is kept. SEPARATOR begins no word. */
+export function ownAddressWord(address: string): string {
+  return `${SEPARATOR}${address}`
+}
+
+type OwnAddress = { local: string; domain: string }
+
+function ownAddressOf({ direction, fromAddr, toAddr }: SearchableMessage): OwnAddress | null {
+  const address = readAddressWord(direction === 'inbound' ? toAddr : bareAddressOf(fromAddr))
+  if (address === null) return null
+  const at = address.lastIndexOf('@')
+  return { local: address.slice(0, at), domain: address.slice(at + 1) }
+}
+
+/** What the address has behind a plus, '' for nothing; null when it is not the inbox's own. */
+function tagOf(address: string, { local, domain }: OwnAddress): string | null {
+  if (!address.startsWith(local) || !address.endsWith(`@${domain}`)) return null
+  const rest = address.slice(local.length, -domain.length - 1)
+  if (rest === '') return ''
+  return rest.startsWith('+') ? rest.slice(1) : null
+}
+
+/** The name of the inbox is on all that it sends, as its address is. */
+function senderOf({ direction, fromAddr }: SearchableMessage): string {
+  return direction === 'inbound' ? fromAddr : bareAddressOf(fromAddr)
+}
+
+function bareAddressOf(mailbox: string): string {
+  return mailbox.endsWith('>') ? mailbox.slice(mailbox.lastIndexOf('<') + 1, -1) : mailbox
+}
+
+function* piecesOf(text: string): Generator<{ piece: string; index: number }> {
+  for (const match of text.matchAll(ADDRESS_PIECE)) yield { piece: match[0], index: match.index }
 }

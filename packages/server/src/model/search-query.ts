@@ -2,7 +2,7 @@
 // where. There is no wrong query: what is not one of the few forms is words.
 
 import { SEARCH_CLAUSES_MAX, SEARCH_WORDS_MAX } from '#base/limits.ts'
-import { readAddressWord } from './search-entry.ts'
+import { ownAddressWord, readAddressWord } from './search-entry.ts'
 import { isUnspaced, wordsOf } from './search-words.ts'
 
 export type SearchField = 'subject' | 'sender' | 'recipients' | 'body'
@@ -78,10 +78,14 @@ function readPart({ text, field, isExcluded, isQuoted }: Part): SearchClause | n
   const fields = field === null ? null : [field]
   const address = readAddressWord(text.replace(/\*+$/, ''))
   if (address !== null && field !== 'subject') {
-    const whole = { words: [address], fields, isPrefix: isStart }
-    if (field !== null) return { phrases: [whole], isExcluded }
+    const whole = [address, ownAddressWord(address)].map((word) => ({
+      words: [word],
+      fields,
+      isPrefix: isStart,
+    }))
+    if (field !== null) return { phrases: whole, isExcluded }
     const written = readWords(text, { fields: TEXT_FIELDS, isStart })
-    return { phrases: written === null ? [whole] : [whole, written], isExcluded }
+    return { phrases: written === null ? whole : [...whole, written], isExcluded }
   }
   const phrase = readWords(text, { fields, isStart })
   return phrase === null ? null : { phrases: [phrase], isExcluded }

@@ -22,18 +22,33 @@ export function* findWords(text: string): Generator<FoundWord, void, undefined> 
   for (const chunk of text.matchAll(CHUNK)) {
     const [written] = chunk
     if (!NOT_ASCII.test(written)) {
-      const word = written.slice(0, SEARCH_WORD_LENGTH_MAX).toLowerCase()
+      const word = asciiWord(written)
       yield { word, start: chunk.index, end: chunk.index + written.length, isPair: false }
-    } else {
-      yield* findInChunk(written, chunk.index)
+      continue
     }
+    const { folded, place } = foldWithPlaces(written)
+    for (const { word, from, to, isPair } of cutWords(folded)) {
+      const start = chunk.index + place(from)
+      yield { word, start, end: Math.max(start + 1, chunk.index + place(to)), isPair }
+    }
+  }
+}
+
+/**
+ * The same words without their places, which an index does not need: a chunk is folded as a whole, some
+ * fifty times faster than letter by letter.
+ */
+export function* eachWord(text: string): Generator<Pick<FoundWord, 'word' | 'isPair'>> {
+  for (const [written] of text.matchAll(CHUNK)) {
+    if (!NOT_ASCII.test(written)) yield { word: asciiWord(written), isPair: false }
+    else yield* cutWords(foldText(written))
   }
 }
 
 /** The words alone, up to `max`. */
 export function wordsOf(text: string, max: number): string[] {
   const words: string[] = []
-  for (const { word } of findWords(text)) {
+  for (const { word } of eachWord(text)) {
     if (words.length >= max) break
     words.push(word)
   }
@@ -91,16 +106,16 @@ const SPELLINGS: Readonly<Record<string, string>> = {
 }
 const SPELLED = /[ßæœøđðłħþıς]/g
 
-function* findInChunk(written: string, offset: number): Generator<FoundWord, void, undefined> {
-  const { folded, place } = foldWithPlaces(written)
+function asciiWord(written: string): string {
+  return written.slice(0, SEARCH_WORD_LENGTH_MAX).toLowerCase()
+}
+
+function* cutWords(folded: string): Generator<Cut, void, undefined> {
   for (const found of folded.matchAll(WORD)) {
     for (const run of found[0].matchAll(RUN)) {
-      const at = found.index + run.index
       const cuts = isUnspaced(run[0]) ? pairsOf(run[0]) : [wholeOf(run[0])]
-      for (const { word, from, to, isPair } of cuts) {
-        const start = offset + place(at + from)
-        yield { word, start, end: Math.max(start + 1, offset + place(at + to)), isPair }
-      }
+      const at = found.index + run.index
+      for (const cut of cuts) yield { ...cut, from: at + cut.from, to: at + cut.to }
     }
   }
 }
@@ -140,11 +155,26 @@ function foldWithPlaces(written: string): { folded: string; place: (index: numbe
   const places: number[] = []
   let text = ''
   for (const letter of written.matchAll(LETTER)) {
-    const part = foldText(letter[0])
+    const part = foldLetter(letter[0])
     for (let unit = 0; unit < part.length; unit++) places.push(letter.index)
     text += part
   }
   return { folded: text, place: (index) => places[index] ?? written.length }
+}
+
+/** A text repeats its letters: each is folded once for some thousands of them. */
+const foldedLetters = new Map<string, string>()
+const FOLDED_LETTERS_MAX = 4096
+const FOLDED_LETTER_LENGTH_MAX = 8
+
+function foldLetter(letter: string): string {
+  const known = foldedLetters.get(letter)
+  if (known !== undefined) return known
+  const folded = foldText(letter)
+  if (letter.length > FOLDED_LETTER_LENGTH_MAX) return folded
+  if (foldedLetters.size >= FOLDED_LETTERS_MAX) foldedLetters.clear()
+  foldedLetters.set(letter, folded)
+  return folded
 }
 
 /** With its marks, and with the vowels and endings of a Hangul syllable in parts. */

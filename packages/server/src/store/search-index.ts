@@ -5,7 +5,7 @@
 import { sql } from 'kysely'
 import { SEARCH_BODY_LENGTH_MAX, SEARCH_STEP_LENGTH, SEARCH_STEP_MESSAGES } from '#base/limits.ts'
 import { lockRows } from '#db/dialect.ts'
-import { addTextEntries, type TextEntry } from '#db/text-index.ts'
+import { addTextEntries, removeTextEntries, type TextEntry } from '#db/text-index.ts'
 import type { Direction } from '#model/message.ts'
 import { makeSearchEntry, type SearchableMessage } from '#model/search-entry.ts'
 import type { ReadDb, Row, Tx } from './tables.ts'
@@ -16,7 +16,7 @@ const POSITIONS = 2 ** 27
 /** The size of the blocks of positions that messages are marked with, the smallest first. */
 export const BLOCKS = [2 ** 12, 2 ** 15, 2 ** 18] as const
 
-type SearchInbox = Pick<Row<'search_inboxes'>, 'number' | 'position'>
+type SearchInbox = Pick<Row<'search_inboxes'>, 'number' | 'position' | 'renewed_position'>
 
 /** The id of a message's entry. */
 export function entryId(number: number, position: number): number {
@@ -51,12 +51,13 @@ export type IndexStep = {
 }
 
 /**
- * Indexes the next messages of these inboxes, up to SEARCH_STEP_MESSAGES in all. Inboxes that are not
- * there any more are passed over. With `skipLocked` nobody is waited for.
+ * Indexes the next messages of these inboxes, up to SEARCH_STEP_MESSAGES in all, and with `renews` writes
+ * entries again that an earlier program wrote. Inboxes that are not there any more are passed over. With
+ * `skipLocked` nobody is waited for.
  */
 export async function indexSearchStep(
   tx: Tx,
-  input: { inboxIds: string[]; skipLocked: boolean },
+  input: { inboxIds: string[]; skipLocked: boolean; renews?: boolean },
 ): Promise<IndexStep> {
   const behind: string[] = []
   let indexed = 0
@@ -69,6 +70,7 @@ export async function indexSearchStep(
     const result = await indexNext(tx, inboxId, {
       limit: SEARCH_STEP_MESSAGES - indexed,
       skipLocked: input.skipLocked,
+      renews: input.renews === true,
     })
     indexed += result.indexed
     if (!result.isDone) behind.push(inboxId)
@@ -79,26 +81,65 @@ export async function indexSearchStep(
 async function indexNext(
   tx: Tx,
   inboxId: string,
-  { limit, skipLocked }: { limit: number; skipLocked: boolean },
+  { limit, skipLocked, renews }: { limit: number; skipLocked: boolean; renews: boolean },
 ): Promise<{ indexed: number; isDone: boolean }> {
   const inbox = await lockSearchInbox(tx, inboxId, skipLocked)
   if (inbox === 'gone') return { indexed: 0, isDone: true }
   if (inbox === 'locked') return { indexed: 0, isDone: false }
   const top = await readTop(tx, inboxId)
   // Deleted meanwhile: its entries go with its messages.
-  if (top === null || top <= inbox.position) return { indexed: 0, isDone: true }
-  const messages = await readNext(tx, { inboxId, after: inbox.position, limit })
+  if (top === null) return { indexed: 0, isDone: true }
+  if (top > inbox.position) return indexNew(tx, { inboxId, inbox, top, limit, renews })
+  const isOld = inbox.renewed_position < inbox.position
+  return renews && isOld ? renew(tx, { inboxId, inbox, limit }) : { indexed: 0, isDone: true }
+}
+
+type Indexed = { inboxId: string; inbox: SearchInbox; limit: number }
+
+async function indexNew(
+  tx: Tx,
+  { inboxId, inbox, top, limit, renews }: Indexed & { top: number; renews: boolean },
+): Promise<{ indexed: number; isDone: boolean }> {
+  const { number, position: after, renewed_position: renewed } = inbox
+  const messages = await readNext(tx, { inboxId, after, limit })
   await addTextEntries(
     tx,
-    messages.map((message) => toEntry(inbox.number, message)),
+    messages.map((message) => toEntry(number, message)),
   )
   const position = messages.at(-1)?.position ?? top
-  await tx.query
-    .updateTable('search_inboxes')
-    .set({ position })
-    .where('number', '=', inbox.number)
-    .execute()
-  return { indexed: messages.length, isDone: position >= top }
+  // While older entries are still to be renewed, these are, too: one number tells how far it has come.
+  const isCurrent = renewed === after
+  await moveInbox(tx, number, { position, ...(isCurrent && { renewed_position: position }) })
+  return { indexed: messages.length, isDone: position >= top && (isCurrent || !renews) }
+}
+
+/** Takes entries out and adds them again, the oldest first; searches find them throughout. */
+async function renew(
+  tx: Tx,
+  { inboxId, inbox, limit }: Indexed,
+): Promise<{ indexed: number; isDone: boolean }> {
+  const { number, position, renewed_position: after } = inbox
+  const next = await readNext(tx, { inboxId, after, limit })
+  const messages = next.filter((message) => message.position <= position)
+  await removeTextEntries(
+    tx,
+    messages.map((message) => entryId(number, message.position)),
+  )
+  await addTextEntries(
+    tx,
+    messages.map((message) => toEntry(number, message)),
+  )
+  const renewed = messages.at(-1)?.position ?? position
+  await moveInbox(tx, number, { renewed_position: renewed })
+  return { indexed: messages.length, isDone: renewed >= position }
+}
+
+async function moveInbox(
+  tx: Tx,
+  number: number,
+  place: Partial<Pick<SearchInbox, 'position' | 'renewed_position'>>,
+): Promise<void> {
+  await tx.query.updateTable('search_inboxes').set(place).where('number', '=', number).execute()
 }
 
 /** The row of the inbox, which is made when it is first needed, locked until the transaction ends. */
@@ -110,7 +151,7 @@ async function lockSearchInbox(
   const select = () =>
     tx.query
       .selectFrom('search_inboxes')
-      .select(['number', 'position'])
+      .select(['number', 'position', 'renewed_position'])
       .where('inbox_id', '=', inboxId)
       .where('is_purged', '=', 0)
   const found = await lockRows(tx, select(), { skipLocked }).executeTakeFirst()
@@ -127,7 +168,7 @@ async function lockSearchInbox(
     .insertInto('search_inboxes')
     .values({ inbox_id: inboxId, account_id: inbox.account_id })
     .onConflict((conflict) => conflict.column('inbox_id').doNothing())
-    .returning(['number', 'position'])
+    .returning(['number', 'position', 'renewed_position'])
     .executeTakeFirst()
   return made ?? 'locked'
 }

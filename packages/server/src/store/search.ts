@@ -46,7 +46,10 @@ export async function findSearchState(
   return { number: row.number, position: row.position ?? 0, top }
 }
 
-/** Of the next `limit` inboxes by id those that are not indexed to their end, and the last of them all. */
+/**
+ * Of the next `limit` inboxes by id those that are not indexed to their end, or have entries of an earlier
+ * program, and the last of them all.
+ */
 export async function listLagging(
   db: ReadDb,
   { after, limit }: { after: string; limit: number },
@@ -54,12 +57,16 @@ export async function listLagging(
   const rows = await db.read
     .selectFrom('inbox_counters')
     .leftJoin('search_inboxes', 'search_inboxes.inbox_id', 'inbox_counters.inbox_id')
-    .select(['inbox_counters.inbox_id', 'inbound_count', 'outbound_count', 'position'])
+    .select(['inbox_counters.inbox_id', 'inbound_count', 'outbound_count'])
+    .select(['position', 'renewed_position'])
     .where('inbox_counters.inbox_id', '>', after)
     .orderBy('inbox_counters.inbox_id')
     .limit(limit)
     .execute()
-  const lagging = rows.filter((row) => row.inbound_count + row.outbound_count > (row.position ?? 0))
+  const lagging = rows.filter(
+    ({ inbound_count, outbound_count, position, renewed_position }) =>
+      inbound_count + outbound_count > (position ?? 0) || (renewed_position ?? 0) < (position ?? 0),
+  )
   const last = rows.length < limit ? null : (rows.at(-1)?.inbox_id ?? null)
   return { inboxIds: lagging.map((row) => row.inbox_id), last }
 }

@@ -357,6 +357,7 @@ export type Tables = {
     inbox_id: string
     account_id: string
     position: Generated<number>
+    renewed_position: Generated<number>
     is_purged: Generated<number>
   }
 }

@@ -21,6 +21,7 @@ import {
   openDatabase,
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
+import { runSql } from '#test/conformance/sending.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { onEachEngine } from '#test/world.ts'
 
@@ -84,6 +85,30 @@ onEachEngine('the index of words', (engine) => {
     assert.deepEqual(await write(), { indexed: 7, behind: [] })
     assert.deepEqual(await foundIn(inboxId), positions(1, messages))
     assert.deepEqual(await write(), { indexed: 0, behind: [] })
+  })
+
+  test('what an earlier program indexed is written again, and is found meanwhile', async () => {
+    const inboxId = await inboxWith(SEARCH_STEP_MESSAGES + 7)
+    const step = { inboxIds: [inboxId], skipLocked: false }
+    while ((await db.write('indexSearchStep', step)).behind.length > 0);
+    const before = await countEntries()
+    // As a program that knows nothing of the column leaves it.
+    const query = `update search_inboxes set renewed_position = 0 where inbox_id = '${inboxId}'`
+    await runSql(database, query)
+    await receive(inboxId, 3)
+    assert.deepEqual(await db.write('indexSearchStep', step), { indexed: 3, behind: [] })
+    assert.ok((await listLagging(db, { after: '', limit: 1_000 })).inboxIds.includes(inboxId))
+    const renewing = { ...step, renews: true }
+    assert.deepEqual(await db.write('indexSearchStep', renewing), {
+      indexed: SEARCH_STEP_MESSAGES,
+      behind: [inboxId],
+    })
+    assert.deepEqual(await foundIn(inboxId), positions(1, SEARCH_STEP_MESSAGES + 10))
+    assert.deepEqual(await db.write('indexSearchStep', renewing), { indexed: 10, behind: [] })
+    assert.deepEqual(await db.write('indexSearchStep', renewing), { indexed: 0, behind: [] })
+    assert.deepEqual(await foundIn(inboxId), positions(1, SEARCH_STEP_MESSAGES + 10))
+    assert.equal(await countEntries(), before + 3)
+    assert.ok(!(await listLagging(db, { after: '', limit: 1_000 })).inboxIds.includes(inboxId))
   })
 
   test('indexers at once, while mail arrives, index every message once', async () => {

@@ -95,6 +95,27 @@ test('an entry is bounded and has no character that an index would part it at', 
   }
 })
 
+test('a text of any script is folded in parts, not letter by letter', (t) => {
+  const normalize = t.mock.method(String.prototype, 'normalize')
+  for (const unit of ['é', 'e\u0301', '漢，', 'É\u200b']) {
+    normalize.mock.resetCalls()
+    makeSearchEntry({ ...NOTHING, bodyText: unit.repeat(SEARCH_BODY_LENGTH_MAX / unit.length) })
+    const calls = normalize.mock.callCount()
+    assert.ok(calls > 0 && calls < 100, `${calls} for ${unit}`)
+  }
+})
+
+test('words for the index are those that a snippet finds', () => {
+  for (const text of Object.values(HOSTILE)) {
+    const max = 5_000
+    const found = findWords(text)
+      .take(max)
+      .map(({ word }) => word)
+      .toArray()
+    assert.deepEqual(wordsOf(text, max), found)
+  }
+})
+
 test('of a text behind its first part nothing is an entry', () => {
   const bodyText = `${' '.repeat(SEARCH_BODY_LENGTH_MAX - 5)}first second`
   assert.deepEqual(makeSearchEntry({ ...NOTHING, bodyText }).body, ['first'])

@@ -209,6 +209,56 @@ onEachEngine('searching an inbox', (engine) => {
     })
   }
 
+  test("the inbox's own address is found as a whole and no word of it is, sent or received", async () => {
+    const desk = await world.client.inboxes.create({
+      mailboxName: 'support',
+      displayName: 'Support Desk',
+    })
+    const from = (sender: string, subject: string, to = desk.address, cc?: string) =>
+      world.send({
+        to: to.replace(/.*<|>.*/g, ''),
+        raw: plainMail({
+          to,
+          from: sender,
+          subject,
+          body: 'Hello.',
+          messageId: `<${subject}@desk.example>`,
+          ...(cc !== undefined && { headers: [`Cc: ${cc}`] }),
+        }),
+      })
+    const [local, domain] = desk.address.split('@')
+    await from('ann@firm.example', 'plain')
+    await from('ann@firm.example', 'tagged', `${local}+orders@${domain}`)
+    await from('ann@firm.example', 'copied', desk.address, `Support <support@other.example>`)
+    await from('support@third.example', 'sender')
+    await from('ann@firm.example', 'wanted support')
+    const sent = { to: 'bob@friend.example', subject: 'outbound', body: 'Hello.' }
+    await world.client.inboxes.send(desk.id, sent)
+    const subjects = async (q: string) => {
+      const { data } = await world.client.inboxes.search(desk.id, { q }).page()
+      return data.map(({ subject }) => subject)
+    }
+    const received = ['wanted support', 'sender', 'copied', 'tagged', 'plain']
+    for (const [q, expected] of [
+      ['support', ['wanted support', 'sender', 'copied']],
+      ['supp*', ['wanted support', 'sender', 'copied']],
+      ['to:support', ['copied']],
+      ['from:support', ['sender']],
+      ['desk', []],
+      [`to:${domain}`, []],
+      [domain ?? '', []],
+      ['to:orders', ['tagged']],
+      [`to:${desk.address}`, received],
+      [`to:${desk.address.slice(0, -3)}*`, received],
+      [`from:${desk.address}`, ['outbound']],
+      [desk.address, ['outbound', ...received]],
+      [`to:${local}+orders@${domain}`, ['tagged']],
+      [`hello -from:${desk.address}`, received],
+    ] as const) {
+      assert.deepEqual([q, await subjects(q)], [q, expected])
+    }
+  })
+
   test('by rank a subject counts more than a text', async () => {
     assert.deepEqual(await names('march', { sort: 'rank' }), ['invoice', 'reminder'])
     assert.deepEqual(await names('march', { sort: 'newest' }), ['reminder', 'invoice'])

@@ -73,7 +73,10 @@ test('and what they survive is not', () => {
   }
   const index =
     '-- Without a transaction.\ncreate index concurrently if not exists n on pods (name);'
-  assert.deepEqual(findUnsafe('postgres', parseMigration('0100_x.sql', index)), [])
+  const column = '-- Without a transaction.\nalter table pods add column if not exists colour text;'
+  for (const sql of [index, column]) {
+    assert.deepEqual(findUnsafe('postgres', parseMigration('0100_x.sql', sql)), [], sql)
+  }
 })
 
 /** Statements of a migration that says nothing, with what is wrong about each. */
@@ -109,7 +112,7 @@ function faultOf(text: string, { engine, own, isAtomic }: Around): string | null
   // For the planner, made beside the writing.
   if (/^create statistics (?:if not exists )?\w+ \([^)]*\) on [\w, ]+ from \w+$/i.test(text))
     return null
-  const added = /^alter table \w+ add column \w+ (.*)$/is.exec(text)?.[1]
+  const added = /^alter table \w+ add column (?:if not exists )?\w+ (.*)$/is.exec(text)?.[1]
   if (added !== undefined) return faultOfColumn(added)
   // Of the planner alone; the lock lets readers and writers pass.
   if (/^create statistics if not exists \w+ \(\w+\) on [\w, ]+ from \w+$/i.test(text)) return null

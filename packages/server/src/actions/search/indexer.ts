@@ -72,7 +72,7 @@ async function indexSome(
   if (inboxIds.length === 0) return
   const startMs = clock.monotonic()
   const { behind } = await paced(async () => {
-    const step = await db.write('indexSearchStep', { inboxIds, skipLocked: true })
+    const step = await db.write('indexSearchStep', { inboxIds, skipLocked: true, renews: true })
     return { ...step, isDone: false }
   }, signal)
   // Those that have more go to the end of the line.
