@@ -36,22 +36,37 @@ const webhookProperties = {
   id: text('Assigned by the service.'),
   url: text('Where events are posted to.'),
   eventTypes: Type.Array(oneOf(eventKinds, 'A kind of event.'), {
-    description: 'The kinds of events that it tells of; empty for all.',
+    description: 'The kinds of events that are delivered; empty for all.',
   }),
   podIds: Type.Array(Type.String(), {
-    description: 'The pods that it tells of. Pods and inboxes add up; both empty for all.',
+    description:
+      'The pods whose events are delivered. Pods and inboxes add up; both empty for all.',
   }),
   inboxIds: Type.Array(Type.String(), {
-    description: 'The inboxes that it tells of. Pods and inboxes add up; both empty for all.',
+    description:
+      'The inboxes whose events are delivered. Pods and inboxes add up; both empty for all.',
   }),
   enabled: Type.Boolean({ description: 'Whether events are delivered.' }),
   disabledReason: nullableOneOf(
     webhookDisabledReasons,
-    'Why they are not: somebody switched it off, or five days of nothing but failures did.',
+    'Why it is disabled: by request, or after five days of nothing but failures. Null while it is enabled.',
   ),
-  disabledAt: nullableTime('Since when they are not.'),
+  disabledAt: nullableTime('When delivery to this webhook was disabled; null while it is enabled.'),
+  failingSince: nullableTime(
+    'When the first attempt failed since the last one that succeeded; null while the webhook is healthy. After five days of nothing but failures it is disabled. A failed test alone does not count.',
+  ),
+  lastError: nullableOneOf(
+    webhookErrors,
+    'While it is failing: why the newest failed attempt failed; otherwise null.',
+  ),
+  lastResponseStatus: nullableCount(
+    'While it is failing: the HTTP status of that attempt; null when there was no answer.',
+  ),
+  nextAttemptAt: nullableTime(
+    'While it is failing and enabled: when the next retry is due; null when none is waiting.',
+  ),
   inboxId: nullableText('The inbox whose webhookUrl this is; null for any other webhook.'),
-  createdAt: time('When the webhook was made.'),
+  createdAt: time('When the webhook was created.'),
 }
 
 export const Webhook = Type.Object(webhookProperties, {
@@ -72,7 +87,7 @@ export type WebhookWithSecret = Static<typeof WebhookWithSecret>
 
 // What a URL may be has a code of its own (invalid_webhook_url), so the shape asks for text alone.
 const url = text(
-  'Absolute, https, and of a host that the public Internet can reach, on port 443 or 80.',
+  'An absolute https URL, on port 443 or 80, of a host that the public Internet can reach. Where the operator allows private addresses (MAILROOM_ALLOW_PRIVATE_EGRESS), http, any port and any host.',
 )
 
 const filterProperties = {

@@ -27,6 +27,15 @@ export type Webhook = {
   readonly createdAtMs: number
 }
 
+/** How a webhook fails; of one that is healthy there is nothing to say. */
+export type WebhookFailure = {
+  /** Of the newest failed attempt; null when it is not kept any more. */
+  readonly error: WebhookError | null
+  readonly responseStatus: number | null
+  /** When the next retry is due; null when none is waiting. */
+  readonly nextAttemptAtMs: number | null
+}
+
 /** A key that signs what is posted. */
 export type WebhookSecret = {
   readonly secret: string

@@ -1,10 +1,16 @@
 // Deliveries of webhooks, from rows: what an account sees of them, what it may have done again, and
 // what goes when they are no longer told.
 
+import { sql } from 'kysely'
 import { COUNTED_MAX, PURGE_STEP_ROWS, WEBHOOK_DELIVERY_MS } from '#base/limits.ts'
 import { lockRows } from '#db/dialect.ts'
 import type { EventKind } from '#model/event.ts'
-import type { WebhookDelivery, WebhookDeliveryStatus, WebhookError } from '#model/webhook.ts'
+import type {
+  WebhookDelivery,
+  WebhookDeliveryStatus,
+  WebhookError,
+  WebhookFailure,
+} from '#model/webhook.ts'
 import { idsOf, READY } from './leased-queue.ts'
 import type { ReadDb, Row, Tx } from './tables.ts'
 
@@ -43,6 +49,62 @@ export async function listWebhookDeliveries(
     .orderBy('id', 'desc')
     .execute()
   return { deliveries: rows.map(toWebhookDelivery), total }
+}
+
+/** How each of these webhooks of the account fails, by its id: two looks into an index for each. */
+export async function findWebhookFailures(
+  db: ReadDb,
+  { accountId, webhookIds }: { accountId: string; webhookIds: readonly string[] },
+): Promise<Map<string, WebhookFailure>> {
+  if (webhookIds.length === 0) return new Map()
+  const rows = await db.read
+    .selectFrom('webhooks')
+    .select((row) => [
+      'id',
+      row
+        .selectFrom('webhook_deliveries')
+        .select('webhook_deliveries.id')
+        .whereRef('lane', '=', 'webhooks.id')
+        .where('error', 'is not', null)
+        .where('last_attempt_at', 'is not', null)
+        .orderBy('last_attempt_at', 'desc')
+        .limit(1)
+        .as('failed_id'),
+      row
+        .selectFrom('webhook_deliveries')
+        .select(({ fn }) => fn.min<number | null>('next_attempt_at').as('at'))
+        .whereRef('lane', '=', 'webhooks.id')
+        .where('queue_state', '=', sql.lit('waiting'))
+        .as('next_attempt_at'),
+    ])
+    .where('id', 'in', webhookIds)
+    .where('account_id', '=', accountId)
+    .execute()
+  const failedIds = rows.flatMap(({ failed_id }) => failed_id ?? [])
+  const failed =
+    failedIds.length === 0
+      ? []
+      : await db.read
+          .selectFrom('webhook_deliveries')
+          .select(['id', 'error', 'response_status'])
+          .where('id', 'in', failedIds)
+          .execute()
+  const byId = new Map(failed.map((row) => [row.id, row]))
+  return new Map(
+    rows.map(({ id, failed_id, next_attempt_at }) => {
+      const last = failed_id === null ? undefined : byId.get(failed_id)
+      const error = (last?.error ?? null) as WebhookError | null
+      return [
+        id,
+        {
+          // Written over the error of an attempt, whose status stays.
+          error: error === 'webhook_disabled' ? null : error,
+          responseStatus: last?.response_status ?? null,
+          nextAttemptAtMs: next_attempt_at,
+        },
+      ]
+    }),
+  )
 }
 
 /** The delivery of this webhook with this id, or null. */

@@ -43,6 +43,20 @@ type Shown = {
   error: string | null
 }
 
+type Failing = {
+  failingSince: string | null
+  lastError: string | null
+  lastResponseStatus: number | null
+  nextAttemptAt: string | null
+}
+
+const failureOf = ({ failingSince, lastError, lastResponseStatus, nextAttemptAt }: Failing) => [
+  failingSince,
+  lastError,
+  lastResponseStatus,
+  nextAttemptAt,
+]
+
 const bodyOf = (request: Received): Told => JSON.parse(request.body.toString())
 
 onEachEngine('webhooks', (engine) => {
@@ -165,6 +179,35 @@ onEachEngine('webhooks', (engine) => {
       })
     },
   )
+
+  test('a webhook that fails says so, until it succeeds', LIMIT, async () => {
+    await withReceiver(async (receiver) => {
+      const inbox = await world.inbox()
+      receiver.answer = { status: 503, body: 'not now' }
+      const webhook = await make(receiver)
+      const healthy = await call<Failing>('GET', `/v1/webhooks/${webhook.id}`)
+      assert.deepEqual(failureOf(healthy), [null, null, null, null])
+      await deliver(world, inbox, plainMail({}))
+      const first = await untilPutOff(webhook, 1)
+      const { data } = await call<{ data: (Failing & { id: string })[] }>('GET', '/v1/webhooks')
+      const failing = data.find(({ id }) => id === webhook.id)
+      assert.ok(failing !== undefined)
+      const [since, ...rest] = failureOf(failing)
+      assert.deepEqual(rest, ['status', 503, first.nextAttemptAt])
+      assert.ok(Math.abs(Date.parse(String(since)) - world.clock.now()) < HOUR_MS)
+      const off = await call<Failing>('PATCH', `/v1/webhooks/${webhook.id}`, { enabled: false })
+      assert.deepEqual(failureOf(off), [since, 'status', 503, null])
+      await call('PATCH', `/v1/webhooks/${webhook.id}`, { enabled: true })
+      await deliver(world, inbox, plainMail({}))
+      await untilPutOff(webhook, 1)
+      receiver.answer = { status: 200 }
+      world.clock.advance(MINUTE_MS)
+      world.app.deps.wakeWebhooks()
+      await until(webhook, ({ status }) => status === 'succeeded')
+      const again = await call<Failing>('GET', `/v1/webhooks/${webhook.id}`)
+      assert.deepEqual(failureOf(again), [null, null, null, null])
+    })
+  })
 
   test(
     'five days of nothing but failures disable a webhook, and the others hear of it',

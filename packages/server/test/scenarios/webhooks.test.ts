@@ -52,6 +52,10 @@ onEachEngine('webhooks', (engine) => {
       enabled: true,
       disabledReason: null,
       disabledAt: null,
+      failingSince: null,
+      lastError: null,
+      lastResponseStatus: null,
+      nextAttemptAt: null,
       inboxId: null,
       createdAt: made.createdAt,
     })

@@ -3,10 +3,10 @@
 import type { Deps } from '#actions/deps.ts'
 import type { Page } from '#actions/page.ts'
 import { notFound, problem } from '#model/problem.ts'
-import type { Webhook, WebhookDelivery } from '#model/webhook.ts'
+import type { Webhook, WebhookDelivery, WebhookFailure } from '#model/webhook.ts'
 import { findInbox } from '#store/inbox.ts'
 import * as store from '#store/webhook.ts'
-import { listWebhookDeliveries } from '#store/webhook-delivery.ts'
+import { findWebhookFailures, listWebhookDeliveries } from '#store/webhook-delivery.ts'
 
 type ReadDeps = Pick<Deps, 'db'>
 type Named = { accountId: string; webhookId: string }
@@ -17,6 +17,15 @@ export function listWebhooks(
   input: { accountId: string } & Page,
 ): Promise<{ webhooks: Webhook[]; total: number }> {
   return store.listWebhooks(deps.db, input)
+}
+
+/** How those that fail do so, by their ids; nothing is looked up for the others. */
+export function readFailures(
+  deps: ReadDeps,
+  { accountId, webhooks }: { accountId: string; webhooks: readonly Webhook[] },
+): Promise<Map<string, WebhookFailure>> {
+  const failing = webhooks.filter(({ failingSinceMs }) => failingSinceMs !== null)
+  return findWebhookFailures(deps.db, { accountId, webhookIds: failing.map(({ id }) => id) })
 }
 
 /** `not_found` when the account has no such webhook. */

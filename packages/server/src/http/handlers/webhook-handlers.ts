@@ -4,12 +4,18 @@ import type { UpdateWebhook as UpdateWebhookShape } from '@mailroom/contract/sha
 import type { Deps } from '#actions/deps.ts'
 import { deleteWebhook, updateWebhook } from '#actions/webhook/change-webhooks.ts'
 import { createWebhook } from '#actions/webhook/create-webhook.ts'
-import { getWebhook, listDeliveries, listWebhooks } from '#actions/webhook/read-webhooks.ts'
+import {
+  getWebhook,
+  listDeliveries,
+  listWebhooks,
+  readFailures,
+} from '#actions/webhook/read-webhooks.ts'
 import { retryDelivery } from '#actions/webhook/retry-delivery.ts'
 import { rotateInboxSecret, rotateSecret } from '#actions/webhook/rotate-secret.ts'
 import { testInboxWebhook, testWebhook } from '#actions/webhook/test-webhook.ts'
 import type { Handlers } from '#http/handler.ts'
 import { presentWebhook, presentWebhookDelivery } from '#http/present/webhooks.ts'
+import type { Webhook } from '#model/webhook.ts'
 
 type WebhookHandlers = Pick<
   Handlers,
@@ -35,13 +41,14 @@ export function webhookHandlers(deps: Deps): WebhookHandlers {
     },
     'webhooks.list': async ({ query }, { accountId }) => {
       const { webhooks, total } = await listWebhooks(deps, { accountId, ...query })
-      return { data: webhooks.map(presentWebhook), total }
+      const failures = await readFailures(deps, { accountId, webhooks })
+      return { data: webhooks.map((one) => presentWebhook(one, failures.get(one.id))), total }
     },
     'webhooks.get': async ({ path }, { accountId }) =>
-      presentWebhook(await getWebhook(deps, { accountId, webhookId: path.id })),
+      presentWithFailure(deps, await getWebhook(deps, { accountId, webhookId: path.id })),
     'webhooks.update': async ({ path, body }, { accountId }) => {
       const change = { accountId, webhookId: path.id, ...changeOf(body) }
-      return presentWebhook(await updateWebhook(deps, change))
+      return presentWithFailure(deps, await updateWebhook(deps, change))
     },
     'webhooks.delete': async ({ path }, { accountId }) => {
       await deleteWebhook(deps, { accountId, webhookId: path.id })
@@ -49,7 +56,7 @@ export function webhookHandlers(deps: Deps): WebhookHandlers {
 
     'webhooks.rotateSecret': async ({ path }, { accountId }) => {
       const { webhook, secret } = await rotateSecret(deps, { accountId, webhookId: path.id })
-      return { ...presentWebhook(webhook), secret }
+      return { ...(await presentWithFailure(deps, webhook)), secret }
     },
     'webhooks.test': async ({ path }, { accountId }) => {
       const { message, delivery } = await testWebhook(deps, { accountId, webhookId: path.id })
@@ -73,6 +80,12 @@ export function webhookHandlers(deps: Deps): WebhookHandlers {
       return { ok: true, message }
     },
   }
+}
+
+async function presentWithFailure(deps: Deps, webhook: Webhook) {
+  const { accountId, id } = webhook
+  const failures = await readFailures(deps, { accountId, webhooks: [webhook] })
+  return presentWebhook(webhook, failures.get(id))
 }
 
 /** What is given; null for a list stands for an empty one. */

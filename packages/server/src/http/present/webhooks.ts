@@ -4,11 +4,11 @@ import type {
   WebhookDelivery as WebhookDeliveryShape,
   Webhook as WebhookShape,
 } from '@mailroom/contract/shapes/webhook.ts'
-import type { Webhook, WebhookDelivery } from '#model/webhook.ts'
+import type { Webhook, WebhookDelivery, WebhookFailure } from '#model/webhook.ts'
 import { presentTime } from './resources.ts'
 
-/** Without its secret. */
-export function presentWebhook(webhook: Webhook): WebhookShape {
+/** Without its secret. A webhook that was just created has no failures. */
+export function presentWebhook(webhook: Webhook, failure?: WebhookFailure): WebhookShape {
   const { id, url, filter, isEnabled, disabledReason, disabledAtMs, inboxId, createdAtMs } = webhook
   return {
     id,
@@ -19,6 +19,10 @@ export function presentWebhook(webhook: Webhook): WebhookShape {
     enabled: isEnabled,
     disabledReason,
     disabledAt: presentTimeOrNull(disabledAtMs),
+    failingSince: presentTimeOrNull(webhook.failingSinceMs),
+    lastError: failure?.error ?? null,
+    lastResponseStatus: failure?.responseStatus ?? null,
+    nextAttemptAt: presentTimeOrNull(isEnabled ? (failure?.nextAttemptAtMs ?? null) : null),
     inboxId,
     createdAt: presentTime(createdAtMs),
   }
