@@ -90,7 +90,8 @@ export function largeRows(size: Size): Record<string, string> {
       null::bigint, null, null::bigint, 200, 'ok', 40, null, created_at
       from (${arrivals}) as arrival where account % 2 = 0`,
     threads: `select ${id('thr')}, account_id, inbox_id, 'Subject of thread ' || n,
-      is_read, 1 + has_second::integer, created_at, position + has_second::integer, created_at, '[]', null::bigint
+      is_read, 1 + has_second::integer, created_at, position + has_second::integer, created_at, '[]', null::bigint,
+      '[{"name":null,"address":"' || sender || '"}]', 'The text', 1 + has_second::integer, 0
       from (select *, position < total as has_second,
         (thread % 3 = 0 or (position < total and thread % 5 < 2))::integer as is_read
         from (${arrivals}) as arrival where thread_position = 1) as arrival`,

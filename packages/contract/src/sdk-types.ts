@@ -23,7 +23,7 @@ import { AttachmentToSend, Delivery, SentMessage } from '#shapes/sending.ts'
 import { Session } from '#shapes/session.ts'
 import { Stats } from '#shapes/stats.ts'
 import { Suppression } from '#shapes/suppression.ts'
-import { Thread, ThreadMessages } from '#shapes/thread.ts'
+import { Participant, Thread, ThreadMessages } from '#shapes/thread.ts'
 import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from '#shapes/webhook.ts'
 import { errorCodes } from './error-codes.ts'
 import { operationIds, operationOf } from './operations.ts'
@@ -52,6 +52,7 @@ const shapes: Readonly<Record<string, unknown>> = {
   NewApiKey,
   OwnAccount,
   Pairing,
+  Participant,
   Pod,
   QuarantinedMessage,
   ReceivedMail,

@@ -1,7 +1,15 @@
 // Inboxes: email addresses, each in one pod.
 
 import { type Static, Type } from '#schema.ts'
-import { displayName, nullableDisplayName, nullableText, text, time } from './text.ts'
+import {
+  count,
+  displayName,
+  nullableDisplayName,
+  nullableText,
+  nullableTime,
+  text,
+  time,
+} from './text.ts'
 
 const DISPLAY_NAME_LENGTH_MAX = 200
 
@@ -14,6 +22,10 @@ const inboxProperties = {
   podId: text('The pod that holds the inbox.'),
   webhookUrl: Type.Optional(
     text('Where events of this inbox are posted to. Only where it is set.'),
+  ),
+  unreadThreads: count('Threads whose isRead is false.'),
+  lastMessageAt: nullableTime(
+    'When the newest message was received or accepted for sending; null while there is none.',
   ),
   createdAt: time('When the inbox was made.'),
 }

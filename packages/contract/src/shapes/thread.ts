@@ -2,7 +2,16 @@
 
 import { type Static, Type } from '#schema.ts'
 import { Message } from './message.ts'
-import { count, text, time } from './text.ts'
+import { count, nullableText, text, time } from './text.ts'
+
+export const Participant = Type.Object(
+  {
+    name: nullableText('As the messages have it, at most 100 characters; null without one.'),
+    address: text('The email address.'),
+  },
+  { description: 'Somebody who wrote to the inbox in a thread, or was written to.' },
+)
+export type Participant = Static<typeof Participant>
 
 export const Thread = Type.Object(
   {
@@ -14,6 +23,16 @@ export const Thread = Type.Object(
       description: 'Set by the client and by a reply; cleared by new inbound mail.',
     }),
     messageCount: count('Messages in the thread.'),
+    unreadCount: count(
+      'Messages received since the thread was last read: 0 while isRead is true, at least 1 while it is false.',
+    ),
+    participants: Type.Array(Participant, {
+      description:
+        'Senders of received messages and recipients (to and cc) of sent ones, the newest first, each address once, at most 10. The inbox itself is listed only when there is nobody else.',
+    }),
+    snippet: text(
+      'The beginning of the newest message, at most 160 characters on one line: its new text, or the quoted text when nothing is new. Empty when it has no text.',
+    ),
     createdAt: time('When the first message came.'),
   },
   { description: 'A conversation in an inbox.' },

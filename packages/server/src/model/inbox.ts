@@ -25,6 +25,9 @@ export type ReachedInbox = Inbox & {
 export type ShownInbox = Inbox & {
   /** Where its events are posted to, and nobody else's. */
   webhookUrl: string | null
+  unreadThreads: number
+  /** Null while it is empty. */
+  lastMessageAtMs: number | null
 }
 
 const MAILBOX_NAME = /^(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$/

@@ -82,7 +82,8 @@ export async function createInbox(tx: Tx, input: NewInbox): Promise<InboxCreatio
   }
   const { webhook } = input
   if (webhook !== null) await addInboxWebhook(tx, input, webhook)
-  return { kind: 'created', inbox: { ...toInbox(row), webhookUrl: webhook?.url ?? null } }
+  const shown = { webhookUrl: webhook?.url ?? null, unreadThreads: 0, lastMessageAtMs: null }
+  return { kind: 'created', inbox: { ...toInbox(row), ...shown } }
 }
 
 /** Where its address may be: on the domain of the service, or on one of the account's for this pod. */

@@ -14,6 +14,7 @@ import {
   type NewEventRow,
   type NewMessage,
   type NewThread,
+  PARENT_COLUMNS,
   type ParentThread,
   rawRow,
   threadRow,
@@ -89,12 +90,7 @@ export const selectOldest = statement<Tables, AskedKeys, Asked & ParentThread>((
         inner
           .selectFrom('messages')
           .innerJoin('threads', 'threads.id', 'messages.thread_id')
-          .select([
-            'threads.id',
-            'threads.is_read',
-            'threads.message_count',
-            'threads.last_position',
-          ])
+          .select(PARENT_COLUMNS)
           .whereRef('messages.inbox_id', '=', 'asked.inbox_id')
           .whereRef('messages.message_key', '=', 'asked.message_key')
           .orderBy('messages.position')
@@ -109,6 +105,9 @@ export const selectOldest = statement<Tables, AskedKeys, Asked & ParentThread>((
       'oldest.is_read',
       'oldest.message_count',
       'oldest.last_position',
+      'oldest.participants',
+      'oldest.summary_count',
+      'oldest.read_count',
     ]),
 )
 
@@ -131,23 +130,51 @@ export const addToAllCounters = statement<Tables, Additions, never>((query, plac
     .whereRef('inbox_counters.inbox_id', '=', 'added.inbox_id'),
 )
 
-type ThreadChanges = { ids: string[]; added: number[]; atMs: number[]; positions: number[] }
+type ThreadChanges = {
+  ids: string[]
+  added: number[]
+  atMs: number[]
+  positions: number[]
+  participants: (string | null)[]
+  snippets: (string | null)[]
+  summaryCounts: number[]
+  readCounts: number[]
+}
+
+type ThreadChange = {
+  id: string
+  added: number
+  at: number
+  position: number
+  participants: string | null
+  snippet: string | null
+  summary_count: number
+  read_count: number
+}
 
 /** Threads that got so many messages, the last of them at this time and place. */
 export const updateThreads = statement<Tables, ThreadChanges, never>((query, place) =>
   query
     .updateTable('threads')
     .from(
-      sql<{ id: string; added: number; at: number; position: number }>`unnest(
+      sql<ThreadChange>`unnest(
         ${place('ids')}::text[], ${place('added')}::bigint[],
-        ${place('atMs')}::bigint[], ${place('positions')}::bigint[]
-      )`.as<'changed'>(sql`changed(id, added, at, position)`),
+        ${place('atMs')}::bigint[], ${place('positions')}::bigint[],
+        ${place('participants')}::text[], ${place('snippets')}::text[],
+        ${place('summaryCounts')}::bigint[], ${place('readCounts')}::bigint[]
+      )`.as<'changed'>(
+        sql`changed(id, added, at, position, participants, snippet, summary_count, read_count)`,
+      ),
     )
     .set(({ eb, ref }) => ({
       is_read: 0,
       message_count: eb(ref('message_count'), '+', ref('changed.added')),
       last_message_at: ref('changed.at'),
       last_position: ref('changed.position'),
+      participants: ref('changed.participants'),
+      snippet: ref('changed.snippet'),
+      summary_count: ref('changed.summary_count'),
+      read_count: ref('changed.read_count'),
     }))
     .whereRef('threads.id', '=', 'changed.id'),
 )

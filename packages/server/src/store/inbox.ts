@@ -51,11 +51,28 @@ export async function findShownInbox(
 }
 
 function selectShown(db: ReadDb) {
-  return db.read
-    .selectFrom('inboxes')
-    .leftJoin('webhooks', 'webhooks.inbox_id', 'inboxes.id')
-    .selectAll('inboxes')
-    .select('webhooks.url as webhook_url')
+  return (
+    db.read
+      .selectFrom('inboxes')
+      .leftJoin('webhooks', 'webhooks.inbox_id', 'inboxes.id')
+      .leftJoin('inbox_counters', 'inbox_counters.inbox_id', 'inboxes.id')
+      // Positions are dense: the last message is the one at the number of them all.
+      .leftJoin('threads', (join) =>
+        join
+          .onRef('threads.inbox_id', '=', 'inboxes.id')
+          .onRef(
+            'threads.last_position',
+            '=',
+            sql<number>`inbox_counters.inbound_count + inbox_counters.outbound_count`,
+          ),
+      )
+      .selectAll('inboxes')
+      .select([
+        'webhooks.url as webhook_url',
+        'inbox_counters.unread_thread_count',
+        'threads.last_message_at',
+      ])
+  )
 }
 
 /** Those of the ids that are inboxes of the account. */
@@ -153,8 +170,19 @@ function screeningOf({ filter_mode, sender_rule_count }: AccountScreening): Scre
   return { filterMode: filter_mode as FilterMode }
 }
 
-function toShownInbox(row: Row<'inboxes'> & { webhook_url: string | null }): ShownInbox {
-  return { ...toInbox(row), webhookUrl: row.webhook_url }
+type ShownRow = Row<'inboxes'> & {
+  webhook_url: string | null
+  unread_thread_count: number | null
+  last_message_at: number | null
+}
+
+function toShownInbox(row: ShownRow): ShownInbox {
+  return {
+    ...toInbox(row),
+    webhookUrl: row.webhook_url,
+    unreadThreads: row.unread_thread_count ?? 0,
+    lastMessageAtMs: row.last_message_at,
+  }
 }
 
 /** Without what other tables tell of it. */

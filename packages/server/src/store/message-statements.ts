@@ -32,7 +32,21 @@ export type ParentThread = {
   is_read: number
   message_count: number
   last_position: number
+  participants: string | null
+  summary_count: number
+  read_count: number
 }
+
+/** The columns of a `ParentThread`. */
+export const PARENT_COLUMNS = [
+  'threads.id',
+  'threads.is_read',
+  'threads.message_count',
+  'threads.last_position',
+  'threads.participants',
+  'threads.summary_count',
+  'threads.read_count',
+] as const
 
 export const selectReceipts = statement<
   Tables,
@@ -55,7 +69,7 @@ export const selectParent = statement<Tables, { inboxId: string; key: string }, 
     query
       .selectFrom('messages')
       .innerJoin('threads', 'threads.id', 'messages.thread_id')
-      .select(['threads.id', 'threads.is_read', 'threads.message_count', 'threads.last_position'])
+      .select(PARENT_COLUMNS)
       .where('messages.inbox_id', '=', place('inboxId'))
       .where('messages.message_key', '=', place('key'))
       .orderBy('messages.position')
@@ -69,16 +83,26 @@ export function insertThread(
     now,
     position,
     ...thread
-  }: Pick<NewThread, 'id' | 'account_id' | 'inbox_id' | 'subject' | 'is_read'> & {
-    now: number
-    position: number
-  },
+  }: Pick<NewThread, 'id' | 'account_id' | 'inbox_id' | 'subject' | 'is_read'> &
+    SummaryColumns & {
+      now: number
+      position: number
+    },
 ): Promise<never[]> {
   const last = { message_count: 1, last_message_at: now, last_position: position }
   return insertThreadRow(tx, { ...thread, ...last, created_at: now })
 }
 
-export type NewThread = Omit<NewRow<'threads'>, 'automatic_sends' | 'loop_suspected_at'>
+/** What is kept for lists of threads: see thread-summary.ts. */
+export type SummaryColumns = Required<
+  Pick<NewRow<'threads'>, 'participants' | 'snippet' | 'summary_count' | 'read_count'>
+>
+
+export type NewThread = Omit<
+  NewRow<'threads'>,
+  'automatic_sends' | 'loop_suspected_at' | keyof SummaryColumns
+> &
+  SummaryColumns
 
 /** The columns that are written, for a statement. */
 export const threadRow = (place: Place<NewThread>) => ({
@@ -91,6 +115,10 @@ export const threadRow = (place: Place<NewThread>) => ({
   last_message_at: place('last_message_at'),
   last_position: place('last_position'),
   created_at: place('created_at'),
+  participants: place('participants'),
+  snippet: place('snippet'),
+  summary_count: place('summary_count'),
+  read_count: place('read_count'),
 })
 
 const insertThreadRow = statement<Tables, NewThread, never>((query, place) =>
@@ -99,7 +127,7 @@ const insertThreadRow = statement<Tables, NewThread, never>((query, place) =>
 
 export const updateThread = statement<
   Tables,
-  { id: string; isRead: number; now: number; position: number },
+  { id: string; isRead: number; now: number; position: number } & SummaryColumns,
   never
 >((query, place) =>
   query
@@ -109,6 +137,10 @@ export const updateThread = statement<
       message_count: row('message_count', '+', 1),
       last_message_at: place('now'),
       last_position: place('position'),
+      participants: place('participants'),
+      snippet: place('snippet'),
+      summary_count: place('summary_count'),
+      read_count: place('read_count'),
     }))
     .where('id', '=', place('id')),
 )

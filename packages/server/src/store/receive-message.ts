@@ -19,9 +19,10 @@ import {
 } from './message-statements.ts'
 import { addPostmasterMessage } from './postmaster-message.ts'
 import { addQuarantined } from './quarantine.ts'
-import { receivedRows } from './received-rows.ts'
+import { receivedMessage, receivedRows } from './received-rows.ts'
 import type { NewRow, Tx } from './tables.ts'
 import { countInRange, moveInRanges } from './thread-range.ts'
+import { type AddedMessage, firstSummary, nextSummary } from './thread-summary.ts'
 
 export type ReceivedRaw = Omit<NewRow<'raw_messages'>, 'reference_count'>
 
@@ -177,8 +178,9 @@ export async function addReceived(
   const position = counters.inbound_count + counters.outbound_count
   const parent = await findParentThread(tx, inboxId, input.parentKeys)
   const thread = parent ?? { id: receipt.threadId, message_count: 0 }
-  if (parent === null) await startThread(tx, input, { receipt, position })
-  else await continueThread(tx, input, { parent, receipt, position })
+  const added = receivedMessage(input, receipt)
+  if (parent === null) await startThread(tx, input, { receipt, position, added })
+  else await continueThread(tx, input, { parent, receipt, position, added })
   const { message, event } = receivedRows(input, receipt, {
     thread_id: thread.id,
     position,
@@ -194,12 +196,12 @@ export async function addReceived(
   return 'stored'
 }
 
-type Place = { receipt: KnownReceipt; position: number }
+type Place = { receipt: KnownReceipt; position: number; added: AddedMessage }
 
 async function startThread(
   tx: Tx,
   { content, nowMs }: ReceivedMail,
-  { receipt, position }: Place,
+  { receipt, position, added }: Place,
 ): Promise<void> {
   const { inboxId } = receipt
   await insertThread(tx, {
@@ -210,6 +212,7 @@ async function startThread(
     is_read: 0,
     now: nowMs,
     position,
+    ...firstSummary(added),
   })
   await countInRange(tx, { inboxId, position, threads: 1, unread: 1 })
 }
@@ -218,12 +221,13 @@ async function startThread(
 async function continueThread(
   tx: Tx,
   { nowMs }: ReceivedMail,
-  { parent, receipt, position }: Place & { parent: ParentThread },
+  { parent, receipt, position, added }: Place & { parent: ParentThread },
 ): Promise<void> {
   const { inboxId } = receipt
   const unread = parent.is_read - 1
   await addToCounters(tx, { inboxId, inbound: 0, outbound: 0, threads: -1, unread })
-  await updateThread(tx, { id: parent.id, isRead: 0, now: nowMs, position })
+  const summary = nextSummary(parent, added)
+  await updateThread(tx, { id: parent.id, isRead: 0, now: nowMs, position, ...summary })
   await moveInRanges(tx, {
     inboxId,
     from: parent.last_position,

@@ -170,6 +170,10 @@ async function carryOut(tx: Tx, plan: ReceivePlan, inboxes: Inboxes): Promise<vo
       added: continued.map(({ added }) => added),
       atMs: continued.map(({ lastMessageAtMs }) => lastMessageAtMs),
       positions: continued.map(({ last_position }) => last_position),
+      participants: continued.map(({ participants }) => participants),
+      snippets: continued.map(({ snippet }) => snippet),
+      summaryCounts: continued.map(({ summary_count }) => summary_count),
+      readCounts: continued.map(({ read_count }) => read_count),
     })
   }
   await insertReceived(tx, {

@@ -4,11 +4,18 @@
 import { SAME_ID_LOOKED_AT_MAX } from '#base/limits.ts'
 import type { GroupedInput } from '#db/db.ts'
 import { longBodyOf } from './long-body.ts'
-import type { NewEventRow, NewMessage, NewThread, ParentThread } from './message-statements.ts'
+import type {
+  NewEventRow,
+  NewMessage,
+  NewThread,
+  ParentThread,
+  SummaryColumns,
+} from './message-statements.ts'
 import { inOrderOfInboxes, type ReceiveInput, type ReceiveOutcome } from './receive-message.ts'
-import { receivedRows } from './received-rows.ts'
+import { receivedMessage, receivedRows } from './received-rows.ts'
 import type { NewRow } from './tables.ts'
 import { changeAt, changesOfMove, type RangeChange } from './thread-range.ts'
+import { firstSummary, nextSummary } from './thread-summary.ts'
 
 type Receipt = ReceiveInput['receipts'][number]
 
@@ -34,7 +41,8 @@ export type KnownInboxes = {
 /** A thread as the messages of the plan leave it. */
 type PlannedThread = ParentThread & {
   /** Null where it was there before. */
-  row: NewThread | null
+  row: Omit<NewThread, keyof SummaryColumns> | null
+  snippet: string | null
   added: number
   lastMessageAtMs: number
 }
@@ -86,18 +94,17 @@ export class ReceivePlan {
 
   get newThreads(): NewThread[] {
     const rows: NewThread[] = []
-    for (const { row, added, lastMessageAtMs, last_position } of this.#threads.values()) {
+    for (const thread of this.#threads.values()) {
+      const { row, added, lastMessageAtMs, last_position } = thread
       if (row === null) continue
-      rows.push({ ...row, message_count: added, last_message_at: lastMessageAtMs, last_position })
+      const last = { message_count: added, last_message_at: lastMessageAtMs, last_position }
+      rows.push({ ...row, ...last, ...summaryOf(thread) })
     }
     return rows
   }
 
   /** Those that were there before and got messages. */
-  get continuedThreads(): Pick<
-    PlannedThread,
-    'id' | 'added' | 'lastMessageAtMs' | 'last_position'
-  >[] {
+  get continuedThreads(): PlannedThread[] {
     return [...this.#threads.values()].filter(({ row }) => row === null)
   }
 
@@ -164,7 +171,8 @@ export class ReceivePlan {
     return null
   }
 
-  #start({ content, nowMs }: ReceiveInput, { receipt, position, inbox }: Place): ParentThread {
+  #start(input: ReceiveInput, { receipt, position, inbox }: Place): ParentThread {
+    const { content, nowMs } = input
     const { inboxId, threadId } = receipt
     const row = {
       id: threadId,
@@ -178,7 +186,8 @@ export class ReceivePlan {
       created_at: nowMs,
     }
     const last = { message_count: 1, last_position: position, lastMessageAtMs: nowMs }
-    const thread = { id: threadId, is_read: 0, ...last, row, added: 1 }
+    const summary = firstSummary(receivedMessage(input, receipt))
+    const thread = { id: threadId, is_read: 0, ...last, ...summary, row, added: 1 }
     this.#threads.set(threadId, thread)
     inbox.threads += 1
     inbox.unread += 1
@@ -187,13 +196,15 @@ export class ReceivePlan {
   }
 
   #continue(
-    { nowMs }: ReceiveInput,
+    input: ReceiveInput,
     parent: ParentThread,
     { receipt, position, inbox }: Place,
   ): ParentThread {
+    const { nowMs } = input
     const thread = this.#threads.get(parent.id) ?? {
       ...parent,
       row: null,
+      snippet: null,
       added: 0,
       lastMessageAtMs: nowMs,
     }
@@ -203,6 +214,7 @@ export class ReceivePlan {
     const from = thread.last_position
     const { inboxId } = receipt
     this.ranges.push(...changesOfMove({ inboxId, from, to: position, wasRead, isRead: false }))
+    Object.assign(thread, nextSummary(thread, receivedMessage(input, receipt)))
     thread.is_read = 0
     thread.message_count += 1
     thread.added += 1
@@ -210,6 +222,11 @@ export class ReceivePlan {
     thread.lastMessageAtMs = nowMs
     return thread
   }
+}
+
+function summaryOf(thread: PlannedThread): SummaryColumns {
+  const { participants, snippet, summary_count, read_count } = thread
+  return { participants, snippet, summary_count, read_count }
 }
 
 type Place = { receipt: Receipt; position: number; inbox: CountedInbox }

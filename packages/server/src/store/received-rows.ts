@@ -3,6 +3,15 @@
 import { bodiesForRow } from './long-body.ts'
 import type { NewEvent, NewMessage } from './message-statements.ts'
 import type { KnownReceipt, ReceivedMail } from './receive-message.ts'
+import type { AddedMessage } from './thread-summary.ts'
+
+/** What the summary of its thread reads of it. */
+export function receivedMessage(
+  { content }: Pick<ReceivedMail, 'content'>,
+  { toAddr }: KnownReceipt,
+): AddedMessage {
+  return { ...content, direction: 'inbound', to_addr: toAddr }
+}
 
 type Place = Pick<NewMessage, 'thread_id' | 'position' | 'direction_position' | 'thread_position'>
 

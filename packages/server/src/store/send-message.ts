@@ -26,6 +26,7 @@ import {
   insertRaw,
   insertThread,
   type MessageContent,
+  PARENT_COLUMNS,
   type ParentThread,
   updateThread,
 } from './message-statements.ts'
@@ -43,6 +44,7 @@ import {
 import { findSuppressed } from './suppression.ts'
 import { type NewRow, type ReadDb, type Row, readIn, type Tables, type Tx } from './tables.ts'
 import { countInRange, moveInRanges } from './thread-range.ts'
+import { firstSummary, nextSummary } from './thread-summary.ts'
 
 export type SendInput = {
   use: KeyUse
@@ -198,6 +200,7 @@ async function addMessage(
   const { counters, thread, answer } = found
   const position = counters.inbound_count + counters.outbound_count + 1
   const wasUnread = thread !== null && thread.is_read === 0
+  const added = { ...content, direction: 'outbound', to_addr: input.toAddr }
   await addToCounters(tx, {
     inboxId,
     inbound: 0,
@@ -214,10 +217,12 @@ async function addMessage(
       is_read: 1,
       now: nowMs,
       position,
+      ...firstSummary(added),
     })
     await countInRange(tx, { inboxId, position, threads: 1, unread: 0 })
   } else {
-    await updateThread(tx, { id: thread.id, isRead: 1, now: nowMs, position })
+    const summary = nextSummary(thread, added)
+    await updateThread(tx, { id: thread.id, isRead: 1, now: nowMs, position, ...summary })
     await moveInRanges(tx, {
       inboxId,
       from: thread.last_position,
@@ -265,7 +270,7 @@ const selectThread = statement<Tables, { id: string; inboxId: string }, ParentTh
   (query, place) =>
     query
       .selectFrom('threads')
-      .select(['id', 'is_read', 'message_count', 'last_position'])
+      .select(PARENT_COLUMNS)
       .where('id', '=', place('id'))
       .where('inbox_id', '=', place('inboxId')),
 )

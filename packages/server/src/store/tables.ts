@@ -122,6 +122,10 @@ export type Tables = {
     automatic_sends: Generated<string>
     loop_suspected_at: number | null
     created_at: number
+    participants: string | null
+    snippet: string | null
+    summary_count: Generated<number>
+    read_count: Generated<number>
   }
   thread_ranges: {
     inbox_id: string

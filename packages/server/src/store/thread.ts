@@ -1,10 +1,15 @@
 // Threads, to and from rows.
 
 import { lockRows } from '#db/dialect.ts'
-import type { Thread } from '#model/thread.ts'
+import type { ShownThread, Thread } from '#model/thread.ts'
+import type { Participant } from '#model/thread-summary.ts'
 import { readCounters } from './message.ts'
 import { type ReadDb, type Row, readIn, type Tx } from './tables.ts'
 import { countInRange, findPageStart } from './thread-range.ts'
+import { sumUpThreads, type ThreadSummary } from './thread-summary.ts'
+
+/** `found` are summaries that were missing: whoever shows the threads keeps them for the next time. */
+export type ShownThreads = { threads: ShownThread[]; found: ThreadSummary[] }
 
 /** Threads of an inbox by their last message, newest first; null when there is no such inbox. */
 export async function listThreads(
@@ -16,7 +21,7 @@ export async function listThreads(
     limit: number
     offset: number
   },
-): Promise<{ threads: Thread[]; total: number } | null> {
+): Promise<(ShownThreads & { total: number }) | null> {
   const counters = await readCounters(db, input.accountId, input.inboxId)
   if (counters === null) return null
   const { thread_count, unread_thread_count } = counters
@@ -26,7 +31,7 @@ export async function listThreads(
       : input.isRead
         ? thread_count - unread_thread_count
         : unread_thread_count
-  if (input.offset >= total) return { threads: [], total }
+  if (input.offset >= total) return { threads: [], found: [], total }
   const { positionMax, skip } = await findPageStart(db, input)
   let query = db.read
     .selectFrom('threads')
@@ -40,7 +45,7 @@ export async function listThreads(
     .limit(input.limit)
     .offset(skip)
     .execute()
-  return { threads: rows.map(toThread), total }
+  return { ...(await toShown(db, rows)), total }
 }
 
 /** A thread of the account, or null; also null once its inbox is deleted. */
@@ -49,14 +54,32 @@ export async function findThread(
   accountId: string,
   threadId: string,
 ): Promise<Thread | null> {
-  const row = await db.read
+  const row = await findRow(db, accountId, threadId)
+  return row === undefined ? null : toThread(row)
+}
+
+/** The same with what a list shows of it, for one thread. */
+export async function findShownThread(
+  db: ReadDb,
+  accountId: string,
+  threadId: string,
+): Promise<ShownThreads> {
+  const row = await findRow(db, accountId, threadId)
+  return toShown(db, row === undefined ? [] : [row])
+}
+
+function findRow(
+  db: ReadDb,
+  accountId: string,
+  threadId: string,
+): Promise<Row<'threads'> | undefined> {
+  return db.read
     .selectFrom('threads')
     .innerJoin('inboxes', 'inboxes.id', 'threads.inbox_id')
     .selectAll('threads')
     .where('threads.id', '=', threadId)
     .where('threads.account_id', '=', accountId)
     .executeTakeFirst()
-  return row === undefined ? null : toThread(row)
 }
 
 /** Sets the read flag and keeps the inbox's total of unread threads. Setting it twice is one. */
@@ -82,7 +105,7 @@ export async function setThreadRead(
   const unread = input.isRead ? -1 : 1
   const { last_position } = await tx.query
     .updateTable('threads')
-    .set({ is_read: input.isRead ? 1 : 0 })
+    .set(({ ref }) => ({ is_read: input.isRead ? 1 : 0, read_count: ref('message_count') }))
     .where('account_id', '=', input.accountId)
     .where('id', '=', thread.id)
     .returning('last_position')
@@ -94,6 +117,23 @@ export async function setThreadRead(
     .where('inbox_id', '=', thread.inboxId)
     .execute()
   return { ...thread, isRead: input.isRead }
+}
+
+async function toShown(db: ReadDb, rows: Row<'threads'>[]): Promise<ShownThreads> {
+  const found = await sumUpThreads(db, rows)
+  const threads = rows.map((row) => {
+    const { participants, snippet, readCount } = found.find(
+      ({ threadId }) => threadId === row.id,
+    ) ?? { ...row, readCount: row.read_count }
+    return {
+      ...toThread(row),
+      participants: JSON.parse(participants ?? '[]') as Participant[],
+      snippet: snippet ?? '',
+      // What follows the last message that was read has come in: an answer marks the thread as read.
+      unreadCount: row.is_read === 1 ? 0 : Math.max(1, row.message_count - readCount),
+    }
+  })
+  return { threads, found }
 }
 
 function toThread(row: Row<'threads'>): Thread {

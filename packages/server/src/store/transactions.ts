@@ -55,6 +55,7 @@ import { settleWebhookDelivery } from './settle-webhook-delivery.ts'
 import { addSuppression, removeSuppression } from './suppression.ts'
 import type { Tables } from './tables.ts'
 import { setThreadRead } from './thread.ts'
+import { keepThreadSummaries } from './thread-summary.ts'
 import { createWebhook, deleteWebhook, replaceWebhookSecrets, updateWebhook } from './webhook.ts'
 import {
   dropWebhookDeliveries,
@@ -92,6 +93,7 @@ export const transactions = {
   releaseQuarantined,
   deleteQuarantined,
   setThreadRead,
+  keepThreadSummaries,
   purgeInboxStep,
   purgeExpiredStep,
   indexSearchStep,

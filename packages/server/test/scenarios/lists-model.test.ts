@@ -14,7 +14,8 @@ type Step =
   | { kind: 'repeat'; inbox: number; message: number }
   | { kind: 'delete'; inbox: number }
 
-type ModelThread = { root: string; isRead: boolean; messageIds: string[] }
+/** `since` counts what came since the thread was last read. */
+type ModelThread = { root: string; isRead: boolean; since: number; messageIds: string[] }
 /** Threads with the one of the newest message first. */
 type ModelInbox = { inbox: Inbox; threads: ModelThread[]; messageIds: string[] }
 
@@ -69,8 +70,9 @@ onEachEngine('lists beside a model', (engine) => {
   function arrive(model: ModelInbox, messageId: string, answers: string | null): void {
     if (model.messageIds.includes(messageId)) return
     const parent = model.threads.find(({ messageIds }) => messageIds.includes(answers ?? ''))
-    const thread = parent ?? { root: messageId, isRead: false, messageIds: [] }
+    const thread = parent ?? { root: messageId, isRead: false, since: 0, messageIds: [] }
     thread.messageIds.push(messageId)
+    thread.since += 1
     thread.isRead = false
     model.threads = [thread, ...model.threads.filter((other) => other !== thread)]
     model.messageIds.unshift(messageId)
@@ -106,6 +108,7 @@ onEachEngine('lists beside a model', (engine) => {
         const { data } = await world.client.threads.list(model.inbox.id).page()
         const id = data[change.thread]?.id ?? ''
         await world.client.threads.update(id, { is_read: change.isRead })
+        if (thread.isRead !== change.isRead) thread.since = 0
         thread.isRead = change.isRead
         return
       }
@@ -126,10 +129,17 @@ onEachEngine('lists beside a model', (engine) => {
       const { data, total } = await client.threads.list(inbox.id, options).page()
       assert.equal(total, expected.length)
       assert.deepEqual(
-        data.map((thread) => [thread.isRead, thread.messageCount]),
-        expected.map((thread) => [thread.isRead, thread.messageIds.length]),
+        data.map((thread) => [thread.isRead, thread.messageCount, thread.unreadCount]),
+        expected.map(({ isRead: read, messageIds: ids, since }) => [
+          read,
+          ids.length,
+          read ? 0 : Math.max(1, since),
+        ]),
       )
       if (isRead !== undefined) continue
+      const shown = await client.inboxes.get(inbox.id)
+      assert.equal(shown.unreadThreads, expected.filter((thread) => !thread.isRead).length)
+      assert.equal(shown.lastMessageAt, data[0]?.lastMessageAt ?? null)
       for (const [at, thread] of data.entries()) {
         const { data: messages } = await client.threads.messages(thread.id)
         assert.deepEqual(

@@ -48,12 +48,46 @@ onEachEngine('threads', (engine) => {
     const id = thread?.id ?? ''
     for (const isRead of [true, true, false, false, true]) {
       const marked = await client.threads.update(id, { is_read: isRead })
-      assert.deepEqual(marked, { ...thread, isRead })
+      assert.deepEqual(marked, { ...thread, isRead, unreadCount: isRead ? 0 : 1 })
       assert.deepEqual(await client.threads.get(id), marked)
       const { total } = await client.threads.list(inbox.id, { is_read: isRead }).page()
       const { total: others } = await client.threads.list(inbox.id, { is_read: !isRead }).page()
       assert.deepEqual([total, others], [1, 0])
     }
+  })
+
+  test('a list says who takes part, how the newest message begins and how much is unread', async () => {
+    const inbox = await world.inbox()
+    assert.deepEqual([inbox.unreadThreads, inbox.lastMessageAt], [0, null])
+    const html =
+      '<p>The <b>price</b> is\u200b 5 &euro;.</p><p style="display:none">Wire it to me.</p>'
+    const raw = plainMail({
+      from: '=?utf-8?q?=E2=80=AEAnn=07?= <ann@sender.example>',
+      messageId: '<first@x.example>',
+      headers: ['Content-Type: text/html; charset=utf-8', 'Content-Transfer-Encoding: 8bit'],
+      body: html,
+    })
+    assert.equal((await world.send({ to: inbox.address, raw })).code, 250)
+    const [thread] = await threadsOf(inbox)
+    const ann = { name: 'Ann', address: 'ann@sender.example' }
+    const { bodyText } = (await client.messages.list(inbox.id).page()).data[0] ?? {}
+    assert.match(thread?.snippet ?? '', /^The price is 5 €\./)
+    assert.equal(thread?.snippet.includes('Wire it'), bodyText?.includes('Wire it'))
+    assert.deepEqual([thread?.participants, thread?.unreadCount], [[ann], 1])
+
+    await receive(inbox, 'A subject', '<first@x.example>')
+    assert.equal((await threadsOf(inbox))[0]?.unreadCount, 2)
+    const body = 'Too much.'
+    const sent = { to: 'ann@sender.example', threadId: thread?.id, cc: ['bob@x.example'], body }
+    await client.inboxes.send(inbox.id, sent)
+    const [answered] = await threadsOf(inbox)
+    const bob = { name: null, address: 'bob@x.example' }
+    const named = { name: 'Ann Sender', address: 'ann@sender.example' }
+    assert.deepEqual(answered?.participants, [named, bob])
+    assert.deepEqual([answered?.snippet, answered?.unreadCount], [body, 0])
+    const [shown] = (await client.inboxes.list().page()).data
+    assert.deepEqual(shown, await client.inboxes.get(inbox.id))
+    assert.deepEqual([shown?.unreadThreads, shown?.lastMessageAt], [0, answered?.lastMessageAt])
   })
 
   test('a flag set by many at once is counted once', async () => {
@@ -74,7 +108,9 @@ onEachEngine('threads', (engine) => {
     const [three, two, one] = await threadsOf(inbox)
     assert.deepEqual([three?.subject, two?.subject, one?.subject], ['three', 'two', 'one'])
     await client.threads.update(two?.id ?? '', { is_read: true })
-    assert.deepEqual(await threadsOf(inbox, { is_read: true }), [{ ...two, isRead: true }])
+    assert.deepEqual(await threadsOf(inbox, { is_read: true }), [
+      { ...two, isRead: true, unreadCount: 0 },
+    ])
     assert.deepEqual(await threadsOf(inbox, { is_read: false }), [three, one])
     for (const value of ['yes', '1', '', 'TRUE', 'null', 'true&is_read=false']) {
       const response = world.fetch(`/v1/inboxes/${inbox.id}/threads?is_read=${value}`)

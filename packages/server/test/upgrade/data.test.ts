@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Mailroom } from '@mailroom/sdk'
+import { Mailroom, type Message } from '@mailroom/sdk'
 import { createKey } from '#actions/key/create-key.ts'
 import { openApp } from '#app.ts'
 import { silentLog } from '#base/log.ts'
@@ -35,6 +35,7 @@ onEachEngine('a database of schema', (engine) => {
       const [thread] = before.filter(({ subject }) => subject === 'Re: First')
       const inThread = before.filter(({ threadId }) => threadId === thread?.threadId)
       assert.equal(inThread.length, 2)
+      await assertSummed(client, inbox.id, before)
       const found = await client.inboxes.search(inbox.id, { q: 'aardvark' }).page()
       assert.equal(found.data.length, 1)
 
@@ -49,6 +50,25 @@ onEachEngine('a database of schema', (engine) => {
     })
   }
 })
+
+/** What programs of before did not keep is found out: at first, and as it is kept then. */
+async function assertSummed(client: Mailroom, inboxId: string, messages: readonly Message[]) {
+  for (const _ of [1, 2]) {
+    const { data: threads } = await client.threads.list(inboxId).page()
+    for (const { id, participants, snippet, unreadCount, isRead } of threads) {
+      const inThread = messages.filter(({ threadId }) => threadId === id)
+      const [newest] = inThread
+      const isSent = newest?.direction === 'outbound'
+      const who = isSent ? newest?.toAddr : newest?.fromAddr.replace(/^.*<|>$/g, '')
+      assert.equal(participants[0]?.address, who)
+      assert.equal(snippet, newest?.extractedText.trim())
+      assert.equal(unreadCount, isRead ? 0 : inThread.length)
+    }
+  }
+  const inbox = await client.inboxes.get(inboxId)
+  const { total } = await client.threads.list(inboxId, { is_read: false }).page()
+  assert.deepEqual([inbox.unreadThreads, inbox.lastMessageAt], [total, messages[0]?.createdAt])
+}
 
 async function open(place: Place) {
   const reading = readSettings({

@@ -3,28 +3,46 @@
 import type { Deps } from '#actions/deps.ts'
 import type { Page } from '#actions/page.ts'
 import { notFound } from '#model/problem.ts'
-import type { Thread } from '#model/thread.ts'
+import type { ShownThread, Thread } from '#model/thread.ts'
 import { listThreadMessages, type Messages } from '#store/message.ts'
 import * as store from '#store/thread.ts'
 
+type ThreadDeps = Pick<Deps, 'db' | 'log'>
+
 /** By their last message, newest first. */
 export async function listThreads(
-  deps: Pick<Deps, 'db'>,
+  deps: ThreadDeps,
   input: { accountId: string; inboxId: string; isRead: boolean | null } & Page,
-): Promise<{ threads: Thread[]; total: number }> {
+): Promise<{ threads: ShownThread[]; total: number }> {
   const page = await store.listThreads(deps.db, input)
   if (page === null) throw notFound()
+  keepSummaries(deps, input.accountId, page)
   return page
 }
 
 /** `not_found` when the account has no such thread. */
 export async function getThread(
-  deps: Pick<Deps, 'db'>,
+  deps: ThreadDeps,
   input: { accountId: string; threadId: string },
-): Promise<Thread> {
-  const thread = await store.findThread(deps.db, input.accountId, input.threadId)
-  if (thread === null) throw notFound()
+): Promise<ShownThread> {
+  const shown = await store.findShownThread(deps.db, input.accountId, input.threadId)
+  const [thread] = shown.threads
+  if (thread === undefined) throw notFound()
+  keepSummaries(deps, input.accountId, shown)
   return thread
+}
+
+/**
+ * Keeps what had to be found out about threads of one inbox. Nobody waits for it, and where it cannot be
+ * written it is found out again.
+ */
+function keepSummaries(deps: ThreadDeps, accountId: string, shown: store.ShownThreads): void {
+  const { found: summaries, threads } = shown
+  const [thread] = threads
+  if (thread === undefined || summaries.length === 0) return
+  deps.db
+    .write('keepThreadSummaries', { accountId, inboxId: thread.inboxId, summaries })
+    .catch((error) => deps.log.debug({ error }, 'summaries of threads were not kept'))
 }
 
 /** A thread with its messages, oldest first; all of them when `limit` is null. */
@@ -32,17 +50,17 @@ export async function readThread(
   deps: Pick<Deps, 'db'>,
   input: { accountId: string; threadId: string; limit: number | null; offset: number },
 ): Promise<{ thread: Thread; messages: Messages }> {
-  const thread = await getThread(deps, input)
+  const thread = await store.findThread(deps.db, input.accountId, input.threadId)
+  if (thread === null) throw notFound()
   const limit = Math.min(input.limit ?? thread.messageCount, thread.messageCount)
   return { thread, messages: await listThreadMessages(deps.db, { ...input, limit }) }
 }
 
 /** Sets the read flag; setting it twice is one. */
 export async function markThread(
-  deps: Pick<Deps, 'db'>,
+  deps: ThreadDeps,
   input: { accountId: string; threadId: string; isRead: boolean },
-): Promise<Thread> {
-  const thread = await deps.db.write('setThreadRead', input)
-  if (thread === null) throw notFound()
-  return thread
+): Promise<ShownThread> {
+  if ((await deps.db.write('setThreadRead', input)) === null) throw notFound()
+  return getThread(deps, input)
 }

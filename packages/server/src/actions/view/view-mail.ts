@@ -2,7 +2,6 @@
 // here it is read, within bounds over all messages of a view.
 
 import type { Deps } from '#actions/deps.ts'
-import { getThread } from '#actions/thread/threads.ts'
 import {
   VIEW_MESSAGES_MAX,
   VIEW_MESSAGES_STEP,
@@ -14,6 +13,7 @@ import { type ViewPage, viewPage } from '#mail/view/view-page.ts'
 import type { ViewedMessage } from '#mail/view/viewed-message.ts'
 import type { Message } from '#model/message.ts'
 import { notFound } from '#model/problem.ts'
+import { findThread } from '#store/thread.ts'
 import { findViewedMessage, listViewedMessages, type StoredView } from '#store/viewed-message.ts'
 
 type ViewDeps = Pick<Deps, 'db' | 'parser' | 'chance'>
@@ -47,7 +47,8 @@ export async function viewThread(
   { threadId, ...options }: ViewOptions & { readonly threadId: string },
 ): Promise<ViewPage> {
   const { accountId } = options
-  const thread = await getThread(deps, { accountId, threadId })
+  const thread = await findThread(deps.db, accountId, threadId)
+  if (thread === null) throw notFound()
   const after = firstShown(thread.messageCount)
   const messages: ViewedMessage[] = []
   let room = VIEW_THREAD_LENGTH_MAX

@@ -16,7 +16,7 @@ import type { ShownInbox } from '#model/inbox.ts'
 import type { Key } from '#model/key.ts'
 import type { Message } from '#model/message.ts'
 import type { Pod } from '#model/pod.ts'
-import type { Thread } from '#model/thread.ts'
+import type { ShownThread } from '#model/thread.ts'
 
 /** ISO 8601 UTC with milliseconds. */
 export function presentTime(timeMs: number): string {
@@ -51,12 +51,15 @@ export function presentPod(pod: Pod): PodShape {
 /** An inbox. */
 export function presentInbox(inbox: ShownInbox): InboxShape {
   const { id, address, displayName, podId, webhookUrl, createdAtMs } = inbox
+  const { unreadThreads, lastMessageAtMs } = inbox
   return {
     id,
     address,
     displayName,
     podId,
     ...(webhookUrl === null ? {} : { webhookUrl }),
+    unreadThreads,
+    lastMessageAt: lastMessageAtMs === null ? null : presentTime(lastMessageAtMs),
     createdAt: presentTime(createdAtMs),
   }
 }
@@ -71,14 +74,10 @@ export function presentChangedInbox(changed: {
 }
 
 /** A thread without its messages. */
-export function presentThread(thread: Thread): ThreadShape {
-  const { id, inboxId, subject, isRead, messageCount, lastMessageAtMs, createdAtMs } = thread
+export function presentThread(thread: ShownThread): ThreadShape {
+  const { lastMessageAtMs, createdAtMs, ...rest } = thread
   return {
-    id,
-    inboxId,
-    subject,
-    isRead,
-    messageCount,
+    ...rest,
     lastMessageAt: presentTime(lastMessageAtMs),
     createdAt: presentTime(createdAtMs),
   }
