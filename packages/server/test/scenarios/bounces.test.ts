@@ -9,7 +9,7 @@ import { openReceiver } from '#test/peers/receiver.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { codesOf, countMessages, countRows, newest } from '#test/scenarios/deliver.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'
-import { type BouncedMail, bounceMail } from '#test/scenarios/report-mail.ts'
+import { type BouncedMail, bounceMail, complaintMail } from '#test/scenarios/report-mail.ts'
 import {
   arrived,
   deliveriesOf,
@@ -246,6 +246,25 @@ onEachEngine('bounces', (engine) => {
       (await deliveriesOf(world, sent)).map(({ status }) => status),
       ['accepted', 'bounced'],
     )
+  })
+
+  test('a recipient cannot suppress another at the same domain by a report to their return path', async () => {
+    const [to, cc] = ['eve@friend.example', 'victim@friend.example']
+    const { inbox, sent, reversePath, messageId } = await accepted({ to, cc: [cc] })
+    assert.equal(await bounce({ to: reversePath, recipient: cc, messageId }), '250 2.0.0')
+    const victim = (await deliveriesOf(world, sent))[1]
+    assert.deepEqual([victim?.status, victim?.bounceClass], ['bounced', 'soft'])
+    await bounce({ to: reversePath, recipient: null, messageId })
+    const raw = complaintMail({ to: reversePath, recipient: to, messageId })
+    await world.send({ from: '', to: reversePath, raw })
+    assert.equal((await deliveriesOf(world, sent))[0]?.status, 'complained')
+    assert.deepEqual([await suppressionOf(to), await suppressionOf(cc)], [null, null])
+    // To the victim alone, a report of its server counts for all that it says.
+    const alone = await send(world, inbox, { to: cc })
+    const { reversePath: path } = await arrived(world, alone)
+    await settled(world, alone)
+    await bounce({ to: path, recipient: cc })
+    assert.equal(await suppressionOf(cc), 'bounce')
   })
 
   test('an out-of-office reply to the return path is mail for the inbox, marked automatic', async () => {

@@ -155,6 +155,30 @@ onEachEngine('complaints', (engine) => {
     assert.deepEqual(await complainAs('fbl@friend.example', to), ['accepted', 'accepted'])
     assert.equal((await countRows(world, 'postmaster_messages')) - before, 2, 'left to people')
     assert.deepEqual(await complainAs('fbl@other.example', cc), ['accepted', 'complained'])
+    const { data } = await world.client.suppressions.list({ address: cc }).page()
+    assert.equal(data[0]?.type, 'complaint')
+  })
+
+  test('of one of several at a provider, which any of them could have written, suppress nobody', async () => {
+    world.dns.zone = {
+      ...world.dns.zone,
+      'provider.example': {
+        MX: [{ exchange: 'mx.friend.example', preference: 10 }],
+        TXT: ['v=spf1 ip4:127.0.0.1 ip6:::1 -all'],
+      },
+    }
+    const inbox = await world.inbox()
+    const [to, cc] = ['eve@provider.example', 'victim@provider.example']
+    const sent = await send(world, inbox, { to, cc: [cc] })
+    await settled(world, sent)
+    const mark = fieldOf((await arrived(world, sent)).raw, 'x-loop') ?? ''
+    const raw = complaintMail({ to: ABUSE, recipient: cc, messageId: sent.providerMessageId, mark })
+    assert.equal((await world.send({ from: to, to: ABUSE, raw })).code, 250)
+    assert.deepEqual(
+      (await deliveriesOf(world, sent)).map(({ status }) => status),
+      ['accepted', 'complained'],
+    )
+    assert.equal((await world.client.suppressions.list({ address: cc }).page()).total, 0)
   })
 
   test('answered by a program of theirs are no complaints of ours', async () => {

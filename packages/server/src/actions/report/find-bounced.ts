@@ -10,7 +10,11 @@ import type { Finding } from './settle-reported.ts'
 
 type BounceDeps = Pick<Deps, 'db' | 'inboxDomain' | 'countReport'>
 
-/** Each delivery once, however often it is named; what else the report says is counted. */
+/**
+ * Each delivery once, however often it is named; what else the report says is counted. Recipients who share
+ * a return path can all forge reports to it, so none of these is hard: only a report to the path of a single
+ * recipient suppresses its address.
+ */
 export async function findBounced(
   deps: BounceDeps,
   { recipients }: Extract<Report, { kind: 'bounce' }>,
@@ -33,7 +37,8 @@ export async function findBounced(
     const reported = await believed(deps, said, delivery)
     if (reported === null) deps.countReport('ignored')
     else if (!findings.has(delivery.id)) {
-      findings.set(delivery.id, { kind: 'bounce', delivery, reported })
+      const told = only === undefined ? softened(reported) : reported
+      findings.set(delivery.id, { kind: 'bounce', delivery, reported: told })
     }
   }
   return [...findings.values()]
@@ -49,10 +54,15 @@ async function believed(
   said: ReportedRecipient,
   { recipient: sentTo }: Named,
 ): Promise<ReportedRecipient | null> {
-  const { recipient, bounceClass } = said
+  const { recipient } = said
   if (recipient === null || !isElsewhere(recipient, sentTo)) return said
   if (await isHere(deps, recipient)) return null
-  return bounceClass === 'hard' ? { ...said, bounceClass: 'soft' } : said
+  return softened(said)
+}
+
+/** Never hard, which would suppress the address. */
+function softened(said: ReportedRecipient): ReportedRecipient {
+  return said.bounceClass === 'hard' ? { ...said, bounceClass: 'soft' } : said
 }
 
 async function isHere(deps: BounceDeps, name: string): Promise<boolean> {

@@ -104,8 +104,11 @@ export async function complaintsOf(
       proof === 'return_path' ||
       only !== undefined ||
       (await speaksFor(deps, await authenticate(), domainOf(delivery.recipient)))
-    if (isBelieved) findings.push({ kind: 'complaint', delivery, feedbackType })
-    else deps.countReport('unproven')
+    if (isBelieved) {
+      const domain = domainOf(delivery.recipient)
+      const isAlone = group.filter(({ recipient }) => domainOf(recipient) === domain).length === 1
+      findings.push({ kind: 'complaint', delivery, feedbackType, isAlone })
+    } else deps.countReport('unproven')
   }
   return findings
 }

@@ -17,7 +17,12 @@ export type SettleDeps = Pick<
 
 export type Finding = { delivery: Named } & (
   | { kind: 'bounce'; reported: ReportedRecipient }
-  | { kind: 'complaint'; feedbackType: string }
+  | {
+      kind: 'complaint'
+      feedbackType: string
+      /** Whether the message went to nobody else at this domain, who could have forged it. */
+      isAlone: boolean
+    }
 )
 
 /**
@@ -77,7 +82,8 @@ function reportedOf(deps: SettleDeps, accountId: string, finding: Finding): Repo
   if (finding.kind === 'complaint') {
     const response = `Reported as ${finding.feedbackType}`.slice(0, RESPONSE_LENGTH_MAX)
     const why = { accountId, address, type: 'complaint', reason: response } as const
-    return { ...event, status: 'complained', response, suppression: newSuppression(deps, why) }
+    const suppression = finding.isAlone ? newSuppression(deps, why) : null
+    return { ...event, status: 'complained', response, suppression }
   }
   const { bounceClass, replyCode, enhancedCode } = finding.reported
   const response = wordsOf(finding.reported).slice(0, RESPONSE_LENGTH_MAX)
