@@ -1,6 +1,17 @@
 // In which order and in which processes the test files run: those that need a process of their own
 // alone, all others several to one, because loading the service costs more than most files do.
 
+/**
+ * Files of full runs only: services that are killed and started again, several processes on one database.
+ * They take half of the time, and rarely fail where the scenarios do not.
+ */
+const FULL_ONLY = [/\/test\/crash\//, /-processes\.test/]
+
+/** Whether a quick run has this file. */
+export function isQuickFile(path: string): boolean {
+  return !FULL_ONLY.some((pattern) => pattern.test(path))
+}
+
 /** What a test file does that others in its process would feel, or would disturb. */
 const ALONE = [
   // They measure memory, or how long the event loop was held up.

@@ -1,6 +1,6 @@
-// The entry of `npm test`: one PostgreSQL for the whole run, every test file of the workspace, a
-// line for each file, failures in full, and the closing lines of node's own test runner.
-// Arguments are parts of file paths to run, shown test by test, each file in a process of its own.
+// The entry of `npm test` and `npm run test:all`: one PostgreSQL for the run, a line for each test file,
+// failures in full, and the closing lines of node's own test runner.
+// Arguments are parts of file paths to run in full, shown test by test, each file in a process of its own.
 
 import { globSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -21,8 +21,8 @@ import {
   POSTGRES_URL_VARIABLE,
   startPostgres,
 } from '#test/peers/postgres.ts'
-import { planRun } from '#test/plan-run.ts'
-import { isLongRun } from '#test/size-of.ts'
+import { isQuickFile, planRun } from '#test/plan-run.ts'
+import { FULL_VARIABLE, isFullRun, isLongRun } from '#test/size-of.ts'
 
 const CONCURRENCY = 4
 /** Of a test that says nothing else: a guard against hanging, which names the test. */
@@ -41,6 +41,8 @@ process.env.NODE_COMPILE_CACHE ??= new URL(
 const workspace = new URL('../../../', import.meta.url).pathname
 const filters = process.argv.slice(2)
 const interruption = new AbortController()
+// Whoever names files wants to see them on both databases.
+if (filters.length > 0) process.env[FULL_VARIABLE] = '1'
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
@@ -77,8 +79,10 @@ try {
 function findTestFiles(): string[] {
   const patterns = ['packages/*/test/**/*.test.ts', 'bench/test/**/*.test.ts']
   const found = globSync(patterns, { cwd: workspace })
-  const wanted = found.filter(
-    (path) => filters.length === 0 || filters.some((filter) => path.includes(relativeTo(filter))),
+  const wanted = found.filter((path) =>
+    filters.length === 0
+      ? isFullRun() || isQuickFile(path)
+      : filters.some((filter) => path.includes(relativeTo(filter))),
   )
   return wanted.sort().map((path) => workspace + path)
 }

@@ -1,8 +1,11 @@
-// How much a test does: enough to fail when the code is wrong in a whole run of minutes, and all that
-// was promised in `npm run test:long`.
+// How much a run of the tests does. A quick run (`npm test`) is what a change is tried with, a full run
+// (`npm run test:all`) every test on both databases, a long run (`npm run test:long`) every test at the size
+// that is promised.
 
-/** Set by `npm run test:long`: every size is the long one. */
-export const LONG_VARIABLE = 'TEST_MAILROOM_LONG'
+/** Set by `npm run test:all`, and by whoever names the files to run. */
+export const FULL_VARIABLE = 'TEST_MAILROOM_ALL'
+/** Set by `npm run test:long`. */
+const LONG_VARIABLE = 'TEST_MAILROOM_LONG'
 
 /** A size for usual runs and one for long ones; the variable of this name overrides both. */
 export function sizeOf(variable: string, sizes: { usual: number; long: number }): number {
@@ -11,7 +14,14 @@ export function sizeOf(variable: string, sizes: { usual: number; long: number })
   return isLongRun() ? sizes.long : sizes.usual
 }
 
-/** Whether the tests run at their full sizes, however long that takes. */
+export function isFullRun(): boolean {
+  return isSet(FULL_VARIABLE) || isLongRun()
+}
+
 export function isLongRun(): boolean {
-  return (process.env[LONG_VARIABLE] ?? '') !== ''
+  return isSet(LONG_VARIABLE)
+}
+
+function isSet(variable: string): boolean {
+  return (process.env[variable] ?? '') !== ''
 }

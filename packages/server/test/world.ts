@@ -17,7 +17,7 @@ import { makeDkimKey } from '#mail/dkim/key.ts'
 import { certificateSettings } from '#test/peers/certificate.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { type Mail, openSender, type SmtpReply } from '#test/peers/sender.ts'
-import { isLongRun } from '#test/size-of.ts'
+import { isLongRun, isFullRun } from '#test/size-of.ts'
 
 export const OPERATOR_TOKEN = 'operator-token-for-tests-0123456789'
 
@@ -60,16 +60,22 @@ export type WorldOptions = {
   consoleFolder?: string
 }
 
-/** Runs the same tests on both databases. */
-export function onEachEngine(name: string, define: (engine: Engine) => void): void {
+/** The same tests on both databases in every run: for what the store itself promises. */
+export function onBothEngines(name: string, define: (engine: Engine) => void): void {
   for (const engine of ['sqlite', 'postgres'] as const) {
     suite(`${name} (${engine})`, () => define(engine))
   }
 }
 
-/** For what no database decides: on the embedded one, and in a long run on both. */
+/** On SQLite in a quick run, on both databases in a full one: for what stands on the store. */
+export function onEachEngine(name: string, define: (engine: Engine) => void): void {
+  if (isFullRun()) onBothEngines(name, define)
+  else suite(`${name} (sqlite)`, () => define('sqlite'))
+}
+
+/** For what no database decides: on SQLite, and in a long run on both. */
 export function onAnyEngine(name: string, define: (engine: Engine) => void): void {
-  if (isLongRun()) onEachEngine(name, define)
+  if (isLongRun()) onBothEngines(name, define)
   else suite(name, () => define('sqlite'))
 }
 

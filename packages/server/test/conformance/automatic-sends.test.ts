@@ -15,11 +15,11 @@ import {
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { readAll, type SendFields, sending } from '#test/conformance/sending.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 
-onEachEngine('answers to programs', (engine) => {
+onBothEngines('answers to programs', (engine) => {
   let database: TestDatabase
   let db: Db
   let others: Db

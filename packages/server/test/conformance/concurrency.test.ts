@@ -12,9 +12,9 @@ import {
   openDatabase,
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
-onEachEngine('concurrent transactions', (engine) => {
+onBothEngines('concurrent transactions', (engine) => {
   let database: TestDatabase
   let db: Db
   let owner: Owner

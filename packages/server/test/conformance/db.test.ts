@@ -13,9 +13,9 @@ import {
   openDatabase,
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
-onEachEngine('the database port', (engine) => {
+onBothEngines('the database port', (engine) => {
   let database: TestDatabase
   let db: Db
   let owner: Owner

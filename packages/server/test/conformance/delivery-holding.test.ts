@@ -34,13 +34,13 @@ import {
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { queueAll, runSql, sending } from '#test/conformance/sending.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const NEVER = AbortSignal.any([])
 const LANE = [{ lane: 'far.example', limit: 100 }]
 
-onEachEngine('holding deliveries', (engine) => {
+onBothEngines('holding deliveries', (engine) => {
   let database: TestDatabase
   let db: Db
   let owner: Owner

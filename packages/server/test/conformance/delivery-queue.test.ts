@@ -37,12 +37,12 @@ import {
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { copyDelivery, queueAll, runSql, sending } from '#test/conformance/sending.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const NEVER = AbortSignal.any([])
 
-onEachEngine('the queue of deliveries', (engine) => {
+onBothEngines('the queue of deliveries', (engine) => {
   let database: TestDatabase
   let db: Db
   let others: Db

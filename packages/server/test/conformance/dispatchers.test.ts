@@ -9,10 +9,10 @@ import { ACCEPTED, deliverDeps, openFarEnd } from '#test/conformance/delivering.
 import { addAccount, addInbox, openDatabase } from '#test/conformance/open-database.ts'
 import { copyMessage, queueAll, sending } from '#test/conformance/sending.ts'
 import { domains, Tally } from '#test/worker/dispatching.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 import { openDispatcher } from '#worker/dispatcher.ts'
 
-onEachEngine('several dispatchers', (engine) => {
+onBothEngines('several dispatchers', (engine) => {
   test('each recipient is sent to once, by one of them', { timeout: 120_000 }, async () => {
     const database = await openDatabase(engine)
     const { db } = database

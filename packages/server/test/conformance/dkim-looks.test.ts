@@ -13,12 +13,12 @@ import {
   SERVICE,
 } from '#test/conformance/dkim-place.ts'
 import { openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 const CUSTOM = { ownerId: 'dom_01', domain: 'customer.example' }
 const FIRST = 'mr1 active, mr2 standby'
 
-onEachEngine('the look for DKIM keys that are due', (engine) => {
+onBothEngines('the look for DKIM keys that are due', (engine) => {
   let database: TestDatabase
   let place: DkimPlace
   before(async () => {

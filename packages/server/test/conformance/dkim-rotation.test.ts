@@ -14,13 +14,13 @@ import {
   type Signed,
 } from '#test/conformance/dkim-place.ts'
 import { openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 const CUSTOM = { ownerId: 'dom_01', domain: 'customer.example' }
 const FIRST = 'mr1 active, mr2 standby'
 const SECOND = 'mr1 retiring, mr2 active'
 
-onEachEngine('the rotation of DKIM keys', (engine) => {
+onBothEngines('the rotation of DKIM keys', (engine) => {
   let database: TestDatabase
   let place: DkimPlace
   before(async () => {

@@ -27,7 +27,7 @@ import {
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { untilReadable } from '#test/conformance/readable-log.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 /** The same database, whose reads are counted and fail when they are told to. */
 function watched(db: Db): { db: Db; reads: number; isAway: boolean } {
@@ -78,7 +78,7 @@ async function receive(db: Db, owner: Owner, inboxId: string): Promise<string> {
   return input.receipts[0]?.eventId ?? ''
 }
 
-onEachEngine('the follower of the log of events', (engine) => {
+onBothEngines('the follower of the log of events', (engine) => {
   let database: TestDatabase
   let db: Db
   let owner: Owner

@@ -18,7 +18,7 @@ import {
 } from '#test/conformance/open-database.ts'
 import { untilReadable } from '#test/conformance/readable-log.ts'
 import { runSql } from '#test/conformance/sending.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [] }
 /** What one statement may visit. */
@@ -54,7 +54,7 @@ async function plansOf(db: Db, run: () => Promise<unknown>): Promise<string[]> {
   return plans
 }
 
-onEachEngine('a look at a log of thousands', (engine) => {
+onBothEngines('a look at a log of thousands', (engine) => {
   let database: TestDatabase
   let db: Db
   let owner: Owner

@@ -31,7 +31,7 @@ import {
 import { untilReadable } from '#test/conformance/readable-log.ts'
 import { runSql } from '#test/conformance/sending.ts'
 import { addWebhook } from '#test/conformance/webhooking.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [] }
 
@@ -63,7 +63,7 @@ async function readAll(db: Db, from = LOG_START): Promise<LoggedEvent[]> {
   }
 }
 
-onEachEngine('the log of events', (engine) => {
+onBothEngines('the log of events', (engine) => {
   let database: TestDatabase
   let db: Db
   before(async () => {

@@ -22,13 +22,13 @@ import {
 import { copyMessage, queueAll, runSql, sending } from '#test/conformance/sending.ts'
 import { sizeOf } from '#test/size-of.ts'
 import { Tally } from '#test/worker/dispatching.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 import { openDispatcher } from '#worker/dispatcher.ts'
 
 const READY = "queue_state >= 'ready' and queue_state <= 'ready'"
 const QUEUED = sizeOf('TEST_MAILROOM_QUEUED', { usual: 1_000, long: 50_000 })
 
-onEachEngine('claims of accounts', (engine) => {
+onBothEngines('claims of accounts', (engine) => {
   let database: TestDatabase
   let db: Db
   let large: Owner

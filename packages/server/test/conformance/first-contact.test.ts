@@ -16,9 +16,9 @@ import {
   openDatabase,
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
-onEachEngine('first contacts', (engine) => {
+onBothEngines('first contacts', (engine) => {
   let database: TestDatabase
   let owner: Owner
   before(async () => {

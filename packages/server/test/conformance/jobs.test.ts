@@ -17,12 +17,12 @@ import {
   openDatabase,
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 const HOUR_MS = 60 * 60 * 1_000
 const NEVER = AbortSignal.any([])
 
-onEachEngine('jobs', (engine) => {
+onBothEngines('jobs', (engine) => {
   let database: TestDatabase
   let db: Db
   let owner: Owner

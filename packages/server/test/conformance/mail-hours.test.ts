@@ -21,11 +21,11 @@ import {
 } from '#test/conformance/open-database.ts'
 import { untilReadable } from '#test/conformance/readable-log.ts'
 import { runSql } from '#test/conformance/sending.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12, 30)
 
-onEachEngine('hourly figures', (engine) => {
+onBothEngines('hourly figures', (engine) => {
   let database: TestDatabase
   let db: Db
   let others: Db

@@ -13,9 +13,9 @@ import { migratePostgres } from '#db/postgres.ts'
 import { migrateSqlite } from '#db/sqlite.ts'
 import { openAt } from '#test/conformance/open-database.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
-onEachEngine('migrations', (engine) => {
+onBothEngines('migrations', (engine) => {
   const migrate = engine === 'sqlite' ? migrateSqlite : migratePostgres
   const all = readMigrations(engine)
 

@@ -21,9 +21,9 @@ import {
 } from '#test/conformance/keys-place.ts'
 import { makeId } from '#test/conformance/open-database.ts'
 import { splitSigned, tag } from '#test/mail/dkim-samples.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
-onEachEngine('the keys of a service', (engine) => {
+onBothEngines('the keys of a service', (engine) => {
   let place: KeysPlace
   beforeEach(async () => {
     place = await openKeysPlace(engine)

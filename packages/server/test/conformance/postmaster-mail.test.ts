@@ -10,9 +10,9 @@ import {
 } from '#store/postmaster-message.ts'
 import type { Tables, Tx } from '#store/tables.ts'
 import { makeId, openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
-onEachEngine('rows of mail to the postmaster', (engine) => {
+onBothEngines('rows of mail to the postmaster', (engine) => {
   test('every message is found by its id and in one of the pages, newest first', async () => {
     const database = await openDatabase(engine)
     try {

@@ -19,7 +19,7 @@ import {
 } from '#test/conformance/open-database.ts'
 import { untilReadable } from '#test/conformance/readable-log.ts'
 import { runSql } from '#test/conformance/sending.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 const ROWS = 400
 /** More than are counted one by one; many more in the long run. */
@@ -28,7 +28,7 @@ const IS_LONG = process.env.TEST_MAILROOM_QUEUE_ROWS !== undefined
 const LANES = 40
 const LIMIT = { timeout: 600_000 }
 
-onEachEngine('figures of the queues', (engine) => {
+onBothEngines('figures of the queues', (engine) => {
   let database: TestDatabase
   let db: Db
   before(async () => {

@@ -6,11 +6,11 @@ import { test } from 'node:test'
 import { sql } from 'kysely'
 import { PURGE_STEP_ROWS } from '#base/limits.ts'
 import { openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 const TABLES = ['released_addresses', 'inbox_creations', 'events'] as const
 
-onEachEngine('retention', (engine) => {
+onBothEngines('retention', (engine) => {
   test('each step removes a bounded number of rows, and together they remove all', async () => {
     const database = await openDatabase(engine)
     try {

@@ -22,9 +22,9 @@ import {
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { queueAll, runSql, sending } from '#test/conformance/sending.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
-onEachEngine('the reverse-path of an attempt', (engine) => {
+onBothEngines('the reverse-path of an attempt', (engine) => {
   let database: TestDatabase
   let db: Db
   let clock: StillClock

@@ -23,13 +23,13 @@ import {
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/conformance/sending.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 const HELLO = [
   { phrases: [{ words: ['hello'], fields: null, isPrefix: false }], isExcluded: false },
 ]
 
-onEachEngine('the index of words', (engine) => {
+onBothEngines('the index of words', (engine) => {
   let database: TestDatabase
   let db: Db
   let owner: Owner

@@ -17,12 +17,12 @@ import {
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/conformance/sending.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 /** Six hours before the end of a day of UTC. */
 const NOW_MS = Date.UTC(2026, 10, 20, 18)
 
-onEachEngine('sending as a caller', (engine) => {
+onBothEngines('sending as a caller', (engine) => {
   let database: TestDatabase
   let db: Db
   let owner: Owner

@@ -15,11 +15,11 @@ import {
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { type SendFields, sending } from '#test/conformance/sending.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 
-onEachEngine('limits on sending', (engine) => {
+onBothEngines('limits on sending', (engine) => {
   let database: TestDatabase
   let db: Db
   let others: Db
@@ -156,7 +156,7 @@ onEachEngine('limits on sending', (engine) => {
   })
 })
 
-onEachEngine('strangers', (engine) => {
+onBothEngines('strangers', (engine) => {
   let database: TestDatabase
   let db: Db
   let others: Db

@@ -18,11 +18,11 @@ import {
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { readAll, sending } from '#test/conformance/sending.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 
-onEachEngine('sending', (engine) => {
+onBothEngines('sending', (engine) => {
   let database: TestDatabase
   let db: Db
   /** The same database through other connections, on PostgreSQL as another process has it. */

@@ -30,13 +30,13 @@ import {
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { queueAll, readAll, runSql, sending } from '#test/conformance/sending.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const HOUR_MS = 60 * MINUTE_MS
 const NEVER = AbortSignal.any([])
 
-onEachEngine('outcomes of deliveries', (engine) => {
+onBothEngines('outcomes of deliveries', (engine) => {
   let database: TestDatabase
   let db: Db
   let others: Db

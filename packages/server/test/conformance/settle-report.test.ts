@@ -19,9 +19,9 @@ import {
   useReporting,
 } from '#test/conformance/reporting.ts'
 import { queueAll, sending } from '#test/conformance/sending.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
-onEachEngine('what reports change', (engine) => {
+onBothEngines('what reports change', (engine) => {
   const { db, owner, inboxId, counts, run, depsWith, report, sent, ...look } = useReporting(engine)
   const { statesOf, messageOf, eventsOf, suppressionsOf } = look
 

@@ -11,13 +11,13 @@ import { asStorageError, StorageError } from '#db/storage-error.ts'
 import { addAccount, makeId, openAt, openDatabase } from '#test/conformance/open-database.ts'
 import { createTestDatabase, startPostgres } from '#test/peers/postgres.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 function isTrouble(kind: string) {
   return (error: unknown) => error instanceof StorageError && error.kind === kind
 }
 
-onEachEngine('a store in trouble', (engine) => {
+onBothEngines('a store in trouble', (engine) => {
   test('more writes than may wait are refused at once, and the others are done or refused', async () => {
     const database = await openDatabase(engine)
     try {

@@ -17,12 +17,12 @@ import {
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { queueAll, sending } from '#test/conformance/sending.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 const NEVER = AbortSignal.any([])
 const START_MS = Date.UTC(2026, 10, 20, 12)
 
-onEachEngine('suppressions and the sandbox', (engine) => {
+onBothEngines('suppressions and the sandbox', (engine) => {
   let database: TestDatabase
   let db: Db
   let others: Db

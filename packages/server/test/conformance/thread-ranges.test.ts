@@ -16,13 +16,13 @@ import {
   openDatabase,
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 const COUNT = 7_000
 /** As the code under test has it; the rows are made by hand here. */
 const RANGE_POSITIONS = 2_048
 
-onEachEngine('threads of a large inbox', (engine) => {
+onBothEngines('threads of a large inbox', (engine) => {
   let database: TestDatabase
   let db: Db
   let owner: Owner

@@ -33,12 +33,12 @@ import {
   webhookDeliveriesOf,
   webhookDeps,
 } from '#test/conformance/webhooking.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const NEVER = AbortSignal.any([])
 
-onEachEngine('deliveries of webhooks', (engine) => {
+onBothEngines('deliveries of webhooks', (engine) => {
   let database: TestDatabase
   let db: Db
   let owner: Owner

@@ -22,12 +22,12 @@ import {
 import { untilReadable } from '#test/conformance/readable-log.ts'
 import { runSql } from '#test/conformance/sending.ts'
 import { addWebhook, webhookDeliveriesOf, webhookDeps } from '#test/conformance/webhooking.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const HOUR_MS = 60 * MINUTE_MS
 
-onEachEngine('events on their way to webhooks', (engine) => {
+onBothEngines('events on their way to webhooks', (engine) => {
   let database: TestDatabase
   let db: Db
   let others: Db

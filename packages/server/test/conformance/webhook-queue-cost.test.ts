@@ -12,9 +12,9 @@ import { stillClock } from '#test/conformance/delivering.ts'
 import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/conformance/sending.ts'
 import { addWebhook, webhookDeps } from '#test/conformance/webhooking.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
-onEachEngine('the queue of webhooks', (engine) => {
+onBothEngines('the queue of webhooks', (engine) => {
   test('a claim guesses what its events take, and rather too much, up to what an event tells', async () => {
     const database = await openDatabase(engine)
     try {

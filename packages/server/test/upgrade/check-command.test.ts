@@ -10,12 +10,12 @@ import { inspectSqlite } from '#db/inspect-schema.ts'
 import { readMigrations } from '#db/migrate.ts'
 import { inspectPostgres, migratePostgres } from '#db/postgres.ts'
 import { migrateSqlite } from '#db/sqlite.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 import { emptyPlace, oldPlace, type Place } from './old-database.ts'
 
 const MAIN = fileURLToPath(import.meta.resolve('#main.mjs'))
 
-onEachEngine('a check of migrations', (engine) => {
+onBothEngines('a check of migrations', (engine) => {
   const check = async ({ place }: Place) => {
     const state = engine === 'sqlite' ? inspectSqlite(place) : await inspectPostgres(place)
     const { code, lines } = describeState(state)

@@ -14,7 +14,7 @@ import { migrateSqlite } from '#db/sqlite.ts'
 import { openSchemaWatch } from '#open-schema-watch.ts'
 import { openAt } from '#test/conformance/open-database.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 import { emptyPlace, type Place } from './old-database.ts'
 
 const ADDED = '0101_added.sql'
@@ -22,7 +22,7 @@ const BROKEN = '0102_broken.sql'
 /** As programs up to schema 7 do at their start. */
 const TAKE_TURN = 'select pg_advisory_lock(727265)'
 
-onEachEngine('a database that a newer program has migrated', (engine) => {
+onBothEngines('a database that a newer program has migrated', (engine) => {
   const own = readMigrations(engine)
   const newest = own.at(-1)?.version ?? 0
   const migrate = ({ place }: Place, migrations: readonly Migration[]) =>

@@ -12,13 +12,13 @@ import { readMigrations } from '#db/migrate.ts'
 import { certificateSettings } from '#test/peers/certificate.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { isLongRun } from '#test/size-of.ts'
-import { onEachEngine, plainMail, testKey } from '#test/world.ts'
+import { onBothEngines, plainMail, testKey } from '#test/world.ts'
 import { livedInPlace, type Place, VERSIONS } from './old-database.ts'
 
 /** Those in between are upgraded by the same steps. */
 const versions = isLongRun() ? VERSIONS : VERSIONS.filter((version) => version !== '0004')
 
-onEachEngine('a database of schema', (engine) => {
+onBothEngines('a database of schema', (engine) => {
   for (const version of versions) {
     test(`${version} is brought up to date and serves its mail`, async (t) => {
       const place = await livedInPlace(engine, t, version)

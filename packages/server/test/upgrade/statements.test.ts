@@ -5,14 +5,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { migratePostgres } from '#db/postgres.ts'
 import { migrateSqlite } from '#db/sqlite.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 import { emptyPlace } from './old-database.ts'
 import { readStatements, runStatements } from './recorded-statements.ts'
 
 /** The version that a running process may be of while this one migrates. */
 const BEFORE = '0007'
 
-onEachEngine('the version before', (engine) => {
+onBothEngines('the version before', (engine) => {
   test('runs each of its statements on the schema of this one', async (t) => {
     const { place } = await emptyPlace(engine, t)
     await (engine === 'sqlite' ? migrateSqlite(place) : migratePostgres(place))
