@@ -11,7 +11,7 @@ import type { Inbox } from '@mailroom/sdk'
 import { openApp } from '@mailroom/server/app.ts'
 import { silentLog } from '@mailroom/server/base/log.ts'
 import {
-  onBothEngines,
+  onEachEngine,
   openWorld,
   plainMail,
   testKey,
@@ -25,7 +25,7 @@ const sentIn = (world: World, { id }: Inbox) =>
   world.client.messages.list(id, { direction: 'outbound' }).page()
 const idIn = (text: string) => /message (msg_\w+)/.exec(text)?.[1] ?? assert.fail(text)
 
-onBothEngines('a repeated send', (engine) => {
+onEachEngine('a repeated send', (engine) => {
   /** A service with one client for each transport. */
   let world: World
   let http: Tools

@@ -1,11 +1,24 @@
 // In which order and in which processes the test files run: those that need a process of their own
 // alone, all others several to one, because loading the service costs more than most files do.
 
-/**
- * Files of full runs only: services that are killed and started again, several processes on one database.
- * They take half of the time, and rarely fail where the scenarios do not.
- */
-const FULL_ONLY = [/\/test\/crash\//, /-processes\.test/]
+/** Files of full runs only, which take more than half of the time of all. */
+const FULL_ONLY = [
+  // Services that are killed and started again, and several processes on one database.
+  /\/test\/crash\//,
+  /-processes\.test/,
+  // Commands of the program, each in a process of its own, and a package that is built and installed.
+  /\/scenarios\/(sealed-keys|operating-files)\.test/,
+  /\/sdk\/test\/packed\.test/,
+  // Much at once: bodies of many megabytes, hundreds of receivers that hang, random input for two parsers.
+  /\/http\/(large-bodies|long-answers)\.test/,
+  /\/scenarios\/(backpressure|hostile-mail|large-messages|long-bodies|sending-large)\.test/,
+  /\/net\/(http-post|signature-bounds)\.test/,
+  /\/worker\/(dispatcher-shares|webhook-lanes)\.test/,
+  /(^|[/-])differential(-\w+)?\.test/,
+  // What waits for real time to pass.
+  /\/conformance\/dkim-looks\.test/,
+  /\/mcp\/test\/waiting\.test/,
+]
 
 /** Whether a quick run has this file. */
 export function isQuickFile(path: string): boolean {

@@ -17,7 +17,7 @@ import { makeDkimKey } from '#mail/dkim/key.ts'
 import { certificateSettings } from '#test/peers/certificate.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { type Mail, openSender, type SmtpReply } from '#test/peers/sender.ts'
-import { isLongRun, isFullRun } from '#test/size-of.ts'
+import { isFullRun, isLongRun } from '#test/size-of.ts'
 
 export const OPERATOR_TOKEN = 'operator-token-for-tests-0123456789'
 

@@ -7,9 +7,9 @@ import { silentLog } from '#base/log.ts'
 import { openSocket } from '#test/http/socket-client.ts'
 import { browse, postSession, type SignedIn, signIn } from '#test/scenarios/console-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import { onAnyEngine, onEachEngine, openWorld, testKey, type World } from '#test/world.ts'
+import { onAnyEngine, onBothEngines, openWorld, testKey, type World } from '#test/world.ts'
 
-onEachEngine('a session of the console', (engine) => {
+onBothEngines('a session of the console', (engine) => {
   let world: World
   let signedIn: SignedIn
   before(async () => {

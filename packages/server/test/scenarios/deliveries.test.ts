@@ -17,9 +17,9 @@ import {
   settled,
 } from '#test/scenarios/sending-world.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onBothEngines } from '#test/world.ts'
 
-onEachEngine('a delivery', (engine) => {
+onBothEngines('a delivery', (engine) => {
   let world: SendingWorld
   let polite: MtaScript
   /** A server without TLS, of its own domain. */

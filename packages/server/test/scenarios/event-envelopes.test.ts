@@ -18,11 +18,11 @@ import {
   untilReadable,
 } from '#test/scenarios/event-world.ts'
 import { send, settled } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onBothEngines, openWorld, plainMail, type World } from '#test/world.ts'
 
 const TOLD = { deliveredAtMs: Date.UTC(2026, 10, 20, 9, 30), attempt: 3 }
 
-onEachEngine('an event', (engine) => {
+onBothEngines('an event', (engine) => {
   let world: World
   before(async () => {
     world = await openWorld(engine, { env: WIDE_LIMITS })

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onBothEngines, openWorld, plainMail, type World } from '#test/world.ts'
 
-onEachEngine('the first story', (engine) => {
+onBothEngines('the first story', (engine) => {
   let world: World
   before(async () => {
     world = await openWorld(engine)

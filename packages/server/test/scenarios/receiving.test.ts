@@ -5,9 +5,9 @@ import { after, before, test } from 'node:test'
 import { filePart, messageOf, multipart, textPart } from '#test/mail/samples.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { countMessages, countRows, deliver, newest, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onBothEngines, openWorld, plainMail, type World } from '#test/world.ts'
 
-onEachEngine('received mail', (engine) => {
+onBothEngines('received mail', (engine) => {
   let world: World
   before(async () => {
     world = await openWorld(engine, { env: WIDE_LIMITS })
@@ -251,7 +251,7 @@ onEachEngine('received mail', (engine) => {
   })
 })
 
-onEachEngine('mail to an international domain', (engine) => {
+onBothEngines('mail to an international domain', (engine) => {
   let world: World
   before(async () => {
     world = await openWorld(engine, { env: { MAILROOM_INBOX_DOMAIN: 'bücher.example' } })

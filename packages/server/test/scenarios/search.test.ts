@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onBothEngines, openWorld, plainMail, type World } from '#test/world.ts'
 
 const UTF8 = [
   'MIME-Version: 1.0',
@@ -161,7 +161,7 @@ const ODD_WORDS = [
   '漢'.repeat(129),
 ]
 
-onEachEngine('searching an inbox', (engine) => {
+onBothEngines('searching an inbox', (engine) => {
   let world: World
   let inbox: Inbox
   const idOf = new Map<string, string>()
