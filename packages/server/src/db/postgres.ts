@@ -26,6 +26,8 @@ export type PostgresOptions<Schema> = {
   groupForms?: Readonly<Record<string, GroupForm<Schema>>>
   observer: DbObserver
   onError(error: Error): void
+  /** How long a write waits for a connection before it is refused as busy; 7 s unless given. */
+  writeWaitMsMax?: number
 }
 
 const CONNECT_MS_MAX = 2_000
@@ -53,7 +55,7 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
   const version = await query.executeQuery<{ server_version: string }>(
     CompiledQuery.raw('show server_version'),
   )
-  const transactions = openTransactions(query, options.observer)
+  const transactions = openTransactions(query, options)
   const write: Db<Schema, Table>['write'] = async (name, input, traceParent) => {
     const transaction = options.transactions[name]
     if (transaction === undefined) throw new Error(`No transaction is named ${name}`)
@@ -86,9 +88,12 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
 }
 
 /** Transactions of one pool: so many at once, each repeated when the server asks for it. */
-function openTransactions<Schema>(query: Kysely<Schema>, observer: DbObserver) {
+function openTransactions<Schema>(
+  query: Kysely<Schema>,
+  { observer, writeWaitMsMax = WRITE_WAIT_MS_MAX }: PostgresOptions<Schema>,
+) {
   const { monotonic } = systemClock
-  const turns = new Turns({ atOnce: POSTGRES_WRITES_MAX, waitMsMax: WRITE_WAIT_MS_MAX })
+  const turns = new Turns({ atOnce: POSTGRES_WRITES_MAX, waitMsMax: writeWaitMsMax })
   let waiting = 0
   let closing: Promise<void> | null = null
   let onIdle = () => {}

@@ -24,6 +24,9 @@ export type TestDatabase = {
   close(): Promise<void>
 }
 
+/** Hundreds of writes at once are to be taken, however busy the machine is that runs the tests. */
+const WRITE_WAIT_MS_MAX = 60_000
+
 const observer = { committed: () => {}, queued: () => {} }
 export const makeId = idMaker(systemClock, systemChance)
 
@@ -56,6 +59,7 @@ export function openAt(engine: Engine, place: string): Promise<Db> {
       transactions,
       observer,
       onError: () => {},
+      writeWaitMsMax: WRITE_WAIT_MS_MAX,
     })
   }
   return openSqlite<Tables, typeof transactions>({
