@@ -34,6 +34,7 @@ import { makeReceiver, type ReceiverPorts } from '#smtp/receiver.ts'
 import { findEndedSessions } from '#store/ended-session.ts'
 import { openBackground } from '#worker/background.ts'
 import { type Dispatcher, openDispatcher } from '#worker/dispatcher.ts'
+import { MAIL_BOUNDS, RELAY_BOUNDS } from '#worker/dispatcher-bounds.ts'
 import { openDuties } from './open-duties.ts'
 import type { ServerTls } from './open-server-tls.ts'
 import { traceQueue, traceReceipt } from './open-tracing.ts'
@@ -212,10 +213,15 @@ export function openTimeDoor(
 }
 
 /** Works the queue of deliveries. */
-export function openDeliveryDoor(deps: Deps, instance: string): Dispatcher {
+export function openDeliveryDoor(
+  deps: Deps,
+  { delivery }: Pick<Settings, 'delivery'>,
+  instance: string,
+): Dispatcher {
   const worker = `${instance} ${deps.makeId('job')}`
   const queue = traceQueue(openDeliveryQueue(deps, worker), { ...deps, name: 'delivery attempt' })
-  const dispatcher = openDispatcher(queue, deps.log)
+  const bounds = delivery === 'relay' ? RELAY_BOUNDS : MAIL_BOUNDS
+  const dispatcher = openDispatcher(queue, deps.log, { bounds })
   deps.wakeDelivery = dispatcher.wake
   return dispatcher
 }

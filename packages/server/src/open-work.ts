@@ -10,7 +10,7 @@ import { openWebhooks } from './open-webhooks.ts'
 export function openWork(deps: Deps, settings: Settings, { instance, signals }: OpenStore) {
   const { roles } = settings
   const background = openTimeDoor(deps, settings, instance)
-  const dispatcher = roles.has('delivery') ? openDeliveryDoor(deps, instance) : null
+  const dispatcher = roles.has('delivery') ? openDeliveryDoor(deps, settings, instance) : null
   const webhooks = roles.has('webhooks') ? openWebhooks(deps, instance) : null
   if (webhooks !== null) signals.listen(webhooks.wake)
   return {

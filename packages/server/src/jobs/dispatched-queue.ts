@@ -97,6 +97,10 @@ export type DispatcherBounds = {
   readonly attempts: ShareBounds
   /** Of a lane that nothing is known of. */
   readonly laneStart: number
+  /** Of a lane that answers, that may hang without a place in it. */
+  readonly laneAsideMax: number
+  /** Lanes count as answering from the first, and whatever becomes of them. */
+  readonly trustsLanes: boolean
   /** Of `attempts.max`, for lanes that have few under way. */
   readonly smallLaneAttempts: number
   /** Under way. */

@@ -3,7 +3,7 @@
 // or gone holds up nobody but itself.
 
 import { systemChance } from '#base/chance.ts'
-import { LANES_LOOKED_AT_MAX } from '#base/limits.ts'
+import { LANES_LOOKED_AT_MAX, SECOND_MS } from '#base/limits.ts'
 import type { Log } from '#base/log.ts'
 import type {
   DispatchedQueue,
@@ -20,6 +20,12 @@ import { Lanes } from './lanes.ts'
 import { NewcomerSearch } from './newcomer-search.ts'
 import { besidesOwners, OwnerSearch, type OwnerShare } from './owner-search.ts'
 import { Traffic } from './traffic.ts'
+
+/**
+ * An attempt under way for longer leaves its place in a lane whose servers answer. Most take less, and
+ * ten that hang from the start of a process delay what comes behind them by a few of these.
+ */
+const SLOW_ATTEMPT_MS = SECOND_MS
 
 const NO_NAMES = { names: [], isWhole: false }
 const NO_CHOICE = { shares: [], passedOver: null, hasMoreProven: false, hasUnprovenRoom: false }
@@ -213,9 +219,13 @@ export class Deliveries<Held extends Item> {
     const longMs = isNewcomer ? this.#newcomerLongMs : this.#bounds.longAttemptMs
     const underWay = this.#traffic.begin(lane.standing, bytes)
     if (isNewcomer) this.#newcomersHeld += group.length
-    const timer = setTimeout(() => {
+    const slow = setTimeout(() => {
+      lane.slow(group)
+      this.#goOn(lane)
+    }, SLOW_ATTEMPT_MS)
+    const long = setTimeout(() => {
       underWay.turnLong()
-      lane.shrink()
+      lane.stall(group)
       this.#goOn(lane)
     }, longMs)
     let outcome: GroupOutcome = 'unreached'
@@ -227,14 +237,15 @@ export class Deliveries<Held extends Item> {
     } catch (error) {
       this.#log.error({ error, delivery: id }, 'the outcome of a delivery could not be recorded')
     }
-    clearTimeout(timer)
+    clearTimeout(slow)
+    clearTimeout(long)
     underWay.end()
     this.#owners.end(group[0])
     this.#letGo(group)
     if (isNewcomer) this.#newcomersHeld -= group.length
     lane.end(group)
     if (outcome === 'reached') lane.grow()
-    else if (outcome === 'unreached') lane.shrink()
+    else if (outcome === 'unreached') lane.fail()
     else if (outcome === 'crowded') this.#pause(lane)
     this.#goOn(lane)
   }

@@ -10,6 +10,13 @@ const OWNER_BOUNDS = {
   held: limits.ACCOUNTS_HELD_MAX,
 }
 
+/**
+ * Attempts of a lane that may hang while its others go on: half of LANE_TRANSACTIONS_MAX, which is all
+ * that its host takes. Of endpoints fewer, since an account may have a hundred that answer now and then.
+ */
+const LANE_ASIDE_MAX = 10
+const WEBHOOK_LANE_ASIDE_MAX = 5
+
 export const MAIL_BOUNDS: DispatcherBounds = {
   attempts: {
     max: limits.TRANSACTIONS_MAX,
@@ -17,6 +24,8 @@ export const MAIL_BOUNDS: DispatcherBounds = {
     hardMax: limits.LONG_TRANSACTIONS_MAX,
   },
   laneStart: limits.LANE_TRANSACTIONS_START,
+  laneAsideMax: LANE_ASIDE_MAX,
+  trustsLanes: false,
   smallLaneAttempts: limits.SMALL_LANE_TRANSACTIONS,
   bytes: {
     max: limits.OUTBOUND_BYTES_MAX,
@@ -35,6 +44,9 @@ export const MAIL_BOUNDS: DispatcherBounds = {
   leaseMs: limits.DELIVERY_LEASE_MS,
 }
 
+/** The relay is the only way out: whatever it does, there is nobody to be kept from it. */
+export const RELAY_BOUNDS: DispatcherBounds = { ...MAIL_BOUNDS, trustsLanes: true }
+
 /**
  * Endpoints are many, small and mostly quick, so that more attempts fit into the same machine. Anybody
  * may add one that never answers, so that those that nobody knows yet have a part of their own.
@@ -46,6 +58,8 @@ export const WEBHOOK_BOUNDS: DispatcherBounds = {
     hardMax: limits.LONG_WEBHOOK_ATTEMPTS_MAX,
   },
   laneStart: limits.WEBHOOK_LANE_START,
+  laneAsideMax: WEBHOOK_LANE_ASIDE_MAX,
+  trustsLanes: false,
   smallLaneAttempts: limits.SMALL_LANE_WEBHOOK_ATTEMPTS,
   bytes: {
     max: limits.WEBHOOK_BYTES_MAX,

@@ -1,5 +1,6 @@
 // A lane: deliveries that share a destination, and how many of them may be under way. It starts small,
 // grows while servers answer, shrinks when none does, and keeps to what it has while its host is busy.
+// Where servers answer, an attempt that hangs is set aside: it leaves its place to the next one.
 
 import {
   CROWDED_PAUSE_MS_MAX,
@@ -29,35 +30,55 @@ export function partOf(
   return Math.max(0, Math.min(part - own, capacity + LANE_ACCOUNTS_MAX - held))
 }
 
+export type LaneOptions = {
+  /** Attempts that may be under way before anything is known. */
+  start: number
+  /** Attempts that may be set aside. */
+  asideMax: number
+  /** It counts as answering whatever becomes of it. */
+  isTrusted: boolean
+  owner: string | null
+}
+
 export class Lane<Held extends Item> {
   readonly name: string
   /** Null where nobody asked. */
   readonly owner: string | null
   readonly #start: number
+  readonly #asideMax: number
+  readonly #isTrusted: boolean
   readonly #owners = new LaneOwners<Held>()
+  /** Under way for longer than most, and counted in `active`. */
+  readonly #slow = new Set<Group<Held>>()
+  /** The same, set aside: counted in neither `active` nor `held`, nor as its account's. */
+  readonly #aside = new Set<Group<Held>>()
   #limit: number
+  /** Attempts in a row that reached nothing. */
+  #failures = 0
   /** What it had when its host was busy the last time. */
   #crowdedLimit = 0
   #pauseMs = 0
   #pauses = 0
   #isPaused = false
-  /** Deliveries, under way and waiting. */
+  /** Deliveries, under way and waiting, but for those set aside. */
   held = 0
-  /** Attempts under way. */
+  /** Attempts under way, but for those set aside. */
   active = 0
   standing: Standing = 'newcomer'
   /** The look that found nothing more for it; 0: there may be more. */
   askedAt = 0
 
-  /** `start` attempts may be under way before anything is known. */
-  constructor(name: string, { start, owner }: { start: number; owner: string | null }) {
+  constructor(name: string, { start, asideMax, isTrusted, owner }: LaneOptions) {
     this.name = name
     this.owner = owner
     this.#start = start
+    this.#asideMax = asideMax
+    this.#isTrusted = isTrusted
     this.#limit = start
+    if (isTrusted) this.standing = 'proven'
   }
 
-  /** Whether its servers answered the last time, and lately. */
+  /** Whether its servers answered lately. */
   get isProven(): boolean {
     return this.standing === 'proven'
   }
@@ -81,7 +102,7 @@ export class Lane<Held extends Item> {
   }
 
   get isEmpty(): boolean {
-    return this.held === 0
+    return this.held === 0 && this.#aside.size === 0
   }
 
   /** It knows more than a new lane would: servers answered, or did not, or their host was busy. */
@@ -96,7 +117,7 @@ export class Lane<Held extends Item> {
   }
 
   get mayStart(): boolean {
-    return this.#owners.waiting > 0 && this.active < this.#limit
+    return this.#owners.waiting > 0 && this.active < this.#atOnce
   }
 
   /** Whether something of this account waits here. */
@@ -105,7 +126,7 @@ export class Lane<Held extends Item> {
   }
 
   get isSmall(): boolean {
-    return this.active < LANE_TRANSACTIONS_START
+    return this.active + this.#aside.size < LANE_TRANSACTIONS_START
   }
 
   add(group: Group<Held>): void {
@@ -122,24 +143,69 @@ export class Lane<Held extends Item> {
 
   /** A group is over; its deliveries are held no more. */
   end(group: Group<Held>): void {
-    this.active -= 1
-    this.held -= group.length
-    this.#owners.end(group)
+    if (!this.#aside.delete(group)) {
+      this.#slow.delete(group)
+      this.#leave(group)
+    }
+    this.#setAside()
+  }
+
+  /** The attempt takes longer than most: from now on it may be set aside. */
+  slow(group: Group<Held>): void {
+    this.#slow.add(group)
+    this.#setAside()
+  }
+
+  /** None has answered the attempt for long; one that was set aside says nothing about the others. */
+  stall(group: Group<Held>): void {
+    if (!this.#aside.has(group)) this.#shrink()
   }
 
   /** A server answered. */
   grow(): void {
     this.standing = 'proven'
+    this.#failures = 0
+    this.#setAside()
     // A turn that became free, not one more.
     if (this.#isPaused) return
     this.#limit = Math.min(this.#limit + 1, LANE_TRANSACTIONS_MAX)
     if (this.#limit > this.#crowdedLimit + 1) this.#pauseMs = 0
   }
 
-  /** None did, or none has for long. */
-  shrink(): void {
-    this.standing = 'silent'
-    this.#limit = Math.max(1, Math.floor(this.#limit / 2))
+  /**
+   * None did. Where some answered lately it takes more than those that may hang, and as many again,
+   * until the lane counts as silent: until then it keeps what it started with.
+   */
+  fail(): void {
+    this.#failures += 1
+    if (this.isProven && this.#failures <= 2 * this.#asideMax) this.#halve(this.#start)
+    else this.#shrink()
+  }
+
+  #shrink(): void {
+    if (!this.#isTrusted) this.standing = 'silent'
+    this.#halve(this.#isTrusted ? this.#start : 1)
+  }
+
+  #halve(least: number): void {
+    // A busy host may have left it less than that.
+    this.#limit = Math.min(this.#limit, Math.max(least, Math.floor(this.#limit / 2)))
+  }
+
+  #setAside(): void {
+    if (!this.isProven) return
+    for (const group of this.#slow) {
+      if (this.#aside.size === this.#asideMax) return
+      this.#slow.delete(group)
+      this.#aside.add(group)
+      this.#leave(group)
+    }
+  }
+
+  #leave(group: Group<Held>): void {
+    this.active -= 1
+    this.held -= group.length
+    this.#owners.end(group)
   }
 
   /**
@@ -179,8 +245,13 @@ export class Lane<Held extends Item> {
     return this.#giveUp(() => ({ keepsOne: false }))
   }
 
+  /** Attempts under way at once, besides those set aside. */
+  get #atOnce(): number {
+    return Math.min(this.#limit, LANE_TRANSACTIONS_MAX - this.#aside.size)
+  }
+
   get #capacity(): number {
-    return this.#limit * (this.isProven ? LANE_AHEAD : LANE_AHEAD_UNPROVEN)
+    return this.#atOnce * (this.isProven ? LANE_AHEAD : LANE_AHEAD_UNPROVEN)
   }
 
   /** For as long as `next` says how. */

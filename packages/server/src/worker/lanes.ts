@@ -2,17 +2,19 @@
 // learned about, so many and no more. A name that was only seen makes no lane.
 
 import type { DispatcherBounds, Item } from '#jobs/dispatched-queue.ts'
-import { Lane } from './lane.ts'
+import { Lane, type LaneOptions } from './lane.ts'
 
 export class Lanes<Held extends Item> {
   /** From the one used longest ago on. */
   readonly #lanes = new Map<string, Lane<Held>>()
-  readonly #start: number
+  readonly #options: Omit<LaneOptions, 'owner'>
   readonly #keptMax: number
   readonly #hasNewcomers: boolean
 
-  constructor({ laneStart, lanesKeptMax, newcomers }: DispatcherBounds) {
-    this.#start = laneStart
+  constructor(bounds: DispatcherBounds) {
+    const { laneStart: start, laneAsideMax: asideMax, trustsLanes: isTrusted } = bounds
+    const { lanesKeptMax, newcomers } = bounds
+    this.#options = { start, asideMax, isTrusted }
     this.#keptMax = lanesKeptMax
     this.#hasNewcomers = newcomers !== null
   }
@@ -31,7 +33,7 @@ export class Lanes<Held extends Item> {
 
   /** The lane of deliveries that were claimed, of this owner where it is new; used from now on. */
   use(name: string, owner: string | null): Lane<Held> {
-    const lane = this.#lanes.get(name) ?? new Lane<Held>(name, { start: this.#start, owner })
+    const lane = this.#lanes.get(name) ?? new Lane<Held>(name, { ...this.#options, owner })
     this.#lanes.delete(name)
     this.#lanes.set(name, lane)
     return lane

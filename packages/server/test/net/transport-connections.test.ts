@@ -160,6 +160,8 @@ test('of two hundred and one idle connections the oldest is ended', async (t) =>
     zone[`b${index}.example`] = { A: [`127.0.1.${index + 1}`] }
   }
   const { carry } = await openTransportWorld(t, { zone, port: mta.port })
+  // A busy machine takes more than five seconds for them.
+  t.mock.timers.enable({ apis: ['setTimeout'] })
   await inParallel(201, 10, async (index) => void (await carry(`b@b${index}.example`)))
   await until(() => mta.connections.open === 200)
   await carry('b@b200.example')
@@ -205,6 +207,26 @@ test('an idle connection that answers no more does not make others be tried in t
   assert.equal((await carry(TO)).host, 'mx2.b.example')
   assert.equal(countMail(mtas[0]) - before, 1)
 })
+
+for (const count of [1, 2]) {
+  test(`a message that hangs at a host of ${count} keeps nobody from it who is answered there`, async (t) => {
+    const { mtas, port } = await openHosts(t, count === 1 ? [{}] : [{}, {}])
+    const timeouts = { replyMs: 1_500 }
+    const zone = zoneOf('b.example', count)
+    const { carry } = await openTransportWorld(t, { zone, port, timeouts })
+    await carry(TO)
+    mtas[0].script = { onMail: (_, connection) => (connection === 1 ? 'hang' : undefined) }
+    const hanging = carry(TO)
+    await until(() => countMail(mtas[0]) === 2)
+    assert.equal((await carry(TO)).host, 'mx1.b.example')
+    const hung = await hanging
+    assert.deepEqual(hung.outcomes, count === 1 ? ['unsent mail timeout'] : ACCEPTED)
+    // The idle connection is gone: it takes another one.
+    mtas[0].script = { onMail: (_, connection) => (connection === 2 ? 'close' : undefined) }
+    const told = await carry(TO)
+    assert.deepEqual(told, { host: 'mx1.b.example', tls: null, outcomes: ACCEPTED })
+  })
+}
 
 test('a signal ends what is under way, at every stage, and nothing else', async (t) => {
   const { mtas, port } = await openHosts(t, [{ extensions: [] }])

@@ -7,6 +7,7 @@ import {
   HOST_TURN_MS_MAX,
   SILENT_HOST_MS,
   SILENT_HOSTS_MAX,
+  SMTP_FINAL_DOT_MS_MAX,
 } from '#base/limits.ts'
 import {
   type ClientTimeouts,
@@ -22,6 +23,9 @@ import { type Carried, type CarryOutcome, carriedNowhere } from './carrier.ts'
 import { ConnectionPool, type PoolKey } from './connection-pool.ts'
 import { findTrouble, isOfCredentials, isOfHandshake, isRefusal, type Trouble } from './trouble.ts'
 import { Turns } from './turns.ts'
+
+/** The longest wait for an answer. */
+const ANSWERED_LATELY_MS = SMTP_FINAL_DOT_MS_MAX
 
 export type Place = {
   /** Its name, for people and for SNI. */
@@ -70,10 +74,13 @@ export class HostCaller {
    * message for a host that is gone would wait for it as long as the first.
    */
   readonly #passedOver: ExpiringCache<Trouble>
+  /** When a place last answered a message: one that hangs there says nothing about the others. */
+  readonly #answeredAtMs: ExpiringCache<number>
 
   constructor(options: HostCallerOptions) {
     this.#options = options
     this.#passedOver = makeExpiringCache(options.clock, SILENT_HOSTS_MAX)
+    this.#answeredAtMs = makeExpiringCache(options.clock, SILENT_HOSTS_MAX)
   }
 
   /**
@@ -83,8 +90,11 @@ export class HostCaller {
   async carry(places: readonly Place[], mail: OutgoingMail, signal: AbortSignal): Promise<Carried> {
     const tried: Tried[] = []
     let crowded: Place | null = null
+    const nowMs = this.#options.clock.monotonic()
+    // Where there is no other place to try, one that answered lately is tried again.
+    const sinceMs = places.length > 1 ? nowMs : nowMs - ANSWERED_LATELY_MS
     for (const place of places) {
-      const called = await this.#callInTurn(place, mail, signal)
+      const called = await this.#callInTurn(place, { mail, signal, sinceMs })
       if (called === 'crowded') {
         crowded ??= place
         continue
@@ -103,11 +113,8 @@ export class HostCaller {
     return this.#pool.close()
   }
 
-  async #callInTurn(
-    place: Place,
-    mail: OutgoingMail,
-    signal: AbortSignal,
-  ): Promise<Called | 'crowded'> {
+  async #callInTurn(place: Place, call: Omit<Call, 'leave'>): Promise<Called | 'crowded'> {
+    const { mail, signal } = call
     const { address } = keyOf(place)
     const turn = await this.#turns.take(address, HOST_TURN_MS_MAX, signal)
     if (turn === 'crowded') return turn
@@ -117,7 +124,7 @@ export class HostCaller {
       leaving = gone
     }
     try {
-      return await this.#call(place, { mail, signal, leave })
+      return await this.#call(place, { ...call, leave })
     } finally {
       void leaving.then(() => this.#turns.give(address))
     }
@@ -128,10 +135,11 @@ export class HostCaller {
     if (idle !== null) {
       const called = await this.#send(place, idle, call)
       const trouble = findTrouble(called.outcomes, called.tls)
-      // It may have been closed while it was idle, which says nothing about the host.
-      if (trouble === null || call.signal.aborted) return called
+      // It may have been closed while it was idle, which says nothing about the host; silence does.
+      const isOver = trouble === null || trouble.failure.kind === 'timeout'
+      if (isOver || call.signal.aborted) return called
     }
-    const opened = await this.#open(place, call.signal)
+    const opened = await this.#open(place, call)
     return 'client' in opened
       ? this.#send(place, opened.client, call)
       : untold(place, call.mail, opened)
@@ -145,7 +153,8 @@ export class HostCaller {
     try {
       const outcomes = await client.send(mail)
       const trouble = findTrouble(outcomes, client.tls)
-      if (trouble?.failure.kind === 'timeout') this.#passOver(place, trouble)
+      if (trouble?.failure.kind === 'timeout') this.#passOver(place, trouble, call)
+      if (outcomes.some(isAnswer)) this.#noteAnswer(place)
       return { host: place.host, tls: client.tls, outcomes }
     } catch (error) {
       // Nobody knows where in the dialogue it was left.
@@ -157,21 +166,30 @@ export class HostCaller {
     }
   }
 
-  async #open(place: Place, signal: AbortSignal): Promise<{ client: SmtpClient } | Trouble> {
+  async #open(place: Place, call: Call): Promise<{ client: SmtpClient } | Trouble> {
     const passedOver = this.#passedOver.get(silenceKeyOf(place))
     if (passedOver !== null) return passedOver.value
     const { address } = keyOf(place)
     await this.#pool.shrink(address, CONNECTIONS_PER_HOST_MAX - this.#turns.count(address))
-    const opened = await this.#dial(place, signal)
+    const opened = await this.#dial(place, call.signal)
     if ('client' in opened) this.#passedOver.delete(silenceKeyOf(place))
     else if (opened.failure.kind === 'timeout' || isOfCredentials(opened)) {
-      this.#passOver(place, opened)
+      this.#passOver(place, opened, call)
     }
     return opened
   }
 
-  #passOver(place: Place, why: Trouble): void {
-    this.#passedOver.set(silenceKeyOf(place), why, SILENT_HOST_MS)
+  #noteAnswer(place: Place): void {
+    const nowMs = this.#options.clock.monotonic()
+    this.#answeredAtMs.set(silenceKeyOf(place), nowMs, 2 * ANSWERED_LATELY_MS)
+  }
+
+  /** Unless it was another message that the place answered meanwhile. */
+  #passOver(place: Place, why: Trouble, { sinceMs }: Call): void {
+    const key = silenceKeyOf(place)
+    const answeredAtMs = this.#answeredAtMs.get(key)?.value ?? Number.NEGATIVE_INFINITY
+    if (why.failure.kind === 'timeout' && answeredAtMs >= sinceMs) return
+    this.#passedOver.set(key, why, SILENT_HOST_MS)
   }
 
   async #dial(place: Place, signal: AbortSignal): Promise<{ client: SmtpClient } | Trouble> {
@@ -201,6 +219,8 @@ export class HostCaller {
 type Call = {
   readonly mail: OutgoingMail
   readonly signal: AbortSignal
+  /** A place that has answered since is not passed over for what timed out. */
+  readonly sinceMs: number
   /** Told when the connection that was used will be idle or gone. */
   leave(gone: Promise<void>): void
 }
@@ -217,6 +237,10 @@ function conclude(tried: readonly Tried[], mail: OutgoingMail): Called {
       ? { kind: 'refused', stage, reply: failure.reply }
       : { kind: 'unsent', stage, failure }
   return { ...told.called, outcomes: mail.recipients.map(() => outcome) }
+}
+
+function isAnswer({ kind }: RecipientOutcome): boolean {
+  return kind === 'accepted' || kind === 'refused'
 }
 
 /** The same trouble for all recipients. */
