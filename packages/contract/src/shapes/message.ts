@@ -116,7 +116,8 @@ export const Message = Type.Object(
     failureReason: nullableText('What a refusing server said.'),
     rfcMessageId: nullableText('The Message-ID with its angle brackets.'),
     references: Type.Array(Type.String(), {
-      description: 'The Message-IDs of the References field, with their angle brackets.',
+      description:
+        'The Message-IDs of the References field, with their angle brackets. Of more than 10,000 the first and the newest.',
     }),
     authentication: Type.Union([Authentication, Type.Null()], {
       description: 'What is known of the sender; null on outbound mail.',

@@ -107,7 +107,8 @@ export const DOMAIN_LENGTH_MAX = 253
 export const FILENAME_LENGTH_MAX = 200
 /** Identifiers of a message that are looked up for its thread: the nearest, and the root. */
 export const PARENTS_MAX = 100
-export const REFERENCES_MAX = 1_000
+/** Read of one field: as many as a header of 64 KiB holds, as replies of this service have it. */
+export const REFERENCES_MAX = 10_000
 /** HTML read for its text, in characters; the rest is left out. Real mail stays under 300,000. */
 export const HTML_LENGTH_MAX = 1_000_000
 /** Tags beyond which HTML is stripped, not parsed: building the tree of unclosed tags is quadratic. */
@@ -311,10 +312,6 @@ export const STS_POLICIES_KEPT_MAX = 2_000
 /** RFC 5322 §2.1.1 allows lines of 998; what cannot be folded leaves room for the field's name. */
 export const HEADER_WORD_LENGTH_MAX = 900
 export const SUBJECT_LENGTH_MAX = 998
-/** Identifiers of a References field: RFC 5322 §3.6.4 lets the middle go. */
-export const REFERENCES_SENT_MAX = 100
-/** All of them together; servers refuse header fields of tens of kilobytes. */
-export const REFERENCES_SENT_OCTETS_MAX = 8 * KIB
 /** Of a quoted message, in characters with the quote's marks; the rest is left out. */
 export const QUOTED_TEXT_LENGTH_MAX = 256 * KIB
 export const QUOTED_HTML_LENGTH_MAX = 512 * KIB

@@ -1,7 +1,7 @@
 // What a reply has to know of its thread: the newest message, the identifiers before it, and who
 // copied the inbox.
 
-import { REFERENCES_SENT_MAX, THREAD_COPIES_LOOKED_AT_MAX } from '#base/limits.ts'
+import { THREAD_COPIES_LOOKED_AT_MAX } from '#base/limits.ts'
 import type { Message } from '#model/message.ts'
 import { findMessage } from './message.ts'
 import type { ReadDb } from './tables.ts'
@@ -25,25 +25,43 @@ export async function findLastMessage(
 }
 
 /**
- * Message-IDs in the thread, oldest first, of a long thread the first and the newest: one for each
- * message, so that the last names the newest even where an earlier one has the same.
+ * Message-IDs in the thread, oldest first: one for each message, so that the last names the newest even
+ * where an earlier one has the same. Of a thread with more of them than `octetsMax` the first and the newest.
  */
-export async function listThreadIds(db: ReadDb, { accountId, threadId }: Place): Promise<string[]> {
+export async function listThreadIds(
+  db: ReadDb,
+  { accountId, threadId, octetsMax }: Place & { readonly octetsMax: number },
+): Promise<string[]> {
   const inThread = db.read
     .selectFrom('messages')
     .select(['rfc_message_id', 'thread_position'])
     .where('account_id', '=', accountId)
     .where('thread_id', '=', threadId)
-  const newest = await inThread
-    .orderBy('thread_position', 'desc')
-    .limit(REFERENCES_SENT_MAX)
-    .execute()
-  const isWhole = newest.at(-1)?.thread_position === 1
-  const first = isWhole ? [] : await inThread.where('thread_position', '=', 1).execute()
-  return [...first, ...newest.reverse()]
-    .map((row) => row.rfc_message_id)
-    .filter((id) => id !== null)
+  const ids: (string | null)[] = []
+  let octets = 0
+  let before = Number.MAX_SAFE_INTEGER
+  for (let page = 0; page < PAGES_MAX && octets <= octetsMax && before !== 1; page++) {
+    const rows = await inThread
+      .where('thread_position', '<', before)
+      .orderBy('thread_position', 'desc')
+      .limit(PAGE_MESSAGES)
+      .execute()
+    for (const { rfc_message_id: id } of rows) {
+      ids.push(id)
+      octets += id?.length ?? 0
+    }
+    before = rows.length < PAGE_MESSAGES ? 1 : (rows.at(-1)?.thread_position ?? 1)
+  }
+  if (before !== 1) {
+    const first = await inThread.where('thread_position', '=', 1).executeTakeFirst()
+    ids.push(first?.rfc_message_id ?? null)
+  }
+  return ids.reverse().filter((id) => id !== null)
 }
+
+/** Most threads end within the first; a header holds about as many as all together. */
+const PAGE_MESSAGES = 500
+const PAGES_MAX = 20
 
 /**
  * The From of the first message that copied the inbox; null where none did. Of a very long thread only

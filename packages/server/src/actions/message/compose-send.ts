@@ -42,8 +42,9 @@ export async function composeSend(
   const quote = replied !== null && input.includeQuote ? originalOf(replied.last) : null
   const { text, html, ownText } = await deps.parser.makeBodies({ body, bodyHtml, quote })
   const { cc, recipients } = addressSend(input, place)
-  const references = trimReferences(replied?.rfcMessageIds ?? [])
   const subject = input.subject ?? replySubject(replied?.thread.subject ?? '')
+  const texts = [inbox.displayName ?? '', inbox.address, to, replyTo ?? '', subject, ...cc]
+  const references = trimReferences(replied?.rfcMessageIds ?? [], texts)
   return {
     outgoing: {
       from: { name: inbox.displayName, address: inbox.address },

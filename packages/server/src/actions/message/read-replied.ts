@@ -2,6 +2,7 @@
 
 import type { Deps } from '#actions/deps.ts'
 import { parseAddressList } from '#mail/address-list.ts'
+import { COMPOSED_HEADER_OCTETS_MAX } from '#mail/compose/trim-references.ts'
 import { addressKey, checkEmailAddress } from '#model/email-address.ts'
 import type { Inbox } from '#model/inbox.ts'
 import type { Message } from '#model/message.ts'
@@ -15,7 +16,7 @@ export type Replied = {
   thread: Thread
   /** The newest message. */
   last: Message
-  /** Message-IDs of its messages, oldest first: all, or the first and the newest. */
+  /** Message-IDs of its messages, oldest first: all, or the first and the newest where no header holds all. */
   rfcMessageIds: string[]
   /** Who wrote to others and copied the inbox; null where nobody did, or nobody to write to. */
   copiedBy: string | null
@@ -32,7 +33,7 @@ export async function readReplied(
   if (thread === null || thread.inboxId !== inbox.id) throw noThread()
   const [last, rfcMessageIds, from] = await Promise.all([
     findLastMessage(deps.db, { accountId, threadId }),
-    listThreadIds(deps.db, { accountId, threadId }),
+    listThreadIds(deps.db, { accountId, threadId, octetsMax: COMPOSED_HEADER_OCTETS_MAX }),
     findCopiedFrom(deps.db, { accountId, threadId }),
   ])
   // Its inbox was deleted since.

@@ -3,13 +3,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import {
-  HEADER_WORD_LENGTH_MAX,
-  REFERENCES_SENT_MAX,
-  REFERENCES_SENT_OCTETS_MAX,
-} from '#base/limits.ts'
+import { HEADER_WORD_LENGTH_MAX } from '#base/limits.ts'
 import { replySubject } from '#mail/compose/reply-subject.ts'
-import { trimReferences } from '#mail/compose/trim-references.ts'
+import { COMPOSED_HEADER_OCTETS_MAX, trimReferences } from '#mail/compose/trim-references.ts'
 
 test('a reply has one Re:, however many the thread had', () => {
   const subjects = [
@@ -51,11 +47,22 @@ const ids = (count: number, length = 30) =>
     (_, index) => `<${String(index).padStart(length - 10, '0')}@x.test>`,
   )
 
-test('of a long thread the root and the newest messages are referred to', () => {
+test('all messages of a thread are referred to, of a very long one the root and the newest', () => {
   assert.deepEqual(trimReferences([]), [])
   assert.deepEqual(trimReferences(ids(3)), ids(3))
-  const thread = ids(500)
-  assert.deepEqual(trimReferences(thread), [thread[0], ...thread.slice(-99)])
+  assert.deepEqual(trimReferences(ids(1_500)), ids(1_500))
+  const thread = ids(3_000)
+  const kept = trimReferences(thread)
+  assert.ok(kept.length > 1_500 && kept.length < 3_000)
+  assert.deepEqual(kept, [thread[0], ...thread.slice(1 - kept.length)])
+})
+
+test('a header that says much has room for fewer', () => {
+  const thread = ids(1_500)
+  const kept = trimReferences(thread, ['ü'.repeat(8_000)])
+  assert.ok(kept.length < 1_500)
+  assert.deepEqual([kept[0], kept.at(-1)], [thread[0], thread.at(-1)])
+  assert.deepEqual(trimReferences(thread, ['x'.repeat(99_000)]), [thread[0], thread.at(-1)])
 })
 
 test('an identifier is referred to once, and the last one stays the last', () => {
@@ -83,8 +90,7 @@ test('references stay within their octets whatever the identifiers', () => {
     fc.property(lengths, (all) => {
       const thread = all.map((length, index) => ids(index + 1, length).at(-1) ?? '')
       const kept = trimReferences(thread)
-      assert.ok(kept.length <= REFERENCES_SENT_MAX)
-      assert.ok(kept.join(' ').length <= REFERENCES_SENT_OCTETS_MAX)
+      assert.ok(kept.join('\r\n ').length <= COMPOSED_HEADER_OCTETS_MAX)
       const sendable = thread.filter((id) => id.length <= HEADER_WORD_LENGTH_MAX)
       assert.equal(kept[0], sendable[0])
       assert.equal(kept.at(-1), sendable.at(-1))
