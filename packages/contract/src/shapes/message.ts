@@ -125,7 +125,8 @@ export const Message = Type.Object(
     automatic: Type.Boolean({ description: 'Whether a program rather than a person sent it.' }),
     automaticReason: nullableText('Why it counts as automatic.'),
     defects: Type.Array(Type.String(), {
-      description: 'What was wrong with the message as it arrived.',
+      description:
+        'What was wrong with the message as it arrived: what of it could not be read is an attachment (text-too-large: a text of more than 4 MiB; too-many-lines, too-many-parts, too-deep, header-too-large, too-many-header-fields, parse-failed, parse-timed-out: the rest from there on), or it has a field twice or lacks one (duplicate-from, duplicate-subject, duplicate-message-id, duplicate-content-type, missing-from).',
     }),
     createdAt: time('When the message was received or accepted for sending.'),
   },

@@ -27,6 +27,8 @@ export type MimeBody = {
   readonly text: string
   readonly html: string
   readonly attachments: readonly MimePart[]
+  /** Whether a text is an attachment for its size alone, which no outline tells. */
+  readonly hasLargeText?: boolean
 }
 
 /** The body of a message that is one text. */
@@ -138,7 +140,7 @@ function readUnparted(raw: Buffer, { content: { start } }: OutlinePart): MimeBod
     readContent: () => octets,
     readSize: () => octets.length,
   }
-  return { text: '', html: '', attachments: [file] }
+  return { text: '', html: '', attachments: [file], hasLargeText: true }
 }
 
 /** The parser must list the files of the outline; where it reads a field otherwise, ours counts. */

@@ -31,6 +31,8 @@ export type MimeScan = {
   readonly breach: MimeBreach | null
   /** The parts before the cut; empty when the message's own header is cut. */
   readonly outline: MimeOutline
+  /** Whether a text is a file for its size alone. */
+  readonly hasLargeText: boolean
 }
 
 /**
@@ -73,6 +75,7 @@ class BoundScanner {
   #multiparts = 0
   #lines = 0
   #textBytes = 0
+  #hasLargeText = false
   #depth = 0
   #isEnclosed = false
   #breach: MimeBreach | null = null
@@ -87,7 +90,7 @@ class BoundScanner {
     this.#enterPart('text/plain', null)
     while (this.#breach === null && this.#position < this.#raw.length) this.#readLine()
     this.#endLeaf(this.#breach?.cutAt ?? this.#raw.length)
-    return { breach: this.#breach, outline: this.#outline }
+    return { breach: this.#breach, outline: this.#outline, hasLargeText: this.#hasLargeText }
   }
 
   #endLeaf(end: number): void {
@@ -97,8 +100,12 @@ class BoundScanner {
     leaf.content.end = Math.max(end, leaf.content.start)
     if (leaf.kind !== 'text') return
     const sizeBytes = leaf.content.end - leaf.content.start
-    if (this.#textBytes + sizeBytes > TEXT_BYTES_MAX) leaf.kind = 'file'
-    else this.#textBytes += sizeBytes
+    if (this.#textBytes + sizeBytes <= TEXT_BYTES_MAX) {
+      this.#textBytes += sizeBytes
+      return
+    }
+    leaf.kind = 'file'
+    this.#hasLargeText = true
   }
 
   #readLine(): void {

@@ -91,7 +91,7 @@ async function dissect(raw: Uint8Array): Promise<Dissected> {
   try {
     const plain = dissectPlain(raw)
     if (plain !== null) return plain
-    const { breach, outline } = scanMime(raw)
+    const { breach, outline, hasLargeText } = scanMime(raw)
     const whole = breach === null ? raw : raw.subarray(0, breach.cutAt)
     const section = readHeaderSection(whole)
     // The message's own header is cut: what was read of it may still be text.
@@ -100,7 +100,9 @@ async function dissect(raw: Uint8Array): Promise<Dissected> {
     const body = lone === null ? await readMimeBody(octets, outline) : readTextBody(octets, lone)
     const opaque = breach === null ? [] : [opaquePart(raw.subarray(breach.cutAt))]
     const parts = [...body.attachments, ...opaque]
-    return assemble(section, body, parts, breach === null ? [] : [breach.defect])
+    const defects: Defect[] = breach === null ? [] : [breach.defect]
+    if (hasLargeText || body.hasLargeText === true) defects.push('text-too-large')
+    return assemble(section, body, parts, defects)
   } catch {
     return defeat(raw, 'parse-failed')
   }

@@ -32,6 +32,8 @@ export type Defect =
   | 'too-many-parts'
   | 'too-deep'
   | 'too-many-lines'
+  /** More of it than is read as text: it is an attachment. */
+  | 'text-too-large'
   | 'header-too-large'
   | 'too-many-header-fields'
   | 'parse-failed'

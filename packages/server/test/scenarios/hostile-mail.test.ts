@@ -143,6 +143,35 @@ onEachEngine('hostile mail', (engine) => {
     }
   })
 
+  test('with a text over 4 MiB has it as a file, whole, and says so', async () => {
+    const long = `${'x'.repeat(900)}\r\n`.repeat(4_800)
+    const from = 'From: a@x.example'
+    const html = [from, 'Content-Type: text/html', '', long]
+    const large = { fields: ['Content-Type: text/html'], body: long }
+    const both = multipart('alternative', 'q', [textPart('Short'), large])
+    for (const [name, lines, bodyText] of [
+      ['text', [from, '', long], ''],
+      ['HTML', html, ''],
+      ['HTML beside a short text', [from, ...both.fields, '', both.body], 'Short'],
+    ] as const) {
+      const found = await receive(...lines)
+      const whole = await world.client.messages.get(found.id)
+      for (const one of [found, whole]) {
+        assert.deepEqual([one.bodyText.trim(), one.bodyHtml], [bodyText, ''], name)
+        assert.deepEqual(one.defects, ['text-too-large'], name)
+      }
+      const [file] = whole.attachments
+      assert.ok(file !== undefined && whole.attachments.length === 1, name)
+      assert.ok(file.sizeBytes > 4 * 1024 * 1024, name)
+      const { content } = await world.client.attachments.get(found.id, file.filename)
+      assert.equal(Buffer.from(content).toString().trim(), long.trim(), name)
+      const raw = Buffer.from(await rawOf(found)).toString()
+      assert.ok(raw.includes(long.slice(0, -2)), name)
+      const { text } = await world.client.messages.view(found.id)
+      assert.match(text, /1 attachment, 4330 kB/, name)
+    }
+  })
+
   test('with a header just under the limit shows all of it', async () => {
     const subject = `s${'x'.repeat(HEADER_BYTES_MAX - 2_000)}`
     const found = await receive('From: a@x.example', `Subject: ${subject}`, '', 'Body')
