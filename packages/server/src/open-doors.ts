@@ -164,6 +164,7 @@ function openProgramDoor(parts: Parts): Promise<HttpServer> {
     host: settings.httpHost,
     port: settings.httpPort,
     reusePort: settings.reusePort,
+    trustedProxies: settings.trustedProxies ?? undefined,
     handlers: afterStartAll(parts, allHandlers(deps, servicePorts, readers)),
     readers,
     ports: doorPorts(deps),

@@ -1,7 +1,7 @@
 // The forms that a setting's text may have, and how each is read. Knows text and numbers, not which
 // setting it reads; whether files and folders exist is asked elsewhere.
 
-import { isIP } from 'node:net'
+import { BlockList, isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { domainToASCII } from 'node:url'
 
@@ -103,6 +103,16 @@ export const dnsServers: Form<readonly string[]> = form(
   },
 )
 
+/** An address alone is a range of one. IPv4-mapped addresses are to be compared as IPv4. */
+export const addressRanges: Form<BlockList> = form(
+  'IP addresses or ranges (CIDR), separated by commas, such as 127.0.0.1,10.0.0.0/8,2001:db8::/32',
+  (text) => {
+    const ranges = new BlockList()
+    const areGood = text.split(',').every((entry) => addRange(ranges, entry.trim()))
+    return areGood ? ranges : undefined
+  },
+)
+
 /** Interface §2: what a key from configuration may be. */
 export const apiKey: Form<string> = form(
   '24 to 128 characters of A–Z, a–z, 0–9, _ and -',
@@ -177,6 +187,19 @@ function readDomain(text: string): string | undefined {
   // RFC 1035 §2.3.4: 63 octets a label, 255 a name with its length octets.
   if (isNumeric || ascii.length > 253) return undefined
   return labels.every((label) => /^(?!-)[a-z0-9-]{1,63}(?<!-)$/.test(label)) ? ascii : undefined
+}
+
+function addRange(ranges: BlockList, text: string): boolean {
+  const [address = '', length, ...rest] = text.split('/')
+  const version = isIP(address)
+  // A zone index or an IPv4-mapped range would match nothing.
+  if (version === 0 || rest.length > 0 || /%|^::ffff:.*\./i.test(address)) return false
+  const bits = version === 4 ? 32 : 128
+  if (length !== undefined && !/^\d{1,3}$/.test(length)) return false
+  const prefix = Number(length ?? bits)
+  if (prefix > bits) return false
+  ranges.addSubnet(address, prefix, version === 4 ? 'ipv4' : 'ipv6')
+  return true
 }
 
 function readDnsServer(text: string): string | undefined {

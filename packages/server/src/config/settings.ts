@@ -1,6 +1,7 @@
 // Every setting: its name, form, default and meaning, and the settings as the program sees them.
 // The reader, the documentation and the warnings about unknown names all stand on this table.
 
+import type { BlockList } from 'node:net'
 import { type Plan, plans } from '@mailroom/contract/vocabulary.ts'
 import { type BlobStorePlace, blobStore } from './blob-place.ts'
 import * as forms from './forms.ts'
@@ -42,6 +43,8 @@ export type Settings = Readonly<{
   smtpHost: string
   smtpPort: number
   reusePort: boolean
+  /** Null: none. */
+  trustedProxies: BlockList | null
   /** Without a slash at the end; null: not given, see `publicUrlOf`. */
   publicUrl: string | null
   /** Lower case, IDNA-encoded, as the next. */
@@ -124,6 +127,12 @@ export const SETTINGS = {
     forms.flag,
     { default: 'false' },
     'Whether other processes of this machine may listen on the same ports, each of which gets a share of the connections (SO_REUSEPORT: Linux, FreeBSD); they have to run as the same user.',
+  ),
+  trustedProxies: setting(
+    'MAILROOM_TRUSTED_PROXIES',
+    forms.addressRanges,
+    { default: null },
+    'Reverse proxies in front of the API, as addresses and ranges separated by commas, such as 127.0.0.1,::1. The client that they name in X-Forwarded-For, or without that in Forwarded, then counts for limits, pairing and logs; from anybody else these headers are ignored.',
   ),
   publicUrl: setting(
     'MAILROOM_PUBLIC_URL',

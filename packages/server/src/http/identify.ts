@@ -1,6 +1,6 @@
 // Who is calling: turns the Authorization header, or without one the cookie of a session, into an account
-// and a key, or the operator, or a refusal. Failed attempts are limited for each address, and past the
-// limit no key is looked at.
+// and a key, or the operator, or a refusal. Failed attempts are limited for each address. A good key is
+// never refused for them: others may be behind the same address, such as that of a proxy.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -80,7 +80,6 @@ export class Identifier {
     if (auth === 'signature') return { kind: 'signed' }
     if (auth === 'key-or-signature' && isSigned) return { kind: 'signed' }
     if (auth === 'operator' && this.#operatorDigest === null) throw notFound()
-    await this.#requireAllowance(presented)
     const isByCookie = authorization === undefined && this.#cookieOf(headers) !== ''
     if (auth === 'operator' || !isByCookie) return this.#requireBearer(auth, presented)
     const { session } = await this.#findSession(presented)
@@ -90,7 +89,6 @@ export class Identifier {
 
   /** Rejects with `unauthorized` and `rate_limit_exceeded`. */
   readonly signIn: SignIn = async (token, from) => {
-    await this.#requireAllowance(from)
     const made = await this.#options.sessions.create(token)
     if (made === null) throw await this.#refuse(from, 'The API key is unknown or revoked.')
     return made
@@ -123,7 +121,6 @@ export class Identifier {
   async #requireSession(presented: Presented): Promise<Caller> {
     try {
       if (this.#cookieOf(presented.headers) === '') throw problem('unauthorized', NO_SESSION)
-      await this.#requireAllowance(presented)
       return { kind: 'session', signedIn: await this.#findSession(presented) }
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'unauthorized') throw error
@@ -159,14 +156,7 @@ export class Identifier {
     return isForeignPage(headers, this.#options.publicUrl()) ? `page ${group}` : group
   }
 
-  async #requireAllowance(from: Sender): Promise<void> {
-    const allowance = await this.#options.failures.peek(this.#groupOf(from))
-    if (!allowance.isAllowed) throw tooManyFailures(allowance.resetSeconds)
-  }
-
   async #refuse(from: Sender, message: string): Promise<AppError> {
-    // Counted here and not before the look-up, so that a good key is never held up by its own kind;
-    // attempts that were under way together still get no more refusals than the limit.
     const allowance = await this.#options.failures.take(this.#groupOf(from))
     return allowance.isAllowed
       ? new AppError('unauthorized', message)

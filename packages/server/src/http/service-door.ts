@@ -120,28 +120,19 @@ async function tellFigures(
   { headers, socket }: IncomingMessage,
 ): Promise<Answer> {
   if (operatorToken === null) return NOT_FOUND
-  const from = clientGroup(plainAddress(socket.remoteAddress))
-  let allowance = await failures.peek(from)
-  if (allowance.isAllowed) {
-    const token = bearerToken(headers.authorization)
-    if (token !== null && timingSafeEqual(digest(token), digest(operatorToken))) {
-      const { contentType, body } = await renderMetrics()
-      return { status: 200, headers: { 'content-type': contentType }, body }
-    }
-    allowance = await failures.take(from)
-    if (allowance.isAllowed) {
-      return {
-        status: 401,
-        headers: { 'www-authenticate': 'Bearer' },
-        body: { error: 'unauthorized' },
+  const token = bearerToken(headers.authorization)
+  if (token !== null && timingSafeEqual(digest(token), digest(operatorToken))) {
+    const { contentType, body } = await renderMetrics()
+    return { status: 200, headers: { 'content-type': contentType }, body }
+  }
+  const allowance = await failures.take(clientGroup(plainAddress(socket.remoteAddress)))
+  return allowance.isAllowed
+    ? { status: 401, headers: { 'www-authenticate': 'Bearer' }, body: { error: 'unauthorized' } }
+    : {
+        status: 429,
+        headers: { 'retry-after': String(Math.max(1, allowance.resetSeconds)) },
+        body: { error: 'rate_limit_exceeded' },
       }
-    }
-  }
-  return {
-    status: 429,
-    headers: { 'retry-after': String(Math.max(1, allowance.resetSeconds)) },
-    body: { error: 'rate_limit_exceeded' },
-  }
 }
 
 function answerTo(error: unknown, log: Log): Answer {

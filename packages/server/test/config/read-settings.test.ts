@@ -51,6 +51,7 @@ test('an empty environment gives the documented defaults', () => {
     smtpHost: '127.0.0.1',
     smtpPort: 2525,
     reusePort: false,
+    trustedProxies: null,
     publicUrl: null,
     inboxDomain: 'mailroom.localhost',
     smtpHostname: 'mailroom.localhost',

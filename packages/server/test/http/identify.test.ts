@@ -4,7 +4,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AppError } from '#base/app-error.ts'
 import { clientGroup, plainAddress } from '#base/client-address.ts'
-import { type DoorOptions, errorOf, GOOD_KEY, OPERATOR_TOKEN, openDoor } from '#test/http/door.ts'
+import { addressRanges } from '#config/forms.ts'
+import {
+  type DoorOptions,
+  errorOf,
+  GOOD_KEY,
+  GOOD_SESSION,
+  OPERATOR_TOKEN,
+  openDoor,
+} from '#test/http/door.ts'
 
 async function withDoor(
   options: DoorOptions,
@@ -108,27 +116,26 @@ test('a URL that claims to be signed goes to its handler without a key', async (
   })
 })
 
-test('after the failures of a minute no key is looked at, until they are a minute old', async () => {
+test('after the failures of a minute bad keys are refused for a minute, and good ones never', async () => {
   const time = { ms: 0 }
   const clock = { now: () => time.ms, monotonic: () => time.ms, steady: () => time.ms }
-  let lookUps = 0
-  const authenticate = async (token: string) => {
-    lookUps += 1
-    return token === GOOD_KEY ? { accountId: 'acc_1', keyId: 'key_1' } : null
-  }
   const limits = { apiPerMinute: 1_000, failedAuthPerMinute: 3 }
-  await withDoor({ clock, authenticate, limits }, async (door) => {
+  await withDoor({ clock, limits }, async (door) => {
     for (const token of ['bad', 'worse', 'worst']) {
       assert.equal((await door.request('/v1/pods', { token })).status, 401)
     }
-    const refused = await door.request('/v1/pods')
-    assert.equal(refused.status, 429)
-    assert.equal((await errorOf(refused)).error, 'rate_limit_exceeded')
-    assert.equal(refused.headers.get('retry-after'), '60')
-    assert.equal(lookUps, 3)
-    assert.equal((await door.request('/health', { token: null })).status, 200)
-    time.ms = 60_000
+    for (const token of ['bad', null]) {
+      const refused = await door.request('/v1/pods', { token })
+      assert.equal(refused.status, 429)
+      assert.equal((await errorOf(refused)).error, 'rate_limit_exceeded')
+      assert.equal(refused.headers.get('retry-after'), '60')
+    }
     assert.equal((await door.request('/v1/pods')).status, 200)
+    assert.equal((await door.request('/metrics', { token: OPERATOR_TOKEN })).status, 200)
+    const cookie = await door.request('/v1/pods', { token: null, headers: GOOD_SESSION })
+    assert.equal(cookie.status, 200)
+    time.ms = 60_000
+    assert.equal((await door.request('/v1/pods', { token: 'bad' })).status, 401)
   })
 })
 
@@ -191,4 +198,71 @@ test('one IPv6 client has a /64 to itself, one IPv4 client an address', () => {
   assert.equal(clientGroup('2001:db8::1'), '2001:db8:0:0::/64')
   assert.equal(clientGroup('::1'), '0:0:0:0::/64')
   assert.equal(clientGroup('2001:db8:1:2::'), clientGroup('2001:db8:1:2:ffff::9'))
+})
+
+/** The address that a request counts for, with these headers and proxies. */
+async function clientWith(proxies: string, headers: Record<string, string>): Promise<unknown> {
+  const reading = addressRanges.read(proxies)
+  assert.ok('value' in reading)
+  let seen: unknown
+  const answers: DoorOptions['answers'] = {
+    'pairing.start': (_input, { clientAddress }) => {
+      seen = clientAddress
+      return {} as never
+    },
+  }
+  await withDoor({ answers, trustedProxies: reading.value }, async (door) => {
+    const init = { method: 'POST', body: '{}', token: null }
+    const all = { 'content-type': 'application/json', ...headers }
+    await door.request('/auth/cli/start', { ...init, headers: all })
+  })
+  return seen
+}
+
+test('the client that a trusted proxy names counts, and nobody else’s word does', async () => {
+  const own = '127.0.0.1'
+  const cases: [proxies: string, headers: Record<string, string>, client: string][] = [
+    ['192.0.2.1', { 'x-forwarded-for': '198.51.100.7' }, own],
+    [own, {}, own],
+    [own, { 'x-forwarded-for': '198.51.100.7' }, '198.51.100.7'],
+    // What the client wrote itself stands on the left.
+    [own, { 'x-forwarded-for': '203.0.113.9, 198.51.100.7' }, '198.51.100.7'],
+    [`${own},10.0.0.0/8`, { 'x-forwarded-for': '1.1.1.1,198.51.100.7, 10.1.2.3' }, '198.51.100.7'],
+    [`${own},10.0.0.0/8`, { 'x-forwarded-for': '10.9.9.9, 10.1.2.3' }, '10.9.9.9'],
+    [own, { 'x-forwarded-for': '198.51.100.7:4711' }, '198.51.100.7'],
+    [own, { 'x-forwarded-for': '::ffff:198.51.100.7' }, '198.51.100.7'],
+    [own, { 'x-forwarded-for': '2001:db8::7' }, '2001:db8::7'],
+    [own, { 'x-forwarded-for': '[2001:db8::7]:4711' }, '2001:db8::7'],
+    ['127.0.0.0/8,2001:db8::/32', { 'x-forwarded-for': '1.1.1.1, 2001:db8::7' }, '1.1.1.1'],
+    // Beyond what is no address nobody is known.
+    [own, { 'x-forwarded-for': '198.51.100.7, unknown' }, own],
+    [own, { 'x-forwarded-for': '' }, own],
+    [`${own},10.0.0.1`, { 'x-forwarded-for': '198.51.100.7, <b>, 10.0.0.1' }, '10.0.0.1'],
+    [
+      own,
+      { forwarded: 'for=203.0.113.9, for=198.51.100.7;proto=https;by=10.0.0.1' },
+      '198.51.100.7',
+    ],
+    [own, { forwarded: 'proto=https; For="[2001:db8::7]:4711"' }, '2001:db8::7'],
+    [own, { forwarded: 'for=198.51.100.7, for=_hidden' }, own],
+    [own, { forwarded: 'for=203.0.113.9', 'x-forwarded-for': '198.51.100.7' }, '198.51.100.7'],
+  ]
+  for (const [proxies, headers, client] of cases) {
+    assert.equal(await clientWith(proxies, headers), client, JSON.stringify({ proxies, headers }))
+  }
+})
+
+test('behind a trusted proxy each client has failures of its own', async () => {
+  const reading = addressRanges.read('127.0.0.1')
+  assert.ok('value' in reading)
+  const limits = { apiPerMinute: 1_000, failedAuthPerMinute: 2 }
+  await withDoor({ limits, trustedProxies: reading.value }, async (door) => {
+    const tryAs = async (client: string) => {
+      const headers = { 'x-forwarded-for': client }
+      return (await door.request('/v1/pods', { token: 'bad', headers })).status
+    }
+    assert.deepEqual([await tryAs('192.0.2.1'), await tryAs('192.0.2.1')], [401, 401])
+    assert.equal(await tryAs('192.0.2.1'), 429)
+    assert.equal(await tryAs('192.0.2.2'), 401)
+  })
 })

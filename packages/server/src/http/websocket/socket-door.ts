@@ -8,7 +8,6 @@ import type { FastifyInstance } from 'fastify'
 import type { WebSocket, WebSocketServer } from 'ws'
 import type { Place, RateWindow } from '#actions/budget/budgets.ts'
 import { AppError } from '#base/app-error.ts'
-import { plainAddress } from '#base/client-address.ts'
 import type { Clock } from '#base/clock.ts'
 import {
   SOCKET_PING_MS,
@@ -19,6 +18,7 @@ import {
 } from '#base/limits.ts'
 import type { Log } from '#base/log.ts'
 import { hangUpWith } from '#http/client-errors.ts'
+import type { ClientOf } from '#http/client-of.ts'
 import type { EventReader, EventReaders } from '#http/event-readers.ts'
 import type { EventPorts } from '#http/handler.ts'
 import type { Caller, Identify } from '#http/identify.ts'
@@ -34,6 +34,7 @@ export type SocketPatience = Patience & { readonly tickMs: number }
 
 export type SocketDoorOptions = {
   readonly identify: Identify
+  readonly clientOf: ClientOf
   readonly requests: RateWindow
   readonly readers: EventReaders
   readonly ports: EventPorts
@@ -102,13 +103,13 @@ export class SocketDoor {
 
   /** The status of the answer. */
   async #answer(request: IncomingMessage, transport: Socket, head: Buffer): Promise<number> {
-    const { identify, requests, makeRequestId } = this.#options
+    const { requests, makeRequestId } = this.#options
     const requestId = makeRequestId()
     const headers: Record<string, string> = { 'x-request-id': requestId }
     try {
       refuseWhileClosing(this.#options)
       this.#opening ??= openSocketServer()
-      const [server, caller] = await Promise.all([this.#opening, callerOf(identify, request)])
+      const [server, caller] = await Promise.all([this.#opening, callerOf(this.#options, request)])
       refuseWhileClosing(this.#options)
       if (caller !== null) {
         await takeRequest(requests, caller.accountId, (name, value) => {
@@ -233,11 +234,14 @@ function refuseWhileClosing({ isClosing }: SocketDoorOptions): void {
 }
 
 /** Null when the credential is missing or not good; rejects where nothing was decided about it. */
-async function callerOf(identify: Identify, request: IncomingMessage): Promise<KeyCaller | null> {
+async function callerOf(
+  { identify, clientOf }: Pick<SocketDoorOptions, 'identify' | 'clientOf'>,
+  request: IncomingMessage,
+): Promise<KeyCaller | null> {
   try {
     const caller = await identify('key', {
       authorization: request.headers.authorization ?? authorizationOf(request.url ?? ''),
-      clientAddress: plainAddress(request.socket.remoteAddress),
+      clientAddress: clientOf(request),
       isSigned: false,
       headers: request.headers,
       isReading: true,
