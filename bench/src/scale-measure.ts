@@ -1,6 +1,7 @@
 // What the service's own queries and transactions cost on a filled database: time, which the machine's
 // load changes, and pages and log written, which it does not. One at a time, on one connection.
 
+import { CUT_READ_LENGTH } from '@mailroom/server/actions/message/cut-bodies.ts'
 import { listReadyLanes } from '@mailroom/server/store/delivery-claim.ts'
 import { listEvents, readLog } from '@mailroom/server/store/event.ts'
 import { findMessage, listMessages, listThreadMessages } from '@mailroom/server/store/message.ts'
@@ -76,14 +77,21 @@ function reads(db: Db, { at, large, messages }: Place): Operation[] {
     sequence: number + 1,
   })
   const filter = { kinds: [], podIds: [], inboxIds: [] }
+  const bodyLengthMax = CUT_READ_LENGTH
   return [
     {
       name: 'messages, first page',
-      run: (n) => listMessages(db, { ...at(n), ...page, offset: 0 }),
+      run: (n) => listMessages(db, { ...at(n), ...page, offset: 0, bodyLengthMax }),
     },
     {
       name: 'messages, any page of the large inbox',
-      run: (n) => listMessages(db, { ...large, ...page, offset: anywhere(n, large.total - 50) }),
+      run: (n) =>
+        listMessages(db, {
+          ...large,
+          ...page,
+          bodyLengthMax,
+          offset: anywhere(n, large.total - 50),
+        }),
     },
     { name: 'threads, first page', run: (n) => listThreads(db, { ...at(n), ...page, offset: 0 }) },
     {
@@ -96,7 +104,8 @@ function reads(db: Db, { at, large, messages }: Place): Operation[] {
       async run(n) {
         const { accountId, threadId } = at(n)
         await findThread(db, accountId, threadId)
-        await listThreadMessages(db, { accountId, threadId, limit: 50, offset: 0 })
+        const asked = { accountId, threadId, limit: 50, offset: 0, bodyLengthMax }
+        await Array.fromAsync(listThreadMessages(db, asked))
       },
     },
     {

@@ -62,11 +62,18 @@ export async function waitForMessage(
       // There was nothing to go on from: what came while nobody asked is found by looking.
       const news = await readNews(api, { inboxId, direction, before }, options)
       const first = news.findLast((one) => isMatch(one, wanted))
-      if (first !== undefined) return first
+      if (first !== undefined) return readWhole(api, first, options)
       if (direction === 'inbound') cursor = news[0]?.id
     }
     if (message !== null || performance.now() >= endMs) return message
   }
+}
+
+/** Lists cut long bodies. */
+async function readWhole(api: Api, listed: Message, options: RequestOptions): Promise<Message> {
+  return listed.isTruncated
+    ? await api.call({ id: 'messages.get', path: { id: listed.id }, options })
+    : listed
 }
 
 type Direction = Message['direction']

@@ -67,7 +67,9 @@ async function* messagesOf(client: Mailroom, wanted: Wanted): AsyncGenerator<Mes
       earlier = await readEarlier(client, inboxId, sinceAtMs)
     }
     for (const message of earlier) {
-      if (Date.parse(message.createdAt) >= sinceAtMs && isMatch(message, wanted)) yield message
+      if (Date.parse(message.createdAt) < sinceAtMs || !isMatch(message, wanted)) continue
+      // Lists cut long bodies.
+      yield message.isTruncated ? await client.messages.get(message.id) : message
     }
     after = earlier.at(-1)?.id ?? after
   }

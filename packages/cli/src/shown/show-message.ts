@@ -30,6 +30,9 @@ export function showMessage(output: Output, message: Fields): void {
   }
   const text = plainBlock(String(bodyText ?? '')).trimEnd()
   output.write(`\n${text}${text === '' ? '' : '\n'}`)
+  if (message.isTruncated === true) {
+    output.write(dim(`(Cut here. The whole message: mailroom messages get ${message.id})\n`))
+  }
 }
 
 /** The messages of a thread, oldest first. */

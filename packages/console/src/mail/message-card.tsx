@@ -4,9 +4,11 @@ import type { Message } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
 import { formatSize, readPerson } from '#data/format.ts'
 import { ownAddress } from '#data/paths.ts'
+import { client } from '#data/session.ts'
+import { useResource } from '#data/use-resource.ts'
 import { Button } from '#parts/button.tsx'
 import { Icon } from '#parts/icon.tsx'
-import { Badge, Notice, type Tone } from '#parts/notice.tsx'
+import { Badge, Notice, Skeleton, type Tone, Trouble } from '#parts/notice.tsx'
 import { CopyButton, Time } from '#parts/small.tsx'
 import { Tabs } from '#parts/tabs.tsx'
 import { DeliveryList } from './delivery-list.tsx'
@@ -65,9 +67,24 @@ export function MessageCard({
           </span>
         </button>
       </header>
-      {isOpen && <OpenMessage message={message} />}
+      {isOpen &&
+        (message.isTruncated ? (
+          <WholeMessage message={message} />
+        ) : (
+          <OpenMessage message={message} />
+        ))}
     </article>
   )
+}
+
+/** Lists cut long bodies. */
+function WholeMessage({ message }: { message: Message }) {
+  const whole = useResource(`message ${message.id}`, (signal) =>
+    client.messages.get(message.id, { signal }),
+  )
+  if (whole.error) return <Trouble error={whole.error} retry={whole.reload} />
+  if (whole.value === undefined) return <Skeleton rows={5} label="Loading the message" />
+  return <OpenMessage message={whole.value} />
 }
 
 type View = 'html' | 'text' | 'headers' | 'source' | 'sender' | 'deliveries'

@@ -1,7 +1,7 @@
 // Operations on messages and their attachments.
 
 import { Type } from '#schema.ts'
-import { Message } from '#shapes/message.ts'
+import { LISTED_BODIES_NOTE, Message } from '#shapes/message.ts'
 import { listOf, pageProperties } from '#shapes/page.ts'
 import { oneOf, text } from '#shapes/text.ts'
 import { VIEW_NOTES, ViewQuery } from '#shapes/view.ts'
@@ -16,6 +16,7 @@ export const messageOperations = {
     path: '/v1/inboxes/{id}/messages',
     tag: 'Messages',
     summary: 'List the messages of an inbox over all its threads, newest first.',
+    notes: LISTED_BODIES_NOTE,
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },

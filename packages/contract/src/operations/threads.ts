@@ -1,6 +1,7 @@
 // Operations on threads.
 
 import { Type } from '#schema.ts'
+import { LISTED_BODIES_NOTE } from '#shapes/message.ts'
 import { listOf, pageProperties } from '#shapes/page.ts'
 import { Thread, ThreadMessages, UpdateThread } from '#shapes/thread.ts'
 import { VIEW_NOTES, ViewQuery } from '#shapes/view.ts'
@@ -58,7 +59,7 @@ export const threadOperations = {
     path: '/v1/threads/{id}/messages',
     tag: 'Threads',
     summary: 'Read the messages of a thread, oldest first.',
-    notes: 'All of them, unless limit is given. Reading never changes the read state.',
+    notes: `All of them, unless limit is given. Reading never changes the read state. ${LISTED_BODIES_NOTE}`,
     auth: 'key',
     isRateLimited: true,
     parameters,

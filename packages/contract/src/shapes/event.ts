@@ -39,7 +39,8 @@ export const EventMessage = Type.Object(
       description: 'Verification codes and links of the message; null on outbound mail.',
     }),
     truncated: Type.Boolean({
-      description: 'Whether a body was longer than 256 KiB and was cut there; url has the whole.',
+      description:
+        'Whether a body was cut: after 256 KiB, in GET /v1/events after 16 KiB. The message at url has it whole.',
     }),
     url: text('Where the API tells the whole message; needs a key.'),
     attachments: Type.Array(EventAttachment, { description: 'The files in the message.' }),

@@ -11,6 +11,15 @@ import {
 } from '#vocabulary.ts'
 import { count, nullableOneOf, nullableText, oneOf, text, time } from './text.ts'
 
+/**
+ * Octets of UTF-8 that each body of a message has in a list. A page of a hundred messages with three bodies
+ * each stays below 5 MiB this way, and nearly all text that people write is shorter.
+ */
+export const LIST_BODY_BYTES_MAX = 16 * 1024
+
+export const LISTED_BODIES_NOTE =
+  'Bodies longer than 16 KiB are cut there, and isTruncated is true; GET /v1/messages/{id} returns them whole.'
+
 export const Attachment = Type.Object(
   {
     filename: text('Safe, and unique within the message.'),
@@ -107,6 +116,10 @@ export const Message = Type.Object(
     extractedText: text('The new text of a reply, without the quoted history.'),
     extracted: Type.Union([Extracted, Type.Null()], {
       description: 'Verification codes and links of the message; null on outbound mail.',
+    }),
+    isTruncated: Type.Boolean({
+      description:
+        'Whether bodyText, bodyHtml or extractedText was cut, which lists do at 16 KiB each; GET /v1/messages/{id} returns them whole.',
     }),
     attachments: Type.Array(Attachment, { description: 'The files in the message.' }),
     status: oneOf(

@@ -359,8 +359,6 @@ export const S3_ANSWER_BYTES_MAX = 64 * MIB
 export const S3_PAGE_NAMES = 1_000
 /** Blobs removed, or copied for a backup, at once. */
 export const BLOBS_AT_ONCE_MAX = 8
-/** Messages of a thread read in one step where all of them are asked for. */
-export const THREAD_STEP_MESSAGES = 100
 /** Transactions that share one commit and one fsync. */
 export const COMMIT_GROUP_MAX = 100
 /** Senders that share a commit are back after this long: waiting for them makes fewer, larger ones. */
@@ -495,8 +493,6 @@ export const DOWNLOADS_WAITING_MAX = 100
 export const DOWNLOAD_BYTES_MAX = 256 * MIB
 /** Content kept for a client that asks for it range by range. */
 export const DOWNLOAD_BYTES_KEPT = 64 * MIB
-/** A client that takes in nothing of a download for this long gives up the content held for it. */
-export const DOWNLOAD_IDLE_MS_MAX = 30 * SECOND_MS
 /** Addresses and accounts that the rate limiters remember; the oldest is forgotten first. */
 export const LIMITER_ENTRIES_MAX = 10_000
 

@@ -4,17 +4,15 @@ import { finished, Readable } from 'node:stream'
 import type { Operation } from '@mailroom/contract/operations/operation.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Log } from '#base/log.ts'
+import { type AnswerBudget, STREAMED_ANSWER_BYTES } from './answer-budget.ts'
 import type { Answered, BinaryResponse } from './handler.ts'
 
-/**
- * Sends what a handler returned as its operation's success. `idleMs`: how long a client may take in
- * nothing of a download or an event stream before it is cut.
- */
+/** Sends what a handler returned as its operation's success. */
 export function answer(
   reply: FastifyReply,
   operation: Operation,
   result: unknown,
-  options: { readonly idleMs: number; readonly log: Log },
+  options: { readonly answers: AnswerBudget; readonly log: Log },
 ): FastifyReply {
   const { success } = operation
   if (operation.setsCookie || operation.otherSuccess !== undefined) {
@@ -23,11 +21,11 @@ export function answer(
   if ('mediaType' in success) {
     // A connection whose stream has ended has nothing more to wait for.
     if (success.isEndless) reply.raw.shouldKeepAlive = false
-    return answerBinary(reply, result as BinaryResponse, options.idleMs)
+    return answerBinary(reply, result as BinaryResponse)
   }
   reply.code(success.status)
   if (success.status === 204) return reply.send()
-  return isStreamed(result) ? answerStreamed(reply, result, options.log) : sendJson(reply, result)
+  return isStreamed(result) ? answerStreamed(reply, result, options) : sendJson(reply, result)
 }
 
 function answerOneOf(
@@ -41,11 +39,8 @@ function answerOneOf(
 function answerBinary(
   reply: FastifyReply,
   { status = 200, headers, content, release }: BinaryResponse,
-  idleMs: number,
 ): FastifyReply {
   if (release !== undefined) finished(reply.raw, () => release())
-  // A client that reads slowly starts the time anew with every bit that it takes in.
-  reply.raw.setTimeout(idleMs, () => reply.raw.destroy())
   reply.code(status).headers(headers)
   if (content === null) return reply.send()
   if (content instanceof Readable && !isContentWanted(reply.request)) {
@@ -75,9 +70,14 @@ function asJson(reply: FastifyReply): FastifyReply {
 }
 
 /** On HEAD none of the items is read, at the price that the length is not told. */
-function answerStreamed(reply: FastifyReply, body: StreamedBody, log: Log): FastifyReply {
+function answerStreamed(
+  reply: FastifyReply,
+  body: StreamedBody,
+  { answers, log }: { readonly answers: AnswerBudget; readonly log: Log },
+): FastifyReply {
   const { request } = reply
   if (!isContentWanted(request)) return asJson(reply).send()
+  answers.reserve(request, reply, STREAMED_ANSWER_BYTES)
   const stream = Readable.from(writeStreamed(body))
   stream.once('error', (error) => {
     // Before the head is out, the answer is an error's, which is logged where it is made.

@@ -12,6 +12,7 @@ import {
   LARGE_BODY_WAIT_MS_MAX,
   SMALL_BODIES_BYTES_MAX,
 } from '#base/limits.ts'
+import { busy, Octets, type Turn, Turns } from './fair-shares.ts'
 
 /** What one request holds of the bound for small bodies, or of that for large ones. */
 export type BodyHold = {
@@ -43,7 +44,7 @@ export function bodyBudget(
 ): BodyBudget {
   const small = new Octets({ max: smallMax, eachMax: smallMax })
   const large = new Octets({ max: bytesMax, eachMax })
-  const turns = new Turns(atOnce, waitMsMax)
+  const turns = new Turns({ atOnce, eachMax: atOnce, waitMsMax })
   return {
     open(owner) {
       let own = 0
@@ -76,98 +77,6 @@ export function bodyBudget(
         },
       }
     },
-  }
-}
-
-function busy(): AppError {
-  return new AppError('service_unavailable', 'The service is busy with other requests.')
-}
-
-type Turn = {
-  /** Rejects when it is given up or waited for too long. */
-  readonly come: Promise<void>
-  /** Lets the next one in; nothing while it waits or after its end. */
-  end(): void
-  /** Leaves the queue; nothing once it has come. */
-  giveUp(): void
-}
-
-type Waiting = { readonly owner: string | undefined; enter(): void }
-
-/** So many in all, and so many of one owner. */
-class Octets {
-  readonly #bounds: { readonly max: number; readonly eachMax: number }
-  readonly #ownedBy = new Map<string, number>()
-  #held = 0
-
-  constructor(bounds: { readonly max: number; readonly eachMax: number }) {
-    this.#bounds = bounds
-  }
-
-  /** False where there is no room, and then nothing is added. */
-  add(owner: string | undefined, bytes: number): boolean {
-    const { max, eachMax } = this.#bounds
-    const own = (this.#ownedBy.get(owner ?? '') ?? 0) + bytes
-    if (bytes > 0 && this.#held + bytes > max) return false
-    if (bytes > 0 && owner !== undefined && own > eachMax) return false
-    this.#held += bytes
-    if (own === 0) this.#ownedBy.delete(owner ?? '')
-    else this.#ownedBy.set(owner ?? '', own)
-    return true
-  }
-}
-
-class Turns {
-  readonly #waitMsMax: number
-  readonly #waiting = new Set<Waiting>()
-  readonly #busy: (string | undefined)[] = []
-  #free: number
-
-  constructor(atOnce: number, waitMsMax: number) {
-    this.#free = atOnce
-    this.#waitMsMax = waitMsMax
-  }
-
-  ask(owner: string | undefined): Turn {
-    let state: 'waiting' | 'come' | 'over' = 'waiting'
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const giveUp = () => {
-      if (state !== 'waiting') return
-      state = 'over'
-      clearTimeout(timer)
-      this.#waiting.delete(waiting)
-      reject(busy())
-    }
-    const enter = () => {
-      state = 'come'
-      this.#busy.push(owner)
-      clearTimeout(timer)
-      resolve()
-    }
-    const waiting = { owner, enter }
-    const timer = setTimeout(giveUp, this.#waitMsMax)
-    if (this.#free > 0) {
-      this.#free -= 1
-      enter()
-    } else this.#waiting.add(waiting)
-    const end = () => {
-      if (state !== 'come') return
-      state = 'over'
-      this.#busy.splice(this.#busy.indexOf(owner), 1)
-      this.#letIn()
-    }
-    return { come: promise, end, giveUp }
-  }
-
-  #letIn(): void {
-    const all = [...this.#waiting]
-    const next = all.find(({ owner }) => !this.#busy.includes(owner)) ?? all[0]
-    if (next === undefined) {
-      this.#free += 1
-      return
-    }
-    this.#waiting.delete(next)
-    next.enter()
   }
 }
 

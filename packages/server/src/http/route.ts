@@ -9,10 +9,10 @@ import type { TObject } from '@mailroom/contract/schema.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { RateWindow } from '#actions/budget/budgets.ts'
 import { AppError } from '#base/app-error.ts'
-import { plainAddress } from '#base/client-address.ts'
 import type { Log } from '#base/log.ts'
 import { notFound, problem } from '#model/problem.ts'
 import { answer, isContentWanted } from './answer.ts'
+import type { AnswerBudget } from './answer-budget.ts'
 import type { BodyBudget } from './collect-body.ts'
 import type { Context, DoorPorts, Once } from './handler.ts'
 import { hashRequest, readIdempotencyKey } from './idempotency.ts'
@@ -29,10 +29,9 @@ export type RouteOptions = {
   readonly identify: Identify
   readonly requests: RateWindow
   readonly bodies: BodyBudget
+  readonly answers: AnswerBudget
   readonly ports: DoorPorts
   readonly log: Log
-  /** How long a client may take in nothing of a download before it is cut, in milliseconds. */
-  readonly idleMs: number
 }
 
 declare module 'fastify' {
@@ -65,6 +64,7 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
         // Before anything was read, looked up or counted.
         if (operation.method !== 'GET') options.ports.requireRoom?.()
         await admit(operation, options, request, reply)
+        options.answers.requireRoom(request)
         if (operation.method !== 'GET' && request.caller?.kind === 'key') {
           options.ports.requireRoom?.(request.caller.accountId)
         }
@@ -79,7 +79,7 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
         const once = await findEarlier(request, operationId, options.ports)
         if (once?.replay) return answer(reply, operation, asReplay(reply, once.replay), options)
         const input = inputOf(request, operationId, (schema) => compile(request, schema))
-        const context = Object.assign(contextOf(request, reply), once?.context)
+        const context = Object.assign(contextOf(request, reply, options), once?.context)
         // The one step from checked values to typed ones: the schema made this operation's type.
         const result = await handler(input as never, context as never)
         if (once === null) return answer(reply, operation, result, options)
@@ -149,7 +149,7 @@ async function admit(
 ): Promise<void> {
   const caller = await identify(operation.auth, {
     authorization: request.headers.authorization,
-    clientAddress: plainAddress(request.socket.remoteAddress),
+    clientAddress: request.clientAddress,
     isSigned: isSigned(request.query),
     headers: request.headers,
     isReading: operation.method === 'GET',
@@ -184,12 +184,16 @@ function inputOf(
   }
 }
 
-function contextOf(request: FastifyRequest, reply: FastifyReply): Context {
+function contextOf(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { answers }: RouteOptions,
+): Context {
   const { caller } = request
   const wantsContent = isContentWanted(request)
   const context: Context = {
     requestId: request.id,
-    clientAddress: plainAddress(request.socket.remoteAddress),
+    clientAddress: request.clientAddress,
     // Few ask for them, and many requests wait.
     get headers() {
       // The credentials have done their work; nothing further in should be able to log them.
@@ -198,6 +202,7 @@ function contextOf(request: FastifyRequest, reply: FastifyReply): Context {
       return headers
     },
     wantsContent,
+    takeTurn: (kind = 'read') => answers.takeTurn(request, reply, kind),
     onGone(listener) {
       if (reply.raw.closed) listener()
       else reply.raw.once('close', listener)

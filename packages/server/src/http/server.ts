@@ -2,7 +2,7 @@
 // time limits and the form of errors; what a request means is the handlers' affair.
 
 import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, BlockList } from 'node:net'
 import { type FastifyInstance, type FastifyReply, fastify } from 'fastify'
 import type { Budgets } from '#actions/budget/budgets.ts'
 import type { Authenticate } from '#actions/key/authenticate.ts'
@@ -10,7 +10,6 @@ import type { Sessions } from '#actions/session/sessions.ts'
 import { AppError } from '#base/app-error.ts'
 import type { Clock } from '#base/clock.ts'
 import {
-  DOWNLOAD_IDLE_MS_MAX,
   JSON_BODY_BYTES_MAX,
   KEEP_ALIVE_MS,
   LARGE_BODIES_BYTES_MAX,
@@ -23,7 +22,9 @@ import type { Log } from '#base/log.ts'
 import { silentTracing, type Tracing } from '#base/tracing.ts'
 import { checkEmailAddress } from '#model/email-address.ts'
 import { sendJson } from './answer.ts'
+import { type AnswerBounds, AnswerBudget } from './answer-budget.ts'
 import { clientErrors } from './client-errors.ts'
+import { type ClientOf, openClientOf } from './client-of.ts'
 import { bodyBudget } from './collect-body.ts'
 import { addConsole, type ConsolePort } from './console/console-routes.ts'
 import { descriptionHandlers } from './description.ts'
@@ -45,6 +46,16 @@ import {
   SocketDoor,
   type SocketPatience,
 } from './websocket/socket-door.ts'
+
+/** How long a client may take in nothing of an answer before it is cut. */
+const ANSWER_IDLE_MS_MAX = 30_000
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whose request it is; IPv4-mapped IPv6 is reduced to IPv4. */
+    clientAddress: string
+  }
+}
 
 /** What is told about each request once its answer is sent. */
 export type RequestSeen = {
@@ -80,11 +91,15 @@ export type HttpServerOptions = {
   readonly limits: { readonly apiPerMinute: number; readonly failedAuthPerMinute: number }
   /** Octets of large bodies at once, fewer in tests. */
   readonly largeBodiesBytesMax?: number
+  /** Octets of unread answers, fewer in tests. */
+  readonly unreadBytes?: AnswerBounds
+  /** Proxies whose word on who the client is counts; none when left out. */
+  readonly trustedProxies?: BlockList
   /** Time limits in milliseconds, shorter in tests. */
   readonly patience?: {
     readonly requestMs: number
     readonly headMs: number
-    /** Without a byte of a download taken in. */
+    /** Without a byte of an answer taken in. */
     readonly idleMs?: number
     /** Of WebSockets. */
     readonly socket?: SocketPatience
@@ -110,14 +125,16 @@ export type HttpServer = {
 /** Resolves once the port is bound; rejects when it cannot be. */
 export async function openHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const state: DoorState = { isClosing: false }
+  const clientOf = openClientOf(options.trustedProxies ?? new BlockList())
   const routes = routeOptions(options)
   const sockets = new SocketDoor({
     ...options,
     ...routes,
+    clientOf,
     isClosing: () => state.isClosing,
     patience: options.patience?.socket,
   })
-  const app = buildApp(options, { state, routes })
+  const app = buildApp(options, { state, routes, clientOf })
   sockets.watch(app.server)
   const silent = watchSilentConnections(app.server)
   // The framework's types do not know `reusePort`, which it hands on.
@@ -148,9 +165,11 @@ const MINUTE_MS = 60_000
 type DoorParts = {
   readonly state: DoorState
   readonly routes: RouteOptions
+  readonly clientOf: ClientOf
 }
 
-function buildApp(options: HttpServerOptions, { state, routes }: DoorParts): FastifyInstance {
+function buildApp(options: HttpServerOptions, parts: DoorParts): FastifyInstance {
+  const { routes } = parts
   const { makeRequestId } = options
   const patience = options.patience ?? { requestMs: REQUEST_MS_MAX, headMs: REQUEST_HEAD_MS_MAX }
   const checkMs = Math.min(SLOW_CLIENT_CHECK_MS, patience.headMs / 4)
@@ -200,7 +219,8 @@ function buildApp(options: HttpServerOptions, { state, routes }: DoorParts): Fas
   })
   refused.watch(app)
   traceRequests(app, options.tracing ?? silentTracing)
-  addCommonHooks(app, options, state)
+  addCommonHooks(app, options, parts)
+  routes.answers.watch(app, options.patience?.idleMs ?? ANSWER_IDLE_MS_MAX)
   acceptBodies(app)
   addRoutes(app, routes)
   addSocketPath(app)
@@ -225,13 +245,17 @@ function routeOptions(options: HttpServerOptions): RouteOptions {
     identify,
     requests: budgets.openWindow({ name: 'requests', limit: limits.apiPerMinute, windowMs }),
     bodies: bodyBudget(options.largeBodiesBytesMax ?? LARGE_BODIES_BYTES_MAX),
+    answers: new AnswerBudget(options.unreadBytes),
     ports: options.ports,
     log: options.log,
-    idleMs: options.patience?.idleMs ?? DOWNLOAD_IDLE_MS_MAX,
   }
 }
 
-function addCommonHooks(app: FastifyInstance, options: HttpServerOptions, state: DoorState): void {
+function addCommonHooks(
+  app: FastifyInstance,
+  options: HttpServerOptions,
+  { state, clientOf }: DoorParts,
+): void {
   const { log, onRequest } = options
   const visibility: PathVisibility = {
     hidesOperators: options.operatorToken === undefined,
@@ -240,7 +264,9 @@ function addCommonHooks(app: FastifyInstance, options: HttpServerOptions, state:
       return !options.ports.isSandbox()
     },
   }
+  app.decorateRequest('clientAddress', '')
   app.addHook('onRequest', async (request, reply) => {
+    request.clientAddress = clientOf(request.raw)
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
     if (state.isClosing) throw new AppError('service_unavailable', 'The service is shutting down.')
     if (request.raw.httpVersion === '1.1' && request.headers.host === undefined) {

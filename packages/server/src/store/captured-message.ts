@@ -14,10 +14,10 @@ export async function addCaptured(tx: Tx, input: NewCaptured): Promise<void> {
   await changeAccountCounters(tx, input.account_id, { captured: 1 })
 }
 
-/** Newest first; read one by one, because their messages may be long. */
+/** Newest first; read one by one, long bodies as far as `bodyLengthMax` characters. */
 export async function listCaptured(
   db: ReadDb,
-  input: { accountId: string; limit: number; offset: number },
+  input: { accountId: string; limit: number; offset: number; bodyLengthMax: number },
 ): Promise<{ captured: AsyncIterable<Captured>; total: number }> {
   const { captured_count: total } = await readAccountCounters(db, input.accountId)
   const rows = await db.read
@@ -28,15 +28,16 @@ export async function listCaptured(
     .limit(input.limit)
     .offset(input.offset)
     .execute()
-  return { captured: withMessages(db, rows), total }
+  return { captured: withMessages(db, rows, input.bodyLengthMax), total }
 }
 
 async function* withMessages(
   db: ReadDb,
   rows: Row<'captured_messages'>[],
+  lengthMax: number,
 ): AsyncGenerator<Captured> {
   for (const row of rows) {
-    const message = await findMessage(db, row.account_id, row.message_id)
+    const message = await findMessage(db, row.account_id, row.message_id, { lengthMax })
     if (message === null) continue
     const recipients = JSON.parse(row.recipients) as string[]
     const inReplyTo = message.references.at(-1) ?? null

@@ -1,19 +1,23 @@
 // Messages, from rows. Lists are ranges of positions, so a page costs the same wherever it lies.
 
 import { sql } from 'kysely'
-import { THREAD_STEP_MESSAGES } from '#base/limits.ts'
 import { statement } from '#db/statement.ts'
 import type { ParsedAttachment } from '#mail/parsed-message.ts'
 import type { DeliveryRole, Direction, Message, MessageStatus } from '#model/message.ts'
 import type { ReadDb, Row, Tables } from './tables.ts'
 
-/**
- * Messages in order: at hand, or read one by one as they are asked for where some are so long that
- * together they could fill the memory.
- */
-export type Messages = Message[] | AsyncIterable<Message>
+/** How much of a body that is too long for a row is read, and what is waited for before it is. */
+export type LongBodies = {
+  /** In characters; all of it when left out. */
+  readonly lengthMax?: number
+  /** Called before a long body is read; what it rejects with is passed on. */
+  readonly before?: () => Promise<void>
+}
 
-/** Messages of an inbox, newest first; null when the account has no such inbox. */
+/**
+ * Messages of an inbox, newest first, long bodies read one by one as they are asked for; null when the
+ * account has no such inbox.
+ */
 export async function listMessages(
   db: ReadDb,
   input: {
@@ -22,8 +26,9 @@ export async function listMessages(
     direction: Direction | null
     limit: number
     offset: number
+    bodyLengthMax: number
   },
-): Promise<{ messages: Messages; total: number } | null> {
+): Promise<{ messages: AsyncIterable<Message>; total: number } | null> {
   const counters = await readCounters(db, input.accountId, input.inboxId)
   if (counters === null) return null
   const { inbound_count, outbound_count } = counters
@@ -45,7 +50,7 @@ export async function listMessages(
     .orderBy(column, 'desc')
   if (input.direction !== null) query = query.where('direction', '=', input.direction)
   const rows = newest > 0 ? await query.execute() : []
-  return { messages: completed(db, rows), total }
+  return { messages: completed(db, rows, input.bodyLengthMax), total }
 }
 
 /** A message of the account, or null; also null once its inbox is deleted. */
@@ -53,6 +58,7 @@ export async function findMessage(
   db: ReadDb,
   accountId: string,
   messageId: string,
+  longBodies: LongBodies = {},
 ): Promise<Message | null> {
   const row = await db.read
     .selectFrom('messages')
@@ -61,18 +67,22 @@ export async function findMessage(
     .where('messages.id', '=', messageId)
     .where('messages.account_id', '=', accountId)
     .executeTakeFirst()
-  return row === undefined ? null : complete(db, row)
+  return row === undefined ? null : complete(db, row, longBodies)
 }
 
 /** A message of whichever account, for a caller who proved the right to it by a signature. */
-export async function findSignedMessage(db: ReadDb, messageId: string): Promise<Message | null> {
+export async function findSignedMessage(
+  db: ReadDb,
+  messageId: string,
+  longBodies: LongBodies = {},
+): Promise<Message | null> {
   const row = await db.read
     .selectFrom('messages')
     .innerJoin('inboxes', 'inboxes.id', 'messages.inbox_id')
     .selectAll('messages')
     .where('messages.id', '=', messageId)
     .executeTakeFirst()
-  return row === undefined ? null : complete(db, row)
+  return row === undefined ? null : complete(db, row, longBodies)
 }
 
 /**
@@ -91,28 +101,10 @@ export async function* findMessagesCut(
     .where('messages.account_id', 'in', input.accountIds)
     .execute()
   for (const row of rows) {
-    const message = await completeCut(db, row, input.bodyLengthMax)
+    const message = await complete(db, row, { lengthMax: input.bodyLengthMax })
     if (message === null) continue
     yield { message, accountId: row.account_id, position: row.position }
   }
-}
-
-async function completeCut(
-  db: ReadDb,
-  row: Row<'messages'>,
-  lengthMax: number,
-): Promise<Message | null> {
-  if (!isLong(row)) return toMessage(row)
-  const bodies = await db.read
-    .selectFrom('long_bodies')
-    .select([
-      sql<string>`substr(body_text, 1, ${lengthMax})`.as('body_text'),
-      sql<string>`substr(body_html, 1, ${lengthMax})`.as('body_html'),
-      sql<string | null>`substr(extracted_text, 1, ${lengthMax})`.as('extracted_text'),
-    ])
-    .where('raw_id', '=', row.raw_id)
-    .executeTakeFirst()
-  return bodies === undefined ? null : toMessage({ ...row, ...bodies })
 }
 
 /** What a search goes by, without the bodies. */
@@ -185,40 +177,54 @@ function toHead(row: HeadRow): MessageHead {
   }
 }
 
-/** Messages of a thread, oldest first. The caller has found the thread in its account. */
-export async function listThreadMessages(
+/** Messages of one page, whose rows are read at once. */
+const PAGE_MESSAGES = 100
+/**
+ * Messages of a longer thread that are read at once: so many rows, of up to 192 KiB each, are in memory while
+ * a client takes its time.
+ */
+const THREAD_STEP_MESSAGES = 20
+
+/**
+ * Messages of a thread, oldest first, read step by step as they are asked for. The caller has found the
+ * thread in its account.
+ */
+export async function* listThreadMessages(
   db: ReadDb,
-  input: { accountId: string; threadId: string; limit: number; offset: number },
-): Promise<Messages> {
-  const page = (from: number, to: number) =>
-    db.read
+  input: {
+    accountId: string
+    threadId: string
+    limit: number
+    offset: number
+    bodyLengthMax: number
+  },
+): AsyncGenerator<Message> {
+  const end = input.offset + input.limit
+  const step = input.limit <= PAGE_MESSAGES ? input.limit : THREAD_STEP_MESSAGES
+  for (let from = input.offset; from < end; from += step) {
+    const rows = await db.read
       .selectFrom('messages')
       .selectAll()
       .where('account_id', '=', input.accountId)
       .where('thread_id', '=', input.threadId)
       .where('thread_position', '>', from)
-      .where('thread_position', '<=', to)
+      .where('thread_position', '<=', Math.min(from + step, end))
       .orderBy('thread_position')
       .execute()
-  const { offset } = input
-  const end = offset + input.limit
-  if (input.limit <= THREAD_STEP_MESSAGES) return completed(db, await page(offset, end))
-  return (async function* () {
-    for (let from = offset; from < end; from += THREAD_STEP_MESSAGES) {
-      yield* completed(db, await page(from, Math.min(from + THREAD_STEP_MESSAGES, end)))
-    }
-  })()
+    yield* completed(db, rows, input.bodyLengthMax)
+  }
 }
 
 /** Rows as messages; the bodies of long ones are read when their turn comes. */
-function completed(db: ReadDb, rows: Row<'messages'>[]): Messages {
-  if (!rows.some(isLong)) return rows.map(toMessage)
-  return (async function* () {
-    for (const row of rows) {
-      const message = await complete(db, row)
-      if (message !== null) yield message
-    }
-  })()
+async function* completed(
+  db: ReadDb,
+  rows: Row<'messages'>[],
+  lengthMax: number,
+): AsyncGenerator<Message> {
+  for (const row of rows) {
+    const message = await complete(db, row, { lengthMax })
+    if (message !== null) yield message
+  }
 }
 
 /** By what the row holds, not by today's limit: it was written under whatever limit stood then. */
@@ -227,13 +233,24 @@ function isLong(row: Row<'messages'>): boolean {
 }
 
 /** Null when the message was deleted since its row was read. */
-async function complete(db: ReadDb, row: Row<'messages'>): Promise<Message | null> {
+async function complete(
+  db: ReadDb,
+  row: Row<'messages'>,
+  { lengthMax, before }: LongBodies,
+): Promise<Message | null> {
   if (!isLong(row)) return toMessage(row)
-  const bodies = await db.read
-    .selectFrom('long_bodies')
-    .select(['body_text', 'body_html', 'extracted_text'])
-    .where('raw_id', '=', row.raw_id)
-    .executeTakeFirst()
+  await before?.()
+  const whole = db.read.selectFrom('long_bodies').where('raw_id', '=', row.raw_id)
+  const bodies =
+    lengthMax === undefined
+      ? await whole.select(['body_text', 'body_html', 'extracted_text']).executeTakeFirst()
+      : await whole
+          .select([
+            sql<string>`substr(body_text, 1, ${lengthMax})`.as('body_text'),
+            sql<string>`substr(body_html, 1, ${lengthMax})`.as('body_html'),
+            sql<string | null>`substr(extracted_text, 1, ${lengthMax})`.as('extracted_text'),
+          ])
+          .executeTakeFirst()
   return bodies === undefined ? null : toMessage({ ...row, ...bodies })
 }
 

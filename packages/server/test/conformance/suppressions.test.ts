@@ -139,7 +139,7 @@ onBothEngines('suppressions and the sandbox', (engine) => {
       for (const group of queue.group(own)) await queue.deliver(group, NEVER)
     }
     const captured = async () => {
-      const page = { accountId: owner.accountId, limit: 50, offset: 0 }
+      const page = { accountId: owner.accountId, limit: 50, offset: 0, bodyLengthMax: 100 }
       const { captured: found, total } = await listCaptured(db, page)
       const recipients: string[][] = []
       for await (const one of found) recipients.push(one.recipients)

@@ -65,6 +65,7 @@ onEachEngine('the sandbox', (engine) => {
       rfcMessageId: sent.providerMessageId,
       inReplyTo: '<asked@x>',
       references: ['<asked@x>'],
+      isTruncated: false,
     })
     assert.deepEqual([text.trim(), html], ['An answer', fields.body])
     const file = await fetch(attachments[0]?.url ?? '')

@@ -12,7 +12,7 @@ export async function listDeliveries(
   deps: Pick<Deps, 'db' | 'clock' | 'queueClock'>,
   input: { accountId: string; messageId: string } & Page,
 ): Promise<{ deliveries: Delivery[]; total: number }> {
-  const message = await findMessage(deps.db, input.accountId, input.messageId)
+  const message = await findMessage(deps.db, input.accountId, input.messageId, { lengthMax: 0 })
   if (message === null) throw notFound()
   const { deliveries, total } = await store.listDeliveries(deps.db, input)
   // Told in the time of the wall clock, as everything else is.

@@ -4,6 +4,7 @@
 import type { Event, EventMessage } from '@mailroom/contract/shapes/event.ts'
 import type { Authentication, Extracted } from '@mailroom/contract/shapes/message.ts'
 import type { Deps } from '#actions/deps.ts'
+import { CUT_READ_LENGTH, cutBodies } from '#actions/message/cut-bodies.ts'
 import { EVENT_BODY_BYTES_MAX } from '#base/limits.ts'
 import { attachmentUrl } from '#model/attachment-url.ts'
 import type { LoggedEvent } from '#model/event.ts'
@@ -26,12 +27,16 @@ export type EventText = {
 
 export type EnvelopeDeps = Pick<Deps, 'db' | 'publicUrl' | 'urlKey' | 'clock' | 'extractions'>
 
-/** In order; events whose message is gone are left out. Addresses of attachments are signed now. */
+/**
+ * In order; events whose message is gone are left out. Addresses of attachments are signed now. Each body of
+ * a message is cut after `bodyBytesMax` octets.
+ */
 export async function readEnvelopes(
   deps: EnvelopeDeps,
   events: readonly LoggedEvent[],
+  { bodyBytesMax = EVENT_BODY_BYTES_MAX } = {},
 ): Promise<EventText[]> {
-  const messages = await readMessages(deps, events)
+  const messages = await readMessages(deps, events, bodyBytesMax)
   return events.flatMap((event) => {
     if (event.messageId === null) return [makeText(event, null)]
     const found = messages.get(event.messageId)
@@ -52,6 +57,7 @@ type Found = {
 async function readMessages(
   deps: EnvelopeDeps,
   events: readonly LoggedEvent[],
+  bodyBytesMax: number,
 ): Promise<Map<string, Found>> {
   const messages = new Map<string, Found>()
   const about = events.flatMap(({ accountId, messageId }) =>
@@ -61,11 +67,10 @@ async function readMessages(
   const found = findMessagesCut(deps.db, {
     accountIds: [...new Set(about.map(({ accountId }) => accountId))],
     messageIds: [...new Set(about.map(({ messageId }) => messageId))],
-    // One more than is told, so that what is longer is known to be.
-    bodyLengthMax: EVENT_BODY_BYTES_MAX + 1,
+    bodyLengthMax: CUT_READ_LENGTH,
   })
   for await (const { message: whole, ...place } of found) {
-    const { message, isTruncated } = cutBodies(whole)
+    const { message, isTruncated } = cutBodies(whole, bodyBytesMax)
     // Of the message before it is cut, so that it is the same here as wherever the message is read.
     const extracted = await deps.extractions.of(whole)
     const told = tellMessage(deps, message, extracted, isTruncated)
@@ -143,24 +148,6 @@ function tellMessage(
     failure_reason: message.failureReason,
     ...(message.direction === 'inbound' ? { received_at: at } : { sent_at: at }),
   }
-}
-
-function cutBodies(message: Message): { message: Message; isTruncated: boolean } {
-  const bodyText = cut(message.bodyText)
-  const bodyHtml = cut(message.bodyHtml)
-  const extractedText = cut(message.extractedText)
-  const isTruncated =
-    bodyText.length < message.bodyText.length ||
-    bodyHtml.length < message.bodyHtml.length ||
-    extractedText.length < message.extractedText.length
-  return { message: { ...message, bodyText, bodyHtml, extractedText }, isTruncated }
-}
-
-/** No more octets of UTF-8 than an event tells, and no half of a character. */
-function cut(text: string): string {
-  if (Buffer.byteLength(text, 'utf8') <= EVENT_BODY_BYTES_MAX) return text
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(EVENT_BODY_BYTES_MAX))
-  return text.slice(0, read)
 }
 
 function timeText(timeMs: number): string {

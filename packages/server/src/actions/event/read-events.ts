@@ -1,5 +1,6 @@
 // Reading the log of an account's events, page by page.
 
+import { LIST_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
 import type { Deps } from '#actions/deps.ts'
 import { isIdOf } from '#base/ids.ts'
 import {
@@ -119,7 +120,8 @@ async function* readTexts(
   let left = limit
   for (let events = first; events.length > 0; events = await search.next(left)) {
     for (let start = 0; start < events.length; start += EVENTS_LOADED_AT_ONCE) {
-      const texts = await readEnvelopes(deps, events.slice(start, start + EVENTS_LOADED_AT_ONCE))
+      const step = events.slice(start, start + EVENTS_LOADED_AT_ONCE)
+      const texts = await readEnvelopes(deps, step, { bodyBytesMax: LIST_BODY_BYTES_MAX })
       yield* texts
       left -= texts.length
     }

@@ -44,6 +44,8 @@ export type WaitInput = {
   threadId: string | null
   /** Outbound: a message that the inbox sent and whose outcome is known. */
   direction: Direction
+  /** Waited for before a long body is read. */
+  beforeLong?: () => Promise<void>
   signal: AbortSignal
 }
 
@@ -207,14 +209,18 @@ type Live = {
 }
 
 /** Matches among what the hub tells. */
-function watch({ db }: WaitDeps, { accountId }: WaitInput, search: Search): Live {
+function watch(
+  { db }: WaitDeps,
+  { accountId, beforeLong: before }: WaitInput,
+  search: Search,
+): Live {
   const { promise, resolve, reject } = Promise.withResolvers<Message>()
   promise.catch(() => {})
   let first: Message | null = null
   let checking: Promise<void> | null = null
   const check = async (message: Message) => {
     // An event tells the beginning of a long body; its message may be gone by now.
-    const whole = await findMessage(db, accountId, message.id)
+    const whole = await findMessage(db, accountId, message.id, { before })
     if (whole !== null) keep(whole)
   }
   const keep = (message: Message) => {
@@ -249,7 +255,8 @@ async function lookBehind(
     if (heads === null) return null
     for (const head of heads) {
       if (!search.isMatch(head, head.position)) continue
-      const message = await findMessage(deps.db, input.accountId, head.id)
+      const longBodies = { before: input.beforeLong }
+      const message = await findMessage(deps.db, input.accountId, head.id, longBodies)
       if (message !== null) return message
     }
   }

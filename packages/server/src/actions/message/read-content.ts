@@ -19,7 +19,7 @@ export async function readRaw(
   deps: Pick<Deps, 'db' | 'blobs' | 'downloads' | 'inboxDomain' | 'smtpHostname'>,
   input: { accountId: string; messageId: string },
 ): Promise<HeldContent> {
-  const message = await findMessage(deps.db, input.accountId, input.messageId)
+  const message = await findMessage(deps.db, input.accountId, input.messageId, WITHOUT_BODIES)
   if (message === null) throw notFound()
   const { rawId, direction } = message
   if (direction === 'outbound') {
@@ -93,11 +93,14 @@ export async function readRawBytes(
   throw new Error(`The bytes of ${rawId} are not in the blob store.`)
 }
 
+/** Long bodies need not be read to find a message or an attachment. */
+const WITHOUT_BODIES = { lengthMax: 0 }
+
 function findOwned(
   deps: Pick<Deps, 'db'>,
   input: { accountId: string | null; messageId: string },
 ): Promise<Message | null> {
   return input.accountId === null
-    ? findSignedMessage(deps.db, input.messageId)
-    : findMessage(deps.db, input.accountId, input.messageId)
+    ? findSignedMessage(deps.db, input.messageId, WITHOUT_BODIES)
+    : findMessage(deps.db, input.accountId, input.messageId, WITHOUT_BODIES)
 }

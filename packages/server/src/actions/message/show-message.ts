@@ -20,7 +20,13 @@ export const IMAGE_KEY_PURPOSE = 'message-images'
 /** `not_found` where the account has no such message. */
 export async function showMessage(
   deps: Pick<Deps, 'db' | 'parser' | 'clock' | 'urlKey' | 'deriveKey'>,
-  input: { accountId: string; messageId: string; showsRemote: boolean },
+  input: {
+    accountId: string
+    messageId: string
+    showsRemote: boolean
+    /** Waited for before a long body is read. */
+    beforeLong?: () => Promise<void>
+  },
 ): Promise<ShownMessage> {
   const message = await getMessage(deps, input)
   const { bodyHtml: html, bodyText } = message

@@ -2,6 +2,7 @@
 // send. In other modes of delivery there is none.
 
 import type { Deps } from '#actions/deps.ts'
+import { CUT_READ_LENGTH } from '#actions/message/cut-bodies.ts'
 import type { Loop } from '#actions/message/find-loop.ts'
 import { findOwnInbox, findRecipient } from '#actions/message/find-recipient.ts'
 import type { SendAttachment } from '#actions/message/send-message.ts'
@@ -45,7 +46,7 @@ export function listCaptured(
   input: { accountId: string } & Page,
 ): Promise<{ captured: AsyncIterable<Captured>; total: number }> {
   requireSandbox(deps)
-  return store.listCaptured(deps.db, input)
+  return store.listCaptured(deps.db, { ...input, bodyLengthMax: CUT_READ_LENGTH })
 }
 
 /** Forgets what was captured for the account; the messages stay in their inboxes. */
@@ -60,7 +61,8 @@ export async function clearCaptured(
 
 /**
  * Receives a message as if it came by SMTP; returns what was stored, in the order of the recipients,
- * and nothing where an inbox had it already, or for reports to return paths. `bad_request` when a
+ * long bodies as far as CUT_READ_LENGTH, and nothing where an inbox had it already, or for reports to return
+ * paths. `bad_request` when a
  * recipient is no inbox of the account and no return path of its mail, or the message could not have
  * come by SMTP; `delivery_pending` when it reports of mail that is being delivered.
  */
@@ -88,7 +90,8 @@ export async function receiveInSandbox(
   if (result.kind === 'loop') throw wrong('', loopTexts[result.reason](result))
   if (result.kind === 'too_early') throw problem('delivery_pending')
   const ids = result.kind === 'stored' ? result.messageIds : []
-  const messages = await Promise.all(ids.map((id) => findMessage(deps.db, accountId, id)))
+  const read = { lengthMax: CUT_READ_LENGTH }
+  const messages = await Promise.all(ids.map((id) => findMessage(deps.db, accountId, id, read)))
   return { messages: messages.filter((message) => message !== null) }
 }
 

@@ -1,10 +1,12 @@
 // Reading threads and setting their read flag.
 
 import type { Deps } from '#actions/deps.ts'
+import { CUT_READ_LENGTH } from '#actions/message/cut-bodies.ts'
 import type { Page } from '#actions/page.ts'
+import type { Message } from '#model/message.ts'
 import { notFound } from '#model/problem.ts'
 import type { ShownThread, Thread } from '#model/thread.ts'
-import { listThreadMessages, type Messages } from '#store/message.ts'
+import { listThreadMessages } from '#store/message.ts'
 import * as store from '#store/thread.ts'
 
 type ThreadDeps = Pick<Deps, 'db' | 'log'>
@@ -45,15 +47,19 @@ function keepSummaries(deps: ThreadDeps, accountId: string, shown: store.ShownTh
     .catch((error) => deps.log.debug({ error }, 'summaries of threads were not kept'))
 }
 
-/** A thread with its messages, oldest first; all of them when `limit` is null. */
+/**
+ * A thread with its messages, oldest first; all of them when `limit` is null. Long bodies are read as far as
+ * CUT_READ_LENGTH.
+ */
 export async function readThread(
   deps: Pick<Deps, 'db'>,
   input: { accountId: string; threadId: string; limit: number | null; offset: number },
-): Promise<{ thread: Thread; messages: Messages }> {
+): Promise<{ thread: Thread; count: number; messages: AsyncIterable<Message> }> {
   const thread = await store.findThread(deps.db, input.accountId, input.threadId)
   if (thread === null) throw notFound()
   const limit = Math.min(input.limit ?? thread.messageCount, thread.messageCount)
-  return { thread, messages: await listThreadMessages(deps.db, { ...input, limit }) }
+  const read = { ...input, limit, bodyLengthMax: CUT_READ_LENGTH }
+  return { thread, count: limit, messages: listThreadMessages(deps.db, read) }
 }
 
 /** Sets the read flag; setting it twice is one. */

@@ -3,7 +3,6 @@
 import { Readable } from 'node:stream'
 import type { Deps } from '#actions/deps.ts'
 import { checkFilter } from '#actions/event/check-filter.ts'
-import type { EventText } from '#actions/event/envelope.ts'
 import { openEventStream } from '#actions/event/event-stream.ts'
 import { findPosition, openEventPage, unknownAfter } from '#actions/event/read-events.ts'
 import { waitForMessage } from '#actions/event/wait-for-message.ts'
@@ -23,11 +22,13 @@ export function eventHandlers(deps: Deps, readers: EventReaders): EventHandlers 
   return {
     'events.list': async ({ query }, context) => {
       const { after = null, limit, order = 'asc' } = query
-      const { accountId } = context
+      const { accountId, takeTurn } = context
       const filter = await filterOf(deps, accountId, query)
       const page = { accountId, filter, after, order, limit, signal: goneSignal(context) }
       const { texts, total } = await openEventPage(deps, page)
-      return { data: bodiesOf(texts, deps.clock.now()), total }
+      await takeTurn()
+      const told = { deliveredAtMs: deps.clock.now(), attempt: 1 }
+      return { data: await Array.fromAsync(texts, (text) => text.body(told)), total }
     },
 
     'events.stream': async ({ query }, context) => {
@@ -46,8 +47,14 @@ export function eventHandlers(deps: Deps, readers: EventReaders): EventHandlers 
       return { headers, content: content instanceof Readable ? content : null }
     },
 
+    ...waitHandler(deps, readers),
+  }
+}
+
+function waitHandler(deps: Deps, readers: EventReaders): Pick<Handlers, 'inboxes.wait'> {
+  return {
     'inboxes.wait': async ({ path, query }, context) => {
-      const { accountId, keyId, session, wantsContent } = context
+      const { accountId, keyId, session, wantsContent, takeTurn } = context
       const { after = null, from = null, subject = null, thread_id: threadId = null } = query
       const { direction = 'inbound', timeout } = query
       const over = new AbortController()
@@ -75,6 +82,7 @@ export function eventHandlers(deps: Deps, readers: EventReaders): EventHandlers 
           subject,
           threadId,
           direction,
+          beforeLong: takeTurn,
           signal: over.signal,
         })
         if (message !== null)
@@ -88,10 +96,6 @@ export function eventHandlers(deps: Deps, readers: EventReaders): EventHandlers 
       return { message: null }
     },
   }
-}
-
-async function* bodiesOf(texts: AsyncIterable<EventText>, deliveredAtMs: number) {
-  for await (const text of texts) yield text.body({ deliveredAtMs, attempt: 1 })
 }
 
 function problemOfEnd(reason: EndReason) {

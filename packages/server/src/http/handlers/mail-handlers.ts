@@ -1,12 +1,13 @@
 // Handlers of threads, messages and attachments.
 
+import { PAGE_SIZE_MAX } from '@mailroom/contract/shapes/page.ts'
 import type { Deps } from '#actions/deps.ts'
 import { findAttachment, readAttachment, readRaw } from '#actions/message/read-content.ts'
 import { getMessage, listMessages } from '#actions/message/read-messages.ts'
 import { getThread, listThreads, markThread, readThread } from '#actions/thread/threads.ts'
 import type { BinaryResponse, Handlers, SignedContext } from '#http/handler.ts'
 import { fileHeaders, planDownload } from '#http/present/download.ts'
-import { presentMessage, presentMessages, presentThread } from '#http/present/resources.ts'
+import { presentListed, presentMessage, presentThread } from '#http/present/resources.ts'
 import { isAttachmentUrlGood } from '#model/attachment-url.ts'
 import { problem } from '#model/problem.ts'
 
@@ -41,16 +42,17 @@ function threadHandlers(deps: Deps): HandlersOf<'threads'> {
       const change = { accountId, threadId: path.id, isRead: body.is_read }
       return presentThread(await markThread(deps, change))
     },
-    'threads.messages': async ({ path, query }, { accountId }) => {
+    'threads.messages': async ({ path, query }, { accountId, takeTurn }) => {
       const { limit = null, offset = 0 } = query
       const page = { accountId, threadId: path.id, limit, offset }
-      const { thread, messages } = await readThread(deps, page)
-      const nowMs = deps.clock.now()
+      await takeTurn()
+      const { thread, count, messages } = await readThread(deps, page)
+      const shown = presentListed(messages, deps, deps.clock.now())
       return {
         threadId: thread.id,
         subject: thread.subject,
         isRead: thread.isRead,
-        data: await presentMessages(messages, deps, nowMs),
+        data: count > PAGE_SIZE_MAX ? shown : await Array.fromAsync(shown),
       }
     },
   }
@@ -58,19 +60,21 @@ function threadHandlers(deps: Deps): HandlersOf<'threads'> {
 
 function messageHandlers(deps: Deps): HandlersOf<'messages' | 'attachments'> {
   return {
-    'messages.list': async ({ path, query }, { accountId }) => {
+    'messages.list': async ({ path, query }, { accountId, takeTurn }) => {
       const { direction = null, ...page } = query
+      await takeTurn()
       const { messages, total } = await listMessages(deps, {
         accountId,
         inboxId: path.id,
         direction,
         ...page,
       })
-      const nowMs = deps.clock.now()
-      return { data: await presentMessages(messages, deps, nowMs), total }
+      const shown = presentListed(messages, deps, deps.clock.now())
+      return { data: await Array.fromAsync(shown), total }
     },
-    'messages.get': async ({ path }, { accountId }) => {
-      const message = await getMessage(deps, { accountId, messageId: path.id })
+    'messages.get': async ({ path }, { accountId, takeTurn }) => {
+      const asked = { accountId, messageId: path.id, beforeLong: takeTurn }
+      const message = await getMessage(deps, asked)
       return presentMessage(message, deps, deps.clock.now())
     },
     'messages.raw': async ({ path }, { accountId }) => ({

@@ -15,7 +15,7 @@ import {
   removeSuppression,
 } from '#actions/suppression/suppressions.ts'
 import type { Handlers, Input } from '#http/handler.ts'
-import { presentMessages } from '#http/present/resources.ts'
+import { presentListed } from '#http/present/resources.ts'
 import {
   presentCaptured,
   presentDelivery,
@@ -77,13 +77,13 @@ export function sendHandlers(deps: Deps): SendHandlers {
 
 function sandboxHandlers(deps: Deps): Pick<Handlers, Extract<keyof Handlers, `sandbox.${string}`>> {
   return {
-    'sandbox.list': async ({ query }, { accountId }) => {
+    'sandbox.list': async ({ query }, { accountId, takeTurn }) => {
+      await takeTurn()
       const { captured, total } = await listCaptured(deps, { accountId, ...query })
       const nowMs = deps.clock.now()
-      const shown = (async function* () {
-        for await (const one of captured) yield presentCaptured(one, deps, nowMs)
-      })()
-      return { data: shown, total }
+      const data = []
+      for await (const one of captured) data.push(presentCaptured(one, deps, nowMs))
+      return { data, total }
     },
     'sandbox.clear': async (_input, { accountId }) => {
       await clearCaptured(deps, { accountId })
@@ -91,7 +91,8 @@ function sandboxHandlers(deps: Deps): Pick<Handlers, Extract<keyof Handlers, `sa
     'sandbox.receive': async (input, { accountId }) => {
       const { messages } = await receiveInSandbox(deps, { accountId, mail: sandboxMail(input) })
       const nowMs = deps.clock.now()
-      return { data: await presentMessages(messages, deps, nowMs), total: messages.length }
+      const data = await Array.fromAsync(presentListed(messages, deps, nowMs))
+      return { data, total: data.length }
     },
   }
 }

@@ -8,11 +8,11 @@ import type { Narrowing } from '@mailroom/mcp/narrowing.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { RateWindow } from '#actions/budget/budgets.ts'
 import { AppError } from '#base/app-error.ts'
-import { plainAddress } from '#base/client-address.ts'
 import type { Clock } from '#base/clock.ts'
 import { MCP_BODY_BYTES_MAX } from '#base/limits.ts'
 import type { Log } from '#base/log.ts'
 import { readStrictJson } from '#base/strict-json.ts'
+import type { AnswerBudget } from '#http/answer-budget.ts'
 import { type BodyBudget, collectBody } from '#http/collect-body.ts'
 import type { Identify } from '#http/identify.ts'
 import { takeRequest } from '#http/take-request.ts'
@@ -22,12 +22,11 @@ export type McpDoorOptions = {
   readonly identify: Identify
   readonly requests: RateWindow
   readonly bodies: BodyBudget
+  readonly answers: AnswerBudget
   readonly publicUrl: () => string
   readonly ports: { isSandbox(): boolean }
   readonly clock: Clock
   readonly log: Log
-  /** How long a client may take in nothing of an answer before it is cut, in milliseconds. */
-  readonly idleMs: number
 }
 
 /** Adds the endpoint; call it once, before the server listens. */
@@ -52,12 +51,12 @@ export function addMcpPath(app: FastifyInstance, options: McpDoorOptions): void 
           apiKey: tokenOf(request),
           narrowing: narrowingOf(request, readNarrowing),
           isSandbox: options.ports.isSandbox(),
-          fetch: fetchFrom({ clientAddress: plainAddress(request.socket.remoteAddress) }),
+          fetch: fetchFrom(request),
         }
         await takeBatch(request, reply, options.requests)
         const asked = webRequest(request, reply, options.publicUrl())
         const answer = await endpoint.answer(asked, request.body, caller)
-        return send(reply, answer, options.idleMs)
+        return send(reply, answer, options.answers)
       },
     })
   })
@@ -86,17 +85,18 @@ async function openDoor({ publicUrl, clock, log }: McpDoorOptions): Promise<Open
 async function admit(
   request: FastifyRequest,
   reply: FastifyReply,
-  { identify, requests, bodies }: McpDoorOptions,
+  { identify, requests, bodies, answers }: McpDoorOptions,
 ): Promise<void> {
   const caller = await identify('key', {
     authorization: request.headers.authorization,
-    clientAddress: plainAddress(request.socket.remoteAddress),
+    clientAddress: request.clientAddress,
     isSigned: false,
     headers: {},
     isReading: false,
   })
   request.caller = caller
   await countOne(request, reply, requests)
+  answers.requireRoom(request)
   const hold = bodies.open(caller.kind === 'key' ? caller.accountId : undefined)
   request.bodyHold = hold
   finished(reply.raw, () => hold.release())
@@ -174,11 +174,19 @@ function webRequest(request: FastifyRequest, reply: FastifyReply, publicUrl: str
   })
 }
 
-function send(reply: FastifyReply, { status, headers, body }: Response, idleMs: number) {
+/** A sign of life every few seconds keeps an answer that takes its time from being cut. */
+function send(reply: FastifyReply, { status, headers, body }: Response, answers: AnswerBudget) {
   reply.code(status).headers(Object.fromEntries(headers))
   reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no')
   if (body === null) return reply.send()
-  // A sign of life every few seconds keeps an answer that takes its time from being cut.
-  reply.raw.setTimeout(idleMs, () => reply.raw.destroy())
-  return reply.send(Readable.fromWeb(body))
+  return reply.send(
+    Readable.from(counted(body, (bytes) => answers.force(reply.request, reply, bytes))),
+  )
+}
+
+async function* counted(body: ReadableStream<Uint8Array>, count: (bytes: number) => void) {
+  for await (const chunk of body) {
+    count(chunk.byteLength)
+    yield chunk
+  }
 }

@@ -6,9 +6,14 @@ import type {
   ChangedInbox as ChangedInboxShape,
   Inbox as InboxShape,
 } from '@mailroom/contract/shapes/inbox.ts'
-import type { Authentication, Message as MessageShape } from '@mailroom/contract/shapes/message.ts'
+import {
+  type Authentication,
+  LIST_BODY_BYTES_MAX,
+  type Message as MessageShape,
+} from '@mailroom/contract/shapes/message.ts'
 import type { Pod as PodShape } from '@mailroom/contract/shapes/pod.ts'
 import type { Thread as ThreadShape } from '@mailroom/contract/shapes/thread.ts'
+import { cutBodies } from '#actions/message/cut-bodies.ts'
 import type { Extractions } from '#actions/message/extractions.ts'
 import type { Account } from '#model/account.ts'
 import { attachmentUrl, type UrlSigner } from '#model/attachment-url.ts'
@@ -86,17 +91,28 @@ export function presentThread(thread: ShownThread): ThreadShape {
 /** What messages are presented with. */
 export type MessagePresenter = UrlSigner & { readonly extractions: Extractions }
 
-/** A message; its attachments' addresses are signed afresh each time. */
-export async function presentMessage(
+/** A whole message; its attachments' addresses are signed afresh each time. */
+export function presentMessage(
   message: Message,
+  presenter: MessagePresenter,
+  nowMs: number,
+): Promise<MessageShape> {
+  return presentBodies(message, { message, isTruncated: false }, presenter, nowMs)
+}
+
+/** `extracted` is of the message before its bodies were cut, so that it is the same in lists. */
+async function presentBodies(
+  read: Message,
+  { message, isTruncated }: ReturnType<typeof cutBodies>,
   presenter: MessagePresenter,
   nowMs: number,
 ): Promise<MessageShape> {
   const { authentication, automaticReason, createdAtMs, rawId: _, ...rest } = message
   return {
     ...rest,
+    isTruncated,
     attachments: presentAttachments(message, presenter, nowMs),
-    extracted: await presenter.extractions.of(message),
+    extracted: await presenter.extractions.of(read),
     authentication: authentication as Authentication | null,
     automatic: automaticReason !== null,
     automaticReason,
@@ -120,24 +136,13 @@ export function presentAttachments(
   }))
 }
 
-/** Messages one by one where they come one by one. Lets others have their turn in between. */
-export async function presentMessages(
-  messages: Message[] | AsyncIterable<Message>,
-  presenter: MessagePresenter,
-  nowMs: number,
-): Promise<MessageShape[] | AsyncIterable<MessageShape>> {
-  if (!Array.isArray(messages)) return presentEach(messages, presenter, nowMs)
-  const shown: MessageShape[] = []
-  for await (const message of presentEach(messages, presenter, nowMs)) shown.push(message)
-  return shown
-}
-
-async function* presentEach(
-  messages: Message[] | AsyncIterable<Message>,
+/** Messages as lists show them, with bodies of LIST_BODY_BYTES_MAX at most. */
+export async function* presentListed(
+  messages: Iterable<Message> | AsyncIterable<Message>,
   presenter: MessagePresenter,
   nowMs: number,
 ): AsyncGenerator<MessageShape> {
   for await (const message of messages) {
-    yield await presentMessage(message, presenter, nowMs)
+    yield await presentBodies(message, cutBodies(message, LIST_BODY_BYTES_MAX), presenter, nowMs)
   }
 }

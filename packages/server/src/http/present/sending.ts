@@ -1,8 +1,10 @@
 // What was sent, and what became of it, as the API shows it.
 
+import { LIST_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
 import type { CapturedMessage } from '@mailroom/contract/shapes/sandbox.ts'
 import type { Delivery as DeliveryShape, SentMessage } from '@mailroom/contract/shapes/sending.ts'
 import type { Suppression as SuppressionShape } from '@mailroom/contract/shapes/suppression.ts'
+import { cutBodies } from '#actions/message/cut-bodies.ts'
 import type { sendMessage } from '#actions/message/send-message.ts'
 import type { UrlSigner } from '#model/attachment-url.ts'
 import type { Captured } from '#model/captured.ts'
@@ -45,10 +47,11 @@ export function presentSuppression(suppression: Suppression): SuppressionShape {
 
 /** Mail that the sandbox kept; its attachments' addresses are signed afresh each time. */
 export function presentCaptured(
-  { id, recipients, reversePath, capturedAtMs, message, inReplyTo }: Captured,
+  { id, recipients, reversePath, capturedAtMs, message: read, inReplyTo }: Captured,
   signer: UrlSigner,
   nowMs: number,
 ): CapturedMessage {
+  const { message, isTruncated } = cutBodies(read, LIST_BODY_BYTES_MAX)
   return {
     id,
     messageId: message.id,
@@ -62,6 +65,7 @@ export function presentCaptured(
     subject: message.subject,
     text: message.bodyText,
     html: message.bodyHtml,
+    isTruncated,
     rfcMessageId: message.rfcMessageId,
     inReplyTo,
     references: message.references,

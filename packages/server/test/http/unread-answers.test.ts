@@ -1,0 +1,138 @@
+// Answers that nobody reads: counted, bounded for each account and given up after a while, whatever route
+// they are of, while others are served as ever.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { after, before, test } from 'node:test'
+import { type Door, errorOf, GOOD_KEY, openDoor } from '#test/http/door.ts'
+
+const MIB = 2 ** 20
+/** More than the kernel's buffers on both sides take in, so that most of it stays in the service. */
+const LARGE = 'x'.repeat(16 * MIB)
+const OTHER_KEY = 'mr_other000000000000000000000000000000000000'
+const IDLE_MS = 1_500
+
+let door: Door
+let sends = 0
+const sockets: Socket[] = []
+before(async () => {
+  door = await openDoor({
+    unreadBytes: { max: 80 * MIB, eachMax: 40 * MIB },
+    patience: { requestMs: 10_000, headMs: 5_000, idleMs: IDLE_MS },
+    authenticate: async (token) => {
+      if (token === GOOD_KEY) return { accountId: 'acc_1', keyId: 'key_1' }
+      return token === OTHER_KEY ? { accountId: 'acc_2', keyId: 'key_2' } : null
+    },
+    answers: {
+      'messages.list': async () => ({ data: [LARGE as never], total: 1 }),
+      'messages.view': () => ({ headers: { 'content-type': 'text/markdown' }, content: LARGE }),
+      'inboxes.create': async () => {
+        sends += 1
+        return LARGE as never
+      },
+      'threads.messages': async () => ({
+        threadId: 'thr_1',
+        subject: '',
+        isRead: false,
+        data: (async function* () {
+          for (;;) yield LARGE as never
+        })(),
+      }),
+    },
+  })
+})
+after(async () => {
+  for (const socket of sockets) socket.destroy()
+  await door.close(0)
+})
+
+const LIST = '/v1/inboxes/a/messages'
+
+/** Sends a request and reads the first bytes of its answer, and no more. */
+async function leaveUnread(head: string, key = GOOD_KEY): Promise<void> {
+  const socket = connect({ port: door.port, host: '127.0.0.1' })
+  sockets.push(socket)
+  socket.on('error', () => {})
+  socket.write(`${head} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n\r\n`)
+  await once(socket, 'readable')
+}
+
+async function letGo(): Promise<void> {
+  for (const socket of sockets.splice(0)) socket.destroy()
+  // It is noticed in a moment; then there is room again.
+  while ((await readAll(LIST)) !== 200);
+}
+
+async function readAll(path: string, token = GOOD_KEY): Promise<number> {
+  const response = await door.request(path, { token })
+  await response.arrayBuffer()
+  return response.status
+}
+
+test('an account that leaves answers unread is refused further large ones, and nobody else is', async () => {
+  await leaveUnread(`GET ${LIST}`)
+  await leaveUnread('GET /v1/messages/a/view')
+  for (const path of [LIST, '/v1/messages/a/view']) {
+    const refused = await door.request(path)
+    assert.equal(refused.status, 503)
+    assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+    assert.equal(refused.headers.get('cache-control'), 'no-store')
+    assert.match(refused.headers.get('content-type') ?? '', /^application\/json/)
+    assert.equal((await errorOf(refused)).error, 'service_unavailable')
+  }
+  assert.equal(await readAll('/v1/pods'), 200)
+  assert.equal(await readAll('/health'), 200)
+  assert.equal(await readAll(LIST, OTHER_KEY), 200)
+  await letGo()
+})
+
+test('what changed something is answered whatever is unread, and then nothing more is begun', async () => {
+  sends = 0
+  const post = 'POST /v1/inboxes HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 2'
+  for (let asked = 0; asked < 3; asked += 1) {
+    const socket = connect({ port: door.port, host: '127.0.0.1' })
+    sockets.push(socket)
+    socket.on('error', () => {})
+    socket.write(`${post}\r\nHost: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\n\r\n{}`)
+    await once(socket, 'readable')
+    assert.match(String(socket.read(12)), /^HTTP\/1\.1 2/)
+  }
+  const refused = await door.request('/v1/inboxes', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{}',
+  })
+  assert.equal(refused.status, 503)
+  assert.equal(sends, 3)
+  await letGo()
+})
+
+test('a client that takes in nothing is cut, also in the middle of a list without an end', async () => {
+  const cut: Promise<unknown>[] = []
+  // Looked at from the side of the service: clients that read nothing do not see it.
+  door.app.server.on('connection', (socket) => cut.push(once(socket, 'close')))
+  await leaveUnread(`GET ${LIST}`)
+  await leaveUnread('GET /v1/threads/a/messages')
+  assert.equal(cut.length, 2)
+  await Promise.all(cut)
+  await letGo()
+})
+
+test('callers without a key have room of their own', async () => {
+  const large = await openDoor({
+    answers: {
+      'service.health': async () => ({ status: LARGE as never }),
+    },
+  })
+  const address = { port: large.port, host: '127.0.0.1' }
+  const own = connect(address)
+  own.on('error', () => {})
+  own.write('GET /health HTTP/1.1\r\nHost: a\r\n\r\n')
+  await once(own, 'readable')
+  // One more than the 16 MiB of an address.
+  assert.match(String(own.read(12)), /^HTTP\/1\.1 503/)
+  own.destroy()
+  assert.equal((await large.request('/v1/pods')).status, 200)
+  await large.close(0)
+})
