@@ -5,6 +5,7 @@ import type { Operation } from '@mailroom/contract/operations/operation.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Log } from '#base/log.ts'
 import { type AnswerBudget, STREAMED_ANSWER_BYTES } from './answer-budget.ts'
+import { sendStream, sendText } from './compression.ts'
 import type { Answered, BinaryResponse } from './handler.ts'
 
 /** Sends what a handler returned as its operation's success. */
@@ -60,7 +61,7 @@ function answerBinary(
  * serialiser is no quicker here: 50 short messages take it 370 µs, JSON.stringify 240 µs.
  */
 export function sendJson(reply: FastifyReply, body: unknown): FastifyReply {
-  return asJson(reply).send(JSON.stringify(body))
+  return sendText(asJson(reply), JSON.stringify(body))
 }
 
 function asJson(reply: FastifyReply): FastifyReply {
@@ -85,7 +86,7 @@ function answerStreamed(
     const { operationId } = request.routeOptions.config
     log.error({ requestId: request.id, operationId, error }, 'An answer was cut short.')
   })
-  return asJson(reply).send(stream)
+  return sendStream(asJson(reply), stream)
 }
 
 type StreamedBody = { data: AsyncIterable<unknown> }

@@ -3,8 +3,9 @@
 
 import { llmsText } from '@mailroom/contract/llms-text.ts'
 import { openApiDocument } from '@mailroom/contract/openapi.ts'
+import { precompressed } from './compression.ts'
 import { docsPage } from './docs-page.ts'
-import type { BinaryResponse, DoorOperationId } from './handler.ts'
+import type { Context, DoorOperationId } from './handler.ts'
 import type { AnyHandler } from './route.ts'
 
 type DescriptionId = Extract<DoorOperationId, `service.${string}`>
@@ -13,45 +14,30 @@ const CACHE_CONTROL = 'public, max-age=300'
 
 /** `publicUrl` gives the base that callers put before every path; asked when it is first needed. */
 export function descriptionHandlers(publicUrl: () => string): Record<DescriptionId, AnyHandler> {
-  let openApi: BinaryResponse | undefined
-  let docs: BinaryResponse | undefined
-  let llms: BinaryResponse | undefined
   return {
-    'service.openapi': () => {
-      openApi ??= {
-        headers: {
-          'content-type': 'application/json; charset=utf-8',
-          'cache-control': CACHE_CONTROL,
-          // Generators and editors read it from pages of other origins.
-          'access-control-allow-origin': '*',
-        },
-        content: JSON.stringify(openApiDocument({ publicUrl: publicUrl() }), null, 2),
-      }
-      return openApi
-    },
-    'service.docs': () => {
-      docs ??= {
-        headers: {
-          'content-type': 'text/html; charset=utf-8',
-          'cache-control': CACHE_CONTROL,
-          'content-security-policy':
-            "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-          'referrer-policy': 'no-referrer',
-        },
-        content: docsPage(publicUrl()),
-      }
-      return docs
-    },
-    'service.llms': () => {
-      llms ??= {
-        headers: {
-          'content-type': 'text/plain; charset=utf-8',
-          'cache-control': CACHE_CONTROL,
-          'access-control-allow-origin': '*',
-        },
-        content: llmsText({ publicUrl: publicUrl() }),
-      }
-      return llms
-    },
+    'service.openapi': madeOnce(() => JSON.stringify(openApiDocument({ publicUrl: publicUrl() })), {
+      'content-type': 'application/json; charset=utf-8',
+      ...FOR_ALL_ORIGINS,
+    }),
+    'service.docs': madeOnce(() => docsPage(publicUrl()), {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': docsPolicy,
+      'referrer-policy': 'no-referrer',
+    }),
+    'service.llms': madeOnce(() => llmsText({ publicUrl: publicUrl() }), PLAIN_TEXT),
+  }
+}
+
+/** Generators and editors read descriptions from pages of other origins. */
+const FOR_ALL_ORIGINS = { 'access-control-allow-origin': '*' }
+const PLAIN_TEXT = { 'content-type': 'text/plain; charset=utf-8', ...FOR_ALL_ORIGINS }
+const docsPolicy =
+  "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+function madeOnce(make: () => string, headers: Readonly<Record<string, string>>): AnyHandler {
+  let respond: ReturnType<typeof precompressed> | undefined
+  return (_input, context) => {
+    respond ??= precompressed(make(), { ...headers, 'cache-control': CACHE_CONTROL })
+    return respond(context as Context)
   }
 }

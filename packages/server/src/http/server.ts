@@ -309,6 +309,8 @@ function addCommonHooks(
 }
 
 function sendProblem(reply: FastifyReply, { status, headers, body }: Problem): FastifyReply {
+  // A list that failed before its first byte was sent may have been going to be compressed.
+  reply.removeHeader('content-encoding')
   return sendJson(reply.code(status).headers(headers), body)
 }
 

@@ -4,8 +4,7 @@
 import { hash } from 'node:crypto'
 import { constants, open } from 'node:fs/promises'
 import { extname, join } from 'node:path'
-
-export type Encoding = 'br' | 'gzip'
+import type { Encoding } from '../compression.ts'
 
 export type BuiltFile = {
   readonly content: Uint8Array

@@ -3,7 +3,8 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { problem } from '#model/problem.ts'
-import type { BuiltFile, BuiltFiles, Encoding } from './built-files.ts'
+import { acceptedEncodings } from '../compression.ts'
+import type { BuiltFile, BuiltFiles } from './built-files.ts'
 
 export type ConsolePort = {
   readonly files: BuiltFiles
@@ -121,23 +122,6 @@ function sendAbsence(request: FastifyRequest, reply: FastifyReply, why: string):
       refresh: '1',
     })
     .send(`<!doctype html><html lang="en"><title>Mailroom</title><p>${why}</p></html>\n`)
-}
-
-/** RFC 9110 §12.5.3, the better first; a weight of zero refuses. */
-function acceptedEncodings(field: string | string[] | undefined): Encoding[] {
-  const accepted = new Map(
-    String(field ?? '')
-      .split(',')
-      .map((entry): [string, string] => {
-        const [name = '', ...parameters] = entry.split(';')
-        return [name.trim().toLowerCase(), parameters.join(';').replaceAll(' ', '')]
-      }),
-  )
-  const isTaken = (name: Encoding) => {
-    const weight = accepted.get(name)
-    return weight !== undefined && !/^q=0(?:\.0*)?$/i.test(weight)
-  }
-  return (['br', 'gzip'] as const).filter(isTaken)
 }
 
 function isListed(field: string | undefined, etag: string): boolean {
