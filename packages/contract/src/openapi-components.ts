@@ -3,10 +3,18 @@
 import type { TSchema } from '#schema.ts'
 import { Account, NewAccount, OwnAccount } from '#shapes/account.ts'
 import { ApiKey, NewApiKey } from '#shapes/api-key.ts'
+import { Domain, DomainRecord } from '#shapes/domain.ts'
 import { ErrorBody } from '#shapes/error.ts'
-import { Event, EventAttachment, EventBounce, EventMessage, EventWebhook } from '#shapes/event.ts'
+import {
+  Event,
+  EventAttachment,
+  EventBounce,
+  EventDomain,
+  EventMessage,
+  EventWebhook,
+} from '#shapes/event.ts'
 import { ChangedInbox, Inbox } from '#shapes/inbox.ts'
-import { Attachment, Authentication, Message } from '#shapes/message.ts'
+import { Attachment, Authentication, Extracted, Message } from '#shapes/message.ts'
 import { Pairing, StartedPairing } from '#shapes/pairing.ts'
 import { Pod } from '#shapes/pod.ts'
 import { CapturedMessage, InboundMail, ReceivedMail } from '#shapes/sandbox.ts'
@@ -29,12 +37,16 @@ export const components: Readonly<Record<string, TSchema>> = {
   CapturedMessage,
   ChangedInbox,
   Delivery,
+  Domain,
+  DomainRecord,
   Error: ErrorBody,
   Event,
   EventAttachment,
   EventBounce,
+  EventDomain,
   EventMessage,
   EventWebhook,
+  Extracted,
   InboundMail,
   Inbox,
   Message,

@@ -50,7 +50,6 @@ export const headerObjects = {
     description: 'The cookie of the session, or its end.',
     schema: { type: 'string' },
   },
-  Allow: { description: 'The methods of the path.', schema: { type: 'string' } },
   ETag: { description: 'Names the content.', schema: { type: 'string' } },
   'Accept-Ranges': { description: 'Always `bytes`.', schema: { type: 'string' } },
   'Content-Range': {
@@ -60,11 +59,11 @@ export const headerObjects = {
 }
 
 /** RFC 9110 §13.1.2, §13.1.5 and §14.2. */
-export const rangeParameters = [
-  ['Range', 'Which octets to send, such as `bytes=0-1023`.'],
-  ['If-Range', 'An ETag: send the whole content unless it still has this one.'],
-  ['If-None-Match', 'ETags of contents that the client has.'],
-].map(([name, description]) => ({
+export const rangeParameters = Object.entries({
+  Range: 'Which octets to send, such as `bytes=0-1023`.',
+  'If-Range': 'An ETag: send the whole content unless it still has this one.',
+  'If-None-Match': 'ETags of contents that the client has.',
+}).map(([name, description]) => ({
   name,
   in: 'header',
   required: false,

@@ -1,7 +1,6 @@
 // The WebSocket as the OpenAPI document can show it: the request that opens it.
 
 import { type ErrorCode, errorCodes } from './error-codes.ts'
-import { errorExample } from './error-example.ts'
 
 /** What a request that opens no WebSocket is answered with; a bad key is told once it is open. */
 export const webSocketErrors = [
@@ -44,7 +43,7 @@ function bodyOf(code: ErrorCode) {
   return {
     'application/json': {
       schema: { $ref: '#/components/schemas/Error' },
-      examples: { [code]: { value: errorExample(code) } },
+      examples: { [code]: { $ref: `#/components/examples/${code}` } },
     },
   }
 }

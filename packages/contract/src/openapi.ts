@@ -1,11 +1,11 @@
 // The contract as an OpenAPI 3.1 document.
 
 import { type BodyMediaType, type Operation, tags } from '#operations/operation.ts'
-import type { TObject } from '#schema.ts'
+import { originalOf, type TObject } from '#schema.ts'
 import { ErrorBody } from '#shapes/error.ts'
 import { Event } from '#shapes/event.ts'
-import { RULE, TRIMMED } from '#shapes/text.ts'
-import { errorCodes } from './error-codes.ts'
+import { portablePatterns, RULE, TRIMMED } from '#shapes/text.ts'
+import { type ErrorCode, errorCodes } from './error-codes.ts'
 import { errorExample } from './error-example.ts'
 import { components } from './openapi-components.ts'
 import {
@@ -16,14 +16,13 @@ import {
   rangeParameters,
   securitySchemes,
 } from './openapi-parts.ts'
-import { webSocketPathItem } from './openapi-web-socket.ts'
+import { type JsonObject, type Part, type Shared, shareRepeated } from './openapi-shared.ts'
+import { webSocketErrors, webSocketPathItem } from './openapi-web-socket.ts'
 import { webhooksObject } from './openapi-webhook.ts'
 import { errorsOf, isBodyOptional, operationIds, operationOf } from './operations.ts'
 import { WEB_SOCKET_PATH } from './vocabulary.ts'
 
 export const API_VERSION = '1.0.0'
-
-export type JsonObject = { [name: string]: unknown }
 
 const componentNames = new Map<unknown, string>(
   Object.entries(components).map(([name, schema]) => [schema, name]),
@@ -31,11 +30,19 @@ const componentNames = new Map<unknown, string>(
 
 /** Plain JSON. `publicUrl` is the base that clients put before every path. */
 export function openApiDocument({ publicUrl }: { publicUrl: string }): JsonObject {
+  const all = operationIds.map(operationOf)
+  const shared = {
+    parameters: shareRepeated('parameters', all.flatMap(parametersOf)),
+    responses: shareRepeated(
+      'responses',
+      all.flatMap((operation) => errorResponses(operation).map(({ part }) => part)),
+    ),
+  }
   const paths: Record<string, JsonObject> = {}
   for (const id of operationIds) {
     const operation = operationOf(id)
     const path = paths[operation.path] ?? {}
-    path[operation.method.toLowerCase()] = operationObject(id, operation)
+    path[operation.method.toLowerCase()] = operationObject(id, operation, shared)
     paths[operation.path] = path
   }
   return {
@@ -55,6 +62,9 @@ export function openApiDocument({ publicUrl }: { publicUrl: string }): JsonObjec
       schemas: Object.fromEntries(
         Object.entries(components).map(([name, schema]) => [name, inside(schema)]),
       ),
+      parameters: shared.parameters.components,
+      responses: shared.responses.components,
+      examples: errorExamples([...all.flatMap(errorsOf), ...webSocketErrors]),
       headers: headerObjects,
       securitySchemes,
     },
@@ -65,14 +75,14 @@ function headers(...names: (keyof typeof headerObjects)[]): JsonObject {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 }
 
-function operationObject(id: string, operation: Operation): JsonObject {
-  const parameters = [
-    ...pathParameters(operation),
-    ...queryParameters(operation.query),
-    ...(operation.needsIdempotencyKey ? [idempotencyKeyParameter] : []),
-    ...(isRanged(operation) ? rangeParameters : []),
-    ...(isEndless(operation) ? [lastEventIdParameter] : []),
-  ]
+type SharedParts = { readonly parameters: Shared; readonly responses: Shared }
+
+function operationObject(id: string, operation: Operation, shared: SharedParts): JsonObject {
+  const parameters = parametersOf(operation).map(shared.parameters.refer)
+  const errors = errorResponses(operation).map(({ status, part }) => [
+    status,
+    shared.responses.refer(part),
+  ])
   return {
     operationId: id,
     tags: [operation.tag],
@@ -82,9 +92,22 @@ function operationObject(id: string, operation: Operation): JsonObject {
     ...(operation.body === undefined
       ? {}
       : { requestBody: requestBody(operation, operation.body) }),
-    responses: { ...successResponses(operation), ...errorResponses(operation) },
+    responses: { ...successResponses(operation), ...Object.fromEntries(errors) },
     security: security(operation),
   }
+}
+
+function parametersOf(operation: Operation): Part[] {
+  const ownHeaders = [
+    ...(operation.needsIdempotencyKey ? [idempotencyKeyParameter] : []),
+    ...(isRanged(operation) ? rangeParameters : []),
+    ...(isEndless(operation) ? [lastEventIdParameter] : []),
+  ]
+  return [
+    ...pathParameters(operation),
+    ...queryParameters(operation.query),
+    ...ownHeaders.map((content) => ({ name: content.name, content })),
+  ]
 }
 
 function security(operation: Operation): JsonObject[] {
@@ -108,20 +131,19 @@ function sessionOf({ method }: Operation): JsonObject {
   return { session: [], ...(method === 'GET' ? {} : { csrfToken: [] }) }
 }
 
-function pathParameters(operation: Operation): JsonObject[] {
-  return Object.entries(operation.parameters ?? {}).map(([name, description]) => ({
-    name,
-    in: 'path',
-    required: true,
-    description,
-    schema: { type: 'string' },
+/** Named after what they identify: `inboxes.id` in `/v1/inboxes/{id}`. */
+function pathParameters({ path, parameters = {} }: Operation): Part[] {
+  const segments = path.split('/')
+  return Object.entries(parameters).map(([name, description]) => ({
+    name: `${segments[segments.indexOf(`{${name}}`) - 1]}.${name}`,
+    content: { name, in: 'path', required: true, description, schema: { type: 'string' } },
   }))
 }
 
-function queryParameters(query: TObject | undefined): JsonObject[] {
+function queryParameters(query: TObject | undefined): Part[] {
   return Object.entries(query?.properties ?? {}).map(([name, property]) => {
     const { description, ...schema } = inside(property)
-    return { name, in: 'query', required: false, description, schema }
+    return { name, content: { name, in: 'query', required: false, description, schema } }
   })
 }
 
@@ -201,45 +223,55 @@ function limitHeaders({ isRateLimited }: Operation): JsonObject {
   return isRateLimited ? headers('RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset') : {}
 }
 
-function errorResponses(operation: Operation): JsonObject {
+/** Responses that are alike are named after their codes, and after what else tells them apart. */
+function errorResponses(operation: Operation): { status: number; part: Part }[] {
   const byStatus = Map.groupBy(errorsOf(operation), (code) => errorCodes[code].status)
   const statuses = [...byStatus.entries()].sort(([a], [b]) => a - b)
-  return Object.fromEntries(
-    statuses.map(([status, codes]) => [
-      status,
-      {
-        description: codes.map((code) => errorCodes[code].sentence).join(' '),
-        headers: {
-          ...headers('X-Request-Id'),
-          // A request is counted once its key is known.
-          ...(status === 401 ? headers('WWW-Authenticate') : limitHeaders(operation)),
-          ...(status === 416 ? headers('Content-Range') : {}),
-          ...(status === 429 || status === 503 ? headers('Retry-After') : {}),
-        },
-        content: {
-          'application/json': {
-            schema: refer(ErrorBody),
-            examples: Object.fromEntries(
-              codes.map((code) => [code, { value: errorExample(code, operation) }]),
-            ),
-          },
-        },
+  return statuses.map(([status, codes]) => ({
+    status,
+    part: { name: codes.join('-'), content: errorResponse(operation, status, codes) },
+  }))
+}
+
+function errorResponse(operation: Operation, status: number, codes: ErrorCode[]): JsonObject {
+  return {
+    description: codes.map((code) => errorCodes[code].sentence).join(' '),
+    headers: {
+      ...headers('X-Request-Id'),
+      // A request is counted once its key is known.
+      ...(status === 401 ? headers('WWW-Authenticate') : limitHeaders(operation)),
+      ...(status === 416 ? headers('Content-Range') : {}),
+      ...(status === 429 || status === 503 ? headers('Retry-After') : {}),
+    },
+    content: {
+      'application/json': {
+        schema: refer(ErrorBody),
+        examples: Object.fromEntries(
+          codes.map((code) => [code, { $ref: `#/components/examples/${code}` }]),
+        ),
       },
-    ]),
-  )
+    },
+  }
+}
+
+function errorExamples(codes: readonly ErrorCode[]): JsonObject {
+  return Object.fromEntries(codes.map((code) => [code, { value: errorExample(code) }]))
 }
 
 /** A schema as the document writes it: a reference where it has a name. */
 function refer(schema: unknown): JsonObject {
-  const name = componentNames.get(schema)
+  const name = componentNames.get(originalOf(schema))
   return name === undefined ? inside(schema) : { $ref: `#/components/schemas/${name}` }
 }
 
 function inside(schema: unknown): JsonObject {
-  const entries = Object.entries(schema as JsonObject).filter(
-    ([name]) => name !== RULE && name !== TRIMMED,
+  const { [RULE]: rule, [TRIMMED]: _, ...keywords } = schema as JsonObject
+  const plainly = Object.fromEntries(
+    Object.entries(keywords).map(([name, value]) => [name, plain(name, value)]),
   )
-  return Object.fromEntries(entries.map(([name, value]) => [name, plain(name, value)]))
+  if (typeof rule !== 'string') return plainly
+  const description = [keywords.description, `It ${rule}.`].filter(Boolean).join(' ')
+  return { ...plainly, description }
 }
 
 function plain(keyword: string, value: unknown): unknown {
@@ -249,6 +281,7 @@ function plain(keyword: string, value: unknown): unknown {
     )
   }
   if (keyword === 'items') return refer(value)
+  if (keyword === 'pattern') return portablePatterns.get(value) ?? value
   if (keyword === 'anyOf' && Array.isArray(value)) return value.map(refer)
   return value
 }

@@ -26,7 +26,7 @@ import type {
 
 export type { Static, TObject, TSchema, TUnsafe }
 
-const optional = new WeakSet<TSchema>()
+const originals = new WeakMap<object, TSchema>()
 
 function makeObject<Properties extends TProperties>(
   properties: Properties,
@@ -34,7 +34,7 @@ function makeObject<Properties extends TProperties>(
 ): TObject<Properties>
 function makeObject(properties: TProperties, options?: TObjectOptions): TSchema {
   const required = Object.entries(properties)
-    .filter(([, schema]) => !optional.has(schema))
+    .filter(([, schema]) => !originals.has(schema))
     .map(([name]) => name)
   return { type: 'object', ...(required.length > 0 ? { required } : {}), properties, ...options }
 }
@@ -43,8 +43,13 @@ function makeObject(properties: TProperties, options?: TObjectOptions): TSchema 
 function makeOptional<Schema extends TSchema>(schema: Schema): TOptional<Schema>
 function makeOptional(schema: TSchema): TSchema {
   const copy = { ...schema }
-  optional.add(copy)
+  originals.set(copy, schema)
   return copy
+}
+
+/** The schema itself, or the one that it is the optional copy of. */
+export function originalOf(schema: unknown): unknown {
+  return (typeof schema === 'object' && schema !== null && originals.get(schema)) || schema
 }
 
 function makeArray<Items extends TSchema>(items: Items, options?: TArrayOptions): TArray<Items>

@@ -16,7 +16,7 @@ export const serviceOperations = {
       description: 'It is.',
       schema: Type.Object({ status: Type.Literal('ok') }),
     },
-    errors: [],
+    errors: ['header_fields_too_large'],
   },
   'service.ready': {
     method: 'GET',
@@ -31,7 +31,7 @@ export const serviceOperations = {
       description: 'It can.',
       schema: Type.Object({ status: Type.Literal('ready') }),
     },
-    errors: [],
+    errors: ['header_fields_too_large'],
   },
   'service.openapi': {
     method: 'GET',
@@ -45,7 +45,7 @@ export const serviceOperations = {
       description: 'An OpenAPI 3.1 document.',
       mediaType: 'application/json',
     },
-    errors: [],
+    errors: ['header_fields_too_large'],
   },
   'service.docs': {
     method: 'GET',
@@ -55,7 +55,7 @@ export const serviceOperations = {
     auth: 'none',
     isRateLimited: false,
     success: { status: 200, description: 'One page of HTML.', mediaType: 'text/html' },
-    errors: [],
+    errors: ['header_fields_too_large'],
   },
   'service.llms': {
     method: 'GET',
@@ -65,7 +65,7 @@ export const serviceOperations = {
     auth: 'none',
     isRateLimited: false,
     success: { status: 200, description: 'One page of Markdown.', mediaType: 'text/plain' },
-    errors: [],
+    errors: ['header_fields_too_large'],
   },
   'service.metrics': {
     method: 'GET',

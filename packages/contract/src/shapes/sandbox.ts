@@ -10,7 +10,7 @@ const TEXT_LENGTH_MAX = 500_000
 const IDENTIFIER_LENGTH_MAX = 998
 
 // RFC 5322 §3.6.4, as loosely as programs write it.
-const IDENTIFIER_PATTERN = '^<[^<>\\s\\u0000-\\u001f\\u007f-\\u009f]+>$'
+const IDENTIFIER_PATTERN = '^<[^<>\\s\\x00-\\x1f\\x7f-\\x9f]+>$'
 
 export const CapturedMessage = Type.Object(
   {

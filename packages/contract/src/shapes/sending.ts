@@ -33,7 +33,7 @@ const CONTENT_ID_LENGTH_MAX = 250
 
 // Printable ASCII without the characters that end or quote an identifier in a header field (RFC 5322
 // §3.2.3), so that what is written is what the HTML refers to.
-const CONTENT_ID_PATTERN = "^[!#-'*+.-:=?-Z^-~-]*$"
+const CONTENT_ID_PATTERN = '^[!\\x23-\\x27*+.-:=?-Z^-~-]*$'
 const CONTENT_ID_RULE = 'must hold printable ASCII only, without white space and <>()[]\\",;'
 
 export const AttachmentToSend = Type.Object(
@@ -59,8 +59,7 @@ export const AttachmentToSend = Type.Object(
         maxLength: CONTENT_ID_LENGTH_MAX,
         pattern: CONTENT_ID_PATTERN,
         [RULE]: CONTENT_ID_RULE,
-        description:
-          'For a picture within the HTML, which refers to it as "cid:" and this. Printable ASCII without white space and <>()[]\\",;.',
+        description: 'For a picture within the HTML, which refers to it as "cid:" and this.',
       }),
     ),
   },
@@ -126,8 +125,9 @@ export const SendMessage = Type.Object(
   },
   {
     additionalProperties: false,
-    if: { required: ['threadId'] },
-    else: { required: ['subject'] },
+    // Validators in strict mode want a required field among the properties of the same schema.
+    if: { required: ['threadId'], properties: { threadId: {} } },
+    else: { required: ['subject'], properties: { subject: {} } },
     description: 'A message to send.',
   },
 )

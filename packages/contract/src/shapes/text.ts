@@ -28,6 +28,19 @@ export const CLIENT_ID_PATTERN = `^(?!\\.{1,2}$)(?!pod_[0-7][0-9a-hjkmnp-tv-z]{2
 export const CLIENT_ID_RULE =
   "must not be '.' or '..', hold '/', control characters or line breaks, or look like a pod id"
 
+const PORTABLE_LINE = '^[^\\x00-\\x1f\\x7f-\\x9f]*$'
+
+/**
+ * What the API description publishes in place of a pattern: the part of it that holds in the regular
+ * expressions of JavaScript, Python, Go, Rust and Java. Some generators write the line end that `\u2028`
+ * stands for into their code, and not every language has look-ahead. The rule beside it says the whole.
+ */
+export const portablePatterns: ReadonlyMap<unknown, string> = new Map([
+  [LINE_PATTERN, PORTABLE_LINE],
+  [NAME_PATTERN, PORTABLE_LINE],
+  [CLIENT_ID_PATTERN, '^[^\\x00-\\x1f\\x2f\\x7f-\\x9f]*$'],
+])
+
 type TextBounds = {
   description: string
   minLength?: number

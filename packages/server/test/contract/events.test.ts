@@ -2,11 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openApiDocument } from '@mailroom/contract/openapi.ts'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { eventKinds } from '@mailroom/contract/vocabulary.ts'
-
-const document = JSON.parse(JSON.stringify(openApiDocument({ publicUrl: 'https://mail.example' })))
+import { document } from './document.ts'
 
 type Parameter = { name: string; in: string; required: boolean; schema: Record<string, unknown> }
 
