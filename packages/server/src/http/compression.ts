@@ -1,7 +1,7 @@
 // Compression of answers. JSON that is written for one request gets gzip alone, which takes 256 KiB for each
 // answer under way; the window of Brotli is 4 MiB. Texts that are the same for everybody are compressed once.
 
-import { pipeline, type Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { brotliCompress, createGzip, gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -25,8 +25,10 @@ export function sendText(reply: FastifyReply, text: string): FastifyReply {
 export function sendStream(reply: FastifyReply, stream: Readable): FastifyReply {
   if (!mayCompress(reply)) return reply.send(stream)
   const compressed = createGzip()
-  // Whichever of the two ends early takes the other along; the framework sees the error.
-  pipeline(stream, compressed, () => {})
+  // `pipeline` would tell the reader of the list of an error where the client merely left.
+  stream.once('error', (error) => compressed.destroy(error))
+  compressed.once('close', () => stream.destroy())
+  stream.pipe(compressed)
   return reply.send(markCompressed(reply, compressed))
 }
 

@@ -1,6 +1,7 @@
 // What goes wrong, as callers see it: one form, no internals, and a line in the log for our faults.
 
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
@@ -125,19 +126,29 @@ test('a file may be answered with another status and without content', async () 
   await door.close(0)
 })
 
-test('a list that breaks off is cut, and why stands in the log', async () => {
+for (const encoding of ['identity', 'gzip']) {
+  test(`a list in ${encoding} that breaks off is cut, and why stands in the log`, () =>
+    breakOff(encoding))
+}
+
+async function breakOff(encoding: string): Promise<void> {
   const { log, lines } = keepingLog()
+  // Enough that the head is sent before the list breaks off, however it is packed.
+  const text = randomBytes(400_000).toString('base64')
   const error = new Error('the database went away')
+  const headSent = Promise.withResolvers<void>()
   const items = async function* () {
-    yield { id: 'msg_1' }
-    await new Promise((resolve) => setImmediate(resolve))
+    yield { id: 'msg_1', text }
+    await headSent.promise
     throw error
   }
   const door = await openDoor({
     log,
     answers: { 'messages.list': () => ({ data: items(), total: 2 }) as never },
   })
-  const response = await door.request('/v1/inboxes/inb_1/messages')
+  const headers = { 'accept-encoding': encoding }
+  const response = await door.request('/v1/inboxes/inb_1/messages', { headers })
+  headSent.resolve()
   assert.equal(response.status, 200)
   await assert.rejects(response.text())
   await door.close(0)
@@ -150,7 +161,7 @@ test('a list that breaks off is cut, and why stands in the log', async () => {
       ],
     ],
   )
-})
+}
 
 test('a client that leaves in the middle of a list is no error', async () => {
   const { log, lines } = keepingLog()

@@ -223,8 +223,9 @@ test('HEAD of a list that is written item by item reads none of the items', asyn
 
 test('HEAD tells the length of a list that is at hand, and of a file', async () => {
   for (const path of ['/v1/pods', '/v1/messages/msg_1/raw', '/openapi.json']) {
-    const head = await door.request(path, { method: 'HEAD' })
-    const { length } = Buffer.from(await (await door.request(path)).arrayBuffer())
+    const headers = { 'accept-encoding': 'identity' }
+    const head = await door.request(path, { method: 'HEAD', headers })
+    const { length } = Buffer.from(await (await door.request(path, { headers })).arrayBuffer())
     assert.equal(await head.text(), '')
     // The echo of /v1/pods holds the request's own headers and id, which differ in length.
     const told = Number(head.headers.get('content-length'))
