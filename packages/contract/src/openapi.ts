@@ -16,7 +16,7 @@ import {
   rangeParameters,
   securitySchemes,
 } from './openapi-parts.ts'
-import { type JsonObject, type Part, type Shared, shareRepeated } from './openapi-shared.ts'
+import { type JsonObject, type Part, type Shared, shareRepeated } from './openapi-references.ts'
 import { webSocketErrors, webSocketPathItem } from './openapi-web-socket.ts'
 import { webhooksObject } from './openapi-webhook.ts'
 import { errorsOf, isBodyOptional, operationIds, operationOf } from './operations.ts'
