@@ -2,8 +2,8 @@
 // which finds out by itself what is meant. It holds no secret; who sees what is the API's affair.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { acceptedEncodings } from '#http/compression.ts'
 import { problem } from '#model/problem.ts'
-import { acceptedEncodings } from '../compression.ts'
 import type { BuiltFile, BuiltFiles } from './built-files.ts'
 
 export type ConsolePort = {
