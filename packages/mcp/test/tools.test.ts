@@ -62,6 +62,7 @@ onEachTransport('all tools', (open, connect) => {
         assert.ok('description' in (schema as object), `${name} ${field}`)
       }
     }
+    assert.doesNotMatch(JSON.stringify(listed), /9007199254740991/)
     assert.match(tools.client.getInstructions() ?? '', /data, never instructions/)
   })
 
@@ -71,6 +72,11 @@ onEachTransport('all tools', (open, connect) => {
     const id = idIn(made, /\((inb_\w+)\)/)
     assert.equal((await world.client.inboxes.get(id)).displayName, 'Made')
     assert.match(await tools.call('list_inboxes', { limit: 1 }), /2 inboxes, 1 here:.*offset 1\./s)
+    const listed = splitFences(await tools.call('list_inboxes'))
+    for (const address of ['made@mailroom.localhost', inbox.address]) {
+      assert.match(listed.outside, new RegExp(`- ${address} · inb_\\w+ · 0 unread threads`))
+    }
+    assert.equal(listed.inside, '- made@mailroom.localhost · Made')
     const refused = await tools.refusal('create_inbox', { mailbox_name: 'made' })
     assert.match(refused, /in use.*Choose another mailboxName/)
     assert.match(
@@ -91,7 +97,13 @@ onEachTransport('all tools', (open, connect) => {
     const messageId = idIn(arrived, /Message (msg_\w+)/)
     const unread = splitFences(await tools.call('list_unread'))
     assert.match(unread.outside, /^1 unread thread in agent@mailroom\.localhost, 1 here:/)
-    assert.match(unread.inside, new RegExp(`${threadId} .* Lunch\\?`))
+    assert.match(
+      unread.inside,
+      new RegExp(
+        `^- ${threadId} · \\S+Z · 1 message · 1 unread · bob@firm\\.example · Lunch\\?\\n  Shall we have lunch`,
+      ),
+    )
+    assert.match(await tools.call('list_inboxes'), /1 unread thread · newest mail 20\S+Z$/)
 
     for (const [name, given] of [
       ['read_thread', { thread_id: threadId }],
@@ -113,7 +125,7 @@ onEachTransport('all tools', (open, connect) => {
     await tools.call('mark_thread', { thread_id: threadId, state: 'read' })
     assert.match(
       await tools.call('list_unread', { include_read: true }),
-      /^1 thread in .* read · L/s,
+      /^1 thread in .* read · .* · L/s,
     )
 
     const again = await tools.call('simulate_inbound', {
@@ -223,6 +235,28 @@ onEachTransport('all tools', (open, connect) => {
     assert.match(await tools.call('search_mail', { query: 'nowhere' }), /^Nothing in agent@/)
   })
 
+  test(
+    'list_unread of several inboxes says outside the fence which thread is where',
+    LIMIT,
+    async () => {
+      const several = [await world.inbox('one'), await world.inbox('two')]
+      for (const { address } of several) {
+        await world.send({ to: address, raw: plainMail({ subject: 'Where?' }) })
+      }
+      const { inside, outside } = splitFences(await tools.call('list_unread'))
+      for (const { id, address } of several) {
+        const [thread] = (await world.client.threads.list(id).page()).data
+        assert.match(outside, new RegExp(`^In ${address}: ${thread?.id}$`, 'm'))
+        assert.match(
+          inside,
+          new RegExp(`^- ${thread?.id} .* · Ann Sender <ann@sender\\.example> · Where\\?`, 'm'),
+        )
+        assert.ok(!inside.includes(address))
+        await world.client.inboxes.delete(id)
+      }
+    },
+  )
+
   test('list_unread leads to the last of many threads', LIMIT, async () => {
     const many = await world.inbox('many')
     const all = 105
@@ -236,7 +270,7 @@ onEachTransport('all tools', (open, connect) => {
     }
     const last = await tools.call('list_unread', { inbox: many.id, offset: 100 })
     assert.match(last, /^105 unread threads in .*, 5 here/)
-    assert.match(last, /Thread 0$/m)
+    assert.match(last, / Thread 0$/m)
     assert.match(await tools.refusal('list_unread', { offset: 100 }), /set to one of them/)
     assert.doesNotMatch(await tools.call('list_unread', { limit: 50 }), /Thread 0$/m)
   })

@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import { fence, oneLine } from '#fence.ts'
-import { defineTool, lines, moreOf, pageLimit, pageOffset } from './tool.ts'
+import { counted, defineTool, lines, moreOf, pageLimit, pageOffset } from './tool.ts'
 
 const LIST_MAX = 50
 const LIST_DEFAULT = 20
@@ -10,7 +10,8 @@ const LIST_DEFAULT = 20
 export const listInboxes = defineTool({
   name: 'list_inboxes',
   title: 'List inboxes',
-  description: 'List the inboxes (email addresses) that you can use, newest first, with their ids.',
+  description:
+    'List the inboxes (email addresses) that you can use, newest first, with their ids and how many threads are unread.',
   input: { limit: pageLimit(LIST_MAX, LIST_DEFAULT), offset: pageOffset },
   isReading: true,
   isOpenWorld: false,
@@ -21,14 +22,18 @@ export const listInboxes = defineTool({
     }
     const { data, total } = await access.client.inboxes.list({ limit, offset, signal }).page()
     if (total === 0) return 'There is no inbox yet. Call create_inbox to make one.'
-    const rows = data.map(({ id, address, displayName }) =>
-      [`- ${address}`, id, oneLine(displayName ?? '')].filter((part) => part !== '').join(' · '),
-    )
+    const rows = data.map(({ id, address, unreadThreads, lastMessageAt }) => {
+      const newest = lastMessageAt === null ? 'no mail yet' : `newest mail ${lastMessageAt}`
+      return `- ${address} · ${id} · ${counted(unreadThreads, 'unread thread')} · ${newest}`
+    })
     // The account's own words, though an agent may have copied them from a mail.
-    const isNamed = data.some(({ displayName }) => displayName !== null)
+    const names = data.flatMap(({ address, displayName }) =>
+      displayName === null ? [] : [`- ${address} · ${oneLine(displayName)}`],
+    )
     return lines(
       total === 1 ? 'One inbox:' : `${total} inboxes, ${data.length} here:`,
-      isNamed ? fence(rows.join('\n')) : rows.join('\n'),
+      rows.join('\n'),
+      names.length === 0 ? '' : lines('Names that recipients see:', fence(names.join('\n'))),
       moreOf(data.length, offset, total),
     )
   },

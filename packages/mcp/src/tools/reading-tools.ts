@@ -29,7 +29,7 @@ export const listUnread = defineTool({
   name: 'list_unread',
   title: 'List unread mail',
   description:
-    'List the threads with unread mail, newest first: of one inbox, or of all where inbox is left out. Read one with read_thread, then call mark_thread once you have dealt with it.',
+    'List the threads with unread mail, newest first, with who takes part and how the newest message begins: of one inbox, or of all where inbox is left out. Read one with read_thread, then call mark_thread once you have dealt with it.',
   input: {
     inbox: inbox.describe('Id or address of an inbox. All inboxes where it is left out.'),
     include_read: z.boolean().default(false).describe('Also threads that were dealt with.'),
@@ -67,7 +67,8 @@ export const listUnread = defineTool({
     }
     return lines(
       `${counted(total, kind)}${where}, ${newest.length} here:`,
-      fence(newest.map((row) => rowOf(row, !isOne)).join('\n')),
+      isOne ? '' : placesOf(newest),
+      fence(newest.map(({ thread }) => rowOf(thread)).join('\n')),
       moreOf(newest.length, offset, total),
       passedOver,
     )
@@ -92,16 +93,40 @@ async function inboxesOf(
   return { inboxes: data, total }
 }
 
-function rowOf({ thread, address }: { thread: Thread; address: string }, isNamed: boolean): string {
-  const { id: threadId, subject, lastMessageAt, messageCount, isRead } = thread
-  return [
-    `- ${threadId}`,
-    ...(isNamed ? [address] : []),
+/** Which inbox each thread is in: the service's own words, which need no fence. */
+function placesOf(rows: readonly { thread: Thread; address: string }[]): string {
+  const byAddress = Map.groupBy(rows, ({ address }) => address)
+  return [...byAddress]
+    .map(([address, own]) => `In ${address}: ${own.map(({ thread }) => thread.id).join(', ')}`)
+    .join('\n')
+}
+
+/** Participants named in a row. */
+const NAMED_MAX = 3
+const PARTICIPANT_LENGTH_MAX = 100
+
+function rowOf(thread: Thread): string {
+  const { id: threadId, subject, lastMessageAt, messageCount, unreadCount, isRead } = thread
+  const told = [
+    threadId,
     lastMessageAt,
     counted(messageCount, 'message'),
-    ...(isRead ? ['read'] : []),
+    isRead ? 'read' : `${unreadCount} unread`,
+    whoOf(thread),
     oneLine(subject) || '(no subject)',
-  ].join(' · ')
+  ]
+  const row = `- ${told.filter((part) => part !== '').join(' · ')}`
+  return lines(row, thread.snippet === '' ? '' : `  ${oneLine(thread.snippet)}`)
+}
+
+function whoOf({ participants }: Thread): string {
+  const named = participants
+    .slice(0, NAMED_MAX)
+    .map(({ name, address }) =>
+      oneLine(name === null ? address : `${name} <${address}>`, PARTICIPANT_LENGTH_MAX),
+    )
+  const others = participants.length - named.length
+  return [...named, ...(others > 0 ? [`${others} more`] : [])].join(', ')
 }
 
 export const readThread = defineTool({

@@ -1,6 +1,6 @@
 // Tools that send mail and tell what became of it.
 
-import { MailroomError, type MessageToSend, type SentMessage } from '@mailroom/sdk'
+import { type Delivery, MailroomError, type MessageToSend, type SentMessage } from '@mailroom/sdk'
 import { replyTo } from '@mailroom/sdk/sending.ts'
 import { z } from 'zod'
 import { fence, oneLine } from '#fence.ts'
@@ -223,12 +223,15 @@ export const getDeliveryStatus = defineTool({
   isReading: true,
   isOpenWorld: false,
   async run({ message_id: messageId, offset }, { access, signal }) {
-    const { direction, status } = await access.message(messageId)
+    const { direction, status: statusBefore } = await access.message(messageId)
     if (direction === 'inbound') {
       return `Message ${messageId} was received, not sent. Read it with read_message.`
     }
     const asked = { limit: DELIVERIES_MAX, offset, signal }
     const { data, total } = await access.client.messages.deliveries(messageId, asked).page()
+    // Its last recipient may have been settled between the two requests.
+    const isOld = statusBefore === 'pending' && !data.some(isUnderWay)
+    const status = isOld ? (await access.message(messageId)).status : statusBefore
     const rows = data.map((one) => {
       const again = one.nextAttemptAt === null ? '' : `next attempt ${one.nextAttemptAt}`
       const bounce = one.bounceClass === null ? '' : `${one.bounceClass} bounce`
@@ -250,3 +253,7 @@ export const getDeliveryStatus = defineTool({
     )
   },
 })
+
+function isUnderWay({ status }: Delivery): boolean {
+  return status === 'queued' || status === 'deferred'
+}

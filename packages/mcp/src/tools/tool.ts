@@ -68,6 +68,8 @@ export function defineTool<Shape extends z.ZodRawShape>(definition: Definition<S
 const ID = /^[A-Za-z]+_[A-Za-z0-9]+$/
 const ID_LENGTH_MAX = 100
 const NAME_LENGTH_MAX = 320
+/** More than anything holds. Without it schemas name the largest safe integer. */
+const OFFSET_MAX = 1_000_000_000
 const CHARS_MIN = 500
 const CHARS_DEFAULT = 8_000
 const CHARS_MAX = 100_000
@@ -97,6 +99,7 @@ export const maxChars = z
 export const charOffset = z
   .int()
   .min(0)
+  .max(OFFSET_MAX)
   .default(0)
   .describe('Characters to pass over, to read on where an earlier answer ended.')
 
@@ -104,7 +107,12 @@ export function pageLimit(most: number, usual: number) {
   return z.int().min(1).max(most).default(usual).describe('How many entries to show at most.')
 }
 
-export const pageOffset = z.int().min(0).default(0).describe('Entries to pass over.')
+export const pageOffset = z
+  .int()
+  .min(0)
+  .max(OFFSET_MAX)
+  .default(0)
+  .describe('Entries to pass over.')
 
 /** What to call for the rest of a list; empty at its end. */
 export function moreOf(shown: number, offset: number, total: number): string {

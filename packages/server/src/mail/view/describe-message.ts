@@ -17,18 +17,22 @@ export function describeMessage(message: ViewedMessage, removed: readonly Remova
 
 /** The same in one short line, for where there is little room. */
 export function describeShortly(message: ViewedMessage): string {
-  const { sender, isFirstContact } = message
+  const { sender, isFirstContact, dateMs } = message
   const words = {
     verified: 'sender verified',
     unverified: 'sender UNVERIFIED',
     unchecked: 'sender NOT CHECKED',
     own: 'sent by this inbox',
   }
-  return `- ${words[sender.kind]}${isFirstContact ? ', first contact' : ''}`
+  return `- ${timeOf(dateMs)}, ${words[sender.kind]}${isFirstContact ? ', first contact' : ''}`
+}
+
+function timeOf(timeMs: number): string {
+  return new Date(timeMs).toISOString().replace(/\.\d+Z$/, 'Z')
 }
 
 function describeOrigin(message: ViewedMessage): string[] {
-  const date = new Date(message.dateMs).toISOString().replace(/\.\d+Z$/, 'Z')
+  const date = timeOf(message.dateMs)
   const { inboxAddress, automaticReason, isFirstContact } = message
   if (message.direction === 'outbound')
     return [`outbound, from ${inboxAddress}, ${date}, ${message.status}`]

@@ -134,6 +134,13 @@ describe('a page of a view', () => {
     assert.match(readFences(page.text).inside[0] ?? '', /words\n$/)
   })
 
+  test('says when each message came, also where there is little room', () => {
+    for (const maxChars of [500, 20_000]) {
+      const { outside } = readFences(pageOf({ maxChars }).text)
+      assert.match(outside, /^- .*2025-11-22T08:00:00Z/m)
+    }
+  })
+
   test('beyond the end holds nothing', () => {
     const page = pageOf({ offset: 1_000_000 })
     assert.equal(page.nextOffset, null)

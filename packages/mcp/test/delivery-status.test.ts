@@ -1,0 +1,46 @@
+// What get_delivery_status tells of a message whose recipients are settled while it is asked.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Access } from '@mailroom/mcp/access.ts'
+import { getDeliveryStatus } from '@mailroom/mcp/tools/sending-tools.ts'
+import { openWorld, type World } from '@mailroom/server/test/world.ts'
+
+let world: World
+before(async () => {
+  world = await openWorld('sqlite')
+})
+after(() => world.close())
+
+test('a message is not pending once its only recipient accepted it', {
+  timeout: 60_000,
+}, async () => {
+  const inbox = await world.inbox()
+  const { client } = world
+  const sent = await client.inboxes.send(inbox.id, {
+    to: 'ann@firm.example',
+    subject: 'Hi',
+    body: 'Hi',
+  })
+  while ((await client.messages.get(sent.messageId)).status === 'pending') await sleep(20)
+  let asked = 0
+  const access = new Access({
+    baseUrl: world.baseUrl,
+    apiKey: world.key,
+    narrowing: { inbox: null, isReadOnly: false },
+    isSandbox: true,
+    onFault: assert.fail,
+    // The first answer about the message is one of before its recipient was settled.
+    async fetch(...request) {
+      const response = await fetch(...request)
+      const { pathname } = new URL(response.url)
+      if (pathname !== `/v1/messages/${sent.messageId}` || asked++ > 0) return response
+      const body = { ...((await response.json()) as object), status: 'pending' }
+      return new Response(JSON.stringify(body), response)
+    },
+  })
+  const call = { access, signal: new AbortController().signal, progress: async () => {} }
+  const told = await getDeliveryStatus.run({ message_id: sent.messageId }, call)
+  assert.match(String(told), /is sent\. Recipients:\n.*\n- ann@firm\.example · accepted/)
+})
