@@ -32,7 +32,7 @@ test('an inbox is made, listed, read, changed and deleted, by its id or its addr
   const other = await world.json<Inbox>('inbox', 'create')
   const listed = await world.json<Page<Inbox>>('inbox', 'list')
   assert.deepEqual(listed, JSON.parse(JSON.stringify(await world.client.inboxes.list().page())))
-  const line = `${other.id}\t${other.address}\t\t${other.createdAt}\n`
+  const line = `${other.id}\t${other.address}\t\t${other.createdAt}\t0\t\n`
   assert.ok((await world.good('inbox', 'list')).startsWith(line))
   assert.match(
     await world.good('inbox', 'get', other.address),

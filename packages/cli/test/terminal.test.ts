@@ -35,18 +35,49 @@ before(async () => {
 })
 after(() => world.close())
 
+async function linesAt(columns: number, ...args: string[]): Promise<string[]> {
+  const { code, stdout } = await world.atTerminal(args, columns).ended
+  assert.equal(code, 0, stdout)
+  const lines = stripVTControlCharacters(stdout).trimEnd().split(/\r?\n/)
+  for (const line of lines) assert.ok(stringWidth(line) <= columns, line)
+  return lines
+}
+
 test('a table fits the terminal, and wide characters count as two', async () => {
-  for (const columns of [60, 100]) {
-    const { code, stdout } = await world.atTerminal(['threads', 'list'], columns).ended
-    assert.equal(code, 0, stdout)
-    const lines = stripVTControlCharacters(stdout).trimEnd().split(/\r?\n/)
-    assert.equal(lines.length, 2)
-    assert.match(lines[0] ?? '', /^ID +LAST MESSAGE AT/)
-    assert.ok(lines[1]?.startsWith(message.threadId))
-    if (columns === 100) {
-      assert.match(lines[1] ?? '', /…/)
-      for (const line of lines) assert.ok(stringWidth(line) <= columns, line)
-    }
+  const messages = ['messages', 'list'] as const
+  const [title, row] = await linesAt(130, ...messages)
+  assert.match(title ?? '', /^ID +CREATED AT/)
+  assert.ok(row?.startsWith(message.id))
+  assert.match(row ?? '', /…/)
+})
+
+test('a list of threads says who wrote, what, and how much is unread, as wide as the terminal', async () => {
+  for (const columns of [60, 80, 100]) {
+    const [head, subject, ...more] = await linesAt(columns, 'threads', 'list')
+    assert.deepEqual(more, [])
+    assert.match(head ?? '', columns === 60 ? / 1 unread$/ : / 1 unread +Ann/)
+    assert.ok(head?.startsWith(message.threadId))
+    assert.match(subject ?? '', /^ {2}Hi.* 漢.*…/)
+  }
+  await world.client.sandbox.receive({
+    from: 'bob@sender.example',
+    to: 'terminal@mailroom.localhost',
+    subject: 'Lunch?',
+    text: 'On Friday,\nat noon?',
+  })
+  const [, subject] = await linesAt(80, 'threads', 'list', '--limit', '1')
+  assert.equal(subject, '  Lunch?  On Friday, at noon?')
+})
+
+test('a list of inboxes says how much is unread, and has the more columns the wider it is', async () => {
+  for (const [columns, titles] of [
+    [80, 'ID ADDRESS UNREAD LAST MESSAGE'],
+    [100, 'ID ADDRESS DISPLAY NAME UNREAD LAST MESSAGE'],
+    [160, 'ID ADDRESS DISPLAY NAME CREATED AT UNREAD LAST MESSAGE'],
+  ] as const) {
+    const [title, row] = await linesAt(columns, 'inbox', 'list')
+    assert.equal(title?.replaceAll(/ +/g, ' '), titles)
+    assert.match(row ?? '', / 2 +20\d\d-\d\d-\d\d \d\d:\d\d$/)
   }
 })
 
@@ -54,7 +85,7 @@ test('in a pipe nothing is cut, coloured or boxed, and cells are separated by ta
   const stdout = await world.good('threads', 'list')
   assert.doesNotMatch(stdout, STEERING)
   assert.doesNotMatch(stdout, /[…│┌─]/)
-  assert.equal(stdout.trimEnd().split('\t').length, 5)
+  assert.equal(stdout.split('\n').at(-2)?.split('\t').length, 8)
   assert.ok(stdout.includes('漢字'.repeat(40)))
 })
 

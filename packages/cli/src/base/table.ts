@@ -11,7 +11,7 @@ export type Column = {
   readonly isFlexible: boolean
 }
 
-const GAP = '  '
+export const GAP = '  '
 const FLEXIBLE_WIDTH_MIN = 8
 
 export function formatTable(

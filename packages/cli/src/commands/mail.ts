@@ -89,10 +89,7 @@ function addThreadCommands(threads: Command): void {
   const list = addOperationCommand(threads, {
     name: 'list',
     operation: 'threads.list',
-    shown: {
-      kind: 'list',
-      columns: ['id', 'lastMessageAt', 'subject', 'messageCount', 'isRead'],
-    },
+    shown: { kind: 'threads' },
     isOfInbox: true,
   })
   list.addOption(new Option('--unread', 'The same as --no-read.').implies({ read: false }))

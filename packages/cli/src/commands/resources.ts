@@ -30,7 +30,11 @@ export const mailGroups: readonly Group[] = [
       {
         name: 'list',
         operation: 'inboxes.list',
-        shown: list('id', 'address', 'displayName', 'createdAt'),
+        shown: {
+          kind: 'list',
+          columns: ['id', 'address', 'displayName', 'createdAt', 'unreadThreads', 'lastMessageAt'],
+          optional: ['createdAt', 'displayName'],
+        },
       },
       { name: 'get', operation: 'inboxes.get', shown: item },
       { name: 'update', operation: 'inboxes.update', shown: item },

@@ -5,8 +5,12 @@ import type { OperationId } from '@mailroom/contract/operations.ts'
 import { type Field, fieldsOf } from './fields.ts'
 
 export type Shown =
-  /** Rows of the fields of each entry. */
-  | { readonly kind: 'list'; readonly columns: readonly string[] }
+  /** Rows of the fields of each entry; on a terminal `optional` ones only where there is room. */
+  | {
+      readonly kind: 'list'
+      readonly columns: readonly string[]
+      readonly optional?: readonly string[]
+    }
   /** All fields of the answer. */
   | { readonly kind: 'item' }
   /** A sentence, for answers without content; `{}` stands for the last argument. */
@@ -16,6 +20,7 @@ export type Shown =
   | { readonly kind: 'domain' }
   | { readonly kind: 'thread' }
   | { readonly kind: 'search' }
+  | { readonly kind: 'threads' }
 
 export type OperationCommand = {
   /** Of the command below its group. */

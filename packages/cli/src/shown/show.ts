@@ -1,9 +1,10 @@
 // The answers of the API as people read them. Which fields an answer has, and which of them are times,
 // its schema says.
 
+import stringWidth from 'string-width'
 import type { Output } from '#base/output.ts'
 import { plainBlock, plainLine } from '#base/plain-text.ts'
-import { formatPairs, formatTable } from '#base/table.ts'
+import { formatPairs, formatTable, GAP, truncate } from '#base/table.ts'
 import type { Shown } from '#contract/operation-command.ts'
 import { at, cellOf, type Fields, listOf, recordOf } from './cells.ts'
 import { showDomain } from './show-domain.ts'
@@ -13,7 +14,10 @@ export function show(output: Output, shown: Shown, body: unknown): void {
   const answer = recordOf(body)
   switch (shown.kind) {
     case 'list':
-      showList(output, shown.columns, answer)
+      showList(output, shown, answer)
+      break
+    case 'threads':
+      showThreads(output, answer)
       break
     case 'search':
       showFound(output, answer)
@@ -30,14 +34,92 @@ export function show(output: Output, shown: Shown, body: unknown): void {
 }
 
 /** Never cut: what is copied from the terminal. */
-const WHOLE = /^(id|status|type|event|event_id|plan|date)$|(Id|_id|At|_at|Count|Read|Bytes|last4)$/
+const WHOLE =
+  /^(id|status|type|event|event_id|plan|date)$|(Id|_id|At|_at|Count|Read|Threads|Bytes|last4)$/
 
-function showList(output: Output, names: readonly string[], answer: Fields): void {
+type Columns = Pick<Extract<Shown, { kind: 'list' }>, 'columns' | 'optional'>
+
+function showList(output: Output, { columns: all, optional = [] }: Columns, answer: Fields): void {
   const rows = listOf(answer.data)
+  const names = output.isTerminal ? fitting(output, { all, optional, rows }) : all
   const columns = names.map((name) => ({ title: titleOf(name), isFlexible: !WHOLE.test(name) }))
   const cells = rows.map((row) => names.map((name) => cellOf(output, at(row, name))))
   if (rows.length > 0) output.write(formatTable(columns, cells, output))
+  noteRest(output, answer)
+}
+
+/** In cells; room that makes a column without whole values worth showing. */
+const ROOM_MIN = 16
+
+/** Without the first of the optional columns while all of them have too little room. */
+function fitting(
+  output: Output,
+  { all, optional, rows }: { all: readonly string[]; optional: readonly string[]; rows: Fields[] },
+): readonly string[] {
+  const widthOf = (name: string) => {
+    const cells = rows.map((row) => stringWidth(plainLine(cellOf(output, at(row, name)))))
+    const width = Math.max(titleOf(name).length, ...cells)
+    return WHOLE.test(name) ? width : Math.min(width, ROOM_MIN)
+  }
+  let names = all
+  for (const name of optional) {
+    const width = names.reduce((sum, one) => sum + widthOf(one) + GAP.length, -GAP.length)
+    if (width <= output.width) break
+    names = names.filter((one) => one !== name)
+  }
+  return names
+}
+
+const THREAD_COLUMNS = [
+  'id',
+  'lastMessageAt',
+  'subject',
+  'messageCount',
+  'isRead',
+  'unreadCount',
+  'participants',
+  'snippet',
+]
+
+/** In cells; in less of it a name says nothing. */
+const WHO_ROOM_MIN = 8
+
+/** On a terminal two lines for each, as wide as it is: ids leave a table little room for words. */
+function showThreads(output: Output, answer: Fields): void {
+  const threads = listOf(answer.data).map((thread) => ({ ...thread, participants: whoOf(thread) }))
+  if (!output.isTerminal) {
+    showList(output, { columns: THREAD_COLUMNS }, { ...answer, data: threads })
+    return
+  }
+  const { bold, dim } = output.colors
+  const cell = (value: unknown) => plainLine(cellOf(output, value))
+  for (const thread of threads) {
+    const { id, lastMessageAt, unreadCount, subject, snippet, participants } = recordOf(thread)
+    const unread = Number(unreadCount ?? 0)
+    const state = (unread > 0 ? `${unread} unread` : 'read').padEnd(8)
+    const head = `${cell(id)}${GAP}${cell(lastMessageAt)}${GAP}`
+    const whoRoom = output.width - stringWidth(head + state + GAP)
+    const who = whoRoom >= WHO_ROOM_MIN ? truncate(cell(participants), whoRoom) : ''
+    output.write(`${dim(head)}${unread > 0 ? bold(state) : dim(state)}${GAP}${who}`.trimEnd())
+    const title = truncate(cell(subject) || '(no subject)', output.width - GAP.length)
+    const room = output.width - stringWidth(title) - 2 * GAP.length
+    const rest = room >= ROOM_MIN ? truncate(cell(snippet), room) : ''
+    output.write(`\n${GAP}${bold(title)}${rest === '' ? '' : `${GAP}${dim(rest)}`}\n`)
+  }
+  noteRest(output, answer)
+}
+
+/** Names where there are some, as a person's mail program lists them. */
+function whoOf({ participants }: Fields): string {
+  return listOf(participants)
+    .map(({ name, address }) => plainLine(String(name ?? address)))
+    .join(', ')
+}
+
+/** Of a list that a person reads, whether there is more of it. */
+function noteRest(output: Output, answer: Fields): void {
   if (!output.isTerminal) return
+  const rows = listOf(answer.data)
   const total = typeof answer.total === 'number' ? answer.total : rows.length
   if (rows.length === 0) output.note('There are none.')
   else if (total > rows.length) {
@@ -61,7 +143,7 @@ function showItem(output: Output, item: Fields): void {
 function showFound(output: Output, answer: Fields): void {
   if (!output.isTerminal) {
     const columns = ['messageId', 'threadId', 'createdAt', 'fromAddr', 'subject', 'snippet']
-    showList(output, columns, answer)
+    showList(output, { columns }, answer)
     return
   }
   const { bold, dim } = output.colors
@@ -97,7 +179,14 @@ function isPlainList(value: object): boolean {
   return Array.isArray(value) && value.every((one) => typeof one !== 'object')
 }
 
+const TITLES: Readonly<Record<string, string>> = {
+  unreadThreads: 'UNREAD',
+  lastMessageAt: 'LAST MESSAGE',
+}
+
 function titleOf(name: string): string {
+  const own = TITLES[name]
+  if (own !== undefined) return own
   const last = name.split('.').at(-1) ?? name
   return last
     .replaceAll('_', ' ')
