@@ -5,6 +5,7 @@ import { systemChance } from '#base/chance.ts'
 import { systemClock } from '#base/clock.ts'
 import { IMAGE_BYTES_MAX, IMAGE_MS_MAX, IMAGE_REDIRECTS_MAX } from '#base/limits.ts'
 import { silentMetrics } from '#base/metrics.ts'
+import { ownNamesOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
 import type { Authenticator } from '#net/authenticate/authenticator.ts'
 import { openResolver, type Resolver } from '#net/dns/resolver.ts'
@@ -63,13 +64,11 @@ export function openWays(
 }
 
 /** For images that mail shows: whose host it is, strangers choose. */
-function openImageGetter(
-  { allowPrivateEgress: allowPrivate }: Pick<Settings, 'allowPrivateEgress'>,
-  resolver: Resolver,
-): HttpGetter {
+function openImageGetter(settings: Settings, resolver: Resolver): HttpGetter {
   return openHttpGetter({
     resolver,
-    allowPrivate,
+    allowPrivate: settings.allowPrivateEgress,
+    ownNames: ownNamesOf(settings),
     headers: { 'user-agent': 'Mailroom-Images/1', accept: 'image/*' },
     bytesMax: IMAGE_BYTES_MAX,
     redirectsMax: IMAGE_REDIRECTS_MAX,

@@ -7,6 +7,7 @@ import { openStall } from '#actions/event/stall.ts'
 import { openFanOut } from '#actions/webhook/fan-out.ts'
 import { openWebhookQueue } from '#actions/webhook/webhook-queue.ts'
 import { FAN_OUT_GAP_MS_MAX, FAN_OUT_REST_MS_MAX, LOG_POLL_MS } from '#base/limits.ts'
+import { ownNamesOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
 import { openWorkerLoop } from '#jobs/worker-loop.ts'
 import type { Resolver } from '#net/dns/resolver.ts'
@@ -18,12 +19,10 @@ import { traceQueue } from './open-tracing.ts'
 const USER_AGENT = 'Mailroom-Webhooks/1'
 
 /** The way to receivers; nothing is connected to yet. */
-export function openWebhookPoster(
-  settings: Pick<Settings, 'allowPrivateEgress'>,
-  resolver: Resolver,
-): HttpPoster {
+export function openWebhookPoster(settings: Settings, resolver: Resolver): HttpPoster {
   const allowPrivate = settings.allowPrivateEgress
-  return openHttpPoster({ resolver, allowPrivate, userAgent: USER_AGENT })
+  const ownNames = ownNamesOf(settings)
+  return openHttpPoster({ resolver, allowPrivate, ownNames, userAgent: USER_AGENT })
 }
 
 export type Webhooks = {

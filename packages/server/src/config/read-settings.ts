@@ -77,6 +77,12 @@ export function describeMistake(mistake: SettingMistake): string {
 }
 
 /** The base of absolute URLs, without a slash at the end. `httpPort`: the one really listened on. */
+/** Names that lead to this service, in lower case: those of the API and of the mail server. */
+export function ownNamesOf({ publicUrl, smtpHostname }: Settings): string[] {
+  const apiName = publicUrl === null ? [] : [new URL(publicUrl).hostname]
+  return [...apiName, smtpHostname]
+}
+
 export function publicUrlOf(settings: Settings, httpPort: number): string {
   return settings.publicUrl ?? `http://127.0.0.1:${httpPort}`
 }

@@ -198,7 +198,7 @@ export const SETTINGS = {
     'MAILROOM_ALLOW_PRIVATE_EGRESS',
     forms.flag,
     { default: 'false' },
-    'Whether webhooks and MX hosts may have loopback or private addresses, and webhooks plain http.',
+    'Whether webhooks, images in mail and MX hosts may have loopback and private addresses and those of this machine, and webhooks plain http.',
   ),
   bootstrapApiKey: setting(
     'MAILROOM_BOOTSTRAP_API_KEY',

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isSpecialAddress } from '#base/special-address.ts'
 import { openResolver } from '#net/dns/resolver.ts'
+import { makeAddressGuard } from '#net/egress/address-guard.ts'
 import { FORBIDDEN_ADDRESS, makeGuardedLookup } from '#net/egress/guarded-lookup.ts'
 import { openDns } from '#test/peers/dns.ts'
 
@@ -55,7 +56,10 @@ test('a guarded lookup gives what may be connected to and says why there is noth
     allowPrivate = false,
   ) =>
     new Promise<Looked>((resolve) => {
-      const lookup = makeGuardedLookup({ resolver, allowPrivate })
+      const lookup = makeGuardedLookup({
+        resolver,
+        isAllowed: makeAddressGuard({ allowPrivate, own: [] }),
+      })
       lookup(name, options, (error, address) => resolve({ error, address }))
     })
 

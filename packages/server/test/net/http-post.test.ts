@@ -121,6 +121,7 @@ test('a special address that the lookup let through is told when it is connected
   const tlsReceiver = await openFarEnd(t, { certificate })
   const { post } = await openWorld(t, {
     allowPrivate: false,
+    ownAddresses: () => [],
     ca: certificate.certificatePem,
     zone: { 'a.example': { A: ['127.0.0.1'] } },
   })
@@ -131,6 +132,25 @@ test('a special address that the lookup let through is told when it is connected
     t.mock.method(BlockList.prototype, 'check', () => false, { times: 1 })
     assert.equal(textOf(await post(`${scheme}://a.example:${port}/`)), 'forbidden_address')
     assert.deepEqual([connections.opened, requests.length], [1, 0])
+  }
+})
+
+test('neither the machine’s own addresses nor the names of the service are reached', async (t) => {
+  const receiver = await openFarEnd(t)
+  const { post } = await openWorld(t, {
+    allowPrivate: false,
+    // Nobody's, and nothing that is special: as a public address of the machine.
+    ownAddresses: () => ['3ffe::9%eth0', '9.9.9.9'],
+    ownNames: ['mail.example'],
+    zone: {
+      'a.example': { AAAA: ['3ffe::9'] },
+      'b.example': { A: ['9.9.9.9'] },
+      'mail.example': { A: ['127.0.0.1'] },
+    },
+  })
+  const hosts = ['a.example', 'b.example', '[3ffe::9]', '9.9.9.9', '[::ffff:909:909]']
+  for (const host of [...hosts, 'mail.example', 'MAIL.example.']) {
+    assert.equal(textOf(await post(`http://${host}:${receiver.port}/`)), 'forbidden_address', host)
   }
 })
 

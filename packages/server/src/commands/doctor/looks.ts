@@ -3,7 +3,7 @@
 import { plainAddress } from '#base/client-address.ts'
 import type { Settings } from '#config/settings.ts'
 import type { Resolver } from '#net/dns/resolver.ts'
-import { listOwnAddresses } from '#net/egress/own-addresses.ts'
+import { listOwnAddresses } from '#net/egress/address-guard.ts'
 
 export type Addresses = {
   readonly addresses: readonly string[]

@@ -4,8 +4,8 @@
 import { lookup as lookUpBySystem } from 'node:dns'
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { isSpecialAddress } from '#base/special-address.ts'
 import type { Resolver } from '#net/dns/resolver.ts'
+import { type AddressGuard, listOwnAddresses, makeAddressGuard } from './address-guard.ts'
 import { FORBIDDEN_ADDRESS, makeGuardedLookup } from './guarded-lookup.ts'
 
 export type ConnectFault =
@@ -29,6 +29,10 @@ export type GuardedConnectOptions = {
   readonly resolver: Pick<Resolver, 'a' | 'aaaa'>
   /** Any address will do, and names that DNS does not know are looked for in the system's hosts file. */
   readonly allowPrivate: boolean
+  /** This machine's, asked for with each connection; those of its interfaces unless given. */
+  readonly ownAddresses?: () => readonly string[]
+  /** Names that this service is known by, which lead to it. */
+  readonly ownNames?: readonly string[]
   /** From the first address known to the end of the TLS handshake. */
   readonly connectMs: number
   /** Certificates to trust instead of the platform's, as PEM. */
@@ -48,14 +52,12 @@ type Connected = (...result: [ConnectError, null] | [null, Socket]) => void
 /** Opens sockets and knows all that are open; `done` is called once for each. */
 export class GuardedConnector {
   readonly #options: GuardedConnectOptions
-  readonly #lookup: LookupFunction
   readonly #sockets = new Set<Socket>()
   readonly #requests = new WeakMap<Socket, { count: number; bytesRead: number }>()
   readonly #ofIdled = new WeakSet<Error>()
 
   constructor(options: GuardedConnectOptions) {
     this.#options = options
-    this.#lookup = makeLookup(options)
   }
 
   get openSockets(): number {
@@ -78,7 +80,9 @@ export class GuardedConnector {
   }
 
   connect({ hostname, protocol, port }: Target, done: Connected): void {
-    if (!this.#options.allowPrivate && isForbiddenHost(hostname)) {
+    const { allowPrivate, ownAddresses = listOwnAddresses } = this.#options
+    const isAllowed = makeAddressGuard({ allowPrivate, own: allowPrivate ? [] : ownAddresses() })
+    if (!allowPrivate && isForbiddenHost(hostname, isAllowed, this.#options.ownNames ?? [])) {
       done(new ConnectError('forbidden_address'), null)
       return
     }
@@ -86,7 +90,7 @@ export class GuardedConnector {
     const where = {
       host: hostname,
       port: Number(port === '' ? (isTls ? 443 : 80) : port),
-      lookup: this.#lookup,
+      lookup: makeLookup(this.#options, isAllowed),
       // Node's own quarter of a second would give far-away hosts up for an address that is no better.
       autoSelectFamilyAttemptTimeout: Math.round(this.#options.connectMs * ATTEMPT_SHARE),
     }
@@ -95,7 +99,7 @@ export class GuardedConnector {
       : connectTcp(where)
     this.#sockets.add(socket)
     socket.once('close', () => this.#sockets.delete(socket))
-    this.#await(socket, { isTls, isName: isIP(hostname) === 0 }, done)
+    this.#await(socket, { isTls, isName: isIP(hostname) === 0, isAllowed }, done)
   }
 
   destroy(): void {
@@ -111,7 +115,11 @@ export class GuardedConnector {
     }
   }
 
-  #await(socket: Socket, { isTls, isName }: { isTls: boolean; isName: boolean }, done: Connected) {
+  #await(
+    socket: Socket,
+    { isTls, isName, isAllowed }: { isTls: boolean; isName: boolean; isAllowed: AddressGuard },
+    done: Connected,
+  ) {
     let isOver = false
     let isTcpConnected = false
     let timer: NodeJS.Timeout | undefined
@@ -134,10 +142,7 @@ export class GuardedConnector {
     else limit()
     socket.once('connect', () => {
       isTcpConnected = true
-      const address = socket.remoteAddress ?? ''
-      if (!this.#options.allowPrivate && isSpecialAddress(address)) {
-        fail(new ConnectError('forbidden_address'))
-      }
+      if (!isAllowed(socket.remoteAddress ?? '')) fail(new ConnectError('forbidden_address'))
     })
     socket.once(isTls ? 'secureConnect' : 'connect', () => {
       socket.setNoDelay(true)
@@ -164,17 +169,25 @@ const LOOPBACK = [
 ]
 
 /** Node asks no lookup about IP literals, and no DNS knows these names (RFC 6761 §6.3). */
-function isForbiddenHost(hostname: string): boolean {
-  return isLocalhost(hostname) || (isIP(hostname) !== 0 && isSpecialAddress(hostname))
+function isForbiddenHost(
+  hostname: string,
+  isAllowed: AddressGuard,
+  ownNames: readonly string[],
+): boolean {
+  if (isIP(hostname) !== 0) return !isAllowed(hostname)
+  return isLocalhost(hostname) || ownNames.includes(hostname.toLowerCase().replace(/\.$/, ''))
 }
 
 function isLocalhost(hostname: string): boolean {
   return /^(?:.+\.)?localhost\.?$/i.test(hostname)
 }
 
-function makeLookup(options: GuardedConnectOptions): LookupFunction {
-  const guarded = makeGuardedLookup(options)
-  if (!options.allowPrivate) return guarded
+function makeLookup(
+  { resolver, allowPrivate }: GuardedConnectOptions,
+  isAllowed: AddressGuard,
+): LookupFunction {
+  const guarded = makeGuardedLookup({ resolver, isAllowed })
+  if (!allowPrivate) return guarded
   return (hostname, wanted, callback) => {
     if (isLocalhost(hostname)) {
       if (wanted.all) callback(null, LOOPBACK)

@@ -2,10 +2,10 @@
 // without the addresses that strangers may not make us reach.
 
 import type { LookupFunction } from 'node:net'
-import { isSpecialAddress } from '#base/special-address.ts'
 import type { Resolver } from '#net/dns/resolver.ts'
+import type { AddressGuard } from './address-guard.ts'
 
-/** The `code` of the error when a name has none but special addresses. */
+/** The `code` of the error when a name has none but addresses that are not allowed. */
 export const FORBIDDEN_ADDRESS = 'EFORBIDDENADDRESS'
 
 /**
@@ -15,7 +15,7 @@ export const FORBIDDEN_ADDRESS = 'EFORBIDDENADDRESS'
  */
 export function makeGuardedLookup(options: {
   resolver: Pick<Resolver, 'a' | 'aaaa'>
-  allowPrivate: boolean
+  isAllowed: AddressGuard
 }): LookupFunction {
   return (hostname, { all, family }, callback) => {
     findAddresses(hostname, options).then(
@@ -36,14 +36,14 @@ type Found = { address: string; family: 4 | 6 }
 
 async function findAddresses(
   hostname: string,
-  { resolver, allowPrivate }: Parameters<typeof makeGuardedLookup>[0],
+  { resolver, isAllowed }: Parameters<typeof makeGuardedLookup>[0],
 ): Promise<Found[] | NodeJS.ErrnoException> {
   const [v4, v6] = await Promise.all([resolver.a(hostname), resolver.aaaa(hostname)])
   const found: Found[] = [
     ...(v4.kind === 'found' ? v4.records : []).map((address) => ({ address, family: 4 as const })),
     ...(v6.kind === 'found' ? v6.records : []).map((address) => ({ address, family: 6 as const })),
   ]
-  const allowed = found.filter(({ address }) => allowPrivate || !isSpecialAddress(address))
+  const allowed = found.filter(({ address }) => isAllowed(address))
   if (allowed.length > 0) return allowed
   if (found.length > 0) return lookupError(FORBIDDEN_ADDRESS, hostname)
   const isFault = v4.kind === 'fault' || v6.kind === 'fault'

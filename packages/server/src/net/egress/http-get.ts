@@ -25,6 +25,8 @@ export type HttpGetterOptions = {
   readonly resolver: Pick<Resolver, 'a' | 'aaaa'>
   /** Special addresses, and ports other than 80 and 443, may be reached. */
   readonly allowPrivate: boolean
+  /** Names that this service is known by, which are not to be reached either. */
+  readonly ownNames?: readonly string[]
   readonly headers: Readonly<Record<string, string>>
   /** Octets of an answer past which it is given up. */
   readonly bytesMax: number

@@ -60,6 +60,10 @@ export type HttpPosterOptions = {
   readonly resolver: Pick<Resolver, 'a' | 'aaaa'>
   /** Special addresses may be reached; without it nobody's text can make us reach one. */
   readonly allowPrivate: boolean
+  /** This machine's; those of its interfaces unless given. */
+  readonly ownAddresses?: () => readonly string[]
+  /** Names that this service is known by, which are not to be reached either. */
+  readonly ownNames?: readonly string[]
   readonly userAgent: string
   /** Instead of the limits that receivers are promised. */
   readonly patience?: { readonly connectMs?: number; readonly totalMs?: number }
@@ -95,6 +99,8 @@ class Poster {
     this.#connector = new GuardedConnector({
       resolver: options.resolver,
       allowPrivate: options.allowPrivate,
+      ownAddresses: options.ownAddresses,
+      ownNames: options.ownNames,
       connectMs: options.patience?.connectMs ?? WEBHOOK_CONNECT_MS_MAX,
       ca: options.ca,
     })

@@ -3,8 +3,8 @@
 
 import { request } from 'node:https'
 import { STS_FETCH_MS_MAX, STS_POLICY_BYTES_MAX } from '#base/limits.ts'
-import { isSpecialAddress } from '#base/special-address.ts'
 import type { Resolver } from '#net/dns/resolver.ts'
+import { makeAddressGuard } from '#net/egress/address-guard.ts'
 import { makeGuardedLookup } from '#net/egress/guarded-lookup.ts'
 
 export type FetchedPolicy =
@@ -30,7 +30,9 @@ const PATH = '/.well-known/mta-sts.txt'
 
 /** Never rejects. */
 export function makeFetchPolicy(options: FetchPolicyOptions): FetchPolicy {
-  const lookup = makeGuardedLookup(options)
+  const { resolver, allowPrivate } = options
+  const isAllowed = makeAddressGuard({ allowPrivate, own: [] })
+  const lookup = makeGuardedLookup({ resolver, isAllowed })
   return (destination) =>
     new Promise((resolve) => {
       const host = `mta-sts.${destination}`
@@ -55,7 +57,7 @@ export function makeFetchPolicy(options: FetchPolicyOptions): FetchPolicy {
       outgoing.on('response', (response) => {
         // What the lookup let through is what was connected to, or nothing is believed.
         const address = response.socket.remoteAddress ?? ''
-        if (!options.allowPrivate && isSpecialAddress(address)) return fail('a forbidden address')
+        if (!isAllowed(address)) return fail('a forbidden address')
         if (response.statusCode !== 200) return fail(`status ${response.statusCode}`)
         const type = response.headers['content-type'] ?? ''
         if (!/^text\/plain\s*(;|$)/i.test(type)) return fail('not text/plain')

@@ -1,9 +1,8 @@
 // One host of a route: its addresses that may be connected to, and what it must show. Knows nothing
 // of other hosts.
 
-import { BlockList, isIPv4 } from 'node:net'
-import { isSpecialAddress } from '#base/special-address.ts'
 import type { Resolver } from '#net/dns/resolver.ts'
+import type { AddressGuard } from '#net/egress/address-guard.ts'
 import { findDane } from './find-dane.ts'
 import type { RouteTls } from './route.ts'
 
@@ -21,9 +20,6 @@ export type HostFinding =
   /** None that may be connected to. */
   | { readonly kind: 'forbidden' }
   | { readonly kind: 'fault'; readonly text: string }
-
-/** Whether an address may be connected to. */
-export type AddressGuard = (address: string) => boolean
 
 export type FindHostOptions = {
   readonly resolver: Resolver
@@ -54,19 +50,4 @@ export async function findHost(host: string, options: FindHostOptions): Promise<
   if (dane.kind === 'fault') return dane
   if (dane.kind === 'none') return { kind: 'usable', addresses, dane: null, ttlMs }
   return { kind: 'usable', addresses, dane: dane.tls, ttlMs: Math.min(ttlMs, dane.ttlMs) }
-}
-
-/** Allows all, or neither special addresses nor `own` ones. */
-export function makeAddressGuard(options: {
-  allowPrivate: boolean
-  own: readonly string[]
-}): AddressGuard {
-  if (options.allowPrivate) return () => true
-  const own = new BlockList()
-  for (const address of options.own) {
-    const bare = address.split('%')[0] ?? ''
-    own.addAddress(bare, isIPv4(bare) ? 'ipv4' : 'ipv6')
-  }
-  return (address) =>
-    !isSpecialAddress(address) && !own.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
 }
