@@ -46,6 +46,11 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
     happens: 'Five days of nothing but failures have disabled a webhook.',
     holds: '`webhook` with `id`, `url` and `reason`',
   },
+  'account.quota_exceeded': {
+    happens:
+      'The account stores as much as it may, and mail to its inboxes is refused from now on. Told once, and again after it had room.',
+    holds: '`storage` with `stored_bytes` and `limit_bytes`',
+  },
   'webhook.test': {
     happens: 'A test of a webhook was asked for; only that webhook is posted it.',
     holds: '`webhook` with `id` and `url`',

@@ -106,6 +106,7 @@ export const eventKinds = [
   'domain.verified',
   'domain.failed',
   'webhook.disabled',
+  'account.quota_exceeded',
   'webhook.test',
 ] as const
 export type EventKind = (typeof eventKinds)[number]

@@ -3,6 +3,7 @@
 
 import type { KeyObject } from 'node:crypto'
 import { createFirstAccount, type NewAccount } from '#actions/account/create-account.ts'
+import { openStorageQuota } from '#actions/account/storage-quota.ts'
 import { openQueueClock } from '#actions/delivery/queue-clock.ts'
 import type { Deps } from '#actions/deps.ts'
 import { makingFew } from '#actions/dkim/domain-keys.ts'
@@ -282,7 +283,12 @@ async function makeDeps(
   store.signals.listen(() => events.wake())
   const budgets = openBudgets(deps)
   const webhookTests = openWebhookTests(budgets)
-  return Object.assign(deps, { events, signers: openSigners(deps), budgets, webhookTests })
+  const storageQuota = openStorageQuota(deps, {
+    bytes: settings.limits.storedBytesPerAccount,
+    wakeEvents: deps.wakeEvents,
+  })
+  const signers = openSigners(deps)
+  return Object.assign(deps, { events, signers, budgets, webhookTests, storageQuota })
 }
 
 /** Mail that leaves by itself needs its records published. */

@@ -10,7 +10,7 @@ import { makeAuthenticate } from '#actions/key/authenticate.ts'
 import { findActiveKeys } from '#actions/key/find-active-keys.ts'
 import { findRecipient } from '#actions/message/find-recipient.ts'
 import { takeMail } from '#actions/message/take-mail.ts'
-import { purgeExpired, sweepBlobs } from '#actions/retention/purge-expired.ts'
+import { countOldStored, purgeExpired, sweepBlobs } from '#actions/retention/purge-expired.ts'
 import { type Indexer, openIndexer } from '#actions/search/indexer.ts'
 import { openSessions } from '#actions/session/sessions.ts'
 import { openMailCounter } from '#actions/stats/count-mail.ts'
@@ -115,6 +115,7 @@ function openMailDoor(parts: Parts, tls: ServerTls): Promise<SmtpServer> {
     tls: () => tls.current(),
     receiver: makeReceiver({
       findRecipient: afterStart(parts, (address) => findRecipient(deps, address)),
+      isQuotaExceeded: deps.storageQuota.isExceeded,
       takeMail: takeTimed(parts),
       now: () => deps.clock.now(),
       storageTrouble,
@@ -199,7 +200,10 @@ export function openTimeDoor(
   const duties = openDuties(deps, settings, instance)
   const background = openBackground({
     workJobs: (signal) => workJobs(deps, { worker: deps.makeId('job'), signal }),
-    purgeExpired: (signal) => purgeExpired(deps, signal),
+    async purgeExpired(signal) {
+      await purgeExpired(deps, signal)
+      await countOldStored(deps, signal)
+    },
     sweepBlobs: (signal) => sweepBlobs(deps, signal),
     sweepEveryMs: deps.blobs?.sweepEveryMs ?? HOUR_MS,
     checkDomains: (signal) => checkDueDomains(deps, signal),

@@ -15,6 +15,7 @@ const kinds: Readonly<Record<Event['event'], { tone: Tone; word: string }>> = {
   'domain.verified': { tone: 'good', word: 'Domain verified' },
   'domain.failed': { tone: 'bad', word: 'Domain failed' },
   'webhook.disabled': { tone: 'bad', word: 'Webhook disabled' },
+  'account.quota_exceeded': { tone: 'bad', word: 'Storage full' },
   'webhook.test': { tone: 'calm', word: 'Webhook test' },
 }
 

@@ -89,6 +89,15 @@ export const EventWebhook = Type.Object(
 )
 export type EventWebhook = Static<typeof EventWebhook>
 
+export const EventStorage = Type.Object(
+  {
+    stored_bytes: count('Octets of messages that the account stores.'),
+    limit_bytes: count('How much it may store.'),
+  },
+  { description: 'What an account stores, in an event about that.' },
+)
+export type EventStorage = Static<typeof EventStorage>
+
 export const Event = Type.Object(
   {
     event: oneOf(eventKinds, 'What happened.'),
@@ -107,6 +116,7 @@ export const Event = Type.Object(
     bounce: Type.Optional(EventBounce),
     domain: Type.Optional(EventDomain),
     webhook: Type.Optional(EventWebhook),
+    storage: Type.Optional(EventStorage),
   },
   { description: 'Something that happened to mail, inboxes, domains or webhooks of the account.' },
 )

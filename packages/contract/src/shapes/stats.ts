@@ -34,6 +34,12 @@ export const Stats = Type.Object(
     totals: Type.Object(counts, { description: 'Over all of them.' }),
     inboxes: count('Inboxes of the account now.'),
     unreadThreads: count('Unread threads in them now.'),
+    storedBytes: count(
+      'Octets of the messages stored in them now, as they came, with what is in quarantine.',
+    ),
+    storedBytesLimit: nullableCount(
+      'While as much is stored, mail to the account is refused; null where there is no quota.',
+    ),
     asOf: time('What happened up to then is counted.'),
   },
   { description: 'Figures of the account’s mail.' },

@@ -23,6 +23,7 @@ import type { HttpGet } from '#net/egress/http-get.ts'
 import type { HttpPost } from '#net/egress/http-post.ts'
 import type { Carrier } from '#net/smtp/transport/carrier.ts'
 import type { Db } from '#store/transactions.ts'
+import type { StorageQuota } from './account/storage-quota.ts'
 import type { BoundedTurns } from './bounded-turns.ts'
 import type { Budgets } from './budget/budgets.ts'
 import type { QueueClock } from './delivery/queue-clock.ts'
@@ -78,6 +79,8 @@ export type Deps = {
   /** Creations of inboxes allowed to an account in any 24 hours. */
   inboxesPerDay: number
   sending: SendSettings
+  /** How much an account may store. */
+  storageQuota: StorageQuota
   signers: Signers
   /** A new private key that signs mail; 15 to 500 ms when its turn has come. */
   makeDkimKey(): Promise<KeyObject>

@@ -26,6 +26,11 @@ export const remotePort: Form<number> = wholeNumber(1, 65_535, 'a port, 1 to 655
 
 export const count: Form<number> = wholeNumber(1, COUNT_MAX, `a whole number, 1 to ${COUNT_MAX}`)
 
+/** Of 9 PB at most. */
+export const bytes: Form<number> = form('a whole number of bytes, 0 or more', (text) =>
+  /^\d{1,15}$/.test(text) ? Number(text) : undefined,
+)
+
 export const days: Form<number> = wholeNumber(
   0,
   DAYS_MAX,

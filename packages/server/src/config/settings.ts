@@ -28,6 +28,8 @@ export type LimitSettings = Readonly<{
   coldPerDay: number
   /** The same over all inboxes of an account; null: what its plan says. */
   coldAccountPerDay: number | null
+  /** 0: no quota. */
+  storedBytesPerAccount: number
 }>
 
 export type Settings = Readonly<{
@@ -292,5 +294,11 @@ export const LIMIT_SETTINGS = {
     forms.count,
     { default: null, meaning: 'by plan' },
     'The same over all inboxes of an account; by plan 30, 150 or 500, and 100, 500 or 2,000 once the account is 30 days old.',
+  ),
+  storedBytesPerAccount: setting(
+    'MAILROOM_LIMIT_STORED_BYTES_PER_ACCOUNT',
+    forms.bytes,
+    { default: '10737418240' },
+    'Octets of messages that an account stores; while it has as much, mail to its inboxes is refused with 552 5.2.2. 0 for no quota.',
   ),
 } as const

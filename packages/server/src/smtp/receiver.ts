@@ -9,6 +9,8 @@ import type { Envelope, MailReceiver } from '#net/smtp/session.ts'
 export type ReceiverPorts = {
   findRecipient(address: string): Promise<Recipient>
   /** `sinceMs` is when its first recipient was accepted, by `now`. */
+  /** Whether the account of an inbox stores as much as it may. */
+  isQuotaExceeded(accountId: string): Promise<boolean>
   takeMail(arriving: ArrivingMail, sinceMs: number): Promise<TakeResult>
   now(): number
   /** How a store that cannot take mail now is told: full, or something else. Null for a fault. */
@@ -51,6 +53,7 @@ export function makeReceiver(ports: ReceiverPorts): MailReceiver {
         const recipient = await ports.findRecipient(address)
         const accountId = recipient.kind === 'inbox' ? recipient.inbox.accountId : null
         if (accountId !== null && pressure?.mayTakeOf(accountId) === false) return CANNOT_TAKE
+        if (accountId !== null && (await ports.isQuotaExceeded(accountId))) return MAILBOX_FULL
         if (recipient.kind !== 'unknown_mailbox' && recipient.kind !== 'foreign_domain') {
           const known = accepted.get(envelope) ?? { recipients: [], sinceMs: ports.now() }
           known.recipients.push({ ...recipient, address })
@@ -92,6 +95,7 @@ export function makeReceiver(ports: ReceiverPorts): MailReceiver {
   }
 }
 
+const MAILBOX_FULL = reply(552, '5.2.2', 'Mailbox full')
 const CANNOT_TAKE = reply(451, '4.3.0', 'Cannot take mail now, try again later')
 
 function replyTo(recipient: Recipient): Reply {

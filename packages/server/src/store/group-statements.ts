@@ -111,21 +111,41 @@ export const selectOldest = statement<Tables, AskedKeys, Asked & ParentThread>((
     ]),
 )
 
-type Additions = { inboxIds: string[]; inbound: number[]; threads: number[]; unread: number[] }
+type Additions = {
+  inboxIds: string[]
+  inbound: number[]
+  threads: number[]
+  unread: number[]
+  bytes: number[]
+}
+
+type Addition = {
+  inbox_id: string
+  inbound: number
+  threads: number
+  unread: number
+  bytes: number
+}
 
 export const addToAllCounters = statement<Tables, Additions, never>((query, place) =>
   query
     .updateTable('inbox_counters')
     .from(
-      sql<{ inbox_id: string; inbound: number; threads: number; unread: number }>`unnest(
+      sql<Addition>`unnest(
         ${place('inboxIds')}::text[], ${place('inbound')}::bigint[],
-        ${place('threads')}::bigint[], ${place('unread')}::bigint[]
-      )`.as<'added'>(sql`added(inbox_id, inbound, threads, unread)`),
+        ${place('threads')}::bigint[], ${place('unread')}::bigint[],
+        ${place('bytes')}::bigint[]
+      )`.as<'added'>(sql`added(inbox_id, inbound, threads, unread, bytes)`),
     )
     .set(({ eb, ref }) => ({
       inbound_count: eb(ref('inbound_count'), '+', ref('added.inbound')),
       thread_count: eb(ref('thread_count'), '+', ref('added.threads')),
       unread_thread_count: eb(ref('unread_thread_count'), '+', ref('added.unread')),
+      // As countStored does: unless older messages are still to be counted.
+      stored_bytes: sql<number>`stored_bytes + case
+        when counted_position = inbound_count + outbound_count then added.bytes else 0 end`,
+      counted_position: sql<number>`counted_position + case
+        when counted_position = inbound_count + outbound_count then added.inbound else 0 end`,
     }))
     .whereRef('inbox_counters.inbox_id', '=', 'added.inbox_id'),
 )

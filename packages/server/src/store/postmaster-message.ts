@@ -1,5 +1,7 @@
 // Mail to the postmaster of the service, to and from rows; only operators read it.
 
+import { PURGE_STEP_ROWS } from '#base/limits.ts'
+import { dropRawReferences } from './raw-message.ts'
 import type { NewRow, ReadDb, Row, Tx } from './tables.ts'
 
 export type PostmasterPage = {
@@ -23,6 +25,45 @@ export async function addPostmasterMessage(
     .returning('raw_id')
     .execute()
   return added.length > 0
+}
+
+/** The newest of the operator's mail that are kept. What they cost to look through is bounded by it, too. */
+const POSTMASTER_MESSAGES_MAX = 1_000
+/** Octets of them, as they came: strangers can write to the postmaster without end. */
+const POSTMASTER_BYTES_MAX = 100 * 1024 * 1024
+
+/**
+ * Removes the oldest messages that are too many or too large beside the newest one, `added`, whose bytes
+ * need not be there yet. Returns the ids of those whose bytes lie in the blob store.
+ */
+export async function dropOldestPostmasterMail(
+  tx: Tx,
+  added: { id: string; size_bytes: number },
+): Promise<string[]> {
+  const others = await tx.query
+    .selectFrom('postmaster_messages')
+    .innerJoin('raw_messages', 'raw_messages.id', 'postmaster_messages.raw_id')
+    .select(['raw_id', 'size_bytes'])
+    .where('raw_id', '!=', added.id)
+    .orderBy('raw_id', 'desc')
+    .execute()
+  let keptBytes = added.size_bytes
+  const dropped = others.filter(({ size_bytes }, index) => {
+    keptBytes += size_bytes
+    return index + 1 >= POSTMASTER_MESSAGES_MAX || keptBytes > POSTMASTER_BYTES_MAX
+  })
+  if (dropped.length === 0) return []
+  // A step at a time, should there be many of before; the oldest first.
+  const ids = dropped.slice(-PURGE_STEP_ROWS).map((row) => row.raw_id)
+  const removed = await tx.query
+    .deleteFrom('postmaster_messages')
+    .where('raw_id', 'in', ids)
+    .returning('raw_id')
+    .execute()
+  return dropRawReferences(
+    tx,
+    removed.map((row) => row.raw_id),
+  )
 }
 
 /** Up to `limit` messages, newest first; from the one after `before` when that is given. */

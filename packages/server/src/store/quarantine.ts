@@ -78,7 +78,8 @@ export async function addQuarantined(
   row: NewRow<'quarantined_messages'>,
 ): Promise<'quarantined' | 'duplicates' | 'gone'> {
   // Counted first: this takes the inbox's lock, in the order of all who touch its messages.
-  if (!(await countInInbox(tx, row.inbox_id, 1))) return 'gone'
+  const bytes = row.size_bytes ?? 0
+  if (!(await countInInbox(tx, row.inbox_id, { by: 1, bytes }))) return 'gone'
   const added = await tx.query
     .insertInto('quarantined_messages')
     .values(row)
@@ -86,7 +87,7 @@ export async function addQuarantined(
     .returning('id')
     .executeTakeFirst()
   if (added !== undefined) return 'quarantined'
-  await countInInbox(tx, row.inbox_id, -1)
+  await countInInbox(tx, row.inbox_id, { by: -1, bytes: -bytes })
   return 'duplicates'
 }
 
@@ -98,17 +99,19 @@ export async function takeQuarantined(tx: Tx, input: OfAccount): Promise<Quarant
     .where('account_id', '=', input.accountId)
     .where('id', '=', input.quarantinedId)
     .executeTakeFirst()
-  if (known === undefined || !(await countInInbox(tx, known.inbox_id, -1))) return null
+  if (known === undefined) return null
+  // The inbox is locked before the row, as by all who touch its messages.
+  if (!(await countInInbox(tx, known.inbox_id, { by: 0, bytes: 0 }))) return null
   const row = await tx.query
     .deleteFrom('quarantined_messages')
     .where('account_id', '=', input.accountId)
     .where('id', '=', input.quarantinedId)
     .returningAll()
     .executeTakeFirst()
-  if (row !== undefined) return toQuarantined(row)
   // Somebody else took it while the inbox was waited for.
-  await countInInbox(tx, known.inbox_id, 1)
-  return null
+  if (row === undefined) return null
+  await countInInbox(tx, row.inbox_id, { by: -1, bytes: -(row.size_bytes ?? 0) })
+  return toQuarantined(row)
 }
 
 /** Removes it for good; null when the account has none of this id. */
@@ -136,11 +139,12 @@ export async function purgeQuarantined(tx: Tx, untilMs: number): Promise<string[
   const removed = await tx.query
     .deleteFrom('quarantined_messages')
     .where('id', 'in', idsOf(expired))
-    .returning(['inbox_id', 'raw_id'])
+    .returning(['inbox_id', 'raw_id', 'size_bytes'])
     .execute()
   for (const inboxId of inboxIds) {
-    const count = removed.filter((row) => row.inbox_id === inboxId).length
-    if (count > 0) await countInInbox(tx, inboxId, -count)
+    const gone = removed.filter((row) => row.inbox_id === inboxId)
+    const bytes = gone.reduce((sum, row) => sum + (row.size_bytes ?? 0), 0)
+    if (gone.length > 0) await countInInbox(tx, inboxId, { by: -gone.length, bytes: -bytes })
   }
   return removed.map((row) => row.raw_id)
 }
@@ -162,17 +166,33 @@ export async function purgeQuarantinedOf(tx: Tx, inboxId: string): Promise<strin
 }
 
 /** False where there is no such inbox any more. */
-async function countInInbox(tx: Tx, inboxId: string, by: number): Promise<boolean> {
-  return (await addToCount(tx, { inboxId, by })).length > 0
+async function countInInbox(
+  tx: Tx,
+  inboxId: string,
+  added: { by: number; bytes: number },
+): Promise<boolean> {
+  return (await addToCount(tx, { inboxId, ...added })).length > 0
 }
 
-const addToCount = statement<Tables, { inboxId: string; by: number }, { inbox_id: string }>(
-  (query, place) =>
-    query
-      .updateTable('inbox_counters')
-      .set((row) => ({ quarantined_count: row('quarantined_count', '+', place('by')) }))
-      .where('inbox_id', '=', place('inboxId'))
-      .returning('inbox_id'),
+const addToCount = statement<
+  Tables,
+  { inboxId: string; by: number; bytes: number },
+  { inbox_id: string }
+>((query, place) =>
+  query
+    .updateTable('inbox_counters')
+    .set((row) => ({
+      quarantined_count: row('quarantined_count', '+', place('by')),
+      // Of none there are none, whatever a program of before took out without counting.
+      quarantined_bytes: row
+        .case()
+        .when(row('quarantined_count', '+', place('by')), '<=', 0)
+        .then(0)
+        .else(row('quarantined_bytes', '+', place('bytes')))
+        .end(),
+    }))
+    .where('inbox_id', '=', place('inboxId'))
+    .returning('inbox_id'),
 )
 
 function toQuarantined(row: Row<'quarantined_messages'>): Quarantined {

@@ -17,9 +17,10 @@ import {
   selectReceipts,
   updateThread,
 } from './message-statements.ts'
-import { addPostmasterMessage } from './postmaster-message.ts'
+import { addPostmasterMessage, dropOldestPostmasterMail } from './postmaster-message.ts'
 import { addQuarantined } from './quarantine.ts'
 import { receivedMessage, receivedRows } from './received-rows.ts'
+import { countStored } from './stored-bytes.ts'
 import type { NewRow, Tx } from './tables.ts'
 import { countInRange, moveInRanges } from './thread-range.ts'
 import { type AddedMessage, firstSummary, nextSummary } from './thread-summary.ts'
@@ -65,7 +66,7 @@ export type ReceiveInput = {
 
 /** Of a receipt, what all recipients have alike. */
 export type ReceivedMail = Pick<ReceiveInput, 'content' | 'parentKeys' | 'senderKey' | 'nowMs'> & {
-  raw: { id: string }
+  raw: { id: string; size_bytes: number }
 }
 
 export type ReceiveOutcome = {
@@ -77,6 +78,8 @@ export type ReceiveOutcome = {
   isKept: boolean
   /** Ids of the messages that were stored, in the order of their receipts. */
   messageIds: string[]
+  /** Of the operator's oldest mail, which made room: bytes in the blob store that nobody refers to any more. */
+  blobIds: string[]
 }
 
 /**
@@ -100,6 +103,7 @@ export async function receiveMessage(tx: Tx, input: ReceiveInput): Promise<Recei
     outcome[result] += 1
     if (result === 'stored') stored.add(receipt.messageId)
   }
+  let blobIds: string[] = []
   let references = outcome.stored + outcome.quarantined
   if (input.postmaster !== null) {
     const isAdded = await addPostmasterMessage(tx, {
@@ -110,8 +114,10 @@ export async function receiveMessage(tx: Tx, input: ReceiveInput): Promise<Recei
       subject: input.content.subject,
       created_at: input.nowMs,
     })
-    if (isAdded) references += 1
-    else outcome.duplicates += 1
+    if (isAdded) {
+      references += 1
+      blobIds = await dropOldestPostmasterMail(tx, input.raw)
+    } else outcome.duplicates += 1
   }
   if (references > 0) await insertRaw(tx, { ...input.raw, reference_count: references })
   if (outcome.stored > 0) await insertLongBodies(tx, input.raw.id, input.content)
@@ -120,6 +126,7 @@ export async function receiveMessage(tx: Tx, input: ReceiveInput): Promise<Recei
     ...outcome,
     isKept: references > 0,
     messageIds: messageIds.filter((id) => stored.has(id)),
+    blobIds,
   }
 }
 
@@ -151,6 +158,7 @@ async function keepOut(
     subject: content.subject,
     reverse_path: raw.reverse_path,
     authentication: content.authentication ?? null,
+    size_bytes: raw.size_bytes,
     created_at: nowMs,
   })
 }
@@ -188,6 +196,7 @@ export async function addReceived(
     thread_position: thread.message_count + 1,
   })
   await insertMessage(tx, message)
+  await countStored(tx, { inboxId, position, bytes: input.raw.size_bytes })
   if (input.senderKey !== null) {
     const sender = { inbox_id: inboxId, address_key: input.senderKey }
     await insertCorrespondent(tx, { ...sender, first_message_id: receipt.messageId })

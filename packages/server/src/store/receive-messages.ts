@@ -78,7 +78,7 @@ async function lockInboxes(tx: Tx, inboxIds: ReadonlySet<string>): Promise<Inbox
   const inboxes: Inboxes = new Map()
   for (const row of await lockCounters(tx, { inboxIds: [...inboxIds] })) {
     const counted = { inboundCount: row.inbound_count, outboundCount: row.outbound_count }
-    inboxes.set(row.inbox_id, { ...counted, inbound: 0, threads: 0, unread: 0 })
+    inboxes.set(row.inbox_id, { ...counted, inbound: 0, threads: 0, unread: 0, bytes: 0 })
   }
   return inboxes
 }
@@ -162,6 +162,7 @@ async function carryOut(tx: Tx, plan: ReceivePlan, inboxes: Inboxes): Promise<vo
     inbound: changed.map(([, one]) => one.inbound),
     threads: changed.map(([, one]) => one.threads),
     unread: changed.map(([, one]) => one.unread),
+    bytes: changed.map(([, one]) => one.bytes),
   })
   const continued = plan.continuedThreads
   if (continued.length > 0) {

@@ -26,6 +26,8 @@ export type CountedInbox = {
   inbound: number
   threads: number
   unread: number
+  /** Octets of what is added. */
+  bytes: number
 }
 
 /** What stands in the inboxes, none of which may change until the plan is carried out. */
@@ -85,6 +87,7 @@ export class ReceivePlan {
       ...outcome,
       isKept: outcome.stored > 0,
       messageIds: messageIds.filter((id) => stored.has(id)),
+      blobIds: [],
     }
   }
 
@@ -119,6 +122,7 @@ export class ReceivePlan {
     if (inbox === undefined) return 'gone'
     if (this.#isThere(inboxId, content)) return 'duplicates'
     inbox.inbound += 1
+    inbox.bytes += input.raw.size_bytes
     const directionPosition = inbox.inboundCount + inbox.inbound
     const position = directionPosition + inbox.outboundCount
     const parent = this.#findParent(inboxId, input.parentKeys)

@@ -34,7 +34,7 @@ export async function releaseQuarantined(
   const { accountId, podId, inboxId, rawId, toAddr, deliveryRole } = taken
   const result = await addReceived(
     tx,
-    { ...input, raw: { id: rawId } },
+    { ...input, raw: { id: rawId, size_bytes: await sizeOf(tx, rawId) } },
     {
       accountId,
       podId,
@@ -53,6 +53,15 @@ export async function releaseQuarantined(
   }
   const messageId = await existingId(tx, inboxId, input.content)
   return { messageId, isNew: false, blobIds: await dropRawReferences(tx, [rawId]) }
+}
+
+async function sizeOf(tx: Tx, rawId: string): Promise<number> {
+  const raw = await tx.query
+    .selectFrom('raw_messages')
+    .select('size_bytes')
+    .where('id', '=', rawId)
+    .executeTakeFirstOrThrow()
+  return raw.size_bytes
 }
 
 async function existingId(tx: Tx, inboxId: string, content: MessageContent): Promise<string> {

@@ -41,6 +41,7 @@ import {
   type TooCold,
   type TooMany,
 } from './send-limits.ts'
+import { countStored } from './stored-bytes.ts'
 import { findSuppressed } from './suppression.ts'
 import { type NewRow, type ReadDb, type Row, readIn, type Tables, type Tx } from './tables.ts'
 import { countInRange, moveInRanges } from './thread-range.ts'
@@ -247,6 +248,7 @@ async function addMessage(
     delivery_role: null,
     created_at: nowMs,
   })
+  await countStored(tx, { inboxId, position, bytes: input.raw.size_bytes })
 }
 
 const selectCounters = statement<Tables, { inboxId: string }, Counters>((query, place, engine) =>

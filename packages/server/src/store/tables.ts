@@ -14,6 +14,7 @@ export type Tables = {
     domain_count: Generated<number>
     filter_mode: Generated<string>
     sender_rule_count: Generated<number>
+    quota_exceeded_at: Generated<number | null>
     created_at: number
   }
   api_keys: {
@@ -88,6 +89,9 @@ export type Tables = {
     thread_count: Generated<number>
     unread_thread_count: Generated<number>
     quarantined_count: Generated<number>
+    stored_bytes: Generated<number>
+    counted_position: Generated<number>
+    quarantined_bytes: Generated<number>
   }
   inbox_creations: { account_id: string; created_at: number; inbox_id: string }
   released_addresses: { address: string; account_id: string; released_at: number }
@@ -346,6 +350,7 @@ export type Tables = {
     subject: string
     reverse_path: string
     authentication: string | null
+    size_bytes: number | null
     created_at: number
   }
   captured_messages: {

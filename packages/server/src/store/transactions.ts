@@ -52,6 +52,7 @@ import { settleDeliveries } from './settle-deliveries.ts'
 import { claimDomainChecks, settleDomain } from './settle-domain.ts'
 import { settleReport } from './settle-report.ts'
 import { settleWebhookDelivery } from './settle-webhook-delivery.ts'
+import { countStoredStep, noteQuota } from './stored-bytes.ts'
 import { addSuppression, removeSuppression } from './suppression.ts'
 import type { Tables } from './tables.ts'
 import { setThreadRead } from './thread.ts'
@@ -94,6 +95,8 @@ export const transactions = {
   deleteQuarantined,
   setThreadRead,
   keepThreadSummaries,
+  countStoredStep,
+  noteQuota,
   purgeInboxStep,
   purgeExpiredStep,
   indexSearchStep,

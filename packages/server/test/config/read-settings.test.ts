@@ -81,6 +81,7 @@ test('an empty environment gives the documented defaults', () => {
       inboxesPerDay: 100,
       coldPerDay: 20,
       coldAccountPerDay: null,
+      storedBytesPerAccount: 10_737_418_240,
     },
   })
 })

@@ -14,6 +14,7 @@ import {
   type Owner,
   openDatabase,
 } from '#test/conformance/open-database.ts'
+import { assertStoredCounted } from '#test/conformance/stored.ts'
 import { onBothEngines } from '#test/world.ts'
 
 const NOW_MS = 2 * QUARANTINE_MS
@@ -61,6 +62,7 @@ async function assertCounted(db: Db): Promise<void> {
     assert.equal(quarantined_count, rows.filter((row) => row.inbox_id === inboxId).length)
     assert.equal(inbound_count, messages.filter((row) => row.inbox_id === inboxId).length)
   }
+  await assertStoredCounted(db)
   const referred = [...rows, ...messages].map((row) => row.raw_id)
   const raws = await db.read.selectFrom('raw_messages').selectAll().execute()
   assert.deepEqual(new Set(raws.map(({ id }) => id)), new Set(referred))

@@ -153,6 +153,9 @@ onBothEngines('sending', (engine) => {
         thread_count: 1,
         unread_thread_count: 0,
         quarantined_count: 0,
+        stored_bytes: send.raw.size_bytes,
+        counted_position: 1,
+        quarantined_bytes: 0,
       },
     )
     const { is_read, message_count, last_message_at } = await threadOf(send.thread.id)

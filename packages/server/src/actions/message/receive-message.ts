@@ -2,6 +2,7 @@
 // recipients at once. Whoever calls may say 250 when this returns, and not before.
 
 import type { Deps } from '#actions/deps.ts'
+import { removeBlobs } from '#actions/retention/remove-blobs.ts'
 import type { Mailbox, ParsedHeaders } from '#mail/parsed-message.ts'
 import { type Inbox, inboxAddressOf, type ReachedInbox } from '#model/inbox.ts'
 import type { Receipt } from '#store/receive-message.ts'
@@ -120,6 +121,7 @@ export async function receiveMessage(
     },
     isKept: (outcome) => outcome.isKept,
   })
+  await removeBlobs(deps, outcome.blobIds)
   if (!outcome.isKept && outcome.duplicates === 0) return { kind: 'no_recipient' }
   if (outcome.stored > 0) deps.wakeEvents()
   return { kind: 'stored', messageIds: outcome.messageIds }

@@ -6,6 +6,7 @@ import { isIdOf } from '#base/ids.ts'
 import { ORPHAN_MS } from '#base/limits.ts'
 import type { StoredBlob } from '#blobs/blob-store.ts'
 import { existingRawIds } from '#store/raw-message.ts'
+import { findUncountedInbox } from '#store/stored-bytes.ts'
 import { paced } from './paced.ts'
 import { removeBlobs } from './remove-blobs.ts'
 
@@ -24,6 +25,18 @@ export async function purgeExpired(deps: RetentionDeps, signal: AbortSignal): Pr
       return removed
     }, signal)
     if (isDone) return
+  }
+}
+
+/** Counts what accounts store, of before it was counted, in small steps until nothing is left. */
+export async function countOldStored({ db }: Pick<Deps, 'db'>, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const inboxId = await findUncountedInbox(db)
+    if (inboxId === null) return
+    await paced(async () => {
+      await db.write('countStoredStep', { inboxId })
+      return { isDone: false }
+    }, signal)
   }
 }
 

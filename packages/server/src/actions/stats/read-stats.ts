@@ -5,6 +5,7 @@ import type { Deps } from '#actions/deps.ts'
 import { DAY_MS, HOUR_MS } from '#base/limits.ts'
 import { addLatencies, type Latencies, latencyAt } from '#model/latency.ts'
 import { countUnread, findUncounted, listMailHours, type MailHour } from '#store/mail-hours.ts'
+import { readStored } from '#store/stored-bytes.ts'
 
 export type StatsBucket = {
   atMs: number
@@ -21,6 +22,7 @@ export type Stats = {
   buckets: StatsBucket[]
   inboxes: number
   unreadThreads: number
+  storedBytes: number
   asOfMs: number
 }
 
@@ -39,17 +41,24 @@ export async function readStats(
   const nowMs = deps.clock.now()
   const lastMs = Math.floor(nowMs / bucketMs) * bucketMs
   const sinceMs = lastMs - (count - 1) * bucketMs
-  const [{ sinceMs: uncountedMs }, hours, unread] = await Promise.all([
+  const [{ sinceMs: uncountedMs }, hours, unread, { storedBytes }] = await Promise.all([
     findUncounted(deps.db),
     listMailHours(deps.db, { accountId, sinceMs }),
     countUnread(deps.db, accountId),
+    readStored(deps.db, accountId),
   ])
   const byBucket = Map.groupBy(hours, ({ hourAtMs }) => Math.floor(hourAtMs / bucketMs) * bucketMs)
   const buckets = Array.from({ length: count }, (_, index) => {
     const atMs = sinceMs + index * bucketMs
     return bucketOf(atMs, byBucket.get(atMs) ?? [])
   })
-  return { bucketMs, buckets, ...unread, asOfMs: Math.min(nowMs, uncountedMs ?? nowMs) }
+  return {
+    bucketMs,
+    buckets,
+    ...unread,
+    storedBytes,
+    asOfMs: Math.min(nowMs, uncountedMs ?? nowMs),
+  }
 }
 
 function bucketOf(atMs: number, hours: readonly MailHour[]): StatsBucket {

@@ -10,7 +10,7 @@ export function statsHandlers(deps: Deps): Pick<Handlers, 'stats.get'> {
   return {
     'stats.get': async ({ query: { range = '24h' } }, { accountId }) => {
       const stats = await readStats(deps, { accountId, range })
-      const { bucketMs, buckets, inboxes, unreadThreads, asOfMs } = stats
+      const { bucketMs, buckets, inboxes, unreadThreads, storedBytes, asOfMs } = stats
       const sumOf = (field: 'received' | 'sent' | 'failed') =>
         buckets.reduce((sum, bucket) => sum + bucket[field], 0)
       return {
@@ -20,6 +20,8 @@ export function statsHandlers(deps: Deps): Pick<Handlers, 'stats.get'> {
         totals: { received: sumOf('received'), sent: sumOf('sent'), failed: sumOf('failed') },
         inboxes,
         unreadThreads,
+        storedBytes,
+        storedBytesLimit: deps.storageQuota.limitBytes,
         asOf: presentTime(asOfMs),
       }
     },

@@ -1,0 +1,138 @@
+// What an account stores, as its inboxes count it: exact beside each other's writes, and caught up with for
+// what programs of before have written.
+
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import { test } from 'node:test'
+import { countOldStored } from '#actions/retention/purge-expired.ts'
+import { onConnection } from '#db/postgres.ts'
+import { readStored } from '#store/stored-bytes.ts'
+import {
+  addAccount,
+  addInbox,
+  arriving,
+  makeId,
+  type Owner,
+  openDatabase,
+  type TestDatabase,
+} from '#test/conformance/open-database.ts'
+import { onBothEngines } from '#test/world.ts'
+import { sending } from './sending.ts'
+import { assertStoredCounted } from './stored.ts'
+
+onBothEngines('stored octets', (engine) => {
+  /** Mail and sends of many sizes, all at once, some of them twice. */
+  async function fill(database: TestDatabase, owner: Owner, inboxIds: string[]): Promise<void> {
+    const other = await database.openAgain()
+    const work: Promise<unknown>[] = []
+    for (let round = 1; round <= 20; round++) {
+      const content = Buffer.alloc(round * 100, 120)
+      const mail = arriving(owner, inboxIds.slice(round % 2), { content, key: `key ${round % 7}` })
+      const received = { ...mail.content, receipt_key: Buffer.from(`receipt ${round % 15}`) }
+      work.push(database.db.write('receiveMessage', { ...mail, content: received }))
+      const inboxId = inboxIds[round % inboxIds.length] ?? ''
+      work.push(other.write('sendMessage', sending(owner, inboxId, { content })))
+    }
+    await Promise.all(work)
+  }
+
+  async function run(database: TestDatabase, text: string): Promise<void> {
+    if (engine === 'postgres') await onConnection(database.place, (query) => query(text))
+    else {
+      const file = new DatabaseSync(database.place, { timeout: 10_000 })
+      file.exec(text)
+      file.close()
+    }
+  }
+
+  test('are those of the rows, whoever writes at once, and go with their inbox', async () => {
+    const database = await openDatabase(engine)
+    try {
+      const { db } = database
+      const owner = await addAccount(db)
+      const inboxIds = [await addInbox(db, owner), await addInbox(db, owner)]
+      await fill(database, owner, inboxIds)
+      await assertStoredCounted(db)
+      const counters = await db.read.selectFrom('inbox_counters').selectAll().execute()
+      const { storedBytes } = await readStored(db, owner.accountId)
+      assert.equal(
+        storedBytes,
+        counters.reduce((sum, row) => sum + row.stored_bytes, 0),
+      )
+      const [going = '', staying = ''] = inboxIds
+      const { accountId } = owner
+      await db.write('deleteInbox', { accountId, inboxId: going, jobId: makeId('job'), nowMs: 1 })
+      const left = counters.find((row) => row.inbox_id === staying)?.stored_bytes
+      assert.equal((await readStored(db, accountId)).storedBytes, left)
+      assert.equal((await readStored(db, (await addAccount(db)).accountId)).storedBytes, 0)
+    } finally {
+      await database.close()
+    }
+  })
+
+  test('of programs of before are counted once, also while others write', async () => {
+    const database = await openDatabase(engine)
+    try {
+      const { db } = database
+      const owner = await addAccount(db)
+      const inboxIds = [await addInbox(db, owner), await addInbox(db, owner)]
+      await fill(database, owner, inboxIds)
+      const keptOut = inboxIds.map((inboxId) => ({
+        ...owner,
+        inboxId,
+        domainId: null,
+        quarantinedId: makeId('qua'),
+        toAddr: 'someone@mailroom.localhost',
+        deliveryRole: 'to' as const,
+        reason: 'blocked' as const,
+        ruleId: null,
+      }))
+      await db.write('receiveMessage', { ...arriving(owner, []), keptOut })
+      await run(
+        database,
+        'update inbox_counters set stored_bytes = 0, counted_position = 0, quarantined_bytes = 0',
+      )
+      await run(database, 'update quarantined_messages set size_bytes = null')
+      const { signal } = new AbortController()
+      await Promise.all([
+        fill(database, owner, inboxIds),
+        countOldStored({ db }, signal),
+        countOldStored({ db: await database.openAgain() }, signal),
+      ])
+      await countOldStored({ db }, signal)
+      await assertStoredCounted(db)
+    } finally {
+      await database.close()
+    }
+  })
+
+  test('of the operator’s mail are bounded: the oldest go, with their bytes', async () => {
+    const database = await openDatabase(engine)
+    try {
+      const { db } = database
+      const owner = await addAccount(db)
+      const take = async (size_bytes: number) => {
+        const { raw, ...rest } = arriving(owner, [])
+        const postmaster = { recipient: 'postmaster@mailroom.localhost' }
+        const large = { ...raw, size_bytes, content: null }
+        const outcome = await db.write('receiveMessage', { ...rest, raw: large, postmaster })
+        assert.equal(outcome.isKept, true)
+        return { id: raw.id, gone: outcome.blobIds }
+      }
+      const first = await take(40 << 20)
+      const second = await take(40 << 20)
+      const third = await take(30 << 20)
+      assert.deepEqual([first.gone, second.gone, third.gone], [[], [], [first.id]])
+      const rows = await db.read.selectFrom('postmaster_messages').select('raw_id').execute()
+      assert.deepEqual(new Set(rows.map(({ raw_id }) => raw_id)), new Set([second.id, third.id]))
+      const raws = await db.read.selectFrom('raw_messages').select('id').execute()
+      assert.equal(raws.length, 2)
+      await db.write('purgeExpiredStep', { nowMs: 1e15 })
+      for (let n = 0; n < 1_005; n++) await take(1)
+      const kept = await db.read.selectFrom('postmaster_messages').select('raw_id').execute()
+      assert.equal(kept.length, 1_000)
+    } finally {
+      await database.close()
+    }
+  })
+})
