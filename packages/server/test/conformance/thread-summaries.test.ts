@@ -25,7 +25,7 @@ import { openGrouping, receiveTogether, waiting } from './grouping-database.ts'
 import { openDice } from './receiving-batches.ts'
 import { queueAll, sending } from './sending.ts'
 
-const STEPS = sizeOf('TEST_MAILROOM_SUMMARY_STEPS', { usual: 120, long: 3_000 })
+const STEPS = sizeOf('TEST_MAILROOM_SUMMARY_STEPS', { usual: 60, long: 3_000 })
 const OWN = 'someone@mailroom.localhost'
 
 type ModelMessage = { id: string; direction: string; people: string[]; text: string; atMs: number }
@@ -107,7 +107,7 @@ onEachEngine('summaries of threads', (engine) => {
       messageCount,
     }))
     assert.deepEqual(shown, expected.map(shownOf))
-    for (const thread of page?.threads ?? []) {
+    for (const thread of page?.threads.slice(0, 3) ?? []) {
       assert.deepEqual((await findShownThread(db, owner.accountId, thread.id)).threads, [thread])
     }
     const inbox = await findShownInbox(db, owner.accountId, inboxId)
@@ -212,7 +212,7 @@ onEachEngine('summaries of threads', (engine) => {
       if (roll(4) === 0) await mark()
       else if (isOld(roll)) await asBefore(inboxId, write)
       else await write()
-      if (step % 5 === 0 && threads.length > 0 && threads.length <= 100)
+      if (step % 6 === 0 && threads.length > 0 && threads.length <= 100)
         await compare(inboxId, threads)
     }
   }
