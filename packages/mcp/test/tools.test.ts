@@ -225,14 +225,15 @@ onEachTransport('all tools', (open, connect) => {
     const raw = plainMail({ subject: 'Zeppelin', body: 'The airship leaves at nine.' })
     await world.send({ to: inbox.address, raw })
     const found = splitFences(await tools.call('search_mail', { query: 'airship' }))
-    assert.match(found.outside, /^1 match in agent@mailroom\.localhost/)
+    assert.match(found.outside, /^1 match in all inboxes/)
     assert.match(
       found.inside,
-      /msg_\w+ · thr_\w+ · .* · from .*sender\.example.* · Zeppelin\n {2}.*airship/,
+      /msg_\w+ · thr_\w+ · inb_\w+ · .* · from .*sender\.example.* · Zeppelin\n {2}.*airship/,
     )
     const sent = await tools.call('search_mail', { query: 'report', direction: 'outbound' })
     assert.match(splitFences(sent).inside, /to ann@firm\.example · Report/)
-    assert.match(await tools.call('search_mail', { query: 'nowhere' }), /^Nothing in agent@/)
+    const nowhere = { query: 'nowhere', inbox: inbox.address }
+    assert.match(await tools.call('search_mail', nowhere), /^Nothing in agent@/)
   })
 
   test(

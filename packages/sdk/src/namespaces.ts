@@ -149,6 +149,9 @@ export function messages(api: Api) {
     /** Over all threads of the inbox, newest first. */
     list: (inboxId: string, options: ListOptions<'messages.list'> = {}) =>
       api.list('messages.list', { id: inboxId }, options),
+    /** All inboxes, or those of `inboxId` or `podId`: `search({ q: 'from:ana invoice' })`. */
+    search: (options: ListOptions<'messages.search'> & { q: string }) =>
+      api.list('messages.search', {}, options),
     get: (id: string, options?: RequestOptions) =>
       api.call({ id: 'messages.get', path: { id }, options }),
     /** The message byte for byte. */

@@ -25,6 +25,7 @@ export const routes = {
   'threads.messages': { method: 'GET', path: '/v1/threads/{id}/messages' },
   'threads.view': { method: 'GET', path: '/v1/threads/{id}/view' },
   'messages.list': { method: 'GET', path: '/v1/inboxes/{id}/messages' },
+  'messages.search': { method: 'GET', path: '/v1/search' },
   'messages.get': { method: 'GET', path: '/v1/messages/{id}' },
   'messages.raw': { method: 'GET', path: '/v1/messages/{id}/raw' },
   'messages.view': { method: 'GET', path: '/v1/messages/{id}/view' },

@@ -289,8 +289,7 @@ export const accountGroups: readonly Group[] = [
 export const whoami: OperationCommand = { name: 'whoami', operation: 'account.get', shown: item }
 export const search: OperationCommand = {
   name: 'search',
-  operation: 'inboxes.search',
+  operation: 'messages.search',
   shown: { kind: 'search' },
-  isOfInbox: true,
   arguments: { q: 'query' },
 }

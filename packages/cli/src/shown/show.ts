@@ -142,7 +142,15 @@ function showItem(output: Output, item: Fields): void {
 
 function showFound(output: Output, answer: Fields): void {
   if (!output.isTerminal) {
-    const columns = ['messageId', 'threadId', 'createdAt', 'fromAddr', 'subject', 'snippet']
+    const columns = [
+      'messageId',
+      'threadId',
+      'createdAt',
+      'fromAddr',
+      'subject',
+      'snippet',
+      'inboxId',
+    ]
     showList(output, { columns }, answer)
     return
   }

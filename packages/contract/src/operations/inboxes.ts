@@ -3,9 +3,8 @@
 import { Type } from '#schema.ts'
 import { ChangedInbox, CreateInbox, Inbox, UpdateInbox } from '#shapes/inbox.ts'
 import { listOf, pageProperties } from '#shapes/page.ts'
-import { SEARCH_QUERY_LENGTH_MAX, SearchResult } from '#shapes/search.ts'
-import { oneOf, text } from '#shapes/text.ts'
-import { messageDirections, searchSorts } from '#vocabulary.ts'
+import { SEARCH_NOTES, SearchResult, searchProperties } from '#shapes/search.ts'
+import { text } from '#shapes/text.ts'
 import type { Operation } from './operation.ts'
 
 const parameters = { id: 'The id of an inbox.' } as const
@@ -63,26 +62,12 @@ export const inboxOperations = {
     method: 'GET',
     path: '/v1/inboxes/{id}/search',
     tag: 'Inboxes',
-    summary: 'Search the subjects, addresses and texts of an inbox.',
-    notes:
-      'All words of q have to be in the message, whole, in any order and field; case and accents make no difference. `"a phrase"` finds words one behind the other, `-word` leaves messages out, `from:`, `to:` (with cc) and `subject:` before a word or a phrase look only there, and `invo*` finds words that begin so. Addresses are found whole, by their local part, and by their domain or a part of it. Everything else in q is taken as words. A message is found as soon as it was received or accepted for sending. Of its text the first 64 KiB are searched. By rank, the newest 10,000 messages that were found are put into order. Mail in quarantine is not found.',
+    summary: 'Search the mail of one inbox.',
+    notes: SEARCH_NOTES,
     auth: 'key',
     isRateLimited: true,
     parameters,
-    query: Type.Object({
-      q: Type.String({
-        minLength: 1,
-        maxLength: SEARCH_QUERY_LENGTH_MAX,
-        description: 'What to look for: up to 32 words and phrases, at least one of them wanted.',
-      }),
-      sort: Type.Optional(
-        oneOf(searchSorts, 'Newest first (the default), or what fits best first.'),
-      ),
-      direction: Type.Optional(
-        oneOf(messageDirections, 'Only messages that the inbox received, or sent.'),
-      ),
-      ...pageProperties,
-    }),
+    query: Type.Object({ ...searchProperties, ...pageProperties }),
     success: { status: 200, description: 'A page of what was found.', schema: SearchResult },
     errors: [],
   },

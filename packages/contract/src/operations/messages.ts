@@ -3,6 +3,7 @@
 import { Type } from '#schema.ts'
 import { LISTED_BODIES_NOTE, Message } from '#shapes/message.ts'
 import { listOf, pageProperties } from '#shapes/page.ts'
+import { SEARCH_NOTES, SearchResult, searchProperties } from '#shapes/search.ts'
 import { oneOf, text } from '#shapes/text.ts'
 import { VIEW_NOTES, ViewQuery } from '#shapes/view.ts'
 import { imageModes, messageDirections } from '#vocabulary.ts'
@@ -29,6 +30,27 @@ export const messageOperations = {
       description: 'A page of messages.',
       schema: listOf(Message, 'A page of messages.'),
     },
+    errors: [],
+  },
+  'messages.search': {
+    method: 'GET',
+    path: '/v1/search',
+    tag: 'Messages',
+    summary: 'Search the mail of all inboxes.',
+    notes: `${SEARCH_NOTES} Over several inboxes pages go up to the first 1,000 matches.`,
+    auth: 'key',
+    isRateLimited: true,
+    query: Type.Object({
+      ...searchProperties,
+      inboxId: Type.Optional(text('Only this inbox; an unknown one gives an empty list.')),
+      podId: Type.Optional(
+        text(
+          'Only the inboxes of this pod, by its id or clientId; an unknown one gives an empty list.',
+        ),
+      ),
+      ...pageProperties,
+    }),
+    success: { status: 200, description: 'A page of what was found.', schema: SearchResult },
     errors: [],
   },
   'messages.get': {

@@ -1,7 +1,7 @@
 // What a search in an inbox finds.
 
 import { type Static, Type } from '#schema.ts'
-import { messageDirections } from '#vocabulary.ts'
+import { messageDirections, searchSorts } from '#vocabulary.ts'
 import { oneOf, text, time } from './text.ts'
 
 export const SEARCH_COUNTED_MAX = 1_000
@@ -16,7 +16,7 @@ export const SearchHit = Type.Object(
   {
     messageId: text('The message that was found.'),
     threadId: text('The thread that it belongs to.'),
-    inboxId: text('The inbox that was searched.'),
+    inboxId: text('The inbox that the message is in.'),
     direction: oneOf(messageDirections, 'Whether the inbox received or sent the message.'),
     fromAddr: text('The sender, "Name <address>" or the bare address.'),
     toAddr: text('Inbound: the address of the inbox. Outbound: the primary recipient.'),
@@ -45,9 +45,23 @@ export const SearchResult = Type.Object(
     }),
     isComplete: Type.Boolean({
       description:
-        'False where the search had to end before it had looked through all of the inbox; the same search a little later looks further.',
+        'False where the search ended before it had looked through everything; the same search a little later looks further.',
     }),
   },
   { description: 'A page of what a search found.' },
 )
 export type SearchResult = Static<typeof SearchResult>
+
+export const SEARCH_NOTES =
+  'Finds messages by their subject, addresses and text. All words of q have to occur, as whole words, in any order and field; case and accents make no difference. `"a phrase"` finds words next to each other, `-word` excludes messages, `from:`, `to:` (with cc) and `subject:` before a word or a phrase search that field only, and `invo*` finds words that begin so. Addresses are found whole, by their local part, and by their domain or a part of it; of the inbox\'s own address only the whole. Everything else in q is taken as words. A message is found as soon as it was received or accepted for sending. The first 64 KiB of its text are searched. By rank, the newest 10,000 matches are put into order. Mail in quarantine is not found.'
+
+export const searchProperties = {
+  q: Type.String({
+    minLength: 1,
+    maxLength: SEARCH_QUERY_LENGTH_MAX,
+    description:
+      'What to search for: up to 32 words and phrases, at least one of them not excluded.',
+  }),
+  sort: Type.Optional(oneOf(searchSorts, 'Newest first (the default), or the best match first.')),
+  direction: Type.Optional(oneOf(messageDirections, 'Only received or only sent messages.')),
+}

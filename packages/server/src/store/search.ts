@@ -29,7 +29,16 @@ export async function findSearchState(
   db: ReadDb,
   { accountId, inboxId }: { accountId: string; inboxId: string },
 ): Promise<SearchState | null> {
-  const row = await db.read
+  const [found] = await listSearchStates(db, { accountId, inboxId, podId: null })
+  return found?.state ?? null
+}
+
+/** Of all inboxes of the account, those of a pod, or one; the newest first. */
+export async function listSearchStates(
+  db: ReadDb,
+  input: { accountId: string; inboxId: string | null; podId: string | null },
+): Promise<{ inboxId: string; state: SearchState }[]> {
+  let query = db.read
     .selectFrom('inboxes')
     .innerJoin('inbox_counters', 'inbox_counters.inbox_id', 'inboxes.id')
     .leftJoin('search_inboxes', (join) =>
@@ -37,13 +46,16 @@ export async function findSearchState(
         .onRef('search_inboxes.inbox_id', '=', 'inboxes.id')
         .onRef('search_inboxes.account_id', '=', 'inboxes.account_id'),
     )
-    .select(['search_inboxes.number', 'search_inboxes.position', 'inbound_count', 'outbound_count'])
-    .where('inboxes.id', '=', inboxId)
-    .where('inboxes.account_id', '=', accountId)
-    .executeTakeFirst()
-  if (row === undefined) return null
-  const top = row.inbound_count + row.outbound_count
-  return { number: row.number, position: row.position ?? 0, top }
+    .select(['inboxes.id', 'search_inboxes.number', 'search_inboxes.position'])
+    .select(['inbound_count', 'outbound_count'])
+    .where('inboxes.account_id', '=', input.accountId)
+  if (input.inboxId !== null) query = query.where('inboxes.id', '=', input.inboxId)
+  if (input.podId !== null) query = query.where('inboxes.pod_id', '=', input.podId)
+  const rows = await query.orderBy('inboxes.id', 'desc').execute()
+  return rows.map(({ id, number, position, inbound_count, outbound_count }) => ({
+    inboxId: id,
+    state: { number, position: position ?? 0, top: inbound_count + outbound_count },
+  }))
 }
 
 /**
@@ -113,23 +125,45 @@ export type FoundMessage = SearchableMessage & {
   createdAtMs: number
 }
 
-/** The messages of the account's inbox at these positions, in their order; those deleted since are left out. */
+/** When the messages of the account's inbox at these positions came, by position. */
+export async function readTimes(
+  db: ReadDb,
+  { accountId, inboxId, positions }: OfInbox & { positions: readonly number[] },
+): Promise<Map<number, number>> {
+  const times = new Map<number, number>()
+  for (let start = 0; start < positions.length; start += POSITIONS_AT_ONCE) {
+    const rows = await db.read
+      .selectFrom('messages')
+      .select(['position', 'created_at'])
+      .where('account_id', '=', accountId)
+      .where('inbox_id', '=', inboxId)
+      .where('position', 'in', positions.slice(start, start + POSITIONS_AT_ONCE))
+      .execute()
+    for (const { position, created_at } of rows) times.set(position, created_at)
+  }
+  return times
+}
+
+/** Bound to one statement, of which engines take some ten thousand. */
+const POSITIONS_AT_ONCE = 1_000
+
+type OfInbox = { accountId: string; inboxId: string }
+
+/** The messages of the account in these places, in their order; those deleted since are left out. */
 export async function* readFound(
   db: ReadDb,
-  input: { accountId: string; inboxId: string; positions: readonly number[] },
+  { accountId, places }: { accountId: string; places: readonly FoundPlace[] },
 ): AsyncGenerator<FoundMessage, void, undefined> {
-  const { accountId, inboxId, positions } = input
-  if (positions.length === 0) return
-  const rows = await db.read
-    .selectFrom('messages')
-    .select(['id', 'thread_id', 'inbox_id', 'position', 'created_at', ...SEARCHED])
-    .where('account_id', '=', accountId)
-    .where('inbox_id', '=', inboxId)
-    .where('position', 'in', positions)
-    .execute()
-  const byPosition = new Map(rows.map((row) => [row.position, row]))
-  for (const position of positions) {
-    const row = byPosition.get(position)
+  const keyOf = ({ inboxId, position }: FoundPlace) => `${inboxId} ${position}`
+  const found = new Map<string, Awaited<ReturnType<typeof readRows>>[number]>()
+  for (const [inboxId, some] of Map.groupBy(places, (place) => place.inboxId)) {
+    const positions = some.map(({ position }) => position)
+    for (const row of await readRows(db, { accountId, inboxId, positions })) {
+      found.set(keyOf({ inboxId, position: row.position }), row)
+    }
+  }
+  for (const place of places) {
+    const row = found.get(keyOf(place))
     if (row === undefined) continue
     yield {
       // Long texts are read one by one: together they could fill the memory.
@@ -140,4 +174,19 @@ export async function* readFound(
       createdAtMs: row.created_at,
     }
   }
+}
+
+export type FoundPlace = { inboxId: string; position: number }
+
+function readRows(
+  db: ReadDb,
+  { accountId, inboxId, positions }: OfInbox & { positions: readonly number[] },
+) {
+  return db.read
+    .selectFrom('messages')
+    .select(['id', 'thread_id', 'inbox_id', 'position', 'created_at', ...SEARCHED])
+    .where('account_id', '=', accountId)
+    .where('inbox_id', '=', inboxId)
+    .where('position', 'in', positions)
+    .execute()
 }

@@ -42,6 +42,7 @@ const bodies: Record<string, string> = {
 const queries: Record<string, string> = {
   'pairing.poll': '?requestId=x',
   'inboxes.search': '?q=x',
+  'messages.search': '?q=x',
 }
 
 for (const id of operationIds) {

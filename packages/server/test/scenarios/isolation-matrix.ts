@@ -39,7 +39,10 @@ const BODIES: Partial<Record<OperationId, object>> = {
 }
 
 /** A query for each operation that cannot do without one. */
-const QUERIES: Partial<Record<OperationId, string>> = { 'inboxes.search': 'q=subject' }
+const QUERIES: Partial<Record<OperationId, string>> = {
+  'inboxes.search': 'q=subject',
+  'messages.search': 'q=subject',
+}
 
 /** Fields of queries and bodies that name something, and those that only sound like it. */
 const REFERENCES = new Set([

@@ -41,6 +41,53 @@ onEachEngine('searching mail', (engine) => {
     assert.equal(await totalOf(client, inbox, 'zqcommon'), 20)
   })
 
+  test('all inboxes are searched at once, newest first over all of them', async () => {
+    const pod = await client.pods.create({ clientId: 'search-pod' })
+    const [one, two] = [await world.inbox(), await client.inboxes.create({ podId: pod.id })]
+    const { client: theirs } = await world.newAccount()
+    const foreign = await theirs.inboxes.create()
+    for (const [index, inbox] of [one, two, two, foreign, one].entries()) {
+      await send(inbox, { subject: `Part ${index}`, body: 'zqeverywhere' })
+    }
+    const search = async (by: Mailroom, options = {}) => {
+      const page = await by.messages.search({ q: 'zqeverywhere', ...options }).page()
+      assert.equal(Reflect.get(page, 'isComplete'), true)
+      return { total: page.total, hits: page.data.map((hit) => [hit.subject, hit.inboxId]) }
+    }
+    const all = [
+      ['Part 4', one.id],
+      ['Part 2', two.id],
+      ['Part 1', two.id],
+      ['Part 0', one.id],
+    ]
+    assert.deepEqual(await search(client), { total: 4, hits: all })
+    const paged = [0, 1, 2, 3, 4].map(async (offset) => search(client, { offset, limit: 1 }))
+    assert.deepEqual(
+      (await Promise.all(paged)).flatMap(({ hits }) => hits),
+      all,
+    )
+    for (const podId of [pod.id, 'search-pod']) {
+      assert.deepEqual(await search(client, { podId }), { total: 2, hits: all.slice(1, 3) })
+    }
+    const inOne = await search(client, { inboxId: one.id })
+    assert.deepEqual(inOne, { total: 2, hits: [all[0], all[3]] })
+    assert.deepEqual(await search(theirs), { total: 1, hits: [['Part 3', foreign.id]] })
+    for (const nowhere of [
+      { inboxId: foreign.id },
+      { inboxId: 'inb_none' },
+      { podId: 'none' },
+      { inboxId: one.id, podId: pod.id },
+    ]) {
+      assert.deepEqual(await search(client, nowhere), { total: 0, hits: [] })
+    }
+    const ranked = await search(client, { sort: 'rank' })
+    assert.deepEqual(ranked.hits.toSorted(), all.toSorted())
+    assert.equal(
+      await refusal(client.messages.search({ q: '-zqeverywhere' }).page()),
+      '400 bad_request',
+    )
+  })
+
   test('nothing of another inbox or account is found', async () => {
     const { client: theirs } = await world.newAccount()
     const [mine, other, foreign] = [

@@ -3,7 +3,7 @@
 
 import type { Deps } from '#actions/deps.ts'
 import { storageTrouble } from '#actions/storage-trouble.ts'
-import { SEARCH_CATCH_UP_MESSAGES_MAX, SEARCH_CATCH_UP_MS_MAX } from '#base/limits.ts'
+import { SEARCH_CATCH_UP_MESSAGES_MAX } from '#base/limits.ts'
 import { findSearchState, type SearchState } from '#store/search.ts'
 
 type CatchUpDeps = Pick<Deps, 'db' | 'clock'>
@@ -11,10 +11,13 @@ type CatchUpDeps = Pick<Deps, 'db' | 'clock'>
 /** Of all inboxes that somebody waits for: whoever comes meanwhile waits for the same steps. */
 export type CatchUps = {
   /**
-   * Indexes what the inbox lacks, up to SEARCH_CATCH_UP_MESSAGES_MAX messages or for
-   * SEARCH_CATCH_UP_MS_MAX, and tells how far it has come; null when the account has no such inbox.
+   * Indexes what the inbox lacks, up to SEARCH_CATCH_UP_MESSAGES_MAX messages or until `endMs` of the
+   * steady clock, and tells how far it has come; null when the account has no such inbox.
    */
-  run(deps: CatchUpDeps, of: { accountId: string; inboxId: string }): Promise<SearchState | null>
+  run(
+    deps: CatchUpDeps,
+    of: { accountId: string; inboxId: string; endMs: number },
+  ): Promise<SearchState | null>
 }
 
 /** One for each process. */
@@ -25,7 +28,7 @@ export function openCatchUps(): CatchUps {
       const before = await findSearchState(deps.db, of)
       if (before === null || before.position >= before.top) return before
       const wanted = before.top
-      const endMs = deps.clock.monotonic() + SEARCH_CATCH_UP_MS_MAX
+      const { endMs } = of
       let state = before
       // What is running may have begun before the message came that this caller knows of.
       while (state.position < wanted && deps.clock.monotonic() < endMs) {

@@ -1,27 +1,35 @@
-// Searching an inbox: what it has to be brought up to first, where is looked and how far, and what is
-// shown of what was found.
+// Searching an inbox or all inboxes of an account: what is indexed first, how far a search goes, and what
+// it shows of each match.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Deps } from '#actions/deps.ts'
 import type { Page } from '#actions/page.ts'
-import { SEARCH_COUNTED_MAX, SEARCH_MS_MAX, SEARCH_RANKED_MAX } from '#base/limits.ts'
+import {
+  SEARCH_CATCH_UP_MS_MAX,
+  SEARCH_COUNTED_MAX,
+  SEARCH_MS_MAX,
+  SEARCH_RANKED_MAX,
+} from '#base/limits.ts'
 import type { Direction } from '#model/message.ts'
 import { notFound, problem } from '#model/problem.ts'
 import { type QueryDefect, readQuery, type SearchQuery } from '#model/search-query.ts'
 import { makeSnippet, type Snippet } from '#model/search-snippet.ts'
+import { findPod } from '#store/pod.ts'
 import {
   type BlockMatch,
   type BlockSearch,
   type FoundMessage,
   findInBlock,
+  listSearchStates,
   rankInBlock,
   readFound,
+  readTimes,
+  type SearchState,
 } from '#store/search.ts'
 import { BLOCKS } from '#store/search-index.ts'
 
 export type SearchAsked = {
   accountId: string
-  inboxId: string
   q: string
   sort: 'newest' | 'rank'
   direction: Direction | null
@@ -35,36 +43,99 @@ export type SearchAnswer = {
   total: number
   /** There are no more. */
   isExact: boolean
-  /** All of the inbox was looked through. */
+  /** Everything was searched. */
   isComplete: boolean
 }
 
 type SearchDeps = Pick<Deps, 'db' | 'clock' | 'searchCatchUps'>
 
 /**
- * A page of what was found. `bad_request` when there is nothing to be looked for, else `not_found` when
- * the account has no such inbox.
+ * A page of the matches in an inbox. `bad_request` when there is nothing to search for, else `not_found`
+ * when the account has no such inbox.
  */
-export async function searchInbox(deps: SearchDeps, asked: SearchAsked): Promise<SearchAnswer> {
+export async function searchInbox(
+  deps: SearchDeps,
+  asked: SearchAsked & { inboxId: string },
+): Promise<SearchAnswer> {
+  const query = requireQuery(asked.q)
   const { accountId, inboxId } = asked
-  const reading = readQuery(asked.q)
-  // Before anything is indexed for it.
-  if (reading.kind === 'defect') throw wrongQuery(reading.defect)
-  const { query } = reading
-  const state = await deps.searchCatchUps.run(deps, { accountId, inboxId })
+  const endMs = deps.clock.monotonic() + SEARCH_CATCH_UP_MS_MAX
+  const state = await deps.searchCatchUps.run(deps, { accountId, inboxId, endMs })
   if (state === null) throw notFound()
-  const walk =
-    state.number === null
-      ? { found: [], isComplete: true }
-      : await findMatches(deps, asked, { query, number: state.number, top: state.position })
-  const { found } = walk
-  const isComplete = walk.isComplete && state.position >= state.top
-  const ordered = asked.sort === 'rank' ? byWorth(found) : found
-  const page = ordered.slice(asked.offset, asked.offset + asked.limit)
-  const positions = page.map(({ position }) => position)
+  return searchIn(deps, asked, { query, places: [{ inboxId, state }] })
+}
+
+/**
+ * The same in all inboxes of the account, of one pod (by its id or clientId) or in one inbox; nothing is
+ * found in an inbox or pod that the account does not have.
+ */
+export async function searchAccount(
+  deps: SearchDeps,
+  asked: SearchAsked & { inboxId: string | null; pod: string | null },
+): Promise<SearchAnswer> {
+  const query = requireQuery(asked.q)
+  const { accountId, inboxId } = asked
+  const pod = asked.pod === null ? null : await findPod(deps.db, accountId, asked.pod)
+  const isNowhere = asked.pod !== null && pod === null
+  const podId = pod?.id ?? null
+  const places = isNowhere ? [] : await listSearchStates(deps.db, { accountId, inboxId, podId })
+  const endMs = deps.clock.monotonic() + SEARCH_CATCH_UP_MS_MAX
+  for (const place of places) {
+    if (place.state.position >= place.state.top) continue
+    if (deps.clock.monotonic() >= endMs) break
+    const of = { accountId, inboxId: place.inboxId, endMs }
+    place.state = (await deps.searchCatchUps.run(deps, of)) ?? GONE
+  }
+  return searchIn(deps, asked, { query, places })
+}
+
+/** The state of an inbox that was deleted meanwhile. */
+const GONE: SearchState = { number: null, position: 0, top: 0 }
+
+type SearchPlace = { inboxId: string; state: SearchState }
+
+/** A message that was found; its time is looked up only where several inboxes are to be ordered. */
+type Match = BlockMatch & { inboxId: string; createdAtMs: number }
+
+async function searchIn(
+  deps: SearchDeps,
+  asked: SearchAsked,
+  { query, places }: { query: SearchQuery; places: readonly SearchPlace[] },
+): Promise<SearchAnswer> {
+  const { accountId, sort } = asked
+  // Over several inboxes every match of a page's reach is compared by its time.
+  const reach = places.length > 1 ? SEARCH_COUNTED_MAX : SEARCH_RANKED_MAX
+  const offset = Math.min(asked.offset, reach)
+  const wanted = Math.min(offset + asked.limit, reach)
+  const ranked = Math.max(wanted, Math.ceil(SEARCH_RANKED_MAX / Math.max(1, places.length)))
+  const endMs = deps.clock.monotonic() + SEARCH_MS_MAX
+  const matches: Match[] = []
+  let found = 0
+  let isComplete = true
+  for (const { inboxId, state } of places) {
+    if (state.position < state.top) isComplete = false
+    if (state.number === null) continue
+    // Of each inbox a whole page, for all of the newest may be in it; more of them only to be counted.
+    const enough =
+      sort === 'rank'
+        ? ranked
+        : Math.min(Math.max(SEARCH_COUNTED_MAX + 1 - found, wanted), SEARCH_RANKED_MAX)
+    const { number, position: top } = state
+    const walk = await findMatches(deps, asked, { query, number, top, enough, endMs })
+    if (!walk.isComplete) isComplete = false
+    found += walk.found.length
+    const kept = sort === 'rank' ? walk.found : walk.found.slice(0, wanted)
+    for (const match of kept) matches.push({ ...match, inboxId, createdAtMs: 0 })
+    if (deps.clock.monotonic() >= endMs && inboxId !== places.at(-1)?.inboxId) {
+      isComplete = false
+      break
+    }
+  }
+  if (places.length > 1) await addTimes(deps, accountId, matches)
+  const page = inOrder(matches, sort).slice(offset, wanted)
   const hits: SearchHit[] = []
   let turnMs = deps.clock.monotonic()
-  for await (const message of readFound(deps.db, { accountId, inboxId, positions })) {
+  for await (const message of readFound(deps.db, { accountId, places: page })) {
     hits.push({ message, ...makeSnippet(message, query) })
     if (deps.clock.monotonic() - turnMs < TURN_MS_MAX) continue
     await nextTurn()
@@ -72,26 +143,42 @@ export async function searchInbox(deps: SearchDeps, asked: SearchAsked): Promise
   }
   return {
     hits,
-    total: Math.min(found.length, SEARCH_COUNTED_MAX),
-    isExact: isComplete && found.length <= SEARCH_COUNTED_MAX,
+    total: Math.min(found, SEARCH_COUNTED_MAX),
+    isExact: isComplete && found <= SEARCH_COUNTED_MAX,
     isComplete,
   }
 }
 
+async function addTimes({ db }: SearchDeps, accountId: string, matches: Match[]): Promise<void> {
+  const byInbox = Map.groupBy(matches, ({ inboxId }) => inboxId)
+  for (const [inboxId, some] of byInbox) {
+    const positions = some.map(({ position }) => position)
+    const times = await readTimes(db, { accountId, inboxId, positions })
+    for (const match of some) match.createdAtMs = times.get(match.position) ?? 0
+    await nextTurn()
+  }
+}
+
+/** Newest or best first; of matches that are worth the same, the newest. */
+function inOrder(matches: readonly Match[], sort: SearchAsked['sort']): Match[] {
+  return [...matches].sort(
+    (a, b) =>
+      (sort === 'rank' ? b.worth - a.worth : 0) ||
+      b.createdAtMs - a.createdAtMs ||
+      (a.inboxId === b.inboxId ? b.position - a.position : a.inboxId < b.inboxId ? 1 : -1),
+  )
+}
+
 /**
- * Block by block from the newest message on, in larger ones while little is found; ends when there is
- * enough for the page and the count, or the time is over.
+ * Block by block from the newest message on, in larger ones while it finds little; ends when it has
+ * enough, or the time is over.
  */
 async function findMatches(
   { db, clock }: SearchDeps,
-  { sort, direction, offset, limit }: SearchAsked,
-  { query, number, top }: { query: SearchQuery; number: number; top: number },
+  { sort, direction }: SearchAsked,
+  walk: { query: SearchQuery; number: number; top: number; enough: number; endMs: number },
 ): Promise<{ found: BlockMatch[]; isComplete: boolean }> {
-  const isRanked = sort === 'rank'
-  const enough = isRanked
-    ? SEARCH_RANKED_MAX
-    : Math.min(Math.max(SEARCH_COUNTED_MAX + 1, offset + limit), SEARCH_RANKED_MAX)
-  const endMs = clock.monotonic() + SEARCH_MS_MAX
+  const { query, number, top, enough, endMs } = walk
   const found: BlockMatch[] = []
   let level = firstLevel(query)
   for (let until = top; until > 0; ) {
@@ -105,8 +192,9 @@ async function findMatches(
       limit: enough - found.length,
     }
     const lookMs = clock.monotonic()
-    const matches = isRanked ? await rankInBlock(db, search) : await findInBlock(db, search)
+    const matches = sort === 'rank' ? await rankInBlock(db, search) : await findInBlock(db, search)
     found.push(...matches)
+    await nextTurn()
     if (found.length >= enough) return { found, isComplete: true }
     until = Math.floor(until / size) * size - 1
     if (until <= 0) break
@@ -115,7 +203,6 @@ async function findMatches(
     const isQuick = (clock.monotonic() - lookMs) * GROWTH < LOOK_MS_MAX
     if (isSparse && isQuick && level < BLOCKS.length - 1) level += 1
     else if (!isQuick && level > 0) level -= 1
-    await nextTurn()
   }
   return { found, isComplete: true }
 }
@@ -133,9 +220,11 @@ function firstLevel({ clauses }: SearchQuery): number {
   return hasPrefix ? 1 : 0
 }
 
-/** The best first; of those that are worth the same, the newest. */
-function byWorth(found: readonly BlockMatch[]): BlockMatch[] {
-  return [...found].sort((a, b) => b.worth - a.worth || b.position - a.position)
+/** Read before anything is indexed for it. */
+function requireQuery(q: string): SearchQuery {
+  const reading = readQuery(q)
+  if (reading.kind === 'defect') throw wrongQuery(reading.defect)
+  return reading.query
 }
 
 const DEFECTS: Record<QueryDefect, string> = {

@@ -11,10 +11,11 @@ import { presentListed, presentMessage, presentThread } from '#http/present/reso
 import { isAttachmentUrlGood } from '#model/attachment-url.ts'
 import { problem } from '#model/problem.ts'
 
+/** Searches have handlers of their own. */
 type HandlersOf<Tag extends string> = Pick<
   Handlers,
   Exclude<
-    Extract<keyof Handlers, `${Tag}.${string}`>,
+    Exclude<Extract<keyof Handlers, `${Tag}.${string}`>, 'messages.search'>,
     'messages.deliveries' | 'messages.view' | 'threads.view' | 'messages.html' | 'messages.image'
   >
 >
