@@ -5,7 +5,6 @@ import { LocationProvider, Route, Router } from 'preact-iso/router'
 import { closeCompose } from '#data/compose.ts'
 import { followEvents, forgetEvents } from '#data/live.ts'
 import { resumeSession, session, startFailure } from '#data/session.ts'
-import { forgetHints } from '#mail/thread-hints.ts'
 import { DomainPage } from '#pages/domain.tsx'
 import { DomainsPage } from '#pages/domains.tsx'
 import { EventsPage } from '#pages/events.tsx'
@@ -63,7 +62,6 @@ function SignedIn() {
     return () => {
       ending.abort()
       forgetEvents()
-      forgetHints()
       closeCompose()
     }
   }, [])

@@ -21,7 +21,7 @@ export function describeFailure(error: unknown): Failure {
   if (error instanceof MailroomConnectionError || error instanceof TypeError) {
     return {
       message: 'The service could not be reached.',
-      fix: 'Look whether it is running and whether you are online, then try again.',
+      fix: 'Check that it is running and that you are online, then try again.',
       fields: {},
       isGone: false,
     }

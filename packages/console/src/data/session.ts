@@ -12,7 +12,7 @@ export const signedOutReason = signal<string | null>(null)
 export const startFailure = signal<unknown>(null)
 
 const EXPIRY_MARGIN_MS = 1_000
-const SIGNED_OUT = 'You were signed out: the session is over, or its key was revoked.'
+const SIGNED_OUT = 'You were signed out: the session expired, or its key was revoked.'
 
 /** Cookies do the rest; an Authorization header would go before them. */
 export const consoleFetch: typeof fetch = async (input, init = {}) => {

@@ -10,12 +10,12 @@ import { Time } from '#parts/small.tsx'
 
 const statuses: Record<Delivery['status'], { tone: Tone; word: string }> = {
   queued: { tone: 'info', word: 'Queued' },
-  deferred: { tone: 'warn', word: 'Tried again later' },
+  deferred: { tone: 'warn', word: 'Will be retried' },
   accepted: { tone: 'good', word: 'Accepted' },
   failed: { tone: 'bad', word: 'Refused' },
   unknown: { tone: 'bad', word: 'No answer' },
   bounced: { tone: 'bad', word: 'Bounced' },
-  complained: { tone: 'bad', word: 'Complained about' },
+  complained: { tone: 'bad', word: 'Complaint' },
 }
 
 export function DeliveryList({ message }: { message: Message }) {
@@ -28,8 +28,8 @@ export function DeliveryList({ message }: { message: Message }) {
   if (list.value === undefined) return <Skeleton rows={2} label="Loading deliveries" />
   if (list.items.length === 0) {
     return (
-      <Empty icon="send" title="No delivery">
-        The message went to nobody.
+      <Empty icon="send" title="No deliveries">
+        This message had no recipients.
       </Empty>
     )
   }

@@ -32,7 +32,8 @@ export function HtmlBody({ message }: { message: Message }) {
             </Button>
           }
         >
-          They would tell the sender that the message was opened. The service fetches them for you.
+          Loading them can tell the sender that you opened the message. This service fetches them
+          for you.
         </Notice>
       )}
       <iframe
@@ -51,13 +52,13 @@ export function TextBody({ message }: { message: Message }) {
   const [showsAll, setShowsAll] = useState(false)
   const { bodyText, extractedText } = message
   const hasQuote = extractedText !== '' && extractedText.trim() !== bodyText.trim()
-  if (bodyText.trim() === '') return <p class="muted">The message has no text.</p>
+  if (bodyText.trim() === '') return <p class="muted">This message has no text.</p>
   return (
     <div class="stack">
       <div class="mail-text">{hasQuote && !showsAll ? extractedText : bodyText}</div>
       {hasQuote && (
         <Button kind="quiet" onClick={() => setShowsAll(!showsAll)}>
-          {showsAll ? 'Hide what is quoted' : 'Show what is quoted'}
+          {showsAll ? 'Hide quoted text' : 'Show quoted text'}
         </Button>
       )}
     </div>

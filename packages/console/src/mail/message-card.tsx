@@ -19,7 +19,7 @@ import { SenderBadge, SenderTruth } from './sender-truth.tsx'
 
 const statuses: Record<Message['status'], { tone: Tone; word: string } | null> = {
   received: null,
-  pending: { tone: 'info', word: 'On its way' },
+  pending: { tone: 'info', word: 'Queued' },
   sent: { tone: 'good', word: 'Sent' },
   failed: { tone: 'bad', word: 'Failed' },
 }
@@ -96,7 +96,7 @@ function OpenMessage({ message }: { message: Message }) {
   return (
     <div class="message-body">
       {message.failureReason !== null && (
-        <Notice tone="bad" title="It could not be delivered">
+        <Notice tone="bad" title="Not delivered">
           {message.failureReason}
         </Notice>
       )}
@@ -182,5 +182,5 @@ function Attachments({ message }: { message: Message }) {
 }
 
 function recipientsOf({ toAddr, headerTo, cc }: Message): string {
-  return [headerTo || toAddr, ...(cc.length > 0 ? [`copy to ${cc.join(', ')}`] : [])].join('; ')
+  return [headerTo || toAddr, ...(cc.length > 0 ? [`cc ${cc.join(', ')}`] : [])].join('; ')
 }

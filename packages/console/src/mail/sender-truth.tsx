@@ -10,11 +10,11 @@ export function judgeSender(authentication: Authentication): Verdict {
   const domain = dmarc.domain ?? 'the domain of the sender'
   if (verifiedFrom) {
     const signed = dkim.some(({ result }) => result === 'pass')
-    const proof = signed ? 'its signature (DKIM)' : 'the server that it came from (SPF)'
+    const proof = signed ? 'Its DKIM signature' : 'Its sending server (SPF)'
     return {
       tone: 'good',
       word: 'Verified',
-      sentence: `It is from ${domain}: ${proof} proves it.`,
+      sentence: `${proof} proves that this message is from ${domain}.`,
     }
   }
   if (dmarc.result === 'fail') {
@@ -25,20 +25,20 @@ export function judgeSender(authentication: Authentication): Verdict {
     return {
       tone: 'bad',
       word: 'Not verified',
-      sentence: `Nothing proves that it is from ${domain}, although that domain says how (DMARC fails).${wish}`,
+      sentence: `Nothing proves that this message is from ${domain}: it fails the DMARC policy of that domain.${wish}`,
     }
   }
   if ([spf.result, dmarc.result].includes('temperror')) {
     return {
       tone: 'warn',
       word: 'Unknown',
-      sentence: 'DNS did not answer in time, so that the sender could not be checked.',
+      sentence: 'DNS did not answer in time, so the sender could not be checked.',
     }
   }
   return {
     tone: 'warn',
     word: 'Not verified',
-    sentence: `Nothing proves that it is from ${domain}: anybody may have written it.`,
+    sentence: `Nothing proves that this message is from ${domain}: anyone could have sent it.`,
   }
 }
 
@@ -51,19 +51,19 @@ export function SenderBadge({ message }: { message: Message }) {
 const resultTones: Readonly<Record<string, Tone>> = { pass: 'good', fail: 'bad', softfail: 'warn' }
 
 const resultWords: Readonly<Record<string, string>> = {
-  none: 'There was nothing to check.',
-  pass: 'It holds.',
-  fail: 'It does not hold.',
-  softfail: 'The domain says that it probably does not hold.',
-  neutral: 'The domain does not say.',
-  policy: 'It was not accepted for a reason of policy.',
+  none: 'Nothing to check.',
+  pass: 'Passed.',
+  fail: 'Failed.',
+  softfail: 'Probably not authorised, says the domain.',
+  neutral: 'The domain makes no statement.',
+  policy: 'Not accepted for policy reasons.',
   temperror: 'DNS did not answer in time.',
-  permerror: 'What the domain publishes cannot be read.',
+  permerror: 'The published record is invalid.',
 }
 
 export function SenderTruth({ authentication }: { authentication: Authentication | null }) {
   if (authentication === null) {
-    return <p class="muted">Nothing was checked: this service made the message itself.</p>
+    return <p class="muted">Not checked: this message was sent from here.</p>
   }
   const { tone, word, sentence } = judgeSender(authentication)
   const { spf, dkim, dmarc, arc } = authentication

@@ -2,12 +2,10 @@
 
 import type { Thread } from '@mailroom/sdk'
 import { useEffect, useRef } from 'preact/hooks'
-import { readPerson } from '#data/format.ts'
 import { paths } from '#data/paths.ts'
 import { Empty, Skeleton, Trouble } from '#parts/notice.tsx'
 import { type Paged, Pager } from '#parts/pager.tsx'
 import { CopyText, Time } from '#parts/small.tsx'
-import { hints, useThreadHints } from './thread-hints.ts'
 
 export function ThreadList({
   list,
@@ -22,18 +20,17 @@ export function ThreadList({
   isUnreadOnly: boolean
   address: string | null
 }) {
-  useThreadHints(inboxId, list.items, list.offset)
   if (list.error && list.value === undefined)
     return <Trouble error={list.error} retry={list.reload} />
   if (list.value === undefined) return <Skeleton rows={8} label="Loading threads" />
   if (list.items.length === 0) {
     return isUnreadOnly ? (
-      <Empty icon="check" title="Nothing unread">
-        Everything in this inbox has been dealt with.
+      <Empty icon="check" title="No unread threads">
+        Everything in this inbox has been read.
       </Empty>
     ) : (
       <Empty icon="inbox" title="No mail yet">
-        Mail appears here as it comes in, without reloading.
+        New mail appears here as it arrives.
         {address !== null && <CopyText text={address} label="address" />}
       </Empty>
     )
@@ -65,8 +62,7 @@ function ThreadRow({
   isCurrent: boolean
 }) {
   const element = useRef<HTMLAnchorElement>(null)
-  const { id, subject, isRead, messageCount, lastMessageAt } = thread
-  const hint = hints.value.get(id)
+  const { id, subject, isRead, messageCount, unreadCount, lastMessageAt, snippet } = thread
   useEffect(() => {
     if (isCurrent) element.current?.scrollIntoView({ block: 'nearest' })
   }, [isCurrent])
@@ -81,11 +77,13 @@ function ThreadRow({
         <span class="thread-top">
           <span class="thread-who">
             {!isRead && <span class="unseen">Unread: </span>}
-            {hint ? whoOf(hint) : '…'}
+            {whoIsIn(thread)}
           </span>
           {messageCount > 1 && (
-            <span class="thread-count" title={`${messageCount} messages`}>
-              {messageCount}
+            <span class="thread-count" title={`${messageCount} messages, ${unreadCount} unread`}>
+              {unreadCount > 0 && unreadCount < messageCount
+                ? `${unreadCount} of ${messageCount}`
+                : messageCount}
             </span>
           )}
           <span class="thread-time">
@@ -93,13 +91,19 @@ function ThreadRow({
           </span>
         </span>
         <span class="thread-subject">{subject === '' ? '(no subject)' : subject}</span>
-        <span class="thread-beginning">{hint?.beginning || '\u00a0'}</span>
+        <span class="thread-beginning">{snippet || '\u00a0'}</span>
       </a>
     </li>
   )
 }
 
-function whoOf({ who, isOwn }: { who: string; isOwn: boolean }): string {
-  const { name, address } = readPerson(who)
-  return isOwn ? `To ${name ?? address}` : (name ?? address)
+/** The newest of those who take part; a single one by the whole name. */
+function whoIsIn({ participants }: Thread): string {
+  const names = participants.map(({ name, address }) => name ?? address)
+  const shown = names.slice(0, PARTICIPANTS_SHOWN).join(', ')
+  return names.length > PARTICIPANTS_SHOWN
+    ? `${shown} +${names.length - PARTICIPANTS_SHOWN}`
+    : shown || '(nobody)'
 }
+
+const PARTICIPANTS_SHOWN = 3

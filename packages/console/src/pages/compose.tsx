@@ -28,17 +28,17 @@ export function ComposeDialog({ draft }: { draft: Draft }) {
       {isLeaving && (
         <Notice
           tone="warn"
-          title="Throw this message away?"
+          title="Discard this message?"
           actions={
             <>
-              <Button onClick={() => setIsLeaving(false)}>Go on writing</Button>
+              <Button onClick={() => setIsLeaving(false)}>Keep writing</Button>
               <Button kind="danger" onClick={closeCompose}>
-                Throw away
+                Discard
               </Button>
             </>
           }
         >
-          It is not kept anywhere.
+          It is not saved as a draft.
         </Notice>
       )}
       <ComposeForm draft={draft} onTouched={() => setIsTouched(true)} onCancel={close} />
@@ -93,7 +93,7 @@ function ComposeForm({
           value={from}
           onValue={setInboxId}
           options={(inboxes.value ?? []).map(optionOf)}
-          hint={inboxes.value?.length === 0 ? 'Make an inbox first.' : undefined}
+          hint={inboxes.value?.length === 0 ? 'Create an inbox first.' : undefined}
         />
         <LetterFields
           letter={letter}
@@ -109,7 +109,7 @@ function ComposeForm({
         </span>
         <Button onClick={onCancel}>Cancel</Button>
         <Button type="submit" kind="primary" icon="send" isBusy={isBusy} isDisabled={from === ''}>
-          {failure === null ? 'Send' : isSentBefore(failure) ? 'Send this one, too' : 'Try again'}
+          {failure === null ? 'Send' : isSentBefore(failure) ? 'Send as new message' : 'Try again'}
         </Button>
       </div>
     </form>
@@ -117,8 +117,8 @@ function ComposeForm({
 }
 
 const sentBefore: Failure = {
-  message: 'An earlier try was sent after all, as it was written then.',
-  fix: 'What you changed since has not been sent. Look at the thread before you send it as another message.',
+  message: 'Your earlier attempt was sent after all, as it was written then.',
+  fix: 'Your later changes have not been sent. Check the thread before you send them as another message.',
   fields: {},
   isGone: false,
 }

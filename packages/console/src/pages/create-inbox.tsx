@@ -56,7 +56,7 @@ export function CreateInbox({
             value={name}
             onValue={setName}
             error={fields.mailboxName}
-            hint="What stands before the @: 3 to 30 letters, digits, dots and hyphens. Empty for a random one."
+            hint="The part before the @: 3 to 30 letters, digits, dots and hyphens. Leave empty for a random name."
             autocomplete="off"
             spellcheck={false}
             autofocus
@@ -67,7 +67,7 @@ export function CreateInbox({
             value={displayName}
             onValue={setDisplayName}
             error={fields.displayName}
-            hint="The name that recipients see beside the address."
+            hint="The name that recipients see next to the address."
             autocomplete="off"
           />
           <div class="form-row">

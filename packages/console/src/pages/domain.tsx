@@ -114,13 +114,13 @@ function DomainView({
           onClose={() => setIsDeleting(false)}
           submit={async () => {
             await client.domains.delete(domain.id)
-            toast(`${domain.domain} is deleted`)
+            toast(`${domain.domain} deleted`)
             route(paths.domains)
           }}
         >
           <p>
-            <strong>{domain.domain}</strong> goes with its keys, and mail for it is refused from
-            then on. Its inboxes have to be deleted before.
+            <strong>{domain.domain}</strong> will be deleted with its DKIM keys, and mail to it will
+            be refused. Delete its inboxes first.
           </p>
         </ConfirmDialog>
       )}
@@ -146,8 +146,8 @@ function Verifying({
       {isOn && (
         <label>
           <span class="hint">
-            Checking until the state changes: look {rounds}. You may leave this page; the service
-            goes on checking by itself.
+            Checking until the state changes (check {rounds}). You can leave this page: the service
+            keeps checking in the background.
           </span>
           <progress max={1} value={part()} />
         </label>
@@ -155,10 +155,10 @@ function Verifying({
       {problem !== null && <Notice tone="warn" title={problem} />}
       <p class="hint">
         {domain.lastCheckedAt === null ? (
-          'DNS was not asked yet.'
+          'Not checked yet.'
         ) : (
           <>
-            Last answer of DNS: <Time at={domain.lastCheckedAt} />.
+            Last checked <Time at={domain.lastCheckedAt} />.
           </>
         )}
       </p>
@@ -167,11 +167,11 @@ function Verifying({
 }
 
 const purposes: Record<DomainRecord['purpose'], string> = {
-  ownership: 'Ownership: shows that the domain is yours',
-  mx: 'Mail: brings it here',
-  spf: 'SPF: says that this service sends for it',
-  dkim: 'DKIM: proves what is sent',
-  dmarc: 'DMARC: says what to do with the rest',
+  ownership: 'Ownership: proves that the domain is yours',
+  mx: 'MX: routes mail for the domain to this service',
+  spf: 'SPF: authorises this service to send for the domain',
+  dkim: 'DKIM: lets receivers verify signatures',
+  dmarc: 'DMARC: tells receivers what to do with mail that fails both',
 }
 const needTone: Tone = 'calm'
 

@@ -32,7 +32,7 @@ export function DomainsPage() {
   return (
     <Page
       title="Domains"
-      intro="Domains of your own, for the addresses of inboxes. Each needs a few records in DNS."
+      intro="Your own domains for inbox addresses. Each needs a few DNS records."
       actions={add}
     >
       <div class="panel">
@@ -41,8 +41,8 @@ export function DomainsPage() {
         ) : domains.value === undefined ? (
           <Skeleton label="Loading domains" />
         ) : domains.items.length === 0 ? (
-          <Empty icon="globe" title="No domain yet" actions={add}>
-            Inboxes are on the domain of the service until you add one of your own.
+          <Empty icon="globe" title="No domains yet" actions={add}>
+            Until you add a domain, inboxes use the domain of this service.
           </Empty>
         ) : (
           <DomainTable domains={domains.items} />
@@ -79,7 +79,7 @@ function DomainTable({ domains }: { domains: readonly Domain[] }) {
                   <DomainBadge status={status} />
                 </td>
                 <td class="muted nowrap">
-                  {right.length} of {required.length} required are right
+                  {right.length} of {required.length} required records valid
                 </td>
                 <td data-label="Last check" class="muted nowrap">
                   {lastCheckedAt === null ? 'Never' : <Time at={lastCheckedAt} />}
@@ -109,7 +109,7 @@ function AddDomain({ onClose }: { onClose: () => void }) {
           domain: domain.trim(),
           ...(podId !== '' && { podId }),
         })
-        toast(`${made.domain} is added`)
+        toast(`${made.domain} added`)
         onClose()
         route(paths.domain(made.id))
       }}
@@ -123,7 +123,7 @@ function AddDomain({ onClose }: { onClose: () => void }) {
             onValue={setDomain}
             error={fields.domain}
             placeholder="mail.example.com"
-            hint="A name that you can publish DNS records for. A subdomain leaves the mail of the main domain as it is."
+            hint="A domain whose DNS you can edit. Use a subdomain to leave the mail of your main domain as it is."
             required
             autocomplete="off"
             spellcheck={false}

@@ -1,8 +1,9 @@
-// The inboxes of the account, by pod, and making, renaming and deleting them.
+// The inboxes of the account, by pod; creating, renaming and deleting them.
 
 import type { Inbox, Pod } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
-import { plural } from '#data/format.ts'
+import { formatNumber, plural } from '#data/format.ts'
+import { useMailChanges } from '#data/mail-changes.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
@@ -30,6 +31,7 @@ export function InboxesPage() {
   const inboxes = usePaged(`inboxes ${podId}`, (bounds) =>
     client.inboxes.list({ ...bounds, ...(podId !== '' && { podId }) }).page(),
   )
+  useMailChanges(null, inboxes.reload)
   const podList = pods.value?.data ?? []
   const close = () => setAsked(null)
   const done = (text: string) => {
@@ -69,14 +71,14 @@ export function InboxesPage() {
         ) : inboxes.items.length === 0 ? (
           <Empty
             icon="inbox"
-            title={podId === '' ? 'No inbox yet' : 'No inbox in this pod'}
+            title={podId === '' ? 'No inboxes yet' : 'No inboxes in this pod'}
             actions={
               <Button kind="primary" icon="plus" onClick={() => setAsked({ kind: 'create' })}>
                 New inbox
               </Button>
             }
           >
-            Make one, and it receives mail from then on.
+            Create one, and it can send and receive mail right away.
           </Empty>
         ) : (
           <InboxTable inboxes={inboxes.items} pods={podList} ask={setAsked} />
@@ -84,11 +86,15 @@ export function InboxesPage() {
         <Pager list={inboxes} label="inboxes" />
       </div>
       {inboxes.total > 0 && (
-        <p class="hint below">{plural(inboxes.total, 'inbox', 'inboxes')} in all.</p>
+        <p class="hint below">{plural(inboxes.total, 'inbox', 'inboxes')} in total.</p>
       )}
       {asked?.kind === 'create' && <CreateInbox pods={podList} podId={podId} onClose={close} />}
       {asked?.kind === 'rename' && (
-        <RenameInbox inbox={asked.inbox} onClose={close} onDone={() => done('Name changed')} />
+        <RenameInbox
+          inbox={asked.inbox}
+          onClose={close}
+          onDone={() => done('Display name saved')}
+        />
       )}
       {asked?.kind === 'delete' && (
         <ConfirmDialog
@@ -98,12 +104,12 @@ export function InboxesPage() {
           onClose={close}
           submit={async () => {
             await client.inboxes.delete(asked.inbox.id)
-            done(`${asked.inbox.address} is deleted`)
+            done(`${asked.inbox.address} deleted`)
           }}
         >
           <p>
-            <strong>{asked.inbox.address}</strong> goes with all its messages, threads and
-            attachments, for good. Mail to it is refused from then on.
+            <strong>{asked.inbox.address}</strong> will be deleted with all its messages, threads
+            and attachments, and mail to it will be refused. This cannot be undone.
           </p>
         </ConfirmDialog>
       )}
@@ -128,7 +134,9 @@ function InboxTable({
           <tr>
             <th scope="col">Address</th>
             <th scope="col">Pod</th>
-            <th scope="col">Made</th>
+            <th scope="col">Unread</th>
+            <th scope="col">Last message</th>
+            <th scope="col">Created</th>
             <th scope="col">
               <span class="unseen">Actions</span>
             </th>
@@ -146,7 +154,17 @@ function InboxTable({
                 <td>
                   <Badge>{pod ? podName(pod) : inbox.podId}</Badge>
                 </td>
-                <td data-label="Made" class="nowrap muted">
+                <td data-label="Unread" class="nowrap">
+                  {inbox.unreadThreads === 0 ? (
+                    <span class="muted">0</span>
+                  ) : (
+                    <strong>{formatNumber(inbox.unreadThreads)}</strong>
+                  )}
+                </td>
+                <td data-label="Last message" class="nowrap muted">
+                  {inbox.lastMessageAt === null ? 'None' : <Time at={inbox.lastMessageAt} />}
+                </td>
+                <td data-label="Created" class="nowrap muted">
                   <Time at={inbox.createdAt} />
                 </td>
                 <td class="tools">
@@ -203,7 +221,7 @@ function RenameInbox({
           value={displayName}
           onValue={setDisplayName}
           error={fields.displayName}
-          hint="The name that recipients see. The address stays as it is."
+          hint="The name that recipients see. The address does not change."
           autocomplete="off"
           autofocus
         />

@@ -25,7 +25,7 @@ export function KeysPage() {
   return (
     <Page
       title="API keys"
-      intro="Every key reads and writes everything in the account. Give each program one of its own, so that it can be revoked alone."
+      intro="Every key has full access to the account. Give each program its own key, so that you can revoke them one by one."
       actions={
         <Button kind="primary" icon="plus" onClick={() => setAsked({ kind: 'create' })}>
           New key
@@ -38,7 +38,7 @@ export function KeysPage() {
         ) : list.value === undefined ? (
           <Skeleton label="Loading keys" />
         ) : list.items.length === 0 ? (
-          <Empty icon="key" title="No active key" />
+          <Empty icon="key" title="No active keys" />
         ) : (
           <KeyTable keys={list.items} revoke={(key) => setAsked({ kind: 'revoke', key })} />
         )}
@@ -77,7 +77,7 @@ function KeyTable({ keys, revoke }: { keys: readonly ApiKey[]; revoke: (key: Api
           <tr>
             <th scope="col">Name</th>
             <th scope="col">Token</th>
-            <th scope="col">Made</th>
+            <th scope="col">Created</th>
             <th scope="col">Last used</th>
             <th scope="col">
               <span class="unseen">Actions</span>
@@ -88,13 +88,12 @@ function KeyTable({ keys, revoke }: { keys: readonly ApiKey[]; revoke: (key: Api
           {keys.map((key) => (
             <tr key={key.id}>
               <td class="main-cell">
-                {key.name ?? 'Without a name'}{' '}
-                {isOwn(key) && <Badge tone="info">This session</Badge>}
+                {key.name ?? 'Unnamed'} {isOwn(key) && <Badge tone="info">This session</Badge>}
               </td>
               <td>
                 <code>{tokenOf(key)}</code>
               </td>
-              <td data-label="Made" class="nowrap muted">
+              <td data-label="Created" class="nowrap muted">
                 <Time at={key.createdAt} />
               </td>
               <td data-label="Last used" class="nowrap muted">
@@ -137,7 +136,7 @@ function CreateKey({ onClose, onMade }: { onClose: () => void; onMade: (key: New
           value={name}
           onValue={setName}
           error={fields.name}
-          hint="Of the program that will use it."
+          hint="The program that will use the key."
           autocomplete="off"
           autofocus
         />
@@ -148,10 +147,10 @@ function CreateKey({ onClose, onMade }: { onClose: () => void; onMade: (key: New
 
 function MadeKey({ made, onClose }: { made: NewApiKey; onClose: () => void }) {
   return (
-    <Dialog title={`Key ${made.name ?? ''} is made`} onClose={onClose}>
+    <Dialog title={made.name ? `Key “${made.name}” created` : 'Key created'} onClose={onClose}>
       <div class="form">
         <Notice tone="warn" title="Copy the token now">
-          It is shown this once; the service keeps only what recognises it.
+          It is shown only once: the service stores a hash of it.
         </Notice>
         <Secret value={made.token} label="token" />
         <div class="form-actions">
@@ -184,10 +183,10 @@ function RevokeKey({
       }}
     >
       <p>
-        Programs with <strong>{revoked.name ?? tokenOf(revoked)}</strong> are refused from the next
-        request on, and their WebSockets are closed.
+        Requests with <strong>{revoked.name ?? tokenOf(revoked)}</strong> are refused immediately,
+        and its WebSockets are closed. This cannot be undone.
       </p>
-      {isOwn(revoked) && <p>You signed in with this key: you are signed out, too.</p>}
+      {isOwn(revoked) && <p>You signed in with this key, so you will be signed out.</p>}
     </ConfirmDialog>
   )
 }

@@ -48,7 +48,7 @@ export function LetterFields({
           value={letter.cc}
           onValue={(cc) => onLetter({ ...letter, cc })}
           error={errors.cc}
-          hint="Addresses, separated by commas; 50 at most."
+          hint="Up to 50 addresses, separated by commas."
           autocomplete="off"
           spellcheck={false}
         />
@@ -75,7 +75,7 @@ export function LetterFields({
       />
       {draft.replied && (
         <CheckField
-          label="Quote the message that this one answers"
+          label="Quote the original message"
           name="quote"
           isChecked={letter.isQuoting}
           onChecked={(isQuoting) => onLetter({ ...letter, isQuoting })}

@@ -120,8 +120,8 @@ export function MailPage() {
       <div class="mail-pane">
         {threadId === undefined ? (
           threads.items.length > 0 && (
-            <Empty icon="mail" title="No thread chosen">
-              Choose one of the list, or go through them with <kbd>j</kbd> and <kbd>k</kbd>.
+            <Empty icon="mail" title="No thread selected">
+              Select a thread, or move with <kbd>j</kbd> and <kbd>k</kbd>.
             </Empty>
           )
         ) : (

@@ -1,4 +1,4 @@
-// A place that is none.
+// The page for unknown addresses.
 
 import { paths } from '#data/paths.ts'
 import { ButtonLink } from '#parts/button.tsx'
@@ -10,10 +10,10 @@ export function MissingPage() {
     <Page title="Not found">
       <Empty
         icon="search"
-        title="There is no such page"
-        actions={<ButtonLink href={paths.overview}>Go to the overview</ButtonLink>}
+        title="Page not found"
+        actions={<ButtonLink href={paths.overview}>Go to overview</ButtonLink>}
       >
-        It may have been moved, or the address was cut off.
+        The address may be wrong or incomplete.
       </Empty>
     </Page>
   )

@@ -68,8 +68,8 @@ function Figures({ stats }: { stats: Stats }) {
         { label: 'Failed', color: '--failed', values: of(({ failed }) => failed) },
       ] as const,
       latency: [
-        { label: 'Half are faster than', color: '--sent', values: of((one) => one.latencyMsP50) },
-        { label: '95 % are faster than', color: '--slow', values: of((one) => one.latencyMsP95) },
+        { label: 'Median', color: '--sent', values: of((one) => one.latencyMsP50) },
+        { label: '95th percentile', color: '--slow', values: of((one) => one.latencyMsP95) },
       ] as const,
     }
   }, [stats])
@@ -94,9 +94,9 @@ function Figures({ stats }: { stats: Stats }) {
           />
         </section>
         <section class="panel panel-body">
-          <h2>Time from acceptance to delivery</h2>
+          <h2>Delivery time</h2>
           {plotted.latency.every(({ values }) => values.every((value) => value === null)) ? (
-            <Empty icon="send" title="Nothing sent in this time" />
+            <Empty icon="send" title="No mail sent in this period" />
           ) : (
             <Chart
               label="Time from acceptance to delivery"

@@ -20,7 +20,7 @@ export function PairPage() {
   return (
     <Page
       title="Connect a program"
-      intro="A program on some machine asks for a key of this account. Let it have one only if you started it yourself."
+      intro="A program is asking for an API key of this account. Approve it only if you started it yourself."
     >
       {code === '' ? (
         <EnterCode onCode={(typed) => route(`${paths.pair}?code=${encodeURIComponent(typed)}`)} />
@@ -47,7 +47,7 @@ function EnterCode({ onCode }: { onCode: (code: string) => void }) {
         name="code"
         value={typed}
         onValue={setTyped}
-        hint="The program shows it, such as BCDF-2345."
+        hint="Shown by the program, for example BCDF-2345."
         autocomplete="off"
         spellcheck={false}
         isCode
@@ -70,16 +70,16 @@ function Pairing({ code }: { code: string }) {
     return describeFailure(request.error).isGone ? (
       <Empty
         icon="key"
-        title="No program waits under this code"
+        title="No request with this code"
         actions={<ButtonLink href={paths.pair}>Enter another code</ButtonLink>}
       >
-        Codes hold for ten minutes. Start again in the program, and compare the letters.
+        Codes expire after ten minutes. Start again in the program and check the code.
       </Empty>
     ) : (
       <Trouble error={request.error} retry={request.reload} />
     )
   }
-  if (request.value === undefined) return <Skeleton rows={3} label="Looking for the program" />
+  if (request.value === undefined) return <Skeleton rows={3} label="Loading the request" />
   const { userCode, clientName, clientAddress, createdAt, expiresAt } = request.value
   const approve = async () => {
     await client.pairing.approve(code)
@@ -93,32 +93,32 @@ function Pairing({ code }: { code: string }) {
     <div class="panel panel-body stack pair">
       <p class="pair-code">{userCode}</p>
       <Notice tone="warn" title="Does the program show this same code?">
-        If not, somebody else started it: refuse.
+        If not, someone else started it: deny it.
       </Notice>
       <dl class="facts">
         <dt>Program</dt>
-        <dd>{clientName ?? 'Gave no name'}</dd>
-        <dt>Asks from</dt>
+        <dd>{clientName ?? 'Unnamed'}</dd>
+        <dt>IP address</dt>
         <dd>
           <code>{clientAddress}</code>
         </dd>
-        <dt>Asked</dt>
+        <dt>Requested</dt>
         <dd>
           <Time at={createdAt} />
         </dd>
-        <dt>Code ends</dt>
+        <dt>Expires</dt>
         <dd>
           <Time at={expiresAt} />
         </dd>
       </dl>
       <p class="hint">
-        It gets a key of its own, which reads and writes everything in this account until it is
-        revoked under <a href={paths.keys}>API keys</a>.
+        It gets its own key with full access to this account, until you revoke the key under{' '}
+        <a href={paths.keys}>API keys</a>.
       </p>
       <div class="form-actions">
-        <ActionButton action={deny}>Refuse</ActionButton>
+        <ActionButton action={deny}>Deny</ActionButton>
         <ActionButton kind="primary" icon="check" action={approve}>
-          Give it a key
+          Approve
         </ActionButton>
       </div>
     </div>
@@ -132,11 +132,11 @@ function Answered({ answer }: { answer: Answer }) {
       title="The program is connected"
       actions={<ButtonLink href={paths.keys}>API keys</ButtonLink>}
     >
-      It takes its key within seconds. You can close this page.
+      It receives its key within seconds. You can close this page.
     </Empty>
   ) : (
-    <Empty icon="block" title="The program was refused">
-      It gets no key. If you did not start it, nothing more is to be done.
+    <Empty icon="block" title="Request denied">
+      The program gets no key. You can close this page.
     </Empty>
   )
 }

@@ -19,9 +19,9 @@ import { PersonName, Time } from '#parts/small.tsx'
 type Asked = { kind: 'look' | 'delete'; message: QuarantinedMessage } | null
 
 const reasons: Record<QuarantinedMessage['reason'], string> = {
-  blocked: 'Its sender is blocked',
-  not_allowed: 'No rule allows its sender',
-  not_verified: 'Allowed, but not verified',
+  blocked: 'Sender is blocked',
+  not_allowed: 'Sender is not allowed',
+  not_verified: 'Allowed sender, but not verified',
 }
 
 export function QuarantinePage() {
@@ -31,7 +31,7 @@ export function QuarantinePage() {
   const close = () => setAsked(null)
   const release = async ({ id }: QuarantinedMessage) => {
     const message = await client.quarantine.release(id)
-    toast('Released into its inbox')
+    toast('Released to its inbox')
     close()
     list.reload()
     route(paths.thread(message.inboxId, message.threadId))
@@ -41,8 +41,8 @@ export function QuarantinePage() {
       title="Quarantine"
       intro={
         <>
-          Mail that a <a href={paths.rules}>sender rule</a> kept out. Nobody was told of it; after
-          30 days it is removed.
+          Mail that a <a href={paths.rules}>sender rule</a> kept out of the inboxes. It caused no
+          events, and is deleted after 30 days.
         </>
       }
     >
@@ -52,9 +52,9 @@ export function QuarantinePage() {
         ) : list.value === undefined ? (
           <Skeleton label="Loading quarantined mail" />
         ) : list.items.length === 0 ? (
-          <Empty icon="shield" title="Nothing was kept out">
-            Mail comes here when a sender rule blocks its sender, or when only allowed senders may
-            write.
+          <Empty icon="shield" title="Nothing in quarantine">
+            Mail is quarantined when a sender rule blocks its sender, or when mail is accepted from
+            allowed senders only.
           </Empty>
         ) : (
           <QuarantineTable items={list.items} ask={setAsked} release={release} />
@@ -65,19 +65,19 @@ export function QuarantinePage() {
       {asked?.kind === 'look' && <RawDialog message={asked.message} onClose={close} />}
       {asked?.kind === 'delete' && (
         <ConfirmDialog
-          title="Remove this message?"
-          action="Remove for good"
+          title="Delete this message?"
+          action="Delete message"
           onClose={close}
           submit={async () => {
             await client.quarantine.delete(asked.message.id)
-            toast('Removed')
+            toast('Message deleted')
             close()
             list.reload()
           }}
         >
           <p>
-            “{asked.message.subject || 'No subject'}” from {asked.message.fromAddr} is gone then,
-            and cannot be brought back.
+            “{asked.message.subject || 'No subject'}” from {asked.message.fromAddr} will be deleted.
+            This cannot be undone.
           </p>
         </ConfirmDialog>
       )}
@@ -100,8 +100,8 @@ function QuarantineTable({
         <thead>
           <tr>
             <th scope="col">Message</th>
-            <th scope="col">For</th>
-            <th scope="col">Why</th>
+            <th scope="col">To</th>
+            <th scope="col">Reason</th>
             <th scope="col">Arrived</th>
             <th scope="col">
               <span class="unseen">Actions</span>
@@ -122,7 +122,7 @@ function QuarantineTable({
                   )}
                 </span>
               </td>
-              <td data-label="For" class="muted">
+              <td data-label="To" class="muted">
                 {message.toAddr}
               </td>
               <td class="muted">{reasons[message.reason]}</td>
@@ -134,14 +134,14 @@ function QuarantineTable({
                   <Button
                     kind="quiet"
                     icon="code"
-                    label={`Look at the source of ${message.subject || 'the message'}`}
+                    label={`Show the source of ${message.subject || 'the message'}`}
                     onClick={() => ask({ kind: 'look', message })}
                   />
                   <ActionButton action={() => release(message)}>Release</ActionButton>
                   <Button
                     kind="quiet"
                     icon="trash"
-                    label={`Remove ${message.subject || 'the message'}`}
+                    label={`Delete ${message.subject || 'the message'}`}
                     onClick={() => ask({ kind: 'delete', message })}
                   />
                 </div>

@@ -39,7 +39,7 @@ export function RulesPage() {
   return (
     <Page
       title="Sender rules"
-      intro="Rules hold for mail that arrives from then on. The rule of an inbox goes before that of its pod, and that before the account’s."
+      intro="Rules apply to mail that arrives after they were added. A rule for an inbox overrides one for its pod, which overrides one for all inboxes."
       actions={
         <Button kind="primary" icon="plus" onClick={() => setAsked({ kind: 'add' })}>
           New rule
@@ -54,8 +54,8 @@ export function RulesPage() {
           ) : list.value === undefined ? (
             <Skeleton label="Loading sender rules" />
           ) : list.items.length === 0 ? (
-            <Empty icon="filter" title="No rule yet">
-              Block an address or a whole domain, or allow the ones that you trust.
+            <Empty icon="filter" title="No rules yet">
+              Block an address or a whole domain, or allow those you trust.
             </Empty>
           ) : (
             <RuleTable
@@ -79,8 +79,8 @@ export function RulesPage() {
           }}
         >
           <p>
-            Mail from <strong>{asked.rule.value}</strong> is treated as anybody’s then. What the
-            rule kept out stays in quarantine.
+            The rule for <strong>{asked.rule.value}</strong> no longer applies to new mail. Messages
+            that it quarantined stay in quarantine.
           </p>
         </ConfirmDialog>
       )}
@@ -89,8 +89,8 @@ export function RulesPage() {
 }
 
 const modes = [
-  { value: 'none', text: 'Everybody but the blocked' },
-  { value: 'allowlist', text: 'Only the allowed' },
+  { value: 'none', text: 'Everyone except blocked senders' },
+  { value: 'allowlist', text: 'Allowed senders only' },
 ] as const
 
 function FilterMode() {
@@ -102,7 +102,11 @@ function FilterMode() {
     try {
       const changed = await client.account.update({ filterMode: mode })
       account.replace(() => changed)
-      toast(mode === 'none' ? 'Everybody may write now' : 'Only allowed senders may write now')
+      toast(
+        mode === 'none'
+          ? 'Mail is accepted from everyone'
+          : 'Mail is accepted from allowed senders only',
+      )
     } catch (error) {
       toastFailure(error)
     }
@@ -110,9 +114,9 @@ function FilterMode() {
   return (
     <div class="panel panel-body stack">
       <div class="row">
-        <h2>Who may write</h2>
+        <h2>Accept mail from</h2>
         <Choice
-          label="Who may write to the inboxes"
+          label="Accept mail from"
           value={filterMode}
           options={modes}
           onValue={(mode) => {
@@ -122,8 +126,8 @@ function FilterMode() {
       </div>
       <p class="hint">
         {filterMode === 'none'
-          ? 'Mail of everybody reaches the inboxes, but for senders that a rule blocks.'
-          : 'Mail reaches the inboxes only where a rule allows its sender; all other mail is quarantined.'}
+          ? 'All mail is delivered to the inboxes, except from senders that a rule blocks.'
+          : 'Only mail from senders that a rule allows is delivered; all other mail is quarantined.'}
       </p>
     </div>
   )
@@ -145,8 +149,8 @@ function RuleTable({
           <tr>
             <th scope="col">Sender</th>
             <th scope="col">Rule</th>
-            <th scope="col">Holds for</th>
-            <th scope="col">Made</th>
+            <th scope="col">Applies to</th>
+            <th scope="col">Created</th>
             <th scope="col">
               <span class="unseen">Actions</span>
             </th>
@@ -166,10 +170,10 @@ function RuleTable({
                   <Badge tone="good">{rule.requireVerified ? 'Allow, verified' : 'Allow'}</Badge>
                 )}
               </td>
-              <td data-label="Holds for" class="muted">
+              <td data-label="Applies to" class="muted">
                 {placeOf(rule, places)}
               </td>
-              <td data-label="Made" class="nowrap muted">
+              <td data-label="Created" class="nowrap muted">
                 <Time at={rule.createdAt} />
               </td>
               <td class="tools">
@@ -230,7 +234,7 @@ function AddRule({
       {(fields) => (
         <>
           <Choice
-            label="What the rule does"
+            label="Action"
             value={type}
             options={[
               { value: 'block', text: 'Block' },
@@ -250,7 +254,7 @@ function AddRule({
             autofocus
           />
           <SelectField
-            label="Holds for"
+            label="Applies to"
             name="place"
             value={place}
             onValue={setPlace}
@@ -262,9 +266,9 @@ function AddRule({
           />
           {type === 'allow' && (
             <CheckField
-              label="Only where the sender is verified"
+              label="Only if the sender is verified"
               name="requireVerified"
-              hint="Without this, anybody who writes that address into From is let in."
+              hint="Otherwise anyone can get in by putting that address in the From header."
               isChecked={isVerifiedOnly}
               onChecked={setIsVerifiedOnly}
             />

@@ -29,8 +29,8 @@ export function SandboxPage() {
     <Captured />
   ) : (
     <Page title="Sandbox">
-      <Empty icon="flask" title="This service really sends">
-        There is no sandbox: mail leaves the machine.
+      <Empty icon="flask" title="Sandbox mode is off">
+        This service delivers mail to the Internet.
       </Empty>
     </Page>
   )
@@ -44,7 +44,7 @@ function Captured() {
   return (
     <Page
       title="Sandbox"
-      intro="No mail leaves this machine. What would have left is kept here; mail can be made to arrive as if from outside."
+      intro="No mail leaves this machine. Messages to outside addresses are captured here, and you can simulate incoming mail."
       actions={
         <>
           {list.total > 0 && (
@@ -53,7 +53,7 @@ function Captured() {
             </Button>
           )}
           <Button kind="primary" icon="plus" onClick={() => setAsked({ kind: 'receive' })}>
-            Let mail arrive
+            Simulate incoming mail
           </Button>
         </>
       }
@@ -62,17 +62,17 @@ function Captured() {
         {list.error && list.value === undefined ? (
           <Trouble error={list.error} retry={list.reload} />
         ) : list.value === undefined ? (
-          <Skeleton label="Loading kept mail" />
+          <Skeleton label="Loading captured mail" />
         ) : list.items.length === 0 ? (
-          <Empty icon="flask" title="Nothing was kept yet">
-            Send a message to an address outside this service, and it comes here.
+          <Empty icon="flask" title="No captured mail yet">
+            Messages sent to addresses outside this service appear here.
           </Empty>
         ) : (
           <CapturedTable mails={list.items} look={(mail) => setAsked({ kind: 'look', mail })} />
         )}
-        <Pager list={list} label="kept mail" />
+        <Pager list={list} label="captured mail" />
       </div>
-      {list.total > 0 && <p class="hint below">{plural(list.total, 'message')} kept.</p>}
+      {list.total > 0 && <p class="hint below">{plural(list.total, 'message')} captured.</p>}
       {asked?.kind === 'look' && <LookAt mail={asked.mail} onClose={close} />}
       {asked?.kind === 'receive' && <ReceiveMail onClose={close} />}
       {asked?.kind === 'clear' && (
@@ -82,12 +82,12 @@ function Captured() {
           onClose={close}
           submit={async () => {
             await client.sandbox.clear()
-            toast('The sandbox is empty')
+            toast('Sandbox cleared')
             close()
             list.reload()
           }}
         >
-          <p>What was kept is forgotten. The messages in the inboxes stay.</p>
+          <p>Deletes the captured mail. The messages in your inboxes stay.</p>
         </ConfirmDialog>
       )}
     </Page>
@@ -108,7 +108,7 @@ function CapturedTable({
           <tr>
             <th scope="col">Message</th>
             <th scope="col">To</th>
-            <th scope="col">Kept</th>
+            <th scope="col">Captured</th>
             <th scope="col">
               <span class="unseen">Actions</span>
             </th>
@@ -126,12 +126,12 @@ function CapturedTable({
               <td data-label="To" class="muted">
                 {mail.to.join(', ')}
               </td>
-              <td data-label="Kept" class="nowrap muted">
+              <td data-label="Captured" class="nowrap muted">
                 <Time at={mail.createdAt} />
               </td>
               <td class="tools">
                 <div>
-                  <Button onClick={() => look(mail)}>Look</Button>
+                  <Button onClick={() => look(mail)}>Show</Button>
                 </div>
               </td>
             </tr>
@@ -167,7 +167,7 @@ function LookAt({ mail, onClose }: { mail: CapturedMessage; onClose: () => void 
         </dl>
         <CodeBlock label="Text of the message" text={mail.text} />
         {mail.attachments.length > 0 && (
-          <ul class="files" aria-label="Files of the message">
+          <ul class="files" aria-label="Attachments">
             {mail.attachments.map(({ filename, sizeBytes, url }) => (
               <li key={url} class="file">
                 <a class="file-name" href={ownAddress(url)} download={filename}>
@@ -196,8 +196,8 @@ function ReceiveMail({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState('')
   return (
     <FormDialog
-      title="Let mail arrive"
-      action="Let it arrive"
+      title="Simulate incoming mail"
+      action="Deliver"
       onClose={onClose}
       isDisabled={addresses.length === 0}
       submit={async () => {
@@ -207,7 +207,7 @@ function ReceiveMail({ onClose }: { onClose: () => void }) {
           subject,
           text,
         })
-        toast(data.length > 0 ? 'It has arrived' : 'A sender rule kept it out')
+        toast(data.length > 0 ? 'Delivered to the inbox' : 'Quarantined by a sender rule')
         onClose()
       }}
     >
@@ -215,7 +215,7 @@ function ReceiveMail({ onClose }: { onClose: () => void }) {
         <>
           {inboxes.value !== undefined && addresses.length === 0 && (
             <p class="hint">
-              There is no inbox to receive it: <a href={paths.inboxes}>make one</a> first.
+              There is no inbox yet: <a href={paths.inboxes}>create one</a> first.
             </p>
           )}
           <SelectField

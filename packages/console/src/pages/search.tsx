@@ -1,4 +1,4 @@
-// Words in the mail of one inbox: where they are found, with what stands around them.
+// Search over all inboxes or one: the messages that match, with the text around each match.
 
 import type { SearchHit } from '@mailroom/contract/shapes/search.ts'
 import { useEffect, useState } from 'preact/hooks'
@@ -29,14 +29,21 @@ export function SearchPage() {
   const inboxes = useResource('search inboxes', (signal) =>
     readInboxChoices([query.inbox ?? ''], signal),
   )
-  const inboxId = query.inbox ?? inboxes.value?.[0]?.id ?? ''
+  const inboxId = query.inbox ?? ''
   const hits = usePaged(
-    inboxId === '' || words === '' ? null : `search ${inboxId} ${sort} ${words}`,
-    (bounds) => client.inboxes.search(inboxId, { ...bounds, q: words, sort }).page(),
+    words === '' ? null : `search ${inboxId} ${sort} ${words}`,
+    (bounds) =>
+      client.messages
+        .search({ ...bounds, q: words, sort, ...(inboxId !== '' && { inboxId }) })
+        .page(),
     30,
   )
+  const addressOf = (id: string) => inboxes.value?.find((inbox) => inbox.id === id)?.address ?? null
   return (
-    <Page title="Search" intro="Subjects, addresses and texts of the mail of an inbox.">
+    <Page
+      title="Search"
+      intro="Searches the subjects, addresses and text of received and sent mail."
+    >
       <search>
         <form
           class="toolbar"
@@ -50,11 +57,11 @@ export function SearchPage() {
             name="inbox"
             value={inboxId}
             onValue={(id) => route(paths.search(id, words), true)}
-            options={inboxOptions(inboxes.value)}
+            options={[{ value: '', text: 'All inboxes' }, ...inboxOptions(inboxes.value)]}
           />
           <div class="grow">
             <TextField
-              label="Words"
+              label="Search for"
               name="q"
               type="search"
               value={typed}
@@ -69,35 +76,40 @@ export function SearchPage() {
           </Button>
         </form>
       </search>
-      {words === '' || inboxId === '' ? (
-        <Empty
-          icon="search"
-          title={inboxes.value?.length === 0 ? 'No inbox yet' : 'Look for words'}
-        >
-          {inboxes.value?.length === 0
-            ? 'Make an inbox first; its mail can be searched as soon as it comes.'
-            : 'All of the words have to stand in a message. Letters may be large or small.'}
+      {words === '' ? (
+        <Empty icon="search" title="Search your mail">
+          Messages that contain all of the words are found. Try <code>from:ana</code>,{' '}
+          <code>"exact phrase"</code>, <code>-without</code> or <code>invo*</code>.
         </Empty>
       ) : hits.error ? (
         <Trouble error={hits.error} retry={hits.reload} />
       ) : hits.value === undefined ? (
         <Skeleton rows={6} label="Searching" />
       ) : hits.items.length === 0 ? (
-        <Empty icon="search" title={`Nothing found for “${words}”`}>
-          Try fewer words, or another inbox. New mail can be found some seconds after it came.
+        <Empty icon="search" title={`No results for “${words}”`}>
+          {hits.value.isComplete === false
+            ? 'Not all mail has been searched yet. Try again in a few seconds.'
+            : inboxId === ''
+              ? 'Try fewer words, or the beginning of a word with *.'
+              : 'Try fewer words, or search all inboxes.'}
         </Empty>
       ) : (
         <>
           <div class="result-head">
             <p class="muted" role="status">
               {formatNumber(hits.total)}
-              {hits.value.totalIsExact === false && ' or more'} found
+              {hits.value.totalIsExact === false && ' or more'}{' '}
+              {hits.total === 1 ? 'result' : 'results'}
             </p>
             <Choice label="Order" value={sort} options={sorts} onValue={setSort} />
           </div>
           <ul class="panel hits">
             {hits.items.map((hit) => (
-              <HitItem key={hit.messageId} hit={hit} />
+              <HitItem
+                key={hit.messageId}
+                hit={hit}
+                inbox={inboxId === '' ? addressOf(hit.inboxId) : null}
+              />
             ))}
           </ul>
           <Pager list={hits} label="results" />
@@ -107,7 +119,8 @@ export function SearchPage() {
   )
 }
 
-function HitItem({ hit }: { hit: SearchHit }) {
+/** `inbox` is said where the hits are of several. */
+function HitItem({ hit, inbox }: { hit: SearchHit; inbox: string | null }) {
   const { direction, fromAddr, toAddr, subject, createdAt } = hit
   const isOwn = direction === 'outbound'
   const { name, address } = readPerson(isOwn ? toAddr : fromAddr)
@@ -120,6 +133,7 @@ function HitItem({ hit }: { hit: SearchHit }) {
             {name ?? address}
           </span>
           {isOwn && <Badge>Sent</Badge>}
+          {inbox !== null && <span class="hit-inbox muted">{inbox}</span>}
           <span class="thread-time">
             <Time at={createdAt} isInList />
           </span>

@@ -39,8 +39,8 @@ export function SignInPage() {
         </span>
         <PageTitle>Sign in to Mailroom</PageTitle>
         <p class="muted">
-          Use an API key of your account. The first one was printed when the service started for the
-          first time.
+          Enter an API key of your account. The first one was printed when the service started for
+          the first time.
         </p>
         {signedOutReason.value && failure === null && (
           <Notice tone="info" title={signedOutReason.value} />
@@ -63,7 +63,7 @@ export function SignInPage() {
           Sign in
         </Button>
         <p class="hint">
-          The key is exchanged for a session of twelve hours and is not kept in this browser.
+          The key is exchanged for a twelve-hour session and is not stored in this browser.
         </p>
       </form>
     </main>
@@ -81,8 +81,8 @@ function SignInFailure({ error }: { error: unknown }) {
     )
   }
   return (
-    <Notice tone="bad" title="This key is not good">
-      It may be mistyped, or was revoked. The operator can make another one with{' '}
+    <Notice tone="bad" title="Invalid API key">
+      It may be mistyped or revoked. The operator can create another one with{' '}
       <code>npm run mailroom -- accounts</code>.
     </Notice>
   )

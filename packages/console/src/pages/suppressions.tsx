@@ -42,14 +42,14 @@ export function SuppressionsPage() {
   return (
     <Page
       title="Suppressions"
-      intro="No inbox of the account writes to these addresses: mail to them bounced for good, or they asked for no more."
+      intro="Addresses that no inbox of this account sends to: they bounced, complained, unsubscribed, or were added by hand."
       actions={add}
     >
       <div class="toolbar">
         <div class="grow">
           <TextField
             type="search"
-            label="Find an address, whole"
+            label="Exact address"
             name="address"
             value={address}
             onValue={setAddress}
@@ -70,8 +70,8 @@ export function SuppressionsPage() {
             title={wanted === '' ? 'No address is suppressed' : `${wanted} is not suppressed`}
           >
             {wanted === ''
-              ? 'An address comes here by itself when mail to it bounces for good, and on a complaint or an unsubscribe.'
-              : 'Only whole addresses are found, in any case of their letters.'}
+              ? 'Addresses are added automatically after a hard bounce, a complaint or an unsubscribe.'
+              : 'Enter the exact address; upper and lower case do not matter.'}
           </Empty>
         ) : (
           <SuppressionTable
@@ -84,17 +84,17 @@ export function SuppressionsPage() {
       {asked?.kind === 'add' && <AddSuppression onClose={close} onDone={done} />}
       {asked?.kind === 'remove' && (
         <ConfirmDialog
-          title="Write to this address again?"
+          title="Allow sending to this address?"
           action="Remove from the list"
           onClose={close}
           submit={async () => {
             await client.suppressions.delete(asked.suppression.address)
-            done(`${asked.suppression.address} may be written to again`)
+            done(`${asked.suppression.address} can be sent to again`)
           }}
         >
           <p>
-            Mail to <strong>{asked.suppression.address}</strong> is taken again. If the reason still
-            stands, sending to it harms the reputation of your domain.
+            Messages to <strong>{asked.suppression.address}</strong> will be sent again. If the
+            reason still holds, sending to it harms the reputation of your domain.
           </p>
         </ConfirmDialog>
       )}
@@ -115,7 +115,7 @@ function SuppressionTable({
         <thead>
           <tr>
             <th scope="col">Address</th>
-            <th scope="col">Why</th>
+            <th scope="col">Reason</th>
             <th scope="col">Since</th>
             <th scope="col">
               <span class="unseen">Actions</span>
@@ -179,7 +179,7 @@ function AddSuppression({
           value={address}
           onValue={setAddress}
           error={fields.address}
-          hint="Sends to it are refused from then on, from every inbox."
+          hint="Every inbox will refuse to send to this address."
           spellcheck={false}
           autocomplete="off"
           autofocus

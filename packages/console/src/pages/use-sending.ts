@@ -57,7 +57,7 @@ export function useSending(draft: Draft): Sending {
       announceMailChange(inboxId)
       // Thrown away in the last moment: another one may be being written.
       if (signal.aborted) return
-      toast('On its way')
+      toast('Message queued')
       closeCompose()
       route(paths.thread(inboxId, sent.threadId))
     } catch (error) {

@@ -79,9 +79,9 @@ function isDone({ status, records }: Domain): boolean {
 }
 
 function outcomeOf({ status, records }: Domain): string {
-  if (status === 'verified') return 'The domain is verified'
+  if (status === 'verified') return 'Domain verified'
   const missing = records.filter((record) => record.required && record.status !== 'valid').length
   return missing === 0
-    ? 'DNS has all that is required'
-    : `${missing} required records are not right yet`
+    ? 'All required records are valid'
+    : `${missing} required ${missing === 1 ? 'record is' : 'records are'} not valid yet`
 }

@@ -2,7 +2,7 @@
 
 import type { WebhookDelivery } from '@mailroom/sdk'
 import { useEffect } from 'preact/hooks'
-import { formatDuration, plural } from '#data/format.ts'
+import { formatDuration, formatRelative, plural } from '#data/format.ts'
 import { useLive } from '#data/live.ts'
 import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
@@ -14,29 +14,37 @@ import { Pager, usePaged } from '#parts/pager.tsx'
 import { Time } from '#parts/small.tsx'
 
 const states: Record<WebhookDelivery['status'], { tone: Tone; word: string }> = {
-  pending: { tone: 'info', word: 'Pending' },
+  pending: { tone: 'info', word: 'Queued' },
   succeeded: { tone: 'good', word: 'Delivered' },
   failed: { tone: 'bad', word: 'Failed' },
 }
 
-const errorWords: Record<NonNullable<WebhookDelivery['error']>, string> = {
-  status: 'The answer was no success.',
-  redirect: 'The answer was a redirect, which is not followed.',
-  timeout: 'No answer came in time.',
-  forbidden_address: 'The address may not be reached.',
-  dns_failed: 'The host was not found.',
-  connection_failed: 'No connection came about.',
-  tls_failed: 'The connection could not be encrypted.',
-  protocol_error: 'The answer was not HTTP.',
-  internal_error: 'A fault of the service.',
-  webhook_disabled: 'The webhook was disabled.',
+export const errorWords: Record<NonNullable<WebhookDelivery['error']>, string> = {
+  status: 'The receiver answered with an error',
+  redirect: 'The receiver answered with a redirect, which is not followed',
+  timeout: 'The receiver did not answer within 15 seconds',
+  forbidden_address: 'The URL leads to a private or blocked address',
+  dns_failed: 'The host name was not found',
+  connection_failed: 'The connection failed',
+  tls_failed: 'The TLS handshake failed',
+  protocol_error: 'The answer was not valid HTTP',
+  internal_error: 'Internal error of this service',
+  webhook_disabled: 'The webhook was disabled',
 }
 
 /** How long after an event its delivery has mostly been tried. */
-const TRIED_MS = 1_500
+export const TRIED_MS = 1_500
 const PENDING_MS = 4_000
 
-export function WebhookDeliveries({ webhookId, round }: { webhookId: string; round: number }) {
+export function WebhookDeliveries({
+  webhookId,
+  round,
+  onChanged,
+}: {
+  webhookId: string
+  round: number
+  onChanged: () => void
+}) {
   const list = usePaged(
     `webhook deliveries ${webhookId}`,
     (bounds) => client.webhooks.deliveries(webhookId, bounds).page(),
@@ -54,8 +62,9 @@ export function WebhookDeliveries({ webhookId, round }: { webhookId: string; rou
   }, [isPending])
   const retry = async ({ id }: WebhookDelivery) => {
     await client.webhooks.retryDelivery(webhookId, id)
-    toast('It is tried once more')
+    toast('Retrying now')
     list.reload()
+    onChanged()
   }
   return (
     <div class="panel">
@@ -64,7 +73,7 @@ export function WebhookDeliveries({ webhookId, round }: { webhookId: string; rou
       ) : list.value === undefined ? (
         <Skeleton rows={4} label="Loading deliveries" />
       ) : list.items.length === 0 ? (
-        <Empty icon="webhook" title="Nothing was delivered yet">
+        <Empty icon="webhook" title="No deliveries yet">
           Send a test, or wait for the next event.
         </Empty>
       ) : (
@@ -81,6 +90,14 @@ export function WebhookDeliveries({ webhookId, round }: { webhookId: string; rou
   )
 }
 
+/** A delivery that has failed and will be retried is no longer just queued. */
+function stateOf({ status, attempts, error }: WebhookDelivery): { tone: Tone; word: string } {
+  if (status === 'pending' && attempts > 0 && error !== null) {
+    return { tone: 'warn', word: 'Retrying' }
+  }
+  return states[status]
+}
+
 function Delivery({
   delivery,
   retry,
@@ -89,7 +106,7 @@ function Delivery({
   retry: () => Promise<unknown>
 }) {
   const { status, eventType, eventId, attempts, responseStatus, latencyMs, error } = delivery
-  const { tone, word } = states[status]
+  const { tone, word } = stateOf(delivery)
   return (
     <details>
       <summary>
@@ -101,6 +118,10 @@ function Delivery({
               responseStatus !== null && `HTTP ${responseStatus}`,
               latencyMs !== null && formatDuration(latencyMs),
               plural(attempts, 'attempt'),
+              status === 'pending' &&
+                error !== null &&
+                delivery.nextAttemptAt !== null &&
+                `next ${formatRelative(delivery.nextAttemptAt)}`,
             ]
               .filter(Boolean)
               .join(' · ')}
@@ -116,7 +137,7 @@ function Delivery({
           </dd>
           {error !== null && (
             <>
-              <dt>Trouble</dt>
+              <dt>Error</dt>
               <dd>{errorWords[error]}</dd>
             </>
           )}
@@ -128,12 +149,12 @@ function Delivery({
               </dd>
             </>
           )}
-          <dt>Answer</dt>
+          <dt>Response</dt>
           <dd>
             {delivery.responseBody ? (
-              <CodeBlock label="Answer of the receiver" text={delivery.responseBody} />
+              <CodeBlock label="Response of the receiver" text={delivery.responseBody} />
             ) : (
-              <span class="muted">{responseStatus === null ? 'None' : 'Without a body'}</span>
+              <span class="muted">{responseStatus === null ? 'None' : 'Empty body'}</span>
             )}
           </dd>
         </dl>

@@ -1,4 +1,4 @@
-// What a webhook is made of: its URL, and what it tells of.
+// The form of a webhook: its URL, and the events that it receives.
 
 import { type EventKind, eventKinds } from '@mailroom/contract/vocabulary.ts'
 import type { Webhook } from '@mailroom/sdk'
@@ -10,7 +10,7 @@ import { CheckField, SelectField, TextField } from '#parts/field.tsx'
 
 export type WebhookFields = { url: string; eventTypes: EventKind[]; inboxIds: string[] }
 
-/** A test is told to the webhook that is tested, whatever it asks for. */
+/** A test always reaches the webhook that is tested. */
 export const kindsToChoose = eventKinds.filter((kind) => kind !== 'webhook.test')
 
 export function WebhookForm({
@@ -50,15 +50,15 @@ export function WebhookForm({
             onValue={setUrl}
             error={fields.url}
             placeholder="https://example.com/hooks/mailroom"
-            hint="It has to begin with https and be reachable from the Internet, on port 443 or 80."
+            hint="An https URL on port 443 or 80 that the public Internet can reach. Plain http and private addresses work only where the operator allows them (MAILROOM_ALLOW_PRIVATE_EGRESS)."
             required
             autocomplete="off"
             spellcheck={false}
             autofocus
           />
           <fieldset class="stack">
-            <legend class="unseen">Events to tell of</legend>
-            <p class="hint">Events to tell of; all of them where none is chosen.</p>
+            <legend class="unseen">Events to deliver</legend>
+            <p class="hint">Events to deliver. Select none to receive all.</p>
             <div class="kind-filter">
               {kindsToChoose.map((kind) => (
                 <CheckField

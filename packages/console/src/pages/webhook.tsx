@@ -4,9 +4,11 @@ import { MailroomError, type Webhook, type WebhookWithSecret } from '@mailroom/s
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
+import { useLive } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
+import { useGathered } from '#data/use-gathered.ts'
 import { type Resource, useResource } from '#data/use-resource.ts'
 import { ActionButton, Button } from '#parts/button.tsx'
 import { ConfirmDialog } from '#parts/dialog.tsx'
@@ -14,9 +16,9 @@ import { Icon } from '#parts/icon.tsx'
 import { Notice, Skeleton, Trouble } from '#parts/notice.tsx'
 import { Page, Section } from '#parts/page.tsx'
 import { Time } from '#parts/small.tsx'
-import { WebhookDeliveries } from './webhook-deliveries.tsx'
+import { TRIED_MS, WebhookDeliveries } from './webhook-deliveries.tsx'
 import { WebhookForm } from './webhook-form.tsx'
-import { NewSecret, scopeOf, WebhookBadge } from './webhooks.tsx'
+import { failureWords, NewSecret, scopeOf, WebhookBadge } from './webhooks.tsx'
 
 export function WebhookPage() {
   const { id = '' } = useRoute().params
@@ -60,14 +62,16 @@ function WebhookView({
   const [round, setRound] = useState(0)
   const close = () => setAsked(null)
   const { id, enabled } = webhook
+  useLive(useGathered(resource.reload, TRIED_MS))
   const test = async () => {
     setTested(await testWebhook(id))
+    resource.reload()
     setRound((before) => before + 1)
   }
   const setEnabled = async (isEnabled: boolean) => {
     const changed = await client.webhooks.update(id, { enabled: isEnabled })
     resource.replace(() => changed)
-    toast(isEnabled ? 'Events are delivered from now on' : 'Nothing is delivered any more')
+    toast(isEnabled ? 'Webhook enabled' : 'Webhook disabled')
   }
   return (
     <Page
@@ -76,7 +80,7 @@ function WebhookView({
       actions={
         <>
           <Button icon="edit" onClick={() => setAsked('edit')}>
-            Change
+            Edit
           </Button>
           <Button icon="key" onClick={() => setAsked('rotate')}>
             New secret
@@ -95,15 +99,16 @@ function WebhookView({
     >
       <div class="stack">
         {webhook.disabledReason === 'failing' && !enabled && (
-          <Notice tone="bad" title="It was disabled after five days of nothing but failures">
-            Mend the receiver, send a test, then enable it.
+          <Notice tone="bad" title="Disabled after five days of failed deliveries">
+            Fix the receiver, send a test, then enable the webhook. Events that happened meanwhile
+            are in the event log.
           </Notice>
         )}
         <div role="status">
           {tested && (
             <Notice
               tone={tested.isTaken ? 'good' : 'bad'}
-              title={tested.isTaken ? 'The receiver took the test' : 'The receiver did not take it'}
+              title={tested.isTaken ? 'The test was delivered' : 'The test failed'}
             >
               {tested.words}
             </Notice>
@@ -112,11 +117,11 @@ function WebhookView({
         <WebhookFacts webhook={webhook} />
       </div>
       <Section title="Deliveries">
-        <WebhookDeliveries webhookId={id} round={round} />
+        <WebhookDeliveries webhookId={id} round={round} onChanged={resource.reload} />
       </Section>
       {asked === 'edit' && (
         <WebhookForm
-          title="Change the webhook"
+          title="Edit webhook"
           action="Save"
           webhook={webhook}
           onClose={close}
@@ -124,14 +129,14 @@ function WebhookView({
             const changed = await client.webhooks.update(id, fields)
             resource.replace(() => changed)
             close()
-            toast('Webhook changed')
+            toast('Webhook saved')
           }}
         />
       )}
       {asked === 'rotate' && (
         <ConfirmDialog
-          title="Make a new secret?"
-          action="Make a new secret"
+          title="Create a new secret?"
+          action="Create secret"
           onClose={close}
           submit={async () => {
             setMade(await client.webhooks.rotateSecret(id))
@@ -139,8 +144,8 @@ function WebhookView({
           }}
         >
           <p>
-            The new one signs from now on. The one before signs along for 24 hours, so that your
-            program can change over without a gap.
+            Requests are signed with the new secret from now on. For 24 hours they are signed with
+            the current one as well, so that your program can switch without a gap.
           </p>
         </ConfirmDialog>
       )}
@@ -156,8 +161,8 @@ function WebhookView({
           }}
         >
           <p>
-            <strong>{webhook.url}</strong> is told nothing more, also of what is on its way. Its
-            deliveries go, too.
+            <strong>{webhook.url}</strong> receives no more events, including those still to be
+            retried. Its deliveries are deleted as well.
           </p>
         </ConfirmDialog>
       )}
@@ -177,10 +182,29 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
             since <Time at={webhook.disabledAt} />
           </span>
         )}
+        {webhook.enabled && webhook.failingSince !== null && (
+          <span class="muted">
+            since <Time at={webhook.failingSince} />
+          </span>
+        )}
       </dd>
-      <dt>Tells of</dt>
+      {webhook.failingSince !== null && (
+        <>
+          <dt>Last error</dt>
+          <dd>{failureWords(webhook)}</dd>
+        </>
+      )}
+      {webhook.nextAttemptAt !== null && (
+        <>
+          <dt>Next attempt</dt>
+          <dd>
+            <Time at={webhook.nextAttemptAt} />
+          </dd>
+        </>
+      )}
+      <dt>Events</dt>
       <dd>{scopeOf(webhook)}</dd>
-      <dt>Made</dt>
+      <dt>Created</dt>
       <dd>
         <Time at={webhook.createdAt} />
       </dd>

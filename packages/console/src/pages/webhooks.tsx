@@ -2,24 +2,26 @@
 
 import type { Webhook, WebhookWithSecret } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
+import { plural } from '#data/format.ts'
 import { useLive } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
+import { useGathered } from '#data/use-gathered.ts'
 import { Button, ButtonLink } from '#parts/button.tsx'
 import { Dialog } from '#parts/dialog.tsx'
 import { Badge, Empty, Skeleton, Trouble } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { Pager, usePaged } from '#parts/pager.tsx'
 import { Secret, Time } from '#parts/small.tsx'
+import { errorWords, TRIED_MS } from './webhook-deliveries.tsx'
 import { WebhookForm } from './webhook-form.tsx'
 
 export function WebhooksPage() {
   const [isAdding, setIsAdding] = useState(false)
   const [made, setMade] = useState<WebhookWithSecret | null>(null)
   const webhooks = usePaged('webhooks', (bounds) => client.webhooks.list(bounds).page())
-  useLive(({ event }) => {
-    if (event === 'webhook.disabled') webhooks.reload()
-  })
+  // Any event goes to some webhook, and its first attempt soon shows whether that one fails.
+  useLive(useGathered(webhooks.reload, TRIED_MS))
   const add = (
     <Button kind="primary" icon="plus" onClick={() => setIsAdding(true)}>
       New webhook
@@ -28,7 +30,7 @@ export function WebhooksPage() {
   return (
     <Page
       title="Webhooks"
-      intro="URLs that events are posted to, signed with a secret of their own."
+      intro="URLs that receive events as signed HTTP POST requests."
       actions={add}
     >
       <div class="panel">
@@ -37,8 +39,8 @@ export function WebhooksPage() {
         ) : webhooks.value === undefined ? (
           <Skeleton label="Loading webhooks" />
         ) : webhooks.items.length === 0 ? (
-          <Empty icon="webhook" title="No webhook yet" actions={add}>
-            With one, your program is told of mail as it comes, and need not ask.
+          <Empty icon="webhook" title="No webhooks yet" actions={add}>
+            A webhook posts each event to your program as it happens, so that it need not poll.
           </Empty>
         ) : (
           <WebhookTable webhooks={webhooks.items} />
@@ -70,17 +72,17 @@ export function NewSecret({
   onClose: () => void
 }) {
   return (
-    <Dialog title="The secret of the webhook" onClose={onClose}>
+    <Dialog title="Webhook secret" onClose={onClose}>
       <div class="stack">
         <p>
-          Your program checks with it that a post is from this service. It is shown only now: keep
-          it where the program finds it.
+          Your program uses it to verify that a request comes from this service. It is shown only
+          once: copy it now.
         </p>
         <Secret value={webhook.secret} label="secret" />
         <div class="form-actions">
           <ButtonLink href={paths.webhook(webhook.id)}>Open the webhook</ButtonLink>
           <Button kind="primary" onClick={onClose}>
-            I have kept it
+            I have copied it
           </Button>
         </div>
       </div>
@@ -96,8 +98,8 @@ function WebhookTable({ webhooks }: { webhooks: readonly Webhook[] }) {
           <tr>
             <th scope="col">URL</th>
             <th scope="col">State</th>
-            <th scope="col">Tells of</th>
-            <th scope="col">Made</th>
+            <th scope="col">Events</th>
+            <th scope="col">Created</th>
           </tr>
         </thead>
         <tbody>
@@ -105,15 +107,22 @@ function WebhookTable({ webhooks }: { webhooks: readonly Webhook[] }) {
             <tr key={webhook.id}>
               <td class="main-cell">
                 <a href={paths.webhook(webhook.id)}>{webhook.url}</a>
-                {webhook.inboxId !== null && <span class="sub">Of one inbox</span>}
+                {webhook.inboxId !== null && (
+                  <span class="sub">Set as the webhookUrl of an inbox</span>
+                )}
               </td>
               <td>
                 <WebhookBadge webhook={webhook} />
+                {webhook.enabled && webhook.failingSince !== null && (
+                  <span class="sub">
+                    {failureWords(webhook)} since <Time at={webhook.failingSince} />
+                  </span>
+                )}
               </td>
-              <td data-label="Tells of" class="muted">
+              <td data-label="Events" class="muted">
                 {scopeOf(webhook)}
               </td>
-              <td data-label="Made" class="muted nowrap">
+              <td data-label="Created" class="muted nowrap">
                 <Time at={webhook.createdAt} />
               </td>
             </tr>
@@ -125,7 +134,8 @@ function WebhookTable({ webhooks }: { webhooks: readonly Webhook[] }) {
 }
 
 export function WebhookBadge({ webhook }: { webhook: Webhook }) {
-  if (webhook.enabled) return <Badge tone="good">Enabled</Badge>
+  if (webhook.enabled && webhook.failingSince !== null) return <Badge tone="bad">Failing</Badge>
+  if (webhook.enabled) return <Badge tone="info">Enabled</Badge>
   return webhook.disabledReason === 'failing' ? (
     <Badge tone="bad">Disabled: failing</Badge>
   ) : (
@@ -133,11 +143,19 @@ export function WebhookBadge({ webhook }: { webhook: Webhook }) {
   )
 }
 
+/** Why the newest failed attempt failed, in a few words. */
+export function failureWords({ lastError, lastResponseStatus }: Webhook): string {
+  if (lastResponseStatus !== null && (lastError === 'status' || lastError === null)) {
+    return `HTTP ${lastResponseStatus}`
+  }
+  return lastError === null ? 'Failing' : errorWords[lastError]
+}
+
 export function scopeOf({ eventTypes, podIds, inboxIds }: Webhook): string {
   const kinds = eventTypes.length === 0 ? 'All events' : eventTypes.join(', ')
   const places = [
-    podIds.length > 0 && `${podIds.length} pods`,
-    inboxIds.length > 0 && `${inboxIds.length} inboxes`,
+    podIds.length > 0 && plural(podIds.length, 'pod'),
+    inboxIds.length > 0 && plural(inboxIds.length, 'inbox', 'inboxes'),
   ].filter(Boolean)
-  return places.length === 0 ? kinds : `${kinds}, of ${places.join(' and ')}`
+  return places.length === 0 ? kinds : `${kinds} of ${places.join(' and ')}`
 }

@@ -9,30 +9,31 @@ export const domainStates: Record<Domain['status'], Word> = {
   pending: {
     tone: 'info',
     word: 'Pending',
-    sentence: 'It is verified as soon as DNS has the records that are required.',
+    sentence: 'The domain is verified as soon as the required DNS records are published.',
   },
   verified: {
     tone: 'good',
     word: 'Verified',
-    sentence: 'Inboxes can be made on it, and what they send is signed for it.',
+    sentence: 'You can create inboxes on this domain, and their mail is signed with its DKIM key.',
   },
   degraded: {
     tone: 'warn',
     word: 'Degraded',
     sentence:
-      'The last check found records wrong. All goes on for 72 hours; mend them before those are over.',
+      'The last check found wrong records. Fix them within 72 hours of the first failure, or sending stops.',
   },
   failed: {
     tone: 'bad',
     word: 'Failed',
-    sentence: 'Nothing is sent from it and no inbox is made on it until it is verified again.',
+    sentence:
+      'Sending and new inboxes are stopped until the domain is verified again. Mail is still received.',
   },
 }
 
 const recordStates: Record<DomainRecord['status'], { tone: Tone; word: string }> = {
   missing: { tone: 'warn', word: 'Missing' },
-  invalid: { tone: 'bad', word: 'Wrong' },
-  valid: { tone: 'good', word: 'Right' },
+  invalid: { tone: 'bad', word: 'Invalid' },
+  valid: { tone: 'good', word: 'Valid' },
 }
 
 export function DomainBadge({ status }: { status: Domain['status'] }) {

@@ -21,10 +21,10 @@ export function addFiles(
   const all = [...picked, ...[...files].map((file) => ({ id: ++count, file }))]
   const bytes = all.reduce((sum, { file }) => sum + file.size, 0)
   if (all.length > FILES_MAX) {
-    return { picked: [...picked], refusal: `A message takes ${FILES_MAX} files at most.` }
+    return { picked: [...picked], refusal: `A message can have at most ${FILES_MAX} attachments.` }
   }
   if (bytes > FILES_BYTES_MAX) {
-    const refusal = `A message takes ${formatSize(FILES_BYTES_MAX)} of files at most; these would be ${formatSize(bytes)}.`
+    const refusal = `Attachments can be at most ${formatSize(FILES_BYTES_MAX)} in total; these are ${formatSize(bytes)}.`
     return { picked: [...picked], refusal }
   }
   return { picked: all, refusal: null }
@@ -72,14 +72,14 @@ export function FileArea({
         add(files)
       }}
     >
-      <legend class="unseen">Message and its files</legend>
+      <legend class="unseen">Message and attachments</legend>
       {children}
       {refusal !== null && <Notice tone="warn" title={refusal} />}
       <div class="file-tools">
         <Button icon="attach" onClick={() => input.current?.click()}>
           Attach files
         </Button>
-        <span class="hint">or drop or paste them here</span>
+        <span class="hint">or drop or paste files here</span>
         <label class="unseen" for={id}>
           Files to attach
         </label>
@@ -97,7 +97,7 @@ export function FileArea({
         />
       </div>
       {picked.length > 0 && (
-        <ul class="files" aria-label="Files to send">
+        <ul class="files" aria-label="Attachments">
           {picked.map(({ id: fileId, file }) => (
             <li key={fileId} class="file">
               <Icon name="attach" size={16} />

@@ -12,6 +12,8 @@ type PageOf<Item> = {
   readonly total: number
   /** False where the service stopped counting there. */
   readonly totalIsExact?: boolean
+  /** False where a search ended before it had looked through everything. */
+  readonly isComplete?: boolean
 }
 export type PageBounds = { limit: number; offset: number; signal: AbortSignal }
 

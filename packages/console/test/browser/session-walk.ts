@@ -60,7 +60,7 @@ suite('a session in the console', () => {
     await page.keyboard.press('j')
     await page.getByRole('heading', { name: 'One', level: 2 }).waitFor()
     await page.keyboard.press('Escape')
-    await page.getByText('No thread chosen').waitFor()
+    await page.getByText('No thread selected').waitFor()
   })
 
   test('an inbox is shown with few requests', async (t) => {
@@ -87,7 +87,7 @@ suite('a session in the console', () => {
       await page.getByRole('heading', { name, level: 1 }).waitFor()
     }
     await page.keyboard.press('/')
-    const words = page.getByRole('searchbox', { name: 'Words' })
+    const words = page.getByRole('searchbox', { name: 'Search for' })
     await words.waitFor()
     await page.waitForFunction(() => document.activeElement?.getAttribute('name') === 'q')
     await page.keyboard.type('gd?')
@@ -115,8 +115,8 @@ suite('a session in the console', () => {
     const refused = await client.pairing.start({ clientName: 'a stranger' })
     await world.open(`/console/pair?code=${refused.userCode}`)
     await page.getByText('a stranger').waitFor()
-    await page.getByRole('button', { name: 'Refuse' }).click()
-    await page.getByText('The program was refused').waitFor()
+    await page.getByRole('button', { name: 'Deny' }).click()
+    await page.getByText('Request denied').waitFor()
     await assert.rejects(
       client.pairing.poll({ requestId: refused.requestId }),
       (error) => error instanceof MailroomError && error.status === 404,
@@ -150,7 +150,7 @@ suite('a session in the console', () => {
     await world.open('/console/pair')
     await page.getByLabel('Code').fill(code.toLowerCase())
     await page.getByRole('button', { name: 'Continue' }).click()
-    await page.getByRole('button', { name: 'Give it a key' }).click()
+    await page.getByRole('button', { name: 'Approve' }).click()
     await page.getByText('The program is connected').waitFor()
     assert.equal(await ended, 0, said)
   })
@@ -167,7 +167,7 @@ suite('a session in the console', () => {
     await page.getByText('The service could not be reached.').waitFor()
     await service.start()
     await page.getByRole('button', { name: 'Try again' }).click()
-    await page.getByText('No domain yet').waitFor()
+    await page.getByText('No domains yet').waitFor()
     await page.goBack()
     await world.deliver(address, plainMail({ subject: 'Four', text: 'After the pause.' }))
     await page.getByRole('link', { name: /Four/ }).waitFor()

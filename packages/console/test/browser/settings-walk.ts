@@ -56,8 +56,8 @@ suite('settings in the console', () => {
     await page.getByText('Checking until the state changes').waitFor()
     publish(dns, domain)
     await page.locator('[data-domain-status="verified"]').waitFor({ timeout: 60_000 })
-    await page.getByText('Right').first().waitFor()
-    await page.getByText('The domain is verified').waitFor()
+    await page.getByText('Valid', { exact: true }).first().waitFor()
+    await page.getByText('Domain verified').waitFor()
   })
 
   test('a webhook shows its secret once, its failed test, and a delivery that is retried', async () => {
@@ -68,10 +68,10 @@ suite('settings in the console', () => {
     await page.getByRole('button', { name: 'Create webhook' }).click()
     const secret = await page.locator('[data-secret]').textContent()
     assert.match(secret ?? '', /^whsec_/)
-    await page.getByRole('button', { name: 'I have kept it' }).click()
+    await page.getByRole('button', { name: 'I have copied it' }).click()
     await page.getByRole('link', { name: hookUrl }).click()
     await page.getByRole('button', { name: 'Send a test' }).click()
-    await page.getByText('The receiver did not take it').waitFor()
+    await page.getByText('The test failed').waitFor()
     const delivery = page.locator('.tail details').first()
     await delivery.locator('summary').click()
     await delivery.getByText('HTTP 500').waitFor()
@@ -129,7 +129,7 @@ suite('settings in the console', () => {
     await world.open(`/console/pair?code=${userCode}`)
     await page.getByText('laptop of Ann').waitFor()
     await page.getByText(userCode).first().waitFor()
-    await page.getByRole('button', { name: 'Give it a key' }).click()
+    await page.getByRole('button', { name: 'Approve' }).click()
     await page.getByText('The program is connected').waitFor()
     const poll = await fetch(`${service.baseUrl}/auth/cli/poll?requestId=${requestId}`)
     const { apiKey } = (await poll.json()) as { apiKey: string }
