@@ -29,8 +29,24 @@ export async function settleMessage(
   message: SettledMessage,
   { eventId, nowMs }: { eventId: string; nowMs: number },
 ): Promise<void> {
-  const rows = await selectStates(tx, { messageId: message.id })
-  const state = messageStateOf(
+  const change = changeOf(message, await selectStates(tx, { messageId: message.id }))
+  if (change === null) return
+  const { status, failure_reason, kind } = change
+  await updateMessage(tx, { id: message.id, status, failure_reason })
+  if (kind !== null) await addMessageEvent(tx, message, { id: eventId, kind, details: null, nowMs })
+}
+
+export type RecipientRow = Pick<
+  Row<'deliveries'>,
+  'recipient' | 'status' | 'response_code' | 'enhanced_code' | 'response'
+>
+
+/** What the states of all its recipients change of a message, and the event that tells of it; null: nothing. */
+export function changeOf(
+  message: SettledMessage,
+  rows: readonly RecipientRow[],
+): { status: string; failure_reason: string | null; kind: EventKind | null } | null {
+  const { status, failureReason } = messageStateOf(
     rows.map((row) => ({
       recipient: row.recipient,
       status: row.status as DeliveryStatus,
@@ -40,16 +56,11 @@ export async function settleMessage(
     })),
   )
   // Whoever complains has got it, though its server never said so: told as failed, it stays failed.
-  if (message.status === 'failed' && state.status !== 'failed') return
-  if (state.status === message.status && state.failureReason === message.failure_reason) return
-  await updateMessage(tx, {
-    id: message.id,
-    status: state.status,
-    failure_reason: state.failureReason,
-  })
-  if (state.status === message.status || state.status === 'pending') return
-  const kind = state.status === 'sent' ? 'message.sent' : 'message.failed'
-  await addMessageEvent(tx, message, { id: eventId, kind, details: null, nowMs })
+  if (message.status === 'failed' && status !== 'failed') return null
+  if (status === message.status && failureReason === message.failure_reason) return null
+  const isTold = status !== message.status && status !== 'pending'
+  const kind = status === 'sent' ? 'message.sent' : 'message.failed'
+  return { status, failure_reason: failureReason, kind: isTold ? kind : null }
 }
 
 /** `details` are what the event says that no other row does. */
@@ -94,11 +105,7 @@ const updateMessage = statement<
     .where('id', '=', place('id')),
 )
 
-const selectStates = statement<
-  Tables,
-  { messageId: string },
-  Pick<Row<'deliveries'>, 'recipient' | 'status' | 'response_code' | 'enhanced_code' | 'response'>
->((query, place) =>
+const selectStates = statement<Tables, { messageId: string }, RecipientRow>((query, place) =>
   query
     .selectFrom('deliveries')
     .select(['recipient', 'status', 'response_code', 'enhanced_code', 'response'])

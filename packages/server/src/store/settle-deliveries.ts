@@ -62,7 +62,7 @@ export async function settleDeliveries(tx: Tx, input: SettleInput): Promise<stri
   const settled: SettledDelivery[] = []
   const complaints: { id: string; recipient: string }[] = []
   for (const delivery of input.deliveries) {
-    const [row] = await updateDelivery(tx, changeOf(delivery, input))
+    const [row] = await updateDelivery(tx, deliveryChange(delivery, input))
     if (row === undefined) continue
     settled.push(delivery)
     const { complaintEventId: id } = delivery
@@ -97,7 +97,10 @@ async function capture(
   await addCaptured(tx, { ...row, recipients: addresses })
 }
 
-function changeOf(delivery: SettledDelivery, { worker, accountId }: SettleInput): DeliveryChange {
+export function deliveryChange(
+  delivery: SettledDelivery,
+  { worker, accountId }: SettleInput,
+): DeliveryChange {
   const isOver = delivery.nextAttemptAtMs === null
   return {
     id: delivery.id,
@@ -115,7 +118,7 @@ function changeOf(delivery: SettledDelivery, { worker, accountId }: SettleInput)
   }
 }
 
-type DeliveryChange = Pick<
+export type DeliveryChange = Pick<
   Row<'deliveries'>,
   | 'id'
   | 'account_id'

@@ -51,6 +51,7 @@ import { ensureSecret, replaceSecret } from './service-secret.ts'
 import { settleDeliveries } from './settle-deliveries.ts'
 import { claimDomainChecks, settleDomain } from './settle-domain.ts'
 import { settleReport } from './settle-report.ts'
+import { settlingTogether } from './settle-together.ts'
 import { settleWebhookDelivery } from './settle-webhook-delivery.ts'
 import { countStoredStep, noteQuota } from './stored-bytes.ts'
 import { addSuppression, removeSuppression } from './suppression.ts'
@@ -163,6 +164,7 @@ export const transactions = {
 /** Those that engines whose commits are not grouped by themselves run for several inputs at once. */
 export const groupForms: Readonly<Record<string, GroupForm<Tables>>> = {
   receiveMessage: receivingTogether,
+  settleDeliveries: settlingTogether,
 }
 
 type Names = ReadonlySet<keyof typeof transactions>

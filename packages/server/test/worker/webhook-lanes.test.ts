@@ -23,6 +23,8 @@ import { WEBHOOK_BOUNDS } from '#worker/dispatcher-bounds.ts'
 const LIMIT = { timeout: 120_000 }
 /** A hanging endpoint is given up after 15 seconds; what happens meanwhile is the same after three. */
 const HANG_MS = 3_000
+/** Marks an event that hangs until the end of its test. */
+const HANGING_BYTES = 999
 
 type World = {
   queue: MemoryQueue
@@ -208,4 +210,34 @@ test('a guess that was too high keeps others back for a moment only', LIMIT, asy
     },
     { sizeOf: () => 1_000 },
   )
+})
+
+test('five events that hang keep no other from an endpoint that answers', LIMIT, async () => {
+  const tally = new Tally()
+  const queue = openMemoryQueue({
+    async deliver({ size_bytes: bytes }, signal) {
+      if (bytes === HANGING_BYTES) {
+        tally.add('hanging')
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        return 'returned'
+      }
+      tally.add('answered')
+      return 'reached'
+    },
+  })
+  const dispatcher = openDispatcher(queue, silentLog, { bounds: WEBHOOK_BOUNDS })
+  const tell = (count: number, bytes: number) => {
+    queue.add(['endpoint'], count, bytes)
+    dispatcher.wake()
+  }
+  try {
+    tell(1, 1_000)
+    await tally.until(() => tally.of('answered') === 1)
+    tell(5, HANGING_BYTES)
+    await tally.until(() => tally.of('hanging') === 5)
+    tell(1, 1_000)
+    await tally.until(() => tally.of('answered') === 2)
+  } finally {
+    await dispatcher.close(0)
+  }
 })
