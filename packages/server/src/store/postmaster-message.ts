@@ -40,21 +40,29 @@ export async function dropOldestPostmasterMail(
   tx: Tx,
   added: { id: string; size_bytes: number },
 ): Promise<string[]> {
-  const others = await tx.query
+  const newest = await tx.query
     .selectFrom('postmaster_messages')
     .innerJoin('raw_messages', 'raw_messages.id', 'postmaster_messages.raw_id')
     .select(['raw_id', 'size_bytes'])
     .where('raw_id', '!=', added.id)
     .orderBy('raw_id', 'desc')
+    .limit(POSTMASTER_MESSAGES_MAX)
     .execute()
   let keptBytes = added.size_bytes
-  const dropped = others.filter(({ size_bytes }, index) => {
+  const over = newest.find(({ size_bytes }, index) => {
     keptBytes += size_bytes
     return index + 1 >= POSTMASTER_MESSAGES_MAX || keptBytes > POSTMASTER_BYTES_MAX
   })
-  if (dropped.length === 0) return []
-  // A step at a time, should there be many of before; the oldest first.
-  const ids = dropped.slice(-PURGE_STEP_ROWS).map((row) => row.raw_id)
+  if (over === undefined) return []
+  // A step at a time, should there be many of before.
+  const oldest = await tx.query
+    .selectFrom('postmaster_messages')
+    .select('raw_id')
+    .where('raw_id', '<=', over.raw_id)
+    .orderBy('raw_id')
+    .limit(PURGE_STEP_ROWS)
+    .execute()
+  const ids = oldest.map((row) => row.raw_id)
   const removed = await tx.query
     .deleteFrom('postmaster_messages')
     .where('raw_id', 'in', ids)
