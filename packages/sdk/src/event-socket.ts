@@ -40,16 +40,21 @@ const QUEUE_LENGTH_MAX = 8 * 1024 * 1024
 const OPENING_MS = 30_000
 const ANSWER_MS = 10_000
 
+const PING = '{"type":"ping"}'
+
 type Queued = { readonly event: Event; readonly length: number }
 
 export class EventSocket {
   /** Null while it lasts. */
   end: SocketEnd | null = null
   isSubscribed = false
+  /** What the service said about the subscription that it took nevertheless. */
+  readonly notices: string[] = []
   /** The newest event of the account when the subscription began; null when it was not told. */
   startId: string | null = null
   private readonly socket: WebSocketLike
   private readonly heartbeatMs: number
+  private readonly onSubscribed: ((notices: readonly string[]) => void) | undefined
   private readonly queue: Queued[] = []
   private queuedLength = 0
   private heardAtMs = performance.now()
@@ -57,11 +62,24 @@ export class EventSocket {
   private timer: ReturnType<typeof setTimeout>
   private wake = () => {}
 
-  constructor(socket: WebSocketLike, subscribe: Subscribe, heartbeatMs: number) {
+  constructor(
+    socket: WebSocketLike,
+    subscribe: Subscribe,
+    {
+      heartbeatMs,
+      onSubscribed,
+    }: { heartbeatMs: number; onSubscribed?: (notices: readonly string[]) => void },
+  ) {
     this.socket = socket
     this.heartbeatMs = heartbeatMs
+    this.onSubscribed = onSubscribed
     this.timer = setTimeout(() => this.look(), OPENING_MS)
-    socket.onopen = () => socket.send(JSON.stringify({ type: 'subscribe', ...subscribe }))
+    socket.onopen = () => {
+      socket.send(JSON.stringify({ type: 'subscribe', ...subscribe }))
+      // Frames are answered in order: an error before `subscribed` is a refusal only if this is answered
+      // without `subscribed` having come.
+      socket.send(PING)
+    }
     socket.onmessage = (event: { data: unknown }) => this.take(event.data)
     socket.onclose = (event: { code: number }) => this.finish({ kind: 'closed', code: event.code })
     // A close follows, which says as much.
@@ -101,9 +119,11 @@ export class EventSocket {
       }
       clearTimeout(this.timer)
       this.look()
+      this.onSubscribed?.(this.notices)
     } else if (frame.type === 'error') {
-      const message = 'message' in frame ? String(frame.message) : 'The service refused it.'
-      this.finish({ kind: 'refused', message })
+      this.notices.push('message' in frame ? String(frame.message) : 'The service refused it.')
+    } else if (frame.type === 'pong' && !this.isSubscribed && this.notices.length > 0) {
+      this.finish({ kind: 'refused', message: this.notices.join(' ') })
     }
   }
 
@@ -125,7 +145,7 @@ export class EventSocket {
       this.finish({ kind: 'silent' })
     } else {
       this.isAsked = true
-      this.socket.send('{"type":"ping"}')
+      this.socket.send(PING)
       this.timer = setTimeout(() => this.look(), Math.min(ANSWER_MS, this.heartbeatMs))
     }
   }

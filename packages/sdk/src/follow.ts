@@ -13,8 +13,13 @@ export type FollowOptions = {
   podIds?: readonly string[]
   /** Only events of these kinds. */
   eventTypes?: readonly Event['event'][]
-  /** The `event_id` of an event that was seen: what came after it is told first. */
+  /**
+   * The `event_id` of an event that was seen: what came after it is told first. One that the service
+   * does not hold any more stands for its time.
+   */
   after?: string
+  /** Called once for each thing that the service passed over, such as an unknown `after` or kind. */
+  onNotice?: (message: string) => void
   /** Ends it; what waits for an event rejects with the reason of the signal. */
   signal?: AbortSignal
   /** Instead of the runtime's own; Node has one from version 22 on. */
@@ -39,8 +44,8 @@ const WAIT_MS: Readonly<Record<number, number>> = { 4008: 5_000, 4029: 10_000 }
  * Yields for as long as it is asked; leaving the loop closes the connection, and so does `return`,
  * also while `next` waits: that is done then. Without `after` it begins with what happens once the
  * service has taken the subscription. Rejects with MailroomError: `unauthorized` for a key that is not
- * good or was revoked, `bad_request` for an `after`, an inbox, a pod or a kind that the account does not
- * have. Everything else that ends a connection is waited out.
+ * good or was revoked, `bad_request` for an inbox or a pod that the account does not have, or where no
+ * kind is known. Everything else that ends a connection is waited out.
  */
 export function follow(
   service: { readonly baseUrl: string; readonly apiKey: string },
@@ -71,6 +76,7 @@ async function* followWith(
   const over = signal === undefined ? leaving : AbortSignal.any([signal, leaving])
   let { after } = options
   let failures = 0
+  const noticed = new Set<string>()
   while (!leaving.aborted) {
     signal?.throwIfAborted()
     const startMs = performance.now()
@@ -80,7 +86,13 @@ async function* followWith(
       event_types: options.eventTypes,
       last_event_id: after,
     }
-    const socket = new EventSocket(open(), subscribe, heartbeatMs)
+    const socket = new EventSocket(open(), subscribe, {
+      heartbeatMs,
+      onSubscribed: (notices) => {
+        for (const notice of notices) if (!noticed.has(notice)) options.onNotice?.(notice)
+        for (const notice of notices) noticed.add(notice)
+      },
+    })
     const stop = () => socket.stop()
     over.addEventListener('abort', stop)
     let hasTold = false
@@ -98,6 +110,7 @@ async function* followWith(
     if (leaving.aborted) return
     signal?.throwIfAborted()
     // What happened since the subscription began is told by the next one.
+    if (!hasTold && socket.notices.length > 0) after = socket.startId ?? after
     after ??= socket.startId ?? undefined
     const minimumMs = waitAfter(socket)
     if (minimumMs === null) continue

@@ -55,6 +55,7 @@ test('what is followed is asked for, with the key in a header field', async (t) 
       event_types: ['message.received'],
       last_event_id: first,
     },
+    { type: 'ping' },
   ])
 })
 
@@ -175,14 +176,37 @@ test('a key that is revoked while it is followed ends it behind what came before
   assert.deepEqual(seen, idsOf(peer.log).slice(1))
 })
 
-test('an event to go on from that is unknown is told, not waited for', async (t) => {
+test('what the service refuses to subscribe ends it', async (t) => {
   const { peer, client } = await open(t)
-  await assert.rejects(read(client, 1, { after: 'evt_unknown' }), {
+  await assert.rejects(read(client, 1, { inboxIds: ['inb_theirs'] }), {
     name: 'MailroomError',
     code: 'bad_request',
-    message: 'No such event.',
+    message: 'No such inbox.',
   })
   assert.equal(peer.connections.length, 1)
+})
+
+test('an event to go on from that is unknown is told once, and what happens is followed', async (t) => {
+  const { peer, client } = await open(t)
+  peer.add(2)
+  const notices: string[] = []
+  const { promise: noticed, resolve } = Promise.withResolvers<void>()
+  const following = client.events.follow({
+    after: 'unknown',
+    onNotice(notice) {
+      notices.push(notice)
+      resolve()
+    },
+  })
+  const first = following.next()
+  await noticed
+  peer.connections[0]?.cut()
+  // Before the next connection, which tells it.
+  peer.add(1)
+  assert.equal(idOf(await first), peer.log[2]?.event_id)
+  assert.equal(peer.connections[1]?.frames[0]?.last_event_id, peer.log[1]?.event_id)
+  assert.deepEqual(notices, ['No such event.'])
+  await following.return()
 })
 
 test('a connection on which nothing comes is asked, and left when nobody answers', async (t) => {

@@ -7,7 +7,11 @@ import type { Socket } from 'node:net'
 import type { Event } from '@mailroom/sdk'
 import { type WebSocket, WebSocketServer } from 'ws'
 
-export type Subscribed = { readonly last_event_id?: string; readonly [name: string]: unknown }
+export type Subscribed = {
+  readonly last_event_id?: string
+  readonly inbox_ids?: readonly string[]
+  readonly [name: string]: unknown
+}
 
 export type Connection = {
   readonly request: IncomingMessage
@@ -92,15 +96,17 @@ function subscribe({ log }: SocketPeer, connection: Connection, frame: Subscribe
   const { socket } = connection
   const cursor = frame.last_event_id
   const start = log.findIndex(({ event_id: id }) => id === cursor) + 1
-  if (cursor !== undefined && start === 0) {
-    socket.send('{"type":"error","message":"No such event."}')
+  if (frame.inbox_ids?.includes('inb_theirs')) {
+    socket.send('{"type":"error","message":"No such inbox."}')
     return
   }
-  const newest = cursor ?? log.at(-1)?.event_id ?? null
+  const isUnknown = cursor !== undefined && start === 0
+  if (isUnknown) socket.send('{"type":"error","message":"No such event."}')
+  const newest = (isUnknown ? undefined : cursor) ?? log.at(-1)?.event_id ?? null
   const lists = { inbox_ids: [], pod_ids: [], event_types: [] }
   socket.send(JSON.stringify({ type: 'subscribed', ...lists, last_event_id: newest }))
   connection.isSubscribed = true
-  const behind = cursor === undefined ? [] : log.slice(start)
+  const behind = cursor === undefined || isUnknown ? [] : log.slice(start)
   for (const event of behind) socket.send(JSON.stringify(event))
 }
 

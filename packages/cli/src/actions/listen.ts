@@ -43,6 +43,7 @@ export async function listen(options: ListenOptions): Promise<void> {
     podIds: pod,
     eventTypes: events,
     after: since,
+    onNotice: (notice) => output.note(plainLine(notice)),
     WebSocket: watchedSocket((text) => output.note(output.noteColors.dim(text)), where),
   })
   for await (const event of following) {

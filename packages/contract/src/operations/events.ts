@@ -13,7 +13,9 @@ const WAIT_SECONDS_DEFAULT = 30
 
 const filterProperties = {
   after: Type.Optional(
-    text('The event_id of an event: only what follows it, in the order that is asked for.'),
+    text(
+      'The event_id of an event: only what follows it, in the order that is asked for. Ids are time-ordered, so one that the log does not hold any more stands for its time.',
+    ),
   ),
   event_types: Type.Optional(text('Only events of these kinds, separated by commas.')),
   inbox_id: Type.Optional(text('The id of an inbox: only events of that inbox.')),
@@ -51,7 +53,7 @@ export const eventOperations = {
     tag: 'Events',
     summary: 'Be told of events as they happen, as server-sent events.',
     notes:
-      'Each has the event_id as its id, the kind as its event and the envelope as its data. After a break, Last-Event-ID (or after) goes on behind the event that it names without a gap or a repeat; without either only what happens from now on is told. An account may have ten streams at once. One that takes in nothing for 30 seconds is cut.',
+      'Each has the event_id as its id, the kind as its event and the envelope as its data. After a break, Last-Event-ID (or after) goes on behind the event that it names without a gap or a repeat; without either only what happens from now on is told. A Last-Event-ID that the log does not hold stands for its time, one that is no event id for now; a comment line says so, as it does of unknown event_types among known ones. An account may have ten streams at once. One that takes in nothing for 30 seconds is cut.',
     auth: 'key',
     isRateLimited: true,
     query: Type.Object(filterProperties),

@@ -24,8 +24,8 @@ export type EventFeed = {
 }
 
 /**
- * Null when `afterId` is not in the account's log. `onEnd` is called once, when the feed has ended in
- * whatever way.
+ * What is wrong with `afterId` is a comment of the stream. `onEnd` is called once, when the feed has
+ * ended in whatever way.
  */
 export async function openEventFeed(
   { ports, clock }: { ports: Pick<EventPorts, 'openEventStream'>; clock: Clock },
@@ -33,10 +33,11 @@ export async function openEventFeed(
     readonly accountId: string
     readonly filter: EventFilter
     readonly afterId: string | null
+    readonly notices: readonly string[]
     readonly commentMs?: number
     onEnd(): void
   },
-): Promise<EventFeed | null> {
+): Promise<EventFeed> {
   const { accountId, filter, afterId, commentMs = STREAM_COMMENT_MS } = opened
   let isFull = false
   let stream: EventStream | undefined
@@ -79,10 +80,12 @@ export async function openEventFeed(
     sink: { write: (text) => push(fieldsOf(text, clock.now())) },
   })
   try {
-    const outcome = await stream.subscribe({ filter, afterId, onAccepted() {} })
-    if (outcome === 'subscribed') return { content, end }
-    content.destroy()
-    return null
+    await stream.subscribe({
+      filter,
+      afterId,
+      onAccepted: ({ notice }) => push(commentsOf(opened.notices, notice)),
+    })
+    return { content, end }
   } catch (error) {
     content.destroy()
     throw error
@@ -93,6 +96,11 @@ export async function openEventFeed(
     free()
     content.push(null)
   }
+}
+
+function commentsOf(notices: readonly string[], ofCursor: string | null): string {
+  const cursor = ofCursor === null ? [] : [`Last-Event-ID ${ofCursor}.`]
+  return [...notices, ...cursor].map((line) => `: ${line}\n\n`).join('')
 }
 
 function fieldsOf(text: EventText, nowMs: number): string {

@@ -3,6 +3,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type SqlBool, sql } from 'kysely'
+import { idTimeMs } from '#base/ids.ts'
 import { COUNTED_MAX, LOG_COUNT_EVENTS_MAX, LOG_WINDOW_EVENTS } from '#base/limits.ts'
 import { inLog, inLogOrder, isUnsettled, selectPlaces, unsettledInLog } from '#db/dialect.ts'
 import {
@@ -38,6 +39,39 @@ export async function findEventPosition(
 ): Promise<LogPosition | null> {
   const row = await findRow(db, accountId, eventId)
   return row === undefined ? null : positionOf(row)
+}
+
+/**
+ * Clocks of processes differ, and an event is written a moment after its id was made: the place of an
+ * id is looked for among the events from this many milliseconds before it on.
+ */
+const ID_ORDER_SLACK_MS = 60_000
+
+/**
+ * The place before the account's first event with a later id than `eventId`, which the log does not
+ * hold: the end of the settled log where there is none.
+ */
+export async function findPlaceOfId(
+  db: ReadDb,
+  accountId: string,
+  eventId: string,
+): Promise<LogPosition> {
+  const { engine } = db.reading
+  const end = await readLogHead(db)
+  const before = await selectPlaces(engine, db.read.selectFrom('events'))
+    .where('occurred_at', '<', idTimeMs(eventId) - ID_ORDER_SLACK_MS)
+    .orderBy('occurred_at', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  const filter = { kinds: [], podIds: [], inboxIds: [] }
+  const after = before === undefined ? LOG_START : positionOf(before)
+  const later = placesIn(db, { accountId, after, filter }).where('id', '>', eventId)
+  const first = await inLogOrder(engine, selectPlaces(engine, later), 'asc')
+    .limit(1)
+    .executeTakeFirst()
+  if (first === undefined) return end
+  const { transactionId, sequence } = positionOf(first)
+  return { transactionId, sequence: sequence - 1 }
 }
 
 function findRow(db: ReadDb, accountId: string, eventId: string) {

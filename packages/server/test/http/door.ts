@@ -94,10 +94,14 @@ const quietSessions: Sessions = {
 const quietPorts: DoorPorts = {
   findReplay: async () => null,
   isSandbox: () => true,
-  checkFilter: async () => ({ kind: 'filter', filter: { kinds: [], podIds: [], inboxIds: [] } }),
+  checkFilter: async () => ({
+    kind: 'filter',
+    filter: { kinds: [], podIds: [], inboxIds: [] },
+    unknownKinds: [],
+  }),
   openEventStream: () => ({
     subscribe: async ({ onAccepted }) => {
-      onAccepted('evt_1')
+      onAccepted({ lastEventId: 'evt_1', notice: null })
       return 'subscribed'
     },
     unsubscribe: () => 'unsubscribed',

@@ -8,6 +8,7 @@ export type FeedClient = {
   next(): Promise<Told | null>
   /** Comments so far. */
   comments(): number
+  commentTexts(): readonly string[]
   /** Milliseconds of the last `retry` field. */
   retryMs(): number | null
   /** Hangs up. */
@@ -23,14 +24,14 @@ export async function openFeedClient(
   const response = await fetch(url, { headers, signal: over.signal })
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
   let text = ''
-  let comments = 0
+  const comments: string[] = []
   let retryMs: number | null = null
 
   function take(block: string): Told | null {
     const fields = new Map<string, string>()
     for (const line of block.split('\n')) {
       const [name = '', value = ''] = line.split(/: ?(.*)/s)
-      if (line.startsWith(':')) comments += 1
+      if (line.startsWith(':')) comments.push(line.slice(1).trim())
       else if (name === 'retry') retryMs = Number(value)
       else fields.set(name, value)
     }
@@ -59,7 +60,8 @@ export async function openFeedClient(
         text += chunk.value
       }
     },
-    comments: () => comments,
+    comments: () => comments.length,
+    commentTexts: () => comments,
     retryMs: () => retryMs,
     close: () => over.abort(),
   }

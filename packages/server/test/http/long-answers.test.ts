@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { EventSink } from '#actions/event/event-stream.ts'
+import type { Accepted, EventSink } from '#actions/event/event-stream.ts'
 import { systemClock } from '#base/clock.ts'
 import { STREAM_BUFFER_BYTES_MAX } from '#base/limits.ts'
 import { EVENT_FEED_HEADERS, type EventFeed, openEventFeed } from '#http/event-feed.ts'
@@ -27,8 +27,8 @@ async function openStreamDoor({ commentMs, fill }: Opening, options: DoorOptions
   let feed: EventFeed | null = null
   const ports = {
     openEventStream: ({ sink }: { sink: EventSink }) => ({
-      async subscribe({ onAccepted }: { onAccepted(lastEventId: null): void }) {
-        onAccepted(null)
+      async subscribe({ onAccepted }: { onAccepted(accepted: Accepted): void }) {
+        onAccepted({ lastEventId: null, notice: null })
         fill?.(sink)
         return 'subscribed' as const
       },
@@ -47,6 +47,7 @@ async function openStreamDoor({ commentMs, fill }: Opening, options: DoorOptions
             accountId: 'acc_1',
             filter,
             afterId: null,
+            notices: [],
             commentMs,
             onEnd() {
               ends += 1

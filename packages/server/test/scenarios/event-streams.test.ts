@@ -22,6 +22,15 @@ import { runSql } from '#test/scenarios/stored-content.ts'
 import { seededDice } from '#test/smtp/seeded-dice.ts'
 import { onEachEngine, openWorld, type World } from '#test/world.ts'
 
+/** A well-formed id that sorts directly behind this one. */
+function idBehind(id: string): string {
+  const digits = '0123456789abcdefghjkmnpqrstvwxyz'
+  const digit = digits.indexOf(id.at(-1) ?? '')
+  // The last but one is counted up where the last is the highest.
+  if (digit === digits.length - 1) return `${idBehind(id.slice(0, -1))}0`
+  return `${id.slice(0, -1)}${digits[digit + 1]}`
+}
+
 onEachEngine('a connection of a reader of events', (engine) => {
   let world: World
   let one: Inbox
@@ -204,7 +213,7 @@ onEachEngine('a connection of a reader of events', (engine) => {
     reader.stream.close()
   })
 
-  test('never hears of another account, and cannot go on after its events', async () => {
+  test('never hears of another account', async () => {
     const stranger = await world.newAccount()
     const inbox = await stranger.client.inboxes.create({})
     const reader = openReader(world)
@@ -215,11 +224,58 @@ onEachEngine('a connection of a reader of events', (engine) => {
     const end = await last(one)
     await Promise.all([reader.until(1), theirs.until(1)])
     assert.deepEqual([reader.told, theirs.told], [[end], [foreign.eventId]])
-    for (const afterId of [foreign.eventId, foreign.messageId, makeId('evt'), 'evt', '\0']) {
-      assert.equal(await reader.subscribe({}, afterId), 'unknown_event')
-    }
     reader.stream.close()
     theirs.stream.close()
+  })
+
+  test('goes on from the time of an event id that the log does not hold', async () => {
+    const inbox = await world.inbox()
+    const [first = '', ...later] = await receiveMany(world, inbox, 3)
+    await untilReadable(world)
+    const reader = openReader(world)
+    await reader.subscribe({ inboxIds: [inbox.id] }, idBehind(first))
+    const end = await last(inbox)
+    await reader.until(3)
+    assert.deepEqual(reader.told, [...later, end])
+    const ancient = openReader(world)
+    await ancient.subscribe({ inboxIds: [inbox.id] }, 'evt_00000000000000000000000000')
+    await ancient.until(4)
+    assert.deepEqual(ancient.told, [first, ...later, end])
+    for (const { stream } of [reader, ancient]) stream.close()
+  })
+
+  test('is told what happens from now on behind a later id and behind what is no id', async () => {
+    const inbox = await world.inbox()
+    const filter = { inboxIds: [inbox.id] }
+    const ahead = openReader(world)
+    await ahead.subscribe(filter)
+    const { eventId: past, messageId } = await receive(world, inbox)
+    await ahead.until(1)
+    // When this one has been told, what is told from now on does not hold the one before it.
+    await receive(world, inbox)
+    await ahead.until(2)
+    for (const afterId of ['evt_7zzzzzzzzzzzzzzzzzzzzzzzzz', messageId, 'evt', '\0', '']) {
+      const reader = openReader(world)
+      await reader.subscribe(filter, afterId)
+      const next = await last(inbox)
+      while (!reader.told.includes(next)) await reader.until(reader.told.length + 1)
+      assert.equal(reader.told.includes(past), false)
+      reader.stream.close()
+    }
+    ahead.stream.close()
+  })
+
+  test('goes on from another account’s event at its time, among its own events', async () => {
+    const stranger = await world.newAccount()
+    const inbox = await stranger.client.inboxes.create({})
+    await last(one)
+    const foreign = await receive(world, inbox, { accountId: stranger.id })
+    const later = await last(one)
+    const reader = openReader(world)
+    await reader.subscribe({}, foreign.eventId)
+    await reader.until(1)
+    assert.deepEqual(reader.told, [later])
+    reader.stream.close()
   })
 
   test('may have so many subscriptions, and ended ones make room', async () => {

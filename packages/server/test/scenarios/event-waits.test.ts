@@ -185,10 +185,17 @@ onEachEngine('waiting for a message', (engine) => {
     for (const inboxId of [theirs.id, makeId('inb')]) {
       await assert.rejects(wait({ inboxId }), isProblem('not_found'))
     }
-    const unknown = [elsewhere.messageId, foreign.eventId, foreign.messageId, makeId('evt'), '\0']
+    const unknown = [elsewhere.messageId, foreign.messageId, makeId('msg'), 'evt', '\0']
     for (const after of unknown) {
       await assert.rejects(wait({ after }), isProblem('bad_request', 'after'))
     }
+  })
+
+  test('goes on from an event id that the log does not hold, at its time', async () => {
+    inbox = await world.inbox()
+    const { messageId } = await receive(world, inbox)
+    const found = await wait({ after: 'evt_01h455vb4pex5vsknk084sn02q' })
+    assert.equal(found?.id, messageId)
   })
 
   test('ends at its limit, or when the caller goes, also while what is there is looked through', async () => {

@@ -160,11 +160,9 @@ onEachEngine('the SDK and events', (engine) => {
     assert.equal(value.message?.subject, 'hello')
   })
 
-  test('a key that is not good and an event that is unknown are refused', async () => {
+  test('a key that is not good and an inbox of nobody are refused', async () => {
     const stranger = new Mailroom({ baseUrl: world.baseUrl, apiKey: 'mr_nobody' })
     await assert.rejects(stranger.events.follow().next(), { code: 'unauthorized', status: 401 })
-    const unknown = client.events.follow({ after: 'evt_01h2xcejqtf2nbrexx3vqjhp41' })
-    await assert.rejects(unknown.next(), { code: 'bad_request', message: /last_event_id/ })
     const foreign = client.events.follow({ inboxIds: ['inb_01h2xcejqtf2nbrexx3vqjhp41'] })
     await assert.rejects(foreign.next(), { code: 'bad_request' })
   })

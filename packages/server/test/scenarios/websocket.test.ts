@@ -115,11 +115,12 @@ onEachEngine('the WebSocket', (engine) => {
       [subjectOf(await client.next()), subjectOf(await client.next())],
       ['one', 'two'],
     )
-    const ended = { type: 'unsubscribed' }
-    assert.deepEqual(await client.ask({ type: 'unsubscribe', inbox_ids: [first.id] }), ended)
+    const unsubscribe = { type: 'unsubscribe', inbox_ids: [first.id] }
+    assert.deepEqual(await client.ask(unsubscribe), { ...unsubscribe, type: 'unsubscribed' })
     await deliver(first, 'three')
     await deliver(second, 'four')
     assert.equal(subjectOf(await client.next()), 'four')
+    const ended = { type: 'unsubscribed', inbox_ids: [] }
     assert.deepEqual(await client.ask({ type: 'unsubscribe' }), ended)
     await deliver(second, 'five')
     assert.deepEqual(await client.ask({ type: 'ping' }), { type: 'pong' })
@@ -169,7 +170,6 @@ onEachEngine('the WebSocket', (engine) => {
     const pod = await theirs.client.pods.create({ clientId: 'theirs' })
     const inbox = await theirs.client.inboxes.create({ podId: pod.id })
     await deliver(inbox, 'theirs')
-    const event = await readEventOf(theirs.key, 'theirs')
     const own = await world.inbox()
     const client = await connect()
     const wrong = [
@@ -181,9 +181,7 @@ onEachEngine('the WebSocket', (engine) => {
       { pod_ids: ['theirs'] },
       { pod_ids: [own.id] },
       { event_types: ['message.read'] },
-      { last_event_id: event.event_id },
-      { last_event_id: 'evt_01h455vb4pex5vsknk084sn02q' },
-      { last_event_id: '' },
+      { event_types: ['message.read', 'nonsense'] },
     ]
     for (const fields of wrong) {
       const answer = await client.ask({ type: 'subscribe', ...fields })
@@ -193,6 +191,43 @@ onEachEngine('the WebSocket', (engine) => {
     await deliver(own, 'own')
     await deliver(inbox, 'theirs')
     assert.deepEqual(await client.ask({ type: 'ping' }), { type: 'pong' })
+    await closeSocket(client)
+  })
+
+  test('a cursor that is unknown or malformed is an error frame, and the client is subscribed', async () => {
+    const inbox = await world.inbox()
+    await deliver(inbox, 'before the cursor')
+    const before = await readEventOf(world.key, 'before the cursor')
+    for (const cursor of ['evt_01h455vb4pex5vsknk084sn02q', 'evt_x', '', 'msg_\u2028']) {
+      const client = await connect()
+      const subscribe = { type: 'subscribe', inbox_ids: [inbox.id], last_event_id: cursor }
+      const error = await client.ask(subscribe)
+      assert.equal(error.type, 'error')
+      assert.match(String(error.message), /^"last_event_id" "/)
+      const subscribed = await client.next()
+      assert.deepEqual([subscribed.type, subscribed.inbox_ids], ['subscribed', [inbox.id]])
+      const isPlace = cursor.length === 30
+      // With what is told here the next connection goes on without a gap.
+      assert.equal(subscribed.last_event_id, isPlace ? cursor : before.event_id)
+      if (isPlace) assert.equal((await client.next()).event_id, before.event_id)
+      assert.deepEqual(await client.ask({ type: 'ping' }), { type: 'pong' })
+      await closeSocket(client)
+    }
+  })
+
+  test('unknown kinds among known ones are an error frame, and the known ones are subscribed', async () => {
+    const inbox = await world.inbox()
+    const client = await connect()
+    const event_types = ['message.read', 'message.received', 'x'.repeat(500)]
+    const error = await client.ask({ type: 'subscribe', inbox_ids: [inbox.id], event_types })
+    assert.deepEqual([error.type, String(error.message).length < 400], ['error', true])
+    assert.match(String(error.message), /"event_types" .*"message\.read"/)
+    const subscribed = await client.next()
+    assert.deepEqual(subscribed.event_types, ['message.received'])
+    await deliver(inbox, 'known')
+    assert.equal(subjectOf(await client.next()), 'known')
+    const unsubscribed = await client.ask({ type: 'unsubscribe', inbox_ids: [inbox.id] })
+    assert.deepEqual(unsubscribed, { type: 'unsubscribed', inbox_ids: [inbox.id] })
     await closeSocket(client)
   })
 

@@ -16,7 +16,12 @@ export type AskedFilter = {
 }
 
 export type CheckedFilter =
-  | { readonly kind: 'filter'; readonly filter: EventFilter }
+  | {
+      readonly kind: 'filter'
+      readonly filter: EventFilter
+      /** Left out of the filter, which holds at least one that is known. */
+      readonly unknownKinds: readonly string[]
+    }
   | {
       readonly kind: 'mistake'
       readonly field: 'kinds' | 'podIds' | 'inboxIds'
@@ -25,6 +30,8 @@ export type CheckedFilter =
       readonly message: string
     }
 
+export const UNKNOWN_KIND = 'is no kind of event'
+
 /** The filter, with the ids of pods whatever they were called, or the first entry that is wrong. */
 export async function checkFilter(
   deps: Pick<Deps, 'db'>,
@@ -32,9 +39,9 @@ export async function checkFilter(
 ): Promise<CheckedFilter> {
   const { accountId, kinds, podIds, inboxIds } = asked
   const known = kinds.filter(isKind)
-  if (known.length < kinds.length) {
-    const index = kinds.findIndex((kind) => !isKind(kind))
-    return mistake('kinds', { list: kinds, index, message: 'is no kind of event' })
+  // An empty list would let every kind through, which nobody asked for.
+  if (known.length === 0 && kinds.length > 0) {
+    return mistake('kinds', { list: kinds, index: 0, message: UNKNOWN_KIND })
   }
   // PostgreSQL takes no NUL in a text.
   const podNames = podIds.filter((pod) => !pod.includes('\0'))
@@ -64,6 +71,7 @@ export async function checkFilter(
       podIds: [...new Set(podIds.flatMap((pod) => pods.get(pod) ?? []))],
       inboxIds: [...new Set(inboxIds)],
     },
+    unknownKinds: [...new Set(kinds.filter((kind) => !isKind(kind)))],
   }
 }
 

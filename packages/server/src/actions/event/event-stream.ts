@@ -20,7 +20,7 @@ import {
 import { findNewestEventId, lookInLog } from '#store/event.ts'
 import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
 import type { Listening } from './event-hub.ts'
-import { findPosition } from './read-events.ts'
+import { type Cursor, findCursor } from './read-events.ts'
 import { filterOfAll, Subscription } from './subscription.ts'
 
 export type EventSink = {
@@ -28,19 +28,28 @@ export type EventSink = {
   write(text: EventText): boolean
 }
 
+export type Accepted = {
+  /** What comes is what happened after this event, the account's newest; null: after none. */
+  readonly lastEventId: string | null
+  /** One sentence without a full stop: why `afterId` is not the event to go on from; or null. */
+  readonly notice: string | null
+}
+
+const NOT_HELD =
+  'is no event that the log of the account holds, or not any more: what it holds from after that time is replayed'
+const MALFORMED = 'is no event id: nothing is replayed'
+
 export type EventStream = {
   /**
-   * `unknown_event`: the account's log holds no event `afterId`; nothing was subscribed. What earlier
-   * subscriptions of this connection have told is not told again. `onAccepted` is called before the
-   * first event. Rejects as a read of the store does.
+   * What earlier subscriptions of this connection have told is not told again. `onAccepted` is called
+   * before the first event. Rejects as a read of the store does.
    */
   subscribe(wanted: {
     filter: EventFilter
     /** Null: what happens from now on. */
     afterId: string | null
-    /** What comes is what happened after this event, the account's newest; null: after none. */
-    onAccepted(lastEventId: string | null): void
-  }): Promise<'subscribed' | 'unknown_event' | 'too_many'>
+    onAccepted(accepted: Accepted): void
+  }): Promise<'subscribed' | 'too_many'>
   /** Takes inboxes out of all subscriptions, also of those that name none; null ends all of them. */
   unsubscribe(inboxIds: readonly string[] | null): 'unsubscribed' | 'too_many'
   resume(): void
@@ -85,18 +94,22 @@ class Stream implements EventStream {
     onAccepted,
   }: Parameters<EventStream['subscribe']>[0]): ReturnType<EventStream['subscribe']> {
     if (this.#active.length >= SUBSCRIPTIONS_MAX) return 'too_many'
-    const after = await findPosition(this.#deps, { accountId: this.#accountId, after: afterId })
-    if (after === null) return 'unknown_event'
-    const { position } = await this.#listen()
-    const until = position
-    const lastEventId =
-      afterId ?? (await findNewestEventId(this.#deps.db, { accountId: this.#accountId, until }))
+    const accountId = this.#accountId
+    const cursor =
+      afterId === null ? null : await findCursor(this.#deps, { accountId, after: afterId })
+    const { position: until } = await this.#listen()
+    const from = cursor?.position ?? until
+    const accepted: Accepted = {
+      lastEventId:
+        cursor === null ? await findNewestEventId(this.#deps.db, { accountId, until }) : afterId,
+      notice: noticeOf(afterId, cursor),
+    }
     // Others may have been made meanwhile.
     if (this.#active.length >= SUBSCRIPTIONS_MAX) return 'too_many'
     this.#settleLive()
     this.#liveFrom = null
-    this.#active.push(new Subscription(filter, afterId === null ? position : after))
-    if (!this.#isClosed) onAccepted(lastEventId)
+    this.#active.push(new Subscription(filter, from))
+    if (!this.#isClosed) onAccepted(accepted)
     this.#goOn()
     return 'subscribed'
   }
@@ -245,6 +258,11 @@ class Stream implements EventStream {
     for (const one of members) one.toldUntil = event.position
     if (isWanted && !isTold && text !== undefined) this.#write(text)
   }
+}
+
+function noticeOf(afterId: string | null, cursor: Cursor | null): string | null {
+  if (afterId === null || cursor?.isHeld === true) return null
+  return cursor === null ? MALFORMED : NOT_HELD
 }
 
 function latest(one: LogPosition, other: LogPosition): LogPosition {

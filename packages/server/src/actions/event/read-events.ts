@@ -16,6 +16,7 @@ import {
   type EventOrder,
   type EventRange,
   findEventPosition,
+  findPlaceOfId,
   lookInLog,
   placeBefore,
   unreadOf,
@@ -35,19 +36,21 @@ type PageInput = {
 export type PageDeps = EnvelopeDeps & Pick<Deps, 'events'>
 
 /**
- * From the event that follows `after` in the order, which is an older one in descending order, and without
- * `after` from the first: as many as there are up to `limit`, unless nothing more passes the filter in LOG_PAGE_EVENTS_MAX events. `total` counts them and what passes behind a full
- * page, up to COUNTED_MAX and no further than `countEvents` looks. `bad_request` when the account's
- * log has no such event. The texts are read as they are asked for, EVENTS_LOADED_AT_ONCE in memory at
- * a time.
+ * From the event that follows `after` in the order, which is an older one in descending order, and
+ * without `after` from the first: as many as there are up to `limit`, unless nothing more passes the
+ * filter in LOG_PAGE_EVENTS_MAX events. `total` counts them and what passes behind a full page, up to
+ * COUNTED_MAX and no further than `countEvents` looks. `bad_request` when `after` is no event id. The
+ * texts are read as they are asked for, EVENTS_LOADED_AT_ONCE in memory at a time.
  */
 export async function openEventPage(
   deps: PageDeps,
   input: PageInput,
 ): Promise<{ texts: AsyncIterable<EventText>; total: number }> {
   const { accountId, filter, order, limit, signal } = input
-  const place = await findPosition(deps, { accountId, after: input.after })
-  if (place === null) throw unknownAfter('is no event of this account that the log still holds')
+  const cursor =
+    input.after === null ? null : await findCursor(deps, { accountId, after: input.after })
+  if (cursor === null && input.after !== null) throw wrongCursor('must be the id of an event')
+  const place = cursor?.position ?? LOG_START
   const range: EventRange =
     order === 'asc'
       ? { accountId, filter, after: place }
@@ -56,7 +59,7 @@ export async function openEventPage(
           filter,
           order,
           after: LOG_START,
-          ...(input.after !== null && { until: placeBefore(place) }),
+          ...(cursor !== null && { until: cursor.isHeld ? placeBefore(place) : place }),
         }
   const search = new Search(deps, input, range)
   const first = await search.next(limit)
@@ -128,16 +131,24 @@ async function* readTexts(
   }
 }
 
-/** Where the event stands in the log, its start for none, null when there is no such event. */
-export async function findPosition(
+/** Where a reader goes on from; `isHeld`: whether the log holds the event that the cursor names. */
+export type Cursor = { readonly position: LogPosition; readonly isHeld: boolean }
+
+/**
+ * The place of an event id in the log. Ids are time-ordered, so one that the account's log does not
+ * hold, or not any more, is a place as well. Null for a text that is no event id.
+ */
+export async function findCursor(
   deps: Pick<Deps, 'db'>,
-  { accountId, after }: { accountId: string; after: string | null },
-): Promise<LogPosition | null> {
-  if (after === null) return LOG_START
-  return isIdOf('evt', after) ? findEventPosition(deps.db, accountId, after) : null
+  { accountId, after }: { accountId: string; after: string },
+): Promise<Cursor | null> {
+  if (!isIdOf('evt', after)) return null
+  const held = await findEventPosition(deps.db, accountId, after)
+  if (held !== null) return { position: held, isHeld: true }
+  return { position: await findPlaceOfId(deps.db, accountId, after), isHeld: false }
 }
 
 /** What is wrong with a cursor, to follow its name. */
-export function unknownAfter(message: string, path = 'after'): ReturnType<typeof problem> {
-  return problem('bad_request', `${path} ${message}.`, { details: [{ path, message }] })
+export function wrongCursor(message: string): ReturnType<typeof problem> {
+  return problem('bad_request', `after ${message}.`, { details: [{ path: 'after', message }] })
 }

@@ -17,7 +17,7 @@ import {
 } from '#model/event.ts'
 import type { Direction, Message } from '#model/message.ts'
 import { notFound, problem } from '#model/problem.ts'
-import { findEventPosition, lookInLog, readLogHeadOf } from '#store/event.ts'
+import { lookInLog, readLogHeadOf } from '#store/event.ts'
 import {
   findMessage,
   findMessageHeads,
@@ -27,7 +27,7 @@ import {
 } from '#store/message.ts'
 import type { EventText } from './envelope.ts'
 import type { EventHub, Listening } from './event-hub.ts'
-import { unknownAfter } from './read-events.ts'
+import { findCursor, wrongCursor } from './read-events.ts'
 
 export type WaitInput = {
   accountId: string
@@ -98,10 +98,8 @@ async function findSince(deps: WaitDeps, input: WaitInput): Promise<Since> {
     const position = counters.inbound_count + counters.outbound_count
     return { kind: 'message', position }
   }
-  if (isIdOf('evt', after)) {
-    const position = await findEventPosition(deps.db, accountId, after)
-    if (position !== null) return { kind: 'event', position, except: NONE }
-  }
+  const cursor = await findCursor(deps, { accountId, after })
+  if (cursor !== null) return { kind: 'event', position: cursor.position, except: NONE }
   if (isIdOf('msg', after)) {
     const [head] = await findMessageHeads(deps.db, { accountId, inboxId, messageIds: [after] })
     if (head !== undefined) {
@@ -109,7 +107,7 @@ async function findSince(deps: WaitDeps, input: WaitInput): Promise<Since> {
       return { kind: 'message', position: isOwn ? head.position - 1 : head.position }
     }
   }
-  throw unknownAfter('is neither an event of this account nor a message of this inbox')
+  throw wrongCursor('is neither the id of an event nor a message of this inbox')
 }
 
 /** The end of the log, and what has happened but cannot be read before an older transaction ends. */

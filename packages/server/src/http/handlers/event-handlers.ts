@@ -1,17 +1,18 @@
 // Handlers of the log of events, the stream of it, and the wait for a message.
 
-import { Readable } from 'node:stream'
 import type { Deps } from '#actions/deps.ts'
-import { checkFilter } from '#actions/event/check-filter.ts'
+import { type CheckedFilter, checkFilter, UNKNOWN_KIND } from '#actions/event/check-filter.ts'
 import { openEventStream } from '#actions/event/event-stream.ts'
-import { findPosition, openEventPage, unknownAfter } from '#actions/event/read-events.ts'
+import { openEventPage, wrongCursor } from '#actions/event/read-events.ts'
 import { waitForMessage } from '#actions/event/wait-for-message.ts'
+import { isIdOf } from '#base/ids.ts'
 import { RETRY_AFTER_SECONDS, SOCKETS_PER_ACCOUNT_MAX } from '#base/limits.ts'
 import { EVENT_FEED_HEADERS, openEventFeed } from '#http/event-feed.ts'
 import type { EndReason, EventReader, EventReaders } from '#http/event-readers.ts'
 import type { Handlers, KeyContext } from '#http/handler.ts'
 import { presentMessage } from '#http/present/resources.ts'
 import { rateLimited } from '#http/problems.ts'
+import { passedOver } from '#http/websocket/session.ts'
 import type { EventFilter } from '#model/event.ts'
 import { problem } from '#model/problem.ts'
 
@@ -23,7 +24,9 @@ export function eventHandlers(deps: Deps, readers: EventReaders): EventHandlers 
     'events.list': async ({ query }, context) => {
       const { after = null, limit, order = 'asc' } = query
       const { accountId, takeTurn } = context
-      const filter = await filterOf(deps, accountId, query)
+      const { filter, unknownKinds } = await filterOf(deps, accountId, query)
+      const [unknown] = unknownKinds
+      if (unknown !== undefined) throw wrongFilter('event_types', unknown, UNKNOWN_KIND)
       const page = { accountId, filter, after, order, limit, signal: goneSignal(context) }
       const { texts, total } = await openEventPage(deps, page)
       await takeTurn()
@@ -31,21 +34,7 @@ export function eventHandlers(deps: Deps, readers: EventReaders): EventHandlers 
       return { data: await Array.fromAsync(texts, (text) => text.body(told)), total }
     },
 
-    'events.stream': async ({ query }, context) => {
-      const { accountId } = context
-      const filter = await filterOf(deps, accountId, query)
-      const lastEventId = lastEventIdOf(context)
-      const afterId = lastEventId ?? query.after ?? null
-      const headers = EVENT_FEED_HEADERS
-      const content = context.wantsContent
-        ? await openFeed(deps, readers, { context, filter, afterId })
-        : await findPosition(deps, { accountId, after: afterId })
-      if (content === null) {
-        const cursor = lastEventId === null ? 'after' : 'Last-Event-ID'
-        throw unknownAfter('is no event of this account that the log still holds', cursor)
-      }
-      return { headers, content: content instanceof Readable ? content : null }
-    },
+    'events.stream': ({ query }, context) => streamEvents(deps, readers, { query, context }),
 
     ...waitHandler(deps, readers),
   }
@@ -98,6 +87,30 @@ function waitHandler(deps: Deps, readers: EventReaders): Pick<Handlers, 'inboxes
   }
 }
 
+type StreamQuery = { event_types?: string; inbox_id?: string; after?: string }
+
+async function streamEvents(
+  deps: Deps,
+  readers: EventReaders,
+  { query, context }: { query: StreamQuery; context: KeyContext },
+) {
+  const { accountId } = context
+  const { filter, unknownKinds } = await filterOf(deps, accountId, query)
+  const lastEventId = lastEventIdOf(context)
+  const afterId = lastEventId ?? query.after ?? null
+  // The parameter is of the first connection, where 400 ends nothing that went well before.
+  if (lastEventId === null && afterId !== null && !isIdOf('evt', afterId)) {
+    throw wrongCursor('must be the id of an event')
+  }
+  const headers = EVENT_FEED_HEADERS
+  if (!context.wantsContent) return { headers, content: null }
+  const notices = unknownKinds.length > 0 ? [`${passedOver(unknownKinds)}.`] : []
+  return {
+    headers,
+    content: await openFeed(deps, readers, { context, filter, afterId, notices }),
+  }
+}
+
 function problemOfEnd(reason: EndReason) {
   return reason === 'closing'
     ? problem('service_unavailable', 'The service is shutting down.')
@@ -111,12 +124,12 @@ function goneSignal(context: KeyContext): AbortSignal {
   return gone.signal
 }
 
-/** What the filter of a query names; `bad_request` for a kind or an inbox that there is not. */
+/** What the filter of a query names; `bad_request` for unknown kinds alone, or an unknown inbox. */
 async function filterOf(
   deps: Deps,
   accountId: string,
   query: { event_types?: string; inbox_id?: string },
-): Promise<EventFilter> {
+): Promise<Extract<CheckedFilter, { kind: 'filter' }>> {
   const kinds = query.event_types === undefined ? [] : query.event_types.split(',')
   const checked = await checkFilter(deps, {
     accountId,
@@ -124,10 +137,14 @@ async function filterOf(
     podIds: [],
     inboxIds: query.inbox_id === undefined ? [] : [query.inbox_id],
   })
-  if (checked.kind === 'filter') return checked.filter
+  if (checked.kind === 'filter') return checked
   const path = checked.field === 'kinds' ? 'event_types' : 'inbox_id'
-  const message = `holds ${JSON.stringify(checked.value.slice(0, 100))}, which ${checked.message}`
-  throw problem('bad_request', `The query parameter "${path}" ${message}.`, {
+  throw wrongFilter(path, checked.value, checked.message)
+}
+
+function wrongFilter(path: string, value: string, reason: string): ReturnType<typeof problem> {
+  const message = `holds ${JSON.stringify(value.slice(0, 100))}, which ${reason}`
+  return problem('bad_request', `The query parameter "${path}" ${message}.`, {
     details: [{ path, message }],
   })
 }
@@ -138,7 +155,6 @@ function lastEventIdOf({ headers }: KeyContext): string | null {
   return typeof id === 'string' && id !== '' ? id : null
 }
 
-/** Null when the log has no such event. */
 async function openFeed(
   deps: Deps,
   readers: EventReaders,
@@ -146,7 +162,13 @@ async function openFeed(
     context,
     filter,
     afterId,
-  }: { context: KeyContext; filter: EventFilter; afterId: string | null },
+    notices,
+  }: {
+    context: KeyContext
+    filter: EventFilter
+    afterId: string | null
+    notices: readonly string[]
+  },
 ) {
   const { accountId, keyId, session } = context
   const place = await readers.takePlace('stream', accountId)
@@ -174,9 +196,8 @@ async function openFeed(
         ports: { openEventStream: (opened) => openEventStream(deps, opened) },
         clock: deps.clock,
       },
-      { accountId, filter, afterId, onEnd: () => readers.remove(reader) },
+      { accountId, filter, afterId, notices, onEnd: () => readers.remove(reader) },
     )
-    if (feed === null) return null
     endFeed = feed.end
     context.onGone(() => feed.content.destroy())
     if (isOver) feed.end()

@@ -173,7 +173,7 @@ export class Session {
       case 'unsubscribe':
         return this.#stream?.unsubscribe(frame.inboxIds) === 'too_many'
           ? mistake('Too many inboxes were taken out of subscriptions of this connection.')
-          : { type: 'unsubscribed' }
+          : { type: 'unsubscribed', inbox_ids: frame.inboxIds ?? [] }
       case 'mistake':
         return mistake(frame.message)
     }
@@ -191,7 +191,7 @@ export class Session {
         const { field, value, message } = checked
         return mistake(`The entry ${quoted(value)} of "${FIELD_NAMES[field]}" ${message}.`)
       }
-      const { filter } = checked
+      const { filter, unknownKinds } = checked
       this.#stream ??= ports.openEventStream({
         accountId,
         sink: { write: (text) => this.#write(text) },
@@ -199,18 +199,16 @@ export class Session {
       const outcome = await this.#stream.subscribe({
         filter,
         afterId,
-        onAccepted: (lastEventId) => this.#say(subscribedTo(filter, lastEventId)),
+        onAccepted: ({ lastEventId, notice }) => {
+          if (unknownKinds.length > 0) this.#say(mistake(`${passedOver(unknownKinds)}.`))
+          if (notice !== null) {
+            this.#say(mistake(`"last_event_id" ${quoted(afterId)} ${notice}.`))
+          }
+          this.#say(subscribedTo(filter, lastEventId))
+        },
       })
-      switch (outcome) {
-        case 'subscribed':
-          return null
-        case 'unknown_event': {
-          const which = `"last_event_id" ${quoted(afterId)}`
-          return mistake(`${which} is no event of the account, or not any more.`)
-        }
-        case 'too_many':
-          return mistake(`A connection has at most ${SUBSCRIPTIONS_MAX} subscriptions.`)
-      }
+      if (outcome === 'subscribed') return null
+      return mistake(`A connection has at most ${SUBSCRIPTIONS_MAX} subscriptions.`)
     } finally {
       this.liveness.isBusy = false
     }
@@ -272,6 +270,15 @@ function subscribedTo(
 ): object {
   const lists = { inbox_ids: inboxIds, pod_ids: podIds, event_types: kinds }
   return { type: 'subscribed', ...lists, last_event_id: lastEventId }
+}
+
+const KINDS_NAMED_MAX = 5
+
+/** Unknown kinds beside known ones: a newer client may know kinds that this service does not. */
+export function passedOver(unknownKinds: readonly string[]): string {
+  const named = unknownKinds.slice(0, KINDS_NAMED_MAX).map(quoted).join(', ')
+  const more = unknownKinds.length > KINDS_NAMED_MAX ? ' and more' : ''
+  return `"event_types" names unknown kinds of events, ${named}${more}: the others are subscribed`
 }
 
 const NOT_TEXT: ClientFrame = {
