@@ -2,6 +2,7 @@
 
 import { createAccount } from '#actions/account/create-account.ts'
 import { listAccounts } from '#actions/account/update-account.ts'
+import { createInbox } from '#actions/inbox/create-inbox.ts'
 import { createKey } from '#actions/key/create-key.ts'
 import { revokeKey } from '#actions/key/revoke-key.ts'
 import { AppError } from '#base/app-error.ts'
@@ -9,6 +10,7 @@ import type { Plan } from '#model/account.ts'
 import { findKeyAccount } from '#store/account.ts'
 import { CommandFailure } from './command-failure.ts'
 import { plainText } from './plain-text.ts'
+import { withKeys } from './with-keys.ts'
 import { withStore } from './with-store.ts'
 
 /** Prints the account's id and, this once, its key. */
@@ -27,6 +29,30 @@ export async function listAccountsCommand(): Promise<void> {
       [id, plan.padEnd(9), new Date(createdAtMs).toISOString(), plainText(name)].join('  '),
     ),
   )
+}
+
+/** Makes an inbox on the domain of the service, also one with a reserved name, and prints it. */
+export async function createInboxCommand(options: {
+  account: string
+  name: string
+  pod?: string
+}): Promise<void> {
+  const { inbox } = await told(
+    withStore(async (store) => {
+      const { limits, allowPrivateEgress } = store.settings
+      const { inboxesPerDay } = limits
+      const deps = { ...(await withKeys(store)), inboxesPerDay, allowPrivateEgress }
+      return createInbox(deps, {
+        accountId: options.account,
+        mailboxName: options.name,
+        podId: options.pod,
+        displayName: null,
+        webhookUrl: null,
+        isByOperator: true,
+      })
+    }),
+  )
+  print(`inbox    ${inbox.id}`, `address  ${inbox.address}`)
 }
 
 /** Prints the key's id and, this once, its token. */

@@ -130,6 +130,18 @@ function addAccountCommands(program: Command): void {
       const { listAccountsCommand } = await import('./accounts.ts')
       await listAccountsCommand()
     })
+  account
+    .command('create-inbox')
+    .description(
+      'make an inbox on the domain of the service; the name may be a reserved one, such as admin',
+    )
+    .requiredOption('--account <id>', 'the account it belongs to')
+    .requiredOption('--name <name>', 'what stands before the @')
+    .option('--pod <pod>', 'the id or clientId of a pod; the default pod when left out')
+    .action(async (options: { account: string; name: string; pod?: string }) => {
+      const { createInboxCommand } = await import('./accounts.ts')
+      await createInboxCommand(options)
+    })
   const key = program.command('key').description('API keys of an account')
   key
     .command('create')

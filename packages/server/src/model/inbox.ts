@@ -42,22 +42,36 @@ export function makeMailboxName(chance: Chance): string {
   return randomText(chance, LOWER_ALPHANUMERIC, 8)
 }
 
-// RFC 2142 and the addresses that the service itself speaks through.
+/** Whoever has one of these could speak for the whole domain, so no tenant gets one by asking. */
 const RESERVED = new Set([
-  'postmaster',
+  // RFC 2142 §4 and §5: technical roles. Those of trade (§3: info, marketing, sales, support) stay free.
   'abuse',
-  'mailer-daemon',
+  'noc',
+  'security',
+  'postmaster',
   'hostmaster',
   'webmaster',
+  // CA/Browser Forum Baseline Requirements §3.2.2.4.4: mail to admin, administrator, webmaster,
+  // hostmaster or postmaster proves control of a domain, which is enough for a certificate.
+  'admin',
+  'administrator',
+  // Common names of those who run a machine; ssladmin has been taken for a contact of certificates, too.
+  'root',
+  'sysadmin',
+  'ssladmin',
+  // Senders of automatic mail, and where reports about the domain's mail go (RFC 7489, RFC 8460).
+  'mailer-daemon',
   'noreply',
   'no-reply',
   'bounce',
   'bounces',
+  'dmarc-reports',
+  'tls-reports',
 ])
 /** Return paths are `b+<id>.<mac>@`, so this name would receive them all. */
 const RETURN_PATH_NAME = 'b'
 
-/** Whether nobody may have this name on the service's own domain. */
+/** Whether this name on the service's own domain is only the operator's to give. */
 export function isReservedName(name: string): boolean {
   return RESERVED.has(name) || name === RETURN_PATH_NAME
 }

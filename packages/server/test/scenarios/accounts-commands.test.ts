@@ -68,6 +68,37 @@ onEachEngine('the command line', (engine) => {
     assert.match(again.output, /no active key/)
   })
 
+  test('a reserved name is handed out by the operator alone', async () => {
+    const client = clientOf(http, KEY)
+    const asked = client.inboxes.create({ mailboxName: 'admin' })
+    await assert.rejects(asked, { status: 409, code: 'address_taken' })
+    const account = (await client.account.get()).id
+    const made = await place.command(
+      'account',
+      'create-inbox',
+      '--account',
+      account,
+      '--name',
+      'admin',
+    )
+    assert.equal(made.code, 0, made.output)
+    const id = /^inbox\s+(inb_[0-9a-z]{26})$/m.exec(made.output)?.[1] ?? ''
+    const inbox = await client.inboxes.get(id)
+    assert.match(inbox.address, /^admin@/)
+    assert.ok(made.output.includes(inbox.address))
+    const again = await place.command(
+      'account',
+      'create-inbox',
+      '--account',
+      account,
+      '--name',
+      'admin',
+    )
+    assert.deepEqual([again.code, again.output.includes('in use')], [1, true])
+    const odd = await place.command('account', 'create-inbox', '--account', account, '--name', 'A')
+    assert.equal(odd.code, 1)
+  })
+
   test('what does not exist or cannot be is told in a line, without a stack', async () => {
     const wrong: [string[], number][] = [
       [['key', 'create', '--account', 'acc_unknown'], 1],

@@ -25,6 +25,8 @@ export type CreateInbox = {
   podId?: string | undefined
   /** Where to post its events; null for nowhere. */
   webhookUrl: string | null
+  /** By the operator, who may give reserved names away. */
+  isByOperator?: boolean
 }
 
 export type ChangedInbox = {
@@ -59,7 +61,8 @@ export async function createInbox(
   const domain = customDomain ?? deps.inboxDomain
   if (webhookUrl !== null) requireWebhookUrl(deps, webhookUrl, 'webhookUrl')
   // Whoever has a domain answers for all of its names.
-  if (mailboxName !== undefined && customDomain === null && isReservedName(mailboxName)) {
+  const isReserved = mailboxName !== undefined && isReservedName(mailboxName)
+  if (isReserved && customDomain === null && input.isByOperator !== true) {
     throw problem('address_taken', `The name ${mailboxName} is reserved on ${domain}.`)
   }
   const made = makeNewSecret(deps)
