@@ -56,6 +56,11 @@ export const errorCodes = {
     sentence: 'The plan of the account does not include this feature.',
     fix: 'Leave the feature out or change the plan.',
   },
+  scoped_keys_not_supported: {
+    status: 403,
+    sentence: 'Keys are of the whole account; there are none for one inbox or one pod.',
+    fix: 'Keep the key that you have, or make another one of the account with POST /v1/api-keys.',
+  },
   invalid_signature: {
     status: 403,
     sentence: 'The signed URL is altered, incomplete or expired.',

@@ -4,7 +4,7 @@ import { type BodyMediaType, type Operation, tags } from '#operations/operation.
 import { originalOf, type TObject } from '#schema.ts'
 import { ErrorBody } from '#shapes/error.ts'
 import { Event } from '#shapes/event.ts'
-import { portablePatterns, RULE, TRIMMED } from '#shapes/text.ts'
+import { MAILBOX, portablePatterns, RULE, TRIMMED } from '#shapes/text.ts'
 import { type ErrorCode, errorCodes } from './error-codes.ts'
 import { errorExample } from './error-example.ts'
 import { components } from './openapi-components.ts'
@@ -265,7 +265,7 @@ function refer(schema: unknown): JsonObject {
 }
 
 function inside(schema: unknown): JsonObject {
-  const { [RULE]: rule, [TRIMMED]: _, ...keywords } = schema as JsonObject
+  const { [RULE]: rule, [TRIMMED]: _, [MAILBOX]: __, ...keywords } = schema as JsonObject
   const plainly = Object.fromEntries(
     Object.entries(keywords).map(([name, value]) => [name, plain(name, value)]),
   )

@@ -60,6 +60,8 @@ export function quarantine(api: Api) {
 export function account(api: Api) {
   return {
     get: (options?: RequestOptions) => api.call({ id: 'account.get', options }),
+    /** The account and the key that make the request. */
+    me: (options?: RequestOptions) => api.call({ id: 'account.me', options }),
     /** For mail that arrives from then on. */
     update: (body: BodyOf<'account.update'>, options?: RequestOptions) =>
       api.call({ id: 'account.update', body, options }),

@@ -31,6 +31,9 @@ export function pods(api: Api) {
     /** Refused while the pod holds inboxes or domains, and for the default pod. */
     delete: (idOrClientId: string, options?: RequestOptions) =>
       api.carryOut({ id: 'pods.delete', path: { idOrClientId }, options }),
+    /** Rejects with `scoped_keys_not_supported`: every key is of the whole account. */
+    createApiKey: (idOrClientId: string, options?: RequestOptions) =>
+      api.carryOut({ id: 'pods.createApiKey', path: { idOrClientId }, options }),
   }
 }
 
@@ -91,6 +94,9 @@ export function inboxes(api: Api) {
       }),
     /** The first message that matches, or null when the time is over: minutes or days. */
     waitForMessage: (id: string, options: WaitOptions = {}) => waitForMessage(api, id, options),
+    /** Rejects with `scoped_keys_not_supported`: every key is of the whole account. */
+    createApiKey: (id: string, options?: RequestOptions) =>
+      api.carryOut({ id: 'inboxes.createApiKey', path: { id }, options }),
     /** The secret before signs along for 24 hours. */
     rotateWebhookSecret: (id: string, options?: RequestOptions) =>
       api.call({ id: 'inboxes.rotateWebhookSecret', path: { id }, options }),

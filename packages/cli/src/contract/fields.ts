@@ -2,6 +2,7 @@
 // read from the contract.
 
 import { type OperationId, operationOf } from '@mailroom/contract/operations.ts'
+import { MAILBOX } from '@mailroom/contract/shapes/text.ts'
 import { Failure } from '#base/failure.ts'
 import type { Named } from '#session/find-by-name.ts'
 
@@ -90,8 +91,9 @@ function fieldOf(
   }
 }
 
-function placeholderOf(name: string, { format, type }: FieldSchema): string {
-  if (format === 'email') return 'address'
+function placeholderOf(name: string, schema: FieldSchema): string {
+  const { type } = schema
+  if (MAILBOX in schema) return 'address'
   if (type === 'integer') return 'number'
   return (FLAGS[name] ?? kebabOf(name)).split('-').at(-1) ?? name
 }

@@ -85,6 +85,19 @@ export const inboxOperations = {
     success: { status: 200, description: 'The inbox as it is now.', schema: ChangedInbox },
     errors: ['invalid_webhook_url'],
   },
+  'inboxes.createApiKey': {
+    method: 'POST',
+    path: '/v1/inboxes/{id}/api-keys',
+    tag: 'API keys',
+    summary: 'Refused: an inbox has no keys of its own.',
+    notes:
+      'Keys are of the whole account. Clients that ask for a narrower one take the refusal for "keep the key that you have".',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    success: { status: 204, description: 'Never answered by this version.' },
+    errors: ['scoped_keys_not_supported'],
+  },
   'inboxes.delete': {
     method: 'DELETE',
     path: '/v1/inboxes/{id}',

@@ -58,6 +58,19 @@ export const podOperations = {
     success: { status: 200, description: 'The pod as it is now.', schema: Pod },
     errors: ['client_id_taken'],
   },
+  'pods.createApiKey': {
+    method: 'POST',
+    path: '/v1/pods/{idOrClientId}/api-keys',
+    tag: 'API keys',
+    summary: 'Refused: a pod has no keys of its own.',
+    notes:
+      'Keys are of the whole account. Clients that ask for a narrower one take the refusal for "keep the key that you have".',
+    auth: 'key',
+    isRateLimited: true,
+    parameters,
+    success: { status: 204, description: 'Never answered by this version.' },
+    errors: ['scoped_keys_not_supported'],
+  },
   'pods.delete': {
     method: 'DELETE',
     path: '/v1/pods/{idOrClientId}',

@@ -52,7 +52,7 @@ export const sandboxOperations = {
         emailAddress('With message/rfc822: the envelope sender instead of the From field’s.'),
       ),
       to: Type.Optional(
-        Type.Array(emailAddress('One bare address.'), {
+        Type.Array(emailAddress('One address, or Name <address>.'), {
           description:
             'With message/rfc822, and repeatable: the envelope recipients instead of those of the To and Cc fields.',
         }),

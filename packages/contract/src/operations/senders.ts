@@ -1,7 +1,7 @@
 // Operations on who may write to an account's inboxes: its rules, its filter mode, its quarantine.
 
 import { Type } from '#schema.ts'
-import { OwnAccount, UpdateOwnAccount } from '#shapes/account.ts'
+import { Me, OwnAccount, UpdateOwnAccount } from '#shapes/account.ts'
 import { Message } from '#shapes/message.ts'
 import { listOf, pageProperties } from '#shapes/page.ts'
 import { CreateSenderRule, QuarantinedMessage, SenderRule } from '#shapes/sender.ts'
@@ -83,6 +83,16 @@ export const senderOperations = {
     auth: 'key',
     isRateLimited: true,
     success: { status: 200, description: 'The account.', schema: OwnAccount },
+    errors: [],
+  },
+  'account.me': {
+    method: 'GET',
+    path: '/v1/me',
+    tag: 'Account',
+    summary: 'Read who makes the request: the account and the key.',
+    auth: 'key',
+    isRateLimited: true,
+    success: { status: 200, description: 'The account and the key.', schema: Me },
     errors: [],
   },
   'account.update': {

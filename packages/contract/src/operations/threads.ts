@@ -20,7 +20,10 @@ export const threadOperations = {
     parameters: { id: 'The id of an inbox.' },
     query: Type.Object({
       is_read: Type.Optional(
-        Type.Boolean({ description: 'Only read (true) or only unread (false) threads.' }),
+        Type.Boolean({
+          description:
+            'Only read (true) or only unread (false) threads. isRead means the same; both at once and different are refused.',
+        }),
       ),
       ...pageProperties,
     }),

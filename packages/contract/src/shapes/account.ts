@@ -55,3 +55,15 @@ export type OwnAccount = Static<typeof OwnAccount>
 
 export const UpdateOwnAccount = Type.Object({ filterMode }, { additionalProperties: false })
 export type UpdateOwnAccount = Static<typeof UpdateOwnAccount>
+
+export const Me = Type.Object(
+  {
+    accountId: text('The account that the key belongs to.'),
+    name: text('Its name, for people.'),
+    plan: oneOf(plans, 'Decides how many inboxes the account may hold.'),
+    apiKeyScope: oneOf(['account'], 'What the key reaches: all of the account.'),
+    keyId: text('The id of the key that made the request.'),
+  },
+  { description: 'Who makes the request.' },
+)
+export type Me = Static<typeof Me>

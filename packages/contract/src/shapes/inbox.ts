@@ -20,9 +20,7 @@ const inboxProperties = {
     'When set, mail from the inbox carries "Name <address>" in its From field.',
   ),
   podId: text('The pod that holds the inbox.'),
-  webhookUrl: Type.Optional(
-    text('Where events of this inbox are posted to. Only where it is set.'),
-  ),
+  webhookUrl: nullableText('Where events of this inbox are posted to; null for nowhere.'),
   unreadThreads: count('Threads whose isRead is false.'),
   lastMessageAt: nullableTime(
     'When the newest message was received or accepted for sending; null while there is none.',

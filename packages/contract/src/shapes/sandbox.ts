@@ -3,7 +3,7 @@
 import { type Static, Type } from '#schema.ts'
 import { Attachment, Message } from './message.ts'
 import { attachmentsToSend, SUBJECT_LENGTH_MAX } from './sending.ts'
-import { emailAddress, line, nullableText, RULE, text, time } from './text.ts'
+import { emailAddress, line, MAILBOX, nullableText, RULE, text, time } from './text.ts'
 
 const RECIPIENTS_MAX = 100
 const TEXT_LENGTH_MAX = 500_000
@@ -46,12 +46,12 @@ export const CapturedMessage = Type.Object(
 )
 export type CapturedMessage = Static<typeof CapturedMessage>
 
-const address = emailAddress('One bare address.')
+const address = emailAddress('One address, or Name <address>.')
 
 // A union of the two would have a validator tell of both, whichever was meant.
 const recipients = Type.Unsafe<string | string[]>({
   type: ['string', 'array'],
-  format: 'email',
+  [MAILBOX]: true,
   items: address,
   minItems: 1,
   maxItems: RECIPIENTS_MAX,
@@ -60,7 +60,7 @@ const recipients = Type.Unsafe<string | string[]>({
 
 export const InboundMail = Type.Object(
   {
-    from: emailAddress('Who writes: one bare address.'),
+    from: emailAddress('Who writes: one address, or Name <address>.'),
     to: recipients,
     subject: line({ maxLength: SUBJECT_LENGTH_MAX, description: 'The subject.' }),
     text: Type.Optional(Type.String({ maxLength: TEXT_LENGTH_MAX, description: 'A text body.' })),

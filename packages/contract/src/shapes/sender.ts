@@ -40,7 +40,7 @@ export const CreateSenderRule = Type.Object(
     value: line({
       maxLength: VALUE_LENGTH_MAX,
       description:
-        'One bare address, or a domain that is no public suffix. A domain covers its subdomains.',
+        'One address, also as Name <address>, or a domain that is no public suffix. A domain covers its subdomains.',
     }),
     podId: Type.Optional(
       line({

@@ -75,7 +75,9 @@ export const attachmentsToSend = Type.Array(AttachmentToSend, {
 
 export const SendMessage = Type.Object(
   {
-    to: emailAddress('The recipient: one bare address.'),
+    to: emailAddress(
+      'The recipient: one address, or Name <address>, of which the address is used. So fromAddr of a message can be handed back.',
+    ),
     body: Type.String({
       minLength: 1,
       maxLength: BODY_LENGTH_MAX,
@@ -87,7 +89,7 @@ export const SendMessage = Type.Object(
         maxLength: SUBJECT_LENGTH_MAX,
         [TRIMMED]: true,
         description:
-          'Blanks at its ends are dropped. Required unless threadId is given: then the subject of the thread with "Re:" is the default.',
+          'Blanks at its ends are dropped. Required unless threadId is given: then it is checked and ignored, because a reply has the subject of its thread with one "Re:".',
       }),
     ),
     bodyHtml: Type.Optional(
@@ -105,11 +107,11 @@ export const SendMessage = Type.Object(
     ),
     replyTo: Type.Optional(
       emailAddress(
-        'Where answers are to go. On the free plan an inbox of the account, on others any address.',
+        'Where answers are to go: one address, or Name <address>. On the free plan an inbox of the account, on others any address.',
       ),
     ),
     cc: Type.Optional(
-      Type.Array(emailAddress('One bare address.'), {
+      Type.Array(emailAddress('One address, or Name <address>.'), {
         maxItems: CC_MAX,
         description: 'Copied recipients.',
       }),

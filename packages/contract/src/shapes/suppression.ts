@@ -20,7 +20,7 @@ export const Suppression = Type.Object(
 export type Suppression = Static<typeof Suppression>
 
 export const CreateSuppression = Type.Object(
-  { address: emailAddress('One bare address.') },
+  { address: emailAddress('One address, or Name <address>.') },
   { additionalProperties: false },
 )
 export type CreateSuppression = Static<typeof CreateSuppression>

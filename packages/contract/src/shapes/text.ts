@@ -9,6 +9,9 @@ export const RULE = 'x-rule'
 /** Annotation of a text that is read without the blanks at its ends. */
 export const TRIMMED = 'x-trimmed'
 
+/** Annotation of a text that is one mailbox, and read as its bare address. */
+export const MAILBOX = 'x-mailbox'
+
 // C0, DEL, C1 and the Unicode line ends: whatever could end a line somewhere downstream.
 const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029'
 
@@ -119,7 +122,11 @@ export function nullableCount(description: string): TUnsafe<number | null> {
   return Type.Unsafe<number | null>({ type: ['integer', 'null'], minimum: 0, description })
 }
 
-/** One bare address; what exactly counts as one is the server's to check. */
+/**
+ * One mailbox: the bare address, or `Name <address>`, of which the address is taken. Without the format
+ * `email`, by which a generated client would refuse the second. What exactly counts as an address is
+ * the server's to check.
+ */
 export function emailAddress(description: string) {
-  return Type.String({ format: 'email', description })
+  return Type.String({ [MAILBOX]: true, description })
 }

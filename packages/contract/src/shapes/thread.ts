@@ -40,7 +40,14 @@ export const Thread = Type.Object(
 export type Thread = Static<typeof Thread>
 
 export const UpdateThread = Type.Object(
-  { is_read: Type.Boolean({ description: 'Whether the thread has been dealt with.' }) },
+  {
+    is_read: Type.Optional(
+      Type.Boolean({
+        description: 'Whether the thread has been dealt with. This or isRead is required.',
+      }),
+    ),
+    isRead: Type.Optional(Type.Boolean({ description: 'The same as is_read.' })),
+  },
   { additionalProperties: false },
 )
 export type UpdateThread = Static<typeof UpdateThread>
@@ -48,6 +55,7 @@ export type UpdateThread = Static<typeof UpdateThread>
 export const ThreadMessages = Type.Object(
   {
     threadId: text('The thread.'),
+    inboxId: text('The inbox that holds the thread.'),
     subject: text('Its subject.'),
     isRead: Type.Boolean({ description: 'Its read state, which reading does not change.' }),
     data: Type.Array(Message, { description: 'The messages, oldest first.' }),

@@ -1,7 +1,7 @@
 // From a validator's findings to sentences about fields. Knows JSON Schema keywords and the rule
 // annotation of the contract.
 
-import { RULE } from '@mailroom/contract/shapes/text.ts'
+import { MAILBOX, RULE } from '@mailroom/contract/shapes/text.ts'
 import { AppError, type ErrorDetail } from '#base/app-error.ts'
 import { ERROR_DETAILS_MAX } from '#base/limits.ts'
 import { checkEmailAddress } from '#model/email-address.ts'
@@ -57,7 +57,7 @@ const PLUS_HINT = ' (a plus sign in a query is written %2B)'
 
 /** A query reads `+` as a space. */
 function isUnescapedPlus({ keyword, data }: Violation): boolean {
-  return keyword === 'format' && String(data).includes(' ')
+  return keyword === MAILBOX && String(data).includes(' ')
 }
 
 function expectationOf({ keyword, params, message, parentSchema, data }: Violation): string {
@@ -79,7 +79,7 @@ function expectationOf({ keyword, params, message, parentSchema, data }: Violati
       return `must be at least ${limit}`
     case 'maximum':
       return `must be at most ${limit}`
-    case 'format':
+    case MAILBOX:
       return checkEmailAddress(String(data)) ?? message ?? 'is not of the form asked for'
     case 'pattern':
       return ruleOf(parentSchema) ?? 'is not of the form asked for'

@@ -81,7 +81,9 @@ function readJson(bytes: Buffer, operation: Operation): ReadBody | undefined {
   const read = readStrictJson(bytes)
   letGo(bytes)
   if (read.kind === 'value') return { kind: 'json', value: read.value }
-  throw new AppError('bad_request', read.message, {
+  // Its characters have a code of their own, and this is one of them.
+  const isName = read.rule === 'nul' && read.path === 'mailboxName'
+  throw new AppError(isName ? 'invalid_mailbox_name' : 'bad_request', read.message, {
     details: [{ path: read.path, message: read.message }],
   })
 }

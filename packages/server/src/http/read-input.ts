@@ -2,11 +2,13 @@
 // against the contract. Validators are compiled when an operation is first called, which keeps the
 // start of the process short.
 
+import type { Operation } from '@mailroom/contract/operations/operation.ts'
 import { isBodyOptional, type OperationId, operationOf } from '@mailroom/contract/operations.ts'
-import type { TObject } from '@mailroom/contract/schema.ts'
+import type { TObject, TSchema } from '@mailroom/contract/schema.ts'
 import { PAGE_SIZE_MAX } from '@mailroom/contract/shapes/page.ts'
-import { TRIMMED } from '@mailroom/contract/shapes/text.ts'
+import { MAILBOX, TRIMMED } from '@mailroom/contract/shapes/text.ts'
 import { AppError } from '#base/app-error.ts'
+import { bareAddress } from '#model/email-address.ts'
 import { notFound } from '#model/problem.ts'
 import { explainViolations, type Part, type Violation } from './explain-violations.ts'
 import type { ReadBody } from './read-body.ts'
@@ -46,19 +48,18 @@ export function readInput(id: OperationId, raw: RawInput, compile: CompileSchema
   return {
     path: raw.path,
     query: operation.query ? readQuery(operation.query, raw.query, compile) : {},
-    body: operation.body
-      ? readBody(operation.body, raw.body, isBodyOptional(operation), compile)
-      : undefined,
+    body: readBody(operation, raw.body, compile),
   }
 }
 
 function readBody(
-  schema: TObject,
+  operation: Operation,
   body: ReadBody | undefined,
-  isOptional: boolean,
   compile: CompileSchema,
 ): unknown {
-  if (body === undefined && !isOptional) {
+  const { body: schema, method } = operation
+  if (schema === undefined) return undefined
+  if (body === undefined && !isBodyOptional(operation)) {
     throw new AppError('bad_request', 'The request needs a body.', {
       details: [{ path: '', message: 'is required' }],
     })
@@ -69,21 +70,42 @@ function readBody(
       details: [{ path: '', message: 'must not be empty' }],
     })
   }
-  const value = body === undefined ? {} : trimmed(schema, body.value)
+  const dropsNulls = method === 'POST'
+  const value = body === undefined ? {} : prepared(schema, body.value, { dropsNulls })
   check(compile(schema), value, 'body')
   return 'attachments' in schema.properties
     ? withFiles(value as BodyWithAttachments, body?.kind === 'form' ? body.contents : null)
     : value
 }
 
-/** The body with those texts trimmed that the contract says are. */
-function trimmed(schema: TObject, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value
-  for (const [name, property] of Object.entries(schema.properties)) {
-    const text: unknown = TRIMMED in property ? Reflect.get(value, name) : undefined
-    if (typeof text === 'string') Reflect.set(value, name, trimBlanks(text))
+/**
+ * The value as it is checked: texts trimmed where the contract says so, mailboxes without their names
+ * and, where something is made, optional fields that are null left out. Changes it in place.
+ */
+function prepared(schema: TSchema, value: unknown, options: { dropsNulls: boolean }): unknown {
+  if (typeof value === 'string') {
+    if (MAILBOX in schema) return bareAddress(value)
+    return TRIMMED in schema ? trimBlanks(value) : value
+  }
+  const { properties, items, required = [] } = schema as Partial<JsonSchema>
+  if (Array.isArray(value)) {
+    return items === undefined ? value : value.map((entry) => prepared(items, entry, options))
+  }
+  if (typeof value !== 'object' || value === null || properties === undefined) return value
+  for (const [name, property] of Object.entries(properties)) {
+    if (!Object.hasOwn(value, name)) continue
+    const field: unknown = Reflect.get(value, name)
+    if (field === null && options.dropsNulls && !required.includes(name)) {
+      Reflect.deleteProperty(value, name)
+    } else Reflect.set(value, name, prepared(property, field, options))
   }
   return value
+}
+
+type JsonSchema = {
+  readonly properties: Readonly<Record<string, TSchema>>
+  readonly items: TSchema
+  readonly required: readonly string[]
 }
 
 // White space that is no control character: a line end is refused, not dropped.
@@ -113,13 +135,13 @@ function readQuery(
 ): Record<string, unknown> {
   const query: Record<string, unknown> = {}
   for (const [name, property] of Object.entries(schema.properties)) {
-    const value = raw[name]
+    const value = queryValue(schema, raw, name)
     if (value === undefined) continue
     if ([value].flat().some((text) => String(text).includes('\0'))) {
       const violation = { instancePath: `/${name}`, params: {}, keyword: '', message: NUL_MESSAGE }
       throw explainViolations([violation], 'query')
     }
-    query[name] = converted(value, property)
+    query[name] = prepared(property, converted(value, property), { dropsNulls: false })
   }
   check(compile(schema), query, 'query')
   if (typeof query.limit === 'number') query.limit = Math.min(query.limit, PAGE_SIZE_MAX)
@@ -128,6 +150,25 @@ function readQuery(
     query.offset = Math.min(query.offset, Number.MAX_SAFE_INTEGER)
   }
   return query
+}
+
+/** Of a parameter in any spelling: newer clients write isRead where older ones write is_read. */
+function queryValue(
+  schema: TObject,
+  raw: Readonly<Record<string, unknown>>,
+  name: string,
+): unknown {
+  const spellings = Object.keys(raw).filter(
+    (key) => key === name || (plainName(key) === plainName(name) && !(key in schema.properties)),
+  )
+  const [first, ...others] = spellings.map((key) => raw[key])
+  if (others.every((other) => String(other) === String(first))) return first
+  const message = `is given more than once, as ${spellings.join(' and ')}, with different values`
+  throw explainViolations([{ instancePath: `/${name}`, params: {}, keyword: '', message }], 'query')
+}
+
+function plainName(name: string): string {
+  return name.replaceAll('_', '').toLowerCase()
 }
 
 const NUL_MESSAGE = 'must not hold the character U+0000'

@@ -3,6 +3,7 @@
 
 import type { Server } from 'node:http'
 import { type AddressInfo, BlockList } from 'node:net'
+import { MAILBOX } from '@mailroom/contract/shapes/text.ts'
 import { type FastifyInstance, type FastifyReply, fastify } from 'fastify'
 import type { Budgets } from '#actions/budget/budgets.ts'
 import type { Authenticate } from '#actions/key/authenticate.ts'
@@ -208,7 +209,12 @@ function buildApp(options: HttpServerOptions, parts: DoorParts): FastifyInstance
         strict: false,
       },
       onCreate: (ajv) => {
-        ajv.addFormat('email', (text: string) => checkEmailAddress(text) === null)
+        ajv.addKeyword({
+          keyword: MAILBOX,
+          type: 'string',
+          errors: false,
+          validate: (_: unknown, text: string) => checkEmailAddress(text) === null,
+        })
       },
     },
     schemaController: { compilersFactory: { buildSerializer: () => () => JSON.stringify } },

@@ -5,7 +5,7 @@ import { asciiDomain } from '#mail/domain-name.ts'
 import { isDomainName, type MailboxDefect, parseMailbox } from '#mail/smtp/path.ts'
 
 const expectations: Readonly<Record<MailboxDefect, string>> = {
-  syntax: 'must be one email address, without a name, brackets or spaces around it',
+  syntax: 'must be one email address, alone or as Name <address>',
   'source-route': 'must not begin with a route',
   'no-domain': 'must hold a domain after an @',
   'local-part-too-long': 'must have at most 64 octets before the @',
@@ -27,6 +27,20 @@ export function checkEmailAddress(text: string): string | null {
     return expectations.syntax
   }
   return null
+}
+
+// The phrase of RFC 5322 §3.2.5 with the dots of §4.1, any text outside ASCII, and what is not closed
+// by the bracket at the end; comments, groups, lists and control characters have no place in it.
+const NAMED_ADDRESS =
+  /^(?:[^\p{Cc}\u2028\u2029()<>[\]:;@\\,"]|"(?:[^\p{Cc}\u2028\u2029"\\]|\\[^\p{Cc}\u2028\u2029])*")*<([^<>]*)> *$/u
+
+/** UTF-16 units of the name and the address together. */
+const NAMED_LENGTH_MAX = 10_000
+
+/** The address of `Name <address>`, as `fromAddr` has it; any other text as it is. */
+export function bareAddress(text: string): string {
+  if (text.length > NAMED_LENGTH_MAX) return text
+  return NAMED_ADDRESS.exec(text)?.[1] ?? text
 }
 
 /**

@@ -4,7 +4,7 @@
 import type { FilterMode, QuarantineReason, SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import { ADDRESS_TEXT_LENGTH_MAX, DOMAIN_LENGTH_MAX } from '#base/limits.ts'
 import { isPublicSuffix, readNamedDomain } from './domain-name.ts'
-import { addressKey, checkEmailAddress } from './email-address.ts'
+import { addressKey, bareAddress, checkEmailAddress } from './email-address.ts'
 import { domainOf } from './inbox.ts'
 
 export type { FilterMode, QuarantineReason, SenderRuleType }
@@ -60,7 +60,8 @@ export async function readRuleValue(text: string): Promise<RuleValue> {
 }
 
 /** An address or a domain as rules are compared by it, whether there may be one or not. */
-export function compareValue(text: string): RuleValue {
+export function compareValue(written: string): RuleValue {
+  const text = bareAddress(written)
   if (text.includes('@')) {
     const message = checkEmailAddress(text)
     return message === null

@@ -70,20 +70,22 @@ export async function addWebhookTest(
   tx: Tx,
   input: WebhookTest,
 ): Promise<HeldWebhookDelivery | null> {
-  const webhook = await tx.query
+  const found = await tx.query
     .selectFrom('webhooks')
-    .select(['id', 'url'])
-    .where('account_id', '=', input.accountId)
-    .where('id', '=', input.webhookId)
+    .leftJoin('inboxes', 'inboxes.id', 'webhooks.inbox_id')
+    .select(['webhooks.id', 'webhooks.url', 'inboxes.id as inbox_id', 'inboxes.pod_id'])
+    .where('webhooks.account_id', '=', input.accountId)
+    .where('webhooks.id', '=', input.webhookId)
     .executeTakeFirst()
-  if (webhook === undefined) return null
+  if (found === undefined) return null
+  const { inbox_id, pod_id, ...webhook } = found
   const kind = 'webhook.test'
   await insertEvent(tx, {
     id: input.eventId,
     kind,
     account_id: input.accountId,
-    pod_id: null,
-    inbox_id: null,
+    pod_id,
+    inbox_id,
     thread_id: null,
     message_id: null,
     occurred_at: input.nowMs,

@@ -62,6 +62,87 @@ for (const [name, fields] of accepted) {
   })
 }
 
+const named: [string, string][] = [
+  ['Ann <ann@example.com>', 'ann@example.com'],
+  ['Ann Lee-Smith & Co <ann@example.com>', 'ann@example.com'],
+  ['"Lee, Ann (Sales) <x>" <ann@example.com>', 'ann@example.com'],
+  ['"Ann \\"the boss\\" \\\\ Lee" <ann@example.com>', 'ann@example.com'],
+  ['"ann@other.example" <ann@example.com>', 'ann@example.com'],
+  ['Päivi 東京 😀 <päivi@münchen.example>', 'päivi@münchen.example'],
+  ['"=?utf-8?Q?Ann?=" <ann@example.com>', 'ann@example.com'],
+  ['=?utf-8?Q?Ann=20Lee?= <ann@example.com>', 'ann@example.com'],
+  ['John Q. Public <ann@example.com>', 'ann@example.com'],
+  ["O'Neill <ann@example.com>", 'ann@example.com'],
+  ['Ann <"ann lee"@example.com>', '"ann lee"@example.com'],
+  ['<ann@example.com>', 'ann@example.com'],
+]
+for (const [mailbox, address] of named) {
+  test(`of ${mailbox} the address is taken`, async () => {
+    const fields = { to: mailbox, replyTo: mailbox, cc: ['bob@example.com', mailbox] }
+    const response = await send({ ...good, ...fields })
+    assert.equal(response.status, 200, await response.text())
+    const taken = { to: address, replyTo: address, cc: ['bob@example.com', address] }
+    assert.deepEqual(seen, [{ ...complete, ...good, ...taken }])
+  })
+}
+
+const noMailboxes = [
+  'Ann <ann@example.com>, Bob <bob@example.com>',
+  'Ann <ann@example.com> <bob@example.com>',
+  'Ann <<ann@example.com>>',
+  'Ann <ann@example.com> (work)',
+  'Ann (work) <ann@example.com>',
+  'Friends: Ann <ann@example.com>;',
+  'Ann\r\nBcc: x@example.com <ann@example.com>',
+  'Ann\u0085 <ann@example.com>',
+  'Ann\u2028 <ann@example.com>',
+  'Ann <ann@example.com\r\n>',
+  'Ann <ann@example.com>\n',
+  'Lee, Ann <ann@example.com>',
+  '"Ann <ann@example.com>',
+  'Ann <>',
+  'Ann <ann>',
+  'Ann < ann@example.com >',
+  'Ann <@route.example:ann@example.com>',
+  `${'x'.repeat(20_000)} <ann@example.com>`,
+  `${'" '.repeat(4_000)}<ann@example.com`,
+]
+for (const mailbox of noMailboxes) {
+  test(`${JSON.stringify(mailbox.slice(0, 60))} is not one mailbox`, async () => {
+    for (const fields of [{ to: mailbox }, { replyTo: mailbox }, { cc: [mailbox] }]) {
+      const response = await send({ ...good, ...fields })
+      assert.equal(response.status, 400, JSON.stringify(fields))
+      const { details } = await errorOf(response)
+      const [first] = details as { path: string }[]
+      assert.ok(first?.path.startsWith(Object.keys(fields)[0] ?? ''))
+    }
+    assert.deepEqual(seen, [])
+  })
+}
+
+test('null for an optional field is the same as leaving it out', async () => {
+  const optional = {
+    bodyHtml: null,
+    threadId: null,
+    includeQuote: null,
+    replyTo: null,
+    cc: null,
+    unsubscribe: null,
+  }
+  const attachments = [{ ...file, contentId: null }]
+  const response = await send({ ...good, ...optional, attachments })
+  assert.equal(response.status, 200, await response.text())
+  const [body] = seen as { attachments: { contentId: unknown }[] }[]
+  assert.equal(body?.attachments[0]?.contentId, null)
+  assert.deepEqual({ ...body, attachments: [] }, { ...complete, ...good })
+  const without = await send({ ...good, attachments: null })
+  assert.equal(without.status, 200, await without.text())
+  for (const field of ['to', 'body', 'subject']) {
+    assert.equal((await send({ ...good, [field]: null })).status, 400, field)
+  }
+  assert.equal((await send({ ...good, subject: null, threadId: 'thr_1' })).status, 200)
+})
+
 const CONTENT_ID_RULE = 'must hold printable ASCII only, without white space and <>()[]\\",;'
 
 test('every other character of printable ASCII may stand in a contentId', async () => {
@@ -106,7 +187,7 @@ const refused: [string, object, string, string][] = [
     'must hold at most 500000 characters',
   ],
   ['a threadId that is no text', { threadId: 5 }, 'threadId', 'must be a string'],
-  ['null for a field', { bodyHtml: null }, 'bodyHtml', 'must be a string'],
+  ['null for a field that must be there', { body: null }, 'body', 'must be a string'],
   ['a word for unsubscribe', { unsubscribe: 'true' }, 'unsubscribe', 'must be true or false'],
   ['a word for includeQuote', { includeQuote: 'true' }, 'includeQuote', 'must be true or false'],
   ['51 cc', { cc: Array(51).fill('bob@example.com') }, 'cc', 'must hold at most 50 entries'],
@@ -193,8 +274,6 @@ const noAddresses = [
   'ann',
   '@example.com',
   'ann@',
-  'Ann <ann@example.com>',
-  '<ann@example.com>',
   'ann@example.com,bob@example.com',
   'ann@example.com; bob@example.com',
   ' ann@example.com',

@@ -73,6 +73,7 @@ const OWN_WITHOUT_NAME = new Set<OperationId>([
   'sandbox.receive',
   'events.stream',
   'account.get',
+  'account.me',
   'account.update',
   'stats.get',
 ])

@@ -162,6 +162,22 @@ onEachEngine('a reply', (engine) => {
     assert.deepEqual([references, inReplyTo], [[first.rfcMessageId], first.rfcMessageId])
   })
 
+  test('goes to the sender as the message names it, under the subject of its thread', async () => {
+    const inbox = await world.inbox()
+    const received = await receive(inbox)
+    assert.equal(received.fromAddr, 'Bob <bob@friend.example>')
+    const fields = { to: received.fromAddr, subject: 'Re: Re: Something else' }
+    const { sent, raw, recipients } = await reply(inbox, received, fields)
+    assert.deepEqual(recipients, ['bob@friend.example'])
+    assert.equal(fieldOf(raw, 'to'), 'bob@friend.example')
+    assert.equal(fieldOf(raw, 'subject'), 'Re: A question')
+    const { subject, toAddr } = await world.client.messages.get(sent.messageId)
+    assert.deepEqual([subject, toAddr], ['Re: A question', 'bob@friend.example'])
+    assert.equal((await world.client.threads.get(received.threadId)).subject, 'A question')
+    const tooLong = reply(inbox, received, { subject: 'x'.repeat(999) })
+    await assert.rejects(tooLong, { status: 400, code: 'bad_request' })
+  })
+
   test('has one Re: before the subject of the thread, however many that had', async () => {
     const inbox = await world.inbox()
     const table: [subject: string, expected: string][] = [

@@ -257,7 +257,11 @@ onEachEngine('the sandbox', (engine) => {
       client.sandbox.receive({ ...mail, to: 'bob@friend.example' }),
       client.sandbox.receive({ ...mail, to: [inbox.address, theirs.address] }),
       client.sandbox.receive({ ...mail, to: [] }),
-      client.sandbox.receive({ ...mail, from: 'Bob <bob@friend.example>', to: inbox.address }),
+      client.sandbox.receive({
+        ...mail,
+        from: 'Bob <bob@friend.example>, x@y.example',
+        to: inbox.address,
+      }),
       client.sandbox.receive({ ...mail, to: inbox.address, inReplyTo: 'asked@x' }),
       client.sandbox.receive({ ...mail, to: inbox.address, inReplyTo: '<a@x> <b@x>' }),
       client.sandbox.receiveRaw('Subject: no recipient\r\n\r\nx\r\n'),

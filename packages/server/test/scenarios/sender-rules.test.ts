@@ -49,7 +49,7 @@ onEachEngine('sender rules', (engine) => {
       '',
       'com',
       'co.uk',
-      'Ann <a@b.example>',
+      'Ann <a@b.example> <b@b.example>',
       '@b.example',
       '192.0.2.1',
       'a b.example',

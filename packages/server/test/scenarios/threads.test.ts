@@ -90,6 +90,42 @@ onEachEngine('threads', (engine) => {
     assert.deepEqual([shown?.unreadThreads, shown?.lastMessageAt], [0, answered?.lastMessageAt])
   })
 
+  test('isRead means the same as is_read, in the body and in the query', async () => {
+    const inbox = await world.inbox()
+    await receive(inbox, 'Spelt anew')
+    const [thread] = await threadsOf(inbox)
+    const id = thread?.id ?? ''
+    const headers = { authorization: `Bearer ${world.key}`, 'content-type': 'application/json' }
+    const patch = async (body: object) => {
+      const init = { method: 'PATCH', headers, body: JSON.stringify(body) }
+      const response = await fetch(`${world.baseUrl}/v1/threads/${id}`, init)
+      return [response.status, ((await response.json()) as { isRead?: boolean }).isRead]
+    }
+    const totalOf = async (query: string) => {
+      const url = `${world.baseUrl}/v1/inboxes/${inbox.id}/threads?${query}`
+      const response = await fetch(url, { headers })
+      return response.status === 200
+        ? ((await response.json()) as { total: number }).total
+        : response.status
+    }
+    assert.deepEqual(await patch({ isRead: true }), [200, true])
+    assert.deepEqual(await patch({ isRead: true, is_read: true }), [200, true])
+    assert.deepEqual(await patch({ isRead: false, is_read: true }), [400, undefined])
+    for (const body of [{}, { isRead: null }, { isRead: 'true' }]) {
+      assert.deepEqual(await patch(body), [400, undefined])
+    }
+    assert.deepEqual(
+      [await totalOf('isRead=false'), await totalOf('isRead=true'), await totalOf('is_read=true')],
+      [0, 1, 1],
+    )
+    assert.deepEqual(
+      [await totalOf('isRead=true&is_read=true'), await totalOf('isRead=true&is_read=false')],
+      [1, 400],
+    )
+    assert.equal(await totalOf('isRead=yes'), 400)
+    assert.equal((await client.threads.messages(id)).inboxId, inbox.id)
+  })
+
   test('a flag set by many at once is counted once', async () => {
     const inbox = await world.inbox()
     for (const subject of ['a', 'b', 'c']) await receive(inbox, subject)
@@ -183,7 +219,8 @@ onEachEngine('threads', (engine) => {
       [{ is_read: 'true' }, 'is_read'],
       [{ is_read: 1 }, 'is_read'],
       [{ is_read: null }, 'is_read'],
-      [{ isRead: true }, 'is_read'],
+      [{ isRead: 'true' }, 'isRead'],
+      [{ isRead: true, is_read: false }, 'isRead'],
       [{ is_read: true, subject: 'x' }, 'subject'],
       [{ is_read: true, inboxId: 'x' }, 'inboxId'],
     ]

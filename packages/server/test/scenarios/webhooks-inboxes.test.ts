@@ -47,8 +47,12 @@ onEachEngine('webhooks of inboxes', (engine) => {
       'createdAt',
       'displayName',
       'id',
+      'lastMessageAt',
       'podId',
+      'unreadThreads',
+      'webhookUrl',
     ])
+    assert.equal(plain.webhookUrl, null)
     assert.deepEqual((await client.inboxes.list().page()).data.slice(0, 2), [plain, inbox])
     const webhook = await webhookOf(inbox.id)
     assert.deepEqual(
@@ -98,7 +102,7 @@ onEachEngine('webhooks of inboxes', (engine) => {
     assert.deepEqual([renamed.displayName, renamed.webhookUrl], [null, two])
 
     const removed = await client.inboxes.update(id, { webhookUrl: null })
-    assert.equal('webhookUrl' in removed, false)
+    assert.equal(removed.webhookUrl, null)
     assert.deepEqual(await client.inboxes.get(id), removed)
     assert.equal(await refusal(client.webhooks.get(made?.id ?? '')), '404 not_found')
     await client.inboxes.update(id, { webhookUrl: null })
@@ -150,7 +154,7 @@ onEachEngine('webhooks of inboxes', (engine) => {
     await client.webhooks.update(name, { url, eventTypes: ['message.received'] })
     assert.equal((await client.inboxes.get(id)).webhookUrl, url)
     await client.webhooks.delete(name)
-    assert.equal('webhookUrl' in (await client.inboxes.get(id)), false)
+    assert.equal((await client.inboxes.get(id)).webhookUrl, null)
   })
 
   test('are tested and get a new secret through their inbox', async () => {
@@ -160,6 +164,12 @@ onEachEngine('webhooks of inboxes', (engine) => {
     const { ok, message } = await client.inboxes.testWebhook(inbox.id)
     assert.equal(ok, true)
     assert.match(message, /^The receiver answered 200 in \d+ ms\.$/)
+    const told = receiver.requests.findLast(({ path }) => path === '/tested')
+    const event = JSON.parse(String(told?.body))
+    assert.deepEqual(
+      [event.event, event.inbox_id, event.pod_id],
+      ['webhook.test', inbox.id, inbox.podId],
+    )
     const { webhookSecret: next } = await client.inboxes.rotateWebhookSecret(inbox.id)
     assert.match(next, SECRET)
     await client.inboxes.testWebhook(inbox.id)
@@ -196,7 +206,7 @@ onEachEngine('webhooks of inboxes', (engine) => {
       '400 no_webhook_url': 2,
       '404 not_found': 4,
     })
-    assert.equal('webhookUrl' in (await client.inboxes.get(id)), false)
+    assert.equal((await client.inboxes.get(id)).webhookUrl, null)
   })
 
   test('leave nothing of an inbox that was refused', async () => {

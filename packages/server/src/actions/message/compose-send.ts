@@ -42,7 +42,8 @@ export async function composeSend(
   const quote = replied !== null && input.includeQuote ? originalOf(replied.last) : null
   const { text, html, ownText } = await deps.parser.makeBodies({ body, bodyHtml, quote })
   const { cc, recipients } = addressSend(input, place)
-  const subject = input.subject ?? replySubject(replied?.thread.subject ?? '')
+  // Clients always send a subject; a reply has that of its thread.
+  const subject = replied === null ? (input.subject ?? '') : replySubject(replied.thread.subject)
   const texts = [inbox.displayName ?? '', inbox.address, to, replyTo ?? '', subject, ...cc]
   const references = trimReferences(replied?.rfcMessageIds ?? [], texts)
   return {

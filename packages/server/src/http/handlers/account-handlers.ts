@@ -20,6 +20,7 @@ import {
   presentKey,
   presentPod,
 } from '#http/present/resources.ts'
+import { problem } from '#model/problem.ts'
 
 type AccountHandlers = Pick<
   Handlers,
@@ -65,6 +66,11 @@ export function accountHandlers(deps: Deps, readers: EventReaders): AccountHandl
       await deletePod(deps, { accountId, pod: path.idOrClientId })
     },
 
+    'pods.createApiKey': async ({ path }, { accountId }) => {
+      await getPod(deps, { accountId, pod: path.idOrClientId })
+      throw problem('scoped_keys_not_supported')
+    },
+
     'inboxes.create': async ({ body }, { accountId }) => {
       const { displayName = null, webhookUrl = null, ...rest } = body
       const created = await createInbox(deps, { accountId, displayName, webhookUrl, ...rest })
@@ -79,6 +85,10 @@ export function accountHandlers(deps: Deps, readers: EventReaders): AccountHandl
       presentInbox(await getInbox(deps, { accountId, inboxId: path.id })),
     'inboxes.update': async ({ path, body }, { accountId }) =>
       presentChangedInbox(await updateInbox(deps, { accountId, inboxId: path.id, ...body })),
+    'inboxes.createApiKey': async ({ path }, { accountId }) => {
+      await getInbox(deps, { accountId, inboxId: path.id })
+      throw problem('scoped_keys_not_supported')
+    },
     'inboxes.delete': async ({ path }, { accountId }) => {
       await deleteInbox(deps, { accountId, inboxId: path.id })
     },

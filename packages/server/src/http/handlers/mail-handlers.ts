@@ -1,6 +1,7 @@
 // Handlers of threads, messages and attachments.
 
 import { PAGE_SIZE_MAX } from '@mailroom/contract/shapes/page.ts'
+import type { UpdateThread } from '@mailroom/contract/shapes/thread.ts'
 import type { Deps } from '#actions/deps.ts'
 import { findAttachment, readAttachment, readRaw } from '#actions/message/read-content.ts'
 import { getMessage, listMessages } from '#actions/message/read-messages.ts'
@@ -40,7 +41,7 @@ function threadHandlers(deps: Deps): HandlersOf<'threads'> {
     'threads.get': async ({ path }, { accountId }) =>
       presentThread(await getThread(deps, { accountId, threadId: path.id })),
     'threads.update': async ({ path, body }, { accountId }) => {
-      const change = { accountId, threadId: path.id, isRead: body.is_read }
+      const change = { accountId, threadId: path.id, isRead: readStateOf(body) }
       return presentThread(await markThread(deps, change))
     },
     'threads.messages': async ({ path, query }, { accountId, takeTurn }) => {
@@ -51,12 +52,27 @@ function threadHandlers(deps: Deps): HandlersOf<'threads'> {
       const shown = presentListed(messages, deps, deps.clock.now())
       return {
         threadId: thread.id,
+        inboxId: thread.inboxId,
         subject: thread.subject,
         isRead: thread.isRead,
         data: count > PAGE_SIZE_MAX ? shown : await Array.fromAsync(shown),
       }
     },
   }
+}
+
+/** Newer clients spell the field as answers do. */
+function readStateOf({ is_read: isRead, isRead: alias }: UpdateThread): boolean {
+  const wanted = isRead ?? alias
+  if (wanted === undefined) {
+    throw problem('bad_request', 'The field "is_read" is required.', {
+      details: [{ path: 'is_read', message: 'is required' }],
+    })
+  }
+  if (alias === undefined || alias === wanted) return wanted
+  throw problem('bad_request', 'The fields "is_read" and "isRead" differ.', {
+    details: [{ path: 'isRead', message: 'must be the same as is_read where both are given' }],
+  })
 }
 
 function messageHandlers(deps: Deps): HandlersOf<'messages' | 'attachments'> {

@@ -49,6 +49,10 @@ export function senderHandlers(
 
     'account.get': async (_input, { accountId }) =>
       presentOwnAccount(await getAccount(deps, { accountId })),
+    'account.me': async (_input, { accountId, keyId }) => {
+      const { name, plan } = await getAccount(deps, { accountId })
+      return { accountId, name, plan, apiKeyScope: 'account', keyId }
+    },
     'account.update': async ({ body }, { accountId }) =>
       presentOwnAccount(await updateAccount(deps, { id: accountId, filterMode: body.filterMode })),
   }

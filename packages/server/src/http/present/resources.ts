@@ -62,7 +62,7 @@ export function presentInbox(inbox: ShownInbox): InboxShape {
     address,
     displayName,
     podId,
-    ...(webhookUrl === null ? {} : { webhookUrl }),
+    webhookUrl,
     unreadThreads,
     lastMessageAt: lastMessageAtMs === null ? null : presentTime(lastMessageAtMs),
     createdAt: presentTime(createdAtMs),
