@@ -35,6 +35,7 @@ before(async () => {
       },
       'threads.messages': async () => ({
         threadId: 'thr_1',
+        inboxId: 'inb_1',
         subject: '',
         isRead: false,
         data: (async function* () {

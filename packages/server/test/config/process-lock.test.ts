@@ -1,0 +1,21 @@
+// The lock of a data directory, where its file is not what the service wrote.
+
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { takeProcessLock } from '#db/process-lock.ts'
+
+test('a lock file that holds something else is named, with what to do', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mailroom-lock-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'service.lock')
+  writeFileSync(path, 'something else\n'.repeat(100))
+  assert.throws(
+    () => takeProcessLock(path),
+    (error: Error) => error.message.includes(path) && error.message.includes('remove the file'),
+  )
+  rmSync(path)
+  takeProcessLock(path)()
+})
