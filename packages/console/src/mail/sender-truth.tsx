@@ -75,26 +75,32 @@ export function SenderTruth({ authentication }: { authentication: Authentication
       <dl class="checks">
         <Check
           name="SPF"
-          about={`May this server send for ${spf.domain ?? 'the domain of the envelope'}?`}
+          about={`Is the server authorised to send for ${spf.domain ?? 'the envelope sender’s domain'}?`}
           result={spf.result}
         />
-        {dkim.length === 0 && <Check name="DKIM" about="Is it signed by a domain?" result="none" />}
+        {dkim.length === 0 && (
+          <Check name="DKIM" about="Is the message signed by a domain?" result="none" />
+        )}
         {dkim.map(({ result, domain, selector }, index) => (
           <Check
             key={index}
             name="DKIM"
-            about={`Is it signed by ${domain ?? 'a domain'}${selector ? ` (key ${selector})` : ''}?`}
+            about={`Is the message signed by ${domain ?? 'a domain'}${selector ? ` (key ${selector})` : ''}?`}
             result={result}
           />
         ))}
         <Check
           name="DMARC"
-          about={`Does either of them prove ${dmarc.domain ?? 'the From address'}?${
+          about={`Does SPF or DKIM match ${dmarc.domain ?? 'the From address'}?${
             dmarc.policy ? ` Its policy is ${dmarc.policy}.` : ''
           }`}
           result={dmarc.result}
         />
-        <Check name="ARC" about="Do those who passed it on vouch for it?" result={arc.result} />
+        <Check
+          name="ARC"
+          about="Do forwarding servers vouch for the message?"
+          result={arc.result}
+        />
       </dl>
     </div>
   )

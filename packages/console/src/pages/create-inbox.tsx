@@ -78,7 +78,7 @@ export function CreateInbox({
                 value={domain}
                 onValue={setDomain}
                 options={[
-                  { value: '', text: 'That of the service' },
+                  { value: '', text: 'Default domain' },
                   ...usable.map((one) => ({ value: one.domain, text: one.domain })),
                 ]}
               />

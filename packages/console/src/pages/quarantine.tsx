@@ -171,7 +171,7 @@ function RawDialog({ message, onClose }: { message: QuarantinedMessage; onClose:
       ) : (
         <>
           {raw.value.length > SHOWN_LENGTH_MAX && (
-            <p class="hint">The beginning of a long message.</p>
+            <p class="hint">Only the beginning of this long message is shown.</p>
           )}
           <CodeBlock label="Raw message" text={raw.value.slice(0, SHOWN_LENGTH_MAX)} />
         </>

@@ -74,7 +74,7 @@ export function Trouble({ error, retry }: { error: unknown; retry?: () => void }
       <Empty
         icon="search"
         title="It is not here"
-        actions={<ButtonLink href={paths.overview}>Go to the overview</ButtonLink>}
+        actions={<ButtonLink href={paths.overview}>Go to overview</ButtonLink>}
       >
         It was deleted, belongs to another account, or its address was cut off.
       </Empty>

@@ -37,7 +37,7 @@ export function CopyButton({
       clearTimeout(timer.current)
       timer.current = window.setTimeout(() => setIsCopied(false), COPIED_MS)
     } catch {
-      toastFailure(new Error('The browser does not let this page write to the clipboard.'))
+      toastFailure(new Error('Your browser did not allow copying to the clipboard.'))
     }
   }
   return (
