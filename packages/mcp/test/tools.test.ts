@@ -276,6 +276,24 @@ onEachTransport('all tools', (open, connect) => {
     assert.doesNotMatch(await tools.call('list_unread', { limit: 50 }), /Thread 0$/m)
   })
 
+  test('quoted history is shown within the marks when it is asked for', LIMIT, async () => {
+    const first = plainMail({ subject: 'Plan', messageId: '<plan@x.example>', body: 'The plan.' })
+    await world.send({ to: inbox.address, raw: first })
+    const headers = ['In-Reply-To: <plan@x.example>']
+    const body = 'Fine.\r\n\r\n> The plan.\r\n'
+    await world.send({ to: inbox.address, raw: plainMail({ subject: 'Re: Plan', headers, body }) })
+    const { id, threadId } = await newest('inbound')
+    for (const [tool, given] of [
+      ['read_message', { message_id: id }],
+      ['read_thread', { thread_id: threadId }],
+    ] as const) {
+      assert.match(splitFences(await tools.call(tool, given)).inside, /quoted history folded/)
+      const { inside, outside } = splitFences(await tools.call(tool, { ...given, unfold: true }))
+      assert.match(inside, /Fine\.\n\n> The plan\./)
+      assert.doesNotMatch(outside, /The plan/)
+    }
+  })
+
   test('long texts are shown in parts that make up the whole', LIMIT, async () => {
     const words = Array.from({ length: 4_000 }, (_, index) => `word${index}`)
     const body = words.join(' ').replaceAll(/(.{1,70}) /g, '$1\r\n')

@@ -28,6 +28,8 @@ export type ViewOptions = RequestOptions & {
   offset?: number
   /** Whether long addresses of links are shortened; `short` unless given. */
   links?: 'short' | 'full'
+  /** Whether quoted history is shown that earlier messages of the thread hold; it is folded otherwise. */
+  unfold?: boolean
 }
 
 /** Operations that answer with a page of things. */
@@ -74,9 +76,9 @@ export class Api {
   async view(
     id: 'messages.view' | 'threads.view',
     ofId: string,
-    { maxChars, offset, links, ...options }: ViewOptions,
+    { maxChars, offset, links, unfold, ...options }: ViewOptions,
   ): Promise<View> {
-    const query = { max_chars: maxChars, offset, links }
+    const query = { max_chars: maxChars, offset, links, unfold }
     const { headers, bytes } = await this.transport.send({ id, path: { id: ofId }, query, options })
     const next = headers.get('x-view-next-offset')
     return {

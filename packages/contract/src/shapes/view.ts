@@ -26,6 +26,12 @@ export const ViewQuery = Type.Object({
       'Whether long addresses of links are shortened, which is the default.',
     ),
   ),
+  unfold: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether quoted history is shown that earlier messages of the thread hold; it is folded to one line otherwise.',
+    }),
+  ),
 })
 export type ViewQuery = Static<typeof ViewQuery>
 

@@ -129,17 +129,28 @@ function whoOf({ participants }: Thread): string {
   return [...named, ...(others > 0 ? [`${others} more`] : [])].join(', ')
 }
 
+const unfold = z
+  .boolean()
+  .default(false)
+  .describe('Show quoted history whole. Keep it the same from page to page.')
+
 export const readThread = defineTool({
   name: 'read_thread',
   title: 'Read a thread',
   description:
-    'Read a conversation as text: who wrote, whether the sender is verified, and what was said. Hidden text is removed and quoted history folded. Reading does not mark it as read.',
-  input: { thread_id: id('The id of a thread (thr_…).'), max_chars: maxChars, offset: charOffset },
+    'Read a conversation as text: who wrote, whether the sender is verified, and what was said. Hidden text is removed, and quoted history that earlier messages hold is folded to one line unless unfold is set. Reading does not mark it as read.',
+  input: {
+    thread_id: id('The id of a thread (thr_…).'),
+    max_chars: maxChars,
+    offset: charOffset,
+    unfold,
+  },
   isReading: true,
   isOpenWorld: false,
-  async run({ thread_id: threadId, max_chars, offset }, { access, signal }) {
+  async run({ thread_id: threadId, max_chars, offset, unfold: isUnfolded }, { access, signal }) {
     await access.thread(threadId)
-    const view = access.client.threads.view(threadId, { maxChars: max_chars, offset, signal })
+    const asked = { maxChars: max_chars, offset, unfold: isUnfolded, signal }
+    const view = access.client.threads.view(threadId, asked)
     return shown(await view, 'read_thread')
   },
 })
@@ -148,17 +159,19 @@ export const readMessage = defineTool({
   name: 'read_message',
   title: 'Read a message',
   description:
-    'Read one message as text: the headers that matter, whether the sender is verified, the body and the names of the attachments. Hidden text is removed and quoted history folded.',
+    'Read one message as text: the headers that matter, whether the sender is verified, the body and the names of the attachments. Hidden text is removed, and quoted history that earlier messages of its thread hold is folded to one line unless unfold is set.',
   input: {
     message_id: id('The id of a message (msg_…).'),
     max_chars: maxChars,
     offset: charOffset,
+    unfold,
   },
   isReading: true,
   isOpenWorld: false,
-  async run({ message_id: messageId, max_chars, offset }, { access, signal }) {
+  async run({ message_id: messageId, max_chars, offset, unfold: isUnfolded }, { access, signal }) {
     await access.message(messageId)
-    const view = access.client.messages.view(messageId, { maxChars: max_chars, offset, signal })
+    const asked = { maxChars: max_chars, offset, unfold: isUnfolded, signal }
+    const view = access.client.messages.view(messageId, asked)
     return shown(await view, 'read_message')
   },
 })

@@ -38,6 +38,8 @@ export type Stretch = {
   own: string[]
   /** How many lines of quote, with their head, follow them. */
   quotedLines: number
+  /** Those lines and the blank ones between them, as they stand. */
+  quote: string[]
 }
 
 /** What the author wrote between the quotes, with its signature; null for text that is to be left whole. */
@@ -93,7 +95,11 @@ function newStretches(lines: readonly string[]): Stretch[] | null {
     const head = headAt(lines, fields, at, current)
     if (head === null && isQuoted(line) && !isPrompt(line)) {
       const end = endOfQuote(lines, at)
-      finished.push({ own: withoutBlankEnd(current), quotedLines: countFilled(lines, at, end) })
+      finished.push({
+        own: withoutBlankEnd(current),
+        quotedLines: countFilled(lines, at, end),
+        quote: lines.slice(at, end),
+      })
       current = []
       at = skipBlank(lines, end)
       continue
@@ -114,13 +120,20 @@ function newStretches(lines: readonly string[]): Stretch[] | null {
     finished.push({
       own: withOneBlankEnd(current),
       quotedLines: countFilled(lines, start, end),
+      quote: [afterText(lines[start] ?? '', head.textBefore), ...lines.slice(start + 1, end)],
     })
     current = []
     if (!isMarked) return finished.some(({ own }) => hasText(own)) ? finished : null
     at = skipBlank(lines, end)
   }
-  finished.push({ own: current, quotedLines: 0 })
+  finished.push({ own: current, quotedLines: 0, quote: [] })
   return finished
+}
+
+/** What of the line goes on behind a text that it begins with. */
+function afterText(line: string, textBefore: string): string {
+  const at = textBefore === '' ? -1 : line.indexOf(textBefore)
+  return at === -1 ? line : line.slice(at + textBefore.length).trimStart()
 }
 
 function countFilled(lines: readonly string[], start: number, end: number): number {

@@ -55,6 +55,44 @@ export async function* listViewedMessages(
   }
 }
 
+/** Of the messages of its thread before one of them the nearest `limit`, oldest first, with bodies of a length. */
+export async function listEarlierMessages(
+  db: ReadDb,
+  input: Asked & {
+    readonly threadId: string
+    readonly messageId: string
+    readonly limit: number
+  },
+): Promise<Message[]> {
+  const { accountId, threadId, bodyLengthMax } = input
+  const rows = await db.read
+    .selectFrom('messages')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('thread_id', '=', threadId)
+    .where('thread_position', '<', (query) =>
+      query
+        .selectFrom('messages')
+        .select('thread_position')
+        .where('account_id', '=', accountId)
+        .where('id', '=', input.messageId),
+    )
+    .orderBy('thread_position', 'desc')
+    .limit(input.limit)
+    .execute()
+  const messageIds = rows.map(({ id }) => id).reverse()
+  if (messageIds.length === 0) return []
+  const found = new Map<string, Message>()
+  for await (const { message } of findMessagesCut(db, {
+    accountIds: [accountId],
+    messageIds,
+    bodyLengthMax,
+  })) {
+    found.set(message.id, message)
+  }
+  return messageIds.map((id) => found.get(id)).filter((message) => message !== undefined)
+}
+
 /** Short bodies lie in the rows: few enough are read at once. */
 const STEP_MESSAGES = 10
 

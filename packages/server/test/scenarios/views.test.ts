@@ -94,6 +94,36 @@ onEachEngine('views', (engine) => {
     assert.equal(view.totalChars, inside.join('').length)
   })
 
+  test('quoted history is folded where the thread has it, and shown otherwise or when asked for', async () => {
+    const inbox = await world.inbox()
+    const body = 'Here.\r\n\r\nOn Mon, 2 Nov 2026, Cy wrote:\r\n> The plan\r\n> is new.\r\n'
+    const fresh = await mail(inbox, FRIEND, { messageId: '<fresh@friend.example>', body })
+    assert.match(
+      (await viewOf(fresh.id)).inside.join(''),
+      /Here\.[\s\S]*Cy wrote:\n> The plan\n> is new\./,
+    )
+    assert.doesNotMatch((await viewOf(fresh.id)).text, /folded/)
+    const answer =
+      'Thanks.\r\n\r\nAnn wrote:\r\n\r\n> Here.\r\n>\r\n> On Mon, 2 Nov 2026, Cy wrote:\r\n>> The plan is\r\n>> new.\r\n'
+    const headers = ['In-Reply-To: <fresh@friend.example>']
+    const last = await mail(inbox, FRIEND, { headers, body: answer })
+    assert.equal(last.threadId, fresh.threadId)
+    for (const view of [await viewOf(last.id), await world.client.threads.view(last.threadId)]) {
+      assert.match(view.text, /Thanks\.\n\n\[quoted history folded: 6 lines\]/)
+      assert.match(view.text, /unfold=true shows it here/)
+    }
+    for (const unfolded of [
+      await world.client.messages.view(last.id, { unfold: true }),
+      await world.client.threads.view(last.threadId, { unfold: true }),
+    ]) {
+      const { inside } = readFences(unfolded.text)
+      assert.match(inside.at(-1) ?? '', />> The plan is\n>> new\./)
+      assert.doesNotMatch(unfolded.text, /folded/)
+    }
+    const refused = await world.fetch(`/v1/messages/${last.id}/view?unfold=perhaps`)
+    assert.equal(refused.status, 400)
+  })
+
   test('comes in pages that together are the whole, and a number drawn for each', async () => {
     const inbox = await world.inbox()
     const body = Array.from({ length: 400 }, (_, line) => `Line ${line} of it.`).join('\r\n')

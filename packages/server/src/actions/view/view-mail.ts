@@ -9,12 +9,18 @@ import {
   VIEW_THREAD_LENGTH_MAX,
 } from '#base/limits.ts'
 import type { Authentication } from '#mail/authentication.ts'
+import type { EarlierText } from '#mail/view/earlier-texts.ts'
 import { type ViewPage, viewPage } from '#mail/view/view-page.ts'
 import type { ViewedMessage } from '#mail/view/viewed-message.ts'
 import type { Message } from '#model/message.ts'
 import { notFound } from '#model/problem.ts'
 import { findThread } from '#store/thread.ts'
-import { findViewedMessage, listViewedMessages, type StoredView } from '#store/viewed-message.ts'
+import {
+  findViewedMessage,
+  listEarlierMessages,
+  listViewedMessages,
+  type StoredView,
+} from '#store/viewed-message.ts'
 
 type ViewDeps = Pick<Deps, 'db' | 'parser' | 'chance'>
 
@@ -25,6 +31,8 @@ export type ViewOptions = {
   /** In the text that stands between the marks, in code points. */
   readonly offset: number
   readonly hasFullLinks: boolean
+  /** Whether quotes stay that earlier messages hold. */
+  readonly isUnfolded: boolean
 }
 
 /** `not_found` when the account has no such message. */
@@ -36,7 +44,8 @@ export async function viewMessage(
   const asked = { accountId, messageId, bodyLengthMax: VIEW_THREAD_LENGTH_MAX }
   const stored = await findViewedMessage(deps.db, asked)
   if (stored === null) throw notFound()
-  const shown = await shownOf(deps, stored, { ...options, room: VIEW_THREAD_LENGTH_MAX })
+  const earlier = options.isUnfolded ? [] : await earlierOf(deps, stored.message, accountId)
+  const shown = await shownOf(deps, stored, { ...options, earlier, room: VIEW_THREAD_LENGTH_MAX })
   const title = `# Message of thread ${stored.message.threadId}`
   return viewPage({ title, notes: [], messages: [shown], chance: deps.chance, ...options })
 }
@@ -51,10 +60,13 @@ export async function viewThread(
   if (thread === null) throw notFound()
   const after = firstShown(thread.messageCount)
   const messages: ViewedMessage[] = []
+  const earlier: EarlierText[] = []
   let room = VIEW_THREAD_LENGTH_MAX
   const asked = { accountId, threadId, after, limit: VIEW_MESSAGES_MAX, readLength: () => room }
   for await (const stored of listViewedMessages(deps.db, asked)) {
-    const shown = await shownOf(deps, stored, { ...options, room })
+    const shown = await shownOf(deps, stored, { ...options, earlier: nearest(earlier), room })
+    earlier.push({ text: stored.message.bodyText, html: stored.message.bodyHtml })
+    if (earlier.length > EARLIER_MESSAGES_MAX) earlier.shift()
     room = Math.max(0, room - lengthOf(stored.message))
     messages.push(shown)
   }
@@ -62,6 +74,36 @@ export async function viewThread(
   const title = `# Thread ${thread.id}: ${count}, ${thread.isRead ? 'read' : 'unread'}`
   const notes = notesOf({ threadId, after, messages })
   return viewPage({ title, notes, messages, chance: deps.chance, ...options })
+}
+
+/** A quote stands in the message before, mostly, with all that this one quotes. */
+const EARLIER_MESSAGES_MAX = 20
+/** Of all of them, in UTF-16 units: what a view compares with is read for each message anew. */
+const EARLIER_LENGTH_MAX = 256 * 1024
+
+/** What the messages before it say, the oldest first. */
+async function earlierOf(
+  { db }: ViewDeps,
+  { id, threadId }: Message,
+  accountId: string,
+): Promise<EarlierText[]> {
+  const asked = { accountId, threadId, messageId: id, limit: EARLIER_MESSAGES_MAX }
+  const earlier = await listEarlierMessages(db, { ...asked, bodyLengthMax: EARLIER_LENGTH_MAX })
+  return nearest(earlier.map(({ bodyText, bodyHtml }) => ({ text: bodyText, html: bodyHtml })))
+}
+
+/** Of texts in order as many of the last as there is room for; of the first of those the beginning. */
+function nearest(earlier: readonly EarlierText[]): EarlierText[] {
+  const kept: EarlierText[] = []
+  let room = EARLIER_LENGTH_MAX
+  for (const { text, html } of earlier.toReversed()) {
+    const one = { text: text.slice(0, room), html: '' }
+    one.html = html.slice(0, room - one.text.length)
+    room -= one.text.length + one.html.length
+    kept.unshift(one)
+    if (room <= 0) break
+  }
+  return kept
 }
 
 function lengthOf({ bodyText, bodyHtml }: Message): number {
@@ -90,13 +132,22 @@ function notesOf(view: {
 async function shownOf(
   { parser }: ViewDeps,
   { message, inboxAddress, isFirstContact }: StoredView,
-  { hasFullLinks, room }: { readonly hasFullLinks: boolean; readonly room: number },
+  {
+    hasFullLinks,
+    isUnfolded,
+    earlier,
+    room,
+  }: Pick<ViewOptions, 'hasFullLinks' | 'isUnfolded'> & {
+    readonly earlier: readonly EarlierText[]
+    readonly room: number
+  },
 ): Promise<ViewedMessage> {
   const { bodyText, bodyHtml } = message
   const isBeyond = lengthOf(message) >= room
   const html = bodyHtml.length > room ? '' : bodyHtml
   const textMax = Math.max(0, Math.min(VIEW_TEXT_LENGTH_MAX, room))
-  const body = await parser.makeView({ text: bodyText.slice(0, textMax), html, hasFullLinks })
+  const text = bodyText.slice(0, textMax)
+  const body = await parser.makeView({ text, html, hasFullLinks, isUnfolded, earlier })
   return {
     id: message.id,
     threadId: message.threadId,

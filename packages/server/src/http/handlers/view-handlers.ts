@@ -25,8 +25,14 @@ export function viewHandlers(deps: Deps): Pick<Handlers, 'messages.view' | 'thre
 }
 
 function optionsOf(query: ViewQuery, accountId: string): ViewOptions {
-  const { max_chars: maxChars, offset, links } = query
-  return { accountId, maxChars, offset, hasFullLinks: links === 'full' }
+  const { max_chars: maxChars, offset, links, unfold } = query
+  return {
+    accountId,
+    maxChars,
+    offset,
+    hasFullLinks: links === 'full',
+    isUnfolded: unfold === true,
+  }
 }
 
 function presentView({ text, totalChars, nextOffset }: ViewPage): BinaryResponse {

@@ -78,7 +78,7 @@ function describeChanges(message: ViewedMessage, removed: readonly Removal[]): s
   if (body.pixels > 0) changes.push(`left out: ${counted(body.pixels, 'tracking pixel')}`)
   if (body.foldedLines > 0) {
     changes.push(
-      `folded: ${counted(body.foldedLines, 'line')} of quoted history; see GET /v1/threads/${threadId}/view`,
+      `folded: ${counted(body.foldedLines, 'line')} of quoted history, which earlier messages of GET /v1/threads/${threadId}/view hold; unfold=true shows it here`,
     )
   }
   if (body.shortenedLinks > 0) {

@@ -4,6 +4,7 @@
 import type { Element, ElementContent, Parents, Root } from 'hast'
 import { endOfQuotedHeader } from '#mail/reply-attribution.ts'
 import { FORWARD_PATTERN, quotedFieldOf } from '#mail/reply-marks.ts'
+import type { EarlierTexts } from './earlier-texts.ts'
 import { textLines } from './tree-text.ts'
 
 /** Around the number of lines where a quote was; characters that no text holds. */
@@ -19,10 +20,10 @@ const REST_IDS = /^(?:x_)?(?:divRplyFwdMsg|appendonsend)$/
 const ATTRIBUTION_CLASSES = /^(?:moz-cite-prefix|gmail_attr|protonmail_quote_attribution)$/
 const HEADER_LINES_MAX = 20
 
-/** Folds nothing when no other text would be left. */
-export function foldQuotes(tree: Root): void {
+/** Folds what earlier messages hold; nothing when no other text would be left. */
+export function foldQuotes(tree: Root, earlier: EarlierTexts): void {
   const found: Found[] = []
-  findQuotes(tree, found)
+  findQuotes(tree, found, earlier)
   if (found.length === 0 || !hasTextBeside(tree, new Set(found.flatMap(({ nodes }) => nodes))))
     return
   for (const { parent, nodes } of found) {
@@ -56,21 +57,25 @@ export function isFold(element: Element): boolean {
 
 type Found = { readonly parent: Parents; readonly nodes: readonly ElementContent[] }
 
-function findQuotes(parent: Parents, found: Found[]): void {
+function findQuotes(parent: Parents, found: Found[], earlier: EarlierTexts): void {
   const { children } = parent
   for (const [index, child] of children.entries()) {
     if (child.type !== 'element') continue
     if (opensRest(child)) {
       const nodes = children.slice(index) as ElementContent[]
-      if (!isForward(nodes)) found.push({ parent, nodes })
-      return
-    }
-    if (isQuote(child)) {
-      if (!isForward([child]))
+      if (isForward(nodes)) return
+      if (earlier.hold(nodes.flatMap((node) => textLines(node)))) {
+        found.push({ parent, nodes })
+        return
+      }
+    } else if (isQuote(child)) {
+      if (isForward([child])) continue
+      if (earlier.hold(textLines(child))) {
         found.push({ parent, nodes: [...attributionBefore(children, index), child] })
-      continue
+        continue
+      }
     }
-    findQuotes(child, found)
+    findQuotes(child, found, earlier)
   }
 }
 

@@ -9,6 +9,7 @@ import {
   VIEW_ATTRIBUTES_MAX,
 } from '#base/limits.ts'
 import { type Cleaning, cleanTree } from './clean-tree.ts'
+import type { EarlierTexts } from './earlier-texts.ts'
 import { foldQuotes } from './fold-quotes.ts'
 import type { LinkShortener } from './link-text.ts'
 import type { RemovalTally } from './removal.ts'
@@ -29,7 +30,15 @@ export type Markdown = {
  */
 export async function htmlToMarkdown(
   html: string,
-  { links, tally }: { readonly links: LinkShortener; readonly tally: RemovalTally },
+  {
+    links,
+    tally,
+    earlier,
+  }: {
+    readonly links: LinkShortener
+    readonly tally: RemovalTally
+    readonly earlier: EarlierTexts
+  },
 ): Promise<Markdown | null> {
   const lean = withoutData(html)
   if (lean.length > HTML_LENGTH_MAX) return null
@@ -41,7 +50,7 @@ export async function htmlToMarkdown(
     const tree = libraries.fromHtml(lean)
     if (isDeep(tree)) return null
     removeHidden(tree, libraries, tally)
-    foldQuotes(tree)
+    foldQuotes(tree, earlier)
     const cleaning: Cleaning = { links, tally, pixels: 0, pictures: 0, indents: 0 }
     cleanTree(tree, cleaning)
     const text = tidy(libraries.write(tree))

@@ -3,6 +3,7 @@
 
 import { INLINE_PARSE_BYTES_MAX, VIEW_TEXT_LENGTH_MAX } from '#base/limits.ts'
 import { splitReply } from '#mail/reply-text.ts'
+import { type EarlierText, EarlierTexts } from './earlier-texts.ts'
 import { LinkShortener } from './link-text.ts'
 import { type Removal, RemovalTally } from './removal.ts'
 import { stripInvisible } from './strip-invisible.ts'
@@ -13,6 +14,10 @@ export type ViewSource = {
   readonly html: string
   /** Whether long links stay whole. */
   readonly hasFullLinks: boolean
+  /** Earlier messages of the thread: what they hold is folded where it is quoted. None without them. */
+  readonly earlier?: readonly EarlierText[]
+  /** Whether quotes stay whole all the same. */
+  readonly isUnfolded?: boolean
 }
 
 export type ViewBody = {
@@ -29,8 +34,10 @@ export type ViewBody = {
 }
 
 /** Whether `plainBody` may make it on the main thread: there is no HTML, and little text. */
-export function isQuickView({ text, html }: ViewSource): boolean {
-  return html === '' && text.length <= INLINE_PARSE_BYTES_MAX
+export function isQuickView({ text, html, earlier = [] }: ViewSource): boolean {
+  if (html !== '') return false
+  const lengths = earlier.map((one) => one.text.length + one.html.length)
+  return lengths.reduce((sum, length) => sum + length, text.length) <= INLINE_PARSE_BYTES_MAX
 }
 
 /** A body of text alone, at once; linear in its length. Never throws. */
@@ -38,16 +45,14 @@ export function plainBody({
   text,
   hasFullLinks,
   isHtmlUnread,
-}: {
-  readonly text: string
-  readonly hasFullLinks: boolean
-  readonly isHtmlUnread: boolean
-}): ViewBody {
+  earlier = [],
+  isUnfolded = false,
+}: Omit<ViewSource, 'html'> & { readonly isHtmlUnread: boolean }): ViewBody {
   const tally = new RemovalTally()
   const links = new LinkShortener(hasFullLinks)
   const isLong = text.length > VIEW_TEXT_LENGTH_MAX
   const seen = stripInvisible(isLong ? text.slice(0, VIEW_TEXT_LENGTH_MAX) : text, tally)
-  const folded = foldText(seen)
+  const folded = foldText(seen, new EarlierTexts(isUnfolded ? [] : earlier))
   const body = finishBody(links.shortenAll(folded.text).trim(), {
     source: isHtmlUnread ? 'unread-html' : 'text',
     removed: tally.list(),
@@ -74,19 +79,23 @@ export function foldLine(lines: number): string {
 }
 
 /** Stays whole when it is a forward, or nothing but a quote. */
-function foldText(text: string): Folded {
+function foldText(text: string, earlier: EarlierTexts): Folded {
   const stretches = splitReply(text)
   if (stretches === null || !stretches.some(({ own }) => own.some((line) => line.trim() !== ''))) {
     return { text, lines: 0 }
   }
   const kept: string[] = []
   let lines = 0
-  for (const { own, quotedLines } of stretches) {
+  for (const { own, quotedLines, quote } of stretches) {
     kept.push(...own)
     if (quotedLines === 0) continue
+    if (!earlier.hold(quote)) {
+      kept.push(...quote, '')
+      continue
+    }
     lines += quotedLines
     if (kept.length > 0 && kept.at(-1)?.trim() !== '') kept.push('')
     kept.push(foldLine(quotedLines), '')
   }
-  return { text: kept.join('\n'), lines }
+  return lines === 0 ? { text, lines } : { text: kept.join('\n'), lines }
 }

@@ -2,6 +2,7 @@
 // would not see, with quoted history folded and long links shortened; and what was done to it.
 
 import { endsLikeAttribution, findAttribution } from '#mail/reply-attribution.ts'
+import { EarlierTexts } from './earlier-texts.ts'
 import { FOLD_CLOSING, FOLD_OPENING } from './fold-quotes.ts'
 import { htmlToMarkdown } from './html-to-markdown.ts'
 import { LinkShortener } from './link-text.ts'
@@ -20,16 +21,18 @@ import { type Removal, RemovalTally } from './removal.ts'
  * text stands in where the HTML holds none, or cannot be read within bounds. Never rejects. With HTML
  * not for the main thread.
  */
-export async function viewBody({ text, html, hasFullLinks }: ViewSource): Promise<ViewBody> {
+export async function viewBody({ html, ...source }: ViewSource): Promise<ViewBody> {
+  const { text, hasFullLinks } = source
+  const earlier = new EarlierTexts(source.isUnfolded ? [] : (source.earlier ?? []))
   const tally = new RemovalTally()
   const links = new LinkShortener(hasFullLinks)
-  const markdown = html === '' ? null : await htmlToMarkdown(html, { links, tally })
-  if (markdown === null) return plainBody({ text, hasFullLinks, isHtmlUnread: html !== '' })
+  const markdown = html === '' ? null : await htmlToMarkdown(html, { links, tally, earlier })
+  if (markdown === null) return plainBody({ ...source, isHtmlUnread: html !== '' })
   const { pixels, pictures } = markdown
   const folded = foldMarked(links.shortenAll(markdown.text))
   if (folded.text === '' && text.trim() !== '') {
     // A stub of pictures: what a person sees of it is in them.
-    const plain = plainBody({ text, hasFullLinks, isHtmlUnread: false })
+    const plain = plainBody({ ...source, isHtmlUnread: false })
     return { ...plain, removed: sum(tally.list(), plain.removed), pixels, pictures }
   }
   return finishBody(folded.text, {

@@ -100,31 +100,70 @@ describe('HTML in a view', () => {
 
 describe('quoted history in a view', () => {
   const quote = '<p>one</p><p>two</p><p>MARKER</p>'
+  const earlier = [{ text: '', html: '<p>one</p><p>two</p><p>MARKER</p>' }]
+  const answer = (html: string, isUnfolded = false) =>
+    viewBody({ html, text: '', hasFullLinks: false, earlier, isUnfolded })
   const quotes: Record<string, string> = {
     gmail: `<div class="gmail_quote"><div class="gmail_attr">On Mon, 2 Nov 2026, Bob wrote:</div><blockquote>${quote}</blockquote></div>`,
     'apple mail': `<div>On 2 Nov 2026, at 10:00, Bob &lt;bob@a.example&gt; wrote:</div><br><blockquote type="cite">${quote}</blockquote>`,
     thunderbird: `<div class="moz-cite-prefix">On 02.11.26 Bob wrote:</div><blockquote type="cite">${quote}</blockquote>`,
-    'outlook on the web': `<hr><div id="divRplyFwdMsg"><b>From:</b> Bob</div><div>${quote}</div>`,
+    'outlook on the web': `<hr><div id="divRplyFwdMsg"><b>From:</b> Bob &lt;bob@a.example&gt;<br><b>Sent:</b> Monday</div><div>${quote}</div>`,
     'outlook on the desktop': `<div style="border:none;border-top:solid #E1E1E1 1.0pt"><p><b>From:</b> Bob &lt;bob@a.example&gt;<br><b>Sent:</b> Monday<br><b>To:</b> Ann<br><b>Subject:</b> Hi</p></div>${quote}`,
     yahoo: `<div id="yahoo_quoted_123" class="yahoo_quoted">${quote}</div>`,
     proton: `<div class="protonmail_quote">${quote}</div>`,
   }
   for (const [program, html] of Object.entries(quotes)) {
     test(`of ${program} is folded to a line that says how long it was`, async () => {
-      const { text, foldedLines } = await ofHtml(`<p>My answer.</p>${html}`)
+      const { text, foldedLines } = await answer(`<p>My answer.</p>${html}`)
       assert.match(text, /^My answer\./)
       assert.doesNotMatch(text, /MARKER|wrote:|From:/)
       assert.equal(text.match(FOLD)?.[1], String(foldedLines))
       assert.ok(foldedLines >= 3)
     })
+
+    test(`of ${program} is shown where no earlier message holds it, or it is asked for`, async () => {
+      const unfolded = await answer(`<p>My answer.</p>${html}`, true)
+      const unknown = await ofHtml(`<p>My answer.</p>${html}`)
+      const changed = await answer(`<p>My answer.</p>${html.replace('two', 'two and a half')}`)
+      for (const { text, foldedLines } of [unfolded, unknown, changed]) {
+        assert.match(text, /^My answer\./)
+        assert.match(text, /one[\s\S]*two[\s\S]*MARKER/)
+        assert.doesNotMatch(text, FOLD)
+        assert.equal(foldedLines, 0)
+      }
+    })
   }
 
   test('of a text is folded, and what stands below it stays', async () => {
-    const { text, foldedLines } = await ofText(
-      'Yes.\n\nOn Mon, 2 Nov 2026, Bob <bob@a.example> wrote:\n> one\n> MARKER\n\nAnd no.',
-    )
-    assert.equal(text, 'Yes.\n\n[quoted history folded: 3 lines]\n\nAnd no.')
-    assert.equal(foldedLines, 3)
+    const body =
+      'Yes.\n\nOn Mon, 2 Nov 2026, Bob <bob@a.example> wrote:\n> one\n> MARKER\n\nAnd no.'
+    const asked = { text: body, html: '', hasFullLinks: false }
+    for (const text of ['one\nMARKER', '  One, marker and more', '>> one\n>> MARKER\nmine']) {
+      const view = await viewBody({ ...asked, earlier: [{ text, html: '' }] })
+      assert.equal(view.text, 'Yes.\n\n[quoted history folded: 3 lines]\n\nAnd no.')
+      assert.equal(view.foldedLines, 3)
+    }
+    for (const text of ['MARKER\none', 'one', '']) {
+      const view = await viewBody({ ...asked, earlier: [{ text, html: '' }] })
+      assert.equal(view.text, body)
+      assert.equal(view.foldedLines, 0)
+    }
+  })
+
+  test('is folded where it is known and shown where it is not', async () => {
+    const text = 'A.\n\n> one\n> MARKER\n\nB.\n\n> one\n> made up\n\nC.'
+    const earlier = [{ text: 'one\nMARKER', html: '' }]
+    const view = await viewBody({ text, html: '', hasFullLinks: false, earlier })
+    const folded = 'A.\n\n[quoted history folded: 2 lines]\n\nB.\n> one\n> made up\n\nC.'
+    assert.equal(view.text, folded)
+  })
+
+  test('of many parts is compared in bounded time', async () => {
+    const words = 'ab '.repeat(80_000)
+    const text = '> ab\n> zz\n\nmine\n\n'.repeat(20_000)
+    const earlier = Array.from({ length: 20 }, () => ({ text: words, html: '' }))
+    const view = await viewBody({ text, html: '', hasFullLinks: false, earlier })
+    assert.equal(view.foldedLines, 0)
   })
 
   test('is shown when there is nothing else, or when it is forwarded', async () => {
