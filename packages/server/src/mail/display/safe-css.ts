@@ -39,9 +39,21 @@ const AT_RULES = new Set(
   @-ms-viewport`.split(/\s+/),
 )
 const ENDS = new Set(['Semicolon', 'LeftCurlyBracket', 'RightCurlyBracket'])
+const OPENING = new Set(['LeftParenthesis', 'LeftSquareBracket'])
+const CLOSING = new Set(['RightParenthesis', 'RightSquareBracket'])
+const BLANK = new Set(['WhiteSpace', 'Comment', 'CDO', 'CDC'])
 const BAD = new Set(['BadString', 'BadUrl'])
 /** Those of IE and of old Geckos ran scripts. */
 const PROPERTY = /^(?:behaviou?r|-moz-binding)$/i
+
+/** Pseudo-classes that a place in the document decides, and parts of elements. */
+const LASTING =
+  /:(?:first|last|only|nth|nth-last)-(?:child|of-type)|:{1,2}(?:before|after|first-line|first-letter|placeholder|marker)|:(?:root|link|any-link|empty|not|is|where|has|lang)/g
+
+/** Whether a selector holds only in a state, such as under a pointer. Escapes may spell one. */
+function hasState(selector: string): boolean {
+  return /[:\\]/.test(selector.replace(LASTING, ''))
+}
 
 type CssPiece = Piece<ImageReference>
 
@@ -50,6 +62,14 @@ class CssWriter {
   readonly #written: CssPiece[] = []
   #segment: CssPiece[] = []
   #isBad = false
+  /** Of each block that is open, whether its rules hold only sometimes. */
+  readonly #blocks: boolean[] = []
+  /** Whether the segment begins with the name of a variable; null before it begins. */
+  #isVariable: boolean | null = null
+  /** Brackets that are open in the segment. */
+  #brackets = 0
+  /** Since a block began within brackets, browsers may see other blocks than these. */
+  #isUnsure = false
   /** After `url(` its string is awaited, and after that its end. */
   #url: 'none' | 'string' | 'end' = 'none'
 
@@ -58,6 +78,9 @@ class CssWriter {
   }
 
   take(name: string, text: string): void {
+    if (name === 'Function' || OPENING.has(name)) this.#brackets += 1
+    else if (CLOSING.has(name)) this.#brackets -= 1
+    if (!BLANK.has(name)) this.#isVariable ??= /^(?:--|.*\\)/.test(text)
     if (ENDS.has(name)) this.#end(text)
     else if (this.#url !== 'none') this.#takeOfUrl(name, text)
     // With the comments of HTML that hid style sheets from browsers without them. A blank in their place
@@ -100,13 +123,37 @@ class CssWriter {
 
   /** Addresses with escapes are not worth reading. */
   #takeAddress(text: string): void {
-    const address = text.includes('\\') ? null : readImageAddress(text)
+    const read = text.includes('\\') ? null : readImageAddress(text)
+    const address = read?.kind === 'remote' && this.#isConditional() ? null : read
     const placed = address?.kind === 'data' ? address.url : address && this.#place(address)
     if (placed === null) this.#isBad = true
     else this.#segment.push("url('", placed, "')")
   }
 
+  /** Whether fetching it would tell how wide the screen is, what the pointer is on, or the like. */
+  #isConditional(): boolean | null {
+    // A variable may be used under any condition.
+    return this.#isUnsure || this.#blocks.at(-1) === true || this.#isVariable
+  }
+
+  #head(): string {
+    const text = this.#segment.filter((piece) => typeof piece === 'string').join('')
+    return text.replaceAll('/**/', '').trim().toLowerCase()
+  }
+
+  #countBlocks(text: string): void {
+    if (text === '}') this.#blocks.pop()
+    if (text !== '{') return
+    const head = this.#head()
+    const isCondition = head.startsWith('@') ? !/^@layer\b/.test(head) : hasState(head)
+    this.#isUnsure ||= this.#brackets !== 0
+    this.#blocks.push(isCondition || this.#blocks.at(-1) === true)
+  }
+
   #end(text: string): void {
+    this.#countBlocks(text)
+    if (text !== ';') this.#brackets = 0
+    this.#isVariable = null
     // A rule without its head is none; the block stays, and what is in it is looked at.
     const isHead = text === '{'
     const isKept = !this.#isBad && this.#url === 'none'

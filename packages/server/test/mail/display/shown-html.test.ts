@@ -167,6 +167,47 @@ test('images of the mail itself and in its addresses are shown', () => {
   assert.ok(page.includes(data))
 })
 
+const CONDITIONAL: Record<string, string> = {
+  'a media query': `@media (max-width:600px){.a{background:url(${REMOTE})}}`,
+  'a media query in a layer': `@layer x{@media print{.a{background:url(${REMOTE})}}}`,
+  'a rule within a rule': `.a{@media (min-width:1px){background:url(${REMOTE})}}`,
+  'a media query behind a block in brackets': `@media (x{}), (min-width:1px){.a{background:url(${REMOTE})}}`,
+  'a media query with escapes': `@m\\65 dia (min-width:1px){.a{background:url(${REMOTE})}}`,
+  '@supports': `@supports (display:grid){.a{background:url(${REMOTE})}}`,
+  '@container': `@container (min-width:1px){.a{background:url(${REMOTE})}}`,
+  '@keyframes': `@keyframes x{to{background:url(${REMOTE})}}`,
+  '@page': `@page{background:url(${REMOTE})}`,
+  'a pointer': `.a:hover{background:url(${REMOTE})}`,
+  'a pointer within :has': `.a:has(b:hover){background:url(${REMOTE})}`,
+  'a pointer within a rule': `.a{&:hover{background:url(${REMOTE})}}`,
+  'a pointer with escapes': `.a:h\\6fver{background:url(${REMOTE})}`,
+  'a variable': `.a{--x:url(${REMOTE})}@media (width<9px){.a{background:var(--x)}}`,
+  'image-set': `.a{background:image-set(url(${REMOTE}) 1x, url(${REMOTE}) 2x)}`,
+}
+for (const [name, css] of Object.entries(CONDITIONAL)) {
+  test(`an image that ${name} decides about is not asked for, and other images are`, () => {
+    const other = 'https://other.example/b.png'
+    const html = `<style>${css}.b{background:url(${other})}.c:first-child::before{content:url(${other})}</style><img src="${other}">`
+    const shown = showSource({ html, showsRemote: true })
+    const remote = (shown?.pieces ?? []).filter((piece) => typeof piece !== 'string')
+    const wanted = { kind: 'remote', url: other }
+    assert.deepEqual(remote, css.includes('(x{})') ? [wanted] : [wanted, wanted, wanted])
+  })
+}
+
+test('an image of another size of screen is not asked for', () => {
+  const html = `<picture><source media="(min-width:1px)" srcset="${REMOTE}"><img src="https://other.example/b.png" srcset="${REMOTE} 2x" sizes="1px"></picture><p style="--x:url(${REMOTE});background:var(--x)">`
+  const shown = showSource({ html, showsRemote: true })
+  const remote = (shown?.pieces ?? []).filter((piece) => typeof piece !== 'string')
+  assert.deepEqual(remote, [{ kind: 'remote', url: 'https://other.example/b.png' }])
+})
+
+test('an image within the mail is shown under any condition', () => {
+  const html = '<style>@media (min-width:1px){.a{background:url(cid:a@b)}}</style>'
+  const shown = showSource({ html, showsRemote: true })
+  assert.ok(shown?.pieces.some((piece) => typeof piece !== 'string' && piece.kind === 'part'))
+})
+
 test('styles and layout stay as they were', () => {
   const sheet = '@media (max-width: 600px){.a>b:not(.c){color:rgb(1,2,3)!important;margin:-1px}}'
   const style = 'position:absolute;width:calc(100% - 10px);font-family:"A B",serif'
