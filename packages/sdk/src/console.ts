@@ -25,8 +25,11 @@ export function pairing(api: Api) {
     start: (body: BodyOf<'pairing.start'> = {}, options?: RequestOptions) =>
       api.call({ id: 'pairing.start', body, options }),
     /** Needs no key. The key is in one answer only; rejects with `not_found` when it is over. */
-    poll: (query: QueryOf<'pairing.poll'>, options?: RequestOptions) =>
-      api.call({ id: 'pairing.poll', query, options }),
+    poll: (body: BodyOf<'pairing.poll'>, options?: RequestOptions) =>
+      api.call({ id: 'pairing.poll', body, options }),
+    /** As `poll`, with the requestId in the URL, which proxies may log. */
+    pollByUrl: (query: QueryOf<'pairing.pollByUrl'>, options?: RequestOptions) =>
+      api.call({ id: 'pairing.pollByUrl', query, options }),
     /** Who asks with the code. */
     get: (userCode: string, options?: RequestOptions) =>
       api.call({ id: 'pairing.get', path: { userCode }, options }),

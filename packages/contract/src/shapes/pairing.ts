@@ -29,13 +29,14 @@ export const StartedPairing = Type.Object(
 )
 export type StartedPairing = Static<typeof StartedPairing>
 
-export const PollPairing = Type.Object({
-  requestId: Type.String({
-    minLength: 1,
-    maxLength: REQUEST_ID_LENGTH_MAX,
-    description: 'Of the pairing, as its start was answered.',
-  }),
+const requestId = Type.String({
+  minLength: 1,
+  maxLength: REQUEST_ID_LENGTH_MAX,
+  description: 'Of the pairing, as its start was answered.',
 })
+
+export const PollPairing = Type.Object({ requestId }, { additionalProperties: false })
+export const PollPairingByUrl = Type.Object({ requestId })
 
 export const ReadyPairing = Type.Object(
   {

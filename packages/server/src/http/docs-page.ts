@@ -200,6 +200,7 @@ const textExamples: Readonly<Record<string, string>> = {
 const requiredExamples: Readonly<Record<string, string | null>> = {
   domain: 'example.com',
   podId: null,
+  requestId: '$REQUEST_ID',
 }
 
 /** Every field that is required, and those others that an example can be given of. */

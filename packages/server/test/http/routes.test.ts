@@ -35,12 +35,13 @@ const bodies: Record<string, string> = {
   'domains.update': '{"podId":null}',
   'webhooks.create': '{"url":"https://a.example/"}',
   'session.create': '{"apiKey":"a"}',
+  'pairing.poll': '{"requestId":"a"}',
   'sandbox.receive': '{"from":"a@b.example","to":"c@d.example","subject":"e"}',
 }
 
 /** Queries of operations that require one. */
 const queries: Record<string, string> = {
-  'pairing.poll': '?requestId=x',
+  'pairing.pollByUrl': '?requestId=x',
   'inboxes.search': '?q=x',
   'messages.search': '?q=x',
 }

@@ -30,8 +30,7 @@ onEachEngine('pairing', (engine) => {
         body: JSON.stringify(body),
       }),
     })
-  const poll = (requestId: string) =>
-    fetch(`${world.baseUrl}/auth/cli/poll?requestId=${encodeURIComponent(requestId)}`)
+  const poll = (requestId: string) => post('/auth/cli/poll', { requestId })
   const decide = (code: string, decision: 'approve' | 'deny', key = world.key) =>
     world.fetch(`/auth/cli/requests/${code}/${decision}`, {
       method: 'POST',
@@ -98,6 +97,15 @@ onEachEngine('pairing', (engine) => {
     const path = `/auth/cli/poll?requestId=${requestId}`
     assert.equal((await fetch(`${world.baseUrl}${path}`, { method: 'HEAD' })).status, 202)
     await take(requestId)
+  })
+
+  test('is polled by clients with the requestId in the URL, too', async () => {
+    const { requestId, userCode } = await start('old')
+    const path = `${world.baseUrl}/auth/cli/poll?requestId=${requestId}`
+    assert.equal((await fetch(path)).status, 202)
+    assert.equal((await decide(userCode, 'approve')).status, 204)
+    assert.equal((await fetch(path)).status, 200)
+    assert.equal(await outcomeOf(poll(requestId)), '404 not_found')
   })
 
   test('takes the code as people type it, and no other', async () => {

@@ -16,7 +16,7 @@ import {
   PAIRING_POLLS_PER_MINUTE_MAX,
   PAIRING_STARTS_PER_MINUTE_MAX,
 } from '#base/limits.ts'
-import type { Handlers } from '#http/handler.ts'
+import type { Context, Handlers } from '#http/handler.ts'
 import { presentTime } from '#http/present/resources.ts'
 import { rateLimited } from '#http/problems.ts'
 
@@ -37,6 +37,13 @@ export function pairingHandlers(deps: Deps): PairingHandlers {
   // Codes are short: whoever is signed in may not go through them.
   const looks = PAIRING_LOOKS_PER_MINUTE_MAX
   const takeLook = limiter('pairing looks', looks, 'Too many codes were looked up.')
+  const poll = async (requestId: string, { clientAddress, wantsContent }: Context) => {
+    await takePoll(clientGroup(clientAddress))
+    // The key would go with the content that HEAD is not sent.
+    const apiKey = wantsContent ? await pollPairing(deps, requestId) : null
+    if (apiKey === null) return { status: 202 as const, body: { status: 'pending' as const } }
+    return { status: 200 as const, body: { status: 'ready' as const, apiKey } }
+  }
   return {
     'pairing.start': async ({ body }, { clientAddress }) => {
       await takeStart(clientGroup(clientAddress))
@@ -45,14 +52,8 @@ export function pairingHandlers(deps: Deps): PairingHandlers {
       const verifyUrl = `${deps.publicUrl}/console/pair?code=${userCode}`
       return { requestId, userCode, verifyUrl, expiresInSeconds: PAIRING_MS / 1000 }
     },
-    'pairing.poll': async ({ query }, { clientAddress, wantsContent }) => {
-      await takePoll(clientGroup(clientAddress))
-      // The key would go with the content that HEAD is not sent.
-      if (!wantsContent) return { status: 202, body: { status: 'pending' as const } }
-      const apiKey = await pollPairing(deps, query.requestId)
-      if (apiKey === null) return { status: 202, body: { status: 'pending' as const } }
-      return { status: 200, body: { status: 'ready' as const, apiKey } }
-    },
+    'pairing.poll': ({ body }, context) => poll(body.requestId, context),
+    'pairing.pollByUrl': ({ query }, context) => poll(query.requestId, context),
     'pairing.get': async ({ path }, { accountId }) => {
       await takeLook(accountId)
       const pairing = await getPairing(deps, path.userCode)
