@@ -1,0 +1,130 @@
+// The commands and programs of README.md and docs/quickstart.md, run as they are printed against a real
+// service.
+
+import assert from 'node:assert/strict'
+import { execFile, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, suite, test } from 'node:test'
+import { promisify } from 'node:util'
+import { openWorld, type World } from '@mailroom/server/test/world.ts'
+
+const LIMIT = { timeout: 60_000 }
+const ROOT = new URL('../../../', import.meta.url)
+const SDK = import.meta.resolve('@mailroom/sdk')
+
+const page = (path: string) => readFileSync(new URL(path, ROOT), 'utf8')
+const blocks = (text: string, language: string) =>
+  [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(
+    ([, code = '']) => code,
+  )
+
+function hasCurl(): boolean {
+  try {
+    execFileSync('curl', ['--version'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The key of the reader, what starts the service, and what the tests of the commands run. */
+const NOT_RUN = /mr_…|npm ci|docker|npx mailroom/
+
+const skip = hasCurl() ? false : 'curl is not installed'
+
+suite('the pages for newcomers', () => {
+  let world: World
+  let folder: string
+  before(async () => {
+    world = await openWorld('sqlite')
+    folder = mkdtempSync(join(tmpdir(), 'mailroom-test-'))
+  })
+  after(async () => {
+    rmSync(folder, { recursive: true, force: true })
+    await world.close()
+  })
+
+  const here = (code: string) =>
+    code
+      .replaceAll('http://127.0.0.1:8080', world.baseUrl)
+      .replaceAll('127.0.0.1:2525', `127.0.0.1:${world.smtpPort}`)
+      .replaceAll("'@mailroom/sdk'", `'${SDK}'`)
+
+  /** What the commands print; fails where one of them does, or where the API refuses a request. */
+  async function runShell(commands: readonly string[]): Promise<string> {
+    const script = commands
+      .filter((code) => !NOT_RUN.test(code))
+      .map(here)
+      .join('\n')
+    const { stdout } = await promisify(execFile)('sh', ['-eu', '-c', script], {
+      cwd: folder,
+      env: {
+        PATH: `${join(process.execPath, '..')}:${process.env.PATH ?? ''}`,
+        MAILROOM_API_KEY: world.key,
+      },
+    })
+    assert.doesNotMatch(stdout, /"error":/)
+    return stdout
+  }
+
+  /** What the program prints, told piece by piece to `onOutput`. */
+  async function runProgram(code: string, onOutput?: (output: string) => void): Promise<string> {
+    const path = join(folder, 'agent.ts')
+    writeFileSync(path, here(code))
+    const env = { PATH: process.env.PATH ?? '', MAILROOM_API_KEY: world.key }
+    const stdio: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit']
+    const child = spawn(process.execPath, [path], { cwd: folder, env, stdio })
+    let output = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+      onOutput?.(output)
+    })
+    const [exitCode] = await once(child, 'close')
+    assert.equal(exitCode, 0, output)
+    return output
+  }
+
+  test('the commands of the README receive a message and find it', { ...LIMIT, skip }, async () => {
+    const output = await runShell(blocks(page('README.md'), 'sh'))
+    assert.match(output, /"total":1,.*"subject":"Hello"|"subject":"Hello".*"total":1/)
+    const { data } = await world.client.inboxes.list().page()
+    for (const { id } of data) await world.client.inboxes.delete(id)
+  })
+
+  test('the program of the README answers whoever writes to it', LIMIT, async () => {
+    let writing: NodeJS.Timeout | undefined
+    const [code = ''] = blocks(page('README.md'), 'ts')
+    const output = await runProgram(code, (soFar) => {
+      const to = /^Write to (\S+)$/m.exec(soFar)?.[1]
+      if (to === undefined || writing !== undefined) return
+      // More than once: what arrives before the program waits is not what it waits for.
+      const mail = { from: 'ann@example.com', to, subject: 'Hello', text: 'Are you there?' }
+      writing = setInterval(() => void world.client.sandbox.receive(mail), 300)
+    })
+    clearInterval(writing)
+    assert.match(output, /^ann@example\.com Are you there\?$/m)
+  })
+
+  test('the commands of the quickstart do what they say, from top to bottom', {
+    ...LIMIT,
+    skip,
+  }, async () => {
+    const output = await runShell(blocks(page('docs/quickstart.md'), 'sh'))
+    assert.match(output, /"address":"agent@mailroom\.localhost"/)
+    assert.match(output, /Can you read this\?/)
+    assert.match(output, /^482913$/m)
+    assert.match(output, /"secret":"whsec_/)
+    assert.match(output, /^event: message\.|"event":"message\./m)
+  })
+
+  test('the program of the quickstart gets its answer and replies', LIMIT, async () => {
+    const [code = ''] = blocks(page('docs/quickstart.md'), 'ts')
+    const output = await runProgram(code)
+    assert.match(output, /^bob@example\.com Gladly\.$/m)
+    assert.match(output, /^Re: Hello, Bob 3$|^Hello, Bob 3$/m)
+    assert.match(output, /^bad_request .+$/m)
+  })
+})
