@@ -56,8 +56,15 @@ export type Seams = {
   buildsConsole?: boolean
   /** Called when a newer program has changed the schema so that this one does not work with it. */
   onOutdated?(text: string): void
-  /** Called on the first start with the account and its token, before they are kept. */
-  tellFirstAccount?(made: NewAccount, publicUrl: string): void
+  /** Called on the first start with the account and its token, before they are committed. */
+  tellFirstAccount?(made: NewAccount, addresses: Addresses): void
+}
+
+export type Addresses = {
+  /** Base of absolute URLs, without a slash at the end. */
+  readonly publicUrl: string
+  /** Host and port; null when this process receives no mail. */
+  readonly smtp: string | null
 }
 
 export type App = {
@@ -65,6 +72,8 @@ export type App = {
   readonly firstAccount: NewAccount | null
   /** Engine, version and place of the database. */
   readonly database: string
+  /** Base of absolute URLs, without a slash at the end. */
+  readonly publicUrl: string
   /** Null when this process has no such role. */
   readonly http: { readonly address: string; readonly port: number } | null
   readonly smtp: { readonly host: string; readonly port: number } | null
@@ -135,7 +144,7 @@ async function openParts(
   let firstAccount: NewAccount | null
   try {
     await openDoors(parts, doors, tls)
-    firstAccount = await makeFirstAccount(deps, settings, seams)
+    firstAccount = await makeFirstAccount(deps, settings, { ...seams, smtp: doors.smtp })
     await settleLog(store, log)
     await releaseOwnLeases(store, log)
   } catch (error) {
@@ -151,7 +160,13 @@ async function openParts(
   started.resolve()
 
   return running({
-    app: { firstAccount, database: store.db.description, deps, findObstacle: parts.findObstacle },
+    app: {
+      firstAccount,
+      database: store.db.description,
+      publicUrl: deps.publicUrl,
+      deps,
+      findObstacle: parts.findObstacle,
+    },
     doors,
     tls,
     close(drainMs) {
@@ -200,7 +215,7 @@ function running({
   tls,
   close,
 }: {
-  app: Pick<App, 'firstAccount' | 'database' | 'deps' | 'findObstacle'>
+  app: Pick<App, 'firstAccount' | 'database' | 'publicUrl' | 'deps' | 'findObstacle'>
   doors: Doors
   tls: Promise<ServerTls> | null
   close: (drainMs: number) => Promise<void>
@@ -221,11 +236,16 @@ function running({
   }
 }
 
-function makeFirstAccount(deps: Deps, settings: Settings, seams: Seams) {
+function makeFirstAccount(
+  deps: Deps,
+  settings: Settings,
+  { tellFirstAccount, smtp }: Pick<Seams, 'tellFirstAccount'> & Pick<Doors, 'smtp'>,
+) {
+  const at = smtp === null ? null : `${smtp.address.address}:${smtp.address.port}`
   return createFirstAccount(deps, {
     plan: settings.bootstrapPlan,
     token: settings.bootstrapApiKey,
-    tell: (made) => seams.tellFirstAccount?.(made, deps.publicUrl),
+    tell: (made) => tellFirstAccount?.(made, { publicUrl: deps.publicUrl, smtp: at }),
   })
 }
 

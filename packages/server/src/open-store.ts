@@ -83,13 +83,15 @@ export async function openToRead({
 async function openDb({ settings, as, observer, onError }: OpenStoreOptions): Promise<Db> {
   if (settings.databaseUrl !== null) {
     // Loaded where it is used: it costs 10 MB and some of the time of a start.
-    const { openPostgres } = await import('#db/postgres.ts')
+    const { openPostgres, nameServer } = await import('#db/postgres.ts')
     return openPostgres<Tables, typeof transactions>({
       url: settings.databaseUrl,
       transactions,
       groupForms,
       observer,
       onError,
+    }).catch((error: unknown) => {
+      throw nameServer(error, settings.databaseUrl ?? '')
     })
   }
   return openSqlite<Tables, typeof transactions>({

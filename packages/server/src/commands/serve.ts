@@ -1,13 +1,14 @@
 // Running the service: settings, log, the app, signals and the exit code.
 
 import type { NewAccount } from '#actions/account/create-account.ts'
-import { type App, openApp } from '#app.ts'
+import { type Addresses, type App, openApp } from '#app.ts'
 import { systemClock } from '#base/clock.ts'
 import { DRAIN_MS } from '#base/limits.ts'
 import { type Log, type OpenedLog, openLog } from '#base/log.ts'
 import { openMetrics, silentMetrics } from '#base/metrics.ts'
 import type { Settings } from '#config/settings.ts'
 import { type Health, openHealth } from '#open-health.ts'
+import { CommandFailure } from './command-failure.ts'
 import { loadSettings } from './load-settings.ts'
 
 /** A signal to a whole group of processes comes from its sender and again from npm, later on a busy machine. */
@@ -72,16 +73,16 @@ export async function serve(): Promise<void> {
   process.on('unhandledRejection', fail)
 
   let isKeyTold = false
-  const tellFirstAccount = (made: NewAccount, publicUrl: string) => {
+  const tellFirstAccount = (made: NewAccount, addresses: Addresses) => {
     if (settings.bootstrapApiKey !== null) return
-    greet(made, publicUrl)
+    process.stdout.write(describeFirstStart({ token: made.token, addresses, settings }))
     isKeyTold = true
   }
   try {
     app = await openApp(settings, { ...SEAMS, log, metrics, tellFirstAccount, onOutdated })
   } catch (error) {
     flush()
-    throw error
+    throw explainListenError(error, settings)
   }
   if (isKeyTold && app.firstAccount === null) process.stdout.write(NOT_THE_FIRST)
   const { findObstacle } = app
@@ -94,6 +95,7 @@ function tellReady(log: Log, app: App, settings: Settings): void {
     {
       database: app.database,
       http: app.http?.address ?? null,
+      console: app.http === null ? null : consoleUrl(app.publicUrl),
       smtp: app.smtp === null ? null : `${app.smtp.host}:${app.smtp.port}`,
       inboxDomain: settings.inboxDomain,
       delivery: settings.delivery,
@@ -137,30 +139,72 @@ function endingOnce({ log, flush }: OpenedLog, close: () => Promise<void>): Endi
 }
 
 /**
- * On the first start: the key, once, and a line to try it with. It is written before the account is
- * made, so it says when it is good.
+ * The banner of the first start, with the key, which is shown only now. It is written just before the account
+ * is committed, so that no crash leaves a key that nobody knows; requests that come meanwhile wait.
  */
-function greet({ token, account }: NewAccount, publicUrl: string): void {
-  process.stdout.write(
-    [
-      '',
-      `  Account ${account.id} (plan ${account.plan}) is being made. Its API key, shown only now:`,
-      '',
-      `    ${token}`,
-      '',
-      '  As soon as the service is ready, create an inbox:',
-      '',
-      `    curl -s ${publicUrl}/v1/inboxes -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' -d '{"mailboxName":"hello"}'`,
-      '',
-      `  or sign in with it at ${publicUrl}/console/, or in a terminal with: npx mailroom login`,
-      '',
-      '',
-    ].join('\n'),
+function describeFirstStart({
+  token,
+  addresses: { publicUrl, smtp },
+  settings,
+}: {
+  token: string
+  addresses: Addresses
+  settings: Settings
+}): string {
+  return [
+    '',
+    '  Mailroom is ready.',
+    '',
+    `  API      ${publicUrl}`,
+    `  Console  ${consoleUrl(publicUrl)}`,
+    ...(smtp === null ? [] : [`  SMTP     ${smtp}`]),
+    '',
+    `  API key  ${token}`,
+    '           Shown only once. It signs you in to the console too.',
+    '',
+    settings.delivery === 'sandbox'
+      ? '  Sandbox: nothing leaves this machine.'
+      : `  Delivery: ${settings.delivery}. Mail to other domains leaves this machine.`,
+    '',
+    '  Create an inbox:',
+    '',
+    `    curl -s ${publicUrl}/v1/inboxes -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' -d '{"mailboxName":"hello"}'`,
+    '',
+    '',
+  ].join('\n')
+}
+
+function consoleUrl(publicUrl: string): string {
+  return `${publicUrl}/console/`
+}
+
+const LISTEN_ERRORS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'is in use by another program',
+  EADDRNOTAVAIL: 'is not an address of this machine',
+  EACCES: 'needs rights that this user does not have',
+}
+
+/** Names the setting of an address that the service could not listen on. */
+function explainListenError(error: unknown, settings: Settings): unknown {
+  if (!(error instanceof Error && 'code' in error && 'port' in error && 'address' in error)) {
+    return error
+  }
+  const reason = LISTEN_ERRORS[String(error.code)]
+  const [name] = Object.entries({
+    HTTP: settings.httpPort,
+    SMTP: settings.smtpPort,
+    METRICS: settings.metricsPort,
+  })
+    .filter(([, port]) => port === error.port)
+    .map(([setting]) => setting)
+  if (reason === undefined || name === undefined) return error
+  return new CommandFailure(
+    `${error.address}:${error.port} ${reason}. Set MAILROOM_${name}_HOST or MAILROOM_${name}_PORT to another address, or stop the other program.`,
   )
 }
 
 const NOT_THE_FIRST =
-  '  Another process made the first account meanwhile and shows its key; the one above opens nothing.\n\n'
+  '  Another process created the first account at the same time and prints its key. The key above is not valid.\n\n'
 
 function secretsOf(settings: Settings): string[] {
   const { blobStore } = settings

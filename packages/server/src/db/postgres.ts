@@ -247,6 +247,15 @@ async function withRepeats<Value>(run: () => Promise<Value>): Promise<Value> {
   }
 }
 
+/** The error of a server that cannot be used, with its address and the setting that names it. */
+export function nameServer(error: unknown, url: string): unknown {
+  if (!(error instanceof Error)) return error
+  const isOfServer = 'code' in error || /timeout|terminated/i.test(error.message)
+  if (!isOfServer) return error
+  const text = `PostgreSQL at ${describeUrl(url)} (MAILROOM_DATABASE_URL) cannot be used: ${error.message}`
+  return new Error(text, { cause: error })
+}
+
 function describeUrl(url: string): string {
   const { hostname, port, pathname } = new URL(url)
   return `${hostname}:${port || '5432'}${pathname}`

@@ -36,6 +36,11 @@ onEachEngine('the start of the service', (engine) => {
     const first = place.start(env)
     const { http } = await first.ready
     await until(async () => first.output().includes('curl -s'))
+    assert.match(
+      first.output(),
+      /Mailroom is ready\.\n\n {2}API {6}(http\S+)\n {2}Console {2}\1\/console\/\n {2}SMTP {5}127\.0\.0\.1:\d+\n\n {2}API key {2}mr_/,
+    )
+    assert.match(first.output(), /Sandbox: nothing leaves this machine\./)
     const key = KEY.exec(first.output())?.[0] ?? ''
     assert.equal((await clientOf(http, key).pods.list().page()).total, 1)
     assert.ok(first.output().includes(`curl -s ${http}/v1/inboxes`))
@@ -48,7 +53,9 @@ onEachEngine('the start of the service', (engine) => {
     assert.equal(await second.stop(), 0)
     assert.equal(accounts.total, 1)
     assert.doesNotMatch(second.output(), KEY)
-    for (const line of second.output().trim().split('\n')) JSON.parse(line)
+    const lines = second.output().trim().split('\n')
+    const [told] = lines.map((line) => JSON.parse(line)).filter(({ msg }) => /ready/.test(msg))
+    assert.equal(told?.console, `${again}/console/`)
   })
 
   test('a key is told before it is kept, so that no crash leaves one that nobody knows', async (t) => {
@@ -114,6 +121,31 @@ onEachEngine('the start of the service', (engine) => {
   })
 })
 
+test('a start that cannot use an address or a database names the setting', async (t) => {
+  const place = await emptyPlace('sqlite')
+  t.after(() => place.remove())
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.after(() => other.close())
+  const { port } = other.address() as AddressInfo
+  const failures: [Record<string, string>, RegExp][] = [
+    [{ MAILROOM_HTTP_PORT: `${port}` }, /127\.0\.0\.1:\d+ is in use .*MAILROOM_HTTP_PORT/],
+    [{ MAILROOM_SMTP_PORT: `${port}` }, /127\.0\.0\.1:\d+ is in use .*MAILROOM_SMTP_PORT/],
+    [{ MAILROOM_HTTP_HOST: '192.0.2.1' }, /192\.0\.2\.1.*MAILROOM_HTTP_HOST/],
+    [
+      { MAILROOM_DATABASE_URL: 'postgres://me:secret@127.0.0.1:1/mail' },
+      /127\.0\.0\.1:1\/mail \(MAILROOM_DATABASE_URL\) cannot be used/,
+    ],
+  ]
+  for (const [env, told] of failures) {
+    const started = place.start(env)
+    started.ready.catch(() => {})
+    assert.equal(await started.ended, 1)
+    assert.match(started.output(), told)
+    assert.doesNotMatch(started.output(), /secret|\n +at /)
+  }
+})
+
 test('until the account is made the service is not ready, and whoever comes early waits', async (t) => {
   const place = await emptyPlace('sqlite')
   t.after(() => place.remove())
@@ -122,7 +154,7 @@ test('until the account is made the service is not ready, and whoever comes earl
   const other = new DatabaseSync(databasePath(settingsOf(place)), { timeout: 5_000 })
   const opening = openApp(settingsOf(place, { MAILROOM_BOOTSTRAP_API_KEY: key }), {
     log: silentLog,
-    tellFirstAccount(_made, publicUrl) {
+    tellFirstAccount(_made, { publicUrl }) {
       // Another process that writes just now: making the account has to wait.
       other.exec('BEGIN IMMEDIATE')
       told.resolve(publicUrl)
