@@ -160,13 +160,7 @@ async function openParts(
   started.resolve()
 
   return running({
-    app: {
-      firstAccount,
-      database: store.db.description,
-      publicUrl: deps.publicUrl,
-      deps,
-      findObstacle: parts.findObstacle,
-    },
+    app: { firstAccount, database: store.db.description, deps, findObstacle: parts.findObstacle },
     doors,
     tls,
     close(drainMs) {
@@ -215,7 +209,7 @@ function running({
   tls,
   close,
 }: {
-  app: Pick<App, 'firstAccount' | 'database' | 'publicUrl' | 'deps' | 'findObstacle'>
+  app: Pick<App, 'firstAccount' | 'database' | 'deps' | 'findObstacle'>
   doors: Doors
   tls: Promise<ServerTls> | null
   close: (drainMs: number) => Promise<void>
@@ -223,6 +217,7 @@ function running({
   let closing: Promise<void> | null = null
   return {
     ...app,
+    publicUrl: app.deps.publicUrl,
     http,
     smtp: smtp === null ? null : { host: smtp.address.address, port: smtp.address.port },
     service,

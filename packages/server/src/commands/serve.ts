@@ -179,9 +179,9 @@ function consoleUrl(publicUrl: string): string {
 }
 
 const LISTEN_ERRORS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'is in use by another program',
-  EADDRNOTAVAIL: 'is not an address of this machine',
-  EACCES: 'needs rights that this user does not have',
+  EADDRINUSE: 'is in use. Stop the other program, or choose another port with',
+  EADDRNOTAVAIL: 'is not an address of this machine. Correct',
+  EACCES: 'may not be used by this user. Choose another port with',
 }
 
 /** Names the setting of an address that the service could not listen on. */
@@ -190,17 +190,12 @@ function explainListenError(error: unknown, settings: Settings): unknown {
     return error
   }
   const reason = LISTEN_ERRORS[String(error.code)]
-  const [name] = Object.entries({
-    HTTP: settings.httpPort,
-    SMTP: settings.smtpPort,
-    METRICS: settings.metricsPort,
-  })
-    .filter(([, port]) => port === error.port)
-    .map(([setting]) => setting)
+  const { httpPort, smtpPort, metricsPort } = settings
+  const ports = Object.entries({ HTTP: httpPort, SMTP: smtpPort, METRICS: metricsPort })
+  const name = ports.find(([, port]) => port === error.port)?.[0]
   if (reason === undefined || name === undefined) return error
-  return new CommandFailure(
-    `${error.address}:${error.port} ${reason}. Set MAILROOM_${name}_HOST or MAILROOM_${name}_PORT to another address, or stop the other program.`,
-  )
+  const part = error.code === 'EADDRNOTAVAIL' ? 'HOST' : 'PORT'
+  return new CommandFailure(`${error.address}:${error.port} ${reason} MAILROOM_${name}_${part}.`)
 }
 
 const NOT_THE_FIRST =

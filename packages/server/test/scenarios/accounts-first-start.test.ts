@@ -129,9 +129,12 @@ test('a start that cannot use an address or a database names the setting', async
   t.after(() => other.close())
   const { port } = other.address() as AddressInfo
   const failures: [Record<string, string>, RegExp][] = [
-    [{ MAILROOM_HTTP_PORT: `${port}` }, /127\.0\.0\.1:\d+ is in use .*MAILROOM_HTTP_PORT/],
-    [{ MAILROOM_SMTP_PORT: `${port}` }, /127\.0\.0\.1:\d+ is in use .*MAILROOM_SMTP_PORT/],
-    [{ MAILROOM_HTTP_HOST: '192.0.2.1' }, /192\.0\.2\.1.*MAILROOM_HTTP_HOST/],
+    [{ MAILROOM_HTTP_PORT: `${port}` }, /127\.0\.0\.1:\d+ is in use\..*MAILROOM_HTTP_PORT/],
+    [{ MAILROOM_SMTP_PORT: `${port}` }, /127\.0\.0\.1:\d+ is in use\..*MAILROOM_SMTP_PORT/],
+    [
+      { MAILROOM_HTTP_HOST: '192.0.2.1', MAILROOM_HTTP_PORT: '8080' },
+      /192\.0\.2\.1:8080 is not .*MAILROOM_HTTP_HOST/,
+    ],
     [
       { MAILROOM_DATABASE_URL: 'postgres://me:secret@127.0.0.1:1/mail' },
       /127\.0\.0\.1:1\/mail \(MAILROOM_DATABASE_URL\) cannot be used/,
@@ -188,7 +191,7 @@ test('processes that start together on one empty database make one account', asy
   const { total } = await clientOf(http, OPERATOR_TOKEN).admin.accounts.list().page()
   assert.equal(total, 1)
   const outputs = processes.map((service) => service.output())
-  const good = outputs.filter((output) => KEY.test(output) && !/opens nothing/.test(output))
+  const good = outputs.filter((output) => KEY.test(output) && !/is not valid/.test(output))
   assert.equal(good.length, 1)
   const key = KEY.exec(good[0] ?? '')?.[0] ?? ''
   assert.equal((await clientOf(http, key).pods.list().page()).total, 1)
