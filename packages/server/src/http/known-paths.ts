@@ -22,7 +22,7 @@ export type PathVisibility = {
   readonly hidesOperators: boolean
   /** Whether those of the sandbox are. */
   readonly hidesSandbox: boolean
-  /** Whether there is a console, to which every path below its own belongs. */
+  /** Whether there is a console, to which the root and every path below its own belong. */
   readonly showsConsole: boolean
 }
 
@@ -31,7 +31,8 @@ export function methodsOf(url: string, visibility: PathVisibility): string[] {
   const { hidesOperators, hidesSandbox } = visibility
   const segments = (url.split(/[?#]/, 1)[0] ?? '').split('/').map(decoded)
   const methods = new Set<string>()
-  if (visibility.showsConsole && segments[1] === CONSOLE) return ['GET', 'HEAD']
+  const isRoot = segments.length === 2 && segments[1] === ''
+  if (visibility.showsConsole && (isRoot || segments[1] === CONSOLE)) return ['GET', 'HEAD']
   for (const template of templates) {
     if (hidesOperators && template.isOperators) continue
     if (hidesSandbox && template.isOfSandbox) continue

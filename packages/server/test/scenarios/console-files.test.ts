@@ -48,6 +48,8 @@ suite('the console is served', () => {
     const page = await get('/console/', { headers: { accept: 'text/html' } })
     assert.equal(page.status, 503)
     assert.match(page.headers.get('content-type') ?? '', /^text\/html/)
+    const root = await get('/')
+    assert.deepEqual([root.status, root.headers.get('location')], [302, '/docs'])
   })
 
   test('from then on without a restart', async () => {
@@ -162,12 +164,18 @@ suite('the console is served', () => {
     }
   })
 
-  test('where a browser asks for the service itself', async () => {
-    for (const path of ['/', '/console']) {
-      const answer = await get(path, { headers: { accept: 'text/html,*/*' } })
-      assert.equal(answer.status, 302)
-      assert.equal(answer.headers.get('location'), '/console/')
+  test('to whoever asks for the service itself', async () => {
+    for (const path of ['/', '/?from=somewhere', '/console']) {
+      for (const accept of ['text/html,*/*', '*/*', 'application/json']) {
+        for (const method of ['GET', 'HEAD']) {
+          const answer = await get(path, { method, headers: { accept } })
+          assert.equal(answer.status, 302)
+          assert.equal(answer.headers.get('location'), '/console/')
+        }
+      }
     }
-    assert.equal(await outcomeOf(get('/')), '404 not_found')
+    const posted = await get('/', { method: 'POST' })
+    assert.equal(posted.headers.get('allow'), 'GET, HEAD')
+    assert.equal(await outcomeOf(posted), '405 method_not_allowed')
   })
 })

@@ -51,17 +51,16 @@ export function addConsole(app: FastifyInstance, port: ConsolePort): void {
     method,
     url: '/',
     config: { shownPath: '/' },
-    handler: async (request, reply) => {
-      // Programs that ask for the root have always been told that there is nothing.
-      if (!request.headers.accept?.includes('text/html')) throw problem('not_found')
-      return redirect(reply)
+    handler: async (_request, reply) => {
+      const page = await port.files.find(PAGE, [])
+      return redirect(reply, page === null ? '/docs' : PREFIX)
     },
   })
   app.route({
     method,
     url: '/console',
     config: { shownPath: PREFIX },
-    handler: async (_request, reply) => redirect(reply),
+    handler: async (_request, reply) => redirect(reply, PREFIX),
   })
   app.route({
     method,
@@ -74,8 +73,8 @@ export function addConsole(app: FastifyInstance, port: ConsolePort): void {
   })
 }
 
-function redirect(reply: FastifyReply): FastifyReply {
-  return reply.code(302).headers({ location: PREFIX, 'cache-control': 'no-cache' }).send()
+function redirect(reply: FastifyReply, location: string): FastifyReply {
+  return reply.code(302).headers({ location, 'cache-control': 'no-cache' }).send()
 }
 
 async function answer(
