@@ -39,6 +39,48 @@ test('a command that is written wrongly ends with 2 and says how to see what it 
   }
 })
 
+test('an unknown command lists those that there are, or the one that is nearly so called', async () => {
+  const bogus = await world.run(['bogus'])
+  assert.equal(bogus.code, 2)
+  assert.match(bogus.stderr, /unknown command 'bogus'\nCommands: inbox, send, .*doctor/)
+  assert.doesNotMatch(bogus.stderr, /Did you mean/)
+  const near = await world.run(['lgoout'])
+  assert.match(near.stderr, /unknown command 'lgoout'\n\(Did you mean logout\?\)/)
+  const below = await world.run(['inbox', 'lst'])
+  assert.match(below.stderr, /unknown command 'lst'\n\(Did you mean list\?\)/)
+})
+
+test('options of all commands may stand before and after the name of a command', async () => {
+  const other = { MAILROOM_BASE_URL: 'http://127.0.0.1:9' }
+  const url = ['--url', world.baseUrl]
+  for (const args of [
+    [...url, '--json', '--no-color', 'inbox', 'list'],
+    ['inbox', ...url, '--json', '--no-color', 'list'],
+    ['inbox', 'list', ...url, '--json', '--no-color'],
+    [...url, 'inbox', '--no-color', 'list', '--json'],
+    ['--url', 'http://127.0.0.1:9', 'inbox', 'list', ...url, '--json'],
+  ]) {
+    const { code, stdout, stderr } = await world.run(args, { env: other })
+    assert.equal(code, 0, `${args.join(' ')}: ${stderr}`)
+    assert.equal(JSON.parse(stdout).total, 1)
+  }
+  for (const args of [
+    ['completion', 'bash'],
+    ['dkim', 'list', '--help'],
+    ['doctor', '--help'],
+  ]) {
+    for (const all of [
+      ['--no-color', ...args],
+      [...args, '--no-color'],
+    ]) {
+      assert.equal((await world.run(all)).code, 0, all.join(' '))
+    }
+  }
+  const { code, stderr } = await world.run(['--url', 'http://127.0.0.1:9', 'completion', 'bash'])
+  assert.equal(code, 2)
+  assert.match(stderr, /"completion" has no option --url/)
+})
+
 test('without a key it ends with 3 and says where the first one was printed', async () => {
   for (const args of [['inbox', 'list'], ['status'], ['mcp'], ['listen']]) {
     const { code, stderr } = await world.run(args, { isSignedOut: true })

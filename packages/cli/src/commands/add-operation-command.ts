@@ -67,26 +67,34 @@ export function collect(text: string, before: readonly string[] = []): string[] 
 
 /** What every command has that speaks to the service. */
 export function addSessionOptions(command: Command): Command {
-  return addServiceOptions(command).addOption(
-    new Option('--json', 'Print what the API answers, as JSON.').helpGroup(EVERYWHERE),
-  )
+  return addServiceOptions(command).addOption(jsonOption())
+}
+
+export function addServiceOptions(command: Command): Command {
+  for (const option of serviceOptions()) command.addOption(option)
+  return command
 }
 
 const EVERYWHERE = 'Everywhere:'
 
-export function addServiceOptions(command: Command): Command {
-  return command
-    .addOption(
-      new Option('--profile <name>', 'The profile to use instead of the default.').helpGroup(
-        EVERYWHERE,
-      ),
-    )
-    .addOption(
-      new Option('--url <url>', 'The service to use instead of the profile’s.').helpGroup(
-        EVERYWHERE,
-      ),
-    )
-    .addOption(new Option('--no-color', 'Without colours.').helpGroup(EVERYWHERE))
+export function jsonOption(): Option {
+  return new Option('--json', 'Print the answer of the API as JSON.').helpGroup(EVERYWHERE)
+}
+
+export function noColorOption(): Option {
+  return new Option('--no-color', 'Print without colours.').helpGroup(EVERYWHERE)
+}
+
+export function serviceOptions(): Option[] {
+  return [
+    new Option('--profile <name>', 'Use this profile instead of the default one.').helpGroup(
+      EVERYWHERE,
+    ),
+    new Option('--url <url>', 'Use the service at this URL instead of the profile’s.').helpGroup(
+      EVERYWHERE,
+    ),
+    noColorOption(),
+  ]
 }
 
 function sentenceOf({ sentence, named, isNullable, isList, place }: Field): string {

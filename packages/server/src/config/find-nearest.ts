@@ -19,7 +19,7 @@ function distanceOf(text: string, candidate: string): number {
 }
 
 /** Time is the product of the lengths, so what is beyond any real name's length is cut. */
-function editDistance(left: string, right: string): number {
+export function editDistance(left: string, right: string): number {
   const a = left.slice(0, COMPARED_LENGTH_MAX)
   const b = right.slice(0, COMPARED_LENGTH_MAX)
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index)

@@ -208,6 +208,18 @@ suite('the doctor and what others say of the machine', () => {
     assert.deepEqual(of('DNS'), ['advice'])
   })
 
+  test('in the sandbox prints what concerns a sandbox, and how to see the rest', async () => {
+    const env = { ...world.env, MAILROOM_DELIVERY: 'sandbox' }
+    const { code, output } = await world.place.commandWith(env, 'doctor')
+    assert.equal(code, 0, output)
+    assert.doesNotMatch(output, /^(?:not needed|unknown|advice) /m)
+    assert.match(
+      output,
+      /^Nothing is wrong; .*\nMAILROOM_DELIVERY is sandbox\. "MAILROOM_DELIVERY=direct mailroom doctor"/m,
+    )
+    assert.ok(output.trimEnd().split('\n').length <= 12, output)
+  })
+
   test('a reserved domain that DNS has nothing of is wrong where mail is sent from it', async () => {
     const { of, findings } = await world.ask({ MAILROOM_INBOX_DOMAIN: 'mailroom.localhost' })
     assert.deepEqual(of('records of mailroom.localhost'), ['wrong'])

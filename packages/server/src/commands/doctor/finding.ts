@@ -75,9 +75,18 @@ export async function within(
 /** What is wrong stands last, where a terminal shows it. */
 const ORDER: readonly Verdict[] = ['not needed', 'ok', 'unknown', 'advice', 'wrong']
 
+/** A newcomer's first doctor would be mostly about DNS, certificates and ports that a sandbox has not. */
+const SANDBOX_NOTE =
+  'MAILROOM_DELIVERY is sandbox. "MAILROOM_DELIVERY=direct mailroom doctor" (or relay) checks what real delivery needs.\n'
+
 /** For people: a line for each finding, and more where something is to be done or known. */
-export function formatFindings(given: readonly Finding[]): string {
-  const findings = given.map(plainly)
+export function formatFindings(
+  given: readonly Finding[],
+  { isSandbox = false }: { isSandbox?: boolean } = {},
+): string {
+  const findings = given
+    .filter(({ verdict }) => !isSandbox || verdict !== 'not needed')
+    .map(plainly)
   const sorted = ORDER.flatMap((verdict) => findings.filter((one) => one.verdict === verdict))
   const width = Math.max(0, ...ORDER.map(({ length }) => length))
   const blocks = sorted.map((finding) => {
@@ -87,7 +96,7 @@ export function formatFindings(given: readonly Finding[]): string {
     const lines = [head, `  expected: ${expected}`, `  found:    ${found}`]
     return `${[...lines, ...(fix === null ? [] : [`  to do:    ${fix}`])].join('\n')}\n`
   })
-  return `${blocks.join('')}\n${summarise(findings)}\n`
+  return `${blocks.join('')}\n${summarise(findings)}\n${isSandbox ? SANDBOX_NOTE : ''}`
 }
 
 /** For programs. */
@@ -115,6 +124,6 @@ export function isAnyWrong(findings: readonly Finding[]): boolean {
 function summarise(findings: readonly Finding[]): string {
   const count = (verdict: Verdict) => findings.filter((one) => one.verdict === verdict).length
   const wrong = count('wrong')
-  const rest = `${count('advice')} to consider, ${count('unknown')} that cannot be told from here`
+  const rest = `${count('advice')} to consider, ${count('unknown')} could not be checked from here`
   return wrong === 0 ? `Nothing is wrong; ${rest}.` : `${wrong} wrong; ${rest}.`
 }
