@@ -262,7 +262,7 @@ async function makeDeps(
     log,
     parser,
     downloads: openDownloads(),
-    extractions: openExtractions(),
+    extractions: openExtractions(undefined, undefined, parser),
     inboxDomain: settings.inboxDomain,
     smtpHostname: settings.smtpHostname,
     publicUrl: publicUrlOf(settings, settings.httpPort),

@@ -4,8 +4,10 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Clock, systemClock } from '#base/clock.ts'
 import { EXTRACTED_BYTES_KEPT, EXTRACTING_TURN_MS } from '#base/limits.ts'
+import type { ExtractedFrom } from '#mail/extract/extract.ts'
 import type { Extracted } from '#mail/extract/extracted.ts'
 import type { Message } from '#model/message.ts'
+import type { ParserPool } from '#net/parse/parser-pool.ts'
 
 export type Extractions = {
   /**
@@ -17,10 +19,14 @@ export type Extractions = {
   ): Promise<Extracted | null>
 }
 
-/** One for a process; `bytesKept` bounds about how much memory it holds on to. */
+/**
+ * One for a process; `bytesKept` bounds about how much memory it holds on to. What takes long is found by a
+ * thread of the `parser`; without one, and while its queue is full, where it was asked for.
+ */
 export function openExtractions(
   bytesKept: number = EXTRACTED_BYTES_KEPT,
   clock: Clock = systemClock,
+  parser: Pick<ParserPool, 'extract'> | null = null,
 ): Extractions {
   /** The one asked for last stands last. */
   const kept = new Map<string, { extracted: Extracted; sizeBytes: number }>()
@@ -35,6 +41,22 @@ export function openExtractions(
     return known.extracted
   }
 
+  async function find(source: ExtractedFrom): Promise<Extracted> {
+    if (parser !== null && !isQuick(source)) {
+      try {
+        return await parser.extract(source)
+      } catch {
+        // Many messages wait for a thread: this one has bounds of its own.
+      }
+    }
+    // Its words of thirty languages are for services with readers.
+    const { extractFrom } = await import('#mail/extract/extract.ts')
+    const startMs = clock.monotonic()
+    const extracted = extractFrom(source)
+    spentMs += clock.monotonic() - startMs
+    return extracted
+  }
+
   return {
     async of({ id, direction, subject, bodyText, bodyHtml }) {
       if (direction !== 'inbound') return null
@@ -44,14 +66,10 @@ export function openExtractions(
         await setImmediate()
         spentMs = 0
       }
-      // Its words of thirty languages are for services with readers.
-      const { extractFrom } = await import('#mail/extract/extract.ts')
+      const extracted = await find({ subject, text: bodyText, html: bodyHtml })
       // Somebody else may have asked for the same meanwhile.
       const found = recall(id)
       if (found !== null) return found
-      const startMs = clock.monotonic()
-      const extracted = extractFrom({ subject, text: bodyText, html: bodyHtml })
-      spentMs += clock.monotonic() - startMs
       const sizeBytes = sizeOf(extracted)
       kept.set(id, { extracted, sizeBytes })
       totalBytes += sizeBytes
@@ -63,6 +81,14 @@ export function openExtractions(
       return extracted
     },
   }
+}
+
+/** In characters: it takes a millisecond or two. */
+const QUICK_LENGTH_MAX = 8 * 1024
+
+/** Styles need the tables of CSS, which are for the threads. */
+function isQuick({ text, html }: ExtractedFrom): boolean {
+  return text.length + html.length <= QUICK_LENGTH_MAX && !/style/i.test(html)
 }
 
 /** What an entry takes beside its text, and what an object with its strings does. */

@@ -44,13 +44,14 @@ export function candidatesOf(line: string, folded: string): Candidate[] {
     taken.push(place)
     const form = formOfGroups(match[0].split(/[ ·]/))
     if (form !== null && isFree(plain, folded, place)) found.push({ form, ...place })
+    if (found.length >= CANDIDATES_MAX) break
   }
   for (const match of plain.matchAll(TOKEN)) {
+    if (found.length >= CANDIDATES_MAX) break
     const place = { start: match.index, end: match.index + match[0].length }
     if (taken.some(({ start, end }) => place.start < end && start < place.end)) continue
     const form = formOfToken(match[0])
     if (form !== null && isFree(plain, folded, place)) found.push({ form, ...place })
-    if (found.length >= CANDIDATES_MAX) break
   }
   return found.sort((one, other) => one.start - other.start)
 }

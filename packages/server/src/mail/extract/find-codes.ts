@@ -26,7 +26,9 @@ const AGREEMENT = 0.02
 /** Lines with something like a code that are looked at; no mail with a code has as many. */
 const CANDIDATE_LINES_MAX = 200
 
-type Finding = { code: FoundCode; place: number; texts: Set<number> }
+/** Where a value stands; the line around it is shown of the few that are told. */
+type Met = { readonly value: string; readonly confidence: number; readonly in: Judged }
+type Finding = { met: Met; place: number; texts: Set<number> }
 
 /**
  * Best first, at most EXTRACTED_CODES_MAX, each once however often it is shown. A value is a part of a
@@ -40,10 +42,10 @@ export function findCodes({ subject, bodies }: CodeTexts): FoundCode[] {
   const opening = bodies.find((lines) => lines.some((line) => !line.isBlank)) ?? []
   for (const [index, lines] of [subject, ...bodies].entries()) {
     const context = new MessageContext(lines, index === 0 ? opening : subject, index === 0)
-    for (const { line, candidate, confidence } of judgeLines(context, isNamed)) {
+    for (const judged of judgeLines(context, isNamed)) {
+      const { line, candidate, confidence } = judged
       const value = line.text.slice(candidate.start, candidate.end)
-      const source = sourceOf(line.text, candidate)
-      remember(findings, index, { value, confidence, source })
+      remember(findings, index, { value, confidence, in: judged })
     }
   }
   return rank([...findings.values()])
@@ -71,32 +73,36 @@ function* judgeLines(context: MessageContext, isNamed: boolean): Generator<Judge
   }
 }
 
-function remember(findings: Map<string, Finding>, text: number, code: FoundCode): void {
-  const key = plainForm(code.value)
+function remember(findings: Map<string, Finding>, text: number, met: Met): void {
+  const key = plainForm(met.value)
     .replace(/[^A-Za-z0-9]/g, '')
     .toUpperCase()
   const known = findings.get(key)
   if (known === undefined) {
-    findings.set(key, { code, place: findings.size, texts: new Set([text]) })
+    findings.set(key, { met, place: findings.size, texts: new Set([text]) })
     return
   }
   known.texts.add(text)
-  if (code.confidence > known.code.confidence) known.code = code
+  if (met.confidence > known.met.confidence) known.met = met
 }
 
 function rank(findings: readonly Finding[]): FoundCode[] {
   const codes = findings
-    .map(({ code, place, texts }) => {
-      const agreed = texts.size > 1 ? code.confidence + AGREEMENT : code.confidence
+    .map(({ met, place, texts }) => {
+      const agreed = texts.size > 1 ? met.confidence + AGREEMENT : met.confidence
       const confidence = Math.round(Math.min(agreed, CONFIDENCE_MAX) * 100) / 100
-      return { code: { ...code, confidence }, place }
+      return { met, confidence, place }
     })
-    .sort((a, b) => b.code.confidence - a.code.confidence || a.place - b.place)
-    .map(({ code }) => code)
+    .sort((a, b) => b.confidence - a.confidence || a.place - b.place)
   const best = codes[0]?.confidence ?? 0
   return codes
     .filter(({ confidence }) => best - confidence <= CONFIDENCE_GAP_MAX)
     .slice(0, EXTRACTED_CODES_MAX)
+    .map(({ met, confidence }) => ({
+      value: met.value,
+      confidence,
+      source: sourceOf(met.in.line.text, met.in.candidate),
+    }))
 }
 
 /** The line without the blanks around it; of a long one as much as may be shown, the code within. */

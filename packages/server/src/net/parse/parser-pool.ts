@@ -4,6 +4,8 @@
 import { AppError } from '#base/app-error.ts'
 import { type Clock, systemClock } from '#base/clock.ts'
 import {
+  EXTRACTED_HTML_LENGTH_MAX,
+  EXTRACTED_TEXT_LENGTH_MAX,
   INLINE_HTML_LENGTH_MAX,
   INLINE_PARSE_BYTES_MAX,
   PARSE_HEAP_MIB_MAX,
@@ -25,6 +27,8 @@ import {
 } from '#mail/compose/body-parts.ts'
 import type { ShownSource } from '#mail/display/shown-body.ts'
 import type { ShownHtml } from '#mail/display/shown-html.ts'
+import type { ExtractedFrom } from '#mail/extract/extract.ts'
+import type { Extracted } from '#mail/extract/extracted.ts'
 import {
   type AttachmentContent,
   parseDefeated,
@@ -55,6 +59,8 @@ export type ParserPool = {
   makeView(source: ViewSource): Promise<ViewBody>
   /** Its HTML as a person is shown it, null for one that cannot be. Rejects as `parse`. */
   show(source: ShownSource): Promise<ShownHtml | null>
+  /** Its codes and links; none of a message that defeats a thread. Rejects as `parse`. */
+  extract(source: ExtractedFrom): Promise<Extracted>
   /** How many wait for a thread now. */
   waiting(): number
   /** Ends the threads; what waits or is under way is rejected. */
@@ -181,6 +187,15 @@ class ThreadPool implements ParserPool {
     return isShown ? outcome.answer.shown : null
   }
 
+  async extract(source: ExtractedFrom): Promise<Extracted> {
+    // The thread looks at no more.
+    const text = source.text.slice(0, EXTRACTED_TEXT_LENGTH_MAX)
+    const html = source.html.slice(0, EXTRACTED_HTML_LENGTH_MAX)
+    const outcome = await this.#submit({ kind: 'extract', source: { ...source, text, html } })
+    const isFound = outcome.kind === 'answered' && outcome.answer.kind === 'extracted'
+    return isFound ? outcome.answer.extracted : { codes: [], links: [] }
+  }
+
   waiting(): number {
     return this.#queue.length
   }
@@ -274,6 +289,8 @@ function sizeOf(request: Exclude<ParserRequest, { raw: Uint8Array }>): number {
       return request.source.html.length + request.source.text.length
     case 'show':
       return request.source.html.length
+    case 'extract':
+      return request.source.html.length + request.source.text.length
     case 'load-view':
       return 0
   }

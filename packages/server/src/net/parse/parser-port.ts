@@ -3,6 +3,8 @@
 import type { BodyParts, BodySource } from '#mail/compose/body-parts.ts'
 import type { ShownSource } from '#mail/display/shown-body.ts'
 import type { ShownHtml } from '#mail/display/shown-html.ts'
+import type { ExtractedFrom } from '#mail/extract/extract.ts'
+import type { Extracted } from '#mail/extract/extracted.ts'
 import type { AttachmentContent } from '#mail/parse-message.ts'
 import type { ParsedMessage } from '#mail/parsed-message.ts'
 import type { Report, ReportEnvelope } from '#mail/report/report.ts'
@@ -21,6 +23,7 @@ export type ParserRequest =
   | { readonly kind: 'load-view' }
   | { readonly kind: 'make-view'; readonly source: ViewSource }
   | { readonly kind: 'show'; readonly source: ShownSource }
+  | { readonly kind: 'extract'; readonly source: ExtractedFrom }
 
 export type ParserAnswer =
   /** Sent once, when the thread has loaded and waits for its first request. */
@@ -33,3 +36,4 @@ export type ParserAnswer =
   | { readonly kind: 'view-loaded' }
   | { readonly kind: 'view'; readonly body: ViewBody }
   | { readonly kind: 'shown'; readonly shown: ShownHtml | null }
+  | { readonly kind: 'extracted'; readonly extracted: Extracted }

@@ -35,6 +35,10 @@ async function answerTo(request: ParserRequest): Promise<ParserAnswer> {
     const { showSource } = await import('#mail/display/shown-body.ts')
     return { kind: 'shown', shown: showSource(request.source) }
   }
+  if (request.kind === 'extract') {
+    const { extractFrom } = await import('#mail/extract/extract.ts')
+    return { kind: 'extracted', extracted: extractFrom(request.source) }
+  }
   if (request.kind === 'read-report') {
     return { kind: 'report', report: readReport(request.raw, request.envelope) }
   }

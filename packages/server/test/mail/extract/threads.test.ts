@@ -1,0 +1,68 @@
+// What takes long to look through for codes is looked through in a thread, and the work for a line of
+// many candidates grows with its length only.
+
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { openExtractions } from '#actions/message/extractions.ts'
+import { extractFrom } from '#mail/extract/extract.ts'
+import { openParserPool } from '#net/parse/parser-pool.ts'
+
+const pool = openParserPool()
+after(() => pool.close())
+
+const CODE = 'Your verification code is 482913.'
+const styled = `<p style="color:#333">${CODE}</p>`
+
+test('a thread finds the same as the place that asks', async () => {
+  let asked = 0
+  const parser = {
+    extract: (source: Parameters<typeof pool.extract>[0]) => {
+      asked++
+      return pool.extract(source)
+    },
+  }
+  const extractions = openExtractions(undefined, undefined, parser)
+  const find = (id: string, text: string, html: string) =>
+    extractions.of({ id, direction: 'inbound', subject: '', bodyText: text, bodyHtml: html })
+  const short = await find('msg_1', CODE, '')
+  assert.equal(asked, 0)
+  for (const [id, text, html] of [
+    ['msg_2', '', styled],
+    ['msg_3', `${CODE}\n${'Some more text.\n'.repeat(1_000)}`, ''],
+    ['msg_4', '', `<p>${CODE}</p>${'<p>Some more text.</p>'.repeat(1_000)}`],
+  ] as const) {
+    const found = await find(id, text, html)
+    assert.deepEqual(found, extractFrom({ subject: '', text, html }), id)
+    assert.deepEqual(found?.codes, short?.codes, id)
+  }
+  assert.equal(asked, 3)
+})
+
+test('what a full queue refuses is found all the same', async () => {
+  const parser = { extract: () => Promise.reject(new Error('full')) }
+  const extractions = openExtractions(undefined, undefined, parser)
+  const message = { id: 'msg_1', direction: 'inbound', subject: '', bodyText: '' } as const
+  const found = await extractions.of({ ...message, bodyHtml: styled })
+  assert.equal(found?.codes[0]?.value, '482913')
+})
+
+test('a line of thousands of codes costs by its length', () => {
+  let spread = 0
+  const iterate = String.prototype[Symbol.iterator]
+  const count = (codes: number) => {
+    spread = 0
+    const text = `Your verification code is ${'482 913, '.repeat(codes)}`
+    String.prototype[Symbol.iterator] = function (this: string) {
+      spread += this.length
+      return iterate.call(this)
+    }
+    try {
+      extractFrom({ subject: '', text, html: `<p>${text}</p>` })
+    } finally {
+      String.prototype[Symbol.iterator] = iterate
+    }
+    return spread
+  }
+  // Ten sources are shown at most, each of a part of a line.
+  assert.ok(count(3_000) <= 40 * 1_000, `${spread} characters were taken apart`)
+})
