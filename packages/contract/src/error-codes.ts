@@ -141,7 +141,7 @@ export const errorCodes = {
   },
   uri_too_long: {
     status: 414,
-    sentence: 'The address of the request is longer than the service accepts.',
+    sentence: 'The request URL is too long.',
     fix: 'Shorten the path.',
   },
   unsupported_media_type: {
@@ -156,37 +156,37 @@ export const errorCodes = {
   },
   inbox_limit_reached: {
     status: 422,
-    sentence: 'The account holds as many inboxes as its plan allows.',
+    sentence: 'The account has reached the inbox limit of its plan.',
     fix: 'Delete an inbox or change the plan.',
   },
   api_key_limit_reached: {
     status: 422,
-    sentence: 'The account holds as many active keys as it may.',
+    sentence: 'The account has reached its limit of active API keys.',
     fix: 'Revoke a key that is no longer used.',
   },
   invalid_webhook_url: {
     status: 422,
-    sentence: 'The URL cannot be that of a webhook.',
+    sentence: 'The URL cannot be used for a webhook.',
     fix: 'Give an absolute https URL of a public host, on port 443 or 80 and without user name.',
   },
   domain_limit_reached: {
     status: 422,
-    sentence: 'The account holds as many domains as it may.',
+    sentence: 'The account has reached its limit of domains.',
     fix: 'Delete a domain that is no longer used.',
   },
   sender_rule_limit_reached: {
     status: 422,
-    sentence: 'The account holds as many sender rules as it may.',
+    sentence: 'The account has reached its limit of sender rules.',
     fix: 'Delete rules that are no longer needed, or name domains instead of addresses.',
   },
   webhook_limit_reached: {
     status: 422,
-    sentence: 'The account holds as many webhooks as it may.',
+    sentence: 'The account has reached its limit of webhooks.',
     fix: 'Delete a webhook that is no longer used.',
   },
   idempotency_key_reused: {
     status: 422,
-    sentence: 'The Idempotency-Key stands for an earlier request that asked for something else.',
+    sentence: 'The Idempotency-Key was used for a different request.',
     fix: 'Send a new key with each new message, and the same key only with the same request.',
   },
   recipient_suppressed: {
@@ -196,7 +196,7 @@ export const errorCodes = {
   },
   upgrade_required: {
     status: 426,
-    sentence: 'The path is that of a WebSocket.',
+    sentence: 'This path accepts WebSocket connections only.',
     fix: 'Connect with a WebSocket client.',
   },
   rate_limit_exceeded: {
@@ -211,7 +211,7 @@ export const errorCodes = {
   },
   loop_suspected: {
     status: 429,
-    sentence: 'Two programs seem to answer each other without end in this thread.',
+    sentence: 'Two programs seem to be answering each other in this thread.',
     fix: 'Stop answering this correspondent automatically; the thread takes sends again after the seconds named by Retry-After.',
   },
   header_fields_too_large: {
@@ -226,8 +226,8 @@ export const errorCodes = {
   },
   webhook_failed: {
     status: 502,
-    sentence: 'The test of the webhook was not answered with a success.',
-    fix: 'See message for what happened, mend the receiver and test again.',
+    sentence: 'The receiver did not answer the test with a 2xx status.',
+    fix: 'See message for what happened, fix the receiver and test again.',
   },
   image_unavailable: {
     status: 502,

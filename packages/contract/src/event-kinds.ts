@@ -27,7 +27,7 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
     holds: `${MESSAGE}, \`recipient\`, \`bounce\` with \`class\`, \`enhanced_code\` and \`response\``,
   },
   'message.complained': {
-    happens: 'A recipient complained of a message as unwanted.',
+    happens: 'A recipient reported a message as unwanted.',
     holds: `${MESSAGE}, \`recipient\``,
   },
   'thread.loop_suspected': {
@@ -43,7 +43,7 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
     holds: DOMAIN,
   },
   'webhook.disabled': {
-    happens: 'Five days of nothing but failures have disabled a webhook.',
+    happens: 'A webhook was disabled after five days of nothing but failures.',
     holds: '`webhook` with `id`, `url` and `reason`',
   },
   'account.quota_exceeded': {
@@ -52,7 +52,7 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
     holds: '`storage` with `stored_bytes` and `limit_bytes`',
   },
   'webhook.test': {
-    happens: 'A test of a webhook was asked for; only that webhook is posted it.',
+    happens: 'A webhook was tested; only that webhook receives the event.',
     holds: '`webhook` with `id` and `url`',
   },
 }

@@ -33,6 +33,7 @@ function head(publicUrl: string): string {
 ## Descriptions
 
 - [Reference](${publicUrl}/docs): every operation with its fields and errors, for people.
+- [Full reference](${publicUrl}/llms-full.txt): the same as compact text for language models.
 - [OpenAPI](${publicUrl}/openapi.json): the same for programs.
 - [MCP](${publicUrl}/mcp): tools over Streamable HTTP, with the key as bearer.
 `

@@ -1,6 +1,6 @@
 // The shapes that the OpenAPI document has by name; elsewhere it refers to them.
 
-import type { TSchema } from '#schema.ts'
+import { originalOf, type TSchema } from '#schema.ts'
 import { Account, NewAccount, OwnAccount } from '#shapes/account.ts'
 import { ApiKey, NewApiKey } from '#shapes/api-key.ts'
 import { Domain, DomainRecord } from '#shapes/domain.ts'
@@ -72,4 +72,13 @@ export const components: Readonly<Record<string, TSchema>> = {
   WebhookDelivery,
   WebhookTest,
   WebhookWithSecret,
+}
+
+const names = new Map<unknown, string>(
+  Object.entries(components).map(([name, schema]) => [schema, name]),
+)
+
+/** The name of a shape that the document has by name. */
+export function componentName(schema: unknown): string | undefined {
+  return names.get(originalOf(schema))
 }

@@ -12,33 +12,33 @@ export const conventions = [
 
 export const headerObjects = {
   'X-Request-Id': {
-    description: 'Names the request in the log of the service.',
+    description: 'Identifies the request in the server log.',
     required: true,
     schema: { type: 'string' },
   },
   'RateLimit-Limit': {
     description:
-      'Requests that the account may make in any 60 seconds. On refusals too, but for those of a request that was not counted.',
+      'Requests that the account may make in 60 seconds. Missing when the request was not counted.',
     schema: { type: 'integer' },
   },
   'RateLimit-Remaining': {
-    description: 'How many of them are left now.',
+    description: 'How many requests are left now.',
     schema: { type: 'integer' },
   },
   'RateLimit-Reset': {
-    description: 'Seconds until the oldest request counted leaves the window.',
+    description: 'Seconds until another request becomes available.',
     schema: { type: 'integer' },
   },
   'Idempotency-Replayed': {
-    description: 'Always `true`: this is the answer to an earlier request with the same key.',
+    description: 'Always `true`: this is the response to an earlier request with the same key.',
     schema: { type: 'string' },
   },
   'X-View-Total-Chars': {
-    description: 'How long the text of the mail is over all pages, in code points.',
+    description: 'Length of the mail text over all pages, in code points.',
     schema: { type: 'integer' },
   },
   'X-View-Next-Offset': {
-    description: 'Where the next page begins; missing on the last.',
+    description: 'Offset of the next page; missing on the last page.',
     schema: { type: 'integer' },
   },
   'Retry-After': {
@@ -47,22 +47,22 @@ export const headerObjects = {
   },
   'WWW-Authenticate': { description: 'Always `Bearer`.', schema: { type: 'string' } },
   'Set-Cookie': {
-    description: 'The cookie of the session, or its end.',
+    description: 'Sets or clears the session cookie.',
     schema: { type: 'string' },
   },
-  ETag: { description: 'Names the content.', schema: { type: 'string' } },
+  ETag: { description: 'Identifies the content.', schema: { type: 'string' } },
   'Accept-Ranges': { description: 'Always `bytes`.', schema: { type: 'string' } },
   'Content-Range': {
-    description: 'Which octets of how many these are, or of how many none could be given.',
+    description: 'The range of bytes in the response and the total size.',
     schema: { type: 'string' },
   },
 }
 
 /** RFC 9110 §13.1.2, §13.1.5 and §14.2. */
 export const rangeParameters = Object.entries({
-  Range: 'Which octets to send, such as `bytes=0-1023`.',
-  'If-Range': 'An ETag: send the whole content unless it still has this one.',
-  'If-None-Match': 'ETags of contents that the client has.',
+  Range: 'The bytes to send, such as `bytes=0-1023`.',
+  'If-Range': 'An ETag: the whole content is sent if it no longer matches.',
+  'If-None-Match': 'ETags that the client already has.',
 }).map(([name, description]) => ({
   name,
   in: 'header',
@@ -75,7 +75,7 @@ export const lastEventIdParameter = {
   name: 'Last-Event-ID',
   in: 'header',
   required: false,
-  description: 'The id of the last event that came; it goes before the parameter after.',
+  description: 'The id of the last event received; it takes precedence over after.',
   schema: { type: 'string' },
 }
 
@@ -84,7 +84,7 @@ export const idempotencyKeyParameter = {
   in: 'header',
   required: true,
   description:
-    'A new UUID for each message; the same one when the request for that message is repeated. Printable ASCII.',
+    'A new UUID for each message; repeat it when you retry the request. Printable ASCII.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
 }
 
@@ -92,13 +92,13 @@ export const securitySchemes = {
   apiKey: {
     type: 'http',
     scheme: 'bearer',
-    description: 'A key of the account; it reads and writes in every pod.',
+    description: 'An API key of the account, with full access.',
   },
   keyInQuery: {
     type: 'apiKey',
     in: 'query',
     name: 'token',
-    description: 'A key of the account, where a WebSocket is opened.',
+    description: 'An API key, for opening a WebSocket.',
   },
   session: {
     type: 'apiKey',
@@ -110,17 +110,17 @@ export const securitySchemes = {
     type: 'apiKey',
     in: 'header',
     name: CSRF_HEADER,
-    description: 'The csrfToken of the session, beside its cookie.',
+    description: 'The csrfToken of the session, in addition to its cookie.',
   },
   operatorToken: {
     type: 'http',
     scheme: 'bearer',
-    description: 'The token of the operator of the service.',
+    description: 'The operator token of the service.',
   },
   signedUrl: {
     type: 'apiKey',
     in: 'query',
     name: 'signature',
-    description: 'Part of a url that the service has signed, together with expires.',
+    description: 'The signature of a signed URL, together with expires.',
   },
 }

@@ -16,11 +16,11 @@ export const webSocketPathItem = {
   get: {
     operationId: 'events.webSocket',
     tags: ['Events'],
-    summary: 'Be told of events as they happen over a WebSocket.',
+    summary: 'Stream events over a WebSocket.',
     description:
-      'The frames are described with the tag. A key that is not good is told by the close code 4001.',
+      'The frames are described under Events. An invalid key closes the connection with code 4001.',
     responses: {
-      101: { description: 'The connection is a WebSocket from here on.' },
+      101: { description: 'The connection is now a WebSocket.' },
       ...Object.fromEntries(
         webSocketErrors.map((code) => {
           const { status, sentence } = errorCodes[code]

@@ -18,13 +18,12 @@ const fields: readonly {
   {
     name: 'X-Signature',
     description:
-      'HMAC-SHA256 of X-Timestamp, a full stop and the body as it came, in lower-case hex. The key is the whole text of the secret, whsec_ included.',
+      'HMAC-SHA256 of X-Timestamp, a full stop and the raw body, in lower-case hex. The key is the whole secret, whsec_ included.',
     schema: { type: 'string', pattern: '^[0-9a-f]{64}$' },
   },
   {
     name: 'X-Signature-Previous',
-    description:
-      'The same with the secret before: for 24 hours after the secret was rotated, while it signs along.',
+    description: 'The signature with the previous secret, for 24 hours after a rotation.',
     isOptional: true,
     schema: { type: 'string', pattern: '^[0-9a-f]{64}$' },
   },
@@ -48,9 +47,9 @@ export function webhooksObject(event: JsonObject): JsonObject {
       post: {
         operationId: 'webhook.event',
         tags: ['Webhooks'],
-        summary: 'Tell a receiver of an event.',
+        summary: 'Deliver an event.',
         description:
-          'Every event is told at least once, and in no promised order: event_id tells a repeat. Success is a 2xx answer within 15 seconds; a redirect is a failure. After a failure it is told again after 30 seconds, 1, 2, 4 and 15 minutes, 1, 4, 12 and 24 hours. Five days of nothing but failures disable the webhook.',
+          'Every event is delivered at least once, in no guaranteed order; use event_id to recognise repeats. Success is a 2xx response within 15 seconds; a redirect is a failure. Failed deliveries are retried after 30 seconds, 1, 2, 4 and 15 minutes, and 1, 4, 12 and 24 hours. A webhook is disabled after five days of nothing but failures.',
         parameters: fields.map(({ name, description, isOptional, schema }) => ({
           name,
           in: 'header',
@@ -59,7 +58,7 @@ export function webhooksObject(event: JsonObject): JsonObject {
           schema: schema ?? { type: 'string' },
         })),
         requestBody: { required: true, content: { 'application/json': { schema: event } } },
-        responses: { '2XX': { description: 'The receiver has taken the event.' } },
+        responses: { '2XX': { description: 'The receiver accepted the event.' } },
         security: [],
       },
     },

@@ -1,13 +1,13 @@
 // The contract as an OpenAPI 3.1 document.
 
 import { type BodyMediaType, type Operation, tags } from '#operations/operation.ts'
-import { originalOf, type TObject } from '#schema.ts'
+import type { TObject } from '#schema.ts'
 import { ErrorBody } from '#shapes/error.ts'
 import { Event } from '#shapes/event.ts'
 import { MAILBOX, portablePatterns, RULE, TRIMMED } from '#shapes/text.ts'
 import { type ErrorCode, errorCodes } from './error-codes.ts'
 import { errorExample } from './error-example.ts'
-import { components } from './openapi-components.ts'
+import { componentName, components } from './openapi-components.ts'
 import {
   conventions,
   headerObjects,
@@ -23,10 +23,6 @@ import { errorsOf, isBodyOptional, operationIds, operationOf } from './operation
 import { WEB_SOCKET_PATH } from './vocabulary.ts'
 
 export const API_VERSION = '1.0.0'
-
-const componentNames = new Map<unknown, string>(
-  Object.entries(components).map(([name, schema]) => [schema, name]),
-)
 
 /** Plain JSON. `publicUrl` is the base that clients put before every path. */
 export function openApiDocument({ publicUrl }: { publicUrl: string }): JsonObject {
@@ -212,10 +208,10 @@ function successResponses(operation: Operation): JsonObject {
     [success.status]: { ...response, headers: validated },
     206: {
       ...response,
-      description: 'The octets asked for by Range.',
+      description: 'The requested range.',
       headers: { ...validated, ...headers('Content-Range') },
     },
-    304: { description: 'One of the ETags in If-None-Match is the content’s.', headers: validated },
+    304: { description: 'The content matches an ETag in If-None-Match.', headers: validated },
   }
 }
 
@@ -260,7 +256,7 @@ function errorExamples(codes: readonly ErrorCode[]): JsonObject {
 
 /** A schema as the document writes it: a reference where it has a name. */
 function refer(schema: unknown): JsonObject {
-  const name = componentNames.get(originalOf(schema))
+  const name = componentName(schema)
   return name === undefined ? inside(schema) : { $ref: `#/components/schemas/${name}` }
 }
 

@@ -29,6 +29,8 @@ export function service(api: Api) {
     docs: (options?: RequestOptions) => api.text({ id: 'service.docs', options }),
     /** The page for language models as Markdown. */
     llms: (options?: RequestOptions) => api.text({ id: 'service.llms', options }),
+    /** The whole reference for language models as Markdown. */
+    llmsFull: (options?: RequestOptions) => api.text({ id: 'service.llmsFull', options }),
     /** In the Prometheus text format; for the operator's token. */
     metrics: (options?: RequestOptions) => api.text({ id: 'service.metrics', options }),
   }

@@ -94,5 +94,6 @@ export const routes = {
   'service.openapi': { method: 'GET', path: '/openapi.json' },
   'service.docs': { method: 'GET', path: '/docs' },
   'service.llms': { method: 'GET', path: '/llms.txt' },
+  'service.llmsFull': { method: 'GET', path: '/llms-full.txt' },
   'service.metrics': { method: 'GET', path: '/metrics' },
 } as const

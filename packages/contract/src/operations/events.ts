@@ -17,8 +17,8 @@ const filterProperties = {
       'The event_id of an event: only what follows it, in the order that is asked for. Ids are time-ordered, so one that the log does not hold any more stands for its time.',
     ),
   ),
-  event_types: Type.Optional(text('Only events of these kinds, separated by commas.')),
-  inbox_id: Type.Optional(text('The id of an inbox: only events of that inbox.')),
+  event_types: Type.Optional(text('Only events of these types, separated by commas.')),
+  inbox_id: Type.Optional(text('Only events of the inbox with this id.')),
 }
 
 export const eventOperations = {
@@ -26,8 +26,8 @@ export const eventOperations = {
     method: 'GET',
     path: '/v1/events',
     tag: 'Events',
-    summary: 'Read the log of events, oldest first or newest first.',
-    notes: `An event is kept for 30 days. To go on, give the event_id of the last event of this page as after, also of one whose inbox has been deleted since. A page with fewer events than its limit is the end of the log, unless a filter leaves out the next million events. With order=desc the page begins at the newest event, and after continues with older ones: nothing that happens meanwhile moves a page. The total is of the events that follow after in this order, counted up to ${COUNTED_MAX} and, with a filter, in the 20000 events behind the page.`,
+    summary: 'Read the event log.',
+    notes: `Events are kept for 30 days. To get the next page, pass the event_id of the last event as after; this works even if its inbox has been deleted since. A page with fewer events than limit is the last one, unless a filter skips the next million events. With order=desc the page begins at the newest event and after continues with older ones; new events do not shift the pages. total counts the events that follow after in this order, up to ${COUNTED_MAX} and, with a filter, among the next 20000 events.`,
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({
@@ -51,7 +51,7 @@ export const eventOperations = {
     method: 'GET',
     path: '/v1/events/stream',
     tag: 'Events',
-    summary: 'Be told of events as they happen, as server-sent events.',
+    summary: 'Stream events as server-sent events.',
     notes:
       'Each has the event_id as its id, the kind as its event and the envelope as its data. After a break, Last-Event-ID (or after) goes on behind the event that it names without a gap or a repeat; without either only what happens from now on is told. A Last-Event-ID that the log does not hold stands for its time, one that is no event id for now; a comment line says so, as it does of unknown event_types among known ones. An account may have ten streams at once. One that takes in nothing for 30 seconds is cut.',
     auth: 'key',
@@ -69,9 +69,9 @@ export const eventOperations = {
     method: 'GET',
     path: '/v1/inboxes/{id}/wait',
     tag: 'Events',
-    summary: 'Wait for a message to come into an inbox.',
+    summary: 'Wait for a message.',
     notes:
-      'Answers as soon as a message matches, or with null when the time is over. Without after only what comes after the call counts; with it also what has come since, the first match first, as far as the time allows looking through it. With direction=outbound the outcome of a message comes after the message, so after=<its id> waits for it; to go on behind the outcome, give the id of its event. An inbox that is deleted meanwhile is 404.',
+      'Responds as soon as a message in the inbox matches, or with null when the timeout expires. Without after, only messages that arrive during the call match. With after, earlier messages behind it match too, oldest first, as far as the timeout allows searching them. With direction=outbound, a message matches once its outcome is known: pass the id of a sent message as after to wait for its outcome, and the event_id of that outcome to continue behind it. If the inbox is deleted meanwhile, the response is 404.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -80,18 +80,20 @@ export const eventOperations = {
         minimum: 1,
         maximum: WAIT_SECONDS_MAX,
         default: WAIT_SECONDS_DEFAULT,
-        description: 'How many seconds to wait at most.',
+        description: 'Seconds to wait at most.',
       }),
       after: Type.Optional(
-        text('The id of an event or a message: messages that came after it match, too.'),
+        text('Id of an event or a message: messages that came after it match too.'),
       ),
-      from: Type.Optional(text('Only with this text in the sender, in any case.')),
-      subject: Type.Optional(text('Only with this text in the subject, in any case.')),
-      thread_id: Type.Optional(text('Only in the thread with this id.')),
+      from: Type.Optional(text('Only messages whose sender contains this text, ignoring case.')),
+      subject: Type.Optional(
+        text('Only messages whose subject contains this text, ignoring case.'),
+      ),
+      thread_id: Type.Optional(text('Only messages in the thread with this id.')),
       direction: Type.Optional(
         oneOf(
           messageDirections,
-          'Received messages, unless it says outbound: then sent ones, once it is known whether they were.',
+          'Received messages (inbound, the default), or sent messages once their outcome is known (outbound).',
         ),
       ),
     }),

@@ -11,17 +11,14 @@ export const statsOperations = {
     method: 'GET',
     path: '/v1/stats',
     tag: 'Account',
-    summary: 'Read how much mail came, went and failed, and how long sends took.',
+    summary: 'Get mail statistics.',
     notes:
-      'Counted by the hour, in the background and a few seconds behind; asOf tells how far. Figures are kept for 400 days.',
+      'Messages received, sent and failed, and how long sends took. Counts are kept per hour for 400 days and lag by a few seconds; asOf says up to when.',
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({
       range: Type.Optional(
-        oneOf(
-          statsRanges,
-          'How far back: 24h by the hour, 7d by three hours, 30d by the day (UTC).',
-        ),
+        oneOf(statsRanges, 'Figures by hour for 24h, by three hours for 7d, by day (UTC) for 30d.'),
       ),
     }),
     success: { status: 200, description: 'The figures.', schema: Stats },

@@ -11,8 +11,9 @@ export const unsubscribeOperations = {
     method: 'GET',
     path: '/unsubscribe/{token}',
     tag: 'Suppressions',
-    summary: 'Ask the recipient of a message whether to unsubscribe.',
-    notes: 'Changes nothing, for programs follow links in mail.',
+    summary: 'Show the unsubscribe page.',
+    notes:
+      'Asks the recipient to confirm. It changes nothing, because programs follow links in mail.',
     auth: 'none',
     isRateLimited: false,
     parameters,
@@ -23,9 +24,9 @@ export const unsubscribeOperations = {
     method: 'POST',
     path: '/unsubscribe/{token}',
     tag: 'Suppressions',
-    summary: 'Put the address that a message went to on the suppression list of its account.',
+    summary: 'Unsubscribe the recipient of a message.',
     notes:
-      'What mail programs post for the header field List-Unsubscribe-Post (RFC 8058), and the button of the page. The body is not read, whatever its type. Where the address is on the list already, the entry that stands stays as it is.',
+      'Puts the recipient on the suppression list of the account. Mail programs post here for List-Unsubscribe-Post (RFC 8058), as does the button of the page. The request body is ignored. An existing entry stays unchanged.',
     auth: 'none',
     isRateLimited: false,
     parameters,

@@ -12,7 +12,7 @@ export const Account = Type.Object(
     id: text('Assigned by the service.'),
     name: text('For people.'),
     plan: oneOf(plans, 'Decides how many inboxes the account may hold.'),
-    createdAt: time('When the account was made.'),
+    createdAt: time('When the account was created.'),
   },
   { description: 'A tenant of the service: keys, pods, inboxes and mail belong to one account.' },
 )
@@ -38,7 +38,7 @@ export type UpdateAccount = Static<typeof UpdateAccount>
 
 const filterMode = oneOf(
   filterModes,
-  'Whose mail reaches the inboxes: of all but those whom a sender rule blocks (none), or only of those whom one allows (allowlist).',
+  'Accepts mail from everyone except blocked senders (none), or only from allowed senders (allowlist).',
 )
 
 export const OwnAccount = Type.Object(
@@ -47,7 +47,7 @@ export const OwnAccount = Type.Object(
     name: text('For people.'),
     plan: oneOf(plans, 'Decides how many inboxes the account may hold.'),
     filterMode,
-    createdAt: time('When the account was made.'),
+    createdAt: time('When the account was created.'),
   },
   { description: 'The account that a key belongs to.' },
 )

@@ -10,7 +10,7 @@ const apiKeyProperties = {
   name: nullableText('Chosen by the client, for people.'),
   tokenPrefix: text('The first 7 characters of the token, to recognise it by.'),
   last4: text('The last 4 characters of the token, to recognise it by.'),
-  createdAt: time('When the key was made.'),
+  createdAt: time('When the key was created.'),
   lastUsedAt: nullableTime('When the key was last used; null when it never was.'),
 }
 

@@ -7,28 +7,28 @@ import { nullableText, nullableTime, oneOf, text, time } from './text.ts'
 export const DomainRecord = Type.Object(
   {
     type: oneOf(['MX', 'TXT'], 'The type of the record.'),
-    name: text('Where it belongs: a whole name, without a dot at the end.'),
-    value: text('What it has to hold; of TXT the whole text, however many strings it takes.'),
+    name: text('The full record name, without a trailing dot.'),
+    value: text('The required value; for TXT the whole text, even if it needs several strings.'),
     priority: Type.Optional(
       Type.Integer({ minimum: 0, maximum: 65_535, description: 'Of MX records only.' }),
     ),
     purpose: oneOf(
       dnsRecordPurposes,
-      'What it is for: `ownership` shows that you have the domain, `mx` brings its mail here, `spf` and `dkim` make others believe what is sent from here, `dmarc` says what to do with the rest.',
+      'Purpose of the record: `ownership` proves that you control the domain, `mx` routes its mail here, `spf` and `dkim` authenticate mail sent from here, and `dmarc` says what receivers do with mail that fails both.',
     ),
     required: Type.Boolean({
-      description: 'Whether the domain is verified only with it; the others are recommended.',
+      description: 'True if verification needs this record; otherwise it is recommended.',
     }),
     status: oneOf(
       dnsRecordStatuses,
-      'What DNS had at the last check: nothing, something else, or what it has to.',
+      'The result of the last check: no record, a wrong value, or the required value.',
     ),
     found: Type.Array(Type.String(), {
-      description: 'What DNS answered at the last check, each record a text.',
+      description: 'The records found at the last check.',
     }),
-    hint: nullableText('What to change; null where nothing is.'),
+    hint: nullableText('What to change; null if nothing.'),
   },
-  { description: 'A DNS record of a custom domain, as it should be and as it was found.' },
+  { description: 'A DNS record of a custom domain: required value and last check.' },
 )
 export type DomainRecord = Static<typeof DomainRecord>
 
@@ -36,15 +36,15 @@ export const Domain = Type.Object(
   {
     id: text('Assigned by the service.'),
     domain: text('The name in lower-case A-labels: `xn--mnchen-3ya.example`.'),
-    podId: nullableText('The only pod whose inboxes may be on it; null for all.'),
+    podId: nullableText('The only pod that may use the domain; null for all pods.'),
     status: oneOf(
       domainStatuses,
-      'How it stands: `pending` until DNS has what is required, `verified` then; `degraded` when a later check finds it wrong, while all goes on; `failed` after 72 hours of that, or 14 days of `pending`: nothing is sent from it and no inbox is made on it, until it is verified again.',
+      'The status: `pending` until the required DNS records are found, then `verified`. `degraded` when a later check fails; mail still flows. `failed` after 72 hours of `degraded` or 14 days of `pending`: no mail is sent from the domain and no inbox can be created on it until it is verified again.',
     ),
     records: Type.Array(DomainRecord, { description: 'What to publish in DNS.' }),
-    createdAt: time('When the domain was made.'),
-    verifiedAt: nullableTime('When it came to be verified, the last time; null if it never was.'),
-    lastCheckedAt: nullableTime('When DNS last answered all that was asked; null if it never did.'),
+    createdAt: time('When the domain was added.'),
+    verifiedAt: nullableTime('When the domain was last verified; null if never.'),
+    lastCheckedAt: nullableTime('When DNS last answered every query of a check; null if never.'),
   },
   { description: 'A domain of your own, for the addresses of inboxes.' },
 )
@@ -55,7 +55,7 @@ export const CreateDomain = Type.Object(
   {
     domain: text('A name under a public suffix that you can publish DNS records for.'),
     podId: Type.Optional(
-      nullableText('Id or clientId of the only pod that may use it; all may when left out.'),
+      nullableText('Id or clientId of the only pod that may use the domain; all pods if omitted.'),
     ),
   },
   { additionalProperties: false },
@@ -64,7 +64,9 @@ export type CreateDomain = Static<typeof CreateDomain>
 
 export const UpdateDomain = Type.Object(
   {
-    podId: nullableText('Id or clientId of the only pod that may use it; null for all.'),
+    podId: nullableText(
+      'Id or clientId of the only pod that may use the domain; null for all pods.',
+    ),
   },
   { additionalProperties: false },
 )

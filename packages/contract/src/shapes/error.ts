@@ -11,27 +11,27 @@ export const ErrorBody = Type.Object(
   {
     error: Type.String({
       enum: codes,
-      description: 'What went wrong, as a word for programs. New codes may be added.',
+      description: 'A stable error code. New codes may be added.',
     }),
-    message: text('What went wrong, as a sentence for people.'),
-    requestId: text('Names this request in the log of the service; also in X-Request-Id.'),
-    fix: Type.Optional(text('One sentence: what to do next.')),
+    message: text('A description of the error for people.'),
+    requestId: text('Identifies the request in the server log; also in X-Request-Id.'),
+    fix: Type.Optional(text('What to do next, in one sentence.')),
     details: Type.Optional(
       Type.Array(
         Type.Object({
-          path: text('The field, with dots between levels; empty for the whole body.'),
-          message: text('What was expected of it.'),
+          path: text('Path of the field, separated by dots; empty for the whole body.'),
+          message: text('What is wrong with the field.'),
         }),
-        { description: 'Each field that was wrong.' },
+        { description: 'One entry per invalid field.' },
       ),
     ),
     feature: Type.Optional(
-      text('With feature_requires_paid_plan: what the plan lacks, such as external_reply_to.'),
+      text('With feature_requires_paid_plan: the missing feature, such as external_reply_to.'),
     ),
     type: Type.Optional(
-      oneOf(suppressionTypes, 'With recipient_suppressed: why the address is on the list.'),
+      oneOf(suppressionTypes, 'With recipient_suppressed: why the address is suppressed.'),
     ),
-    address: Type.Optional(text('With recipient_suppressed: the address that is on the list.')),
+    address: Type.Optional(text('With recipient_suppressed: the suppressed address.')),
   },
   {
     additionalProperties: true,

@@ -15,8 +15,8 @@ import { count, nullableText, oneOf, text, time } from './text.ts'
 export const EventAttachment = Type.Object(
   {
     filename: text('Safe, and unique within the message.'),
-    contentType: text('As the message states it.'),
-    sizeBytes: count('Size of the decoded content.'),
+    contentType: text('The media type that the message declares.'),
+    sizeBytes: count('Size of the decoded content in bytes.'),
     url: text('Signed download address. It expires, so fetch it promptly.'),
   },
   { description: 'A file in the message of an event.' },
@@ -32,7 +32,7 @@ export const EventMessage = Type.Object(
     to: text('Inbound: the address of the inbox. Outbound: the primary recipient.'),
     cc: Type.Array(Type.String(), { description: 'Addresses copied on the message.' }),
     subject: text('Empty when the message has none.'),
-    body_text: text('The text body, made from the HTML one where the message has no text.'),
+    body_text: text('The text body; converted from HTML if the message has no text.'),
     body_html: text('The HTML body as sent; empty when the message has none.'),
     extracted_text: text('The new text of a reply, without the quoted history.'),
     extracted: Type.Union([Extracted, Type.Null()], {
@@ -42,15 +42,15 @@ export const EventMessage = Type.Object(
       description:
         'Whether a body was cut: after 256 KiB, in GET /v1/events after 16 KiB. The message at url has it whole.',
     }),
-    url: text('Where the API tells the whole message; needs a key.'),
+    url: text('API URL of the whole message; needs an API key.'),
     attachments: Type.Array(EventAttachment, { description: 'The files in the message.' }),
     authentication: Type.Union([Authentication, Type.Null()], {
-      description: 'What is known of the sender; null on outbound mail.',
+      description: 'SPF, DKIM and DMARC results; null for outbound mail.',
     }),
     automatic: Type.Boolean({
-      description: 'Whether a program rather than a person sent it: do not answer by yourself.',
+      description: 'Whether a program sent the message. Do not reply to it automatically.',
     }),
-    failure_reason: nullableText('What a refusing server said.'),
+    failure_reason: nullableText('The response of the server that refused the message.'),
     received_at: Type.Optional(time('Inbound only: when the message was received.')),
     sent_at: Type.Optional(time('Outbound only: when the message was accepted for sending.')),
   },
@@ -60,7 +60,10 @@ export type EventMessage = Static<typeof EventMessage>
 
 export const EventBounce = Type.Object(
   {
-    class: oneOf(bounceClasses, 'What was wrong; hard means that the address is dead.'),
+    class: oneOf(
+      bounceClasses,
+      'The kind of bounce; hard means that the address does not exist or is disabled.',
+    ),
     enhanced_code: nullableText('The enhanced status code (RFC 3463), such as 5.1.1.'),
     response: text('What the report says.'),
   },
@@ -72,8 +75,8 @@ export const EventDomain = Type.Object(
   {
     id: text('The id of the domain.'),
     domain: text('Its name, in lower-case A-labels.'),
-    status: oneOf(domainStatuses, 'What it became.'),
-    pod_id: nullableText('The pod it is scoped to; null where all may use it.'),
+    status: oneOf(domainStatuses, 'The new status.'),
+    pod_id: nullableText('The only pod that may use the domain; null for all pods.'),
   },
   { description: 'The custom domain that an event is about.' },
 )
@@ -100,19 +103,19 @@ export type EventStorage = Static<typeof EventStorage>
 
 export const Event = Type.Object(
   {
-    event: oneOf(eventKinds, 'What happened.'),
-    event_id: text('The same wherever and however often the event is told.'),
-    occurred_at: time('When it happened.'),
-    delivered_at: time('When this copy of it was made.'),
+    event: oneOf(eventKinds, 'The event type.'),
+    event_id: text('Identifies the event; the same in every delivery of it.'),
+    occurred_at: time('When the event happened.'),
+    delivered_at: time('When this copy of the event was delivered.'),
     attempt: Type.Integer({
       minimum: 1,
-      description: 'Which attempt of a webhook delivery this is; 1 elsewhere.',
+      description: 'The number of the delivery attempt of a webhook; 1 elsewhere.',
     }),
-    inbox_id: nullableText('The inbox that it happened in.'),
-    pod_id: nullableText('The pod of that inbox, or of the domain.'),
-    thread_id: nullableText('The thread that it happened in.'),
+    inbox_id: nullableText('The inbox of the event; null if none.'),
+    pod_id: nullableText('The pod of the inbox or the domain; null if none.'),
+    thread_id: nullableText('The thread of the event; null if none.'),
     message: Type.Optional(EventMessage),
-    recipient: Type.Optional(text('The recipient that it is about, where it is about one.')),
+    recipient: Type.Optional(text('The recipient that bounced or complained.')),
     bounce: Type.Optional(EventBounce),
     domain: Type.Optional(EventDomain),
     webhook: Type.Optional(EventWebhook),

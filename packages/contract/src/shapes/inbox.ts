@@ -25,7 +25,7 @@ const inboxProperties = {
   lastMessageAt: nullableTime(
     'When the newest message was received or accepted for sending; null while there is none.',
   ),
-  createdAt: time('When the inbox was made.'),
+  createdAt: time('When the inbox was created.'),
 }
 
 export const Inbox = Type.Object(inboxProperties, {
@@ -37,17 +37,17 @@ export const ChangedInbox = Type.Object(
   {
     ...inboxProperties,
     webhookSecret: Type.Optional(
-      text('Signs what is posted to webhookUrl. Only in the answer that made it.'),
+      text('The signing secret of webhookUrl. Only in the response that created it.'),
     ),
   },
-  { description: 'An inbox as it is now, with the secret that was made for it, if any was.' },
+  { description: 'The inbox, with webhookSecret if one was just created.' },
 )
 export type ChangedInbox = Static<typeof ChangedInbox>
 
 // What a URL may be has a code of its own (invalid_webhook_url).
 const webhookUrl = Type.Optional(
   nullableText(
-    'Where to post events of this inbox alone: absolute, https, on port 443 or 80. Another URL keeps the secret; null removes it.',
+    'URL for events of this inbox only: absolute, https, port 443 or 80. A changed URL keeps the secret; null removes the webhook.',
   ),
 )
 

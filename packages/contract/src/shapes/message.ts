@@ -23,8 +23,8 @@ export const LISTED_BODIES_NOTE =
 export const Attachment = Type.Object(
   {
     filename: text('Safe, and unique within the message.'),
-    contentType: text('As the message states it.'),
-    sizeBytes: count('Size of the decoded content.'),
+    contentType: text('The media type that the message declares.'),
+    sizeBytes: count('Size of the decoded content in bytes.'),
     url: text('Signed download address. It expires, so fetch it promptly.'),
     contentId: nullableText('Content-ID without angle brackets, for "cid:" links in bodyHtml.'),
     inline: Type.Boolean({ description: 'Whether the message shows it in its body.' }),
@@ -35,7 +35,7 @@ export type Attachment = Static<typeof Attachment>
 
 const result = oneOf(
   authenticationResults,
-  'In the words of RFC 8601; temperror where DNS did not answer in time.',
+  'The result as in RFC 8601; temperror if DNS did not answer in time.',
 )
 
 export const Authentication = Type.Object(
@@ -50,14 +50,20 @@ export const Authentication = Type.Object(
         domain: nullableText('The domain that signed.'),
         selector: nullableText('Which key of the domain signed.'),
       }),
-      { description: 'One entry a signature, in their order; none without a signature.' },
+      { description: 'One entry per signature, in order; empty without signatures.' },
     ),
     dmarc: Type.Object({
       result,
-      policy: nullableOneOf(dmarcPolicies, 'What the domain asks for; null without a record.'),
+      policy: nullableOneOf(
+        dmarcPolicies,
+        'The policy of the domain; null without a DMARC record.',
+      ),
       domain: nullableText('The domain of the From address.'),
     }),
-    arc: Type.Object({ result }, { description: 'The chain of those who passed the message on.' }),
+    arc: Type.Object(
+      { result },
+      { description: 'The ARC chain of servers that forwarded the message.' },
+    ),
     verifiedFrom: Type.Boolean({
       description:
         'Whether SPF or DKIM proves the domain of the one From address, which fromAddr shows.',
@@ -71,27 +77,28 @@ export const Extracted = Type.Object(
   {
     codes: Type.Array(
       Type.Object({
-        value: text('As it stands in the message, such as 482913, 482 913 or G-482913.'),
+        value: text('The code as written, such as 482913, 482 913 or G-482913.'),
         confidence: Type.Number({
           minimum: 0,
           maximum: 1,
-          description: 'How sure it is that this is a verification code, two decimals.',
+          description:
+            'Confidence that this is a verification code, from 0 to 1 with two decimals.',
         }),
-        source: text('The line that it stands in, at most 200 characters.'),
+        source: text('The line that contains the code, at most 200 characters.'),
       }),
-      { description: 'Verification codes, the surest first, at most 10.' },
+      { description: 'Verification codes, highest confidence first, at most 10.' },
     ),
     links: Type.Array(
       Type.Object({
-        url: text('As the message has it, tracking parameters and all. It was not followed.'),
-        kind: oneOf(linkKinds, 'What the link is for, by its words.'),
+        url: text('The URL as written, with its tracking parameters. The service did not open it.'),
+        kind: oneOf(linkKinds, 'The purpose of the link, judged by its text.'),
       }),
-      { description: 'Links in order of appearance, each once, at most 50.' },
+      { description: 'Unique links in order of appearance, at most 50.' },
     ),
   },
   {
     description:
-      'Codes and links found in the subject, the text and the HTML, verbatim. They are what the sender wrote: see authentication before using them.',
+      'Codes and links found in the subject, text and HTML, verbatim. The sender wrote them: check authentication before using them.',
   },
 )
 export type Extracted = Static<typeof Extracted>
@@ -111,7 +118,7 @@ export const Message = Type.Object(
     cc: Type.Array(Type.String(), { description: 'Addresses copied on the message.' }),
     replyTo: nullableText('Where the sender wants replies, bare addresses joined by ", ".'),
     subject: text('Empty when the message has none.'),
-    bodyText: text('The text body, made from the HTML one where the message has no text.'),
+    bodyText: text('The text body; converted from HTML if the message has no text.'),
     bodyHtml: text('The HTML body as sent; empty when the message has none.'),
     extractedText: text('The new text of a reply, without the quoted history.'),
     extracted: Type.Union([Extracted, Type.Null()], {
@@ -126,17 +133,17 @@ export const Message = Type.Object(
       messageStatuses,
       'Always received for inbound mail; pending, sent or failed for outbound.',
     ),
-    failureReason: nullableText('What a refusing server said.'),
+    failureReason: nullableText('The response of the server that refused the message.'),
     rfcMessageId: nullableText('The Message-ID with its angle brackets.'),
     references: Type.Array(Type.String(), {
       description:
         'The Message-IDs of the References field, with their angle brackets. Of more than 10,000 the first and the newest.',
     }),
     authentication: Type.Union([Authentication, Type.Null()], {
-      description: 'What is known of the sender; null on outbound mail.',
+      description: 'SPF, DKIM and DMARC results; null for outbound mail.',
     }),
-    automatic: Type.Boolean({ description: 'Whether a program rather than a person sent it.' }),
-    automaticReason: nullableText('Why it counts as automatic.'),
+    automatic: Type.Boolean({ description: 'Whether a program sent the message.' }),
+    automaticReason: nullableText('Why the message counts as automatic.'),
     defects: Type.Array(Type.String(), {
       description:
         'What was wrong with the message as it arrived: what of it could not be read is an attachment (text-too-large: a text of more than 4 MiB; too-many-lines, too-many-parts, too-deep, header-too-large, too-many-header-fields, parse-failed, parse-timed-out: the rest from there on), or it has a field twice or lacks one (duplicate-from, duplicate-subject, duplicate-message-id, duplicate-content-type, missing-from).',

@@ -16,7 +16,7 @@ export const pageProperties = {
   offset: Type.Integer({
     minimum: 0,
     default: 0,
-    description: 'How many entries to pass over.',
+    description: 'How many entries to skip.',
   }),
 }
 

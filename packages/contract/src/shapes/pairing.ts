@@ -11,7 +11,7 @@ export const StartPairing = Type.Object(
     clientName: Type.Optional(
       displayName({
         maxLength: CLIENT_NAME_LENGTH_MAX,
-        description: 'Shown to whoever decides; its key gets this name.',
+        description: 'Shown to the person who decides; the key gets this name.',
       }),
     ),
   },
@@ -20,10 +20,10 @@ export const StartPairing = Type.Object(
 
 export const StartedPairing = Type.Object(
   {
-    requestId: text('For asking whether it was approved; known to this client alone.'),
+    requestId: text('The secret that this client polls with.'),
     userCode: text('To be shown by the client and compared by the person who approves it.'),
-    verifyUrl: text('Where a person who is signed in to the console decides.'),
-    expiresInSeconds: count('How long there is to decide.'),
+    verifyUrl: text('The console page where a signed-in person decides.'),
+    expiresInSeconds: count('How long the pairing can be approved.'),
   },
   { description: 'A pairing that waits for a decision.' },
 )
@@ -32,7 +32,7 @@ export type StartedPairing = Static<typeof StartedPairing>
 const requestId = Type.String({
   minLength: 1,
   maxLength: REQUEST_ID_LENGTH_MAX,
-  description: 'Of the pairing, as its start was answered.',
+  description: 'The deviceCode that pairing.start returned.',
 })
 
 export const PollPairing = Type.Object({ requestId }, { additionalProperties: false })
@@ -64,10 +64,10 @@ export const PendingPairing = Type.Object(
 export const Pairing = Type.Object(
   {
     userCode: text('As the client shows it.'),
-    clientName: nullableText('What the client calls itself; anybody may call itself so.'),
-    clientAddress: text('The IP address that the client asked from.'),
+    clientName: nullableText('The name that the client gave itself; it is not verified.'),
+    clientAddress: text('The IP address of the client.'),
     createdAt: time('When the client asked.'),
-    expiresAt: time('Until when there is time to decide.'),
+    expiresAt: time('When the pairing expires.'),
   },
   { description: 'A client that asks to be paired with an account.' },
 )

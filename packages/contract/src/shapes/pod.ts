@@ -18,7 +18,7 @@ const CLIENT_ID_LENGTH_MAX = 255
 export const Pod = Type.Object(
   {
     id: text('Assigned by the service.'),
-    clientId: nullableText('Chosen by the client; accepted wherever a pod id is.'),
+    clientId: nullableText('Chosen by the client; accepted wherever a pod id is accepted.'),
     name: nullableText('Display name.'),
     isDefault: Type.Boolean({ description: 'True only for the default pod of the account.' }),
     createdAt: time('When the pod was made.'),

@@ -20,7 +20,7 @@ export const CapturedMessage = Type.Object(
     inboxId: text('The inbox that sent the message.'),
     from: text('The sender, "Name <address>" or the bare address.'),
     to: Type.Array(Type.String(), {
-      description: 'The addresses that this mail would have gone to.',
+      description: 'The envelope recipients.',
     }),
     reversePath: text(
       'The sender of the envelope: the address that takes reports about these recipients.',
@@ -85,6 +85,6 @@ export const ReceivedMail = Type.Object(
     data: Type.Array(Message, { description: 'The messages, in the order of the recipients.' }),
     total: Type.Integer({ minimum: 0, description: 'How many they are.' }),
   },
-  { description: 'What the inboxes of the account got.' },
+  { description: 'The messages that the inboxes received.' },
 )
 export type ReceivedMail = Static<typeof ReceivedMail>

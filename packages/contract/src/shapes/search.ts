@@ -9,7 +9,7 @@ export const SEARCH_QUERY_LENGTH_MAX = 500
 
 const Highlight = Type.Object({
   start: Type.Integer({ minimum: 0, description: 'The first code point of the snippet.' }),
-  end: Type.Integer({ minimum: 0, description: 'The code point behind the last.' }),
+  end: Type.Integer({ minimum: 0, description: 'The code point after the match.' }),
 })
 
 export const SearchHit = Type.Object(
@@ -26,7 +26,7 @@ export const SearchHit = Type.Object(
       'Up to 200 code points on one line, around what was found in the text, or else in the subject or the addresses. Written by whoever wrote the message.',
     ),
     highlights: Type.Array(Highlight, {
-      description: 'What was found in the snippet, in order, in Unicode code points.',
+      description: 'Positions of the matches in the snippet, in order, in Unicode code points.',
     }),
   },
   { description: 'A message that a search found.' },
@@ -35,13 +35,13 @@ export type SearchHit = Static<typeof SearchHit>
 
 export const SearchResult = Type.Object(
   {
-    data: Type.Array(SearchHit, { description: 'This page of what was found.' }),
+    data: Type.Array(SearchHit, { description: 'The matches on this page.' }),
     total: Type.Integer({
       minimum: 0,
       description: `Number of messages found over all pages, counted up to ${SEARCH_COUNTED_MAX}.`,
     }),
     totalIsExact: Type.Boolean({
-      description: 'False where there are, or may be, more than total says.',
+      description: 'False if there may be more matches than total.',
     }),
     isComplete: Type.Boolean({
       description:

@@ -10,7 +10,7 @@ const ID_LENGTH_MAX = 255
 
 const type = oneOf(
   senderRuleTypes,
-  'Whether mail of the sender is let in (allow) or kept out (block).',
+  'Whether mail from the sender is accepted (allow) or quarantined (block).',
 )
 
 export const SenderRule = Type.Object(
@@ -18,19 +18,19 @@ export const SenderRule = Type.Object(
     id: text('Assigned by the service.'),
     type,
     value: text(
-      'An address, or a domain, which covers its subdomains; in lower case, domains with A-labels.',
+      'An address or a domain in lower case, the domain in A-labels. A domain includes its subdomains.',
     ),
     podId: nullableText(
       'The pod that it is limited to; of a rule for one inbox, the pod of that inbox; null for all of the account.',
     ),
-    inboxId: nullableText('The inbox that it is limited to.'),
+    inboxId: nullableText('The inbox that the rule applies to; null for all.'),
     requireVerified: Type.Boolean({
       description:
         'Of an allow rule: whether it holds only for mail whose authentication.verifiedFrom is true. False of a block rule, which keeps out whoever claims to be the sender.',
     }),
     createdAt: time('When the rule was made.'),
   },
-  { description: 'What becomes of mail from an address or a domain.' },
+  { description: 'A rule for mail from an address or a domain.' },
 )
 export type SenderRule = Static<typeof SenderRule>
 
@@ -45,7 +45,7 @@ export const CreateSenderRule = Type.Object(
     podId: Type.Optional(
       line({
         maxLength: ID_LENGTH_MAX,
-        description: 'Id or clientId of the pod to whose inboxes it is limited.',
+        description: 'Id or clientId of the pod that the rule applies to.',
       }),
     ),
     inboxId: Type.Optional(
@@ -57,7 +57,7 @@ export const CreateSenderRule = Type.Object(
     requireVerified: Type.Optional(
       Type.Boolean({
         description:
-          'For allow alone: false lets in mail that only claims to be of the sender; true when left out.',
+          'For allow rules only. If true (the default), mail must prove its sender; false also accepts mail that only claims to be from the sender.',
       }),
     ),
   },
@@ -76,17 +76,17 @@ export const QuarantinedMessage = Type.Object(
     subject: text('Empty when the message has none.'),
     reason: oneOf(
       quarantineReasons,
-      'Why it was kept out: a rule blocks its sender, none allows it, or one does for verified mail only.',
+      'Why the message was quarantined: a rule blocks its sender, no rule allows it, or a rule allows only verified mail.',
     ),
     ruleId: nullableText(
       'The rule that blocked its sender, which may be deleted by now; null where none allowed it.',
     ),
     authentication: Type.Union([Authentication, Type.Null()], {
-      description: 'What was known of the sender when it arrived.',
+      description: 'SPF, DKIM and DMARC results on arrival.',
     }),
     createdAt: time('When it arrived.'),
-    expiresAt: time('When it is removed for good.'),
+    expiresAt: time('When the message is deleted permanently.'),
   },
-  { description: 'Mail that was kept out of an inbox.' },
+  { description: 'A quarantined message.' },
 )
 export type QuarantinedMessage = Static<typeof QuarantinedMessage>

@@ -42,7 +42,7 @@ export const AttachmentToSend = Type.Object(
       minLength: 1,
       maxLength: FILENAME_LENGTH_MAX,
       description:
-        'Reduced to what follows the last slash, without control characters, and cut at 200 characters.',
+        'Only the part after the last slash is used, without control characters, cut at 200 characters.',
     }),
     contentType: line({
       minLength: 1,
@@ -51,7 +51,7 @@ export const AttachmentToSend = Type.Object(
     }),
     data: Type.String({
       contentEncoding: 'base64',
-      description: 'The content in base64 with its padding, in one line.',
+      description: 'The content in base64 with padding, without line breaks.',
     }),
     contentId: Type.Optional(
       Type.String({
@@ -63,14 +63,14 @@ export const AttachmentToSend = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false, description: 'A file to send along.' },
+  { additionalProperties: false, description: 'A file to attach.' },
 )
 export type AttachmentToSend = Static<typeof AttachmentToSend>
 
 export const attachmentsToSend = Type.Array(AttachmentToSend, {
   maxItems: ATTACHMENTS_MAX,
   description:
-    'Files to send along. The message with all of them encoded may hold 25 MiB, which is some 18 MiB of content.',
+    'Files to attach. The encoded message may have up to 25 MiB, which is about 18 MiB of files.',
 })
 
 export const SendMessage = Type.Object(
@@ -81,7 +81,7 @@ export const SendMessage = Type.Object(
     body: Type.String({
       minLength: 1,
       maxLength: BODY_LENGTH_MAX,
-      description: 'Plain text or HTML. HTML is recognised, and gets a plain text beside it.',
+      description: 'Plain text or HTML. HTML is detected, and a plain text version is added.',
     }),
     subject: Type.Optional(
       line({
@@ -95,7 +95,7 @@ export const SendMessage = Type.Object(
     bodyHtml: Type.Optional(
       Type.String({
         maxLength: HTML_LENGTH_MAX,
-        description: 'Only where the HTML is to say something else than body, the plain text then.',
+        description: 'HTML version, if it differs from body. body is then the plain text.',
       }),
     ),
     threadId: Type.Optional(text('The thread of the inbox that this message replies in.')),
@@ -121,7 +121,7 @@ export const SendMessage = Type.Object(
       Type.Boolean({
         default: false,
         description:
-          'Whether the message carries a link by which its recipient can put the own address on the suppression list, which mail programs show as a button (List-Unsubscribe, RFC 8058). Only for a message to one recipient.',
+          'Whether to add an unsubscribe link, which mail programs show as a button (List-Unsubscribe, RFC 8058). It puts the recipient on the suppression list. Only for a message to one recipient.',
       }),
     ),
   },
@@ -143,10 +143,10 @@ const sendStatuses = [
 
 export const SentMessage = Type.Object(
   {
-    messageId: text('The id of the message, for reading it and what became of it.'),
+    messageId: text('The id of the message.'),
     threadId: text('The thread that the message belongs to.'),
     providerMessageId: text('The Message-ID on the message, with its angle brackets.'),
-    status: oneOf(sendStatuses, 'Pending once the message is queued for good.'),
+    status: oneOf(sendStatuses, 'Pending once the message is stored and queued.'),
     id: text('The same as messageId.'),
     inboxId: text('The inbox that sends the message.'),
     direction: oneOf(messageDirections, 'Always outbound.'),
@@ -160,20 +160,22 @@ export const Delivery = Type.Object(
   {
     id: text('Assigned by the service.'),
     recipient: text('The address.'),
-    status: oneOf(deliveryStatuses, 'What has become of the message for this recipient.'),
-    attempts: count('How often delivery was attempted.'),
-    lastAttemptAt: nullableTime('When it was last attempted; null when it never was.'),
-    nextAttemptAt: nullableTime('When it will be attempted again; null when it will not.'),
-    host: nullableText('The server spoken to last.'),
-    tls: nullableText('How the last attempt was encrypted; null when it was not.'),
+    status: oneOf(deliveryStatuses, 'The delivery status for this recipient.'),
+    attempts: count('Number of delivery attempts.'),
+    lastAttemptAt: nullableTime('When delivery was last attempted; null before the first attempt.'),
+    nextAttemptAt: nullableTime('When delivery is attempted next; null if it is settled.'),
+    host: nullableText('The server of the last attempt.'),
+    tls: nullableText(
+      'The TLS version and cipher of the last attempt; null if it was not encrypted.',
+    ),
     responseCode: nullableCount('The reply code of that server (RFC 5321).'),
     enhancedCode: nullableText('Its enhanced status code (RFC 3463), such as 5.1.1.'),
-    response: nullableText('What it said, or why there was nobody to say anything.'),
+    response: nullableText('The response of the server, or why no server was reached.'),
     bounceClass: nullableOneOf(
       bounceClasses,
-      'Only of a bounce: hard means that the address is dead, and suppressed.',
+      'For bounces: hard means that the address is dead; it is suppressed.',
     ),
   },
-  { description: 'What has become of a message for one recipient.' },
+  { description: 'The delivery of a message to one recipient.' },
 )
 export type Delivery = Static<typeof Delivery>

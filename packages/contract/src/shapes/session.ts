@@ -11,7 +11,7 @@ export const CreateSession = Type.Object(
     apiKey: Type.String({
       minLength: 1,
       maxLength: API_KEY_LENGTH_MAX,
-      description: 'An active key of the account.',
+      description: 'An active API key.',
     }),
   },
   { additionalProperties: false },
@@ -37,7 +37,7 @@ export const Session = Type.Object(
       },
       { description: 'The key that was signed in with. Revoking it ends the session.' },
     ),
-    csrfToken: text('For the header X-CSRF-Token of all that changes something.'),
+    csrfToken: text('The value for the header X-CSRF-Token, which every request except GET needs.'),
     expiresAt: time('When the session ends.'),
     isSandbox: Type.Boolean({
       description: 'Whether mail is kept instead of leaving the machine.',

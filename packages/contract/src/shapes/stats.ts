@@ -6,10 +6,8 @@ import { count, nullableCount, oneOf, time } from './text.ts'
 
 const counts = {
   received: count('Messages that arrived.'),
-  sent: count('Messages that the servers of all their recipients took.'),
-  failed: count(
-    'Messages that at least one recipient did not get, also where that was told later.',
-  ),
+  sent: count('Messages accepted by the servers of all recipients.'),
+  failed: count('Messages that failed for at least one recipient, including later bounces.'),
 }
 
 const StatsBucket = Type.Object(
@@ -17,9 +15,9 @@ const StatsBucket = Type.Object(
     at: time('When it begins.'),
     ...counts,
     latencyMsP50: nullableCount(
-      'Half of the sent messages took no longer from acceptance to sent, within ten percent; null for none.',
+      'Median time from acceptance to sent, within ten percent; null without sent messages.',
     ),
-    latencyMsP95: nullableCount('The same for 95 of 100 messages.'),
+    latencyMsP95: nullableCount('The 95th percentile of the same time.'),
   },
   { description: 'A stretch of time.' },
 )
@@ -27,9 +25,9 @@ const StatsBucket = Type.Object(
 export const Stats = Type.Object(
   {
     range: oneOf(statsRanges, 'How far back.'),
-    bucketSeconds: count('The length of each stretch of time.'),
+    bucketSeconds: count('The length of each interval.'),
     buckets: Type.Array(StatsBucket, {
-      description: 'Oldest first; the last is not over yet.',
+      description: 'Oldest first; the last interval is still open.',
     }),
     totals: Type.Object(counts, { description: 'Over all of them.' }),
     inboxes: count('Inboxes of the account now.'),
@@ -40,7 +38,7 @@ export const Stats = Type.Object(
     storedBytesLimit: nullableCount(
       'While as much is stored, mail to the account is refused; null where there is no quota.',
     ),
-    asOf: time('What happened up to then is counted.'),
+    asOf: time('Everything up to this time is counted.'),
   },
   { description: 'Figures of the account’s mail.' },
 )

@@ -7,15 +7,15 @@ import { emailAddress, nullableText, oneOf, text, time } from './text.ts'
 export const Suppression = Type.Object(
   {
     id: text('Assigned by the service.'),
-    address: text('The address; it is compared in any case of its letters.'),
+    address: text('The address; compared ignoring case.'),
     type: oneOf(
       suppressionTypes,
       'Why: mail bounced, the recipient complained or unsubscribed, or a client added it.',
     ),
-    reason: nullableText('What was said, such as the reply of a refusing server.'),
-    createdAt: time('When the address was put on the list.'),
+    reason: nullableText('The reason, such as the response of a refusing server.'),
+    createdAt: time('When the address was suppressed.'),
   },
-  { description: 'An address that the account does not write to.' },
+  { description: 'An address that the account does not send to.' },
 )
 export type Suppression = Static<typeof Suppression>
 

@@ -57,7 +57,7 @@ export const ThreadMessages = Type.Object(
     threadId: text('The thread.'),
     inboxId: text('The inbox that holds the thread.'),
     subject: text('Its subject.'),
-    isRead: Type.Boolean({ description: 'Its read state, which reading does not change.' }),
+    isRead: Type.Boolean({ description: 'The read state; reading a thread does not change it.' }),
     data: Type.Array(Message, { description: 'The messages, oldest first.' }),
   },
   { description: 'The messages of a thread.' },

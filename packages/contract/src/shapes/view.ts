@@ -12,19 +12,15 @@ export const ViewQuery = Type.Object({
     minimum: VIEW_CHARS_MIN,
     maximum: VIEW_CHARS_MAX,
     default: VIEW_CHARS_DEFAULT,
-    description: 'How long the whole answer may be.',
+    description: 'Maximum length of the response in characters.',
   }),
   offset: Type.Integer({
     minimum: 0,
     default: 0,
-    description:
-      'Where to go on in the text of the mail: the X-View-Next-Offset of the page before.',
+    description: 'Where to continue: the X-View-Next-Offset of the previous page.',
   }),
   links: Type.Optional(
-    oneOf(
-      ['short', 'full'],
-      'Whether long addresses of links are shortened, which is the default.',
-    ),
+    oneOf(['short', 'full'], 'Whether long link URLs are shortened (the default).'),
   ),
   unfold: Type.Optional(
     Type.Boolean({

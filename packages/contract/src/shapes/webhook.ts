@@ -78,7 +78,7 @@ export const WebhookWithSecret = Type.Object(
   {
     ...webhookProperties,
     secret: text(
-      'Signs what is posted: whsec_ and the base64 of 32 octets. It is shown only in this answer.',
+      'The signing secret: whsec_ and the base64 of 32 bytes. It is shown only in this response.',
     ),
   },
   { description: 'A webhook with the secret that was just made for it.' },
@@ -96,7 +96,7 @@ const filterProperties = {
       items: { type: 'string', enum: [...eventKinds] },
       maxItems: eventKinds.length,
       description:
-        'Kinds of events to tell of; all when empty, null or left out. webhook.test is told to the webhook that is tested, whatever it asks for, and is not to be named.',
+        'Event types to deliver; all if empty, null or omitted. webhook.test always goes to the webhook under test and must not be listed.',
     }),
   ),
   podIds: Type.Optional(
@@ -104,7 +104,7 @@ const filterProperties = {
       items: named,
       maxItems: FILTER_IDS_MAX,
       description:
-        'Ids or clientIds of pods to tell of. Pods and inboxes add up; all of the account when both are empty, null or left out.',
+        'Ids or clientIds of pods whose events are delivered, in addition to inboxIds. All events if both are empty, null or omitted.',
     }),
   ),
   inboxIds: Type.Optional(
@@ -112,7 +112,7 @@ const filterProperties = {
       items: named,
       maxItems: FILTER_IDS_MAX,
       description:
-        'Ids of inboxes to tell of. Pods and inboxes add up; all of the account when both are empty, null or left out.',
+        'Ids of inboxes whose events are delivered, in addition to podIds. All events if both are empty, null or omitted.',
     }),
   ),
 }
@@ -122,7 +122,7 @@ export const CreateWebhook = Type.Object(
     url,
     ...filterProperties,
     enabled: Type.Optional(
-      Type.Boolean({ description: 'Whether events are delivered; true when left out.' }),
+      Type.Boolean({ description: 'Whether events are delivered; true if omitted.' }),
     ),
   },
   { additionalProperties: false },
@@ -135,8 +135,7 @@ export const UpdateWebhook = Type.Object(
     ...filterProperties,
     enabled: Type.Optional(
       Type.Boolean({
-        description:
-          'Whether events are delivered. Switched on, it tells of what happens from then on.',
+        description: 'Whether events are delivered. An enabled webhook gets events from then on.',
       }),
     ),
   },
@@ -147,28 +146,26 @@ export type UpdateWebhook = Static<typeof UpdateWebhook>
 export const WebhookDelivery = Type.Object(
   {
     id: text('Assigned by the service.'),
-    eventId: text('The event, as event_id in what is posted.'),
-    eventType: oneOf(eventKinds, 'What happened.'),
+    eventId: text('The event_id of the delivered event.'),
+    eventType: oneOf(eventKinds, 'The event type.'),
     status: oneOf(webhookDeliveryStatuses, 'Pending until it succeeds or its last attempt fails.'),
-    attempts: count('How often it was attempted.'),
-    lastAttemptAt: nullableTime(
-      'When the last attempt that came to an end began; null before the first one did.',
-    ),
-    nextAttemptAt: nullableTime('When it is attempted next; null when it is not.'),
+    attempts: count('Number of attempts.'),
+    lastAttemptAt: nullableTime('When the last completed attempt began; null before the first.'),
+    nextAttemptAt: nullableTime('When the next attempt is due; null if none.'),
     responseStatus: nullableCount(
-      'Status of the last answer, also of one that broke off; null when none came.',
+      'HTTP status of the last response, even if it broke off; null without a response.',
     ),
-    responseBody: nullableText('The beginning of the last answer, up to 2 KiB.'),
+    responseBody: nullableText('The first 2 KiB of the last response.'),
     latencyMs: nullableCount('How long the last attempt took, in milliseconds.'),
-    error: nullableOneOf(webhookErrors, 'Why the last attempt failed; null when it did not.'),
+    error: nullableOneOf(webhookErrors, 'Why the last attempt failed; null if it succeeded.'),
   },
-  { description: 'One event on its way to one webhook.' },
+  { description: 'The delivery of one event to one webhook.' },
 )
 export type WebhookDelivery = Static<typeof WebhookDelivery>
 
 const outcomeProperties = {
-  ok: Type.Boolean({ description: 'Always true: a test that fails is answered webhook_failed.' }),
-  message: text('What the receiver answered, in a sentence.'),
+  ok: Type.Boolean({ description: 'Always true: a failed test responds with webhook_failed.' }),
+  message: text('A sentence about the response of the receiver.'),
 }
 
 export const WebhookTest = Type.Object(
@@ -183,7 +180,7 @@ export const InboxWebhookTest = Type.Object(outcomeProperties, {
 export type InboxWebhookTest = Static<typeof InboxWebhookTest>
 
 export const InboxWebhookSecret = Type.Object(
-  { webhookSecret: text('The new secret. It is shown only in this answer.') },
+  { webhookSecret: text('The new secret. It is shown only in this response.') },
   { description: 'The secret that was just made for the webhook of an inbox.' },
 )
 export type InboxWebhookSecret = Static<typeof InboxWebhookSecret>

@@ -1,10 +1,11 @@
 // The contract as the door shows it: the OpenAPI document and the pages made of it, each made once,
 // when first asked for.
 
+import { llmsFullText } from '@mailroom/contract/llms-full-text.ts'
 import { llmsText } from '@mailroom/contract/llms-text.ts'
 import { openApiDocument } from '@mailroom/contract/openapi.ts'
 import { precompressed } from './compression.ts'
-import { docsPage } from './docs-page.ts'
+import { docsPage, docsPolicy } from './docs-page.ts'
 import type { Context, DoorOperationId } from './handler.ts'
 import type { AnyHandler } from './route.ts'
 
@@ -25,14 +26,13 @@ export function descriptionHandlers(publicUrl: () => string): Record<Description
       'referrer-policy': 'no-referrer',
     }),
     'service.llms': madeOnce(() => llmsText({ publicUrl: publicUrl() }), PLAIN_TEXT),
+    'service.llmsFull': madeOnce(() => llmsFullText({ publicUrl: publicUrl() }), PLAIN_TEXT),
   }
 }
 
 /** Generators and editors read descriptions from pages of other origins. */
 const FOR_ALL_ORIGINS = { 'access-control-allow-origin': '*' }
 const PLAIN_TEXT = { 'content-type': 'text/plain; charset=utf-8', ...FOR_ALL_ORIGINS }
-const docsPolicy =
-  "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 function madeOnce(make: () => string, headers: Readonly<Record<string, string>>): AnyHandler {
   let respond: ReturnType<typeof precompressed> | undefined

@@ -1,22 +1,33 @@
-// The reference page: the table of operations as one static page of HTML, without a script.
+// The reference page: the table of operations as one page of HTML that asks for nothing else. Its only
+// script is the search, which the content security policy admits by its hash.
 
+import { hash } from 'node:crypto'
 import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
 import { errorExample } from '@mailroom/contract/error-example.ts'
+import { type Field, fieldsOf } from '@mailroom/contract/fields.ts'
+import { type Guide, guidesOf } from '@mailroom/contract/guides.ts'
 import { API_VERSION } from '@mailroom/contract/openapi.ts'
 import { idempotencyKeyParameter } from '@mailroom/contract/openapi-parts.ts'
 import { webSocketErrors, webSocketPathItem } from '@mailroom/contract/openapi-web-socket.ts'
 import { type Operation, type Tag, tags } from '@mailroom/contract/operations/operation.ts'
-import { errorsOf, operationIds, operationOf } from '@mailroom/contract/operations.ts'
+import {
+  errorsOf,
+  type OperationId,
+  operationIds,
+  operationOf,
+} from '@mailroom/contract/operations.ts'
 import { WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
+import { curlSample, typeScriptSample } from './docs-samples.ts'
 import { escapeHtml } from './escape-html.ts'
 
-type Entry = { readonly id: string; readonly operation: Operation }
+type Entry = { readonly id: OperationId; readonly operation: Operation }
 
-/** `publicUrl` is the base of the addresses in the examples. */
+/** `publicUrl` is the base of the addresses in the samples. */
 export function docsPage(publicUrl: string): string {
   const entries = operationIds.map((id): Entry => ({ id, operation: operationOf(id) }))
   const byTag = Map.groupBy(entries, ({ operation }) => operation.tag)
   const names = Object.keys(tags) as Tag[]
+  const guides = guidesOf(publicUrl)
   const contents = names.map((tag) => contentsOf(tag, byTag.get(tag) ?? [])).join('')
   const sections = names.map((tag) => sectionOf(tag, byTag.get(tag) ?? [], publicUrl)).join('')
   return `<!doctype html>
@@ -28,35 +39,65 @@ export function docsPage(publicUrl: string): string {
 <style>${style}</style>
 </head>
 <body>
-<nav aria-label="Operations"><p><a href="#top">Mailroom API</a></p>${contents}<p><a href="#errors">Errors</a></p></nav>
+<nav aria-label="Contents"><details id="menu" open><summary>Contents</summary>
+<input id="search" type="search" hidden placeholder="Search operations and fields" aria-label="Search operations and fields">
+<p id="found" role="status"></p>
+<h2><a href="#top">Introduction</a></h2><ul id="guides">${guides.map(({ id, title }) => `<li><a href="#${id}">${title}</a></li>`).join('')}</ul>
+${contents}<h2><a href="#errors">Error codes</a></h2></details></nav>
 <main id="top">
 <h1>Mailroom API <small>${API_VERSION}</small></h1>
-<p>Requests and answers are JSON. Every request carries <code>Authorization: Bearer &lt;key&gt;</code>.
-The same description for programs: <a href="/openapi.json">openapi.json</a>.</p>
+<p>Email infrastructure for software agents. The same description for programs:
+<a href="/openapi.json">openapi.json</a>; for language models: <a href="/llms.txt">llms.txt</a> and
+<a href="/llms-full.txt">llms-full.txt</a>.</p>
+${guides.map(guideSection).join('')}
 ${sections}
 ${errorSection()}
 </main>
+<script>${script}</script>
 </body>
 </html>
 `
 }
 
-function contentsOf(tag: Tag, entries: readonly Entry[]): string {
-  const items = entries.map(({ id, operation }) => contentsLine(id, operation))
-  if (tag === webSocketTag) {
-    items.push(contentsLine(webSocket.operationId, { method: 'GET', path: WEB_SOCKET_PATH }))
-  }
-  return `<p>${escapeHtml(tag)}</p><ul>${items.join('')}</ul>`
+function guideSection({ id, title, paragraphs, sample }: Guide): string {
+  const text = paragraphs.map((paragraph) => `<p>${withCode(paragraph)}</p>`).join('')
+  return `<section id="${id}"><h2>${title}</h2>${text}${sample === undefined ? '' : code(sample)}</section>`
 }
 
-function contentsLine(id: string, { method, path }: { method: string; path: string }): string {
-  return `<li><a href="#${id}"><b>${method}</b> ${escapeHtml(path)}</a></li>`
+/** Text with what stands between backticks as code. */
+function withCode(text: string): string {
+  return escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
+}
+
+function code(text: string): string {
+  return `<pre tabindex="0"><code>${escapeHtml(text)}</code></pre>`
+}
+
+/** Summaries are titles with a full stop. */
+function titleOf({ summary }: { summary: string }): string {
+  return escapeHtml(summary.replace(/\.$/, ''))
+}
+
+function contentsOf(tag: Tag, entries: readonly Entry[]): string {
+  const items = entries.map(({ id, operation }) => contentsLine(id, operation))
+  if (tag === webSocketTag) items.push(contentsLine(webSocket.operationId, webSocket))
+  return `<h2>${escapeHtml(tag)}</h2><ul>${items.join('')}</ul>`
+}
+
+function contentsLine(id: string, operation: { summary: string }): string {
+  return `<li><a href="#${id}">${titleOf(operation)}</a></li>`
 }
 
 function sectionOf(tag: Tag, entries: readonly Entry[], publicUrl: string): string {
   const operations = entries.map((entry) => operationSection(entry, publicUrl)).join('')
   const further = tag === webSocketTag ? webSocketSection(publicUrl) : ''
-  return `<section><h2>${escapeHtml(tag)}</h2><p>${escapeHtml(tags[tag])}</p>${operations}${further}</section>`
+  return `<section><h2>${escapeHtml(tag)}</h2><p>${withCode(tags[tag])}</p>${operations}${further}</section>`
+}
+
+function heading(id: string, operation: { summary: string; method: string; path: string }): string {
+  const { method, path } = operation
+  return `<h3><a href="#${id}">${titleOf(operation)}</a></h3>
+<p class="path"><b>${method}</b> <code>${escapeHtml(path)}</code></p>`
 }
 
 const webSocket = webSocketPathItem.get
@@ -65,13 +106,12 @@ const [webSocketTag] = webSocket.tags
 function webSocketSection(publicUrl: string): string {
   const { operationId: id, summary, description } = webSocket
   const url = `${publicUrl.replace(/^http/, 'ws')}${WEB_SOCKET_PATH}`
-  const example = `const socket = new WebSocket(\`${url}?token=\${MAILROOM_API_KEY}\`)
-socket.onopen = () => socket.send('{"type":"subscribe"}')
-socket.onmessage = ({ data }) => console.log(data)`
   return `<article id="${id}">
-<h3><a href="#${id}"><b>GET</b> ${WEB_SOCKET_PATH}</a></h3>
-<p>${escapeHtml(summary)} ${escapeHtml(description)}</p>
-<pre><code>${escapeHtml(example)}</code></pre>
+${heading(id, { summary, method: 'GET', path: WEB_SOCKET_PATH })}
+<p>${withCode(description)}</p>
+${code(`const socket = new WebSocket(\`${url}?token=\${MAILROOM_API_KEY}\`)
+socket.onopen = () => socket.send('{"type":"subscribe"}')
+socket.onmessage = ({ data }) => console.log(data)`)}
 <p><b>101</b> ${escapeHtml(webSocket.responses[101].description)}</p>
 <p>Errors: ${errorLinks(webSocketErrors)}</p>
 </article>
@@ -79,173 +119,126 @@ socket.onmessage = ({ data }) => console.log(data)`
 }
 
 function operationSection({ id, operation }: Entry, publicUrl: string): string {
-  const { method, path, summary, notes, success } = operation
+  const { notes, parameters, query, body, success, otherSuccess } = operation
+  const headers = operation.needsIdempotencyKey ? [idempotencyKeyField] : []
   return `<article id="${id}">
-<h3><a href="#${id}"><b>${method}</b> ${escapeHtml(path)}</a></h3>
-<p>${escapeHtml(summary)}${notes ? ` ${escapeHtml(notes)}` : ''}</p>
-${table('Path', Object.entries(operation.parameters ?? {}).map(pathRow))}
-${table('Query', fieldRows(operation.query))}
-${table('Header', operation.needsIdempotencyKey ? [idempotencyKeyRow] : [])}
-${table('Body', fieldRows(operation.body))}
-<pre><code>${escapeHtml(curlExample(operation, publicUrl))}</code></pre>
-<p><b>${success.status}</b> ${escapeHtml(success.description)}</p>
-${'schema' in success ? table('Answer', fieldRows(success.schema)) : ''}
+${heading(id, operation)}
+${notes === undefined ? '' : `<p>${withCode(notes)}</p>`}
+${table('Path parameters', Object.entries(parameters ?? {}).map(pathField))}
+${table('Query parameters', allFieldsOf(query))}
+${table('Headers', headers)}
+${table('Body', allFieldsOf(body))}
+<h4>curl</h4>${code(curlSample(operation, publicUrl))}
+<h4>TypeScript</h4>${code(typeScriptSample(id, operation))}
+${[success, ...(otherSuccess === undefined ? [] : [otherSuccess])].map(responseOf).join('')}
 <p>Errors: ${errorLinks(errorsOf(operation))}</p>
 </article>
 `
 }
 
+function responseOf(success: Operation['success']): string {
+  const type = 'mediaType' in success ? ` <code>${escapeHtml(success.mediaType)}</code>` : ''
+  const fields = 'schema' in success ? allFieldsOf(success.schema) : []
+  return `<p><b>${success.status}</b>${type} ${escapeHtml(success.description)}</p>${table('Response', fields)}`
+}
+
 function errorLinks(codes: readonly ErrorCode[]): string {
-  return codes.map((code) => `<a href="#error-${code}"><code>${code}</code></a>`).join(', ')
+  return codes.map((name) => `<a href="#error-${name}"><code>${name}</code></a>`).join(', ')
 }
 
-type Row = { name: string; type: string; isRequired: boolean; description: string }
-
-function pathRow([name, description]: [string, string]): Row {
-  return { name, type: 'string', isRequired: true, description }
+function allFieldsOf(schema: unknown): Field[] {
+  return schema === undefined ? [] : fieldsOf(schema, { stopsAtNames: false })
 }
 
-const idempotencyKeyRow: Row = {
-  name: idempotencyKeyParameter.name,
+function pathField([path, description]: [string, string]): Field {
+  return { path, type: 'string', isRequired: true, description }
+}
+
+const idempotencyKeyField: Field = {
+  path: idempotencyKeyParameter.name,
   type: 'string',
   isRequired: true,
   description: idempotencyKeyParameter.description,
 }
 
-type ObjectSchema = {
-  properties?: Record<string, unknown>
-  required?: readonly string[]
-}
-
-function fieldRows(schema: ObjectSchema | undefined): Row[] {
-  return Object.entries(schema?.properties ?? {}).map(([name, property]) => {
-    const field = property as FieldSchema
-    const isDefaulted = field.default !== undefined
-    return {
-      name,
-      type: typeOf(field),
-      isRequired: (schema?.required ?? []).includes(name) && !isDefaulted,
-      description: [field.description ?? '', ...boundsOf(field)].filter(Boolean).join(' '),
-    }
+function table(caption: string, fields: readonly Field[]): string {
+  if (fields.length === 0) return ''
+  const rows = fields.map(({ path, type, isRequired, description }) => {
+    const depth = path.split('.').length - 1
+    const mark = isRequired ? '' : ' <i>optional</i>'
+    return `<tr><td class="d${Math.min(depth, 4)}"><code>${escapeHtml(path)}</code>${mark}</td><td>${escapeHtml(type)}</td><td>${withCode(description)}</td></tr>`
   })
-}
-
-type FieldSchema = {
-  type?: string | readonly string[]
-  enum?: readonly unknown[]
-  anyOf?: readonly FieldSchema[]
-  items?: FieldSchema
-  default?: unknown
-  description?: string
-  minLength?: number
-  maxLength?: number
-}
-
-function typeOf(field: FieldSchema): string {
-  if (field.anyOf) return field.anyOf.map(typeOf).join(' or ')
-  if (field.enum) return field.enum.map((word) => JSON.stringify(word)).join(', ')
-  if (field.type === 'array') return `array of ${field.items ? typeOf(field.items) : 'values'}`
-  return [field.type ?? 'value'].flat().join(' or ')
-}
-
-function boundsOf(field: FieldSchema): string[] {
-  const bounds: string[] = []
-  if (field.maxLength !== undefined) {
-    bounds.push(`${field.minLength ?? 0} to ${field.maxLength} characters.`)
-  }
-  if (field.default !== undefined) bounds.push(`Default ${JSON.stringify(field.default)}.`)
-  return bounds
-}
-
-function table(caption: string, rows: readonly Row[]): string {
-  if (rows.length === 0) return ''
-  const lines = rows.map(
-    ({ name, type, isRequired, description }) =>
-      `<tr><td><code>${escapeHtml(name)}</code>${isRequired ? '' : ' <i>optional</i>'}</td><td>${escapeHtml(type)}</td><td>${escapeHtml(description)}</td></tr>`,
-  )
-  return `<table><caption>${caption}</caption><thead><tr><th>Field</th><th>Type</th><th>Meaning</th></tr></thead><tbody>${lines.join('')}</tbody></table>`
-}
-
-function curlExample(operation: Operation, publicUrl: string): string {
-  const { method, path, auth, body } = operation
-  const words = [`curl ${method === 'GET' ? '' : `-X ${method} `}'${publicUrl}${path}'`]
-  if (auth === 'operator') words.push(`-H "Authorization: Bearer $MAILROOM_ADMIN_TOKEN"`)
-  else if (auth !== 'none') words.push(`-H "Authorization: Bearer $MAILROOM_API_KEY"`)
-  if (operation.needsIdempotencyKey) words.push(`-H "Idempotency-Key: $(uuidgen)"`)
-  if (body) {
-    words.push(`-H 'Content-Type: application/json'`)
-    words.push(`-d '${JSON.stringify(bodyExample(body))}'`)
-  }
-  return words.join(' \\\n  ')
-}
-
-const textExamples: Readonly<Record<string, string>> = {
-  name: 'Support',
-  clientId: 'tenant-1',
-  mailboxName: 'support',
-  displayName: 'Support',
-  from: 'ann@example.com',
-  to: 'bob@example.com',
-  address: 'bob@example.com',
-  url: 'https://agent.example.com/mail',
-  subject: 'Hello',
-  body: 'How are you?',
-  text: 'How are you?',
-  value: 'friend.example',
-  apiKey: '$MAILROOM_API_KEY',
-  clientName: 'mailroom on laptop',
-}
-
-/** Of fields that are left out where they may be. */
-const requiredExamples: Readonly<Record<string, string | null>> = {
-  domain: 'example.com',
-  podId: null,
-  requestId: '$REQUEST_ID',
-}
-
-/** Every field that is required, and those others that an example can be given of. */
-function bodyExample({ properties = {}, required = [] }: ObjectSchema): Record<string, unknown> {
-  const example: Record<string, unknown> = {}
-  for (const [name, property] of Object.entries(properties)) {
-    const field = property as FieldSchema
-    if (field.default !== undefined) continue
-    if (field.type === 'boolean') example[name] = true
-    else if (field.enum) example[name] = field.enum[0]
-    else if (textExamples[name] !== undefined) example[name] = textExamples[name]
-    else if (required.includes(name)) example[name] = requiredExampleOf(name)
-  }
-  return example
-}
-
-function requiredExampleOf(name: string): string | null {
-  const example = requiredExamples[name]
-  if (example === undefined) throw new Error(`There is no example of the field ${name}.`)
-  return example
+  return `<table><caption>${caption}</caption><thead><tr><th>Field</th><th>Type</th><th>Meaning</th></tr></thead><tbody>${rows.join('')}</tbody></table>`
 }
 
 function errorSection(): string {
-  const codes = Object.keys(errorCodes) as (keyof typeof errorCodes)[]
-  const rows = codes.map((code) => {
+  const codes = Object.keys(errorCodes) as ErrorCode[]
+  const rows = codes.map((name) => {
     const { status, sentence, fix }: { status: number; sentence: string; fix?: string } =
-      errorCodes[code]
-    return `<tr id="error-${code}"><td><code>${code}</code></td><td>${status}</td><td>${escapeHtml(sentence)}${fix ? ` ${escapeHtml(fix)}` : ''}</td></tr>`
+      errorCodes[name]
+    return `<tr id="error-${name}"><td><code>${name}</code></td><td>${status}</td><td>${withCode(sentence)}${fix ? ` ${withCode(fix)}` : ''}</td></tr>`
   })
-  return `<section id="errors"><h2>Errors</h2>
-<pre><code>${escapeHtml(JSON.stringify(errorExample('bad_request'), null, 2))}</code></pre>
+  return `<section id="errors"><h2>Error codes</h2>
+${code(JSON.stringify(errorExample('bad_request'), null, 2))}
 <table><caption>Codes</caption><thead><tr><th>Code</th><th>Status</th><th>Meaning</th></tr></thead><tbody>${rows.join('')}</tbody></table></section>`
 }
 
+/** Shows the operations whose text holds every word, and closes the contents on a small screen. */
+const script = `
+const search = document.getElementById('search'), found = document.getElementById('found'), menu = document.getElementById('menu')
+const entries = [...document.querySelectorAll('article')].map((article) => ({
+  article, text: article.textContent.toLowerCase(), line: document.querySelector("nav a[href='#" + article.id + "']").parentElement,
+}))
+search.hidden = false
+const isSmall = matchMedia('(max-width: 50rem)').matches
+if (isSmall) menu.open = false
+menu.addEventListener('click', ({ target }) => { if (isSmall && target.closest('a')) menu.open = false })
+search.addEventListener('input', () => {
+  const words = search.value.toLowerCase().split(/\\s+/).filter(Boolean)
+  let count = 0
+  for (const { article, text, line } of entries) {
+    const isFound = words.every((word) => text.includes(word))
+    article.hidden = line.hidden = !isFound
+    if (isFound) count += 1
+  }
+  document.body.classList.toggle('searching', words.length > 0)
+  found.textContent = words.length === 0 ? '' : count === 1 ? '1 operation' : count + ' operations'
+})
+`
+
+/** The script and the styles of the page itself, and nothing from anywhere else. */
+export const docsPolicy = [
+  "default-src 'none'",
+  `script-src 'sha256-${hash('sha256', script, 'base64')}'`,
+  "style-src 'unsafe-inline'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
 const style = `
-:root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 20%, transparent) }
+:root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent); --soft: color-mix(in srgb, currentColor 6%, transparent) }
 * { box-sizing: border-box }
-body { margin: 0; font: 16px/1.55 system-ui, sans-serif; display: grid; grid-template-columns: 18rem minmax(0, 1fr) }
-nav { position: sticky; top: 0; height: 100vh; overflow: auto; padding: 1rem; border-right: 1px solid var(--line); font-size: .8rem }
-nav ul { list-style: none; margin: 0 0 1rem; padding: 0 } nav p { margin: .5rem 0; font-weight: 600 } nav li b { font-size: .7rem }
-main { padding: 1rem 2rem 4rem; max-width: 60rem } article { border-top: 1px solid var(--line); margin-top: 2rem }
-a { color: inherit; text-decoration-color: var(--line) } h3 { overflow-wrap: anywhere }
-pre { overflow: auto; padding: .8rem; border: 1px solid var(--line); border-radius: 6px } code { font-size: .9em }
-table { border-collapse: collapse; width: 100%; margin: .8rem 0; font-size: .9rem } caption { text-align: left; font-weight: 600 }
-th, td { text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line) }
-:target { outline: 2px solid Highlight; outline-offset: 6px }
-@media (max-width: 50rem) { body { display: block } nav { position: static; height: auto; border: 0 } main { padding: 1rem } }
+[hidden] { display: none !important }
+body { margin: 0; font: 16px/1.55 system-ui, sans-serif; display: grid; grid-template-columns: 19rem minmax(0, 1fr) }
+nav { position: sticky; top: 0; height: 100vh; overflow: auto; padding: 1rem; border-right: 1px solid var(--line); font-size: .85rem }
+nav h2 { margin: 1rem 0 .3rem; font-size: .85rem } nav ul { list-style: none; margin: 0; padding: 0 } nav li a { display: block; padding: .15rem 0; text-decoration: none }
+nav a:hover { text-decoration: underline } summary { display: none; font-weight: 600; cursor: pointer }
+#search { width: 100%; font: inherit; padding: .45rem .6rem; border: 1px solid var(--line); border-radius: 6px } #found { margin: .3rem 0 }
+main { padding: 1rem 2rem 4rem; max-width: 64rem } section { margin-top: 2.5rem } article { border-top: 1px solid var(--line); margin-top: 2rem }
+.searching main > section:not(:has(article:not([hidden]))), .searching main > section > :not(article) { display: none }
+.searching nav h2, .searching #guides { display: none }
+a { color: inherit; text-decoration-color: var(--line) } h3 { margin-bottom: .2rem } h3 a { text-decoration: none } h4 { margin: 1rem 0 .3rem; font-size: .85rem }
+.path { margin-top: 0; overflow-wrap: anywhere }
+pre { overflow: auto; margin: .3rem 0; padding: .8rem; border: 1px solid var(--line); border-radius: 6px; background: var(--soft) } code { font: .85em ui-monospace, monospace }
+table { border-collapse: collapse; width: 100%; margin: 1rem 0; font-size: .9rem } caption { text-align: left; font-weight: 600 }
+th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere }
+td:first-child { width: 32% } td:nth-child(2) { width: 18% }
+.d1 { padding-left: 1rem } .d2 { padding-left: 2rem } .d3 { padding-left: 3rem } .d4 { padding-left: 4rem } i { opacity: .7; font-size: .85em }
+:target { scroll-margin-top: 1rem } article:target, section:target { outline: 2px solid Highlight; outline-offset: 6px }
+@media (max-width: 50rem) {
+  body { display: block } nav { position: sticky; z-index: 1; height: auto; max-height: 80vh; border: 0; border-bottom: 1px solid var(--line); background: Canvas; padding: .7rem 1rem } summary { display: block }
+  main { padding: 1rem } thead { display: none } tr { display: block; padding: .4rem 0; border-bottom: 1px solid var(--line) } td { display: block; width: auto !important; border: 0; padding-top: 0; padding-bottom: 0 }
+  :target { scroll-margin-top: 4rem }
+}
 `

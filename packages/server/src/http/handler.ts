@@ -163,6 +163,7 @@ export type DoorOperationId =
   | 'service.openapi'
   | 'service.docs'
   | 'service.llms'
+  | 'service.llmsFull'
   | `session.${string}`
 
 export type Handlers = {

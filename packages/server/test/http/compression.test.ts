@@ -125,7 +125,7 @@ test('a list that fails before its first byte is an error that can be read', asy
 })
 
 test('the descriptions of the API are served in Brotli, gzip and as they are', async () => {
-  for (const path of ['/openapi.json', '/docs', '/llms.txt']) {
+  for (const path of ['/openapi.json', '/docs', '/llms.txt', '/llms-full.txt']) {
     const whole = await bytesOf(await get(path, { 'accept-encoding': 'identity' }))
     const unpack = { br: brotliDecompressSync, gzip: gunzipSync }
     for (const accepted of ['br', 'gzip'] as const) {

@@ -1,9 +1,12 @@
 // The description that the service gives of itself.
 
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { test } from 'node:test'
 import { errorCodes } from '@mailroom/contract/error-codes.ts'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
+import { Mailroom } from '@mailroom/sdk'
+import { sampleNames, typeScriptSample } from '#http/docs-samples.ts'
 import { GOOD_KEY, OPERATOR_TOKEN, openDoor } from '#test/http/door.ts'
 
 test('the OpenAPI document is served without a key', async () => {
@@ -16,17 +19,35 @@ test('the OpenAPI document is served without a key', async () => {
   assert.deepEqual(document.servers, [{ url: 'http://mailroom.example' }])
 })
 
-test('the reference page shows every operation and code, and runs no script', async () => {
+async function pageOf(path: string) {
   const door = await openDoor()
-  const response = await door.request('/docs', { token: null })
-  const page = await response.text()
+  const response = await door.request(path, { token: null })
+  const text = await response.text()
   await door.close(0)
+  return { response, text }
+}
+
+test('the reference page shows every operation and code, and runs no script but its own', async () => {
+  const { response, text: page } = await pageOf('/docs')
   assert.match(response.headers.get('content-type') ?? '', /^text\/html/)
-  assert.match(response.headers.get('content-security-policy') ?? '', /default-src 'none'/)
-  assert.doesNotMatch(page, /<script|javascript:|\son\w+=/i)
+  const policy = response.headers.get('content-security-policy') ?? ''
+  assert.match(policy, /default-src 'none'/)
+  const scripts = [...page.matchAll(/<script>(.*?)<\/script>/gs)].map(([, script = '']) => script)
+  assert.equal(scripts.length, 1)
+  assert.equal(page.split('<script').length, 2)
+  const admitted = `script-src 'sha256-${hash('sha256', scripts.join(''), 'base64')}'`
+  assert.ok(policy.includes(admitted), policy)
+  assert.doesNotMatch(page, /(href|src)="(javascript|https?|\/\/)|<[^>]*\son\w+=|<link|<img/i)
+  const [style = ''] = /<style>.*?<\/style>/s.exec(page) ?? []
+  assert.doesNotMatch(style, /@import|url\(/)
   for (const id of operationIds) {
     assert.ok(page.includes(`<article id="${id}">`), id)
-    assert.ok(page.includes(`http://mailroom.example${operationOf(id).path}&#39;`), id)
+    assert.match(
+      page,
+      new RegExp(`http://mailroom.example${escaped(operationOf(id).path)}(&#39;|\\?)`),
+    )
+    const title = operationOf(id).summary.replace(/\.$/, '')
+    assert.ok(page.includes(`<li><a href="#${id}">${title}</a></li>`), title)
   }
   assert.ok(page.includes('<article id="events.webSocket">'))
   for (const code of Object.keys(errorCodes)) assert.ok(page.includes(`id="error-${code}"`), code)
@@ -34,6 +55,75 @@ test('the reference page shows every operation and code, and runs no script', as
     assert.ok(page.includes(`id="${anchor}"`), `${anchor} leads nowhere`)
   }
 })
+
+const escaped = (text: string) => text.replaceAll(/[{}.]/g, '\\$&')
+
+test('the reference page shows the fields of every answer, lists and nested objects included', async () => {
+  const { text: page } = await pageOf('/docs')
+  const article = (id: string) =>
+    page.split(`<article id="${id}">`)[1]?.split('</article>')[0] ?? ''
+  const shown: [string, string[]][] = [
+    ['inboxes.list', ['data[].address', 'data[].podId', 'total']],
+    [
+      'messages.list',
+      ['data[].subject', 'data[].attachments[].filename', 'data[].extracted.codes[].value'],
+    ],
+    ['inboxes.wait', ['message', 'message.fromAddr']],
+    ['events.list', ['data[].event_id', 'data[].message.from']],
+    ['threads.messages', ['data[].bodyText']],
+    ['inboxes.send', ['attachments[].filename', 'messageId']],
+  ]
+  for (const [id, paths] of shown) {
+    for (const path of paths)
+      assert.ok(article(id).includes(`<code>${path}</code>`), `${id} ${path}`)
+  }
+  for (const id of operationIds) {
+    const { success } = operationOf(id)
+    if ('schema' in success) assert.ok(article(id).includes('<caption>Response'), id)
+  }
+})
+
+test('the full text for language models has every operation, object, field and code', async () => {
+  const { response, text: page } = await pageOf('/llms-full.txt')
+  assert.equal(response.headers.get('content-type'), 'text/plain; charset=utf-8')
+  for (const id of operationIds) {
+    const { method, path, summary } = operationOf(id)
+    assert.ok(page.includes(`### ${method} ${path}\n\n\`${id}\`. ${summary}`), id)
+  }
+  for (const code of Object.keys(errorCodes)) assert.ok(page.includes(` ${code}: `), code)
+  for (const line of ['### Message\n', '- bodyText (string): ', '- query limit? (integer): ']) {
+    assert.ok(page.includes(line), line)
+  }
+  // 100,000 characters are some 25,000 tokens.
+  assert.ok(page.length < 100_000, `${page.length} characters`)
+  assert.ok((await pageOf('/llms.txt')).text.includes('/llms-full.txt)'))
+})
+
+test('every TypeScript sample on the reference page is a call that the client has', async (t) => {
+  const door = await openDoor({
+    answers: { 'messages.deliveries': async () => ({ data: [], total: 0 }) },
+  })
+  t.after(() => door.close(0))
+  const client = new Mailroom({ baseUrl: door.address, apiKey: GOOD_KEY, maxRetries: 0 })
+  for (const id of operationIds) {
+    const [namespace = '', ...rest] = id.split('.')
+    let method: unknown = Reflect.get(client, namespace)
+    for (const name of rest) method = Reflect.get(Object(method), name)
+    assert.equal(typeof method, 'function', id)
+    const sample = typeScriptSample(id, operationOf(id))
+    const names = sampleNames(operationOf(id).path)
+    // Parsed as a reader would run it: a call with its arguments in place.
+    const parse = () => new AsyncFunction('client', ...names, sample)
+    assert.doesNotThrow(parse, `${id}: ${sample}`)
+    if (id !== 'events.stream') assert.ok(sample.includes(`client.${id}(`), sample)
+  }
+  const created = typeScriptSample('inboxes.create', operationOf('inboxes.create'))
+  await new AsyncFunction('client', created)(client)
+})
+
+const AsyncFunction = (async () => {}).constructor as new (
+  ...parts: string[]
+) => (...values: unknown[]) => Promise<unknown>
 
 test('the page for language models names what they can do, and what mail is', async () => {
   const door = await openDoor()

@@ -1,0 +1,82 @@
+// The fields of a body or an answer as rows for readers: the reference page and llms-full.txt.
+
+import { componentName } from './openapi-components.ts'
+
+export type Field = {
+  /** With a dot before a field of an object and `[]` after a list: `data[].address`. */
+  readonly path: string
+  readonly type: string
+  readonly isRequired: boolean
+  readonly description: string
+}
+
+type Schema = {
+  readonly type?: string | readonly string[]
+  readonly enum?: readonly unknown[]
+  readonly const?: unknown
+  readonly anyOf?: readonly Schema[]
+  readonly items?: Schema
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+  readonly default?: unknown
+  readonly description?: string
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly maxItems?: number
+}
+
+/** With `stopsAtNames`, an object that the document has by name is not gone into: its type names it. */
+export function fieldsOf(schema: unknown, { stopsAtNames }: { stopsAtNames: boolean }): Field[] {
+  return rows(schema as Schema, '', stopsAtNames)
+}
+
+function rows(schema: Schema | undefined, within: string, stopsAtNames: boolean): Field[] {
+  return Object.entries(schema?.properties ?? {}).flatMap(([name, property]) => {
+    const path = `${within}${name}`
+    const field: Field = {
+      path,
+      type: typeOf(property),
+      isRequired: (schema?.required ?? []).includes(name) && property.default === undefined,
+      description: [property.description ?? '', ...boundsOf(property)].filter(Boolean).join(' '),
+    }
+    const inner = innerOf(property)
+    if (inner === null || (stopsAtNames && componentName(inner.schema) !== undefined))
+      return [field]
+    return [field, ...rows(inner.schema, `${path}${inner.isList ? '[]' : ''}.`, stopsAtNames)]
+  })
+}
+
+/** The object whose fields follow a field: its own, that of its items, or the one that it may be. */
+function innerOf(schema: Schema): { schema: Schema; isList: boolean } | null {
+  if (schema.properties) return { schema, isList: false }
+  if (schema.items) {
+    const inner = innerOf(schema.items)
+    return inner && { schema: inner.schema, isList: true }
+  }
+  return schema.anyOf?.map(innerOf).find((inner) => inner !== null) ?? null
+}
+
+/** A word or a few: `string or null`, `"pending", "sent"`, `array of Inbox`. */
+function typeOf(schema: Schema): string {
+  const name = componentName(schema)
+  if (name !== undefined) return name
+  if (schema.const !== undefined) return JSON.stringify(schema.const)
+  if (schema.anyOf) return schema.anyOf.map(typeOf).join(' or ')
+  if (schema.enum) return schema.enum.map((word) => JSON.stringify(word)).join(', ')
+  const types = [schema.type ?? 'value'].flat()
+  return types
+    .map((type) => (type === 'array' && schema.items ? `array of ${typeOf(schema.items)}` : type))
+    .join(' or ')
+}
+
+function boundsOf(schema: Schema): string[] {
+  const { minLength, maxLength, minimum, maximum, maxItems } = schema
+  const bounds: string[] = []
+  if (maxLength !== undefined) bounds.push(`${minLength ?? 0} to ${maxLength} characters.`)
+  if (maximum !== undefined) bounds.push(`${minimum ?? 0} to ${maximum}.`)
+  if (maxItems !== undefined) bounds.push(`Up to ${maxItems} entries.`)
+  if (schema.default !== undefined) bounds.push(`Default ${JSON.stringify(schema.default)}.`)
+  return bounds
+}
