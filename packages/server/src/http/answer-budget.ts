@@ -2,6 +2,7 @@
 // counted, bounded for each account and for all, and given up when the client stops reading.
 
 import { finished } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { clientGroup } from '#base/client-address.ts'
 import { busy, Octets, type Turn, Turns } from './fair-shares.ts'
@@ -21,7 +22,7 @@ export const STREAMED_ANSWER_BYTES = 4 * MIB
  * Answers that are made at once: a page of long messages takes up to 50 MiB until it is written. Views are
  * apart, for they wait for the parser.
  */
-const MADE_AT_ONCE = { atOnce: 6, eachMax: 4, waitMsMax: 30_000 }
+const MADE_AT_ONCE = { atOnce: 3, eachMax: 2, waitMsMax: 30_000 }
 
 export type TurnKind = 'read' | 'view'
 
@@ -121,9 +122,11 @@ export class AnswerBudget {
         octets.force(owner, bytes)
         own += bytes
       },
-      takeTurn: (kind) => {
+      takeTurn: async (kind) => {
         turn ??= this.#turns[kind].ask(owner)
-        return turn.come
+        await turn.come
+        // Reading and writing a long message takes some 50 ms; whoever else has come is served in between.
+        await nextTurn()
       },
       endTurn: () => turn?.end(),
     }
