@@ -40,7 +40,7 @@ export const EventMessage = Type.Object(
     }),
     truncated: Type.Boolean({
       description:
-        'Whether a body was cut: after 256 KiB, in GET /v1/events after 16 KiB. The message at url has it whole.',
+        'Whether a body was cut: after 256 KiB, in GET /v1/events after 128 KiB. The message at url has it whole.',
     }),
     url: text('API URL of the whole message; needs an API key.'),
     attachments: Type.Array(EventAttachment, { description: 'The files in the message.' }),

@@ -177,7 +177,7 @@ onBothEngines('an event', (engine) => {
     const none = await read({ inboxIds: [makeId('inb')] })
     assert.deepEqual(none, { events: [], total: 0 })
     const { messageId } = await receive(world, inbox)
-    for (const after of [messageId, makeId('evt'), 'rubbish', '\0']) {
+    for (const after of [messageId, 'rubbish', '\0']) {
       await assert.rejects(
         read({}, { after }),
         (error) => error instanceof AppError && error.options.details?.[0]?.path === 'after',
