@@ -333,3 +333,34 @@ test('a refusal of content is one where another server quotes it, too', () => {
   )
   assert.equal(bounceClass, 'soft')
 })
+
+const SENDMAIL = [
+  '   ----- The following addresses had permanent fatal errors -----',
+  '<dead@far.example>',
+  '<busy@far.example>',
+  '',
+  '   ----- Transcript of session follows -----',
+  '... while talking to mx.far.example.:',
+]
+for (const [name, transcript] of [
+  [
+    'that the server names',
+    ['<<< 550 <dead@far.example>... User unknown', '<<< 450 <busy@far.example>... Try again'],
+  ],
+  [
+    'that nothing is said of',
+    ['>>> DATA', '<<< 550 5.1.1 <dead@far.example>... User unknown', '<<< 503 5.0.0 Need RCPT'],
+  ],
+] as const) {
+  test(`the words about one recipient of a transcript make no other hard, ${name}`, () => {
+    const lines = [...SENDMAIL, ...transcript, '', '   ----- Original message follows -----', '']
+    const { recipients } = bounceOf(notice([...lines, ...RETURNED]))
+    assert.deepEqual(
+      recipients.map(({ recipient, bounceClass }) => [recipient, bounceClass]),
+      [
+        ['dead@far.example', 'hard'],
+        ['busy@far.example', 'soft'],
+      ],
+    )
+  })
+}

@@ -22,15 +22,28 @@ export function readNotice(lines: readonly string[], context: NoticeContext): Re
   const common = failureOf('', whole)
   if (named.length === 0) return [common]
   const isAlone = named.length === 1
-  return named.map(({ address, reason }) => {
+  const read = named.map(({ address, reason }) => {
     const own = wordsOf(reason)
     const { replyCode, enhancedCode } = findCodes(own)
-    const says = replyCode !== null || enhancedCode !== null || isFailurePhrase(own)
-    // What is said once, apart from the list of recipients, is said of them all.
-    const isOwn = own !== '' && (says || !isAlone)
-    return { ...(isOwn ? failureOf(own, whole) : common), recipient: address }
+    const hasCode = replyCode !== null || enhancedCode !== null
+    return {
+      address,
+      own,
+      hasCode,
+      isOwn: own !== '' && (hasCode || isFailurePhrase(own) || !isAlone),
+    }
   })
+  // What is said once, apart from the list of recipients, is said of them all; what a server said of one is
+  // said of nobody else.
+  const isOfOne = read.some(({ isOwn, hasCode }) => isOwn && hasCode)
+  const ofOthers = isOfOne && common.bounceClass === 'hard' ? SOFT : null
+  return read.map(({ address, own, isOwn }) => ({
+    ...(isOwn ? failureOf(own, whole) : { ...common, ...ofOthers }),
+    recipient: address,
+  }))
 }
+
+const SOFT = { bounceClass: 'soft' } as const
 
 /** What all the words say, looked at once for all recipients. */
 type Whole = {

@@ -89,8 +89,8 @@ function nameIn(text: string, isListed: boolean): Naming | null {
     if (before === '' || /^(?:[-*•>+#.:=]+|\(?\d{1,3}[.)]|>>>)$/.test(before)) {
       return leads(rest) || isListed ? { address, rest } : null
     }
-    // `550 <address>... words`: a reply that begins with whom it is about.
-    if (/^[45]\d\d[- ]?(?: ?[45]\.\d{1,3}\.\d{1,3})?(?: ?error:)?$/i.test(before)) {
+    // `550 <address>... words`: a reply that begins with whom it is about, in a transcript behind `<<<`.
+    if (/^(?:<<< ?)?[45]\d\d[- ]?(?: ?[45]\.\d{1,3}\.\d{1,3})?(?: ?error:)?$/i.test(before)) {
       return { address, rest: `${before} ${rest}` }
     }
     if (isLabel(before)) return { address, rest }
