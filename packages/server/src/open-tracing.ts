@@ -118,11 +118,11 @@ export function traceQueue<Held extends Item & { attempts: number; trace_parent:
   if (!tracing.isOn) return queue
   return {
     ...queue,
-    deliver(group: Group<Held>, signal, onSize) {
+    deliver(group: Group<Held>, signal, observer) {
       const [{ trace_parent: parent, attempts }] = group
       const attributes = { 'mailroom.attempt': attempts, 'mailroom.recipients': group.length }
       return tracing.resume(name, { kind: 'consumer', parent, attributes }, async (span) => {
-        const outcome = await queue.deliver(group, signal, onSize)
+        const outcome = await queue.deliver(group, signal, observer)
         span.set({ 'mailroom.outcome': outcome })
         return outcome
       })

@@ -40,14 +40,21 @@ export type DispatchedQueue<Held extends Item> = {
   /** Gives back what was not attempted. */
   giveBack(held: readonly Held[]): Promise<void>
   /**
-   * On return nothing of the group is held any more. Aborted, it ends as soon as it can. `onSize` is
-   * told how many octets it really takes, where `size_bytes` was a guess.
+   * On return nothing of the group is held any more. Aborted, it ends as soon as it can.
    */
   deliver(
     group: Group<Held>,
     signal: AbortSignal,
-    onSize?: (sizeBytes: number) => void,
+    observer?: AttemptObserver,
   ): Promise<GroupOutcome>
+}
+
+/** What is known of an attempt before its outcome. */
+export type AttemptObserver = {
+  /** How many octets it really takes, where `size_bytes` was a guess. */
+  onSize(sizeBytes: number): void
+  /** A server of its destination speaks: it is not one that is gone. Where nobody says so it may be. */
+  onAnswer(): void
 }
 
 /** Of some amount: all together, the unproven's part of it, and the bound with what goes on for long. */
@@ -97,8 +104,10 @@ export type DispatcherBounds = {
   readonly attempts: ShareBounds
   /** Of a lane that nothing is known of. */
   readonly laneStart: number
-  /** Of a lane that answers, that may hang without a place in it. */
+  /** Of a lane whose servers answer, that may hang without a place in it. */
   readonly laneAsideMax: number
+  /** The same of another lane, once a server has greeted, while such lanes have fewer attempts than this. */
+  readonly unprovenAsideBelow: number
   /** Lanes count as answering from the first, and whatever becomes of them. */
   readonly trustsLanes: boolean
   /** Of `attempts.max`, for lanes that have few under way. */

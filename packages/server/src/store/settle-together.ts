@@ -38,23 +38,28 @@ async function settleTogether(tx: Tx, writes: Grouped): Promise<string[][]> {
   const messageIds = [...new Set(writes.map(({ input }) => input.messageId))]
   const locked = await lockMessages(tx, { ids: messageIds })
   const messages = new Map(locked.map((message) => [message.id, message]))
-  const isHere = ({ messageId, accountId }: SettleInput) =>
-    messages.get(messageId)?.account_id === accountId
-  const here = writes.filter(({ input }) => isHere(input))
-  const recorded = await recordAll(tx, here, messages)
+  const seen = new Set<string>()
+  const together = writes.filter(({ input: { messageId, accountId, deliveries } }) => {
+    const isHere = messages.get(messageId)?.account_id === accountId
+    // One whose lease was lost may have been attempted twice: the first outcome stands.
+    const isFirst = deliveries.every(({ id }) => !seen.has(id))
+    for (const { id } of deliveries) seen.add(id)
+    return isHere && isFirst
+  })
+  const recorded = await recordAll(tx, together, messages)
   const results: string[][] = []
-  for (const { input } of writes) {
-    const { deliveries } = input
+  for (const write of writes) {
+    const { input } = write
     results.push(
-      isHere(input)
-        ? deliveries.map(({ id }) => id).filter((id) => recorded.has(id))
+      together.includes(write)
+        ? input.deliveries.map(({ id }) => id).filter((id) => recorded.has(id))
         : await settleDeliveries(tx, input),
     )
   }
   return results
 }
 
-/** Records the outcomes and what follows for the messages; returns the deliveries whose it recorded. */
+/** Records the outcomes, and what follows for the messages; returns the ids of the deliveries that it changed. */
 async function recordAll(
   tx: Tx,
   writes: Grouped,

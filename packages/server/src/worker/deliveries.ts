@@ -60,8 +60,8 @@ export class Deliveries<Held extends Item> {
     this.#queue = queue
     this.#log = options.log
     this.#bounds = options.bounds
-    this.#lanes = new Lanes(options.bounds)
     this.#traffic = new Traffic(options.bounds)
+    this.#lanes = new Lanes(options.bounds, this.#traffic)
     const { bounds } = options
     this.#owners = new OwnerSearch({ queue, bounds, lanes: this.#lanes })
     this.#newcomers = new NewcomerSearch({
@@ -230,9 +230,14 @@ export class Deliveries<Held extends Item> {
     }, longMs)
     let outcome: GroupOutcome = 'unreached'
     try {
-      outcome = await this.#queue.deliver(group, this.#cut.signal, (sizeBytes) => {
-        underWay.resize(sizeBytes)
-        this.#start()
+      outcome = await this.#queue.deliver(group, this.#cut.signal, {
+        onSize: (sizeBytes) => {
+          underWay.resize(sizeBytes)
+          this.#start()
+        },
+        onAnswer: () => {
+          if (lane.greet(group)) this.#goOn(lane)
+        },
       })
     } catch (error) {
       this.#log.error({ error, delivery: id }, 'the outcome of a delivery could not be recorded')

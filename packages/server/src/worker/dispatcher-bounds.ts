@@ -15,6 +15,8 @@ const OWNER_BOUNDS = {
  * that its host takes. Of endpoints fewer, since an account may have a hundred that answer now and then.
  */
 const LANE_ASIDE_MAX = 10
+/** Half: servers that greet and take nothing, however many, leave the rest to destinations that are new. */
+const UNPROVEN_ASIDE_BELOW = limits.UNPROVEN_TRANSACTIONS_MAX / 2
 const WEBHOOK_LANE_ASIDE_MAX = 5
 
 export const MAIL_BOUNDS: DispatcherBounds = {
@@ -25,6 +27,7 @@ export const MAIL_BOUNDS: DispatcherBounds = {
   },
   laneStart: limits.LANE_TRANSACTIONS_START,
   laneAsideMax: LANE_ASIDE_MAX,
+  unprovenAsideBelow: UNPROVEN_ASIDE_BELOW,
   trustsLanes: false,
   smallLaneAttempts: limits.SMALL_LANE_TRANSACTIONS,
   bytes: {
@@ -59,6 +62,8 @@ export const WEBHOOK_BOUNDS: DispatcherBounds = {
   },
   laneStart: limits.WEBHOOK_LANE_START,
   laneAsideMax: WEBHOOK_LANE_ASIDE_MAX,
+  // Until an endpoint has answered the whole request nothing says that it is there.
+  unprovenAsideBelow: 0,
   trustsLanes: false,
   smallLaneAttempts: limits.SMALL_LANE_WEBHOOK_ATTEMPTS,
   bytes: {

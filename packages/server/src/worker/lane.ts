@@ -1,6 +1,7 @@
 // A lane: deliveries that share a destination, and how many of them may be under way. It starts small,
 // grows while servers answer, shrinks when none does, and keeps to what it has while its host is busy.
-// Where servers answer, an attempt that hangs is set aside: it leaves its place to the next one.
+// Where servers answer, an attempt that hangs is set aside: it leaves its place to the next one. So is
+// one that a server has greeted where nothing is known, while such lanes have not too many attempts.
 
 import {
   CROWDED_PAUSE_MS_MAX,
@@ -35,6 +36,8 @@ export type LaneOptions = {
   start: number
   /** Attempts that may be set aside. */
   asideMax: number
+  /** Whether one that was greeted may be set aside where servers did not answer lately. */
+  mayHangUnproven: () => boolean
   /** It counts as answering whatever becomes of it. */
   isTrusted: boolean
   owner: string | null
@@ -46,11 +49,14 @@ export class Lane<Held extends Item> {
   readonly owner: string | null
   readonly #start: number
   readonly #asideMax: number
+  readonly #mayHangUnproven: () => boolean
   readonly #isTrusted: boolean
   readonly #owners = new LaneOwners<Held>()
   /** Under way for longer than most, and counted in `active`. */
   readonly #slow = new Set<Group<Held>>()
-  /** The same, set aside: counted in neither `active` nor `held`, nor as its account's. */
+  /** Under way, and a server has greeted. */
+  readonly #greeted = new Set<Group<Held>>()
+  /** Set aside: counted in neither `active` nor `held`, nor as its account's. */
   readonly #aside = new Set<Group<Held>>()
   #limit: number
   /** Attempts in a row that reached nothing. */
@@ -68,11 +74,12 @@ export class Lane<Held extends Item> {
   /** The look that found nothing more for it; 0: there may be more. */
   askedAt = 0
 
-  constructor(name: string, { start, asideMax, isTrusted, owner }: LaneOptions) {
+  constructor(name: string, { start, asideMax, mayHangUnproven, isTrusted, owner }: LaneOptions) {
     this.name = name
     this.owner = owner
     this.#start = start
     this.#asideMax = asideMax
+    this.#mayHangUnproven = mayHangUnproven
     this.#isTrusted = isTrusted
     this.#limit = start
     if (isTrusted) this.standing = 'proven'
@@ -143,11 +150,18 @@ export class Lane<Held extends Item> {
 
   /** A group is over; its deliveries are held no more. */
   end(group: Group<Held>): void {
-    if (!this.#aside.delete(group)) {
-      this.#slow.delete(group)
-      this.#leave(group)
-    }
+    this.#slow.delete(group)
+    this.#greeted.delete(group)
+    if (!this.#aside.delete(group)) this.#leave(group)
     this.#setAside()
+  }
+
+  /** A server has greeted the attempt: its destination is not gone. True where it is set aside for that. */
+  greet(group: Group<Held>): boolean {
+    this.#greeted.add(group)
+    if (!this.#slow.has(group)) return false
+    this.#setAside()
+    return this.#aside.has(group)
   }
 
   /** The attempt takes longer than most: from now on it may be set aside. */
@@ -158,6 +172,7 @@ export class Lane<Held extends Item> {
 
   /** None has answered the attempt for long; one that was set aside says nothing about the others. */
   stall(group: Group<Held>): void {
+    this.#setAside()
     if (!this.#aside.has(group)) this.#shrink()
   }
 
@@ -193,9 +208,10 @@ export class Lane<Held extends Item> {
   }
 
   #setAside(): void {
-    if (!this.isProven) return
     for (const group of this.#slow) {
       if (this.#aside.size === this.#asideMax) return
+      const isAnswered = this.isProven || (this.#greeted.has(group) && this.#mayHangUnproven())
+      if (!isAnswered) continue
       this.#slow.delete(group)
       this.#aside.add(group)
       this.#leave(group)

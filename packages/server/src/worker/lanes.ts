@@ -3,6 +3,7 @@
 
 import type { DispatcherBounds, Item } from '#jobs/dispatched-queue.ts'
 import { Lane, type LaneOptions } from './lane.ts'
+import type { Traffic } from './traffic.ts'
 
 export class Lanes<Held extends Item> {
   /** From the one used longest ago on. */
@@ -11,10 +12,11 @@ export class Lanes<Held extends Item> {
   readonly #keptMax: number
   readonly #hasNewcomers: boolean
 
-  constructor(bounds: DispatcherBounds) {
+  constructor(bounds: DispatcherBounds, traffic: Traffic) {
     const { laneStart: start, laneAsideMax: asideMax, trustsLanes: isTrusted } = bounds
-    const { lanesKeptMax, newcomers } = bounds
-    this.#options = { start, asideMax, isTrusted }
+    const { lanesKeptMax, newcomers, unprovenAsideBelow } = bounds
+    const mayHangUnproven = () => traffic.unproven < unprovenAsideBelow
+    this.#options = { start, asideMax, mayHangUnproven, isTrusted }
     this.#keptMax = lanesKeptMax
     this.#hasNewcomers = newcomers !== null
   }

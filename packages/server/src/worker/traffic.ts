@@ -44,6 +44,11 @@ export class Traffic {
     return this.#known.attempts.all + (this.#newcomers?.attempts.all ?? 0)
   }
 
+  /** Attempts of lanes that do not answer, or not for long. */
+  get unproven(): number {
+    return this.#known.attempts.unproven
+  }
+
   /** Attempts that newcomers may begin now. */
   get newcomersFree(): number {
     return this.#newcomers?.attempts.free ?? 0
@@ -117,8 +122,8 @@ function reserve({ max, hardMax }: ReserveBounds): ShareBounds {
 
 class Share {
   readonly #bounds: ShareBounds
-  #unproven = 0
   all = 0
+  unproven = 0
 
   constructor(bounds: ShareBounds) {
     this.#bounds = bounds
@@ -134,16 +139,16 @@ class Share {
   hasRoom(isProven: boolean, reserved: number, kept = 0): boolean {
     const { max, unprovenMax, hardMax } = this.#bounds
     if (this.#counted >= max - reserved - kept || this.all >= hardMax - kept) return false
-    return isProven || this.#unproven < unprovenMax - kept
+    return isProven || this.unproven < unprovenMax - kept
   }
 
   /** What turned out to be unproven beyond its part takes nothing of that of the others. */
   get #counted(): number {
-    return this.all - Math.max(0, this.#unproven - this.#bounds.unprovenMax)
+    return this.all - Math.max(0, this.unproven - this.#bounds.unprovenMax)
   }
 
   add(amount: number, isUnproven: boolean): void {
     this.all += amount
-    if (isUnproven) this.#unproven += amount
+    if (isUnproven) this.unproven += amount
   }
 }

@@ -38,6 +38,7 @@ const MESSAGES = [
   ['gone@one.example', 'lost@two.example'],
   ['ok@deleted.example'],
   ['ok@stolen.example'],
+  ['ok@twice.example'],
 ]
 
 suite('outcomes that are recorded together', { timeout: 120_000 }, () => {
@@ -68,13 +69,22 @@ suite('outcomes that are recorded together', { timeout: 120_000 }, () => {
     const lanes = (await queue.listReadyLanes('', 100)).map((lane) => ({ lane, limit: 100 }))
     const groups = queue.group(await queue.claim(lanes))
     for (const group of groups) await queue.deliver(group, AbortSignal.any([]))
-    const [, , , , , , deleted = '', stolen = ''] = ids
+    const [, , , , , , deleted = '', stolen = '', twice = ''] = ids
     const [theirs] = inputs.filter(({ messageId }) => messageId === stolen)
     assert.ok(theirs !== undefined)
     theirs.worker = 'another'
     const [orphan] = inputs.filter(({ messageId }) => messageId === deleted)
     assert.ok(orphan !== undefined)
     orphan.accountId = 'acc_of_nobody'
+    // Its lease was lost, and taken up here again: what came of it first stands.
+    const [settled] = inputs.filter(({ messageId }) => messageId === twice)
+    assert.ok(settled !== undefined)
+    const again = settled.deliveries.map((delivery) => ({
+      ...delivery,
+      status: 'deferred' as const,
+      nextAttemptAtMs: settled.nowMs,
+    }))
+    inputs.push({ ...settled, deliveries: again })
     const order = new Map(ids.map((id, index) => [id, index]))
     const number = (id: string | null) => order.get(id ?? '') ?? null
     const results = await settle(inputs)
@@ -138,8 +148,8 @@ suite('outcomes that are recorded together', { timeout: 120_000 }, () => {
     assert.deepEqual(together, alone)
     assert.deepEqual(
       together.messages.map(([, status]) => status),
-      ['sent', 'failed', 'sent', 'sent', 'pending', 'pending', 'pending', 'pending'],
+      ['sent', 'failed', 'sent', 'sent', 'pending', 'pending', 'pending', 'pending', 'sent'],
     )
-    assert.ok(together.events.length === 4)
+    assert.equal(together.events.length, 5)
   })
 })

@@ -142,7 +142,9 @@ onBothEngines('deliveries of webhooks', (engine) => {
     const sizes: number[] = []
     const groups = queue.group(await queue.claim(lanes))
     await Promise.all(
-      groups.map((group) => queue.deliver(group, NEVER, (size) => sizes.push(size))),
+      groups.map((group) =>
+        queue.deliver(group, NEVER, { onSize: (size) => sizes.push(size), onAnswer() {} }),
+      ),
     )
     assert.equal(reads, 1)
     assert.deepEqual(

@@ -100,6 +100,22 @@ onAnyEngine('while ten messages hang and three connections are reset, mail goes 
     }
   })
 
+  suite('to a server that has greeted, from the first message on', { concurrency: true }, () => {
+    for (const [index, step] of STEPS.slice(1).entries()) {
+      test(`at ${step}`, LIMIT, async (t) => {
+        const world = await openSendingWorld(engine)
+        t.after(() => world.close())
+        const host = `127.0.10.${index + 1}`
+        const mta = await openPeer(t, world.mta.port, host)
+        Object.assign(world.dns.zone, {
+          'one.example': { A: [host] },
+          'two.example': { A: [host] },
+        })
+        await goesOn(world, { mta, ...DOMAINS, isFirstTaken: false }, step)
+      })
+    }
+  })
+
   suite('to the relay, from the first message on', { concurrency: true }, () => {
     for (const step of STEPS) {
       test(`at ${step}`, LIMIT, async (t) => {

@@ -78,6 +78,21 @@ test(
   },
 )
 
+test(
+  'destinations that greet and then hang leave half of their share to those that are new',
+  LIMIT,
+  async () => {
+    const run = async ({ tally, queue }: Dispatching) => {
+      await queue(domains('bad', 15), 20)
+      await tally.until(() => tally.of('under way') === UNPROVEN_TRANSACTIONS_MAX / 2)
+      await queue(domains('good', 20), 20)
+      await tally.until(() => tally.of('settled') === 400)
+      assert.equal(tally.of('under way'), UNPROVEN_TRANSACTIONS_MAX / 2)
+    }
+    await dispatching(badHangs, run, { isGreeted: true })
+  },
+)
+
 test('never more is under way than is allowed together, and then as much', LIMIT, async () => {
   let isHeld = false
   const answer: Answer = (_, signal) => (isHeld ? hang(signal) : ACCEPTED)

@@ -69,6 +69,8 @@ export async function openDispatching(
     on?: (db: Db) => Db
     seen?: (queue: DeliveryQueue) => DeliveryQueue
     longAttemptMs?: number
+    /** Servers greet each attempt, whatever they answer afterwards. */
+    isGreeted?: boolean
   } = {},
 ): Promise<Dispatching> {
   const database = await openDatabase('sqlite')
@@ -79,7 +81,8 @@ export async function openDispatching(
   await queueAll(db, [first])
   const tally = new Tally()
   const carried = new Map<string, number>()
-  const farEnd = openFarEnd(async (recipient, { destination }, signal) => {
+  const farEnd = openFarEnd(async (recipient, { destination, onAnswer }, signal) => {
+    if (options.isGreeted) onAnswer?.()
     carried.set(recipient, (carried.get(recipient) ?? 0) + 1)
     for (const [name, most] of [
       [destination, `most ${destination}`],
@@ -105,8 +108,8 @@ export async function openDispatching(
   const queue = openDeliveryQueue(deps, makeId('job'))
   const counting: DeliveryQueue = {
     ...queue,
-    async deliver(group, signal) {
-      const outcome = await queue.deliver(group, signal)
+    async deliver(group, signal, observer) {
+      const outcome = await queue.deliver(group, signal, observer)
       if (outcome !== 'returned') tally.add(`settled ${group[0].lane}`, group.length)
       return outcome
     },

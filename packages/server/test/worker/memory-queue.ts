@@ -1,7 +1,13 @@
 // A queue in memory, for what a dispatcher does with thousands of lanes: it costs nothing, so that what
 // is measured is the dispatcher.
 
-import type { DispatchedQueue, GroupOutcome, Item, LaneShare } from '#jobs/dispatched-queue.ts'
+import type {
+  AttemptObserver,
+  DispatchedQueue,
+  GroupOutcome,
+  Item,
+  LaneShare,
+} from '#jobs/dispatched-queue.ts'
 
 export type MemoryQueue = DispatchedQueue<Item> & {
   /** `count` items for each lane, of this account or of the one that the lane has. */
@@ -10,11 +16,7 @@ export type MemoryQueue = DispatchedQueue<Item> & {
 
 export type MemoryQueueOptions = {
   /** What becomes of an item that was begun. */
-  deliver(
-    item: Item,
-    signal: AbortSignal,
-    onSize?: (sizeBytes: number) => void,
-  ): Promise<GroupOutcome>
+  deliver(item: Item, signal: AbortSignal, observer?: AttemptObserver): Promise<GroupOutcome>
   /** Whose a lane is; nobody's, if nothing is said. */
   ownerOf?(lane: string): string
 }
@@ -68,7 +70,7 @@ export function openMemoryQueue({ deliver, ownerOf }: MemoryQueueOptions): Memor
         note(item, 1)
       }
     },
-    deliver: ([item], signal, onSize) => deliver(item, signal, onSize),
+    deliver: ([item], signal, observer) => deliver(item, signal, observer),
   }
 }
 

@@ -57,9 +57,9 @@ async function dispatching(run: (world: World) => Promise<void>, options: Option
     return signal.aborted ? 'returned' : 'unreached'
   }
   const queue = openMemoryQueue({
-    async deliver(item, signal, onSize) {
+    async deliver(item, signal, observer) {
       tally.add(item.lane)
-      if (sizeOf !== undefined) onSize?.(sizeOf(item))
+      if (sizeOf !== undefined) observer?.onSize(sizeOf(item))
       const outcome = await answer(item, signal)
       tally.add(`done ${item.lane}`)
       return outcome

@@ -45,6 +45,8 @@ export type Holding = {
   worker: string
   signal: AbortSignal
   leases: Pick<LeaseKeeper, 'confirm' | 'giveBack'>
+  /** See `AttemptObserver`. */
+  onAnswer: (() => void) | undefined
 }
 
 /**
@@ -67,7 +69,7 @@ export async function deliver(
     return 'returned'
   }
   const group: Group = [first, ...rest]
-  const { attempted, captured } = await attempt(deps, group, signal)
+  const { attempted, captured } = await attempt(deps, group, holding)
   const back = attempted.filter((one) => isGivenBack(one.outcome, signal))
   const kept = attempted.filter((one): one is Settled => !back.includes(one))
   if (kept.length > 0) {
@@ -127,7 +129,11 @@ function meaningOf(kinds: string[]): GroupOutcome {
 
 type Attempt = { attempted: Tried[]; captured: SettleInput['captured'] }
 
-async function attempt(deps: DeliverDeps, group: Group, signal: AbortSignal): Promise<Attempt> {
+async function attempt(
+  deps: DeliverDeps,
+  group: Group,
+  { signal, onAnswer }: Holding,
+): Promise<Attempt> {
   const all = (outcome: Tried['outcome']): Attempt => ({
     attempted: group.map((delivery) => ({ delivery, outcome, host: null, tls: null })),
     captured: null,
@@ -146,7 +152,7 @@ async function attempt(deps: DeliverDeps, group: Group, signal: AbortSignal): Pr
     const { attempted, captured } = captureMail(deps, elsewhere, message)
     return { attempted: [...here, ...attempted], captured }
   }
-  const { host, tls, outcomes } = await carry(deps, { elsewhere, message, signal })
+  const { host, tls, outcomes } = await carry(deps, { elsewhere, message, signal, onAnswer })
   const attempted = elsewhere.map((delivery, index) => ({
     delivery,
     outcome: outcomes[index] ?? NO_OUTCOME,
@@ -165,7 +171,8 @@ async function carry(
     elsewhere,
     message,
     signal,
-  }: { elsewhere: HeldDelivery[]; message: OutgoingMessage; signal: AbortSignal },
+    onAnswer,
+  }: { elsewhere: HeldDelivery[]; message: OutgoingMessage } & Pick<Holding, 'signal' | 'onAnswer'>,
 ): Promise<Carried> {
   const [first] = elsewhere
   if (deps.carrier === null || first === undefined) return NOTHING_CARRIED
@@ -177,6 +184,7 @@ async function carry(
         recipients: elsewhere.map(({ recipient }) => recipient),
         raw: message.raw,
         needsSmtpUtf8: first.needs_smtputf8 === 1,
+        onAnswer,
       },
       signal,
     )

@@ -50,9 +50,9 @@ export function openDeliveryQueue(
     readyDue: leases.readyDue,
     renew: leases.renew,
     giveBack: (held) => leases.giveBack(held),
-    async deliver(group, signal) {
+    async deliver(group, signal, observer) {
       try {
-        return await deliver(deps, group, { worker, signal, leases })
+        return await deliver(deps, group, { worker, signal, leases, onAnswer: observer?.onAnswer })
       } finally {
         leases.letGo(group)
       }

@@ -63,7 +63,7 @@ export function openWebhookQueue(
     readyDue: leases.readyDue,
     renew: leases.renew,
     giveBack: (held) => leases.giveBack(held),
-    async deliver([held], signal, onSize) {
+    async deliver([held], signal, observer) {
       const fields = { webhook: held.lane, event: held.event_id }
       try {
         const ours = await outlastStore(deps, { fields, signal }, () => leases.confirm([held]))
@@ -72,7 +72,7 @@ export function openWebhookQueue(
           await giveBack(deps, [held], { leases, fields, signal })
           return 'returned'
         }
-        const holding = { worker, signal, findText, ...(onSize && { onSize }) }
+        const holding = { worker, signal, findText, ...(observer && { onSize: observer.onSize }) }
         return meaningOf(await deliverWebhook(deps, held, holding))
       } finally {
         leases.letGo([held])

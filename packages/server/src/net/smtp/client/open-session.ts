@@ -100,7 +100,9 @@ class Opening {
   }
 
   async #hearGreeting(): Promise<Failed | null> {
-    return judge('greeting', await this.#talk.read(this.#timeouts.greetingMs))
+    const failed = judge('greeting', await this.#talk.read(this.#timeouts.greetingMs))
+    if (failed === null) this.#options.onGreeting?.()
+    return failed
   }
 
   /** A server of before 1995 refuses EHLO and knows HELO (RFC 5321 §3.2). */

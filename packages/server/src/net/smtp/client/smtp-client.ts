@@ -77,6 +77,8 @@ export type OpenOptions = {
   /** Aborting destroys the connection, also later, within a transaction. */
   readonly signal?: AbortSignal
   readonly timeouts?: Partial<ClientTimeouts>
+  /** Called when the server has greeted. */
+  readonly onGreeting?: (() => void) | undefined
 }
 
 export type SmtpClient = {

@@ -10,6 +10,8 @@ export type Consignment = {
   readonly recipients: readonly string[]
   readonly raw: Uint8Array
   readonly needsSmtpUtf8: boolean
+  /** Called when a host has greeted, whatever becomes of the message afterwards. */
+  readonly onAnswer?: (() => void) | undefined
 }
 
 export type CarryOutcome =

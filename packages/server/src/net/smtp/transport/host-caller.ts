@@ -19,7 +19,7 @@ import {
   type SmtpClient,
 } from '#net/smtp/client/smtp-client.ts'
 import { type ExpiringCache, makeExpiringCache } from '#net/smtp/route/expiring-cache.ts'
-import { type Carried, type CarryOutcome, carriedNowhere } from './carrier.ts'
+import { type Carried, type CarryOutcome, type Consignment, carriedNowhere } from './carrier.ts'
 import { ConnectionPool, type PoolKey } from './connection-pool.ts'
 import { findTrouble, isOfCredentials, isOfHandshake, isRefusal, type Trouble } from './trouble.ts'
 import { Turns } from './turns.ts'
@@ -87,7 +87,7 @@ export class HostCaller {
    * `places` in the order to try, one at least. `crowded` where one of them would have to be waited for
    * and the others could not have it.
    */
-  async carry(places: readonly Place[], mail: OutgoingMail, signal: AbortSignal): Promise<Carried> {
+  async carry(places: readonly Place[], mail: WatchedMail, signal: AbortSignal): Promise<Carried> {
     const tried: Tried[] = []
     let crowded: Place | null = null
     const nowMs = this.#options.clock.monotonic()
@@ -133,6 +133,7 @@ export class HostCaller {
   async #call(place: Place, call: Call): Promise<Called> {
     const idle = this.#pool.take(keyOf(place))
     if (idle !== null) {
+      call.mail.onAnswer?.()
       const called = await this.#send(place, idle, call)
       const trouble = findTrouble(called.outcomes, called.tls)
       // It may have been closed while it was idle, which says nothing about the host; silence does.
@@ -171,7 +172,7 @@ export class HostCaller {
     if (passedOver !== null) return passedOver.value
     const { address } = keyOf(place)
     await this.#pool.shrink(address, CONNECTIONS_PER_HOST_MAX - this.#turns.count(address))
-    const opened = await this.#dial(place, call.signal)
+    const opened = await this.#dial(place, call)
     if ('client' in opened) this.#passedOver.delete(silenceKeyOf(place))
     else if (opened.failure.kind === 'timeout' || isOfCredentials(opened)) {
       this.#passOver(place, opened, call)
@@ -192,7 +193,7 @@ export class HostCaller {
     this.#passedOver.set(key, why, SILENT_HOST_MS)
   }
 
-  async #dial(place: Place, signal: AbortSignal): Promise<{ client: SmtpClient } | Trouble> {
+  async #dial(place: Place, { mail, signal }: Call): Promise<{ client: SmtpClient } | Trouble> {
     // The connection outlives this message, so its end must not depend on this message's signal.
     const opening = new AbortController()
     const cut = () => opening.abort()
@@ -200,7 +201,8 @@ export class HostCaller {
     if (signal.aborted) cut()
     const { host: servername, ...target } = place
     const { clock: _, ...settings } = this.#options
-    const options = { ...target, ...settings, servername, signal: opening.signal }
+    const { onAnswer: onGreeting } = mail
+    const options = { ...target, ...settings, servername, signal: opening.signal, onGreeting }
     try {
       let opened = await openSmtpClient(options)
       const mayBeClear = place.tls.kind === 'opportunistic' && place.implicitTls !== true
@@ -216,8 +218,10 @@ export class HostCaller {
   }
 }
 
+type WatchedMail = OutgoingMail & Pick<Consignment, 'onAnswer'>
+
 type Call = {
-  readonly mail: OutgoingMail
+  readonly mail: WatchedMail
   readonly signal: AbortSignal
   /** A place that has answered since is not passed over for what timed out. */
   readonly sinceMs: number
