@@ -39,8 +39,7 @@ export const EventMessage = Type.Object(
       description: 'Verification codes and links of the message; null on outbound mail.',
     }),
     truncated: Type.Boolean({
-      description:
-        'Whether a body was cut: after 256 KiB, in GET /v1/events after 128 KiB. The message at url has it whole.',
+      description: 'Whether a body was cut: after 256 KiB. The message at url has it whole.',
     }),
     url: text('API URL of the whole message; needs an API key.'),
     attachments: Type.Array(EventAttachment, { description: 'The files in the message.' }),

@@ -12,13 +12,13 @@ import {
 import { count, nullableOneOf, nullableText, oneOf, text, time } from './text.ts'
 
 /**
- * Octets of UTF-8 that each body of a message has in a list. A page of a hundred messages with three bodies
- * each stays below 40 MiB this way, and nearly all mail that people and shops send is shorter.
+ * Octets of UTF-8 that each body of a message has in a list and in an event. A page of a hundred messages with three bodies
+ * each stays below 80 MiB this way, and nearly all mail that people and shops send is shorter.
  */
-export const LIST_BODY_BYTES_MAX = 128 * 1024
+export const SHOWN_BODY_BYTES_MAX = 256 * 1024
 
 export const LISTED_BODIES_NOTE =
-  'Bodies longer than 128 KiB are cut there, and isTruncated is true; GET /v1/messages/{id} returns them whole.'
+  'Bodies longer than 256 KiB are cut there, and isTruncated is true; GET /v1/messages/{id} returns them whole.'
 
 export const Attachment = Type.Object(
   {
@@ -126,7 +126,7 @@ export const Message = Type.Object(
     }),
     isTruncated: Type.Boolean({
       description:
-        'Whether bodyText, bodyHtml or extractedText was cut, which lists do at 128 KiB each; GET /v1/messages/{id} returns them whole.',
+        'Whether bodyText, bodyHtml or extractedText was cut, which lists do at 256 KiB each; GET /v1/messages/{id} returns them whole.',
     }),
     attachments: Type.Array(Attachment, { description: 'The files in the message.' }),
     status: oneOf(

@@ -32,7 +32,7 @@ export const CapturedMessage = Type.Object(
     html: text('The HTML body; empty when the message has none.'),
     isTruncated: Type.Boolean({
       description:
-        'Whether text or html was longer than 128 KiB and was cut there; GET /v1/messages/{id} with messageId returns them whole.',
+        'Whether text or html was longer than 256 KiB and was cut there; GET /v1/messages/{id} with messageId returns them whole.',
     }),
     rfcMessageId: nullableText('The Message-ID with its angle brackets.'),
     inReplyTo: nullableText('The Message-ID of the message that this one answers.'),

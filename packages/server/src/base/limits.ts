@@ -716,8 +716,6 @@ export const FAILURE_REASON_LENGTH_MAX = 2_000
 export const DUE_STEP_ROWS = 1_000
 
 // Events.
-/** Of each body of a message in an event, in octets of UTF-8; the rest is behind a URL. */
-export const EVENT_BODY_BYTES_MAX = 256 * KIB
 /** Events of one look at the log. */
 export const LOG_STEP_EVENTS = 100
 /** Of these, told with their messages in memory: each takes up to three bodies. */

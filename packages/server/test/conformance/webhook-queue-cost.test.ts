@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
 import { openWebhookQueue } from '#actions/webhook/webhook-queue.ts'
-import { EVENT_BODY_BYTES_MAX, ROW_BLOB_BYTES_MAX } from '#base/limits.ts'
+import { ROW_BLOB_BYTES_MAX } from '#base/limits.ts'
 import { openSqliteConnection, queriesOn } from '#db/sqlite-connection.ts'
 import type { Tables, Tx } from '#store/tables.ts'
 import { listWebhookDeliveries } from '#store/webhook-delivery.ts'
@@ -39,7 +40,7 @@ onBothEngines('the queue of webhooks', (engine) => {
       const held = await queue.claim([{ lane: webhookId, limit: 10 }])
       assert.deepEqual(
         held.map(({ size_bytes }) => size_bytes),
-        [4 * 1024 + 60, 6 * EVENT_BODY_BYTES_MAX, 6 * EVENT_BODY_BYTES_MAX],
+        [4 * 1024 + 60, 6 * SHOWN_BODY_BYTES_MAX, 6 * SHOWN_BODY_BYTES_MAX],
       )
     } finally {
       await database.close()

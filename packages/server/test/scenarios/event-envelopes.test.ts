@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Event } from '@mailroom/contract/shapes/event.ts'
+import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
 import { type EventText, readEnvelopes } from '#actions/event/envelope.ts'
 import { openEventPage } from '#actions/event/read-events.ts'
 import { AppError } from '#base/app-error.ts'
-import { EVENT_BODY_BYTES_MAX } from '#base/limits.ts'
 import type { EventFilter } from '#model/event.ts'
 import { makeId } from '#test/conformance/open-database.ts'
 import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
@@ -143,7 +143,7 @@ onBothEngines('an event', (engine) => {
 
   test('cuts a long body at a character, says so, and the message has the whole', async () => {
     const inbox = await world.inbox()
-    const text = `a${'€'.repeat(EVENT_BODY_BYTES_MAX / 3 + 10)}`
+    const text = `a${'€'.repeat(SHOWN_BODY_BYTES_MAX / 3 + 10)}`
     await world.send({
       to: inbox.address,
       raw: plainMail({
@@ -159,7 +159,7 @@ onBothEngines('an event', (engine) => {
     assert.equal(event?.isTruncated, true)
     const told = message?.body_text ?? ''
     const bytes = Buffer.byteLength(told)
-    assert.ok(bytes <= EVENT_BODY_BYTES_MAX && bytes > EVENT_BODY_BYTES_MAX - 3, String(bytes))
+    assert.ok(bytes <= SHOWN_BODY_BYTES_MAX && bytes > SHOWN_BODY_BYTES_MAX - 3, String(bytes))
     const whole = await world.client.messages.get(message?.id ?? '')
     assert.ok(whole.bodyText.startsWith(told) && whole.bodyText.length > told.length)
   })

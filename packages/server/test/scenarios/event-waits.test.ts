@@ -2,17 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
 import type { Inbox } from '@mailroom/sdk'
 import { readEnvelopes } from '#actions/event/envelope.ts'
 import type { EventListener } from '#actions/event/event-hub.ts'
 import { type WaitInput, waitForMessage } from '#actions/event/wait-for-message.ts'
 import { AppError } from '#base/app-error.ts'
-import {
-  CATCH_UPS_AT_ONCE,
-  EVENT_BODY_BYTES_MAX,
-  WAIT_STEP_MESSAGES,
-  WAITERS_MAX,
-} from '#base/limits.ts'
+import { CATCH_UPS_AT_ONCE, WAIT_STEP_MESSAGES, WAITERS_MAX } from '#base/limits.ts'
 import { LOG_START } from '#model/event.ts'
 import type { Message } from '#model/message.ts'
 import { listEvents } from '#store/event.ts'
@@ -79,13 +75,13 @@ onEachEngine('waiting for a message', (engine) => {
   test('ends with what arrived by SMTP, whole, however long it is', async () => {
     inbox = await world.inbox()
     const { ended } = await begin({})
-    const body = `${'word '.repeat(EVENT_BODY_BYTES_MAX / 5 + 100)}end`
+    const body = `${'word '.repeat(SHOWN_BODY_BYTES_MAX / 5 + 100)}end`
     await world.send({
       to: inbox.address,
       raw: plainMail({ to: inbox.address, body: body.replace(/(.{70} )/g, '$1\r\n') }),
     })
     const message = await ended
-    assert.ok((message?.bodyText.length ?? 0) > EVENT_BODY_BYTES_MAX)
+    assert.ok((message?.bodyText.length ?? 0) > SHOWN_BODY_BYTES_MAX)
     assert.ok(message?.bodyText.trimEnd().endsWith('end'))
   })
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
-import { LIST_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
+import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
 import type { Inbox, Message } from '@mailroom/sdk'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
@@ -51,8 +51,8 @@ onEachEngine('long bodies', (engine) => {
     assert.equal(told.length, COUNT)
     for (const { id, truncated, body_text: text } of told) {
       const whole = await world.client.messages.get(id)
-      assert.equal(truncated, whole.bodyText.length > LIST_BODY_BYTES_MAX)
-      assert.ok(text === whole.bodyText.slice(0, LIST_BODY_BYTES_MAX), 'the beginning differs')
+      assert.equal(truncated, whole.bodyText.length > SHOWN_BODY_BYTES_MAX)
+      assert.ok(text === whole.bodyText.slice(0, SHOWN_BODY_BYTES_MAX), 'the beginning differs')
     }
   })
 
@@ -90,11 +90,11 @@ onEachEngine('long bodies', (engine) => {
   /** What the list tells is how the message begins. */
   async function assertCut(listed: Message) {
     const whole = await world.client.messages.get(listed.id)
-    assert.equal(listed.isTruncated, whole.bodyText.length > LIST_BODY_BYTES_MAX)
+    assert.equal(listed.isTruncated, whole.bodyText.length > SHOWN_BODY_BYTES_MAX)
     assert.equal(listed.isTruncated, numberOf(listed) !== 5)
     for (const field of ['bodyText', 'bodyHtml', 'extractedText'] as const) {
       // Not compared by `equal`: its report of a difference would hold both.
-      assert.ok(listed[field] === whole[field].slice(0, LIST_BODY_BYTES_MAX), `${field} differs`)
+      assert.ok(listed[field] === whole[field].slice(0, SHOWN_BODY_BYTES_MAX), `${field} differs`)
     }
     assert.deepEqual(listed.extracted, whole.extracted)
   }

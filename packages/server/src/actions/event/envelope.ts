@@ -5,7 +5,6 @@ import type { Event, EventMessage } from '@mailroom/contract/shapes/event.ts'
 import type { Authentication, Extracted } from '@mailroom/contract/shapes/message.ts'
 import type { Deps } from '#actions/deps.ts'
 import { CUT_READ_LENGTH, cutBodies } from '#actions/message/cut-bodies.ts'
-import { EVENT_BODY_BYTES_MAX } from '#base/limits.ts'
 import { attachmentUrl } from '#model/attachment-url.ts'
 import type { LoggedEvent } from '#model/event.ts'
 import type { Message } from '#model/message.ts'
@@ -28,15 +27,13 @@ export type EventText = {
 export type EnvelopeDeps = Pick<Deps, 'db' | 'publicUrl' | 'urlKey' | 'clock' | 'extractions'>
 
 /**
- * In order; events whose message is gone are left out. Addresses of attachments are signed now. Each body of
- * a message is cut after `bodyBytesMax` octets.
+ * In order; events whose message is gone are left out. Addresses of attachments are signed now.
  */
 export async function readEnvelopes(
   deps: EnvelopeDeps,
   events: readonly LoggedEvent[],
-  { bodyBytesMax = EVENT_BODY_BYTES_MAX } = {},
 ): Promise<EventText[]> {
-  const messages = await readMessages(deps, events, bodyBytesMax)
+  const messages = await readMessages(deps, events)
   return events.flatMap((event) => {
     if (event.messageId === null) return [makeText(event, null)]
     const found = messages.get(event.messageId)
@@ -57,7 +54,6 @@ type Found = {
 async function readMessages(
   deps: EnvelopeDeps,
   events: readonly LoggedEvent[],
-  bodyBytesMax: number,
 ): Promise<Map<string, Found>> {
   const messages = new Map<string, Found>()
   const about = events.flatMap(({ accountId, messageId }) =>
@@ -70,7 +66,7 @@ async function readMessages(
     bodyLengthMax: CUT_READ_LENGTH,
   })
   for await (const { message: whole, ...place } of found) {
-    const { message, isTruncated } = cutBodies(whole, bodyBytesMax)
+    const { message, isTruncated } = cutBodies(whole)
     // Of the message before it is cut, so that it is the same here as wherever the message is read.
     const extracted = await deps.extractions.of(whole)
     const told = tellMessage(deps, message, extracted, isTruncated)

@@ -1,6 +1,5 @@
 // Reading the log of an account's events, page by page.
 
-import { LIST_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
 import type { Deps } from '#actions/deps.ts'
 import { isIdOf } from '#base/ids.ts'
 import {
@@ -124,7 +123,7 @@ async function* readTexts(
   for (let events = first; events.length > 0; events = await search.next(left)) {
     for (let start = 0; start < events.length; start += EVENTS_LOADED_AT_ONCE) {
       const step = events.slice(start, start + EVENTS_LOADED_AT_ONCE)
-      const texts = await readEnvelopes(deps, step, { bodyBytesMax: LIST_BODY_BYTES_MAX })
+      const texts = await readEnvelopes(deps, step)
       yield* texts
       left -= texts.length
     }

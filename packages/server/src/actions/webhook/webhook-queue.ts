@@ -1,11 +1,12 @@
 // The queue of webhook deliveries in the hands of one worker. Each delivery goes alone; its lane is its
 // webhook, so that one that is slow holds up no other.
 
+import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
 import type { Deps } from '#actions/deps.ts'
 import { giveBack } from '#actions/give-back.ts'
 import { openLeaseKeeper } from '#actions/lease-keeper.ts'
 import { outlastStore } from '#actions/outlast-store.ts'
-import { EVENT_BODY_BYTES_MAX, WEBHOOK_LEASE_MS } from '#base/limits.ts'
+import { WEBHOOK_LEASE_MS } from '#base/limits.ts'
 import type { DispatchedQueue, GroupOutcome } from '#jobs/dispatched-queue.ts'
 import { WEBHOOK_WAIT_MS_MAX } from '#jobs/webhook-schedule.ts'
 import { findWebhookOwners } from '#store/webhook.ts'
@@ -82,7 +83,7 @@ export function openWebhookQueue(
 }
 
 /** Text, HTML and the new text of a reply, and each octet of them once more while they are sent. */
-const EVENT_BYTES_GUESSED_MAX = 2 * 3 * EVENT_BODY_BYTES_MAX
+const EVENT_BYTES_GUESSED_MAX = 2 * 3 * SHOWN_BODY_BYTES_MAX
 /** What is not of the message. */
 const EVENT_BYTES_MIN = 4 * 1024
 

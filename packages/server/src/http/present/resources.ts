@@ -6,11 +6,7 @@ import type {
   ChangedInbox as ChangedInboxShape,
   Inbox as InboxShape,
 } from '@mailroom/contract/shapes/inbox.ts'
-import {
-  type Authentication,
-  LIST_BODY_BYTES_MAX,
-  type Message as MessageShape,
-} from '@mailroom/contract/shapes/message.ts'
+import type { Authentication, Message as MessageShape } from '@mailroom/contract/shapes/message.ts'
 import type { Pod as PodShape } from '@mailroom/contract/shapes/pod.ts'
 import type { Thread as ThreadShape } from '@mailroom/contract/shapes/thread.ts'
 import { cutBodies } from '#actions/message/cut-bodies.ts'
@@ -136,13 +132,13 @@ export function presentAttachments(
   }))
 }
 
-/** Messages as lists show them, with bodies of LIST_BODY_BYTES_MAX at most. */
+/** Messages as lists show them, with bodies of SHOWN_BODY_BYTES_MAX at most. */
 export async function* presentListed(
   messages: Iterable<Message> | AsyncIterable<Message>,
   presenter: MessagePresenter,
   nowMs: number,
 ): AsyncGenerator<MessageShape> {
   for await (const message of messages) {
-    yield await presentBodies(message, cutBodies(message, LIST_BODY_BYTES_MAX), presenter, nowMs)
+    yield await presentBodies(message, cutBodies(message), presenter, nowMs)
   }
 }

@@ -1,6 +1,5 @@
 // What was sent, and what became of it, as the API shows it.
 
-import { LIST_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
 import type { CapturedMessage } from '@mailroom/contract/shapes/sandbox.ts'
 import type { Delivery as DeliveryShape, SentMessage } from '@mailroom/contract/shapes/sending.ts'
 import type { Suppression as SuppressionShape } from '@mailroom/contract/shapes/suppression.ts'
@@ -51,7 +50,7 @@ export function presentCaptured(
   signer: UrlSigner,
   nowMs: number,
 ): CapturedMessage {
-  const { message, isTruncated } = cutBodies(read, LIST_BODY_BYTES_MAX)
+  const { message, isTruncated } = cutBodies(read)
   return {
     id,
     messageId: message.id,
