@@ -72,6 +72,12 @@ export async function callTool(name: string, given: Given): Promise<string> {
 // npx node examples/agent-tools.ts list_unread '{"inbox_id":"inb_…"}'
 if (import.meta.main) {
   const [, , name, given = '{}'] = process.argv
+  // One line instead of a stack: without a key, or where no service answers.
+  process.on('uncaughtException', ({ message }) => {
+    console.error(message)
+    process.exit(1)
+  })
   if (name === undefined) console.log(JSON.stringify(tools, null, 2))
+  else if (apiKey === '') throw new Error('MAILROOM_API_KEY is not set.')
   else console.log(await callTool(name, JSON.parse(given)))
 }

@@ -5,7 +5,10 @@ import { text } from 'node:stream/consumers'
 import { verifyWebhook, WebhookVerificationError } from '@mailroom/sdk'
 
 const { WEBHOOK_SECRET: secret, PORT = '3000' } = process.env
-if (!secret) throw new Error('WEBHOOK_SECRET is not set.')
+if (!secret) {
+  console.error('WEBHOOK_SECRET is not set.')
+  process.exit(1)
+}
 
 /** An event may come more than once. Keep them longer than five days, and not in memory. */
 const known = new Set()

@@ -2,8 +2,15 @@
 
 import { Mailroom } from '@mailroom/sdk'
 
+// One line instead of a stack: without a key, or where no service answers.
+process.on('uncaughtException', ({ message }) => {
+  console.error(message)
+  process.exit(1)
+})
+
 const { MAILROOM_BASE_URL: baseUrl = 'http://127.0.0.1:8080', MAILROOM_API_KEY: apiKey = '' } =
   process.env
+if (apiKey === '') throw new Error('MAILROOM_API_KEY is not set.')
 const mailroom = new Mailroom({ baseUrl, apiKey })
 const MINUTES_MAX = 10
 

@@ -84,11 +84,11 @@ test('fields go where the contract has them, as what it says they are', async ()
 test('what is missing, unknown or of another form is refused before anything is sent', async () => {
   const wrong: [string[], RegExp][] = [
     [['messages.get'], /needs id=/],
-    [['messages.get', 'id=x', 'no=y'], /has nothing "no=y"/],
+    [['messages.get', 'id=x', 'no=y'], /does not take "no=y"/],
     [['messages.list', 'id=x', 'limit=many'], /a whole number/],
-    [['inboxes.create', 'podId=x', '--body', '{}'], /two bodies/],
-    [['inbox.create'], /There is no operation/],
-    [[], /No operation is named/],
+    [['inboxes.create', 'podId=x', '--body', '{}'], /body is given twice/],
+    [['inbox.create'], /Unknown operation/],
+    [[], /Name an operation/],
   ]
   for (const [args, told] of wrong) {
     const { code, stderr } = await world.run(['api', ...args])

@@ -60,7 +60,7 @@ test('a profile that is named goes before the environment, and logout forgets it
   assert.equal((await world.run(['logout', '--profile', 'work'], signedOut)).code, 0)
   const gone = await world.run(['whoami', '--profile', 'work'], signedOut)
   assert.equal(gone.code, 3)
-  assert.match(gone.stderr, /There are: default\./)
+  assert.match(gone.stderr, /Existing profiles: default\./)
   assert.equal((await world.run(['whoami'], signedOut)).code, 0)
   assert.equal((await world.run(['logout'], signedOut)).code, 0)
   assert.equal((await world.run(['whoami', '--url', world.baseUrl], signedOut)).code, 3)
@@ -74,7 +74,7 @@ test('without a terminal and a key there is nothing to ask, and that is said', a
 
 test('a key typed at a terminal is not shown', async () => {
   const running = world.atTerminal(['login', '--url', world.baseUrl], 80, signedOut)
-  await running.until(/API key of/)
+  await running.until(/API key for/)
   running.child.stdin.write(`${KEY.slice(0, -2)}xx\x7f\x7f${KEY.slice(-2)}\r`)
   const { code, stdout } = await running.ended
   assert.equal(code, 0, stdout)
@@ -84,7 +84,7 @@ test('a key typed at a terminal is not shown', async () => {
 
 test('Ctrl-C while a key is asked for ends with 130', async () => {
   const running = world.atTerminal(['login', '--url', world.baseUrl], 80, signedOut)
-  await running.until(/API key of/)
+  await running.until(/API key for/)
   running.child.stdin.write('mr_some\x03')
   const { code, stdout } = await running.ended
   assert.equal(code, 130, stdout)
@@ -108,5 +108,5 @@ test('a pairing that is denied ends at once', async () => {
   await world.client.pairing.deny(userCode)
   const { code, stderr } = await running.ended
   assert.equal(code, 5)
-  assert.match(stderr, /denied, or is over/)
+  assert.match(stderr, /denied or has expired/)
 })

@@ -45,7 +45,7 @@ test('an inbox is made, listed, read, changed and deleted, by its id or its addr
   const deleting = ['inbox', 'delete', other.address]
   const unasked = await world.run(deleting)
   assert.equal(unasked.code, 2)
-  assert.match(unasked.stderr, /cannot be taken back.*\n.*--yes/)
+  assert.match(unasked.stderr, /cannot be undone.*\n.*--yes/)
   for (const [typed, code] of [
     ['n\n', 1],
     ['y\n', 0],

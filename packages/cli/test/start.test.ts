@@ -65,7 +65,7 @@ test('the help groups the commands and names the exit codes', async () => {
     assert.ok(stdout.includes(part), part)
   }
   assert.match(stdout, /^ {2}send .*Send a message from an inbox/m)
-  assert.match(stdout, /^ {2}124 +The time to wait was over\./m)
+  assert.match(stdout, /^ {2}124 +Timeout\./m)
   assert.doesNotMatch(stdout, /warm-up|generate|reference/)
 })
 

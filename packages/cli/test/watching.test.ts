@@ -158,7 +158,7 @@ test('listen --forward posts what a webhook would get, and outlives a dead recei
     'message.received',
   ]
   const running = world.start(args)
-  const [, secret = ''] = await running.until(/Signed with (whsec_\S+)/)
+  const [, secret = ''] = await running.until(/Signing secret: (whsec_\S+)/)
   await running.until(/Listening to/)
   await receive('Forwarded')
   await running.until(/^200 \d+ ms\t.*\tForwarded$/m)

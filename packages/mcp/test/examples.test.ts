@@ -92,7 +92,11 @@ suite('the examples', () => {
   })
   after(() => world.close())
 
-  type Run = { until(pattern: RegExp): Promise<RegExpExecArray>; ended: Promise<number | null> }
+  type Run = {
+    output(): string
+    until(pattern: RegExp): Promise<RegExpExecArray>
+    ended: Promise<number | null>
+  }
 
   function run(name: string, args: string[] = [], env: Record<string, string> = {}): Run {
     const path = new URL(`examples/${name}`, ROOT).pathname
@@ -115,6 +119,7 @@ suite('the examples', () => {
     })
     return {
       ended,
+      output: () => output,
       async until(pattern) {
         for (;;) {
           const found = pattern.exec(output)
@@ -128,6 +133,58 @@ suite('the examples', () => {
 
   const deliver = (to: string, subject: string, body: string, headers: string[] = []) =>
     world.send({ to, raw: plainMail({ to, subject, body, headers }) })
+
+  test('each ends with one line where the key is missing or nobody answers', LIMIT, async () => {
+    const away = `http://127.0.0.1:${await freePort()}`
+    const cases: [string, string[], RegExp][] = [
+      ['answer-mail.ts', [], /API_KEY/],
+      ['wait-for-code.ts', [], /API_KEY/],
+      ['agent-tools.ts', ['list_unread', '{"inbox_id":"inb_1"}'], /API_KEY/],
+      ['receive-webhooks.mjs', [], /WEBHOOK_SECRET/],
+    ]
+    for (const [name, args, missing] of cases) {
+      const keyless = run(name, args, { MAILROOM_API_KEY: '' })
+      const unanswered = run(name, args, { MAILROOM_BASE_URL: away })
+      const told = [await keyless.ended, await unanswered.ended]
+      assert.deepEqual(told, [1, 1], keyless.output() + unanswered.output())
+      assert.match(keyless.output(), /^.*is not set\.\n$/)
+      assert.match(keyless.output(), missing)
+      assert.match(unanswered.output(), /^.*(?:could not be reached|is not set).*\n$/)
+    }
+  })
+
+  test('the skill’s recipe for new mail can be followed as it is written', LIMIT, async () => {
+    const inbox = await world.inbox('agent')
+    await deliver(inbox.address, 'A question', 'What is the time?')
+    const [, recipe = ''] =
+      /^Read what is new and answer it:\n\n```sh\n(.*?)^```/ms.exec(
+        read('skills/mailroom/SKILL.md'),
+      ) ?? []
+    const main = fileURLToPath(import.meta.resolve('@mailroom/cli/main.mjs'))
+    let printed = ''
+    for (const line of recipe.trim().split('\n')) {
+      // Every id of the recipe is one that a command before it has printed.
+      const known = line.replace(/\s+#.*$/, '').replace(/(thr|msg)_…/g, (_, kind) => {
+        const [id] = new RegExp(`\\b${kind}_\\w+`).exec(printed) ?? []
+        assert.ok(id, `${line}: no ${kind}_… was printed before\n${printed}`)
+        return id
+      })
+      const command = known
+        .replace('agent@example.com', inbox.address)
+        .replace(/^mailroom/, `"${process.execPath}" "${main}"`)
+      const env = {
+        PATH: process.env.PATH ?? '',
+        MAILROOM_BASE_URL: world.baseUrl,
+        MAILROOM_API_KEY: world.key,
+      }
+      const { stdout } = await promisify(execFile)('sh', ['-c', command], { env })
+      printed = stdout + printed
+    }
+    const { data } = await world.client.messages.list(inbox.id).page()
+    assert.deepEqual(data.map(({ subject }) => subject).sort(), ['A question', 'Re: A question'])
+    const unread = await world.client.threads.list(inbox.id, { is_read: false }).page()
+    assert.equal(unread.total, 0)
+  })
 
   test('answer-mail.ts answers people once, and programs not at all', LIMIT, async () => {
     const inbox = await world.inbox('answering')

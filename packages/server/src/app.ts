@@ -176,7 +176,7 @@ function openOwnStore(settings: Settings, { log, metrics }: { log: Log; metrics:
     as: 'service',
     observer: { committed: (size, durationMs) => metrics.observeCommit({ size, durationMs }) },
     onError: (error) => log.warn({ error }, 'a database connection was lost'),
-    onBlobsAway: (found) => log.warn({ found }, 'large messages are put off until S3 is back'),
+    onBlobsAway: (found) => log.warn({ found }, 'large messages are deferred until S3 is back'),
   })
 }
 
@@ -312,6 +312,6 @@ async function tellDns(deps: Deps, { smtpHostname }: Settings, log: Log): Promis
     const { fields, text } = dnsStartLog(await listServiceRecords(deps, { smtpHostname }))
     log.info(fields, text)
   } catch (error) {
-    log.warn({ error }, 'the key that signs mail could not be read')
+    log.warn({ error }, 'the DKIM key could not be read')
   }
 }

@@ -85,7 +85,7 @@ class RenewedTls implements ServerTls {
       const before = this.#context
       await this.#look()
       if (this.#trouble === null && this.#context === before) {
-        this.#options.log.info({}, 'STARTTLS shows the certificate that it showed before')
+        this.#options.log.info({}, 'STARTTLS keeps its certificate')
       }
     })
   }
@@ -111,7 +111,7 @@ class RenewedTls implements ServerTls {
       this.#seen = digest
       this.#settle()
       const fields = { names: subjectAltName ?? null, until: validToDate.toISOString() }
-      this.#options.log.info(fields, 'STARTTLS shows a new certificate')
+      this.#options.log.info(fields, 'STARTTLS uses a new certificate')
     } catch (error) {
       this.#tell(error)
     }
@@ -127,10 +127,7 @@ class RenewedTls implements ServerTls {
     if (trouble === this.#trouble) return
     this.#trouble = trouble
     const fields = { certificate: this.#files.cert, key: this.#files.key, error }
-    this.#options.log.error(
-      fields,
-      'the new certificate is no good, and STARTTLS keeps the old one',
-    )
+    this.#options.log.error(fields, 'the new certificate is not valid; STARTTLS keeps the old one')
   }
 }
 

@@ -113,7 +113,7 @@ async function openSignals({ settings, as, onError }: OpenStoreOptions): Promise
 export async function settleLog({ db }: OpenStore, log: Log): Promise<void> {
   if (db.engine === 'sqlite') return
   const events = await db.write('settleEventOrder', {})
-  if (events > 0) log.warn({ events }, 'the log of events was taken over from another server')
+  if (events > 0) log.warn({ events }, 'the event log was adopted from another database server')
 }
 
 /** Whatever this service held when its last life ended, it holds no more. */

@@ -2,10 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { globSync, readFileSync } from 'node:fs'
+import { globSync, readFileSync, statSync } from 'node:fs'
 import { test } from 'node:test'
 import * as exceptions from '#test/tidy/exceptions.ts'
 import * as floors from '#test/tidy/floors.ts'
+import { findDeadLinks } from '#test/tidy/links.ts'
 import * as rules from '#test/tidy/rules.ts'
 import { type Finding, formatFindings, readSourceFile } from '#test/tidy/source-file.ts'
 
@@ -60,6 +61,17 @@ check('no file tells of the machine it was written on', () =>
       .map((path) => ({ path, text: readFileSync(root + path, 'utf8') })),
   ),
 )
+
+test('every relative link of the documentation leads to a file and a heading', () => {
+  const pages = paths.filter((path) => path.endsWith('.md') && !path.startsWith('.'))
+  assert.ok(pages.includes('README.md') && pages.includes('skills/mailroom/SKILL.md'))
+  const dead = findDeadLinks(pages, (path) => {
+    const isFile = statSync(root + path, { throwIfNoEntry: false })?.isFile()
+    if (isFile === undefined) return null
+    return isFile && path.endsWith('.md') ? readFileSync(root + path, 'utf8') : ''
+  })
+  assert.deepEqual(dead, [])
+})
 
 test('the SDK has no run-time dependency', () => {
   const sdk = JSON.parse(readFileSync(`${root}packages/sdk/package.json`, 'utf8'))

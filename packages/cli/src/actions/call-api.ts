@@ -40,7 +40,7 @@ export async function callApi(
   if ('isEndless' in success && success.isEndless) return follow(output, session, call)
   const { headers, bytes } = await session.transport.send(call)
   if (headers.get('idempotency-replayed') === 'true') {
-    output.note('This was done before under the same key, and is not done again.')
+    output.note('A request with this key has already been carried out; this is its stored answer.')
   }
   if (!(headers.get('content-type') ?? '').startsWith('application/json')) {
     return writeContent(output, bytes)
@@ -86,8 +86,10 @@ export function findOperation(name: string | undefined): OperationId {
     (id) => wanted !== '' && (id.toLowerCase() === wanted || id.startsWith(`${wanted}.`)),
   )
   const fix =
-    near.length > 0 ? `There are ${near.join(', ')}.` : '"mailroom api --list" names all of them.'
-  const what = name === undefined ? 'No operation is named.' : `There is no operation ${name}.`
+    near.length > 0
+      ? `Did you mean ${near.join(', ')}?`
+      : '"mailroom api --list" lists all of them.'
+  const what = name === undefined ? 'Name an operation.' : `Unknown operation ${name}.`
   throw new Failure('usage', what, fix)
 }
 
@@ -107,7 +109,7 @@ export async function makeApiCall(
   }
   const given = options.body === undefined ? null : await readBody(options.body)
   if (given !== null && Object.keys(places.body).length > 0) {
-    throw new Failure('usage', 'There are two bodies.', 'Give --body, or its fields one by one.')
+    throw new Failure('usage', 'The body is given twice.', 'Give --body, or its fields one by one.')
   }
   const key = options.idempotencyKey ?? randomUUID()
   if (needsIdempotencyKey && options.idempotencyKey === undefined) note(`Idempotency-Key: ${key}`)
@@ -137,7 +139,7 @@ function putValue(
   if (field === undefined) {
     const names = fieldsOf(id).map((one) => one.name)
     const known = names.length > 0 ? `It takes ${names.join(', ')}.` : 'It takes nothing.'
-    throw new Failure('usage', `${id} has nothing ${JSON.stringify(text)}.`, known)
+    throw new Failure('usage', `${id} does not take ${JSON.stringify(text)}.`, known)
   }
   const read =
     sign === ':='
@@ -149,7 +151,7 @@ function putValue(
 }
 
 function describeHint(id: OperationId): string {
-  return `"mailroom api ${id} --describe" tells what it takes.`
+  return `"mailroom api ${id} --describe" shows what it takes.`
 }
 
 async function readBody(given: string): Promise<Buffer<ArrayBuffer>> {

@@ -31,7 +31,7 @@ export async function forwardEvent(forwarding: Forwarding): Promise<Forwarded> {
     const waitMs = WAITS_MS[attempt - 1]
     if (forwarded.isTaken || waitMs === undefined) return forwarded
     const what = forwarded.status ?? forwarded.error
-    forwarding.note(`${forwarding.event.event_id}: ${what}; once more in ${waitMs} ms`)
+    forwarding.note(`${forwarding.event.event_id}: ${what}; retrying in ${waitMs} ms`)
     await sleep(waitMs)
   }
 }

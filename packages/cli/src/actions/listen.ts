@@ -34,7 +34,7 @@ export async function listen(options: ListenOptions): Promise<void> {
   // What cannot work says so at once; what follows waits for the service to come back.
   await session.client.account.get()
   if (url?.startsWith('http:') && !isLocal(url)) {
-    output.note('Without https everybody on the way to the receiver can read the mail.')
+    output.note('Without https, anyone on the network path can read the mail.')
   }
   const secret = url === null ? '' : await readSecret(output, options.secret)
   const where = `${session.baseUrl}${url === null ? '' : `, forwarding to ${url}`}`
@@ -66,10 +66,10 @@ function watchedSocket(note: (text: string) => void, where: string) {
         if (isHeard) return
         isHeard = true
         times += 1
-        note(times === 1 ? `Listening to ${where}. Ctrl-C ends it.` : 'Listening again.')
+        note(times === 1 ? `Listening to ${where}. Press Ctrl-C to stop.` : 'Listening again.')
       })
       this.addEventListener('close', () => {
-        if (isHeard) note('The connection broke; it is opened again, and nothing is left out.')
+        if (isHeard) note('Connection lost. Reconnecting; no event is lost.')
       })
     }
   }
@@ -80,20 +80,20 @@ function readUrl(text: string): string {
   const isPlain = url !== null && url.username + url.password === ''
   if (isPlain && /^https?:$/.test(url.protocol)) return url.href
   const fix = 'Write it like http://127.0.0.1:3000/webhook, without a user or a password.'
-  throw new Failure('usage', 'That is not a URL to post to.', fix)
+  throw new Failure('usage', '--forward needs an http or https URL.', fix)
 }
 
 /** As `mailroom webhooks create` gives one. */
 async function readSecret(output: Output, given: string | undefined): Promise<string> {
   if (given === undefined) {
     const made = makeWebhookSecret(systemChance)
-    output.note(`Signed with ${made}`)
+    output.note(`Signing secret: ${made}`)
     return made
   }
   const secret = given === '-' ? (await readStandardInput()).toString('utf8').trim() : given
   if (/^whsec_[A-Za-z0-9+/]{32,}={0,2}$/.test(secret)) return secret
-  const fix = 'It is whsec_ and the base64 of 24 octets or more; left out, one is made.'
-  throw new Failure('usage', 'The secret has another form.', fix)
+  const fix = 'Give whsec_ and the base64 of at least 24 bytes, or leave it out to generate one.'
+  throw new Failure('usage', 'The secret is not valid.', fix)
 }
 
 function outcomeOf({ status, error, latencyMs }: Forwarded): string {

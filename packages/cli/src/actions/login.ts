@@ -20,7 +20,7 @@ export async function login({ profile, url, key, pair: isPairing, color }: Login
   const known = Object.hasOwn(profiles, name) ? profiles[name]?.baseUrl : undefined
   const baseUrl = readBaseUrl(url ?? (process.env.MAILROOM_BASE_URL || known || BASE_URL_DEFAULT))
   if (baseUrl.startsWith('http:') && !isLocal(baseUrl)) {
-    output.note('Without https everybody on the way can read the key.')
+    output.note('Without https, anyone on the network path can read the key.')
   }
   const apiKey = isPairing ? await pair(output, baseUrl) : await askForKey(output, baseUrl, key)
   const account = await check(baseUrl, apiKey)
@@ -28,7 +28,7 @@ export async function login({ profile, url, key, pair: isPairing, color }: Login
   const who = plainLine(`${account.name} (${account.id}, plan ${account.plan})`)
   output.note(`Signed in to ${baseUrl} as ${who}. The key is in ${profilesPath()}.`)
   if (process.env.MAILROOM_API_KEY) {
-    output.note('MAILROOM_API_KEY is set and goes before it, unless --profile is given.')
+    output.note('MAILROOM_API_KEY is set and takes precedence, unless you give --profile.')
   }
 }
 
@@ -37,11 +37,11 @@ export async function logout({ profile, color }: CommonOptions): Promise<void> {
   const name = profile ?? PROFILE_DEFAULT
   const { [name]: gone, ...others } = await readProfiles()
   if (gone === undefined) {
-    output.note(`There is no stored key of the profile "${name}".`)
+    output.note(`No key is stored for the profile "${name}".`)
     return
   }
   await writeProfiles(others)
-  output.note(`The key of the profile "${name}" for ${gone.baseUrl} is forgotten.`)
+  output.note(`Removed the key of the profile "${name}" for ${gone.baseUrl}.`)
 }
 
 async function askForKey(output: Output, baseUrl: string, given?: string): Promise<string> {
@@ -49,17 +49,15 @@ async function askForKey(output: Output, baseUrl: string, given?: string): Promi
   if (given === '-') return (await readStandardInput()).toString('utf8').trim()
   if (process.stdin.isTTY !== true) {
     const fix = 'Give the key on standard input: mailroom login --key - < file'
-    throw new Failure('usage', 'There is no terminal to ask at.', fix)
+    throw new Failure('usage', 'There is no terminal to ask for the key.', fix)
   }
-  const typed = await readHidden(
-    `API key of ${baseUrl} (not shown; Enter alone to approve this terminal in the console): `,
-  )
+  const typed = await readHidden(`API key for ${baseUrl} (hidden; no key? press Enter): `)
   return typed.trim() || pair(output, baseUrl)
 }
 
 async function check(baseUrl: string, apiKey: string): Promise<OwnAccount> {
   if (!/^[\x21-\x7e]{1,200}$/.test(apiKey)) {
-    throw new Failure('usage', 'That is not the form of a key.', howToSignIn(baseUrl))
+    throw new Failure('usage', 'That is not a valid key.', howToSignIn(baseUrl))
   }
   try {
     return await new Mailroom({ baseUrl, apiKey, maxRetries: 1 }).account.get()

@@ -22,15 +22,23 @@ export async function pair(output: Output, baseUrl: string): Promise<string> {
   output.note(`and approve it if it shows the code ${output.noteColors.bold(plainLine(userCode))}`)
   const endMs = performance.now() + expiresInSeconds * 1_000
   while (performance.now() < endMs) {
-    output.progress('Waiting for the approval …')
+    output.progress('Waiting for approval …')
     await sleep(POLL_MS)
     const polled = await pairing.poll({ requestId }).catch(explainGone)
     if ('apiKey' in polled && typeof polled.apiKey === 'string') return polled.apiKey
   }
-  throw new Failure('timeout', 'Nobody approved it in time.', 'Begin again: mailroom login')
+  throw new Failure(
+    'timeout',
+    'The request was not approved in time.',
+    'Run "mailroom login" again.',
+  )
 }
 
 function explainGone(error: unknown): never {
   if (!(error instanceof MailroomError) || error.status !== 404) throw error
-  throw new Failure('refused', 'It was denied, or is over.', 'Begin again: mailroom login')
+  throw new Failure(
+    'refused',
+    'The request was denied or has expired.',
+    'Run "mailroom login" again.',
+  )
 }

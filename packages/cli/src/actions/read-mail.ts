@@ -65,6 +65,6 @@ async function printView(
   const next = headers.get('x-view-next-offset')
   if (next !== null) {
     const total = headers.get('x-view-total-chars')
-    output.note(`There is more: --offset ${next}, of ${total} characters.`)
+    output.note(`Continue with --offset ${next}; ${total} characters in total.`)
   }
 }

@@ -44,8 +44,8 @@ export function commonOf(options: GivenOptions): CommonOptions {
 async function confirm({ operation }: OperationCommand, named: string): Promise<void> {
   const what = operationOf(operation).summary.replace(/\.$/, '')
   if (process.stdin.isTTY !== true || process.stderr.isTTY !== true) {
-    const told = 'This cannot be taken back, and there is no terminal to ask at.'
-    throw new Failure('usage', told, 'Give --yes if it is to be done.')
+    const told = 'This cannot be undone, and there is no terminal to ask for confirmation.'
+    throw new Failure('usage', told, 'Give --yes to do it anyway.')
   }
   const answer = await readAnswer(`${what}: ${plainLine(named)}\nGo on? (y/N) `)
   if (!/^y(es)?$/i.test(answer)) throw new Failure('failed', 'Nothing was done.')
@@ -126,7 +126,7 @@ function showAnswer(
     if (output.isTerminal) output.note(plainBlock(shown.text.replace('{}', () => last)))
   }
   if (headers.get('idempotency-replayed') === 'true') {
-    output.note('This was done before under the same key, and is not done again.')
+    output.note('A request with this key has already been carried out; this is its stored answer.')
   }
 }
 

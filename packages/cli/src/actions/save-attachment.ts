@@ -24,7 +24,7 @@ export async function saveAttachment(
   const output = openOutput({ isColored: options.color })
   if (options.output === '-' && output.isTerminal) {
     const fix = 'Give a path with -o, or send the output to a file or a program.'
-    throw new Failure('usage', 'A file is not written to a terminal.', fix)
+    throw new Failure('usage', 'Refusing to write a file to a terminal.', fix)
   }
   const { client } = await openSession(options)
   const { content, contentType } = await client.attachments

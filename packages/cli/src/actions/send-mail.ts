@@ -76,7 +76,7 @@ async function send(
     })
   const sent: ResponseOf<'inboxes.send'> = JSON.parse(new TextDecoder().decode(bytes))
   if (headers.get('idempotency-replayed') === 'true') {
-    output.note('It was sent before under this key, and is not sent again.')
+    output.note('Already sent with this key; not sent again.')
   }
   if (json) output.json(sent)
   else show(output, { kind: 'item' }, sent)
@@ -84,7 +84,7 @@ async function send(
 
 function tellOfKey(output: Output, key: string): void {
   output.note(
-    `Whether it was sent is not known. The same command with --idempotency-key ${key} sends it once at most.`,
+    `No answer came, so the message may have been sent. Retrying with --idempotency-key ${key} never sends twice.`,
   )
 }
 
@@ -93,7 +93,7 @@ type Content = Pick<MessageToSend, 'body' | 'bodyHtml' | 'cc' | 'replyTo' | 'att
 async function readContent(options: ContentOptions): Promise<Content> {
   const { text, html, file, attach = [], cc, replyTo: wanted } = options
   if (file !== undefined && (text !== undefined || html !== undefined)) {
-    throw new Failure('usage', 'There are two texts.', 'Give --file, or --text and --html.')
+    throw new Failure('usage', 'The text is given twice.', 'Give --file, or --text and --html.')
   }
   const read = file === undefined ? undefined : (await readPathOrInput(file)).toString('utf8')
   const body = text ?? html ?? read

@@ -41,7 +41,7 @@ export async function showStatus(options: CommonOptions): Promise<void> {
   if (options.json) output.json(status)
   else output.write(formatPairs(pairsOf(status), output))
   if (account === null) {
-    const what = apiKey === null ? 'There is no key for' : 'The key is not good for'
+    const what = apiKey === null ? 'There is no key for' : 'The key is not valid for'
     throw new Failure('unauthorized', `${what} ${baseUrl}.`, howToSignIn(baseUrl))
   }
   if (!isReady) process.exitCode = exitCodes.unavailable.code

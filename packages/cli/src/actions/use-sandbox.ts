@@ -31,8 +31,8 @@ export async function showCaptured(id: string, options: CommonOptions): Promise<
     else showMessage(output, asMessage(kept))
     return
   }
-  const fix = '"mailroom sandbox list" names what is kept.'
-  throw new Failure('notFound', `The sandbox keeps no mail ${JSON.stringify(id)}.`, fix)
+  const fix = '"mailroom sandbox list" lists captured mail.'
+  throw new Failure('notFound', `The sandbox has no captured mail ${JSON.stringify(id)}.`, fix)
 }
 
 /** With the names of a message's fields. */

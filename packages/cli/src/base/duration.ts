@@ -17,7 +17,7 @@ export function readDurationMs(text: string): number {
   if (match === null || ms <= 0 || ms > LONGEST_MS) {
     throw new Failure(
       'usage',
-      `${JSON.stringify(text)} is no length of time.`,
+      `${JSON.stringify(text)} is not a duration.`,
       'Write it as 90s, 5m, 2h or 1d, up to 30 days.',
     )
   }

@@ -17,7 +17,7 @@ export async function readPathOrInput(path: string): Promise<Buffer<ArrayBuffer>
     return await readFile(path)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new Failure('failed', `${path} cannot be read: ${reason}.`, 'Name a file that is there.')
+    throw new Failure('failed', `${path} cannot be read: ${reason}.`, 'Name an existing file.')
   }
 }
 

@@ -31,13 +31,13 @@ function addLogin(program: Command): void {
     .command('login')
     .summary(summary)
     .description(
-      `${summary}\n\nAsks for the key without showing it. Who has none presses Enter and approves this terminal in the console of the service.`,
+      `${summary}\n\nAsks for the key without showing it. No key? Press Enter and approve this terminal in the console of the service.`,
     )
     .option(
       '--key <key>',
-      'The key; "-" reads it from standard input, where no list of processes shows it.',
+      'The key; "-" reads it from standard input, which keeps it out of process lists.',
     )
-    .option('--pair', 'Ask for approval in the console at once.')
+    .option('--pair', 'Skip the prompt and ask for approval in the console.')
   addServiceOptions(login).action(async () => {
     const { login: run } = await import('#actions/login.ts')
     await run(login.opts())
@@ -48,7 +48,9 @@ function addLogout(program: Command): void {
   const logout = program
     .command('logout')
     .summary('Forget the stored key.')
-    .description('Forget the stored key. It stays good: "mailroom keys delete" revokes one.')
+    .description(
+      'Forget the stored key. The key itself stays valid; "mailroom keys delete" revokes it.',
+    )
   addServiceOptions(logout).action(async () => {
     const { logout: run } = await import('#actions/login.ts')
     await run(logout.opts())
@@ -59,7 +61,7 @@ function addStatus(program: Command): void {
   const status = program
     .command('status')
     .description(
-      'Tell whether the service is there and ready, how quickly it answers, and who you are to it.',
+      'Show whether the service is up and ready, how fast it answers, and which account the key belongs to.',
     )
   addSessionOptions(status).action(async () => {
     const { showStatus } = await import('#actions/show-status.ts')
@@ -69,13 +71,10 @@ function addStatus(program: Command): void {
 
 function addVerify(domains: Command): void {
   const verify = describeBy(domains.command('verify'), 'domains.verify')
-    .argument('<domain>', 'The id of a domain. Its name will do.')
-    .option(
-      '--wait',
-      'Check again until the domain is verified; exits with 124 when the time is over.',
-    )
-    .option('--timeout <time>', 'With --wait: how long at most.', '15m')
-    .option('--interval <time>', 'With --wait: how long between two checks.', '10s')
+    .argument('<domain>', 'The id of a domain. Its name works too.')
+    .option('--wait', 'Keep checking until the domain is verified; exits with 124 on timeout.')
+    .option('--timeout <time>', 'With --wait: how long to wait.', '15m')
+    .option('--interval <time>', 'With --wait: time between two checks.', '10s')
   addSessionOptions(verify).action(async (domain: string) => {
     const { verifyDomain } = await import('#actions/verify-domain.ts')
     await verifyDomain(domain, verify.opts())
@@ -87,20 +86,20 @@ function addApi(program: Command): void {
     .command('api')
     .summary('Call any operation of the API.')
     .description(
-      'Call any operation of the API.\n\nname=value sets a parameter of the path or the query, or a field of the body; name:=value one that is JSON. "mailroom api --list" names the operations, "mailroom api <operation> --describe" what one takes.',
+      'Call any operation of the API.\n\nname=value sets a path or query parameter or a field of the body; name:=value does the same with a JSON value. "mailroom api --list" lists the operations; "mailroom api <operation> --describe" shows what one takes.',
     )
     .argument('[operation]', 'The name of the operation, such as inboxes.list.')
-    .argument('[values...]', 'name=value or name:=JSON, of a list once for each entry.')
+    .argument('[values...]', 'name=value or name:=JSON. Repeat it for each entry of a list.')
     .option('--list', 'List the operations.')
-    .option('--describe', 'Tell what the operation takes.')
+    .option('--describe', 'Show what the operation takes.')
     .option(
       '--body <body>',
       'The body: JSON, "@" and the path of a file, or "-" for standard input.',
     )
-    .option('--content-type <type>', 'What the body is written in, where it is not JSON.')
+    .option('--content-type <type>', 'Content type of the body, if it is not JSON.')
     .option(
       '--idempotency-key <key>',
-      'Where the operation needs one; made and shown when left out.',
+      'For operations that need one. Generated and printed by default.',
     )
   addSessionOptions(api).action(async (operation: string | undefined, values: string[]) => {
     const { callApi } = await import('#actions/call-api.ts')
@@ -113,9 +112,9 @@ function addMcp(program: Command): void {
   const mcp = program
     .command('mcp')
     .summary(summary)
-    .description(`${summary} For the configuration of an MCP client.`)
+    .description(`${summary} MCP clients start this command.`)
     .option('--inbox <inbox>', 'Only this inbox, by its id or address (or MAILROOM_MCP_INBOX).')
-    .option('--read-only', 'Nothing can be sent or changed (or MAILROOM_MCP_READ_ONLY=true).')
+    .option('--read-only', 'Allow nothing to be sent or changed (or MAILROOM_MCP_READ_ONLY=true).')
   addServiceOptions(mcp).action(async () => {
     const { serveMcp } = await import('#actions/serve-mcp.ts')
     await serveMcp(mcp.opts())
@@ -125,10 +124,8 @@ function addMcp(program: Command): void {
 function addCompletion(program: Command): void {
   program
     .command('completion')
-    .description(
-      'Print what makes a shell complete the commands: source it where the shell starts.',
-    )
-    .addArgument(new Argument('<shell>', 'The shell that is to complete.').choices(SHELLS))
+    .description('Print a completion script. Source it in the startup file of your shell.')
+    .addArgument(new Argument('<shell>', 'Your shell.').choices(SHELLS))
     .action(async (shell: (typeof SHELLS)[number]) => {
       const { printCompletion } = await import('#actions/print-completion.ts')
       printCompletion(program, shell)

@@ -10,7 +10,7 @@ export function addGroup(program: Command, group: Group): Command {
   for (const spec of group.commands) {
     addOperationCommand(command, spec)
     if (spec.isDefault) {
-      command.addHelpText('after', `\nWithout the name of a command it is "${spec.name}".`)
+      command.addHelpText('after', `\n"${spec.name}" is the default command.`)
     }
   }
   return command

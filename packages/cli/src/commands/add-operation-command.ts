@@ -20,7 +20,7 @@ export function addOperationCommand(parent: Command, spec: OperationCommand): Co
   if (fields.ofInbox !== null) addInboxOption(command, fields.ofInbox.sentence)
   for (const field of fields.options) addFieldOption(command, field)
   if (spec.isAsked) {
-    command.option('-y, --yes', 'Without asking. Needed where there is no terminal to ask at.')
+    command.option('-y, --yes', 'Do not ask for confirmation. Required without a terminal.')
   }
   addSessionOptions(command)
   return command.action(async (...given: unknown[]) => {
@@ -40,7 +40,7 @@ export function describeBy(command: Command, id: OperationId): Command {
 export function addInboxOption(command: Command, sentence: string): Command {
   return command.option(
     '--inbox <inbox>',
-    `${sentence} Its address will do; the only inbox of the account when left out.`,
+    `${sentence} An id or an address; defaults to the account’s only inbox.`,
   )
 }
 
@@ -99,10 +99,10 @@ export function serviceOptions(): Option[] {
 
 function sentenceOf({ sentence, named, isNullable, isList, place }: Field): string {
   const more = [
-    ...(named === 'inbox' ? ['Its address will do.'] : []),
-    ...(named === 'domain' ? ['Its name will do.'] : []),
-    ...(isList ? ['May be given several times.'] : []),
-    ...(isNullable && !isList && place === 'body' ? ['An empty value stands for null.'] : []),
+    ...(named === 'inbox' ? ['Its address works too.'] : []),
+    ...(named === 'domain' ? ['Its name works too.'] : []),
+    ...(isList ? ['Can be repeated.'] : []),
+    ...(isNullable && !isList && place === 'body' ? ['An empty value means null.'] : []),
   ]
   return [sentence, ...more].join(' ').trim()
 }

@@ -56,14 +56,14 @@ function addSend(program: Command): void {
 }
 
 function addReply(program: Command): void {
-  const sentence = 'Answer the last message of a thread, in that thread.'
+  const sentence = 'Reply to the last message of a thread.'
   const command = program
     .command('reply')
     .summary(sentence)
-    .description(`${sentence} It goes where the sender wants answers.`)
+    .description(`${sentence} It goes to Reply-To, or to the sender.`)
     .argument('<thread>', 'The id of a thread.')
-    .option('--to <address>', 'To somebody else than the sender.')
-    .option('--no-quote', 'Without the last message of the thread as a quote.')
+    .option('--to <address>', 'Send it to this address instead of the sender.')
+    .option('--no-quote', 'Do not quote the last message of the thread.')
   addContentOptions(command)
   addSessionOptions(command).action(async (thread: string) => {
     const { replyToThread } = await import('#actions/send-mail.ts')
@@ -74,14 +74,14 @@ function addReply(program: Command): void {
 function addContentOptions(command: Command): void {
   command
     .option('--text <text>', 'The text of the message.')
-    .option('--html <html>', 'The HTML of the message, beside --text or alone.')
-    .option('--file <path>', 'The text or the HTML from a file, or from standard input with "-".')
+    .option('--html <html>', 'The HTML of the message, with or without --text.')
+    .option('--file <path>', 'Read the text or the HTML from a file; "-" reads standard input.')
     .option('--attach <path...>', fieldOf('inboxes.send', 'attachments').sentence)
   addFieldOption(command, fieldOf('inboxes.send', 'cc'))
   addFieldOption(command, fieldOf('inboxes.send', 'replyTo'))
   command.option(
     '--idempotency-key <key>',
-    'Names this message: sending again under the same key sends nothing. Made and shown when left out.',
+    'Retrying with the same key never sends twice. Generated and printed by default.',
   )
 }
 
@@ -95,7 +95,7 @@ function addThreadCommands(threads: Command): void {
   list.addOption(new Option('--unread', 'The same as --no-read.').implies({ read: false }))
   const get = describeBy(threads.command('get'), 'threads.messages')
     .argument('<thread>', 'The id of a thread.')
-    .option('--view', 'As Markdown for a model, with what is from the mail in a fence.')
+    .option('--view', 'Print Markdown for a model, with everything from the mail fenced.')
   addViewOptions(get, 'threads.view')
   addSessionOptions(get).action(async (thread: string) => {
     const { readThread } = await import('#actions/read-mail.ts')
@@ -116,8 +116,8 @@ function addThreadCommands(threads: Command): void {
 function addMessageCommands(messages: Command): void {
   const get = describeBy(messages.command('get'), 'messages.get')
     .argument('<message>', 'The id of a message.')
-    .option('--view', 'As Markdown for a model, with what is from the mail in a fence.')
-    .option('--raw', 'As it came over the wire.')
+    .option('--view', 'Print Markdown for a model, with everything from the mail fenced.')
+    .option('--raw', 'Print the message as it came over the wire.')
   addViewOptions(get, 'messages.view')
   addSessionOptions(get).action(async (message: string) => {
     const { readMessage } = await import('#actions/read-mail.ts')
@@ -138,8 +138,8 @@ function addAttachments(program: Command): void {
   const get = describeBy(group.command('get'), 'attachments.get')
     .argument('<message>', fieldOf('attachments.get', 'messageId').sentence)
     .argument('<name>', fieldOf('attachments.get', 'filename').sentence)
-    .option('-o, --output <path>', 'A file or a folder, or "-" for standard output.')
-    .option('--force', 'Replace a file that is there.')
+    .option('-o, --output <path>', 'A file, a folder, or "-" for standard output.')
+    .option('--force', 'Overwrite an existing file.')
   addSessionOptions(get).action(async (message: string, name: string) => {
     const { saveAttachment } = await import('#actions/save-attachment.ts')
     await saveAttachment(message, name, get.opts())
@@ -149,8 +149,8 @@ function addAttachments(program: Command): void {
 function addSandboxCommands(sandbox: Command): void {
   const show = sandbox
     .command('show')
-    .description('Show mail of "sandbox list" as it would have left.')
-    .argument('<id>', 'The id from the list, or that of the message.')
+    .description('Show captured mail as it would have been sent.')
+    .argument('<id>', 'The id from "sandbox list", or the id of the message.')
   addSessionOptions(show).action(async (id: string) => {
     const { showCaptured } = await import('#actions/use-sandbox.ts')
     await showCaptured(id, show.opts())
@@ -165,7 +165,7 @@ function addSandboxCommands(sandbox: Command): void {
     .option('--attach <path...>', fieldOf('sandbox.receive', 'attachments').sentence)
     .option(
       '--raw <path>',
-      `A whole message (RFC 5322) from a file, or from standard input with "-", instead of ${mandatory.map((name) => `--${name}`).join(', ')}.`,
+      `Read a whole message (RFC 5322) from a file, or from standard input with "-", instead of ${mandatory.map((name) => `--${name}`).join(', ')}.`,
     )
   addSessionOptions(inject).action(async () => {
     const { injectMail } = await import('#actions/use-sandbox.ts')

@@ -19,7 +19,7 @@ const gone = (text: string) => ({ shown: done(text), isAsked: true }) as const
 export const mailGroups: readonly Group[] = [
   {
     name: 'inbox',
-    summary: 'Email addresses: make, list, change and delete them.',
+    summary: 'Create, list, change and delete inboxes.',
     commands: [
       {
         name: 'create',
@@ -43,12 +43,12 @@ export const mailGroups: readonly Group[] = [
   },
   {
     name: 'threads',
-    summary: 'Conversations: list, read, mark as read or unread.',
+    summary: 'List and read threads, mark them as read or unread.',
     commands: [],
   },
   {
     name: 'messages',
-    summary: 'Messages: list, read, what became of them.',
+    summary: 'List and read messages, see their deliveries.',
     commands: [
       {
         name: 'list',
@@ -73,7 +73,7 @@ export const mailGroups: readonly Group[] = [
   },
   {
     name: 'events',
-    summary: 'The log of what happened.',
+    summary: 'The log of events.',
     commands: [
       {
         name: 'list',
@@ -92,19 +92,19 @@ export const mailGroups: readonly Group[] = [
   },
   {
     name: 'sandbox',
-    summary: 'Mail that was kept instead of leaving the machine; mail made to arrive.',
+    summary: 'See captured mail, and let test mail arrive.',
     commands: [
       {
         name: 'list',
         operation: 'sandbox.list',
         shown: list('id', 'createdAt', 'from', 'to', 'subject'),
       },
-      { name: 'clear', operation: 'sandbox.clear', shown: done('Nothing is kept any more.') },
+      { name: 'clear', operation: 'sandbox.clear', shown: done('The captured mail is deleted.') },
     ],
   },
   {
     name: 'quarantine',
-    summary: 'Mail that was kept out of the inboxes.',
+    summary: 'Mail held back by sender rules.',
     commands: [
       {
         name: 'list',
@@ -142,7 +142,7 @@ export const accountGroups: readonly Group[] = [
   },
   {
     name: 'domains',
-    summary: 'Domains of your own, with the DNS records that they need.',
+    summary: 'Your own domains and the DNS records they need.',
     commands: [
       {
         name: 'create',
@@ -163,7 +163,7 @@ export const accountGroups: readonly Group[] = [
   },
   {
     name: 'webhooks',
-    summary: 'URLs that events are posted to.',
+    summary: 'URLs that receive events.',
     commands: [
       {
         name: 'create',
@@ -220,7 +220,7 @@ export const accountGroups: readonly Group[] = [
   },
   {
     name: 'sender-rules',
-    summary: 'Whose mail is let in or kept out.',
+    summary: 'Allow or block senders.',
     commands: [
       {
         name: 'create',
@@ -244,7 +244,7 @@ export const accountGroups: readonly Group[] = [
   },
   {
     name: 'suppressions',
-    summary: 'Addresses that the account does not write to.',
+    summary: 'Addresses the account must not write to.',
     commands: [
       {
         name: 'create',
@@ -266,7 +266,7 @@ export const accountGroups: readonly Group[] = [
   },
   {
     name: 'keys',
-    summary: 'Credentials of the account.',
+    summary: 'API keys of the account.',
     commands: [
       { name: 'create', operation: 'apiKeys.create', shown: item },
       {

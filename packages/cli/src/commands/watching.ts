@@ -10,21 +10,24 @@ function sentenceOf(name: string): string {
 }
 
 export function addWait(program: Command): void {
-  const summary = 'Wait for a message to come into an inbox, and print it.'
+  const summary = 'Wait for a message to arrive in an inbox, then print it.'
   const command = program
     .command('wait')
     .summary(summary)
     .description(
-      `${summary}\n\nOnly what comes after the call counts, unless --after or --since says otherwise. Exits with 124 when none came in time.`,
+      `${summary}\n\nOnly mail that arrives after the call counts, unless you give --after or --since. Exits with 124 on timeout.`,
     )
-  addInboxOption(command, 'The inbox to wait at.')
+  addInboxOption(command, 'The inbox to watch.')
     .option('--from <text>', sentenceOf('from'))
     .option('--subject <text>', sentenceOf('subject'))
     .option('--thread <thread>', sentenceOf('thread_id'))
     .option('--after <id>', sentenceOf('after'))
-    .option('--since <time>', 'Also what came this long before the call, such as 5m.')
-    .option('--timeout <time>', 'How long to wait at most, such as 90s, 5m or 2h.', '5m')
-    .option('--code', 'Wait for a message with a verification code, and print only the code.')
+    .option(
+      '--since <time>',
+      'Count mail that arrived up to this long before the call, such as 5m.',
+    )
+    .option('--timeout <time>', 'How long to wait, such as 90s, 5m or 2h.', '5m')
+    .option('--code', 'Ignore messages without a verification code, and print only the code.')
   addSessionOptions(command).action(async () => {
     const { waitForMail } = await import('#actions/wait-for-mail.ts')
     await waitForMail(command.opts())
@@ -37,28 +40,24 @@ export function addListen(program: Command): void {
     .command('listen')
     .summary(summary)
     .description(
-      `${summary}\n\nA connection that breaks is opened again, and goes on behind the last event. With --forward each event is posted as the service posts it to a webhook, signed in the same way: no tunnel is needed. With --json each event is one line.`,
+      `${summary}\n\nReconnects when the connection breaks, and resumes after the last event. --forward posts each event to a local URL, signed like a webhook of the service: you need no tunnel. --json prints one line per event.`,
     )
     .option(
       '--inbox <inbox>',
-      'Only events of this inbox, by its id or address. May be given several times.',
+      'Only events of this inbox, by its id or address. Can be repeated.',
       collect,
     )
-    .option(
-      '--pod <pod>',
-      'Only events of the inboxes of this pod. May be given several times.',
-      collect,
-    )
+    .option('--pod <pod>', 'Only events of the inboxes of this pod. Can be repeated.', collect)
     .option(
       '--events <kinds>',
       `Only events of these kinds: ${eventKinds.join(', ')}.`,
       collectKinds,
     )
-    .option('--since <event>', 'The id of an event: what came after it is told first.')
-    .option('--forward <url>', 'Where to post the events to.')
+    .option('--since <event>', 'The id of an event: print the events after it first.')
+    .option('--forward <url>', 'Post the events to this URL.')
     .option(
       '--secret <secret>',
-      'What signs them: whsec_ and base64, or "-" to read it from standard input. Made and shown when left out.',
+      'Signing secret: whsec_ and base64, or "-" to read it from standard input. Generated and printed by default.',
     )
   addSessionOptions(command).action(async () => {
     const { listen } = await import('#actions/listen.ts')
@@ -71,7 +70,7 @@ function collectKinds(text: string, before: readonly string[] = []): string[] {
   const given = collect(text)
   const unknown = given.find((kind) => !kinds.includes(kind))
   if (unknown !== undefined) {
-    throw new InvalidArgumentError(`There is no kind ${unknown}; there are ${kinds.join(', ')}.`)
+    throw new InvalidArgumentError(`Unknown kind ${unknown}. The kinds are ${kinds.join(', ')}.`)
   }
   return [...before, ...given]
 }

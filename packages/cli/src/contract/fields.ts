@@ -136,6 +136,6 @@ export function readValue(field: Field, text: string): unknown {
 }
 
 function wrongValue({ name, sentence }: Field, text: string, wanted: string): Failure {
-  const told = `${name} is to be ${wanted}, and is ${JSON.stringify(text)}.`
+  const told = `${name} must be ${wanted}, not ${JSON.stringify(text)}.`
   return new Failure('usage', told, sentence || null)
 }

@@ -26,9 +26,7 @@ export function renderReference(program: Command): string {
 
 function exitCodesTable(): string {
   const rows = Object.values(exitCodes).map(({ code, meaning }) => `| ${code} | ${meaning} |`)
-  return ['## Exit codes', '', '| code | what it says |', '| ---- | ------------ |', ...rows].join(
-    '\n',
-  )
+  return ['## Exit codes', '', '| Code | Meaning |', '| ---- | ------------ |', ...rows].join('\n')
 }
 
 /** Commands that do something; groups only hold them. */

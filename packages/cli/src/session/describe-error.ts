@@ -39,7 +39,7 @@ function explain(error: unknown, spoken: Spoken | null): Explained {
       exit: 'unavailable',
       message: `Cannot connect to ${where}: ${reason}`,
       more: [
-        'Is the service running? "npm start" in its checkout starts it. Another one is named with --url or MAILROOM_BASE_URL.',
+        'Is the service running? "npm start" in its checkout starts it. For another service, set --url or MAILROOM_BASE_URL.',
       ],
     }
   }

@@ -21,7 +21,7 @@ async function findInboxId({ client }: Session, text: string): Promise<string> {
   throw new Failure(
     'notFound',
     `The account has no inbox ${text}.`,
-    'See "mailroom inbox list", or make it with "mailroom inbox create".',
+    '"mailroom inbox list" lists them; "mailroom inbox create" creates one.',
   )
 }
 
@@ -30,14 +30,14 @@ export async function findOnlyInbox({ client }: Session): Promise<Inbox> {
   const { data, total } = await client.inboxes.list({ limit: 5 }).page()
   const [only] = data
   if (only === undefined) {
-    const fix = 'Make one with "mailroom inbox create".'
+    const fix = 'Create one with "mailroom inbox create".'
     throw new Failure('notFound', 'The account has no inbox.', fix)
   }
   if (total === 1) return only
   const addresses = data.map(({ address }) => address).join(', ')
   throw new Failure(
     'usage',
-    `The account has ${total} inboxes: which one?`,
+    `The account has ${total} inboxes; choose one.`,
     `Name it with --inbox: ${addresses}${total > data.length ? ', …' : ''}.`,
   )
 }
@@ -51,6 +51,6 @@ async function findDomainId({ client }: Session, text: string): Promise<string> 
   throw new Failure(
     'notFound',
     `The account has no domain ${text}.`,
-    'See "mailroom domains list"; domains are listed in A-labels (xn--…).',
+    '"mailroom domains list" lists them, international names as xn--….',
   )
 }

@@ -35,7 +35,7 @@ export async function findService({ profile, url }: ServiceOptions): Promise<Fou
   const stored = Object.hasOwn(profiles, name) ? profiles[name] : undefined
   if (stored === undefined && profile !== undefined) {
     const names = Object.keys(profiles).join(', ') || 'none'
-    const fix = `There are: ${names}. Make it with "mailroom login --profile ${profile}".`
+    const fix = `Existing profiles: ${names}. Create it with "mailroom login --profile ${profile}".`
     throw new Failure('unauthorized', `There is no profile ${JSON.stringify(profile)}.`, fix)
   }
   const wantedUrl = url ?? (profile === undefined ? MAILROOM_BASE_URL || undefined : undefined)
@@ -60,8 +60,8 @@ export function readBaseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   const isNamed = url !== null && /^https?:$/.test(url.protocol) && url.search + url.hash === ''
   if (isNamed && url.username + url.password !== '') {
-    const fix = 'The key is no part of it: "mailroom login" stores one.'
-    throw new Failure('usage', 'The URL of a service holds no user and no password.', fix)
+    const fix = 'Store the key with "mailroom login" instead.'
+    throw new Failure('usage', 'The URL of a service must not contain a user or password.', fix)
   }
   if (!isNamed) {
     throw new Failure(

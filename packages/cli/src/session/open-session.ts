@@ -37,7 +37,7 @@ export function noKey(baseUrl: string): Failure {
 
 export function howToSignIn(baseUrl: string): string {
   const signIn =
-    'Sign in with "mailroom login", or set MAILROOM_API_KEY (and MAILROOM_BASE_URL unless the service is a local one).'
+    'Sign in with "mailroom login", or set MAILROOM_API_KEY (and MAILROOM_BASE_URL unless the service is local).'
   if (!isLocal(baseUrl)) return signIn
-  return `${signIn}\nThe first start of a service prints its key once, in the terminal where "npm start" was run. If it is lost, make another there: "mailroom account list", then "mailroom key create --account <id>".`
+  return `${signIn}\nThe first start of a service prints its key once, in the terminal where "npm start" was run. If it is lost, create another there: "mailroom account list", then "mailroom key create --account <id>".`
 }

@@ -121,10 +121,10 @@ function noteRest(output: Output, answer: Fields): void {
   if (!output.isTerminal) return
   const rows = listOf(answer.data)
   const total = typeof answer.total === 'number' ? answer.total : rows.length
-  if (rows.length === 0) output.note('There are none.')
+  if (rows.length === 0) output.note('None.')
   else if (total > rows.length) {
     output.note(
-      output.noteColors.dim(`${rows.length} of ${total}; --limit and --offset show more.`),
+      output.noteColors.dim(`${rows.length} of ${total}. Use --limit and --offset for more.`),
     )
   }
 }
@@ -163,7 +163,7 @@ function showFound(output: Output, answer: Fields): void {
     output.write(`  ${bold(subject || '(no subject)')}\n  ${highlight(found, bold)}\n\n`)
   }
   const { length } = listOf(answer.data)
-  output.note(length === 0 ? 'Nothing was found.' : `${length} of ${answer.total} found.`)
+  output.note(length === 0 ? 'No matches.' : `${length} of ${answer.total} found.`)
 }
 
 /** The places are counted in code points, before anything is taken out. */

@@ -96,7 +96,9 @@ class SharedDuties implements Duties {
     this.#names = options.names
     // Also while a step goes on for long.
     this.#timer = setInterval(() => {
-      this.#look().catch((error) => deps.log.warn({ error }, 'a look at the duties failed'))
+      this.#look().catch((error) =>
+        deps.log.warn({ error }, 'checking the service-wide duties failed'),
+      )
     }, DUTY_LOOK_MS)
     this.#timer.unref()
   }

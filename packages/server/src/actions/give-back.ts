@@ -22,6 +22,9 @@ export async function giveBack(
     await leases.giveBack(held, (run) => outlastStore(deps, { fields, signal }, run))
   } catch (error) {
     if (storageTrouble(error) === null) throw error
-    deps.log.warn({ error, ...fields }, 'deliveries could not be given back; their leases will end')
+    deps.log.warn(
+      { error, ...fields },
+      'deliveries could not be released; their leases will expire',
+    )
   }
 }

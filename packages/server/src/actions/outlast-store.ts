@@ -18,7 +18,7 @@ export async function outlastStore<Value>(
       return await run()
     } catch (error) {
       if (storageTrouble(error) === null || signal.aborted) throw error
-      if (failures === 0) log.warn({ error, ...fields }, 'a delivery waits for the store')
+      if (failures === 0) log.warn({ error, ...fields }, 'a delivery is waiting for the database')
       await new Promise((resolve) => setTimeout(resolve, SETTLE_RETRY_MS))
     }
   }

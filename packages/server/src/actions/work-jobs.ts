@@ -45,7 +45,7 @@ async function workJob(
     if (outcome === 'done') await deps.db.write('completeJob', holding)
     else await deps.db.write('continueJob', { ...holding, nowMs: deps.clock.now() })
   } catch (error) {
-    deps.log.warn({ error, job: job.id, kind: job.kind }, 'a job failed and will be tried again')
+    deps.log.warn({ error, job: job.id, kind: job.kind }, 'a job failed and will be retried')
     const runAtMs = deps.clock.now() + retryDelayMs(job.attempts)
     await deps.db.write('retryJob', { ...holding, runAtMs })
   }

@@ -94,7 +94,10 @@ function boundedProcessor(exporter: SpanExporter, { log, clock }: OtlpOptions): 
           if (result.code !== 0) dropped += spans.length
           const nowMs = clock.monotonic()
           if (dropped > 0 && nowMs >= nextMs) {
-            log.warn({ spans: dropped }, 'traces were dropped, for the collector did not take them')
+            log.warn(
+              { spans: dropped },
+              'traces were dropped because the collector did not accept them',
+            )
             nextMs = nowMs + TRACE_TROUBLE_LOG_MS
             dropped = 0
           }

@@ -38,7 +38,7 @@ export async function backUp(folder: string, { bucket = true }: BackUpOptions = 
   const left = await copyStored(settings, { folder, bucket })
   if (left === null) {
     throw new CommandFailure(
-      'messages that the database lists were not there to be copied; when many are being deleted, run it again.',
+      'some messages in the database could not be copied because they were gone. If many are being deleted, run it again.',
     )
   }
   const tls = join(settings.dataDir, 'tls')
@@ -74,7 +74,7 @@ async function copyStored(
 
 function leftText({ blobStore }: Settings, count: number): string {
   const bucket = typeof blobStore === 'string' ? '' : ` ${blobStore.bucket}`
-  return `Not in it: ${count} large messages, which stay in the bucket${bucket}. Restored without it they have no content.\n`
+  return `Not included: ${count} large messages, which stay in the bucket${bucket}. Without the bucket they have no content after a restore.\n`
 }
 
 /** Returns the ids of the messages that the copied database has in the blob store. */
@@ -105,7 +105,7 @@ async function dumpPostgres(
   })
   const [status] = await once(dump, 'close').catch(() => {
     throw new CommandFailure(
-      'pg_dump is needed to back up PostgreSQL and was not found; install the PostgreSQL client programs.',
+      'backing up PostgreSQL needs pg_dump, which was not found; install the PostgreSQL client programs.',
     )
   })
   if (status !== 0) throw new CommandFailure(`pg_dump failed: ${errors.trim()}`)

@@ -46,17 +46,17 @@ export function addOperatorCommands(program: Command): void {
 function addServiceCommands(program: Command): void {
   program
     .command('serve')
-    .description('run the service in the foreground until SIGTERM or SIGINT')
+    .description('Run the service in the foreground until SIGTERM or SIGINT.')
     .action(async () => {
       const { serve } = await import('./serve.ts')
       await serve()
     })
   program
     .command('migrate')
-    .description('create or update the database schema, then exit')
+    .description('Create or update the database schema, then exit.')
     .option(
       '--check',
-      'only tell what would be applied, and whether running processes survive it; exits 0 when nothing would, 3 when they do, 4 when they do not, 5 when this program may not use the database',
+      'Only show what would be applied and whether running processes survive it. Exits with 0 if nothing would be applied, 3 if they survive, 4 if they do not, 5 if this version may not use the database.',
     )
     .action(async (options: { check?: boolean }) => {
       const { migrateDatabase } = await import('./migrate-database.ts')
@@ -64,48 +64,50 @@ function addServiceCommands(program: Command): void {
     })
   program
     .command('health')
-    .description('ask the service of this data directory whether it answers; exits 1 when not')
-    .option('--ready', 'whether it can take requests and mail now, not only whether it runs')
+    .description('Check whether the service of this data directory answers; exits with 1 if not.')
+    .option('--ready', 'Check whether it can take requests and mail, not only whether it runs.')
     .action(async (options: { ready?: boolean }) => {
       const { checkHealth } = await import('./check-health.ts')
       await checkHealth(options)
     })
   program
     .command('backup')
-    .description('write a consistent copy of the database and stored messages, also while serving')
-    .argument('<folder>', 'a folder that does not exist yet or is empty')
-    .option('--no-bucket', 'leave large messages that lie in an S3 bucket there')
+    .description(
+      'Write a consistent copy of the database and the stored messages, even while the service runs.',
+    )
+    .argument('<folder>', 'A new or empty folder.')
+    .option('--no-bucket', 'Do not copy large messages from the S3 bucket.')
     .action(async (folder: string, options: { bucket: boolean }) => {
       const { backUp } = await import('./back-up.ts')
       await backUp(folder, options)
     })
   program
     .command('dns')
-    .description('print the DNS records to publish for this service')
-    .option('--zone', 'as lines of a zone file')
+    .description('Print the DNS records to publish for this service.')
+    .option('--zone', 'Print them as lines of a zone file.')
     .action(async (options: { zone?: boolean }) => {
       const { printDns } = await import('./print-dns.ts')
       await printDns(options)
     })
   program
     .command('doctor')
-    .description('check this machine as a mail host; exits 1 when something is wrong')
-    .option('--json', 'for programs')
-    .option('--ntp <server>', 'compare the clock with a time server, such as pool.ntp.org')
+    .description('Check this machine as a mail host; exits with 1 if something is wrong.')
+    .option('--json', 'Print JSON.')
+    .option('--ntp <server>', 'Compare the clock with a time server, such as pool.ntp.org.')
     .action(async (options: { json?: boolean; ntp?: string }) => {
       const { doctor } = await import('./doctor.ts')
       await doctor(options)
     })
   program
     .command('generate', { hidden: true })
-    .description('write the generated files of the repository')
+    .description('Write the generated files of the repository.')
     .action(async () => {
       const { generate } = await import('./generate.ts')
       generate()
     })
   program
     .command('warm-up', { hidden: true })
-    .description('compile what the service loads, so that its first start is as quick as the next')
+    .description('Compile the service ahead of its first start.')
     .action(async () => {
       const { warmUp } = await import('./warm-up.ts')
       await warmUp()
@@ -113,19 +115,19 @@ function addServiceCommands(program: Command): void {
 }
 
 function addAccountCommands(program: Command): void {
-  const account = program.command('account').description('accounts of this service')
+  const account = program.command('account').description('Accounts of this service.')
   account
     .command('create')
-    .description('make an account with its default pod and print its first key, this once')
-    .requiredOption('--name <name>', 'for people')
-    .addOption(new Option('--plan <plan>', 'what it may use').choices(PLANS).default('free'))
+    .description('Create an account with its default pod and print its API key once.')
+    .requiredOption('--name <name>', 'A name for people.')
+    .addOption(new Option('--plan <plan>', 'Plan of the account.').choices(PLANS).default('free'))
     .action(async (options: { name: string; plan: Plan }) => {
       const { createAccountCommand } = await import('./accounts.ts')
       await createAccountCommand(options)
     })
   account
     .command('list')
-    .description('list accounts, newest first')
+    .description('List accounts, newest first.')
     .action(async () => {
       const { listAccountsCommand } = await import('./accounts.ts')
       await listAccountsCommand()
@@ -135,27 +137,27 @@ function addAccountCommands(program: Command): void {
     .description(
       'make an inbox on the domain of the service; the name may be a reserved one, such as admin',
     )
-    .requiredOption('--account <id>', 'the account it belongs to')
+    .requiredOption('--account <id>', 'The id of the account.')
     .requiredOption('--name <name>', 'what stands before the @')
     .option('--pod <pod>', 'the id or clientId of a pod; the default pod when left out')
     .action(async (options: { account: string; name: string; pod?: string }) => {
       const { createInboxCommand } = await import('./accounts.ts')
       await createInboxCommand(options)
     })
-  const key = program.command('key').description('API keys of an account')
+  const key = program.command('key').description('API keys of any account of this service.')
   key
     .command('create')
-    .description('make a key and print it, this once')
-    .requiredOption('--account <id>', 'the account it belongs to')
-    .option('--name <name>', 'for people')
+    .description('Create an API key and print it once.')
+    .requiredOption('--account <id>', 'The id of the account.')
+    .option('--name <name>', 'A name for people.')
     .action(async (options: { account: string; name?: string }) => {
       const { createKeyCommand } = await import('./accounts.ts')
       await createKeyCommand(options)
     })
   key
     .command('revoke')
-    .description('end a key; the service refuses it from its next request on')
-    .argument('<id>', 'the id of the key')
+    .description('Revoke a key, effective on the next request.')
+    .argument('<id>', 'The id of the key.')
     .action(async (id: string) => {
       const { revokeKeyCommand } = await import('./accounts.ts')
       await revokeKeyCommand(id)
@@ -163,21 +165,21 @@ function addAccountCommands(program: Command): void {
 }
 
 function addDkimCommands(program: Command): void {
-  const dkim = program.command('dkim').description('keys that sign the mail of the domains')
+  const dkim = program.command('dkim').description('DKIM keys of the domains.')
   dkim
     .command('list')
-    .description('list keys with their states, also while serving')
+    .description('List DKIM keys with their states, even while the service runs.')
     .action(async () => {
       const { listDkimCommand } = await import('./dkim.ts')
       await listDkimCommand()
     })
   dkim
     .command('rotate')
-    .description('sign with the next key of a domain, if DNS has had it for a day')
-    .argument('[domain]', 'the inbox domain unless given')
+    .description('Switch a domain to its next key, if DNS has had it for a day.')
+    .argument('[domain]', 'A domain; the inbox domain by default.')
     .option(
       '--now',
-      'in an emergency, such as a stolen key: as soon as DNS has it. For a day mail may not be believed where the record before is still kept',
+      'For an emergency, such as a stolen key: switch as soon as DNS has the next key. For up to a day, receivers that cached the old record may reject the mail.',
     )
     .action(async (domain: string | undefined, options: { now?: boolean }) => {
       const { rotateDkimCommand } = await import('./dkim.ts')
@@ -186,19 +188,21 @@ function addDkimCommands(program: Command): void {
 }
 
 function addPostmasterCommands(program: Command): void {
-  const postmaster = program.command('postmaster').description('mail to postmaster of this service')
+  const postmaster = program
+    .command('postmaster')
+    .description('Mail to the postmaster of this service.')
   postmaster
     .command('list')
-    .description('list messages, newest first, a thousand at a time')
-    .option('--before <id>', 'go on after this message of an earlier list')
+    .description('List messages, newest first, a thousand at a time.')
+    .option('--before <id>', 'Continue after this message of an earlier list.')
     .action(async (options: { before?: string }) => {
       const { listPostmasterCommand } = await import('./postmaster.ts')
       await listPostmasterCommand(options)
     })
   postmaster
     .command('show')
-    .description('print a message as it came over the wire')
-    .argument('<id>', 'the id from the list')
+    .description('Print a message as it came over the wire.')
+    .argument('<id>', 'The id from the list.')
     .action(async (id: string) => {
       const { showPostmasterCommand } = await import('./postmaster.ts')
       await showPostmasterCommand(id)

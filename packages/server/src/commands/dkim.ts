@@ -35,7 +35,9 @@ export async function listDkimCommand(): Promise<void> {
   const head = ['Domain', 'Selector', 'State', 'Published since', 'Signs since', 'Owner']
   process.stdout.write(formatTable([head, ...rows]))
   if (keys.length === 0) {
-    process.stderr.write('There are no keys yet: "mailroom dns" makes those of the inbox domain.\n')
+    process.stderr.write(
+      'There are no keys yet. "mailroom dns" creates those of the inbox domain.\n',
+    )
   }
 }
 
@@ -69,7 +71,7 @@ async function findOwner(store: CommandStore, domain: string | undefined): Promi
   const [first] = owners
   if (first === undefined) {
     throw new CommandFailure(
-      `there are no keys of ${plainText(domain)}: "mailroom dkim list" names those there are.`,
+      `there are no keys for ${plainText(domain)}; "mailroom dkim list" lists all keys.`,
     )
   }
   if (owners.length === 1) return { ownerId: first, domain }
@@ -93,15 +95,15 @@ function tellRotation({ domain }: DkimOwner, rotation: KeyRotation): void {
       throw new CommandFailure(describeSettling(rotation))
     case 'fault':
       throw new CommandFailure(
-        `DNS could not be asked for ${dkimKeyName(rotation.standby)} (${plainText(rotation.text)}); nothing was changed. Try again later.`,
+        `the DNS query for ${dkimKeyName(rotation.standby)} failed (${plainText(rotation.text)}); nothing was changed. Try again later.`,
       )
     case 'retiring':
       throw new CommandFailure(
-        `${domain} has no other key to change to before ${endText(rotation.retiring)}: until then that of ${rotation.retiring.selector} stays published for the mail that it signed. The next one is made after it.`,
+        `${domain} has no next key until ${endText(rotation.retiring)}. Until then ${rotation.retiring.selector} stays published for the mail it signed; the next key is created afterwards.`,
       )
     case 'none':
       throw new CommandFailure(
-        `the keys of ${domain} were changed by somebody else at this moment; "mailroom dkim list" shows them.`,
+        `another process has just changed the keys of ${domain}; "mailroom dkim list" shows them.`,
       )
   }
 }
@@ -111,9 +113,9 @@ function describeSwitch({ retired, active }: KeyRotation & { kind: 'switched' })
   const settledAtMs = settledAt(active, active.activatedAtMs ?? 0)
   return [
     ...(settledAtMs === null ? [] : [describeRisk(active, settledAtMs)]),
-    `Mail of ${active.domain} is signed with ${active.selector} from now on; running services follow within ${seconds} seconds.`,
-    `Leave the record of ${dkimKeyName(retired)} in DNS until ${endText(retired)}: mail that it signed is still under way.`,
-    `A running service then makes the next key of ${retired.selector}. Publish it in place of that record, so that it can take over when its time comes: ${whereShown(retired)}.`,
+    `Mail from ${active.domain} is now signed with ${active.selector}; running services switch within ${seconds} seconds.`,
+    `Leave the record of ${dkimKeyName(retired)} in DNS until ${endText(retired)}: mail it signed is still on its way.`,
+    `A running service then creates the next key for ${retired.selector}. Publish it in place of that record, ready for the next rotation: ${whereShown(retired)}.`,
     '',
   ].join('\n')
 }
@@ -123,22 +125,22 @@ function describeUnpublished(standby: DkimKey): string {
     `DNS does not have the next key of ${standby.domain}; nothing was changed. Publish this TXT record, in place of any other at its name:`,
     `  ${dkimKeyName(standby)}`,
     `  ${dkimKeyRecord(standby)}`,
-    'and run the command again when the name servers give it.',
+    'and run the command again once the name servers return it.',
   ].join('\n')
 }
 
 function describeSettling({ standby, settledAtMs }: KeyRotation & { kind: 'settling' }): string {
   const name = dkimKeyName(standby)
   return [
-    `DNS has the next key of ${standby.domain}, but was seen to have it for less than a day; nothing was changed.`,
-    `Whoever asked for ${name} before may go on with what stood there then, and would not believe mail that the new key signs.`,
-    `Run the command again after ${timeText(settledAtMs)}; a running service changes by itself only when the time of its settings has come.`,
-    'With --now it changes at once: for a key that somebody else may have, and at the price of mail that is not believed until then.',
+    `DNS has had the next key of ${standby.domain} for less than a day; nothing was changed.`,
+    `Receivers that cached the old record of ${name} would reject mail signed with the new key.`,
+    `Run the command again after ${timeText(settledAtMs)}; a running service rotates on its own only on schedule.`,
+    '--now switches at once, for a key that may be stolen. Until then some receivers may reject the mail.',
   ].join('\n')
 }
 
 function describeRisk(active: DkimKey, settledAtMs: number): string {
-  return `Until ${timeText(settledAtMs)} receivers that still have what stood at ${dkimKeyName(active)} before may not believe mail from here, and put it among spam or refuse it.`
+  return `Until ${timeText(settledAtMs)}, receivers that cached the old record of ${dkimKeyName(active)} may treat mail from here as spam or reject it.`
 }
 
 function whereShown({ ownerId }: DkimKey): string {

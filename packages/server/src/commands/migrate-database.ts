@@ -52,12 +52,12 @@ export function describeState({ plan, others }: Pick<SchemaState, 'plan' | 'othe
   const lines =
     newer.length === 0
       ? []
-      : [`A newer program has applied ${newer.join(', ')}; this one works with it.`]
+      : [`A newer version has applied ${newer.join(', ')}; this version works with it.`]
   if (pending.length === 0) return { code: 0, lines: ['The schema is current.', ...lines] }
   lines.push(...pending.map(({ name }) => `Would apply ${name}.`))
   if (others !== null) lines.push(`Connections of running processes: ${others}.`)
   if (breaking.length === 0) {
-    lines.push('Running processes go on meanwhile and afterwards.')
+    lines.push('Running processes keep working during and after it.')
     return { code: PENDING, lines }
   }
   const names = breaking.map(({ name }) => name).join(', ')

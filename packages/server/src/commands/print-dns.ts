@@ -29,7 +29,7 @@ export async function printDns({ zone }: { zone?: boolean }): Promise<void> {
   }
   if (isReservedDomain(inboxDomain)) {
     process.stderr.write(
-      `${inboxDomain} is a reserved name, which only DNS servers of your own can have: for mail with the world set MAILROOM_INBOX_DOMAIN to a domain of yours.\n`,
+      `${inboxDomain} is a reserved name that only your own DNS servers can resolve. To exchange mail with the Internet, set MAILROOM_INBOX_DOMAIN to a domain you own.\n`,
     )
   }
 }

@@ -22,7 +22,7 @@ const SEAMS = { clock: systemClock, buildsConsole: true }
 /** Nothing that was promised is lost by it: leases end by themselves, and what was said is on disk. */
 function exitInTime(log: Log, flush: () => void, code: number): void {
   const exit = () => {
-    log.warn({}, 'stopped before everything had ended')
+    log.warn({}, 'stopped before all work had finished')
     flush()
     process.exit(code)
   }
@@ -65,7 +65,7 @@ export async function serve(): Promise<void> {
   })
   // A fault that nobody caught leaves the state unknown: say so, and let whoever runs us restart.
   const fail = (error: unknown) => {
-    log.error({ error }, 'the service ended on a fault of its own')
+    log.error({ error }, 'the service stopped because of an internal error')
     flush()
     process.exit(1)
   }

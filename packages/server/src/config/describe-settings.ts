@@ -9,23 +9,22 @@ export function renderConfigurationPage(): string {
 
 <!-- Made by \`npm run generate\` from packages/server/src/config/settings.ts; do not edit. -->
 
-Settings are environment variables. They are also read from a file \`.env\` in the working directory;
-where both name a setting, the environment wins. An empty value counts as not given, and an empty one
-in the environment hides the file's.
+Settings are environment variables. The service also reads them from a file \`.env\` in the working
+directory; the environment takes precedence. An empty value counts as not set, and an empty variable hides
+the value in the file.
 
-A secret may lie in a file of its own: \`MAILROOM_SECRET_KEY_FILE\` names the file that holds what
-\`MAILROOM_SECRET_KEY\` would, and so of every setting marked secret. Spaces and line ends around it are
-taken off.
+You can keep a secret in its own file: \`MAILROOM_SECRET_KEY_FILE\` names the file with the value of
+\`MAILROOM_SECRET_KEY\`, and every other setting marked secret works the same way. Surrounding white space
+is removed.
 
-At start every mistake is listed with the setting's name, and the service does not start. An unknown
-name that begins with \`MAILROOM_\` is a warning that names the nearest setting.
+With an invalid setting the service does not start; it lists every mistake with the name of its setting. An
+unknown name that begins with \`MAILROOM_\` causes a warning that names the nearest setting.
 
 ${renderTable(Object.values(SETTINGS))}
 
 ## Limits
 
-Each is a whole number from 1. A request over a limit is answered 429 with \`Retry-After\` and has no
-effect.
+Each is a whole number of at least 1, unless its sentence says otherwise. A request over a limit gets 429 with \`Retry-After\` and has no effect.
 
 ${renderTable(Object.values(LIMIT_SETTINGS))}
 
@@ -34,7 +33,7 @@ The value of a setting marked secret is never written to a log or a message.
 ## Example
 
 \`\`\`sh
-# .env of a service that is reachable from the internet
+# .env of a service on the Internet
 MAILROOM_HTTP_HOST=0.0.0.0
 MAILROOM_SMTP_HOST=0.0.0.0
 MAILROOM_SMTP_PORT=25

@@ -18,25 +18,25 @@ export const WATCHING_SETTINGS = {
     'MAILROOM_METRICS_HOST',
     forms.host,
     { default: '127.0.0.1' },
-    'Address that the port of the figures listens on.',
+    'Address the metrics port listens on.',
   ),
   metricsPort: setting(
     'MAILROOM_METRICS_PORT',
     forms.listeningPort,
     { default: null },
-    'Port for /metrics, /health and /ready alone, also of processes without the role http; 0 takes any free one. /metrics asks for the operator’s token, and does not exist without one.',
+    'Extra port for only /metrics, /health and /ready, even in processes without the role http; 0 takes any free one. /metrics needs the operator’s token and does not exist without one.',
   ),
   otlpEndpoint: setting(
     'MAILROOM_OTLP_ENDPOINT',
     forms.collectorUrl,
     { default: null, meaning: 'that of OTEL_EXPORTER_OTLP_ENDPOINT, else none' },
-    'Where traces are sent, by OTLP over HTTP: the base of a collector’s address, such as http://127.0.0.1:4318.',
+    'Collector for traces (OTLP over HTTP): its base URL, such as http://127.0.0.1:4318.',
   ),
   traceShare: setting(
     'MAILROOM_TRACE_SHARE',
     forms.share,
     { default: '1' },
-    'Share of the traces that begin here that is sent, 0 to 1; whoever calls with a traceparent decides for its own.',
+    'Share of traces to send, 0 to 1. Requests with a traceparent decide for themselves.',
   ),
 } as const
 

@@ -140,7 +140,7 @@ export class EventReaders {
         for (const id of (await findEndedSessions?.(step)) ?? []) this.endOfSession(id)
       }
     } catch (error) {
-      log.warn({ error }, 'The keys of connected clients could not be looked at.')
+      log.warn({ error }, 'The keys of connected clients could not be checked.')
     }
   }
 }

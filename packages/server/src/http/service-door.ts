@@ -140,7 +140,7 @@ function answerTo(error: unknown, log: Log): Answer {
   if (error instanceof AppError && error.code === 'service_unavailable') {
     return unavailable(error.message)
   }
-  log.error({ error }, 'the figures could not be told')
+  log.error({ error }, 'metrics could not be collected')
   return { status: 500, body: { error: 'internal_error' } }
 }
 

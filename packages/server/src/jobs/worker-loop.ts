@@ -36,7 +36,7 @@ export function openWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
         }
       } while (isAwake && !signal.aborted)
     } catch (error) {
-      options.log.warn({ error, loop: options.name }, 'a step of background work failed')
+      options.log.warn({ error, loop: options.name }, 'a background task failed')
     } finally {
       running = null
     }

@@ -30,11 +30,11 @@ export function makeReceiver(ports: ReceiverPorts): MailReceiver {
   const troubled = (error: unknown): Reply => {
     const trouble = ports.storageTrouble(error)
     if (trouble === 'full') return reply(452, '4.3.1', 'Out of storage, try again later')
-    if (trouble === null) ports.log.error({ error }, 'a message could not be taken')
+    if (trouble === null) ports.log.error({ error }, 'a message could not be accepted')
     else
       ports.log.warn(
         { trouble, reason: error instanceof Error ? error.message : String(error) },
-        'a message could not be taken',
+        'a message could not be accepted',
       )
     return CANNOT_TAKE
   }
@@ -119,7 +119,7 @@ function replyAfterData(result: TakeResult): Reply {
     case 'no_recipient':
       return reply(550, '5.1.1', 'No such mailbox here')
     case 'too_early':
-      return reply(451, '4.3.0', 'What this reports of is not settled yet, try again later')
+      return reply(451, '4.3.0', 'Delivery still in progress, try again later')
     case 'rejected_by_policy':
       return reply(550, '5.7.1', result.text)
     case 'loop':

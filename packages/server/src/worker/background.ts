@@ -93,7 +93,7 @@ export function openBackground(ports: BackgroundPorts) {
 function openSweep({ duties, sweepBlobs, sweepEveryMs: everyMs, log }: BackgroundPorts) {
   const run = async (ending: AbortSignal) => {
     const orphans = await sweepBlobs(ending)
-    if (orphans > 0) log.info({ orphans }, 'removed stored bytes that no message refers to')
+    if (orphans > 0) log.info({ orphans }, 'removed stored files that no message refers to')
     return false
   }
   return openWorkerLoop({

@@ -290,7 +290,7 @@ export class Deliveries<Held extends Item> {
     if (waiting.length === 0) return
     this.#letGo(waiting)
     const returning = this.#queue.giveBack(waiting).catch((error: unknown) => {
-      this.#log.warn({ error }, 'deliveries could not be given back; their leases will end')
+      this.#log.warn({ error }, 'deliveries could not be released; their leases will expire')
     })
     this.#returning.add(returning)
     void returning.finally(() => this.#returning.delete(returning))

@@ -135,7 +135,7 @@ function report(t: TestContext, intake: Intake, backMs: number): void {
 }
 
 async function assertNothingLost(service: Service, intake: Intake): Promise<void> {
-  assert.doesNotMatch(service.log, /"status":500|on a fault of its own|"level":50/)
+  assert.doesNotMatch(service.log, /"status":500|because of an internal error|"level":50/)
   assert.equal((await service.stop()).code, 0)
   const losses = findLosses(intake.acknowledged, await readStored(service))
   assert.deepEqual(losses, { lost: 0, truncated: 0, doubled: 0 })

@@ -190,7 +190,7 @@ async function settle(t: TestContext, service: Service) {
       acknowledged = acknowledged.filter(({ inboxIds }) => !inboxIds.includes(inbox.id))
     },
     async assertNothingLost() {
-      assert.doesNotMatch(service.log, /"status":500|on a fault of its own/)
+      assert.doesNotMatch(service.log, /"status":500|because of an internal error/)
       await sender?.quit()
       assert.equal((await service.stop()).code, 0)
       const losses = findLosses(acknowledged, await readStored(service))

@@ -29,7 +29,7 @@ test('told to by SIGHUP a service takes its renewed certificate, and goes on', a
   await put()
   service.signal('SIGHUP')
   const deadlineMs = performance.now() + WAIT_MS_MAX
-  while (!/STARTTLS shows a new certificate/.test(service.log)) {
+  while (!/STARTTLS uses a new certificate/.test(service.log)) {
     assert.ok(performance.now() < deadlineMs, service.log)
     await sleep(20)
   }

@@ -71,7 +71,7 @@ async function killAgainAndAgain(t: TestContext, { kills, databaseUrl }: Plan): 
   const lives: Life[] = []
   for (let kill = 0; kill < kills; kill++) lives.push(await killOnce(killing))
   await untilSettled(service, SETTLED_MS_MAX)
-  assert.doesNotMatch(service.log, /on a fault of its own|"level":50/)
+  assert.doesNotMatch(service.log, /because of an internal error|"level":50/)
   assert.equal((await service.stop()).code, 0)
 
   const compared = await compareOutbound(service, sink, promised)

@@ -197,7 +197,7 @@ async function untilTaken({ service, sink, promised }: UnderWay): Promise<Promis
 async function assertEachOnce(service: Service, sink: Sink, promised: Promised[]): Promise<void> {
   const faults = service.log
     .split('\n')
-    .filter((line) => /"status":500|on a fault of its own|"level":50/.test(line))
+    .filter((line) => /"status":500|because of an internal error|"level":50/.test(line))
   assert.deepEqual(faults, [])
   assert.equal((await service.stop()).code, 0)
   const compared = await compareOutbound(service, sink, promised)

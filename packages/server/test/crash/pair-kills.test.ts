@@ -156,7 +156,7 @@ async function assertWorkGoesOn(pair: Pair, { received, sent }: PairState): Prom
 /** A newer program has changed the database: both notice, drain and ask to be started again. */
 async function assertOutdatedEnd(pair: Pair): Promise<void> {
   for (const service of pair) {
-    assert.doesNotMatch(service.log, /"status":500|on a fault of its own|"level":50/)
+    assert.doesNotMatch(service.log, /"status":500|because of an internal error|"level":50/)
   }
   await runSql(
     pair[0],

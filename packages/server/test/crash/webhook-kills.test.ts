@@ -86,7 +86,7 @@ async function killAgainAndAgain(t: TestContext, plan: Plan): Promise<void> {
   const log = await readLog(service, targets)
   await untilTold(followers, log.events.length - 1)
   await Promise.all(followers.map((follower) => follower.stop()))
-  assert.doesNotMatch(service.log, /on a fault of its own|"level":50/)
+  assert.doesNotMatch(service.log, /because of an internal error|"level":50/)
   assert.equal((await service.stop()).code, 0)
 
   const stored = await readStored(service)

@@ -93,7 +93,7 @@ async function runUnit(unit: Unit, options: CheckOptions): Promise<void> {
     renew(options, etc)
     assert.equal(unit.reload, '/bin/kill -HUP $MAINPID')
     container.process.kill('SIGHUP')
-    await until(() => container.output().includes('STARTTLS shows a new certificate'))
+    await until(() => container.output().includes('STARTTLS uses a new certificate'))
     tell('a reload takes the certificate that the deploy hook put there')
     container.process.kill('SIGTERM')
     assert.equal(await container.ended, 0)

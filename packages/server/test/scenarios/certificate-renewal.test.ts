@@ -105,8 +105,8 @@ test('a renewed certificate is shown without a restart, also on connections that
   assert.equal(await shown(world.smtpPort), fingerprint(second))
   await world.app.reloadCertificate()
   assert.deepEqual(about(), [
-    'info STARTTLS shows a new certificate',
-    'info STARTTLS shows the certificate that it showed before',
+    'info STARTTLS uses a new certificate',
+    'info STARTTLS keeps its certificate',
   ])
 })
 
@@ -159,5 +159,5 @@ test('files are looked at by themselves, and say what is wrong with them once', 
   assert.equal(tls.current(), before)
   await put(second)
   await until(() => tls.current() !== before)
-  assert.equal(lines.at(-1), 'info STARTTLS shows a new certificate')
+  assert.equal(lines.at(-1), 'info STARTTLS uses a new certificate')
 })

@@ -177,6 +177,6 @@ test('a backup holds the messages of the bucket as files, or says that it does n
 
   const left = await place.commandWith(env, 'backup', '--no-bucket', without)
   assert.equal(left.code, 0, left.output)
-  assert.match(left.output, new RegExp(`Not in it: ${names.length} large messages.*bucket mail`))
+  assert.match(left.output, new RegExp(`Not included: ${names.length} large messages.*bucket mail`))
   assert.ok(!(await readdir(without)).includes('blobs'))
 })

@@ -132,7 +132,7 @@ test('a backup without all of the stored messages is none', async (t) => {
   await rm(blobs, { recursive: true })
   const { code, output } = await place.command('backup', join(place.dataDir, 'backup'))
   assert.equal(code, 1)
-  assert.match(output, /were not there to be copied/)
+  assert.match(output, /could not be copied because they were gone/)
 })
 
 test('a dump of PostgreSQL is of the moment whose messages are copied', async (t) => {
@@ -156,5 +156,5 @@ test('a dump of PostgreSQL is of the moment whose messages are copied', async (t
   await rm(join(place.dataDir, 'blobs'), { recursive: true })
   const partial = await place.commandWith(env, 'backup', join(folder, 'partial'))
   assert.equal(partial.code, 1)
-  assert.match(partial.output, /were not there to be copied/)
+  assert.match(partial.output, /could not be copied because they were gone/)
 })

@@ -120,7 +120,7 @@ onEachEngine('mail to postmaster', (engine) => {
     )
     const total = await countRows(world, 'postmaster_messages')
     const first = await mailroom('list')
-    const hint = /^There are more: postmaster (list) (--before) (raw_\w+)$/m
+    const hint = /^For more: mailroom postmaster (list) (--before) (raw_\w+)$/m
     const [, ...args] = hint.exec(first.stderr) ?? []
     const rest = await mailroom(...args)
     assert.equal(rest.stderr, '')

@@ -388,7 +388,9 @@ onEachEngine('webhooks', (engine) => {
     assert.ok(webhook)
     const { sealer } = world.app.deps
     assert.deepEqual(openSecrets(sealer, webhook, world.clock.now()), [secret])
-    await until(async () => log.includes('secrets that could not be opened were dropped'))
+    await until(async () =>
+      log.includes('webhook secrets that could not be decrypted were dropped'),
+    )
     assert.ok(await client.webhooks.rotateSecret(other.id))
   })
 

@@ -29,7 +29,7 @@ onBothEngines('a check of migrations', (engine) => {
     const { code, text } = await check(place)
     assert.equal(code, 3)
     assert.match(text, /^Would apply 0008_/)
-    assert.match(text, /^Running processes go on meanwhile and afterwards\.$/m)
+    assert.match(text, /^Running processes keep working during and after it\.$/m)
     assert.equal((text.match(/Would apply/g) ?? []).length, readMigrations(engine).length - 7)
     const columns = 'select version from schema_migrations where version > 7'
     assert.deepEqual(await place.run(columns), [])
@@ -55,7 +55,7 @@ onBothEngines('a check of migrations', (engine) => {
     await apply(101, 7)
     const { code, text } = await check(place)
     assert.equal(code, 0)
-    assert.match(text, /A newer program has applied 0101_x; this one works with it\./)
+    assert.match(text, /A newer version has applied 0101_x; this version works with it\./)
     await apply(102, 102)
     const refused = await check(place)
     assert.equal(refused.code, 5)

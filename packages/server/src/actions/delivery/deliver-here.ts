@@ -103,7 +103,7 @@ async function receiveHere(
 const TOO_EARLY: Attempted['outcome'] = {
   kind: 'refused',
   stage: 'final-dot',
-  reply: { code: 451, enhanced: '4.3.0', text: 'What it reports of is not settled yet' },
+  reply: { code: 451, enhanced: '4.3.0', text: 'Delivery still in progress, try again later' },
 }
 
 /** Not for good: the account may make the inbox tomorrow, so the address is not suppressed. */

@@ -189,7 +189,10 @@ async function carry(
       signal,
     )
   } catch (error) {
-    deps.log.error({ error, message: first.message_id }, 'an attempt failed within the service')
+    deps.log.error(
+      { error, message: first.message_id },
+      'a delivery attempt failed with an internal error',
+    )
     return NOTHING_CARRIED
   }
 }
@@ -218,7 +221,7 @@ async function readOutgoing(
     }
     return { raw, reversePath: returnPath === '' ? row.reversePath : returnPath }
   } catch (error) {
-    deps.log.error({ error, raw: rawId }, 'a message to be sent could not be read')
+    deps.log.error({ error, raw: rawId }, 'an outgoing message could not be read')
     return { kind: 'no-route', text: 'The message could not be read.' }
   }
 }

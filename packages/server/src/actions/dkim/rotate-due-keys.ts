@@ -74,7 +74,7 @@ export async function rotateDueKeys(
   const fields = { domains: overdue.slice(0, NAMES_TOLD_MAX), count: overdue.length }
   deps.log.warn(
     fields,
-    'DKIM keys are due to be changed and the next ones are not in DNS; "mailroom dkim rotate <domain>" prints the record to publish',
+    'DKIM keys are due for rotation but the next ones are not in DNS; "mailroom dkim rotate <domain>" prints the record to publish',
   )
 }
 
@@ -139,7 +139,7 @@ async function tendStandby(
   const { kind } = await switchKeys(deps, { active, standby })
   if (kind === 'switched') {
     const { domain, selector } = standby
-    deps.log.info({ domain, selector, before: active.selector }, 'a new DKIM key signs from now on')
+    deps.log.info({ domain, selector, before: active.selector }, 'DKIM key rotated')
   }
   return null
 }
@@ -150,10 +150,7 @@ async function replaceRetired(deps: DueKeysDeps, key: DkimKey): Promise<void> {
   const row = keyRow(deps, key, { selector, state: 'standby', isRequired: false, privateKey })
   const secretName = key.ownerId === SERVICE_OWNER ? olderKeyName(domain) : null
   if (!(await deps.db.write('replaceRetiredKey', { keyId: key.id, row, secretName }))) return
-  deps.log.info(
-    { domain, selector },
-    'a DKIM key has ended; a new one is to be published in its place',
-  )
+  deps.log.info({ domain, selector }, 'a DKIM key was retired; publish a new one in its place')
 }
 
 /** Runs `act` for all keys that are due, some at once: a slow one holds up its own place only. */

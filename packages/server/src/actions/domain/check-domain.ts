@@ -120,7 +120,7 @@ async function settle(
   const { status } = settled.domain
   if (status !== domain.status) {
     const fields = { domainId: domain.id, domain: domain.domain, from: domain.status, to: status }
-    deps.log.info(fields, 'the state of a custom domain has changed')
+    deps.log.info(fields, 'a custom domain changed its status')
   }
   return settled
 }

@@ -179,7 +179,7 @@ class Hub implements EventHub {
       else this.#stall.end()
       this.#isFailing = false
     } catch (error) {
-      if (!this.#isFailing) this.#deps.log.warn({ error }, 'the log of events could not be read')
+      if (!this.#isFailing) this.#deps.log.warn({ error }, 'the event log could not be read')
       this.#isFailing = true
     }
     this.#running = null

@@ -204,7 +204,7 @@ class Stream implements EventStream {
         await nextTurn()
       }
     } catch (error) {
-      this.#deps.log.warn({ error }, 'a stream of events waits for the store')
+      this.#deps.log.warn({ error }, 'an event stream is waiting for the database')
       if (!this.#isClosed) this.#retry = setTimeout(() => this.#goOn(), LOG_POLL_MS).unref()
     } finally {
       this.#isRunning = false

@@ -26,7 +26,7 @@ export function openStall({ clock, log }: Pick<Deps, 'clock' | 'log'>, reader: s
         since.isTold = true
         log.warn(
           { reader, waitedMs: Math.round(waitedMs) },
-          'events wait for a transaction that is open on the database server',
+          'events are held up by an open transaction on the database server',
         )
       }
       return Math.min(LOG_POLL_MS, Math.max(LOG_UNSETTLED_MS, waitedMs / 4))

@@ -61,7 +61,10 @@ export async function deleteInbox(
   try {
     await purgeInbox(deps, { inboxId: input.inboxId, stepsMax: PURGE_STEPS_AT_ONCE })
   } catch (error) {
-    deps.log.warn({ error, inboxId: input.inboxId }, 'the purge of an inbox was left to its job')
+    deps.log.warn(
+      { error, inboxId: input.inboxId },
+      'purging an inbox failed; a background job will finish it',
+    )
   }
   deps.wakeWorker()
 }

@@ -94,7 +94,7 @@ export async function receiveMessage(
     if (!hasOthers && heard.isHeard !== true) return ownMarkLoop(headers)
     // One answer goes for all recipients, and refused for one it would be lost to the others.
     const from = arriving.clientAddress
-    deps.log.warn({ looped, from }, 'a mail loop was cut, others got the mail')
+    deps.log.warn({ looped, from }, 'a mail loop was stopped; other recipients got the mail')
     if (!hasOthers) return { kind: 'stored', messageIds: [] }
   }
 

@@ -61,7 +61,7 @@ export async function pollPairing(
   const { clientName, clientAddress } = pairing
   log.info(
     { accountId, keyId: key.id, approvedBy, clientName, clientAddress },
-    'a paired client took its key',
+    'a paired client received its key',
   )
   return token
 }

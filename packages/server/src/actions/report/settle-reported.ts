@@ -63,7 +63,10 @@ function tell(
     switch (outcome) {
       case 'settled':
         deps.countReport(status)
-        deps.log.info({ message: told.messageId, delivery, status }, 'a report was taken')
+        deps.log.info(
+          { message: told.messageId, delivery, status },
+          'a delivery report was processed',
+        )
         break
       case 'repeated':
       case 'deferred':

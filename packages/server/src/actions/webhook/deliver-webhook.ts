@@ -89,7 +89,7 @@ async function returnOnce(
     await db.write('returnWebhookDeliveries', held)
   } catch (error) {
     if (storageTrouble(error) === null) throw error
-    log.warn({ error, ...fields }, 'deliveries could not be given back; their leases will end')
+    log.warn({ error, ...fields }, 'deliveries could not be released; their leases will expire')
   }
 }
 
@@ -112,7 +112,10 @@ async function attempt(
   } catch (error) {
     if (storageTrouble(error) !== null) throw error
     // A fault of ours is no outcome of theirs: it is tried again by schedule, and ends with it.
-    deps.log.error({ error, webhook: held.lane, event: held.event_id }, 'a webhook was not made')
+    deps.log.error(
+      { error, webhook: held.lane, event: held.event_id },
+      'a webhook request could not be built',
+    )
     return unsent('internal_error')
   }
   if ('kind' in request) return request
@@ -204,7 +207,7 @@ async function settle(
   if (settled === 'lost') return
   tell(deps, held, { ...answer, status })
   if (settled !== 'disabled') return
-  deps.log.warn({ webhook: held.lane }, 'a webhook that failed for days was disabled')
+  deps.log.warn({ webhook: held.lane }, 'a webhook was disabled after failing for days')
   deps.wakeEvents()
 }
 
@@ -228,5 +231,9 @@ function tell(
   const { lane: webhook, event_id: event, attempts: attempt } = held
   const fields = { webhook, event, attempt, error, responseStatus, latencyMs }
   if (status === 'succeeded') log.debug(fields, 'told a webhook')
-  else log.info(fields, status === 'pending' ? 'a webhook failed for now' : 'a webhook failed')
+  else
+    log.info(
+      fields,
+      status === 'pending' ? 'a webhook failed and will be retried' : 'a webhook failed',
+    )
 }

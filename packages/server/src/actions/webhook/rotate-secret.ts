@@ -31,7 +31,10 @@ export async function rotateSecret(
     const isKept = await deps.db.write('replaceWebhookSecrets', { ...input, kept, sealedSecrets })
     if (!isKept) continue
     if (isAlone) {
-      deps.log.warn({ webhook: webhook.id }, 'secrets that could not be opened were dropped')
+      deps.log.warn(
+        { webhook: webhook.id },
+        'webhook secrets that could not be decrypted were dropped',
+      )
     }
     return { webhook, secret }
   }

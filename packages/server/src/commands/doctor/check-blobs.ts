@@ -18,9 +18,8 @@ export async function checkBlobs(settings: Settings, signal: AbortSignal): Promi
   try {
     const obstacle = await blobs.findObstacle({ writes: false })
     if (obstacle === null) return [good(aim, `${aim.expected} can be listed and read`)]
-    if (obstacle.kind === 'refused')
-      return [bad(aim, obstacle.text, 'Put MAILROOM_BLOB_URL right.')]
-    const fix = 'Messages over 128 KiB are put off until it is back.'
+    if (obstacle.kind === 'refused') return [bad(aim, obstacle.text, 'Correct MAILROOM_BLOB_URL.')]
+    const fix = 'Messages over 128 KiB are deferred until it is back.'
     return [unknown(aim, obstacle.text, fix)]
   } finally {
     await blobs.close()

@@ -34,13 +34,13 @@ export function checkCertificate(settings: Settings, nowMs: number): Finding {
   if (validToDate.getTime() <= nowMs) {
     return bad(
       aim,
-      `it ended at ${validToDate.toISOString()}`,
-      'Renew it; the service takes the new one within a minute.',
+      `it expired at ${validToDate.toISOString()}`,
+      'Renew it; the service loads the new one within a minute.',
     )
   }
   if (validFromDate.getTime() > nowMs) {
-    const found = `it begins at ${validFromDate.toISOString()}`
-    return bad(aim, found, 'Set the clock right, or wait until then.')
+    const found = `it is not valid before ${validFromDate.toISOString()}`
+    return bad(aim, found, 'Correct the clock, or wait until then.')
   }
   if (certificate.checkHost(smtpHostname) === undefined) {
     const found = `it is for ${certificate.subjectAltName ?? certificate.subject}`
@@ -54,15 +54,15 @@ export function checkCertificate(settings: Settings, nowMs: number): Finding {
     const found = `a self-signed one for ${smtpHostname}, ${until}`
     if (delivery === 'sandbox') return notNeeded(aim, found)
     const setTo = tlsFiles === null ? 'Set MAILROOM_TLS_CERT and MAILROOM_TLS_KEY to' : 'Use'
-    const fix = `${setTo} a certificate of a public authority: mail comes encrypted without it, but senders that verify (MTA-STS) do not deliver.`
+    const fix = `${setTo} a certificate of a public authority: mail arrives encrypted without it, but senders that verify certificates (MTA-STS) do not deliver.`
     return advice(aim, found, fix)
   }
   const daysLeft = (validToDate.getTime() - nowMs) / DAY_MS
   if (daysLeft < DAYS_LEFT_ADVISED) {
-    const fix = 'Renew it; a certificate that renews itself should have been renewed by now.'
+    const fix = 'Renew it; automatic renewal should have happened by now.'
     return advice(
       aim,
-      `it ends in ${Math.floor(daysLeft)} days, at ${validToDate.toISOString()}`,
+      `it expires in ${Math.floor(daysLeft)} days, at ${validToDate.toISOString()}`,
       fix,
     )
   }

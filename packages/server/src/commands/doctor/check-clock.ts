@@ -20,7 +20,7 @@ export function judgeClock(which: string, aheadMs: number): Finding {
   const aim: Aim = { check: 'clock', expected: `within ${OFF_MS_ADVISED / 1_000} s of ${which}` }
   const off = (Math.abs(aheadMs) / 1_000).toFixed(1)
   const found = `${off} s ${aheadMs > 0 ? 'behind' : 'ahead of'} ${which}`
-  const fix = 'Have both machines set their clocks from a time server, as with chrony or timesyncd.'
+  const fix = 'Synchronise both clocks with a time server, for example with chrony or timesyncd.'
   if (Math.abs(aheadMs) > OFF_MS_MAX) return bad(aim, found, fix)
   return Math.abs(aheadMs) > OFF_MS_ADVISED ? advice(aim, found, fix) : good(aim, found)
 }
@@ -28,8 +28,8 @@ export function judgeClock(which: string, aheadMs: number): Finding {
 /** When nobody was asked. */
 export function clockUnasked(): Finding {
   return unknown(
-    { check: 'clock', expected: 'the right time' },
-    'nothing here to compare it with',
+    { check: 'clock', expected: 'the correct time' },
+    'no clock to compare with',
     'Run this with --ntp <server>, such as --ntp pool.ntp.org.',
   )
 }
@@ -53,7 +53,7 @@ export async function checkTimeServer(server: string, signal: AbortSignal): Prom
   const timeMs = readTransmitTime(packet)
   if (timeMs === null) {
     const aim: Aim = { check: 'clock', expected: `the time of ${server}` }
-    return unknown(aim, 'an answer without a time', 'Name another time server.')
+    return unknown(aim, 'it answered without a time', 'Name another time server.')
   }
   return judgeClock(`the time server ${server}`, Math.round(timeMs - middleMs))
 }

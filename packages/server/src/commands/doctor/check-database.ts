@@ -22,7 +22,7 @@ export async function checkDatabase(settings: Settings): Promise<DatabaseReport>
   const what = databaseUrl === null ? databasePath(settings) : 'PostgreSQL'
   const aim: Aim = { check: 'database', expected: `${what}, reachable, with the current schema` }
   if (databaseUrl === null && !existsSync(databasePath(settings))) {
-    const fix = 'Start the service, which makes it, or set MAILROOM_DATA_DIR to where it is.'
+    const fix = 'Start the service, which creates it, or set MAILROOM_DATA_DIR to its folder.'
     return { findings: [bad(aim, 'it is not there', fix)], isCurrent: false }
   }
   let state: SchemaState
@@ -36,7 +36,7 @@ export async function checkDatabase(settings: Settings): Promise<DatabaseReport>
     const fix =
       databaseUrl === null
         ? 'Restore it from a backup.'
-        : 'Start PostgreSQL, or put MAILROOM_DATABASE_URL right.'
+        : 'Start PostgreSQL, or correct MAILROOM_DATABASE_URL.'
     return { findings: [bad(aim, found, fix)], isCurrent: false }
   }
   const clock = state.aheadMs === null ? [] : [judgeClock('the clock of PostgreSQL', state.aheadMs)]
@@ -45,7 +45,7 @@ export async function checkDatabase(settings: Settings): Promise<DatabaseReport>
 }
 
 function judgeSchema(aim: Aim, { plan: { pending, refusal } }: SchemaState): Finding {
-  if (refusal !== null) return bad(aim, refusal, 'Run the version that the service runs.')
+  if (refusal !== null) return bad(aim, refusal, 'Run the same version as the service.')
   if (pending.length === 0) return good(aim, `${aim.expected}`)
   const names = pending.map(({ name }) => name).join(', ')
   return bad(aim, `its schema lacks ${names}`, 'Start the service, or run "mailroom migrate".')
@@ -55,7 +55,7 @@ function judgeSchema(aim: Aim, { plan: { pending, refusal } }: SchemaState): Fin
 export async function checkSecretKey(settings: Settings, db: ReadDb): Promise<Finding> {
   const aim: Aim = {
     check: 'secret key',
-    expected: 'the key that opens the secrets in the database',
+    expected: 'the key that decrypts the secrets in the database',
   }
   switch (await inspectDataKey({ settings, db })) {
     case 'absent':
@@ -65,14 +65,14 @@ export async function checkSecretKey(settings: Settings, db: ReadDb): Promise<Fi
     case 'plain':
       return advice(
         aim,
-        'none: whoever reads the database can read the keys that sign mail',
-        'Set MAILROOM_SECRET_KEY to 32 random octets, as from: openssl rand -base64 32',
+        'none: anyone who can read the database can read the DKIM keys',
+        'Set MAILROOM_SECRET_KEY to 32 random bytes, for example from: openssl rand -base64 32',
       )
     case 'not here':
       return bad(
         aim,
-        'another key than the one that sealed them, or none',
-        'Set MAILROOM_SECRET_KEY to the key that the service was started with, or restore secret.key.',
+        'no key, or not the one that encrypted them',
+        'Set MAILROOM_SECRET_KEY to the key the service was started with, or restore secret.key.',
       )
   }
 }

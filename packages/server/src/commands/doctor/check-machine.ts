@@ -37,7 +37,7 @@ function judgeMode(aim: Aim, path: string, wanted: string): Finding {
   const mode = statSync(path).mode & 0o777
   const text = `${path} has mode ${mode.toString(8).padStart(4, '0')}`
   if ((mode & OTHERS) === 0) return good(aim, text)
-  return bad(aim, `${text}: others can look into it`, `Run: chmod ${wanted} ${path}`)
+  return bad(aim, `${text}: other users can read it`, `Run: chmod ${wanted} ${path}`)
 }
 
 /** Of the disk that the data directory is or will be on. */
@@ -58,7 +58,7 @@ export function judgeDisk(disk: {
   const advised = Math.min(FREE_BYTES_ADVISED, totalBytes / 10)
   const aim: Aim = { check: 'disk', expected: `${mib(advised)} free at ${folder}` }
   const text = `${mib(freeBytes)} of ${mib(totalBytes)} free at ${folder}`
-  const fix = `Make room at ${join(folder)}: a service on a full disk refuses mail until it has some.`
+  const fix = `Free space at ${join(folder)}: with a full disk the service refuses mail.`
   if (freeBytes < Math.min(FREE_BYTES_MIN, advised / 2)) return bad(aim, text, fix)
   return freeBytes < advised ? advice(aim, text, fix) : good(aim, text)
 }

@@ -20,11 +20,11 @@ export async function checkListener(settings: Settings, signal: AbortSignal): Pr
     check: 'mail door',
     expected: `${smtpHost}:${port} answers as ${hostname} and offers STARTTLS`,
   }
-  if (!settings.roles.has('smtp')) return notNeeded(aim, 'MAILROOM_ROLES has no smtp here')
-  if (port === 0) return unknown(aim, 'MAILROOM_SMTP_PORT is 0: any free port was taken')
+  if (!settings.roles.has('smtp')) return notNeeded(aim, 'MAILROOM_ROLES does not include smtp')
+  if (port === 0) return unknown(aim, 'MAILROOM_SMTP_PORT is 0, so the port is not known')
   const seen = await probeSmtp({ host: reachable(smtpHost), port, hostname, signal })
   if (seen.kind !== 'up') {
-    const fix = `Start the service, and see that nothing else has port ${port}.`
+    const fix = `Start the service, and make sure nothing else uses port ${port}.`
     return bad(aim, seen.text, fix)
   }
   return judgeServer(aim, seen, { hostname, settings })
@@ -43,7 +43,7 @@ function judgeServer(
 ): Finding {
   if (seen.name !== hostname) {
     const fix =
-      'Restart the service after a change of MAILROOM_SMTP_HOSTNAME, or stop what else answers there.'
+      'Restart the service if MAILROOM_SMTP_HOSTNAME has changed, or stop the other program on this port.'
     return bad(aim, `it answers as ${seen.name}`, fix)
   }
   if (seen.startTls !== 'works') {
@@ -51,16 +51,16 @@ function judgeServer(
     return bad(
       aim,
       found,
-      'Put the certificate and its key right; the service takes them within a minute.',
+      'Correct the certificate and its key; the service loads them within a minute.',
     )
   }
   const own = readCertificate(settings)
   if (own !== null && seen.certificate?.fingerprint256 !== own.fingerprint256) {
-    const found = `it answers as ${seen.name} and shows another certificate than the settings name`
+    const found = `it answers as ${seen.name} and shows a different certificate than the settings name`
     return advice(
       aim,
       found,
-      'The service takes what the files hold within a minute; where it does not, its log says why.',
+      'The service loads changed files within a minute; if it does not, its log says why.',
     )
   }
   return good(aim, `it answers as ${seen.name} and STARTTLS works`)
@@ -100,7 +100,7 @@ async function checkMailHost(looks: Looks, host: string, signal: AbortSignal): P
   const checks = addresses.slice(0, ADDRESSES_MAX).map(async (address): Promise<Finding> => {
     if (isSpecialAddress(address) && !allowPrivateEgress) {
       const fix = `Publish the public address of ${host}.`
-      return bad(aim, `${address} cannot be reached by the world`, fix)
+      return bad(aim, `${address} cannot be reached from the Internet`, fix)
     }
     const seen = await probeSmtp({ host: address, port, hostname, signal })
     return judgeHost(aim, {
@@ -129,10 +129,10 @@ function judgeHost(aim: Aim, { address, host, hostname, seen, isOwn }: HostSeen)
   }
   if (seen.kind === 'up' && host !== hostname) {
     const found = `${at} answers as ${seen.name}: mail passes through it first`
-    return unknown(aim, found, `See that it gives the mail on to ${hostname}.`)
+    return unknown(aim, found, `Make sure it forwards the mail to ${hostname}.`)
   }
   if (seen.kind === 'up') {
-    const fix = 'Let the port lead to the mail door of this service.'
+    const fix = 'Forward the port to the SMTP listener of this service.'
     return bad(aim, `${at} answers as ${seen.name}`, fix)
   }
   if (isOwn) {
@@ -140,10 +140,10 @@ function judgeHost(aim: Aim, { address, host, hostname, seen, isOwn }: HostSeen)
       'Listen on it or forward it: set MAILROOM_SMTP_HOST and MAILROOM_SMTP_PORT, or redirect the port to them.'
     return bad(aim, `${at}: ${seen.text}`, fix)
   }
-  const found = `${at}: ${seen.text}; it is no address of this machine, and many networks do not lead back in`
+  const found = `${at}: ${seen.text}; it is not an address of this machine, and many networks do not allow connections back in`
   return unknown(
     aim,
     found,
-    'Try it from elsewhere, and see that the port is open and forwarded to here.',
+    'Try it from another network, and make sure the port is open and forwarded to this machine.',
   )
 }

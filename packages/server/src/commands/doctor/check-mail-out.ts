@@ -14,7 +14,7 @@ export async function checkPortOut(looks: Looks, signal: AbortSignal): Promise<F
   const { delivery, mxPort } = looks.settings
   const aim: Aim = {
     check: `port ${mxPort} out`,
-    expected: `connections to the mail servers of others on port ${mxPort}`,
+    expected: `connections to other mail servers on port ${mxPort}`,
   }
   if (delivery !== 'direct') return notNeeded(aim, `MAILROOM_DELIVERY is ${delivery}`)
   const tried = await Promise.all(RECEIVERS.map((domain) => tryReceiver(looks, domain, signal)))
@@ -22,7 +22,7 @@ export async function checkPortOut(looks: Looks, signal: AbortSignal): Promise<F
   if (reached !== undefined) return good(aim, reached.text)
   const text = tried.map((one) => one.text).join('; ')
   if (tried.every(({ kind }) => kind === 'unasked')) return unknown(aim, text)
-  const fix = `Ask the provider of this machine to open port ${mxPort}, which many block, or send through a relay with MAILROOM_DELIVERY=relay.`
+  const fix = `Ask the provider of this machine to open port ${mxPort}, which many providers block, or send through a relay with MAILROOM_DELIVERY=relay.`
   return bad(aim, text, fix)
 }
 
@@ -68,12 +68,12 @@ export async function checkRelay(
   const aim: Aim = { check: 'relay', expected: `${host}:${port} answers, with TLS` }
   const address = await findRelay({ settings, resolver, addressesOf }, host)
   const seen = await probeSmtp({ host: address, port, hostname, isTlsImplicit, signal })
-  const fix = 'Put MAILROOM_RELAY_URL right, or let this machine connect to it.'
+  const fix = 'Correct MAILROOM_RELAY_URL, or allow this machine to connect to it.'
   if (seen.kind !== 'up') return bad(aim, seen.text, fix)
   if (seen.startTls === 'works') return good(aim, `it answers as ${seen.name}, with TLS`)
   const found = `it answers as ${seen.name}; STARTTLS is ${seen.startTls}`
   if (credentials === null) return advice(aim, found, fix)
-  return bad(aim, found, `${fix} The password is not sent in clear text.`)
+  return bad(aim, found, `${fix} The service does not send the password in clear text.`)
 }
 
 /** By the resolvers of the settings where there are any, as the service does. */

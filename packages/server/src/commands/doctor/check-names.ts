@@ -14,7 +14,7 @@ export async function checkNames(looks: Looks): Promise<Finding[]> {
   const { smtpHostname, delivery } = looks.settings
   const name: Aim = {
     check: 'name',
-    expected: `${smtpHostname}, as this machine calls itself, has its public addresses`,
+    expected: `${smtpHostname}, the SMTP name of this machine, resolves to its public addresses`,
   }
   const reverse: Aim = {
     check: 'reverse name',
@@ -42,11 +42,11 @@ function judgeName(looks: Looks, aim: Aim, addresses: readonly string[]): Findin
   const special = addresses.filter(isSpecialAddress)
   if (special.length > 0 && !allowPrivateEgress) {
     const fix = `Publish only public addresses for ${smtpHostname}.`
-    return bad(aim, `${special.join(', ')} cannot be reached by the world`, fix)
+    return bad(aim, `${special.join(', ')} cannot be reached from the Internet`, fix)
   }
   if (addresses.some(looks.isOwnAddress)) return good(aim, text)
-  const found = `${text}, which is no address of this machine: right where a router or load balancer translates`
-  return unknown(aim, found, `See that connections from here are seen to come from ${text}.`)
+  const found = `${text}, which is not an address of this machine; correct if a router or load balancer translates addresses`
+  return unknown(aim, found, `Make sure connections from this machine appear to come from ${text}.`)
 }
 
 /** A name that leads back to the address (RFC 1912 §2.1); without one many receivers refuse mail. */

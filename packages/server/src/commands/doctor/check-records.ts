@@ -36,8 +36,8 @@ export async function checkInboxDomain(looks: Looks, db: ReadDb | null): Promise
   if (delivery === 'sandbox') return [notNeeded(aim, 'MAILROOM_DELIVERY is sandbox')]
   if (await isNowhere(looks)) {
     const fix =
-      'Set MAILROOM_INBOX_DOMAIN to a domain of yours, or MAILROOM_DNS_SERVERS to servers that have it.'
-    const found = `DNS has nothing of ${inboxDomain}, which is a reserved name`
+      'Set MAILROOM_INBOX_DOMAIN to a domain you own, or MAILROOM_DNS_SERVERS to servers that know it.'
+    const found = `DNS has no records for ${inboxDomain}, which is a reserved name`
     return [bad(aim, found, fix)]
   }
   const owner = { ownerId: SERVICE_OWNER, domain: inboxDomain }
@@ -54,7 +54,7 @@ export async function checkInboxDomain(looks: Looks, db: ReadDb | null): Promise
 function judgeKeyless({ check }: Aim, { isRead }: { isRead: boolean }): Finding {
   const aim: Aim = { check, expected: 'DKIM keys' }
   if (!isRead) return unknown(aim, 'the database could not be read')
-  return bad(aim, 'there are none yet', 'Run "mailroom dns", which makes them, and publish them.')
+  return bad(aim, 'there are none yet', 'Run "mailroom dns", which creates them, and publish them.')
 }
 
 function judgeRecord(asked: AskedRecord, judgeRequired: typeof bad = bad): Finding {
@@ -77,7 +77,7 @@ function isOtherSpf(asked: AskedRecord): asked is CheckedRecord {
 
 /** Where mail leaves through a relay, it is the relay that the record has to name. */
 function judgeRelayed(record: DnsRecord, { found }: CheckedRecord['check']): Finding {
-  const fix = 'See that it has the include that the provider of the relay names.'
+  const fix = 'Make sure it has the include that your relay provider names.'
   return unknown(aimOf(record), foundText(record, found), fix)
 }
 

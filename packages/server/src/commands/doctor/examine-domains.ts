@@ -46,7 +46,7 @@ export async function examineDomains(
   const left = await listEveryDomain(db, { limit: NAMES_TOLD_MAX, offset: looked })
   const names = left.map(({ domain }) => domain).join(', ')
   const more = count - looked - left.length
-  const found = `${count - looked} of ${count} were not looked at: there was no time for ${names}${more > 0 ? ` and ${more} more` : ''}`
+  const found = `${count - looked} of ${count} were not checked, for lack of time: ${names}${more > 0 ? ` and ${more} more` : ''}`
   return [...findings.flat(), unknown(aim, found)]
 }
 

@@ -65,7 +65,7 @@ export async function within(
     return await Promise.race([check(ending.signal), late.promise])
   } catch (error) {
     const found = error instanceof Error ? error.message : String(error)
-    return [bad(aim, found, 'Put right what the message says and run this again.')]
+    return [bad(aim, found, 'Fix what the message says and run this again.')]
   } finally {
     clearTimeout(timer)
     ending.abort()
@@ -85,7 +85,7 @@ export function formatFindings(
   { isSandbox = false }: { isSandbox?: boolean } = {},
 ): string {
   const findings = given
-    .filter(({ verdict }) => !isSandbox || verdict !== 'not needed')
+    .filter((finding) => !isSandbox || concernsSandbox(finding))
     .map(plainly)
   const sorted = ORDER.flatMap((verdict) => findings.filter((one) => one.verdict === verdict))
   const width = Math.max(0, ...ORDER.map(({ length }) => length))
@@ -103,6 +103,12 @@ export function formatFindings(
 export function findingsJson(findings: readonly Finding[]): string {
   const told = { ok: !isAnyWrong(findings), findings: findings.map(plainly) }
   return `${JSON.stringify(told, null, 2)}\n`
+}
+
+/** Advice on the records of a domain is for when mail leaves. */
+function concernsSandbox({ check, verdict }: Finding): boolean {
+  if (/^(?:custom domains$|domain )/.test(check)) return verdict === 'wrong'
+  return verdict !== 'not needed'
 }
 
 /** What DNS, servers and databases say comes from strangers, and must not steer a terminal. */

@@ -251,10 +251,10 @@ export class Session {
     const { log } = this.#parts
     const fields = { requestId: this.#opened.requestId, error }
     if (error instanceof AppError && error.code === 'service_unavailable') {
-      log.info(fields, 'A WebSocket was closed as the service is unavailable.')
+      log.info(fields, 'A WebSocket was closed because the service is unavailable.')
       this.close(CLOSE_CODES.tryLater, 'the service cannot answer at the moment')
     } else {
-      log.error(fields, 'A frame of a WebSocket failed.')
+      log.error(fields, 'Handling a WebSocket frame failed.')
       this.close(CLOSE_CODES.failed, 'the service failed')
     }
   }

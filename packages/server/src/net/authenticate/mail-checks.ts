@@ -94,7 +94,7 @@ export class MailChecks {
         resolve(value)
       }
       work.then(finish, (error: unknown) => {
-        this.#log.warn({ error }, 'a check of an arriving message failed')
+        this.#log.warn({ error }, 'checking an incoming message failed')
         finish(otherwise)
       })
     })

@@ -187,7 +187,7 @@ export class SignatureThread {
 
   #end(thread: Thread, cause: unknown): void {
     if (thread !== this.#thread) return
-    this.#log.warn({ cause, messages: this.#tasks.size }, 'the thread that checks signatures ended')
+    this.#log.warn({ cause, messages: this.#tasks.size }, 'the signature checking thread stopped')
     this.#drop(thread)
     void thread.worker.terminate()
     const atWork = Atomics.load(thread.atWork, 0)

@@ -10,7 +10,7 @@ export const START_DATA = reply(354, '', 'End data with <CRLF>.<CRLF>')
 export const GOODBYE = reply(221, '2.0.0', 'Bye')
 export const START_TLS = reply(220, '2.0.0', 'Ready to start TLS')
 export const HELP = reply(214, '2.0.0', 'See RFC 5321')
-export const CANNOT_VERIFY = reply(252, '2.5.1', 'Send a message and see')
+export const CANNOT_VERIFY = reply(252, '2.5.1', 'Cannot verify the address; send a message to try')
 
 export const GREET_FIRST = reply(503, '5.5.1', 'Send EHLO or HELO first')
 export const MAIL_FIRST = reply(503, '5.5.1', 'Send MAIL first')
@@ -22,8 +22,8 @@ export const NO_RECIPIENTS = reply(554, '5.5.1', 'No valid recipients')
 export const UTF8_NEEDED = reply(553, '5.6.7', 'An address outside ASCII needs SMTPUTF8')
 export const TOO_MANY_RECIPIENTS = reply(452, '4.5.3', 'Too many recipients, send the rest later')
 export const TOO_BIG = reply(552, '5.3.4', 'Message larger than the size limit')
-export const NO_MEMORY = reply(452, '4.3.1', 'Too much mail at the moment, try again later')
-export const BARE_CR = reply(550, '5.6.11', 'Message holds a CR without LF')
+export const NO_MEMORY = reply(452, '4.3.1', 'Too busy to take mail, try again later')
+export const BARE_CR = reply(550, '5.6.11', 'Message contains a CR without LF')
 export const LOCAL_ERROR = reply(451, '4.3.0', 'Local error, try again later')
 
 export const LINE_REPLIES: Record<Exclude<LineDefect, 'flood'>, Reply> = {
@@ -35,14 +35,14 @@ export const LINE_REPLIES: Record<Exclude<LineDefect, 'flood'>, Reply> = {
 }
 
 const CUT_TEXTS: Record<CutReason, readonly [enhanced: string, text: string]> = {
-  'early-talker': ['4.7.0', 'You spoke before the greeting'],
+  'early-talker': ['4.7.0', 'Client sent data before the greeting'],
   http: ['4.7.0', 'This is not an HTTP server'],
-  flood: ['4.7.0', 'Command line much too long'],
-  'idle-commands': ['4.7.0', 'Too many commands that lead nowhere'],
+  flood: ['4.7.0', 'Command line far too long'],
+  'idle-commands': ['4.7.0', 'Too many commands without a message'],
   'refused-recipients': ['4.7.0', 'Too many refused recipients'],
   'connection-deadline': ['4.4.2', 'Connection open too long'],
-  'command-deadline': ['4.4.2', 'Waited too long for a command'],
-  'slow-data': ['4.4.2', 'Data came too slowly'],
+  'command-deadline': ['4.4.2', 'Timed out waiting for a command'],
+  'slow-data': ['4.4.2', 'Data sent too slowly'],
   'crowded-out': ['4.3.2', 'Too busy, try again later'],
   shutdown: ['4.3.2', 'Service going down, try again later'],
 }

@@ -234,7 +234,7 @@ function guard(onOutcome: CountOutcome | undefined, log: SmtpLog): CountOutcome 
     try {
       onOutcome(outcome)
     } catch (error) {
-      log.error({ error, outcome: outcome.kind }, 'counting an SMTP outcome failed')
+      log.error({ error, outcome: outcome.kind }, 'an SMTP outcome could not be counted')
     }
   }
 }

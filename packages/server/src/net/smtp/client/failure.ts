@@ -31,7 +31,11 @@ export const CLOSED_BY_US: Failure = {
   code: 'closed',
   text: 'The connection was closed on our side',
 }
-export const ABORTED: Failure = { kind: 'network', code: 'aborted', text: 'Given up on our side' }
+export const ABORTED: Failure = {
+  kind: 'network',
+  code: 'aborted',
+  text: 'Attempt cancelled by this service',
+}
 
 /** A server's reply as it is kept and shown. */
 export function toClientReply(reply: PeerReply): ClientReply {

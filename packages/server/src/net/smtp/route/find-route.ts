@@ -98,7 +98,7 @@ function routeToLiteral(literal: string, isAllowed: AddressGuard): RouteFinding 
     return forGood(refuse(550, '5.1.2', 'the domain of the recipient is not an address literal'))
   }
   if (!isAllowed(address)) {
-    return forGood(refuse(550, '5.4.6', 'the recipient is at an address that mail is not sent to'))
+    return forGood(refuse(550, '5.4.6', 'mail may not be sent to the address of the recipient'))
   }
   const hosts: RouteHost[] = [
     { host: literal, addresses: [address], tls: { kind: 'opportunistic' } },

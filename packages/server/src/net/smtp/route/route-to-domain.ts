@@ -100,7 +100,11 @@ async function routeToHosts(
   }
   return forGood(
     findings.has('forbidden')
-      ? refuse(550, '5.4.6', `${destination} leads to addresses that mail is not sent to`)
+      ? refuse(
+          550,
+          '5.4.6',
+          `${destination} resolves only to addresses that mail may not be sent to`,
+        )
       : refuse(550, '5.4.4', `no mail host of ${destination} has an address`),
   )
 }

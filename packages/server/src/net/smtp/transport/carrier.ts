@@ -64,4 +64,7 @@ export function carriedNowhere(
   return { host, tls: null, outcomes: recipients.map(() => outcome) }
 }
 
-export const GIVEN_UP: CarryOutcome = { kind: 'no-route', text: 'Given up on our side' }
+export const GIVEN_UP: CarryOutcome = {
+  kind: 'no-route',
+  text: 'Attempt cancelled by this service',
+}

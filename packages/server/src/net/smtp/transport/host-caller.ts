@@ -57,12 +57,12 @@ type Called = {
 
 const GIVEN_UP: Trouble = {
   stage: 'connect',
-  failure: { kind: 'network', code: 'aborted', text: 'Given up on our side' },
+  failure: { kind: 'network', code: 'aborted', text: 'Attempt cancelled by this service' },
 }
 
 const CROWDED: CarryOutcome = {
   kind: 'crowded',
-  text: 'Too many messages for this host are on their way',
+  text: 'Too many messages to this host are in progress',
 }
 
 export class HostCaller {
