@@ -84,9 +84,7 @@ export function formatFindings(
   given: readonly Finding[],
   { isSandbox = false }: { isSandbox?: boolean } = {},
 ): string {
-  const findings = given
-    .filter((finding) => !isSandbox || concernsSandbox(finding))
-    .map(plainly)
+  const findings = given.filter((finding) => !isSandbox || concernsSandbox(finding)).map(plainly)
   const sorted = ORDER.flatMap((verdict) => findings.filter((one) => one.verdict === verdict))
   const width = Math.max(0, ...ORDER.map(({ length }) => length))
   const blocks = sorted.map((finding) => {
