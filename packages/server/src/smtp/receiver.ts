@@ -8,9 +8,9 @@ import type { Envelope, MailReceiver } from '#net/smtp/session.ts'
 
 export type ReceiverPorts = {
   findRecipient(address: string): Promise<Recipient>
-  /** `sinceMs` is when its first recipient was accepted, by `now`. */
   /** Whether the account of an inbox stores as much as it may. */
   isQuotaExceeded(accountId: string): Promise<boolean>
+  /** `sinceMs` is when its first recipient was accepted, by `now`. */
   takeMail(arriving: ArrivingMail, sinceMs: number): Promise<TakeResult>
   now(): number
   /** How a store that cannot take mail now is told: full, or something else. Null for a fault. */

@@ -114,6 +114,7 @@ export function deliverDeps(
     authenticator: null,
     rejectDmarcFailures: true,
     laneOf: (domain) => domain,
+    storageQuota: { limitBytes: null, isExceeded: () => Promise.resolve(false) },
   }
 }
 

@@ -56,6 +56,20 @@ onEachEngine('the quota of an account', (engine) => {
       body: 'A body.',
     })
     assert.ok(sent.messageId, 'its own mail is not refused')
+    const attempt = async (client: World['client'], from: string) => {
+      const { messageId } = await client.inboxes.send(from, {
+        to: other.address,
+        subject: 'A subject',
+        body: 'A body.',
+      })
+      await until(async () => (await client.messages.get(messageId)).status !== 'pending')
+      return client.messages.get(messageId)
+    }
+    const refused = await attempt(stranger.client, theirs.id)
+    assert.equal(refused.status, 'failed', 'nor is there a way in from within the service')
+    assert.match(refused.failureReason ?? '', /552 5\.2\.2 Mailbox full/)
+    assert.deepEqual((await stranger.client.suppressions.list().page()).data, [])
+    assert.equal((await attempt(world.client, inbox.id)).status, 'sent')
 
     await world.client.inboxes.delete(inbox.id)
     assert.equal(await post(other.address), '250 2.0.0')

@@ -1,7 +1,7 @@
 // Mail to inboxes of this service: it takes the path of mail from outside, without leaving.
 
 import type { Deps } from '#actions/deps.ts'
-import { findRecipient } from '#actions/message/find-recipient.ts'
+import { findRecipient, type Recipient } from '#actions/message/find-recipient.ts'
 import { type AcceptedRecipient, takeMail } from '#actions/message/take-mail.ts'
 import { isLocal } from '#model/domain.ts'
 import { domainOf } from '#model/inbox.ts'
@@ -42,11 +42,22 @@ export async function deliverHere(
     }
     const recipient = await findRecipient(deps, delivery.recipient)
     if (recipient.kind === 'foreign_domain') elsewhere.push(delivery)
-    else if (recipient.kind === 'unknown_mailbox') settled.push(refused(delivery))
+    else if (recipient.kind === 'unknown_mailbox') settled.push(refused(delivery, NO_MAILBOX))
+    else if (await isFull(deps, recipient, delivery)) settled.push(refused(delivery, MAILBOX_FULL))
     else accepted.push({ delivery, recipient: { ...recipient, address: delivery.recipient } })
   }
   if (accepted.length > 0) settled.push(...(await receive(deps, accepted, message)))
   return { here: settled, elsewhere }
+}
+
+/** As for mail from outside; what an account sends to itself is not a stranger's. */
+async function isFull(
+  { storageQuota }: DeliverDeps,
+  recipient: Recipient,
+  { account_id: senderId }: HeldDelivery,
+): Promise<boolean> {
+  if (recipient.kind !== 'inbox' || recipient.inbox.accountId === senderId) return false
+  return storageQuota.isExceeded(recipient.inbox.accountId)
 }
 
 async function receive(
@@ -112,11 +123,12 @@ const NO_MAILBOX: Attempted['outcome'] = {
   reply: { code: 550, enhanced: '5.1.1', text: 'No such mailbox here' },
 }
 
-function refused(delivery: HeldDelivery): Attempted {
-  return {
-    delivery,
-    outcome: NO_MAILBOX,
-    host: null,
-    tls: null,
-  }
+const MAILBOX_FULL: Attempted['outcome'] = {
+  kind: 'refused',
+  stage: 'rcpt',
+  reply: { code: 552, enhanced: '5.2.2', text: 'Mailbox full' },
+}
+
+function refused(delivery: HeldDelivery, outcome: Attempted['outcome']): Attempted {
+  return { delivery, outcome, host: null, tls: null }
 }

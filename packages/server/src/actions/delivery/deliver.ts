@@ -31,6 +31,7 @@ export type DeliverDeps = Pick<
   | 'countReport'
   | 'inboxDomain'
   | 'carrier'
+  | 'storageQuota'
   | 'queueClock'
   | 'countDelivery'
   | 'wakeEvents'
