@@ -105,20 +105,24 @@ export class AnswerBudget {
     const isOfAccount = caller?.kind === 'key' || caller?.kind === 'signed'
     const octets = isOfAccount ? this.#accounts : this.#strangers
     let own = 0
+    let isOver = false
     let turn: Turn | null = null
     finished(reply.raw, () => {
       octets.force(owner, -own)
-      own = 0
+      isOver = true
       // One that has come lasts: the work goes on when the client has left.
       turn?.giveUp()
     })
     return {
+      // An answer that is ready when its client has left is dropped at once: nothing would give back its room.
       add(bytes) {
+        if (isOver) return true
         const isAdded = octets.add(owner, bytes)
         if (isAdded) own += bytes
         return isAdded
       },
       force(bytes) {
+        if (isOver) return
         octets.force(owner, bytes)
         own += bytes
       },

@@ -17,6 +17,7 @@ const WHOLE = { 'accept-encoding': 'identity' }
 
 let door: Door
 let sends = 0
+let called = Promise.withResolvers<void>()
 const sockets: Socket[] = []
 before(async () => {
   door = await openDoor({
@@ -28,6 +29,15 @@ before(async () => {
     },
     answers: {
       'messages.list': async () => ({ data: [LARGE as never], total: 1 }),
+      'sandbox.list': async (_input, { takeTurn, onGone }) => {
+        await takeTurn()
+        const gone = new Promise<void>((resolve) => onGone(resolve))
+        called.resolve()
+        await gone
+        // Whatever waits for the end of the connection has seen it.
+        await new Promise((resolve) => setImmediate(resolve))
+        return { data: [LARGE as never], total: 1 }
+      },
       'messages.view': () => ({ headers: { 'content-type': 'text/markdown' }, content: LARGE }),
       'inboxes.create': async () => {
         sends += 1
@@ -120,6 +130,26 @@ test('a client that takes in nothing is cut, also in the middle of a list withou
   assert.equal(cut.length, 2)
   await Promise.all(cut)
   await letGo()
+})
+
+test('an answer that is made for a client that has left meanwhile takes no room', async () => {
+  // More than there is room for, and than are made at once for one account.
+  for (let asked = 0; asked < 5; asked += 1) {
+    called = Promise.withResolvers()
+    const answered = new Promise((resolve) => {
+      door.app.server.once('request', (_request, response) => response.once('close', resolve))
+    })
+    const socket = connect({ port: door.port, host: '127.0.0.1' })
+    socket.write(
+      `GET /v1/sandbox/messages HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\n\r\n`,
+    )
+    await called.promise
+    socket.destroy()
+    await answered
+  }
+  // The turn of the last one ends with its answer.
+  assert.equal((await door.request('/v1/pods')).status, 200)
+  assert.equal(await readAll(LIST), 200)
 })
 
 test('callers without a key have room of their own', async () => {
