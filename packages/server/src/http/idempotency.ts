@@ -56,7 +56,7 @@ export function hashRequest({ operationId, path, body }: HashedRequest): Uint8Ar
   return hash.digest()
 }
 
-/** What says the same as nothing at all, by the handler of sends. */
+/** What says the same as nothing at all, by the handler of sends; of every field null does. */
 const defaults: Readonly<Record<string, (value: unknown) => boolean>> = {
   includeQuote: (value) => value === true,
   cc: isEmptyArray,
@@ -72,7 +72,8 @@ function isEmptyArray(value: unknown): boolean {
 function withoutDefaults(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   const fields = Object.entries(value).filter(
-    ([name, field]) => !(Object.hasOwn(defaults, name) && defaults[name]?.(field)),
+    ([name, field]) =>
+      field !== null && !(Object.hasOwn(defaults, name) && defaults[name]?.(field)),
   )
   return Object.fromEntries(fields)
 }

@@ -199,6 +199,8 @@ test('what is written out of the defaults is the same as what is left out', asyn
     const lists = { cc: [], attachments: [] }
     const written = { ...good, ...lists, includeQuote: true, bodyHtml: '', unsubscribe: false }
     assert.equal(await hashOf(door, JSON.stringify(written), JSON_TYPE), plain)
+    const nulls = { ...good, cc: null, replyTo: null, threadId: null, includeQuote: null }
+    assert.equal(await hashOf(door, JSON.stringify(nulls), JSON_TYPE), plain)
     const form = formOf([
       ...Object.entries(good),
       ['includeQuote', 'true'],
@@ -227,7 +229,6 @@ test('requests that ask for something else have other hashes', async () => {
       { ...good, cc: ['a@b.example', 'c@d.example'] },
       { ...good, cc: ['c@d.example', 'a@b.example'] },
       { ...good, cc: 'a@b.example' },
-      { ...good, cc: null },
       { ...good, cc: 'null' },
       { ...good, cc: 1 },
       { ...good, cc: '1' },
