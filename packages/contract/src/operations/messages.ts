@@ -160,7 +160,7 @@ export const messageOperations = {
     success: {
       status: 200,
       description: 'The content, with the attachment’s own content type.',
-      mediaType: 'application/octet-stream',
+      mediaType: '*/*',
       isRanged: true,
     },
     errors: ['invalid_signature', 'range_not_satisfiable'],
