@@ -18,7 +18,8 @@ import {
   pageOffset,
 } from './tool.ts'
 
-const ADDRESS_LENGTH_MAX = 320
+/** With the name of its owner. */
+const MAILBOX_LENGTH_MAX = 1_000
 const SUBJECT_LENGTH_MAX = 998
 const BODY_LENGTH_MAX = 100_000
 const HTML_LENGTH_MAX = 500_000
@@ -34,7 +35,7 @@ const ANSWERED_MAX = 20
 const ONCE =
   'If you are not sure whether a call worked, call it again with the same content: within 10 minutes it is not sent twice.'
 
-const address = z.string().min(3).max(ADDRESS_LENGTH_MAX)
+const address = z.string().min(3).max(MAILBOX_LENGTH_MAX)
 
 const contentShape = {
   body: z.string().min(1).max(BODY_LENGTH_MAX).describe('The text, plain or HTML.'),
@@ -68,7 +69,7 @@ export const sendMail = defineTool({
     inbox: inbox.describe(
       'Id or address of the inbox to send from. May be left out where there is only one.',
     ),
-    to: address.describe('The recipient: one bare address.'),
+    to: address.describe('The recipient: one address, or Name <address>.'),
     subject: z.string().min(1).max(SUBJECT_LENGTH_MAX).describe('The subject.'),
     ...contentShape,
   },
