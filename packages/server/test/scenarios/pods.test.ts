@@ -141,7 +141,7 @@ onEachEngine('pods', (engine) => {
       const error = await refusalOf(client.pods.create({ clientId } as never))
       assert.equal(error.status, 400, JSON.stringify(clientId))
     }
-    assert.equal(await refusal(client.pods.create({ clientId: null } as never)), '400 bad_request')
+    assert.equal((await client.pods.create({ clientId: null } as never)).clientId, null)
   })
 
   test('a pod that holds inboxes or domains is not deleted', async () => {
