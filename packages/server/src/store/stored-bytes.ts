@@ -66,25 +66,34 @@ const addStored = statement<
     .where('counted_position', '=', place('before')),
 )
 
-/** An inbox with messages that are not counted: of before, or of a program of before. Null for none. */
-export async function findUncountedInbox(db: ReadDb): Promise<string | null> {
+/**
+ * The first inbox by id, from `from` on, with messages that are not counted: of before, or of a program of
+ * before. Null for none. Who goes on from the one that was found looks at each inbox once.
+ */
+export async function findUncountedInbox(db: ReadDb, from: string): Promise<string | null> {
   const inbox = await db.read
     .selectFrom('inbox_counters')
     .select('inbox_id')
+    .where('inbox_id', '>=', from)
     .where((row) =>
-      row('counted_position', '<', row('inbound_count', '+', row.ref('outbound_count'))),
+      row.or([
+        row('counted_position', '<', row('inbound_count', '+', row.ref('outbound_count'))),
+        row.and([
+          row('quarantined_count', '>', 0),
+          row.exists(
+            row
+              .selectFrom('quarantined_messages')
+              .select('id')
+              .whereRef('quarantined_messages.inbox_id', '=', 'inbox_counters.inbox_id')
+              .where('size_bytes', 'is', null),
+          ),
+        ]),
+      ]),
     )
+    .orderBy('inbox_id')
     .limit(1)
     .executeTakeFirst()
-  if (inbox !== undefined) return inbox.inbox_id
-  const quarantined = await db.read
-    .selectFrom('quarantined_messages')
-    .innerJoin('inbox_counters', 'inbox_counters.inbox_id', 'quarantined_messages.inbox_id')
-    .select('quarantined_messages.inbox_id')
-    .where('size_bytes', 'is', null)
-    .limit(1)
-    .executeTakeFirst()
-  return quarantined?.inbox_id ?? null
+  return inbox?.inbox_id ?? null
 }
 
 /** Counts the next PURGE_STEP_ROWS messages of the inbox that are not, and as many in its quarantine. */

@@ -30,9 +30,11 @@ export async function purgeExpired(deps: RetentionDeps, signal: AbortSignal): Pr
 
 /** Counts what accounts store, of before it was counted, in small steps until nothing is left. */
 export async function countOldStored({ db }: Pick<Deps, 'db'>, signal: AbortSignal): Promise<void> {
+  let from = ''
   while (!signal.aborted) {
-    const inboxId = await findUncountedInbox(db)
+    const inboxId = await findUncountedInbox(db, from)
     if (inboxId === null) return
+    from = inboxId
     await paced(async () => {
       await db.write('countStoredStep', { inboxId })
       return { isDone: false }
