@@ -180,7 +180,7 @@ describe('a text beyond TEXT_BYTES_MAX', () => {
       messageOf(multipart('mixed', 'b', parts)),
     )
     assert.equal(text, 'before\n\nafter')
-    assert.deepEqual(defects, [])
+    assert.deepEqual(defects, ['text-too-large'])
     assert.deepEqual(
       attachments.map(({ contentType, sizeBytes }) => [contentType, sizeBytes]),
       [['text/plain', TEXT_BYTES_MAX]],

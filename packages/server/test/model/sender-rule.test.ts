@@ -42,7 +42,7 @@ const NO_VALUES = [
   'CO.UK',
   'localhost',
   '@sender.example',
-  'Ann <ann@sender.example>',
+  'Ann <ann@sender.example>, bob@sender.example',
   'ann@',
   'ann@sender.example, bob@sender.example',
   'ann@sender.example\r\n',

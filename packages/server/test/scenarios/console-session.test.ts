@@ -239,10 +239,10 @@ onAnyEngine('signing in', (engine) => {
     for (let time = 0; time < 5; time += 1) {
       assert.equal(await outcomeOf(postSession(world, { apiKey: 'no' })), '401 unauthorized')
     }
-    const late = await postSession(world, { apiKey: world.key })
+    const late = await postSession(world, { apiKey: 'no' })
     assert.ok(Number(late.headers.get('retry-after')) > 0)
     assert.equal(await outcomeOf(late), '429 rate_limit_exceeded')
-    world.clock.advance(61_000)
+    // A good key is good whatever others tried from this address.
     assert.equal((await postSession(world, { apiKey: world.key })).status, 201)
   })
 })
