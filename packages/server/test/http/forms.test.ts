@@ -161,7 +161,11 @@ const refused: [string, () => Promise<Response>, RegExp][] = [
     () => send(...good, field('includeQuote', '1')),
     /must be true or false/,
   ],
-  ['a bad address', () => send(...good, field('cc', 'Ann <a@b.c>, Bob <b@b.c>')), /"cc\[0\]" must be one email/],
+  [
+    'a bad address',
+    () => send(...good, field('cc', 'Ann <a@b.c>, Bob <b@b.c>')),
+    /"cc\[0\]" must be one email/,
+  ],
   [
     '51 cc',
     () => send(...good, ...Array(51).fill(field('cc', 'a@b.example'))),

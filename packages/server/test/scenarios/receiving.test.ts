@@ -66,6 +66,7 @@ onBothEngines('received mail', (engine) => {
       automatic: false,
       automaticReason: null,
       defects: [],
+      isTruncated: false,
     })
     assert.deepEqual(await world.client.messages.get(id), message)
   })
