@@ -105,7 +105,7 @@ onAnyEngine('a send as a form', (engine) => {
     const refused = [
       formOf({ ...good, bcc: 'eve@friend.example' }, []),
       formOf({ ...good, to: ['bob@friend.example', 'ann@friend.example'] }, []),
-      formOf({ ...good, to: 'Bob <bob@friend.example>' }, []),
+      formOf({ ...good, to: 'Bob <bob@friend.example>, ann@friend.example' }, []),
       formOf({ ...good, subject: 'a\nX-Evil: 1' }, []),
       formOf({ ...good, includeQuote: 'perhaps' }, []),
       formOf({ ...good, cc: Array.from({ length: 51 }, (_, i) => `c${i}@friend.example`) }, []),

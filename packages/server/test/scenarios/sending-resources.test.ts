@@ -70,6 +70,7 @@ onEachEngine('a sent message', (engine) => {
         extracted: null,
         failureReason: null,
         defects: [],
+        isTruncated: false,
         attachments: [],
         authentication: null,
         automatic: false,
