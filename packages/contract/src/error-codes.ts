@@ -18,18 +18,18 @@ export const errorCodes = {
   },
   invalid_pod: {
     status: 400,
-    sentence: 'A pod that the request names is none of the account.',
-    fix: 'Name pods by the id or clientId that GET /v1/pods lists, or leave the field out: an inbox then goes to the default pod, and a webhook or a reader of events gets those of all pods.',
+    sentence: 'The account has no pod with this id or clientId.',
+    fix: 'Use the id or clientId of a pod from GET /v1/pods. Without the field, an inbox is created in the default pod, and a webhook delivers the events of all pods.',
   },
   invalid_domain: {
     status: 400,
-    sentence: 'The domain cannot be used as it is named, or not for this inbox.',
-    fix: 'Name a domain under a public suffix that you can publish DNS records for; for an inbox, one that is verified and belongs to the account and to the pod.',
+    sentence: 'The domain name is invalid, or the inbox cannot use this domain.',
+    fix: 'To add a domain, give a name under a public suffix that you can publish DNS records for. For an inbox, give a verified domain of the account that the pod may use.',
   },
   missing_idempotency_key: {
     status: 400,
-    sentence: 'A send needs the Idempotency-Key header.',
-    fix: 'Send a header Idempotency-Key with a new UUID for each message.',
+    sentence: 'Sending requires the Idempotency-Key header.',
+    fix: 'Add the header Idempotency-Key with a new UUID for each message.',
   },
   no_webhook_url: {
     status: 400,
@@ -48,8 +48,8 @@ export const errorCodes = {
   },
   invalid_csrf_token: {
     status: 403,
-    sentence: 'The header X-CSRF-Token is missing or not that of the session.',
-    fix: 'Send the csrfToken that GET /auth/session answers, or use the header Authorization: Bearer <key>.',
+    sentence: 'The header X-CSRF-Token is missing or does not match the session.',
+    fix: 'Send the csrfToken from GET /auth/session, or use the header Authorization: Bearer <key>.',
   },
   feature_requires_paid_plan: {
     status: 403,
@@ -58,22 +58,22 @@ export const errorCodes = {
   },
   scoped_keys_not_supported: {
     status: 403,
-    sentence: 'Keys are of the whole account; there are none for one inbox or one pod.',
-    fix: 'Keep the key that you have, or make another one of the account with POST /v1/api-keys.',
+    sentence: 'An API key covers the whole account; it cannot be limited to an inbox or a pod.',
+    fix: 'Keep using your current key, or create another key for the account with POST /v1/api-keys.',
   },
   invalid_signature: {
     status: 403,
-    sentence: 'The signed URL is altered, incomplete or expired.',
-    fix: 'Read the message again and use the fresh url.',
+    sentence: 'The signed URL is incomplete, was changed or has expired.',
+    fix: 'Get the message again and use its new url.',
   },
   not_found: {
     status: 404,
-    sentence: 'There is no such resource in the account, or no such route.',
+    sentence: 'The account has no such resource, or the API has no such route.',
   },
   method_not_allowed: {
     status: 405,
     sentence: 'The path exists, but not with this method.',
-    fix: 'Use one of the methods named in the Allow header.',
+    fix: 'Use a method from the Allow header.',
   },
   request_timeout: {
     status: 408,
@@ -93,12 +93,12 @@ export const errorCodes = {
   domain_taken: {
     status: 409,
     sentence: 'The domain belongs to another account, or the account has it already.',
-    fix: 'Use the domain that GET /v1/domains lists; if it is yours and another account has it, have it deleted there.',
+    fix: 'If GET /v1/domains lists the domain, use that one. If another account has it, delete it there first.',
   },
   domain_in_use: {
     status: 409,
-    sentence: 'An inbox on the domain lives outside the pod.',
-    fix: 'Delete the inboxes on the domain that are in other pods, or leave the domain account-wide.',
+    sentence: 'Another pod has an inbox on this domain.',
+    fix: 'Delete the inboxes on the domain in other pods, or let all pods use the domain.',
   },
   domain_not_empty: {
     status: 409,
@@ -107,13 +107,13 @@ export const errorCodes = {
   },
   pod_not_empty: {
     status: 409,
-    sentence: 'The pod still holds inboxes.',
+    sentence: 'The pod still has inboxes.',
     fix: 'Delete the inboxes of the pod first.',
   },
   pod_has_domains: {
     status: 409,
-    sentence: 'The pod still owns domains.',
-    fix: 'Delete the domains scoped to the pod or make them account-wide first.',
+    sentence: 'The pod still has domains.',
+    fix: 'Delete the domains of the pod first, or let all pods use them.',
   },
   default_pod: {
     status: 409,
@@ -127,12 +127,12 @@ export const errorCodes = {
   delivery_pending: {
     status: 409,
     sentence: 'The delivery is still pending.',
-    fix: 'Wait until it has succeeded or failed; nextAttemptAt says when it is tried.',
+    fix: 'Wait until it has succeeded or failed; nextAttemptAt is the time of the next attempt.',
   },
   webhook_is_disabled: {
     status: 409,
-    sentence: 'The webhook is disabled, and nothing is delivered to it.',
-    fix: 'Send PATCH /v1/webhooks/{id} with enabled true first, then retry the delivery.',
+    sentence: 'The webhook is disabled, so nothing is delivered to it.',
+    fix: 'Enable the webhook with PATCH /v1/webhooks/{id} first, then retry the delivery.',
   },
   payload_too_large: {
     status: 413,
@@ -147,12 +147,12 @@ export const errorCodes = {
   unsupported_media_type: {
     status: 415,
     sentence: 'The content type of the request body is not supported.',
-    fix: 'Send a media type that the operation names, mostly application/json, and no Content-Encoding.',
+    fix: 'Use a content type that the operation accepts, usually application/json, without Content-Encoding.',
   },
   range_not_satisfiable: {
     status: 416,
     sentence: 'The requested range lies outside the content.',
-    fix: 'Ask for a range within the size named by Content-Range.',
+    fix: 'Request a range within the size in Content-Range.',
   },
   inbox_limit_reached: {
     status: 422,
@@ -167,7 +167,7 @@ export const errorCodes = {
   invalid_webhook_url: {
     status: 422,
     sentence: 'The URL cannot be used for a webhook.',
-    fix: 'Give an absolute https URL of a public host, on port 443 or 80 and without user name.',
+    fix: 'Use an absolute https URL of a public host, on port 443 or 80, without a user name.',
   },
   domain_limit_reached: {
     status: 422,
@@ -177,7 +177,7 @@ export const errorCodes = {
   sender_rule_limit_reached: {
     status: 422,
     sentence: 'The account has reached its limit of sender rules.',
-    fix: 'Delete rules that are no longer needed, or name domains instead of addresses.',
+    fix: 'Delete rules that are no longer needed, or use one rule for a domain instead of many for its addresses.',
   },
   webhook_limit_reached: {
     status: 422,
@@ -187,12 +187,12 @@ export const errorCodes = {
   idempotency_key_reused: {
     status: 422,
     sentence: 'The Idempotency-Key was used for a different request.',
-    fix: 'Send a new key with each new message, and the same key only with the same request.',
+    fix: 'Use a new key for each message, and repeat a key only with the same request.',
   },
   recipient_suppressed: {
     status: 422,
     sentence: 'A recipient is on the suppression list of the account.',
-    fix: 'Leave the recipient out, or remove the suppression when the address is known to be good.',
+    fix: 'Remove the recipient, or delete the suppression if you know that the address works.',
   },
   upgrade_required: {
     status: 426,
@@ -201,18 +201,18 @@ export const errorCodes = {
   },
   rate_limit_exceeded: {
     status: 429,
-    sentence: 'Too many requests in too short a time.',
-    fix: 'Repeat the request after the seconds named by Retry-After.',
+    sentence: 'Too many requests.',
+    fix: 'Repeat the request after the number of seconds in Retry-After.',
   },
   cold_outreach_limit: {
     status: 429,
-    sentence: 'Too many messages to recipients that never wrote to this inbox.',
-    fix: 'Repeat the request after the seconds named by Retry-After.',
+    sentence: 'Too many messages to recipients who have never written to this inbox.',
+    fix: 'Repeat the request after the number of seconds in Retry-After.',
   },
   loop_suspected: {
     status: 429,
     sentence: 'Two programs seem to be answering each other in this thread.',
-    fix: 'Stop answering this correspondent automatically; the thread takes sends again after the seconds named by Retry-After.',
+    fix: 'Stop replying automatically in this thread. Sending in it is possible again after the number of seconds in Retry-After.',
   },
   header_fields_too_large: {
     status: 431,
@@ -226,18 +226,18 @@ export const errorCodes = {
   },
   webhook_failed: {
     status: 502,
-    sentence: 'The receiver did not answer the test with a 2xx status.',
-    fix: 'See message for what happened, fix the receiver and test again.',
+    sentence: 'The receiver did not respond to the test with a 2xx status.',
+    fix: 'Read message to see what happened, fix the receiver and test again.',
   },
   image_unavailable: {
     status: 502,
-    sentence: 'The host of the image did not answer with an image that can be shown.',
+    sentence: 'The host of the image did not return an image that can be shown.',
     fix: 'Show the message without it, or try again later.',
   },
   service_unavailable: {
     status: 503,
-    sentence: 'The service cannot answer at the moment; the request had no effect.',
-    fix: 'Repeat the request after the seconds named by Retry-After.',
+    sentence: 'The service is temporarily unavailable; the request had no effect.',
+    fix: 'Repeat the request after the number of seconds in Retry-After.',
   },
 } as const satisfies Record<string, { status: number; sentence: string; fix?: string }>
 
