@@ -22,7 +22,7 @@ const fieldsOf: { readonly [Code in ErrorCode]?: Partial<ErrorBody> } = {
     details: [{ path: 'displayName', message: 'must be a string' }],
   },
   feature_requires_paid_plan: {
-    message: 'On the free plan replyTo must be the address of an inbox of the account.',
+    message: 'On the free plan, replyTo must be the address of an inbox of the account.',
     feature: 'external_reply_to',
   },
   recipient_suppressed: {

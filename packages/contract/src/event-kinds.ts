@@ -23,7 +23,7 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
     holds: `${MESSAGE} with \`failure_reason\``,
   },
   'message.bounced': {
-    happens: 'A report came that an accepted message could not be delivered to a recipient.',
+    happens: 'A report says that an accepted message could not be delivered to a recipient.',
     holds: `${MESSAGE}, \`recipient\`, \`bounce\` with \`class\`, \`enhanced_code\` and \`response\``,
   },
   'message.complained': {
@@ -31,24 +31,24 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
     holds: `${MESSAGE}, \`recipient\``,
   },
   'thread.loop_suspected': {
-    happens: 'Two programs seem to answer each other without end in a thread.',
+    happens: 'Two programs seem to reply to each other endlessly in a thread.',
     holds: '`inbox_id`, `pod_id`, `thread_id`',
   },
   'domain.verified': {
-    happens: 'The DNS records of a custom domain were found to be right.',
+    happens: 'The DNS records of a custom domain are correct.',
     holds: DOMAIN,
   },
   'domain.failed': {
-    happens: 'The DNS records of a custom domain have not been right for too long.',
+    happens: 'The DNS records of a custom domain have been wrong or missing for too long.',
     holds: DOMAIN,
   },
   'webhook.disabled': {
-    happens: 'A webhook was disabled after five days of nothing but failures.',
+    happens: 'A webhook was disabled after failing for five days.',
     holds: '`webhook` with `id`, `url` and `reason`',
   },
   'account.quota_exceeded': {
     happens:
-      'The account stores as much as it may, and mail to its inboxes is refused from now on. Told once, and again after it had room.',
+      'The account reached its storage quota, and mail to its inboxes is refused. Sent once each time the quota is reached.',
     holds: '`storage` with `stored_bytes` and `limit_bytes`',
   },
   'webhook.test': {

@@ -15,7 +15,7 @@ export function guidesOf(publicUrl: string): readonly Guide[] {
       id: 'authentication',
       title: 'Authentication',
       paragraphs: [
-        'Send your API key in the header `Authorization: Bearer <key>`. A key belongs to one account and reaches everything in it. Anything that belongs to another account answers 404.',
+        'Send your API key in the header `Authorization: Bearer <key>`. A key belongs to one account and reaches everything in it. Requests for anything of another account get a 404.',
         'The samples read the key from the environment variable `MAILROOM_API_KEY`. In TypeScript they use this client:',
       ],
       sample: `import { Mailroom } from '@mailroom/sdk'
@@ -29,7 +29,7 @@ const client = new Mailroom({
       id: 'requests',
       title: 'Requests and responses',
       paragraphs: [
-        'Bodies are JSON in UTF-8 with `Content-Type: application/json`. Identifiers are opaque strings. Times are ISO 8601 in UTC with milliseconds. Lengths count Unicode code points.',
+        'Bodies are JSON in UTF-8 with `Content-Type: application/json`. Identifiers are opaque strings. Times are ISO 8601 in UTC with milliseconds. Lengths count Unicode code points. In the body of a POST, null for an optional field means the same as omitting it; in the body of a PATCH, null clears a field that may be null.',
         'Every response has an `X-Request-Id`; quote it when you report a problem. Fields, event types and error codes may be added within version 1: ignore the ones you do not know.',
         'Long JSON responses are compressed with gzip when the request has `Accept-Encoding: gzip`.',
       ],
@@ -39,7 +39,7 @@ const client = new Mailroom({
       title: 'Errors',
       paragraphs: [
         'Every response with a status of 400 or above has a JSON body. Branch on `error`, a fixed code; show `message` to people; `fix` says what to do next; `details` names each invalid field.',
-        'After 429 and 503, repeat the request after the number of seconds in `Retry-After`. A request that was answered with 429 or 5xx had no effect, so repeating it is safe. Only `webhook_failed` and `image_unavailable` (502) report a failure of another server.',
+        'After 429 and 503, repeat the request after the number of seconds in `Retry-After`. A request answered with 429 or 5xx had no effect, so repeating it is safe. Only `webhook_failed` and `image_unavailable` (502) report a failure of another server.',
         'All codes are listed at the end of this page.',
       ],
     },
@@ -47,7 +47,7 @@ const client = new Mailroom({
       id: 'paging',
       title: 'Paging',
       paragraphs: [
-        'Lists answer `{ "data": [...], "total": n }`. `limit` sets the page size: 50 by default, 100 at most. `offset` skips entries. The event log has no `offset`; pass the `event_id` of the last event as `after` instead.',
+        'Lists return `{ "data": [...], "total": n }`. `limit` sets the page size: 50 by default, 100 at most. `offset` skips entries. The event log has no `offset`; pass the `event_id` of the last event as `after` instead.',
         'The TypeScript client fetches further pages as you iterate.',
       ],
       sample: `curl "${publicUrl}/v1/inboxes?limit=20&offset=20" \\
@@ -58,14 +58,14 @@ const client = new Mailroom({
       title: 'Idempotency',
       paragraphs: [
         'Sending requires the header `Idempotency-Key`: a new UUID for each message. Repeat a request with the same key as often as you like: the message is sent once, and each repeat gets the first response with `Idempotency-Replayed: true`.',
-        'The same key with a different request answers 422 `idempotency_key_reused`. The TypeScript client makes a key for each call and repeats failed requests by itself.',
+        'The same key with a different request returns 422 `idempotency_key_reused`. The TypeScript client makes a key for each call and retries failed requests on its own.',
       ],
     },
     {
       id: 'rate-limits',
       title: 'Rate limits',
       paragraphs: [
-        '`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` tell how many requests the account may make in 60 seconds, how many are left, and in how many seconds more become available. Past the limit the answer is 429 `rate_limit_exceeded` with `Retry-After`.',
+        '`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` say how many requests the account may make in 60 seconds, how many are left, and in how many seconds more become available. Above the limit, the response is 429 `rate_limit_exceeded` with `Retry-After`.',
       ],
     },
     eventsGuide,
@@ -76,9 +76,9 @@ const eventsGuide: Guide = {
   id: 'events-and-webhooks',
   title: 'Events and webhooks',
   paragraphs: [
-    'Mail that arrives, is sent or bounces makes an event. Read events from the log (`GET /v1/events`), as server-sent events (`/v1/events/stream`), over a WebSocket (`/v1/ws`), or have them posted to a webhook.',
-    'A webhook request is signed. `X-Signature` is the HMAC-SHA256, in lower-case hex, of `X-Timestamp`, a full stop and the raw body; the key is the whole secret, `whsec_` included. Compare it in constant time and refuse a timestamp that is more than five minutes off. The headers of Standard Webhooks are sent as well. `verifyWebhook` in the TypeScript client checks both.',
-    'An event may be delivered more than once and out of order: use `event_id` to recognise repeats. Answer with a 2xx status within 15 seconds.',
+    'The account gets an event when mail arrives, is sent or bounces. Read events from the log (`GET /v1/events`), as server-sent events (`/v1/events/stream`), over a WebSocket (`/v1/ws`), or have them posted to a webhook.',
+    'A webhook request is signed. `X-Signature` is the HMAC-SHA256, in lower-case hex, of `X-Timestamp`, a full stop and the raw body; the key is the whole secret, `whsec_` included. Compare it in constant time and reject a timestamp that is more than five minutes off. Each request also has the headers of Standard Webhooks. `verifyWebhook` in the TypeScript client checks the signature and the timestamp.',
+    'An event may be delivered more than once and out of order: use `event_id` to recognise repeats. Respond with a 2xx status within 15 seconds.',
   ],
   sample: `import { verifyWebhook } from '@mailroom/sdk'
 

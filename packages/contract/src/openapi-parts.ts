@@ -4,9 +4,9 @@
 import { CSRF_HEADER, SECURE_SESSION_COOKIE, SESSION_COOKIE } from './vocabulary.ts'
 
 export const conventions = [
-  'Identifiers are opaque. Times are ISO 8601 in UTC with milliseconds. Lengths count Unicode code points. In the body of a POST, null for an optional field is the same as leaving it out; in that of a PATCH, null clears the field where it may be null. The names of query parameters may be written in camelCase or in snake_case.',
+  'Identifiers are opaque. Times are ISO 8601 in UTC with milliseconds. Lengths count Unicode code points. In the body of a POST, null for an optional field means the same as omitting it; in the body of a PATCH, null clears a field that may be null. Query parameters may be written in camelCase or snake_case.',
   'Lists are `{ "data": [...], "total": n }`, paged by `limit` and `offset`.',
-  'Every response carries `X-Request-Id`. A request answered with 429 or 5xx has had no effect and may be repeated after `Retry-After` seconds. Only `webhook_failed` and `image_unavailable` (502) tell of another host that was asked.',
+  'Every response has an `X-Request-Id`. A request answered with 429 or 5xx had no effect; repeat it after `Retry-After` seconds. Only `webhook_failed` and `image_unavailable` (502) report a failure of another server.',
   'Fields and error codes may be added within v1; ignore the ones you do not know.',
 ].join('\n\n')
 
@@ -75,7 +75,7 @@ export const lastEventIdParameter = {
   name: 'Last-Event-ID',
   in: 'header',
   required: false,
-  description: 'The id of the last event received; it takes precedence over after.',
+  description: 'The id of the last event received. It takes precedence over after.',
   schema: { type: 'string' },
 }
 

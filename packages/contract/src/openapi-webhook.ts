@@ -49,7 +49,7 @@ export function webhooksObject(event: JsonObject): JsonObject {
         tags: ['Webhooks'],
         summary: 'Deliver an event.',
         description:
-          'Every event is delivered at least once, in no guaranteed order; use event_id to recognise repeats. Success is a 2xx response within 15 seconds; a redirect is a failure. Failed deliveries are retried after 30 seconds, 1, 2, 4 and 15 minutes, and 1, 4, 12 and 24 hours. A webhook is disabled after five days of nothing but failures.',
+          'Every event is delivered at least once, in no guaranteed order; use event_id to recognise repeats. Success is a 2xx response within 15 seconds; a redirect is a failure. Failed deliveries are retried after 30 seconds, 1, 2, 4 and 15 minutes, and 1, 4, 12 and 24 hours. A webhook is disabled after failing for five days.',
         parameters: fields.map(({ name, description, isOptional, schema }) => ({
           name,
           in: 'header',

@@ -117,7 +117,7 @@ export const WEB_SOCKET_PATH = '/v1/ws'
 /** Where the tools for models are, over the Model Context Protocol; no operation either. */
 export const MCP_PATH = '/mcp'
 
-/** Why a webhook delivers no more: by a change of its own, or after five days of nothing but failures. */
+/** Why a webhook delivers no more: by a change of its own, or after failing for five days. */
 export const webhookDisabledReasons = ['by_request', 'failing'] as const
 export type WebhookDisabledReason = (typeof webhookDisabledReasons)[number]
 

@@ -14,7 +14,7 @@ const WAIT_SECONDS_DEFAULT = 30
 const filterProperties = {
   after: Type.Optional(
     text(
-      'The event_id of an event: only what follows it, in the order that is asked for. Ids are time-ordered, so one that the log does not hold any more stands for its time.',
+      'The event_id of an event: returns only events after it, in the requested order. Ids are time-ordered, so an event that is no longer in the log still marks its place.',
     ),
   ),
   event_types: Type.Optional(text('Only events of these types, separated by commas.')),
@@ -35,7 +35,7 @@ export const eventOperations = {
       order: Type.Optional(
         oneOf(
           ['asc', 'desc'],
-          'Oldest first (asc, the default) or newest first (desc); after then goes on towards older events.',
+          'Oldest first (asc, the default) or newest first (desc). With desc, after continues with older events.',
         ),
       ),
       ...filterProperties,
@@ -53,7 +53,7 @@ export const eventOperations = {
     tag: 'Events',
     summary: 'Stream events as server-sent events.',
     notes:
-      'Each has the event_id as its id, the kind as its event and the envelope as its data. After a break, Last-Event-ID (or after) goes on behind the event that it names without a gap or a repeat; without either only what happens from now on is told. A Last-Event-ID that the log does not hold stands for its time, one that is no event id for now; a comment line says so, as it does of unknown event_types among known ones. An account may have ten streams at once. One that takes in nothing for 30 seconds is cut.',
+      'Each server-sent event has the event_id as its id, the event type as its event and the event as its data. After a disconnect, Last-Event-ID (or after) resumes behind that event without gaps or repeats; without either, the stream begins with new events. If the event is no longer in the log, the stream resumes at its time; if Last-Event-ID is not an event id, the stream begins with new events. A comment line reports both cases, and unknown event_types, which are ignored if others are known. An account may have ten streams at once. A stream whose client reads nothing for 30 seconds is closed.',
     auth: 'key',
     isRateLimited: true,
     query: Type.Object(filterProperties),
@@ -71,7 +71,7 @@ export const eventOperations = {
     tag: 'Events',
     summary: 'Wait for a message.',
     notes:
-      'Responds as soon as a message in the inbox matches, or with null when the timeout expires. Without after, only messages that arrive during the call match. With after, earlier messages behind it match too, oldest first, as far as the timeout allows searching them. With direction=outbound, a message matches once its outcome is known: pass the id of a sent message as after to wait for its outcome, and the event_id of that outcome to continue behind it. If the inbox is deleted meanwhile, the response is 404.',
+      'Responds as soon as a message in the inbox matches, or with null when the timeout expires. Without after, only messages that arrive during the call match. With after, earlier messages behind it match too, oldest first, as far back as the timeout allows. With direction=outbound, a message matches once its outcome is known: pass the id of a sent message as after to wait for its outcome, and the event_id of that outcome to continue behind it. If the inbox is deleted meanwhile, the response is 404.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },

@@ -82,7 +82,7 @@ export const inboxOperations = {
     tag: 'Inboxes',
     summary: 'Update an inbox.',
     notes:
-      'Omitted fields stay unchanged; null clears a field. The first webhookUrl makes a webhookSecret, which is in the response; a changed URL keeps the secret. Setting the URL, even to the same value, enables a disabled webhook again.',
+      'Omitted fields stay unchanged; null clears a field. The first webhookUrl creates a webhookSecret, which is only in this response; changing the URL keeps the secret. Setting the URL, even to the same value, enables a disabled webhook again.',
     auth: 'key',
     isRateLimited: true,
     parameters,
@@ -94,13 +94,13 @@ export const inboxOperations = {
     method: 'POST',
     path: '/v1/inboxes/{id}/api-keys',
     tag: 'API keys',
-    summary: 'Refused: an inbox has no keys of its own.',
+    summary: 'Not supported: create a key for one inbox.',
     notes:
-      'Keys are of the whole account. Clients that ask for a narrower one take the refusal for "keep the key that you have".',
+      'Always returns 403: a key covers the whole account. The route exists for clients that try to get a narrower key and keep their own after a 403.',
     auth: 'key',
     isRateLimited: true,
     parameters,
-    success: { status: 204, description: 'Never answered by this version.' },
+    success: { status: 204, description: 'Never returned.' },
     errors: ['scoped_keys_not_supported'],
   },
   'inboxes.delete': {

@@ -37,7 +37,7 @@ export const messageOperations = {
     path: '/v1/search',
     tag: 'Messages',
     summary: 'Search the mail of all inboxes.',
-    notes: `${SEARCH_NOTES} Over several inboxes pages go up to the first 1,000 matches.`,
+    notes: `${SEARCH_NOTES} Across several inboxes, pages end after the first 1,000 matches.`,
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({

@@ -12,14 +12,13 @@ export const tags = {
   Attachments: 'Files in messages.',
   Suppressions: 'Addresses that the account does not send to.',
   Senders: 'Rules that allow or block senders, and quarantined mail.',
-  Events:
-    'What happened, as it happens and afterwards. A WebSocket at /v1/ws tells events as they happen, too; the key is in the Authorization header or the query parameter token. After the frame `{ "type": "subscribe", "inbox_ids": [], "pod_ids": [], "event_types": [], "last_event_id": "evt_…" }`, in which everything but the type may be left out and an empty list means all, it is answered with `subscribed`, which holds what was subscribed and as `last_event_id` the event to go on from should the connection break before the next one (null where there is none), and every frame without a `type` is an event. A `last_event_id` that the log does not hold stands for its time, and one that is no event id for now: a frame of the type `error` says so, and `subscribed` follows. So it is with unknown `event_types` among known ones; where all are unknown, or an inbox or a pod is not the account’s, nothing is subscribed. `unsubscribe` ends the subscriptions to the given `inbox_ids`, or all of them, and is answered with `unsubscribed` and those `inbox_ids`; `ping` is answered with `pong`; what was wrong with a frame is told in one of the type `error`. Ten connections an account (close code 4008) and 30 frames in 10 seconds (4029) are the most; 4001 says that the key is not good, or not any more.',
+  Events: 'What happened in the account, as a log and as live streams.',
   Webhooks: 'URLs that events are posted to.',
-  Sandbox: 'Captured mail: what a trial instance keeps instead of sending.',
+  Sandbox: 'Captured mail: messages that a trial instance keeps instead of sending them.',
   'API keys': 'Credentials of the account.',
   Account: 'The account that the key belongs to.',
   Console:
-    'Signing in to the console at /console/, whose session is a cookie. It is taken wherever a key is, but where there is an Authorization header; every method but GET then needs the header X-CSRF-Token with the csrfToken of the session, and requests from pages of other origins are refused.',
+    'Sign-in to the console at /console/. The session is a cookie, which works wherever an API key does unless the request has an Authorization header. Every method except GET also needs the header X-CSRF-Token with the csrfToken of the session. Requests from pages of other origins are refused.',
   Administration: 'For the operator of the service.',
   Service: 'State and description of the service itself.',
 } as const

@@ -22,7 +22,7 @@ export const pairingOperations = {
     tag: 'Console',
     summary: 'Start a pairing.',
     notes:
-      'A client without a key asks for one, which a person approves in the console. The client shows userCode and verifyUrl and polls every few seconds, for up to ten minutes. Limited to ten requests a minute per IP address.',
+      'A client without a key requests one, and a person approves the request in the console. The client shows userCode and verifyUrl and polls every few seconds, for up to ten minutes. Limited to ten requests a minute per IP address.',
     auth: 'none',
     isRateLimited: false,
     body: StartPairing,
@@ -39,8 +39,12 @@ export const pairingOperations = {
     auth: 'none',
     isRateLimited: false,
     body: PollPairing,
-    success: { status: 200, description: 'It was approved.', schema: ReadyPairing },
-    otherSuccess: { status: 202, description: 'Nobody has decided yet.', schema: PendingPairing },
+    success: { status: 200, description: 'The pairing was approved.', schema: ReadyPairing },
+    otherSuccess: {
+      status: 202,
+      description: 'The pairing awaits a decision.',
+      schema: PendingPairing,
+    },
     errors: ['not_found', 'api_key_limit_reached', 'rate_limit_exceeded'],
   },
   'pairing.pollByUrl': {
@@ -49,12 +53,16 @@ export const pairingOperations = {
     tag: 'Console',
     summary: 'Poll a pairing by URL.',
     notes:
-      'Proxies log URLs, and whoever reads the requestId before the client has its key can take that: use POST.',
+      'Prefer POST: proxies log URLs, and anyone who reads the requestId there first can take the key.',
     auth: 'none',
     isRateLimited: false,
     query: PollPairingByUrl,
-    success: { status: 200, description: 'It was approved.', schema: ReadyPairing },
-    otherSuccess: { status: 202, description: 'Nobody has decided yet.', schema: PendingPairing },
+    success: { status: 200, description: 'The pairing was approved.', schema: ReadyPairing },
+    otherSuccess: {
+      status: 202,
+      description: 'The pairing awaits a decision.',
+      schema: PendingPairing,
+    },
     errors: ['not_found', 'api_key_limit_reached', 'rate_limit_exceeded'],
   },
   'pairing.get': {
@@ -90,7 +98,7 @@ export const pairingOperations = {
     auth: 'key',
     isRateLimited: true,
     parameters,
-    success: { status: 204, description: 'The pairing is over.' },
+    success: { status: 204, description: 'The pairing is denied.' },
     errors: [],
   },
 } as const satisfies Record<string, Operation>

@@ -62,13 +62,13 @@ export const podOperations = {
     method: 'POST',
     path: '/v1/pods/{idOrClientId}/api-keys',
     tag: 'API keys',
-    summary: 'Refused: a pod has no keys of its own.',
+    summary: 'Not supported: create a key for one pod.',
     notes:
-      'Keys are of the whole account. Clients that ask for a narrower one take the refusal for "keep the key that you have".',
+      'Always returns 403: a key covers the whole account. The route exists for clients that try to get a narrower key and keep their own after a 403.',
     auth: 'key',
     isRateLimited: true,
     parameters,
-    success: { status: 204, description: 'Never answered by this version.' },
+    success: { status: 204, description: 'Never returned.' },
     errors: ['scoped_keys_not_supported'],
   },
   'pods.delete': {

@@ -6,8 +6,7 @@ import { CapturedMessage, InboundMail, ReceivedMail } from '#shapes/sandbox.ts'
 import { emailAddress } from '#shapes/text.ts'
 import type { Operation } from './operation.ts'
 
-const ONLY_THEN =
-  'Only while the service delivers to its sandbox; otherwise there is no such route.'
+const ONLY_THEN = 'This route exists only while the service delivers to its sandbox.'
 
 export const sandboxOperations = {
   'sandbox.list': {
@@ -22,8 +21,8 @@ export const sandboxOperations = {
     isOfSandbox: true,
     success: {
       status: 200,
-      description: 'A page of kept mail.',
-      schema: listOf(CapturedMessage, 'A page of kept mail.'),
+      description: 'A page of captured mail.',
+      schema: listOf(CapturedMessage, 'A page of captured mail.'),
     },
     errors: ['not_found'],
   },
@@ -44,17 +43,17 @@ export const sandboxOperations = {
     path: '/v1/sandbox/inbound',
     tag: 'Sandbox',
     summary: 'Simulate incoming mail.',
-    notes: `The mail is described by fields, or given whole as message/rfc822. It may also go to the reversePath of mail that was kept, as a report about it does; then no message comes of it. ${ONLY_THEN}`,
+    notes: `Describe the mail with JSON fields, or send a complete message as message/rfc822. To simulate a delivery report, send it to the reversePath of captured mail; no inbox then receives a message. ${ONLY_THEN}`,
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({
       from: Type.Optional(
-        emailAddress('With message/rfc822: the envelope sender instead of the From field’s.'),
+        emailAddress('Only with message/rfc822: the envelope sender; the From address if omitted.'),
       ),
       to: Type.Optional(
         Type.Array(emailAddress('One address, or Name <address>.'), {
           description:
-            'Only with message/rfc822, repeatable: envelope recipients in place of those in the To and Cc fields.',
+            'Only with message/rfc822: the envelope recipients (repeat the parameter); the To and Cc addresses if omitted.',
         }),
       ),
     }),

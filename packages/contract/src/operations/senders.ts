@@ -89,7 +89,7 @@ export const senderOperations = {
     method: 'GET',
     path: '/v1/me',
     tag: 'Account',
-    summary: 'Read who makes the request: the account and the key.',
+    summary: 'Get the account and the key of the request.',
     auth: 'key',
     isRateLimited: true,
     success: { status: 200, description: 'The account and the key.', schema: Me },
@@ -113,7 +113,7 @@ export const senderOperations = {
     path: '/v1/quarantine',
     tag: 'Senders',
     summary: 'List quarantined mail.',
-    notes: 'Quarantined mail is kept for 30 days. It makes no event and is in no other list.',
+    notes: 'Quarantined mail is kept for 30 days. It causes no event and appears in no other list.',
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({
@@ -150,7 +150,7 @@ export const senderOperations = {
     parameters: quarantined,
     success: {
       status: 200,
-      description: 'The message, as messages.raw gives it.',
+      description: 'The message, byte for byte.',
       mediaType: 'message/rfc822',
     },
     errors: [],

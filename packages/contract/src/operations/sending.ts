@@ -13,8 +13,12 @@ export const sendingOperations = {
     path: '/v1/inboxes/{id}/send',
     tag: 'Messages',
     summary: 'Send a message from an inbox.',
-    notes:
-      'Repeating the request with its Idempotency-Key within 24 hours returns the first answer and sends nothing; the same key with another request is refused. A refused request uses up nothing and may be corrected under its key. With threadId the message is a reply: the subject is that of the thread, In-Reply-To names the last message and References all of them (a message that came without a Message-ID cannot be named, and its sender’s mail program cannot thread the reply), the thread is marked read, and where the thread began with mail that only copied the inbox (deliveryRole cc) its sender is added to cc unless the account has suppressed the address. As multipart/form-data, text fields have the same names, cc is repeated, and files come in repeated attachments fields. After ten answers to programs within an hour in one thread no message is sent in it until the first of them is an hour old (loop_suspected).',
+    notes: [
+      'For 24 hours, repeating the request with the same Idempotency-Key returns the first response and sends nothing. The same key with a different request is refused. A refused request does not use up its key: correct it and send it again.',
+      'With threadId, the message is a reply. It has the subject of the thread, an In-Reply-To field with the Message-ID of the last message and a References field with all of them, and the thread is marked as read. If the thread began with a message that only copied the inbox (deliveryRole cc), the sender of that message is added to cc unless the account has suppressed the address. A message that came without a Message-ID cannot be referenced, so the mail program of its sender cannot thread the reply.',
+      'With multipart/form-data, the fields have the same names. Repeat cc for each copied recipient and attachments for each file.',
+      'After ten replies to automatic messages in one thread within an hour, sending in that thread fails with loop_suspected until the first of the ten is an hour old.',
+    ].join('\n\n'),
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },

@@ -13,7 +13,7 @@ export const serviceOperations = {
     isRateLimited: false,
     success: {
       status: 200,
-      description: 'It is.',
+      description: 'The process is alive.',
       schema: Type.Object({ status: Type.Literal('ok') }),
     },
     errors: ['header_fields_too_large'],
@@ -28,7 +28,7 @@ export const serviceOperations = {
     isRateLimited: false,
     success: {
       status: 200,
-      description: 'It can.',
+      description: 'The service is ready.',
       schema: Type.Object({ status: Type.Literal('ready') }),
     },
     errors: ['header_fields_too_large'],

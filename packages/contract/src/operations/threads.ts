@@ -22,7 +22,7 @@ export const threadOperations = {
       is_read: Type.Optional(
         Type.Boolean({
           description:
-            'Only read (true) or only unread (false) threads. isRead means the same; both at once and different are refused.',
+            'Only read (true) or only unread (false) threads. isRead means the same; different values for both are refused.',
         }),
       ),
       ...pageProperties,

@@ -3,7 +3,7 @@
 import type { Operation } from './operation.ts'
 
 const parameters = {
-  token: 'Of a link that the service put on a message; it holds for good.',
+  token: 'The token in an unsubscribe link of a message. It does not expire.',
 } as const
 
 export const unsubscribeOperations = {
@@ -13,7 +13,7 @@ export const unsubscribeOperations = {
     tag: 'Suppressions',
     summary: 'Show the unsubscribe page.',
     notes:
-      'Asks the recipient to confirm. It changes nothing, because programs follow links in mail.',
+      'Asks the recipient to confirm. Opening the page changes nothing, because programs follow links in mail.',
     auth: 'none',
     isRateLimited: false,
     parameters,
@@ -30,7 +30,7 @@ export const unsubscribeOperations = {
     auth: 'none',
     isRateLimited: false,
     parameters,
-    success: { status: 200, description: 'A page that says so.', mediaType: 'text/html' },
+    success: { status: 200, description: 'A page that confirms it.', mediaType: 'text/html' },
     errors: ['rate_limit_exceeded'],
   },
 } as const satisfies Record<string, Operation>

@@ -140,7 +140,7 @@ export const webhookOperations = {
     tag: 'Webhooks',
     summary: 'Retry a delivery.',
     notes:
-      'Schedules one more attempt of a delivery that succeeded or failed, as soon as possible. Attempts are counted on, and only the retries that were left are made. Deliveries of a disabled webhook wait until it is enabled.',
+      'Schedules one more attempt of a delivery that succeeded or failed, as soon as possible. The attempt counter continues, and only the remaining retries are made. Deliveries of a disabled webhook wait until it is enabled.',
     auth: 'key',
     isRateLimited: true,
     parameters: { ...parameters, deliveryId: 'The id of a delivery of this webhook.' },

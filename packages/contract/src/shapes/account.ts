@@ -10,8 +10,8 @@ const NAME_LENGTH_MAX = 200
 export const Account = Type.Object(
   {
     id: text('Assigned by the service.'),
-    name: text('For people.'),
-    plan: oneOf(plans, 'Decides how many inboxes the account may hold.'),
+    name: text('For display.'),
+    plan: oneOf(plans, 'The plan decides how many inboxes the account may have.'),
     createdAt: time('When the account was created.'),
   },
   { description: 'A tenant of the service: keys, pods, inboxes and mail belong to one account.' },
@@ -24,8 +24,8 @@ export const NewAccount = Type.Object(
 )
 export type NewAccount = Static<typeof NewAccount>
 
-const name = line({ minLength: 1, maxLength: NAME_LENGTH_MAX, description: 'For people.' })
-const plan = oneOf(plans, 'Decides how many inboxes the account may hold.')
+const name = line({ minLength: 1, maxLength: NAME_LENGTH_MAX, description: 'For display.' })
+const plan = oneOf(plans, 'The plan decides how many inboxes the account may have.')
 
 export const CreateAccount = Type.Object({ name, plan }, { additionalProperties: false })
 export type CreateAccount = Static<typeof CreateAccount>
@@ -44,8 +44,8 @@ const filterMode = oneOf(
 export const OwnAccount = Type.Object(
   {
     id: text('Assigned by the service.'),
-    name: text('For people.'),
-    plan: oneOf(plans, 'Decides how many inboxes the account may hold.'),
+    name: text('For display.'),
+    plan: oneOf(plans, 'The plan decides how many inboxes the account may have.'),
     filterMode,
     createdAt: time('When the account was created.'),
   },
@@ -59,11 +59,11 @@ export type UpdateOwnAccount = Static<typeof UpdateOwnAccount>
 export const Me = Type.Object(
   {
     accountId: text('The account that the key belongs to.'),
-    name: text('Its name, for people.'),
-    plan: oneOf(plans, 'Decides how many inboxes the account may hold.'),
-    apiKeyScope: oneOf(['account'], 'What the key reaches: all of the account.'),
+    name: text('The display name of the account.'),
+    plan: oneOf(plans, 'The plan decides how many inboxes the account may have.'),
+    apiKeyScope: oneOf(['account'], 'The scope of the key: the whole account.'),
     keyId: text('The id of the key that made the request.'),
   },
-  { description: 'Who makes the request.' },
+  { description: 'The account and the key of the request.' },
 )
 export type Me = Static<typeof Me>

@@ -39,7 +39,7 @@ export const EventMessage = Type.Object(
       description: 'Verification codes and links of the message; null on outbound mail.',
     }),
     truncated: Type.Boolean({
-      description: 'Whether a body was cut: after 256 KiB. The message at url has it whole.',
+      description: 'Whether a body was cut: after 256 KiB. The message at url has the whole body.',
     }),
     url: text('API URL of the whole message; needs an API key.'),
     attachments: Type.Array(EventAttachment, { description: 'The files in the message.' }),
@@ -64,7 +64,7 @@ export const EventBounce = Type.Object(
       'The kind of bounce; hard means that the address does not exist or is disabled.',
     ),
     enhanced_code: nullableText('The enhanced status code (RFC 3463), such as 5.1.1.'),
-    response: text('What the report says.'),
+    response: text('The text of the report.'),
   },
   { description: 'Why a message could not be delivered to a recipient.' },
 )
@@ -84,7 +84,7 @@ export type EventDomain = Static<typeof EventDomain>
 export const EventWebhook = Type.Object(
   {
     id: text('The id of the webhook.'),
-    url: text('Where it delivers to.'),
+    url: text('The URL that events are posted to.'),
     reason: Type.Optional(oneOf(webhookDisabledReasons, 'Why it was disabled.')),
   },
   { description: 'The webhook that an event is about.' },
@@ -93,10 +93,10 @@ export type EventWebhook = Static<typeof EventWebhook>
 
 export const EventStorage = Type.Object(
   {
-    stored_bytes: count('Octets of messages that the account stores.'),
-    limit_bytes: count('How much it may store.'),
+    stored_bytes: count('Bytes of mail that the account stores.'),
+    limit_bytes: count('How many bytes it may store.'),
   },
-  { description: 'What an account stores, in an event about that.' },
+  { description: 'The storage of the account, in account.quota_exceeded.' },
 )
 export type EventStorage = Static<typeof EventStorage>
 

@@ -17,13 +17,15 @@ const inboxProperties = {
   id: text('Assigned by the service.'),
   address: text('The email address.'),
   displayName: nullableText(
-    'When set, mail from the inbox carries "Name <address>" in its From field.',
+    'The name in the From field of mail from the inbox; null for the bare address.',
   ),
-  podId: text('The pod that holds the inbox.'),
-  webhookUrl: nullableText('Where events of this inbox are posted to; null for nowhere.'),
+  podId: text('The pod of the inbox.'),
+  webhookUrl: nullableText(
+    'The URL that events of this inbox are posted to; null without a webhook.',
+  ),
   unreadThreads: count('Threads whose isRead is false.'),
   lastMessageAt: nullableTime(
-    'When the newest message was received or accepted for sending; null while there is none.',
+    'When the newest message was received or accepted for sending; null without messages.',
   ),
   createdAt: time('When the inbox was created.'),
 }
@@ -37,7 +39,7 @@ export const ChangedInbox = Type.Object(
   {
     ...inboxProperties,
     webhookSecret: Type.Optional(
-      text('The signing secret of webhookUrl. Only in the response that created it.'),
+      text('The signing secret of webhookUrl. It is only in the response that created it.'),
     ),
   },
   { description: 'The inbox, with webhookSecret if one was just created.' },
@@ -47,7 +49,7 @@ export type ChangedInbox = Static<typeof ChangedInbox>
 // What a URL may be has a code of its own (invalid_webhook_url).
 const webhookUrl = Type.Optional(
   nullableText(
-    'URL for events of this inbox only: absolute, https, port 443 or 80. A changed URL keeps the secret; null removes the webhook.',
+    'URL for events of this inbox only: absolute, https, port 443 or 80. Changing the URL keeps the secret; null removes the webhook.',
   ),
 )
 
@@ -57,15 +59,15 @@ export const CreateInbox = Type.Object(
   {
     mailboxName: Type.Optional(
       text(
-        'Local part of the address: 3 to 30 lower-case letters, digits, dots and hyphens. Random when left out.',
+        'Local part of the address: 3 to 30 lower-case letters, digits, dots and hyphens. Random if omitted.',
       ),
     ),
     displayName: Type.Optional(
       displayName({ maxLength: DISPLAY_NAME_LENGTH_MAX, description: 'Name shown to recipients.' }),
     ),
-    podId: Type.Optional(text('Id or clientId of a pod; the default pod when left out.')),
+    podId: Type.Optional(text('Id or clientId of a pod; the default pod if omitted.')),
     domain: Type.Optional(
-      text('A verified domain usable in the pod; the domain of the service when left out.'),
+      text('A verified domain that the pod may use; the domain of the service if omitted.'),
     ),
     webhookUrl,
   },

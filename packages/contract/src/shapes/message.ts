@@ -18,7 +18,7 @@ import { count, nullableOneOf, nullableText, oneOf, text, time } from './text.ts
 export const SHOWN_BODY_BYTES_MAX = 256 * 1024
 
 export const LISTED_BODIES_NOTE =
-  'Bodies longer than 256 KiB are cut there, and isTruncated is true; GET /v1/messages/{id} returns them whole.'
+  'Bodies are cut after 256 KiB, and isTruncated is then true; GET /v1/messages/{id} returns them whole.'
 
 export const Attachment = Type.Object(
   {
@@ -40,10 +40,13 @@ const result = oneOf(
 
 export const Authentication = Type.Object(
   {
-    spf: Type.Object({
-      result,
-      domain: nullableText('The domain of the envelope sender, or of EHLO where there is none.'),
-    }),
+    spf: Type.Object(
+      {
+        result,
+        domain: nullableText('The domain of the envelope sender; without one, that of EHLO.'),
+      },
+      { description: 'Whether the sending server may send for the domain.' },
+    ),
     dkim: Type.Array(
       Type.Object({
         result,
@@ -52,21 +55,23 @@ export const Authentication = Type.Object(
       }),
       { description: 'One entry per signature, in order; empty without signatures.' },
     ),
-    dmarc: Type.Object({
-      result,
-      policy: nullableOneOf(
-        dmarcPolicies,
-        'The policy of the domain; null without a DMARC record.',
-      ),
-      domain: nullableText('The domain of the From address.'),
-    }),
+    dmarc: Type.Object(
+      {
+        result,
+        policy: nullableOneOf(
+          dmarcPolicies,
+          'The policy of the domain; null without a DMARC record.',
+        ),
+        domain: nullableText('The domain of the From address.'),
+      },
+      { description: 'Whether SPF or DKIM passed for the domain of the From address.' },
+    ),
     arc: Type.Object(
       { result },
       { description: 'The ARC chain of servers that forwarded the message.' },
     ),
     verifiedFrom: Type.Boolean({
-      description:
-        'Whether SPF or DKIM proves the domain of the one From address, which fromAddr shows.',
+      description: 'Whether SPF or DKIM proves the domain of the From address in fromAddr.',
     }),
   },
   { description: 'What SPF, DKIM and DMARC say about an inbound message.' },
@@ -112,7 +117,7 @@ export const Message = Type.Object(
     fromAddr: text('The sender, "Name <address>" or the bare address.'),
     toAddr: text('Inbound: the address of the inbox. Outbound: the primary recipient.'),
     headerTo: nullableText(
-      'Inbound only: the addresses that the sender wrote to, joined by ", ". Where deliveryRole is cc, replies go here.',
+      'Inbound only: the addresses in the To field, joined by ", ". If deliveryRole is cc, replies go here.',
     ),
     deliveryRole: nullableOneOf(deliveryRoles, 'Inbound only: cc means that the inbox was copied.'),
     cc: Type.Array(Type.String(), { description: 'Addresses copied on the message.' }),
@@ -126,7 +131,7 @@ export const Message = Type.Object(
     }),
     isTruncated: Type.Boolean({
       description:
-        'Whether bodyText, bodyHtml or extractedText was cut, which lists do at 256 KiB each; GET /v1/messages/{id} returns them whole.',
+        'Whether bodyText, bodyHtml or extractedText was cut. Lists cut each after 256 KiB; GET /v1/messages/{id} returns them whole.',
     }),
     attachments: Type.Array(Attachment, { description: 'The files in the message.' }),
     status: oneOf(
@@ -137,7 +142,7 @@ export const Message = Type.Object(
     rfcMessageId: nullableText('The Message-ID with its angle brackets.'),
     references: Type.Array(Type.String(), {
       description:
-        'The Message-IDs of the References field, with their angle brackets. Of more than 10,000 the first and the newest.',
+        'The Message-IDs of the References field, with their angle brackets. Of more than 10,000, only the first and the newest.',
     }),
     authentication: Type.Union([Authentication, Type.Null()], {
       description: 'SPF, DKIM and DMARC results; null for outbound mail.',
@@ -146,7 +151,7 @@ export const Message = Type.Object(
     automaticReason: nullableText('Why the message counts as automatic.'),
     defects: Type.Array(Type.String(), {
       description:
-        'What was wrong with the message as it arrived: what of it could not be read is an attachment (text-too-large: a text of more than 4 MiB; too-many-lines, too-many-parts, too-deep, header-too-large, too-many-header-fields, parse-failed, parse-timed-out: the rest from there on), or it has a field twice or lacks one (duplicate-from, duplicate-subject, duplicate-message-id, duplicate-content-type, missing-from).',
+        'What was wrong with the message on arrival. text-too-large: a text of more than 4 MiB, which is now an attachment. too-many-lines, too-many-parts, too-deep, header-too-large, too-many-header-fields, parse-failed or parse-timed-out: the message could not be read to its end, and the rest is an attachment. duplicate-from, duplicate-subject, duplicate-message-id, duplicate-content-type or missing-from: a header field occurs twice or is missing.',
     }),
     createdAt: time('When the message was received or accepted for sending.'),
   },

@@ -21,11 +21,11 @@ export const StartPairing = Type.Object(
 export const StartedPairing = Type.Object(
   {
     requestId: text('The secret that this client polls with.'),
-    userCode: text('To be shown by the client and compared by the person who approves it.'),
+    userCode: text('The code that the client shows, for the person who approves it to compare.'),
     verifyUrl: text('The console page where a signed-in person decides.'),
     expiresInSeconds: count('How long the pairing can be approved.'),
   },
-  { description: 'A pairing that waits for a decision.' },
+  { description: 'A pairing that awaits a decision.' },
 )
 export type StartedPairing = Static<typeof StartedPairing>
 
@@ -43,9 +43,11 @@ export const ReadyPairing = Type.Object(
     status: Type.Unsafe<'ready'>({
       type: 'string',
       enum: ['ready'],
-      description: 'It was approved.',
+      description: 'The pairing was approved.',
     }),
-    apiKey: text('A new key of the account that approved it. It is given out once.'),
+    apiKey: text(
+      'A new API key of the account that approved the pairing. It is returned only once.',
+    ),
   },
   { description: 'The key of a pairing.' },
 )
@@ -55,7 +57,7 @@ export const PendingPairing = Type.Object(
     status: Type.Unsafe<'pending'>({
       type: 'string',
       enum: ['pending'],
-      description: 'Nobody has decided yet.',
+      description: 'The pairing awaits a decision.',
     }),
   },
   { description: 'A pairing without a decision.' },
@@ -63,10 +65,10 @@ export const PendingPairing = Type.Object(
 
 export const Pairing = Type.Object(
   {
-    userCode: text('As the client shows it.'),
+    userCode: text('The code that the client shows.'),
     clientName: nullableText('The name that the client gave itself; it is not verified.'),
     clientAddress: text('The IP address of the client.'),
-    createdAt: time('When the client asked.'),
+    createdAt: time('When the pairing was started.'),
     expiresAt: time('When the pairing expires.'),
   },
   { description: 'A client that asks to be paired with an account.' },

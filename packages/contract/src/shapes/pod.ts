@@ -21,7 +21,7 @@ export const Pod = Type.Object(
     clientId: nullableText('Chosen by the client; accepted wherever a pod id is accepted.'),
     name: nullableText('Display name.'),
     isDefault: Type.Boolean({ description: 'True only for the default pod of the account.' }),
-    createdAt: time('When the pod was made.'),
+    createdAt: time('When the pod was created.'),
   },
   { description: 'An isolated container of inboxes inside an account.' },
 )
@@ -38,7 +38,10 @@ const nameBounds = { maxLength: NAME_LENGTH_MAX, description: 'Display name.' }
 export const CreatePod = Type.Object(
   {
     clientId: Type.Optional(
-      Type.String({ ...clientIdBounds, description: 'Unique within the account.' }),
+      Type.String({
+        ...clientIdBounds,
+        description: 'An id of your choice, unique within the account.',
+      }),
     ),
     name: Type.Optional(line(nameBounds)),
   },
@@ -52,7 +55,7 @@ export const UpdatePod = Type.Object(
       Type.Unsafe<string | null>({
         type: ['string', 'null'],
         ...clientIdBounds,
-        description: 'Unique within the account; null clears it.',
+        description: 'An id of your choice, unique within the account; null clears it.',
       }),
     ),
     name: Type.Optional(

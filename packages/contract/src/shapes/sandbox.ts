@@ -23,7 +23,7 @@ export const CapturedMessage = Type.Object(
       description: 'The envelope recipients.',
     }),
     reversePath: text(
-      'The sender of the envelope: the address that takes reports about these recipients.',
+      'The envelope sender: the address that receives delivery reports for these recipients.',
     ),
     cc: Type.Array(Type.String(), { description: 'Addresses copied on the message.' }),
     replyTo: nullableText('Where the sender wants replies.'),
@@ -32,7 +32,7 @@ export const CapturedMessage = Type.Object(
     html: text('The HTML body; empty when the message has none.'),
     isTruncated: Type.Boolean({
       description:
-        'Whether text or html was longer than 256 KiB and was cut there; GET /v1/messages/{id} with messageId returns them whole.',
+        'Whether text or html was cut after 256 KiB; GET /v1/messages/{id} with messageId returns them whole.',
     }),
     rfcMessageId: nullableText('The Message-ID with its angle brackets.'),
     inReplyTo: nullableText('The Message-ID of the message that this one answers.'),
@@ -40,9 +40,9 @@ export const CapturedMessage = Type.Object(
       description: 'The Message-IDs of the References field, with their angle brackets.',
     }),
     attachments: Type.Array(Attachment, { description: 'The files in the message.' }),
-    createdAt: time('When the mail was kept.'),
+    createdAt: time('When the mail was captured.'),
   },
-  { description: 'Mail that the sandbox kept instead of letting it leave the machine.' },
+  { description: 'Mail that the sandbox captured instead of sending it.' },
 )
 export type CapturedMessage = Static<typeof CapturedMessage>
 
@@ -60,7 +60,7 @@ const recipients = Type.Unsafe<string | string[]>({
 
 export const InboundMail = Type.Object(
   {
-    from: emailAddress('Who writes: one address, or Name <address>.'),
+    from: emailAddress('The sender: one address, or Name <address>.'),
     to: recipients,
     subject: line({ maxLength: SUBJECT_LENGTH_MAX, description: 'The subject.' }),
     text: Type.Optional(Type.String({ maxLength: TEXT_LENGTH_MAX, description: 'A text body.' })),
@@ -76,14 +76,14 @@ export const InboundMail = Type.Object(
     ),
     attachments: Type.Optional(attachmentsToSend),
   },
-  { additionalProperties: false, description: 'Mail that is to arrive as if from outside.' },
+  { additionalProperties: false, description: 'Simulated incoming mail.' },
 )
 export type InboundMail = Static<typeof InboundMail>
 
 export const ReceivedMail = Type.Object(
   {
     data: Type.Array(Message, { description: 'The messages, in the order of the recipients.' }),
-    total: Type.Integer({ minimum: 0, description: 'How many they are.' }),
+    total: Type.Integer({ minimum: 0, description: 'Number of messages.' }),
   },
   { description: 'The messages that the inboxes received.' },
 )

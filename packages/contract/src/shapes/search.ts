@@ -23,7 +23,7 @@ export const SearchHit = Type.Object(
     subject: text('Empty when the message has none.'),
     createdAt: time('When the message was received or accepted for sending.'),
     snippet: text(
-      'Up to 200 code points on one line, around what was found in the text, or else in the subject or the addresses. Written by whoever wrote the message.',
+      'Up to 200 code points on one line around the match: in the text, or else in the subject or the addresses. The author of the message wrote it.',
     ),
     highlights: Type.Array(Highlight, {
       description: 'Positions of the matches in the snippet, in order, in Unicode code points.',
@@ -45,22 +45,22 @@ export const SearchResult = Type.Object(
     }),
     isComplete: Type.Boolean({
       description:
-        'False where the search ended before it had looked through everything; the same search a little later looks further.',
+        'False if the search stopped before it had searched all messages; repeat it a little later.',
     }),
   },
-  { description: 'A page of what a search found.' },
+  { description: 'A page of search results.' },
 )
 export type SearchResult = Static<typeof SearchResult>
 
 export const SEARCH_NOTES =
-  'Finds messages by their subject, addresses and text. All words of q have to occur, as whole words, in any order and field; case and accents make no difference. `"a phrase"` finds words next to each other, `-word` excludes messages, `from:`, `to:` (with cc) and `subject:` before a word or a phrase search that field only, and `invo*` finds words that begin so. Addresses are found whole, by their local part, and by their domain or a part of it; of the inbox\'s own address only the whole. Everything else in q is taken as words. A message is found as soon as it was received or accepted for sending. The first 64 KiB of its text are searched. By rank, the newest 10,000 matches are put into order. Mail in quarantine is not found.'
+  'Finds messages by their subject, addresses and text. A message matches if it has all words of q as whole words, in any order and any field, ignoring case and accents. `"a phrase"` finds words next to each other, `-word` excludes messages, `from:`, `to:` (with cc) and `subject:` before a word or a phrase search that field only, and `invo*` finds words that begin with invo. Everything else in q is treated as words. An address matches as a whole, by its local part, by its domain or by a part of its domain; the address of the inbox itself matches only as a whole. A message can be found as soon as it was received or accepted for sending. Only the first 64 KiB of its text are searched. With sort=rank, the newest 10,000 matches are ranked. Quarantined mail is not searched.'
 
 export const searchProperties = {
   q: Type.String({
     minLength: 1,
     maxLength: SEARCH_QUERY_LENGTH_MAX,
     description:
-      'What to search for: up to 32 words and phrases, at least one of them not excluded.',
+      'What to search for: up to 32 words and phrases, at least one of them without a minus sign.',
   }),
   sort: Type.Optional(oneOf(searchSorts, 'Newest first (the default), or the best match first.')),
   direction: Type.Optional(oneOf(messageDirections, 'Only received or only sent messages.')),

@@ -21,14 +21,14 @@ export const SenderRule = Type.Object(
       'An address or a domain in lower case, the domain in A-labels. A domain includes its subdomains.',
     ),
     podId: nullableText(
-      'The pod that it is limited to; of a rule for one inbox, the pod of that inbox; null for all of the account.',
+      'The pod that the rule applies to; for a rule for one inbox, the pod of that inbox. Null for the whole account.',
     ),
     inboxId: nullableText('The inbox that the rule applies to; null for all.'),
     requireVerified: Type.Boolean({
       description:
-        'Of an allow rule: whether it holds only for mail whose authentication.verifiedFrom is true. False of a block rule, which keeps out whoever claims to be the sender.',
+        'For allow rules: whether the rule applies only to mail with a true authentication.verifiedFrom. Always false for block rules, which block everyone who claims to be the sender.',
     }),
-    createdAt: time('When the rule was made.'),
+    createdAt: time('When the rule was created.'),
   },
   { description: 'A rule for mail from an address or a domain.' },
 )
@@ -40,7 +40,7 @@ export const CreateSenderRule = Type.Object(
     value: line({
       maxLength: VALUE_LENGTH_MAX,
       description:
-        'One address, also as Name <address>, or a domain that is no public suffix. A domain covers its subdomains.',
+        'One address, Name <address>, or a domain that is not a public suffix. A domain includes its subdomains.',
     }),
     podId: Type.Optional(
       line({
@@ -51,7 +51,8 @@ export const CreateSenderRule = Type.Object(
     inboxId: Type.Optional(
       line({
         maxLength: ID_LENGTH_MAX,
-        description: 'Id of the inbox that it is limited to, in that pod where podId is given.',
+        description:
+          'Id of the inbox that the rule applies to. With podId, the inbox must be in that pod.',
       }),
     ),
     requireVerified: Type.Optional(
@@ -67,8 +68,8 @@ export type CreateSenderRule = Static<typeof CreateSenderRule>
 
 export const QuarantinedMessage = Type.Object(
   {
-    id: text('Assigned by the service; the message gets one of its own when it is released.'),
-    inboxId: text('The inbox that it was for.'),
+    id: text('Assigned by the service. A released message gets a new id.'),
+    inboxId: text('The inbox that the message was sent to.'),
     podId: text('The pod of that inbox.'),
     fromAddr: text('The sender as the message names it, "Name <address>" or the bare address.'),
     toAddr: text('The address of the inbox.'),
@@ -79,12 +80,12 @@ export const QuarantinedMessage = Type.Object(
       'Why the message was quarantined: a rule blocks its sender, no rule allows it, or a rule allows only verified mail.',
     ),
     ruleId: nullableText(
-      'The rule that blocked its sender, which may be deleted by now; null where none allowed it.',
+      'The rule that blocked the sender; it may have been deleted since. Null if no rule allowed the sender.',
     ),
     authentication: Type.Union([Authentication, Type.Null()], {
       description: 'SPF, DKIM and DMARC results on arrival.',
     }),
-    createdAt: time('When it arrived.'),
+    createdAt: time('When the message arrived.'),
     expiresAt: time('When the message is deleted permanently.'),
   },
   { description: 'A quarantined message.' },

@@ -34,7 +34,7 @@ const CONTENT_ID_LENGTH_MAX = 250
 // Printable ASCII without the characters that end or quote an identifier in a header field (RFC 5322
 // §3.2.3), so that what is written is what the HTML refers to.
 const CONTENT_ID_PATTERN = '^[!\\x23-\\x27*+.-:=?-Z^-~-]*$'
-const CONTENT_ID_RULE = 'must hold printable ASCII only, without white space and <>()[]\\",;'
+const CONTENT_ID_RULE = 'must contain only printable ASCII, without white space and <>()[]\\",;'
 
 export const AttachmentToSend = Type.Object(
   {
@@ -42,7 +42,7 @@ export const AttachmentToSend = Type.Object(
       minLength: 1,
       maxLength: FILENAME_LENGTH_MAX,
       description:
-        'Only the part after the last slash is used, without control characters, cut at 200 characters.',
+        'Only the part after the last slash is used, without control characters, up to 200 characters.',
     }),
     contentType: line({
       minLength: 1,
@@ -59,7 +59,8 @@ export const AttachmentToSend = Type.Object(
         maxLength: CONTENT_ID_LENGTH_MAX,
         pattern: CONTENT_ID_PATTERN,
         [RULE]: CONTENT_ID_RULE,
-        description: 'For a picture within the HTML, which refers to it as "cid:" and this.',
+        description:
+          'For an image in the HTML, which refers to it as "cid:" followed by this value.',
       }),
     ),
   },
@@ -76,7 +77,7 @@ export const attachmentsToSend = Type.Array(AttachmentToSend, {
 export const SendMessage = Type.Object(
   {
     to: emailAddress(
-      'The recipient: one address, or Name <address>, of which the address is used. So fromAddr of a message can be handed back.',
+      'The recipient: one address, or Name <address>. Only the address is used, so you can pass the fromAddr of a message.',
     ),
     body: Type.String({
       minLength: 1,
@@ -89,7 +90,7 @@ export const SendMessage = Type.Object(
         maxLength: SUBJECT_LENGTH_MAX,
         [TRIMMED]: true,
         description:
-          'Blanks at its ends are dropped. Required unless threadId is given: then it is checked and ignored, because a reply has the subject of its thread with one "Re:".',
+          'Required without threadId. With threadId it is validated and ignored: a reply has the subject of its thread, prefixed with "Re:". Leading and trailing white space is removed.',
       }),
     ),
     bodyHtml: Type.Optional(
@@ -107,7 +108,7 @@ export const SendMessage = Type.Object(
     ),
     replyTo: Type.Optional(
       emailAddress(
-        'Where answers are to go: one address, or Name <address>. On the free plan an inbox of the account, on others any address.',
+        'Where replies go: one address, or Name <address>. On the free plan this must be an inbox of the account; on other plans, any address.',
       ),
     ),
     cc: Type.Optional(
@@ -121,7 +122,7 @@ export const SendMessage = Type.Object(
       Type.Boolean({
         default: false,
         description:
-          'Whether to add an unsubscribe link, which mail programs show as a button (List-Unsubscribe, RFC 8058). It puts the recipient on the suppression list. Only for a message to one recipient.',
+          'Whether to add an unsubscribe link, which mail programs show as a button (List-Unsubscribe, RFC 8058). Using it puts the recipient on the suppression list. Only for messages to one recipient.',
       }),
     ),
   },
@@ -173,7 +174,7 @@ export const Delivery = Type.Object(
     response: nullableText('The response of the server, or why no server was reached.'),
     bounceClass: nullableOneOf(
       bounceClasses,
-      'For bounces: hard means that the address is dead; it is suppressed.',
+      'For bounces: hard means that the address does not exist or is disabled; it is suppressed.',
     ),
   },
   { description: 'The delivery of a message to one recipient.' },

@@ -23,15 +23,15 @@ export const Session = Type.Object(
     account: Type.Object(
       {
         id: text('Assigned by the service.'),
-        name: text('For people.'),
-        plan: oneOf(plans, 'Decides how many inboxes the account may hold.'),
+        name: text('For display.'),
+        plan: oneOf(plans, 'The plan decides how many inboxes the account may have.'),
       },
       { description: 'The account that is signed in to.' },
     ),
     key: Type.Object(
       {
         id: text('Assigned by the service.'),
-        name: nullableText('Chosen by the client, for people.'),
+        name: nullableText('A display name chosen by the client.'),
         tokenPrefix: text('The first 7 characters of the token, to recognise it by.'),
         last4: text('The last 4 characters of the token, to recognise it by.'),
       },
@@ -40,7 +40,7 @@ export const Session = Type.Object(
     csrfToken: text('The value for the header X-CSRF-Token, which every request except GET needs.'),
     expiresAt: time('When the session ends.'),
     isSandbox: Type.Boolean({
-      description: 'Whether mail is kept instead of leaving the machine.',
+      description: 'Whether the sandbox captures mail instead of sending it.',
     }),
     version: text('The version of the service.'),
   },

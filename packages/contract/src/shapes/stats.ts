@@ -12,31 +12,29 @@ const counts = {
 
 const StatsBucket = Type.Object(
   {
-    at: time('When it begins.'),
+    at: time('When the interval begins.'),
     ...counts,
     latencyMsP50: nullableCount(
       'Median time from acceptance to sent, within ten percent; null without sent messages.',
     ),
     latencyMsP95: nullableCount('The 95th percentile of the same time.'),
   },
-  { description: 'A stretch of time.' },
+  { description: 'An interval.' },
 )
 
 export const Stats = Type.Object(
   {
-    range: oneOf(statsRanges, 'How far back.'),
+    range: oneOf(statsRanges, 'The range of the figures.'),
     bucketSeconds: count('The length of each interval.'),
     buckets: Type.Array(StatsBucket, {
       description: 'Oldest first; the last interval is still open.',
     }),
-    totals: Type.Object(counts, { description: 'Over all of them.' }),
+    totals: Type.Object(counts, { description: 'The sums over all intervals.' }),
     inboxes: count('Inboxes of the account now.'),
     unreadThreads: count('Unread threads in them now.'),
-    storedBytes: count(
-      'Octets of the messages stored in them now, as they came, with what is in quarantine.',
-    ),
+    storedBytes: count('Bytes of mail that the account stores now, including quarantined mail.'),
     storedBytesLimit: nullableCount(
-      'While as much is stored, mail to the account is refused; null where there is no quota.',
+      'The storage quota in bytes. Mail to the account is refused while it is reached; null without a quota.',
     ),
     asOf: time('Everything up to this time is counted.'),
   },

@@ -6,19 +6,21 @@ import { count, nullableText, text, time } from './text.ts'
 
 export const Participant = Type.Object(
   {
-    name: nullableText('As the messages have it, at most 100 characters; null without one.'),
+    name: nullableText(
+      'The name as the messages show it, at most 100 characters; null without one.',
+    ),
     address: text('The email address.'),
   },
-  { description: 'Somebody who wrote to the inbox in a thread, or was written to.' },
+  { description: 'A correspondent of the inbox in a thread.' },
 )
 export type Participant = Static<typeof Participant>
 
 export const Thread = Type.Object(
   {
     id: text('Assigned by the service.'),
-    inboxId: text('The inbox that holds the thread.'),
+    inboxId: text('The inbox of the thread.'),
     subject: text('Subject of the first message.'),
-    lastMessageAt: time('When the newest message came.'),
+    lastMessageAt: time('When the newest message was received or accepted for sending.'),
     isRead: Type.Boolean({
       description: 'Set by the client and by a reply; cleared by new inbound mail.',
     }),
@@ -28,12 +30,12 @@ export const Thread = Type.Object(
     ),
     participants: Type.Array(Participant, {
       description:
-        'Senders of received messages and recipients (to and cc) of sent ones, the newest first, each address once, at most 10. The inbox itself is listed only when there is nobody else.',
+        'Senders of received messages and recipients (to and cc) of sent ones, newest first, each address once, at most 10. The inbox itself is listed only if there is no other address.',
     }),
     snippet: text(
-      'The beginning of the newest message, at most 160 characters on one line: its new text, or the quoted text when nothing is new. Empty when it has no text.',
+      'The beginning of the newest message, at most 160 characters on one line: its new text, or the quoted text if it has no new text. Empty without text.',
     ),
-    createdAt: time('When the first message came.'),
+    createdAt: time('When the first message was received or accepted for sending.'),
   },
   { description: 'A conversation in an inbox.' },
 )
@@ -43,7 +45,7 @@ export const UpdateThread = Type.Object(
   {
     is_read: Type.Optional(
       Type.Boolean({
-        description: 'Whether the thread has been dealt with. This or isRead is required.',
+        description: 'Whether the thread is read. This or isRead is required.',
       }),
     ),
     isRead: Type.Optional(Type.Boolean({ description: 'The same as is_read.' })),
@@ -55,7 +57,7 @@ export type UpdateThread = Static<typeof UpdateThread>
 export const ThreadMessages = Type.Object(
   {
     threadId: text('The thread.'),
-    inboxId: text('The inbox that holds the thread.'),
+    inboxId: text('The inbox of the thread.'),
     subject: text('Its subject.'),
     isRead: Type.Boolean({ description: 'The read state; reading a thread does not change it.' }),
     data: Type.Array(Message, { description: 'The messages, oldest first.' }),

@@ -35,35 +35,35 @@ const named = {
 const webhookProperties = {
   id: text('Assigned by the service.'),
   url: text('Where events are posted to.'),
-  eventTypes: Type.Array(oneOf(eventKinds, 'A kind of event.'), {
-    description: 'The kinds of events that are delivered; empty for all.',
+  eventTypes: Type.Array(oneOf(eventKinds, 'An event type.'), {
+    description: 'The event types that are delivered; empty for all.',
   }),
   podIds: Type.Array(Type.String(), {
     description:
-      'The pods whose events are delivered. Pods and inboxes add up; both empty for all.',
+      'Pods whose events are delivered, in addition to inboxIds. If both are empty, all events are delivered.',
   }),
   inboxIds: Type.Array(Type.String(), {
     description:
-      'The inboxes whose events are delivered. Pods and inboxes add up; both empty for all.',
+      'Inboxes whose events are delivered, in addition to podIds. If both are empty, all events are delivered.',
   }),
   enabled: Type.Boolean({ description: 'Whether events are delivered.' }),
   disabledReason: nullableOneOf(
     webhookDisabledReasons,
-    'Why it is disabled: by request, or after five days of nothing but failures. Null while it is enabled.',
+    'Why the webhook is disabled: by request, or after failing for five days. Null while it is enabled.',
   ),
   disabledAt: nullableTime('When delivery to this webhook was disabled; null while it is enabled.'),
   failingSince: nullableTime(
-    'When the first attempt failed since the last one that succeeded; null while the webhook is healthy. After five days of nothing but failures it is disabled. A failed test alone does not count.',
+    'When the first attempt since the last success failed; null while deliveries succeed. The webhook is disabled after failing for five days. A failed test does not count.',
   ),
   lastError: nullableOneOf(
     webhookErrors,
-    'While it is failing: why the newest failed attempt failed; otherwise null.',
+    'While the webhook is failing: why the latest failed attempt failed; otherwise null.',
   ),
   lastResponseStatus: nullableCount(
-    'While it is failing: the HTTP status of that attempt; null when there was no answer.',
+    'While the webhook is failing: the HTTP status of that attempt; null without a response.',
   ),
   nextAttemptAt: nullableTime(
-    'While it is failing and enabled: when the next retry is due; null when none is waiting.',
+    'While the webhook is failing and enabled: when the next retry is due; null if none is due.',
   ),
   inboxId: nullableText('The inbox whose webhookUrl this is; null for any other webhook.'),
   createdAt: time('When the webhook was created.'),
@@ -81,13 +81,13 @@ export const WebhookWithSecret = Type.Object(
       'The signing secret: whsec_ and the base64 of 32 bytes. It is shown only in this response.',
     ),
   },
-  { description: 'A webhook with the secret that was just made for it.' },
+  { description: 'A webhook with its new secret.' },
 )
 export type WebhookWithSecret = Static<typeof WebhookWithSecret>
 
 // What a URL may be has a code of its own (invalid_webhook_url), so the shape asks for text alone.
 const url = text(
-  'An absolute https URL, on port 443 or 80, of a host that the public Internet can reach. Where the operator allows private addresses (MAILROOM_ALLOW_PRIVATE_EGRESS), http, any port and any host.',
+  'An absolute https URL, on port 443 or 80, of a host on the public Internet. If the operator allows private addresses (MAILROOM_ALLOW_PRIVATE_EGRESS), http, any port and any host work too.',
 )
 
 const filterProperties = {
@@ -135,7 +135,8 @@ export const UpdateWebhook = Type.Object(
     ...filterProperties,
     enabled: Type.Optional(
       Type.Boolean({
-        description: 'Whether events are delivered. An enabled webhook gets events from then on.',
+        description:
+          'Whether events are delivered. Once enabled, the webhook receives the events from then on.',
       }),
     ),
   },
@@ -153,7 +154,7 @@ export const WebhookDelivery = Type.Object(
     lastAttemptAt: nullableTime('When the last completed attempt began; null before the first.'),
     nextAttemptAt: nullableTime('When the next attempt is due; null if none.'),
     responseStatus: nullableCount(
-      'HTTP status of the last response, even if it broke off; null without a response.',
+      'HTTP status of the last response, even if it was incomplete; null without a response.',
     ),
     responseBody: nullableText('The first 2 KiB of the last response.'),
     latencyMs: nullableCount('How long the last attempt took, in milliseconds.'),
@@ -181,7 +182,7 @@ export type InboxWebhookTest = Static<typeof InboxWebhookTest>
 
 export const InboxWebhookSecret = Type.Object(
   { webhookSecret: text('The new secret. It is shown only in this response.') },
-  { description: 'The secret that was just made for the webhook of an inbox.' },
+  { description: 'The new secret of the webhook of an inbox.' },
 )
 export type InboxWebhookSecret = Static<typeof InboxWebhookSecret>
 

@@ -60,8 +60,12 @@ ${errorSection()}
 }
 
 function guideSection({ id, title, paragraphs, sample }: Guide): string {
-  const text = paragraphs.map((paragraph) => `<p>${withCode(paragraph)}</p>`).join('')
-  return `<section id="${id}"><h2>${title}</h2>${text}${sample === undefined ? '' : code(sample)}</section>`
+  return `<section id="${id}"><h2>${title}</h2>${paragraphsOf(paragraphs.join('\n\n'))}${sample === undefined ? '' : code(sample)}</section>`
+}
+
+function paragraphsOf(text: string): string {
+  const paragraphs = text.split('\n\n').filter((paragraph) => paragraph !== '')
+  return paragraphs.map((paragraph) => `<p>${withCode(paragraph)}</p>`).join('')
 }
 
 /** Text with what stands between backticks as code. */
@@ -108,7 +112,7 @@ function webSocketSection(publicUrl: string): string {
   const url = `${publicUrl.replace(/^http/, 'ws')}${WEB_SOCKET_PATH}`
   return `<article id="${id}">
 ${heading(id, { summary, method: 'GET', path: WEB_SOCKET_PATH })}
-<p>${withCode(description)}</p>
+${paragraphsOf(description)}
 ${code(`const socket = new WebSocket(\`${url}?token=\${MAILROOM_API_KEY}\`)
 socket.onopen = () => socket.send('{"type":"subscribe"}')
 socket.onmessage = ({ data }) => console.log(data)`)}
@@ -123,7 +127,7 @@ function operationSection({ id, operation }: Entry, publicUrl: string): string {
   const headers = operation.needsIdempotencyKey ? [idempotencyKeyField] : []
   return `<article id="${id}">
 ${heading(id, operation)}
-${notes === undefined ? '' : `<p>${withCode(notes)}</p>`}
+${paragraphsOf(notes ?? '')}
 ${table('Path parameters', Object.entries(parameters ?? {}).map(pathField))}
 ${table('Query parameters', allFieldsOf(query))}
 ${table('Headers', headers)}

@@ -21,7 +21,7 @@ for (const id of operationIds) {
   test(`${id} is described in sentences and its path names its parameters`, () => {
     assert.match(id, /^[a-z][A-Za-z]*(\.[a-z][A-Za-z]*)+$/)
     assert.match(operation.summary, SENTENCE)
-    if (operation.notes !== undefined) assert.match(operation.notes, SENTENCE)
+    for (const paragraph of operation.notes?.split('\n\n') ?? []) assert.match(paragraph, SENTENCE)
     assert.match(operation.success.description, SENTENCE)
     assert.deepEqual(pathNames(operation.path), Object.keys(operation.parameters ?? {}))
     for (const code of errorsOf(operation)) assert.ok(Object.hasOwn(errorCodes, code))
@@ -241,7 +241,7 @@ test('an Idempotency-Key is printable ASCII', () => {
 
 test('a send says what a reply does to its thread', () => {
   const { description } = document.paths['/v1/inboxes/{id}/send'].post
-  for (const word of ['In-Reply-To', 'References', 'marked read', 'deliveryRole cc']) {
+  for (const word of ['In-Reply-To', 'References', 'marked as read', 'deliveryRole cc']) {
     assert.ok(description.includes(word), word)
   }
 })
