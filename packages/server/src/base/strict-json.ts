@@ -56,12 +56,12 @@ const messages: Record<JsonFaultRule, string> = {
   'utf-8': 'The body is not valid UTF-8',
   syntax: 'The body is not valid JSON',
   depth: `The body is nested deeper than ${JSON_DEPTH_MAX} levels`,
-  values: `The body holds more than ${JSON_VALUES_MAX} values`,
+  values: `The body has more than ${JSON_VALUES_MAX} values`,
   'duplicate-key': 'The body names a key twice in one object',
   'forbidden-key': 'The body uses a key that is not allowed',
-  'lone-surrogate': 'The body holds half of a surrogate pair, which is no character',
-  nul: 'The body holds the character U+0000, which is not allowed',
-  'number-range': 'The body holds a number that is too large',
+  'lone-surrogate': 'The body contains an unpaired surrogate, which is not a character',
+  nul: 'The body contains the character U+0000, which is not allowed',
+  'number-range': 'The body contains a number that is too large',
 }
 
 type Fault = Extract<StrictJson, { kind: 'fault' }>

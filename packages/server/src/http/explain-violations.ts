@@ -27,7 +27,7 @@ export function explainViolations(found: readonly Violation[], part: Part): AppE
   const details = violations
     .slice(0, ERROR_DETAILS_MAX)
     .map((violation) => detailOf(violation, part))
-  const first = details[0] ?? { path: '', message: 'is not as described' }
+  const first = details[0] ?? { path: '', message: 'does not match the API description' }
   const more = violations.length - 1
   const subject = nameOf(first.path, part)
   const addition = more > 0 ? ` (and ${more} more ${more === 1 ? 'mistake' : 'mistakes'})` : ''
@@ -53,7 +53,7 @@ function detailOf(violation: Violation, part: Part): ErrorDetail {
   return { path, message: expectationOf(violation) + hint }
 }
 
-const PLUS_HINT = ' (a plus sign in a query is written %2B)'
+const PLUS_HINT = ' (write a plus sign in a query as %2B)'
 
 /** A query reads `+` as a space. */
 function isUnescapedPlus({ keyword, data }: Violation): boolean {
@@ -68,23 +68,23 @@ function expectationOf({ keyword, params, message, parentSchema, data }: Violati
     case 'enum':
       return `must be one of ${allowedWords(params.allowedValues)}`
     case 'minLength':
-      return limit === '1' ? 'must not be empty' : `must hold at least ${limit} characters`
+      return limit === '1' ? 'must not be empty' : `must have at least ${limit} characters`
     case 'maxLength':
-      return `must hold at most ${limit} characters`
+      return `must have at most ${limit} characters`
     case 'minItems':
-      return `must hold at least ${limit} entries`
+      return `must have at least ${limit} entries`
     case 'maxItems':
-      return `must hold at most ${limit} entries`
+      return `must have at most ${limit} entries`
     case 'minimum':
       return `must be at least ${limit}`
     case 'maximum':
       return `must be at most ${limit}`
     case MAILBOX:
-      return checkEmailAddress(String(data)) ?? message ?? 'is not of the form asked for'
+      return checkEmailAddress(String(data)) ?? message ?? 'has the wrong format'
     case 'pattern':
-      return ruleOf(parentSchema) ?? 'is not of the form asked for'
+      return ruleOf(parentSchema) ?? 'has the wrong format'
     default:
-      return message ?? 'is not as described'
+      return message ?? 'does not match the API description'
   }
 }
 

@@ -15,12 +15,12 @@ const PRINTABLE = /^[\x20-\x7e]*$/
 /** Throws `missing_idempotency_key`, or `bad_request` for one that is no key. */
 export function readIdempotencyKey(request: IncomingMessage): string {
   const [key = '', ...others] = valuesOf(request)
-  if (others.length > 0) throw badKey('must be given once')
+  if (others.length > 0) throw badKey('must occur only once')
   if (key === '') throw problem('missing_idempotency_key')
   if (key.length > IDEMPOTENCY_KEY_LENGTH_MAX) {
-    throw badKey(`must hold at most ${IDEMPOTENCY_KEY_LENGTH_MAX} characters`)
+    throw badKey(`must have at most ${IDEMPOTENCY_KEY_LENGTH_MAX} characters`)
   }
-  if (!PRINTABLE.test(key)) throw badKey('must hold printable ASCII characters only')
+  if (!PRINTABLE.test(key)) throw badKey('must contain only printable ASCII characters')
   return key
 }
 

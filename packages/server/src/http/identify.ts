@@ -101,14 +101,14 @@ export class Identifier {
       const message =
         authorization === undefined
           ? 'The Authorization header is missing.'
-          : 'The Authorization header is not of the form "Bearer <key>".'
+          : 'The Authorization header must have the form "Bearer <key>".'
       throw await this.#refuse(presented, message)
     }
     if (auth === 'operator') {
       const expected = this.#operatorDigest
       const isOperator = expected !== null && timingSafeEqual(digest(token), expected)
       if (!isOperator)
-        throw await this.#refuse(presented, 'The bearer token is not the operator’s.')
+        throw await this.#refuse(presented, 'The bearer token is not the operator token.')
       return { kind: 'operator' }
     }
     const identity = await this.#options.authenticate(token)
@@ -164,9 +164,8 @@ export class Identifier {
   }
 }
 
-const NO_SESSION = 'There is no session.'
-const SESSION_OVER =
-  'The session is over: it has expired, was signed out of, or its key was revoked.'
+const NO_SESSION = 'The request has no session cookie.'
+const SESSION_OVER = 'The session has ended: it expired, was signed out, or its key was revoked.'
 
 // RFC 6750 §2.1 (b64token), RFC 9110 §11.1 (the scheme in any case).
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i
@@ -183,7 +182,7 @@ export function digest(token: string): Buffer {
 
 function tooManyFailures(retryAfterSeconds: number): AppError {
   return rateLimited(
-    'Too many failed authentications from this address.',
+    'Too many failed sign-ins from this IP address.',
     Math.max(1, retryAfterSeconds),
   )
 }

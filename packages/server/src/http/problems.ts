@@ -79,7 +79,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
   },
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
     code: 'bad_request',
-    message: 'The Content-Length of the request is not the length of its body.',
+    message: 'The Content-Length of the request does not match its body.',
   },
   // A path that cannot be decoded names nothing, and what names nothing is not found.
   FST_ERR_BAD_URL: { code: 'not_found', message: notFound().message },
@@ -93,7 +93,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
     message: 'The request did not arrive in time.',
   },
   // The client went away in the middle of its body; nobody reads the answer.
-  ECONNRESET: { code: 'bad_request', message: 'The request ended early.' },
+  ECONNRESET: { code: 'bad_request', message: 'The request ended too early.' },
 }
 
 function frameworkRefusal(thrown: unknown): Refusal | null {

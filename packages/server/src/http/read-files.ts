@@ -26,7 +26,7 @@ export function readFiles(
   if (totalBytes > FILES_BYTES_MAX) {
     throw new AppError(
       'payload_too_large',
-      `The attachments hold ${totalBytes} octets together; at most ${FILES_BYTES_MAX} can be sent.`,
+      `The attachments have ${totalBytes} bytes in total; at most ${FILES_BYTES_MAX} are allowed.`,
       { fix: 'Send fewer or smaller attachments.' },
     )
   }
@@ -41,7 +41,7 @@ export function readFiles(
       keyword: '',
       instancePath: `/attachments/${index}/data`,
       params: {},
-      message: 'must be base64 with its padding (RFC 4648, section 4), without line breaks',
+      message: 'must be base64 with padding (RFC 4648, section 4), without line breaks',
     })
     return null
   })

@@ -40,7 +40,7 @@ export async function readForm(bytes: Buffer, contentType: string, body: TObject
       value[name] = Array.isArray(earlier) ? [...earlier, text] : [text]
       continue
     }
-    if (Object.hasOwn(value, name)) throw wrongField(name, 'must be given once')
+    if (Object.hasOwn(value, name)) throw wrongField(name, 'must occur only once')
     value[name] =
       type === 'boolean' && (text === 'true' || text === 'false') ? text === 'true' : text
   }
@@ -83,7 +83,7 @@ function textOf(content: Uint8Array, { name, charset }: PartHead): string {
   } catch {
     throw wrongField(name, 'must be in UTF-8')
   }
-  if (text.includes('\0')) throw wrongField(name, 'must not hold the character U+0000')
+  if (text.includes('\0')) throw wrongField(name, 'must not contain the character U+0000')
   // Forms have CRLF whatever was put into them (HTML, multipart/form-data); JSON says what it means.
   return text.replaceAll('\r\n', '\n')
 }
@@ -94,7 +94,7 @@ const BOUNDARY = /^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/
 function boundaryOf(contentType: string): string {
   const found = /;\s*boundary=(?:"([^"\\]*)"|([^\s;"]*))/i.exec(contentType)
   const boundary = found?.[1] ?? found?.[2] ?? ''
-  if (!BOUNDARY.test(boundary)) throw malformed('the Content-Type names no good boundary')
+  if (!BOUNDARY.test(boundary)) throw malformed('the Content-Type has no valid boundary')
   return boundary
 }
 

@@ -171,7 +171,7 @@ function plainName(name: string): string {
   return name.replaceAll('_', '').toLowerCase()
 }
 
-const NUL_MESSAGE = 'must not hold the character U+0000'
+const NUL_MESSAGE = 'must not contain the character U+0000'
 const WHOLE_NUMBER = /^-?\d+$/
 
 /** Only the plain forms are converted; anything else stays text and fails the check of its type. */

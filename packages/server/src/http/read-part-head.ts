@@ -23,14 +23,14 @@ export function readPartHead(header: ReadonlyMap<string, readonly string[]>): Pa
   if (disposition === undefined) return 'has no Content-Disposition'
   // RFC 7578 §4.7: deprecated, and what says nothing does no harm.
   if (encoding !== undefined && !/^(?:7bit|8bit|binary)$/i.test(encoding)) {
-    return `is encoded (${shown(encoding)}); send its octets as they are`
+    return `is encoded (${shown(encoding)}); send its bytes unencoded`
   }
   const parameters = /^form-data\s*(;.*)?$/is.exec(disposition)
   if (parameters === null) return 'has a Content-Disposition other than form-data'
   const named = readParameters(parameters[1] ?? '')
   if (typeof named === 'string') return named
   const name = named.get('name')
-  if (name === undefined) return 'names no field in its Content-Disposition'
+  if (name === undefined) return 'has no field name in its Content-Disposition'
   const contentType = type === undefined ? null : utf8(type)
   return {
     name,
@@ -67,9 +67,7 @@ function readParameters(text: string): Map<string, string> | string {
     if (parameters.has(name)) return `has a ${shown(name)} twice in its Content-Disposition`
     parameters.set(name, value)
   }
-  return /^\s*;?\s*$/.test(text.slice(end))
-    ? parameters
-    : 'has a Content-Disposition that cannot be read to its end'
+  return /^\s*;?\s*$/.test(text.slice(end)) ? parameters : 'has a malformed Content-Disposition'
 }
 
 /**

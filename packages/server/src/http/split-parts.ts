@@ -17,7 +17,7 @@ export function splitParts(bytes: Buffer, boundary: string): RawPart[] | string 
   while (delimiter !== null) {
     const { end } = delimiter
     if (end === 'close') return parts
-    if (end === 'wrong') return 'a line begins with the boundary and goes on with something else'
+    if (end === 'wrong') return 'a line begins with the boundary but has other text after it'
     if (parts.length === FORM_PARTS_MAX) return `it has more than ${FORM_PARTS_MAX} parts`
     // The line end before a delimiter belongs to it, and may be the one that ends the last.
     delimiter = findDelimiter(bytes, boundary, end - CRLF.length)
@@ -64,7 +64,7 @@ function readPart(part: Buffer): RawPart {
   }
   const header =
     bounded.length < part.length
-      ? `has a header of more than ${FORM_PART_HEAD_BYTES_MAX} octets`
+      ? `has a header of more than ${FORM_PART_HEAD_BYTES_MAX} bytes`
       : 'has no empty line after its header'
   return { header, content: part }
 }

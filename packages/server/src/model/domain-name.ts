@@ -36,18 +36,18 @@ export async function readCustomDomain(text: string, serviceDomain: string): Pro
 /** The same without knowing whose it may be. */
 export function readNamedDomain(text: string): NamedDomain {
   const shown = text.length > 100 ? `${text.slice(0, 100)}…` : text
-  if (text === '') return invalid('an empty text is no domain name')
+  if (text === '') return invalid('an empty text is not a domain name')
   if (isIP(text.replace(/^\[(?:ipv6:)?(.*)\]$/i, '$1')) !== 0) {
     return invalid(`${shown} is an IP address, not a domain name`)
   }
   // Of what is ASCII only these; the function below would read percent signs and ports as a URL has them.
   if (/[^a-zA-Z0-9.\-\u0080-\u{10ffff}]/u.test(text))
-    return invalid(`${quote(shown)} is no domain name`)
+    return invalid(`${quote(shown)} is not a domain name`)
   const domain = domainToASCII(text.toLowerCase()).replace(/\.$/, '')
   if (domain === '') {
     const reason = NUMBER_AT_END.test(text)
       ? 'ends in a number, as no domain name does'
-      : 'is no domain name'
+      : 'is not a domain name'
     return invalid(`${quote(shown)} ${reason}`)
   }
   const labels = domain.split('.')

@@ -14,5 +14,5 @@ export function problem(
 
 /** The answer for whatever is missing or not the caller's, in the door's words for no such route. */
 export function notFound(): AppError {
-  return problem('not_found', 'There is no such resource or route.')
+  return problem('not_found', 'The account has no such resource, or the API has no such route.')
 }

@@ -29,7 +29,7 @@ export function checkWebhookUrl(text: string, options: { allowPrivate: boolean }
   }
   const host = url.hostname.replace(/\.+$/, '').replace(/^\[(.*)\]$/, '$1')
   if (host === '') return 'must name a host'
-  if (authority.includes('@')) return 'must hold no user name and no password'
+  if (authority.includes('@')) return 'must not contain a user name or password'
   if (url.port === '0') return 'must not name port 0'
   if (allowPrivate) return null
   if (!['', '80', '443'].includes(url.port)) return 'must not name a port other than 443 and 80'

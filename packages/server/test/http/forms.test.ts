@@ -146,7 +146,7 @@ const refused: [string, () => Promise<Response>, RegExp][] = [
   ['constructor', () => send(...good, field('constructor', 'x')), /not a known field/],
   ['hasOwnProperty', () => send(...good, field('hasOwnProperty', 'x')), /not a known field/],
   ['a field without a name', () => send(...good, field('', 'x')), /not a known field/],
-  ['a single field twice', () => send(...good, field('to', 'a@b.c')), /"to" must be given once/],
+  ['a single field twice', () => send(...good, field('to', 'a@b.c')), /"to" must occur only once/],
   ['a field missing', () => send(...good.slice(1)), /"to" is required/],
   ['a field empty', () => send(...good.slice(0, 2), field('body', '')), /"body" must not be empty/],
   [
@@ -174,7 +174,7 @@ const refused: [string, () => Promise<Response>, RegExp][] = [
   [
     '101 files',
     () => send(...good, ...Array(101).fill(file('a', 'x'))),
-    /must hold at most 100 entries/,
+    /must have at most 100 entries/,
   ],
   [
     'too many parts',
@@ -202,7 +202,7 @@ const refused: [string, () => Promise<Response>, RegExp][] = [
   [
     'an encoded part',
     () => send(...good, part('name="bodyHtml"', 'eA==', 'Content-Transfer-Encoding: base64')),
-    /part 4 is encoded \(base64\); send its octets as they are/,
+    /part 4 is encoded \(base64\); send its bytes unencoded/,
   ],
   [
     'a part that is no field',
@@ -236,7 +236,7 @@ const refused: [string, () => Promise<Response>, RegExp][] = [
   [
     'a quote that is not closed',
     () => send(...good, part('name="attachments"; filename="a.txt', 'x')),
-    /part 4 has a Content-Disposition that cannot be read/,
+    /part 4 has a malformed Content-Disposition/,
   ],
   [
     'a line break in a name',
@@ -248,7 +248,7 @@ const refused: [string, () => Promise<Response>, RegExp][] = [
     () => send(...good, part('name="cc"', 'a', 'Content-Transfer-Encoding: Quoted-Printable')),
     /part 4 is encoded \(Quoted-Printable\)/,
   ],
-  ['a part without a name', () => send(...good, part('x=y', 'a')), /part 4 names no field/],
+  ['a part without a name', () => send(...good, part('x=y', 'a')), /part 4 has no field name/],
   [
     'two types of a part',
     () => send(part('name="cc"', 'a', 'Content-Type: a/b', 'Content-Type: a/b'), ...good),
@@ -257,12 +257,12 @@ const refused: [string, () => Promise<Response>, RegExp][] = [
   [
     'a part whose header is too long',
     () => send(...good, part('name="cc"', 'a', `X: ${'x'.repeat(FORM_PART_HEAD_BYTES_MAX)}`)),
-    /part 4 has a header of more than 16384 octets/,
+    /part 4 has a header of more than 16384 bytes/,
   ],
   [
     'a line that begins with the boundary',
     () => send(...good, field('bodyHtml', `x\r\n--${BOUNDARY}x\r\n`)),
-    /goes on with something else/,
+    /has other text after it/,
   ],
   ['no end', () => post(Buffer.concat(good), FORM_TYPE), /ends too early/],
   ['an end within a part', () => post(whole.subarray(0, 60), FORM_TYPE), /ends too early/],
@@ -270,17 +270,17 @@ const refused: [string, () => Promise<Response>, RegExp][] = [
   ['something else in it', () => post('{"to":"a@b.c"}', FORM_TYPE), /ends too early/],
   ['no parts', () => send(), /is required/],
   ['another boundary', () => post(whole, 'multipart/form-data; boundary=other'), /too early/],
-  ['no boundary', () => post(whole, 'multipart/form-data'), /no good boundary/],
-  ['an empty boundary', () => post(whole, 'multipart/form-data; boundary='), /no good boundary/],
+  ['no boundary', () => post(whole, 'multipart/form-data'), /no valid boundary/],
+  ['an empty boundary', () => post(whole, 'multipart/form-data; boundary='), /no valid boundary/],
   [
     'a boundary of 71 characters',
     () => post(whole, `multipart/form-data; boundary=${'b'.repeat(71)}`),
-    /no good boundary/,
+    /no valid boundary/,
   ],
   [
     'a boundary of odd characters',
     () => post(whole, 'multipart/form-data; boundary="a*b"'),
-    /no good boundary/,
+    /no valid boundary/,
   ],
 ]
 

@@ -103,7 +103,7 @@ test('a key has 1 to 255 printable characters and comes once', async () => {
     const twice = 'Idempotency-Key: a\r\nIdempotency-Key: b\r\nContent-Length: 0\r\n\r\n'
     const { status, body } = await exchange(door.port, head + twice)
     assert.equal(status, 400)
-    assert.match(body, /must be given once/)
+    assert.match(body, /must occur only once/)
   })
 })
 

@@ -87,7 +87,7 @@ test('without an operator’s token its routes look like no routes', async () =>
         assert.equal(typeof requestId, 'string')
         assert.deepEqual(body, {
           error: 'not_found',
-          message: 'There is no such resource or route.',
+          message: 'The account has no such resource, or the API has no such route.',
         })
       }
     }

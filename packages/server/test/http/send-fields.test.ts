@@ -143,7 +143,7 @@ test('null for an optional field is the same as leaving it out', async () => {
   assert.equal((await send({ ...good, subject: null, threadId: 'thr_1' })).status, 200)
 })
 
-const CONTENT_ID_RULE = 'must hold printable ASCII only, without white space and <>()[]\\",;'
+const CONTENT_ID_RULE = 'must contain only printable ASCII, without white space and <>()[]\\",;'
 
 test('every other character of printable ASCII may stand in a contentId', async () => {
   const contentId = "!#$%&'*+-./0123456789:=?@ABCXYZ^_`abcxyz{|}~".padEnd(250, 'x')
@@ -165,7 +165,7 @@ const refused: [string, object, string, string][] = [
   ['a list as to', { to: ['ann@example.com'] }, 'to', 'must be a string'],
   ['no body', { body: undefined }, 'body', 'is required'],
   ['an empty body', { body: '' }, 'body', 'must not be empty'],
-  ['a body too long', { body: 'x'.repeat(100_001) }, 'body', 'must hold at most 100000 characters'],
+  ['a body too long', { body: 'x'.repeat(100_001) }, 'body', 'must have at most 100000 characters'],
   ['no subject', { subject: undefined }, 'subject', 'is required'],
   ['an empty subject', { subject: '' }, 'subject', 'must not be empty'],
   [
@@ -178,21 +178,21 @@ const refused: [string, object, string, string][] = [
     'a subject too long',
     { subject: 'x'.repeat(999) },
     'subject',
-    'must hold at most 998 characters',
+    'must have at most 998 characters',
   ],
   [
     'a bodyHtml too long',
     { bodyHtml: 'x'.repeat(500_001) },
     'bodyHtml',
-    'must hold at most 500000 characters',
+    'must have at most 500000 characters',
   ],
   ['a threadId that is no text', { threadId: 5 }, 'threadId', 'must be a string'],
   ['null for a field that must be there', { body: null }, 'body', 'must be a string'],
   ['a word for unsubscribe', { unsubscribe: 'true' }, 'unsubscribe', 'must be true or false'],
   ['a word for includeQuote', { includeQuote: 'true' }, 'includeQuote', 'must be true or false'],
-  ['51 cc', { cc: Array(51).fill('bob@example.com') }, 'cc', 'must hold at most 50 entries'],
+  ['51 cc', { cc: Array(51).fill('bob@example.com') }, 'cc', 'must have at most 50 entries'],
   ['a text as cc', { cc: 'bob@example.com' }, 'cc', 'must be an array'],
-  ['101 attachments', { attachments: files(101) }, 'attachments', 'must hold at most 100 entries'],
+  ['101 attachments', { attachments: files(101) }, 'attachments', 'must have at most 100 entries'],
   ['an unknown field', { bcc: 'bob@example.com' }, 'bcc', 'is not a known field'],
   [
     'an unknown field of an attachment',
@@ -230,7 +230,7 @@ const refused: [string, object, string, string][] = [
     'a contentId of 251 characters',
     { attachments: [{ ...file, contentId: 'x'.repeat(251) }] },
     'attachments[0].contentId',
-    'must hold at most 250 characters',
+    'must have at most 250 characters',
   ],
   ['a subject of blanks', { subject: ' \u00a0\u3000\ufeff' }, 'subject', 'must not be empty'],
   ['an empty to', { to: '' }, 'to', 'must not be empty'],

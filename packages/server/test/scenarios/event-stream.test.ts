@@ -150,7 +150,7 @@ onBothEngines('the log of events', (engine) => {
       assert.equal(subjectOf((await feed.next())?.data), isPlace ? 'before' : cursor)
       const [aboutKinds = '', aboutCursor = ''] = feed.commentTexts()
       assert.match(aboutKinds, /"event_types" .*"message\.read"/)
-      assert.match(aboutCursor, /^Last-Event-ID is no event/)
+      assert.match(aboutCursor, /^Last-Event-ID is not an event/)
       feed.close()
     }
   })

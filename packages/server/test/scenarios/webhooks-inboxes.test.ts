@@ -163,7 +163,7 @@ onEachEngine('webhooks of inboxes', (engine) => {
     receiver.answer = { status: 200 }
     const { ok, message } = await client.inboxes.testWebhook(inbox.id)
     assert.equal(ok, true)
-    assert.match(message, /^The receiver answered 200 in \d+ ms\.$/)
+    assert.match(message, /^The receiver responded with 200 in \d+ ms\.$/)
     const told = receiver.requests.findLast(({ path }) => path === '/tested')
     const event = JSON.parse(String(told?.body))
     assert.deepEqual(

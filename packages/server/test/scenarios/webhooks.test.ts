@@ -446,7 +446,7 @@ onEachEngine('webhooks of receivers', (engine) => {
     receiver.answer = { status: 204 }
     const { ok, message, delivery } = await client.webhooks.test(webhook.id)
     assert.equal(ok, true)
-    assert.match(message, /^The receiver answered 204 in \d+ ms\.$/)
+    assert.match(message, /^The receiver responded with 204 in \d+ ms\.$/)
     const { status, attempts, eventType, responseStatus, error, nextAttemptAt } = delivery
     assert.deepEqual(
       [status, attempts, eventType, responseStatus, error, nextAttemptAt],
@@ -473,8 +473,8 @@ onEachEngine('webhooks of receivers', (engine) => {
     const url = `${receiver.origin}/failing`
     const webhook = await client.webhooks.create({ url })
     const outcomes: [answer: Receiver['answer'], message: RegExp, error: string][] = [
-      [{ status: 500 }, /answered 500/, 'status'],
-      [{ status: 404 }, /answered 404/, 'status'],
+      [{ status: 500 }, /responded with 500/, 'status'],
+      [{ status: 404 }, /responded with 404/, 'status'],
       // The next one's connection is new, so that its end cannot be one for being idle.
       [
         { status: 302, headers: { location: url, connection: 'close' } },

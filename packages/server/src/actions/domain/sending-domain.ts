@@ -27,7 +27,7 @@ export async function findSendingDomain(
     const name = domain?.domain ?? domainOf(inbox.address)
     const reason =
       domain?.isHolder === false
-        ? `${name} was verified by another account since`
+        ? `another account has verified ${name} in the meantime`
         : `${name} has failed its DNS checks`
     throw problem('invalid_domain', `The inbox cannot send: ${reason}.`, {
       fix: 'Publish the records that GET /v1/domains/{id} lists and verify the domain again.',

@@ -25,7 +25,7 @@ export async function verifyDomain(deps: VerifyDeps, named: DomainNamed): Promis
     case 'taken':
       throw problem(
         'domain_taken',
-        `DNS has the records, but another account has verified ${outcome.domain.domain}.`,
+        `The DNS records are correct, but another account has already verified ${outcome.domain.domain}.`,
       )
     case 'checked':
       return showDomain(deps, outcome.domain)
@@ -57,6 +57,6 @@ export async function checkDueDomains(deps: VerifyDeps, signal: AbortSignal): Pr
 /** What was answered as it is now; what was not, as it was, with the reason. */
 function showAsked(one: AskedRecord, checks: readonly RecordCheck[]) {
   if (one.kind === 'check') return showRecord(one.record, [one.check])
-  const hint = `DNS did not answer (${one.text}), so nothing was changed; verify again later.`
+  const hint = `DNS did not answer (${one.text}), so nothing changed. Verify the domain again later.`
   return { ...showRecord(one.record, checks), hint }
 }

@@ -30,7 +30,7 @@ export type CheckedFilter =
       readonly message: string
     }
 
-export const UNKNOWN_KIND = 'is no kind of event'
+export const UNKNOWN_KIND = 'is not an event type'
 
 /** The filter, with the ids of pods whatever they were called, or the first entry that is wrong. */
 export async function checkFilter(
@@ -51,7 +51,7 @@ export async function checkFilter(
     return mistake('podIds', {
       list: podIds,
       index: foreignPod,
-      message: 'is no pod of this account',
+      message: 'is not a pod of this account',
     })
   }
   const formed = inboxIds.filter((inbox) => isIdOf('inb', inbox))
@@ -61,7 +61,7 @@ export async function checkFilter(
     return mistake('inboxIds', {
       list: inboxIds,
       index: foreignInbox,
-      message: 'is no inbox of this account',
+      message: 'is not an inbox of this account',
     })
   }
   return {

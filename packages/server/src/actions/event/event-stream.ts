@@ -35,9 +35,8 @@ export type Accepted = {
   readonly notice: string | null
 }
 
-const NOT_HELD =
-  'is no event that the log of the account holds, or not any more: what it holds from after that time is replayed'
-const MALFORMED = 'is no event id: nothing is replayed'
+const NOT_HELD = 'is not an event in the log; events after its time are replayed'
+const MALFORMED = 'is not an event id; nothing is replayed'
 
 export type EventStream = {
   /**

@@ -93,7 +93,10 @@ export async function createInbox(
         if (mailboxName === undefined && attempt < RANDOM_NAME_ATTEMPTS_MAX) continue
         throw problem('address_taken')
       case 'limit_reached':
-        throw problem('inbox_limit_reached', `The plan allows ${outcome.limit} inboxes.`)
+        throw problem(
+          'inbox_limit_reached',
+          `The plan allows ${outcome.limit} inboxes, and the account has reached that number.`,
+        )
       case 'too_many':
         throw problem(
           'rate_limit_exceeded',

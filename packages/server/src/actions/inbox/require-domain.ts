@@ -14,7 +14,7 @@ export async function requireDomain(
   if (text === undefined || readDomainName(text) === deps.inboxDomain) return null
   const named = readNamedDomain(text)
   if (named.kind === 'invalid')
-    throw problem('invalid_domain', `The domain is no good: ${named.reason}.`)
+    throw problem('invalid_domain', `The domain name is invalid: ${named.reason}.`)
   const { domain } = named
   const found = await findInboxDomain(deps.db, { accountId, domain })
   if (found.kind === 'invalid_domain') throw invalidDomain(domain, found.reason)
@@ -29,13 +29,13 @@ export function invalidDomain(domain: string, defect: DomainDefect) {
 function defectText(defect: DomainDefect): string {
   switch (defect.kind) {
     case 'unknown':
-      return 'is not known to this account'
+      return 'is not a domain of this account'
     case 'foreign':
       return 'belongs to another account'
     case 'lost':
-      return 'was verified by another account since'
+      return 'was verified by another account in the meantime'
     case 'pod':
-      return 'is scoped to another pod'
+      return 'may only be used by another pod'
     case 'status':
       return defect.status === 'failed'
         ? 'has failed its DNS checks and is not verified'

@@ -23,7 +23,7 @@ export async function createKey(
   if (outcome === 'limit_reached') {
     throw problem(
       'api_key_limit_reached',
-      `The account has ${ACTIVE_KEYS_MAX} active keys, which is the most.`,
+      `The account has reached the limit of ${ACTIVE_KEYS_MAX} active keys.`,
     )
   }
   const key = { id, name: input.name, tokenPrefix, last4, createdAtMs: nowMs, lastUsedAtMs: null }

@@ -142,5 +142,5 @@ class Turns {
 }
 
 function tooMany(): AppError {
-  return problem('service_unavailable', 'Too many downloads are under way.')
+  return problem('service_unavailable', 'Too many downloads are running.')
 }

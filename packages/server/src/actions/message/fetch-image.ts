@@ -23,7 +23,7 @@ export function openImageFetches(): BoundedTurns {
     atOnce: IMAGES_AT_ONCE,
     atOnceEach: IMAGES_PER_ACCOUNT_AT_ONCE,
     waitingEach: IMAGES_WAITING_MAX,
-    refusal: `${IMAGES_WAITING_MAX} images of the account wait to be fetched already.`,
+    refusal: `${IMAGES_WAITING_MAX} images of the account are already waiting to be fetched.`,
     retryAfterSeconds: RETRY_AFTER_SECONDS,
   })
 }
@@ -50,19 +50,19 @@ export async function fetchImage(
   const outcome = await deps.imageFetches.run(accountId, () => deps.getImage(url))
   if (outcome.kind === 'failed') throw problem('image_unavailable', WORDS[outcome.error])
   const contentType = imageType(outcome.content)
-  if (contentType === null) throw problem('image_unavailable', 'What came is no image.')
+  if (contentType === null) throw problem('image_unavailable', 'The host did not return an image.')
   return { contentType, content: outcome.content }
 }
 
 const WORDS = {
-  timeout: 'The image did not come in time.',
-  forbidden_address: 'The image is at an address that is not public.',
-  dns_failed: 'The host of the image is not known to DNS.',
+  timeout: 'The image did not arrive in time.',
+  forbidden_address: 'The address of the image is not public.',
+  dns_failed: 'DNS has no address for the host of the image.',
   connection_failed: 'The host of the image could not be reached.',
-  tls_failed: 'The host of the image has no certificate that can be trusted.',
-  status: 'The host of the image did not give it out.',
-  redirect: 'The address of the image leads on and on, or to nothing that can be asked.',
+  tls_failed: 'The host of the image has no trusted certificate.',
+  status: 'The host of the image refused the request.',
+  redirect: 'The URL of the image redirects too often, or to a URL that cannot be fetched.',
   too_large: 'The image is too large.',
-  protocol_error: 'The host of the image does not speak HTTP as it should.',
+  protocol_error: 'The host of the image did not respond with valid HTTP.',
   cut: 'The service is shutting down.',
 } as const

@@ -112,8 +112,8 @@ function checkUnsubscribe(input: SendMessage, recipients: string[]): void {
   if (others.length === 0 || other === undefined) return
   const isCopier = !input.cc.some((address) => addressKey(address) === addressKey(other))
   const message = isCopier
-    ? `must be empty with unsubscribe, and a reply in this thread goes to ${other} as well`
-    : 'must be empty with unsubscribe: the link is for one recipient'
+    ? `must be empty with unsubscribe, but a reply in this thread also goes to ${other}`
+    : 'must be empty with unsubscribe, because the link is for one recipient'
   throw problem('bad_request', `cc ${message}.`, { details: [{ path: 'cc', message }] })
 }
 
@@ -127,7 +127,7 @@ async function checkReplyTo(
   if ((await findOwnInbox(deps, account.id, replyTo)) !== null) return
   throw problem(
     'feature_requires_paid_plan',
-    'On the free plan replyTo must be the address of an inbox of the account.',
+    'On the free plan, replyTo must be the address of an inbox of the account.',
     { fields: { feature: 'external_reply_to' } },
   )
 }
@@ -151,13 +151,13 @@ function answerOf(
     case 'suppressed':
       throw problem(
         'recipient_suppressed',
-        `The account does not write to ${outcome.address} (${outcome.type}).`,
+        `${outcome.address} is on the suppression list of the account (${outcome.type}).`,
         { fields: { type: outcome.type, address: outcome.address } },
       )
     case 'loop_suspected':
       throw problem(
         'loop_suspected',
-        `The inbox has answered programs ${AUTOMATIC_SENDS_MAX} times within an hour in this thread.`,
+        `The inbox has replied to automatic messages ${AUTOMATIC_SENDS_MAX} times within an hour in this thread.`,
         { retryAfterSeconds: secondsUntil(outcome.retryAtMs) },
       )
     case 'too_many':
@@ -179,13 +179,13 @@ function answerOf(
 
 function tooColdForEver(limit: number): string {
   return limit === 0
-    ? 'Write only to addresses that wrote to the inbox; repeating this request cannot succeed.'
-    : `Write to at most ${limit} new addresses in one message; repeating this request cannot succeed.`
+    ? 'Send only to addresses that have written to the inbox. Repeating this request cannot succeed.'
+    : `Send to at most ${limit} new addresses in one message. Repeating this request cannot succeed.`
 }
 
 const COLD_TEXTS: Record<TooCold['scope'], (limit: number) => string> = {
   inbox: (limit) =>
-    `A young inbox may write to ${limit} addresses a day (UTC) that never wrote to it.`,
+    `A new inbox may send to ${limit} addresses a day (UTC) that have never written to it.`,
   account: (limit) =>
-    `The account may write to ${limit} addresses a day (UTC) that never wrote to its inboxes.`,
+    `The account may send to ${limit} addresses a day (UTC) that have never written to its inboxes.`,
 }

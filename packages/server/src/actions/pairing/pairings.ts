@@ -33,7 +33,7 @@ export async function startPairing(
     const outcome = await db.write('startPairing', started)
     if (outcome === 'started') return { requestId, userCode }
     if (outcome === 'taken') continue
-    throw problem('rate_limit_exceeded', 'Too many clients wait to be approved.', {
+    throw problem('rate_limit_exceeded', 'Too many clients are waiting for approval.', {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
     })
   }
@@ -109,6 +109,6 @@ export async function denyPairing(
 function limitReached() {
   return problem(
     'api_key_limit_reached',
-    `The account has ${ACTIVE_KEYS_MAX} active keys, which is the most.`,
+    `The account has reached the limit of ${ACTIVE_KEYS_MAX} active keys.`,
   )
 }

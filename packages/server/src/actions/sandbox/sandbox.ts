@@ -138,16 +138,17 @@ async function withEnvelope(
   const from = mail.from ?? headers.from?.address ?? ''
   const to = mail.to ?? (await ownAddresses(deps, accountId, [...headers.to, ...headers.cc]))
   if (to.length === 0) {
-    throw wrong('', 'names no inbox of the account in To or Cc; ?to= may name one')
+    throw wrong('', 'has no inbox of the account in To or Cc; add one with ?to=')
   }
-  if (from !== '' && checkEmailAddress(from) !== null) throw wrong('from', 'is no email address')
+  if (from !== '' && checkEmailAddress(from) !== null)
+    throw wrong('from', 'is not an email address')
   return { raw, from, to }
 }
 
 /** A bare line feed is taken for a line end, a bare carriage return is refused. */
 async function withLineEnds(raw: Uint8Array): Promise<Uint8Array> {
   const { bareLineFeeds, bareCarriageReturns } = await countLineEnds(raw)
-  if (bareCarriageReturns > 0) throw wrong('', 'holds a carriage return without a line feed')
+  if (bareCarriageReturns > 0) throw wrong('', 'contains a carriage return without a line feed')
   if (raw.length + bareLineFeeds > MESSAGE_BYTES_MAX) throw problem('payload_too_large')
   return completeLineFeeds(raw, bareLineFeeds)
 }
@@ -171,7 +172,7 @@ async function acceptOwn(
   { address, index }: { address: string; index: number },
 ): Promise<AcceptedRecipient> {
   const own = await findOwn(deps, accountId, address)
-  if (own === null) throw wrong(`to[${index}]`, 'is no inbox of the account')
+  if (own === null) throw wrong(`to[${index}]`, 'is not an inbox of this account')
   return own
 }
 
@@ -193,7 +194,7 @@ async function findOwn(
 
 const loopTexts = {
   hops: ({ hops }: Loop) => `has passed through ${hops} servers`,
-  own_mark: () => 'was sent by its recipient itself (X-Loop)',
+  own_mark: () => 'was sent by its recipient (X-Loop)',
 } satisfies Record<Loop['reason'], (loop: Loop) => string>
 
 function wrong(path: string, message: string) {

@@ -228,8 +228,8 @@ function requireQuery(q: string): SearchQuery {
 }
 
 const DEFECTS: Record<QueryDefect, string> = {
-  nothing_to_find: 'must have a word to look for, of letters or digits, that is not excluded',
-  too_long: 'has too many words: 32 words and phrases are looked for at once',
+  nothing_to_find: 'must contain a word of letters or digits without a minus sign',
+  too_long: 'has too many words; at most 32 words and phrases are allowed',
 }
 
 function wrongQuery(defect: QueryDefect): Error {

@@ -35,7 +35,7 @@ export async function createSenderRule(
   { accountId, type, value, pod, inboxId, requiresVerified }: CreateSenderRule,
 ): Promise<SenderRule> {
   if (type !== 'allow' && requiresVerified !== null) {
-    throw wrong('requireVerified', 'belongs to a rule of the type allow')
+    throw wrong('requireVerified', 'is only for rules of type allow')
   }
   const read = await readRuleValue(value)
   if (read.kind === 'defect') throw wrong('value', read.message)
@@ -58,13 +58,13 @@ function refusal({ kind }: Exclude<SenderRuleCreation, { kind: 'stands' }>) {
     case 'no_account':
       return notFound()
     case 'invalid_pod':
-      return wrong('podId', 'is no pod of the account', 'invalid_pod')
+      return wrong('podId', 'is not a pod of this account', 'invalid_pod')
     case 'unknown_inbox':
-      return wrong('inboxId', 'is no inbox of the account')
+      return wrong('inboxId', 'is not an inbox of this account')
     case 'inbox_of_other_pod':
-      return wrong('inboxId', 'is not in the pod that podId names')
+      return wrong('inboxId', 'is not in the pod of podId')
     case 'limit_reached': {
-      const most = `The account has ${SENDER_RULES_PER_ACCOUNT_MAX} sender rules, which is the most.`
+      const most = `The account has reached the limit of ${SENDER_RULES_PER_ACCOUNT_MAX} sender rules.`
       return problem('sender_rule_limit_reached', most)
     }
   }

@@ -72,7 +72,7 @@ function requirePlace({ inboxId }: Webhook, { podIds = [], inboxIds }: UpdateWeb
   if (inboxId === null) return
   const isIt = (id: string): boolean => id === inboxId
   const message =
-    'cannot be changed: it is the webhook of an inbox, which tells of that inbox alone'
+    'cannot be changed, because the webhook belongs to an inbox and delivers only its events'
   const tellsOfIt = inboxIds === undefined || (inboxIds.length > 0 && inboxIds.every(isIt))
   const path = podIds.length > 0 ? 'podIds' : tellsOfIt ? null : 'inboxIds'
   if (path === null) return

@@ -45,7 +45,7 @@ export async function createWebhook(
   if (webhook === 'limit_reached') {
     throw problem(
       'webhook_limit_reached',
-      `The account has ${WEBHOOKS_PER_ACCOUNT_MAX} webhooks, which is the most.`,
+      `The account has reached the limit of ${WEBHOOKS_PER_ACCOUNT_MAX} webhooks.`,
     )
   }
   return { webhook, secret }

@@ -12,7 +12,7 @@ export async function requireFilter(
 ): Promise<EventFilter> {
   const test = asked.kinds.indexOf('webhook.test')
   if (test >= 0) {
-    const message = 'cannot be webhook.test, which is told to the webhook that is tested alone'
+    const message = 'cannot contain webhook.test, which is always sent to the webhook under test'
     throw refusal('bad_request', `${fieldNames.kinds}[${test}]`, message)
   }
   const checked = await checkFilter(deps, asked)

@@ -43,7 +43,7 @@ export async function rotateSecret(
 function tooMany(waitMs: number): ReturnType<typeof problem> {
   return problem(
     'rate_limit_exceeded',
-    `The webhook has ${WEBHOOK_SECRETS_MAX} secrets that sign, which is the most; the oldest ends first.`,
+    `The webhook has ${WEBHOOK_SECRETS_MAX} active secrets, which is the limit; wait until the oldest expires.`,
     { retryAfterSeconds: Math.ceil(waitMs / 1_000) },
   )
 }

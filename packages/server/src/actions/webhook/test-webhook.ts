@@ -55,12 +55,15 @@ async function test(
   if (delivery === null) throw notFound()
   const { error, responseStatus, latencyMs } = delivery
   if (error === 'internal_error' && isEnding.aborted) {
-    throw problem('service_unavailable', 'The service ended before the receiver answered the test.')
+    throw problem(
+      'service_unavailable',
+      'The service shut down before the receiver responded to the test.',
+    )
   }
   if (delivery.status !== 'succeeded') {
     throw problem('webhook_failed', failureOf(error, responseStatus))
   }
-  return { message: `The receiver answered ${responseStatus} in ${latencyMs} ms.`, delivery }
+  return { message: `The receiver responded with ${responseStatus} in ${latencyMs} ms.`, delivery }
 }
 
 /** The same for the one behind an inbox's `webhookUrl`. */
@@ -75,28 +78,28 @@ export async function testInboxWebhook(
 function failureOf(error: WebhookError | null, status: number | null): string {
   switch (error) {
     case 'status':
-      return `The receiver answered ${status}, which is no success.`
+      return `The receiver responded with ${status}, which is not a 2xx status.`
     case 'redirect':
-      return `The receiver answered ${status}, and redirects are not followed.`
+      return `The receiver responded with ${status}; redirects are not followed.`
     case 'timeout': {
       const limit = `within ${WEBHOOK_MS_MAX / 1_000} seconds`
       return status === null
-        ? `The receiver did not answer ${limit}.`
-        : `The receiver answered ${status}, but did not end its answer ${limit}.`
+        ? `The receiver did not respond ${limit}.`
+        : `The receiver responded with ${status}, but did not finish its response ${limit}.`
     }
     case 'forbidden_address':
-      return 'The host of the URL has an address that webhooks may not be posted to.'
+      return 'The host of the URL has a private or reserved address, which webhooks must not use.'
     case 'dns_failed':
       return 'The host name of the URL was not found.'
     case 'connection_failed':
-      return 'No connection to the receiver came about, or it ended too soon.'
+      return 'The connection to the receiver failed or was closed too early.'
     case 'tls_failed':
-      return 'The receiver and the service did not agree on TLS, or its certificate is not good.'
+      return 'The TLS handshake with the receiver failed, or its certificate is invalid.'
     case 'protocol_error':
-      return 'The receiver did not answer in HTTP.'
+      return 'The receiver did not respond with valid HTTP.'
     case 'internal_error':
     case 'webhook_disabled':
     case null:
-      return 'The test was not carried out to its end.'
+      return 'The test was not completed.'
   }
 }

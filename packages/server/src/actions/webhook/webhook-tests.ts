@@ -35,7 +35,7 @@ export function openWebhookTests(budgets: Pick<Budgets, 'openPlaces'>): WebhookT
       if (isClosed) throw problem('service_unavailable', 'The service is shutting down.')
       const place = await places.take(webhookId)
       if (place === null) {
-        throw problem('rate_limit_exceeded', 'A test of this webhook is under way.')
+        throw problem('rate_limit_exceeded', 'A test of this webhook is already running.')
       }
       try {
         if (isClosed) throw problem('service_unavailable', 'The service is shutting down.')

@@ -143,7 +143,7 @@ async function filterOf(
 }
 
 function wrongFilter(path: string, value: string, reason: string): ReturnType<typeof problem> {
-  const message = `holds ${JSON.stringify(value.slice(0, 100))}, which ${reason}`
+  const message = `contains ${JSON.stringify(value.slice(0, 100))}, which ${reason}`
   return problem('bad_request', `The query parameter "${path}" ${message}.`, {
     details: [{ path, message }],
   })

@@ -71,7 +71,7 @@ function readStateOf({ is_read: isRead, isRead: alias }: UpdateThread): boolean 
   }
   if (alias === undefined || alias === wanted) return wanted
   throw problem('bad_request', 'The fields "is_read" and "isRead" differ.', {
-    details: [{ path: 'isRead', message: 'must be the same as is_read where both are given' }],
+    details: [{ path: 'isRead', message: 'must equal is_read if both are given' }],
   })
 }
 

@@ -107,7 +107,7 @@ async function countOne(
   reply: FastifyReply,
   requests: RateWindow,
 ): Promise<void> {
-  if (request.caller?.kind !== 'key') throw new AppError('unauthorized', 'A key is needed here.')
+  if (request.caller?.kind !== 'key') throw new AppError('unauthorized', 'An API key is required.')
   await takeRequest(requests, request.caller.accountId, (name, value) => reply.header(name, value))
 }
 

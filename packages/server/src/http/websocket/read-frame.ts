@@ -53,7 +53,7 @@ function readMembers(members: Readonly<Record<string, unknown>>): ClientFrame {
       throw new Mistake('The frame has no "type".')
     default:
       throw new Mistake(
-        `The type ${quoted(members.type)} is none of "subscribe", "unsubscribe" and "ping".`,
+        `The type ${quoted(members.type)} is not "subscribe", "unsubscribe" or "ping".`,
       )
   }
 }
@@ -79,7 +79,7 @@ function readList(members: Readonly<Record<string, unknown>>, name: string): rea
     throw new Mistake(`"${name}" must be an array of strings.`)
   }
   if (value.length > FILTER_IDS_MAX) {
-    throw new Mistake(`"${name}" must hold at most ${FILTER_IDS_MAX} entries.`)
+    throw new Mistake(`"${name}" must have at most ${FILTER_IDS_MAX} entries.`)
   }
   for (const entry of value) refuseNul(name, entry)
   return [...new Set(value)]
@@ -94,7 +94,7 @@ function readId(members: Readonly<Record<string, unknown>>, name: string): strin
 
 /** No id holds it, and a database would refuse it with an exception. */
 function refuseNul(name: string, text: string): void {
-  if (text.includes('\0')) throw new Mistake(`"${name}" must not hold the character U+0000.`)
+  if (text.includes('\0')) throw new Mistake(`"${name}" must not contain the character U+0000.`)
 }
 
 const QUOTED_LENGTH_MAX = 100

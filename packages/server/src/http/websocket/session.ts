@@ -172,7 +172,7 @@ export class Session {
         return { type: 'pong' }
       case 'unsubscribe':
         return this.#stream?.unsubscribe(frame.inboxIds) === 'too_many'
-          ? mistake('Too many inboxes were taken out of subscriptions of this connection.')
+          ? mistake('This connection has unsubscribed from too many inboxes; open a new one.')
           : { type: 'unsubscribed', inbox_ids: frame.inboxIds ?? [] }
       case 'mistake':
         return mistake(frame.message)
@@ -283,7 +283,7 @@ export function passedOver(unknownKinds: readonly string[]): string {
 
 const NOT_TEXT: ClientFrame = {
   kind: 'mistake',
-  message: 'The frame is not text; send JSON in text frames.',
+  message: 'The frame is binary; send JSON in text frames.',
 }
 
 const FIELD_NAMES = { kinds: 'event_types', podIds: 'pod_ids', inboxIds: 'inbox_ids' } as const
