@@ -92,7 +92,7 @@ onEachEngine('custom domains', (engine) => {
       localhost: /single word/,
       'mailroom.localhost': /the service itself/,
       'x.mailroom.localhost': /subdomain of the domain of the service/,
-      'not a domain': /no domain name/,
+      'not a domain': /not a domain name/,
     }
     for (const [domain, reason] of Object.entries(reasons)) {
       const error = await refusalOf(ann.client.domains.create({ domain }))
@@ -167,7 +167,7 @@ onEachEngine('custom domains', (engine) => {
 
     const elsewhere = await refusalOf(client.inboxes.create({ domain: 'narrow.example' }))
     assert.equal(elsewhere.code, 'invalid_domain')
-    assert.match(elsewhere.message, /scoped to another pod/)
+    assert.match(elsewhere.message, /only be used by another pod/)
     await client.inboxes.create({ domain: 'narrow.example', podId: pod.id })
     assert.equal(await refusal(client.domains.delete(domain.id)), '409 domain_not_empty')
     for (const { id } of (await client.inboxes.list({ podId: pod.id }).page()).data) {
@@ -214,11 +214,11 @@ onEachEngine('custom domains', (engine) => {
     assert.equal(await refusal(make('inboxes.example')), '409 address_taken')
     const reasons: [() => Promise<unknown>, RegExp][] = [
       [() => make('waiting.example'), /pending/],
-      [() => make('unheard.example'), /not known/],
-      [() => make('not a domain'), /no domain name/],
+      [() => make('unheard.example'), /not a domain of this account/],
+      [() => make('not a domain'), /not a domain name/],
       [() => make(''), /empty/],
       [() => world.client.inboxes.create({ domain: 'inboxes.example' }), /another account/],
-      [() => world.client.inboxes.create({ domain: 'waiting.example' }), /not known/],
+      [() => world.client.inboxes.create({ domain: 'waiting.example' }), /not a domain of this account/],
     ]
     for (const [run, reason] of reasons) {
       const error = await refusalOf(run())

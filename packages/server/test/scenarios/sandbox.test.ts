@@ -243,7 +243,7 @@ onEachEngine('the sandbox', (engine) => {
     })
     const { message } = (await none.json()) as { message: string }
     assert.equal(none.status, 400)
-    assert.match(message, /names no inbox of the account.*\?to=/)
+    assert.match(message, /has no inbox of the account.*\?to=/)
   })
 
   test('takes in nothing for anyone but the account, and nothing that could not come', async () => {

@@ -1,4 +1,4 @@
-// Strangers: how many addresses that never wrote to it an inbox may write to in a UTC day, and all
+// Strangers: how many addresses that never wrote to it an inbox may send to in a UTC day, and all
 // inboxes of an account together, by its plan and its age.
 
 import assert from 'node:assert/strict'
@@ -58,7 +58,7 @@ onEachEngine('strangers of an inbox', (engine) => {
     const inbox = await world.inbox()
     const hopeless = await refusalOf(send(world, inbox, strangers(21)))
     assert.equal(hopeless.code, 'cold_outreach_limit')
-    assert.match(String(hopeless.fix), /^Write to at most 20 new addresses in one message/)
+    assert.match(String(hopeless.fix), /^Send to at most 20 new addresses in one message/)
     const most = strangers(20)
     await send(world, inbox, most)
     const later = await refusalOf(send(world, inbox, { to: stranger() }))
@@ -66,7 +66,7 @@ onEachEngine('strangers of an inbox', (engine) => {
     // What is known today is new again tomorrow.
     const cc = [...most.cc, stranger()]
     const grown = await refusalOf(send(world, inbox, { to: most.to, cc }))
-    assert.match(String(grown.fix), /^Write to at most 20 new addresses in one message/)
+    assert.match(String(grown.fix), /^Send to at most 20 new addresses in one message/)
   })
 
   test('are counted each once, in any letters, and all or none of a message', async () => {
@@ -154,7 +154,7 @@ onEachEngine('strangers of an inbox', (engine) => {
     assert.ok(last !== undefined)
     const refused = await refusalOf(send(account, last, strangers(1)))
     assert.deepEqual([refused.code, refused.status], ['cold_outreach_limit', 429])
-    assert.match(refused.message, new RegExp(`The account may write to ${cap} addresses`))
+    assert.match(refused.message, new RegExp(`The account may send to ${cap} addresses`))
     nextDay()
     await send(account, last, strangers(1))
   }

@@ -45,7 +45,7 @@ onEachEngine('bounds of webhooks', (engine) => {
     const retry = () => client.webhooks.retryDelivery(webhook.id, delivery?.id ?? '')
     const { status, code, fix } = await refusalOf(retry())
     assert.deepEqual([status, code], [409, 'webhook_is_disabled'])
-    assert.match(fix ?? '', /enabled true/)
+    assert.match(fix ?? '', /Enable the webhook/)
     assert.deepEqual(await newest(), delivery)
     await client.webhooks.update(webhook.id, { enabled: true })
     assert.equal((await retry()).status, 'pending')
