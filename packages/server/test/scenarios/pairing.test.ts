@@ -86,7 +86,7 @@ onEachEngine('pairing', (engine) => {
     const account = await world.clientWith(apiKey).account.get()
     assert.equal(account.id, person.session.account.id)
     assert.equal(await outcomeOf(poll(requestId)), '404 not_found')
-    const told = lines.find((line) => line.includes('took its key')) ?? ''
+    const told = lines.find((line) => line.includes('received its key')) ?? ''
     assert.ok(told.includes(keys[0]?.id ?? 'no key') && told.includes(person.session.key.id))
     assert.ok(lines.every((line) => !line.includes(apiKey) && !line.includes(requestId)))
   })
