@@ -218,7 +218,10 @@ onEachEngine('custom domains', (engine) => {
       [() => make('not a domain'), /not a domain name/],
       [() => make(''), /empty/],
       [() => world.client.inboxes.create({ domain: 'inboxes.example' }), /another account/],
-      [() => world.client.inboxes.create({ domain: 'waiting.example' }), /not a domain of this account/],
+      [
+        () => world.client.inboxes.create({ domain: 'waiting.example' }),
+        /not a domain of this account/,
+      ],
     ]
     for (const [run, reason] of reasons) {
       const error = await refusalOf(run())
