@@ -151,7 +151,7 @@ test('an address is suppressed, and is written to again', async () => {
   const send = ['send', '--to', 'gone@far.example', '--subject', 'x', '--text', 'y']
   const refused = await world.run(send)
   assert.equal(refused.code, 5)
-  assert.match(refused.stderr, /\(recipient_suppressed\)\n {2}Leave the recipient out/)
+  assert.match(refused.stderr, /\(recipient_suppressed\)\n {2}Remove the recipient/)
   await world.good('suppressions', 'delete', 'gone@far.example')
   assert.equal((await world.run(send)).code, 0)
 })
