@@ -24,7 +24,8 @@ import {
 import { isQuickFile, planRun } from '#test/plan-run.ts'
 import { FULL_VARIABLE, isFullRun, isLongRun } from '#test/size-of.ts'
 
-const CONCURRENCY = 4
+/** Three for each of two cores: files wait for sockets and clocks more than they work. */
+const CONCURRENCY = 6
 /** Of a test that says nothing else: a guard against hanging, which names the test. */
 const TEST_MS_MAX = 3 * 60_000
 /** Nothing is heard of any process: one is blocked, or does not end. More than LONG_LIMIT. */

@@ -239,12 +239,12 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
     place.clock.advance(ROTATION_DAYS * DAY_MS)
     await Promise.all(processes.map((one) => one.look()))
     assert.equal(await place.states(), SECOND)
-    const switches = place.told.filter((text) => text.includes('signs from now on'))
+    const switches = place.told.filter((text) => text.includes('DKIM key rotated'))
     assert.equal(switches.length, 1)
     place.clock.advance(7 * DAY_MS)
     await Promise.all(processes.map((one) => one.look()))
     assert.equal(await place.states(), 'mr1 standby, mr2 active')
-    assert.equal(place.told.filter((text) => text.includes('has ended')).length, 1)
+    assert.equal(place.told.filter((text) => text.includes('was retired')).length, 1)
   })
 
   test('of the same domain asked for twice at once is done once', async () => {

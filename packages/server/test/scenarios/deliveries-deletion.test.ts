@@ -133,8 +133,9 @@ onEachEngine('deleting an inbox that sends', (engine) => {
       async () => (await rowsHolding(world, 'turn@queue.example')).deliveries === undefined,
     )
     const left = world.mta.transactions.slice(first)
-    // What a server has been told of already cannot be taken back.
-    assert.ok(left.length <= 5, `${left.length} left`)
+    // What a server has been told of already cannot be taken back: five at first, and those that follow
+    // while up to ten hang.
+    assert.ok(left.length <= 15, `${left.length} left`)
     assert.deepEqual(await rowsHolding(world, 'turn@queue.example'), {})
   })
 

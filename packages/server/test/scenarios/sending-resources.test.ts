@@ -200,15 +200,15 @@ onEachEngine('a sent message', (engine) => {
       })
       const back = await deliver(small, inbox, raw, PLAIN.to)
       assert.equal(back.threadId, sent.threadId)
-      await assert.rejects(send(small, inbox, { to: 'ann@friend.example' }), /never wrote/)
+      await assert.rejects(send(small, inbox, { to: 'ann@friend.example' }), /never written/)
       const midnight = 86_400_000 - (small.clock.now() % 86_400_000)
       small.clock.advance(midnight)
       await send(small, inbox, { to: 'ann@friend.example' })
       for (let time = 0; time < 3; time++) await send(small, inbox)
-      await assert.rejects(send(small, inbox, { to: 'cid@friend.example' }), /never wrote/)
+      await assert.rejects(send(small, inbox, { to: 'cid@friend.example' }), /never written/)
       const other = await small.inbox()
       await send(small, other, { to: 'cid@friend.example' })
-      await assert.rejects(send(small, other), /never wrote/)
+      await assert.rejects(send(small, other), /never written/)
     } finally {
       await small.close()
     }
