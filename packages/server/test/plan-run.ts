@@ -7,7 +7,7 @@ const FULL_ONLY = [
   /\/test\/crash\//,
   /-processes\.test/,
   // Commands of the program, each in a process of its own, and a package that is built and installed.
-  /\/scenarios\/(sealed-keys|operating-files)\.test/,
+  /\/scenarios\/(accounts-commands|dkim-command|dns-command|doctor-parts|operating-files|sealed-keys)\.test/,
   /\/sdk\/test\/packed\.test/,
   // Much at once: bodies of many megabytes, hundreds of receivers that hang, random input for two parsers.
   /\/http\/(large-bodies|long-answers)\.test/,
@@ -16,7 +16,9 @@ const FULL_ONLY = [
   /\/worker\/(dispatcher-shares|webhook-lanes)\.test/,
   /(^|[/-])differential(-\w+)?\.test/,
   // What waits for real time to pass.
-  /\/conformance\/dkim-looks\.test/,
+  /\/conformance\/(dkim-looks|mail-hours|stored-bytes)\.test/,
+  /\/net\/(caching-resolver|resolver-tries)\.test/,
+  /\/scenarios\/(dkim-domains|hanging-mail|search-mail)\.test/,
   /\/mcp\/test\/waiting\.test/,
 ]
 
