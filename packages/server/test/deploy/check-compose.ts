@@ -202,7 +202,7 @@ async function standInForPostgres(compose: Compose, folder: string) {
 
 async function clientOf(project: Project): Promise<Mailroom> {
   const outputs = project.running.map(({ output }) => output()).join('\n')
-  const tokens = [...outputs.matchAll(/^ +(mr_\w+)$/gm)].map(([, token]) => token ?? '')
+  const tokens = [...outputs.matchAll(/^ +API key +(mr_\w+)$/gm)].map(([, token]) => token ?? '')
   for (const apiKey of tokens) {
     const client = new Mailroom({ baseUrl: `http://${ADDRESSES.front}:${PORTS.http}`, apiKey })
     const isGood = await client.inboxes
