@@ -105,7 +105,7 @@ export const reply = defineTool({
     const asked = { limit: ANSWERED_MAX, offset, signal }
     const { data } = await access.client.threads.messages(threadId, asked)
     const answered = data.findLast(({ direction }) => direction === 'inbound') ?? data.at(-1)
-    if (answered === undefined) throw new ToolProblem(`Thread ${threadId} holds no message.`)
+    if (answered === undefined) throw new ToolProblem(`Thread ${threadId} has no messages.`)
     const told = { ...contentOf(content), includeQuote, ...(to === undefined ? {} : { to }) }
     return send(replyTo(answered, told), { inboxId, given: to }, call)
   },

@@ -101,18 +101,13 @@ export const charOffset = z
   .min(0)
   .max(OFFSET_MAX)
   .default(0)
-  .describe('Characters to pass over, to read on where an earlier answer ended.')
+  .describe('Characters to skip, to continue where an earlier answer ended.')
 
 export function pageLimit(most: number, usual: number) {
   return z.int().min(1).max(most).default(usual).describe('How many entries to show at most.')
 }
 
-export const pageOffset = z
-  .int()
-  .min(0)
-  .max(OFFSET_MAX)
-  .default(0)
-  .describe('Entries to pass over.')
+export const pageOffset = z.int().min(0).max(OFFSET_MAX).default(0).describe('Entries to skip.')
 
 /** What to call for the rest of a list; empty at its end. */
 export function moreOf(shown: number, offset: number, total: number): string {
