@@ -6,7 +6,7 @@ import { createFirstAccount, type NewAccount } from '#actions/account/create-acc
 import { openStorageQuota } from '#actions/account/storage-quota.ts'
 import { openQueueClock } from '#actions/delivery/queue-clock.ts'
 import type { Deps } from '#actions/deps.ts'
-import { makingFew } from '#actions/dkim/domain-keys.ts'
+import { makeFewAtOnce } from '#actions/dkim/domain-keys.ts'
 import { listServiceRecords } from '#actions/dkim/service-keys.ts'
 import { openSigners } from '#actions/dkim/signers.ts'
 import { openDomainCreations } from '#actions/domain/change-domains.ts'
@@ -270,7 +270,7 @@ async function makeDeps(
     inboxesPerDay: settings.limits.inboxesPerDay,
     sending: settings.limits,
     sealer: keys.sealer,
-    makeDkimKey: makingFew(seams.makeKey ?? makeDkimKey),
+    makeDkimKey: makeFewAtOnce(seams.makeKey ?? makeDkimKey),
     deriveKey: keys.deriveKey,
     resolver: checkResolver,
     domainChecks: openDomainChecks(),

@@ -7,6 +7,7 @@ import type { Clock } from '#base/clock.ts'
 import type { MakeId } from '#base/ids.ts'
 import type { Log } from '#base/log.ts'
 import type { Sealer } from '#base/seal.ts'
+import type { Semaphore } from '#base/semaphore.ts'
 import type { Tracing } from '#base/tracing.ts'
 import type { BlobStore } from '#blobs/blob-store.ts'
 import type { Signals } from '#db/signals.ts'
@@ -24,7 +25,6 @@ import type { HttpPost } from '#net/egress/http-post.ts'
 import type { Carrier } from '#net/smtp/transport/carrier.ts'
 import type { Db } from '#store/transactions.ts'
 import type { StorageQuota } from './account/storage-quota.ts'
-import type { BoundedTurns } from './bounded-turns.ts'
 import type { Budgets } from './budget/budgets.ts'
 import type { QueueClock } from './delivery/queue-clock.ts'
 import type { Signers } from './dkim/signers.ts'
@@ -96,7 +96,7 @@ export type Deps = {
   resolver: Resolver
   domainChecks: DomainChecks
   /** For making the keys of a new domain. */
-  domainCreations: BoundedTurns
+  domainCreations: Semaphore
   /** Whether webhooks may be posted to addresses that are not public, and in the clear. */
   allowPrivateEgress: boolean
   queueClock: QueueClock
@@ -122,7 +122,7 @@ export type Deps = {
   postWebhook: HttpPost
   /** Fetches an image of a stranger's host; never rejects. */
   getImage: HttpGet
-  imageFetches: BoundedTurns
+  imageFetches: Semaphore
   /** For metrics: what an attempt came to, `deferred` when another follows. */
   countWebhookDelivery(status: 'succeeded' | 'deferred' | 'failed'): void
   webhookTests: WebhookTests

@@ -10,6 +10,7 @@ import {
   WRITE_QUEUE_MAX,
   WRITE_WAIT_MS_MAX,
 } from '#base/limits.ts'
+import { Semaphore } from '#base/semaphore.ts'
 import type { Db, DbObserver, GroupForm, ReadingDb, TransactionTable, Tx } from './db.ts'
 import { openGroupedWrites } from './grouped-writes.ts'
 import type { SchemaState } from './inspect-schema.ts'
@@ -17,7 +18,6 @@ import { type Migration, planMigrations, readMigrations } from './migrate.ts'
 import { countOthers, findApplied, migrateSession } from './postgres-migrations.ts'
 import { preparing } from './prepared-statements.ts'
 import { asStorageError, StorageError } from './storage-error.ts'
-import { Turns } from './turns.ts'
 
 export type PostgresOptions<Schema> = {
   url: string
@@ -93,7 +93,11 @@ function openTransactions<Schema>(
   { observer, writeWaitMsMax = WRITE_WAIT_MS_MAX }: PostgresOptions<Schema>,
 ) {
   const { monotonic } = systemClock
-  const turns = new Turns({ atOnce: POSTGRES_WRITES_MAX, waitMsMax: writeWaitMsMax })
+  const semaphore = new Semaphore({
+    limit: POSTGRES_WRITES_MAX,
+    waitMsMax: writeWaitMsMax,
+    refuse: () => new StorageError('busy', 'Too many writes are waiting.'),
+  })
   let waiting = 0
   let closing: Promise<void> | null = null
   let onIdle = () => {}
@@ -107,16 +111,16 @@ function openTransactions<Schema>(
       if (waiting >= WRITE_QUEUE_MAX) throw new StorageError('busy', 'Too many writes are waiting.')
       waiting += 1
       try {
-        await turns.take()
-        const startMs = monotonic()
-        try {
-          return await withRepeats(() => query.transaction().execute((tx) => work(txOf(tx))))
-        } catch (error) {
-          throw asStorageError(error) ?? error
-        } finally {
-          turns.give()
-          observer.committed(groupSize(), monotonic() - startMs)
-        }
+        return await semaphore.run({}, async () => {
+          const startMs = monotonic()
+          try {
+            return await withRepeats(() => query.transaction().execute((tx) => work(txOf(tx))))
+          } catch (error) {
+            throw asStorageError(error) ?? error
+          } finally {
+            observer.committed(groupSize(), monotonic() - startMs)
+          }
+        })
       } finally {
         waiting -= 1
         if (waiting === 0) onIdle()

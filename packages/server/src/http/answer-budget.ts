@@ -5,7 +5,8 @@ import { finished } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { clientGroup } from '#base/client-address.ts'
-import { busy, Octets, type Turn, Turns } from './fair-shares.ts'
+import { type Refusal, type Release, Semaphore } from '#base/semaphore.ts'
+import { busy, Octets } from './fair-shares.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -22,9 +23,9 @@ export const STREAMED_ANSWER_BYTES = 4 * MIB
  * Answers that are made at once: a page of long messages takes up to 50 MiB until it is written. Views are
  * apart, for they wait for the parser.
  */
-const MADE_AT_ONCE = { atOnce: 3, eachMax: 2, waitMsMax: 30_000 }
+const MADE_AT_ONCE = { limit: 3, limitPerKey: 2, waitMsMax: 30_000 }
 
-export type TurnKind = 'read' | 'view'
+export type AnswerKind = 'read' | 'view'
 
 export type AnswerBounds = { readonly max: number; readonly eachMax: number }
 
@@ -38,14 +39,14 @@ type AnswerHold = {
   /** False where there is no room for so many octets more. */
   add(bytes: number): boolean
   force(bytes: number): void
-  takeTurn(kind: TurnKind): Promise<void>
-  endTurn(): void
+  takeSlot(kind: AnswerKind): Promise<void>
+  releaseSlot(): void
 }
 
 export class AnswerBudget {
   readonly #accounts: Octets
   readonly #strangers = new Octets(STRANGERS)
-  readonly #turns = { read: new Turns(MADE_AT_ONCE), view: new Turns(MADE_AT_ONCE) }
+  readonly #slots = { read: new Semaphore(MADE_AT_ONCE), view: new Semaphore(MADE_AT_ONCE) }
 
   /** `bounds` for accounts, smaller in tests. */
   constructor(bounds: AnswerBounds = ACCOUNTS) {
@@ -58,8 +59,8 @@ export class AnswerBudget {
   }
 
   /** Resolves when the answer may be made, until it is sent. Rejects with `service_unavailable`. */
-  takeTurn(request: FastifyRequest, reply: FastifyReply, kind: TurnKind): Promise<void> {
-    return this.#holdOf(request, reply).takeTurn(kind)
+  takeSlot(request: FastifyRequest, reply: FastifyReply, kind: AnswerKind): Promise<void> {
+    return this.#holdOf(request, reply).takeSlot(kind)
   }
 
   /** Counts octets of an answer that cannot be refused any more. */
@@ -81,7 +82,7 @@ export class AnswerBudget {
     app.addHook('onSend', async (request, reply, payload) => {
       // A client that reads slowly starts the time anew with every bit that it takes in.
       reply.raw.setTimeout(idleMs, () => reply.raw.destroy())
-      request.answerHold?.endTurn()
+      request.answerHold?.releaseSlot()
       const bytes = request.method === 'HEAD' ? 0 : sizeOf(payload)
       if (bytes <= SMALL_ANSWER_BYTES) return
       // What changed something was done, and an error is no answer to refuse.
@@ -106,12 +107,14 @@ export class AnswerBudget {
     const octets = isOfAccount ? this.#accounts : this.#strangers
     let own = 0
     let isOver = false
-    let turn: Turn | null = null
+    let slot: Promise<Release | Refusal> | null = null
+    let releaseSlot: Release | null = null
+    const leaving = new AbortController()
     finished(reply.raw, () => {
       octets.force(owner, -own)
       isOver = true
-      // One that has come lasts: the work goes on when the client has left.
-      turn?.giveUp()
+      // A slot is kept: the work goes on when the client has left.
+      leaving.abort()
     })
     return {
       // An answer that is ready when its client has left is dropped at once: nothing would give back its room.
@@ -126,13 +129,15 @@ export class AnswerBudget {
         octets.force(owner, bytes)
         own += bytes
       },
-      takeTurn: async (kind) => {
-        turn ??= this.#turns[kind].ask(owner)
-        await turn.come
+      takeSlot: async (kind) => {
+        slot ??= this.#slots[kind].acquire({ key: owner, signal: leaving.signal })
+        const outcome = await slot
+        if (typeof outcome === 'string') throw busy()
+        releaseSlot = outcome
         // Reading and writing a long message takes some 50 ms; whoever else has come is served in between.
         await nextTurn()
       },
-      endTurn: () => turn?.end(),
+      releaseSlot: () => releaseSlot?.(),
     }
   }
 }

@@ -12,7 +12,8 @@ import {
   LARGE_BODY_WAIT_MS_MAX,
   SMALL_BODIES_BYTES_MAX,
 } from '#base/limits.ts'
-import { busy, Octets, type Turn, Turns } from './fair-shares.ts'
+import { type Release, Semaphore } from '#base/semaphore.ts'
+import { busy, Octets } from './fair-shares.ts'
 
 /** What one request holds of the bound for small bodies, or of that for large ones. */
 export type BodyHold = {
@@ -20,12 +21,12 @@ export type BodyHold = {
   growTo(bytes: number): void
   /**
    * Resolves at once for a small body, for a large one when few others are worked on: in the order in
-   * which they came, but for those of an account that has its turn already. Rejects with `service_unavailable` after too long a wait, and after `release`.
+   * which they came, but for those of an account that has a slot already. Rejects with `service_unavailable` after too long a wait, and after `release`.
    */
-  takeTurn(): Promise<void>
-  /** The work on the body is over; it may be called without a turn, and twice. */
-  endTurn(): void
-  /** Called twice it does nothing. The turn lasts: the work goes on when the client has left. */
+  takeSlot(): Promise<void>
+  /** The work on the body is over; it may be called without a slot, and twice. */
+  releaseSlot(): void
+  /** Called twice it does nothing. The slot is kept: the work goes on when the client has left. */
   release(): void
 }
 
@@ -44,13 +45,14 @@ export function bodyBudget(
 ): BodyBudget {
   const small = new Octets({ max: smallMax, eachMax: smallMax })
   const large = new Octets({ max: bytesMax, eachMax })
-  const turns = new Turns({ atOnce, eachMax: atOnce, waitMsMax })
+  const semaphore = new Semaphore({ limit: atOnce, waitMsMax })
   return {
     open(owner) {
       let own = 0
       let part = small
       let isReleased = false
-      let turn: Turn | null = null
+      let releaseSlot: Release | null = null
+      const leaving = new AbortController()
       return {
         growTo(bytes) {
           if (bytes <= own || isReleased) return
@@ -61,19 +63,20 @@ export function bodyBudget(
           } else if (!part.add(owner, bytes - own)) throw busy()
           own = bytes
         },
-        async takeTurn() {
+        async takeSlot() {
           if (part === small) return
-          turn = turns.ask(owner)
-          await turn.come
+          const slot = await semaphore.acquire({ key: owner, signal: leaving.signal })
+          if (typeof slot === 'string') throw busy()
+          releaseSlot = slot
         },
-        endTurn() {
-          turn?.end()
+        releaseSlot() {
+          releaseSlot?.()
         },
         release() {
           isReleased = true
           part.add(owner, -own)
           own = 0
-          turn?.giveUp()
+          leaving.abort()
         },
       }
     },

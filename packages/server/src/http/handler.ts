@@ -16,7 +16,7 @@ import type {
 import type { CheckedFilter } from '#actions/event/check-filter.ts'
 import type { EventSink, EventStream } from '#actions/event/event-stream.ts'
 import type { SignedIn } from '#actions/session/sessions.ts'
-import type { TurnKind } from './answer-budget.ts'
+import type { AnswerKind } from './answer-budget.ts'
 import type { ComingSession } from './event-readers.ts'
 
 /** A file that a request sends along, decoded. */
@@ -61,7 +61,7 @@ export type Context = {
    * Waits until the answer may be made, of which only so many are at once; to be called before what may be
    * large is read, for it is in memory until the answer is sent. Rejects with `service_unavailable`.
    */
-  takeTurn(kind?: TurnKind): Promise<void>
+  takeSlot(kind?: AnswerKind): Promise<void>
   /** Calls once when the answer is out or nobody is there for it, at once if that is so already. */
   onGone(listener: () => void): void
 }

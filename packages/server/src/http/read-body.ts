@@ -41,7 +41,7 @@ export function acceptBodies(app: FastifyInstance): void {
     )
   }
   // However it ends, and be it that nobody is there any more to be answered.
-  app.addHook('onSend', async (request) => request.bodyHold?.endTurn())
+  app.addHook('onSend', async (request) => request.bodyHold?.releaseSlot())
   app.addContentTypeParser('*', async (request: FastifyRequest) => {
     const { operation } = request.routeOptions.config
     if (!operation?.body) return undefined
@@ -68,7 +68,7 @@ async function readBody(
   const bytesMax = bodyBytesMax(operation)
   const bytes = await collectBody(payload, { headers, bytesMax, hold: bodyHold })
   // What is made of a body takes several times its size; those that wait hold only themselves.
-  await bodyHold.takeTurn()
+  await bodyHold.takeSlot()
   // Each step over a large body takes some 50 ms; others have their turn between two.
   if (bytes.length > JSON_BODY_BYTES_MAX) await nextTurn()
   if (mediaType === 'application/json') return readJson(bytes, operation)

@@ -202,7 +202,7 @@ function contextOf(
       return headers
     },
     wantsContent,
-    takeTurn: (kind = 'read') => answers.takeTurn(request, reply, kind),
+    takeSlot: (kind = 'read') => answers.takeSlot(request, reply, kind),
     onGone(listener) {
       if (reply.raw.closed) listener()
       else reply.raw.once('close', listener)

@@ -39,7 +39,7 @@ function queueOf(count: number, options: { atOnce?: number; waitMsMax?: number }
   const holds = Array.from({ length: count }, (_, index) => {
     const hold = budget.open()
     hold.growTo(LARGE)
-    const turn = hold.takeTurn().then(() => void come.push(index))
+    const turn = hold.takeSlot().then(() => void come.push(index))
     return { ...hold, turn }
   })
   return { budget, holds, come }
@@ -54,10 +54,10 @@ test('large bodies have their turns in the order in which they came, small ones 
   assert.deepEqual(come, [0, 1])
   const small = budget.open()
   small.growTo(JSON_BODY_BYTES_MAX)
-  await small.takeTurn()
-  small.endTurn()
-  second?.endTurn()
-  second?.endTurn()
+  await small.takeSlot()
+  small.releaseSlot()
+  second?.releaseSlot()
+  second?.releaseSlot()
   await nextTurn()
   assert.deepEqual(come, [0, 1, 2])
   // One whose client has left is still worked on; one that waits leaves the queue.
@@ -66,7 +66,7 @@ test('large bodies have their turns in the order in which they came, small ones 
   await assert.rejects(holds[3]?.turn ?? Promise.resolve(), { code: 'service_unavailable' })
   await nextTurn()
   assert.deepEqual(come, [0, 1, 2])
-  third?.endTurn()
+  third?.releaseSlot()
   await last?.turn
   assert.deepEqual(come, [0, 1, 2, 4])
 })
@@ -76,8 +76,8 @@ test('a large body that waits too long for its turn is put off, and takes none a
   const [first, second] = holds
   await first?.turn
   await assert.rejects(second?.turn ?? Promise.resolve(), { code: 'service_unavailable' })
-  second?.endTurn()
-  first?.endTurn()
+  second?.releaseSlot()
+  first?.releaseSlot()
   const { turn } = queueOf(1, {}).holds[0] ?? {}
   await turn
 })

@@ -29,8 +29,8 @@ before(async () => {
     },
     answers: {
       'messages.list': async () => ({ data: [LARGE as never], total: 1 }),
-      'sandbox.list': async (_input, { takeTurn, onGone }) => {
-        await takeTurn()
+      'sandbox.list': async (_input, { takeSlot, onGone }) => {
+        await takeSlot()
         const gone = new Promise<void>((resolve) => onGone(resolve))
         called.resolve()
         await gone

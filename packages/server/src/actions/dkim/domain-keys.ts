@@ -4,6 +4,7 @@ import type { KeyObject } from 'node:crypto'
 import type { Deps } from '#actions/deps.ts'
 import { LOWER_ALPHANUMERIC, randomText } from '#base/chance.ts'
 import { DKIM_KEYS_MADE_AT_ONCE } from '#base/limits.ts'
+import { Semaphore } from '#base/semaphore.ts'
 import { publicKeyOf } from '#mail/dkim/key.ts'
 import {
   DKIM_SELECTORS,
@@ -35,21 +36,10 @@ export async function makeDomainKeys(
   ]
 }
 
-/** The same, of which DKIM_KEYS_MADE_AT_ONCE go on at once and the others wait: mail is signed meanwhile. */
-export function makingFew(make: () => Promise<KeyObject>): () => Promise<KeyObject> {
-  const waiting: (() => void)[] = []
-  let busy = 0
-  return async () => {
-    if (busy < DKIM_KEYS_MADE_AT_ONCE) busy += 1
-    else await new Promise<void>((resolve) => waiting.push(resolve))
-    try {
-      return await make()
-    } finally {
-      const next = waiting.shift()
-      if (next === undefined) busy -= 1
-      else next()
-    }
-  }
+/** As `make`, but only DKIM_KEYS_MADE_AT_ONCE are made at once: mail is signed meanwhile. */
+export function makeFewAtOnce(make: () => Promise<KeyObject>): () => Promise<KeyObject> {
+  const semaphore = new Semaphore({ limit: DKIM_KEYS_MADE_AT_ONCE })
+  return () => semaphore.run({}, make)
 }
 
 type Place = { selector: string; state: DkimKeyState; isRequired: boolean }

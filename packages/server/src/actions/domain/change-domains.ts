@@ -1,6 +1,5 @@
 // Making, scoping and removing custom domains.
 
-import { BoundedTurns } from '#actions/bounded-turns.ts'
 import type { Deps } from '#actions/deps.ts'
 import { type MakeKeyDeps, makeDomainKeys } from '#actions/dkim/domain-keys.ts'
 import { LOWER_ALPHANUMERIC, randomText } from '#base/chance.ts'
@@ -10,6 +9,7 @@ import {
   DOMAINS_PER_ACCOUNT_MAX,
   RETRY_AFTER_SECONDS,
 } from '#base/limits.ts'
+import { Semaphore } from '#base/semaphore.ts'
 import { readCustomDomain } from '#model/domain-name.ts'
 import { notFound, problem } from '#model/problem.ts'
 import { findTaker } from '#store/change-domain.ts'
@@ -28,13 +28,12 @@ export type CreateDomain = {
 }
 
 /** Making keys takes as long as a thousand other requests. */
-export function openDomainCreations(): BoundedTurns {
-  return new BoundedTurns({
-    atOnce: DOMAIN_CREATIONS_AT_ONCE,
-    atOnceEach: DOMAIN_CREATIONS_AT_ONCE,
-    waitingEach: DOMAIN_CREATIONS_WAITING_MAX,
-    refusal: 'Too many domains of this account are being created.',
-    retryAfterSeconds: RETRY_AFTER_SECONDS,
+export function openDomainCreations(): Semaphore {
+  const text = 'Too many domains of this account are being created.'
+  return new Semaphore({
+    limit: DOMAIN_CREATIONS_AT_ONCE,
+    waitingPerKeyMax: DOMAIN_CREATIONS_WAITING_MAX,
+    refuse: () => problem('rate_limit_exceeded', text, { retryAfterSeconds: RETRY_AFTER_SECONDS }),
   })
 }
 
@@ -51,7 +50,7 @@ export async function createDomain(deps: CreateDeps, input: CreateDomain): Promi
   const { domain } = named
   // What is refused anyway waits for nobody; what was refused while it waited has no keys made.
   await requireRoom(deps, input, domain)
-  return deps.domainCreations.run(input.accountId, async () => {
+  return deps.domainCreations.run({ key: input.accountId }, async () => {
     await requireRoom(deps, input, domain)
     return addDomain(deps, input, domain)
   })

@@ -1,13 +1,14 @@
 // Checks of custom domains under way in this process: one of a domain at a time, whoever wants it, and of
 // those that were asked for a few at once, so that an account whose DNS is silent holds up nobody else.
 
-import { BoundedTurns } from '#actions/bounded-turns.ts'
 import {
   DOMAIN_CHECK_MS_MAX,
   DOMAIN_CHECKS_AT_ONCE,
   DOMAIN_CHECKS_PER_ACCOUNT_MAX,
   DOMAIN_CHECKS_WAITING_MAX,
 } from '#base/limits.ts'
+import { Semaphore } from '#base/semaphore.ts'
+import { problem } from '#model/problem.ts'
 import type { CheckedDomain, DomainNamed } from './check-domain.ts'
 
 export type DomainChecks = {
@@ -23,12 +24,14 @@ export type DomainChecks = {
 /** Holds nothing while there are none. */
 export function openDomainChecks(): DomainChecks {
   const underWay = new Map<string, Promise<CheckedDomain>>()
-  const turns = new BoundedTurns({
-    atOnce: DOMAIN_CHECKS_AT_ONCE,
-    atOnceEach: DOMAIN_CHECKS_PER_ACCOUNT_MAX,
-    waitingEach: DOMAIN_CHECKS_WAITING_MAX,
-    refusal: 'Too many domains of this account are being verified.',
-    retryAfterSeconds: Math.ceil(DOMAIN_CHECK_MS_MAX / 1_000),
+  const semaphore = new Semaphore({
+    limit: DOMAIN_CHECKS_AT_ONCE,
+    limitPerKey: DOMAIN_CHECKS_PER_ACCOUNT_MAX,
+    waitingPerKeyMax: DOMAIN_CHECKS_WAITING_MAX,
+    refuse: () =>
+      problem('rate_limit_exceeded', 'Too many domains of this account are being verified.', {
+        retryAfterSeconds: Math.ceil(DOMAIN_CHECK_MS_MAX / 1_000),
+      }),
   })
   const start = ({ accountId, domainId }: DomainNamed, run: () => Promise<CheckedDomain>) => {
     // An id alone would let an account share what is known of another's domain.
@@ -40,7 +43,7 @@ export function openDomainChecks(): DomainChecks {
     return { isNew: true, check }
   }
   return {
-    ask: (named, check) => start(named, () => turns.run(named.accountId, check)).check,
+    ask: (named, check) => start(named, () => semaphore.run({ key: named.accountId }, check)).check,
     async tend(named, check) {
       const started = start(named, check)
       if (started.isNew) await started.check

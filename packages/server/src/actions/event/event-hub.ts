@@ -9,9 +9,9 @@ import {
   LOG_POLL_MS,
   LOG_STEP_EVENTS,
 } from '#base/limits.ts'
+import { Semaphore } from '#base/semaphore.ts'
 import { LOG_START, type LoggedEvent, type LogPosition } from '#model/event.ts'
 import { isUnsettledAfter, readLog, readLogHead } from '#store/event.ts'
-import { AccountTurns } from './account-turns.ts'
 import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
 import { Listeners } from './listeners.ts'
 import { openStall, type Stall } from './stall.ts'
@@ -75,7 +75,7 @@ type Load = {
 class Hub implements EventHub {
   readonly #deps: HubDeps
   readonly #listeners = new Listeners()
-  readonly #turns = new AccountTurns(CATCH_UPS_AT_ONCE)
+  readonly #catchUps = new Semaphore({ limit: CATCH_UPS_AT_ONCE })
   readonly #stall: Stall
   /** Null while nobody listens. */
   #start: Promise<void> | null = null
@@ -133,11 +133,14 @@ class Hub implements EventHub {
   }
 
   inTurn<Value>(accountId: string, read: () => Promise<Value>): Promise<Value> {
-    return this.#turns.run(accountId, read)
+    return this.#catchUps.run({ key: accountId }, async () => {
+      await nextTurn()
+      return read()
+    })
   }
 
   get waiting(): number {
-    return this.#turns.waiting
+    return this.#catchUps.waiting
   }
 
   async close(): Promise<void> {

@@ -9,6 +9,7 @@ import {
   DOWNLOADS_WAITING_MAX,
   RAW_READS_AT_ONCE,
 } from '#base/limits.ts'
+import { Semaphore } from '#base/semaphore.ts'
 import { problem } from '#model/problem.ts'
 
 /** `release` is owed once the content is sent or given up; called twice it is one. */
@@ -56,16 +57,17 @@ type Entry = {
 
 class SharedDownloads implements Downloads {
   readonly #limits: DownloadLimits
-  readonly #turns: Readonly<Record<DownloadKind, Turns>>
+  readonly #reads: Readonly<Record<DownloadKind, Semaphore>>
   /** The one asked for last stands last. */
   readonly #entries = new Map<string, Entry>()
   #heldBytes = 0
 
   constructor(limits: DownloadLimits) {
     this.#limits = limits
-    this.#turns = {
-      raw: new Turns(limits.atOnce.raw, limits.waitingMax),
-      attachment: new Turns(limits.atOnce.attachment, limits.waitingMax),
+    const { atOnce, waitingMax } = limits
+    this.#reads = {
+      raw: new Semaphore({ limit: atOnce.raw, waitingMax, refuse: tooMany }),
+      attachment: new Semaphore({ limit: atOnce.attachment, waitingMax, refuse: tooMany }),
     }
   }
 
@@ -95,7 +97,7 @@ class SharedDownloads implements Downloads {
   #start(kind: DownloadKind, name: string, read: () => Promise<Uint8Array>): Entry {
     // What nobody uses is forgotten long before this bound.
     if (this.#heldBytes >= this.#limits.bytesMax) throw tooMany()
-    const entry: Entry = { content: this.#turns[kind].run(read), sizeBytes: 0, users: 0 }
+    const entry: Entry = { content: this.#reads[kind].run({}, read), sizeBytes: 0, users: 0 }
     entry.content.then(
       (content) => {
         entry.sizeBytes = content.byteLength
@@ -113,30 +115,6 @@ class SharedDownloads implements Downloads {
       if (entry.users > 0) continue
       this.#entries.delete(name)
       this.#heldBytes -= entry.sizeBytes
-    }
-  }
-}
-
-class Turns {
-  readonly #waitingMax: number
-  readonly #waiting: (() => void)[] = []
-  #free: number
-
-  constructor(atOnce: number, waitingMax: number) {
-    this.#free = atOnce
-    this.#waitingMax = waitingMax
-  }
-
-  async run<Value>(read: () => Promise<Value>): Promise<Value> {
-    if (this.#free > 0) this.#free -= 1
-    else if (this.#waiting.length >= this.#waitingMax) throw tooMany()
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    try {
-      return await read()
-    } finally {
-      const next = this.#waiting.shift()
-      if (next === undefined) this.#free += 1
-      else next()
     }
   }
 }

@@ -1,7 +1,6 @@
 // An image of another host that a message shows, fetched for its reader so that the host learns nothing
 // of who reads it.
 
-import { BoundedTurns } from '#actions/bounded-turns.ts'
 import type { Deps } from '#actions/deps.ts'
 import {
   IMAGES_AT_ONCE,
@@ -9,6 +8,7 @@ import {
   IMAGES_WAITING_MAX,
   RETRY_AFTER_SECONDS,
 } from '#base/limits.ts'
+import { Semaphore } from '#base/semaphore.ts'
 import { imageType } from '#mail/display/image-type.ts'
 import { isImageUrlGood } from '#model/image-url.ts'
 import { notFound, problem } from '#model/problem.ts'
@@ -18,13 +18,13 @@ import { IMAGE_KEY_PURPOSE } from './show-message.ts'
 export type FetchedImage = { readonly contentType: string; readonly content: Uint8Array }
 
 /** For all of a process: each image may take up to IMAGE_BYTES_MAX of its memory. */
-export function openImageFetches(): BoundedTurns {
-  return new BoundedTurns({
-    atOnce: IMAGES_AT_ONCE,
-    atOnceEach: IMAGES_PER_ACCOUNT_AT_ONCE,
-    waitingEach: IMAGES_WAITING_MAX,
-    refusal: `${IMAGES_WAITING_MAX} images of the account are already waiting to be fetched.`,
-    retryAfterSeconds: RETRY_AFTER_SECONDS,
+export function openImageFetches(): Semaphore {
+  const text = `${IMAGES_WAITING_MAX} images of the account are already waiting to be fetched.`
+  return new Semaphore({
+    limit: IMAGES_AT_ONCE,
+    limitPerKey: IMAGES_PER_ACCOUNT_AT_ONCE,
+    waitingPerKeyMax: IMAGES_WAITING_MAX,
+    refuse: () => problem('rate_limit_exceeded', text, { retryAfterSeconds: RETRY_AFTER_SECONDS }),
   })
 }
 
@@ -47,7 +47,7 @@ export async function fetchImage(
   if (!isGood) throw problem('invalid_signature')
   const accountId = await findMessageAccount(deps.db, messageId)
   if (accountId === null) throw notFound()
-  const outcome = await deps.imageFetches.run(accountId, () => deps.getImage(url))
+  const outcome = await deps.imageFetches.run({ key: accountId }, () => deps.getImage(url))
   if (outcome.kind === 'failed') throw problem('image_unavailable', WORDS[outcome.error])
   const contentType = imageType(outcome.content)
   if (contentType === null) throw problem('image_unavailable', 'The host did not return an image.')

@@ -23,13 +23,13 @@ export function eventHandlers(deps: Deps, readers: EventReaders): EventHandlers 
   return {
     'events.list': async ({ query }, context) => {
       const { after = null, limit, order = 'asc' } = query
-      const { accountId, takeTurn } = context
+      const { accountId, takeSlot } = context
       const { filter, unknownKinds } = await filterOf(deps, accountId, query)
       const [unknown] = unknownKinds
       if (unknown !== undefined) throw wrongFilter('event_types', unknown, UNKNOWN_KIND)
       const page = { accountId, filter, after, order, limit, signal: goneSignal(context) }
       const { texts, total } = await openEventPage(deps, page)
-      await takeTurn()
+      await takeSlot()
       const told = { deliveredAtMs: deps.clock.now(), attempt: 1 }
       return { data: await Array.fromAsync(texts, (text) => text.body(told)), total }
     },
@@ -43,7 +43,7 @@ export function eventHandlers(deps: Deps, readers: EventReaders): EventHandlers 
 function waitHandler(deps: Deps, readers: EventReaders): Pick<Handlers, 'inboxes.wait'> {
   return {
     'inboxes.wait': async ({ path, query }, context) => {
-      const { accountId, keyId, session, wantsContent, takeTurn } = context
+      const { accountId, keyId, session, wantsContent, takeSlot } = context
       const { after = null, from = null, subject = null, thread_id: threadId = null } = query
       const { direction = 'inbound', timeout } = query
       const over = new AbortController()
@@ -71,7 +71,7 @@ function waitHandler(deps: Deps, readers: EventReaders): Pick<Handlers, 'inboxes
           subject,
           threadId,
           direction,
-          beforeLong: takeTurn,
+          beforeLong: takeSlot,
           signal: over.signal,
         })
         if (message !== null)

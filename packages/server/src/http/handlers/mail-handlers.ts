@@ -44,10 +44,10 @@ function threadHandlers(deps: Deps): HandlersOf<'threads'> {
       const change = { accountId, threadId: path.id, isRead: readStateOf(body) }
       return presentThread(await markThread(deps, change))
     },
-    'threads.messages': async ({ path, query }, { accountId, takeTurn }) => {
+    'threads.messages': async ({ path, query }, { accountId, takeSlot }) => {
       const { limit = null, offset = 0 } = query
       const page = { accountId, threadId: path.id, limit, offset }
-      await takeTurn()
+      await takeSlot()
       const { thread, count, messages } = await readThread(deps, page)
       const shown = presentListed(messages, deps, deps.clock.now())
       return {
@@ -77,9 +77,9 @@ function readStateOf({ is_read: isRead, isRead: alias }: UpdateThread): boolean 
 
 function messageHandlers(deps: Deps): HandlersOf<'messages' | 'attachments'> {
   return {
-    'messages.list': async ({ path, query }, { accountId, takeTurn }) => {
+    'messages.list': async ({ path, query }, { accountId, takeSlot }) => {
       const { direction = null, ...page } = query
-      await takeTurn()
+      await takeSlot()
       const { messages, total } = await listMessages(deps, {
         accountId,
         inboxId: path.id,
@@ -89,8 +89,8 @@ function messageHandlers(deps: Deps): HandlersOf<'messages' | 'attachments'> {
       const shown = presentListed(messages, deps, deps.clock.now())
       return { data: await Array.fromAsync(shown), total }
     },
-    'messages.get': async ({ path }, { accountId, takeTurn }) => {
-      const asked = { accountId, messageId: path.id, beforeLong: takeTurn }
+    'messages.get': async ({ path }, { accountId, takeSlot }) => {
+      const asked = { accountId, messageId: path.id, beforeLong: takeSlot }
       const message = await getMessage(deps, asked)
       return presentMessage(message, deps, deps.clock.now())
     },

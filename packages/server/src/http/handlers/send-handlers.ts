@@ -77,8 +77,8 @@ export function sendHandlers(deps: Deps): SendHandlers {
 
 function sandboxHandlers(deps: Deps): Pick<Handlers, Extract<keyof Handlers, `sandbox.${string}`>> {
   return {
-    'sandbox.list': async ({ query }, { accountId, takeTurn }) => {
-      await takeTurn()
+    'sandbox.list': async ({ query }, { accountId, takeSlot }) => {
+      await takeSlot()
       const { captured, total } = await listCaptured(deps, { accountId, ...query })
       const nowMs = deps.clock.now()
       const data = []

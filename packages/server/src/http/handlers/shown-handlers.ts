@@ -10,9 +10,9 @@ type ShownHandlers = Pick<Handlers, 'messages.html' | 'messages.image'>
 /** One handler for each. */
 export function shownHandlers(deps: Deps): ShownHandlers {
   return {
-    'messages.html': async ({ path, query }, { accountId, takeTurn }) => {
+    'messages.html': async ({ path, query }, { accountId, takeSlot }) => {
       const showsRemote = query.images === 'show'
-      const asked = { accountId, messageId: path.id, showsRemote, beforeLong: takeTurn }
+      const asked = { accountId, messageId: path.id, showsRemote, beforeLong: takeSlot }
       const { document, blockedCount } = await showMessage(deps, asked)
       return {
         headers: { ...PAGE_HEADERS, 'x-blocked-images': String(blockedCount) },

@@ -9,14 +9,14 @@ import type { ViewPage } from '#mail/view/view-page.ts'
 /** One handler for each operation that answers with a view. */
 export function viewHandlers(deps: Deps): Pick<Handlers, 'messages.view' | 'threads.view'> {
   return {
-    'messages.view': async ({ path, query }, { accountId, takeTurn }) => {
-      await takeTurn('view')
+    'messages.view': async ({ path, query }, { accountId, takeSlot }) => {
+      await takeSlot('view')
       const { viewMessage } = await import('#actions/view/view-mail.ts')
       const asked = { ...optionsOf(query, accountId), messageId: path.id }
       return presentView(await viewMessage(deps, asked))
     },
-    'threads.view': async ({ path, query }, { accountId, takeTurn }) => {
-      await takeTurn('view')
+    'threads.view': async ({ path, query }, { accountId, takeSlot }) => {
+      await takeSlot('view')
       const { viewThread } = await import('#actions/view/view-mail.ts')
       const asked = { ...optionsOf(query, accountId), threadId: path.id }
       return presentView(await viewThread(deps, asked))

@@ -129,10 +129,10 @@ function acceptMessages(scope: FastifyInstance): void {
       if (bodyHold === null) throw new Error('A request that was not admitted.')
       const collecting = { headers, bytesMax: MCP_BODY_BYTES_MAX, hold: bodyHold }
       const bytes = await collectBody(payload, collecting)
-      await bodyHold.takeTurn()
+      await bodyHold.takeSlot()
       const read = readStrictJson(bytes)
       // A tool may take a minute, and its own request of the API takes another turn.
-      bodyHold.endTurn()
+      bodyHold.releaseSlot()
       if (read.kind === 'value') return read.value
       const { message, path } = read
       throw new AppError('bad_request', message, { details: [{ path, message }] })

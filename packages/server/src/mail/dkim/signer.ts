@@ -4,6 +4,7 @@
 import { createPrivateKey, type KeyObject, sign as signWithCallback } from 'node:crypto'
 import { promisify } from 'node:util'
 import { DKIM_LINE_LENGTH_MAX, SIGNATURES_AT_ONCE } from '#base/limits.ts'
+import { Semaphore } from '#base/semaphore.ts'
 import { hashRelaxedBody, type RawField, relaxField, splitMessage } from './relaxed.ts'
 
 export type Signer = {
@@ -48,26 +49,24 @@ const signInPool = promisify(
  * another signature with it the main thread would wait for that.
  */
 class KeyCopies {
-  readonly #free: KeyObject[]
-  readonly #waiting: ((key: KeyObject) => void)[] = []
+  readonly #pkcs8: Buffer
+  readonly #semaphore = new Semaphore({ limit: SIGNATURES_AT_ONCE })
+  readonly #free: KeyObject[] = []
 
   constructor(privateKey: KeyObject) {
-    const key = privateKey.export({ format: 'der', type: 'pkcs8' })
-    this.#free = Array.from({ length: SIGNATURES_AT_ONCE }, () =>
-      createPrivateKey({ key, format: 'der', type: 'pkcs8' }),
-    )
+    this.#pkcs8 = privateKey.export({ format: 'der', type: 'pkcs8' })
   }
 
-  async sign(data: Uint8Array): Promise<Buffer> {
-    const key =
-      this.#free.pop() ?? (await new Promise<KeyObject>((resolve) => this.#waiting.push(resolve)))
-    try {
-      return await signInPool(data, key)
-    } finally {
-      const next = this.#waiting.shift()
-      if (next === undefined) this.#free.push(key)
-      else next(key)
-    }
+  sign(data: Uint8Array): Promise<Buffer> {
+    return this.#semaphore.run({}, async () => {
+      const key =
+        this.#free.pop() ?? createPrivateKey({ key: this.#pkcs8, format: 'der', type: 'pkcs8' })
+      try {
+        return await signInPool(data, key)
+      } finally {
+        this.#free.push(key)
+      }
+    })
   }
 }
 

@@ -9,6 +9,7 @@ import {
   SIGNATURES_CHECKED_MAX,
 } from '#base/limits.ts'
 import type { Log } from '#base/log.ts'
+import { Semaphore } from '#base/semaphore.ts'
 import type { DkimResult } from '#mail/authentication.ts'
 import type { SignatureFields } from '#mail/signature-fields.ts'
 import type { Resolver } from '#net/dns/resolver.ts'
@@ -28,8 +29,9 @@ export type Waiting = {
 
 export class SignatureChecker {
   readonly #thread: SignatureThread
-  readonly #small = new Turns()
-  readonly #large = new Turns()
+  /** A slot is an octet. */
+  readonly #small = new Semaphore({ limit: SIGNATURE_BYTES_AT_ONCE })
+  readonly #large = new Semaphore({ limit: SIGNATURE_BYTES_AT_ONCE })
 
   constructor({ resolver, log }: { resolver: Resolver; log: Log }) {
     this.#thread = new SignatureThread({ findKeys: (name) => findKeys(resolver, name), log })
@@ -42,42 +44,19 @@ export class SignatureChecker {
     { nowMs, keysMs, allMs }: Waiting,
   ): Promise<SignatureResults> {
     if (!fields.isCheckable) return allAlike(fields, 'policy')
-    const turns = raw.length <= SIGNATURE_SMALL_BYTES_MAX ? this.#small : this.#large
-    await turns.take(raw.length)
-    try {
+    const semaphore = raw.length <= SIGNATURE_SMALL_BYTES_MAX ? this.#small : this.#large
+    const outcome = await semaphore.run({ weight: raw.length }, async () => {
       const leftMs = allMs()
-      const outcome =
-        leftMs > 0
-          ? await this.#thread.check(raw, { nowMs, keysMs: keysMs(), allMs: leftMs })
-          : 'ended'
-      if (outcome === 'threw') return allAlike(fields, 'permerror')
-      if (outcome === 'stuck') return allAlike(fields, 'policy')
-      return outcome === 'ended' ? allAlike(fields, 'temperror') : outcome
-    } finally {
-      turns.pass(raw.length)
-    }
+      if (leftMs <= 0) return 'ended'
+      return this.#thread.check(raw, { nowMs, keysMs: keysMs(), allMs: leftMs })
+    })
+    if (outcome === 'threw') return allAlike(fields, 'permerror')
+    if (outcome === 'stuck') return allAlike(fields, 'policy')
+    return outcome === 'ended' ? allAlike(fields, 'temperror') : outcome
   }
 
   close(): Promise<void> {
     return this.#thread.close()
-  }
-}
-
-/** SIGNATURE_BYTES_AT_ONCE among messages of one kind. */
-class Turns {
-  readonly #waiting: (() => void)[] = []
-  #bytesAtWork = 0
-
-  async take(bytes: number): Promise<void> {
-    while (this.#bytesAtWork > 0 && this.#bytesAtWork + bytes > SIGNATURE_BYTES_AT_ONCE) {
-      await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    }
-    this.#bytesAtWork += bytes
-  }
-
-  pass(bytes: number): void {
-    this.#bytesAtWork -= bytes
-    for (const resolve of this.#waiting.splice(0)) resolve()
   }
 }
 

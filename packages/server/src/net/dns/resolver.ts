@@ -4,11 +4,11 @@
 
 import { getServers } from 'node:dns'
 import { type Chance, systemChance } from '#base/chance.ts'
-import { DNS_TRY_MS_MAX } from '#base/limits.ts'
+import { DNS_QUERIES_AT_ONCE, DNS_QUERIES_OF_DOMAIN, DNS_TRY_MS_MAX } from '#base/limits.ts'
+import { Semaphore } from '#base/semaphore.ts'
 import type { Answer, MxRecord, Question, QuestionType, RecordOf, TlsaRecord } from './answer.ts'
 import { lookUp } from './lookup.ts'
 import { isLoopbackServer, parseServerAddress, type ServerAddress } from './server-address.ts'
-import { Turns } from './turns.ts'
 
 export type { Answer, MxRecord, TlsaRecord } from './answer.ts'
 
@@ -81,7 +81,7 @@ export function isQuestionName(name: string): boolean {
 /** RFC 1035 §2.3.4; any printable ASCII, since names hold more than host names do. */
 const NAME = /^(?=.{1,253}$)[!-\-/-~]{1,63}(?:\.[!-\-/-~]{1,63})*$/
 
-const NO_TURN = () => {}
+const NOTHING_TO_RELEASE = () => {}
 
 class ServerList {
   readonly #servers: readonly ServerAddress[]
@@ -89,7 +89,11 @@ class ServerList {
   readonly #believes: 'loopback' | 'all' | 'none'
   readonly #chance: Chance
   readonly #closing = new AbortController()
-  readonly #turns = new Turns()
+  /** By domain: whoever sends mail chooses names, and the servers of those may stay silent. */
+  readonly #semaphore = new Semaphore({
+    limit: DNS_QUERIES_AT_ONCE,
+    limitPerKey: DNS_QUERIES_OF_DOMAIN,
+  })
   /** The one that answered last is asked first: a dead one is waited for once, not every time. */
   #first = 0
 
@@ -115,13 +119,18 @@ class ServerList {
     signal?.addEventListener('abort', end)
     this.#closing.signal.addEventListener('abort', end)
     try {
-      const endTurn = isUrgent ? NO_TURN : await this.#turns.take(question.name, ending.signal)
-      if (endTurn === null) return this.#givenUp(question)
+      const release = isUrgent
+        ? NOTHING_TO_RELEASE
+        : await this.#semaphore.acquire({
+            key: registeredDomain(question.name),
+            signal: ending.signal,
+          })
+      if (typeof release === 'string') return this.#givenUp(question)
       try {
         onAsked?.()
         return await this.#lookUp(question, ending.signal)
       } finally {
-        endTurn()
+        release()
       }
     } finally {
       signal?.removeEventListener('abort', end)
@@ -170,4 +179,18 @@ function readServers(written: readonly string[]): ServerAddress[] {
     return server
   })
   return servers.length === 0 ? [{ address: '127.0.0.1', port: 53 }] : servers
+}
+
+/** What registries of countries have names under, most often. */
+const SECOND_LEVELS = new Set(
+  'ac co com edu gen go gob gouv gov ltd me mil ne net nom or org plc sch'.split(' '),
+)
+
+/** The registered domain, nearly: a list of all registries is too large for what hangs on it here. */
+function registeredDomain(name: string): string {
+  const labels = name.split('.')
+  const [second = '', top = ''] = labels.slice(-2)
+  if (top === 'arpa') return labels.slice(-4).join('.')
+  const isRegistry = top.length === 2 && SECOND_LEVELS.has(second)
+  return labels.slice(isRegistry ? -3 : -2).join('.')
 }

@@ -18,6 +18,7 @@ import {
   VIEW_MS_MAX,
 } from '#base/limits.ts'
 import { type Log, silentLog } from '#base/log.ts'
+import { Semaphore } from '#base/semaphore.ts'
 import {
   type BodyParts,
   type BodySource,
@@ -85,31 +86,29 @@ export function openParserPool(options: ParserPoolOptions = {}): ParserPool {
   return new ThreadPool(options)
 }
 
-type Task = {
-  readonly request: ParserRequest
-  readonly resolve: (outcome: ThreadOutcome) => void
-  readonly reject: (error: Error) => void
-}
-
 class ThreadPool implements ParserPool {
-  readonly #workersMax: number
   readonly #timeoutMs: number
   readonly #heapMib: number
-  readonly #queueMax: number
   readonly #log: Log
   readonly #clock: Clock
   readonly #onParsed: NonNullable<ParserPoolOptions['onParsed']>
   readonly #threads = new Set<ParserThread>()
   readonly #idle: ParserThread[] = []
-  readonly #queue: Task[] = []
-  readonly #running = new Set<Task>()
-  #isClosed = false
+  readonly #slots: Semaphore
+  readonly #closing = new AbortController()
 
   constructor(options: ParserPoolOptions) {
-    this.#workersMax = options.workersMax ?? PARSE_WORKERS_MAX
     this.#timeoutMs = options.timeoutMs ?? PARSE_MS_MAX
     this.#heapMib = options.heapMib ?? PARSE_HEAP_MIB_MAX
-    this.#queueMax = options.queueMax ?? PARSE_QUEUE_MAX
+    const { workersMax = PARSE_WORKERS_MAX, queueMax = PARSE_QUEUE_MAX } = options
+    this.#slots = new Semaphore({
+      limit: workersMax,
+      waitingMax: queueMax,
+      refuse: (why) =>
+        why === 'aborted'
+          ? closedError()
+          : new AppError('service_unavailable', `${queueMax} messages wait to be parsed already.`),
+    })
     this.#log = options.log ?? silentLog
     this.#clock = options.clock ?? systemClock
     this.#onParsed = options.onParsed ?? (() => {})
@@ -197,38 +196,29 @@ class ThreadPool implements ParserPool {
   }
 
   waiting(): number {
-    return this.#queue.length
+    return this.#slots.waiting
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true
-    for (const task of [...this.#queue.splice(0), ...this.#running]) task.reject(closedError())
+    this.#closing.abort()
     await Promise.all([...this.#threads].map((thread) => thread.close()))
   }
 
   #submit(request: ParserRequest): Promise<ThreadOutcome> {
-    if (this.#isClosed) return Promise.reject(closedError())
-    if (this.#queue.length >= this.#queueMax) {
-      return Promise.reject(
-        new AppError(
-          'service_unavailable',
-          `${this.#queueMax} messages wait to be parsed already.`,
-        ),
-      )
-    }
-    return new Promise((resolve, reject) => {
-      this.#queue.push({ request, resolve, reject })
-      this.#dispatch()
-    })
-  }
-
-  #dispatch(): void {
-    while (this.#queue.length > 0 && !this.#isClosed) {
+    const { signal } = this.#closing
+    return this.#slots.run({ signal }, async () => {
       const thread = this.#takeIdle() ?? this.#startThread()
-      if (thread === null) return
-      const task = this.#queue.shift()
-      if (task !== undefined) void this.#runTask(thread, task)
-    }
+      const startMs = this.#clock.monotonic()
+      const outcome = await this.#runRequest(thread, request)
+      if (request.kind === 'parse') {
+        this.#onParsed({ isInline: false, durationMs: this.#clock.monotonic() - startMs })
+      }
+      if (thread.isAlive) this.#idle.push(thread)
+      else this.#threads.delete(thread)
+      if (signal.aborted) throw closedError()
+      if (outcome.kind !== 'answered') this.#report(request, outcome)
+      return outcome
+    })
   }
 
   #takeIdle(): ParserThread | null {
@@ -239,26 +229,10 @@ class ThreadPool implements ParserPool {
     return null
   }
 
-  #startThread(): ParserThread | null {
-    if (this.#threads.size >= this.#workersMax) return null
+  #startThread(): ParserThread {
     const thread = new ParserThread(this.#heapMib, this.#clock)
     this.#threads.add(thread)
     return thread
-  }
-
-  async #runTask(thread: ParserThread, task: Task): Promise<void> {
-    this.#running.add(task)
-    const startMs = this.#clock.monotonic()
-    const outcome = await this.#runRequest(thread, task.request)
-    this.#running.delete(task)
-    if (task.request.kind === 'parse') {
-      this.#onParsed({ isInline: false, durationMs: this.#clock.monotonic() - startMs })
-    }
-    if (thread.isAlive) this.#idle.push(thread)
-    else this.#threads.delete(thread)
-    if (outcome.kind !== 'answered' && !this.#isClosed) this.#report(task, outcome)
-    task.resolve(outcome)
-    this.#dispatch()
   }
 
   async #runRequest(thread: ParserThread, request: ParserRequest): Promise<ThreadOutcome> {
@@ -268,8 +242,7 @@ class ThreadPool implements ParserPool {
     return thread.run(request, Math.min(VIEW_MS_MAX, this.#timeoutMs))
   }
 
-  #report(task: Task, outcome: ThreadOutcome): void {
-    const { request } = task
+  #report(request: ParserRequest, outcome: ThreadOutcome): void {
     const isRead = 'raw' in request
     const sizeBytes = isRead ? request.raw.length : sizeOf(request)
     const error = outcome.kind === 'died' ? outcome.cause : undefined

@@ -9,6 +9,7 @@ import {
   SILENT_HOSTS_MAX,
   SMTP_FINAL_DOT_MS_MAX,
 } from '#base/limits.ts'
+import { Semaphore } from '#base/semaphore.ts'
 import {
   type ClientTimeouts,
   type ClientTls,
@@ -22,7 +23,6 @@ import { type ExpiringCache, makeExpiringCache } from '#net/smtp/route/expiring-
 import { type Carried, type CarryOutcome, type Consignment, carriedNowhere } from './carrier.ts'
 import { ConnectionPool, type PoolKey } from './connection-pool.ts'
 import { findTrouble, isOfCredentials, isOfHandshake, isRefusal, type Trouble } from './trouble.ts'
-import { Turns } from './turns.ts'
 
 /** The longest wait for an answer. */
 const ANSWERED_LATELY_MS = SMTP_FINAL_DOT_MS_MAX
@@ -68,7 +68,12 @@ const CROWDED: CarryOutcome = {
 export class HostCaller {
   readonly #options: HostCallerOptions
   readonly #pool = new ConnectionPool()
-  readonly #turns = new Turns(CONNECTIONS_PER_HOST_MAX)
+  /** By address. */
+  readonly #connections = new Semaphore({
+    limitPerKey: CONNECTIONS_PER_HOST_MAX,
+    waitingPerKeyMax: CONNECTIONS_PER_HOST_MAX,
+    waitMsMax: HOST_TURN_MS_MAX,
+  })
   /**
    * Places that are not tried for a while, because trying them costs minutes or does harm: else every
    * message for a host that is gone would wait for it as long as the first.
@@ -116,9 +121,9 @@ export class HostCaller {
   async #callInTurn(place: Place, call: Omit<Call, 'leave'>): Promise<Called | 'crowded'> {
     const { mail, signal } = call
     const { address } = keyOf(place)
-    const turn = await this.#turns.take(address, HOST_TURN_MS_MAX, signal)
-    if (turn === 'crowded') return turn
-    if (turn === 'aborted') return untold(place, mail, GIVEN_UP)
+    const release = await this.#connections.acquire({ key: address, signal })
+    if (release === 'aborted') return untold(place, mail, GIVEN_UP)
+    if (typeof release === 'string') return 'crowded'
     let leaving: Promise<void> = Promise.resolve()
     const leave = (gone: Promise<void>) => {
       leaving = gone
@@ -126,7 +131,7 @@ export class HostCaller {
     try {
       return await this.#call(place, { ...call, leave })
     } finally {
-      void leaving.then(() => this.#turns.give(address))
+      void leaving.then(release)
     }
   }
 
@@ -171,7 +176,7 @@ export class HostCaller {
     const passedOver = this.#passedOver.get(silenceKeyOf(place))
     if (passedOver !== null) return passedOver.value
     const { address } = keyOf(place)
-    await this.#pool.shrink(address, CONNECTIONS_PER_HOST_MAX - this.#turns.count(address))
+    await this.#pool.shrink(address, CONNECTIONS_PER_HOST_MAX - this.#connections.held(address))
     const opened = await this.#dial(place, call)
     if ('client' in opened) this.#passedOver.delete(silenceKeyOf(place))
     else if (opened.failure.kind === 'timeout' || isOfCredentials(opened)) {

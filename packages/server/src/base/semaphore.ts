@@ -1,0 +1,177 @@
+export type SemaphoreOptions = {
+  /** Slots in all; unlimited without it. */
+  readonly limit?: number
+  /** Slots that one key may hold at a time, also while others are free. */
+  readonly limitPerKey?: number
+  /** Callers that may wait, in all and of one key. */
+  readonly waitingMax?: number
+  readonly waitingPerKeyMax?: number
+  /** Null, the default: as long as it takes. */
+  readonly waitMsMax?: number | null
+  /** A key that gets every second slot while it waits, whatever the others hold. */
+  readonly preferredKey?: string
+  /** The error of `run` for a caller that got no slot. */
+  refuse?(why: Refusal): Error
+}
+
+/** Too many wait already, the wait was too long, or the caller's signal was aborted. */
+export type Refusal = 'full' | 'timeout' | 'aborted'
+
+/** Frees the slot for the next caller; called twice it is one. */
+export type Release = () => void
+
+export type Acquire = {
+  /** The account, domain or host that the slot is for; callers without one share a key. */
+  readonly key?: string
+  /** Slots to take; a caller that wants more than it may hold takes all that it may hold. */
+  readonly weight?: number
+  readonly signal?: AbortSignal
+}
+
+type Waiter = { readonly weight: number; admit(release: Release): void }
+
+/**
+ * Callers of one key are served in the order in which they came. Among keys, those that hold nothing come
+ * first, then each in rotation, so that no key can use up what others wait for.
+ */
+export class Semaphore {
+  readonly #options: SemaphoreOptions
+  readonly #limit: number
+  readonly #limitPerKey: number
+  #held = 0
+  readonly #heldBy = new Map<string, number>()
+  #waiting = 0
+  /** The key to be served next stands first. */
+  readonly #queues = new Map<string, Set<Waiter>>()
+  #wasPreferred = false
+
+  constructor(options: SemaphoreOptions) {
+    this.#options = options
+    this.#limit = options.limit ?? Number.POSITIVE_INFINITY
+    this.#limitPerKey = options.limitPerKey ?? Number.POSITIVE_INFINITY
+  }
+
+  /** How many callers wait. */
+  get waiting(): number {
+    return this.#waiting
+  }
+
+  held(key = ''): number {
+    return this.#heldBy.get(key) ?? 0
+  }
+
+  /** Null where the caller would have to wait. */
+  tryAcquire({ key = '', weight = 1, signal }: Acquire = {}): Release | null {
+    const slots = this.#bounded(weight)
+    if (signal?.aborted === true || this.#queues.has(key)) return null
+    return this.#hasRoom(key, slots) ? this.#take(key, slots) : null
+  }
+
+  acquire({ key = '', weight = 1, signal }: Acquire = {}): Promise<Release | Refusal> {
+    if (signal?.aborted === true) return Promise.resolve('aborted')
+    const release = this.tryAcquire({ key, weight })
+    if (release !== null) return Promise.resolve(release)
+    const { waitingMax = Number.POSITIVE_INFINITY, waitMsMax = null } = this.#options
+    const { waitingPerKeyMax = waitingMax } = this.#options
+    const queue = this.#queues.get(key) ?? new Set()
+    if (this.#waiting >= waitingMax || queue.size >= waitingPerKeyMax) {
+      return Promise.resolve('full')
+    }
+    const { promise, resolve } = Promise.withResolvers<Release | Refusal>()
+    const settle = (outcome: Release | Refusal) => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', abort)
+      queue.delete(waiter)
+      this.#waiting -= 1
+      if (queue.size === 0) this.#queues.delete(key)
+      resolve(outcome)
+    }
+    const giveUp = (why: Refusal) => {
+      settle(why)
+      // A heavy caller that leaves may have stood before a lighter one.
+      this.#admit()
+    }
+    const abort = () => giveUp('aborted')
+    const waiter = { weight: this.#bounded(weight), admit: settle }
+    const timer = waitMsMax === null ? undefined : setTimeout(giveUp, waitMsMax, 'timeout')
+    signal?.addEventListener('abort', abort, { once: true })
+    queue.add(waiter)
+    this.#queues.set(key, queue)
+    this.#waiting += 1
+    return promise
+  }
+
+  /** Runs `work` in a slot; rejects with `refuse`'s error where there is none. */
+  async run<Value>(acquire: Acquire, work: () => Promise<Value>): Promise<Value> {
+    // Without a pause where there is room: the caller sees `work` started.
+    const slot = this.tryAcquire(acquire) ?? (await this.acquire(acquire))
+    if (typeof slot === 'string') {
+      throw this.#options.refuse?.(slot) ?? new Error(`no slot: ${slot}`)
+    }
+    try {
+      return await work()
+    } finally {
+      slot()
+    }
+  }
+
+  #hasRoom(key: string, weight: number): boolean {
+    return this.#held + weight <= this.#limit && this.held(key) + weight <= this.#limitPerKey
+  }
+
+  #bounded(weight: number): number {
+    return Math.max(1, Math.min(weight, this.#limit, this.#limitPerKey))
+  }
+
+  #take(key: string, weight: number): Release {
+    this.#count(key, weight)
+    let isHeld = true
+    return () => {
+      if (!isHeld) return
+      isHeld = false
+      this.#count(key, -weight)
+      this.#admit()
+    }
+  }
+
+  #count(key: string, by: number): void {
+    this.#held += by
+    const own = this.held(key) + by
+    if (own === 0) this.#heldBy.delete(key)
+    else this.#heldBy.set(key, own)
+  }
+
+  #admit(): void {
+    for (let key = this.#nextKey(); key !== null; key = this.#nextKey()) {
+      const queue = this.#queues.get(key)
+      const [waiter] = queue ?? []
+      if (queue === undefined || waiter === undefined) return
+      waiter.admit(this.#take(key, waiter.weight))
+      this.#wasPreferred = key === this.#options.preferredKey
+      if (queue.size === 0) continue
+      this.#queues.delete(key)
+      this.#queues.set(key, queue)
+    }
+  }
+
+  /** Passes over few keys: only as many as there are slots can hold one. */
+  #nextKey(): string | null {
+    if (this.#held >= this.#limit) return null
+    const { preferredKey } = this.#options
+    if (preferredKey !== undefined && !this.#wasPreferred && this.#mayEnter(preferredKey)) {
+      return preferredKey
+    }
+    let next: string | null = null
+    for (const key of this.#queues.keys()) {
+      if (!this.#mayEnter(key)) continue
+      if (!this.#heldBy.has(key)) return key
+      next ??= key
+    }
+    return next
+  }
+
+  #mayEnter(key: string): boolean {
+    const [first] = this.#queues.get(key) ?? []
+    return first !== undefined && this.#hasRoom(key, first.weight)
+  }
+}
