@@ -1,7 +1,7 @@
 // Opening the blob store that the settings name. Nothing of it is loaded before it is named.
 
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
+import { raceAbort } from '#base/abort.ts'
 import type { BlobStore } from '#blobs/blob-store.ts'
 import { openDiskBlobs } from '#blobs/disk-blobs.ts'
 import type { S3Obstacle } from '#blobs/s3-obstacle.ts'
@@ -54,11 +54,9 @@ async function lookFor(
   looking: Promise<S3Obstacle | null>,
   warn: OpenBlobsOptions['warn'],
 ): Promise<S3Obstacle | null> {
-  const looked = new AbortController()
-  const late = pause(ms, true, { signal: looked.signal }).catch(() => false)
-  const obstacle = await Promise.race([looking, late])
-  looked.abort()
-  if (typeof obstacle !== 'boolean') return obstacle
+  const found = looking.then((obstacle) => ({ obstacle }))
+  const looked = await raceAbort(found, { timeoutMs: ms })
+  if (looked !== null) return looked.obstacle
   void looking.then((found) => found?.kind === 'refused' && warn(found.text))
   return { kind: 'away', text: `the S3 server has not answered within ${ms / 1_000} seconds` }
 }

@@ -4,6 +4,7 @@
 import type { Deps } from '#actions/deps.ts'
 import type { Duties } from '#actions/duties.ts'
 import type { Indexer } from '#actions/search/indexer.ts'
+import { raceAbort } from '#base/abort.ts'
 import type { GaugeName } from '#base/gauges.ts'
 import { FIGURES_MS_MAX, STRAINED_WRITE_MS } from '#base/limits.ts'
 import type { Metrics } from '#base/metrics.ts'
@@ -117,25 +118,14 @@ function ageOf(sinceMs: number | null, nowMs: number): number {
 }
 
 /** All who ask while it is read get the same; rejects when that takes longer than FIGURES_MS_MAX. */
-function shared<Value>(read: () => Promise<Value>): () => Promise<Value> {
+function shared<Value extends object>(read: () => Promise<Value>): () => Promise<Value> {
   let reading: Promise<Value> | null = null
-  return () => {
+  return async () => {
     reading ??= read().finally(() => {
       reading = null
     })
-    return inTime(reading)
-  }
-}
-
-async function inTime<Value>(reading: Promise<Value>): Promise<Value> {
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(
-    () => late.reject(new Error('The figures took too long.')),
-    FIGURES_MS_MAX,
-  )
-  try {
-    return await Promise.race([reading, late.promise])
-  } finally {
-    clearTimeout(timer)
+    const figures = await raceAbort(reading, { timeoutMs: FIGURES_MS_MAX })
+    if (figures === null) throw new Error('The figures took too long.')
+    return figures
   }
 }

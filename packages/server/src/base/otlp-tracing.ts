@@ -24,6 +24,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
+import { raceAbort } from './abort.ts'
 import type { Clock } from './clock.ts'
 import {
   SECOND_MS,
@@ -181,8 +182,15 @@ class OtlpTracing implements Tracing {
   }
 
   close(): Promise<void> {
-    this.#closing ??= inTime(this.#provider.shutdown()).finally(() => this.#contexts.disable())
+    this.#closing ??= this.#end()
     return this.#closing
+  }
+
+  async #end(): Promise<void> {
+    // A collector that is away does not hold up the end of the service.
+    const ending = this.#provider.shutdown().catch(() => {})
+    await raceAbort(ending, { timeoutMs: TRACE_END_MS_MAX })
+    this.#contexts.disable()
   }
 
   #start(name: string, { kind, attributes, startMs }: SpanOptions, context: Context): OpenSpan {
@@ -268,14 +276,4 @@ function perSecond(limit: number, clock: Pick<Clock, 'monotonic'>): () => boolea
 function formatParent(span: OtelSpan): string {
   const { traceId, spanId, traceFlags } = span.spanContext()
   return `00-${traceId}-${spanId}-${(traceFlags & TraceFlags.SAMPLED).toString(16).padStart(2, '0')}`
-}
-
-/** A collector that is away does not hold up the end of the service. */
-async function inTime(ending: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, TRACE_END_MS_MAX)
-  })
-  await Promise.race([ending.catch(() => {}), late])
-  clearTimeout(timer)
 }

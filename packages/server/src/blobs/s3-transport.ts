@@ -2,6 +2,7 @@
 // when the store is closed. Octets are sent from where they lie and read into one piece.
 
 import type { Agent } from 'undici'
+import { onAbort } from '#base/abort.ts'
 import { systemClock } from '#base/clock.ts'
 import { S3_ANSWER_BYTES_MAX, S3_CONNECT_MS_MAX, S3_CONNECTIONS_MAX } from '#base/limits.ts'
 
@@ -41,9 +42,7 @@ export async function openS3Transport({ requestMs }: { requestMs: number }): Pro
   return {
     async fetch(input, init = {}) {
       const ending = new AbortController()
-      const end = () => ending.abort(new Error('The S3 store was closed.'))
-      if (closing.signal.aborted) end()
-      closing.signal.addEventListener('abort', end, { once: true })
+      using _ = onAbort(closing.signal, () => ending.abort(new Error('The S3 store was closed.')))
       const late = () => ending.abort(new Error(`No whole answer came within ${requestMs} ms.`))
       const timer = setTimeout(late, requestMs)
       try {
@@ -54,7 +53,6 @@ export async function openS3Transport({ requestMs }: { requestMs: number }): Pro
         return answer
       } finally {
         clearTimeout(timer)
-        closing.signal.removeEventListener('abort', end)
       }
     },
     serverNowMs: () => (serverAheadMs === null ? null : serverAheadMs + systemClock.monotonic()),

@@ -5,7 +5,7 @@ import type { Deps } from '#actions/deps.ts'
 import { giveBack } from '#actions/give-back.ts'
 import type { LeaseKeeper } from '#actions/lease-keeper.ts'
 import { outlastStore } from '#actions/outlast-store.ts'
-import { unlessEnded } from '#actions/unless-ended.ts'
+import { raceAbort } from '#base/abort.ts'
 import { DELIVERY_GRACE_MS } from '#base/limits.ts'
 import type { Group as AnyGroup, GroupOutcome } from '#jobs/dispatched-queue.ts'
 import { domainOf } from '#model/inbox.ts'
@@ -233,7 +233,7 @@ async function readBytes(
   rawId: string,
   signal: AbortSignal,
 ): Promise<Uint8Array | null> {
-  return blobs && unlessEnded(blobs.get(rawId), signal)
+  return blobs && raceAbort(blobs.get(rawId), { signal })
 }
 
 const CUT_SHORT = {

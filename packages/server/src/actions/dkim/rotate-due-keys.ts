@@ -2,6 +2,7 @@
 // key that retired is replaced by a new standby.
 
 import type { Deps } from '#actions/deps.ts'
+import { raceAbort } from '#base/abort.ts'
 import {
   DAY_MS,
   DKIM_LOOK_MS_MAX,
@@ -87,18 +88,12 @@ function boundedResolver(
     async txt(name) {
       const late = AbortSignal.timeout(DKIM_LOOK_MS_MAX)
       const signal = AbortSignal.any([closing, late])
-      const ended = Promise.withResolvers<{ kind: 'fault'; text: string }>()
-      const end = () => {
-        const seconds = DKIM_LOOK_MS_MAX / 1_000
-        const text = late.aborted ? `no answer within ${seconds} seconds` : 'shutting down'
-        ended.resolve({ kind: 'fault', text })
-      }
-      if (signal.aborted) end()
-      signal.addEventListener('abort', end, { once: true })
-      try {
-        return await Promise.race([resolver.txt(name, { signal }), ended.promise])
-      } finally {
-        signal.removeEventListener('abort', end)
+      const answer = await raceAbort(resolver.txt(name, { signal }), { signal })
+      if (answer !== null) return answer
+      const seconds = DKIM_LOOK_MS_MAX / 1_000
+      return {
+        kind: 'fault',
+        text: late.aborted ? `no answer within ${seconds} seconds` : 'shutting down',
       }
     },
   }

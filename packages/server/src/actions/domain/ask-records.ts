@@ -1,6 +1,7 @@
 // Asking DNS what it has of a custom domain's records: all at once, and for a bounded time.
 
 import type { Deps } from '#actions/deps.ts'
+import { onAbort, raceAbort } from '#base/abort.ts'
 import { DOMAIN_CHECK_MS_MAX } from '#base/limits.ts'
 import { type Answered, checkMxRecord, checkTextRecord } from '#model/check-record.ts'
 import type { DnsRecord } from '#model/dns-records.ts'
@@ -20,17 +21,28 @@ export async function askRecords(
   records: readonly DnsRecord[],
   signal?: AbortSignal,
 ): Promise<AskedRecord[]> {
-  const bound = openBound(signal)
-  const options = { signal: bound.signal }
+  const ending = new AbortController()
+  using _ = onAbort(signal, () => ending.abort())
+  const timer = setTimeout(() => ending.abort(), DOMAIN_CHECK_MS_MAX)
+  const options = { signal: ending.signal }
+  const answerOf = async <Found>(asking: Promise<Answered<Found>>): Promise<Answered<Found>> => {
+    const answer = await raceAbort(asking, options)
+    if (answer !== null) return answer
+    const seconds = DOMAIN_CHECK_MS_MAX / 1_000
+    const text = signal?.aborted
+      ? 'the service is shutting down'
+      : `no answer within ${seconds} seconds`
+    return { kind: 'fault', text }
+  }
   try {
     const asked = records.map((record) =>
       record.type === 'MX'
-        ? askRecord(record, bound.within(resolver.mx(record.name, options)), checkMxRecord)
-        : askRecord(record, bound.within(resolver.txt(record.name, options)), checkTextRecord),
+        ? askRecord(record, answerOf(resolver.mx(record.name, options)), checkMxRecord)
+        : askRecord(record, answerOf(resolver.txt(record.name, options)), checkTextRecord),
     )
     return await Promise.all(asked)
   } finally {
-    bound.close()
+    clearTimeout(timer)
   }
 }
 
@@ -43,26 +55,4 @@ async function askRecord<Found>(
   if (answer.kind === 'fault') return { kind: 'fault', record, text: answer.text }
   const found = answer.kind === 'found' ? answer.records : []
   return { kind: 'check', record, check: check(record, found) }
-}
-
-function openBound(signal: AbortSignal | undefined) {
-  const late = Promise.withResolvers<{ kind: 'fault'; text: string }>()
-  const ending = new AbortController()
-  const seconds = DOMAIN_CHECK_MS_MAX / 1_000
-  const end = (text: string) => {
-    late.resolve({ kind: 'fault', text })
-    ending.abort()
-  }
-  const timer = setTimeout(() => end(`no answer within ${seconds} seconds`), DOMAIN_CHECK_MS_MAX)
-  const abort = () => end('the service is shutting down')
-  if (signal?.aborted === true) abort()
-  signal?.addEventListener('abort', abort)
-  return {
-    signal: ending.signal,
-    within: <Value>(answer: Promise<Value>) => Promise.race([answer, late.promise]),
-    close() {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', abort)
-    },
-  }
 }

@@ -2,6 +2,7 @@
 // that comes. The hub says what is new, so nothing is asked again and again.
 
 import type { Deps } from '#actions/deps.ts'
+import { onAbort } from '#base/abort.ts'
 import { isIdOf } from '#base/ids.ts'
 import {
   LOG_STEP_EVENTS,
@@ -160,9 +161,7 @@ async function wait(deps: WaitDeps, input: WaitInput, since: Since): Promise<Mes
     ended.resolve(null)
   }
   const timer = setTimeout(end, input.timeoutMs, 'time')
-  const leave = () => end('caller')
-  input.signal.addEventListener('abort', leave, { once: true })
-  if (input.signal.aborted) leave()
+  using _ = onAbort(input.signal, () => end('caller'))
   const live = watch(deps, input, search)
   let listening: Listening | null = null
   try {
@@ -181,7 +180,6 @@ async function wait(deps: WaitDeps, input: WaitInput, since: Since): Promise<Mes
   } finally {
     listening?.stop()
     clearTimeout(timer)
-    input.signal.removeEventListener('abort', leave)
   }
 }
 

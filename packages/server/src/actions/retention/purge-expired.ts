@@ -1,7 +1,7 @@
 // Removing what has outlived its time, and blobs that no message refers to.
 
 import type { Deps } from '#actions/deps.ts'
-import { unlessEnded } from '#actions/unless-ended.ts'
+import { raceAbort } from '#base/abort.ts'
 import { isIdOf } from '#base/ids.ts'
 import { ORPHAN_MS } from '#base/limits.ts'
 import type { StoredBlob } from '#blobs/blob-store.ts'
@@ -58,7 +58,7 @@ export async function sweepBlobs(
   let removed = 0
   const batches = blobs.list()[Symbol.asyncIterator]()
   while (!signal.aborted) {
-    const batch = await unlessEnded(batches.next(), signal)
+    const batch = await raceAbort(batches.next(), { signal })
     if (batch === null || batch.done === true) break
     const stored = batch.value
     const ours = stored.filter(({ id }) => isIdOf('raw', id))
@@ -68,9 +68,9 @@ export async function sweepBlobs(
     for (const { id, readAgeMs } of ours) {
       if (!known.has(id) && (await readAgeMs()) >= orphanMs) orphans.push(id)
     }
-    const isDone = await unlessEnded(
+    const isDone = await raceAbort(
       blobs.remove(orphans).then(() => true),
-      signal,
+      { signal },
     )
     if (isDone) removed += orphans.length
   }

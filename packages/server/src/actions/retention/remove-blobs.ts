@@ -2,6 +2,7 @@
 
 import type { Deps } from '#actions/deps.ts'
 import { storageTrouble } from '#actions/storage-trouble.ts'
+import { raceAbort } from '#base/abort.ts'
 
 /** Somebody waits: a sender, whoever deletes, the lease of a job, the end of the service. */
 const WAIT_MS = 5_000
@@ -17,13 +18,9 @@ export async function removeBlobs(
   { waitMs = WAIT_MS }: { waitMs?: number } = {},
 ): Promise<void> {
   if (blobs === null || ids.length === 0) return
-  const late = Promise.withResolvers<void>()
-  const timer = setTimeout(late.resolve, waitMs)
   try {
-    await Promise.race([blobs.remove(ids), late.promise])
+    await raceAbort(blobs.remove(ids), { timeoutMs: waitMs })
   } catch (error) {
     if (storageTrouble(error) === null) throw error
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -1,5 +1,6 @@
 // What a check of the machine came to, and the forms in which an operator gets it.
 
+import { raceAbort } from '#base/abort.ts'
 import { plainText } from '#commands/plain-text.ts'
 
 /**
@@ -58,16 +59,13 @@ export async function within(
   check: (signal: AbortSignal) => Promise<Finding[]>,
 ): Promise<Finding[]> {
   const ending = new AbortController()
-  const late = Promise.withResolvers<Finding[]>()
-  const text = `no answer within ${CHECK_MS_MAX / 1_000} seconds`
-  const timer = setTimeout(() => late.resolve([unknown(aim, text)]), CHECK_MS_MAX)
   try {
-    return await Promise.race([check(ending.signal), late.promise])
+    const findings = await raceAbort(check(ending.signal), { timeoutMs: CHECK_MS_MAX })
+    return findings ?? [unknown(aim, `no answer within ${CHECK_MS_MAX / 1_000} seconds`)]
   } catch (error) {
     const found = error instanceof Error ? error.message : String(error)
     return [bad(aim, found, 'Fix what the message says and run this again.')]
   } finally {
-    clearTimeout(timer)
     ending.abort()
   }
 }

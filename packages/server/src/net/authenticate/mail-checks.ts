@@ -1,6 +1,7 @@
 // All checks of one message: SPF and signatures side by side, then what DMARC makes of them, each with
 // its share of the time.
 
+import { raceAbort } from '#base/abort.ts'
 import type { Clock } from '#base/clock.ts'
 import {
   AUTHENTICATE_CHECK_MS_MAX,
@@ -86,18 +87,12 @@ export class MailChecks {
   }
 
   /** `otherwise` where there is no outcome in time, or none at all. */
-  #within<Value>(ms: number, work: Promise<Value>, otherwise: Value): Promise<Value> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(otherwise), ms)
-      const finish = (value: Value) => {
-        clearTimeout(timer)
-        resolve(value)
-      }
-      work.then(finish, (error: unknown) => {
-        this.#log.warn({ error }, 'checking an incoming message failed')
-        finish(otherwise)
-      })
+  async #within<Value>(timeoutMs: number, work: Promise<Value>, otherwise: Value): Promise<Value> {
+    const outcome = work.catch((error: unknown) => {
+      this.#log.warn({ error }, 'checking an incoming message failed')
+      return otherwise
     })
+    return (await raceAbort(outcome, { timeoutMs })) ?? otherwise
   }
 }
 

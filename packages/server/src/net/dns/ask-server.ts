@@ -4,6 +4,7 @@
 import { createSocket } from 'node:dgram'
 import { connect, isIPv6 } from 'node:net'
 import dnsPacket, { type DecodedPacket } from 'dns-packet'
+import { onAbort } from '#base/abort.ts'
 import type { Chance } from '#base/chance.ts'
 import { DNS_UDP_BYTES_MAX } from '#base/limits.ts'
 import type { Question } from './answer.ts'
@@ -32,7 +33,7 @@ export async function askServer(
   const deadline = new AbortController()
   const abort = () => deadline.abort()
   const timer = setTimeout(abort, options.timeoutMs)
-  options.signal.addEventListener('abort', abort)
+  using _ = onAbort(options.signal, abort)
   const query: Query = {
     id: Buffer.from(options.chance.bytes(2)).readUInt16BE(),
     name: mixCase(question.name, options.chance),
@@ -44,7 +45,6 @@ export async function askServer(
     return reply.kind === 'ask-tcp' ? await askTcp(server, query, bytes, deadline.signal) : reply
   } finally {
     clearTimeout(timer)
-    options.signal.removeEventListener('abort', abort)
   }
 }
 

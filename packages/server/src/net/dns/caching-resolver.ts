@@ -2,6 +2,7 @@
 // faults included (RFC 9520). Equal questions are asked once for all who wait, and none at all while DNS
 // is known to be silent. An answer that has just expired stands in for one that does not come (RFC 8767).
 
+import { raceAbort } from '#base/abort.ts'
 import { type Clock, systemClock } from '#base/clock.ts'
 import {
   DNS_KEPT_CHARACTERS_MAX,
@@ -122,17 +123,12 @@ class AnswerCache<Type extends QuestionType> {
 }
 
 /** What is asked, unless it is a fault or does not come while the old answer can wait. */
-function preferred<Record>(
+async function preferred<Record>(
   asking: Promise<Answer<Record>>,
   stale: Answer<Record>,
 ): Promise<Answer<Record>> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(stale), STALE_PATIENCE_MS)
-    void asking.then((answer) => {
-      clearTimeout(timer)
-      resolve(answer.kind === 'fault' ? stale : answer)
-    })
-  })
+  const answer = await raceAbort(asking, { timeoutMs: STALE_PATIENCE_MS })
+  return answer === null || answer.kind === 'fault' ? stale : answer
 }
 
 function keptMs(answer: Exclude<Answer<unknown>, { kind: 'fault' }>): number {

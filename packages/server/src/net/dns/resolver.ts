@@ -3,6 +3,7 @@
 // told from a fault. Never reads a hosts file, never adds a search domain.
 
 import { getServers } from 'node:dns'
+import { onAbort } from '#base/abort.ts'
 import { type Chance, systemChance } from '#base/chance.ts'
 import { DNS_QUERIES_AT_ONCE, DNS_QUERIES_OF_DOMAIN, DNS_TRY_MS_MAX } from '#base/limits.ts'
 import { Semaphore } from '#base/semaphore.ts'
@@ -115,26 +116,20 @@ class ServerList {
     if (!isQuestionName(question.name)) return { kind: 'none', isNameMissing: true, ttlMs: 0 }
     const ending = new AbortController()
     const end = () => ending.abort()
-    if (signal?.aborted === true || this.#closing.signal.aborted) end()
-    signal?.addEventListener('abort', end)
-    this.#closing.signal.addEventListener('abort', end)
+    using _caller = onAbort(signal, end)
+    using _closing = onAbort(this.#closing.signal, end)
+    const release = isUrgent
+      ? NOTHING_TO_RELEASE
+      : await this.#semaphore.acquire({
+          key: registeredDomain(question.name),
+          signal: ending.signal,
+        })
+    if (typeof release === 'string') return this.#givenUp(question)
     try {
-      const release = isUrgent
-        ? NOTHING_TO_RELEASE
-        : await this.#semaphore.acquire({
-            key: registeredDomain(question.name),
-            signal: ending.signal,
-          })
-      if (typeof release === 'string') return this.#givenUp(question)
-      try {
-        onAsked?.()
-        return await this.#lookUp(question, ending.signal)
-      } finally {
-        release()
-      }
+      onAsked?.()
+      return await this.#lookUp(question, ending.signal)
     } finally {
-      signal?.removeEventListener('abort', end)
-      this.#closing.signal.removeEventListener('abort', end)
+      release()
     }
   }
 

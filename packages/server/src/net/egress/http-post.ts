@@ -3,6 +3,7 @@
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Agent, DiagnosticsChannel, Dispatcher } from 'undici'
+import { onAbort } from '#base/abort.ts'
 import { systemClock } from '#base/clock.ts'
 import {
   WEBHOOK_ANSWER_BYTES_KEPT,
@@ -109,8 +110,8 @@ class Poster {
   async post({ url, headers, body, signal }: HttpPostRequest): Promise<HttpPostOutcome> {
     const exchange = new Exchange()
     const cut = () => exchange.fail('cut')
-    if (this.#isClosed || signal?.aborted) cut()
-    signal?.addEventListener('abort', cut, { once: true })
+    if (this.#isClosed) cut()
+    using _ = onAbort(signal, cut)
     this.#exchanges.add(exchange)
     try {
       this.#agents ??= this.#load()
@@ -132,7 +133,6 @@ class Poster {
       return await exchange.outcome
     } finally {
       this.#exchanges.delete(exchange)
-      signal?.removeEventListener('abort', cut)
     }
   }
 

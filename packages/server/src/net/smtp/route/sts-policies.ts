@@ -1,6 +1,7 @@
 // The MTA-STS policies of destinations, remembered for as long as they say (RFC 8461 §5.1). What
 // cannot be had now never holds up mail for long, and never undoes a policy that still holds.
 
+import { raceAbort } from '#base/abort.ts'
 import type { Clock } from '#base/clock.ts'
 import { STS_FAILURE_MS, STS_POLICIES_KEPT_MAX, STS_RECORD_WAIT_MS_MAX } from '#base/limits.ts'
 import { parseStsPolicy, readStsId, type StsPolicy } from '#mail/mta-sts.ts'
@@ -45,7 +46,8 @@ export function makeStsPolicies(options: {
 
   async function findId(destination: string): Promise<string | null> {
     const asking = resolver.txt(`_mta-sts.${destination}`)
-    const answer = await orAfter(asking, options.recordWaitMs ?? STS_RECORD_WAIT_MS_MAX)
+    const timeoutMs = options.recordWaitMs ?? STS_RECORD_WAIT_MS_MAX
+    const answer = await raceAbort(asking, { timeoutMs })
     return answer?.kind === 'found' ? readStsId(answer.records) : null
   }
 
@@ -59,17 +61,4 @@ export function makeStsPolicies(options: {
   }
 
   return { find }
-}
-
-/** Null when `promise` is not settled within `waitMs`. */
-async function orAfter<Value>(promise: Promise<Value>, waitMs: number): Promise<Value | null> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), waitMs)
-  })
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }

@@ -39,22 +39,6 @@ export type Carrier = {
   close(): Promise<void>
 }
 
-/** What `promise` gives, or null once `signal` is aborted; for what cannot be ended early. */
-export async function unlessAborted<Value>(
-  promise: Promise<Value>,
-  signal: AbortSignal,
-): Promise<Value | null> {
-  if (signal.aborted) return null
-  const { promise: aborted, resolve } = Promise.withResolvers<null>()
-  const end = () => resolve(null)
-  signal.addEventListener('abort', end, { once: true })
-  try {
-    return await Promise.race([promise, aborted])
-  } finally {
-    signal.removeEventListener('abort', end)
-  }
-}
-
 /** The same outcome for all recipients, before any host was tried. */
 export function carriedNowhere(
   recipients: readonly string[],

@@ -1,8 +1,9 @@
 // Mail straight to the hosts that its destination names in DNS.
 
+import { raceAbort } from '#base/abort.ts'
 import { ROUTE_ADDRESSES_MAX } from '#base/limits.ts'
 import type { Router } from '#net/smtp/route/find-route.ts'
-import { type Carrier, carriedNowhere, GIVEN_UP, unlessAborted } from './carrier.ts'
+import { type Carrier, carriedNowhere, GIVEN_UP } from './carrier.ts'
 import { HostCaller, type HostCallerOptions, type Place } from './host-caller.ts'
 
 export type DirectOptions = HostCallerOptions & {
@@ -17,7 +18,7 @@ export function openDirectCarrier(options: DirectOptions): Carrier {
   return {
     async carry({ destination, ...mail }, signal) {
       const { recipients } = mail
-      const route = await unlessAborted(router.findRoute(destination), signal)
+      const route = await raceAbort(router.findRoute(destination), { signal })
       if (route === null) return carriedNowhere(recipients, GIVEN_UP)
       switch (route.kind) {
         case 'refused': {

@@ -1,6 +1,7 @@
 // Carrying a message to the first of several addresses that takes it in: an idle connection first, a
 // new one else, the next address when one leads nowhere.
 
+import { onAbort } from '#base/abort.ts'
 import type { Clock } from '#base/clock.ts'
 import {
   CONNECTIONS_PER_HOST_MAX,
@@ -153,9 +154,7 @@ export class HostCaller {
 
   async #send(place: Place, client: SmtpClient, call: Call): Promise<Called> {
     const { mail, signal, leave } = call
-    const cut = () => client.destroy()
-    signal.addEventListener('abort', cut, { once: true })
-    if (signal.aborted) cut()
+    using _ = onAbort(signal, () => client.destroy())
     try {
       const outcomes = await client.send(mail)
       const trouble = findTrouble(outcomes, client.tls)
@@ -167,7 +166,6 @@ export class HostCaller {
       client.destroy()
       throw error
     } finally {
-      signal.removeEventListener('abort', cut)
       leave(this.#pool.put(keyOf(place), client))
     }
   }
@@ -201,25 +199,19 @@ export class HostCaller {
   async #dial(place: Place, { mail, signal }: Call): Promise<{ client: SmtpClient } | Trouble> {
     // The connection outlives this message, so its end must not depend on this message's signal.
     const opening = new AbortController()
-    const cut = () => opening.abort()
-    signal.addEventListener('abort', cut, { once: true })
-    if (signal.aborted) cut()
+    using _ = onAbort(signal, () => opening.abort())
     const { host: servername, ...target } = place
-    const { clock: _, ...settings } = this.#options
+    const { clock: _clock, ...settings } = this.#options
     const { onAnswer: onGreeting } = mail
     const options = { ...target, ...settings, servername, signal: opening.signal, onGreeting }
-    try {
-      let opened = await openSmtpClient(options)
-      const mayBeClear = place.tls.kind === 'opportunistic' && place.implicitTls !== true
-      if (opened.kind === 'failed' && mayBeClear && isOfHandshake(opened) && !signal.aborted) {
-        opened = await openSmtpClient({ ...options, tls: { kind: 'none' } })
-      }
-      return opened.kind === 'open'
-        ? { client: opened.client }
-        : { stage: opened.stage, failure: opened.failure }
-    } finally {
-      signal.removeEventListener('abort', cut)
+    let opened = await openSmtpClient(options)
+    const mayBeClear = place.tls.kind === 'opportunistic' && place.implicitTls !== true
+    if (opened.kind === 'failed' && mayBeClear && isOfHandshake(opened) && !signal.aborted) {
+      opened = await openSmtpClient({ ...options, tls: { kind: 'none' } })
     }
+    return opened.kind === 'open'
+      ? { client: opened.client }
+      : { stage: opened.stage, failure: opened.failure }
   }
 }
 

@@ -1,15 +1,10 @@
 // Mail through one relay of the operator's choice (RFC 6409), whatever its destination.
 
+import { raceAbort } from '#base/abort.ts'
 import type { Resolver } from '#net/dns/resolver.ts'
 import { isLoopback } from '#net/egress/loopback.ts'
 import type { ClientTls, Stage } from '#net/smtp/client/smtp-client.ts'
-import {
-  type Carrier,
-  type CarryOutcome,
-  carriedNowhere,
-  GIVEN_UP,
-  unlessAborted,
-} from './carrier.ts'
+import { type Carrier, type CarryOutcome, carriedNowhere, GIVEN_UP } from './carrier.ts'
 import { HostCaller, type HostCallerOptions, type Place } from './host-caller.ts'
 import { makeRelayAddresses } from './relay-addresses.ts'
 import { type Relay, readRelayUrl } from './relay-url.ts'
@@ -34,7 +29,7 @@ export function openRelayCarrier(options: RelayOptions): Carrier {
   return {
     async carry({ destination: _, ...mail }, signal) {
       const { recipients } = mail
-      const found = await unlessAborted(findAddresses(), signal)
+      const found = await raceAbort(findAddresses(), { signal })
       if (found === null) return carriedNowhere(recipients, GIVEN_UP, host)
       if (found.kind === 'fault') {
         return carriedNowhere(recipients, { kind: 'no-route', text: found.text }, host)
