@@ -2,11 +2,17 @@
 // load changes, and pages and log written, which it does not. One at a time, on one connection.
 
 import { CUT_READ_LENGTH } from '@mailroom/server/actions/message/cut-bodies.ts'
-import { listReadyLanes } from '@mailroom/server/store/delivery-claim.ts'
+import {
+  claimDeliveries,
+  listReadyLanes,
+  returnDeliveries,
+} from '@mailroom/server/store/delivery-claim.ts'
 import { listEvents, readLog } from '@mailroom/server/store/event.ts'
 import { findMessage, listMessages, listThreadMessages } from '@mailroom/server/store/message.ts'
+import { storeReceived } from '@mailroom/server/store/receive-messages.ts'
+import { sendMessage } from '@mailroom/server/store/send-message.ts'
+import type { Db } from '@mailroom/server/store/tables.ts'
 import { findThread, listThreads } from '@mailroom/server/store/thread.ts'
-import type { Db } from '@mailroom/server/store/transactions.ts'
 import { arriving, makeId, type Owner } from '@mailroom/server/test/conformance/open-database.ts'
 import { sending } from '@mailroom/server/test/conformance/sending.ts'
 import { sql } from 'kysely'
@@ -134,7 +140,7 @@ function writes(db: Db, at: (round: number) => Sample): Operation[] {
       name: 'send to one recipient',
       run: (n) =>
         db.write(
-          'sendMessage',
+          sendMessage,
           sending(at(n), at(n).inboxId, { recipients: [`user${n}@domain${n % 200}.example`] }),
         ),
     },
@@ -144,8 +150,8 @@ function writes(db: Db, at: (round: number) => Sample): Operation[] {
         const lanes = [{ lane: `domain${n % 200}.example`, limit: 10 }]
         const nowMs = Date.now()
         const claim = { worker: 'a worker', lanes, nowMs, leaseUntilMs: nowMs + 60_000 }
-        const held = await db.write('claimDeliveries', claim)
-        await db.write('returnDeliveries', { worker: 'a worker', ids: held.map(({ id }) => id) })
+        const held = await db.write(claimDeliveries, claim)
+        await db.write(returnDeliveries, { worker: 'a worker', ids: held.map(({ id }) => id) })
       },
     },
   ]
@@ -155,7 +161,7 @@ function writes(db: Db, at: (round: number) => Sample): Operation[] {
 export function receive(db: Db, sample: Sample, parentKeys: string[]): Promise<unknown> {
   const key = `${makeId('msg')}@firm.example`
   const input = arriving(sample, [sample.inboxId], { key, parentKeys })
-  return db.write('receiveMessage', {
+  return db.write(storeReceived, {
     ...input,
     content: { ...input.content, receipt_key: new Uint8Array(16), body_length: 5 },
     senderKey: key,

@@ -4,7 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { DAY_MS } from '@mailroom/server/base/limits.ts'
 import { findUnsettledSince } from '@mailroom/server/store/event.ts'
-import type { Db } from '@mailroom/server/store/transactions.ts'
+import type { Db } from '@mailroom/server/store/tables.ts'
 import type { Run } from './scale-fill.ts'
 import { drawSamples, receive, type Sample } from './scale-measure.ts'
 import {

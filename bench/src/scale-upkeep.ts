@@ -3,7 +3,8 @@
 // backup.
 
 import { DAY_MS, EVENT_MS } from '@mailroom/server/base/limits.ts'
-import type { Db } from '@mailroom/server/store/transactions.ts'
+import { purgeExpiredStep } from '@mailroom/server/store/retention.ts'
+import type { Db } from '@mailroom/server/store/tables.ts'
 import { table } from './figures.ts'
 import type { Run } from './scale-fill.ts'
 import { drawSamples, receive } from './scale-measure.ts'
@@ -81,7 +82,7 @@ export async function describeRemoval(db: Db, run: Run, steps: number): Promise<
   const [before] = await run('select pg_current_wal_insert_lsn() as lsn')
   const startMs = performance.now()
   for (let step = 0; step < steps; step++) {
-    const { isDone } = await db.write('purgeExpiredStep', { nowMs: untilMs + EVENT_MS })
+    const { isDone } = await db.write(purgeExpiredStep, { nowMs: untilMs + EVENT_MS })
     if (isDone) break
   }
   const tookMs = performance.now() - startMs

@@ -7,7 +7,8 @@ import { openCatchUps } from '@mailroom/server/actions/search/catch-up.ts'
 import { searchInbox } from '@mailroom/server/actions/search/search-inbox.ts'
 import { systemClock } from '@mailroom/server/base/clock.ts'
 import type { Engine } from '@mailroom/server/db/db.ts'
-import type { Db } from '@mailroom/server/store/transactions.ts'
+import { indexSearchStep } from '@mailroom/server/store/search-index.ts'
+import type { Db } from '@mailroom/server/store/tables.ts'
 import {
   addAccount,
   addInbox,
@@ -195,7 +196,7 @@ async function index(db: Db, inboxId: string): Promise<{ tookMs: number; longest
   let longestMs = 0
   for (;;) {
     const stepMs = performance.now()
-    const step = await db.write('indexSearchStep', { inboxIds: [inboxId], skipLocked: true })
+    const step = await db.write(indexSearchStep, { inboxIds: [inboxId], skipLocked: true })
     longestMs = Math.max(longestMs, performance.now() - stepMs)
     if (step.behind.length === 0) return { tookMs: performance.now() - startMs, longestMs }
   }

@@ -14,9 +14,8 @@ import { SEALING_KEY_BYTES, type Sealer, sealer as sealerOf } from '#base/seal.t
 import { makePrivateFolder, syncFolder } from '#blobs/durable-folder.ts'
 import { decodeSecretKey } from '#config/forms.ts'
 import { SETTINGS, type Settings } from '#config/settings.ts'
-import { findSecret } from '#store/service-secret.ts'
-import type { ReadDb } from '#store/tables.ts'
-import type { Db } from '#store/transactions.ts'
+import { ensureSecret, findSecret, replaceSecret } from '#store/service-secret.ts'
+import type { Db, ReadDb } from '#store/tables.ts'
 
 export type Keys = {
   sealer: Sealer
@@ -67,7 +66,7 @@ async function openSecret(
 ): Promise<Uint8Array> {
   const kept =
     (await findSecret(db, name)) ??
-    (await db.write('ensureSecret', { name, value: sealer.seal(chance.bytes(SECRET_BYTES), name) }))
+    (await db.write(ensureSecret, { name, value: sealer.seal(chance.bytes(SECRET_BYTES), name) }))
   return unseal(sealer, name, kept)
 }
 
@@ -84,7 +83,7 @@ async function openUrlKey(options: OpenKeysOptions, sealer: Sealer): Promise<Uin
   if (kept?.length !== SECRET_BYTES) return openSecret(options, sealer, URL_KEY)
   const value = sealer.seal(kept, URL_KEY)
   try {
-    const now = await db.write('replaceSecret', { name: URL_KEY, kept, value })
+    const now = await db.write(replaceSecret, { name: URL_KEY, kept, value })
     return unseal(sealer, URL_KEY, now ?? value)
   } catch (error) {
     if (storageTrouble(error) !== 'full') throw error
@@ -131,7 +130,7 @@ async function openDataKey(options: OpenKeysOptions): Promise<DataKey> {
   const wrap = (key: Uint8Array): Uint8Array =>
     wrapper === null ? Uint8Array.of(PLAIN, ...key) : wrapper.seal(key, DATA_KEY)
   const ensure = (): Promise<Uint8Array> =>
-    db.write('ensureSecret', { name: DATA_KEY, value: wrap(chance.bytes(SEALING_KEY_BYTES)) })
+    db.write(ensureSecret, { name: DATA_KEY, value: wrap(chance.bytes(SEALING_KEY_BYTES)) })
 
   const kept = found ?? (await ensure())
   const opened = unwrap(kept, wrapper)
@@ -139,7 +138,7 @@ async function openDataKey(options: OpenKeysOptions): Promise<DataKey> {
   const older = opened ?? unwrap(kept, await fileSealer(options, { mayMake: false }))
   if (older === null || wrapper === null) throw wrongKey(settings)
   const value = wrap(older.key)
-  const now = await db.write('replaceSecret', { name: DATA_KEY, kept, value })
+  const now = await db.write(replaceSecret, { name: DATA_KEY, kept, value })
   const replaced = now === null ? null : unwrap(now, wrapper)
   if (replaced === null) throw wrongKey(settings)
   return replaced

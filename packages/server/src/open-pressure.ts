@@ -6,7 +6,7 @@ import { openStorePressure } from '#actions/store-pressure.ts'
 import { systemClock } from '#base/clock.ts'
 import type { Metrics } from '#base/metrics.ts'
 import { paceWrites } from '#store/paced-db.ts'
-import type { Db } from '#store/transactions.ts'
+import type { Db } from '#store/tables.ts'
 
 /** By a clock of its own: how long a write waits is no affair of tests that move time. */
 export function openPressure(db: Db, metrics: Metrics): Pick<Deps, 'db' | 'storePressure'> {

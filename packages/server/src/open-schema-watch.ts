@@ -5,7 +5,7 @@ import { SCHEMA_LOOK_MS } from '#base/limits.ts'
 import type { Log } from '#base/log.ts'
 import { findSchemaChange } from '#db/inspect-schema.ts'
 import { openWorkerLoop } from '#jobs/worker-loop.ts'
-import type { Db } from '#store/transactions.ts'
+import type { Db } from '#store/tables.ts'
 
 export type SchemaWatch = { close(): Promise<void> }
 

@@ -12,8 +12,12 @@ import type { Settings } from '#config/settings.ts'
 import type { DbObserver, ReadingDb } from '#db/db.ts'
 import { openOwnSignals, type Signals } from '#db/signals.ts'
 import { openSqlite, openSqliteToRead } from '#db/sqlite.ts'
-import type { Tables } from '#store/tables.ts'
-import { type Db, groupForms, transactions } from '#store/transactions.ts'
+import { releaseDeliveries } from '#store/delivery-claim.ts'
+import { releaseDuties } from '#store/duty.ts'
+import { settleEventOrder } from '#store/event-order.ts'
+import { releaseLeases } from '#store/job.ts'
+import type { Db, Tables } from '#store/tables.ts'
+import { releaseWebhookDeliveries } from '#store/webhook-queue.ts'
 import { openBlobs } from './open-blobs.ts'
 import { openInstance, openNameless } from './open-instance.ts'
 
@@ -84,17 +88,15 @@ async function openDb({ settings, as, observer, onError }: OpenStoreOptions): Pr
   if (settings.databaseUrl !== null) {
     // Loaded where it is used: it costs 10 MB and some of the time of a start.
     const { openPostgres, nameServer } = await import('#db/postgres.ts')
-    return openPostgres<Tables, typeof transactions>({
+    return openPostgres<Tables>({
       url: settings.databaseUrl,
-      transactions,
-      groupForms,
       observer,
       onError,
     }).catch((error: unknown) => {
       throw nameServer(error, settings.databaseUrl ?? '')
     })
   }
-  return openSqlite<Tables, typeof transactions>({
+  return openSqlite<Tables>({
     path: databasePath(settings),
     writerEntry: new URL('./store/sqlite-writer-entry.ts', import.meta.url),
     reservePath: as === 'service' ? join(settings.dataDir, 'reserve') : null,
@@ -112,18 +114,18 @@ async function openSignals({ settings, as, onError }: OpenStoreOptions): Promise
 /** The log goes on where the database was restored from another server. */
 export async function settleLog({ db }: OpenStore, log: Log): Promise<void> {
   if (db.engine === 'sqlite') return
-  const events = await db.write('settleEventOrder', {})
+  const events = await db.write(settleEventOrder, {})
   if (events > 0) log.warn({ events }, 'the event log was adopted from another database server')
 }
 
 /** Whatever this service held when its last life ended, it holds no more. */
 export async function releaseOwnLeases({ db, instance }: OpenStore, log: Log): Promise<void> {
   try {
-    if (db.engine === 'sqlite') await db.write('releaseLeases', {})
+    if (db.engine === 'sqlite') await db.write(releaseLeases, {})
     const own = { instance: db.engine === 'sqlite' ? null : instance }
-    await db.write('releaseDeliveries', own)
-    await db.write('releaseWebhookDeliveries', own)
-    if (db.engine !== 'sqlite') await db.write('releaseDuties', { instance })
+    await db.write(releaseDeliveries, own)
+    await db.write(releaseWebhookDeliveries, own)
+    if (db.engine !== 'sqlite') await db.write(releaseDuties, { instance })
   } catch (error) {
     // A service that starts on a full disk still reads and deletes; the leases end by themselves.
     if (storageTrouble(error) !== 'full') throw error

@@ -11,7 +11,7 @@ import type { Settings } from '#config/settings.ts'
 import type { DispatchedQueue, Group, Item } from '#jobs/dispatched-queue.ts'
 import type { HttpPost, HttpPostOutcome } from '#net/egress/http-post.ts'
 import type { Carrier } from '#net/smtp/transport/carrier.ts'
-import type { Db } from '#store/transactions.ts'
+import type { Db } from '#store/tables.ts'
 
 /** As the settings say; `instance` names this process for the collector. */
 export async function openTracing(
@@ -54,9 +54,11 @@ function traceDb(db: Db, tracing: Tracing): Db {
   const attributes = { 'db.system.name': db.engine === 'sqlite' ? 'sqlite' : 'postgresql' }
   return {
     ...db,
-    write: (name, input) =>
-      tracing.step(`commit ${name}`, { attributes }, ({ traceParent }) =>
-        traceParent === '' ? db.write(name, input) : db.write(name, input, traceParent),
+    write: (transaction, input) =>
+      tracing.step(`commit ${transaction.name}`, { attributes }, ({ traceParent }) =>
+        traceParent === ''
+          ? db.write(transaction, input)
+          : db.write(transaction, input, traceParent),
       ),
   }
 }

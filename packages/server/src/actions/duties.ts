@@ -8,7 +8,7 @@ import {
   DUTY_LOOK_MS,
   DUTY_RETRY_MS,
 } from '#base/limits.ts'
-import { isFree, listDuties } from '#store/duty.ts'
+import { isFree, listDuties, noteDutyDone, returnDuties, takeDuties } from '#store/duty.ts'
 import type { Deps } from './deps.ts'
 import { storageTrouble } from './storage-trouble.ts'
 
@@ -117,7 +117,7 @@ class SharedDuties implements Duties {
     if (everyMs === undefined || hasMore || signal.aborted) return hasMore
     const queueMs = this.#now()
     term.doneAtMs = queueMs
-    await this.#deps.db.write('noteDutyDone', { worker: this.#worker, name, queueMs })
+    await this.#deps.db.write(noteDutyDone, { worker: this.#worker, name, queueMs })
     return false
   }
 
@@ -160,7 +160,7 @@ class SharedDuties implements Duties {
     if (!this.#mayHoldSome) return
     this.#mayHoldSome = false
     // Otherwise they end by themselves.
-    await this.#deps.db.write('returnDuties', { worker: this.#worker }).catch(() => {})
+    await this.#deps.db.write(returnDuties, { worker: this.#worker }).catch(() => {})
   }
 
   #now(): number {
@@ -226,7 +226,7 @@ class SharedDuties implements Duties {
     if (names.length === 0) return
     const lease = { worker: this.#worker, names, queueMs, leaseMs: DUTY_LEASE_MS }
     this.#mayHoldSome = true
-    const taken = await db.write('takeDuties', lease)
+    const taken = await db.write(takeDuties, lease)
     const doneAt = new Map(taken.map((one) => [one.name, one.doneAtMs]))
     for (const name of names) {
       if (doneAt.has(name)) this.#extend(name, queueMs, doneAt.get(name) ?? null)

@@ -1,6 +1,7 @@
 // Holding a job for as long as it is worked on: its lease is renewed before it can end, and one that
 // was lost all the same is noticed before the next step.
 
+import { renewLease } from '#store/job.ts'
 import type { Deps } from './deps.ts'
 
 /** How long a job stays with a worker that is not heard of any more. */
@@ -27,7 +28,7 @@ export function holdLease(
       const nowMs = deps.clock.monotonic()
       if (isHeld && !signal.aborted && nowMs - renewedMs >= LEASE_MS / 3) {
         const untilMs = deps.clock.now() + LEASE_MS
-        isHeld = await deps.db.write('renewLease', { id, worker, untilMs })
+        isHeld = await deps.db.write(renewLease, { id, worker, untilMs })
         renewedMs = nowMs
       }
       return isHeld && !signal.aborted

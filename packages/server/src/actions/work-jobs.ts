@@ -1,7 +1,15 @@
 // Taking due jobs out of the queue and doing them, each under a lease.
 
 import { retryDelayMs } from '#jobs/retry-delay.ts'
-import { countDueJobs, type Job } from '#store/job.ts'
+import {
+  claimJobs,
+  completeJob,
+  continueJob,
+  countDueJobs,
+  type Job,
+  retryJob,
+  returnJobs,
+} from '#store/job.ts'
 import type { Deps } from './deps.ts'
 import { holdLease, LEASE_MS, type Lease } from './lease.ts'
 import { runJob } from './run-job.ts'
@@ -24,13 +32,13 @@ export async function workJobs(
   if (signal.aborted || (await countDueJobs(deps.db, nowMs)) === 0) return false
   const claimedMs = deps.clock.monotonic()
   const claim = { worker, nowMs, leaseMs: LEASE_MS, limit: JOBS_AT_ONCE }
-  const jobs = await deps.db.write('claimJobs', claim)
+  const jobs = await deps.db.write(claimJobs, claim)
   for (const job of jobs) {
     if (signal.aborted) break
     const lease = holdLease(deps, { id: job.id, worker, claimedMs, signal })
     if (await lease.mayGoOn()) await workJob(deps, job, { worker, lease })
   }
-  if (signal.aborted && jobs.length > 0) await deps.db.write('returnJobs', { worker })
+  if (signal.aborted && jobs.length > 0) await deps.db.write(returnJobs, { worker })
   return jobs.length > 0
 }
 
@@ -42,11 +50,11 @@ async function workJob(
   const holding = { id: job.id, worker }
   try {
     const outcome = await runJob(deps, job, lease)
-    if (outcome === 'done') await deps.db.write('completeJob', holding)
-    else await deps.db.write('continueJob', { ...holding, nowMs: deps.clock.now() })
+    if (outcome === 'done') await deps.db.write(completeJob, holding)
+    else await deps.db.write(continueJob, { ...holding, nowMs: deps.clock.now() })
   } catch (error) {
     deps.log.warn({ error, job: job.id, kind: job.kind }, 'a job failed and will be retried')
     const runAtMs = deps.clock.now() + retryDelayMs(job.attempts)
-    await deps.db.write('retryJob', { ...holding, runAtMs })
+    await deps.db.write(retryJob, { ...holding, runAtMs })
   }
 }

@@ -1,11 +1,11 @@
-// The database port: reads are queries on read-only connections, writes are named transactions.
+// The database port: reads are queries on read-only connections, writes are declared transactions.
 // Two engines speak it, and nothing above this floor may ask which one it has, except `dialect.ts`.
 
 import type { Kysely } from 'kysely'
 
 export type Engine = 'sqlite' | 'postgres'
 
-/** What a named transaction works with. All it does commits or fails together. */
+/** What a transaction works with. All it does commits or fails together. */
 export type Tx<Schema> = {
   readonly engine: Engine
   readonly query: Kysely<Schema>
@@ -18,47 +18,53 @@ export type Tx<Schema> = {
 export type RunSql = (sql: string, parameters: readonly unknown[]) => unknown[]
 
 /**
- * Named transactions: functions of `tx` and plain data, without I/O, clock or randomness of their
- * own. Input and result must survive a structured clone, for the embedded engine runs them in
- * another thread.
+ * A write, with all that is true of it. `run` is a function of `tx` and plain data, without I/O, clock or
+ * randomness of its own. Input and result must survive a structured clone, for the embedded engine runs it
+ * in another thread, where `name` stands for it.
  */
-export type TransactionTable<Schema> = Record<
-  string,
-  (tx: Tx<Schema>, input: never) => Promise<unknown>
->
+export type Transaction<Schema, Input, Value> = {
+  readonly name: string
+  /** The account that pays for it with its share of the writes; null: the service, for itself or for several. */
+  readonly accountOf: (input: Input) => string | null
+  /** It removes what must not linger, neither in the database nor in its log. */
+  readonly erasing: boolean
+  /** It goes on when the disk is full: it makes room, or is needed for that. All that erase do. */
+  readonly essential: boolean
+  readonly group: GroupForm<Schema, Input, Value> | null
+  readonly run: (tx: Tx<Schema>, input: Input) => Promise<Value>
+}
 
-/** The form of a named transaction for several inputs: what came of each as if one had run after the other. */
-export type GroupForm<Schema> = {
+export type AnyTransaction<Schema> = Transaction<Schema, never, unknown>
+
+export function transaction<Schema, Input, Value>({
+  essential = false,
+  erasing = false,
+  group = null,
+  ...declared
+}: Pick<Transaction<Schema, Input, Value>, 'name' | 'accountOf' | 'run'> &
+  Partial<Transaction<Schema, Input, Value>>): Transaction<Schema, Input, Value> {
+  return { ...declared, essential: essential || erasing, erasing, group }
+}
+
+/** The form of a transaction for several inputs: what came of each as if one had run after the other. */
+export type GroupForm<Schema, Input, Value> = {
   /** About how many octets it sends to the server; null where it has to run alone. */
-  sizeOf(input: never): number | null
+  sizeOf(input: Input): number | null
   /** `join` gives what has come meanwhile and is accepted, whose results follow those of `writes`. */
   run(
     tx: Tx<Schema>,
-    writes: readonly GroupedInput<never>[],
-    join: JoinGroup<GroupedInput<never>>,
-  ): Promise<unknown[]>
+    writes: readonly GroupedInput<Input>[],
+    join: JoinGroup<Input>,
+  ): Promise<Value[]>
 }
 
-export type JoinGroup<Write> = (accepts: (input: never) => boolean) => readonly Write[]
+export type JoinGroup<Input> = (
+  accepts: (input: Input) => boolean,
+) => readonly GroupedInput<Input>[]
 
 export type GroupedInput<Input> = { readonly input: Input; readonly traceParent?: string }
 
-/** Writes of one name that share a transaction, where the engine does not group commits by itself. */
-export type GroupedWrites = {
-  /** See `GroupForm`; null also where the transaction has no such form. */
-  sizeOf(name: string, input: unknown): number | null
-  /**
-   * What came of each, in their order, and of those that joined them. Where one fails for itself all are
-   * rolled back and each runs alone. Never rejects.
-   */
-  write(
-    name: string,
-    writes: readonly GroupedInput<unknown>[],
-    join?: JoinGroup<GroupedInput<unknown>>,
-  ): Promise<PromiseSettledResult<unknown>[]>
-}
-
-export type Db<Schema, Table extends TransactionTable<Schema>> = {
+export type Db<Schema> = {
   readonly engine: Engine
   /** For the start log: engine, version and place, without credentials. */
   readonly description: string
@@ -66,17 +72,25 @@ export type Db<Schema, Table extends TransactionTable<Schema>> = {
   /** The same, for compiled statements. */
   readonly reading: Tx<Schema>
   /**
-   * Runs one named transaction; resolves after its commit is on disk. Rejects with a `StorageError`
-   * when the store cannot take it, and then nothing of it was kept, unless it was lost at its commit.
+   * Runs one transaction; resolves after its commit is on disk. Rejects with a `StorageError` when the
+   * store cannot take it, and then nothing of it was kept, unless it was lost at its commit.
    * `traceParent` is what its rows say of the trace that they are part of.
    */
-  write<Name extends keyof Table & string>(
-    name: Name,
-    input: Parameters<Table[Name]>[1],
+  write<Input, Value>(
+    transaction: Transaction<Schema, Input, Value>,
+    input: NoInfer<Input>,
     traceParent?: string,
-  ): Promise<Awaited<ReturnType<Table[Name]>>>
-  /** Absent where the engine groups commits by itself. */
-  readonly grouped?: GroupedWrites
+  ): Promise<Value>
+  /**
+   * Runs one transaction for several inputs by its group form; what came of each, in their order, and of
+   * those that joined them. Where one fails for itself all are rolled back and each runs alone. Never
+   * rejects. Absent where the engine groups commits by itself.
+   */
+  writeGroup?<Input, Value>(
+    transaction: Transaction<Schema, Input, Value>,
+    writes: readonly GroupedInput<NoInfer<Input>>[],
+    join?: JoinGroup<NoInfer<Input>>,
+  ): Promise<PromiseSettledResult<Value>[]>
   /** Resolves when a read succeeds now; rejects with a `StorageError` otherwise. */
   check(): Promise<void>
   /** Of this process to a server, by what they do: `busy`, `idle`, and who waits for one as `waiting`. */
@@ -86,10 +100,7 @@ export type Db<Schema, Table extends TransactionTable<Schema>> = {
 }
 
 /** Of a database only the part that reads. */
-export type ReadingDb<Schema> = Pick<
-  Db<Schema, TransactionTable<Schema>>,
-  'read' | 'reading' | 'close'
->
+export type ReadingDb<Schema> = Pick<Db<Schema>, 'read' | 'reading' | 'close'>
 
 /** What the engines tell about their work, for metrics. */
 export type DbObserver = {

@@ -11,19 +11,15 @@ import {
   WRITE_WAIT_MS_MAX,
 } from '#base/limits.ts'
 import { Semaphore } from '#base/semaphore.ts'
-import type { Db, DbObserver, GroupForm, ReadingDb, TransactionTable, Tx } from './db.ts'
-import { openGroupedWrites } from './grouped-writes.ts'
+import type { Db, DbObserver, ReadingDb, Tx } from './db.ts'
 import type { SchemaState } from './inspect-schema.ts'
 import { type Migration, planMigrations, readMigrations } from './migrate.ts'
 import { countOthers, findApplied, migrateSession } from './postgres-migrations.ts'
 import { preparing } from './prepared-statements.ts'
 import { asStorageError, StorageError } from './storage-error.ts'
 
-export type PostgresOptions<Schema> = {
+export type PostgresOptions = {
   url: string
-  transactions: TransactionTable<Schema>
-  /** Of some of them, by name. */
-  groupForms?: Readonly<Record<string, GroupForm<Schema>>>
   observer: DbObserver
   onError(error: Error): void
   /** How long a write waits for a connection before it is refused as busy; 7 s unless given. */
@@ -40,9 +36,7 @@ const IDLE_IN_TRANSACTION_MS_MAX = 20_000
 const ATTEMPTS_MAX = 5
 
 /** Connects, migrates and serves. Throws with the cause when the server cannot be reached. */
-export async function openPostgres<Schema, Table extends TransactionTable<Schema>>(
-  options: PostgresOptions<Schema>,
-): Promise<Db<Schema, Table>> {
+export async function openPostgres<Schema>(options: PostgresOptions): Promise<Db<Schema>> {
   await migratePostgres(options.url)
   const pool = openPool(options.url)
   // Without this listener a server that ends an idle connection ends the process.
@@ -56,12 +50,10 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
     CompiledQuery.raw('show server_version'),
   )
   const transactions = openTransactions(query, options)
-  const write: Db<Schema, Table>['write'] = async (name, input, traceParent) => {
-    const transaction = options.transactions[name]
-    if (transaction === undefined) throw new Error(`No transaction is named ${name}`)
+  const write: Db<Schema>['write'] = (transaction, input, traceParent) => {
     const work = (tx: Tx<Schema>) =>
-      transaction(traceParent === undefined ? tx : { ...tx, traceParent }, input as never)
-    return (await transactions.run(work, () => 1)) as never
+      transaction.run(traceParent === undefined ? tx : { ...tx, traceParent }, input)
+    return transactions.run(work, () => 1)
   }
 
   return {
@@ -70,11 +62,7 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
     read: query,
     reading: { engine: 'postgres', query, runSql: null },
     write,
-    grouped: openGroupedWrites({
-      forms: options.groupForms ?? {},
-      inTransaction: transactions.run,
-      alone: (name, { input, traceParent }) => write(name, input as never, traceParent),
-    }),
+    writeGroup: groupedBy(transactions.run, write),
     async check() {
       try {
         await query.executeQuery(CompiledQuery.raw('select 1'))
@@ -90,7 +78,7 @@ export async function openPostgres<Schema, Table extends TransactionTable<Schema
 /** Transactions of one pool: so many at once, each repeated when the server asks for it. */
 function openTransactions<Schema>(
   query: Kysely<Schema>,
-  { observer, writeWaitMsMax = WRITE_WAIT_MS_MAX }: PostgresOptions<Schema>,
+  { observer, writeWaitMsMax = WRITE_WAIT_MS_MAX }: PostgresOptions,
 ) {
   const { monotonic } = systemClock
   const semaphore = new Semaphore({
@@ -134,6 +122,46 @@ function openTransactions<Schema>(
       })()
       return closing
     },
+  }
+}
+
+type Run<Schema> = ReturnType<typeof openTransactions<Schema>>['run']
+
+/** What fails for a `StorageError` fails for all of a group, and is not tried again. */
+function groupedBy<Schema>(
+  run: Run<Schema>,
+  write: Db<Schema>['write'],
+): NonNullable<Db<Schema>['writeGroup']> {
+  return async (transaction, first, join = () => []) => {
+    const { group } = transaction
+    // Who has joined stays, also where the transaction is repeated.
+    const writes = [...first]
+    const joining: typeof join = (accepts) => {
+      const more = join(accepts)
+      writes.push(...more)
+      return more
+    }
+    try {
+      if (group !== null) {
+        const values = await run(
+          (tx) => group.run(tx, [...writes], joining),
+          () => writes.length,
+        )
+        return values.map((value) => ({ status: 'fulfilled', value }))
+      }
+    } catch (error) {
+      // What is away or busy is so for each of them. A connection that was lost at the commit leaves
+      // open whether it happened, so that nothing may be tried again.
+      if (asStorageError(error) !== null) {
+        return writes.map(() => ({ status: 'rejected', reason: error }))
+      }
+    }
+    // One after the other, for they would wait for each other's rows.
+    const settled = []
+    for (const { input, traceParent } of writes) {
+      settled.push(...(await Promise.allSettled([write(transaction, input, traceParent)])))
+    }
+    return settled
   }
 }
 

@@ -11,7 +11,7 @@ import {
   DATABASE_PAGE_BYTES,
   LOG_PAGES_MAX,
 } from '#base/limits.ts'
-import type { TransactionTable, Tx } from './db.ts'
+import type { AnyTransaction, Tx } from './db.ts'
 import { logBytesMax, NO_RESERVE, openDiskReserve } from './disk-reserve.ts'
 import { openSqliteConnection, queriesOn, type SqliteConnection } from './sqlite-connection.ts'
 import { asStorageError, type StorageErrorKind } from './storage-error.ts'
@@ -27,14 +27,8 @@ export type GroupReport = { answers: WriteAnswer[]; groupSize: number; durationM
 export type WriterOptions<Schema> = {
   path: string
   port: MessagePort
-  transactions: TransactionTable<Schema>
-  /** Names of transactions that are more than a write like any other. */
-  kinds: {
-    /** They remove what must not stay in the log either. */
-    erasing: ReadonlySet<string>
-    /** They alone go on while the disk is full, and may use the reserve. */
-    essential: ReadonlySet<string>
-  }
+  /** All that it may be asked for. Throws where two have one name. */
+  transactions: readonly AnyTransaction<Schema>[]
   /** Null for short-lived writers, which leave the reserve to the service. */
   reservePath: string | null
 }
@@ -44,13 +38,14 @@ const PAUSE = new Int32Array(new SharedArrayBuffer(4))
 
 /** Serves the port until it is closed. The first message out is `'ready'`. */
 export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
+  const transactions = byName(options.transactions)
   const connection = openSqliteConnection({ path: options.path, mode: 'write' })
   // On a small disk the log is kept small: the reserve has to hold what is only in it.
   const logPages = Math.floor(logBytesMax(options.path) / DATABASE_PAGE_BYTES)
   connection.exec(`PRAGMA wal_autocheckpoint = ${Math.min(LOG_PAGES_MAX, logPages)}`)
   const tx: Tx<Schema> = { engine: 'sqlite', ...queriesOn<Schema>(connection) }
   const reserve = options.reservePath === null ? NO_RESERVE : openDiskReserve(options.reservePath)
-  const writer: Writer<Schema> = { ...options, connection, tx, reserve, nextRestoreMs: 0 }
+  const writer: Writer<Schema> = { transactions, connection, tx, reserve, nextRestoreMs: 0 }
   const queue: WriteRequest[] = []
   let isRunning = false
   let isClosing = false
@@ -75,7 +70,7 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
       } satisfies GroupReport)
       if (group.length >= COMMIT_PAUSE_GROUP_MIN) Atomics.wait(PAUSE, 0, 0, COMMIT_PAUSE_MS)
       takeWaiting(options.port, queue)
-      hasErased ||= group.some((request) => options.kinds.erasing.has(request.name))
+      hasErased ||= group.some(({ name }) => transactions.get(name)?.erasing)
     }
     // Deleted mail must not linger in the log either.
     if (hasErased) truncateLog(connection)
@@ -107,7 +102,18 @@ function truncateLog(connection: SqliteConnection): void {
   }
 }
 
-type Writer<Schema> = WriterOptions<Schema> & {
+function byName<Schema>(transactions: readonly AnyTransaction<Schema>[]) {
+  const found = new Map<string, AnyTransaction<Schema>>()
+  for (const transaction of transactions) {
+    const { name } = transaction
+    if (found.has(name)) throw new Error(`Two transactions are named ${name}`)
+    found.set(name, transaction)
+  }
+  return found
+}
+
+type Writer<Schema> = {
+  transactions: ReadonlyMap<string, AnyTransaction<Schema>>
   connection: SqliteConnection
   tx: Tx<Schema>
   reserve: ReturnType<typeof openDiskReserve>
@@ -134,9 +140,9 @@ async function commitGroup<Schema>(
   const refused: WriteAnswer[] = []
   let admitted = group
   if (!isReserveWhole(writer)) {
-    admitted = group.filter((request) => writer.kinds.essential.has(request.name))
+    admitted = group.filter((request) => isEssential(writer, request))
     for (const request of group) {
-      if (!writer.kinds.essential.has(request.name)) refused.push(failureOf(request, DISK_FULL))
+      if (!isEssential(writer, request)) refused.push(failureOf(request, DISK_FULL))
     }
     if (admitted.length === 0) return refused
   }
@@ -145,6 +151,11 @@ async function commitGroup<Schema>(
   // One of the group failed, and all were rolled back with it: each alone tells which.
   for (const request of admitted) refused.push(await runAlone(writer, request))
   return refused
+}
+
+/** Only these go on while the disk is full, and may use the reserve. */
+function isEssential<Schema>({ transactions }: Writer<Schema>, { name }: WriteRequest): boolean {
+  return transactions.get(name)?.essential ?? false
 }
 
 const DISK_FULL: WriteFailure = { kind: 'full', message: 'database or disk is full' }
@@ -162,12 +173,12 @@ async function runAlone<Schema>(
   request: WriteRequest,
 ): Promise<WriteAnswer> {
   let outcome = await tryOne(writer, request)
-  if (outcome.isFull && writer.kinds.essential.has(request.name)) {
+  if (outcome.isFull && isEssential(writer, request)) {
     writer.reserve.giveUp()
     truncateLog(writer.connection)
     outcome = await tryOne(writer, request)
   }
-  if (outcome.isFull && writer.kinds.essential.has(request.name)) {
+  if (outcome.isFull && isEssential(writer, request)) {
     // Overwriting what is deleted takes its size in the log. Room comes first: the freed pages are
     // overwritten when they are used again.
     writer.connection.exec('PRAGMA secure_delete = FAST')
@@ -211,11 +222,11 @@ async function inTransaction<Schema>(
   connection.run('BEGIN IMMEDIATE')
   try {
     for (const request of group) {
-      const transaction = transactions[request.name]
+      const transaction = transactions.get(request.name)
       if (transaction === undefined) throw new Error(`No transaction is named ${request.name}`)
       const { traceParent } = request
       const own = traceParent === undefined ? tx : { ...tx, traceParent }
-      answers.push({ id: request.id, value: await transaction(own, request.input as never) })
+      answers.push({ id: request.id, value: await transaction.run(own, request.input as never) })
     }
     connection.run('COMMIT')
     return answers

@@ -1,6 +1,6 @@
 // The embedded engine behind the database port: reads here, writes by name in the writer thread.
 
-import type { Db, DbObserver, ReadingDb, TransactionTable } from './db.ts'
+import type { Db, DbObserver, ReadingDb } from './db.ts'
 import { giveUpReserveOnFullDisk } from './disk-reserve.ts'
 import { readApplied } from './inspect-schema.ts'
 import {
@@ -29,9 +29,7 @@ export type SqliteOptions = {
 }
 
 /** Opens, migrates and serves the database file. Throws with the cause when it cannot be opened. */
-export async function openSqlite<Schema, Table extends TransactionTable<Schema>>(
-  options: SqliteOptions,
-): Promise<Db<Schema, Table>> {
+export async function openSqlite<Schema>(options: SqliteOptions): Promise<Db<Schema>> {
   if (options.reservePath !== null) giveUpReserveOnFullDisk(options.reservePath)
   await migrateSqlite(options.path)
   const writer = new WriterThread(options)
@@ -44,7 +42,7 @@ export async function openSqlite<Schema, Table extends TransactionTable<Schema>>
     description: `SQLite ${sqliteVersion(reader)} at ${options.path}`,
     read: queries.query,
     reading: { engine: 'sqlite', ...queries },
-    write: (name, input, traceParent) => writer.submit(name, input, traceParent),
+    write: ({ name }, input, traceParent) => writer.submit(name, input, traceParent),
     async check() {
       reader.rows('select 1 from schema_migrations limit 1')
       writer.check()

@@ -9,12 +9,12 @@ import {
   WRITE_QUEUE_MAX,
   WRITE_WAIT_MS_MAX,
 } from '#base/limits.ts'
-import type { GroupedInput, GroupedWrites } from './db.ts'
+import type { AnyTransaction, Db, GroupedInput, Transaction } from './db.ts'
 import type { FairTurns } from './fair-turns.ts'
 import { StorageError } from './storage-error.ts'
 
-export type WriteGroupsOptions = {
-  writes: GroupedWrites
+export type WriteGroupsOptions<Schema> = {
+  writeGroup: NonNullable<Db<Schema>['writeGroup']>
   /** A group has one, as a write alone does. */
   turns: Pick<FairTurns, 'take' | 'give'>
   /**
@@ -25,40 +25,43 @@ export type WriteGroupsOptions = {
 }
 
 type Waiting = {
-  readonly write: GroupedInput<unknown>
+  readonly write: GroupedInput<never>
   readonly bytes: number
   readonly timer: NodeJS.Timeout
   readonly done: PromiseWithResolvers<unknown>
 }
 
-type Queue = {
+type Queue<Schema> = {
   readonly owner: string | null
-  readonly name: string
+  readonly transaction: AnyTransaction<Schema>
   readonly waiting: Set<Waiting>
   underWay: number
 }
 
-export class WriteGroups {
-  readonly #options: WriteGroupsOptions
-  readonly #queues = new Map<string, Queue>()
+export class WriteGroups<Schema> {
+  readonly #options: WriteGroupsOptions<Schema>
+  readonly #queues = new Map<string, Queue<Schema>>()
 
-  constructor(options: WriteGroupsOptions) {
+  constructor(options: WriteGroupsOptions<Schema>) {
     this.#options = options
   }
 
   /**
    * Null where this write has to be alone, and nothing was done; else as `Db.write`. Refused as busy
-   * when too many of its kind and owner wait, and when it or its group's turn has waited for
+   * when too many of its kind and account wait, and when it or its group's turn has waited for
    * WRITE_WAIT_MS_MAX.
    */
-  write(owner: string | null, name: string, write: GroupedInput<unknown>): Promise<unknown> | null {
-    const bytes = this.#options.writes.sizeOf(name, write.input)
+  write<Input, Value>(
+    transaction: Transaction<Schema, Input, Value>,
+    write: GroupedInput<NoInfer<Input>>,
+  ): Promise<Value> | null {
+    const bytes = transaction.group?.sizeOf(write.input) ?? null
     if (bytes === null || bytes > WRITE_GROUPED_BYTES_MAX) return null
-    const queue = this.#queueOf(owner, name)
+    const queue = this.#queueOf(transaction.accountOf(write.input), transaction)
     if (queue.waiting.size >= WRITE_QUEUE_MAX / 2) return Promise.reject(tooMany())
     const done = Promise.withResolvers<unknown>()
     const waiting: Waiting = {
-      write,
+      write: write as GroupedInput<never>,
       bytes,
       done,
       timer: setTimeout(() => {
@@ -68,19 +71,19 @@ export class WriteGroups {
     }
     queue.waiting.add(waiting)
     if (queue.underWay < WRITE_GROUPS_EACH_MAX) void this.#work(queue)
-    return done.promise
+    return done.promise as Promise<Value>
   }
 
-  #queueOf(owner: string | null, name: string): Queue {
-    const place = placeOf(owner, name)
-    const queue = this.#queues.get(place) ?? { owner, name, waiting: new Set(), underWay: 0 }
+  #queueOf(owner: string | null, transaction: AnyTransaction<Schema>): Queue<Schema> {
+    const place = placeOf(owner, transaction)
+    const queue = this.#queues.get(place) ?? { owner, transaction, waiting: new Set(), underWay: 0 }
     this.#queues.set(place, queue)
     return queue
   }
 
   /** One group after the other, while any wait. */
-  async #work(queue: Queue): Promise<void> {
-    const { owner, name, waiting } = queue
+  async #work(queue: Queue<Schema>): Promise<void> {
+    const { owner, transaction, waiting } = queue
     const { turns } = this.#options
     queue.underWay += 1
     while (waiting.size > 0) {
@@ -95,18 +98,18 @@ export class WriteGroups {
       turns.give(owner)
     }
     queue.underWay -= 1
-    if (queue.underWay === 0) this.#queues.delete(placeOf(owner, name))
+    if (queue.underWay === 0) this.#queues.delete(placeOf(owner, transaction))
   }
 
   /** Their results go to whoever waits for them. */
-  async #run({ owner, name, waiting }: Queue): Promise<void> {
-    const { writes, onSettled } = this.#options
+  async #run({ owner, transaction, waiting }: Queue<Schema>): Promise<void> {
+    const { writeGroup, onSettled } = this.#options
     const group: Waiting[] = []
     const take = (accepts: (input: never) => boolean) =>
       moveTo(group, waiting, accepts).map(({ write }) => write)
     const first = take(() => true)
     if (first.length === 0) return
-    const results = await writes.write(name, first, take)
+    const results = await writeGroup(transaction, first, take)
     let refusal: unknown = null
     for (const [index, result] of results.entries()) {
       const done = group[index]?.done
@@ -122,7 +125,7 @@ export class WriteGroups {
   }
 }
 
-function placeOf(owner: string | null, name: string): string {
+function placeOf<Schema>(owner: string | null, { name }: AnyTransaction<Schema>): string {
   return `${name} ${owner ?? ''}`
 }
 
@@ -143,7 +146,7 @@ function moveTo(
   const before = group.length
   let bytes = group.reduce((sum, one) => sum + one.bytes, 0)
   for (const one of waiting) {
-    if (!accepts(one.write.input as never)) continue
+    if (!accepts(one.write.input)) continue
     bytes += one.bytes
     const isFull = group.length >= WRITE_GROUP_MAX || bytes > WRITE_GROUP_BYTES_MAX
     if (group.length > 0 && isFull) break

@@ -1,6 +1,7 @@
 // Accounts and their keys, to and from rows.
 
 import { ACTIVE_KEYS_MAX } from '#base/limits.ts'
+import { transaction } from '#db/db.ts'
 import { lockRows, lockTable } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
 import type { Account, Plan } from '#model/account.ts'
@@ -28,58 +29,66 @@ export type NewAccount = {
 }
 
 /** An account with its default pod and first key. False when `isFirst` and it is not. */
-export async function createAccount(tx: Tx, input: NewAccount): Promise<boolean> {
-  if (input.isFirst) {
-    // Processes that start together look one after the other.
-    await lockTable(tx, 'accounts')
-    const any = await tx.query.selectFrom('accounts').select('id').limit(1).executeTakeFirst()
-    if (any !== undefined) return false
-  }
-  await tx.query
-    .insertInto('accounts')
-    .values({
-      id: input.id,
-      name: input.name,
-      plan: input.plan,
-      pod_count: 1,
-      created_at: input.nowMs,
-    })
-    .execute()
-  await tx.query
-    .insertInto('pods')
-    .values({
-      id: input.podId,
-      account_id: input.id,
-      client_id: null,
-      name: null,
-      is_default: 1,
-      created_at: input.nowMs,
-    })
-    .execute()
-  await insertKey(tx, input.id, input.key, input.nowMs)
-  return true
-}
+export const insertAccount = transaction({
+  name: 'createAccount',
+  accountOf: () => null,
+  async run(tx: Tx, input: NewAccount): Promise<boolean> {
+    if (input.isFirst) {
+      // Processes that start together look one after the other.
+      await lockTable(tx, 'accounts')
+      const any = await tx.query.selectFrom('accounts').select('id').limit(1).executeTakeFirst()
+      if (any !== undefined) return false
+    }
+    await tx.query
+      .insertInto('accounts')
+      .values({
+        id: input.id,
+        name: input.name,
+        plan: input.plan,
+        pod_count: 1,
+        created_at: input.nowMs,
+      })
+      .execute()
+    await tx.query
+      .insertInto('pods')
+      .values({
+        id: input.podId,
+        account_id: input.id,
+        client_id: null,
+        name: null,
+        is_default: 1,
+        created_at: input.nowMs,
+      })
+      .execute()
+    await insertKeyRow(tx, input.id, input.key, input.nowMs)
+    return true
+  },
+})
 
 /** Changes what is given; null when there is no such account. */
-export async function updateAccount(
-  tx: Tx,
-  input: { id: string; name?: string; plan?: Plan; filterMode?: FilterMode },
-): Promise<Account | null> {
-  const change = {
-    ...(input.name !== undefined && { name: input.name }),
-    ...(input.plan !== undefined && { plan: input.plan }),
-    ...(input.filterMode !== undefined && { filter_mode: input.filterMode }),
-  }
-  if (Object.keys(change).length > 0) {
-    await tx.query.updateTable('accounts').set(change).where('id', '=', input.id).execute()
-  }
-  const row = await tx.query
-    .selectFrom('accounts')
-    .selectAll()
-    .where('id', '=', input.id)
-    .executeTakeFirst()
-  return row === undefined ? null : toAccount(row)
-}
+export const changeAccount = transaction({
+  name: 'updateAccount',
+  accountOf: ({ id }) => id,
+  async run(
+    tx: Tx,
+    input: { id: string; name?: string; plan?: Plan; filterMode?: FilterMode },
+  ): Promise<Account | null> {
+    const change = {
+      ...(input.name !== undefined && { name: input.name }),
+      ...(input.plan !== undefined && { plan: input.plan }),
+      ...(input.filterMode !== undefined && { filter_mode: input.filterMode }),
+    }
+    if (Object.keys(change).length > 0) {
+      await tx.query.updateTable('accounts').set(change).where('id', '=', input.id).execute()
+    }
+    const row = await tx.query
+      .selectFrom('accounts')
+      .selectAll()
+      .where('id', '=', input.id)
+      .executeTakeFirst()
+    return row === undefined ? null : toAccount(row)
+  },
+})
 
 /** The account with this id, or null. */
 export async function findAccount(db: ReadDb, accountId: string): Promise<Account | null> {
@@ -111,46 +120,56 @@ export async function listAccounts(
 }
 
 /** Adds a key; `limit_reached` when the account has as many active ones as it may. */
-export async function createKey(
-  tx: Tx,
-  input: { accountId: string; key: NewKey; nowMs: number },
-): Promise<'created' | 'limit_reached' | 'no_account'> {
-  if (!(await lockAccount(tx, input.accountId))) return 'no_account'
-  if ((await activeKeys(tx, input.accountId)).length >= ACTIVE_KEYS_MAX) return 'limit_reached'
-  await insertKey(tx, input.accountId, input.key, input.nowMs)
-  return 'created'
-}
+export const insertKey = transaction({
+  name: 'createKey',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: { accountId: string; key: NewKey; nowMs: number },
+  ): Promise<'created' | 'limit_reached' | 'no_account'> {
+    if (!(await lockAccount(tx, input.accountId))) return 'no_account'
+    if ((await activeKeys(tx, input.accountId)).length >= ACTIVE_KEYS_MAX) return 'limit_reached'
+    await insertKeyRow(tx, input.accountId, input.key, input.nowMs)
+    return 'created'
+  },
+})
 
 /** Revokes a key for good; the last active one stays. A second call finds none. */
-export async function revokeKey(
-  tx: Tx,
-  input: { accountId: string; keyId: string; nowMs: number },
-): Promise<'revoked' | 'not_found' | 'last_key'> {
-  if (!(await lockAccount(tx, input.accountId))) return 'not_found'
-  const active = await activeKeys(tx, input.accountId)
-  if (!active.some((key) => key.id === input.keyId)) return 'not_found'
-  if (active.length === 1) return 'last_key'
-  await tx.query
-    .updateTable('api_keys')
-    .set({ revoked_at: input.nowMs })
-    .where('account_id', '=', input.accountId)
-    .where('id', '=', input.keyId)
-    .execute()
-  return 'revoked'
-}
+export const markKeyRevoked = transaction({
+  name: 'revokeKey',
+  accountOf: ({ accountId }) => accountId,
+  essential: true,
+  async run(
+    tx: Tx,
+    input: { accountId: string; keyId: string; nowMs: number },
+  ): Promise<'revoked' | 'not_found' | 'last_key'> {
+    if (!(await lockAccount(tx, input.accountId))) return 'not_found'
+    const active = await activeKeys(tx, input.accountId)
+    if (!active.some((key) => key.id === input.keyId)) return 'not_found'
+    if (active.length === 1) return 'last_key'
+    await tx.query
+      .updateTable('api_keys')
+      .set({ revoked_at: input.nowMs })
+      .where('account_id', '=', input.accountId)
+      .where('id', '=', input.keyId)
+      .execute()
+    return 'revoked'
+  },
+})
 
 /** Notes when keys of an account were last used. */
-export async function touchKeys(
-  tx: Tx,
-  input: { accountId: string; keyIds: string[]; nowMs: number },
-): Promise<void> {
-  await tx.query
-    .updateTable('api_keys')
-    .set({ last_used_at: input.nowMs })
-    .where('account_id', '=', input.accountId)
-    .where('id', 'in', input.keyIds)
-    .execute()
-}
+export const touchKeys = transaction({
+  name: 'touchKeys',
+  accountOf: ({ accountId }) => accountId,
+  async run(tx: Tx, input: { accountId: string; keyIds: string[]; nowMs: number }): Promise<void> {
+    await tx.query
+      .updateTable('api_keys')
+      .set({ last_used_at: input.nowMs })
+      .where('account_id', '=', input.accountId)
+      .where('id', 'in', input.keyIds)
+      .execute()
+  },
+})
 
 /** Active keys, newest first. */
 export async function listKeys(
@@ -251,7 +270,7 @@ function activeKeys(tx: Tx, accountId: string): Promise<{ id: string }[]> {
     .execute()
 }
 
-async function insertKey(tx: Tx, accountId: string, key: NewKey, nowMs: number): Promise<void> {
+async function insertKeyRow(tx: Tx, accountId: string, key: NewKey, nowMs: number): Promise<void> {
   await tx.query
     .insertInto('api_keys')
     .values({

@@ -2,6 +2,7 @@
 // a budget, locked for as long as an exchange takes; what an exchange means is the model's.
 
 import { BUDGET_RECORD_MS, PURGE_STEP_ROWS } from '#base/limits.ts'
+import { transaction } from '#db/db.ts'
 import { lockRows } from '#db/dialect.ts'
 import {
   type BudgetAnswer,
@@ -14,112 +15,129 @@ import {
 import type { Tx } from './tables.ts'
 
 /** A process that may hold tokens until then, unless it renews that. */
-export async function addBudgetHolder(
-  tx: Tx,
-  { holder, untilMs }: { holder: string; untilMs: number },
-): Promise<void> {
-  await tx.query.insertInto('budget_holders').values({ id: holder, alive_until: untilMs }).execute()
-}
+export const addBudgetHolder = transaction({
+  name: 'addBudgetHolder',
+  accountOf: () => null,
+  async run(tx: Tx, { holder, untilMs }: { holder: string; untilMs: number }): Promise<void> {
+    await tx.query
+      .insertInto('budget_holders')
+      .values({ id: holder, alive_until: untilMs })
+      .execute()
+  },
+})
 
 /** False when others have given it up: what it held is not its own any more. */
-export async function renewBudgetHolder(
-  tx: Tx,
-  { holder, untilMs }: { holder: string; untilMs: number },
-): Promise<boolean> {
-  const renewed = await tx.query
-    .updateTable('budget_holders')
-    .set({ alive_until: untilMs })
-    .where('id', '=', holder)
-    .where('is_gone', '=', 0)
-    .returning('id')
-    .execute()
-  return renewed.length === 1
-}
+export const renewBudgetHolder = transaction({
+  name: 'renewBudgetHolder',
+  accountOf: () => null,
+  async run(tx: Tx, { holder, untilMs }: { holder: string; untilMs: number }): Promise<boolean> {
+    const renewed = await tx.query
+      .updateTable('budget_holders')
+      .set({ alive_until: untilMs })
+      .where('id', '=', holder)
+      .where('is_gone', '=', 0)
+      .returning('id')
+      .execute()
+    return renewed.length === 1
+  },
+})
 
 /** After it gave everything back. Again changes nothing. */
-export async function endBudgetHolder(tx: Tx, { holder }: { holder: string }): Promise<void> {
-  await tx.query
-    .deleteFrom('budget_holders')
-    .where('id', '=', holder)
-    .where('is_gone', '=', 0)
-    .execute()
-}
+export const endBudgetHolder = transaction({
+  name: 'endBudgetHolder',
+  accountOf: () => null,
+  async run(tx: Tx, { holder }: { holder: string }): Promise<void> {
+    await tx.query
+      .deleteFrom('budget_holders')
+      .where('id', '=', holder)
+      .where('is_gone', '=', 0)
+      .execute()
+  },
+})
 
 export type NamedAsk = BudgetAsk & { name: string }
 
 /** One exchange with each of the budgets, whose names differ; answers in the order of the asks. */
-export async function exchangeBudgets(
-  tx: Tx,
-  { holder, nowMs, asks }: { holder: string; nowMs: number; asks: readonly NamedAsk[] },
-): Promise<BudgetAnswer[]> {
-  const states = await lockBudgets(
-    tx,
-    asks.map(({ name }) => name),
-  )
-  const goneAt = await findGone(tx, [...states.values()], { holder, nowMs })
-  const answers: BudgetAnswer[] = []
-  const rows = []
-  for (const ask of asks) {
-    const before = states.get(ask.name) ?? UNUSED_BUDGET
-    const { state, answer } = settleBudget(before, { ...ask, holder }, { nowMs, goneAt })
-    answers.push(answer)
-    rows.push({
-      name: ask.name,
-      state: JSON.stringify(state),
-      ends_at: budgetEndMs(state, nowMs + BUDGET_RECORD_MS),
-    })
-  }
-  await tx.query
-    .insertInto('budgets')
-    .values(inOrder(rows))
-    .onConflict((conflict) =>
-      conflict.column('name').doUpdateSet((row) => ({
-        state: row.ref('excluded.state'),
-        ends_at: row.ref('excluded.ends_at'),
-      })),
+export const exchangeBudgets = transaction({
+  name: 'exchangeBudgets',
+  accountOf: () => null,
+  async run(
+    tx: Tx,
+    { holder, nowMs, asks }: { holder: string; nowMs: number; asks: readonly NamedAsk[] },
+  ): Promise<BudgetAnswer[]> {
+    const states = await lockBudgets(
+      tx,
+      asks.map(({ name }) => name),
     )
-    .execute()
-  return answers
-}
+    const goneAt = await findGone(tx, [...states.values()], { holder, nowMs })
+    const answers: BudgetAnswer[] = []
+    const rows = []
+    for (const ask of asks) {
+      const before = states.get(ask.name) ?? UNUSED_BUDGET
+      const { state, answer } = settleBudget(before, { ...ask, holder }, { nowMs, goneAt })
+      answers.push(answer)
+      rows.push({
+        name: ask.name,
+        state: JSON.stringify(state),
+        ends_at: budgetEndMs(state, nowMs + BUDGET_RECORD_MS),
+      })
+    }
+    await tx.query
+      .insertInto('budgets')
+      .values(inOrder(rows))
+      .onConflict((conflict) =>
+        conflict.column('name').doUpdateSet((row) => ({
+          state: row.ref('excluded.state'),
+          ends_at: row.ref('excluded.ends_at'),
+        })),
+      )
+      .execute()
+    return answers
+  },
+})
 
 /**
  * Removes records that say nothing any more, and those of processes that ended long ago; up to
  * PURGE_STEP_ROWS of each. Whether there may be more of them.
  */
-export async function sweepBudgets(tx: Tx, { nowMs }: { nowMs: number }): Promise<boolean> {
-  const due = tx.query
-    .selectFrom('budgets')
-    .select(['name', 'state'])
-    .where('ends_at', '<=', nowMs)
-    .orderBy('name')
-    .limit(PURGE_STEP_ROWS)
-  const rows = await lockRows(tx, due, { skipLocked: true }).execute()
-  const states = rows.map(({ name, state }) => ({ name, state: read(state) }))
-  const goneAt = await findGone(
-    tx,
-    states.map(({ state }) => state),
-    { holder: null, nowMs },
-  )
-  const over: string[] = []
-  const held: string[] = []
-  for (const { name, state } of states) {
-    const isOver = state.shares.every(
-      ({ holder }) => (goneAt(holder) ?? nowMs) + BUDGET_RECORD_MS <= nowMs,
+export const sweepBudgets = transaction({
+  name: 'sweepBudgets',
+  accountOf: () => null,
+  async run(tx: Tx, { nowMs }: { nowMs: number }): Promise<boolean> {
+    const due = tx.query
+      .selectFrom('budgets')
+      .select(['name', 'state'])
+      .where('ends_at', '<=', nowMs)
+      .orderBy('name')
+      .limit(PURGE_STEP_ROWS)
+    const rows = await lockRows(tx, due, { skipLocked: true }).execute()
+    const states = rows.map(({ name, state }) => ({ name, state: read(state) }))
+    const goneAt = await findGone(
+      tx,
+      states.map(({ state }) => state),
+      { holder: null, nowMs },
     )
-    if (isOver) over.push(name)
-    else held.push(name)
-  }
-  if (over.length > 0) await tx.query.deleteFrom('budgets').where('name', 'in', over).execute()
-  if (held.length > 0) {
-    await tx.query
-      .updateTable('budgets')
-      .set({ ends_at: nowMs + BUDGET_RECORD_MS })
-      .where('name', 'in', held)
-      .execute()
-  }
-  await removeGone(tx, nowMs)
-  return rows.length === PURGE_STEP_ROWS
-}
+    const over: string[] = []
+    const held: string[] = []
+    for (const { name, state } of states) {
+      const isOver = state.shares.every(
+        ({ holder }) => (goneAt(holder) ?? nowMs) + BUDGET_RECORD_MS <= nowMs,
+      )
+      if (isOver) over.push(name)
+      else held.push(name)
+    }
+    if (over.length > 0) await tx.query.deleteFrom('budgets').where('name', 'in', over).execute()
+    if (held.length > 0) {
+      await tx.query
+        .updateTable('budgets')
+        .set({ ends_at: nowMs + BUDGET_RECORD_MS })
+        .where('name', 'in', held)
+        .execute()
+    }
+    await removeGone(tx, nowMs)
+    return rows.length === PURGE_STEP_ROWS
+  },
+})
 
 /** The records, locked, also those that this made. */
 async function lockBudgets(tx: Tx, names: readonly string[]): Promise<Map<string, BudgetState>> {

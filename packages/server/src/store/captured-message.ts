@@ -1,5 +1,6 @@
 // What the sandbox captured instead of sending, to and from rows.
 
+import { transaction } from '#db/db.ts'
 import { statement } from '#db/statement.ts'
 import type { Captured } from '#model/captured.ts'
 import { changeAccountCounters, readAccountCounters } from './account-counters.ts'
@@ -47,28 +48,30 @@ async function* withMessages(
 }
 
 /** Forgets up to `limit` captures of the account; how many there were. */
-export async function clearCaptured(
-  tx: Tx,
-  input: { accountId: string; limit: number },
-): Promise<number> {
-  const removed = await tx.query
-    .deleteFrom('captured_messages')
-    .where('id', 'in', (row) =>
-      row
-        .selectFrom('captured_messages')
-        .select('id')
-        .where('account_id', '=', input.accountId)
-        .limit(input.limit),
-    )
-    .returning('id')
-    .execute()
-  if (removed.length > 0) {
-    await changeAccountCounters(tx, input.accountId, {
-      captured: -removed.length,
-    })
-  }
-  return removed.length
-}
+export const removeCaptured = transaction({
+  name: 'clearCaptured',
+  accountOf: ({ accountId }) => accountId,
+  essential: true,
+  async run(tx: Tx, input: { accountId: string; limit: number }): Promise<number> {
+    const removed = await tx.query
+      .deleteFrom('captured_messages')
+      .where('id', 'in', (row) =>
+        row
+          .selectFrom('captured_messages')
+          .select('id')
+          .where('account_id', '=', input.accountId)
+          .limit(input.limit),
+      )
+      .returning('id')
+      .execute()
+    if (removed.length > 0) {
+      await changeAccountCounters(tx, input.accountId, {
+        captured: -removed.length,
+      })
+    }
+    return removed.length
+  },
+})
 
 const insertCaptured = statement<Tables, NewCaptured, never>((query, place) =>
   query.insertInto('captured_messages').values({

@@ -2,6 +2,7 @@
 // the domain by their ids, as all do that change a domain.
 
 import { DOMAINS_PER_ACCOUNT_MAX } from '#base/limits.ts'
+import { transaction } from '#db/db.ts'
 import { lockRows } from '#db/dialect.ts'
 import type { Domain } from '#model/domain.ts'
 import { nextCheckAt } from '#model/domain-state.ts'
@@ -31,35 +32,39 @@ export type DomainCreation =
   | { kind: 'limit_reached' }
 
 /** Adds a pending domain with its keys. Any number of accounts may have one of that name pending. */
-export async function createDomain(tx: Tx, input: NewDomain): Promise<DomainCreation> {
-  const { accountId, nowMs } = input
-  const account = await lockAccount(tx, accountId)
-  if (account === null) return { kind: 'invalid_pod' }
-  const pod = input.pod === null ? null : await findPodRow(readIn(tx), accountId, input.pod)
-  if (pod === null && input.pod !== null) return { kind: 'invalid_pod' }
-  const taken = findTaker(await lockDomainsNamed(tx, input.domain), accountId)
-  if (taken !== null) return { kind: 'taken', by: taken }
-  if (account.domain_count >= DOMAINS_PER_ACCOUNT_MAX) return { kind: 'limit_reached' }
+export const insertDomain = transaction({
+  name: 'createDomain',
+  accountOf: ({ accountId }) => accountId,
+  async run(tx: Tx, input: NewDomain): Promise<DomainCreation> {
+    const { accountId, nowMs } = input
+    const account = await lockAccount(tx, accountId)
+    if (account === null) return { kind: 'invalid_pod' }
+    const pod = input.pod === null ? null : await findPodRow(readIn(tx), accountId, input.pod)
+    if (pod === null && input.pod !== null) return { kind: 'invalid_pod' }
+    const taken = findTaker(await lockDomainsNamed(tx, input.domain), accountId)
+    if (taken !== null) return { kind: 'taken', by: taken }
+    if (account.domain_count >= DOMAINS_PER_ACCOUNT_MAX) return { kind: 'limit_reached' }
 
-  const state = { status: 'pending', createdAtMs: nowMs, degradedAtMs: null } as const
-  const row = await tx.query
-    .insertInto('domains')
-    .values({
-      id: input.domainId,
-      account_id: accountId,
-      pod_id: pod?.id ?? null,
-      domain: input.domain,
-      status: state.status,
-      ownership_token: input.ownershipToken,
-      next_check_at: nextCheckAt(state, nowMs),
-      created_at: nowMs,
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow()
-  await insertDkimKeys(tx, input.keys)
-  await changeDomainCounts(tx, { accountId, podId: row.pod_id, by: 1 })
-  return { kind: 'created', domain: toDomain(row) }
-}
+    const state = { status: 'pending', createdAtMs: nowMs, degradedAtMs: null } as const
+    const row = await tx.query
+      .insertInto('domains')
+      .values({
+        id: input.domainId,
+        account_id: accountId,
+        pod_id: pod?.id ?? null,
+        domain: input.domain,
+        status: state.status,
+        ownership_token: input.ownershipToken,
+        next_check_at: nextCheckAt(state, nowMs),
+        created_at: nowMs,
+      })
+      .returningAll()
+      .executeTakeFirstOrThrow()
+    await insertDkimKeys(tx, input.keys)
+    await changeDomainCounts(tx, { accountId, podId: row.pod_id, by: 1 })
+    return { kind: 'created', domain: toDomain(row) }
+  },
+})
 
 /** Who keeps the account from adding a domain of which these are the rows; null for nobody. */
 export function findTaker(
@@ -82,57 +87,66 @@ export type DomainScoping =
   | { kind: 'in_use' }
 
 /** Gives it to one pod, or with null to all; not while an inbox on it is in another pod. */
-export async function scopeDomain(
-  tx: Tx,
-  input: { accountId: string; domainId: string; pod: string | null },
-): Promise<DomainScoping> {
-  const { accountId, domainId } = input
-  await lockAccount(tx, accountId)
-  const kept = await lockDomain(tx, input)
-  if (kept === null) return { kind: 'not_found' }
-  const pod = input.pod === null ? null : await findPodRow(readIn(tx), accountId, input.pod)
-  if (pod === null && input.pod !== null) return { kind: 'invalid_pod' }
-  const podId = pod?.id ?? null
-  if (podId !== null && podId !== kept.pod_id) {
-    const outside = await tx.query
-      .selectFrom('inboxes')
-      .select('id')
-      .where('domain_id', '=', domainId)
-      .where('pod_id', '<>', podId)
-      .limit(1)
-      .executeTakeFirst()
-    if (outside !== undefined) return { kind: 'in_use' }
-  }
-  await tx.query
-    .updateTable('domains')
-    .set({ pod_id: podId })
-    .where('account_id', '=', accountId)
-    .where('id', '=', domainId)
-    .execute()
-  await changePodDomainCount(tx, { accountId, podId: kept.pod_id, by: -1 })
-  await changePodDomainCount(tx, { accountId, podId, by: 1 })
-  return { kind: 'scoped', domain: toDomain({ ...kept, pod_id: podId }) }
-}
+export const setDomainPod = transaction({
+  name: 'scopeDomain',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: { accountId: string; domainId: string; pod: string | null },
+  ): Promise<DomainScoping> {
+    const { accountId, domainId } = input
+    await lockAccount(tx, accountId)
+    const kept = await lockDomain(tx, input)
+    if (kept === null) return { kind: 'not_found' }
+    const pod = input.pod === null ? null : await findPodRow(readIn(tx), accountId, input.pod)
+    if (pod === null && input.pod !== null) return { kind: 'invalid_pod' }
+    const podId = pod?.id ?? null
+    if (podId !== null && podId !== kept.pod_id) {
+      const outside = await tx.query
+        .selectFrom('inboxes')
+        .select('id')
+        .where('domain_id', '=', domainId)
+        .where('pod_id', '<>', podId)
+        .limit(1)
+        .executeTakeFirst()
+      if (outside !== undefined) return { kind: 'in_use' }
+    }
+    await tx.query
+      .updateTable('domains')
+      .set({ pod_id: podId })
+      .where('account_id', '=', accountId)
+      .where('id', '=', domainId)
+      .execute()
+    await changePodDomainCount(tx, { accountId, podId: kept.pod_id, by: -1 })
+    await changePodDomainCount(tx, { accountId, podId, by: 1 })
+    return { kind: 'scoped', domain: toDomain({ ...kept, pod_id: podId }) }
+  },
+})
 
 /** Ends it and its keys; not while there are inboxes on it. */
-export async function deleteDomain(
-  tx: Tx,
-  input: { accountId: string; domainId: string },
-): Promise<'deleted' | 'not_found' | 'not_empty'> {
-  const { accountId, domainId } = input
-  await lockAccount(tx, accountId)
-  const kept = await lockDomain(tx, input)
-  if (kept === null) return 'not_found'
-  if (kept.inbox_count > 0) return 'not_empty'
-  await deleteDkimKeys(tx, domainId)
-  await tx.query
-    .deleteFrom('domains')
-    .where('account_id', '=', accountId)
-    .where('id', '=', domainId)
-    .execute()
-  await changeDomainCounts(tx, { accountId, podId: kept.pod_id, by: -1 })
-  return 'deleted'
-}
+export const removeDomain = transaction({
+  name: 'deleteDomain',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(
+    tx: Tx,
+    input: { accountId: string; domainId: string },
+  ): Promise<'deleted' | 'not_found' | 'not_empty'> {
+    const { accountId, domainId } = input
+    await lockAccount(tx, accountId)
+    const kept = await lockDomain(tx, input)
+    if (kept === null) return 'not_found'
+    if (kept.inbox_count > 0) return 'not_empty'
+    await deleteDkimKeys(tx, domainId)
+    await tx.query
+      .deleteFrom('domains')
+      .where('account_id', '=', accountId)
+      .where('id', '=', domainId)
+      .execute()
+    await changeDomainCounts(tx, { accountId, podId: kept.pod_id, by: -1 })
+    return 'deleted'
+  },
+})
 
 /** The account's row, kept from others until the transaction ends. */
 export async function lockDomain(

@@ -1,6 +1,7 @@
 // Inboxes come, change and go, with the guards of their creation.
 
 import { DAY_MS, RELEASED_ADDRESS_MS } from '#base/limits.ts'
+import { transaction } from '#db/db.ts'
 import { inboxesAllowed, type Plan } from '#model/account.ts'
 import type { ShownInbox } from '#model/inbox.ts'
 import { lockAccount } from './account.ts'
@@ -37,54 +38,58 @@ export type InboxCreation =
   | { kind: 'too_many'; retryAtMs: number }
 
 /** Adds an inbox, or says which guard refused it; a refusal uses up nothing. */
-export async function createInbox(tx: Tx, input: NewInbox): Promise<InboxCreation> {
-  const account = await lockAccount(tx, input.accountId)
-  if (account === null) return { kind: 'invalid_pod' }
-  const pod =
-    input.pod === null
-      ? await defaultPodRow(tx, input.accountId)
-      : await findPodRow(readIn(tx), input.accountId, input.pod)
-  if (pod === null) return { kind: 'invalid_pod' }
-  const place = await findPlace(tx, input, pod.id)
-  if (place.kind === 'invalid_domain') return place
-  if (await isAddressTaken(tx, input)) return { kind: 'address_taken' }
-  const limit = inboxesAllowed(account.plan as Plan)
-  if (account.inbox_count >= limit) return { kind: 'limit_reached', limit }
-  const retryAtMs = await creationAllowedAt(tx, input)
-  if (retryAtMs > input.nowMs) return { kind: 'too_many', retryAtMs }
+export const insertInbox = transaction({
+  name: 'createInbox',
+  accountOf: ({ accountId }) => accountId,
+  async run(tx: Tx, input: NewInbox): Promise<InboxCreation> {
+    const account = await lockAccount(tx, input.accountId)
+    if (account === null) return { kind: 'invalid_pod' }
+    const pod =
+      input.pod === null
+        ? await defaultPodRow(tx, input.accountId)
+        : await findPodRow(readIn(tx), input.accountId, input.pod)
+    if (pod === null) return { kind: 'invalid_pod' }
+    const place = await findPlace(tx, input, pod.id)
+    if (place.kind === 'invalid_domain') return place
+    if (await isAddressTaken(tx, input)) return { kind: 'address_taken' }
+    const limit = inboxesAllowed(account.plan as Plan)
+    if (account.inbox_count >= limit) return { kind: 'limit_reached', limit }
+    const retryAtMs = await creationAllowedAt(tx, input)
+    if (retryAtMs > input.nowMs) return { kind: 'too_many', retryAtMs }
 
-  const row = {
-    id: input.inboxId,
-    account_id: input.accountId,
-    pod_id: pod.id,
-    address: input.address,
-    domain_id: place.domainId,
-    receiving_address: input.address,
-    display_name: input.displayName,
-    created_at: input.nowMs,
-  }
-  const inserted = await tx.query
-    .insertInto('inboxes')
-    .values(row)
-    .onConflict((conflict) => conflict.column('receiving_address').doNothing())
-    .returning('id')
-    .executeTakeFirst()
-  if (inserted === undefined) return { kind: 'address_taken' }
-  await tx.query.insertInto('inbox_counters').values({ inbox_id: input.inboxId }).execute()
-  await tx.query
-    .insertInto('inbox_creations')
-    .values({ account_id: input.accountId, created_at: input.nowMs, inbox_id: input.inboxId })
-    .execute()
-  await tx.query.deleteFrom('released_addresses').where('address', '=', input.address).execute()
-  await changeInboxCounts(tx, { accountId: input.accountId, podId: pod.id, by: 1 })
-  if (place.domainId !== null) {
-    await changeDomainInboxCount(tx, { domainId: place.domainId, by: 1 })
-  }
-  const { webhook } = input
-  if (webhook !== null) await addInboxWebhook(tx, input, webhook)
-  const shown = { webhookUrl: webhook?.url ?? null, unreadThreads: 0, lastMessageAtMs: null }
-  return { kind: 'created', inbox: { ...toInbox(row), ...shown } }
-}
+    const row = {
+      id: input.inboxId,
+      account_id: input.accountId,
+      pod_id: pod.id,
+      address: input.address,
+      domain_id: place.domainId,
+      receiving_address: input.address,
+      display_name: input.displayName,
+      created_at: input.nowMs,
+    }
+    const inserted = await tx.query
+      .insertInto('inboxes')
+      .values(row)
+      .onConflict((conflict) => conflict.column('receiving_address').doNothing())
+      .returning('id')
+      .executeTakeFirst()
+    if (inserted === undefined) return { kind: 'address_taken' }
+    await tx.query.insertInto('inbox_counters').values({ inbox_id: input.inboxId }).execute()
+    await tx.query
+      .insertInto('inbox_creations')
+      .values({ account_id: input.accountId, created_at: input.nowMs, inbox_id: input.inboxId })
+      .execute()
+    await tx.query.deleteFrom('released_addresses').where('address', '=', input.address).execute()
+    await changeInboxCounts(tx, { accountId: input.accountId, podId: pod.id, by: 1 })
+    if (place.domainId !== null) {
+      await changeDomainInboxCount(tx, { domainId: place.domainId, by: 1 })
+    }
+    const { webhook } = input
+    if (webhook !== null) await addInboxWebhook(tx, input, webhook)
+    const shown = { webhookUrl: webhook?.url ?? null, unreadThreads: 0, lastMessageAtMs: null }
+    return { kind: 'created', inbox: { ...toInbox(row), ...shown } }
+  },
+})
 
 /** Where its address may be: on the domain of the service, or on one of the account's for this pod. */
 async function findPlace(
@@ -116,75 +121,84 @@ export type InboxChange = {
 }
 
 /** Changes what is given. Null when the account has no such inbox. */
-export async function updateInbox(
-  tx: Tx,
-  input: InboxChange,
-): Promise<{ inbox: ShownInbox; isWebhookNew: boolean } | null> {
-  const { accountId, inboxId, displayName, webhook } = input
-  if (webhook !== undefined) {
-    // As deletions do, so that a webhook is not made for an inbox that is going.
-    await lockAccount(tx, accountId)
-    if ((await findInbox(readIn(tx), accountId, inboxId)) === null) return null
-  }
-  if (displayName !== undefined) {
-    await tx.query
-      .updateTable('inboxes')
-      .set({ display_name: displayName })
-      .where('account_id', '=', accountId)
-      .where('id', '=', inboxId)
-      .execute()
-  }
-  const isWebhookNew = webhook !== undefined && (await changeInboxWebhook(tx, input, webhook))
-  const inbox = await findShownInbox(readIn(tx), accountId, inboxId)
-  return inbox === null ? null : { inbox, isWebhookNew }
-}
+export const changeInbox = transaction({
+  name: 'updateInbox',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: InboxChange,
+  ): Promise<{ inbox: ShownInbox; isWebhookNew: boolean } | null> {
+    const { accountId, inboxId, displayName, webhook } = input
+    if (webhook !== undefined) {
+      // As deletions do, so that a webhook is not made for an inbox that is going.
+      await lockAccount(tx, accountId)
+      if ((await findInbox(readIn(tx), accountId, inboxId)) === null) return null
+    }
+    if (displayName !== undefined) {
+      await tx.query
+        .updateTable('inboxes')
+        .set({ display_name: displayName })
+        .where('account_id', '=', accountId)
+        .where('id', '=', inboxId)
+        .execute()
+    }
+    const isWebhookNew = webhook !== undefined && (await changeInboxWebhook(tx, input, webhook))
+    const inbox = await findShownInbox(readIn(tx), accountId, inboxId)
+    return inbox === null ? null : { inbox, isWebhookNew }
+  },
+})
 
 /**
  * Removes the inbox at once, keeps its address for the account, and leaves the removal of its mail
  * to a job: a mailbox may hold more than one transaction should touch.
  */
-export async function deleteInbox(
-  tx: Tx,
-  input: { accountId: string; inboxId: string; jobId: string; nowMs: number },
-): Promise<'deleted' | 'not_found'> {
-  // The account first, as creations do, so that the two never wait for each other's rows.
-  await lockAccount(tx, input.accountId)
-  const inbox = await findInbox(readIn(tx), input.accountId, input.inboxId)
-  if (inbox === null) return 'not_found'
-  // Before the inbox, as whoever takes over its domain does.
-  if (inbox.domainId !== null) {
-    await lockDomain(tx, { accountId: input.accountId, domainId: inbox.domainId })
-  }
-  await tx.query.deleteFrom('inbox_counters').where('inbox_id', '=', inbox.id).execute()
-  await tx.query.deleteFrom('thread_ranges').where('inbox_id', '=', inbox.id).execute()
-  await deleteRulesOf(tx, input.accountId, { inboxId: inbox.id })
-  const webhook = await tx.query
-    .deleteFrom('webhooks')
-    .where('inbox_id', '=', inbox.id)
-    .returning('id')
-    .executeTakeFirst()
-  const deleted = await tx.query
-    .deleteFrom('inboxes')
-    .where('id', '=', inbox.id)
-    .returning('receiving_address')
-    .executeTakeFirst()
-  if (deleted === undefined) return 'not_found'
-  if (inbox.domainId !== null) {
-    await changeDomainInboxCount(tx, { domainId: inbox.domainId, by: -1 })
-  }
-  // Where its domain is another account's by now, so is the address.
-  const freed = deleted.receiving_address
-  if (freed !== null) await releaseAddress(tx, { ...input, address: freed })
-  await changeInboxCounts(tx, { accountId: input.accountId, podId: inbox.podId, by: -1 })
-  await enqueueJob(tx, {
-    id: input.jobId,
-    kind: 'purge-inbox',
-    payload: { inboxId: inbox.id, webhookId: webhook?.id ?? null },
-    runAtMs: input.nowMs,
-    nowMs: input.nowMs,
-  })
-  return 'deleted'
-}
+export const removeInbox = transaction({
+  name: 'deleteInbox',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(
+    tx: Tx,
+    input: { accountId: string; inboxId: string; jobId: string; nowMs: number },
+  ): Promise<'deleted' | 'not_found'> {
+    // The account first, as creations do, so that the two never wait for each other's rows.
+    await lockAccount(tx, input.accountId)
+    const inbox = await findInbox(readIn(tx), input.accountId, input.inboxId)
+    if (inbox === null) return 'not_found'
+    // Before the inbox, as whoever takes over its domain does.
+    if (inbox.domainId !== null) {
+      await lockDomain(tx, { accountId: input.accountId, domainId: inbox.domainId })
+    }
+    await tx.query.deleteFrom('inbox_counters').where('inbox_id', '=', inbox.id).execute()
+    await tx.query.deleteFrom('thread_ranges').where('inbox_id', '=', inbox.id).execute()
+    await deleteRulesOf(tx, input.accountId, { inboxId: inbox.id })
+    const webhook = await tx.query
+      .deleteFrom('webhooks')
+      .where('inbox_id', '=', inbox.id)
+      .returning('id')
+      .executeTakeFirst()
+    const deleted = await tx.query
+      .deleteFrom('inboxes')
+      .where('id', '=', inbox.id)
+      .returning('receiving_address')
+      .executeTakeFirst()
+    if (deleted === undefined) return 'not_found'
+    if (inbox.domainId !== null) {
+      await changeDomainInboxCount(tx, { domainId: inbox.domainId, by: -1 })
+    }
+    // Where its domain is another account's by now, so is the address.
+    const freed = deleted.receiving_address
+    if (freed !== null) await releaseAddress(tx, { ...input, address: freed })
+    await changeInboxCounts(tx, { accountId: input.accountId, podId: inbox.podId, by: -1 })
+    await enqueueJob.run(tx, {
+      id: input.jobId,
+      kind: 'purge-inbox',
+      payload: { inboxId: inbox.id, webhookId: webhook?.id ?? null },
+      runAtMs: input.nowMs,
+      nowMs: input.nowMs,
+    })
+    return 'deleted'
+  },
+})
 
 /** Keeps the address for the account, see RELEASED_ADDRESS_MS. */
 async function releaseAddress(

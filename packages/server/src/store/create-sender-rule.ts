@@ -1,6 +1,7 @@
 // The transaction that adds a sender rule, with what guards it.
 
 import { SENDER_RULES_PER_ACCOUNT_MAX } from '#base/limits.ts'
+import { transaction } from '#db/db.ts'
 import type { SenderRule, SenderRuleType } from '#model/sender-rule.ts'
 import { lockAccount } from './account.ts'
 import { findInbox } from './inbox.ts'
@@ -33,39 +34,43 @@ export type SenderRuleCreation =
  * Adds a rule, or gives back the same one where it is there already, whatever the limit, with
  * `requiresVerified` as it is asked for now.
  */
-export async function createSenderRule(tx: Tx, input: NewSenderRule): Promise<SenderRuleCreation> {
-  const { accountId } = input
-  // As deletions of inboxes and pods do, so that no rule is made for one that is going.
-  const account = await lockAccount(tx, accountId)
-  if (account === null) return { kind: 'no_account' }
-  const scope = await findScope(tx, input)
-  if ('kind' in scope) return scope
-  const needsVerified = input.requiresVerified ? 1 : 0
-  const standing = await findSame(tx, input, scope)
-  if (standing !== null) {
-    if (standing.needs_verified !== needsVerified) {
-      await tx.query
-        .updateTable('sender_rules')
-        .set({ needs_verified: needsVerified })
-        .where('id', '=', standing.id)
-        .execute()
+export const insertSenderRule = transaction({
+  name: 'createSenderRule',
+  accountOf: ({ accountId }) => accountId,
+  async run(tx: Tx, input: NewSenderRule): Promise<SenderRuleCreation> {
+    const { accountId } = input
+    // As deletions of inboxes and pods do, so that no rule is made for one that is going.
+    const account = await lockAccount(tx, accountId)
+    if (account === null) return { kind: 'no_account' }
+    const scope = await findScope(tx, input)
+    if ('kind' in scope) return scope
+    const needsVerified = input.requiresVerified ? 1 : 0
+    const standing = await findSame(tx, input, scope)
+    if (standing !== null) {
+      if (standing.needs_verified !== needsVerified) {
+        await tx.query
+          .updateTable('sender_rules')
+          .set({ needs_verified: needsVerified })
+          .where('id', '=', standing.id)
+          .execute()
+      }
+      return { kind: 'stands', rule: toSenderRule({ ...standing, needs_verified: needsVerified }) }
     }
-    return { kind: 'stands', rule: toSenderRule({ ...standing, needs_verified: needsVerified }) }
-  }
-  if (account.sender_rule_count >= SENDER_RULES_PER_ACCOUNT_MAX) return { kind: 'limit_reached' }
-  const row = {
-    id: input.id,
-    account_id: accountId,
-    ...scope,
-    type: input.type,
-    value: input.value,
-    needs_verified: needsVerified,
-    created_at: input.nowMs,
-  }
-  await tx.query.insertInto('sender_rules').values(row).execute()
-  await countSenderRules(tx, accountId, 1)
-  return { kind: 'stands', rule: toSenderRule(row) }
-}
+    if (account.sender_rule_count >= SENDER_RULES_PER_ACCOUNT_MAX) return { kind: 'limit_reached' }
+    const row = {
+      id: input.id,
+      account_id: accountId,
+      ...scope,
+      type: input.type,
+      value: input.value,
+      needs_verified: needsVerified,
+      created_at: input.nowMs,
+    }
+    await tx.query.insertInto('sender_rules').values(row).execute()
+    await countSenderRules(tx, accountId, 1)
+    return { kind: 'stands', rule: toSenderRule(row) }
+  },
+})
 
 type Scope = Pick<Row<'sender_rules'>, 'pod_id' | 'inbox_id'>
 type Refusal = Exclude<SenderRuleCreation, { kind: 'stands' }>

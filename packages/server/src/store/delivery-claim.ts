@@ -2,6 +2,7 @@
 
 import { sql } from 'kysely'
 import { MESSAGE_RECIPIENTS_MAX } from '#base/limits.ts'
+import { transaction } from '#db/db.ts'
 import { lockRows } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
 import { idsOf, leasedQueue } from './leased-queue.ts'
@@ -50,15 +51,35 @@ const owners = readyOwners('deliveries', HELD_COLUMNS)
 export const { listReadyOwners, listOwnerLanes } = owners
 
 /** See `LeasedQueue`. */
-export const {
-  listReadyLanes,
-  renew: renewDeliveries,
-  giveBack: returnDeliveries,
-  readyDue: readyDueDeliveries,
-  hasDue: hasDueDeliveries,
-  release: releaseDeliveries,
-  count: countQueue,
-} = queue
+export const { listReadyLanes, hasDue: hasDueDeliveries, count: countQueue } = queue
+
+export const renewDeliveries = transaction({
+  name: 'renewDeliveries',
+  accountOf: () => null,
+  essential: true,
+  run: queue.renew,
+})
+
+export const returnDeliveries = transaction({
+  name: 'returnDeliveries',
+  accountOf: () => null,
+  essential: true,
+  run: queue.giveBack,
+})
+
+export const readyDueDeliveries = transaction({
+  name: 'readyDueDeliveries',
+  accountOf: () => null,
+  essential: true,
+  run: queue.readyDue,
+})
+
+export const releaseDeliveries = transaction({
+  name: 'releaseDeliveries',
+  accountOf: () => null,
+  essential: true,
+  run: queue.release,
+})
 
 /** Up to `limit` of a lane, or of what an account has in it. */
 export type LaneClaim = { lane: string; limit: number; owner?: string }
@@ -67,28 +88,33 @@ export type LaneClaim = { lane: string; limit: number; owner?: string }
  * Leases deliveries of these lanes, each lane's longest due first, and counts an attempt for each. The
  * recipients of a message go together, if need be beyond the limit.
  */
-export async function claimDeliveries(
-  tx: Tx,
-  input: {
-    worker: string
-    lanes: LaneClaim[]
-    nowMs: number
-    leaseUntilMs: number
+export const claimDeliveries = transaction({
+  name: 'claimDeliveries',
+  accountOf: () => null,
+  essential: true,
+  async run(
+    tx: Tx,
+    input: {
+      worker: string
+      lanes: LaneClaim[]
+      nowMs: number
+      leaseUntilMs: number
+    },
+  ): Promise<HeldDelivery[]> {
+    const found: HeldDelivery[] = []
+    for (const lane of input.lanes) found.push(...(await selectWhole(tx, lane)))
+    const held = eachOnce(found)
+    if (held.length === 0) return []
+    const living = await dropOrphans(tx, held)
+    for (const delivery of living) {
+      delivery.attempts += 1
+    }
+    if (living.length === 0) return []
+    const { worker, nowMs, leaseUntilMs } = input
+    await queue.lease(tx, { worker, ids: idsOf(living), attemptAtMs: nowMs, leaseUntilMs })
+    return living
   },
-): Promise<HeldDelivery[]> {
-  const found: HeldDelivery[] = []
-  for (const lane of input.lanes) found.push(...(await selectWhole(tx, lane)))
-  const held = eachOnce(found)
-  if (held.length === 0) return []
-  const living = await dropOrphans(tx, held)
-  for (const delivery of living) {
-    delivery.attempts += 1
-  }
-  if (living.length === 0) return []
-  const { worker, nowMs, leaseUntilMs } = input
-  await queue.lease(tx, { worker, ids: idsOf(living), attemptAtMs: nowMs, leaseUntilMs })
-  return living
-}
+})
 
 /** The first of a lane, and with the last of them the rest of its message. */
 async function selectWhole(tx: Tx, { lane, limit, owner }: LaneClaim): Promise<HeldDelivery[]> {

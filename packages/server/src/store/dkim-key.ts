@@ -2,6 +2,7 @@
 // and out sealed.
 
 import { CLOCK_SKEW_MS } from '#base/limits.ts'
+import { transaction } from '#db/db.ts'
 import { lockRows } from '#db/dialect.ts'
 import {
   type DkimKey,
@@ -133,59 +134,69 @@ export async function listDkimKeysDue(
 }
 
 /** Keeps the keys whose selectors are free, for all processes that make some at once to agree on. */
-export async function ensureDkimKeys(
-  tx: Tx,
-  { rows }: { rows: readonly NewRow<'dkim_keys'>[] },
-): Promise<void> {
-  await insertDkimKeys(tx, rows)
-}
+export const ensureDkimKeys = transaction({
+  name: 'ensureDkimKeys',
+  accountOf: () => null,
+  async run(tx: Tx, { rows }: { rows: readonly NewRow<'dkim_keys'>[] }): Promise<void> {
+    await insertDkimKeys(tx, rows)
+  },
+})
 
 /**
  * The standby signs from now on and the active one no more. False when they are not in these states
  * any more: somebody else has done it, or their domain is gone.
  */
-export async function switchDkimKeys(
-  tx: Tx,
-  { activeId, standbyId, nowMs }: { activeId: string; standbyId: string; nowMs: number },
-): Promise<boolean> {
-  const inState = (id: string, state: DkimKeyState) =>
-    tx.query.updateTable('dkim_keys').where('id', '=', id).where('state', '=', state)
-  const retired = await inState(activeId, 'active')
-    .set({ state: 'retiring', retired_at: nowMs, is_required: 0 })
-    .returning('id')
-    .execute()
-  if (retired.length === 0) return false
-  const activated = await inState(standbyId, 'standby')
-    .set({ state: 'active', activated_at: nowMs, is_required: 1 })
-    .returning('id')
-    .execute()
-  // Thrown, so that the other change is undone: a domain always has a key that signs.
-  if (activated.length === 0) throw new Error(`the DKIM key ${standbyId} is no standby.`)
-  return true
-}
+export const switchDkimKeys = transaction({
+  name: 'switchDkimKeys',
+  accountOf: () => null,
+  async run(
+    tx: Tx,
+    { activeId, standbyId, nowMs }: { activeId: string; standbyId: string; nowMs: number },
+  ): Promise<boolean> {
+    const inState = (id: string, state: DkimKeyState) =>
+      tx.query.updateTable('dkim_keys').where('id', '=', id).where('state', '=', state)
+    const retired = await inState(activeId, 'active')
+      .set({ state: 'retiring', retired_at: nowMs, is_required: 0 })
+      .returning('id')
+      .execute()
+    if (retired.length === 0) return false
+    const activated = await inState(standbyId, 'standby')
+      .set({ state: 'active', activated_at: nowMs, is_required: 1 })
+      .returning('id')
+      .execute()
+    // Thrown, so that the other change is undone: a domain always has a key that signs.
+    if (activated.length === 0) throw new Error(`the DKIM key ${standbyId} is no standby.`)
+    return true
+  },
+})
 
 /**
  * Ends a key that retired and puts a new one under its selector. False when somebody else has done
  * it, or its domain is gone. `secretName`: where its private half lay before, to be erased with it.
  */
-export async function replaceRetiredKey(
-  tx: Tx,
-  input: { keyId: string; row: NewRow<'dkim_keys'>; secretName: string | null },
-): Promise<boolean> {
-  if (!(await holdOwner(tx, input.row.owner_id))) return false
-  const ended = await tx.query
-    .deleteFrom('dkim_keys')
-    .where('id', '=', input.keyId)
-    .where('state', '=', 'retiring')
-    .returning('id')
-    .execute()
-  if (ended.length === 0) return false
-  if (input.secretName !== null) {
-    await tx.query.deleteFrom('service_secrets').where('name', '=', input.secretName).execute()
-  }
-  await insertDkimKeys(tx, [input.row])
-  return true
-}
+export const replaceRetiredKey = transaction({
+  name: 'replaceRetiredKey',
+  accountOf: () => null,
+  erasing: true,
+  async run(
+    tx: Tx,
+    input: { keyId: string; row: NewRow<'dkim_keys'>; secretName: string | null },
+  ): Promise<boolean> {
+    if (!(await holdOwner(tx, input.row.owner_id))) return false
+    const ended = await tx.query
+      .deleteFrom('dkim_keys')
+      .where('id', '=', input.keyId)
+      .where('state', '=', 'retiring')
+      .returning('id')
+      .execute()
+    if (ended.length === 0) return false
+    if (input.secretName !== null) {
+      await tx.query.deleteFrom('service_secrets').where('name', '=', input.secretName).execute()
+    }
+    await insertDkimKeys(tx, [input.row])
+    return true
+  },
+})
 
 /** Whether there is a domain to have keys; it stays until the transaction ends. */
 async function holdOwner(tx: Tx, ownerId: string): Promise<boolean> {
@@ -195,22 +206,26 @@ async function holdOwner(tx: Tx, ownerId: string): Promise<boolean> {
 }
 
 /** Notes when DNS was first seen to have a key, or with null that it has it no more. */
-export async function markPublished(
-  tx: Tx,
-  { keyIds, nowMs }: { keyIds: readonly string[]; nowMs: number | null },
-): Promise<void> {
-  if (keyIds.length === 0) return
-  const mark = tx.query.updateTable('dkim_keys').where('id', 'in', [...keyIds])
-  await (nowMs === null
-    ? mark.set({ published_at: null })
-    : mark
-        .set({ published_at: nowMs })
-        // A time to come was written before the clock was set back.
-        .where(({ or, eb }) =>
-          or([eb('published_at', 'is', null), eb('published_at', '>', nowMs + CLOCK_SKEW_MS)]),
-        )
-  ).execute()
-}
+export const markPublished = transaction({
+  name: 'markPublished',
+  accountOf: () => null,
+  async run(
+    tx: Tx,
+    { keyIds, nowMs }: { keyIds: readonly string[]; nowMs: number | null },
+  ): Promise<void> {
+    if (keyIds.length === 0) return
+    const mark = tx.query.updateTable('dkim_keys').where('id', 'in', [...keyIds])
+    await (nowMs === null
+      ? mark.set({ published_at: null })
+      : mark
+          .set({ published_at: nowMs })
+          // A time to come was written before the clock was set back.
+          .where(({ or, eb }) =>
+            or([eb('published_at', 'is', null), eb('published_at', '>', nowMs + CLOCK_SKEW_MS)]),
+          )
+    ).execute()
+  },
+})
 
 /** Notes which keys of a domain a check of DNS has found, and which it has found no more. */
 export async function noteKeysSeen(
@@ -233,11 +248,11 @@ export async function noteKeysSeen(
   const isNoted = ({ publishedAtMs }: (typeof keys)[number]) =>
     publishedAtMs !== null && publishedAtMs <= nowMs + CLOCK_SKEW_MS
   const seen = idsOf((key) => key.status === 'valid' && !isNoted(key))
-  await markPublished(tx, { keyIds: seen, nowMs })
+  await markPublished.run(tx, { keyIds: seen, nowMs })
   // One that comes back later is new to whoever kept the answer of now.
   const isGone = ({ status }: (typeof keys)[number]) => status === 'missing' || status === 'invalid'
   const gone = idsOf((key) => key.publishedAtMs !== null && isGone(key))
-  await markPublished(tx, { keyIds: gone, nowMs: null })
+  await markPublished.run(tx, { keyIds: gone, nowMs: null })
 }
 
 function toDkimKey(row: Omit<Row<'dkim_keys'>, 'sealed_key'>): DkimKey {

@@ -2,6 +2,7 @@
 // of `leases`, and when it was last done stays there. All times are the queue's.
 
 import { CLOCK_SKEW_MS } from '#base/limits.ts'
+import { transaction } from '#db/db.ts'
 import type { ReadDb, Tx } from './tables.ts'
 
 export type DutyRow = {
@@ -40,65 +41,81 @@ export function isFree(
  * Takes those of these that nobody has, and lengthens the leases of those that `worker` has. Returns
  * all that it has now, until `queueMs` + `leaseMs`.
  */
-export async function takeDuties(
-  tx: Tx,
-  input: { worker: string; names: string[]; queueMs: number; leaseMs: number },
-): Promise<{ name: string; doneAtMs: number | null }[]> {
-  const { worker, queueMs, leaseMs } = input
-  // In one order everywhere, so that no two processes wait for each other.
-  const names = [...input.names].sort()
-  if (names.length === 0) return []
-  const lease = { holder: worker, lease_until: queueMs + leaseMs }
-  const taken = await tx.query
-    .insertInto('leases')
-    .values(names.map((name) => ({ name, ...lease, done_at: null })))
-    .onConflict((conflict) =>
-      conflict
-        .column('name')
-        .doUpdateSet(lease)
-        .where(({ eb, or }) =>
-          or([
-            eb('leases.holder', 'is', null),
-            eb('leases.holder', '=', worker),
-            eb('leases.lease_until', '<=', queueMs),
-            eb('leases.lease_until', '>', queueMs + leaseMs + CLOCK_SKEW_MS),
-          ]),
-        ),
-    )
-    .returning(['leases.name', 'leases.done_at'])
-    .execute()
-  return taken.map((row) => ({ name: row.name, doneAtMs: row.done_at }))
-}
+export const takeDuties = transaction({
+  name: 'takeDuties',
+  accountOf: () => null,
+  async run(
+    tx: Tx,
+    input: { worker: string; names: string[]; queueMs: number; leaseMs: number },
+  ): Promise<{ name: string; doneAtMs: number | null }[]> {
+    const { worker, queueMs, leaseMs } = input
+    // In one order everywhere, so that no two processes wait for each other.
+    const names = [...input.names].sort()
+    if (names.length === 0) return []
+    const lease = { holder: worker, lease_until: queueMs + leaseMs }
+    const taken = await tx.query
+      .insertInto('leases')
+      .values(names.map((name) => ({ name, ...lease, done_at: null })))
+      .onConflict((conflict) =>
+        conflict
+          .column('name')
+          .doUpdateSet(lease)
+          .where(({ eb, or }) =>
+            or([
+              eb('leases.holder', 'is', null),
+              eb('leases.holder', '=', worker),
+              eb('leases.lease_until', '<=', queueMs),
+              eb('leases.lease_until', '>', queueMs + leaseMs + CLOCK_SKEW_MS),
+            ]),
+          ),
+      )
+      .returning(['leases.name', 'leases.done_at'])
+      .execute()
+    return taken.map((row) => ({ name: row.name, doneAtMs: row.done_at }))
+  },
+})
 
 /** Notes that it was done; false when `worker` does not have it any more. */
-export async function noteDutyDone(
-  tx: Tx,
-  { worker, name, queueMs }: { worker: string; name: string; queueMs: number },
-): Promise<boolean> {
-  const noted = await tx.query
-    .updateTable('leases')
-    .set({ done_at: queueMs })
-    .where('name', '=', name)
-    .where('holder', '=', worker)
-    .returning('name')
-    .execute()
-  return noted.length > 0
-}
+export const noteDutyDone = transaction({
+  name: 'noteDutyDone',
+  accountOf: () => null,
+  async run(
+    tx: Tx,
+    { worker, name, queueMs }: { worker: string; name: string; queueMs: number },
+  ): Promise<boolean> {
+    const noted = await tx.query
+      .updateTable('leases')
+      .set({ done_at: queueMs })
+      .where('name', '=', name)
+      .where('holder', '=', worker)
+      .returning('name')
+      .execute()
+    return noted.length > 0
+  },
+})
 
 /** Lets others have all that `worker` has. */
-export async function returnDuties(tx: Tx, { worker }: { worker: string }): Promise<void> {
-  await tx.query.updateTable('leases').set(FREE).where('holder', '=', worker).execute()
-}
+export const returnDuties = transaction({
+  name: 'returnDuties',
+  accountOf: () => null,
+  async run(tx: Tx, { worker }: { worker: string }): Promise<void> {
+    await tx.query.updateTable('leases').set(FREE).where('holder', '=', worker).execute()
+  },
+})
 
 /** Takes back what an instance that has just started had in its last life. */
-export async function releaseDuties(tx: Tx, { instance }: { instance: string }): Promise<void> {
-  await tx.query
-    .updateTable('leases')
-    .set(FREE)
-    // Names of workers begin with their instance and a space: between it and the character after it.
-    .where('holder', '>', `${instance} `)
-    .where('holder', '<', `${instance}!`)
-    .execute()
-}
+export const releaseDuties = transaction({
+  name: 'releaseDuties',
+  accountOf: () => null,
+  async run(tx: Tx, { instance }: { instance: string }): Promise<void> {
+    await tx.query
+      .updateTable('leases')
+      .set(FREE)
+      // Names of workers begin with their instance and a space: between it and the character after it.
+      .where('holder', '>', `${instance} `)
+      .where('holder', '<', `${instance}!`)
+      .execute()
+  },
+})
 
 const FREE = { holder: null, lease_until: null }

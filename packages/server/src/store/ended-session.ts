@@ -2,19 +2,21 @@
 // in their cookies.
 
 import { PURGE_STEP_ROWS } from '#base/limits.ts'
+import { transaction } from '#db/db.ts'
 import type { ReadDb, Tx } from './tables.ts'
 
 /** Also a second time; kept until the session would have ended by itself. */
-export async function endSession(
-  tx: Tx,
-  { id, expiresAtMs }: { id: string; expiresAtMs: number },
-): Promise<void> {
-  await tx.query
-    .insertInto('ended_sessions')
-    .values({ id, expires_at: expiresAtMs })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
-}
+export const endSession = transaction({
+  name: 'endSession',
+  accountOf: () => null,
+  async run(tx: Tx, { id, expiresAtMs }: { id: string; expiresAtMs: number }): Promise<void> {
+    await tx.query
+      .insertInto('ended_sessions')
+      .values({ id, expires_at: expiresAtMs })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute()
+  },
+})
 
 /** Those of the sessions that were signed out of. */
 export async function findEndedSessions(db: ReadDb, ids: readonly string[]): Promise<string[]> {

@@ -1,6 +1,7 @@
 // The order of the log in a database that was restored from another server: transactions there may
 // have had numbers that this server has yet to give out, and readers would wait for them to end.
 
+import { transaction } from '#db/db.ts'
 import { isAfter, lockRows, transactionNumbers } from '#db/dialect.ts'
 import { comparePositions, type LogPosition } from '#model/event.ts'
 import { positionOf } from './event.ts'
@@ -14,37 +15,45 @@ const STEP_ROWS = 10_000
  * a webhook was enabled, stays behind it, and some of what was before may come again. Returns how many
  * events it was. To be run when a service starts.
  */
-export async function settleEventOrder(tx: Tx, _input: object): Promise<number> {
-  const numbers = transactionNumbers(tx.engine)
-  if (numbers === null) return 0
-  const { own, isForeign } = numbers
-  const readers = await lockRows(
-    tx,
-    tx.query.selectFrom('event_readers').selectAll().where(isForeign).orderBy('name'),
-  ).execute()
-  const moves: Move[] = []
-  for (const reader of readers) {
-    const sequence = await findSequence(tx, reader)
-    moves.push({ from: positionOf(reader), sequence })
-    await tx.query
-      .updateTable('event_readers')
-      .set({ transaction_id: own, sequence })
-      .where('name', '=', reader.name)
-      .execute()
-  }
-  await settleWebhooks(tx, numbers, moves)
-  for (let moved = 0; ; ) {
-    const step = tx.query.selectFrom('events').select('sequence').where(isForeign).limit(STEP_ROWS)
-    const some = await tx.query
-      .updateTable('events')
-      .set({ transaction_id: own })
-      .where('sequence', 'in', step)
-      .returning('sequence')
-      .execute()
-    if (some.length === 0) return moved
-    moved += some.length
-  }
-}
+export const settleEventOrder = transaction({
+  name: 'settleEventOrder',
+  accountOf: () => null,
+  async run(tx: Tx, _input: object): Promise<number> {
+    const numbers = transactionNumbers(tx.engine)
+    if (numbers === null) return 0
+    const { own, isForeign } = numbers
+    const readers = await lockRows(
+      tx,
+      tx.query.selectFrom('event_readers').selectAll().where(isForeign).orderBy('name'),
+    ).execute()
+    const moves: Move[] = []
+    for (const reader of readers) {
+      const sequence = await findSequence(tx, reader)
+      moves.push({ from: positionOf(reader), sequence })
+      await tx.query
+        .updateTable('event_readers')
+        .set({ transaction_id: own, sequence })
+        .where('name', '=', reader.name)
+        .execute()
+    }
+    await settleWebhooks(tx, numbers, moves)
+    for (let moved = 0; ; ) {
+      const step = tx.query
+        .selectFrom('events')
+        .select('sequence')
+        .where(isForeign)
+        .limit(STEP_ROWS)
+      const some = await tx.query
+        .updateTable('events')
+        .set({ transaction_id: own })
+        .where('sequence', 'in', step)
+        .returning('sequence')
+        .execute()
+      if (some.length === 0) return moved
+      moved += some.length
+    }
+  },
+})
 
 /** From a place of the order that was, to a sequence within the transaction that settles it. */
 type Move = { from: LogPosition; sequence: number }

@@ -2,7 +2,7 @@
 
 import type { Tx } from './tables.ts'
 import { readIn } from './tables.ts'
-import { deleteWebhook, findWebhookOfInbox, insertWebhook, updateWebhook } from './webhook.ts'
+import { changeWebhook, findWebhookOfInbox, insertWebhookRow, removeWebhook } from './webhook.ts'
 
 /** What it is made of, where there is none yet. */
 export type InboxWebhook = { id: string; url: string; sealedSecrets: Uint8Array }
@@ -16,7 +16,7 @@ export async function addInboxWebhook(
   webhook: InboxWebhook,
 ): Promise<void> {
   const filter = { kinds: [], podIds: [], inboxIds: [inboxId] }
-  await insertWebhook(tx, { ...webhook, accountId, inboxId, filter, isEnabled: true, nowMs })
+  await insertWebhookRow(tx, { ...webhook, accountId, inboxId, filter, isEnabled: true, nowMs })
 }
 
 /**
@@ -31,7 +31,7 @@ export async function changeInboxWebhook(
   const { accountId, jobId, nowMs } = place
   const kept = await findWebhookOfInbox(readIn(tx), place)
   if (webhook === null) {
-    if (kept !== null) await deleteWebhook(tx, { accountId, webhookId: kept.id, jobId, nowMs })
+    if (kept !== null) await removeWebhook.run(tx, { accountId, webhookId: kept.id, jobId, nowMs })
     return false
   }
   if (kept === null) {
@@ -39,6 +39,6 @@ export async function changeInboxWebhook(
     return true
   }
   const change = { url: webhook.url, isEnabled: true }
-  await updateWebhook(tx, { accountId, webhookId: kept.id, change, nowMs })
+  await changeWebhook.run(tx, { accountId, webhookId: kept.id, change, nowMs })
   return false
 }

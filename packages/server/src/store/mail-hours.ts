@@ -2,6 +2,7 @@
 // once, for its place moves in the transaction that counts.
 
 import { MAIL_HOURS_MS, PURGE_STEP_ROWS } from '#base/limits.ts'
+import { transaction } from '#db/db.ts'
 import { inLog, inLogOrder } from '#db/dialect.ts'
 import type { LogPosition } from '#model/event.ts'
 import { addLatencies, type Latencies } from '#model/latency.ts'
@@ -117,38 +118,42 @@ export async function countUnread(
 }
 
 /** Moves the reader and adds what it found in between; false, and nothing is added, if it was not there. */
-export async function addMailHours(
-  tx: Tx,
-  input: {
-    from: LogPosition
-    to: LogPosition
-    hours: (MailHour & { accountId: string })[]
-  },
-): Promise<boolean> {
-  const { from, to, hours } = input
-  if (!(await moveReader(tx, { name: 'figures', from, to }))) return false
-  for (const hour of hours) {
-    const known = await tx.query
-      .selectFrom('mail_hours')
-      .selectAll()
-      .where('account_id', '=', hour.accountId)
-      .where('hour_at', '=', hour.hourAtMs)
-      .executeTakeFirst()
-    const kept = known === undefined ? {} : (JSON.parse(known.latencies) as Latencies)
-    const figures = {
-      received: (known?.received ?? 0) + hour.received,
-      sent: (known?.sent ?? 0) + hour.sent,
-      failed: (known?.failed ?? 0) + hour.failed,
-      latencies: JSON.stringify(addLatencies(kept, hour.latencies)),
+export const addMailHours = transaction({
+  name: 'addMailHours',
+  accountOf: () => null,
+  async run(
+    tx: Tx,
+    input: {
+      from: LogPosition
+      to: LogPosition
+      hours: (MailHour & { accountId: string })[]
+    },
+  ): Promise<boolean> {
+    const { from, to, hours } = input
+    if (!(await moveReader(tx, { name: 'figures', from, to }))) return false
+    for (const hour of hours) {
+      const known = await tx.query
+        .selectFrom('mail_hours')
+        .selectAll()
+        .where('account_id', '=', hour.accountId)
+        .where('hour_at', '=', hour.hourAtMs)
+        .executeTakeFirst()
+      const kept = known === undefined ? {} : (JSON.parse(known.latencies) as Latencies)
+      const figures = {
+        received: (known?.received ?? 0) + hour.received,
+        sent: (known?.sent ?? 0) + hour.sent,
+        failed: (known?.failed ?? 0) + hour.failed,
+        latencies: JSON.stringify(addLatencies(kept, hour.latencies)),
+      }
+      await tx.query
+        .insertInto('mail_hours')
+        .values({ account_id: hour.accountId, hour_at: hour.hourAtMs, ...figures })
+        .onConflict((conflict) => conflict.columns(['account_id', 'hour_at']).doUpdateSet(figures))
+        .execute()
     }
-    await tx.query
-      .insertInto('mail_hours')
-      .values({ account_id: hour.accountId, hour_at: hour.hourAtMs, ...figures })
-      .onConflict((conflict) => conflict.columns(['account_id', 'hour_at']).doUpdateSet(figures))
-      .execute()
-  }
-  return true
-}
+    return true
+  },
+})
 
 /** Removes up to PURGE_STEP_ROWS that are older than they are kept; how many that were. */
 export async function purgeMailHours(tx: Tx, nowMs: number): Promise<number> {

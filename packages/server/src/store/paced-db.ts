@@ -13,7 +13,7 @@ import {
 import { FairTurns } from '#db/fair-turns.ts'
 import { asStorageError } from '#db/storage-error.ts'
 import { WriteGroups } from '#db/write-groups.ts'
-import type { Db } from './transactions.ts'
+import type { Db } from './tables.ts'
 
 /** Of all writes, or of those of one account. */
 export type WriteLoad = {
@@ -47,9 +47,9 @@ export function paceWrites(db: Db, clock: Pick<Clock, 'monotonic'>): PacedDb {
   let next = 0
   const failures = openFailures(clock)
   const groups =
-    db.grouped &&
+    db.writeGroup &&
     new WriteGroups({
-      writes: db.grouped,
+      writeGroup: db.writeGroup,
       turns,
       onSettled(owner, result) {
         if (result.status === 'fulfilled') failures.end()
@@ -57,23 +57,22 @@ export function paceWrites(db: Db, clock: Pick<Clock, 'monotonic'>): PacedDb {
       },
     })
 
-  const write: Db['write'] = async (name, input, ...rest) => {
+  const write: Db['write'] = async (transaction, input, traceParent) => {
     const id = next++
-    const owner = ownerOf(input)
+    const owner = transaction.accountOf(input)
     const own = ofOwners.get(owner) ?? openLoad(clock)
     ofOwners.set(owner, own)
     const askedMs = clock.monotonic()
     all.begin(id, askedMs)
     own.begin(id, askedMs)
     try {
-      const [traceParent] = rest
       const write = traceParent === undefined ? { input } : { input, traceParent }
-      const grouped = groups?.write(owner, name, write) ?? null
-      if (grouped !== null) return (await grouped) as never
+      const grouped = groups?.write(transaction, write) ?? null
+      if (grouped !== null) return await grouped
       const turn = turns.take(owner)
       if (turn !== null) await turn
       try {
-        const value = (await db.write(name, input, ...rest)) as never
+        const value = await db.write(transaction, input, traceParent)
         failures.end()
         return value
       } catch (error) {
@@ -169,27 +168,6 @@ function boundsOf({ engine }: Db) {
   // So that the next commit is full, also where one account writes.
   const atOnce = 4 * COMMIT_GROUP_MAX
   return { atOnce, eachMax: atOnce - COMMIT_GROUP_MAX, waitingEachMax, waitMsMax: null }
-}
-
-type Owned = {
-  accountId?: unknown
-  account_id?: unknown
-  use?: unknown
-  receipts?: unknown
-  keptOut?: unknown
-}
-
-/** The account that a write is for; null for what the service does for itself or for several. */
-function ownerOf(input: unknown): string | null {
-  if (typeof input !== 'object' || input === null) return null
-  const { accountId, account_id = accountId, use, receipts, keptOut } = input as Owned
-  if (typeof account_id === 'string') return account_id
-  if (use !== undefined) return ownerOf(use)
-  return ownerOfFirst(receipts) ?? ownerOfFirst(keptOut)
-}
-
-function ownerOfFirst(list: unknown): string | null {
-  return Array.isArray(list) ? ownerOf(list[0]) : null
 }
 
 /** Counts of this second and of WRITES_COUNTED_SECONDS before it. */

@@ -2,47 +2,52 @@
 // ever at rest, and one is given out once.
 
 import { ACTIVE_KEYS_MAX, PAIRINGS_PENDING_MAX, PURGE_STEP_ROWS } from '#base/limits.ts'
+import { transaction } from '#db/db.ts'
 import { lockRows } from '#db/dialect.ts'
 import type { Pairing } from '#model/pairing.ts'
-import { createKey, findActiveKeys, listKeys, type NewKey } from './account.ts'
+import { findActiveKeys, insertKey, listKeys, type NewKey } from './account.ts'
 import { type ReadDb, type Row, readIn, type Tx } from './tables.ts'
 
 /** `taken` where a pairing has this code; `too_many` where as many wait as may. */
-export async function startPairing(
-  tx: Tx,
-  input: {
-    requestHash: Uint8Array
-    userCode: string
-    clientName: string | null
-    clientAddress: string
-    nowMs: number
-    expiresAtMs: number
+export const insertPairing = transaction({
+  name: 'startPairing',
+  accountOf: () => null,
+  async run(
+    tx: Tx,
+    input: {
+      requestHash: Uint8Array
+      userCode: string
+      clientName: string | null
+      clientAddress: string
+      nowMs: number
+      expiresAtMs: number
+    },
+  ): Promise<'started' | 'taken' | 'too_many'> {
+    const { waiting } = await tx.query
+      .selectFrom('pairings')
+      .select(({ fn }) => fn.countAll<number>().as('waiting'))
+      .where('expires_at', '>', input.nowMs)
+      .executeTakeFirstOrThrow()
+    if (waiting >= PAIRINGS_PENDING_MAX) return 'too_many'
+    const added = await tx.query
+      .insertInto('pairings')
+      .values({
+        request_hash: input.requestHash,
+        user_code: input.userCode,
+        client_name: input.clientName,
+        client_address: input.clientAddress,
+        status: 'pending',
+        account_id: null,
+        approved_by: null,
+        created_at: input.nowMs,
+        expires_at: input.expiresAtMs,
+      })
+      .onConflict((conflict) => conflict.doNothing())
+      .returning('user_code')
+      .execute()
+    return added.length === 1 ? 'started' : 'taken'
   },
-): Promise<'started' | 'taken' | 'too_many'> {
-  const { waiting } = await tx.query
-    .selectFrom('pairings')
-    .select(({ fn }) => fn.countAll<number>().as('waiting'))
-    .where('expires_at', '>', input.nowMs)
-    .executeTakeFirstOrThrow()
-  if (waiting >= PAIRINGS_PENDING_MAX) return 'too_many'
-  const added = await tx.query
-    .insertInto('pairings')
-    .values({
-      request_hash: input.requestHash,
-      user_code: input.userCode,
-      client_name: input.clientName,
-      client_address: input.clientAddress,
-      status: 'pending',
-      account_id: null,
-      approved_by: null,
-      created_at: input.nowMs,
-      expires_at: input.expiresAtMs,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .returning('user_code')
-    .execute()
-  return added.length === 1 ? 'started' : 'taken'
-}
+})
 
 /** The pairing with this code that waits for somebody, or null. */
 export async function findPendingPairing(
@@ -65,32 +70,38 @@ type Decision = { userCode: string; accountId: string; keyId: string; nowMs: num
  * Gives the pairing to the account; again by the same account changes nothing. `limit_reached` where
  * the account could not have another key.
  */
-export async function approvePairing(
-  tx: Tx,
-  { userCode, accountId, keyId, nowMs }: Decision,
-): Promise<'approved' | 'not_found' | 'limit_reached'> {
-  const row = await lockPairing(tx, userCode, nowMs)
-  if (row === null || (row.status !== 'pending' && row.account_id !== accountId)) return 'not_found'
-  const { total } = await listKeys(readIn(tx), { accountId, limit: 1, offset: 0 })
-  if (total >= ACTIVE_KEYS_MAX) return 'limit_reached'
-  await tx.query
-    .updateTable('pairings')
-    .set({ status: 'approved', account_id: accountId, approved_by: keyId })
-    .where('request_hash', '=', row.request_hash)
-    .execute()
-  return 'approved'
-}
+export const markPairingApproved = transaction({
+  name: 'approvePairing',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    { userCode, accountId, keyId, nowMs }: Decision,
+  ): Promise<'approved' | 'not_found' | 'limit_reached'> {
+    const row = await lockPairing(tx, userCode, nowMs)
+    if (row === null || (row.status !== 'pending' && row.account_id !== accountId))
+      return 'not_found'
+    const { total } = await listKeys(readIn(tx), { accountId, limit: 1, offset: 0 })
+    if (total >= ACTIVE_KEYS_MAX) return 'limit_reached'
+    await tx.query
+      .updateTable('pairings')
+      .set({ status: 'approved', account_id: accountId, approved_by: keyId })
+      .where('request_hash', '=', row.request_hash)
+      .execute()
+    return 'approved'
+  },
+})
 
 /** Ends the pairing, also one that the account has approved and nobody took yet; false for none. */
-export async function denyPairing(
-  tx: Tx,
-  { userCode, accountId, nowMs }: Omit<Decision, 'keyId'>,
-): Promise<boolean> {
-  const row = await lockPairing(tx, userCode, nowMs)
-  if (row === null || (row.status !== 'pending' && row.account_id !== accountId)) return false
-  await removePairing(tx, row)
-  return true
-}
+export const markPairingDenied = transaction({
+  name: 'denyPairing',
+  accountOf: ({ accountId }) => accountId,
+  async run(tx: Tx, { userCode, accountId, nowMs }: Omit<Decision, 'keyId'>): Promise<boolean> {
+    const row = await lockPairing(tx, userCode, nowMs)
+    if (row === null || (row.status !== 'pending' && row.account_id !== accountId)) return false
+    await removePairing(tx, row)
+    return true
+  },
+})
 
 export type Taking = { requestHash: Uint8Array; key: Omit<NewKey, 'name'>; nowMs: number }
 export type Taken =
@@ -103,28 +114,32 @@ export type Taken =
  * Makes the key of an approved pairing, which is over with it. An approval is worth what the key is
  * that it was given with: once that is revoked there is no such pairing.
  */
-export async function takePairing(tx: Tx, { requestHash, key, nowMs }: Taking): Promise<Taken> {
-  const query = tx.query
-    .selectFrom('pairings')
-    .selectAll()
-    .where('request_hash', '=', requestHash)
-    .where('expires_at', '>', nowMs)
-  const row = await lockRows(tx, query).executeTakeFirst()
-  if (row === undefined) return { outcome: 'not_found' }
-  const { account_id: accountId, approved_by: approvedBy } = row
-  if (accountId === null || approvedBy === null) return { outcome: 'pending' }
-  const isGood = (await findActiveKeys(readIn(tx), [approvedBy])).length === 1
-  if (!isGood) {
+export const takePairing = transaction({
+  name: 'takePairing',
+  accountOf: () => null,
+  async run(tx: Tx, { requestHash, key, nowMs }: Taking): Promise<Taken> {
+    const query = tx.query
+      .selectFrom('pairings')
+      .selectAll()
+      .where('request_hash', '=', requestHash)
+      .where('expires_at', '>', nowMs)
+    const row = await lockRows(tx, query).executeTakeFirst()
+    if (row === undefined) return { outcome: 'not_found' }
+    const { account_id: accountId, approved_by: approvedBy } = row
+    if (accountId === null || approvedBy === null) return { outcome: 'pending' }
+    const isGood = (await findActiveKeys(readIn(tx), [approvedBy])).length === 1
+    if (!isGood) {
+      await removePairing(tx, row)
+      return { outcome: 'not_found' }
+    }
+    const name = row.client_name ?? UNNAMED
+    const outcome = await insertKey.run(tx, { accountId, key: { ...key, name }, nowMs })
+    if (outcome === 'limit_reached') return { outcome }
     await removePairing(tx, row)
-    return { outcome: 'not_found' }
-  }
-  const name = row.client_name ?? UNNAMED
-  const outcome = await createKey(tx, { accountId, key: { ...key, name }, nowMs })
-  if (outcome === 'limit_reached') return { outcome }
-  await removePairing(tx, row)
-  if (outcome === 'no_account') return { outcome: 'not_found' }
-  return { outcome: 'taken', accountId, approvedBy, pairing: toPairing(row) }
-}
+    if (outcome === 'no_account') return { outcome: 'not_found' }
+    return { outcome: 'taken', accountId, approvedBy, pairing: toPairing(row) }
+  },
+})
 
 /** Removes up to PURGE_STEP_ROWS that are over; how many that were. */
 export async function purgePairings(tx: Tx, nowMs: number): Promise<number> {

@@ -1,6 +1,7 @@
 // Pods, to and from rows, with the guards of their deletion.
 
 import { isIdOf } from '#base/ids.ts'
+import { transaction } from '#db/db.ts'
 import type { Pod } from '#model/pod.ts'
 import { lockAccount } from './account.ts'
 import { deleteRulesOf } from './sender-rule.ts'
@@ -9,57 +10,65 @@ import { type ReadDb, type Row, readIn, type Tx } from './tables.ts'
 export type PodRefusal = 'not_found' | 'client_id_taken'
 
 /** Adds a pod; refused when another pod of the account has the `clientId`. */
-export async function createPod(
-  tx: Tx,
-  input: {
-    accountId: string
-    podId: string
-    clientId: string | null
-    name: string | null
-    nowMs: number
+export const insertPod = transaction({
+  name: 'createPod',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: {
+      accountId: string
+      podId: string
+      clientId: string | null
+      name: string | null
+      nowMs: number
+    },
+  ): Promise<Pod | PodRefusal> {
+    const account = await lockAccount(tx, input.accountId)
+    if (account === null) return 'not_found'
+    if (await isClientIdTaken(tx, input.accountId, input.clientId, null)) return 'client_id_taken'
+    const row = {
+      id: input.podId,
+      account_id: input.accountId,
+      client_id: input.clientId,
+      name: input.name,
+      is_default: 0,
+      created_at: input.nowMs,
+    }
+    await tx.query.insertInto('pods').values(row).execute()
+    await changePodCount(tx, input.accountId, 1)
+    return toPod(row)
   },
-): Promise<Pod | PodRefusal> {
-  const account = await lockAccount(tx, input.accountId)
-  if (account === null) return 'not_found'
-  if (await isClientIdTaken(tx, input.accountId, input.clientId, null)) return 'client_id_taken'
-  const row = {
-    id: input.podId,
-    account_id: input.accountId,
-    client_id: input.clientId,
-    name: input.name,
-    is_default: 0,
-    created_at: input.nowMs,
-  }
-  await tx.query.insertInto('pods').values(row).execute()
-  await changePodCount(tx, input.accountId, 1)
-  return toPod(row)
-}
+})
 
 /** Changes what is given; null clears. */
-export async function updatePod(
-  tx: Tx,
-  input: { accountId: string; pod: string; clientId?: string | null; name?: string | null },
-): Promise<Pod | PodRefusal> {
-  await lockAccount(tx, input.accountId)
-  const pod = await findPodRow(readIn(tx), input.accountId, input.pod)
-  if (pod === null) return 'not_found'
-  const change = {
-    ...(input.clientId !== undefined && { client_id: input.clientId }),
-    ...(input.name !== undefined && { name: input.name }),
-  }
-  if (await isClientIdTaken(tx, input.accountId, change.client_id ?? null, pod.id)) {
-    return 'client_id_taken'
-  }
-  if (Object.keys(change).length > 0) {
-    await tx.query
-      .updateTable('pods')
-      .set(change)
-      .where('account_id', '=', input.accountId)
-      .where('id', '=', pod.id)
-      .execute()
-  }
-  return toPod({ ...pod, ...change })
-}
+export const changePod = transaction({
+  name: 'updatePod',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: { accountId: string; pod: string; clientId?: string | null; name?: string | null },
+  ): Promise<Pod | PodRefusal> {
+    await lockAccount(tx, input.accountId)
+    const pod = await findPodRow(readIn(tx), input.accountId, input.pod)
+    if (pod === null) return 'not_found'
+    const change = {
+      ...(input.clientId !== undefined && { client_id: input.clientId }),
+      ...(input.name !== undefined && { name: input.name }),
+    }
+    if (await isClientIdTaken(tx, input.accountId, change.client_id ?? null, pod.id)) {
+      return 'client_id_taken'
+    }
+    if (Object.keys(change).length > 0) {
+      await tx.query
+        .updateTable('pods')
+        .set(change)
+        .where('account_id', '=', input.accountId)
+        .where('id', '=', pod.id)
+        .execute()
+    }
+    return toPod({ ...pod, ...change })
+  },
+})
 
 export type PodDeletion =
   | 'deleted'
@@ -69,25 +78,27 @@ export type PodDeletion =
   | 'pod_has_domains'
 
 /** Removes an empty pod. The default pod is refused as such, whatever it holds. */
-export async function deletePod(
-  tx: Tx,
-  input: { accountId: string; pod: string },
-): Promise<PodDeletion> {
-  await lockAccount(tx, input.accountId)
-  const pod = await findPodRow(readIn(tx), input.accountId, input.pod)
-  if (pod === null) return 'not_found'
-  if (pod.is_default === 1) return 'default_pod'
-  if (pod.inbox_count > 0) return 'pod_not_empty'
-  if (pod.domain_count > 0) return 'pod_has_domains'
-  await deleteRulesOf(tx, input.accountId, { podId: pod.id })
-  await tx.query
-    .deleteFrom('pods')
-    .where('account_id', '=', input.accountId)
-    .where('id', '=', pod.id)
-    .execute()
-  await changePodCount(tx, input.accountId, -1)
-  return 'deleted'
-}
+export const removePod = transaction({
+  name: 'deletePod',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(tx: Tx, input: { accountId: string; pod: string }): Promise<PodDeletion> {
+    await lockAccount(tx, input.accountId)
+    const pod = await findPodRow(readIn(tx), input.accountId, input.pod)
+    if (pod === null) return 'not_found'
+    if (pod.is_default === 1) return 'default_pod'
+    if (pod.inbox_count > 0) return 'pod_not_empty'
+    if (pod.domain_count > 0) return 'pod_has_domains'
+    await deleteRulesOf(tx, input.accountId, { podId: pod.id })
+    await tx.query
+      .deleteFrom('pods')
+      .where('account_id', '=', input.accountId)
+      .where('id', '=', pod.id)
+      .execute()
+    await changePodCount(tx, input.accountId, -1)
+    return 'deleted'
+  },
+})
 
 /** Default pod first, then newest first. */
 export async function listPods(

@@ -2,6 +2,7 @@
 // them out of every list and total at once.
 
 import { PURGE_STEP_ROWS } from '#base/limits.ts'
+import { transaction } from '#db/db.ts'
 import { lockRows } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
 import type { Authentication } from '#model/authentication.ts'
@@ -115,13 +116,15 @@ export async function takeQuarantined(tx: Tx, input: OfAccount): Promise<Quarant
 }
 
 /** Removes it for good; null when the account has none of this id. */
-export async function deleteQuarantined(
-  tx: Tx,
-  input: OfAccount,
-): Promise<{ blobIds: string[] } | null> {
-  const taken = await takeQuarantined(tx, input)
-  return taken === null ? null : { blobIds: await dropRawReferences(tx, [taken.rawId]) }
-}
+export const removeQuarantined = transaction({
+  name: 'deleteQuarantined',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(tx: Tx, input: OfAccount): Promise<{ blobIds: string[] } | null> {
+    const taken = await takeQuarantined(tx, input)
+    return taken === null ? null : { blobIds: await dropRawReferences(tx, [taken.rawId]) }
+  },
+})
 
 /** Removes up to `PURGE_STEP_ROWS` of what came until then; returns the raw messages referred to. */
 export async function purgeQuarantined(tx: Tx, untilMs: number): Promise<string[]> {

@@ -1,7 +1,7 @@
 // Several arriving messages in one transaction, with one set of statements: what `receiveMessage` does for
 // one, where each round trip to a server would hold the inbox from the next.
 
-import type { GroupedInput, GroupForm, JoinGroup } from '#db/db.ts'
+import { type GroupedInput, type JoinGroup, transaction } from '#db/db.ts'
 import {
   type AskedKeys,
   addToAllCounters,
@@ -13,25 +13,33 @@ import {
   updateThreads,
 } from './group-statements.ts'
 import { bodiesForRow, longBodyOf } from './long-body.ts'
-import type { ReceiveInput, ReceiveOutcome } from './receive-message.ts'
+import { type ReceiveInput, type ReceiveOutcome, receiveMessage } from './receive-message.ts'
 import { type CountedInbox, type KnownInboxes, keyIn, ReceivePlan } from './receive-plan.ts'
-import type { Tables, Tx } from './tables.ts'
+import type { Tx } from './tables.ts'
 import { sumChanges } from './thread-range.ts'
 
 type Grouped = readonly GroupedInput<ReceiveInput>[]
 
 /** What is rare has no group form: mail that is kept out, or is for the operator. */
-export const receivingTogether: GroupForm<Tables> = {
-  sizeOf(input: ReceiveInput) {
-    const { raw, content, receipts, parentKeys, keptOut, postmaster } = input
-    if (keptOut.length > 0 || postmaster !== null || receipts.length === 0) return null
-    const onceLength = lengthOf([raw.content, ...Object.values(longBodyOf(raw.id, content) ?? {})])
-    // For each recipient it is written, and what it answers is looked for.
-    const eachLength = lengthOf([...Object.values(bodiesForRow(content)), ...parentKeys])
-    return onceLength + receipts.length * (eachLength + ROWS_LENGTH)
+export const storeReceived = transaction({
+  name: 'receiveMessage',
+  accountOf: ({ receipts, keptOut }) => (receipts[0] ?? keptOut[0])?.accountId ?? null,
+  group: {
+    sizeOf(input: ReceiveInput) {
+      const { raw, content, receipts, parentKeys, keptOut, postmaster } = input
+      if (keptOut.length > 0 || postmaster !== null || receipts.length === 0) return null
+      const onceLength = lengthOf([
+        raw.content,
+        ...Object.values(longBodyOf(raw.id, content) ?? {}),
+      ])
+      // For each recipient it is written, and what it answers is looked for.
+      const eachLength = lengthOf([...Object.values(bodiesForRow(content)), ...parentKeys])
+      return onceLength + receipts.length * (eachLength + ROWS_LENGTH)
+    },
+    run: receiveMessages,
   },
-  run: receiveMessages,
-}
+  run: receiveMessage,
+})
 
 /** About what the rows of one recipient have beside what the message says. */
 const ROWS_LENGTH = 2_000
@@ -52,7 +60,7 @@ function lengthOf(values: readonly unknown[]): number {
 export async function receiveMessages(
   tx: Tx,
   first: Grouped,
-  join: JoinGroup<GroupedInput<ReceiveInput>>,
+  join: JoinGroup<ReceiveInput>,
 ): Promise<ReceiveOutcome[]> {
   const inboxIds = new Set(first.flatMap(({ input }) => inboxIdsOf(input)))
   const inboxes = await lockInboxes(tx, inboxIds)

@@ -1,5 +1,6 @@
 // The transaction that lets a quarantined message into its inbox.
 
+import { transaction } from '#db/db.ts'
 import { insertLongBodies } from './long-body.ts'
 import type { MessageContent } from './message-statements.ts'
 import { takeQuarantined } from './quarantine.ts'
@@ -25,35 +26,36 @@ export type ReleaseOutcome = {
 }
 
 /** Null when the account has no such message in quarantine, or not any more. */
-export async function releaseQuarantined(
-  tx: Tx,
-  input: ReleaseInput,
-): Promise<ReleaseOutcome | null> {
-  const taken = await takeQuarantined(tx, input)
-  if (taken === null) return null
-  const { accountId, podId, inboxId, rawId, toAddr, deliveryRole } = taken
-  const result = await addReceived(
-    tx,
-    { ...input, raw: { id: rawId, size_bytes: await sizeOf(tx, rawId) } },
-    {
-      accountId,
-      podId,
-      inboxId,
-      toAddr,
-      deliveryRole,
-      messageId: input.messageId,
-      threadId: input.threadId,
-      eventId: input.eventId,
-    },
-  )
-  if (result === 'stored') {
-    // The message has the reference to the raw message that the quarantine had.
-    await insertLongBodies(tx, rawId, input.content)
-    return { messageId: input.messageId, isNew: true, blobIds: [] }
-  }
-  const messageId = await existingId(tx, inboxId, input.content)
-  return { messageId, isNew: false, blobIds: await dropRawReferences(tx, [rawId]) }
-}
+export const storeReleased = transaction({
+  name: 'releaseQuarantined',
+  accountOf: ({ accountId }) => accountId,
+  async run(tx: Tx, input: ReleaseInput): Promise<ReleaseOutcome | null> {
+    const taken = await takeQuarantined(tx, input)
+    if (taken === null) return null
+    const { accountId, podId, inboxId, rawId, toAddr, deliveryRole } = taken
+    const result = await addReceived(
+      tx,
+      { ...input, raw: { id: rawId, size_bytes: await sizeOf(tx, rawId) } },
+      {
+        accountId,
+        podId,
+        inboxId,
+        toAddr,
+        deliveryRole,
+        messageId: input.messageId,
+        threadId: input.threadId,
+        eventId: input.eventId,
+      },
+    )
+    if (result === 'stored') {
+      // The message has the reference to the raw message that the quarantine had.
+      await insertLongBodies(tx, rawId, input.content)
+      return { messageId: input.messageId, isNew: true, blobIds: [] }
+    }
+    const messageId = await existingId(tx, inboxId, input.content)
+    return { messageId, isNew: false, blobIds: await dropRawReferences(tx, [rawId]) }
+  },
+})
 
 async function sizeOf(tx: Tx, rawId: string): Promise<number> {
   const raw = await tx.query

@@ -10,6 +10,7 @@ import {
   QUARANTINE_MS,
   RELEASED_ADDRESS_MS,
 } from '#base/limits.ts'
+import { transaction } from '#db/db.ts'
 import { lockRows } from '#db/dialect.ts'
 import { changeAccountCounters } from './account-counters.ts'
 import { ERASED } from './event.ts'
@@ -24,53 +25,58 @@ import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from './webhook-deliv
 export type PurgeStep = { isDone: boolean; blobIds: string[] }
 
 /** Removes up to `PURGE_STEP_ROWS` rows of what a deleted inbox left; call until it is done. */
-export async function purgeInboxStep(tx: Tx, input: { inboxId: string }): Promise<PurgeStep> {
-  // Before what they tell of, so that no list of events is of messages that are gone already; and at
-  // each step, for until its messages are gone some may still be added.
-  if (await eraseEvents(tx, input.inboxId)) return { isDone: false, blobIds: [] }
-  // Locked first, as by those who settle deliveries, so that the two never wait for each other.
-  const messages = await lockRows(
-    tx,
-    tx.query
-      .selectFrom('messages')
-      .select(['id', 'position'])
+export const purgeInboxStep = transaction({
+  name: 'purgeInboxStep',
+  accountOf: () => null,
+  erasing: true,
+  async run(tx: Tx, input: { inboxId: string }): Promise<PurgeStep> {
+    // Before what they tell of, so that no list of events is of messages that are gone already; and at
+    // each step, for until its messages are gone some may still be added.
+    if (await eraseEvents(tx, input.inboxId)) return { isDone: false, blobIds: [] }
+    // Locked first, as by those who settle deliveries, so that the two never wait for each other.
+    const messages = await lockRows(
+      tx,
+      tx.query
+        .selectFrom('messages')
+        .select(['id', 'position'])
+        .where('inbox_id', '=', input.inboxId)
+        .orderBy('position')
+        .limit(PURGE_STEP_ROWS),
+    ).execute()
+    if (messages.length > 0) {
+      const ids = messages.map((message) => message.id)
+      const positions = messages.map((message) => message.position)
+      await removeFromSearch(tx, { inboxId: input.inboxId, positions })
+      await removeSent(tx, ids)
+      // Another worker may remove the same rows: only what went here gives up its raw message.
+      const removed = await tx.query
+        .deleteFrom('messages')
+        .where('id', 'in', ids)
+        .returning('raw_id')
+        .execute()
+      const rawIds = removed.map((message) => message.raw_id)
+      return { isDone: false, blobIds: await dropRawReferences(tx, rawIds) }
+    }
+    const threads = await tx.query
+      .selectFrom('threads')
+      .select('id')
       .where('inbox_id', '=', input.inboxId)
-      .orderBy('position')
-      .limit(PURGE_STEP_ROWS),
-  ).execute()
-  if (messages.length > 0) {
-    const ids = messages.map((message) => message.id)
-    const positions = messages.map((message) => message.position)
-    await removeFromSearch(tx, { inboxId: input.inboxId, positions })
-    await removeSent(tx, ids)
-    // Another worker may remove the same rows: only what went here gives up its raw message.
-    const removed = await tx.query
-      .deleteFrom('messages')
-      .where('id', 'in', ids)
-      .returning('raw_id')
+      .limit(PURGE_STEP_ROWS)
       .execute()
-    const rawIds = removed.map((message) => message.raw_id)
-    return { isDone: false, blobIds: await dropRawReferences(tx, rawIds) }
-  }
-  const threads = await tx.query
-    .selectFrom('threads')
-    .select('id')
-    .where('inbox_id', '=', input.inboxId)
-    .limit(PURGE_STEP_ROWS)
-    .execute()
-  if (threads.length > 0) {
-    const ids = threads.map((thread) => thread.id)
-    await tx.query.deleteFrom('threads').where('id', 'in', ids).execute()
-    return { isDone: false, blobIds: [] }
-  }
-  const quarantined = await purgeQuarantinedOf(tx, input.inboxId)
-  if (quarantined.length > 0) {
-    return { isDone: false, blobIds: await dropRawReferences(tx, quarantined) }
-  }
-  if (await removeNotes(tx, input.inboxId)) return { isDone: false, blobIds: [] }
-  await endSearchInbox(tx, input.inboxId)
-  return { isDone: true, blobIds: [] }
-}
+    if (threads.length > 0) {
+      const ids = threads.map((thread) => thread.id)
+      await tx.query.deleteFrom('threads').where('id', 'in', ids).execute()
+      return { isDone: false, blobIds: [] }
+    }
+    const quarantined = await purgeQuarantinedOf(tx, input.inboxId)
+    if (quarantined.length > 0) {
+      return { isDone: false, blobIds: await dropRawReferences(tx, quarantined) }
+    }
+    if (await removeNotes(tx, input.inboxId)) return { isDone: false, blobIds: [] }
+    await endSearchInbox(tx, input.inboxId)
+    return { isDone: true, blobIds: [] }
+  },
+})
 
 /**
  * Leaves of up to `PURGE_STEP_ROWS` events their places in the log, for readers who go on from there;
@@ -129,25 +135,30 @@ async function removeNotes(tx: Tx, inboxId: string): Promise<boolean> {
 }
 
 /** Removes up to `PURGE_STEP_ROWS` of each kind of what is past its time; call until it is done. */
-export async function purgeExpiredStep(tx: Tx, input: { nowMs: number }): Promise<PurgeStep> {
-  const { nowMs } = input
-  // First, because it locks inboxes, as those do who add to them before they lock anything else.
-  const quarantined = await purgeQuarantined(tx, nowMs - QUARANTINE_MS)
-  const addresses = await purgeAddresses(tx, nowMs - RELEASED_ADDRESS_MS)
-  const creations = await purgeCreations(tx, nowMs - DAY_MS)
-  const events = await purgeEvents(tx, nowMs - EVENT_MS)
-  const keys = await purgeIdempotencyKeys(tx, nowMs - IDEMPOTENCY_MS)
-  const strangers = await purgeColdDays(tx, Math.floor(nowMs / DAY_MS) - 1)
-  const captured = await purgeCaptured(tx, nowMs - CAPTURED_MS)
-  const told = await purgeWebhookDeliveries(tx, nowMs)
-  const postmaster = await purgePostmasterMail(tx, nowMs - POSTMASTER_MAIL_MS)
-  const mail = [quarantined.length, postmaster.length, ...(await purgeFaces(tx, nowMs))]
-  const steps = [addresses, creations, events, keys, strangers, captured, told, ...mail]
-  return {
-    isDone: steps.every((rows) => rows < PURGE_STEP_ROWS),
-    blobIds: await dropRawReferences(tx, [...quarantined, ...postmaster]),
-  }
-}
+export const purgeExpiredStep = transaction({
+  name: 'purgeExpiredStep',
+  accountOf: () => null,
+  erasing: true,
+  async run(tx: Tx, input: { nowMs: number }): Promise<PurgeStep> {
+    const { nowMs } = input
+    // First, because it locks inboxes, as those do who add to them before they lock anything else.
+    const quarantined = await purgeQuarantined(tx, nowMs - QUARANTINE_MS)
+    const addresses = await purgeAddresses(tx, nowMs - RELEASED_ADDRESS_MS)
+    const creations = await purgeCreations(tx, nowMs - DAY_MS)
+    const events = await purgeEvents(tx, nowMs - EVENT_MS)
+    const keys = await purgeIdempotencyKeys(tx, nowMs - IDEMPOTENCY_MS)
+    const strangers = await purgeColdDays(tx, Math.floor(nowMs / DAY_MS) - 1)
+    const captured = await purgeCaptured(tx, nowMs - CAPTURED_MS)
+    const told = await purgeWebhookDeliveries(tx, nowMs)
+    const postmaster = await purgePostmasterMail(tx, nowMs - POSTMASTER_MAIL_MS)
+    const mail = [quarantined.length, postmaster.length, ...(await purgeFaces(tx, nowMs))]
+    const steps = [addresses, creations, events, keys, strangers, captured, told, ...mail]
+    return {
+      isDone: steps.every((rows) => rows < PURGE_STEP_ROWS),
+      blobIds: await dropRawReferences(tx, [...quarantined, ...postmaster]),
+    }
+  },
+})
 
 async function purgeAddresses(tx: Tx, untilMs: number): Promise<number> {
   const removed = await tx.query

@@ -4,6 +4,7 @@
 
 import { sql } from 'kysely'
 import { SEARCH_BODY_LENGTH_MAX, SEARCH_STEP_LENGTH, SEARCH_STEP_MESSAGES } from '#base/limits.ts'
+import { transaction } from '#db/db.ts'
 import { lockRows } from '#db/dialect.ts'
 import { addTextEntries, removeTextEntries, type TextEntry } from '#db/text-index.ts'
 import type { Direction } from '#model/message.ts'
@@ -55,28 +56,32 @@ export type IndexStep = {
  * entries again that an earlier program wrote. Inboxes that are not there any more are passed over. With
  * `skipLocked` nobody is waited for.
  */
-export async function indexSearchStep(
-  tx: Tx,
-  input: { inboxIds: string[]; skipLocked: boolean; renews?: boolean },
-): Promise<IndexStep> {
-  const behind: string[] = []
-  let indexed = 0
-  // In one order everywhere, so that two transactions never wait for each other's inboxes.
-  for (const inboxId of [...input.inboxIds].sort()) {
-    if (indexed >= SEARCH_STEP_MESSAGES) {
-      behind.push(inboxId)
-      continue
+export const indexSearchStep = transaction({
+  name: 'indexSearchStep',
+  accountOf: () => null,
+  async run(
+    tx: Tx,
+    input: { inboxIds: string[]; skipLocked: boolean; renews?: boolean },
+  ): Promise<IndexStep> {
+    const behind: string[] = []
+    let indexed = 0
+    // In one order everywhere, so that two transactions never wait for each other's inboxes.
+    for (const inboxId of [...input.inboxIds].sort()) {
+      if (indexed >= SEARCH_STEP_MESSAGES) {
+        behind.push(inboxId)
+        continue
+      }
+      const result = await indexNext(tx, inboxId, {
+        limit: SEARCH_STEP_MESSAGES - indexed,
+        skipLocked: input.skipLocked,
+        renews: input.renews === true,
+      })
+      indexed += result.indexed
+      if (!result.isDone) behind.push(inboxId)
     }
-    const result = await indexNext(tx, inboxId, {
-      limit: SEARCH_STEP_MESSAGES - indexed,
-      skipLocked: input.skipLocked,
-      renews: input.renews === true,
-    })
-    indexed += result.indexed
-    if (!result.isDone) behind.push(inboxId)
-  }
-  return { indexed, behind }
-}
+    return { indexed, behind }
+  },
+})
 
 async function indexNext(
   tx: Tx,

@@ -3,6 +3,7 @@
 
 import { sql } from 'kysely'
 import { SEARCH_ERASE_STEP_PAGES } from '#base/limits.ts'
+import { transaction } from '#db/db.ts'
 import { lockRows } from '#db/dialect.ts'
 import { eraseTextStep, keepsRemovedText, removeTextEntries } from '#db/text-index.ts'
 import { entryId } from './search-index.ts'
@@ -61,18 +62,24 @@ const PURGED_MAX = 5_000
  * A step of a round that erases the words of all that was removed before its first step; true when they
  * are gone. A round that was broken off is begun again.
  */
-export async function eraseSearchStep(tx: Tx, { isFirst }: { isFirst: boolean }): Promise<boolean> {
-  return eraseTextStep(tx, { pages: SEARCH_ERASE_STEP_PAGES, isFirst })
-}
+export const eraseSearchStep = transaction({
+  name: 'eraseSearchStep',
+  accountOf: () => null,
+  async run(tx: Tx, { isFirst }: { isFirst: boolean }): Promise<boolean> {
+    return eraseTextStep(tx, { pages: SEARCH_ERASE_STEP_PAGES, isFirst })
+  },
+})
 
 /** Forgets deleted inboxes whose words are erased. */
-export async function forgetPurgedSearch(
-  tx: Tx,
-  { numbers }: { numbers: number[] },
-): Promise<void> {
-  await tx.query
-    .deleteFrom('search_inboxes')
-    .where('number', 'in', numbers)
-    .where('is_purged', '=', 1)
-    .execute()
-}
+export const forgetPurgedSearch = transaction({
+  name: 'forgetPurgedSearch',
+  accountOf: () => null,
+  erasing: true,
+  async run(tx: Tx, { numbers }: { numbers: number[] }): Promise<void> {
+    await tx.query
+      .deleteFrom('search_inboxes')
+      .where('number', 'in', numbers)
+      .where('is_purged', '=', 1)
+      .execute()
+  },
+})

@@ -2,6 +2,7 @@
 // and totals, a delivery for each recipient, and what the limits count. All of it or, with the reason,
 // nothing.
 
+import { transaction } from '#db/db.ts'
 import { lockRows } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
 import {
@@ -83,7 +84,13 @@ export type SendOutcome =
  * a loop is suspected in its thread or a limit is reached, in this order. What refuses it is looked at
  * before anything is written: a refusal uses up nothing. Of a loop the first refusal is told.
  */
-export async function sendMessage(tx: Tx, input: SendInput): Promise<SendOutcome> {
+export const sendMessage = transaction({
+  name: 'sendMessage',
+  accountOf: ({ use }) => use.accountId,
+  run: insertSend,
+})
+
+async function insertSend(tx: Tx, input: SendInput): Promise<SendOutcome> {
   const { use, inboxId, limits, raw } = input
   const { accountId, nowMs } = use
   // Sends of an inbox wait for each other here, and for arriving mail.

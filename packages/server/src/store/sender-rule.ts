@@ -1,5 +1,6 @@
 // Sender rules, to and from rows: what the account lists, and the few that may be about a message.
 
+import { transaction } from '#db/db.ts'
 import { statement } from '#db/statement.ts'
 import type { DecidingRule, SenderRule, SenderRuleType } from '#model/sender-rule.ts'
 import { lockAccount } from './account.ts'
@@ -67,20 +68,22 @@ export async function findRulesForValues(
 }
 
 /** False when the account has no such rule. */
-export async function deleteSenderRule(
-  tx: Tx,
-  input: { accountId: string; ruleId: string },
-): Promise<boolean> {
-  await lockAccount(tx, input.accountId)
-  const removed = await tx.query
-    .deleteFrom('sender_rules')
-    .where('account_id', '=', input.accountId)
-    .where('id', '=', input.ruleId)
-    .returning('id')
-    .execute()
-  await countSenderRules(tx, input.accountId, -removed.length)
-  return removed.length > 0
-}
+export const removeSenderRule = transaction({
+  name: 'deleteSenderRule',
+  accountOf: ({ accountId }) => accountId,
+  essential: true,
+  async run(tx: Tx, input: { accountId: string; ruleId: string }): Promise<boolean> {
+    await lockAccount(tx, input.accountId)
+    const removed = await tx.query
+      .deleteFrom('sender_rules')
+      .where('account_id', '=', input.accountId)
+      .where('id', '=', input.ruleId)
+      .returning('id')
+      .execute()
+    await countSenderRules(tx, input.accountId, -removed.length)
+    return removed.length > 0
+  },
+})
 
 /** Removes the rules that are limited to an inbox, or to a pod; its account is locked already. */
 export async function deleteRulesOf(

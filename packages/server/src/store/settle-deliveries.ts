@@ -46,7 +46,7 @@ export type SettleInput = {
  * Records the outcomes of deliveries, and returns the ids of those that it recorded: what `worker`
  * holds, or lost to nobody yet. What another process has taken over is that one's to settle.
  */
-export async function settleDeliveries(tx: Tx, input: SettleInput): Promise<string[]> {
+export async function settleAlone(tx: Tx, input: SettleInput): Promise<string[]> {
   // The message first: of two processes that settle its last two recipients, one sees both.
   const message = await lockSentMessage(tx, input.messageId)
   if (message === undefined || message.account_id !== input.accountId) {

@@ -7,6 +7,7 @@ import {
   DOMAIN_CHECK_RETRY_MS,
   DOMAIN_CHECKS_SEEN_MAX,
 } from '#base/limits.ts'
+import { transaction } from '#db/db.ts'
 import { lockRows } from '#db/dialect.ts'
 import type { Domain, DomainStatus, RecordCheck } from '#model/domain.ts'
 import { nextCheckAt, nextStatus } from '#model/domain-state.ts'
@@ -44,46 +45,50 @@ export type DomainSettled =
   | { kind: 'not_found' }
 
 /** Writes what the check found, and does nothing when another one was quicker. */
-export async function settleDomain(tx: Tx, input: DomainSettling): Promise<DomainSettled> {
-  const { nowMs } = input
-  await lockAccount(tx, input.accountId)
-  const rows = await lockDomainsNamed(tx, input.domain)
-  const kept = rows.find(
-    ({ id, accountId }) => id === input.domainId && accountId === input.accountId,
-  )
-  if (kept === undefined) return { kind: 'not_found' }
-  const others = rows.filter(({ id }) => id !== kept.id)
-  const isTaken = input.isRight && !kept.isHolder && others.some(isHeld)
-  const isAsRead = kept.status === input.status && kept.lastCheckedAtMs === input.lastCheckedAtMs
-  if (!isAsRead) return { kind: 'changed', domain: kept, isTaken }
+export const settleDomain = transaction({
+  name: 'settleDomain',
+  accountOf: ({ accountId }) => accountId,
+  async run(tx: Tx, input: DomainSettling): Promise<DomainSettled> {
+    const { nowMs } = input
+    await lockAccount(tx, input.accountId)
+    const rows = await lockDomainsNamed(tx, input.domain)
+    const kept = rows.find(
+      ({ id, accountId }) => id === input.domainId && accountId === input.accountId,
+    )
+    if (kept === undefined) return { kind: 'not_found' }
+    const others = rows.filter(({ id }) => id !== kept.id)
+    const isTaken = input.isRight && !kept.isHolder && others.some(isHeld)
+    const isAsRead = kept.status === input.status && kept.lastCheckedAtMs === input.lastCheckedAtMs
+    if (!isAsRead) return { kind: 'changed', domain: kept, isTaken }
 
-  await noteKeysSeen(tx, kept.id, input)
-  const isRight = input.isRight && !isTaken
-  const status = nextStatus(kept, { isRight, isSure: input.isSure, nowMs })
-  if (status === 'verified' && !kept.isHolder) await takeOver(tx, kept, others)
-  const degradedAtMs = status === 'degraded' ? sinceWhen(kept, nowMs) : null
-  const state = { status, createdAtMs: kept.createdAtMs, degradedAtMs }
-  const regular = nextCheckAt(state, nowMs)
-  const isHolder = kept.isHolder || status === 'verified'
-  const row = await tx.query
-    .updateTable('domains')
-    .set({
-      status,
-      checks: JSON.stringify(input.checks),
-      is_holder: isHolder ? 1 : 0,
-      takes_bounces: isHolder && input.takesBounces ? 1 : 0,
-      degraded_at: degradedAtMs,
-      next_check_at: input.isSure ? regular : Math.min(regular, nowMs + DOMAIN_CHECK_RETRY_MS),
-      last_checked_at: nowMs,
-      ...(status === 'verified' && kept.status !== 'verified' && { verified_at: nowMs }),
-    })
-    .where('id', '=', kept.id)
-    .returningAll()
-    .executeTakeFirstOrThrow()
-  const domain = toDomain(row)
-  const hasEvent = await tell(tx, { before: kept.status, domain, input })
-  return { kind: isTaken ? 'taken' : 'settled', domain, hasEvent }
-}
+    await noteKeysSeen(tx, kept.id, input)
+    const isRight = input.isRight && !isTaken
+    const status = nextStatus(kept, { isRight, isSure: input.isSure, nowMs })
+    if (status === 'verified' && !kept.isHolder) await takeOver(tx, kept, others)
+    const degradedAtMs = status === 'degraded' ? sinceWhen(kept, nowMs) : null
+    const state = { status, createdAtMs: kept.createdAtMs, degradedAtMs }
+    const regular = nextCheckAt(state, nowMs)
+    const isHolder = kept.isHolder || status === 'verified'
+    const row = await tx.query
+      .updateTable('domains')
+      .set({
+        status,
+        checks: JSON.stringify(input.checks),
+        is_holder: isHolder ? 1 : 0,
+        takes_bounces: isHolder && input.takesBounces ? 1 : 0,
+        degraded_at: degradedAtMs,
+        next_check_at: input.isSure ? regular : Math.min(regular, nowMs + DOMAIN_CHECK_RETRY_MS),
+        last_checked_at: nowMs,
+        ...(status === 'verified' && kept.status !== 'verified' && { verified_at: nowMs }),
+      })
+      .where('id', '=', kept.id)
+      .returningAll()
+      .executeTakeFirstOrThrow()
+    const domain = toDomain(row)
+    const hasEvent = await tell(tx, { before: kept.status, domain, input })
+    return { kind: isTaken ? 'taken' : 'settled', domain, hasEvent }
+  },
+})
 
 /** A time to come was written before the clock was set back. */
 function sinceWhen({ degradedAtMs }: Domain, nowMs: number): number {
@@ -172,40 +177,44 @@ export async function hasDueDomains(db: ReadDb, nowMs: number): Promise<boolean>
  * a check of which nothing came is due again. Accounts take turns, so that one with many domains whose
  * DNS is silent does not put off the checks of the others.
  */
-export async function claimDomainChecks(
-  tx: Tx,
-  { limit, nowMs }: { limit: number; nowMs: number },
-): Promise<{ accountId: string; domainId: string }[]> {
-  const read = tx.query
-  const ranked = read
-    .selectFrom(
-      dueIn({ read }, nowMs).orderBy('next_check_at').limit(DOMAIN_CHECKS_SEEN_MAX).as('due'),
-    )
-    .select(['due.id', 'due.next_check_at'])
-    .select(({ fn }) =>
-      fn
-        .agg<number>('row_number')
-        .over((over) => over.partitionBy('due.account_id').orderBy('due.next_check_at'))
-        .as('place'),
-    )
-  const chosen = read
-    .selectFrom(ranked.as('ranked'))
-    .select('ranked.id')
-    .orderBy('ranked.place')
-    .orderBy('ranked.next_check_at')
-    .limit(limit)
-  // Due also once it is locked: another process may have claimed it meanwhile.
-  const due = dueIn({ read }, nowMs).where('id', 'in', chosen)
-  const rows = await lockRows(tx, due, { skipLocked: true }).execute()
-  if (rows.length === 0) return []
-  await tx.query
-    .updateTable('domains')
-    .set({ next_check_at: nowMs + DOMAIN_CHECK_RETRY_MS })
-    .where(
-      'id',
-      'in',
-      rows.map(({ id }) => id),
-    )
-    .execute()
-  return rows.map(({ id, account_id: accountId }) => ({ accountId, domainId: id }))
-}
+export const claimDomainChecks = transaction({
+  name: 'claimDomainChecks',
+  accountOf: () => null,
+  async run(
+    tx: Tx,
+    { limit, nowMs }: { limit: number; nowMs: number },
+  ): Promise<{ accountId: string; domainId: string }[]> {
+    const read = tx.query
+    const ranked = read
+      .selectFrom(
+        dueIn({ read }, nowMs).orderBy('next_check_at').limit(DOMAIN_CHECKS_SEEN_MAX).as('due'),
+      )
+      .select(['due.id', 'due.next_check_at'])
+      .select(({ fn }) =>
+        fn
+          .agg<number>('row_number')
+          .over((over) => over.partitionBy('due.account_id').orderBy('due.next_check_at'))
+          .as('place'),
+      )
+    const chosen = read
+      .selectFrom(ranked.as('ranked'))
+      .select('ranked.id')
+      .orderBy('ranked.place')
+      .orderBy('ranked.next_check_at')
+      .limit(limit)
+    // Due also once it is locked: another process may have claimed it meanwhile.
+    const due = dueIn({ read }, nowMs).where('id', 'in', chosen)
+    const rows = await lockRows(tx, due, { skipLocked: true }).execute()
+    if (rows.length === 0) return []
+    await tx.query
+      .updateTable('domains')
+      .set({ next_check_at: nowMs + DOMAIN_CHECK_RETRY_MS })
+      .where(
+        'id',
+        'in',
+        rows.map(({ id }) => id),
+      )
+      .execute()
+    return rows.map(({ id, account_id: accountId }) => ({ accountId, domainId: id }))
+  },
+})

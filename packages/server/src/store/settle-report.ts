@@ -1,6 +1,7 @@
 // The transaction that records what a report says of recipients: the outcome of each, and with it the
 // message's state, its events and suppressions.
 
+import { transaction } from '#db/db.ts'
 import { lockRows } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
 import type { BounceClass } from '#model/delivery.ts'
@@ -45,20 +46,24 @@ export type SettleReportInput = {
 export type ReportOutcome = 'settled' | 'repeated' | 'underway' | 'deferred' | 'gone'
 
 /** What came of each, in their order: one that is not settled yet keeps no other from being recorded. */
-export async function settleReport(tx: Tx, input: SettleReportInput): Promise<ReportOutcome[]> {
-  const message = await lockSentMessage(tx, input.messageId)
-  if (message === undefined || message.account_id !== input.accountId) {
-    return input.deliveries.map(() => 'gone')
-  }
-  const outcomes: ReportOutcome[] = []
-  for (const { deliveryId: id } of input.deliveries) {
-    const [row] = await selectDelivery(tx, { id, messageId: message.id })
-    outcomes.push(outcomeOf(row))
-  }
-  const settled = input.deliveries.filter((_, index) => outcomes[index] === 'settled')
-  if (settled.length > 0) await record(tx, input, { message, settled })
-  return outcomes
-}
+export const settleReport = transaction({
+  name: 'settleReport',
+  accountOf: ({ accountId }) => accountId,
+  async run(tx: Tx, input: SettleReportInput): Promise<ReportOutcome[]> {
+    const message = await lockSentMessage(tx, input.messageId)
+    if (message === undefined || message.account_id !== input.accountId) {
+      return input.deliveries.map(() => 'gone')
+    }
+    const outcomes: ReportOutcome[] = []
+    for (const { deliveryId: id } of input.deliveries) {
+      const [row] = await selectDelivery(tx, { id, messageId: message.id })
+      outcomes.push(outcomeOf(row))
+    }
+    const settled = input.deliveries.filter((_, index) => outcomes[index] === 'settled')
+    if (settled.length > 0) await record(tx, input, { message, settled })
+    return outcomes
+  },
+})
 
 function outcomeOf(
   row: Pick<Row<'deliveries'>, 'status' | 'queue_state'> | undefined,

@@ -3,7 +3,7 @@
 // not wait for as many commits as there are attempts under way. Statements cost the same for one and fifty.
 
 import { sql } from 'kysely'
-import type { GroupedInput, GroupForm } from '#db/db.ts'
+import { type GroupedInput, transaction } from '#db/db.ts'
 import { lockRows } from '#db/dialect.ts'
 import { rowsInsert } from '#db/rows-insert.ts'
 import { statement } from '#db/statement.ts'
@@ -14,22 +14,28 @@ import {
   type DeliveryChange,
   deliveryChange,
   type SettleInput,
-  settleDeliveries,
+  settleAlone,
 } from './settle-deliveries.ts'
 import type { Tables, Tx } from './tables.ts'
 
 type Grouped = readonly GroupedInput<SettleInput>[]
 
-export const settlingTogether: GroupForm<Tables> = {
-  /** Suppressions, complaints and what the sandbox takes are rare, or quick: each goes alone. */
-  sizeOf({ deliveries, captured }: SettleInput) {
-    const isPlain = deliveries.every(
-      ({ suppression, complaintEventId }) => suppression === null && complaintEventId === null,
-    )
-    return captured === null && isPlain ? deliveries.length * OUTCOME_LENGTH : null
+export const settleDeliveries = transaction({
+  name: 'settleDeliveries',
+  accountOf: ({ accountId }) => accountId,
+  essential: true,
+  group: {
+    /** Suppressions, complaints and what the sandbox takes are rare, or quick: each goes alone. */
+    sizeOf({ deliveries, captured }: SettleInput) {
+      const isPlain = deliveries.every(
+        ({ suppression, complaintEventId }) => suppression === null && complaintEventId === null,
+      )
+      return captured === null && isPlain ? deliveries.length * OUTCOME_LENGTH : null
+    },
+    run: settleTogether,
   },
-  run: settleTogether,
-}
+  run: settleAlone,
+})
 
 /** About what a recipient's outcome has with a server's words. */
 const OUTCOME_LENGTH = 1_500
@@ -53,7 +59,7 @@ async function settleTogether(tx: Tx, writes: Grouped): Promise<string[][]> {
     results.push(
       together.includes(write)
         ? input.deliveries.map(({ id }) => id).filter((id) => recorded.has(id))
-        : await settleDeliveries(tx, input),
+        : await settleAlone(tx, input),
     )
   }
   return results

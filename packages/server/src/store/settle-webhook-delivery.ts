@@ -3,6 +3,7 @@
 
 import { sql } from 'kysely'
 import { CLOCK_SKEW_MS, WEBHOOK_FAILING_MS_MAX } from '#base/limits.ts'
+import { transaction } from '#db/db.ts'
 import { statement } from '#db/statement.ts'
 import type { WebhookDeliveryStatus, WebhookError } from '#model/webhook.ts'
 import { insertEvent } from './message-statements.ts'
@@ -35,34 +36,36 @@ export type SettledWebhookDelivery = {
  * Records the outcome: `lost` when it is another's to settle, or its webhook was deleted; `disabled`
  * when the webhook has failed for so long that it is told of nothing more.
  */
-export async function settleWebhookDelivery(
-  tx: Tx,
-  input: SettledWebhookDelivery,
-): Promise<'settled' | 'disabled' | 'lost'> {
-  if (input.error === 'webhook_disabled') {
-    return (await endUnattempted(tx, input)) ? 'settled' : 'lost'
-  }
-  const [row] = await updateDelivery(tx, {
-    id: input.id,
-    account_id: input.accountId,
-    worker: input.worker,
-    attempts: input.attempts,
-    last_attempt_at: input.attemptAtMs,
-    queue_state: input.nextAttemptAtMs === null ? null : 'waiting',
-    status: input.status,
-    next_attempt_at: input.nextAttemptAtMs,
-    response_status: input.responseStatus,
-    response_body: input.responseBody,
-    latency_ms: input.latencyMs,
-    error: input.error,
-  })
-  if (row === undefined) return 'lost'
-  if (input.error === null) await clearFailing(tx, { id: row.lane, account_id: input.accountId })
-  else if (input.error !== 'internal_error' && row.event_kind !== 'webhook.test') {
-    return (await noteFailure(tx, row, input)) ? 'disabled' : 'settled'
-  }
-  return 'settled'
-}
+export const settleWebhookDelivery = transaction({
+  name: 'settleWebhookDelivery',
+  accountOf: ({ accountId }) => accountId,
+  essential: true,
+  async run(tx: Tx, input: SettledWebhookDelivery): Promise<'settled' | 'disabled' | 'lost'> {
+    if (input.error === 'webhook_disabled') {
+      return (await endUnattempted(tx, input)) ? 'settled' : 'lost'
+    }
+    const [row] = await updateDelivery(tx, {
+      id: input.id,
+      account_id: input.accountId,
+      worker: input.worker,
+      attempts: input.attempts,
+      last_attempt_at: input.attemptAtMs,
+      queue_state: input.nextAttemptAtMs === null ? null : 'waiting',
+      status: input.status,
+      next_attempt_at: input.nextAttemptAtMs,
+      response_status: input.responseStatus,
+      response_body: input.responseBody,
+      latency_ms: input.latencyMs,
+      error: input.error,
+    })
+    if (row === undefined) return 'lost'
+    if (input.error === null) await clearFailing(tx, { id: row.lane, account_id: input.accountId })
+    else if (input.error !== 'internal_error' && row.event_kind !== 'webhook.test') {
+      return (await noteFailure(tx, row, input)) ? 'disabled' : 'settled'
+    }
+    return 'settled'
+  },
+})
 
 /** What earlier attempts came to stays; the one that the claim counted is not one. */
 async function endUnattempted(tx: Tx, input: SettledWebhookDelivery): Promise<boolean> {

@@ -3,8 +3,8 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { runSqliteWriter } from '#db/sqlite-writer.ts'
 import type { WriterData } from '#db/writer-thread.ts'
-import { TRANSACTION_KINDS, transactions } from './transactions.ts'
+import { transactions } from './transactions.ts'
 
 if (parentPort === null) throw new Error('This module is started as a worker thread.')
 const { path, reservePath } = workerData as WriterData
-runSqliteWriter({ path, reservePath, port: parentPort, transactions, kinds: TRANSACTION_KINDS })
+runSqliteWriter({ path, reservePath, port: parentPort, transactions })

@@ -2,6 +2,7 @@
 // every inbox that has it. Inboxes count them, so what is deleted with an inbox is free at once.
 
 import { PURGE_STEP_ROWS } from '#base/limits.ts'
+import { transaction } from '#db/db.ts'
 import { lockRows } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
 import { insertEvent } from './message-statements.ts'
@@ -97,88 +98,96 @@ export async function findUncountedInbox(db: ReadDb, from: string): Promise<stri
 }
 
 /** Counts the next PURGE_STEP_ROWS messages of the inbox that are not, and as many in its quarantine. */
-export async function countStoredStep(tx: Tx, { inboxId }: { inboxId: string }): Promise<void> {
-  const counters = await lockRows(
-    tx,
-    tx.query
-      .selectFrom('inbox_counters')
-      .select(['inbound_count', 'outbound_count', 'counted_position', 'quarantined_bytes'])
-      .where('inbox_id', '=', inboxId),
-  ).executeTakeFirst()
-  if (counters === undefined) return
-  const from = counters.counted_position
-  const to = Math.min(from + PURGE_STEP_ROWS, counters.inbound_count + counters.outbound_count)
-  const { bytes } = await tx.query
-    .selectFrom('messages')
-    .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
-    .select(({ fn }) => fn.sum<number | string | null>('raw_messages.size_bytes').as('bytes'))
-    .where('messages.inbox_id', '=', inboxId)
-    .where('messages.position', '>', from)
-    .where('messages.position', '<=', to)
-    .executeTakeFirstOrThrow()
-  const quarantined = await tx.query
-    .selectFrom('quarantined_messages')
-    .innerJoin('raw_messages', 'raw_messages.id', 'quarantined_messages.raw_id')
-    .select(['quarantined_messages.id', 'raw_messages.size_bytes'])
-    .where('quarantined_messages.inbox_id', '=', inboxId)
-    .where('quarantined_messages.size_bytes', 'is', null)
-    .limit(PURGE_STEP_ROWS)
-    .execute()
-  for (const { id, size_bytes } of quarantined) {
-    await tx.query
-      .updateTable('quarantined_messages')
-      .set({ size_bytes })
-      .where('id', '=', id)
+export const countStoredStep = transaction({
+  name: 'countStoredStep',
+  accountOf: () => null,
+  async run(tx: Tx, { inboxId }: { inboxId: string }): Promise<void> {
+    const counters = await lockRows(
+      tx,
+      tx.query
+        .selectFrom('inbox_counters')
+        .select(['inbound_count', 'outbound_count', 'counted_position', 'quarantined_bytes'])
+        .where('inbox_id', '=', inboxId),
+    ).executeTakeFirst()
+    if (counters === undefined) return
+    const from = counters.counted_position
+    const to = Math.min(from + PURGE_STEP_ROWS, counters.inbound_count + counters.outbound_count)
+    const { bytes } = await tx.query
+      .selectFrom('messages')
+      .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
+      .select(({ fn }) => fn.sum<number | string | null>('raw_messages.size_bytes').as('bytes'))
+      .where('messages.inbox_id', '=', inboxId)
+      .where('messages.position', '>', from)
+      .where('messages.position', '<=', to)
+      .executeTakeFirstOrThrow()
+    const quarantined = await tx.query
+      .selectFrom('quarantined_messages')
+      .innerJoin('raw_messages', 'raw_messages.id', 'quarantined_messages.raw_id')
+      .select(['quarantined_messages.id', 'raw_messages.size_bytes'])
+      .where('quarantined_messages.inbox_id', '=', inboxId)
+      .where('quarantined_messages.size_bytes', 'is', null)
+      .limit(PURGE_STEP_ROWS)
       .execute()
-  }
-  const quarantinedBytes = quarantined.reduce((sum, row) => sum + row.size_bytes, 0)
-  await tx.query
-    .updateTable('inbox_counters')
-    .set((row) => ({
-      stored_bytes: row('stored_bytes', '+', Number(bytes ?? 0)),
-      counted_position: to,
-      quarantined_bytes: row('quarantined_bytes', '+', quarantinedBytes),
-    }))
-    .where('inbox_id', '=', inboxId)
-    .execute()
-}
+    for (const { id, size_bytes } of quarantined) {
+      await tx.query
+        .updateTable('quarantined_messages')
+        .set({ size_bytes })
+        .where('id', '=', id)
+        .execute()
+    }
+    const quarantinedBytes = quarantined.reduce((sum, row) => sum + row.size_bytes, 0)
+    await tx.query
+      .updateTable('inbox_counters')
+      .set((row) => ({
+        stored_bytes: row('stored_bytes', '+', Number(bytes ?? 0)),
+        counted_position: to,
+        quarantined_bytes: row('quarantined_bytes', '+', quarantinedBytes),
+      }))
+      .where('inbox_id', '=', inboxId)
+      .execute()
+  },
+})
 
 /**
  * Notes that mail to the account is refused from now on, or no longer. True when that is new; the first is
  * told by an event.
  */
-export async function noteQuota(
-  tx: Tx,
-  input: {
-    accountId: string
-    eventId: string
-    isExceeded: boolean
-    storedBytes: number
-    limitBytes: number
-    nowMs: number
+export const noteQuota = transaction({
+  name: 'noteQuota',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: {
+      accountId: string
+      eventId: string
+      isExceeded: boolean
+      storedBytes: number
+      limitBytes: number
+      nowMs: number
+    },
+  ): Promise<boolean> {
+    const { accountId, isExceeded, nowMs } = input
+    const changed = await tx.query
+      .updateTable('accounts')
+      .set({ quota_exceeded_at: isExceeded ? nowMs : null })
+      .where('id', '=', accountId)
+      .where('quota_exceeded_at', isExceeded ? 'is' : 'is not', null)
+      .returning('id')
+      .executeTakeFirst()
+    if (changed === undefined) return false
+    if (!isExceeded) return true
+    const storage = { stored_bytes: input.storedBytes, limit_bytes: input.limitBytes }
+    await insertEvent(tx, {
+      id: input.eventId,
+      kind: 'account.quota_exceeded',
+      account_id: accountId,
+      pod_id: null,
+      inbox_id: null,
+      thread_id: null,
+      message_id: null,
+      occurred_at: nowMs,
+      details: JSON.stringify({ storage }),
+    })
+    return true
   },
-): Promise<boolean> {
-  const { accountId, isExceeded, nowMs } = input
-  const changed = await tx.query
-    .updateTable('accounts')
-    .set({ quota_exceeded_at: isExceeded ? nowMs : null })
-    .where('id', '=', accountId)
-    .where('quota_exceeded_at', isExceeded ? 'is' : 'is not', null)
-    .returning('id')
-    .executeTakeFirst()
-  if (changed === undefined) return false
-  if (!isExceeded) return true
-  const storage = { stored_bytes: input.storedBytes, limit_bytes: input.limitBytes }
-  await insertEvent(tx, {
-    id: input.eventId,
-    kind: 'account.quota_exceeded',
-    account_id: accountId,
-    pod_id: null,
-    inbox_id: null,
-    thread_id: null,
-    message_id: null,
-    occurred_at: nowMs,
-    details: JSON.stringify({ storage }),
-  })
-  return true
-}
+})

@@ -1,5 +1,6 @@
 // Suppressions, to and from rows: addresses that an account does not write to.
 
+import { transaction } from '#db/db.ts'
 import { statement } from '#db/statement.ts'
 import type { Suppression, SuppressionType } from '#model/suppression.ts'
 import { changeAccountCounters, readAccountCounters } from './account-counters.ts'
@@ -8,26 +9,30 @@ import type { NewRow, ReadDb, Row, Tables, Tx } from './tables.ts'
 export type NewSuppression = NewRow<'suppressions'>
 
 /** Adds a suppression and gives back the one that stands: an earlier one stays as it is. */
-export async function addSuppression(tx: Tx, input: NewSuppression): Promise<Suppression> {
-  const added = await tx.query
-    .insertInto('suppressions')
-    .values(input)
-    .onConflict((conflict) => conflict.columns(['account_id', 'address_key']).doNothing())
-    .returningAll()
-    .executeTakeFirst()
-  if (added === undefined) {
-    const row = await tx.query
-      .selectFrom('suppressions')
-      .selectAll()
-      .where('account_id', '=', input.account_id)
-      .where('address_key', '=', input.address_key)
+export const insertSuppression = transaction({
+  name: 'addSuppression',
+  accountOf: ({ account_id }) => account_id,
+  async run(tx: Tx, input: NewSuppression): Promise<Suppression> {
+    const added = await tx.query
+      .insertInto('suppressions')
+      .values(input)
+      .onConflict((conflict) => conflict.columns(['account_id', 'address_key']).doNothing())
+      .returningAll()
       .executeTakeFirst()
-    // Removed by another transaction in between: told as it would have been.
-    return toSuppression(row ?? { ...input, reason: input.reason ?? null })
-  }
-  await changeAccountCounters(tx, input.account_id, { suppressions: 1 })
-  return toSuppression(added)
-}
+    if (added === undefined) {
+      const row = await tx.query
+        .selectFrom('suppressions')
+        .selectAll()
+        .where('account_id', '=', input.account_id)
+        .where('address_key', '=', input.address_key)
+        .executeTakeFirst()
+      // Removed by another transaction in between: told as it would have been.
+      return toSuppression(row ?? { ...input, reason: input.reason ?? null })
+    }
+    await changeAccountCounters(tx, input.account_id, { suppressions: 1 })
+    return toSuppression(added)
+  },
+})
 
 /** Adds those of one account that it has not yet. */
 export async function addSuppressions(
@@ -49,20 +54,22 @@ export async function addSuppressions(
 }
 
 /** False when the account has no such suppression. */
-export async function removeSuppression(
-  tx: Tx,
-  input: { accountId: string; addressKey: string },
-): Promise<boolean> {
-  const removed = await tx.query
-    .deleteFrom('suppressions')
-    .where('account_id', '=', input.accountId)
-    .where('address_key', '=', input.addressKey)
-    .returning('id')
-    .execute()
-  if (removed.length === 0) return false
-  await changeAccountCounters(tx, input.accountId, { suppressions: -removed.length })
-  return true
-}
+export const deleteSuppression = transaction({
+  name: 'removeSuppression',
+  accountOf: ({ accountId }) => accountId,
+  essential: true,
+  async run(tx: Tx, input: { accountId: string; addressKey: string }): Promise<boolean> {
+    const removed = await tx.query
+      .deleteFrom('suppressions')
+      .where('account_id', '=', input.accountId)
+      .where('address_key', '=', input.addressKey)
+      .returning('id')
+      .execute()
+    if (removed.length === 0) return false
+    await changeAccountCounters(tx, input.accountId, { suppressions: -removed.length })
+    return true
+  },
+})
 
 /** Newest first; the one of an address when `addressKey` is given. */
 export async function listSuppressions(

@@ -2,7 +2,7 @@
 // milliseconds, lists and objects are JSON text.
 
 import type { Generated, Insertable, Selectable } from 'kysely'
-import type { Db as AnyDb, Tx as AnyTx, TransactionTable } from '#db/db.ts'
+import type { Db as AnyDb, Tx as AnyTx } from '#db/db.ts'
 
 export type Tables = {
   accounts: {
@@ -374,8 +374,9 @@ export type Tables = {
 export type Row<Table extends keyof Tables> = Selectable<Tables[Table]>
 export type NewRow<Table extends keyof Tables> = Insertable<Tables[Table]>
 export type Tx = AnyTx<Tables>
+export type Db = AnyDb<Tables>
 /** Enough of the database to read from it. */
-export type ReadDb = Pick<AnyDb<Tables, TransactionTable<Tables>>, 'read' | 'reading'>
+export type ReadDb = Pick<Db, 'read' | 'reading'>
 
 /** The reading side of a transaction, which sees its own writes. */
 export function readIn(tx: Tx): ReadDb {

@@ -2,6 +2,7 @@
 // added to without them is summed up from its messages when it is listed.
 
 import { sql } from 'kysely'
+import { transaction } from '#db/db.ts'
 import { lockRows } from '#db/dialect.ts'
 import {
   addParticipants,
@@ -138,30 +139,34 @@ function selectNewestTexts(db: ReadDb, threadIds: readonly string[]) {
 }
 
 /** Keeps what was found out about threads of one inbox, unless a message came meanwhile. */
-export async function keepThreadSummaries(
-  tx: Tx,
-  input: { accountId: string; inboxId: string; summaries: readonly ThreadSummary[] },
-): Promise<void> {
-  // As whatever changes threads does, before it touches their rows.
-  const totals = tx.query
-    .selectFrom('inbox_counters')
-    .select('inbox_id')
-    .where('inbox_id', '=', input.inboxId)
-  if ((await lockRows(tx, totals).executeTakeFirst()) === undefined) return
-  for (const { threadId, messageCount, participants, snippet, readCount } of input.summaries) {
-    await tx.query
-      .updateTable('threads')
-      .set({
-        participants,
-        snippet,
-        summary_count: messageCount,
-        // The thread may have been marked as read since.
-        read_count: sql`case when read_count < ${readCount} then ${readCount} else read_count end`,
-      })
-      .where('id', '=', threadId)
-      .where('account_id', '=', input.accountId)
+export const keepThreadSummaries = transaction({
+  name: 'keepThreadSummaries',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: { accountId: string; inboxId: string; summaries: readonly ThreadSummary[] },
+  ): Promise<void> {
+    // As whatever changes threads does, before it touches their rows.
+    const totals = tx.query
+      .selectFrom('inbox_counters')
+      .select('inbox_id')
       .where('inbox_id', '=', input.inboxId)
-      .where('message_count', '=', messageCount)
-      .execute()
-  }
-}
+    if ((await lockRows(tx, totals).executeTakeFirst()) === undefined) return
+    for (const { threadId, messageCount, participants, snippet, readCount } of input.summaries) {
+      await tx.query
+        .updateTable('threads')
+        .set({
+          participants,
+          snippet,
+          summary_count: messageCount,
+          // The thread may have been marked as read since.
+          read_count: sql`case when read_count < ${readCount} then ${readCount} else read_count end`,
+        })
+        .where('id', '=', threadId)
+        .where('account_id', '=', input.accountId)
+        .where('inbox_id', '=', input.inboxId)
+        .where('message_count', '=', messageCount)
+        .execute()
+    }
+  },
+})

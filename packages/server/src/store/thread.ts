@@ -1,5 +1,6 @@
 // Threads, to and from rows.
 
+import { transaction } from '#db/db.ts'
 import { lockRows } from '#db/dialect.ts'
 import type { ShownThread, Thread } from '#model/thread.ts'
 import type { Participant } from '#model/thread-summary.ts'
@@ -83,41 +84,45 @@ function findRow(
 }
 
 /** Sets the read flag and keeps the inbox's total of unread threads. Setting it twice is one. */
-export async function setThreadRead(
-  tx: Tx,
-  input: { accountId: string; threadId: string; isRead: boolean },
-): Promise<Thread | null> {
-  const inbox = await tx.query
-    .selectFrom('threads')
-    .select('inbox_id')
-    .where('id', '=', input.threadId)
-    .where('account_id', '=', input.accountId)
-    .executeTakeFirst()
-  if (inbox === undefined) return null
-  // The inbox's totals are locked first, as arriving mail does.
-  const totals = tx.query
-    .selectFrom('inbox_counters')
-    .select('inbox_id')
-    .where('inbox_id', '=', inbox.inbox_id)
-  if ((await lockRows(tx, totals).executeTakeFirst()) === undefined) return null
-  const thread = await findThread(readIn(tx), input.accountId, input.threadId)
-  if (thread === null || thread.isRead === input.isRead) return thread
-  const unread = input.isRead ? -1 : 1
-  const { last_position } = await tx.query
-    .updateTable('threads')
-    .set(({ ref }) => ({ is_read: input.isRead ? 1 : 0, read_count: ref('message_count') }))
-    .where('account_id', '=', input.accountId)
-    .where('id', '=', thread.id)
-    .returning('last_position')
-    .executeTakeFirstOrThrow()
-  await countInRange(tx, { inboxId: thread.inboxId, position: last_position, threads: 0, unread })
-  await tx.query
-    .updateTable('inbox_counters')
-    .set((row) => ({ unread_thread_count: row('unread_thread_count', '+', unread) }))
-    .where('inbox_id', '=', thread.inboxId)
-    .execute()
-  return { ...thread, isRead: input.isRead }
-}
+export const setThreadRead = transaction({
+  name: 'setThreadRead',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: { accountId: string; threadId: string; isRead: boolean },
+  ): Promise<Thread | null> {
+    const inbox = await tx.query
+      .selectFrom('threads')
+      .select('inbox_id')
+      .where('id', '=', input.threadId)
+      .where('account_id', '=', input.accountId)
+      .executeTakeFirst()
+    if (inbox === undefined) return null
+    // The inbox's totals are locked first, as arriving mail does.
+    const totals = tx.query
+      .selectFrom('inbox_counters')
+      .select('inbox_id')
+      .where('inbox_id', '=', inbox.inbox_id)
+    if ((await lockRows(tx, totals).executeTakeFirst()) === undefined) return null
+    const thread = await findThread(readIn(tx), input.accountId, input.threadId)
+    if (thread === null || thread.isRead === input.isRead) return thread
+    const unread = input.isRead ? -1 : 1
+    const { last_position } = await tx.query
+      .updateTable('threads')
+      .set(({ ref }) => ({ is_read: input.isRead ? 1 : 0, read_count: ref('message_count') }))
+      .where('account_id', '=', input.accountId)
+      .where('id', '=', thread.id)
+      .returning('last_position')
+      .executeTakeFirstOrThrow()
+    await countInRange(tx, { inboxId: thread.inboxId, position: last_position, threads: 0, unread })
+    await tx.query
+      .updateTable('inbox_counters')
+      .set((row) => ({ unread_thread_count: row('unread_thread_count', '+', unread) }))
+      .where('inbox_id', '=', thread.inboxId)
+      .execute()
+    return { ...thread, isRead: input.isRead }
+  },
+})
 
 async function toShown(db: ReadDb, rows: Row<'threads'>[]): Promise<ShownThreads> {
   const found = await sumUpThreads(db, rows)

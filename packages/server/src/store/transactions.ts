@@ -1,7 +1,5 @@
-// Every write of the service by its name: the table that both engines run.
-
-import type { Db as AnyDb, GroupForm } from '#db/db.ts'
-import { createAccount, createKey, revokeKey, touchKeys, updateAccount } from './account.ts'
+import type { AnyTransaction } from '#db/db.ts'
+import { changeAccount, insertAccount, insertKey, markKeyRevoked, touchKeys } from './account.ts'
 import { addWebhookDeliveries, addWebhookTest } from './add-webhook-deliveries.ts'
 import {
   addBudgetHolder,
@@ -10,10 +8,10 @@ import {
   renewBudgetHolder,
   sweepBudgets,
 } from './budget.ts'
-import { clearCaptured } from './captured-message.ts'
-import { createDomain, deleteDomain, scopeDomain } from './change-domain.ts'
-import { createInbox, deleteInbox, updateInbox } from './change-inbox.ts'
-import { createSenderRule } from './create-sender-rule.ts'
+import { removeCaptured } from './captured-message.ts'
+import { insertDomain, removeDomain, setDomainPod } from './change-domain.ts'
+import { changeInbox, insertInbox, removeInbox } from './change-inbox.ts'
+import { insertSenderRule } from './create-sender-rule.ts'
 import {
   claimDeliveries,
   readyDueDeliveries,
@@ -36,29 +34,27 @@ import {
   returnJobs,
 } from './job.ts'
 import { addMailHours } from './mail-hours.ts'
-import { approvePairing, denyPairing, startPairing, takePairing } from './pairing.ts'
-import { createPod, deletePod, updatePod } from './pod.ts'
-import { deleteQuarantined } from './quarantine.ts'
-import { receiveMessage } from './receive-message.ts'
-import { receivingTogether } from './receive-messages.ts'
-import { releaseQuarantined } from './release-quarantined.ts'
+import { insertPairing, markPairingApproved, markPairingDenied, takePairing } from './pairing.ts'
+import { changePod, insertPod, removePod } from './pod.ts'
+import { removeQuarantined } from './quarantine.ts'
+import { storeReceived } from './receive-messages.ts'
+import { storeReleased } from './release-quarantined.ts'
 import { purgeExpiredStep, purgeInboxStep } from './retention.ts'
 import { indexSearchStep } from './search-index.ts'
 import { eraseSearchStep, forgetPurgedSearch } from './search-removal.ts'
 import { sendMessage } from './send-message.ts'
-import { deleteSenderRule } from './sender-rule.ts'
+import { removeSenderRule } from './sender-rule.ts'
 import { ensureSecret, replaceSecret } from './service-secret.ts'
-import { settleDeliveries } from './settle-deliveries.ts'
 import { claimDomainChecks, settleDomain } from './settle-domain.ts'
 import { settleReport } from './settle-report.ts'
-import { settlingTogether } from './settle-together.ts'
+import { settleDeliveries } from './settle-together.ts'
 import { settleWebhookDelivery } from './settle-webhook-delivery.ts'
 import { countStoredStep, noteQuota } from './stored-bytes.ts'
-import { addSuppression, removeSuppression } from './suppression.ts'
+import { deleteSuppression, insertSuppression } from './suppression.ts'
 import type { Tables } from './tables.ts'
 import { setThreadRead } from './thread.ts'
 import { keepThreadSummaries } from './thread-summary.ts'
-import { createWebhook, deleteWebhook, replaceWebhookSecrets, updateWebhook } from './webhook.ts'
+import { changeWebhook, insertWebhook, removeWebhook, replaceWebhookSecrets } from './webhook.ts'
 import {
   dropWebhookDeliveries,
   purgeWebhookStep,
@@ -72,28 +68,29 @@ import {
   returnWebhookDeliveries,
 } from './webhook-queue.ts'
 
-export const transactions = {
-  createAccount,
-  updateAccount,
-  createKey,
-  revokeKey,
+/** All of them, for the writer thread of the embedded database, which is told names. */
+export const transactions: readonly AnyTransaction<Tables>[] = [
+  insertAccount,
+  changeAccount,
+  insertKey,
+  markKeyRevoked,
   touchKeys,
-  createPod,
-  updatePod,
-  deletePod,
-  createInbox,
-  updateInbox,
-  deleteInbox,
-  createDomain,
-  scopeDomain,
-  deleteDomain,
+  insertPod,
+  changePod,
+  removePod,
+  insertInbox,
+  changeInbox,
+  removeInbox,
+  insertDomain,
+  setDomainPod,
+  removeDomain,
   claimDomainChecks,
   settleDomain,
-  receiveMessage,
-  createSenderRule,
-  deleteSenderRule,
-  releaseQuarantined,
-  deleteQuarantined,
+  storeReceived,
+  insertSenderRule,
+  removeSenderRule,
+  storeReleased,
+  removeQuarantined,
   setThreadRead,
   keepThreadSummaries,
   countStoredStep,
@@ -129,9 +126,9 @@ export const transactions = {
   releaseDeliveries,
   settleDeliveries,
   settleReport,
-  addSuppression,
-  removeSuppression,
-  clearCaptured,
+  insertSuppression,
+  deleteSuppression,
+  removeCaptured,
   settleEventOrder,
   addWebhookDeliveries,
   addWebhookTest,
@@ -150,72 +147,13 @@ export const transactions = {
   exchangeBudgets,
   sweepBudgets,
   endSession,
-  startPairing,
-  approvePairing,
-  denyPairing,
+  insertPairing,
+  markPairingApproved,
+  markPairingDenied,
   takePairing,
   addMailHours,
-  createWebhook,
-  updateWebhook,
+  insertWebhook,
+  changeWebhook,
   replaceWebhookSecrets,
-  deleteWebhook,
-}
-
-/** Those that engines whose commits are not grouped by themselves run for several inputs at once. */
-export const groupForms: Readonly<Record<string, GroupForm<Tables>>> = {
-  receiveMessage: receivingTogether,
-  settleDeliveries: settlingTogether,
-}
-
-type Names = ReadonlySet<keyof typeof transactions>
-
-/** Transactions that remove what must not linger, neither in the database nor in its log. */
-const erasing: Names = new Set([
-  'deleteInbox',
-  'deletePod',
-  'deleteDomain',
-  'purgeInboxStep',
-  'purgeExpiredStep',
-  'forgetPurgedSearch',
-  'deleteQuarantined',
-  'purgeWebhookStep',
-  'dropWebhookDeliveries',
-  'replaceSecret',
-  'replaceRetiredKey',
-  'deleteWebhook',
-])
-
-/** Transactions that go on when the disk is full: those that make room, and what they need for it. */
-const essential: Names = new Set([
-  ...erasing,
-  'revokeKey',
-  'claimJobs',
-  'renewLease',
-  'completeJob',
-  'continueJob',
-  'retryJob',
-  'returnJobs',
-  'releaseLeases',
-  'claimDeliveries',
-  'renewDeliveries',
-  'returnDeliveries',
-  'readyDueDeliveries',
-  'releaseDeliveries',
-  'settleDeliveries',
-  'claimWebhookDeliveries',
-  'renewWebhookDeliveries',
-  'returnWebhookDeliveries',
-  'readyDueWebhookDeliveries',
-  'releaseWebhookDeliveries',
-  'settleWebhookDelivery',
-  'removeSuppression',
-  'deleteSenderRule',
-  'clearCaptured',
-])
-
-export const TRANSACTION_KINDS: { erasing: ReadonlySet<string>; essential: ReadonlySet<string> } = {
-  erasing,
-  essential,
-}
-
-export type Db = AnyDb<Tables, typeof transactions>
+  removeWebhook,
+]

@@ -3,6 +3,7 @@
 
 import { sql } from 'kysely'
 import { COUNTED_MAX, PURGE_STEP_ROWS, WEBHOOK_DELIVERY_MS } from '#base/limits.ts'
+import { transaction } from '#db/db.ts'
 import { lockRows } from '#db/dialect.ts'
 import type { EventKind } from '#model/event.ts'
 import type {
@@ -126,66 +127,77 @@ export async function findWebhookDelivery(
  * Makes a delivery that is over due at once; `pending` when it is not over, `disabled` when its webhook
  * is, which only tests are posted to.
  */
-export async function retryWebhookDelivery(
-  tx: Tx,
-  input: OfWebhook & { deliveryId: string; queueMs: number },
-): Promise<'pending' | 'disabled' | 'retried' | 'not_found'> {
-  const ofAccount = { account_id: input.accountId, lane: input.webhookId, id: input.deliveryId }
-  const retried = await tx.query
-    .updateTable('webhook_deliveries')
-    .set({ ...READY, status: 'pending', next_attempt_at: input.queueMs })
-    .where((row) => row.and(ofAccount))
-    .where('status', '!=', 'pending')
-    .where(({ eb, exists, or, selectFrom }) =>
-      or([
-        eb('event_kind', '=', 'webhook.test'),
-        exists(
-          selectFrom('webhooks')
-            .select('id')
-            .where('id', '=', input.webhookId)
-            .where('is_enabled', '=', 1),
-        ),
-      ]),
-    )
-    .returning('id')
-    .execute()
-  if (retried.length > 0) return 'retried'
-  const kept = await tx.query
-    .selectFrom('webhook_deliveries')
-    .innerJoin('webhooks', 'webhooks.id', 'webhook_deliveries.lane')
-    .select('webhook_deliveries.status')
-    .where('webhook_deliveries.id', '=', input.deliveryId)
-    .where('webhooks.id', '=', input.webhookId)
-    .where('webhooks.account_id', '=', input.accountId)
-    .executeTakeFirst()
-  if (kept === undefined) return 'not_found'
-  return kept.status === 'pending' ? 'pending' : 'disabled'
-}
+export const retryWebhookDelivery = transaction({
+  name: 'retryWebhookDelivery',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: OfWebhook & { deliveryId: string; queueMs: number },
+  ): Promise<'pending' | 'disabled' | 'retried' | 'not_found'> {
+    const ofAccount = { account_id: input.accountId, lane: input.webhookId, id: input.deliveryId }
+    const retried = await tx.query
+      .updateTable('webhook_deliveries')
+      .set({ ...READY, status: 'pending', next_attempt_at: input.queueMs })
+      .where((row) => row.and(ofAccount))
+      .where('status', '!=', 'pending')
+      .where(({ eb, exists, or, selectFrom }) =>
+        or([
+          eb('event_kind', '=', 'webhook.test'),
+          exists(
+            selectFrom('webhooks')
+              .select('id')
+              .where('id', '=', input.webhookId)
+              .where('is_enabled', '=', 1),
+          ),
+        ]),
+      )
+      .returning('id')
+      .execute()
+    if (retried.length > 0) return 'retried'
+    const kept = await tx.query
+      .selectFrom('webhook_deliveries')
+      .innerJoin('webhooks', 'webhooks.id', 'webhook_deliveries.lane')
+      .select('webhook_deliveries.status')
+      .where('webhook_deliveries.id', '=', input.deliveryId)
+      .where('webhooks.id', '=', input.webhookId)
+      .where('webhooks.account_id', '=', input.accountId)
+      .executeTakeFirst()
+    if (kept === undefined) return 'not_found'
+    return kept.status === 'pending' ? 'pending' : 'disabled'
+  },
+})
 
 /** Removes deliveries whose event or webhook is gone. */
-export async function dropWebhookDeliveries(tx: Tx, { ids }: { ids: string[] }): Promise<void> {
-  if (ids.length === 0) return
-  const all = tx.query.selectFrom('webhook_deliveries').select('id').where('id', 'in', ids)
-  // In one order with all who lock several, so that no two wait for each other.
-  const locked = idsOf(await lockRows(tx, all.orderBy('id')).execute())
-  if (locked.length === 0) return
-  await tx.query.deleteFrom('webhook_deliveries').where('id', 'in', locked).execute()
-}
+export const dropWebhookDeliveries = transaction({
+  name: 'dropWebhookDeliveries',
+  accountOf: () => null,
+  erasing: true,
+  async run(tx: Tx, { ids }: { ids: string[] }): Promise<void> {
+    if (ids.length === 0) return
+    const all = tx.query.selectFrom('webhook_deliveries').select('id').where('id', 'in', ids)
+    // In one order with all who lock several, so that no two wait for each other.
+    const locked = idsOf(await lockRows(tx, all.orderBy('id')).execute())
+    if (locked.length === 0) return
+    await tx.query.deleteFrom('webhook_deliveries').where('id', 'in', locked).execute()
+  },
+})
 
 /** Removes up to `PURGE_STEP_ROWS` deliveries of a webhook that was deleted; call until it is done. */
-export async function purgeWebhookStep(
-  tx: Tx,
-  { webhookId }: { webhookId: string },
-): Promise<{ isDone: boolean }> {
-  const rows = await tx.query
-    .selectFrom('webhook_deliveries')
-    .select('id')
-    .where('lane', '=', webhookId)
-    .limit(PURGE_STEP_ROWS)
-    .execute()
-  await dropWebhookDeliveries(tx, { ids: idsOf(rows) })
-  return { isDone: rows.length < PURGE_STEP_ROWS }
-}
+export const purgeWebhookStep = transaction({
+  name: 'purgeWebhookStep',
+  accountOf: () => null,
+  erasing: true,
+  async run(tx: Tx, { webhookId }: { webhookId: string }): Promise<{ isDone: boolean }> {
+    const rows = await tx.query
+      .selectFrom('webhook_deliveries')
+      .select('id')
+      .where('lane', '=', webhookId)
+      .limit(PURGE_STEP_ROWS)
+      .execute()
+    await dropWebhookDeliveries.run(tx, { ids: idsOf(rows) })
+    return { isDone: rows.length < PURGE_STEP_ROWS }
+  },
+})
 
 /** Removes up to `PURGE_STEP_ROWS` deliveries of these events, and says how many. */
 export async function purgeDeliveriesOfEvents(tx: Tx, eventIds: string[]): Promise<number> {
@@ -196,7 +208,7 @@ export async function purgeDeliveriesOfEvents(tx: Tx, eventIds: string[]): Promi
     .where('event_id', 'in', eventIds)
     .limit(PURGE_STEP_ROWS)
     .execute()
-  await dropWebhookDeliveries(tx, { ids: idsOf(rows) })
+  await dropWebhookDeliveries.run(tx, { ids: idsOf(rows) })
   return rows.length
 }
 

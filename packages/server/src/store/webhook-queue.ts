@@ -1,5 +1,6 @@
 // The queue of webhook deliveries: who takes them and who holds them. The lane is the webhook.
 
+import { transaction } from '#db/db.ts'
 import { statement } from '#db/statement.ts'
 import type { LaneClaim } from './delivery-claim.ts'
 import { idsOf, leasedQueue } from './leased-queue.ts'
@@ -35,38 +36,64 @@ const owners = readyOwners('webhook_deliveries', HELD_COLUMNS)
 export const { listReadyOwners: listReadyWebhookOwners, listOwnerLanes: listOwnerWebhooks } = owners
 
 /** See `LeasedQueue`. */
-export const {
-  listReadyLanes: listReadyWebhooks,
-  renew: renewWebhookDeliveries,
-  giveBack: returnWebhookDeliveries,
-  readyDue: readyDueWebhookDeliveries,
-  hasDue: hasDueWebhookDeliveries,
-  release: releaseWebhookDeliveries,
-} = queue
+export const { listReadyLanes: listReadyWebhooks, hasDue: hasDueWebhookDeliveries } = queue
+
+export const renewWebhookDeliveries = transaction({
+  name: 'renewWebhookDeliveries',
+  accountOf: () => null,
+  essential: true,
+  run: queue.renew,
+})
+
+export const returnWebhookDeliveries = transaction({
+  name: 'returnWebhookDeliveries',
+  accountOf: () => null,
+  essential: true,
+  run: queue.giveBack,
+})
+
+export const readyDueWebhookDeliveries = transaction({
+  name: 'readyDueWebhookDeliveries',
+  accountOf: () => null,
+  essential: true,
+  run: queue.readyDue,
+})
+
+export const releaseWebhookDeliveries = transaction({
+  name: 'releaseWebhookDeliveries',
+  accountOf: () => null,
+  essential: true,
+  run: queue.release,
+})
 
 /** Leases deliveries of these lanes, each lane's longest due first, and counts an attempt for each. */
-export async function claimWebhookDeliveries(
-  tx: Tx,
-  input: {
-    worker: string
-    lanes: LaneClaim[]
-    leaseUntilMs: number
+export const claimWebhookDeliveries = transaction({
+  name: 'claimWebhookDeliveries',
+  accountOf: () => null,
+  essential: true,
+  async run(
+    tx: Tx,
+    input: {
+      worker: string
+      lanes: LaneClaim[]
+      leaseUntilMs: number
+    },
+  ): Promise<HeldWebhookDelivery[]> {
+    const found: HeldWebhookDelivery[] = []
+    for (const { lane, limit, owner } of input.lanes) {
+      found.push(
+        ...(owner === undefined
+          ? await queue.selectReady(tx, { lane, limit })
+          : await owners.selectReadyOf(tx, { owner, lane, limit })),
+      )
+    }
+    const held = eachOnce(found)
+    if (held.length === 0) return []
+    const { worker, leaseUntilMs } = input
+    await queue.lease(tx, { worker, ids: idsOf(held), leaseUntilMs })
+    return held.map((delivery) => ({ ...delivery, attempts: delivery.attempts + 1 }))
   },
-): Promise<HeldWebhookDelivery[]> {
-  const found: HeldWebhookDelivery[] = []
-  for (const { lane, limit, owner } of input.lanes) {
-    found.push(
-      ...(owner === undefined
-        ? await queue.selectReady(tx, { lane, limit })
-        : await owners.selectReadyOf(tx, { owner, lane, limit })),
-    )
-  }
-  const held = eachOnce(found)
-  if (held.length === 0) return []
-  const { worker, leaseUntilMs } = input
-  await queue.lease(tx, { worker, ids: idsOf(held), leaseUntilMs })
-  return held.map((delivery) => ({ ...delivery, attempts: delivery.attempts + 1 }))
-}
+})
 
 /** Whoever asked for a test has had an answer, or none; a later attempt would surprise them. */
 async function endTests(tx: Tx, ids: string[]): Promise<string[]> {

@@ -1,6 +1,7 @@
 // Webhooks, to and from rows. Their deliveries have a file of their own.
 
 import { WEBHOOKS_PER_ACCOUNT_MAX } from '#base/limits.ts'
+import { transaction } from '#db/db.ts'
 import { lockRows } from '#db/dialect.ts'
 import type { EventFilter, EventKind } from '#model/event.ts'
 import type { Webhook, WebhookDisabledReason } from '#model/webhook.ts'
@@ -21,19 +22,20 @@ export type NewWebhook = {
 }
 
 /** Adds a webhook that belongs to no inbox, of which an account has a limited number. */
-export async function createWebhook(
-  tx: Tx,
-  input: NewWebhook,
-): Promise<Webhook | 'limit_reached' | 'no_account'> {
-  const account = await lockAccount(tx, input.accountId)
-  if (account === null) return 'no_account'
-  const all = await countWebhooks(readIn(tx), input.accountId, { isOfInbox: false })
-  if (all >= WEBHOOKS_PER_ACCOUNT_MAX) return 'limit_reached'
-  return insertWebhook(tx, input)
-}
+export const insertWebhook = transaction({
+  name: 'createWebhook',
+  accountOf: ({ accountId }) => accountId,
+  async run(tx: Tx, input: NewWebhook): Promise<Webhook | 'limit_reached' | 'no_account'> {
+    const account = await lockAccount(tx, input.accountId)
+    if (account === null) return 'no_account'
+    const all = await countWebhooks(readIn(tx), input.accountId, { isOfInbox: false })
+    if (all >= WEBHOOKS_PER_ACCOUNT_MAX) return 'limit_reached'
+    return insertWebhookRow(tx, input)
+  },
+})
 
 /** In the transaction of its inbox, where it has one; there the account is locked already. */
-export async function insertWebhook(tx: Tx, input: NewWebhook): Promise<Webhook> {
+export async function insertWebhookRow(tx: Tx, input: NewWebhook): Promise<Webhook> {
   const row: Row<'webhooks'> = {
     id: input.id,
     account_id: input.accountId,
@@ -59,24 +61,28 @@ export type WebhookChange = {
 }
 
 /** Changes what is given; a part of the filter that is given replaces the one that was. */
-export async function updateWebhook(
-  tx: Tx,
-  input: { accountId: string; webhookId: string; change: WebhookChange; nowMs: number },
-): Promise<Webhook | null> {
-  const row = await lockWebhook(tx, input)
-  if (row === null) return null
-  const { url, filter, isEnabled } = input.change
-  const change = {
-    // How another one failed says nothing of this one.
-    ...(url !== undefined && url !== row.url && { url, failing_since: null }),
-    ...(filter !== undefined && filterColumns({ ...filterOf(row), ...filter })),
-    ...(await switchColumns(tx, row, { isEnabled, nowMs: input.nowMs })),
-  }
-  if (Object.keys(change).length > 0) {
-    await tx.query.updateTable('webhooks').set(change).where('id', '=', row.id).execute()
-  }
-  return toWebhook({ ...row, ...change })
-}
+export const changeWebhook = transaction({
+  name: 'updateWebhook',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: { accountId: string; webhookId: string; change: WebhookChange; nowMs: number },
+  ): Promise<Webhook | null> {
+    const row = await lockWebhook(tx, input)
+    if (row === null) return null
+    const { url, filter, isEnabled } = input.change
+    const change = {
+      // How another one failed says nothing of this one.
+      ...(url !== undefined && url !== row.url && { url, failing_since: null }),
+      ...(filter !== undefined && filterColumns({ ...filterOf(row), ...filter })),
+      ...(await switchColumns(tx, row, { isEnabled, nowMs: input.nowMs })),
+    }
+    if (Object.keys(change).length > 0) {
+      await tx.query.updateTable('webhooks').set(change).where('id', '=', row.id).execute()
+    }
+    return toWebhook({ ...row, ...change })
+  },
+})
 
 /** What switching on or off sets; nothing where that changes nothing. */
 async function switchColumns(
@@ -105,40 +111,46 @@ async function enabledFromNowOn(tx: Tx) {
 }
 
 /** Puts the secrets in the place of `kept`, unless they have been replaced since they were read. */
-export async function replaceWebhookSecrets(
-  tx: Tx,
-  input: { accountId: string; webhookId: string; kept: Uint8Array; sealedSecrets: Uint8Array },
-): Promise<boolean> {
-  const replaced = await tx.query
-    .updateTable('webhooks')
-    .set({ sealed_secrets: input.sealedSecrets })
-    .where('account_id', '=', input.accountId)
-    .where('id', '=', input.webhookId)
-    .where('sealed_secrets', '=', input.kept)
-    .returning('id')
-    .execute()
-  return replaced.length > 0
-}
+export const replaceWebhookSecrets = transaction({
+  name: 'replaceWebhookSecrets',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: { accountId: string; webhookId: string; kept: Uint8Array; sealedSecrets: Uint8Array },
+  ): Promise<boolean> {
+    const replaced = await tx.query
+      .updateTable('webhooks')
+      .set({ sealed_secrets: input.sealedSecrets })
+      .where('account_id', '=', input.accountId)
+      .where('id', '=', input.webhookId)
+      .where('sealed_secrets', '=', input.kept)
+      .returning('id')
+      .execute()
+    return replaced.length > 0
+  },
+})
 
 export type WebhookRemoval = { accountId: string; jobId: string; nowMs: number }
 
 /** Removes it at once and leaves its deliveries to a job; false when the account has none such. */
-export async function deleteWebhook(
-  tx: Tx,
-  input: WebhookRemoval & { webhookId: string },
-): Promise<boolean> {
-  const removed = await tx.query
-    .deleteFrom('webhooks')
-    .where('account_id', '=', input.accountId)
-    .where('id', '=', input.webhookId)
-    .returning('id')
-    .execute()
-  if (removed.length === 0) return false
-  const { webhookId, jobId, nowMs } = input
-  const payload = { webhookId }
-  await enqueueJob(tx, { id: jobId, kind: 'purge-webhook', payload, runAtMs: nowMs, nowMs })
-  return true
-}
+export const removeWebhook = transaction({
+  name: 'deleteWebhook',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(tx: Tx, input: WebhookRemoval & { webhookId: string }): Promise<boolean> {
+    const removed = await tx.query
+      .deleteFrom('webhooks')
+      .where('account_id', '=', input.accountId)
+      .where('id', '=', input.webhookId)
+      .returning('id')
+      .execute()
+    if (removed.length === 0) return false
+    const { webhookId, jobId, nowMs } = input
+    const payload = { webhookId }
+    await enqueueJob.run(tx, { id: jobId, kind: 'purge-webhook', payload, runAtMs: nowMs, nowMs })
+    return true
+  },
+})
 
 /** The account's webhook with this id, or null. */
 export async function findOwnWebhook(

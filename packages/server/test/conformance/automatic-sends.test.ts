@@ -4,8 +4,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { AUTOMATIC_SENDS_MS, CLOCK_SKEW_MS, DAY_MS, MINUTE_MS } from '#base/limits.ts'
-import { findRefusal, type SendOutcome } from '#store/send-message.ts'
-import type { Db } from '#store/transactions.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import { findRefusal, type SendOutcome, sendMessage } from '#store/send-message.ts'
+import { insertSuppression } from '#store/suppression.ts'
+import type { Db } from '#store/tables.ts'
 import {
   addAccount,
   addInbox,
@@ -52,7 +54,7 @@ onBothEngines('answers to programs', (engine) => {
     input.nowMs = nowMs
     input.content.automatic_reason = reason
     input.raw.origin = origin
-    await db.write('receiveMessage', input)
+    await db.write(storeReceived, input)
     const { id } = thread ?? { id: input.receipts[0]?.threadId ?? '' }
     return { inboxId, id, key }
   }
@@ -63,7 +65,7 @@ onBothEngines('answers to programs', (engine) => {
     from: Db = db,
   ): Promise<SendOutcome> => {
     const thread = { kind: 'reply', id, messageCount: null } as const
-    return from.write('sendMessage', sending(owner, inboxId, { nowMs: NOW_MS, ...fields, thread }))
+    return from.write(sendMessage, sending(owner, inboxId, { nowMs: NOW_MS, ...fields, thread }))
   }
 
   /** A thread in which a program was answered at these times. */
@@ -177,7 +179,7 @@ onBothEngines('answers to programs', (engine) => {
     await arrive(thread, { reason: null })
     assert.equal((await sendIn(thread)).kind, 'loop_suspected')
     const fresh = sending(owner, thread.inboxId, { nowMs: NOW_MS })
-    assert.equal((await db.write('sendMessage', fresh)).kind, 'queued')
+    assert.equal((await db.write(sendMessage, fresh)).kind, 'queued')
     const another = await arrive(null)
     assert.equal((await sendIn(another)).kind, 'queued')
   })
@@ -230,13 +232,13 @@ onBothEngines('answers to programs', (engine) => {
     })
     const look = (use: typeof last.use) => findRefusal(db, { ...last, threadId: thread.id, use })
     assert.equal(await look(last.use), null)
-    assert.equal((await db.write('sendMessage', last)).kind, 'queued')
+    assert.equal((await db.write(sendMessage, last)).kind, 'queued')
     const other = { ...last.use, key: 'another' }
     assert.equal(await look(other), null)
     assert.equal((await sendIn(thread)).kind, 'loop_suspected')
     assert.equal((await look(other))?.kind, 'loop_suspected')
     assert.equal((await look(last.use))?.kind, 'replay')
-    assert.equal((await db.write('sendMessage', last)).kind, 'replay')
+    assert.equal((await db.write(sendMessage, last)).kind, 'replay')
   })
 
   test('are refused before a limit is, and after a suppressed recipient', async () => {
@@ -244,7 +246,7 @@ onBothEngines('answers to programs', (engine) => {
     const limits = { perMinute: 0 }
     assert.equal((await sendIn(thread, { limits })).kind, 'loop_suspected')
     const recipient = `gone${keys}@far.example`
-    await db.write('addSuppression', {
+    await db.write(insertSuppression, {
       id: `sup_${keys}`,
       account_id: owner.accountId,
       address: recipient,

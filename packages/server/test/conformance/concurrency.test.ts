@@ -2,7 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { Db } from '#store/transactions.ts'
+import { insertAccount } from '#store/account.ts'
+import { removeInbox } from '#store/change-inbox.ts'
+import { claimJobs, enqueueJob } from '#store/job.ts'
+import { insertPod } from '#store/pod.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import { purgeInboxStep } from '#store/retention.ts'
+import type { Db } from '#store/tables.ts'
 import {
   addAccount,
   addInbox,
@@ -28,7 +34,7 @@ onBothEngines('concurrent transactions', (engine) => {
   test('fifty messages at once in one inbox have positions without gap or repeat', async () => {
     const inboxId = await addInbox(db, owner)
     await Promise.all(
-      Array.from({ length: 50 }, () => db.write('receiveMessage', arriving(owner, [inboxId]))),
+      Array.from({ length: 50 }, () => db.write(storeReceived, arriving(owner, [inboxId]))),
     )
     const rows = await db.read
       .selectFrom('messages')
@@ -49,9 +55,9 @@ onBothEngines('concurrent transactions', (engine) => {
 
   test('answers that arrive at once in one thread have positions without gap or repeat', async () => {
     const inboxId = await addInbox(db, owner)
-    await db.write('receiveMessage', arriving(owner, [inboxId], { key: 'root@x.example' }))
+    await db.write(storeReceived, arriving(owner, [inboxId], { key: 'root@x.example' }))
     const answer = () => arriving(owner, [inboxId], { parentKeys: ['root@x.example'] })
-    await Promise.all(Array.from({ length: 30 }, () => db.write('receiveMessage', answer())))
+    await Promise.all(Array.from({ length: 30 }, () => db.write(storeReceived, answer())))
     const rows = await db.read
       .selectFrom('messages')
       .select(['thread_id', 'thread_position'])
@@ -69,7 +75,7 @@ onBothEngines('concurrent transactions', (engine) => {
     const inboxIds = await Promise.all(Array.from({ length: 5 }, () => addInbox(db, owner)))
     const writes = Array.from({ length: 40 }, (_, index) => {
       const turned = [...inboxIds.slice(index % 5), ...inboxIds.slice(0, index % 5)]
-      return db.write('receiveMessage', arriving(owner, turned))
+      return db.write(storeReceived, arriving(owner, turned))
     })
     const outcomes = await Promise.all(writes)
     assert.ok(outcomes.every(({ stored }) => stored === 5))
@@ -78,7 +84,7 @@ onBothEngines('concurrent transactions', (engine) => {
   test('inboxes made and deleted at once never wait for each other for ever', async () => {
     const inboxIds = await Promise.all(Array.from({ length: 20 }, () => addInbox(db, owner)))
     const changes = inboxIds.flatMap((inboxId) => [
-      db.write('deleteInbox', { ...owner, inboxId, jobId: makeId('job'), nowMs: 1 }),
+      db.write(removeInbox, { ...owner, inboxId, jobId: makeId('job'), nowMs: 1 }),
       addInbox(db, owner),
     ])
     await Promise.all(changes)
@@ -94,7 +100,7 @@ onBothEngines('concurrent transactions', (engine) => {
   test('a burst of writes that wait for one account holds up neither readers nor itself', async () => {
     const pod = () => ({ ...owner, podId: makeId('pod'), clientId: null, name: null, nowMs: 1 })
     let isOver = false
-    const burst = Promise.all(Array.from({ length: 100 }, () => db.write('createPod', pod())))
+    const burst = Promise.all(Array.from({ length: 100 }, () => db.write(insertPod, pod())))
     const reading = (async () => {
       while (!isOver) {
         await db.check()
@@ -109,7 +115,7 @@ onBothEngines('concurrent transactions', (engine) => {
 
   test('a due job is handed to one worker only, and again when its lease has ended', async () => {
     const claim = (worker: string, nowMs: number) =>
-      db.write('claimJobs', { worker, nowMs, leaseMs: 1_000, limit: 7 })
+      db.write(claimJobs, { worker, nowMs, leaseMs: 1_000, limit: 7 })
     const drain = async (worker: string, nowMs: number) => {
       const ids: string[] = []
       for (;;) {
@@ -121,7 +127,7 @@ onBothEngines('concurrent transactions', (engine) => {
     await drain('before', 10_000)
     const ids = Array.from({ length: 60 }, () => makeId('job')).sort()
     for (const id of ids) {
-      await db.write('enqueueJob', {
+      await db.write(enqueueJob, {
         id,
         kind: 'test',
         payload: { a: 1 },
@@ -142,11 +148,11 @@ onBothEngines('concurrent transactions', (engine) => {
     for (let round = 0; round < 5; round++) {
       const [gone, kept] = [await addInbox(db, owner), await addInbox(db, owner)]
       for (let index = 0; index < 20; index++) {
-        await db.write('receiveMessage', arriving(owner, [gone, kept]))
+        await db.write(storeReceived, arriving(owner, [gone, kept]))
       }
-      await db.write('deleteInbox', { ...owner, inboxId: gone, jobId: makeId('job'), nowMs: 1 })
+      await db.write(removeInbox, { ...owner, inboxId: gone, jobId: makeId('job'), nowMs: 1 })
       const purge = async () => {
-        while (!(await db.write('purgeInboxStep', { inboxId: gone })).isDone);
+        while (!(await db.write(purgeInboxStep, { inboxId: gone })).isDone);
       }
       await Promise.all(Array.from({ length: 6 }, purge))
       const raws = await db.read
@@ -166,7 +172,7 @@ onBothEngines('concurrent transactions', (engine) => {
     const empty = await openDatabase(engine)
     try {
       const create = (index: number) =>
-        empty.db.write('createAccount', {
+        empty.db.write(insertAccount, {
           id: makeId('acc'),
           name: 'first',
           plan: 'free',

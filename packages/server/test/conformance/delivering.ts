@@ -8,8 +8,7 @@ import { bodyParts } from '#mail/compose/body-parts.ts'
 import { viewBody } from '#mail/view/view-body.ts'
 import type { Stage } from '#net/smtp/client/smtp-client.ts'
 import type { Carrier, CarryOutcome, Consignment } from '#net/smtp/transport/carrier.ts'
-import type { Row } from '#store/tables.ts'
-import type { Db } from '#store/transactions.ts'
+import type { Db, Row } from '#store/tables.ts'
 import { makeId } from '#test/conformance/open-database.ts'
 
 export type StillClock = Clock & {

@@ -14,7 +14,9 @@ import { DAY_MS, DELIVERY_LEASE_MS, DELIVERY_MS_MAX, MINUTE_MS } from '#base/lim
 import { StorageError } from '#db/storage-error.ts'
 import { BACKOFF_MS_MAX } from '#jobs/delivery-schedule.ts'
 import type { CarryOutcome } from '#net/smtp/transport/carrier.ts'
-import type { Db } from '#store/transactions.ts'
+import { removeInbox } from '#store/change-inbox.ts'
+import { returnDeliveries } from '#store/delivery-claim.ts'
+import type { Db } from '#store/tables.ts'
 import {
   ACCEPTED,
   AMBIGUOUS,
@@ -112,7 +114,7 @@ onBothEngines('holding deliveries', (engine) => {
     const queue = openQueue('worker', farEnd)
     const [group] = queue.group(await queue.claim(LANE))
     assert.ok(group)
-    await db.write('deleteInbox', { ...owner, inboxId, jobId: makeId('job'), nowMs: START_MS })
+    await db.write(removeInbox, { ...owner, inboxId, jobId: makeId('job'), nowMs: START_MS })
     assert.equal(await queue.deliver(group, NEVER), 'returned')
     assert.equal(farEnd.seen.length, 0)
   })
@@ -239,11 +241,11 @@ onBothEngines('holding deliveries', (engine) => {
 /** The connection breaks after the first return is committed, before that is told. */
 function losingAnswer(db: Db): Db {
   let isLost = false
-  const write = async (name: 'returnDeliveries', input: { worker: string; ids: string[] }) => {
-    const told = await db.write(name, input)
-    if (isLost || name !== 'returnDeliveries') return told
+  const write: Db['write'] = async (transaction, input) => {
+    const told = await db.write(transaction, input)
+    if (isLost || transaction.name !== returnDeliveries.name) return told
     isLost = true
     throw new StorageError('unavailable', 'Connection terminated unexpectedly')
   }
-  return { ...db, write: write as Db['write'] }
+  return { ...db, write }
 }

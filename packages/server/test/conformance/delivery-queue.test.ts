@@ -8,6 +8,7 @@ import { type DeliveryQueue, openDeliveryQueue } from '#actions/delivery/deliver
 import { CLOCK_SKEW_MS, DAY_MS, DELIVERY_LEASE_MS, MINUTE_MS } from '#base/limits.ts'
 import { openSqliteConnection, queriesOn } from '#db/sqlite-connection.ts'
 import type { Carrier } from '#net/smtp/transport/carrier.ts'
+import { removeInbox } from '#store/change-inbox.ts'
 import { listDeliveries } from '#store/delivery.ts'
 import {
   claimDeliveries,
@@ -17,8 +18,8 @@ import {
   readyDueDeliveries,
   releaseDeliveries,
 } from '#store/delivery-claim.ts'
-import type { Tables, Tx } from '#store/tables.ts'
-import type { Db } from '#store/transactions.ts'
+import { settleDeliveries } from '#store/settle-together.ts'
+import type { Db, Tables, Tx } from '#store/tables.ts'
 import {
   ACCEPTED,
   deliverDeps,
@@ -70,7 +71,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     return messageId ?? ''
   }
   const claim = (worker: string, lane: string, limit = 100, on = db) =>
-    on.write('claimDeliveries', {
+    on.write(claimDeliveries, {
       worker,
       lanes: [{ lane, limit }],
       nowMs: clock.now(),
@@ -85,7 +86,7 @@ onBothEngines('the queue of deliveries', (engine) => {
   const defer = async (messageId: string, nextAttemptAtMs: number) => {
     const [held] = await claim('deferring', 'far.example')
     assert.equal(held?.message_id, messageId)
-    await db.write('settleDeliveries', {
+    await db.write(settleDeliveries, {
       worker: 'deferring',
       accountId: owner.accountId,
       messageId,
@@ -116,7 +117,7 @@ onBothEngines('the queue of deliveries', (engine) => {
       clock.advance(recipient.startsWith('2') ? -10 : 10)
       ids.push(await send(recipient))
     }
-    const held = await db.write('claimDeliveries', {
+    const held = await db.write(claimDeliveries, {
       worker: 'worker',
       lanes: [
         { lane: 'b.example', limit: 5 },
@@ -201,7 +202,7 @@ onBothEngines('the queue of deliveries', (engine) => {
   test('a delivery whose inbox was deleted is dropped by whoever comes upon it', async () => {
     const id = await send('1@far.example')
     const [first] = await deliveriesOf(db, [id])
-    await db.write('deleteInbox', { ...owner, inboxId, jobId: makeId('job'), nowMs: START_MS })
+    await db.write(removeInbox, { ...owner, inboxId, jobId: makeId('job'), nowMs: START_MS })
     inboxId = await addInbox(db, owner)
     const kept = await send('2@far.example')
     const held = await claim('worker', 'far.example')
@@ -258,10 +259,10 @@ onBothEngines('the queue of deliveries', (engine) => {
     const broken: Db = {
       ...db,
       read: db.read,
-      write: (name, input) =>
-        name === 'settleDeliveries'
+      write: (transaction, input) =>
+        transaction.name === settleDeliveries.name
           ? Promise.reject(new Error('cannot be written'))
-          : db.write(name, input),
+          : db.write(transaction, input),
     }
     const queue = openQueue(
       'worker',
@@ -336,7 +337,7 @@ onBothEngines('the queue of deliveries', (engine) => {
   test('a start takes back what the process before it held', async () => {
     const [leased, over] = [await send('1@far.example'), await send('1@other.example')]
     await claim('dead', 'far.example')
-    await db.write('releaseDeliveries', { instance: null })
+    await db.write(releaseDeliveries, { instance: null })
     const row = await rowOf(leased)
     assert.deepEqual([row.queue_state, row.leased_by, row.attempts], ['ready', null, 1])
     assert.match(row.response ?? '', /stopped during an attempt/)
@@ -357,7 +358,7 @@ onBothEngines('the queue of deliveries', (engine) => {
       ids.push(await send('1@far.example'))
       await claim(worker, 'far.example')
     }
-    await db.write('releaseDeliveries', { instance: 'host-1' })
+    await db.write(releaseDeliveries, { instance: 'host-1' })
     const states = await Promise.all(ids.map(stateOf))
     assert.deepEqual(
       workers.filter((_, index) => states[index] === 'ready'),
@@ -493,10 +494,10 @@ onBothEngines('the queue of deliveries', (engine) => {
       try {
         await listReadyLanes(reading, { after: '', limit: 1 })
         const lanes = [{ lane: 'none.example', limit: 1 }]
-        await claimDeliveries(tx, { worker: 'worker', lanes, nowMs: 1, leaseUntilMs: 1 })
+        await claimDeliveries.run(tx, { worker: 'worker', lanes, nowMs: 1, leaseUntilMs: 1 })
         await hasDueDeliveries(reading, due)
-        await readyDueDeliveries(tx, due)
-        await releaseDeliveries(tx, { instance: null })
+        await readyDueDeliveries.run(tx, due)
+        await releaseDeliveries.run(tx, { instance: null })
         for (const state of ['ready', 'waiting', 'leased'] as const) {
           await countQueue(reading, state)
         }

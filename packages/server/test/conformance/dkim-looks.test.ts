@@ -5,6 +5,7 @@ import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { makeDomainKeys } from '#actions/dkim/domain-keys.ts'
 import { rotateDueKeys } from '#actions/dkim/rotate-due-keys.ts'
 import { DAY_MS } from '#base/limits.ts'
+import { ensureDkimKeys } from '#store/dkim-key.ts'
 import {
   type DkimPlace,
   openDkimPlace,
@@ -91,7 +92,7 @@ onBothEngines('the look for DKIM keys that are due', (engine) => {
   test('never touches keys of an inbox domain that the settings named before', async () => {
     const before = { ...SERVICE, domain: 'before.example' }
     const rows = await makeDomainKeys(place.process.deps, before)
-    await place.process.db.write('ensureDkimKeys', { rows })
+    await place.process.db.write(ensureDkimKeys, { rows })
     await place.publish(before)
     await passDays(place, ROTATION_DAYS + 2)
     assert.equal(await place.states(before), FIRST)

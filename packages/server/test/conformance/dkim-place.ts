@@ -16,9 +16,8 @@ import { sealer as sealerOf } from '#base/seal.ts'
 import type { Engine } from '#db/db.ts'
 import { type DkimKey, type DkimOwner, dkimKeyName, dkimKeyRecord } from '#model/dkim-key.ts'
 import { openResolver } from '#net/dns/resolver.ts'
-import { listDkimKeys } from '#store/dkim-key.ts'
-import type { NewRow } from '#store/tables.ts'
-import type { Db } from '#store/transactions.ts'
+import { ensureDkimKeys, listDkimKeys } from '#store/dkim-key.ts'
+import type { Db, NewRow } from '#store/tables.ts'
 import { keySupply } from '#test/conformance/key-supply.ts'
 import { MAIL } from '#test/conformance/keys-place.ts'
 import { makeId, type TestDatabase } from '#test/conformance/open-database.ts'
@@ -139,7 +138,7 @@ export async function openDkimPlace(engine: Engine, database: TestDatabase): Pro
         ...{ ...row, id: makeId('dkm') },
         ...{ owner_id: owner.ownerId, domain },
       }))
-      await db.write('ensureDkimKeys', { rows })
+      await db.write(ensureDkimKeys, { rows })
     },
     async publish(owner) {
       const shown = (await keys(owner)).map((key) => {

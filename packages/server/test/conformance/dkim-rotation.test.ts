@@ -5,6 +5,7 @@ import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { makeDomainKeys } from '#actions/dkim/domain-keys.ts'
 import { DAY_MS, DKIM_KEY_LOOK_MS } from '#base/limits.ts'
 import { dkimKeyName } from '#model/dkim-key.ts'
+import { ensureDkimKeys, switchDkimKeys } from '#store/dkim-key.ts'
 import {
   type DkimPlace,
   inStrings,
@@ -257,7 +258,7 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
 
   test('of a custom domain goes by its own keys and records', async () => {
     const rows = await makeDomainKeys(place.process.deps, CUSTOM)
-    await place.process.db.write('ensureDkimKeys', { rows })
+    await place.process.db.write(ensureDkimKeys, { rows })
     await place.publish(CUSTOM)
     const before = await place.process.sign(CUSTOM)
     assert.match(Buffer.from(before.raw).toString('latin1'), /d=customer\.example/)
@@ -273,7 +274,7 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
     const [active] = await place.keys()
     const ids = { activeId: active?.id ?? '', standbyId: 'dkm_gone' }
     const { db } = place.process
-    await assert.rejects(db.write('switchDkimKeys', { ...ids, nowMs: 1 }), /no standby/)
+    await assert.rejects(db.write(switchDkimKeys, { ...ids, nowMs: 1 }), /no standby/)
     assert.equal(await place.states(), FIRST)
   })
 

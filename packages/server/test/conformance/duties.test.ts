@@ -7,7 +7,8 @@ import { openQueueClock } from '#actions/delivery/queue-clock.ts'
 import { type Duties, type DutyName, openOwnDuties, openSharedDuties } from '#actions/duties.ts'
 import { DAY_MS, DUTY_LEASE_MS, DUTY_LOOK_MS, HOUR_MS, MINUTE_MS } from '#base/limits.ts'
 import { silentLog } from '#base/log.ts'
-import type { Db } from '#store/transactions.ts'
+import { releaseDuties } from '#store/duty.ts'
+import type { Db } from '#store/tables.ts'
 import { openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { type TestClock, testClock } from '#test/world.ts'
@@ -84,10 +85,10 @@ suite('duties', () => {
   test('a start takes back at once what its last life had, and nobody else may', async (t) => {
     const dead = await start(t, 'server')
     assert.deepEqual(await whoDoes([dead]), ['server'])
-    await db.write('releaseDuties', { instance: 'serve' })
-    await db.write('releaseDuties', { instance: 'server2' })
+    await db.write(releaseDuties, { instance: 'serve' })
+    await db.write(releaseDuties, { instance: 'server2' })
     assert.deepEqual(await whoDoes([await start(t, 'other')]), [])
-    await db.write('releaseDuties', { instance: 'server' })
+    await db.write(releaseDuties, { instance: 'server' })
     assert.deepEqual(await whoDoes([await start(t, 'server')]), ['server'])
   })
 
@@ -165,7 +166,7 @@ suite('duties', () => {
       })
       assert.deepEqual(await whoDoes([other]), [])
     }
-    await db.write('releaseDuties', { instance: 'holder' })
+    await db.write(releaseDuties, { instance: 'holder' })
     pass([holder, other], DUTY_LOOK_MS)
     assert.deepEqual(await whoDoes([other]), ['other'])
     pass([holder, other], DUTY_LEASE_MS - 1_000)

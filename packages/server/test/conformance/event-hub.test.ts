@@ -17,7 +17,8 @@ import { CATCH_UPS_AT_ONCE, LOG_POLL_MS, LOG_STALL_MS, LOG_UNSETTLED_MS } from '
 import { silentLog } from '#base/log.ts'
 import { onConnection } from '#db/postgres.ts'
 import { comparePositions } from '#model/event.ts'
-import type { Db } from '#store/transactions.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import type { Db } from '#store/tables.ts'
 import {
   addAccount,
   addInbox,
@@ -74,7 +75,7 @@ function makeEar(): Ear {
 
 async function receive(db: Db, owner: Owner, inboxId: string): Promise<string> {
   const input = arriving(owner, [inboxId])
-  await db.write('receiveMessage', input)
+  await db.write(storeReceived, input)
   return input.receipts[0]?.eventId ?? ''
 }
 

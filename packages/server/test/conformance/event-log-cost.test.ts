@@ -7,7 +7,7 @@ import { sql } from 'kysely'
 import { LOG_COUNT_EVENTS_MAX, LOG_STEP_EVENTS, LOG_WINDOW_EVENTS } from '#base/limits.ts'
 import { type EventFilter, LOG_START, type LogPosition } from '#model/event.ts'
 import { countEvents, lookInLog, readLog, readLogHead } from '#store/event.ts'
-import type { Db } from '#store/transactions.ts'
+import type { Db } from '#store/tables.ts'
 import {
   addAccount,
   addInbox,

@@ -17,7 +17,9 @@ import {
   readLogHead,
   readLogHeadOf,
 } from '#store/event.ts'
-import type { Db } from '#store/transactions.ts'
+import { settleEventOrder } from '#store/event-order.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import type { Db } from '#store/tables.ts'
 import { findWebhook } from '#store/webhook.ts'
 import {
   addAccount,
@@ -38,7 +40,7 @@ const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [] }
 /** One message for these inboxes; the ids of its events, in the order of the inboxes' ids. */
 async function write(db: Db, owner: Owner, inboxIds: string[]): Promise<string[]> {
   const input = arriving(owner, inboxIds)
-  await db.write('receiveMessage', input)
+  await db.write(storeReceived, input)
   const inOrder = [...input.receipts].sort((a, b) => (a.inboxId < b.inboxId ? -1 : 1))
   return inOrder.map(({ eventId }) => eventId)
 }
@@ -283,7 +285,7 @@ suite('the log of events in a database from another server (postgres)', () => {
     while (!(await readable())) await new Promise((resolve) => setTimeout(resolve, 2))
     assert.deepEqual(idsOf(await readAll(db, start)), [next], 'they cannot be read as they are')
 
-    assert.equal(await db.write('settleEventOrder', {}), 5)
+    assert.equal(await db.write(settleEventOrder, {}), 5)
     const [late] = await receive(db, owner, [inboxId])
     const all = await readAll(db)
     assert.deepEqual(idsOf(all), [own, next, ...written, late])
@@ -293,7 +295,7 @@ suite('the log of events in a database from another server (postgres)', () => {
       sequence: row?.sequence ?? 0,
     })
     assert.deepEqual(idsOf(left), [...written.slice(2), late])
-    assert.equal(await db.write('settleEventOrder', {}), 0, 'and once is enough')
+    assert.equal(await db.write(settleEventOrder, {}), 0, 'and once is enough')
   })
 
   test('webhooks are told of what happened after they were enabled', async () => {
@@ -314,7 +316,7 @@ suite('the log of events in a database from another server (postgres)', () => {
     const webhooks = [before, await enabledAt(0), await enabledAt(1), await enabledAt(3)]
     const late = await enabledAt(4)
     const isOwn = await findWebhook(db, before)
-    await db.write('settleEventOrder', {})
+    await db.write(settleEventOrder, {})
     assert.deepEqual(await findWebhook(db, before), isOwn)
     const [next] = await receive(db, owner, [inboxId])
     const all = (await readAll(db, start)).filter(({ accountId }) => accountId === owner.accountId)
@@ -337,7 +339,7 @@ suite('the log of events in a database from another server (postgres)', () => {
     const owner = await addAccount(db)
     await receive(db, owner, [await addInbox(db, owner)])
     const was = await readAll(db)
-    assert.equal(await db.write('settleEventOrder', {}), 0)
+    assert.equal(await db.write(settleEventOrder, {}), 0)
     assert.deepEqual(await readAll(db), was)
   })
 })

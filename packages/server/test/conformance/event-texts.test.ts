@@ -6,7 +6,7 @@ import type { EventText } from '#actions/event/envelope.ts'
 import { openExtractions } from '#actions/message/extractions.ts'
 import { openEventTexts } from '#actions/webhook/event-texts.ts'
 import { EVENT_TEXT_MS, EVENT_TEXTS_BYTES_MAX } from '#base/limits.ts'
-import type { Db } from '#store/transactions.ts'
+import type { Db } from '#store/tables.ts'
 import { stillClock } from '#test/conformance/delivering.ts'
 
 const named = (eventId: string, accountId = 'acc_1') => ({ accountId, eventId })

@@ -9,7 +9,7 @@ import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
 import { systemClock } from '#base/clock.ts'
 import { LANE_TRANSACTIONS_MAX } from '#base/limits.ts'
 import { silentLog } from '#base/log.ts'
-import type { Db } from '#store/transactions.ts'
+import type { Db } from '#store/tables.ts'
 import { ACCEPTED, deliverDeps, openFarEnd } from '#test/conformance/delivering.ts'
 import {
   addAccount,

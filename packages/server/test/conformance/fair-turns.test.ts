@@ -5,8 +5,9 @@ import { test } from 'node:test'
 import { STORE_AWAY_MS } from '#base/limits.ts'
 import { FairTurns } from '#db/fair-turns.ts'
 import { StorageError } from '#db/storage-error.ts'
+import { touchKeys } from '#store/account.ts'
 import { paceWrites } from '#store/paced-db.ts'
-import type { Db } from '#store/transactions.ts'
+import type { Db } from '#store/tables.ts'
 
 const BOUNDS = { atOnce: 3, eachMax: 2, waitingEachMax: 10, waitMsMax: null }
 const settled = () => new Promise((resolve) => setImmediate(resolve))
@@ -79,7 +80,7 @@ test('writes that are paced tell how long the oldest waits, and of failures in a
   // What is asked of a database is more than this test needs of one.
   const paced = paceWrites(far as never as Db, { monotonic: () => nowMs })
   const { db, load } = paced
-  const write = (accountId: string) => db.write('touchKey' as never, { accountId } as never)
+  const write = (accountId: string) => db.write(touchKeys, { accountId, keyIds: [], nowMs })
   const first = write('a')
   nowMs = 400
   const second = write('b')

@@ -8,6 +8,7 @@ import pg from 'pg'
 import { migratePostgres } from '#db/postgres.ts'
 import { migrateSqlite } from '#db/sqlite.ts'
 import { addressKey } from '#model/email-address.ts'
+import { storeReceived } from '#store/receive-messages.ts'
 import {
   addAccount,
   addInbox,
@@ -58,7 +59,7 @@ onBothEngines('first contacts', (engine) => {
     const bare = /<([^<>]*)>$/.exec(from)?.[1] ?? from
     const senderKey = from === '' ? null : addressKey(bare)
     const content = { ...mail.content, from_addr: from }
-    await database.db.write('receiveMessage', { ...mail, content, senderKey })
+    await database.db.write(storeReceived, { ...mail, content, senderKey })
   }
 
   async function firsts(): Promise<string[]> {

@@ -3,25 +3,23 @@
 import type { GroupedInput } from '#db/db.ts'
 import { openPostgres } from '#db/postgres.ts'
 import type { ReceiveInput } from '#store/receive-message.ts'
-import type { Tables } from '#store/tables.ts'
-import { type Db, groupForms, transactions } from '#store/transactions.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import type { Db, Tables } from '#store/tables.ts'
 
 export type Grouping = { db: Db; groups: number[] }
 
 /** The port on a migrated database, with the sizes of its transactions. */
 export async function openGrouping(url: string): Promise<Grouping> {
   const groups: number[] = []
-  const db = await openPostgres<Tables, typeof transactions>({
+  const db = await openPostgres<Tables>({
     url,
-    transactions,
-    groupForms,
     observer: { committed: (size) => groups.push(size) },
     onError: () => {},
   })
   return { db, groups }
 }
 
-export const waiting = (input: ReceiveInput, traceParent?: string): GroupedInput<unknown> => ({
+export const waiting = (input: ReceiveInput, traceParent?: string): GroupedInput<ReceiveInput> => ({
   input,
   ...(traceParent !== undefined && { traceParent }),
 })
@@ -29,8 +27,8 @@ export const waiting = (input: ReceiveInput, traceParent?: string): GroupedInput
 /** What came of each, in one group. */
 export async function receiveTogether(
   db: Db,
-  inputs: readonly GroupedInput<unknown>[],
+  inputs: readonly GroupedInput<ReceiveInput>[],
 ): Promise<unknown[]> {
-  const settled = await db.grouped?.write('receiveMessage', inputs)
+  const settled = await db.writeGroup?.(storeReceived, inputs)
   return (settled ?? []).map((one) => (one.status === 'fulfilled' ? one.value : one.reason))
 }

@@ -7,7 +7,18 @@ import { workJobs } from '#actions/work-jobs.ts'
 import { silentLog } from '#base/log.ts'
 import type { BlobStore } from '#blobs/blob-store.ts'
 import { openWorkerLoop } from '#jobs/worker-loop.ts'
-import type { Db } from '#store/transactions.ts'
+import { removeInbox } from '#store/change-inbox.ts'
+import {
+  claimJobs,
+  completeJob,
+  continueJob,
+  enqueueJob,
+  renewLease,
+  retryJob,
+  returnJobs,
+} from '#store/job.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import type { Db } from '#store/tables.ts'
 import {
   addAccount,
   addInbox,
@@ -36,10 +47,10 @@ onBothEngines('jobs', (engine) => {
   let nowMs = Date.now() + HOUR_MS
   const clock = { now: () => nowMs, monotonic: () => nowMs, steady: () => nowMs }
   const claim = (worker: string, limit = 10) =>
-    db.write('claimJobs', { worker, nowMs, leaseMs: 1_000, limit })
+    db.write(claimJobs, { worker, nowMs, leaseMs: 1_000, limit })
   const addJob = async () => {
     const id = makeId('job')
-    await db.write('enqueueJob', { id, kind: 'none', payload: {}, runAtMs: nowMs, nowMs })
+    await db.write(enqueueJob, { id, kind: 'none', payload: {}, runAtMs: nowMs, nowMs })
     return id
   }
   const rowOf = (id: string) =>
@@ -47,19 +58,19 @@ onBothEngines('jobs', (engine) => {
   /** A deleted inbox whose purge takes three steps, the id of its job. */
   const deletedInbox = async () => {
     const inboxId = await addInbox(db, owner)
-    await db.write('receiveMessage', arriving(owner, [inboxId]))
+    await db.write(storeReceived, arriving(owner, [inboxId]))
     const jobId = makeId('job')
-    await db.write('deleteInbox', { ...owner, inboxId, jobId, nowMs })
+    await db.write(removeInbox, { ...owner, inboxId, jobId, nowMs })
     return { inboxId, jobId }
   }
   /** The same database, with something that happens before each step of a purge. */
   const beforeEachStep = (happens: (input: object) => unknown): Db => ({
     ...db,
     read: db.read,
-    write: (async (name, input) => {
-      if (/^purge\w+Step$/.test(name)) await happens(input)
-      return db.write(name, input)
-    }) as Db['write'],
+    async write(transaction, input) {
+      if (/^purge\w+Step$/.test(transaction.name)) await happens(input as object)
+      return db.write(transaction, input)
+    },
   })
 
   test('whoever lost the lease can neither end the job nor put it off nor hold it again', async () => {
@@ -69,13 +80,13 @@ onBothEngines('jobs', (engine) => {
     await claim('quick')
     const held = await rowOf(id)
     const slow = { id, worker: 'slow' }
-    assert.equal(await db.write('renewLease', { ...slow, untilMs: nowMs + HOUR_MS }), false)
-    assert.equal(await db.write('retryJob', { ...slow, runAtMs: nowMs + HOUR_MS }), false)
-    assert.equal(await db.write('continueJob', { ...slow, nowMs }), false)
-    assert.equal(await db.write('completeJob', slow), false)
-    await db.write('returnJobs', { worker: 'slow' })
+    assert.equal(await db.write(renewLease, { ...slow, untilMs: nowMs + HOUR_MS }), false)
+    assert.equal(await db.write(retryJob, { ...slow, runAtMs: nowMs + HOUR_MS }), false)
+    assert.equal(await db.write(continueJob, { ...slow, nowMs }), false)
+    assert.equal(await db.write(completeJob, slow), false)
+    await db.write(returnJobs, { worker: 'slow' })
     assert.deepEqual(await rowOf(id), held)
-    assert.equal(await db.write('completeJob', { id, worker: 'quick' }), true)
+    assert.equal(await db.write(completeJob, { id, worker: 'quick' }), true)
     assert.equal(await rowOf(id), undefined)
   })
 
@@ -109,7 +120,7 @@ onBothEngines('jobs', (engine) => {
     assert.equal((await rowOf(first.jobId))?.leased_by, 'other')
     assert.equal((await rowOf(second.jobId))?.leased_by, 'other')
     for (const { jobId } of [first, second]) {
-      await db.write('completeJob', { id: jobId, worker: 'other' })
+      await db.write(completeJob, { id: jobId, worker: 'other' })
     }
   })
 
@@ -118,14 +129,14 @@ onBothEngines('jobs', (engine) => {
     const holding = { id, worker: 'worker' }
     for (let run = 1; run <= 20; run++) {
       assert.equal((await claim('worker')).at(0)?.attempts, 1)
-      await db.write('continueJob', { ...holding, nowMs })
+      await db.write(continueJob, { ...holding, nowMs })
     }
     for (let run = 1; run <= 3; run++) {
       assert.equal((await claim('worker')).at(0)?.attempts, run)
-      await db.write('retryJob', { ...holding, runAtMs: nowMs })
+      await db.write(retryJob, { ...holding, runAtMs: nowMs })
     }
     await claim('worker')
-    await db.write('completeJob', holding)
+    await db.write(completeJob, holding)
   })
 
   test('told to end, a worker stops after the step under way and gives back what it holds', async () => {

@@ -15,7 +15,9 @@ import { systemClock } from '#base/clock.ts'
 import { idMaker } from '#base/ids.ts'
 import { BLOB_COMMIT_MS_MAX, MESSAGE_BYTES_MAX, ORPHAN_MS } from '#base/limits.ts'
 import { StorageError } from '#db/storage-error.ts'
-import type { Db } from '#store/transactions.ts'
+import { removeInbox } from '#store/change-inbox.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import type { Db } from '#store/tables.ts'
 import {
   type BlobPlace,
   closeSharedS3,
@@ -82,7 +84,7 @@ for (const { kind, engine } of PLACES) {
         async write(row) {
           await onStored(row.id)
           const message = arriving(owner, [inboxId])
-          await db.write('receiveMessage', { ...message, raw: { ...message.raw, ...row } })
+          await db.write(storeReceived, { ...message, raw: { ...message.raw, ...row } })
           return row.id
         },
         isKept: () => true,
@@ -129,7 +131,7 @@ for (const { kind, engine } of PLACES) {
 
     test('bytes go when the last message that refers to them goes', async () => {
       const id = await receive(LARGE)
-      await db.write('deleteInbox', { ...owner, inboxId, jobId: makeId('job'), nowMs: Date.now() })
+      await db.write(removeInbox, { ...owner, inboxId, jobId: makeId('job'), nowMs: Date.now() })
       assert.equal(await purgeInbox(deps(), { inboxId, stepsMax: 50 }), true)
       await assert.rejects(readRawBytes(deps(), id), isGone)
       assert.equal(await isStored(id), false)
@@ -262,8 +264,8 @@ test('what could not be removed is told as removed, and swept later', async (t) 
   const inboxId = await addInbox(db, owner)
   const message = arriving(owner, [inboxId])
   await place.blobs.put(message.raw.id, LARGE)
-  await db.write('receiveMessage', { ...message, raw: { ...message.raw, content: null } })
-  await db.write('deleteInbox', { ...owner, inboxId, jobId: makeId('job'), nowMs: Date.now() })
+  await db.write(storeReceived, { ...message, raw: { ...message.raw, content: null } })
+  await db.write(removeInbox, { ...owner, inboxId, jobId: makeId('job'), nowMs: Date.now() })
   const deps = { db, blobs: place.blobs }
   s3.mood = 'failing'
   assert.equal(await purgeInbox(deps, { inboxId, stepsMax: 50 }), true)

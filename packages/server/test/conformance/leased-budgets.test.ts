@@ -9,7 +9,8 @@ import { BUDGET_IDLE_MS, BUDGET_LEASE_MS, BUDGET_SWEEP_MS, PURGE_STEP_ROWS } fro
 import { silentLog } from '#base/log.ts'
 import { openPostgresSignals } from '#db/postgres-signals.ts'
 import type { Signals } from '#db/signals.ts'
-import type { Db } from '#store/transactions.ts'
+import { exchangeBudgets } from '#store/budget.ts'
+import type { Db } from '#store/tables.ts'
 import { makeId, openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
 import { type TestClock, testClock } from '#test/world.ts'
 
@@ -70,9 +71,9 @@ suite('limits over processes (postgres)', () => {
         signals,
         db: {
           ...db,
-          write: (name, input) => {
-            if (name === 'exchangeBudgets') process.exchanges += 1
-            return db.write(name, input)
+          write: (transaction, input) => {
+            if (transaction.name === exchangeBudgets.name) process.exchanges += 1
+            return db.write(transaction, input)
           },
         },
       }),
@@ -251,7 +252,7 @@ suite('limits over processes (postgres)', () => {
   test('records that say nothing any more are removed, however many', async () => {
     const { clock, two } = await openTwo()
     const nothing = { limit: 1, windowMs: 0, kept: 0, unused: 0, used: [], need: 0 }
-    await database.db.write('exchangeBudgets', {
+    await database.db.write(exchangeBudgets, {
       holder: 'nobody',
       nowMs: clock.steady(),
       asks: Array.from({ length: 2 * PURGE_STEP_ROWS + 1 }, (_, index) => ({

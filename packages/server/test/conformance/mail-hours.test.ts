@@ -9,7 +9,9 @@ import { DAY_MS, HOUR_MS, MAIL_HOURS_MS, STATS_STEP_EVENTS } from '#base/limits.
 import { isUnsettledAfter } from '#store/event.ts'
 import { findReaderPosition } from '#store/event-reader.ts'
 import { listMailHours } from '#store/mail-hours.ts'
-import type { Db } from '#store/transactions.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import { purgeExpiredStep } from '#store/retention.ts'
+import type { Db } from '#store/tables.ts'
 import { type StillClock, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,
@@ -47,7 +49,7 @@ onBothEngines('hourly figures', (engine) => {
 
   const counter = (on = db) => openMailCounter({ db: on, clock })
   const arrive = (atMs = clock.now(), of = { owner, inboxId }) =>
-    db.write('receiveMessage', { ...arriving(of.owner, [of.inboxId]), nowMs: atMs })
+    db.write(storeReceived, { ...arriving(of.owner, [of.inboxId]), nowMs: atMs })
   const settle = async (one: MailCounter) => {
     for (;;) {
       while (await one.step());
@@ -166,7 +168,7 @@ onBothEngines('hourly figures', (engine) => {
     await untilReadable(db)
     await settle(counter())
     assert.deepEqual(await receivedOf(), [1, 1])
-    while (!(await db.write('purgeExpiredStep', { nowMs: START_MS })).isDone);
+    while (!(await db.write(purgeExpiredStep, { nowMs: START_MS })).isDone);
     assert.deepEqual(await receivedOf(), [1])
   })
 })

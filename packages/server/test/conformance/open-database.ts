@@ -10,9 +10,10 @@ import { idMaker } from '#base/ids.ts'
 import type { Engine } from '#db/db.ts'
 import { openPostgres } from '#db/postgres.ts'
 import { openSqlite } from '#db/sqlite.ts'
+import { insertAccount } from '#store/account.ts'
+import { insertInbox } from '#store/change-inbox.ts'
 import type { ReceiveInput } from '#store/receive-message.ts'
-import type { Tables } from '#store/tables.ts'
-import { type Db, transactions } from '#store/transactions.ts'
+import type { Db, Tables } from '#store/tables.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 
 export type TestDatabase = {
@@ -54,15 +55,14 @@ export async function openDatabase(engine: Engine): Promise<TestDatabase> {
 /** The port on an existing or new database. */
 export function openAt(engine: Engine, place: string): Promise<Db> {
   if (engine === 'postgres') {
-    return openPostgres<Tables, typeof transactions>({
+    return openPostgres<Tables>({
       url: place,
-      transactions,
       observer,
       onError: () => {},
       writeWaitMsMax: WRITE_WAIT_MS_MAX,
     })
   }
-  return openSqlite<Tables, typeof transactions>({
+  return openSqlite<Tables>({
     path: place,
     writerEntry: new URL(import.meta.resolve('#store/sqlite-writer-entry.ts')),
     reservePath: null,
@@ -76,7 +76,7 @@ export type Owner = { accountId: string; podId: string }
 export async function addAccount(db: Db): Promise<Owner> {
   const [accountId, podId, keyId] = [makeId('acc'), makeId('pod'), makeId('key')]
   const tokenHash = Buffer.from(keyId)
-  await db.write('createAccount', {
+  await db.write(insertAccount, {
     id: accountId,
     name: 'an account',
     plan: 'launch',
@@ -91,7 +91,7 @@ export async function addAccount(db: Db): Promise<Owner> {
 /** An inbox in the default pod; its id. */
 export async function addInbox(db: Db, owner: Owner): Promise<string> {
   const inboxId = makeId('inb')
-  const { kind } = await db.write('createInbox', {
+  const { kind } = await db.write(insertInbox, {
     accountId: owner.accountId,
     inboxId,
     pod: null,

@@ -8,7 +8,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, suite, test } from 'node:test'
 import { StorageError } from '#db/storage-error.ts'
 import { publicKeyOf } from '#mail/dkim/key.ts'
-import { findSecret } from '#store/service-secret.ts'
+import { ensureDkimKeys } from '#store/dkim-key.ts'
+import { ensureSecret, findSecret, replaceSecret } from '#store/service-secret.ts'
 import {
   dkimOf,
   KEY_A,
@@ -136,7 +137,7 @@ onBothEngines('the keys of a service', (engine) => {
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
     const plain = privateKey.export({ format: 'der', type: 'pkcs8' })
     const name = 'dkim:in.example'
-    await db.write('ensureSecret', { name, value: sealer.seal(plain, name) })
+    await db.write(ensureSecret, { name, value: sealer.seal(plain, name) })
     const others = [await open(), await open({}, { db: await place.database.openAgain() })]
     const record = `v=DKIM1; k=rsa; p=${publicKeyOf(privateKey)}`
     const signed = await Promise.all(others.map((keys) => signFor(keys, 'in.example', 1)))
@@ -155,7 +156,7 @@ onBothEngines('the keys of a service', (engine) => {
   test('the key of signed URLs lies sealed, and one of an older version is sealed as it is', async () => {
     const { db } = place.database
     const plain = Buffer.alloc(32, 9)
-    await db.write('ensureSecret', { name: 'attachment-urls', value: plain })
+    await db.write(ensureSecret, { name: 'attachment-urls', value: plain })
     assert.deepEqual(Buffer.from((await open()).urlKey), plain)
     const full = { ...db, write: () => Promise.reject(new StorageError('full', 'full')) }
     const sealed = await findSecret(db, 'attachment-urls')
@@ -171,7 +172,7 @@ onBothEngines('the keys of a service', (engine) => {
     await open()
     const plain = Buffer.alloc(32, 9)
     const kept = (await findSecret(db, 'attachment-urls')) ?? Buffer.of()
-    await db.write('replaceSecret', { name: 'attachment-urls', kept, value: plain })
+    await db.write(replaceSecret, { name: 'attachment-urls', kept, value: plain })
     const full = { ...db, write: () => Promise.reject(new StorageError('full', 'full')) }
     assert.deepEqual(Buffer.from((await open({}, { db: full })).urlKey), plain)
     assert.deepEqual(Buffer.from((await findSecret(db, 'attachment-urls')) ?? ''), plain)
@@ -184,7 +185,7 @@ onBothEngines('the keys of a service', (engine) => {
     const [row] = await db.read.selectFrom('dkim_keys').selectAll().execute()
     assert.ok(row !== undefined)
     const exchanged = { ...row, id: makeId('dkm'), domain: 'in.example' }
-    await db.write('ensureDkimKeys', { rows: [exchanged] })
+    await db.write(ensureDkimKeys, { rows: [exchanged] })
     await assert.rejects(signFor(await open(), 'in.example', 1), /dkim:service:in\.example:mr1/)
   })
 })

@@ -8,7 +8,7 @@ import { purgeInbox } from '#actions/retention/purge-inbox.ts'
 import { purgeWebhook } from '#actions/retention/purge-webhook.ts'
 import { systemClock } from '#base/clock.ts'
 import { PURGE_PAUSE_MS_MAX } from '#base/limits.ts'
-import type { Db } from '#store/transactions.ts'
+import type { Db } from '#store/tables.ts'
 
 const NEVER = AbortSignal.any([])
 const STEPS = 6

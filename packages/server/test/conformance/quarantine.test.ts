@@ -4,8 +4,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PURGE_STEP_ROWS, QUARANTINE_MS } from '#base/limits.ts'
+import { removeInbox } from '#store/change-inbox.ts'
+import { removeQuarantined } from '#store/quarantine.ts'
 import type { ReceiveInput } from '#store/receive-message.ts'
-import type { Db } from '#store/transactions.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import { storeReleased } from '#store/release-quarantined.ts'
+import { purgeExpiredStep, purgeInboxStep } from '#store/retention.ts'
+import type { Db } from '#store/tables.ts'
 import {
   addAccount,
   addInbox,
@@ -88,18 +93,18 @@ onBothEngines('rows of quarantine', (engine) => {
         const again = keptOut(owner, inboxIds.toReversed(), `key ${round % 7}`)
         work.push(
           db
-            .write('receiveMessage', mail)
+            .write(storeReceived, mail)
             .then(() =>
               Promise.all([
-                db.write('releaseQuarantined', release(owner, first, mail)),
-                other.write('releaseQuarantined', release(owner, first, mail)),
-                other.write('deleteQuarantined', { accountId, quarantinedId: second }),
-                db.write('deleteQuarantined', { accountId, quarantinedId: second }),
+                db.write(storeReleased, release(owner, first, mail)),
+                other.write(storeReleased, release(owner, first, mail)),
+                other.write(removeQuarantined, { accountId, quarantinedId: second }),
+                db.write(removeQuarantined, { accountId, quarantinedId: second }),
               ]),
             ),
-          other.write('receiveMessage', again),
-          other.write('purgeExpiredStep', { nowMs: NOW_MS + QUARANTINE_MS * (round % 2) }),
-          db.write('purgeExpiredStep', { nowMs: NOW_MS + QUARANTINE_MS * (round % 2) }),
+          other.write(storeReceived, again),
+          other.write(purgeExpiredStep, { nowMs: NOW_MS + QUARANTINE_MS * (round % 2) }),
+          db.write(purgeExpiredStep, { nowMs: NOW_MS + QUARANTINE_MS * (round % 2) }),
         )
       }
       await Promise.all(work)
@@ -117,12 +122,12 @@ onBothEngines('rows of quarantine', (engine) => {
       const inboxIds = await Promise.all(Array.from({ length: 4 }, () => addInbox(db, owner)))
       const count = PURGE_STEP_ROWS / 4 + 10
       for (let index = 0; index < count; index += 1) {
-        await db.write('receiveMessage', keptOut(owner, inboxIds))
+        await db.write(storeReceived, keptOut(owner, inboxIds))
       }
       await assertCounted(db)
       const left = async () =>
         (await db.read.selectFrom('quarantined_messages').select('id').execute()).length
-      const step = () => db.write('purgeExpiredStep', { nowMs: NOW_MS + QUARANTINE_MS })
+      const step = () => db.write(purgeExpiredStep, { nowMs: NOW_MS + QUARANTINE_MS })
       assert.equal((await step()).isDone, false)
       assert.equal(await left(), 40)
       await assertCounted(db)
@@ -141,17 +146,17 @@ onBothEngines('rows of quarantine', (engine) => {
       const owner = await addAccount(db)
       const [going, staying] = [await addInbox(db, owner), await addInbox(db, owner)]
       const mail = keptOut(owner, [going, staying])
-      await db.write('receiveMessage', mail)
+      await db.write(storeReceived, mail)
       const { accountId } = owner
       const deletion = { accountId, inboxId: going, jobId: makeId('job'), nowMs: NOW_MS }
-      assert.equal(await db.write('deleteInbox', deletion), 'deleted')
+      assert.equal(await db.write(removeInbox, deletion), 'deleted')
       for (const { inboxId, quarantinedId } of mail.keptOut) {
         const isThere = inboxId === staying
-        const released = await db.write('releaseQuarantined', release(owner, quarantinedId, mail))
+        const released = await db.write(storeReleased, release(owner, quarantinedId, mail))
         assert.equal(released !== null, isThere)
       }
-      assert.equal((await db.write('receiveMessage', keptOut(owner, [going]))).isKept, false)
-      while (!(await db.write('purgeInboxStep', { inboxId: going })).isDone);
+      assert.equal((await db.write(storeReceived, keptOut(owner, [going]))).isKept, false)
+      while (!(await db.write(purgeInboxStep, { inboxId: going })).isDone);
       await assertCounted(db)
     } finally {
       await database.close()

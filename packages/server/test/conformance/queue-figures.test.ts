@@ -3,13 +3,15 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { QUEUE_LOOK_MAX } from '#base/limits.ts'
+import { claimJobs } from '#store/job.ts'
 import {
   readDueDomainChecks,
   readFanOutLag,
   readJobFigures,
   readQueueFigures,
 } from '#store/queue-figures.ts'
-import type { Db } from '#store/transactions.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import type { Db } from '#store/tables.ts'
 import {
   addAccount,
   addInbox,
@@ -114,7 +116,7 @@ onBothEngines('figures of the queues', (engine) => {
     })
     assert.deepEqual(await readJobFigures(db, 10_000), due(2, 1_000, 0))
     const claim = { worker: 'one', nowMs: 10_000, leaseMs: 5_000, limit: 1 }
-    await db.write('claimJobs', claim)
+    await db.write(claimJobs, claim)
     assert.deepEqual(await readJobFigures(db, 10_000), due(1, 2_000, 1))
     assert.deepEqual(await readJobFigures(db, 15_000), due(2, 1_000, 0))
   })
@@ -124,7 +126,7 @@ onBothEngines('figures of the queues', (engine) => {
     const owner = await addAccount(db)
     const inboxId = await addInbox(db, owner)
     for (const nowMs of [3_000, 4_000]) {
-      await db.write('receiveMessage', { ...arriving(owner, [inboxId]), nowMs })
+      await db.write(storeReceived, { ...arriving(owner, [inboxId]), nowMs })
     }
     await untilReadable(db)
     assert.deepEqual(await readFanOutLag(db), { count: 2, oldestAtMs: 3_000 })

@@ -2,7 +2,7 @@
 // older transaction of theirs may be under way.
 
 import { isUnsettledAfter, readLogHead } from '#store/event.ts'
-import type { Db } from '#store/transactions.ts'
+import type { Db } from '#store/tables.ts'
 
 /** Resolves when all that was committed can be read. */
 export async function untilReadable(db: Db): Promise<void> {

@@ -5,7 +5,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { systemClock } from '#base/clock.ts'
 import { onConnection } from '#db/postgres.ts'
-import type { Db } from '#store/transactions.ts'
+import { insertAccount } from '#store/account.ts'
+import { insertInbox, removeInbox } from '#store/change-inbox.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import type { Db } from '#store/tables.ts'
+import { setThreadRead } from '#store/thread.ts'
 import { makeId, openDatabase } from '#test/conformance/open-database.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { sizeOf } from '#test/size-of.ts'
@@ -52,7 +56,7 @@ async function compareBatches(databases: readonly Placed[], roll: (below: number
     )
     for (const other of others) {
       const alone: unknown[] = []
-      for (const input of inputs) alone.push(await other.write('receiveMessage', input))
+      for (const input of inputs) alone.push(await other.write(storeReceived, input))
       assert.deepEqual(together, alone)
     }
     const query = grouping.read.selectFrom('threads').select(['id', 'account_id']).orderBy('id')
@@ -60,7 +64,7 @@ async function compareBatches(databases: readonly Placed[], roll: (below: number
     const some = threads[roll(threads.length)]
     if (some === undefined) continue
     const read = { accountId: some.account_id, threadId: some.id, isRead: true }
-    for (const db of all) await db.write('setThreadRead', read)
+    for (const db of all) await db.write(setThreadRead, read)
   }
   const [first, ...rest] = await Promise.all(all.map(readAll))
   for (const one of rest) assert.deepEqual(first, one)
@@ -82,13 +86,13 @@ async function makeTargets(all: Db[]): Promise<Target[]> {
       podId: owner.podId,
       key,
     } as const
-    for (const db of all) await db.write('createAccount', { ...made, nowMs: 1, isFirst: false })
+    for (const db of all) await db.write(insertAccount, { ...made, nowMs: 1, isFirst: false })
     for (let index = 0; index < 4; index++) {
       const inboxId = makeId('inb')
       const address = `${inboxId}@mailroom.localhost`
       const place = { pod: null, address, displayName: null, domain: null, webhook: null }
       const inbox = { ...place, accountId: owner.accountId, inboxId, nowMs: 1 }
-      for (const db of all) await db.write('createInbox', { ...inbox, creationsPerDay: 100 })
+      for (const db of all) await db.write(insertInbox, { ...inbox, creationsPerDay: 100 })
       targets.push({ owner, inboxId, domainId: index < 2 ? null : 'dom_1' })
     }
   }
@@ -103,7 +107,7 @@ async function losePlaces(databases: readonly Placed[], targets: readonly Target
   const deletion = { accountId, inboxId: deleted.inboxId, jobId: makeId('job'), nowMs: 1 }
   const text = `update inboxes set receiving_address = null where id = '${lost.inboxId}'`
   for (const { db, place } of databases) {
-    assert.equal(await db.write('deleteInbox', deletion), 'deleted')
+    assert.equal(await db.write(removeInbox, deletion), 'deleted')
     if (db.engine === 'sqlite') {
       const file = new DatabaseSync(place, { timeout: 10_000 })
       file.exec(text)

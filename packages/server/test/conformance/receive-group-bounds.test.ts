@@ -16,6 +16,7 @@ import { StorageError } from '#db/storage-error.ts'
 import { WriteGroups } from '#db/write-groups.ts'
 import { paceWrites } from '#store/paced-db.ts'
 import type { ReceiveInput } from '#store/receive-message.ts'
+import { storeReceived } from '#store/receive-messages.ts'
 import { addAccount, addInbox, arriving, type Owner } from '#test/conformance/open-database.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { type Grouping, openGrouping, receiveTogether, waiting } from './grouping-database.ts'
@@ -68,7 +69,7 @@ suite('the bounds of groups', GUARD, () => {
     const paced = paceWrites(db, systemClock).db
     await hold(...inboxIds)
     observed.groups.length = 0
-    const writes = inputs.map((input) => paced.write('receiveMessage', input))
+    const writes = inputs.map((input) => paced.write(storeReceived, input))
     await waitForLocks(1)
     await client.query('rollback')
     await Promise.all(writes)
@@ -92,7 +93,7 @@ suite('the bounds of groups', GUARD, () => {
     const header_to = 'x'.repeat(WRITE_GROUPED_BYTES_MAX / 3)
     await hold(...inboxIds)
     const inputs = [1, 2, 3].map(() => saying(inboxIds, { header_to }))
-    const writes = inputs.map((input) => paced.write('receiveMessage', input))
+    const writes = inputs.map((input) => paced.write(storeReceived, input))
     await waitForLocks(inputs.length)
     await client.query('rollback')
     for (const { stored } of await Promise.all(writes)) assert.equal(stored, 3)
@@ -110,8 +111,7 @@ suite('the bounds of groups', GUARD, () => {
   test('a group that was lost is one failure of the store, told to each of its writes', async () => {
     const [held, other] = [await addInbox(db, owner), await addInbox(db, owner)]
     const paced = paceWrites(db, systemClock)
-    const receive = (inboxId: string) =>
-      paced.db.write('receiveMessage', arriving(owner, [inboxId]))
+    const receive = (inboxId: string) => paced.db.write(storeReceived, arriving(owner, [inboxId]))
     await hold(held, other)
     const settled = Promise.allSettled([
       receive(held),
@@ -133,21 +133,21 @@ suite('the bounds of groups', GUARD, () => {
 
   test('writes whose turn does not come are refused, and the next ones have theirs', async () => {
     const inboxId = await addInbox(db, owner)
-    const writes = db.grouped
-    assert.ok(writes)
+    const { writeGroup } = db
+    assert.ok(writeGroup)
     const turns = new FairTurns({ atOnce: 1, eachMax: 1, waitingEachMax: 1, waitMsMax: 50 })
     let answers = 0
-    const groups = new WriteGroups({ writes, turns, onSettled: () => void answers++ })
-    const write = () => groups.write('a', 'receiveMessage', waiting(arriving(owner, [inboxId])))
-    assert.equal(turns.take('a'), null)
+    const groups = new WriteGroups({ writeGroup, turns, onSettled: () => void answers++ })
+    const write = () => groups.write(storeReceived, waiting(arriving(owner, [inboxId])))
+    assert.equal(turns.take(owner.accountId), null)
     for (const one of await Promise.allSettled([write(), write(), write()])) {
       assert.ok(one.status === 'rejected' && one.reason instanceof StorageError)
     }
     assert.equal(answers, 0)
-    turns.give('a')
+    turns.give(owner.accountId)
     await Promise.all([write(), write(), write()])
     assert.equal(answers, 3)
-    assert.equal(turns.take('a'), null, 'each turn was given back')
+    assert.equal(turns.take(owner.accountId), null, 'each turn was given back')
   })
 
   test('texts with anything in them are kept as if each had come alone', async () => {
@@ -200,7 +200,7 @@ suite('the bounds of groups', GUARD, () => {
       await client.query(`alter table ${table} add column later integer not null default 7`)
     }
     await receive()
-    await db.write('receiveMessage', arriving(owner, [inboxId]))
+    await db.write(storeReceived, arriving(owner, [inboxId]))
     const { rows } = await client.query('select later from messages where inbox_id = $1', [inboxId])
     assert.deepEqual(
       rows.map(({ later }) => later),
@@ -216,7 +216,7 @@ suite('the bounds of groups', GUARD, () => {
     const inboxId = await addInbox(closing.db, other)
     const paced = paceWrites(closing.db, systemClock).db
     const input = () => arriving(other, [inboxId])
-    const writes = Array.from({ length: 120 }, () => paced.write('receiveMessage', input()))
+    const writes = Array.from({ length: 120 }, () => paced.write(storeReceived, input()))
     const closed = closing.db.close()
     const results = await Promise.allSettled(writes)
     await closed

@@ -8,10 +8,12 @@ import pg from 'pg'
 import { systemClock } from '#base/clock.ts'
 import { SAME_ID_LOOKED_AT_MAX } from '#base/limits.ts'
 import { StorageError } from '#db/storage-error.ts'
+import { removeInbox } from '#store/change-inbox.ts'
 import { findInboxByAddress } from '#store/inbox.ts'
 import { paceWrites } from '#store/paced-db.ts'
 import type { ReceiveInput } from '#store/receive-message.ts'
-import type { Db } from '#store/transactions.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import type { Db } from '#store/tables.ts'
 import {
   addAccount,
   addInbox,
@@ -58,7 +60,7 @@ suite('mail received in groups', () => {
   test('of a group one fails alone, and the others are stored', async () => {
     const inboxId = await addInbox(db, owner)
     const first = arriving(owner, [inboxId])
-    await db.write('receiveMessage', first)
+    await db.write(storeReceived, first)
     const bad = { ...first, raw: { ...first.raw, id: makeId('raw') } }
     const inputs = [arriving(owner, [inboxId]), bad, arriving(owner, [inboxId])]
     const results = await receiveTogether(
@@ -96,7 +98,7 @@ suite('mail received in groups', () => {
     const paced = paceWrites(db, systemClock).db
     observed.groups.length = 0
     const inputs = upTo(120).map(() => arriving(owner, [inboxId]))
-    await Promise.all(inputs.map((input) => paced.write('receiveMessage', input)))
+    await Promise.all(inputs.map((input) => paced.write(storeReceived, input)))
     assert.ok(observed.groups.length < 10, String(observed.groups))
     const rows = await db.read
       .selectFrom('messages')
@@ -118,7 +120,7 @@ suite('mail received in groups', () => {
     await client.query('begin')
     await client.query('select * from inbox_counters where inbox_id = $1 for update', [inboxId])
     observed.groups.length = 0
-    const receive = () => paced.write('receiveMessage', arriving(owner, [inboxId]))
+    const receive = () => paced.write(storeReceived, arriving(owner, [inboxId]))
     const first = receive()
     const isWaiting = async () => {
       const { rows } = await client.query('select 1 from pg_locks where not granted')
@@ -169,10 +171,10 @@ suite('mail received in groups', () => {
   test('an inbox that is deleted while mail for it waits has no messages of its own after', async () => {
     const [going, staying] = [await addInbox(db, owner), await addInbox(db, owner)]
     const paced = paceWrites(db, systemClock).db
-    const receive = () => paced.write('receiveMessage', arriving(owner, [going, staying]))
+    const receive = () => paced.write(storeReceived, arriving(owner, [going, staying]))
     const begun = upTo(60).map(receive)
     const input = { ...owner, inboxId: going, jobId: makeId('job'), nowMs: 1 }
-    const deleted = paced.write('deleteInbox', input)
+    const deleted = paced.write(removeInbox, input)
     const outcomes = await Promise.all([...begun, ...upTo(20).map(receive)])
     assert.equal(await deleted, 'deleted')
     const stored = (await positionsOf(going)).length
@@ -191,7 +193,7 @@ suite('mail received in groups', () => {
       const writes = upTo(400).map((number) => {
         const to = inboxIds.filter(() => roll(2) === 0)
         const input = arriving(owner, to.length === 0 ? inboxIds : to)
-        return processes[number % 2]?.write('receiveMessage', input)
+        return processes[number % 2]?.write(storeReceived, input)
       })
       await Promise.all(writes)
       for (const inboxId of inboxIds) {
@@ -224,7 +226,7 @@ suite('mail received in groups', () => {
     // Until some were kept and some were lost.
     while (new Set(results.map(({ status }) => status)).size < 2) {
       const some = upTo(100).map(() => arriving(owner, inboxIds))
-      const writes = some.map((input) => paced.write('receiveMessage', input))
+      const writes = some.map((input) => paced.write(storeReceived, input))
       inputs.push(...some)
       results.push(...(await Promise.allSettled(writes)))
     }

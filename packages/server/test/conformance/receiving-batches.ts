@@ -3,7 +3,7 @@
 
 import { ROW_BODY_LENGTH_MAX } from '#base/limits.ts'
 import type { ReceiveInput } from '#store/receive-message.ts'
-import type { Db } from '#store/transactions.ts'
+import type { Db } from '#store/tables.ts'
 import { arriving, makeId, type Owner } from '#test/conformance/open-database.ts'
 
 export type Target = { owner: Owner; inboxId: string; domainId: string | null }

@@ -17,7 +17,7 @@ import type { Report, ReportedRecipient } from '#mail/report/report.ts'
 import { hopMarkOf } from '#model/hop-mark.ts'
 import { makeReturnPath } from '#model/return-path.ts'
 import type { SendInput } from '#store/send-message.ts'
-import type { Db } from '#store/transactions.ts'
+import type { Db } from '#store/tables.ts'
 import { deliverDeps, deliveriesOf } from '#test/conformance/delivering.ts'
 import {
   addAccount,

@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { sql } from 'kysely'
 import { PURGE_STEP_ROWS } from '#base/limits.ts'
+import { purgeExpiredStep } from '#store/retention.ts'
 import { openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
 import { onBothEngines } from '#test/world.ts'
 
@@ -18,7 +19,7 @@ onBothEngines('retention', (engine) => {
       const count = 2 * PURGE_STEP_ROWS + 100
       await insertRows(database, count)
       for (const left of [PURGE_STEP_ROWS + 100, 100, 0]) {
-        const { isDone } = await db.write('purgeExpiredStep', { nowMs: Date.now() })
+        const { isDone } = await db.write(purgeExpiredStep, { nowMs: Date.now() })
         assert.equal(isDone, left === 0)
         for (const table of TABLES) {
           const rows = await db.read.selectFrom(table).selectAll().execute()

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
 import { MINUTE_MS } from '#base/limits.ts'
-import type { Db } from '#store/transactions.ts'
+import type { Db } from '#store/tables.ts'
 import {
   ACCEPTED,
   deliverDeps,

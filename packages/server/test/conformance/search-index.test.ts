@@ -9,9 +9,13 @@ import { openIndexer } from '#actions/search/indexer.ts'
 import { searchInbox } from '#actions/search/search-inbox.ts'
 import { systemClock } from '#base/clock.ts'
 import { SEARCH_STEP_MESSAGES } from '#base/limits.ts'
+import { removeInbox } from '#store/change-inbox.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import { purgeInboxStep } from '#store/retention.ts'
 import { findInBlock, findSearchState, listLagging } from '#store/search.ts'
+import { indexSearchStep } from '#store/search-index.ts'
 import { listPurgedNumbers } from '#store/search-removal.ts'
-import type { Db } from '#store/transactions.ts'
+import type { Db } from '#store/tables.ts'
 import {
   addAccount,
   addInbox,
@@ -48,7 +52,7 @@ onBothEngines('the index of words', (engine) => {
   async function receive(inboxId: string, messages: number, text = 'hello') {
     for (let n = 0; n < messages; n++) {
       const input = arriving(owner, [inboxId])
-      await db.write('receiveMessage', {
+      await db.write(storeReceived, {
         ...input,
         content: { ...input.content, body_text: text, body_length: text.length },
       })
@@ -78,7 +82,7 @@ onBothEngines('the index of words', (engine) => {
   test('a step takes so many messages and the next goes on behind them', async () => {
     const messages = SEARCH_STEP_MESSAGES + 7
     const inboxId = await inboxWith(messages)
-    const write = () => db.write('indexSearchStep', { inboxIds: [inboxId], skipLocked: false })
+    const write = () => db.write(indexSearchStep, { inboxIds: [inboxId], skipLocked: false })
     assert.deepEqual(await write(), { indexed: SEARCH_STEP_MESSAGES, behind: [inboxId] })
     assert.equal((await stateOf(inboxId)).position, SEARCH_STEP_MESSAGES)
     assert.deepEqual(await foundIn(inboxId), positions(1, SEARCH_STEP_MESSAGES))
@@ -90,22 +94,22 @@ onBothEngines('the index of words', (engine) => {
   test('what an earlier program indexed is written again, and is found meanwhile', async () => {
     const inboxId = await inboxWith(SEARCH_STEP_MESSAGES + 7)
     const step = { inboxIds: [inboxId], skipLocked: false }
-    while ((await db.write('indexSearchStep', step)).behind.length > 0);
+    while ((await db.write(indexSearchStep, step)).behind.length > 0);
     const before = await countEntries()
     // As a program that knows nothing of the column leaves it.
     const query = `update search_inboxes set renewed_position = 0 where inbox_id = '${inboxId}'`
     await runSql(database, query)
     await receive(inboxId, 3)
-    assert.deepEqual(await db.write('indexSearchStep', step), { indexed: 3, behind: [] })
+    assert.deepEqual(await db.write(indexSearchStep, step), { indexed: 3, behind: [] })
     assert.ok((await listLagging(db, { after: '', limit: 1_000 })).inboxIds.includes(inboxId))
     const renewing = { ...step, renews: true }
-    assert.deepEqual(await db.write('indexSearchStep', renewing), {
+    assert.deepEqual(await db.write(indexSearchStep, renewing), {
       indexed: SEARCH_STEP_MESSAGES,
       behind: [inboxId],
     })
     assert.deepEqual(await foundIn(inboxId), positions(1, SEARCH_STEP_MESSAGES + 10))
-    assert.deepEqual(await db.write('indexSearchStep', renewing), { indexed: 10, behind: [] })
-    assert.deepEqual(await db.write('indexSearchStep', renewing), { indexed: 0, behind: [] })
+    assert.deepEqual(await db.write(indexSearchStep, renewing), { indexed: 10, behind: [] })
+    assert.deepEqual(await db.write(indexSearchStep, renewing), { indexed: 0, behind: [] })
     assert.deepEqual(await foundIn(inboxId), positions(1, SEARCH_STEP_MESSAGES + 10))
     assert.equal(await countEntries(), before + 3)
     assert.ok(!(await listLagging(db, { after: '', limit: 1_000 })).inboxIds.includes(inboxId))
@@ -117,7 +121,7 @@ onBothEngines('the index of words', (engine) => {
     const before = await countEntries()
     const index = async (by: Db, skipLocked: boolean) => {
       for (;;) {
-        const { behind } = await by.write('indexSearchStep', { inboxIds, skipLocked })
+        const { behind } = await by.write(indexSearchStep, { inboxIds, skipLocked })
         if (behind.length === 0) return
       }
     }
@@ -173,15 +177,15 @@ onBothEngines('the index of words', (engine) => {
     const inboxId = await inboxWith(40, 'hello zqerasedword')
     const kept = await inboxWith(2, 'hello zqkeptword')
     const step = { inboxIds: [inboxId, kept], skipLocked: false }
-    await db.write('indexSearchStep', step)
+    await db.write(indexSearchStep, step)
     await receive(inboxId, 5, 'hello zqerasedword')
     const before = await countEntries()
     const job = { jobId: makeId('job'), nowMs: systemClock.now() }
-    await db.write('deleteInbox', { accountId: owner.accountId, inboxId, ...job })
+    await db.write(removeInbox, { accountId: owner.accountId, inboxId, ...job })
     assert.equal(await findSearchState(db, { ...owner, inboxId }), null)
-    assert.deepEqual(await db.write('indexSearchStep', step), { indexed: 0, behind: [] })
-    while (!(await db.write('purgeInboxStep', { inboxId })).isDone);
-    assert.deepEqual(await db.write('indexSearchStep', step), { indexed: 0, behind: [] })
+    assert.deepEqual(await db.write(indexSearchStep, step), { indexed: 0, behind: [] })
+    while (!(await db.write(purgeInboxStep, { inboxId })).isDone);
+    assert.deepEqual(await db.write(indexSearchStep, step), { indexed: 0, behind: [] })
     assert.equal(before - (await countEntries()), 40)
 
     assert.equal((await listPurgedNumbers(db)).length, engine === 'sqlite' ? 1 : 0)

@@ -7,7 +7,7 @@ import { type SendDeps, sendMessage } from '#actions/message/send-message.ts'
 import { AppError } from '#base/app-error.ts'
 import { DAY_MS, YOUNG_MS } from '#base/limits.ts'
 import { SEALING_KEY_BYTES, sealer } from '#base/seal.ts'
-import type { Db } from '#store/transactions.ts'
+import type { Db } from '#store/tables.ts'
 import { deliverDeps, type StillClock, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,

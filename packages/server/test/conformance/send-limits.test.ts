@@ -4,8 +4,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { CLOCK_SKEW_MS, DAY_MS, MINUTE_MS } from '#base/limits.ts'
-import type { SendOutcome } from '#store/send-message.ts'
-import type { Db } from '#store/transactions.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import { type SendOutcome, sendMessage } from '#store/send-message.ts'
+import type { Db } from '#store/tables.ts'
 import {
   addAccount,
   addInbox,
@@ -33,7 +34,7 @@ onBothEngines('limits on sending', (engine) => {
   after(() => database.close())
 
   const send = (inboxId: string, fields: SendFields, from: Db = db): Promise<SendOutcome> =>
-    from.write('sendMessage', sending(owner, inboxId, fields))
+    from.write(sendMessage, sending(owner, inboxId, fields))
   const kindOf = async (outcome: Promise<SendOutcome>) => (await outcome).kind
   const stampsOf = async (inboxId: string) => {
     const rows = await db.read
@@ -170,7 +171,7 @@ onBothEngines('strangers', (engine) => {
 
   const stranger = (index: number) => `stranger-${index}@cold.example`
   const send = async (inboxId: string, fields: SendFields, from: Db = db) => {
-    const outcome = await from.write('sendMessage', sending(owner, inboxId, fields))
+    const outcome = await from.write(sendMessage, sending(owner, inboxId, fields))
     return outcome.kind === 'too_cold'
       ? `too_cold: ${outcome.scope} ${outcome.limit}`
       : outcome.kind
@@ -263,7 +264,7 @@ onBothEngines('strangers', (engine) => {
     owner = await addAccount(db)
     const [inboxId, another] = [await addInbox(db, owner), await addInbox(db, owner)]
     const arrived = { ...arriving(owner, [inboxId]), senderKey: stranger(1) }
-    await db.write('receiveMessage', arrived)
+    await db.write(storeReceived, arrived)
     const limits = { coldPerDay: 0, coldAccountPerDay: 0 }
     assert.equal(await write(inboxId, 1, { limits }), 'queued')
     assert.equal(await write(inboxId, 2, { limits }), 'too_cold: inbox 0')

@@ -5,9 +5,13 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
 import { IDEMPOTENCY_MS } from '#base/limits.ts'
+import { removeInbox } from '#store/change-inbox.ts'
 import { findReplay } from '#store/idempotency-key.ts'
-import type { SendOutcome } from '#store/send-message.ts'
-import type { Db } from '#store/transactions.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import { purgeInboxStep } from '#store/retention.ts'
+import { type SendOutcome, sendMessage } from '#store/send-message.ts'
+import { insertSuppression } from '#store/suppression.ts'
+import type { Db } from '#store/tables.ts'
 import {
   addAccount,
   addInbox,
@@ -65,9 +69,9 @@ onBothEngines('sending', (engine) => {
 
   test('a refusal names the first obstacle in the order of checks, and nothing is written', async () => {
     const inboxId = await addInbox(db, owner)
-    await db.write('sendMessage', sending(owner, inboxId, { key: 'order', nowMs: NOW_MS }))
+    await db.write(sendMessage, sending(owner, inboxId, { key: 'order', nowMs: NOW_MS }))
     const stranger = 'stranger@cold.example'
-    await db.write('addSuppression', {
+    await db.write(insertSuppression, {
       id: makeId('sup'),
       account_id: owner.accountId,
       address: 'Dead@far.example',
@@ -77,7 +81,7 @@ onBothEngines('sending', (engine) => {
       created_at: NOW_MS,
     })
     // Opens the account's day of strangers, which a refusal would do too.
-    await db.write('sendMessage', sending(owner, inboxId, { nowMs: NOW_MS }))
+    await db.write(sendMessage, sending(owner, inboxId, { nowMs: NOW_MS }))
     const thread = { kind: 'reply', id: makeId('thr'), messageCount: 1 } as const
     const [known] = await messagesOf(inboxId)
     const changed = { kind: 'reply', id: known?.thread_id ?? '', messageCount: 7 } as const
@@ -96,7 +100,7 @@ onBothEngines('sending', (engine) => {
     const before = await readAll(db)
     for (const [kind, fields, scope] of obstacles) {
       const outcome = await db.write(
-        'sendMessage',
+        sendMessage,
         sending(owner, inboxId, { nowMs: NOW_MS, ...fields }),
       )
       assert.equal(outcome.kind, kind)
@@ -106,7 +110,7 @@ onBothEngines('sending', (engine) => {
       }
       assert.deepEqual(await readAll(db), before, kind)
     }
-    const gone = await db.write('sendMessage', sending(owner, makeId('inb'), { recipients }))
+    const gone = await db.write(sendMessage, sending(owner, makeId('inb'), { recipients }))
     assert.equal(gone.kind, 'not_found')
     assert.deepEqual(await readAll(db), before)
   })
@@ -115,7 +119,7 @@ onBothEngines('sending', (engine) => {
     const inboxId = await addInbox(db, owner)
     const recipients = ['a@one.example', 'b@two.example', 'c@two.example']
     const send = sending(owner, inboxId, { recipients, nowMs: NOW_MS })
-    const outcome = await db.write('sendMessage', send)
+    const outcome = await db.write(sendMessage, send)
     assert.deepEqual(outcome, {
       kind: 'queued',
       answer: {
@@ -165,12 +169,12 @@ onBothEngines('sending', (engine) => {
   test('a reply marks its thread read and moves it to the end of the inbox', async () => {
     const inboxId = await addInbox(db, owner)
     const first = arriving(owner, [inboxId])
-    await db.write('receiveMessage', first)
-    await db.write('receiveMessage', arriving(owner, [inboxId]))
+    await db.write(storeReceived, first)
+    await db.write(storeReceived, arriving(owner, [inboxId]))
     const id = first.receipts[0]?.threadId ?? ''
     assert.equal((await counters(inboxId)).unread_thread_count, 2)
     const thread = { kind: 'reply', id, messageCount: 1 } as const
-    const outcome = await db.write('sendMessage', sending(owner, inboxId, { thread }))
+    const outcome = await db.write(sendMessage, sending(owner, inboxId, { thread }))
     assert.equal(outcome.kind, 'queued')
     const { is_read, message_count, last_position } = await threadOf(id)
     assert.deepEqual([is_read, message_count, last_position], [1, 2, 3])
@@ -182,12 +186,12 @@ onBothEngines('sending', (engine) => {
   test('a reply to a thread that got a message meanwhile is composed anew, unless it may be late', async () => {
     const inboxId = await addInbox(db, owner)
     const first = arriving(owner, [inboxId], { key: 'root@x.example' })
-    await db.write('receiveMessage', first)
+    await db.write(storeReceived, first)
     const id = first.receipts[0]?.threadId ?? ''
-    await db.write('receiveMessage', arriving(owner, [inboxId], { parentKeys: ['root@x.example'] }))
+    await db.write(storeReceived, arriving(owner, [inboxId], { parentKeys: ['root@x.example'] }))
     const reply = (messageCount: number | null) =>
       db.write(
-        'sendMessage',
+        sendMessage,
         sending(owner, inboxId, { thread: { kind: 'reply', id, messageCount } }),
       )
     assert.equal((await reply(1)).kind, 'thread_changed')
@@ -199,17 +203,17 @@ onBothEngines('sending', (engine) => {
   test('sends and arrivals at once leave positions without gap or repeat and totals that are true', async () => {
     const inboxId = await addInbox(db, owner)
     const root = arriving(owner, [inboxId], { key: 'both@x.example' })
-    await db.write('receiveMessage', root)
+    await db.write(storeReceived, root)
     const id = root.receipts[0]?.threadId ?? ''
     const thread = { kind: 'reply', id, messageCount: null } as const
     const parentKeys = ['both@x.example']
     const from = (index: number) => (index % 2 === 0 ? db : others)
     await Promise.all(
       Array.from({ length: 20 }, (_, index) => [
-        from(index).write('sendMessage', sending(owner, inboxId, { thread })),
-        from(index).write('sendMessage', sending(owner, inboxId)),
-        from(index).write('receiveMessage', arriving(owner, [inboxId], { parentKeys })),
-        from(index).write('receiveMessage', arriving(owner, [inboxId])),
+        from(index).write(sendMessage, sending(owner, inboxId, { thread })),
+        from(index).write(sendMessage, sending(owner, inboxId)),
+        from(index).write(storeReceived, arriving(owner, [inboxId], { parentKeys })),
+        from(index).write(storeReceived, arriving(owner, [inboxId])),
       ]).flat(),
     )
     const rows = await messagesOf(inboxId)
@@ -238,7 +242,7 @@ onBothEngines('sending', (engine) => {
       Array.from({ length: 100 }, (_, index) => {
         const inboxId = inboxIds[index % inboxIds.length] ?? ''
         const send = sending(owner, inboxId, { key, nowMs: NOW_MS, ...fields })
-        return (index % 3 === 0 ? db : others).write('sendMessage', send)
+        return (index % 3 === 0 ? db : others).write(sendMessage, send)
       }),
     )
     const answers = outcomes.map((outcome) => ('answer' in outcome ? outcome.answer : null))
@@ -277,19 +281,19 @@ onBothEngines('sending', (engine) => {
     const stranger = await addAccount(db)
     const inboxId = await addInbox(db, owner)
     const theirs = await addInbox(db, stranger)
-    const first = await db.write('sendMessage', sending(owner, inboxId, { key: 'same' }))
+    const first = await db.write(sendMessage, sending(owner, inboxId, { key: 'same' }))
     const other = sending(owner, inboxId, { key: 'same', request: 'another' })
-    assert.equal((await db.write('sendMessage', other)).kind, 'key_reused')
+    assert.equal((await db.write(sendMessage, other)).kind, 'key_reused')
     assert.equal((await findReplay(db, other.use))?.kind, 'key_reused')
     const elsewhere = sending(stranger, theirs, { key: 'same', request: 'another' })
-    assert.equal((await db.write('sendMessage', elsewhere)).kind, 'queued')
+    assert.equal((await db.write(sendMessage, elsewhere)).kind, 'queued')
     assert.equal(first.kind, 'queued')
   })
 
   test('a key is answered for a day to the millisecond, then free and counted anew', async () => {
     const inboxId = await addInbox(db, owner)
     const at = (nowMs: number, request = 'a request') =>
-      db.write('sendMessage', sending(owner, inboxId, { key: 'day', nowMs, request }))
+      db.write(sendMessage, sending(owner, inboxId, { key: 'day', nowMs, request }))
     assert.equal((await at(NOW_MS)).kind, 'queued')
     assert.equal((await at(NOW_MS + IDEMPOTENCY_MS - 1)).kind, 'replay')
     assert.equal((await at(NOW_MS + IDEMPOTENCY_MS - 1, 'another')).kind, 'key_reused')
@@ -300,7 +304,7 @@ onBothEngines('sending', (engine) => {
   test('a race for a key that is past its day is won once', async () => {
     const inboxIds = await Promise.all(Array.from({ length: 4 }, () => addInbox(db, owner)))
     const nowMs = NOW_MS - IDEMPOTENCY_MS
-    await db.write('sendMessage', sending(owner, inboxIds[0] ?? '', { key: 'old', nowMs }))
+    await db.write(sendMessage, sending(owner, inboxIds[0] ?? '', { key: 'old', nowMs }))
     const { outcomes, messageIds } = await raceOf('old', inboxIds)
     assert.equal(outcomes.filter(({ kind }) => kind === 'queued').length, 1)
     assert.equal(messageIds.size, 1)
@@ -312,10 +316,10 @@ onBothEngines('sending', (engine) => {
       inboxIds.map(async (inboxId) => {
         const deletion = { ...owner, inboxId, jobId: makeId('job'), nowMs: NOW_MS }
         const [outcome] = await Promise.all([
-          db.write('sendMessage', sending(owner, inboxId)),
-          others.write('deleteInbox', deletion),
+          db.write(sendMessage, sending(owner, inboxId)),
+          others.write(removeInbox, deletion),
         ])
-        while (!(await db.write('purgeInboxStep', { inboxId })).isDone);
+        while (!(await db.write(purgeInboxStep, { inboxId })).isDone);
         assert.equal((await messagesOf(inboxId)).length, 0)
         return outcome.kind
       }),

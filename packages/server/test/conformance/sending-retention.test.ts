@@ -4,6 +4,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
 import { CAPTURED_MS, DAY_MS, IDEMPOTENCY_MS, PURGE_STEP_ROWS } from '#base/limits.ts'
+import { removeInbox } from '#store/change-inbox.ts'
+import { claimJobs, completeJob } from '#store/job.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import { purgeExpiredStep, purgeInboxStep } from '#store/retention.ts'
 import { deliverDeps, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,
@@ -46,7 +50,7 @@ onBothEngines('what sending leaves behind', (engine) => {
       const long = 'x'.repeat(200_000)
       const arrived = arriving(owner, [inboxId])
       arrived.content = { ...arrived.content, body_text: long, body_length: long.length }
-      await db.write('receiveMessage', { ...arrived, senderKey: 'ann@sender.example' })
+      await db.write(storeReceived, { ...arrived, senderKey: 'ann@sender.example' })
       const held = await queue.claim([{ lane: 'far.example', limit: 100 }])
       for (const group of queue.group(held)) await queue.deliver(group, NEVER)
       const before = await readAll(db)
@@ -77,10 +81,10 @@ onBothEngines('what sending leaves behind', (engine) => {
         assert.ok(touched.includes(table), table)
       }
       const deletion = { ...owner, inboxId, jobId: makeId('job'), nowMs: NOW_MS }
-      assert.equal(await db.write('deleteInbox', deletion), 'deleted')
-      while (!(await db.write('purgeInboxStep', { inboxId })).isDone);
-      await db.write('claimJobs', { worker: 'w', nowMs: NOW_MS, leaseMs: 1, limit: 1 })
-      await db.write('completeJob', { id: deletion.jobId, worker: 'w' })
+      assert.equal(await db.write(removeInbox, deletion), 'deleted')
+      while (!(await db.write(purgeInboxStep, { inboxId })).isDone);
+      await db.write(claimJobs, { worker: 'w', nowMs: NOW_MS, leaseMs: 1, limit: 1 })
+      await db.write(completeJob, { id: deletion.jobId, worker: 'w' })
       // The first is kept for a day of repeats, the second for a day of counting.
       assert.deepEqual(tracedIn(await readAll(db)), [
         'idempotency_keys',
@@ -92,7 +96,7 @@ onBothEngines('what sending leaves behind', (engine) => {
       assert.equal(left.captured_messages?.length, 1)
       assert.match(left.account_counters?.join() ?? '', /"captured_count":1/)
       const inMonths = Date.now() + 100 * DAY_MS
-      while (!(await db.write('purgeExpiredStep', { nowMs: inMonths })).isDone);
+      while (!(await db.write(purgeExpiredStep, { nowMs: inMonths })).isDone);
       assert.deepEqual(tracedIn(await readAll(db)), [])
     })
   })
@@ -108,7 +112,7 @@ onBothEngines('what sending leaves behind', (engine) => {
       assert.ok(group)
       await queue.deliver(group, NEVER)
       const left = async (nowMs: number) => {
-        await db.write('purgeExpiredStep', { nowMs })
+        await db.write(purgeExpiredStep, { nowMs })
         const tables = await readAll(db)
         const names = [
           'idempotency_keys',
@@ -151,7 +155,7 @@ onBothEngines('what sending leaves behind', (engine) => {
         'captured_messages (id, account_id, message_id, recipients, created_at)',
         `'cap' || i, 'acc' || (i % 3), 'm', '[]', i`,
       )
-      const step = () => database.db.write('purgeExpiredStep', { nowMs: NOW_MS })
+      const step = () => database.db.write(purgeExpiredStep, { nowMs: NOW_MS })
       for (const left of [PURGE_STEP_ROWS + 100, 100, 0]) {
         assert.equal((await step()).isDone, left === 0)
         const tables = await readAll(database.db)

@@ -9,8 +9,8 @@ import { DAY_MS } from '#base/limits.ts'
 import { addressKey } from '#model/email-address.ts'
 import { domainOf } from '#model/inbox.ts'
 import type { SendLimits } from '#store/send-limits.ts'
-import type { SendInput } from '#store/send-message.ts'
-import type { Db } from '#store/transactions.ts'
+import { type SendInput, sendMessage } from '#store/send-message.ts'
+import type { Db } from '#store/tables.ts'
 import { makeId, type Owner, type TestDatabase } from '#test/conformance/open-database.ts'
 
 export const UNLIMITED: SendLimits = {
@@ -111,7 +111,7 @@ function contentOf(messageId: string): SendInput['content'] {
 
 /** Sends that have to be queued; their ids. */
 export async function queueAll(db: Db, sends: readonly SendInput[]): Promise<string[]> {
-  const outcomes = await Promise.all(sends.map((send) => db.write('sendMessage', send)))
+  const outcomes = await Promise.all(sends.map((send) => db.write(sendMessage, send)))
   for (const { kind } of outcomes) if (kind !== 'queued') throw new Error(kind)
   return sends.map((send) => send.messageId)
 }

@@ -7,9 +7,12 @@ import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
 import { systemClock } from '#base/clock.ts'
 import { DELIVERY_LEASE_MS, FAILURE_REASON_LENGTH_MAX, MINUTE_MS } from '#base/limits.ts'
 import type { CarryOutcome } from '#net/smtp/transport/carrier.ts'
+import { removeInbox } from '#store/change-inbox.ts'
 import { paceWrites } from '#store/paced-db.ts'
+import { sendMessage } from '#store/send-message.ts'
 import type { SettleInput } from '#store/settle-deliveries.ts'
-import type { Db } from '#store/transactions.ts'
+import { settleDeliveries } from '#store/settle-together.ts'
+import type { Db } from '#store/tables.ts'
 import {
   ACCEPTED,
   AMBIGUOUS,
@@ -259,7 +262,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
       { address: 'words@far.example', type: 'bounce', reason: '550 User unknown' },
     ])
     const again = sending(owner, inboxId, { recipients: ['gone@FAR.example'] })
-    assert.equal((await db.write('sendMessage', again)).kind, 'suppressed')
+    assert.equal((await db.write(sendMessage, again)).kind, 'suppressed')
   })
 
   test('three ends without an answer make a recipient unknown, whatever came between', async () => {
@@ -329,17 +332,18 @@ onBothEngines('outcomes of deliveries', (engine) => {
     const id = await send('bob@far.example')
     const stranger = await addAccount(db)
     const seen: number[] = []
+    const { writeGroup: _, ...alone } = db
     const noting: Db = {
-      ...db,
-      async write(name, input, ...rest) {
-        if (name === 'settleDeliveries') {
+      ...alone,
+      async write(transaction, input, traceParent) {
+        if (transaction.name === settleDeliveries.name) {
           seen.push(paced.loadOf(owner.accountId).waiting)
           const before = await readAll(db)
           const another = { ...(input as SettleInput), accountId: stranger.accountId }
-          assert.deepEqual(await db.write('settleDeliveries', another), [])
+          assert.deepEqual(await db.write(settleDeliveries, another), [])
           assert.deepEqual(await readAll(db), before)
         }
-        return (await db.write(name, input, ...rest)) as never
+        return db.write(transaction, input, traceParent)
       },
     }
     const paced = paceWrites(noting, systemClock)
@@ -356,7 +360,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
     const queue = queueWith(ACCEPTED)
     const [group] = queue.group(await queue.claim([{ lane: 'far.example', limit: 1 }]))
     assert.ok(group)
-    await db.write('deleteInbox', { ...owner, inboxId, jobId: makeId('job'), nowMs: START_MS })
+    await db.write(removeInbox, { ...owner, inboxId, jobId: makeId('job'), nowMs: START_MS })
     await runSql(database, `delete from messages where id = '${id}'`)
     await queue.deliver(group, NEVER)
     assert.deepEqual(await queue.claim([{ lane: 'far.example', limit: 1 }]), [])

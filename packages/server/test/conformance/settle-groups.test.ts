@@ -4,9 +4,11 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
 import { systemClock } from '#base/clock.ts'
+import type { AnyTransaction } from '#db/db.ts'
 import type { CarryOutcome } from '#net/smtp/transport/carrier.ts'
 import type { SettleInput } from '#store/settle-deliveries.ts'
-import type { Db } from '#store/transactions.ts'
+import { settleDeliveries } from '#store/settle-together.ts'
+import type { Db, Tables } from '#store/tables.ts'
 import {
   ACCEPTED,
   AMBIGUOUS,
@@ -59,8 +61,8 @@ suite('outcomes that are recorded together', { timeout: 120_000 }, () => {
       MESSAGES.map((recipients) => sending(owner, inboxId, { recipients })),
     )
     const inputs: SettleInput[] = []
-    const write = (async (name: never, input: never) => {
-      if (name !== 'settleDeliveries') return db.write(name, input)
+    const write = (async (transaction: AnyTransaction<Tables>, input: never) => {
+      if (transaction !== settleDeliveries) return db.write(transaction, input)
       inputs.push(input)
       return []
     }) as Db['write']
@@ -133,13 +135,13 @@ suite('outcomes that are recorded together', { timeout: 120_000 }, () => {
   test('leave what they would have left one after the other', async () => {
     const alone = await storyOf(async (inputs) => {
       const results: unknown[] = []
-      for (const input of inputs) results.push(await db.write('settleDeliveries', input))
+      for (const input of inputs) results.push(await db.write(settleDeliveries, input))
       return results
     })
     const together = await storyOf(async (inputs) => {
       observed.groups.length = 0
-      const settled = await db.grouped?.write(
-        'settleDeliveries',
+      const settled = await db.writeGroup?.(
+        settleDeliveries,
         inputs.map((input) => ({ input })),
       )
       assert.deepEqual(observed.groups, [inputs.length], 'in one transaction')

@@ -6,7 +6,9 @@ import { test } from 'node:test'
 import { takeAtReturnPath } from '#actions/report/take-report.ts'
 import { DAY_MS } from '#base/limits.ts'
 import type { Report, ReportedRecipient } from '#mail/report/report.ts'
-import type { Db } from '#store/transactions.ts'
+import { settleReport } from '#store/settle-report.ts'
+import { settleDeliveries } from '#store/settle-together.ts'
+import type { Db } from '#store/tables.ts'
 import { deliveriesOf } from '#test/conformance/delivering.ts'
 import { addAccount, addInbox, makeId } from '#test/conformance/open-database.ts'
 import {
@@ -199,7 +201,7 @@ onBothEngines('what reports change', (engine) => {
       nowMs: Date.now(),
     }
     assert.deepEqual(
-      await db().write('settleReport', {
+      await db().write(settleReport, {
         ...input,
         deliveries: [
           {
@@ -273,7 +275,7 @@ onBothEngines('what reports change', (engine) => {
   ) => {
     const rows = await deliveriesOf(db(), [messageId])
     const held = rows.find((row) => row.queue_state === 'leased')
-    await db().write('settleDeliveries', {
+    await db().write(settleDeliveries, {
       worker: 'w',
       accountId: owner().accountId,
       messageId,

@@ -8,6 +8,17 @@ import { CompiledQuery } from 'kysely'
 import pg from 'pg'
 import { WRITE_QUEUE_MAX } from '#base/limits.ts'
 import { asStorageError, StorageError } from '#db/storage-error.ts'
+import { changeAccount } from '#store/account.ts'
+import {
+  claimJobs,
+  completeJob,
+  enqueueJob,
+  releaseLeases,
+  renewLease,
+  retryJob,
+} from '#store/job.ts'
+import { insertPod } from '#store/pod.ts'
+import { purgeInboxStep } from '#store/retention.ts'
 import { addAccount, makeId, openAt, openDatabase } from '#test/conformance/open-database.ts'
 import { createTestDatabase, startPostgres } from '#test/peers/postgres.ts'
 import { until } from '#test/scenarios/outcomes.ts'
@@ -23,7 +34,7 @@ onBothEngines('a store in trouble', (engine) => {
     try {
       const owner = await addAccount(database.db)
       const writes = Array.from({ length: WRITE_QUEUE_MAX + 5 }, () =>
-        database.db.write('updateAccount', { id: owner.accountId }),
+        database.db.write(changeAccount, { id: owner.accountId }),
       )
       const settled = await Promise.allSettled(writes)
       assert.ok(
@@ -34,7 +45,7 @@ onBothEngines('a store in trouble', (engine) => {
       const refused = settled.filter((one) => one.status === 'rejected')
       assert.ok(refused.every(({ reason }) => reason instanceof StorageError))
       if (engine === 'sqlite') assert.equal(refused.length, 5)
-      await database.db.write('updateAccount', { id: owner.accountId })
+      await database.db.write(changeAccount, { id: owner.accountId })
     } finally {
       await database.close()
     }
@@ -43,7 +54,7 @@ onBothEngines('a store in trouble', (engine) => {
   test('a port that is closed refuses writes and has no ill effect', async () => {
     const database = await openDatabase(engine)
     await database.close()
-    await assert.rejects(database.db.write('releaseLeases', {}), isTrouble('unavailable'))
+    await assert.rejects(database.db.write(releaseLeases, {}), isTrouble('unavailable'))
   })
 
   test('a place where no database can be is refused with its reason', async () => {
@@ -61,13 +72,13 @@ test('a SQLite database held by another process is busy, is read all the while, 
     other.exec('BEGIN IMMEDIATE')
     const startMs = performance.now()
     const pod = { ...owner, podId: makeId('pod'), clientId: null, name: null, nowMs: 1 }
-    await assert.rejects(database.db.write('createPod', pod), isTrouble('busy'))
+    await assert.rejects(database.db.write(insertPod, pod), isTrouble('busy'))
     assert.ok(performance.now() - startMs < 30_000)
     assert.equal((await database.db.read.selectFrom('pods').select('id').execute()).length, 1)
     await database.db.check()
     other.exec('ROLLBACK')
     other.close()
-    await database.db.write('createPod', pod)
+    await database.db.write(insertPod, pod)
   } finally {
     await database.close()
   }
@@ -79,17 +90,17 @@ test('the log of a SQLite database is emptied after what was erased, and not for
     const owner = await addAccount(database.db)
     const logBytes = () => statSync(`${database.place}-wal`).size
     const id = makeId('job')
-    await database.db.write('enqueueJob', { id, kind: 'none', payload: {}, runAtMs: 1, nowMs: 1 })
+    await database.db.write(enqueueJob, { id, kind: 'none', payload: {}, runAtMs: 1, nowMs: 1 })
     const claim = { worker: 'worker', nowMs: 2, leaseMs: 1_000, limit: 10 }
-    await database.db.write('claimJobs', claim)
-    await database.db.write('renewLease', { id, worker: 'worker', untilMs: 3_000 })
-    await database.db.write('retryJob', { id, worker: 'worker', runAtMs: 1 })
-    await database.db.write('claimJobs', claim)
-    await database.db.write('completeJob', { id, worker: 'worker' })
+    await database.db.write(claimJobs, claim)
+    await database.db.write(renewLease, { id, worker: 'worker', untilMs: 3_000 })
+    await database.db.write(retryJob, { id, worker: 'worker', runAtMs: 1 })
+    await database.db.write(claimJobs, claim)
+    await database.db.write(completeJob, { id, worker: 'worker' })
     // After the answers: the writer empties the log when it has nothing else to do.
-    await database.db.write('updateAccount', { id: owner.accountId })
+    await database.db.write(changeAccount, { id: owner.accountId })
     assert.ok(logBytes() > 0)
-    await database.db.write('purgeInboxStep', { inboxId: 'inb_unknown' })
+    await database.db.write(purgeInboxStep, { inboxId: 'inb_unknown' })
     await until(async () => logBytes() === 0)
   } finally {
     await database.close()
@@ -122,17 +133,12 @@ test('a PostgreSQL server that ends is unavailable, and serves again when it is 
     await admin.end()
     // A connection may be found dead only when it is used.
     await until(async () => {
-      const outcome = await db
-        .write('updateAccount', { id: owner.accountId })
-        .catch((error) => error)
+      const outcome = await db.write(changeAccount, { id: owner.accountId }).catch((error) => error)
       assert.ok(!(outcome instanceof Error) || isTrouble('unavailable')(outcome), String(outcome))
       return !(outcome instanceof Error)
     })
     await cluster.stop()
-    await assert.rejects(
-      db.write('updateAccount', { id: owner.accountId }),
-      isTrouble('unavailable'),
-    )
+    await assert.rejects(db.write(changeAccount, { id: owner.accountId }), isTrouble('unavailable'))
     await assert.rejects(db.check(), isTrouble('unavailable'))
     await db.close()
   } finally {

@@ -6,6 +6,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { countOldStored } from '#actions/retention/purge-expired.ts'
 import { onConnection } from '#db/postgres.ts'
+import { removeInbox } from '#store/change-inbox.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import { purgeExpiredStep } from '#store/retention.ts'
+import { sendMessage } from '#store/send-message.ts'
 import { readStored } from '#store/stored-bytes.ts'
 import {
   addAccount,
@@ -29,9 +33,9 @@ onBothEngines('stored octets', (engine) => {
       const content = Buffer.alloc(round * 100, 120)
       const mail = arriving(owner, inboxIds.slice(round % 2), { content, key: `key ${round % 7}` })
       const received = { ...mail.content, receipt_key: Buffer.from(`receipt ${round % 15}`) }
-      work.push(database.db.write('receiveMessage', { ...mail, content: received }))
+      work.push(database.db.write(storeReceived, { ...mail, content: received }))
       const inboxId = inboxIds[round % inboxIds.length] ?? ''
-      work.push(other.write('sendMessage', sending(owner, inboxId, { content })))
+      work.push(other.write(sendMessage, sending(owner, inboxId, { content })))
     }
     await Promise.all(work)
   }
@@ -61,7 +65,7 @@ onBothEngines('stored octets', (engine) => {
       )
       const [going = '', staying = ''] = inboxIds
       const { accountId } = owner
-      await db.write('deleteInbox', { accountId, inboxId: going, jobId: makeId('job'), nowMs: 1 })
+      await db.write(removeInbox, { accountId, inboxId: going, jobId: makeId('job'), nowMs: 1 })
       const left = counters.find((row) => row.inbox_id === staying)?.stored_bytes
       assert.equal((await readStored(db, accountId)).storedBytes, left)
       assert.equal((await readStored(db, (await addAccount(db)).accountId)).storedBytes, 0)
@@ -87,7 +91,7 @@ onBothEngines('stored octets', (engine) => {
         reason: 'blocked' as const,
         ruleId: null,
       }))
-      await db.write('receiveMessage', { ...arriving(owner, []), keptOut })
+      await db.write(storeReceived, { ...arriving(owner, []), keptOut })
       await run(
         database,
         'update inbox_counters set stored_bytes = 0, counted_position = 0, quarantined_bytes = 0',
@@ -115,7 +119,7 @@ onBothEngines('stored octets', (engine) => {
         const { raw, ...rest } = arriving(owner, [])
         const postmaster = { recipient: 'postmaster@mailroom.localhost' }
         const large = { ...raw, size_bytes, content: null }
-        const outcome = await db.write('receiveMessage', { ...rest, raw: large, postmaster })
+        const outcome = await db.write(storeReceived, { ...rest, raw: large, postmaster })
         assert.equal(outcome.isKept, true)
         return { id: raw.id, gone: outcome.blobIds }
       }
@@ -127,7 +131,7 @@ onBothEngines('stored octets', (engine) => {
       assert.deepEqual(new Set(rows.map(({ raw_id }) => raw_id)), new Set([second.id, third.id]))
       const raws = await db.read.selectFrom('raw_messages').select('id').execute()
       assert.equal(raws.length, 2)
-      await db.write('purgeExpiredStep', { nowMs: 1e15 })
+      await db.write(purgeExpiredStep, { nowMs: 1e15 })
       for (let n = 0; n < 1_005; n++) await take(1)
       const kept = await db.read.selectFrom('postmaster_messages').select('raw_id').execute()
       assert.equal(kept.length, 1_000)

@@ -4,9 +4,14 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
-import { listCaptured } from '#store/captured-message.ts'
-import { findSuppressed, listSuppressions } from '#store/suppression.ts'
-import type { Db } from '#store/transactions.ts'
+import { listCaptured, removeCaptured } from '#store/captured-message.ts'
+import {
+  deleteSuppression,
+  findSuppressed,
+  insertSuppression,
+  listSuppressions,
+} from '#store/suppression.ts'
+import type { Db } from '#store/tables.ts'
 import { deliverDeps, deliveriesOf, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,
@@ -38,7 +43,7 @@ onBothEngines('suppressions and the sandbox', (engine) => {
   after(() => database.close())
 
   const suppress = (address: string, on = db) =>
-    on.write('addSuppression', {
+    on.write(insertSuppression, {
       id: makeId('sup'),
       account_id: owner.accountId,
       address,
@@ -56,7 +61,7 @@ onBothEngines('suppressions and the sandbox', (engine) => {
       ...page,
     })
   const unsuppress = (addressKey: string, on = db) =>
-    on.write('removeSuppression', { accountId: owner.accountId, addressKey })
+    on.write(deleteSuppression, { accountId: owner.accountId, addressKey })
 
   test('an address is suppressed once, and the first suppression stands', async () => {
     const first = await suppress('Bob@far.example')
@@ -176,10 +181,10 @@ onBothEngines('suppressions and the sandbox', (engine) => {
       ['message.complained', 'message.sent'],
     )
     const clear = { accountId: owner.accountId, limit: 1 }
-    assert.equal(await db.write('clearCaptured', clear), 1)
+    assert.equal(await db.write(removeCaptured, clear), 1)
     assert.equal((await captured()).total, 1)
-    assert.equal(await db.write('clearCaptured', clear), 1)
-    assert.equal(await db.write('clearCaptured', clear), 0)
+    assert.equal(await db.write(removeCaptured, clear), 1)
+    assert.equal(await db.write(removeCaptured, clear), 0)
     assert.deepEqual(await captured(), { total: 0, recipients: [] })
   })
 })

@@ -6,8 +6,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
 import pg from 'pg'
-import { listThreads } from '#store/thread.ts'
-import type { Db } from '#store/transactions.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import type { Db } from '#store/tables.ts'
+import { listThreads, setThreadRead } from '#store/thread.ts'
 import {
   addAccount,
   addInbox,
@@ -38,7 +39,7 @@ onBothEngines('threads of a large inbox', (engine) => {
 
   /** `COUNT` threads of a message each, as if they had come one after the other. */
   async function fill(): Promise<void> {
-    await db.write('receiveMessage', arriving(owner, [inboxId], { key: 'root' }))
+    await db.write(storeReceived, arriving(owner, [inboxId], { key: 'root' }))
     const numbers = `with recursive n (i) as (select 2 union all select i + 1 from n where i < ${COUNT})`
     await run(`${numbers} insert into threads (id, account_id, inbox_id, subject, is_read,
       message_count, last_message_at, last_position, created_at)
@@ -134,16 +135,16 @@ onBothEngines('threads of a large inbox', (engine) => {
     const ids = rows.map(({ id }) => id)
     const answer = (at: number) => {
       const key = at === 0 ? 'root' : `root${at + 1}`
-      return db.write('receiveMessage', arriving(owner, [inboxId], { parentKeys: [key] }))
+      return db.write(storeReceived, arriving(owner, [inboxId], { parentKeys: [key] }))
     }
     for (let step = 0; step < 200; step++) {
       const at = (step * 2_654_435_761) % COUNT
       const threadId = ids[at] ?? ''
-      await db.write('setThreadRead', { ...owner, threadId, isRead: step % 5 !== 0 })
+      await db.write(setThreadRead, { ...owner, threadId, isRead: step % 5 !== 0 })
       if (step % 3 === 0) await answer(at)
       if (step % 3 === 1) await answer((at + 1) % COUNT)
-      if (step % 9 === 0) await db.write('receiveMessage', arriving(owner, [inboxId]))
-      if (step % 7 === 0) await db.write('setThreadRead', { ...owner, threadId, isRead: true })
+      if (step % 9 === 0) await db.write(storeReceived, arriving(owner, [inboxId]))
+      if (step % 7 === 0) await db.write(setThreadRead, { ...owner, threadId, isRead: true })
     }
     await assertRangesRight()
     await assertPagesRight()

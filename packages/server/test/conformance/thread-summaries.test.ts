@@ -8,8 +8,10 @@ import { systemClock } from '#base/clock.ts'
 import { onConnection } from '#db/postgres.ts'
 import { findShownInbox, listInboxes } from '#store/inbox.ts'
 import type { ReceiveInput } from '#store/receive-message.ts'
-import { findShownThread, listThreads } from '#store/thread.ts'
-import type { Db } from '#store/transactions.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import type { Db } from '#store/tables.ts'
+import { findShownThread, listThreads, setThreadRead } from '#store/thread.ts'
+import { keepThreadSummaries } from '#store/thread-summary.ts'
 import {
   addAccount,
   addInbox,
@@ -122,7 +124,7 @@ onEachEngine('summaries of threads', (engine) => {
     )
     const summaries = page?.found ?? []
     if (summaries.length === 0) return
-    await db.write('keepThreadSummaries', { accountId: owner.accountId, inboxId, summaries })
+    await db.write(keepThreadSummaries, { accountId: owner.accountId, inboxId, summaries })
     const again = await listThreads(db, { ...owner, inboxId, isRead: null, limit: 100, offset: 0 })
     assert.deepEqual(again, { ...page, found: [] })
   }
@@ -190,7 +192,7 @@ onEachEngine('summaries of threads', (engine) => {
       const thread = threads[roll(threads.length)]
       if (thread === undefined) return
       const isRead = roll(3) > 0
-      await db.write('setThreadRead', { ...owner, threadId: thread.id, isRead })
+      await db.write(setThreadRead, { ...owner, threadId: thread.id, isRead })
       if (isRead || thread.isRead) thread.readAt = thread.messages.length
       thread.isRead = isRead
     }
@@ -198,10 +200,10 @@ onEachEngine('summaries of threads', (engine) => {
     for (let step = 0; step < STEPS; step++) {
       const write = async () => {
         const kind = roll(8)
-        if (kind < 3) await db.write('receiveMessage', received())
+        if (kind < 3) await db.write(storeReceived, received())
         else if (kind < 5) {
           const inputs = Array.from({ length: 1 + roll(5) }, received)
-          if (grouping === null) for (const one of inputs) await db.write('receiveMessage', one)
+          if (grouping === null) for (const one of inputs) await db.write(storeReceived, one)
           else
             await receiveTogether(
               grouping,
@@ -239,16 +241,16 @@ onEachEngine('summaries of threads', (engine) => {
     const inboxId = await addInbox(db, owner)
     const place = { ...owner, inboxId, isRead: null, limit: 10, offset: 0 }
     await asBefore(inboxId, async () => {
-      await db.write('receiveMessage', arriving(owner, [inboxId], { key: 'a' }))
-      await db.write('receiveMessage', arriving(owner, [inboxId], { key: 'b' }))
+      await db.write(storeReceived, arriving(owner, [inboxId], { key: 'a' }))
+      await db.write(storeReceived, arriving(owner, [inboxId], { key: 'b' }))
     })
     const page = await listThreads(db, place)
     assert.equal(page?.found.length, 2)
     const [second, first] = page?.threads ?? []
-    await db.write('receiveMessage', arriving(owner, [inboxId], { parentKeys: ['a'] }))
-    await db.write('setThreadRead', { ...owner, threadId: second?.id ?? '', isRead: true })
+    await db.write(storeReceived, arriving(owner, [inboxId], { parentKeys: ['a'] }))
+    await db.write(setThreadRead, { ...owner, threadId: second?.id ?? '', isRead: true })
     const { accountId } = owner
-    await db.write('keepThreadSummaries', { accountId, inboxId, summaries: page?.found ?? [] })
+    await db.write(keepThreadSummaries, { accountId, inboxId, summaries: page?.found ?? [] })
     const after = await listThreads(db, place)
     assert.deepEqual(
       after?.found.map(({ threadId }) => threadId),
@@ -261,7 +263,7 @@ onEachEngine('summaries of threads', (engine) => {
     // Of another account nothing is changed.
     const summaries = (after?.found ?? []).map((one) => ({ ...one, snippet: 'stolen' }))
     const other = await addAccount(db)
-    await db.write('keepThreadSummaries', { accountId: other.accountId, inboxId, summaries })
+    await db.write(keepThreadSummaries, { accountId: other.accountId, inboxId, summaries })
     assert.equal((await listThreads(db, place))?.found.length, 1)
   })
 })

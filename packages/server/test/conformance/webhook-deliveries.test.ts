@@ -9,11 +9,23 @@ import { openWebhookQueue } from '#actions/webhook/webhook-queue.ts'
 import { systemClock } from '#base/clock.ts'
 import { COUNTED_MAX, DAY_MS, MINUTE_MS, PURGE_STEP_ROWS, WEBHOOK_LEASE_MS } from '#base/limits.ts'
 import type { HttpPost, HttpPostOutcome } from '#net/egress/http-post.ts'
+import { addWebhookTest } from '#store/add-webhook-deliveries.ts'
 import { paceWrites } from '#store/paced-db.ts'
-import type { SettledWebhookDelivery } from '#store/settle-webhook-delivery.ts'
-import type { Db } from '#store/transactions.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import { purgeExpiredStep, purgeInboxStep } from '#store/retention.ts'
+import {
+  type SettledWebhookDelivery,
+  settleWebhookDelivery,
+} from '#store/settle-webhook-delivery.ts'
+import type { Db } from '#store/tables.ts'
 import { findWebhook } from '#store/webhook.ts'
-import { findWebhookDelivery, listWebhookDeliveries } from '#store/webhook-delivery.ts'
+import {
+  findWebhookDelivery,
+  listWebhookDeliveries,
+  purgeWebhookStep,
+  retryWebhookDelivery,
+} from '#store/webhook-delivery.ts'
+import { releaseWebhookDeliveries } from '#store/webhook-queue.ts'
 import { type StillClock, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,
@@ -66,7 +78,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
       owner,
       Array.from({ length: count }, () => inboxId),
     )
-    await db.write('receiveMessage', { ...input, nowMs: clock.now() })
+    await db.write(storeReceived, { ...input, nowMs: clock.now() })
     const fanOut = openFanOut(webhookDeps(db, clock), () => {})
     do while (await fanOut.step());
     while (await fanOut.isBehind())
@@ -224,19 +236,19 @@ onBothEngines('deliveries of webhooks', (engine) => {
     const { accountId } = owner
     const retry = { accountId, webhookId, deliveryId: answeredRow.id, queueMs: clock.steady() }
     await runSql(database, 'update webhooks set is_enabled = 0')
-    assert.equal(await db.write('retryWebhookDelivery', retry), 'disabled')
+    assert.equal(await db.write(retryWebhookDelivery, retry), 'disabled')
     assert.deepEqual(await rowOf(), answeredRow)
 
     // Disabled between the retry and its turn.
     await runSql(database, 'update webhooks set is_enabled = 1')
-    assert.equal(await db.write('retryWebhookDelivery', retry), 'retried')
+    assert.equal(await db.write(retryWebhookDelivery, retry), 'retried')
     await runSql(database, 'update webhooks set is_enabled = 0')
     clock.advance(MINUTE_MS)
     await attempt(() => assert.fail('posted'))
     const ended = { status: 'failed', error: 'webhook_disabled' }
     assert.deepEqual({ ...(await rowOf()) }, { ...answeredRow, ...ended })
     await runSql(database, 'delete from webhooks')
-    assert.equal(await db.write('retryWebhookDelivery', retry), 'not_found')
+    assert.equal(await db.write(retryWebhookDelivery, retry), 'not_found')
   })
 
   test('the time of the last attempt is that of one that was made, not of a lease', async () => {
@@ -290,13 +302,13 @@ onBothEngines('deliveries of webhooks', (engine) => {
     const { accountId } = owner
     const retry = { accountId, webhookId, deliveryId: id, queueMs: clock.steady() }
     const foreign = { ...retry, accountId: makeId('acc') }
-    assert.equal(await db.write('retryWebhookDelivery', foreign), 'not_found')
-    assert.equal(await db.write('retryWebhookDelivery', retry), 'retried')
-    assert.equal(await db.write('retryWebhookDelivery', retry), 'pending')
+    assert.equal(await db.write(retryWebhookDelivery, foreign), 'not_found')
+    assert.equal(await db.write(retryWebhookDelivery, retry), 'retried')
+    assert.equal(await db.write(retryWebhookDelivery, retry), 'pending')
     assert.equal(await attempt(ANSWERED), 1)
     const row = await rowOf()
     assert.deepEqual([row.status, row.attempts, row.next_attempt_at], ['succeeded', 11, null])
-    assert.equal(await db.write('retryWebhookDelivery', retry), 'retried')
+    assert.equal(await db.write(retryWebhookDelivery, retry), 'retried')
   })
 
   test('a delivery of what is gone is removed: the event, the message, the webhook', async () => {
@@ -315,18 +327,18 @@ onBothEngines('deliveries of webhooks', (engine) => {
     const seen: number[] = []
     const noting: Db = {
       ...db,
-      async write(name, input, ...rest) {
-        if (name === 'settleWebhookDelivery') {
+      async write(transaction, input, traceParent) {
+        if (transaction.name === settleWebhookDelivery.name) {
           seen.push(paced.loadOf(owner.accountId).waiting)
           const before = await readAll(db)
           for (const error of ['status', 'webhook_disabled', null] as const) {
             const another = { accountId: stranger.accountId, error }
             const outcome = { ...(input as SettledWebhookDelivery), ...another }
-            assert.equal(await db.write('settleWebhookDelivery', outcome), 'lost')
+            assert.equal(await db.write(settleWebhookDelivery, outcome), 'lost')
           }
           assert.deepEqual(await readAll(db), before)
         }
-        return (await db.write(name, input, ...rest)) as never
+        return db.write(transaction, input, traceParent)
       },
     }
     const paced = paceWrites(noting, systemClock)
@@ -407,7 +419,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
         deliveryId: (await rowOf()).id,
         queueMs: clock.steady(),
       }
-      assert.equal(await db.write('retryWebhookDelivery', retry), 'retried')
+      assert.equal(await db.write(retryWebhookDelivery, retry), 'retried')
       return ANSWERED
     }, 'slow job')
     const [group] = slow.group(await slow.claim([{ lane: webhookId, limit: 1 }]))
@@ -429,7 +441,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
     const lanes = [{ lane: webhookId, limit: 1 }]
     await queueWith(ANSWERED, 'host-1 job').claim(lanes)
     await queueWith(ANSWERED, 'host-2 job').claim(lanes)
-    await db.write('releaseWebhookDeliveries', { instance: 'host-1' })
+    await db.write(releaseWebhookDeliveries, { instance: 'host-1' })
     const rows = await webhookDeliveriesOf(db, [webhookId])
     assert.deepEqual(rows.map((row) => [row.queue_state, row.leased_by]).toSorted(), [
       ['leased', 'host-2 job'],
@@ -438,7 +450,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
   })
 
   const addTest = (fields: { accountId?: string; leaseMs?: number } = {}) =>
-    db.write('addWebhookTest', {
+    db.write(addWebhookTest, {
       accountId: fields.accountId ?? owner.accountId,
       webhookId,
       eventId: makeId('evt'),
@@ -465,7 +477,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
   test('a test whose process is gone has failed, and is attempted again by hand alone', async () => {
     const gone: [string, () => Promise<unknown>][] = [
       ['its lease ended', () => queueWith(ANSWERED).readyDue()],
-      ['a start took it back', () => db.write('releaseWebhookDeliveries', { instance: null })],
+      ['a start took it back', () => db.write(releaseWebhookDeliveries, { instance: null })],
     ]
     for (const [name, takeBack] of gone) {
       await runSql(database, 'delete from webhook_deliveries')
@@ -490,7 +502,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
       assert.equal(await attempt(ANSWERED), 1, 'the other one')
       const { accountId } = owner
       const retry = { accountId, webhookId, deliveryId: held.id, queueMs: clock.steady() }
-      assert.equal(await db.write('retryWebhookDelivery', retry), 'retried')
+      assert.equal(await db.write(retryWebhookDelivery, retry), 'retried')
       await deliverWebhook(late, held, { worker: 'test job', signal: NEVER })
       assert.equal(await attempt(ANSWERED), 1)
       const [, test] = await webhookDeliveriesOf(db, [webhookId])
@@ -511,7 +523,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
     assert.deepEqual(await outcome(), ['failed', 'internal_error', null])
     const { accountId } = owner
     const retry = { accountId, webhookId, deliveryId: held.id, queueMs: clock.steady() }
-    await db.write('retryWebhookDelivery', retry)
+    await db.write(retryWebhookDelivery, retry)
     assert.equal(await attempt(cut), 1)
     assert.deepEqual(await outcome(), ['failed', 'internal_error', null])
     assert.equal(await attempt(ANSWERED), 0)
@@ -569,15 +581,17 @@ onBothEngines('deliveries of webhooks', (engine) => {
 
   test('deliveries go with their webhook, with their inbox, and after thirty days', async () => {
     const count = PURGE_STEP_ROWS + 1
-    const steps = async (name: 'purgeWebhookStep' | 'purgeInboxStep' | 'purgeExpiredStep') => {
-      const input = { webhookId, inboxId, nowMs: clock.now() }
-      for (let step = 1; ; step++) if ((await db.write(name, input)).isDone) return step
-    }
-    for (const name of ['purgeWebhookStep', 'purgeInboxStep', 'purgeExpiredStep'] as const) {
+    const purges = [
+      () => db.write(purgeWebhookStep, { webhookId }),
+      () => db.write(purgeInboxStep, { inboxId }),
+      () => db.write(purgeExpiredStep, { nowMs: clock.now() + 30 * DAY_MS }),
+    ]
+    for (const purge of purges) {
       await happen(count)
-      if (name === 'purgeExpiredStep') clock.advance(30 * DAY_MS)
-      assert.ok((await steps(name)) > 1)
-      assert.deepEqual(await webhookDeliveriesOf(db, [webhookId]), [], name)
+      let steps = 1
+      while (!(await purge()).isDone) steps += 1
+      assert.ok(steps > 1)
+      assert.deepEqual(await webhookDeliveriesOf(db, [webhookId]), [], `${purge}`)
     }
   })
 })

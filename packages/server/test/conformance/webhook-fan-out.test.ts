@@ -6,9 +6,12 @@ import { after, before, beforeEach, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { openFanOut } from '#actions/webhook/fan-out.ts'
 import { FAN_OUT_UNKEPT_EVENTS_MAX, LOG_STEP_EVENTS, MINUTE_MS } from '#base/limits.ts'
-import { findWebhookPosition } from '#store/add-webhook-deliveries.ts'
+import { addWebhookTest, findWebhookPosition } from '#store/add-webhook-deliveries.ts'
+import { changeInbox } from '#store/change-inbox.ts'
 import { readLogHead } from '#store/event.ts'
-import type { Db } from '#store/transactions.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import type { Db } from '#store/tables.ts'
+import { changeWebhook } from '#store/webhook.ts'
 import { type StillClock, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,
@@ -60,7 +63,7 @@ onBothEngines('events on their way to webhooks', (engine) => {
   /** A message arrives; the id of its event. */
   const arrive = async (inboxes = [inboxId], atMs = clock.now(), of = owner) => {
     const input = { ...arriving(of, inboxes), nowMs: atMs }
-    await db.write('receiveMessage', input)
+    await db.write(storeReceived, input)
     return input.receipts.map(({ eventId }) => eventId)
   }
   const arriveReadably = async (atMs = clock.now()) => {
@@ -116,7 +119,7 @@ onBothEngines('events on their way to webhooks', (engine) => {
     await arriveReadably()
     const webhookId = await addWebhook(db, owner)
     const [at = ''] = await arrive()
-    await db.write('addWebhookTest', {
+    await db.write(addWebhookTest, {
       accountId: owner.accountId,
       webhookId,
       eventId: makeId('evt'),
@@ -146,7 +149,7 @@ onBothEngines('events on their way to webhooks', (engine) => {
     const webhookId = await addWebhook(db, owner)
     const { accountId } = owner
     const change = (isEnabled: boolean, nowMs: number) =>
-      db.write('updateWebhook', { accountId, webhookId, change: { isEnabled }, nowMs })
+      db.write(changeWebhook, { accountId, webhookId, change: { isEnabled }, nowMs })
     await change(false, START_MS)
     // By a clock that is ahead of the one that enables it.
     await arriveReadably(START_MS + HOUR_MS)
@@ -161,7 +164,7 @@ onBothEngines('events on their way to webhooks', (engine) => {
     await arriveReadably(START_MS + HOUR_MS)
     const webhook = { id: makeId('whk'), url: 'https://one.example/', sealedSecrets: Buffer.of(1) }
     const change = { webhook, jobId: makeId('job'), nowMs: START_MS }
-    await db.write('updateInbox', { accountId: owner.accountId, inboxId, ...change })
+    await db.write(changeInbox, { accountId: owner.accountId, inboxId, ...change })
     const eventIds = await arrive([inboxId], START_MS - HOUR_MS)
     await settle(fanOut())
     assert.deepEqual(await toldTo(webhook.id), eventIds)
@@ -195,9 +198,9 @@ onBothEngines('events on their way to webhooks', (engine) => {
     const counting: Db = {
       ...db,
       read: db.read,
-      write: (name, input) => {
-        writes.push(name)
-        return db.write(name, input)
+      write: (transaction, input) => {
+        writes.push(transaction.name)
+        return db.write(transaction, input)
       },
     }
     const reader = fanOut(counting)
@@ -238,9 +241,10 @@ onBothEngines('events on their way to webhooks', (engine) => {
     const counting: Db = {
       ...db,
       read: db.read,
-      write: (name, input) => {
-        if ('deliveries' in input) sizes.push((input.deliveries as unknown[]).length)
-        return db.write(name, input)
+      write: (transaction, input) => {
+        const { deliveries } = input as { deliveries?: unknown[] }
+        if (deliveries !== undefined) sizes.push(deliveries.length)
+        return db.write(transaction, input)
       },
     }
     await settle(fanOut(counting))

@@ -5,6 +5,9 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, suite, test } from 'node:test'
 import pg from 'pg'
 import { DAY_MS } from '#base/limits.ts'
+import { purgeExpiredStep } from '#store/retention.ts'
+import { dropWebhookDeliveries, purgeWebhookStep } from '#store/webhook-delivery.ts'
+import { returnWebhookDeliveries } from '#store/webhook-queue.ts'
 import {
   addAccount,
   type Owner,
@@ -60,10 +63,10 @@ suite('locks on deliveries of webhooks', () => {
   const writes: [string, () => Promise<unknown>][] = [
     [
       'what gives back',
-      () => database.db.write('returnWebhookDeliveries', { worker: 'a worker', ids }),
+      () => database.db.write(returnWebhookDeliveries, { worker: 'a worker', ids }),
     ],
-    ['what drops', () => database.db.write('dropWebhookDeliveries', { ids })],
-    ['what purges', () => database.db.write('purgeWebhookStep', { webhookId: 'whk_1' })],
+    ['what drops', () => database.db.write(dropWebhookDeliveries, { ids })],
+    ['what purges', () => database.db.write(purgeWebhookStep, { webhookId: 'whk_1' })],
   ]
   for (const [name, write] of writes) {
     test(`${name} several locks the first of them first`, async () => {
@@ -84,12 +87,12 @@ suite('locks on deliveries of webhooks', () => {
     await holder.query('begin')
     await holder.query(lock(LOW))
     try {
-      await database.db.write('purgeExpiredStep', { nowMs: 365 * DAY_MS })
+      await database.db.write(purgeExpiredStep, { nowMs: 365 * DAY_MS })
       assert.deepEqual(await remaining(), [LOW])
     } finally {
       await holder.query('rollback')
     }
-    await database.db.write('purgeExpiredStep', { nowMs: 365 * DAY_MS })
+    await database.db.write(purgeExpiredStep, { nowMs: 365 * DAY_MS })
     assert.deepEqual(await remaining(), [])
   })
 })

@@ -6,6 +6,7 @@ import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
 import { openWebhookQueue } from '#actions/webhook/webhook-queue.ts'
 import { ROW_BLOB_BYTES_MAX } from '#base/limits.ts'
 import { openSqliteConnection, queriesOn } from '#db/sqlite-connection.ts'
+import { storeReceived } from '#store/receive-messages.ts'
 import type { Tables, Tx } from '#store/tables.ts'
 import { listWebhookDeliveries } from '#store/webhook-delivery.ts'
 import * as store from '#store/webhook-queue.ts'
@@ -26,7 +27,7 @@ onBothEngines('the queue of webhooks', (engine) => {
       const sizes = [10, 2 * ROW_BLOB_BYTES_MAX, 100 * ROW_BLOB_BYTES_MAX]
       for (const [index, size] of sizes.entries()) {
         const input = arriving(owner, [inboxId], { content: Buffer.alloc(10) })
-        await db.write('receiveMessage', { ...input, raw: { ...input.raw, size_bytes: size } })
+        await db.write(storeReceived, { ...input, raw: { ...input.raw, size_bytes: size } })
         const [receipt] = input.receipts
         await runSql(
           database,
@@ -99,10 +100,10 @@ test('every look at the queue goes by the index of its state', async () => {
   try {
     await store.listReadyWebhooks(reading, { after: '', limit: 1 })
     const lanes = [{ lane: 'none', limit: 1 }]
-    await store.claimWebhookDeliveries(tx, { worker: 'a worker', lanes, leaseUntilMs: 1 })
+    await store.claimWebhookDeliveries.run(tx, { worker: 'a worker', lanes, leaseUntilMs: 1 })
     await store.hasDueWebhookDeliveries(reading, due)
-    await store.readyDueWebhookDeliveries(tx, due)
-    await store.releaseWebhookDeliveries(tx, { instance: null })
+    await store.readyDueWebhookDeliveries.run(tx, due)
+    await store.releaseWebhookDeliveries.run(tx, { instance: null })
     const states: string[] = []
     for (const text of texts) {
       const [, state] = /queue_state"? = '(\w+)'/.exec(text) ?? []

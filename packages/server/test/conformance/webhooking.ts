@@ -13,8 +13,8 @@ import { sealer as makeSealer } from '#base/seal.ts'
 import { silentTracing } from '#base/tracing.ts'
 import type { EventFilter } from '#model/event.ts'
 import type { HttpPost, HttpPostOutcome } from '#net/egress/http-post.ts'
-import type { Row } from '#store/tables.ts'
-import type { Db } from '#store/transactions.ts'
+import type { Db, Row } from '#store/tables.ts'
+import { insertWebhook } from '#store/webhook.ts'
 import { makeId, type Owner } from '#test/conformance/open-database.ts'
 
 const sealer = makeSealer(randomBytes(32))
@@ -60,7 +60,7 @@ export async function addWebhook(
   fields: { filter?: Partial<EventFilter>; isEnabled?: boolean; nowMs?: number; url?: string } = {},
 ): Promise<string> {
   const { id, sealedSecrets } = makeNewSecret({ chance: systemChance, makeId, sealer })
-  const made = await db.write('createWebhook', {
+  const made = await db.write(insertWebhook, {
     id,
     accountId,
     inboxId: null,

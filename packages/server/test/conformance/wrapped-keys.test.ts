@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { afterEach, beforeEach, suite, test } from 'node:test'
-import { findSecret } from '#store/service-secret.ts'
-import type { Db } from '#store/transactions.ts'
+import { ensureSecret, findSecret, replaceSecret } from '#store/service-secret.ts'
+import type { Db } from '#store/tables.ts'
 import {
   dkimOf,
   KEY_A,
@@ -18,12 +18,13 @@ import { until } from '#test/scenarios/outcomes.ts'
 const NOT_HERE = /not here: set MAILROOM_SECRET_KEY/
 
 /** The same database, on which something happens just before the first write of this name. */
-function beforeWrite(db: Db, awaited: string, happen: () => Promise<unknown>): Db {
+function beforeWrite(db: Db, { name }: { name: string }, happen: () => Promise<unknown>): Db {
   let isAwaited = true
-  const write: Db['write'] = (...write) => {
-    if (!isAwaited || write[0] !== awaited) return db.write(...write)
+  const write: Db['write'] = (transaction, input) => {
+    const written = () => db.write(transaction, input)
+    if (!isAwaited || transaction.name !== name) return written()
     isAwaited = false
-    return happen().then(() => db.write(...write))
+    return happen().then(written)
   }
   return { ...db, write }
 }
@@ -102,7 +103,7 @@ suite('the data key in PostgreSQL', () => {
     test(`stays as the first of two has sealed it, ${how}`, async () => {
       const record = await dkimOf(await place.open())
       let sealed: Buffer | null = null
-      const db = beforeWrite(place.database.db, 'replaceSecret', async () => {
+      const db = beforeWrite(place.database.db, replaceSecret, async () => {
         await place.open({ secretKey: KEY_A })
         sealed = await dataKeyOf(place)
       })
@@ -115,16 +116,14 @@ suite('the data key in PostgreSQL', () => {
   }
 
   test('is sealed also when a process without the key made it at the same moment', async () => {
-    const db = beforeWrite(place.database.db, 'ensureSecret', () => place.open())
+    const db = beforeWrite(place.database.db, ensureSecret, () => place.open())
     const keys = await place.open({ secretKey: KEY_A }, { db })
     assert.equal(keys.warning, null)
     assert.equal((await dataKeyOf(place))[0], 1)
   })
 
   test('stops a process without the key when one that has it made it at the same moment', async () => {
-    const db = beforeWrite(place.database.db, 'ensureSecret', () =>
-      place.open({ secretKey: KEY_A }),
-    )
+    const db = beforeWrite(place.database.db, ensureSecret, () => place.open({ secretKey: KEY_A }))
     await assert.rejects(place.open({}, { db }), NOT_HERE)
   })
 })

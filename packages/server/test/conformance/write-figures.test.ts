@@ -7,6 +7,7 @@ import pg from 'pg'
 import { POSTGRES_WRITES_MAX } from '#base/limits.ts'
 import { silentMetrics } from '#base/metrics.ts'
 import { openPressure } from '#open-pressure.ts'
+import { insertPod } from '#store/pod.ts'
 import { addAccount, makeId, openDatabase } from '#test/conformance/open-database.ts'
 
 const HELD_MS = 500
@@ -25,7 +26,7 @@ test('the time of a write includes the wait for its turn', async (t) => {
   await holder.query('select 1 from accounts where id = $1 for update', [owner.accountId])
   const startMs = performance.now()
   const pod = () => ({ ...owner, podId: makeId('pod'), clientId: null, name: null, nowMs: 1 })
-  const writes = Array.from({ length: 2 * POSTGRES_WRITES_MAX }, () => db.write('createPod', pod()))
+  const writes = Array.from({ length: 2 * POSTGRES_WRITES_MAX }, () => db.write(insertPod, pod()))
   const askedMs = performance.now() - startMs
   await sleep(HELD_MS)
   await holder.query('commit')

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { listAccounts } from '#actions/account/update-account.ts'
 import { openStore, silentObserver } from '#open-store.ts'
+import { changeAccount } from '#store/account.ts'
 import { clientOf, emptyPlace, type Place } from '#test/scenarios/service-process.ts'
 import { onEachEngine } from '#test/world.ts'
 
@@ -49,7 +50,7 @@ onEachEngine('the command line', (engine) => {
     })
     const { accounts } = await listAccounts(store, { limit: 1, offset: 0 })
     const name = 'A\u001b[31m\u009b2J\u202e\u2066\rname'
-    await store.db.write('updateAccount', { id: accounts[0]?.id ?? '', name })
+    await store.db.write(changeAccount, { id: accounts[0]?.id ?? '', name })
     await store.close()
     const { output } = await place.command('account', 'list')
     assert.match(output, / {2}A\?\[31m\?2J\?\?\?name$/m)

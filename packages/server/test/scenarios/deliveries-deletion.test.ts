@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { removeInbox } from '#store/change-inbox.ts'
 import type { MtaScript } from '#test/peers/mta.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'
 import {
@@ -63,7 +64,7 @@ onEachEngine('deleting an inbox that sends', (engine) => {
     assert.equal((await attempted(world, sent, 1)).status, 'deferred')
     const { db, makeId, clock } = world.app.deps
     const [row] = await runSql(world, `select account_id from inboxes where id = '${inbox.id}'`)
-    await db.write('deleteInbox', {
+    await db.write(removeInbox, {
       accountId: String(row?.account_id),
       inboxId: inbox.id,
       jobId: makeId('job'),

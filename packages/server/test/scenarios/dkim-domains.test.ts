@@ -12,7 +12,7 @@ import { rotateDueKeys } from '#actions/dkim/rotate-due-keys.ts'
 import { DAY_MS } from '#base/limits.ts'
 import { examine } from '#commands/doctor.ts'
 import { makeDkimKey } from '#mail/dkim/key.ts'
-import { listDkimKeys, replaceRetiredKey } from '#store/dkim-key.ts'
+import { listDkimKeys, replaceRetiredKey, switchDkimKeys } from '#store/dkim-key.ts'
 import {
   type DomainWorld,
   openDomainWorld,
@@ -133,18 +133,21 @@ onEachEngine('the keys of a custom domain', (engine) => {
     const [active, standby] = await listDkimKeys(db, owner)
     assert.ok(active !== undefined && standby !== undefined)
     const nowMs = world.clock.now()
-    await db.write('switchDkimKeys', { activeId: active.id, standbyId: standby.id, nowMs })
+    await db.write(switchDkimKeys, { activeId: active.id, standbyId: standby.id, nowMs })
     const { selector } = active
     const place = { selector, state: 'standby', isRequired: false } as const
     const row = keyRow(world.app.deps, owner, { ...place, privateKey: await testKey() })
     const replacement = { keyId: active.id, row, secretName: null }
     if (engine === 'sqlite') {
       await world.client.domains.delete(id)
-      assert.equal(await db.write('replaceRetiredKey', replacement), false)
+      assert.equal(await db.write(replaceRetiredKey, replacement), false)
     } else {
       // In a transaction that is still open when the deletion comes.
       const deletion = await db.read.transaction().execute(async (query) => {
-        assert.equal(await replaceRetiredKey({ engine, query, runSql: null }, replacement), true)
+        assert.equal(
+          await replaceRetiredKey.run({ engine, query, runSql: null }, replacement),
+          true,
+        )
         const deleting = world.client.domains.delete(id)
         await pause(300)
         return { deleting }

@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { removeInbox } from '#store/change-inbox.ts'
 import { findEvent } from '#store/event.ts'
+import { purgeInboxStep } from '#store/retention.ts'
 import { makeId } from '#test/conformance/open-database.ts'
 import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import {
@@ -89,7 +91,7 @@ onEachEngine('events of an inbox that is deleted', (engine) => {
     const inbox = await world.inbox()
     await receiveMany(world, inbox, 3)
     const { db } = world.app.deps
-    await db.write('deleteInbox', {
+    await db.write(removeInbox, {
       accountId: accountIdOf(world),
       inboxId: inbox.id,
       jobId: makeId('job'),
@@ -97,12 +99,12 @@ onEachEngine('events of an inbox that is deleted', (engine) => {
     })
     const count = async (table: string) =>
       (await runSql(world, `select id from ${table} where inbox_id = '${inbox.id}'`)).length
-    assert.deepEqual(await db.write('purgeInboxStep', { inboxId: inbox.id }), {
+    assert.deepEqual(await db.write(purgeInboxStep, { inboxId: inbox.id }), {
       isDone: false,
       blobIds: [],
     })
     assert.deepEqual([await count('events'), await count('messages')], [0, 3])
-    while (!(await db.write('purgeInboxStep', { inboxId: inbox.id })).isDone);
+    while (!(await db.write(purgeInboxStep, { inboxId: inbox.id })).isDone);
     assert.equal(await count('messages'), 0)
   })
 })

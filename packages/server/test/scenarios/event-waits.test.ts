@@ -11,6 +11,7 @@ import { AppError } from '#base/app-error.ts'
 import { CATCH_UPS_AT_ONCE, WAIT_STEP_MESSAGES, WAITERS_MAX } from '#base/limits.ts'
 import { LOG_START } from '#model/event.ts'
 import type { Message } from '#model/message.ts'
+import { removeInbox } from '#store/change-inbox.ts'
 import { listEvents } from '#store/event.ts'
 import { makeId } from '#test/conformance/open-database.ts'
 import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
@@ -269,7 +270,7 @@ onEachEngine('waiting for a message', (engine) => {
     // As another process does it, which cannot tell this one.
     await Promise.all([
       assert.rejects(late.ended, isProblem('not_found')),
-      world.app.deps.db.write('deleteInbox', {
+      world.app.deps.db.write(removeInbox, {
         accountId: accountIdOf(world),
         inboxId: other.id,
         jobId: makeId('job'),

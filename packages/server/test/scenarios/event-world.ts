@@ -5,6 +5,7 @@ import type { Inbox } from '@mailroom/sdk'
 import type { EventText } from '#actions/event/envelope.ts'
 import { type EventStream, openEventStream } from '#actions/event/event-stream.ts'
 import type { EventFilter } from '#model/event.ts'
+import { storeReceived } from '#store/receive-messages.ts'
 import { arriving, type Owner } from '#test/conformance/open-database.ts'
 import { untilReadable as untilLogReadable } from '#test/conformance/readable-log.ts'
 import type { World } from '#test/world.ts'
@@ -32,7 +33,7 @@ export async function receive(
   if (fields.from !== undefined) content.from_addr = fields.from
   if (fields.subject !== undefined) content.subject = fields.subject
   if (fields.text !== undefined) content.body_text = fields.text
-  await world.app.deps.db.write('receiveMessage', input)
+  await world.app.deps.db.write(storeReceived, input)
   world.app.deps.wakeEvents()
   const [receipt] = input.receipts
   if (receipt === undefined) throw new Error('Nobody received it.')

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ACTIVE_KEYS_MAX } from '#base/limits.ts'
 import type { Log } from '#base/log.ts'
+import { purgeExpiredStep } from '#store/retention.ts'
 import { browse, signIn } from '#test/scenarios/console-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
@@ -182,7 +183,7 @@ onEachEngine('pairing', (engine) => {
     }
     assert.equal(await outcomeOf(look(userCode)), '404 not_found')
     assert.equal(await outcomeOf(decide(userCode, 'approve')), '404 not_found')
-    await world.app.deps.db.write('purgeExpiredStep', { nowMs: world.clock.now() })
+    await world.app.deps.db.write(purgeExpiredStep, { nowMs: world.clock.now() })
     const rows = await runSql(world, 'select count(*) as count from pairings')
     assert.equal(Number(rows[0]?.count), 0)
   })

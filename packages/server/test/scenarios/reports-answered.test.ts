@@ -6,7 +6,9 @@ import { after, before, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import type { Log } from '#base/log.ts'
 import { StorageError } from '#db/storage-error.ts'
-import type { Db } from '#store/transactions.ts'
+import { storeReceived } from '#store/receive-messages.ts'
+import { settleReport } from '#store/settle-report.ts'
+import type { Db } from '#store/tables.ts'
 import { codesOf, countMessages, countRows } from '#test/scenarios/deliver.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { bounceMail, complaintMail } from '#test/scenarios/report-mail.ts'
@@ -174,7 +176,8 @@ onEachEngine('mail with a report', (engine) => {
     const losing = (db: Db) =>
       writing(db, async (...parameters) => {
         const result = await db.write(...parameters)
-        if (parameters[0] === 'settleReport') throw new StorageError('unavailable', 'The end.')
+        if (parameters[0].name === settleReport.name)
+          throw new StorageError('unavailable', 'The end.')
         return result
       })
     await withDb(losing, async () => {
@@ -191,7 +194,7 @@ onEachEngine('mail with a report', (engine) => {
     const raw = lenient(bounceMail({ to: reversePath, recipient: to }))
     const failing = (db: Db) =>
       writing(db, (...parameters) =>
-        parameters[0] === 'receiveMessage'
+        parameters[0].name === storeReceived.name
           ? Promise.reject(new StorageError('full', 'No room.'))
           : db.write(...parameters),
       )

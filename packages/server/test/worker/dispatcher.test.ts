@@ -10,7 +10,8 @@ import {
   UNPROVEN_TRANSACTIONS_MAX,
 } from '#base/limits.ts'
 import { StorageError } from '#db/storage-error.ts'
-import type { Db } from '#store/transactions.ts'
+import { settleDeliveries } from '#store/settle-together.ts'
+import type { Db } from '#store/tables.ts'
 import { ACCEPTED, AMBIGUOUS, UNSENT } from '#test/conformance/delivering.ts'
 import {
   type Answer,
@@ -261,12 +262,12 @@ test(
     const on = (db: Db): Db => ({
       ...db,
       read: db.read,
-      write: (async (name, input) => {
-        if (name === 'settleDeliveries' && failures-- > 0) {
+      async write(transaction, input) {
+        if (transaction.name === settleDeliveries.name && failures-- > 0) {
           throw new StorageError('unavailable', 'The store is away.')
         }
-        return db.write(name, input)
-      }) as Db['write'],
+        return db.write(transaction, input)
+      },
     })
     await dispatching(
       () => ACCEPTED,

@@ -5,8 +5,8 @@ import { type DeliveryQueue, openDeliveryQueue } from '#actions/delivery/deliver
 import { systemClock } from '#base/clock.ts'
 import { silentLog } from '#base/log.ts'
 import type { CarryOutcome } from '#net/smtp/transport/carrier.ts'
-import type { Row } from '#store/tables.ts'
-import type { Db } from '#store/transactions.ts'
+import { claimDeliveries } from '#store/delivery-claim.ts'
+import type { Db, Row } from '#store/tables.ts'
 import { ACCEPTED, deliverDeps, openFarEnd, UNSENT } from '#test/conformance/delivering.ts'
 import {
   addAccount,
@@ -115,7 +115,7 @@ export async function openDispatching(
     },
   }
   // The message that all others are copies of is not for the tests to count.
-  await db.write('claimDeliveries', {
+  await db.write(claimDeliveries, {
     worker: 'nobody',
     lanes: [{ lane: 'far.example', limit: 1 }],
     nowMs: systemClock.now(),

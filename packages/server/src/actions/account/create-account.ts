@@ -3,7 +3,7 @@
 import type { Deps } from '#actions/deps.ts'
 import type { Account, Plan } from '#model/account.ts'
 import { describeToken, type Key, makeToken } from '#model/key.ts'
-import { listAccounts } from '#store/account.ts'
+import { insertAccount, listAccounts } from '#store/account.ts'
 
 export type NewAccount = { account: Account; key: Key; token: string }
 
@@ -64,7 +64,7 @@ async function make(
     createdAtMs: nowMs,
   }
   input.tell?.({ account, key, token })
-  const isMade = await deps.db.write('createAccount', {
+  const isMade = await deps.db.write(insertAccount, {
     id: account.id,
     name: account.name,
     plan: account.plan,

@@ -2,7 +2,7 @@
 // itself counts, and is not refused.
 
 import type { Deps } from '#actions/deps.ts'
-import { readStored } from '#store/stored-bytes.ts'
+import { noteQuota, readStored } from '#store/stored-bytes.ts'
 
 /**
  * An account with more octets than this left is asked about once in FAR_MS, not for each recipient: more does not
@@ -37,7 +37,7 @@ export function openStorageQuota(
       const isExceeded = storedBytes >= limitBytes
       if (isExceeded !== (exceededAtMs !== null)) {
         const note = { accountId, isExceeded, storedBytes, limitBytes, nowMs: clock.now() }
-        const isNew = await db.write('noteQuota', { ...note, eventId: makeId('evt') })
+        const isNew = await db.write(noteQuota, { ...note, eventId: makeId('evt') })
         if (isNew && isExceeded) {
           log.warn({ account: accountId, storedBytes, limitBytes }, 'an account is over its quota')
           limit.wakeEvents()

@@ -6,13 +6,14 @@ import type { Account, Plan } from '#model/account.ts'
 import { notFound } from '#model/problem.ts'
 import type { FilterMode } from '#model/sender-rule.ts'
 import * as store from '#store/account.ts'
+import { changeAccount } from '#store/account.ts'
 
 /** Changes what is given. A smaller plan keeps the inboxes there are and refuses new ones. */
 export async function updateAccount(
   deps: Pick<Deps, 'db'>,
   input: { id: string; name?: string; plan?: Plan; filterMode?: FilterMode },
 ): Promise<Account> {
-  const account = await deps.db.write('updateAccount', input)
+  const account = await deps.db.write(changeAccount, input)
   if (account === null) throw notFound()
   return account
 }

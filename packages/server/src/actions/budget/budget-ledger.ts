@@ -10,6 +10,13 @@ import {
   BUDGET_SWEEP_MS,
 } from '#base/limits.ts'
 import type { BudgetAnswer, BudgetAsk } from '#model/budget.ts'
+import {
+  addBudgetHolder,
+  endBudgetHolder,
+  exchangeBudgets,
+  renewBudgetHolder,
+  sweepBudgets,
+} from '#store/budget.ts'
 
 /** What a process tells others of a budget, by its name; it may be lost. */
 export type BudgetTopic = 'budget wanted' | 'budget given' | 'budget ended'
@@ -89,7 +96,7 @@ export class BudgetLedger {
   async close(isSettled: boolean): Promise<void> {
     clearInterval(this.#timer)
     if (!isSettled || !this.#isKnown) return
-    await this.#deps.db.write('endBudgetHolder', { holder: this.#holder })
+    await this.#deps.db.write(endBudgetHolder, { holder: this.#holder })
   }
 
   async #work(): Promise<void> {
@@ -123,7 +130,7 @@ export class BudgetLedger {
     const { db, clock, queueClock } = this.#deps
     if (!this.isAlive(clock.monotonic())) await this.#renew()
     const holder = this.#holder
-    const answers = await db.write('exchangeBudgets', { holder, nowMs: queueClock.now(), asks })
+    const answers = await db.write(exchangeBudgets, { holder, nowMs: queueClock.now(), asks })
     if (holder === this.#holder) return answers
     // Given to a name that is no more; what was held under it is lost, too.
     return this.#send(asks.map((ask) => ({ ...ask, kept: 0, unused: 0, used: [] })))
@@ -143,12 +150,12 @@ export class BudgetLedger {
     const untilMs = queueClock.now() + BUDGET_LEASE_MS
     if (this.#isKnown) {
       const input = { holder: this.#holder, untilMs }
-      if (!(await db.write('renewBudgetHolder', input))) this.#beginAnew()
+      if (!(await db.write(renewBudgetHolder, input))) this.#beginAnew()
     }
     if (!this.#isKnown) {
       // Whether a failed write was kept is not known, and a name is used once.
       this.#holder = this.#deps.makeId('job')
-      await db.write('addBudgetHolder', { holder: this.#holder, untilMs })
+      await db.write(addBudgetHolder, { holder: this.#holder, untilMs })
       this.#isKnown = true
     }
     this.#aliveUntilMs = startMs + BUDGET_LEASE_MS - BUDGET_LEASE_SPARE_MS
@@ -172,7 +179,7 @@ export class BudgetLedger {
       if (nowMs - this.#sweptMs < BUDGET_SWEEP_MS) return
       this.#sweptMs = nowMs
       let isMore = true
-      while (isMore) isMore = await db.write('sweepBudgets', { nowMs: queueClock.now() })
+      while (isMore) isMore = await db.write(sweepBudgets, { nowMs: queueClock.now() })
     } catch (error) {
       log.debug({ error }, 'shared limits could not be tended')
     }

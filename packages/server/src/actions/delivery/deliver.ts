@@ -13,6 +13,7 @@ import type { Carried, CarryOutcome } from '#net/smtp/transport/carrier.ts'
 import type { HeldDelivery } from '#store/delivery-claim.ts'
 import { findRawMessage } from '#store/raw-message.ts'
 import type { SettledDelivery, SettleInput } from '#store/settle-deliveries.ts'
+import { settleDeliveries } from '#store/settle-together.ts'
 import { captureMail } from './capture-mail.ts'
 import { deliverHere } from './deliver-here.ts'
 import { type Attempted, settledOf } from './outcome.ts'
@@ -79,7 +80,7 @@ export async function deliver(
     const [nowMs, eventId] = [deps.clock.now(), deps.makeId('evt')]
     const outcome = { worker, accountId, messageId, deliveries: settled, captured, eventId, nowMs }
     const ids = await outlast(deps, { group, signal }, () =>
-      deps.db.write('settleDeliveries', outcome),
+      deps.db.write(settleDeliveries, outcome),
     )
     if (settled.some(mayTell)) deps.wakeEvents()
     tell(

@@ -6,8 +6,14 @@ import { DELIVERY_LEASE_MS } from '#base/limits.ts'
 import { BACKOFF_MS_MAX } from '#jobs/delivery-schedule.ts'
 import type { DispatchedQueue, GroupOutcome } from '#jobs/dispatched-queue.ts'
 import { domainOf } from '#model/inbox.ts'
-import type { HeldDelivery } from '#store/delivery-claim.ts'
 import * as store from '#store/delivery-claim.ts'
+import {
+  claimDeliveries,
+  type HeldDelivery,
+  readyDueDeliveries,
+  renewDeliveries,
+  returnDeliveries,
+} from '#store/delivery-claim.ts'
 import { type DeliverDeps, deliver, type Group } from './deliver.ts'
 
 export type { Group, GroupOutcome, HeldDelivery }
@@ -24,11 +30,11 @@ export function openDeliveryQueue(
     leaseMs: DELIVERY_LEASE_MS,
     backoffMaxMs: BACKOFF_MS_MAX,
     store: {
-      renew: (ids, untilMs) => db.write('renewDeliveries', { worker, ids, untilMs }),
+      renew: (ids, untilMs) => db.write(renewDeliveries, { worker, ids, untilMs }),
       findHeld: (ids) => store.findHeld(db, { worker, ids }),
       hasDue: (due) => store.hasDueDeliveries(db, due),
-      giveBack: (ids) => db.write('returnDeliveries', { worker, ids }),
-      readyDue: (due) => db.write('readyDueDeliveries', due),
+      giveBack: (ids) => db.write(returnDeliveries, { worker, ids }),
+      readyDue: (due) => db.write(readyDueDeliveries, due),
     },
   })
   return {
@@ -42,7 +48,7 @@ export function openDeliveryQueue(
       const queueMs = queueClock.now()
       const leaseUntilMs = queueMs + DELIVERY_LEASE_MS
       const claim = { worker, lanes: [...lanes], nowMs: clock.now(), leaseUntilMs }
-      const held = await db.write('claimDeliveries', claim)
+      const held = await db.write(claimDeliveries, claim)
       leases.take(held, queueMs)
       return held
     },

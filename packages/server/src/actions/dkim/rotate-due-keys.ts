@@ -12,7 +12,7 @@ import {
   DKIM_SETTLING_MS,
 } from '#base/limits.ts'
 import { type DkimKey, SERVICE_OWNER } from '#model/dkim-key.ts'
-import { listDkimKeys, listDkimKeysDue } from '#store/dkim-key.ts'
+import { listDkimKeys, listDkimKeysDue, replaceRetiredKey } from '#store/dkim-key.ts'
 import { keyRow } from './domain-keys.ts'
 import {
   type KeyLookDeps,
@@ -144,7 +144,7 @@ async function replaceRetired(deps: DueKeysDeps, key: DkimKey): Promise<void> {
   const privateKey = await deps.makeDkimKey()
   const row = keyRow(deps, key, { selector, state: 'standby', isRequired: false, privateKey })
   const secretName = key.ownerId === SERVICE_OWNER ? olderKeyName(domain) : null
-  if (!(await deps.db.write('replaceRetiredKey', { keyId: key.id, row, secretName }))) return
+  if (!(await deps.db.write(replaceRetiredKey, { keyId: key.id, row, secretName }))) return
   deps.log.info({ domain, selector }, 'a DKIM key was retired; publish a new one in its place')
 }
 

@@ -5,7 +5,7 @@ import type { Deps } from '#actions/deps.ts'
 import { CLOCK_SKEW_MS, DKIM_SETTLING_MS } from '#base/limits.ts'
 import { recordsHoldKey } from '#mail/dkim/key.ts'
 import { type DkimKey, type DkimOwner, dkimKeyName } from '#model/dkim-key.ts'
-import { listDkimKeys } from '#store/dkim-key.ts'
+import { listDkimKeys, markPublished, switchDkimKeys } from '#store/dkim-key.ts'
 
 export type RotateDeps = Pick<Deps, 'db' | 'clock'> & KeyLookDeps
 export type KeyLookDeps = {
@@ -69,7 +69,7 @@ export async function switchKeys(
 ): Promise<KeyRotation> {
   const nowMs = clock.now()
   const ids = { activeId: active.id, standbyId: standby.id }
-  if (!(await db.write('switchDkimKeys', { ...ids, nowMs }))) return { kind: 'none' }
+  if (!(await db.write(switchDkimKeys, { ...ids, nowMs }))) return { kind: 'none' }
   return {
     kind: 'switched',
     retired: { ...active, state: 'retiring', retiredAtMs: nowMs, isRequired: false },
@@ -103,8 +103,8 @@ export async function noteSight(
   const keyIds = [id]
   const nowMs = clock.now()
   const isNoted = publishedAtMs !== null && publishedAtMs <= nowMs + CLOCK_SKEW_MS
-  if (kind === 'present' && !isNoted) await db.write('markPublished', { keyIds, nowMs })
+  if (kind === 'present' && !isNoted) await db.write(markPublished, { keyIds, nowMs })
   if (kind === 'absent' && publishedAtMs !== null) {
-    await db.write('markPublished', { keyIds, nowMs: null })
+    await db.write(markPublished, { keyIds, nowMs: null })
   }
 }

@@ -5,7 +5,7 @@ import { createPrivateKey } from 'node:crypto'
 import type { Deps } from '#actions/deps.ts'
 import { type DkimKey, type DkimOwner, SERVICE_OWNER } from '#model/dkim-key.ts'
 import { type DnsRecord, serviceDnsRecords } from '#model/dns-records.ts'
-import { listDkimKeys } from '#store/dkim-key.ts'
+import { ensureDkimKeys, listDkimKeys } from '#store/dkim-key.ts'
 import { findSecret } from '#store/service-secret.ts'
 import { FIRST_KEY, keyRow, type MakeKeyDeps, SECOND_KEY } from './domain-keys.ts'
 
@@ -26,7 +26,7 @@ export async function ensureFirstKey(deps: ServiceKeyDeps): Promise<void> {
   if (keys.some(({ state }) => state === 'active')) return
   const privateKey = (await findOlderKey(deps)) ?? (await deps.makeDkimKey())
   const row = keyRow(deps, owner, { ...FIRST_KEY, privateKey })
-  await deps.db.write('ensureDkimKeys', { rows: [row] })
+  await deps.db.write(ensureDkimKeys, { rows: [row] })
 }
 
 /** Both keys of the inbox domain; makes what is absent, which takes 15 to 500 ms each. */
@@ -38,7 +38,7 @@ export async function ensureServiceKeys(deps: ServiceKeyDeps): Promise<DkimKey[]
   const privateKey = await deps.makeDkimKey()
   // Who publishes only the first is believed too, as with the versions that had only one.
   const row = keyRow(deps, owner, { ...SECOND_KEY, isRequired: false, privateKey })
-  await deps.db.write('ensureDkimKeys', { rows: [row] })
+  await deps.db.write(ensureDkimKeys, { rows: [row] })
   return listDkimKeys(deps.db, owner)
 }
 

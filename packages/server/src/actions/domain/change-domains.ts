@@ -12,7 +12,7 @@ import {
 import { Semaphore } from '#base/semaphore.ts'
 import { readCustomDomain } from '#model/domain-name.ts'
 import { notFound, problem } from '#model/problem.ts'
-import { findTaker } from '#store/change-domain.ts'
+import { findTaker, insertDomain, removeDomain, setDomainPod } from '#store/change-domain.ts'
 import { countDomains, findDomainsNamed } from '#store/domain.ts'
 import { findPod } from '#store/pod.ts'
 import { type ShownDomain, showDomain } from './shown-domain.ts'
@@ -74,7 +74,7 @@ async function addDomain(
 ): Promise<ShownDomain> {
   const domainId = deps.makeId('dom')
   const keys = await makeDomainKeys(deps, { ownerId: domainId, domain })
-  const outcome = await deps.db.write('createDomain', {
+  const outcome = await deps.db.write(insertDomain, {
     accountId,
     domainId,
     domain,
@@ -100,7 +100,7 @@ export async function scopeDomain(
   deps: Pick<Deps, 'db' | 'smtpHostname'>,
   input: { accountId: string; domainId: string; pod: string | null },
 ): Promise<ShownDomain> {
-  const outcome = await deps.db.write('scopeDomain', input)
+  const outcome = await deps.db.write(setDomainPod, input)
   switch (outcome.kind) {
     case 'scoped':
       return showDomain(deps, outcome.domain)
@@ -118,7 +118,7 @@ export async function deleteDomain(
   deps: Pick<Deps, 'db'>,
   input: { accountId: string; domainId: string },
 ): Promise<void> {
-  const outcome = await deps.db.write('deleteDomain', input)
+  const outcome = await deps.db.write(removeDomain, input)
   if (outcome === 'not_found') throw notFound()
   if (outcome === 'not_empty') throw problem('domain_not_empty')
 }

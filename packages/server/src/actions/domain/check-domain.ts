@@ -5,7 +5,7 @@ import type { Deps } from '#actions/deps.ts'
 import type { Domain, RecordCheck } from '#model/domain.ts'
 import { nextStatus } from '#model/domain-state.ts'
 import { findDomain } from '#store/domain.ts'
-import type { DomainSettled } from '#store/settle-domain.ts'
+import { type DomainSettled, settleDomain } from '#store/settle-domain.ts'
 import { type AskedRecord, askRecords } from './ask-records.ts'
 import { findCheck, recordsOf } from './shown-domain.ts'
 
@@ -100,7 +100,7 @@ async function settle(
   domain: Domain,
   { checks, isRight, isSure, nowMs }: Extract<Look, { kind: 'answered' }>,
 ): Promise<DomainSettled> {
-  const settled = await deps.db.write('settleDomain', {
+  const settled = await deps.db.write(settleDomain, {
     accountId: domain.accountId,
     domainId: domain.id,
     domain: domain.domain,

@@ -4,7 +4,7 @@ import type { Deps } from '#actions/deps.ts'
 import { DOMAIN_CHECKS_AT_ONCE } from '#base/limits.ts'
 import type { RecordCheck } from '#model/domain.ts'
 import { notFound, problem } from '#model/problem.ts'
-import { hasDueDomains } from '#store/settle-domain.ts'
+import { claimDomainChecks, hasDueDomains } from '#store/settle-domain.ts'
 import type { AskedRecord } from './ask-records.ts'
 import { type CheckDeps, checkDomain, type DomainNamed } from './check-domain.ts'
 import { type ShownDomain, showDomain, showRecord } from './shown-domain.ts'
@@ -42,7 +42,7 @@ export async function checkDueDomains(deps: VerifyDeps, signal: AbortSignal): Pr
   const nowMs = deps.clock.now()
   // Most looks find nothing, and should not cost a write.
   if (!(await hasDueDomains(deps.db, nowMs))) return false
-  const due = await deps.db.write('claimDomainChecks', { limit: DOMAIN_CHECKS_AT_ONCE, nowMs })
+  const due = await deps.db.write(claimDomainChecks, { limit: DOMAIN_CHECKS_AT_ONCE, nowMs })
   const checks = due.map(async (named) => {
     try {
       await deps.domainChecks.tend(named, () => checkDomain(deps, named, signal))

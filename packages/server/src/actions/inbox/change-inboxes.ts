@@ -5,6 +5,7 @@ import { purgeInbox } from '#actions/retention/purge-inbox.ts'
 import { makeNewSecret } from '#actions/webhook/new-secret.ts'
 import { requireWebhookUrl } from '#actions/webhook/require-url.ts'
 import { notFound } from '#model/problem.ts'
+import { changeInbox, removeInbox } from '#store/change-inbox.ts'
 import type { ChangedInbox } from './create-inbox.ts'
 import { getInbox } from './read-inboxes.ts'
 
@@ -28,7 +29,7 @@ export async function updateInbox(
   const common = { ...input, jobId: deps.makeId('job'), nowMs: deps.clock.now() }
   if (webhookUrl === undefined || webhookUrl === null) {
     const webhook = webhookUrl === null ? { webhook: null } : {}
-    const changed = await deps.db.write('updateInbox', { ...common, ...webhook })
+    const changed = await deps.db.write(changeInbox, { ...common, ...webhook })
     if (changed === null) throw notFound()
     if (webhookUrl === null) deps.wakeWorker()
     return { inbox: changed.inbox, webhookSecret: null }
@@ -38,7 +39,7 @@ export async function updateInbox(
   requireWebhookUrl(deps, webhookUrl, 'webhookUrl')
   const { id, secret, sealedSecrets } = makeNewSecret(deps)
   const webhook = { id, url: webhookUrl, sealedSecrets }
-  const changed = await deps.db.write('updateInbox', { ...common, webhook })
+  const changed = await deps.db.write(changeInbox, { ...common, webhook })
   if (changed === null) throw notFound()
   return { inbox: changed.inbox, webhookSecret: changed.isWebhookNew ? secret : null }
 }
@@ -51,7 +52,7 @@ export async function deleteInbox(
   deps: Pick<Deps, 'db' | 'clock' | 'makeId' | 'blobs' | 'log' | 'events' | 'wakeWorker'>,
   input: { accountId: string; inboxId: string },
 ): Promise<void> {
-  const outcome = await deps.db.write('deleteInbox', {
+  const outcome = await deps.db.write(removeInbox, {
     ...input,
     jobId: deps.makeId('job'),
     nowMs: deps.clock.now(),

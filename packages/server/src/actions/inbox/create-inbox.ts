@@ -11,6 +11,7 @@ import {
   type ShownInbox,
 } from '#model/inbox.ts'
 import { problem } from '#model/problem.ts'
+import { insertInbox } from '#store/change-inbox.ts'
 import { invalidDomain, requireDomain } from './require-domain.ts'
 
 /** Random names collide once in 10^12; more attempts than this mean that something is broken. */
@@ -71,7 +72,7 @@ export async function createInbox(
   for (let attempt = 1; ; attempt++) {
     const name = mailboxName ?? makeMailboxName(deps.chance)
     const nowMs = deps.clock.now()
-    const outcome = await deps.db.write('createInbox', {
+    const outcome = await deps.db.write(insertInbox, {
       accountId: input.accountId,
       inboxId: deps.makeId('inb'),
       pod: input.podId ?? null,

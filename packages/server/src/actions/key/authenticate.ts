@@ -3,7 +3,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Deps } from '#actions/deps.ts'
 import { hashToken } from '#model/key.ts'
-import { findKey } from '#store/account.ts'
+import { findKey, touchKeys } from '#store/account.ts'
 
 export type Identity = { readonly accountId: string; readonly keyId: string }
 
@@ -42,7 +42,7 @@ export function makeTouch(
     const write = { accountId, keyIds: [keyId], nowMs: deps.clock.now() }
     const touched = {
       atMs,
-      written: deps.db.write('touchKeys', write).catch((error) => {
+      written: deps.db.write(touchKeys, write).catch((error) => {
         if (touches.get(keyId) === touched) touches.delete(keyId)
         deps.log.debug({ error }, 'the last use of a key was not noted')
       }),

@@ -4,6 +4,7 @@ import type { Deps } from '#actions/deps.ts'
 import { ACTIVE_KEYS_MAX } from '#base/limits.ts'
 import { describeToken, type Key, makeToken } from '#model/key.ts'
 import { notFound, problem } from '#model/problem.ts'
+import { insertKey } from '#store/account.ts'
 
 /** The key and, this once, its token. `api_key_limit_reached` when there are enough. */
 export async function createKey(
@@ -14,7 +15,7 @@ export async function createKey(
   const nowMs = deps.clock.now()
   const { tokenHash, tokenPrefix, last4 } = describeToken(token)
   const id = deps.makeId('key')
-  const outcome = await deps.db.write('createKey', {
+  const outcome = await deps.db.write(insertKey, {
     accountId: input.accountId,
     key: { id, name: input.name, tokenHash, tokenPrefix, last4 },
     nowMs,

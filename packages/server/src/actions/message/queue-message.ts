@@ -19,7 +19,7 @@ import { utcDay } from '#model/send-policy.ts'
 import { unsubscribeUrl } from '#model/unsubscribe-link.ts'
 import type { NewDelivery } from '#store/delivery.ts'
 import type { MessageContent } from '#store/message-statements.ts'
-import type { SendInput, SendOutcome } from '#store/send-message.ts'
+import { type SendInput, type SendOutcome, sendMessage } from '#store/send-message.ts'
 import { findThread } from '#store/thread.ts'
 import type { Composition } from './compose-send.ts'
 import { hopMarkKey } from './find-loop.ts'
@@ -65,7 +65,7 @@ export async function queueMessage(
   }
   const outcome = await withRawBytes(deps, raw, {
     write: (row) =>
-      deps.db.write('sendMessage', {
+      deps.db.write(sendMessage, {
         use: {
           accountId: input.accountId,
           key: input.idempotencyKey,

@@ -6,6 +6,7 @@ import { removeBlobs } from '#actions/retention/remove-blobs.ts'
 import type { Mailbox, ParsedHeaders } from '#mail/parsed-message.ts'
 import { type Inbox, inboxAddressOf, type ReachedInbox } from '#model/inbox.ts'
 import type { Receipt } from '#store/receive-message.ts'
+import { storeReceived } from '#store/receive-messages.ts'
 import { type Authenticated, authenticateArriving } from './authenticate-arriving.ts'
 import { findLoopOfHops, type Loop, ownMarkLoop, withoutOwnMail } from './find-loop.ts'
 import type { Recipient } from './find-recipient.ts'
@@ -108,7 +109,7 @@ export async function receiveMessage(
   const outcome = await withRawBytes(deps, raw, {
     write(row) {
       const nowMs = deps.clock.now()
-      return deps.db.write('receiveMessage', {
+      return deps.db.write(storeReceived, {
         raw: { ...row, ...wireColumns(arriving), created_at: nowMs },
         content: contentOf(parsed, { sha256: row.sha256, reversePath, authentication }),
         receipts: admitted,

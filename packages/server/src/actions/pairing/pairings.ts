@@ -12,7 +12,13 @@ import {
   readUserCode,
 } from '#model/pairing.ts'
 import { notFound, problem } from '#model/problem.ts'
-import { findPendingPairing } from '#store/pairing.ts'
+import {
+  findPendingPairing,
+  insertPairing,
+  markPairingApproved,
+  markPairingDenied,
+  takePairing,
+} from '#store/pairing.ts'
 
 type PairingDeps = Pick<Deps, 'db' | 'clock' | 'chance' | 'makeId' | 'log'>
 
@@ -30,7 +36,7 @@ export async function startPairing(
   for (let tried = 0; tried < CODES_TRIED_MAX; tried += 1) {
     const userCode = makeUserCode(chance)
     const started = { ...client, requestHash, userCode, nowMs, expiresAtMs: nowMs + PAIRING_MS }
-    const outcome = await db.write('startPairing', started)
+    const outcome = await db.write(insertPairing, started)
     if (outcome === 'started') return { requestId, userCode }
     if (outcome === 'taken') continue
     throw problem('rate_limit_exceeded', 'Too many clients are waiting for approval.', {
@@ -53,7 +59,7 @@ export async function pollPairing(
   const { tokenHash, tokenPrefix, last4 } = describeToken(token)
   const key = { id: makeId('key'), tokenHash, tokenPrefix, last4 }
   const requestHash = hashRequestId(requestId)
-  const taken = await db.write('takePairing', { requestHash, key, nowMs: clock.now() })
+  const taken = await db.write(takePairing, { requestHash, key, nowMs: clock.now() })
   if (taken.outcome === 'pending') return null
   if (taken.outcome === 'not_found') throw notFound()
   if (taken.outcome === 'limit_reached') throw limitReached()
@@ -87,7 +93,7 @@ export async function approvePairing(
   const userCode = readUserCode(code)
   if (userCode === null) throw notFound()
   const decision = { userCode, accountId, keyId, nowMs: clock.now() }
-  const outcome = await db.write('approvePairing', decision)
+  const outcome = await db.write(markPairingApproved, decision)
   if (outcome === 'not_found') throw notFound()
   if (outcome === 'limit_reached') throw limitReached()
   log.info({ accountId, keyId, userCode }, 'a client was approved')
@@ -101,7 +107,7 @@ export async function denyPairing(
   const userCode = readUserCode(code)
   const isDenied =
     userCode !== null &&
-    (await db.write('denyPairing', { userCode, accountId, nowMs: clock.now() }))
+    (await db.write(markPairingDenied, { userCode, accountId, nowMs: clock.now() }))
   if (!isDenied) throw notFound()
   log.info({ accountId, keyId, userCode }, 'a client was denied')
 }

@@ -3,7 +3,7 @@
 import type { Deps } from '#actions/deps.ts'
 import type { Pod } from '#model/pod.ts'
 import { notFound, problem } from '#model/problem.ts'
-import type { PodRefusal } from '#store/pod.ts'
+import { changePod, insertPod, type PodRefusal, removePod } from '#store/pod.ts'
 
 /** A new pod. `client_id_taken` when another pod of the account has the `clientId`. */
 export async function createPod(
@@ -11,7 +11,7 @@ export async function createPod(
   input: { accountId: string; clientId: string | null; name: string | null },
 ): Promise<Pod> {
   return podOf(
-    await deps.db.write('createPod', {
+    await deps.db.write(insertPod, {
       ...input,
       podId: deps.makeId('pod'),
       nowMs: deps.clock.now(),
@@ -24,7 +24,7 @@ export async function updatePod(
   deps: Pick<Deps, 'db'>,
   input: { accountId: string; pod: string; clientId?: string | null; name?: string | null },
 ): Promise<Pod> {
-  return podOf(await deps.db.write('updatePod', input))
+  return podOf(await deps.db.write(changePod, input))
 }
 
 /** Removes an empty pod; `default_pod`, `pod_not_empty` or `pod_has_domains` when guarded. */
@@ -32,7 +32,7 @@ export async function deletePod(
   deps: Pick<Deps, 'db'>,
   input: { accountId: string; pod: string },
 ): Promise<void> {
-  const outcome = await deps.db.write('deletePod', input)
+  const outcome = await deps.db.write(removePod, input)
   if (outcome === 'not_found') throw notFound()
   if (outcome !== 'deleted') throw problem(outcome)
 }

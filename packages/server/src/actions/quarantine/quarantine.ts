@@ -8,6 +8,7 @@ import { removeBlobs } from '#actions/retention/remove-blobs.ts'
 import { notFound } from '#model/problem.ts'
 import type { Quarantined } from '#model/quarantined.ts'
 import * as store from '#store/quarantine.ts'
+import { removeQuarantined } from '#store/quarantine.ts'
 
 type OfAccount = { accountId: string; quarantinedId: string }
 
@@ -42,7 +43,7 @@ export async function deleteQuarantined(
   deps: Pick<Deps, 'db' | 'blobs'>,
   input: OfAccount,
 ): Promise<void> {
-  const removed = await deps.db.write('deleteQuarantined', input)
+  const removed = await deps.db.write(removeQuarantined, input)
   if (removed === null) throw notFound()
   await removeBlobs(deps, removed.blobIds)
 }

@@ -8,6 +8,7 @@ import type { Message } from '#model/message.ts'
 import { notFound } from '#model/problem.ts'
 import { findMessage } from '#store/message.ts'
 import { findRawMessage } from '#store/raw-message.ts'
+import { storeReleased } from '#store/release-quarantined.ts'
 import { getQuarantined } from './quarantine.ts'
 
 /**
@@ -23,7 +24,7 @@ export async function releaseQuarantined(
   const raw = await findRawMessage(deps.db, rawId)
   if (raw === null) throw notFound()
   const parsed = await deps.parser.parse(await readRawBytes(deps, rawId))
-  const released = await deps.db.write('releaseQuarantined', {
+  const released = await deps.db.write(storeReleased, {
     ...input,
     // Who sent it was found out when it came; keys and records of then may be gone.
     content: contentOf(parsed, { sha256: raw.sha256, reversePath, authentication }),

@@ -7,7 +7,7 @@ import { newSuppression } from '#actions/suppression/new-suppression.ts'
 import { REPORT_LOOK_MS, RESPONSE_LENGTH_MAX } from '#base/limits.ts'
 import type { ReportedRecipient } from '#mail/report/report.ts'
 import type { SentMessage } from '#store/delivery.ts'
-import type { ReportedDelivery, ReportOutcome } from '#store/settle-report.ts'
+import { type ReportedDelivery, type ReportOutcome, settleReport } from '#store/settle-report.ts'
 import type { Named } from './match-recipients.ts'
 
 export type SettleDeps = Pick<
@@ -39,7 +39,7 @@ export async function settleReported(
   while (deliveries.length > 0) {
     const ids = { accountId, messageId, eventId: deps.makeId('evt') }
     const input = { ...ids, deliveries, nowMs: deps.clock.now() }
-    const outcomes = await deps.db.write('settleReport', input)
+    const outcomes = await deps.db.write(settleReport, input)
     tell(deps, { messageId, deliveries, outcomes })
     deliveries = deliveries.filter((_, index) => outcomes[index] === 'underway')
     if (deliveries.length === 0) return true

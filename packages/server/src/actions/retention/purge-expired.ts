@@ -6,7 +6,8 @@ import { isIdOf } from '#base/ids.ts'
 import { ORPHAN_MS } from '#base/limits.ts'
 import type { StoredBlob } from '#blobs/blob-store.ts'
 import { existingRawIds } from '#store/raw-message.ts'
-import { findUncountedInbox } from '#store/stored-bytes.ts'
+import { purgeExpiredStep } from '#store/retention.ts'
+import { countStoredStep, findUncountedInbox } from '#store/stored-bytes.ts'
 import { paced } from './paced.ts'
 import { removeBlobs } from './remove-blobs.ts'
 
@@ -20,7 +21,7 @@ export async function purgeExpired(deps: RetentionDeps, signal: AbortSignal): Pr
   // Less expires meanwhile than a step removes.
   while (!signal.aborted) {
     const { isDone } = await paced(async () => {
-      const removed = await deps.db.write('purgeExpiredStep', { nowMs: deps.clock.now() })
+      const removed = await deps.db.write(purgeExpiredStep, { nowMs: deps.clock.now() })
       await removeBlobs(deps, removed.blobIds)
       return removed
     }, signal)
@@ -36,7 +37,7 @@ export async function countOldStored({ db }: Pick<Deps, 'db'>, signal: AbortSign
     if (inboxId === null) return
     from = inboxId
     await paced(async () => {
-      await db.write('countStoredStep', { inboxId })
+      await db.write(countStoredStep, { inboxId })
       return { isDone: false }
     }, signal)
   }

@@ -2,6 +2,7 @@
 
 import type { Deps } from '#actions/deps.ts'
 import type { Lease } from '#actions/lease.ts'
+import { purgeInboxStep } from '#store/retention.ts'
 import { paced } from './paced.ts'
 import { removeBlobs } from './remove-blobs.ts'
 
@@ -16,7 +17,7 @@ export async function purgeInbox(
   for (let step = 0; step < input.stepsMax; step++) {
     if (input.lease !== undefined && !(await input.lease.mayGoOn())) return false
     const remove = async () => {
-      const removed = await deps.db.write('purgeInboxStep', { inboxId: input.inboxId })
+      const removed = await deps.db.write(purgeInboxStep, { inboxId: input.inboxId })
       await removeBlobs(deps, removed.blobIds)
       return removed
     }

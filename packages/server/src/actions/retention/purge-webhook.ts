@@ -2,6 +2,7 @@
 
 import type { Deps } from '#actions/deps.ts'
 import type { Lease } from '#actions/lease.ts'
+import { purgeWebhookStep } from '#store/webhook-delivery.ts'
 import { paced } from './paced.ts'
 
 /**
@@ -15,7 +16,7 @@ export async function purgeWebhook(
   const { webhookId, stepsMax, lease } = input
   for (let step = 0; step < stepsMax; step++) {
     if (!(await lease.mayGoOn())) return false
-    const { isDone } = await paced(() => db.write('purgeWebhookStep', { webhookId }))
+    const { isDone } = await paced(() => db.write(purgeWebhookStep, { webhookId }))
     if (isDone) return true
   }
   return false

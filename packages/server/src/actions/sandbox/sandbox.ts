@@ -19,6 +19,7 @@ import { domainOf } from '#model/inbox.ts'
 import type { Message } from '#model/message.ts'
 import { notFound, problem } from '#model/problem.ts'
 import * as store from '#store/captured-message.ts'
+import { removeCaptured } from '#store/captured-message.ts'
 import { findMessage } from '#store/message.ts'
 
 export type SandboxMail =
@@ -56,7 +57,7 @@ export async function clearCaptured(
 ): Promise<void> {
   requireSandbox(deps)
   const step = { accountId, limit: PURGE_STEP_ROWS }
-  while ((await deps.db.write('clearCaptured', step)) === PURGE_STEP_ROWS);
+  while ((await deps.db.write(removeCaptured, step)) === PURGE_STEP_ROWS);
 }
 
 /**

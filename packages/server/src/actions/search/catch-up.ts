@@ -5,6 +5,7 @@ import type { Deps } from '#actions/deps.ts'
 import { storageTrouble } from '#actions/storage-trouble.ts'
 import { SEARCH_CATCH_UP_MESSAGES_MAX } from '#base/limits.ts'
 import { findSearchState, type SearchState } from '#store/search.ts'
+import { indexSearchStep } from '#store/search-index.ts'
 
 type CatchUpDeps = Pick<Deps, 'db' | 'clock'>
 
@@ -57,7 +58,7 @@ export function openCatchUps(): CatchUps {
 
 async function catchUp({ db, clock }: CatchUpDeps, inboxId: string, endMs: number): Promise<void> {
   for (let indexed = 0; indexed < SEARCH_CATCH_UP_MESSAGES_MAX; ) {
-    const step = await db.write('indexSearchStep', { inboxIds: [inboxId], skipLocked: false })
+    const step = await db.write(indexSearchStep, { inboxIds: [inboxId], skipLocked: false })
     indexed += step.indexed
     if (step.behind.length === 0 || clock.monotonic() >= endMs) return
   }

@@ -18,7 +18,8 @@ import {
 import type { LogPosition } from '#model/event.ts'
 import { readLog, readLogHead } from '#store/event.ts'
 import { listLagging } from '#store/search.ts'
-import { listPurgedNumbers } from '#store/search-removal.ts'
+import { indexSearchStep } from '#store/search-index.ts'
+import { eraseSearchStep, forgetPurgedSearch, listPurgedNumbers } from '#store/search-removal.ts'
 
 type IndexerDeps = Pick<Deps, 'db' | 'clock'>
 
@@ -72,7 +73,7 @@ async function indexSome(
   if (inboxIds.length === 0) return
   const startMs = clock.monotonic()
   const { behind } = await paced(async () => {
-    const step = await db.write('indexSearchStep', { inboxIds, skipLocked: true, renews: true })
+    const step = await db.write(indexSearchStep, { inboxIds, skipLocked: true, renews: true })
     return { ...step, isDone: false }
   }, signal)
   // Those that have more go to the end of the line.
@@ -134,13 +135,13 @@ function openErasing({ db, clock }: IndexerDeps): (signal: AbortSignal) => Promi
     }
     const { numbers, isFirst, startMs } = round
     const { isDone } = await paced(
-      async () => ({ isDone: await db.write('eraseSearchStep', { isFirst }) }),
+      async () => ({ isDone: await db.write(eraseSearchStep, { isFirst }) }),
       signal,
     )
     round = { numbers, isFirst: false, startMs }
     if (!isDone) return true
     round = null
-    await db.write('forgetPurgedSearch', { numbers })
+    await db.write(forgetPurgedSearch, { numbers })
     const nowMs = clock.monotonic()
     nextMs = nowMs + (nowMs - startMs) * SEARCH_ERASE_REST_FACTOR
     return false

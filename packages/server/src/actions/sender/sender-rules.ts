@@ -10,9 +10,10 @@ import {
   type SenderRule,
   type SenderRuleType,
 } from '#model/sender-rule.ts'
-import type { SenderRuleCreation } from '#store/create-sender-rule.ts'
+import { insertSenderRule, type SenderRuleCreation } from '#store/create-sender-rule.ts'
 import { findPod } from '#store/pod.ts'
 import * as store from '#store/sender-rule.ts'
+import { removeSenderRule } from '#store/sender-rule.ts'
 
 export type CreateSenderRule = {
   accountId: string
@@ -39,7 +40,7 @@ export async function createSenderRule(
   }
   const read = await readRuleValue(value)
   if (read.kind === 'defect') throw wrong('value', read.message)
-  const creation = await deps.db.write('createSenderRule', {
+  const creation = await deps.db.write(insertSenderRule, {
     id: deps.makeId('rul'),
     accountId,
     type,
@@ -108,5 +109,5 @@ export async function deleteSenderRule(
   deps: Pick<Deps, 'db'>,
   input: { accountId: string; ruleId: string },
 ): Promise<void> {
-  if (!(await deps.db.write('deleteSenderRule', input))) throw notFound()
+  if (!(await deps.db.write(removeSenderRule, input))) throw notFound()
 }

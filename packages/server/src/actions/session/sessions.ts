@@ -9,7 +9,7 @@ import type { Account } from '#model/account.ts'
 import type { Key } from '#model/key.ts'
 import { openSession, type Session, sealSession, sessionId } from '#model/session.ts'
 import { findKeyWithAccount } from '#store/account.ts'
-import { findEndedSessions } from '#store/ended-session.ts'
+import { endSession, findEndedSessions } from '#store/ended-session.ts'
 
 export type SignedIn = {
   readonly session: Session
@@ -59,7 +59,7 @@ export function openSessions(
     },
     async end(session) {
       const { expiresAtMs } = session
-      await deps.db.write('endSession', { id: sessionId(session), expiresAtMs })
+      await deps.db.write(endSession, { id: sessionId(session), expiresAtMs })
     },
   }
 }

@@ -11,7 +11,12 @@ import {
 import type { LogPosition } from '#model/event.ts'
 import { addLatencies, latencyClass } from '#model/latency.ts'
 import { findReaderPosition } from '#store/event-reader.ts'
-import { type CountedEvent, type MailHour, readLogToCount } from '#store/mail-hours.ts'
+import {
+  addMailHours,
+  type CountedEvent,
+  type MailHour,
+  readLogToCount,
+} from '#store/mail-hours.ts'
 
 export type MailCounter = {
   /** Counts some of the log; true when there may be more. */
@@ -46,7 +51,7 @@ export function openMailCounter(deps: Pick<Deps, 'db' | 'clock'>): MailCounter {
       if (hours.length === 0 && !isLate) {
         place = { ...here, read: to, unkept }
       } else {
-        const isKept = await db.write('addMailHours', { from: here.kept, to, hours })
+        const isKept = await db.write(addMailHours, { from: here.kept, to, hours })
         // Another process was there first.
         place = isKept ? { kept: to, read: to, unkept: 0, keptMs: clock.monotonic() } : null
       }

@@ -6,6 +6,7 @@ import { addressKey } from '#model/email-address.ts'
 import { notFound } from '#model/problem.ts'
 import type { Suppression } from '#model/suppression.ts'
 import * as store from '#store/suppression.ts'
+import { deleteSuppression, insertSuppression } from '#store/suppression.ts'
 
 /** Newest first; the one of an address when it is given. */
 export function listSuppressions(
@@ -21,7 +22,7 @@ export function addSuppression(
   deps: Pick<Deps, 'db' | 'clock' | 'makeId'>,
   { accountId, address }: { accountId: string; address: string },
 ): Promise<Suppression> {
-  return deps.db.write('addSuppression', {
+  return deps.db.write(insertSuppression, {
     id: deps.makeId('sup'),
     account_id: accountId,
     address,
@@ -38,5 +39,5 @@ export async function removeSuppression(
   { accountId, address }: { accountId: string; address: string },
 ): Promise<void> {
   const change = { accountId, addressKey: addressKey(address) }
-  if (!(await deps.db.write('removeSuppression', change))) throw notFound()
+  if (!(await deps.db.write(deleteSuppression, change))) throw notFound()
 }

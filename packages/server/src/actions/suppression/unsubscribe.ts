@@ -3,7 +3,7 @@
 import type { Deps } from '#actions/deps.ts'
 import { addressKey } from '#model/email-address.ts'
 import { readUnsubscribeToken, type Unsubscription } from '#model/unsubscribe-link.ts'
-import { findSuppressed } from '#store/suppression.ts'
+import { findSuppressed, insertSuppression } from '#store/suppression.ts'
 
 /** What the token of a link stands for; null when this service made no such link. */
 export function findUnsubscription(
@@ -27,7 +27,7 @@ export async function unsubscribe(
   const key = addressKey(address)
   // Mail programs and people repeat it; a look does not wait for the writer.
   if ((await findSuppressed(deps.db, accountId, [key])) !== null) return found
-  await deps.db.write('addSuppression', {
+  await deps.db.write(insertSuppression, {
     id: deps.makeId('sup'),
     account_id: accountId,
     address,

@@ -8,6 +8,8 @@ import { notFound } from '#model/problem.ts'
 import type { ShownThread, Thread } from '#model/thread.ts'
 import { listThreadMessages } from '#store/message.ts'
 import * as store from '#store/thread.ts'
+import { setThreadRead } from '#store/thread.ts'
+import { keepThreadSummaries } from '#store/thread-summary.ts'
 
 type ThreadDeps = Pick<Deps, 'db' | 'log'>
 
@@ -43,7 +45,7 @@ function keepSummaries(deps: ThreadDeps, accountId: string, shown: store.ShownTh
   const [thread] = threads
   if (thread === undefined || summaries.length === 0) return
   deps.db
-    .write('keepThreadSummaries', { accountId, inboxId: thread.inboxId, summaries })
+    .write(keepThreadSummaries, { accountId, inboxId: thread.inboxId, summaries })
     .catch((error) => deps.log.debug({ error }, 'summaries of threads were not kept'))
 }
 
@@ -67,6 +69,6 @@ export async function markThread(
   deps: ThreadDeps,
   input: { accountId: string; threadId: string; isRead: boolean },
 ): Promise<ShownThread> {
-  if ((await deps.db.write('setThreadRead', input)) === null) throw notFound()
+  if ((await deps.db.write(setThreadRead, input)) === null) throw notFound()
   return getThread(deps, input)
 }

@@ -4,6 +4,7 @@ import type { Deps } from '#actions/deps.ts'
 import type { EventFilter } from '#model/event.ts'
 import { notFound, problem } from '#model/problem.ts'
 import type { Webhook } from '#model/webhook.ts'
+import { changeWebhook, removeWebhook } from '#store/webhook.ts'
 import { getWebhook } from './read-webhooks.ts'
 import { requireFilter } from './require-filter.ts'
 import { requireWebhookUrl } from './require-url.ts'
@@ -35,7 +36,7 @@ export async function updateWebhook(
     ...(isEnabled !== undefined && { isEnabled }),
   }
   const nowMs = deps.clock.now()
-  const changed = await deps.db.write('updateWebhook', { accountId, webhookId, change, nowMs })
+  const changed = await deps.db.write(changeWebhook, { accountId, webhookId, change, nowMs })
   if (changed === null) throw notFound()
   return changed
 }
@@ -46,7 +47,7 @@ export async function deleteWebhook(
   input: { accountId: string; webhookId: string },
 ): Promise<void> {
   const removal = { ...input, jobId: deps.makeId('job'), nowMs: deps.clock.now() }
-  if (!(await deps.db.write('deleteWebhook', removal))) throw notFound()
+  if (!(await deps.db.write(removeWebhook, removal))) throw notFound()
   deps.wakeWorker()
 }
 

@@ -4,6 +4,7 @@ import type { Deps } from '#actions/deps.ts'
 import { WEBHOOKS_PER_ACCOUNT_MAX } from '#base/limits.ts'
 import { notFound, problem } from '#model/problem.ts'
 import type { Webhook } from '#model/webhook.ts'
+import { insertWebhook } from '#store/webhook.ts'
 import { makeNewSecret } from './new-secret.ts'
 import { requireFilter } from './require-filter.ts'
 import { requireWebhookUrl } from './require-url.ts'
@@ -31,7 +32,7 @@ export async function createWebhook(
   const filter = await requireFilter(deps, { accountId, kinds, podIds, inboxIds })
   const { id, secret, sealedSecrets } = makeNewSecret(deps)
   const nowMs = deps.clock.now()
-  const webhook = await deps.db.write('createWebhook', {
+  const webhook = await deps.db.write(insertWebhook, {
     id,
     accountId,
     inboxId: null,

@@ -9,8 +9,10 @@ import type { Webhook, WebhookDeliveryStatus, WebhookError } from '#model/webhoo
 import { signWebhook } from '#model/webhook-signature.ts'
 import { checkWebhookUrl } from '#model/webhook-url.ts'
 import type { HttpPostOutcome } from '#net/egress/http-post.ts'
+import { settleWebhookDelivery } from '#store/settle-webhook-delivery.ts'
 import { findWebhook } from '#store/webhook.ts'
-import type { HeldWebhookDelivery } from '#store/webhook-queue.ts'
+import { dropWebhookDeliveries } from '#store/webhook-delivery.ts'
+import { type HeldWebhookDelivery, returnWebhookDeliveries } from '#store/webhook-queue.ts'
 import { type FindEventText, findEventTextIn } from './event-texts.ts'
 import { openSecrets } from './secrets.ts'
 
@@ -73,7 +75,7 @@ export async function deliverWebhook(
   const ids = [held.id]
   const attemptAtMs = deps.clock.now()
   const outcome = endTest(held, await attempt(deps, held, { ...holding, outlast }))
-  if (outcome.kind === 'gone') await outlast(() => deps.db.write('dropWebhookDeliveries', { ids }))
+  if (outcome.kind === 'gone') await outlast(() => deps.db.write(dropWebhookDeliveries, { ids }))
   else if (outcome.kind === 'returned') {
     await returnOnce(deps, { worker, ids, fields })
   } else await outlast(() => settle(deps, { held, worker, attemptAtMs, outcome }))
@@ -86,7 +88,7 @@ async function returnOnce(
   { fields, ...held }: { worker: string; ids: string[]; fields: object },
 ): Promise<void> {
   try {
-    await db.write('returnWebhookDeliveries', held)
+    await db.write(returnWebhookDeliveries, held)
   } catch (error) {
     if (storageTrouble(error) === null) throw error
     log.warn({ error, ...fields }, 'deliveries could not be released; their leases will expire')
@@ -203,7 +205,7 @@ async function settle(
   const attempt = { worker, id, accountId, attempts, attemptAtMs }
   const eventId = deps.makeId('evt')
   const recorded = { ...attempt, status, nextAttemptAtMs, ...answer, nowMs, queueMs, eventId }
-  const settled = await deps.db.write('settleWebhookDelivery', recorded)
+  const settled = await deps.db.write(settleWebhookDelivery, recorded)
   if (settled === 'lost') return
   tell(deps, held, { ...answer, status })
   if (settled !== 'disabled') return

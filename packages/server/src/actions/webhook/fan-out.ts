@@ -12,7 +12,11 @@ import {
 } from '#base/limits.ts'
 import { comparePositions, isWanted, type LoggedEvent, type LogPosition } from '#model/event.ts'
 import type { Webhook } from '#model/webhook.ts'
-import { findWebhookPosition, type NewWebhookDelivery } from '#store/add-webhook-deliveries.ts'
+import {
+  addWebhookDeliveries,
+  findWebhookPosition,
+  type NewWebhookDelivery,
+} from '#store/add-webhook-deliveries.ts'
 import { isUnsettledAfter, readLog } from '#store/event.ts'
 import { findWebhooksToTell } from '#store/webhook.ts'
 
@@ -38,7 +42,7 @@ export function openFanOut(deps: FanOutDeps, onAdded: () => void): FanOut {
   const keep = async (kept: LogPosition, deliveries: NewWebhookDelivery[], to: LogPosition) => {
     const [nowMs, queueMs] = [deps.clock.now(), deps.queueClock.now()]
     const step = { from: kept, to, deliveries, nowMs, queueMs }
-    if (await deps.db.write('addWebhookDeliveries', step)) {
+    if (await deps.db.write(addWebhookDeliveries, step)) {
       place = { kept: to, read: to, unkept: 0, keptMs: deps.clock.monotonic() }
       if (deliveries.length > 0) onAdded()
     } else {

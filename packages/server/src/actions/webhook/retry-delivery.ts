@@ -3,7 +3,7 @@
 import type { Deps } from '#actions/deps.ts'
 import { notFound, problem } from '#model/problem.ts'
 import type { WebhookDelivery } from '#model/webhook.ts'
-import { findWebhookDelivery } from '#store/webhook-delivery.ts'
+import { findWebhookDelivery, retryWebhookDelivery } from '#store/webhook-delivery.ts'
 
 /**
  * Due at once, whatever it came to; `delivery_pending` while it is under way anyhow, and
@@ -14,7 +14,7 @@ export async function retryDelivery(
   input: { accountId: string; webhookId: string; deliveryId: string },
 ): Promise<WebhookDelivery> {
   const queueMs = deps.queueClock.now()
-  const outcome = await deps.db.write('retryWebhookDelivery', { ...input, queueMs })
+  const outcome = await deps.db.write(retryWebhookDelivery, { ...input, queueMs })
   if (outcome === 'not_found') throw notFound()
   if (outcome === 'pending') throw problem('delivery_pending')
   if (outcome === 'disabled') throw problem('webhook_is_disabled')

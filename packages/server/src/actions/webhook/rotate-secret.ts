@@ -5,6 +5,7 @@ import { WEBHOOK_SECRETS_MAX } from '#base/limits.ts'
 import { problem } from '#model/problem.ts'
 import type { Webhook } from '#model/webhook.ts'
 import { makeWebhookSecret } from '#model/webhook-signature.ts'
+import { replaceWebhookSecrets } from '#store/webhook.ts'
 import { getWebhook, getWebhookOfInbox } from './read-webhooks.ts'
 import { sealNewest } from './secrets.ts'
 
@@ -28,7 +29,7 @@ export async function rotateSecret(
     const { sealedSecrets, isAlone } = sealed
     const kept = webhook.sealedSecrets
     // Where it fails another call has succeeded, so that one of all always gets on.
-    const isKept = await deps.db.write('replaceWebhookSecrets', { ...input, kept, sealedSecrets })
+    const isKept = await deps.db.write(replaceWebhookSecrets, { ...input, kept, sealedSecrets })
     if (!isKept) continue
     if (isAlone) {
       deps.log.warn(

@@ -4,6 +4,7 @@ import type { Deps } from '#actions/deps.ts'
 import { WEBHOOK_LEASE_MS, WEBHOOK_MS_MAX } from '#base/limits.ts'
 import { notFound, problem } from '#model/problem.ts'
 import type { WebhookDelivery, WebhookError } from '#model/webhook.ts'
+import { addWebhookTest } from '#store/add-webhook-deliveries.ts'
 import { findWebhookDelivery } from '#store/webhook-delivery.ts'
 import { type DeliverWebhookDeps, deliverWebhook } from './deliver-webhook.ts'
 import { getWebhook, getWebhookOfInbox } from './read-webhooks.ts'
@@ -36,7 +37,7 @@ async function test(
   const deliveryId = deps.makeId('dlv')
   const worker = `test ${deliveryId}`
   const queueMs = deps.queueClock.now()
-  const held = await deps.db.write('addWebhookTest', {
+  const held = await deps.db.write(addWebhookTest, {
     accountId,
     webhookId,
     eventId: deps.makeId('evt'),

@@ -10,8 +10,14 @@ import { WEBHOOK_LEASE_MS } from '#base/limits.ts'
 import type { DispatchedQueue, GroupOutcome } from '#jobs/dispatched-queue.ts'
 import { WEBHOOK_WAIT_MS_MAX } from '#jobs/webhook-schedule.ts'
 import { findWebhookOwners } from '#store/webhook.ts'
-import type { HeldWebhookDelivery } from '#store/webhook-queue.ts'
 import * as store from '#store/webhook-queue.ts'
+import {
+  claimWebhookDeliveries,
+  type HeldWebhookDelivery,
+  readyDueWebhookDeliveries,
+  renewWebhookDeliveries,
+  returnWebhookDeliveries,
+} from '#store/webhook-queue.ts'
 import { type DeliverWebhookDeps, deliverWebhook, type WebhookOutcome } from './deliver-webhook.ts'
 import { openEventTexts } from './event-texts.ts'
 
@@ -30,11 +36,11 @@ export function openWebhookQueue(
     leaseMs: WEBHOOK_LEASE_MS,
     backoffMaxMs: WEBHOOK_WAIT_MS_MAX,
     store: {
-      renew: (ids, untilMs) => db.write('renewWebhookDeliveries', { worker, ids, untilMs }),
+      renew: (ids, untilMs) => db.write(renewWebhookDeliveries, { worker, ids, untilMs }),
       findHeld: (ids) => store.findHeldWebhookDeliveries(db, { worker, ids }),
       hasDue: (due) => store.hasDueWebhookDeliveries(db, due),
-      giveBack: (ids) => db.write('returnWebhookDeliveries', { worker, ids }),
-      readyDue: (due) => db.write('readyDueWebhookDeliveries', due),
+      giveBack: (ids) => db.write(returnWebhookDeliveries, { worker, ids }),
+      readyDue: (due) => db.write(readyDueWebhookDeliveries, due),
     },
   })
   const findText = openEventTexts(deps)
@@ -50,7 +56,7 @@ export function openWebhookQueue(
       const queueMs = queueClock.now()
       const leaseUntilMs = queueMs + WEBHOOK_LEASE_MS
       const claim = { worker, lanes: [...lanes], leaseUntilMs }
-      const held = await db.write('claimWebhookDeliveries', claim)
+      const held = await db.write(claimWebhookDeliveries, claim)
       leases.take(held, queueMs)
       const eventIds = [...new Set(held.map((delivery) => delivery.event_id))]
       // A look that fails must not cost what was claimed.

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { glob, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { MessageChannel } from 'node:worker_threads'
+import { transaction } from '#db/db.ts'
+import { runSqliteWriter } from '#db/sqlite-writer.ts'
+import { endSession } from '#store/ended-session.ts'
+import type { Tx } from '#store/tables.ts'
+import { transactions } from '#store/transactions.ts'
+import { openDatabase } from '#test/conformance/open-database.ts'
+
+const SOURCES = fileURLToPath(new URL('../../src', import.meta.url))
+
+test('the writer thread has every transaction that is declared', async () => {
+  const declared: unknown[] = []
+  for await (const file of glob('**/*.ts', { cwd: SOURCES })) {
+    const path = join(SOURCES, file)
+    if (!(await readFile(path, 'utf8')).includes(' = transaction({')) continue
+    const names = Object.values<object>(await import(path))
+    declared.push(...names.filter((value) => 'accountOf' in value && 'run' in value))
+  }
+  assert.ok(declared.length > 0)
+  assert.deepEqual(new Set(transactions), new Set(declared))
+})
+
+test('two transactions of one name are refused when they are gathered', () => {
+  const { port1: port } = new MessageChannel()
+  const twice = {
+    path: ':memory:',
+    reservePath: null,
+    port,
+    transactions: [endSession, endSession],
+  }
+  assert.throws(() => runSqliteWriter(twice), /Two transactions are named endSession/)
+})
+
+test('a transaction that was not gathered is a fault, and the port works on', async (t) => {
+  const { db, close } = await openDatabase('sqlite')
+  t.after(close)
+  const run = async (_tx: Tx) => {}
+  const unknown = transaction({ name: 'unknown', accountOf: () => null, run })
+  await assert.rejects(db.write(unknown, {}), /No transaction is named unknown/)
+  await db.write(endSession, { id: 'a session', expiresAtMs: 1 })
+})
