@@ -71,16 +71,6 @@ export const SMTP_QUIT_MS_MAX = 2 * SECOND_MS
 // Parsing: what one message may cost.
 /** Up to here a plain message is parsed on the main thread; beyond it a worker does. */
 export const INLINE_PARSE_BYTES_MAX = 16 * KIB
-export const MIME_PARTS_MAX = 1_000
-export const MIME_DEPTH_MAX = 50
-/** Lines of text and structure; those of files are never read one by one. */
-export const MIME_LINES_MAX = 50_000
-/**
- * Octets of all texts of a message together, as sent; a text beyond is kept as an attachment. Takes up
- * to twenty times as much memory while it is worked on, and V8 ends the process, not the thread, when
- * one allocation is too large.
- */
-export const TEXT_BYTES_MAX = 4 * MIB
 /** Header section of a message or part; real ones stay under 100 KiB. */
 export const HEADER_BYTES_MAX = 256 * KIB
 export const HEADER_FIELDS_MAX = 1_000
@@ -93,8 +83,6 @@ export const PARSE_WORKERS_MAX = 2
 export const PARSE_QUEUE_MAX = 500
 /** Loading its modules takes a parser thread a tenth of a second; a busy machine makes it many. */
 export const PARSE_THREAD_START_MS_MAX = 20 * SECOND_MS
-/** Shorter lines of base64 count among MIME_LINES_MAX; encoders of today write 60 to 76 octets. */
-export const BASE64_LINE_BYTES_MIN = 40
 /** Charset labels whose decoders are remembered; senders make labels up. */
 export const CHARSET_DECODERS_MAX = 256
 /** Longer identifiers are compared by their SHA-256: PostgreSQL indexes at most 2,704 bytes. */

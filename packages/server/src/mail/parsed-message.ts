@@ -68,13 +68,16 @@ export type ParsedHeaders = {
   readonly hasListId: boolean
 }
 
-export type ParsedMessage = {
+export type MimeMessage = {
   readonly headers: ParsedHeaders
   /** The text body; made from the HTML one when the message has no text. '' when it has neither. */
   readonly text: string
   readonly html: string
-  /** The new text of a reply, without the quoted history; forwards are left whole. */
-  readonly extractedText: string
   readonly attachments: readonly ParsedAttachment[]
   readonly defects: readonly Defect[]
+}
+
+export type ParsedMessage = MimeMessage & {
+  /** The new text of a reply, without the quoted history; forwards are left whole. */
+  readonly extractedText: string
 }

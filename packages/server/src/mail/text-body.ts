@@ -1,8 +1,8 @@
 // The text of a text/plain or text/html part, out of its octets as they stand in the message. Both
 // ways through the parser, with and without parts, decode text here and nowhere else.
 
-import { MIME_LINES_MAX } from '#base/limits.ts'
 import { decodeCharset, decodeUtf7, isUtf7 } from './charset.ts'
+import { MIME_LINES_MAX } from './mime-parts.ts'
 import type { StructuredValue } from './parameters.ts'
 import { decodeTransfer, type TransferEncoding } from './transfer-encoding.ts'
 

@@ -53,7 +53,7 @@ export function judgeCodes(messages: readonly WrittenMessage[]): CodeFigures {
 }
 
 /** Prints differences and figures; the exit code is 1 below the goals. */
-export async function runCodes(folder: string | undefined): Promise<number> {
+export function runCodes(folder: string | undefined): number {
   if (folder !== undefined) return listCodes(folder)
   const messages = writtenMessages()
   const halves: [string, CodeFigures][] = [
@@ -78,11 +78,11 @@ function showFigures([name, figures]: [string, CodeFigures]): string {
   return `${name}: ${messages} messages, ${withCodes} with codes: ${precision}, ${recall}`
 }
 
-async function listCodes(folder: string): Promise<number> {
+function listCodes(folder: string): number {
   let [messages, withCodes, links] = [0, 0, 0]
   const timesMs: number[] = []
   for (const { path, raw } of messageFiles(folder)) {
-    const { headers, text, html } = await parseMessage(raw)
+    const { headers, text, html } = parseMessage(raw)
     const start = performance.now()
     const found = extractFrom({ subject: headers.subject, text, html })
     timesMs.push(performance.now() - start)

@@ -2,7 +2,8 @@
 // expected. Quicker than the way through the service, and the only one that sees In-Reply-To.
 
 import { createHash } from 'node:crypto'
-import { parseMessage, readAttachment } from '#mail/parse-message.ts'
+import { readAttachment } from '#mail/mime-message.ts'
+import { parseMessage } from '#mail/parse-message.ts'
 import { compareMessage, type ReadMessage, readAgreed } from './compare.ts'
 import { messageFiles } from './message-files.ts'
 import { CORPUS_GOALS, CorpusTally, percentile } from './tally.ts'
@@ -35,10 +36,10 @@ parse time: p50 ${percentile(timesMs, 0.5).toFixed(2)} ms, p99 ${p99Ms.toFixed(2
   return isReached ? 0 : 1
 }
 
-async function readInProcess(raw: Uint8Array, parsed: () => void): Promise<ReadMessage> {
-  const { headers, attachments } = await parseMessage(raw)
+function readInProcess(raw: Uint8Array, parsed: () => void): ReadMessage {
+  const { headers, attachments } = parseMessage(raw)
   parsed()
-  const contents = await Promise.all(attachments.map((_, index) => readAttachment(raw, index)))
+  const contents = attachments.map((_, index) => readAttachment(raw, index))
   return {
     messageId: headers.messageId,
     subject: headers.subject,

@@ -31,7 +31,7 @@ export async function runViews(folder: string): Promise<number> {
   const figures: Figure[] = []
   const counts = { unread: 0, hidden: 0, folded: 0 }
   for (const { path, raw } of messageFiles(folder)) {
-    const parsed = await parseMessage(raw)
+    const parsed = parseMessage(raw)
     const startMs = performance.now()
     const { text, html } = parsed
     const body = await pool.makeView({ text, html, hasFullLinks: false })

@@ -2,14 +2,15 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { MIME_DEPTH_MAX } from '#base/limits.ts'
-import { parseMessage, readAttachment } from '#mail/parse-message.ts'
+import { readAttachment } from '#mail/mime-message.ts'
+import { MIME_DEPTH_MAX } from '#mail/mime-parts.ts'
+import { parseMessage } from '#mail/parse-message.ts'
 import { filePart, messageOf, multipart, type Part, part, textPart } from '#test/mail/samples.ts'
 
 const HTML = 'Content-Type: text/html; charset=utf-8'
 
 describe('attachments', () => {
-  test('carry type, size, identifier and place, and their bytes are read by name or index', async () => {
+  test('carry type, size, identifier and place, and their bytes are read by name or index', () => {
     const image: Part = {
       fields: [
         'Content-Type: IMAGE/PNG; name=x.png',
@@ -25,7 +26,7 @@ describe('attachments', () => {
         { ...filePart('note.txt', Buffer.from('note'), 'text/plain') },
       ]),
     )
-    const { attachments } = await parseMessage(raw)
+    const { attachments } = parseMessage(raw)
     assert.deepEqual(attachments, [
       {
         filename: 'x.png',
@@ -50,17 +51,17 @@ describe('attachments', () => {
       },
     ])
     for (const [index, attachment] of attachments.entries()) {
-      const read = await readAttachment(raw, index)
-      assert.deepEqual(read, await readAttachment(raw, attachment.filename))
+      const read = readAttachment(raw, index)
+      assert.deepEqual(read, readAttachment(raw, attachment.filename))
       assert.deepEqual(read?.attachment, attachment)
     }
-    assert.equal(Buffer.from((await readAttachment(raw, 1))?.content ?? []).toString(), 'file')
-    assert.equal(await readAttachment(raw, 3), null)
-    assert.equal(await readAttachment(raw, -1), null)
-    assert.equal(await readAttachment(raw, 'none'), null)
+    assert.equal(Buffer.from(readAttachment(raw, 1)?.content ?? []).toString(), 'file')
+    assert.equal(readAttachment(raw, 3), null)
+    assert.equal(readAttachment(raw, -1), null)
+    assert.equal(readAttachment(raw, 'none'), null)
   })
 
-  test('are safe and unique in name, whatever the sender wrote', async () => {
+  test('are safe and unique in name, whatever the sender wrote', () => {
     const names = ['../../etc/passwd', 'a.txt', 'a.txt', '', 'x'.repeat(5_000), 'CON']
     const raw = messageOf(
       multipart(
@@ -69,15 +70,15 @@ describe('attachments', () => {
         names.map((name) => filePart(name, Buffer.from('x'))),
       ),
     )
-    const { attachments } = await parseMessage(raw)
+    const { attachments } = parseMessage(raw)
     assert.deepEqual(
       attachments.map(({ filename }) => filename),
       ['passwd', 'a.txt', 'a (2).txt', 'attachment.pdf', 'x'.repeat(200), '_CON'],
     )
-    for (const { filename } of attachments) assert.ok(await readAttachment(raw, filename))
+    for (const { filename } of attachments) assert.ok(readAttachment(raw, filename))
   })
 
-  test('of any size have the bytes that were sent', async () => {
+  test('of any size have the bytes that were sent', () => {
     const large = Buffer.from(Uint8Array.from({ length: 200_000 }, (_, index) => index * 7))
     const token = Buffer.from('large body of this message 0')
     const raw = messageOf(
@@ -89,40 +90,38 @@ describe('attachments', () => {
         filePart('d.bin', token),
       ]),
     )
-    const { attachments } = await parseMessage(raw)
+    const { attachments } = parseMessage(raw)
     assert.deepEqual(
       attachments.map(({ sizeBytes }) => sizeBytes),
       [200_000, 10, 199_999, token.length],
     )
     for (const [index, content] of [large, large.subarray(0, 10), large.subarray(1)].entries()) {
-      const read = await readAttachment(raw, index)
+      const read = readAttachment(raw, index)
       assert.ok(content.equals(read?.content ?? Buffer.of()))
     }
-    const alone = await readAttachment(messageOf(filePart('a.bin', large)), 'a.bin')
+    const alone = readAttachment(messageOf(filePart('a.bin', large)), 'a.bin')
     assert.ok(large.equals(alone?.content ?? Buffer.of()))
   })
 
-  test('enclosed, partial and external messages are opaque attachments', async () => {
+  test('enclosed, partial and external messages are opaque attachments', () => {
     for (const type of [
       'message/rfc822',
       'message/partial; id=x',
       'message/external-body; access-type=URL; URL="http://127.0.0.1/"',
     ]) {
       const enclosed = part('Subject: inner\r\n\r\ninner text', `Content-Type: ${type}`)
-      const parsed = await parseMessage(
-        messageOf(multipart('mixed', 'b', [textPart('Hello'), enclosed])),
-      )
+      const parsed = parseMessage(messageOf(multipart('mixed', 'b', [textPart('Hello'), enclosed])))
       assert.equal(parsed.text, 'Hello')
       assert.deepEqual(
         parsed.attachments.map(({ contentType }) => contentType),
         [type.split(';')[0]],
       )
-      const [alone] = (await parseMessage(messageOf(enclosed))).attachments
+      const [alone] = parseMessage(messageOf(enclosed)).attachments
       assert.equal(alone?.contentType, type.split(';')[0])
     }
   })
 
-  test('of a message that breaks a bound end with the rest as one opaque attachment', async () => {
+  test('of a message that breaks a bound end with the rest as one opaque attachment', () => {
     let deep = textPart('innermost')
     for (let level = 0; level <= MIME_DEPTH_MAX; level += 1) {
       deep = multipart('mixed', `b${level}.`, [deep])
@@ -130,7 +129,7 @@ describe('attachments', () => {
     const raw = messageOf(
       multipart('mixed', 'b', [textPart('Hello'), filePart('a.pdf', Buffer.from('file')), deep]),
     )
-    const { text, attachments, defects } = await parseMessage(raw)
+    const { text, attachments, defects } = parseMessage(raw)
     assert.equal(text, 'Hello')
     assert.deepEqual(defects, ['too-deep'])
     assert.deepEqual(
@@ -140,7 +139,7 @@ describe('attachments', () => {
         ['unparsed.eml', 'application/octet-stream'],
       ],
     )
-    const rest = await readAttachment(raw, 'unparsed.eml')
+    const rest = readAttachment(raw, 'unparsed.eml')
     assert.equal(rest?.content.length, attachments[1]?.sizeBytes)
     assert.deepEqual(
       Buffer.from(rest?.content ?? []),

@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { TEXT_BYTES_MAX } from '#base/limits.ts'
-import { parseMessage, readAttachment } from '#mail/parse-message.ts'
+import { readAttachment } from '#mail/mime-message.ts'
+import { TEXT_BYTES_MAX } from '#mail/mime-parts.ts'
+import { parseMessage } from '#mail/parse-message.ts'
 import {
   ENVELOPE_FIELDS,
   message,
@@ -103,14 +104,14 @@ const { node: tree } = fc.letrec<{ node: Multipart; child: Node }>((tie) => ({
   ),
 }))
 
-test('every file of any tree of parts is listed in order and read octet for octet', async () => {
-  await fc.assert(
-    fc.asyncProperty(tree, async (root) => {
+test('every file of any tree of parts is listed in order and read octet for octet', () => {
+  fc.assert(
+    fc.property(tree, (root) => {
       const raw = messageFrom(root)
       const files = filesOf(root)
-      const { attachments, defects } = await parseMessage(raw)
+      const { attachments, defects } = parseMessage(raw)
       assert.deepEqual(defects, [])
-      const contents = await Promise.all(attachments.map((_, index) => readAttachment(raw, index)))
+      const contents = attachments.map((_, index) => readAttachment(raw, index))
       assert.deepEqual(
         contents.map((read) => Buffer.from(read?.content ?? []).toString('latin1')),
         files.map((sent) => sent.content.toString('latin1')),
@@ -127,12 +128,12 @@ test('every file of any tree of parts is listed in order and read octet for octe
 describe('an attachment', () => {
   const CSV = 'a,b\r\n1,2'
 
-  test('that is a message of its own ends where the message does', async () => {
+  test('that is a message of its own ends where the message does', () => {
     const raw = messageOf(part(`${CSV}\r\n`, 'Content-Type: text/csv'))
-    assert.equal(await contentAt(raw, 0), `${CSV}\r\n`)
+    assert.equal(contentAt(raw, 0), `${CSV}\r\n`)
   })
 
-  test('that is an enclosed message is that message, also where it was encoded', async () => {
+  test('that is an enclosed message is that message, also where it was encoded', () => {
     const inner =
       'Subject: inner\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n--c\r\n\r\nx\r\n--c--'
     const encoded = (body: string, encoding: string) =>
@@ -144,41 +145,39 @@ describe('an attachment', () => {
         encoded(inner.replaceAll('=', '=3D'), 'quoted-printable'),
       ]),
     )
-    for (const index of [0, 1, 2]) assert.equal(await contentAt(raw, index), inner)
+    for (const index of [0, 1, 2]) assert.equal(contentAt(raw, index), inner)
   })
 
-  test('keeps its type and name where the type is written as no two parsers read it', async () => {
+  test('keeps its type and name where the type is written as no two parsers read it', () => {
     const odd = part(
       CSV,
       'Content-Type: "text/plain"; name="b.txt"',
       'Content-Disposition: (x)attachment; filename="a \\"1\\".txt"',
     )
     const raw = messageOf(multipart('mixed', 'b', [textPart('Hello'), odd]))
-    const { text, attachments } = await parseMessage(raw)
+    const { text, attachments } = parseMessage(raw)
     assert.equal(text, 'Hello')
     assert.deepEqual(
       attachments.map(({ filename }) => filename),
       ['a "1".txt'],
     )
-    assert.equal(await contentAt(raw, 0), CSV)
+    assert.equal(contentAt(raw, 0), CSV)
   })
 
-  test('of a hundred thousand lines is whole', async () => {
+  test('of a hundred thousand lines is whole', () => {
     const content = 'ab\r\n'.repeat(100_000)
     const raw = messageOf(multipart('mixed', 'b', [part(content, 'Content-Type: text/csv')]))
-    assert.deepEqual((await parseMessage(raw)).defects, [])
-    assert.equal(await contentAt(raw, 0), content)
+    assert.deepEqual(parseMessage(raw).defects, [])
+    assert.equal(contentAt(raw, 0), content)
   })
 })
 
 describe('a text beyond TEXT_BYTES_MAX', () => {
   const long = 'x'.repeat(TEXT_BYTES_MAX)
 
-  test('is an attachment, and the texts before and after it are text', async () => {
+  test('is an attachment, and the texts before and after it are text', () => {
     const parts = [textPart('before'), textPart(long), textPart('after')]
-    const { text, attachments, defects } = await parseMessage(
-      messageOf(multipart('mixed', 'b', parts)),
-    )
+    const { text, attachments, defects } = parseMessage(messageOf(multipart('mixed', 'b', parts)))
     assert.equal(text, 'before\n\nafter')
     assert.deepEqual(defects, ['text-too-large'])
     assert.deepEqual(
@@ -187,7 +186,7 @@ describe('a text beyond TEXT_BYTES_MAX', () => {
     )
   })
 
-  test('is an attachment too when it is the whole message, or all that is left of one', async () => {
+  test('is an attachment too when it is the whole message, or all that is left of one', () => {
     for (const [type, expected] of [
       ['text/plain', 'text/plain'],
       ['text/html', 'text/html'],
@@ -195,19 +194,19 @@ describe('a text beyond TEXT_BYTES_MAX', () => {
       ['multipart/mixed; boundary=gone', 'application/octet-stream'],
     ]) {
       const raw = messageOf(part(`${long}\r\n`, `Content-Type: ${type}`))
-      const { text, html, attachments } = await parseMessage(raw)
+      const { text, html, attachments } = parseMessage(raw)
       assert.equal(text + html, '')
       assert.deepEqual(
         attachments.map(({ contentType }) => contentType),
         [expected],
       )
-      assert.equal(await contentAt(raw, 0), `${long}\r\n`)
+      assert.equal(contentAt(raw, 0), `${long}\r\n`)
     }
   })
 })
 
-async function contentAt(raw: Uint8Array, index: number): Promise<string> {
-  return Buffer.from((await readAttachment(raw, index))?.content ?? []).toString('latin1')
+function contentAt(raw: Uint8Array, index: number): string {
+  return Buffer.from(readAttachment(raw, index)?.content ?? []).toString('latin1')
 }
 
 function filesOf(node: Node): File[] {

@@ -3,12 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { INLINE_PARSE_BYTES_MAX } from '#base/limits.ts'
-import {
-  isPlainAndSmall,
-  parseDefeated,
-  parseIfPlainAndSmall,
-  parseMessage,
-} from '#mail/parse-message.ts'
+import { parseDefeated, parseIfPlainAndSmall, parseMessage } from '#mail/parse-message.ts'
 import {
   ENVELOPE_FIELDS,
   message,
@@ -21,8 +16,8 @@ import {
 const HTML = 'Content-Type: text/html; charset=utf-8'
 
 describe('a parsed message', () => {
-  test('has the values of its header', async () => {
-    const { headers, defects } = await parseMessage(
+  test('has the values of its header', () => {
+    const { headers, defects } = parseMessage(
       message(
         'Received: by a.example',
         'Received: by b.example',
@@ -62,16 +57,16 @@ describe('a parsed message', () => {
     assert.deepEqual(defects, [])
   })
 
-  test('without any header is its body', async () => {
-    const { headers, text, defects } = await parseMessage(message('', 'Hello'))
+  test('without any header is its body', () => {
+    const { headers, text, defects } = parseMessage(message('', 'Hello'))
     assert.equal(text, 'Hello')
     assert.equal(headers.messageId, null)
     assert.equal(headers.from, null)
     assert.deepEqual(defects, ['missing-from'])
   })
 
-  test('takes the first of duplicate fields and names them', async () => {
-    const { headers, text, defects } = await parseMessage(
+  test('takes the first of duplicate fields and names them', () => {
+    const { headers, text, defects } = parseMessage(
       message(
         'From: first@x.example',
         'From: second@x.example',
@@ -97,41 +92,40 @@ describe('a parsed message', () => {
     ])
   })
 
-  test('has both bodies of an alternative', async () => {
+  test('has both bodies of an alternative', () => {
     const raw = messageOf(
       multipart('alternative', 'b', [textPart('Hello'), part('<p>Hello</p>', HTML)]),
     )
-    const parsed = await parseMessage(raw)
+    const parsed = parseMessage(raw)
     assert.equal(parsed.text, 'Hello')
     assert.equal(parsed.html, '<p>Hello</p>')
     assert.deepEqual(parsed.attachments, [])
   })
 
-  test('that has only HTML has a text made from it', async () => {
-    const parsed = await parseMessage(messageOf(part('<p>Hello <b>there</b></p>', HTML)))
+  test('that has only HTML has a text made from it', () => {
+    const parsed = parseMessage(messageOf(part('<p>Hello <b>there</b></p>', HTML)))
     assert.equal(parsed.html, '<p>Hello <b>there</b></p>')
     assert.match(parsed.text, /^Hello there\s*$/)
     assert.match(parsed.extractedText, /^Hello there\s*$/)
   })
 
-  test('shows the text of a multipart whose boundary is missing or never comes', async () => {
+  test('shows the text of a multipart whose boundary is missing or never comes', () => {
     for (const type of ['multipart/mixed', 'multipart/mixed; boundary="gone"']) {
-      const parsed = await parseMessage(messageOf(part('Hello', `Content-Type: ${type}`)))
+      const parsed = parseMessage(messageOf(part('Hello', `Content-Type: ${type}`)))
       assert.equal(parsed.text, 'Hello')
     }
   })
 
-  test('shows the text of a multipart that is never closed', async () => {
+  test('shows the text of a multipart that is never closed', () => {
     const raw = messageOf(part('--b\r\n\r\nHello', 'Content-Type: multipart/mixed; boundary=b'))
-    assert.equal((await parseMessage(raw)).text, 'Hello')
+    assert.equal(parseMessage(raw).text, 'Hello')
   })
 })
 
 describe('the way past the parser', () => {
-  test('is open to small plain mail only', async () => {
+  test('is open to small plain mail only', () => {
     const small = message(...ENVELOPE_FIELDS, '', 'Hello')
-    assert.equal(isPlainAndSmall(small), true)
-    assert.deepEqual(parseIfPlainAndSmall(small), await parseMessage(small))
+    assert.deepEqual(parseIfPlainAndSmall(small), parseMessage(small))
     const large = message(...ENVELOPE_FIELDS, '', 'x'.repeat(INLINE_PARSE_BYTES_MAX))
     const attached = message('Content-Disposition: attachment; filename=a.txt', '', 'Hello')
     for (const raw of [
@@ -140,7 +134,6 @@ describe('the way past the parser', () => {
       messageOf(part('<p>x</p>', HTML)),
       messageOf(multipart('mixed', 'b', [])),
     ]) {
-      assert.equal(isPlainAndSmall(raw), false)
       assert.equal(parseIfPlainAndSmall(raw), null)
     }
   })

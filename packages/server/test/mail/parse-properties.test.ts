@@ -3,7 +3,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { parseMessage, readAttachment } from '#mail/parse-message.ts'
+import PostalMime from 'postal-mime'
+import { safeFileNames } from '#mail/file-name.ts'
+import { parseMime, readAttachment } from '#mail/mime-message.ts'
+import { parseMessage } from '#mail/parse-message.ts'
 import { message, multipart, part } from '#test/mail/samples.ts'
 
 const FRAGMENTS = [
@@ -63,17 +66,17 @@ function assertClean(value: unknown): void {
   else if (typeof value === 'object' && value !== null) Object.values(value).forEach(assertClean)
 }
 
-test('whatever the octets, there is a clean result and every listed attachment can be read', async () => {
-  await fc.assert(
-    fc.asyncProperty(hostile, async (raw) => {
-      const parsed = await parseMessage(raw)
+test('whatever the octets, there is a clean result and every listed attachment can be read', () => {
+  fc.assert(
+    fc.property(hostile, (raw) => {
+      const parsed = parseMessage(raw)
       assertClean(parsed)
       assert.deepEqual(
         parsed.defects.filter((defect) => defect === 'parse-failed'),
         [],
       )
       for (const attachment of parsed.attachments) {
-        const read = await readAttachment(raw, attachment.filename)
+        const read = readAttachment(raw, attachment.filename)
         assert.deepEqual(read?.attachment, attachment)
         assert.equal(read?.content.byteLength, attachment.sizeBytes)
       }
@@ -82,7 +85,7 @@ test('whatever the octets, there is a clean result and every listed attachment c
   )
 })
 
-test('plain text is the same alone and as a part', async () => {
+test('plain text is the same alone and as a part', () => {
   const line = fc.oneof(
     fc.string({ unit: 'grapheme', maxLength: 60 }).map((text) => text.replace(/[\r\n\0]/g, '')),
     fc.constantFrom(
@@ -128,19 +131,57 @@ test('plain text is the same alone and as a part', async () => {
       'text/plain; format=flowed; delsp=yes',
     ),
   })
-  await fc.assert(
-    fc.asyncProperty(mail, async ({ lines, lineEnd, encoding, isEncoded, type }) => {
+  fc.assert(
+    fc.property(mail, ({ lines, lineEnd, encoding, isEncoded, type }) => {
       const text = lines.join(lineEnd)
       const isBase64 = isEncoded && /base64/i.test(encoding)
       const octets = Buffer.from(text)
       const body = isBase64 ? octets.toString('base64').replace(/.{76}/g, '$&\r\n') : text
       const fields = [`Content-Type: ${type}`, `Content-Transfer-Encoding: ${encoding}`]
       // The line end before a delimiter is the delimiter's, the one before the end the protocol's.
-      const alone = await parseMessage(message(...fields, '', `${body}\r\n`))
+      const alone = parseMessage(message(...fields, '', `${body}\r\n`))
       const { fields: outer, body: parts } = multipart('mixed', 'boundary', [part(body, ...fields)])
-      const among = await parseMessage(message(...outer, '', parts))
+      const among = parseMessage(message(...outer, '', parts))
       assert.equal(among.text, alone.text)
     }),
     { numRuns: 2_000 },
+  )
+})
+
+test('of well-formed mail another parser reads the same text and files', async () => {
+  const files = fc.constantFrom(
+    ['Content-Type: application/pdf; name="a b.pdf"'],
+    ["Content-Type: text/csv; name*0*=utf-8''%C3%BC; name*1=.csv", 'Content-ID: <a@b.example>'],
+    ['Content-Type: image/png', 'Content-Disposition: inline; filename="=?utf-8?B?w7w=?=.png"'],
+    ['Content-Type: text/plain', 'Content-Disposition: attachment; filename=x.txt; size=4'],
+    ['Content-Type: message/rfc822'],
+  )
+  const leaf = fc.oneof(
+    files.map((fields) => part('file', ...fields)),
+    fc.constantFrom(part('Hello'), part('Grüße', 'Content-Type: text/plain; charset=utf-8')),
+  )
+  const inner = fc
+    .tuple(fc.constantFrom('mixed', 'alternative', 'related'), fc.array(leaf, { minLength: 1 }))
+    .map(([type, parts]) => multipart(type, 'inner', parts))
+  const mail = fc.array(fc.oneof(leaf, inner), { minLength: 1, maxLength: 5 })
+  await fc.assert(
+    fc.asyncProperty(mail, async (parts) => {
+      const { fields, body } = multipart('mixed', 'outer', parts)
+      const raw = message('From: a@b.example', ...fields, '', body)
+      const ours = parseMime(raw)
+      const theirs = await PostalMime.parse(raw, { forceRfc822Attachments: true })
+      assert.equal(ours.text.trim(), theirs.text?.trim() ?? '')
+      assert.deepEqual(
+        ours.attachments.map(({ contentType, contentId }) => [contentType, contentId]),
+        theirs.attachments.map(({ mimeType, contentId }) => [
+          mimeType,
+          contentId?.replace(/^<|>$/g, '') ?? null,
+        ]),
+      )
+      assert.deepEqual(
+        ours.attachments.map(({ filename }) => filename),
+        safeFileNames(theirs.attachments.map((one) => ({ ...one, contentType: one.mimeType }))),
+      )
+    }),
   )
 })

@@ -5,8 +5,8 @@ import { spawnSync } from 'node:child_process'
 import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { AppError } from '#base/app-error.ts'
-import { MIME_PARTS_MAX } from '#base/limits.ts'
 import { bodyParts } from '#mail/compose/body-parts.ts'
+import { MIME_PARTS_MAX } from '#mail/mime-parts.ts'
 import { parseMessage } from '#mail/parse-message.ts'
 import { openParserPool, type ParserPool } from '#net/parse/parser-pool.ts'
 import {
@@ -45,7 +45,7 @@ describe('the parser pool', () => {
       ]),
     )
     const parsed = await pool.parse(raw)
-    assert.deepEqual(parsed, await parseMessage(raw))
+    assert.deepEqual(parsed, parseMessage(raw))
     assert.equal(parsed.extractedText, 'Hello')
     assert.deepEqual(
       parsed.attachments.map(({ filename }) => filename),

@@ -47,7 +47,7 @@ export async function openAuthenticateWorld(
       reversePath = 'ann@sender.example',
     } = {}) {
       const bytes = Buffer.from(raw)
-      const author = parseMessage(bytes).then(({ headers }) => headers)
+      const author = Promise.resolve(parseMessage(bytes).headers)
       return authenticator.authenticate({ raw: bytes, clientAddress, helo, reversePath, author })
     },
   }

@@ -37,7 +37,6 @@ export const KEPT_LIBRARIES: readonly KeptLibrary[] = [
   { library: '@opentelemetry/resources', home: server('base/otlp-tracing\\.ts$'), files: 1 },
   { library: '@opentelemetry/sdk-trace', home: server('base/otlp-tracing\\.ts$'), files: 1 },
   { library: 'typeid-js', home: server('base/ids\\.ts$'), files: 1 },
-  { library: 'postal-mime', home: server('mail/'), files: 1 },
   { library: 'html-to-text', home: server('mail/'), files: 1 },
   { library: 'nodemailer', home: server('mail/compose/'), files: 1 },
   { library: 'htmlparser2', home: server('mail/'), files: 2 },

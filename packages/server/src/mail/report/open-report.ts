@@ -12,8 +12,7 @@ import { decodeCharset, decodeUtf7, guessText, isUtf7 } from '#mail/charset.ts'
 import { decodeWords } from '#mail/encoded-word.ts'
 import { firstField, type HeaderField, readHeaderSection } from '#mail/header-fields.ts'
 import { stripTags } from '#mail/html-strip.ts'
-import { scanMime } from '#mail/mime-bounds.ts'
-import { type MimeOutline, type OutlinePart, readPartHead } from '#mail/mime-outline.ts'
+import { type MimePart, type PartHead, readPartHead, scanMime } from '#mail/mime-parts.ts'
 import { decodeTransfer } from '#mail/transfer-encoding.ts'
 import { returnedMessageAt } from './returned-message.ts'
 
@@ -40,10 +39,10 @@ export type OpenedReport = {
 /** Reads at most REPORT_BYTES_MAX octets. Lines may end in CRLF, LF or CR. Never throws. */
 export function openReport(raw: Uint8Array): OpenedReport {
   const octets = withLineFeeds(raw.subarray(0, REPORT_BYTES_MAX))
-  const { outline } = scanMime(octets)
+  const scan = scanMime(octets)
   const header = readHeaderSection(octets)
   const parts = new PartCollector(octets)
-  parts.collect(outline)
+  parts.collect(scan.parts)
   if (parts.isEmpty()) parts.addBody(header.fields, octets.subarray(header.bodyStart))
   return {
     fields: bounded(header.fields),
@@ -97,9 +96,9 @@ class PartCollector {
     this.#octets = octets
   }
 
-  collect(outline: MimeOutline): void {
-    for (const part of outline) {
-      if (part.kind === 'close' || part.kind === 'multipart') continue
+  collect(parts: readonly MimePart[]): void {
+    for (const part of parts) {
+      if (part.kind === 'multipart') continue
       this.#add(part, this.#octets.subarray(part.content.start, part.content.end))
     }
   }
@@ -141,7 +140,7 @@ class PartCollector {
     }
   }
 
-  #add(part: OutlinePart, content: Buffer): void {
+  #add(part: MimePart, content: Buffer): void {
     const type = part.contentType.value
     const boundary = type.startsWith('multipart/') ? guessBoundary(content) : null
     if (boundary !== null && !this.#isGuessing) {
@@ -164,8 +163,8 @@ class PartCollector {
     const head = `content-type: multipart/mixed; boundary="${boundary}"\n\n`
     const octets = Buffer.concat([Buffer.from(head, 'latin1'), content])
     this.#isGuessing = true
-    for (const part of scanMime(octets).outline) {
-      if (part.kind === 'close' || part.kind === 'multipart') continue
+    for (const part of scanMime(octets).parts) {
+      if (part.kind === 'multipart') continue
       this.#add(part, octets.subarray(part.content.start, part.content.end))
     }
     this.#isGuessing = false
@@ -189,7 +188,7 @@ function guessBoundary(octets: Buffer): string | null {
 /** How far into a multipart its first part is looked for. */
 const BOUNDARY_BYTES = 4_096
 
-function textOf(part: Pick<OutlinePart, 'contentType'>, octets: Buffer): string {
+function textOf(part: Pick<PartHead, 'contentType'>, octets: Buffer): string {
   const charset = part.contentType.parameters.get('charset') ?? null
   if (isUtf7(charset)) return decodeUtf7(octets)
   return charset === null ? guessText(octets, null) : decodeCharset(octets, charset)

@@ -30,12 +30,8 @@ import type { ShownSource } from '#mail/display/shown-body.ts'
 import type { ShownHtml } from '#mail/display/shown-html.ts'
 import type { ExtractedFrom } from '#mail/extract/extract.ts'
 import type { Extracted } from '#mail/extract/extracted.ts'
-import {
-  type AttachmentContent,
-  parseDefeated,
-  parseIfPlainAndSmall,
-  readDefeatedAttachment,
-} from '#mail/parse-message.ts'
+import { type AttachmentContent, readDefeatedAttachment } from '#mail/mime-message.ts'
+import { parseDefeated, parseIfPlainAndSmall } from '#mail/parse-message.ts'
 import type { ParsedMessage } from '#mail/parsed-message.ts'
 import { readReport } from '#mail/report/read-report.ts'
 import type { Report, ReportEnvelope } from '#mail/report/report.ts'

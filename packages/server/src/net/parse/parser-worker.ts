@@ -3,7 +3,8 @@
 
 import { parentPort } from 'node:worker_threads'
 import { bodyParts } from '#mail/compose/body-parts.ts'
-import { parseMessage, readAttachment } from '#mail/parse-message.ts'
+import { readAttachment } from '#mail/mime-message.ts'
+import { parseMessage } from '#mail/parse-message.ts'
 import { readReport } from '#mail/report/read-report.ts'
 import { loadViewLibraries } from '#mail/view/html-to-markdown.ts'
 import { viewBody } from '#mail/view/view-body.ts'
@@ -43,7 +44,7 @@ async function answerTo(request: ParserRequest): Promise<ParserAnswer> {
     return { kind: 'report', report: readReport(request.raw, request.envelope) }
   }
   if (request.kind === 'parse') {
-    const message = await parseMessage(request.raw)
+    const message = parseMessage(request.raw)
     const isAllNew = message.extractedText === message.text
     return {
       kind: 'parsed',
@@ -51,7 +52,7 @@ async function answerTo(request: ParserRequest): Promise<ParserAnswer> {
       isAllNew,
     }
   }
-  const found = await readAttachment(request.raw, request.filename)
+  const found = readAttachment(request.raw, request.filename)
   if (found === null) return { kind: 'attachment', found }
   // A copy of its own: a view would take the whole message along.
   return { kind: 'attachment', found: { ...found, content: new Uint8Array(found.content) } }

@@ -7,7 +7,8 @@ import { composeMessage, type OutgoingMessage } from '#mail/compose/compose-mess
 import { singleLine } from '#mail/compose/header-text.ts'
 import { safeFileNames } from '#mail/file-name.ts'
 import { textFromHtml } from '#mail/html-text.ts'
-import { parseMessage, readAttachment } from '#mail/parse-message.ts'
+import { readAttachment } from '#mail/mime-message.ts'
+import { parseMessage } from '#mail/parse-message.ts'
 import { compose, fieldNames, headerOf, outgoing } from './outgoing.ts'
 
 const attachment = (changes: Partial<OutgoingMessage['attachments'][number]> = {}) => ({
@@ -76,7 +77,7 @@ test('text, HTML, an image in it and a file stand in the parts that are made for
     'image/png',
     'application/pdf',
   ])
-  const parsed = await parseMessage(raw)
+  const parsed = parseMessage(raw)
   assert.equal(parsed.text, 'Hello Bob')
   assert.equal(parsed.html, '<p>Hello <img src="cid:logo@x"></p>')
   assert.deepEqual(
@@ -116,7 +117,7 @@ test('a body that holds the delimiters of its own message changes nothing', asyn
     html: text,
     attachments: [attachment({ content: Buffer.from(text) })],
   })
-  const parsed = await parseMessage(again)
+  const parsed = parseMessage(again)
   assert.equal(parsed.text, text)
   assert.equal(parsed.html, text)
   assert.equal(parsed.attachments.length, 1)
@@ -156,7 +157,7 @@ test('types that are none, or that may not be encoded, become octets', async () 
   for (const [contentType, expected] of cases) {
     for (const isInline of [true, false]) {
       const raw = await compose({ attachments: [attachment({ contentType, content, isInline })] })
-      const read = await readAttachment(raw, 0)
+      const read = readAttachment(raw, 0)
       assert.equal(read?.attachment.contentType, expected)
       assert.deepEqual(Buffer.from(read?.content ?? []), content)
     }
@@ -202,7 +203,7 @@ test('parameters of a content type stay, but for those that are written here or 
 test('a content id is written as it is or not at all', async () => {
   const idOf = async (contentId: string) => {
     const raw = await compose({ attachments: [attachment({ contentId })] })
-    return (await readAttachment(raw, 0))?.attachment.contentId
+    return readAttachment(raw, 0)?.attachment.contentId
   }
   const good = ['logo@x', 'a.b_c', 'x'.repeat(250)]
   for (const id of good) assert.equal(await idOf(id), id)
@@ -223,7 +224,7 @@ test('of a large attachment others have their turn at every step', async () => {
   const { raw } = await composeMessage(outgoing({ attachments: [attachment({ content })] }))
   isOver = true
   assert.ok(turns >= 17, `${turns}`)
-  assert.deepEqual(Buffer.from((await readAttachment(raw, 0))?.content ?? []), content)
+  assert.deepEqual(Buffer.from(readAttachment(raw, 0)?.content ?? []), content)
 })
 
 test('the identifiers of a long thread fold, and one that fits no line folds within', async () => {
@@ -233,7 +234,7 @@ test('the identifiers of a long thread fold, and one that fits no line folds wit
   )
   const inReplyTo = `<${'b'.repeat(10_000)}@peer.example>`
   const raw = await compose({ references: [...references, '<ü@peer.example>'], inReplyTo })
-  const { headers } = await parseMessage(raw)
+  const { headers } = parseMessage(raw)
   assert.deepEqual(headers.references, references)
   assert.deepEqual(headers.inReplyTo, [inReplyTo])
 })
@@ -262,11 +263,11 @@ test('O03: bodies arrive as text with normal line ends, and no line is too long'
   ]
   for (const body of bodies) {
     const text = asRead(body)
-    const alone = await parseMessage(await compose({ text: body }))
-    const among = await parseMessage(await compose({ text: body, attachments: [attachment()] }))
+    const alone = parseMessage(await compose({ text: body }))
+    const among = parseMessage(await compose({ text: body, attachments: [attachment()] }))
     assert.equal(alone.text, text)
     assert.equal(among.text, text)
-    const html = await parseMessage(await compose({ text: body, html: `<p>${body}` }))
+    const html = parseMessage(await compose({ text: body, html: `<p>${body}` }))
     assert.equal(html.html, `<p>${text}`)
     if (text !== '') assert.equal(html.text, text)
   }
@@ -319,7 +320,7 @@ for (const [name, change] of Object.entries(FIELDS)) {
         assert.deepEqual(fieldNames(raw), expected)
         const text = Buffer.from(raw).toString()
         assert.ok(!/[\u2028\u2029\u0085\v\f]/.test(text))
-        const { headers } = await parseMessage(raw)
+        const { headers } = parseMessage(raw)
         assert.equal(headers.to.length, 1)
         assert.equal(headers.cc.length, change('').cc?.length ?? 0)
         assert.equal(headers.replyTo.length, change('').replyTo === undefined ? 0 : 1)
@@ -382,7 +383,7 @@ test('header fields are read back as they were given', async () => {
         inReplyTo,
         references,
       })
-      const { headers } = await parseMessage(raw)
+      const { headers } = parseMessage(raw)
       assert.deepEqual(headers.from, { name: singleLine(name ?? ''), address: from })
       assert.deepEqual(headers.to, [{ name: '', address: to }])
       assert.deepEqual(
@@ -436,7 +437,7 @@ test('bodies and files are read back as they were given', async () => {
   await fc.assert(
     fc.asyncProperty(parts, async ({ text, html, files }) => {
       const raw = await compose({ text, html, attachments: files })
-      const parsed = await parseMessage(raw)
+      const parsed = parseMessage(raw)
       assert.deepEqual(parsed.defects, [])
       const read = { text: asRead(text), html: asRead(html) }
       assert.equal(parsed.html, read.html)
@@ -450,7 +451,7 @@ test('bodies and files are read back as they were given', async () => {
       // Files that the HTML shows stand beside it, before the others.
       assert.deepEqual(names.toSorted(), sent.toSorted())
       for (const [index, { content, contentId }] of files.entries()) {
-        const read = await readAttachment(raw, sent[index] ?? '')
+        const read = readAttachment(raw, sent[index] ?? '')
         assert.deepEqual(Buffer.from(read?.content ?? []), Buffer.from(content))
         assert.equal(read?.attachment.contentId, contentId)
       }

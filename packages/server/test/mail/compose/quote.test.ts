@@ -242,9 +242,9 @@ test('our own quote is cut off again, in text and through HTML', async () => {
     }
   }
   const parts = bodyParts({ body: reply, bodyHtml: '<p>My answer.</p>', quote: original() })
-  const parsed = await parseMessage(await compose(parts))
+  const parsed = parseMessage(await compose(parts))
   assert.equal(parsed.extractedText, reply)
-  const htmlOnly = await parseMessage(await compose({ ...parts, text: '' }))
+  const htmlOnly = parseMessage(await compose({ ...parts, text: '' }))
   assert.equal(htmlOnly.extractedText, 'My answer.')
 })
 

@@ -1,25 +1,40 @@
-// A scan of the raw message for its parts and for the point at which it breaks a bound of MIME
-// structure. It follows boundaries and part headers only, and stops at the first bound, so that a bomb
-// costs no more than its harmless beginning.
-
-import {
-  BASE64_LINE_BYTES_MIN,
-  MIME_DEPTH_MAX,
-  MIME_LINES_MAX,
-  MIME_PARTS_MAX,
-  TEXT_BYTES_MAX,
-} from '#base/limits.ts'
-import { readHeaderSection } from './header-fields.ts'
-import {
-  boundaryOf,
-  kindOf,
-  type MimeOutline,
-  type OutlineClose,
-  type OutlinePart,
-  type PartHead,
-  readPartHead,
-} from './mime-outline.ts'
+import { firstField, type HeaderField, readHeaderSection } from './header-fields.ts'
+import { parseStructured, type StructuredValue } from './parameters.ts'
 import type { Defect } from './parsed-message.ts'
+import { type TransferEncoding, transferEncodingOf } from './transfer-encoding.ts'
+
+export const MIME_PARTS_MAX = 1_000
+export const MIME_DEPTH_MAX = 50
+/** Lines of text and structure; those of files are never read one by one. */
+export const MIME_LINES_MAX = 50_000
+/**
+ * Octets of all texts of a message together, as sent; a text beyond is a file. It takes up
+ * to twenty times as much memory while it is worked on, and V8 ends the process, not the thread, when
+ * one allocation is too large.
+ */
+export const TEXT_BYTES_MAX = 4 * 1024 * 1024
+/** Shorter lines of base64 count among MIME_LINES_MAX; encoders of today write 60 to 76 octets. */
+const BASE64_LINE_BYTES_MIN = 40
+
+export type PartHead = {
+  /** That of the field, or the one that its absence means. */
+  readonly contentType: StructuredValue
+  readonly encoding: TransferEncoding
+  /** Null without the field. */
+  readonly disposition: StructuredValue | null
+  /** As the field has it, with or without angle brackets; null without the field. */
+  readonly contentId: string | null
+}
+
+export type MimePart = PartHead & {
+  readonly kind: 'multipart' | 'text' | 'file'
+  /** Of the closest multipart/alternative around it the index among the parts; null for none. */
+  readonly alternative: number | null
+  /** Whether it is within a multipart/related. */
+  readonly isRelated: boolean
+  /** Encoded octets, without the line end that belongs to the delimiter; empty for a multipart. */
+  readonly content: { readonly start: number; readonly end: number }
+}
 
 export type MimeBreach = {
   /** Everything before this offset keeps the bounds; always the start of a line or field. */
@@ -29,20 +44,55 @@ export type MimeBreach = {
 
 export type MimeScan = {
   readonly breach: MimeBreach | null
-  /** The parts before the cut; empty when the message's own header is cut. */
-  readonly outline: MimeOutline
+  /** The parts before the cut, the message itself first; empty when its own header is cut. */
+  readonly parts: readonly MimePart[]
   /** Whether a text is a file for its size alone. */
   readonly hasLargeText: boolean
 }
 
+/** `typeWithoutField`: what a part is that has no Content-Type (RFC 2045 §5.2, RFC 2046 §5.1.5). */
+export function readPartHead(
+  fields: readonly HeaderField[],
+  typeWithoutField = 'text/plain',
+): PartHead {
+  const disposition = firstField(fields, 'content-disposition')
+  return {
+    contentType: parseStructured(firstField(fields, 'content-type') ?? typeWithoutField),
+    encoding: transferEncodingOf(firstField(fields, 'content-transfer-encoding')),
+    disposition: disposition === null ? null : parseStructured(disposition),
+    contentId: firstField(fields, 'content-id'),
+  }
+}
+
+export function isHtmlPart({ contentType }: PartHead): boolean {
+  return contentType.value === 'text/html'
+}
+
+/**
+ * `text` is what the bodies of the message are made of: text/plain and text/html that is not called
+ * an attachment. Everything else that has no parts of its own is a `file`.
+ */
+export function kindOf({ contentType, disposition }: PartHead): MimePart['kind'] {
+  const { value } = contentType
+  // A multipart without a boundary has no parts; its text is all there is to show.
+  if (value.startsWith('multipart/')) return boundaryOf(contentType) === null ? 'text' : 'multipart'
+  const isText = value === 'text/plain' || value === 'text/html'
+  return isText && disposition?.value !== 'attachment' ? 'text' : 'file'
+}
+
+function boundaryOf({ value, parameters }: StructuredValue): string | null {
+  return value.startsWith('multipart/') ? parameters.get('boundary') || null : null
+}
+
 /**
  * The parts, and the first breach of MIME_PARTS_MAX, MIME_DEPTH_MAX, MIME_LINES_MAX or of the bounds
- * of a header section, null when there is none. An enclosed message is one file; it counts as one
- * level of depth, and the parts within it count. A text beyond TEXT_BYTES_MAX is a file. The lines of files do not count, but for those that
- * begin as a delimiter does, nor do lines of base64 of 40 octets and more.
+ * of a header section, null when there is none. The scan stops there, so that a bomb costs no more
+ * than its harmless beginning. An enclosed message is one file; it counts as one level of depth, and
+ * the parts within it count. A text beyond TEXT_BYTES_MAX is a file. Lines of files count only where
+ * they begin as a delimiter does, lines of base64 of BASE64_LINE_BYTES_MIN and more not at all.
  */
 export function scanMime(raw: Uint8Array): MimeScan {
-  return new BoundScanner(raw).scan()
+  return new Scanner(raw).scan()
 }
 
 const LF = 0x0a
@@ -52,27 +102,30 @@ const DASH = 0x2d
 /** The only lines of a file that matter. */
 const DASHED_LINE = Buffer.from('\n--')
 
+/** A multipart that is open. */
 type Level = {
   readonly boundary: Buffer
   readonly depth: number
-  readonly multipart: number
   readonly isDigest: boolean
   /** Within an enclosed message, whose octets are a file as they stand. */
   readonly isEnclosed: boolean
+  /** Of its parts. */
+  readonly alternative: number | null
+  readonly isRelated: boolean
 }
 
-type OpenPart = Omit<OutlinePart, 'kind' | 'content'> & {
-  kind: OutlinePart['kind']
+type OpenPart = Omit<MimePart, 'kind' | 'content'> & {
+  kind: MimePart['kind']
   readonly content: { start: number; end: number }
 }
 
-class BoundScanner {
+class Scanner {
   readonly #raw: Buffer
   readonly #levels: Level[] = []
-  readonly #outline: (OpenPart | OutlineClose)[] = []
+  readonly #parts: OpenPart[] = []
   #position = 0
-  #parts = 1
-  #multiparts = 0
+  /** Those of enclosed messages too. */
+  #partCount = 1
   #lines = 0
   #textBytes = 0
   #hasLargeText = false
@@ -90,7 +143,7 @@ class BoundScanner {
     this.#enterPart('text/plain', null)
     while (this.#breach === null && this.#position < this.#raw.length) this.#readLine()
     this.#endLeaf(this.#breach?.cutAt ?? this.#raw.length)
-    return { breach: this.#breach, outline: this.#outline, hasLargeText: this.#hasLargeText }
+    return { breach: this.#breach, parts: this.#parts, hasLargeText: this.#hasLargeText }
   }
 
   #endLeaf(end: number): void {
@@ -121,7 +174,7 @@ class BoundScanner {
     const lineFeed = raw.indexOf(LF, start)
     const end = lineFeed < 0 ? raw.length : lineFeed
     this.#position = end + 1
-    if (isDashed && this.#readBoundary(start, end)) return
+    if (isDashed && this.#readDelimiter(start, end)) return
     const isBase64 = this.#leaf?.encoding === 'base64'
     if (isBase64 && !isDashed && end - start >= BASE64_LINE_BYTES_MIN) return
     this.#countLines(1, start)
@@ -133,7 +186,7 @@ class BoundScanner {
   }
 
   /** RFC 2046 §5.1.1: two dashes, the boundary, two more at the end of the multipart, white space. */
-  #readBoundary(start: number, end: number): boolean {
+  #readDelimiter(start: number, end: number): boolean {
     const index = this.#levelOf(start, end)
     const level = this.#levels[index]
     if (level === undefined) return false
@@ -144,12 +197,11 @@ class BoundScanner {
     this.#isEnclosed = level.isEnclosed
     if (!level.isEnclosed) this.#endLeaf(lineEndBefore(this.#raw, start))
     if (isClose) {
-      if (!level.isEnclosed) this.#outline.push({ kind: 'close', multipart: level.multipart })
       this.#countLines(1, start)
       return true
     }
-    this.#parts += 1
-    if (this.#parts > MIME_PARTS_MAX) this.#breach = { cutAt: start, defect: 'too-many-parts' }
+    this.#partCount += 1
+    if (this.#partCount > MIME_PARTS_MAX) this.#breach = { cutAt: start, defect: 'too-many-parts' }
     else this.#enterPart(level.isDigest ? 'message/rfc822' : 'text/plain', { at: start, level })
     return true
   }
@@ -184,7 +236,7 @@ class BoundScanner {
       this.#countLines(section.fields.length, partAt ?? section.bodyStart)
       if (this.#breach !== null) return
       const head = readPartHead(section.fields, typeWithoutField)
-      const boundary = boundaryOf(head)
+      const boundary = boundaryOf(head.contentType)
       const isMessage = head.contentType.value === 'message/rfc822' && head.encoding !== 'base64'
       if (isMessage || boundary !== null) {
         this.#depth += 1
@@ -193,35 +245,37 @@ class BoundScanner {
           return
         }
       }
-      if (boundary !== null) this.#multiparts += 1
-      if (!this.#isEnclosed) this.#addPart(head, delimiter?.level.multipart ?? null)
-      if (boundary !== null) this.#openLevel(boundary, head)
-      if (!isMessage || this.#position >= this.#raw.length || this.#startsWithBoundary()) return
+      if (!this.#isEnclosed) this.#addPart(head, delimiter?.level ?? null)
+      if (boundary !== null) this.#openLevel(boundary, head.contentType.value)
+      if (!isMessage || this.#position >= this.#raw.length || this.#startsWithDelimiter()) return
       this.#isEnclosed = true
       typeWithoutField = 'text/plain'
     }
   }
 
-  #addPart(head: PartHead, parent: number | null): void {
+  #addPart(head: PartHead, level: Level | null): void {
     const kind = kindOf(head)
-    const multipart = kind === 'multipart' ? this.#multiparts : null
     const content = { start: this.#position, end: this.#position }
-    const part: OpenPart = { ...head, kind, parent, multipart, content }
-    this.#outline.push(part)
+    const alternative = level?.alternative ?? null
+    const part = { ...head, kind, alternative, isRelated: level?.isRelated ?? false, content }
+    this.#parts.push(part)
     this.#leaf = kind === 'multipart' ? null : part
   }
 
-  #openLevel(boundary: string, head: PartHead): void {
+  #openLevel(boundary: string, type: string): void {
+    const index = this.#parts.length - 1
+    const part = this.#parts[index]
     this.#levels.push({
       boundary: Buffer.from(boundary, 'utf8'),
       depth: this.#depth,
-      multipart: this.#multiparts,
-      isDigest: head.contentType.value === 'multipart/digest',
+      isDigest: type === 'multipart/digest',
       isEnclosed: this.#isEnclosed,
+      alternative: type === 'multipart/alternative' ? index : (part?.alternative ?? null),
+      isRelated: type === 'multipart/related' || part?.isRelated === true,
     })
   }
 
-  #startsWithBoundary(): boolean {
+  #startsWithDelimiter(): boolean {
     const lineFeed = this.#raw.indexOf(LF, this.#position)
     const end = lineFeed < 0 ? this.#raw.length : lineFeed
     return this.#levels.some((level) => isDelimiter(this.#raw, level, this.#position, end))

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { HEADER_FIELDS_MAX, MIME_DEPTH_MAX, MIME_LINES_MAX, MIME_PARTS_MAX } from '#base/limits.ts'
-import { scanMime } from '#mail/mime-bounds.ts'
+import { HEADER_FIELDS_MAX } from '#base/limits.ts'
+import { MIME_DEPTH_MAX, MIME_LINES_MAX, MIME_PARTS_MAX, scanMime } from '#mail/mime-parts.ts'
 import {
   cpuTimeMs,
   ENVELOPE_FIELDS,
@@ -121,13 +121,12 @@ describe('the bounds of MIME structure', () => {
   })
 })
 
-describe('the outline', () => {
+describe('the list of parts', () => {
   function contentsOf(raw: Uint8Array): [string, string][] {
-    return scanMime(raw).outline.flatMap((entry) => {
-      if (entry.kind === 'close') return []
-      const { start, end } = entry.content
-      return [[entry.kind, Buffer.from(raw.subarray(start, end)).toString()]] as const
-    }) as [string, string][]
+    return scanMime(raw).parts.map(({ kind, content: { start, end } }) => [
+      kind,
+      Buffer.from(raw.subarray(start, end)).toString(),
+    ])
   }
 
   test('has the octets of each part without the line end that belongs to the delimiter', () => {
