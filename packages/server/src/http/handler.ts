@@ -170,6 +170,12 @@ export type Handlers = {
   readonly [Id in Exclude<OperationId, DoorOperationId>]: Handler<Id>
 }
 
+/** The handlers of all operations of a tag. */
+export type HandlersOf<Tag extends string> = Pick<
+  Handlers,
+  Extract<keyof Handlers, `${Tag}.${string}`>
+>
+
 /** What a reader of events asks for. */
 export type EventPorts = {
   /** Whose ids and which kinds these are. Rejects with `service_unavailable` for a store in trouble. */

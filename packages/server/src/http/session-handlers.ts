@@ -9,7 +9,7 @@ import type { EventReaders } from './event-readers.ts'
 import type { Answered, Context, SessionContext } from './handler.ts'
 import type { SignIn } from './identify.ts'
 import { requireOwnOrigin } from './own-origin.ts'
-import { presentTime } from './present/resources.ts'
+import { presentTime } from './present/time.ts'
 import type { AnyHandler } from './route.ts'
 import { endedSessionCookie, sessionCookie } from './session-cookie.ts'
 

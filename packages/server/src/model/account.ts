@@ -1,7 +1,6 @@
 // An account: the tenant that keys, pods and inboxes belong to, and what its plan allows.
 
-import { type Plan, plans } from '@mailroom/contract/vocabulary.ts'
-import type { FilterMode } from './sender-rule.ts'
+import { type FilterMode, type Plan, plans } from '@mailroom/contract/vocabulary.ts'
 
 export type { Plan }
 export const PLANS: readonly Plan[] = plans

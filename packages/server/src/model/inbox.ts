@@ -1,8 +1,8 @@
 // An inbox: an address that mail is received at, and the rules of its name.
 
+import type { FilterMode } from '@mailroom/contract/vocabulary.ts'
 import { type Chance, LOWER_ALPHANUMERIC, randomText } from '#base/chance.ts'
 import { asciiDomain } from '#mail/domain-name.ts'
-import type { Screening } from './sender-rule.ts'
 
 export type Inbox = {
   id: string
@@ -14,6 +14,9 @@ export type Inbox = {
   displayName: string | null
   createdAtMs: number
 }
+
+/** What an account says of those who write to it, beside its rules. */
+export type Screening = { filterMode: FilterMode }
 
 /** As arriving mail finds it. */
 export type ReachedInbox = Inbox & {

@@ -5,7 +5,7 @@ import type { FilterMode, QuarantineReason, SenderRuleType } from '@mailroom/con
 import { ADDRESS_TEXT_LENGTH_MAX, DOMAIN_LENGTH_MAX } from '#base/limits.ts'
 import { isPublicSuffix, readNamedDomain } from './domain-name.ts'
 import { addressKey, bareAddress, checkEmailAddress } from './email-address.ts'
-import { domainOf } from './inbox.ts'
+import { domainOf, type Screening } from './inbox.ts'
 
 export type { FilterMode, QuarantineReason, SenderRuleType }
 
@@ -37,9 +37,6 @@ export type Sender = {
   /** Whether the From address is proven to be its domain's own. */
   isVerified: boolean
 }
-
-/** What an account says of those who write to it, beside its rules. */
-export type Screening = { filterMode: FilterMode }
 
 export type Verdict =
   | { kind: 'admitted' }

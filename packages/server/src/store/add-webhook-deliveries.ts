@@ -3,8 +3,8 @@
 
 import { transaction } from '#db/db.ts'
 import type { LogPosition } from '#model/event.ts'
+import { insertEvent } from './event.ts'
 import { findReaderPosition, moveReader } from './event-reader.ts'
-import { insertEvent } from './message-statements.ts'
 import type { NewRow, ReadDb, Tx } from './tables.ts'
 import type { HeldWebhookDelivery } from './webhook-queue.ts'
 

@@ -8,7 +8,7 @@ import {
   CLOCK_SKEW_MS,
 } from '#base/limits.ts'
 import { statement } from '#db/statement.ts'
-import { insertEvent } from './message-statements.ts'
+import { insertEvent } from './event.ts'
 import type { Row, Tables, Tx } from './tables.ts'
 
 export type LoopSuspected = {

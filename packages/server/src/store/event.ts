@@ -6,6 +6,7 @@ import { type SqlBool, sql } from 'kysely'
 import { idTimeMs } from '#base/ids.ts'
 import { COUNTED_MAX, LOG_COUNT_EVENTS_MAX, LOG_WINDOW_EVENTS } from '#base/limits.ts'
 import { inLog, inLogOrder, isUnsettled, selectPlaces, unsettledInLog } from '#db/dialect.ts'
+import { type Place, statement } from '#db/statement.ts'
 import {
   type EventFilter,
   type EventKind,
@@ -13,7 +14,7 @@ import {
   type LoggedEvent,
   type LogPosition,
 } from '#model/event.ts'
-import type { ReadDb, Row } from './tables.ts'
+import type { NewRow, ReadDb, Row, Tables, Tx } from './tables.ts'
 
 /** The kind of a row that is kept for those who go on from it, after what it told of was deleted. */
 export const ERASED = 'erased'
@@ -346,3 +347,30 @@ function toEvent(row: Row<'events'>): LoggedEvent {
     traceParent: row.trace_parent,
   }
 }
+
+export type NewEvent = Omit<NewRow<'events'>, 'sequence' | 'transaction_id' | 'trace_parent'>
+
+/** Adds to the log, with the trace that the transaction is part of. */
+export function insertEvent(tx: Tx, event: NewEvent): Promise<never[]> {
+  return insertEventRow(tx, { ...event, trace_parent: tx.traceParent ?? null })
+}
+
+export type NewEventRow = NewEvent & { trace_parent: string | null }
+
+/** The columns that are written, for a statement. */
+export const eventRow = (place: Place<NewEventRow>) => ({
+  id: place('id'),
+  kind: place('kind'),
+  account_id: place('account_id'),
+  pod_id: place('pod_id'),
+  inbox_id: place('inbox_id'),
+  thread_id: place('thread_id'),
+  message_id: place('message_id'),
+  occurred_at: place('occurred_at'),
+  details: place('details'),
+  trace_parent: place('trace_parent'),
+})
+
+const insertEventRow = statement<Tables, NewEventRow, never>((query, place) =>
+  query.insertInto('events').values(eventRow(place)),
+)

@@ -6,12 +6,11 @@ import { SAME_ID_LOOKED_AT_MAX } from '#base/limits.ts'
 import { lockRows } from '#db/dialect.ts'
 import { insertTogether, rowsInsert } from '#db/rows-insert.ts'
 import { type Place, statement } from '#db/statement.ts'
+import { eventRow, type NewEventRow } from './event.ts'
 import { longBodyRow } from './long-body.ts'
 import {
   correspondentRow,
-  eventRow,
   messageRow,
-  type NewEventRow,
   type NewMessage,
   type NewThread,
   PARENT_COLUMNS,

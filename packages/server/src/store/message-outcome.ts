@@ -6,7 +6,7 @@ import { statement } from '#db/statement.ts'
 import type { DeliveryStatus } from '#model/delivery.ts'
 import type { EventKind } from '#model/event.ts'
 import { messageStateOf } from '#model/message-state.ts'
-import { insertEvent } from './message-statements.ts'
+import { insertEvent } from './event.ts'
 import type { Row, Tables, Tx } from './tables.ts'
 
 export type SettledMessage = Pick<

@@ -219,33 +219,6 @@ export const addToCounters = statement<
     .returning(['inbound_count', 'outbound_count']),
 )
 
-export type NewEvent = Omit<NewRow<'events'>, 'sequence' | 'transaction_id' | 'trace_parent'>
-
-/** Adds to the log, with the trace that the transaction is part of. */
-export function insertEvent(tx: Tx, event: NewEvent): Promise<never[]> {
-  return insertEventRow(tx, { ...event, trace_parent: tx.traceParent ?? null })
-}
-
-export type NewEventRow = NewEvent & { trace_parent: string | null }
-
-/** The columns that are written, for a statement. */
-export const eventRow = (place: Place<NewEventRow>) => ({
-  id: place('id'),
-  kind: place('kind'),
-  account_id: place('account_id'),
-  pod_id: place('pod_id'),
-  inbox_id: place('inbox_id'),
-  thread_id: place('thread_id'),
-  message_id: place('message_id'),
-  occurred_at: place('occurred_at'),
-  details: place('details'),
-  trace_parent: place('trace_parent'),
-})
-
-const insertEventRow = statement<Tables, NewEventRow, never>((query, place) =>
-  query.insertInto('events').values(eventRow(place)),
-)
-
 /** The columns that are written, for a statement. */
 export const rawRow = (place: Place<NewRow<'raw_messages'>>) => ({
   id: place('id'),

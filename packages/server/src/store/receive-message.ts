@@ -2,12 +2,12 @@
 // its thread, its totals and its event, or kept in quarantine, or recognised as already there.
 
 import type { QuarantineReason } from '#model/sender-rule.ts'
+import { insertEvent } from './event.ts'
 import { stillReceives } from './inbox-domain.ts'
 import { insertLongBodies } from './long-body.ts'
 import {
   addToCounters,
   insertCorrespondent,
-  insertEvent,
   insertMessage,
   insertRaw,
   insertThread,

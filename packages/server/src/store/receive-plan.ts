@@ -3,14 +3,9 @@
 
 import { SAME_ID_LOOKED_AT_MAX } from '#base/limits.ts'
 import type { GroupedInput } from '#db/db.ts'
+import type { NewEventRow } from './event.ts'
 import { longBodyOf } from './long-body.ts'
-import type {
-  NewEventRow,
-  NewMessage,
-  NewThread,
-  ParentThread,
-  SummaryColumns,
-} from './message-statements.ts'
+import type { NewMessage, NewThread, ParentThread, SummaryColumns } from './message-statements.ts'
 import { inOrderOfInboxes, type ReceiveInput, type ReceiveOutcome } from './receive-message.ts'
 import { receivedMessage, receivedRows } from './received-rows.ts'
 import type { NewRow } from './tables.ts'

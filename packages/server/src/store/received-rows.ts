@@ -1,7 +1,8 @@
 // The rows of one recipient that a received message comes to, once its place in the inbox is known.
 
+import type { NewEvent } from './event.ts'
 import { bodiesForRow } from './long-body.ts'
-import type { NewEvent, NewMessage } from './message-statements.ts'
+import type { NewMessage } from './message-statements.ts'
 import type { KnownReceipt, ReceivedMail } from './receive-message.ts'
 import type { AddedMessage } from './thread-summary.ts'
 

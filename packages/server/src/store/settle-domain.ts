@@ -15,7 +15,7 @@ import { lockAccount } from './account.ts'
 import { isHeld, lockDomainsNamed } from './change-domain.ts'
 import { noteKeysSeen } from './dkim-key.ts'
 import { toDomain } from './domain.ts'
-import { insertEvent } from './message-statements.ts'
+import { insertEvent } from './event.ts'
 import type { ReadDb, Tx } from './tables.ts'
 
 export type DomainSettling = {

@@ -8,8 +8,8 @@ import { lockRows } from '#db/dialect.ts'
 import { rowsInsert } from '#db/rows-insert.ts'
 import { statement } from '#db/statement.ts'
 import type { EventKind } from '#model/event.ts'
+import { eventRow, type NewEventRow } from './event.ts'
 import { changeOf, type RecipientRow, type SettledMessage } from './message-outcome.ts'
-import { eventRow, type NewEventRow } from './message-statements.ts'
 import {
   type DeliveryChange,
   deliveryChange,

@@ -6,7 +6,7 @@ import { CLOCK_SKEW_MS, WEBHOOK_FAILING_MS_MAX } from '#base/limits.ts'
 import { transaction } from '#db/db.ts'
 import { statement } from '#db/statement.ts'
 import type { WebhookDeliveryStatus, WebhookError } from '#model/webhook.ts'
-import { insertEvent } from './message-statements.ts'
+import { insertEvent } from './event.ts'
 import type { Row, Tables, Tx } from './tables.ts'
 import { OVER } from './webhook-queue.ts'
 

@@ -5,7 +5,7 @@ import { PURGE_STEP_ROWS } from '#base/limits.ts'
 import { transaction } from '#db/db.ts'
 import { lockRows } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
-import { insertEvent } from './message-statements.ts'
+import { insertEvent } from './event.ts'
 import type { ReadDb, Tables, Tx } from './tables.ts'
 
 export type Stored = {

@@ -1,10 +1,10 @@
 // Reading and changing accounts: name and plan for operators, the filter mode for the account itself.
 
+import type { FilterMode } from '@mailroom/contract/vocabulary.ts'
 import type { Deps } from '#actions/deps.ts'
 import type { Page } from '#actions/page.ts'
 import type { Account, Plan } from '#model/account.ts'
 import { notFound } from '#model/problem.ts'
-import type { FilterMode } from '#model/sender-rule.ts'
 import * as store from '#store/account.ts'
 import { changeAccount } from '#store/account.ts'
 

@@ -1,11 +1,11 @@
 // Which inboxes a message may reach, by the rules of their accounts about its sender.
 
 import type { Deps } from '#actions/deps.ts'
+import type { Screening } from '#model/inbox.ts'
 import {
   candidateValuesOf,
   type DecidingRule,
   judgeSender,
-  type Screening,
   type Sender,
   type Verdict,
 } from '#model/sender-rule.ts'

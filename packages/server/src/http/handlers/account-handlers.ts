@@ -1,38 +1,19 @@
-// Handlers of keys, pods and inboxes.
+// Handlers of accounts, keys and pods.
 
 import { createAccount } from '#actions/account/create-account.ts'
 import { listAccounts, updateAccount } from '#actions/account/update-account.ts'
 import type { Deps } from '#actions/deps.ts'
-import { deleteInbox, updateInbox } from '#actions/inbox/change-inboxes.ts'
-import { createInbox } from '#actions/inbox/create-inbox.ts'
-import { getInbox, listInboxes } from '#actions/inbox/read-inboxes.ts'
 import { createKey } from '#actions/key/create-key.ts'
 import { listKeys } from '#actions/key/list-keys.ts'
 import { revokeKey } from '#actions/key/revoke-key.ts'
 import { createPod, deletePod, updatePod } from '#actions/pod/change-pods.ts'
 import { getPod, listPods } from '#actions/pod/read-pods.ts'
 import type { EventReaders } from '#http/event-readers.ts'
-import type { Handlers } from '#http/handler.ts'
-import {
-  presentAccount,
-  presentChangedInbox,
-  presentInbox,
-  presentKey,
-  presentPod,
-} from '#http/present/resources.ts'
+import type { HandlersOf } from '#http/handler.ts'
+import { presentAccount, presentKey, presentPod } from '#http/present/accounts.ts'
 import { problem } from '#model/problem.ts'
 
-type AccountHandlers = Pick<
-  Handlers,
-  Exclude<
-    Extract<keyof Handlers, `${'apiKeys' | 'pods' | 'inboxes' | 'admin.accounts'}.${string}`>,
-    | 'inboxes.send'
-    | 'inboxes.wait'
-    | 'inboxes.search'
-    | 'inboxes.rotateWebhookSecret'
-    | 'inboxes.testWebhook'
-  >
->
+type AccountHandlers = HandlersOf<'apiKeys' | 'pods' | 'admin.accounts'>
 
 /** One handler for each operation on what an account owns, and on accounts themselves. */
 export function accountHandlers(deps: Deps, readers: EventReaders): AccountHandlers {
@@ -69,28 +50,6 @@ export function accountHandlers(deps: Deps, readers: EventReaders): AccountHandl
     'pods.createApiKey': async ({ path }, { accountId }) => {
       await getPod(deps, { accountId, pod: path.idOrClientId })
       throw problem('scoped_keys_not_supported')
-    },
-
-    'inboxes.create': async ({ body }, { accountId }) => {
-      const { displayName = null, webhookUrl = null, ...rest } = body
-      const created = await createInbox(deps, { accountId, displayName, webhookUrl, ...rest })
-      return presentChangedInbox(created)
-    },
-    'inboxes.list': async ({ query }, { accountId }) => {
-      const { podId = null, ...page } = query
-      const { inboxes, total } = await listInboxes(deps, { accountId, pod: podId, ...page })
-      return { data: inboxes.map(presentInbox), total }
-    },
-    'inboxes.get': async ({ path }, { accountId }) =>
-      presentInbox(await getInbox(deps, { accountId, inboxId: path.id })),
-    'inboxes.update': async ({ path, body }, { accountId }) =>
-      presentChangedInbox(await updateInbox(deps, { accountId, inboxId: path.id, ...body })),
-    'inboxes.createApiKey': async ({ path }, { accountId }) => {
-      await getInbox(deps, { accountId, inboxId: path.id })
-      throw problem('scoped_keys_not_supported')
-    },
-    'inboxes.delete': async ({ path }, { accountId }) => {
-      await deleteInbox(deps, { accountId, inboxId: path.id })
     },
 
     'admin.accounts.create': async ({ body }) => {

@@ -11,6 +11,7 @@ import { presentSent } from '#http/present/sending.ts'
 import { accountHandlers } from './account-handlers.ts'
 import { domainHandlers } from './domain-handlers.ts'
 import { eventHandlers } from './event-handlers.ts'
+import { inboxHandlers } from './inbox-handlers.ts'
 import { mailHandlers } from './mail-handlers.ts'
 import { pairingHandlers } from './pairing-handlers.ts'
 import { searchHandlers } from './search-handlers.ts'
@@ -28,6 +29,7 @@ export function allHandlers(deps: Deps, ports: ServicePorts, readers: EventReade
   const handlers: Handlers = {
     ...accountHandlers(deps, readers),
     ...domainHandlers(deps),
+    ...inboxHandlers(deps),
     ...mailHandlers(deps),
     ...shownHandlers(deps),
     ...searchHandlers(deps),

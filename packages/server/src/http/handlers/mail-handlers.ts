@@ -1,32 +1,32 @@
-// Handlers of threads, messages and attachments.
-
 import { PAGE_SIZE_MAX } from '@mailroom/contract/shapes/page.ts'
 import type { UpdateThread } from '@mailroom/contract/shapes/thread.ts'
 import type { Deps } from '#actions/deps.ts'
 import { findAttachment, readAttachment, readRaw } from '#actions/message/read-content.ts'
 import { getMessage, listMessages } from '#actions/message/read-messages.ts'
 import { getThread, listThreads, markThread, readThread } from '#actions/thread/threads.ts'
-import type { BinaryResponse, Handlers, SignedContext } from '#http/handler.ts'
+import type { BinaryResponse, HandlersOf, SignedContext } from '#http/handler.ts'
 import { fileHeaders, planDownload } from '#http/present/download.ts'
 import { presentListed, presentMessage, presentThread } from '#http/present/resources.ts'
 import { isAttachmentUrlGood } from '#model/attachment-url.ts'
 import { problem } from '#model/problem.ts'
 
-/** Searches have handlers of their own. */
-type HandlersOf<Tag extends string> = Pick<
-  Handlers,
-  Exclude<
-    Exclude<Extract<keyof Handlers, `${Tag}.${string}`>, 'messages.search'>,
-    'messages.deliveries' | 'messages.view' | 'threads.view' | 'messages.html' | 'messages.image'
-  >
+/** Those of searches, deliveries, views and what a person is shown are elsewhere. */
+type MailHandlersOf<Tag extends string> = Omit<
+  HandlersOf<Tag>,
+  | 'messages.search'
+  | 'messages.deliveries'
+  | 'messages.view'
+  | 'threads.view'
+  | 'messages.html'
+  | 'messages.image'
 >
 
 /** One handler for each operation on mail. */
-export function mailHandlers(deps: Deps): HandlersOf<'threads' | 'messages' | 'attachments'> {
+export function mailHandlers(deps: Deps): MailHandlersOf<'threads' | 'messages' | 'attachments'> {
   return { ...threadHandlers(deps), ...messageHandlers(deps) }
 }
 
-function threadHandlers(deps: Deps): HandlersOf<'threads'> {
+function threadHandlers(deps: Deps): MailHandlersOf<'threads'> {
   return {
     'threads.list': async ({ path, query }, { accountId }) => {
       const { is_read: isRead = null, ...page } = query
@@ -75,7 +75,7 @@ function readStateOf({ is_read: isRead, isRead: alias }: UpdateThread): boolean 
   })
 }
 
-function messageHandlers(deps: Deps): HandlersOf<'messages' | 'attachments'> {
+function messageHandlers(deps: Deps): MailHandlersOf<'messages' | 'attachments'> {
   return {
     'messages.list': async ({ path, query }, { accountId, takeSlot }) => {
       const { direction = null, ...page } = query

@@ -17,7 +17,7 @@ import {
   PAIRING_STARTS_PER_MINUTE_MAX,
 } from '#base/limits.ts'
 import type { Context, Handlers } from '#http/handler.ts'
-import { presentTime } from '#http/present/resources.ts'
+import { presentTime } from '#http/present/time.ts'
 import { rateLimited } from '#http/problems.ts'
 
 type PairingHandlers = Pick<Handlers, Extract<keyof Handlers, `pairing.${string}`>>

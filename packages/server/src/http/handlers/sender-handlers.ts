@@ -15,12 +15,10 @@ import {
   getSenderRule,
   listSenderRules,
 } from '#actions/sender/sender-rules.ts'
-import type { Handlers } from '#http/handler.ts'
+import type { HandlersOf } from '#http/handler.ts'
 import { fileHeaders } from '#http/present/download.ts'
 import { presentMessage } from '#http/present/resources.ts'
 import { presentOwnAccount, presentQuarantined, presentSenderRule } from '#http/present/senders.ts'
-
-type HandlersOf<Tag extends string> = Pick<Handlers, Extract<keyof Handlers, `${Tag}.${string}`>>
 
 /** One handler for each operation on who may write to an account. */
 export function senderHandlers(

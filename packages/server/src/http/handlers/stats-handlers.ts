@@ -3,7 +3,7 @@
 import type { Deps } from '#actions/deps.ts'
 import { readStats } from '#actions/stats/read-stats.ts'
 import type { Handlers } from '#http/handler.ts'
-import { presentTime } from '#http/present/resources.ts'
+import { presentTime } from '#http/present/time.ts'
 
 /** One handler for each operation on figures. */
 export function statsHandlers(deps: Deps): Pick<Handlers, 'stats.get'> {

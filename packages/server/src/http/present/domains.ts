@@ -2,7 +2,7 @@
 
 import type { DomainRecord, Domain as DomainShape } from '@mailroom/contract/shapes/domain.ts'
 import type { ShownDomain, ShownRecord } from '#actions/domain/shown-domain.ts'
-import { presentTime } from './resources.ts'
+import { presentTime } from './time.ts'
 
 /** With what to publish, and what DNS had of it. */
 export function presentDomain(shown: ShownDomain): DomainShape {

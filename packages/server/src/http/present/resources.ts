@@ -1,78 +1,11 @@
-// Nouns of the model as the API shows them.
-
-import type { Account as AccountShape } from '@mailroom/contract/shapes/account.ts'
-import type { ApiKey as ApiKeyShape } from '@mailroom/contract/shapes/api-key.ts'
-import type {
-  ChangedInbox as ChangedInboxShape,
-  Inbox as InboxShape,
-} from '@mailroom/contract/shapes/inbox.ts'
 import type { Authentication, Message as MessageShape } from '@mailroom/contract/shapes/message.ts'
-import type { Pod as PodShape } from '@mailroom/contract/shapes/pod.ts'
 import type { Thread as ThreadShape } from '@mailroom/contract/shapes/thread.ts'
 import { cutBodies } from '#actions/message/cut-bodies.ts'
 import type { Extractions } from '#actions/message/extractions.ts'
-import type { Account } from '#model/account.ts'
 import { attachmentUrl, type UrlSigner } from '#model/attachment-url.ts'
-import type { ShownInbox } from '#model/inbox.ts'
-import type { Key } from '#model/key.ts'
 import type { Message } from '#model/message.ts'
-import type { Pod } from '#model/pod.ts'
 import type { ShownThread } from '#model/thread.ts'
-
-/** ISO 8601 UTC with milliseconds. */
-export function presentTime(timeMs: number): string {
-  return new Date(timeMs).toISOString()
-}
-
-/** For operators. */
-export function presentAccount(account: Account): AccountShape {
-  const { id, name, plan, createdAtMs } = account
-  return { id, name, plan, createdAt: presentTime(createdAtMs) }
-}
-
-/** Without the token, which is not kept. */
-export function presentKey(key: Key): ApiKeyShape {
-  const { id, name, tokenPrefix, last4, createdAtMs, lastUsedAtMs } = key
-  return {
-    id,
-    name,
-    tokenPrefix,
-    last4,
-    createdAt: presentTime(createdAtMs),
-    lastUsedAt: lastUsedAtMs === null ? null : presentTime(lastUsedAtMs),
-  }
-}
-
-/** A pod. */
-export function presentPod(pod: Pod): PodShape {
-  const { id, clientId, name, isDefault, createdAtMs } = pod
-  return { id, clientId, name, isDefault, createdAt: presentTime(createdAtMs) }
-}
-
-/** An inbox. */
-export function presentInbox(inbox: ShownInbox): InboxShape {
-  const { id, address, displayName, podId, webhookUrl, createdAtMs } = inbox
-  const { unreadThreads, lastMessageAtMs } = inbox
-  return {
-    id,
-    address,
-    displayName,
-    podId,
-    webhookUrl,
-    unreadThreads,
-    lastMessageAt: lastMessageAtMs === null ? null : presentTime(lastMessageAtMs),
-    createdAt: presentTime(createdAtMs),
-  }
-}
-
-/** With the secret that was made for its webhook, where one was. */
-export function presentChangedInbox(changed: {
-  inbox: ShownInbox
-  webhookSecret: string | null
-}): ChangedInboxShape {
-  const { inbox, webhookSecret } = changed
-  return { ...presentInbox(inbox), ...(webhookSecret === null ? {} : { webhookSecret }) }
-}
+import { presentTime } from './time.ts'
 
 /** A thread without its messages. */
 export function presentThread(thread: ShownThread): ThreadShape {

@@ -2,7 +2,7 @@
 
 import type { SearchResult } from '@mailroom/contract/shapes/search.ts'
 import type { SearchAnswer, SearchHit } from '#actions/search/search-inbox.ts'
-import { presentTime } from './resources.ts'
+import { presentTime } from './time.ts'
 
 /** A page of what was found. */
 export function presentSearch({ hits, total, isExact, isComplete }: SearchAnswer): SearchResult {

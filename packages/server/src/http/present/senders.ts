@@ -10,7 +10,7 @@ import { QUARANTINE_MS } from '#base/limits.ts'
 import type { Account } from '#model/account.ts'
 import type { Quarantined } from '#model/quarantined.ts'
 import type { SenderRule } from '#model/sender-rule.ts'
-import { presentTime } from './resources.ts'
+import { presentTime } from './time.ts'
 
 /** For the account's own keys. */
 export function presentOwnAccount(account: Account): OwnAccount {

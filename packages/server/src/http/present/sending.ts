@@ -9,7 +9,8 @@ import type { UrlSigner } from '#model/attachment-url.ts'
 import type { Captured } from '#model/captured.ts'
 import type { Delivery } from '#model/delivery.ts'
 import type { Suppression } from '#model/suppression.ts'
-import { presentAttachments, presentTime } from './resources.ts'
+import { presentAttachments } from './resources.ts'
+import { presentTime } from './time.ts'
 
 type SendAnswer = Awaited<ReturnType<typeof sendMessage>>['response']
 

@@ -5,7 +5,7 @@ import type {
   Webhook as WebhookShape,
 } from '@mailroom/contract/shapes/webhook.ts'
 import type { Webhook, WebhookDelivery, WebhookFailure } from '#model/webhook.ts'
-import { presentTime } from './resources.ts'
+import { presentTime } from './time.ts'
 
 /** Without its secret. A webhook that was just created has no failures. */
 export function presentWebhook(webhook: Webhook, failure?: WebhookFailure): WebhookShape {
