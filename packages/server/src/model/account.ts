@@ -2,7 +2,7 @@
 
 import { type FilterMode, type Plan, plans } from '@mailroom/contract/vocabulary.ts'
 
-export type { Plan }
+export type { FilterMode, Plan }
 export const PLANS: readonly Plan[] = plans
 
 export type Account = {

@@ -1,11 +1,10 @@
 // Accounts and their keys, to and from rows.
 
-import type { FilterMode } from '@mailroom/contract/vocabulary.ts'
 import { ACTIVE_KEYS_MAX } from '#base/limits.ts'
 import { transaction } from '#db/db.ts'
 import { lockRows, lockTable } from '#db/dialect.ts'
 import { statement } from '#db/statement.ts'
-import type { Account, Plan } from '#model/account.ts'
+import type { Account, FilterMode, Plan } from '#model/account.ts'
 import type { Key } from '#model/key.ts'
 import type { ReadDb, Row, Tables, Tx } from './tables.ts'
 

@@ -1,9 +1,9 @@
 // Inboxes, from rows. Their writes are in the file beside it.
 
-import type { FilterMode } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
 import { groupedLookup } from '#db/grouped-lookup.ts'
 import { statement } from '#db/statement.ts'
+import type { FilterMode } from '#model/account.ts'
 import type { Inbox, ReachedInbox, Screening, ShownInbox } from '#model/inbox.ts'
 import type { ReadDb, Row, Tables } from './tables.ts'
 
