@@ -12,9 +12,12 @@ COPY bench/package.json bench/
 COPY packages/cli/package.json packages/cli/
 COPY packages/console/package.json packages/console/
 COPY packages/contract/package.json packages/contract/
+COPY packages/mail/package.json packages/mail/
+COPY packages/mail-reading/package.json packages/mail-reading/
 COPY packages/mcp/package.json packages/mcp/
 COPY packages/sdk/package.json packages/sdk/
 COPY packages/server/package.json packages/server/
+COPY packages/smtp/package.json packages/smtp/
 # No program of a package runs: the only ones fetch the Node.js that is here already, and test an
 # esbuild that works without it.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund

@@ -1,18 +1,22 @@
 // What the service's own queries and transactions cost on a filled database: time, which the machine's
 // load changes, and pages and log written, which it does not. One at a time, on one connection.
 
-import { CUT_READ_LENGTH } from '@mailroom/server/actions/message/cut-bodies.ts'
+import { listEvents, readLog } from '@mailroom/server/events/event-rows.ts'
+import { storeReceived } from '@mailroom/server/inbound/receive-messages-rows.ts'
+import { CUT_READ_LENGTH } from '@mailroom/server/mailbox/cut-bodies.ts'
+import {
+  findMessage,
+  listMessages,
+  listThreadMessages,
+} from '@mailroom/server/mailbox/message-rows.ts'
+import { findThread, listThreads } from '@mailroom/server/mailbox/thread-rows.ts'
 import {
   claimDeliveries,
   listReadyLanes,
   returnDeliveries,
-} from '@mailroom/server/store/delivery-claim.ts'
-import { listEvents, readLog } from '@mailroom/server/store/event.ts'
-import { findMessage, listMessages, listThreadMessages } from '@mailroom/server/store/message.ts'
-import { storeReceived } from '@mailroom/server/store/receive-messages.ts'
-import { sendMessage } from '@mailroom/server/store/send-message.ts'
-import type { Db } from '@mailroom/server/store/tables.ts'
-import { findThread, listThreads } from '@mailroom/server/store/thread.ts'
+} from '@mailroom/server/outbound/delivery-claim-rows.ts'
+import { sendMessage } from '@mailroom/server/outbound/send-message-rows.ts'
+import type { Db } from '@mailroom/server/schema/tables.ts'
 import { arriving, makeId, type Owner } from '@mailroom/server/test/conformance/open-database.ts'
 import { sending } from '@mailroom/server/test/conformance/sending.ts'
 import { sql } from 'kysely'

@@ -2,9 +2,9 @@
 // partition of a table of their own name, which takes a moment whatever their size.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { DAY_MS } from '@mailroom/server/base/limits.ts'
-import { findUnsettledSince } from '@mailroom/server/store/event.ts'
-import type { Db } from '@mailroom/server/store/tables.ts'
+import { findUnsettledSince } from '@mailroom/server/events/event-rows.ts'
+import { DAY_MS } from '@mailroom/server/platform/units.ts'
+import type { Db } from '@mailroom/server/schema/tables.ts'
 import type { Run } from './scale-fill.ts'
 import { drawSamples, receive, type Sample } from './scale-measure.ts'
 import {

@@ -1,7 +1,7 @@
 // The same tables in partitions: by time where rows come, are read and go by time, which ids tell, and by
 // account where rows stay with an account.
 
-import { DAY_MS } from '@mailroom/server/base/limits.ts'
+import { DAY_MS } from '@mailroom/server/platform/units.ts'
 import type { Run } from './scale-fill.ts'
 
 export type Partitioning = { table: string; column: string } & (

@@ -3,7 +3,7 @@
 // inboxes in turn. Two messages one after the other in an inbox make a thread, and two fifths of the
 // second ones were sent. Bodies are short: what is measured is rows and indexes, not their texts.
 
-import { EVENT_MS } from '@mailroom/server/base/limits.ts'
+import { EVENT_MS } from '@mailroom/server/events/event.ts'
 
 export type Size = { messages: number; inboxes: number; endMs: number }
 

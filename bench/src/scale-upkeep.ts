@@ -2,9 +2,10 @@
 // memory, removal of what is past its time by rows and by partitions, vacuum, and reading it all for a
 // backup.
 
-import { DAY_MS, EVENT_MS } from '@mailroom/server/base/limits.ts'
-import { purgeExpiredStep } from '@mailroom/server/store/retention.ts'
-import type { Db } from '@mailroom/server/store/tables.ts'
+import { EVENT_MS } from '@mailroom/server/events/event.ts'
+import { DAY_MS } from '@mailroom/server/platform/units.ts'
+import { purgeExpiredStep } from '@mailroom/server/removal/retention-rows.ts'
+import type { Db } from '@mailroom/server/schema/tables.ts'
 import { table } from './figures.ts'
 import type { Run } from './scale-fill.ts'
 import { drawSamples, receive } from './scale-measure.ts'

@@ -3,12 +3,12 @@
 
 import { statSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { openCatchUps } from '@mailroom/server/actions/search/catch-up.ts'
-import { searchInbox } from '@mailroom/server/actions/search/search-inbox.ts'
-import { systemClock } from '@mailroom/server/base/clock.ts'
-import type { Engine } from '@mailroom/server/db/db.ts'
-import { indexSearchStep } from '@mailroom/server/store/search-index.ts'
-import type { Db } from '@mailroom/server/store/tables.ts'
+import { systemClock } from '@mailroom/server/platform/clock.ts'
+import type { Engine } from '@mailroom/server/platform/db/db.ts'
+import type { Db } from '@mailroom/server/schema/tables.ts'
+import { openCatchUps } from '@mailroom/server/search/catch-up.ts'
+import { searchInbox } from '@mailroom/server/search/search-inbox.ts'
+import { indexSearchStep } from '@mailroom/server/search/search-index-rows.ts'
 import {
   addAccount,
   addInbox,

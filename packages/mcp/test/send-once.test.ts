@@ -9,7 +9,7 @@ import { after, before, suite, test } from 'node:test'
 import { GENERATIONS_MAX, REPEAT_MS } from '@mailroom/mcp/send-once.ts'
 import type { Inbox } from '@mailroom/sdk'
 import { openApp } from '@mailroom/server/app.ts'
-import { silentLog } from '@mailroom/server/base/log.ts'
+import { silentLog } from '@mailroom/server/platform/log.ts'
 import {
   onEachEngine,
   openWorld,

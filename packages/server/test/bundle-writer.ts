@@ -11,7 +11,7 @@ const BUNDLE_VARIABLE = 'TEST_MAILROOM_WRITER_BUNDLE'
 export async function bundleWriter(folder: string): Promise<void> {
   const file = `${folder}/sqlite-writer.mjs`
   await build({
-    entryPoints: [fileURLToPath(import.meta.resolve('#store/sqlite-writer-entry.ts'))],
+    entryPoints: [fileURLToPath(import.meta.resolve('#wiring/sqlite-writer-entry.ts'))],
     outfile: file,
     bundle: true,
     platform: 'node',

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { before, suite, test } from 'node:test'
-import { openMetrics } from '#base/metrics.ts'
+import { openMetrics } from '#platform/telemetry/metrics.ts'
 
 const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8')
 

@@ -1,11 +1,11 @@
-// The house rules, checked: who imports whom, sizes, words, names. ARCHITECTURE.md says why.
+// The house rules, checked: sizes, words, names. ARCHITECTURE.md says why.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { test } from 'node:test'
 import * as exceptions from '#test/tidy/exceptions.ts'
-import * as floors from '#test/tidy/floors.ts'
+import * as imports from '#test/tidy/imports.ts'
 import { findDeadLinks } from '#test/tidy/links.ts'
 import * as rules from '#test/tidy/rules.ts'
 import { type Finding, formatFindings, readSourceFile } from '#test/tidy/source-file.ts'
@@ -15,29 +15,20 @@ const paths = listFiles()
 const sources = paths
   .filter((path) => /^(packages|bench)\/.*\.ts$/.test(path))
   .map((path) => readSourceFile(root, path))
-const src = sources.filter(({ path }) => /^packages\/\w+\/src\//.test(path))
+const src = sources.filter(({ path }) => /^packages\/[\w-]+\/src\//.test(path))
 const server = src.filter(({ path }) => path.startsWith('packages/server/'))
-const table = floors.readFloors(readFileSync(`${root}ARCHITECTURE.md`, 'utf8'))
 /** They hold the words that they look for. */
 const isTidyItself = (path: string) => /^packages\/server\/test\/tidy[./]/.test(path)
 const others = sources.filter(({ path }) => !isTidyItself(path))
 
-check('every folder of the server is a floor of the table', () =>
-  floors.findUnknownFloors(server, table),
-)
-check('a floor imports only what its row allows', () => floors.findForbiddenFloors(server, table))
-check('where a row says types, imports are import type', () =>
-  floors.findRuntimeImportsOfTypes(server, table),
-)
-check('no import of the sources goes in a circle', () => floors.findCycles(src))
-check('no import climbs with ../', () => floors.findParentImports(others))
+check('no import climbs with ../', () => imports.findParentImports(others))
 check('no import of the sources is computed', () =>
-  floors.findComputedImports(src.filter(({ path }) => !(path in exceptions.COMPUTED_IMPORTS))),
+  imports.findComputedImports(src.filter(({ path }) => !(path in exceptions.COMPUTED_IMPORTS))),
 )
 check('contract imports nothing of ours and sdk only its types', () =>
-  floors.findPackageBreaches(src),
+  imports.findPackageBreaches(src),
 )
-check('mail knows no socket, disk or process', () => floors.findImpureMail(src))
+check('mail knows no socket, disk or process', () => imports.findImpureMail(src))
 check('a source file has at most 700 lines', () => rules.findLongFiles(src, exceptions.LONG_FILES))
 check('a function has at most 70 lines', () =>
   rules.findLongFunctions(src, exceptions.LONG_FUNCTIONS),
@@ -79,7 +70,7 @@ test('the SDK has no run-time dependency', () => {
 })
 
 test('the rules have files to look at', () => {
-  assert.ok(server.length > 10 && table.size > 10)
+  assert.ok(server.length > 10)
   assert.ok(server.some((file) => file.edges.length > 0))
 })
 

@@ -8,7 +8,7 @@ const bundle = process.env.TEST_MAILROOM_WRITER_BUNDLE
 if (bundle !== undefined) {
   registerHooks({
     resolve(specifier, context, next) {
-      if (!specifier.endsWith('/store/sqlite-writer-entry.ts')) return next(specifier, context)
+      if (!specifier.endsWith('/wiring/sqlite-writer-entry.ts')) return next(specifier, context)
       return { url: bundle, format: 'module', shortCircuit: true }
     },
   })

@@ -1,8 +1,8 @@
 // Events as they happen, printed or forwarded.
 
 import type { Event } from '@mailroom/sdk'
-import { systemChance } from '@mailroom/server/base/chance.ts'
-import { makeWebhookSecret } from '@mailroom/server/model/webhook-signature.ts'
+import { systemChance } from '@mailroom/server/platform/chance.ts'
+import { makeWebhookSecret } from '@mailroom/server/webhooks/webhook-signature.ts'
 import { Failure } from '#base/failure.ts'
 import { type Output, openOutput } from '#base/output.ts'
 import { plainJson, plainLine } from '#base/plain-text.ts'

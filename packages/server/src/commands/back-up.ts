@@ -4,14 +4,14 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, cpSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { copyBlobs } from '#blobs/copy-blobs.ts'
-import { makePrivateFolder } from '#blobs/durable-folder.ts'
 import type { Settings } from '#config/settings.ts'
-import { backUpSqlite } from '#db/back-up-sqlite.ts'
-import { StorageError } from '#db/storage-error.ts'
-import { blobsPath, openBlobs } from '#open-blobs.ts'
-import { secretKeyPath } from '#open-keys.ts'
-import { databasePath } from '#open-store.ts'
+import { copyBlobs } from '#platform/blobs/copy-blobs.ts'
+import { makePrivateFolder } from '#platform/blobs/durable-folder.ts'
+import { backUpSqlite } from '#platform/db/back-up-sqlite.ts'
+import { StorageError } from '#platform/db/storage-error.ts'
+import { blobsPath, openBlobs } from '#wiring/open-blobs.ts'
+import { secretKeyPath } from '#wiring/open-keys.ts'
+import { databasePath } from '#wiring/open-store.ts'
 import { CommandFailure } from './command-failure.ts'
 import { loadSettings } from './load-settings.ts'
 
@@ -84,7 +84,7 @@ async function copyDatabase(settings: Settings, folder: string): Promise<string[
     const to = databasePath({ ...settings, dataDir: folder })
     return backUpSqlite({ from: databasePath(settings), to })
   }
-  const { backUpPostgres } = await import('#db/back-up-postgres.ts')
+  const { backUpPostgres } = await import('#platform/db/back-up-postgres.ts')
   const file = join(folder, 'mailroom.dump')
   return backUpPostgres(databaseUrl, (snapshot) => dumpPostgres(databaseUrl, { file, snapshot }))
 }

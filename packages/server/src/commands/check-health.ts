@@ -2,7 +2,7 @@
 // replace one process after the other.
 
 import { get } from 'node:http'
-import { healthPath } from '#open-health.ts'
+import { healthPath } from '#operating/health.ts'
 import { CommandFailure } from './command-failure.ts'
 import { loadSettings } from './load-settings.ts'
 

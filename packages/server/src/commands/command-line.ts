@@ -2,7 +2,7 @@
 // quickly and `--help` at once.
 
 import { Command, Option } from 'commander'
-import { PLANS, type Plan } from '#model/account.ts'
+import { PLANS, type Plan } from '#accounts/account.ts'
 import { CommandFailure } from './command-failure.ts'
 
 /** Reads `argv` and runs the command; sets the exit code: 0 done, 1 failed, 2 wrong usage. */

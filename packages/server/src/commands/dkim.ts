@@ -1,20 +1,21 @@
 // The keys that sign mail, for the operator: which there are, and changing to the next one. Works
 // beside a running service, which follows within seconds.
 
-import { type KeyRotation, rotateKey, settledAt } from '#actions/dkim/rotate-key.ts'
-import { ensureServiceKeys, serviceOwner } from '#actions/dkim/service-keys.ts'
-import { DKIM_KEY_LOOK_MS, DKIM_RETIRING_MS } from '#base/limits.ts'
-import { readDomainName } from '#mail/domain-name.ts'
+import { readDomainName } from '@mailroom/mail/domain-name.ts'
 import {
   type DkimKey,
   type DkimOwner,
   dkimKeyName,
   dkimKeyRecord,
   SERVICE_OWNER,
-} from '#model/dkim-key.ts'
-import { openResolver } from '#net/dns/resolver.ts'
-import { listAllDkimKeys } from '#store/dkim-key.ts'
-import { findServedDomain } from '#store/domain.ts'
+} from '#domains/dkim-key.ts'
+import { listAllDkimKeys } from '#domains/dkim-key-rows.ts'
+import { findServedDomain } from '#domains/domain-rows.ts'
+import { DKIM_RETIRING_MS } from '#domains/rotate-due-keys.ts'
+import { type KeyRotation, rotateKey, settledAt } from '#domains/rotate-key.ts'
+import { ensureServiceKeys, serviceOwner } from '#domains/service-keys.ts'
+import { DKIM_KEY_LOOK_MS } from '#domains/signers.ts'
+import { openResolver } from '#platform/dns/resolver.ts'
 import { CommandFailure } from './command-failure.ts'
 import { formatTable } from './format-table.ts'
 import { plainText } from './plain-text.ts'

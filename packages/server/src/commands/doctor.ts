@@ -1,22 +1,16 @@
 // Checking this machine as a mail host: all that can be told from here, without changing anything and
 // without sending mail.
 
-import { systemClock } from '#base/clock.ts'
-import type { Settings } from '#config/settings.ts'
-import { openResolver, type Resolver } from '#net/dns/resolver.ts'
-import { openToRead } from '#open-store.ts'
-import type { ReadDb } from '#store/tables.ts'
-import { CommandFailure } from './command-failure.ts'
-import { checkBlobs } from './doctor/check-blobs.ts'
-import { checkCertificate } from './doctor/check-certificate.ts'
-import { checkTimeServer, clockUnasked } from './doctor/check-clock.ts'
-import { checkDatabase, checkSecretKey } from './doctor/check-database.ts'
-import { checkMachine } from './doctor/check-machine.ts'
-import { checkListener, checkMailHosts } from './doctor/check-mail-in.ts'
-import { checkPortOut, checkRelay } from './doctor/check-mail-out.ts'
-import { checkNames } from './doctor/check-names.ts'
-import { checkInboxDomain, isNowhere } from './doctor/check-records.ts'
-import { DOMAINS_MS_MAX, examineDomains } from './doctor/examine-domains.ts'
+import { checkBlobs } from '#commands/doctor/check-blobs.ts'
+import { checkCertificate } from '#commands/doctor/check-certificate.ts'
+import { checkTimeServer, clockUnasked } from '#commands/doctor/check-clock.ts'
+import { checkDatabase, checkSecretKey } from '#commands/doctor/check-database.ts'
+import { checkMachine } from '#commands/doctor/check-machine.ts'
+import { checkListener, checkMailHosts } from '#commands/doctor/check-mail-in.ts'
+import { checkPortOut, checkRelay } from '#commands/doctor/check-mail-out.ts'
+import { checkNames } from '#commands/doctor/check-names.ts'
+import { checkInboxDomain, isNowhere } from '#commands/doctor/check-records.ts'
+import { DOMAINS_MS_MAX, examineDomains } from '#commands/doctor/examine-domains.ts'
 import {
   type Aim,
   advice,
@@ -29,8 +23,14 @@ import {
   notNeeded,
   unknown,
   within,
-} from './doctor/finding.ts'
-import { type Looks, openLooks } from './doctor/looks.ts'
+} from '#commands/doctor/finding.ts'
+import { type Looks, openLooks } from '#commands/doctor/looks.ts'
+import type { Settings } from '#config/settings.ts'
+import { systemClock } from '#platform/clock.ts'
+import { openResolver, type Resolver } from '#platform/dns/resolver.ts'
+import type { ReadDb } from '#schema/tables.ts'
+import { openToRead } from '#wiring/open-store.ts'
+import { CommandFailure } from './command-failure.ts'
 import { loadSettings } from './load-settings.ts'
 
 export type DoctorOptions = { json?: boolean; ntp?: string }

@@ -1,13 +1,13 @@
 // Creating or updating the schema without serving, and what that would do.
 
 import { existsSync } from 'node:fs'
-import { makePrivateFolder } from '#blobs/durable-folder.ts'
 import type { Settings } from '#config/settings.ts'
-import { inspectSqlite, type SchemaState } from '#db/inspect-schema.ts'
-import { planMigrations, readMigrations } from '#db/migrate.ts'
-import { inspectPostgres, migratePostgres } from '#db/postgres.ts'
-import { migrateSqlite } from '#db/sqlite.ts'
-import { databasePath } from '#open-store.ts'
+import { makePrivateFolder } from '#platform/blobs/durable-folder.ts'
+import { inspectSqlite, type SchemaState } from '#platform/db/inspect-schema.ts'
+import { planMigrations, readMigrations } from '#platform/db/migrate.ts'
+import { inspectPostgres, migratePostgres } from '#platform/db/postgres.ts'
+import { migrateSqlite } from '#platform/db/sqlite.ts'
+import { databasePath } from '#wiring/open-store.ts'
 import { loadSettings } from './load-settings.ts'
 
 /** Exit codes of a check, beside 0 for a current schema and 1 where it could not be looked at. */

@@ -1,7 +1,7 @@
 // Reading the operator's mailbox: mail to postmaster of the service's domain.
 
-import { readRawBytes } from '#actions/message/read-content.ts'
-import { findPostmasterMessage, listPostmasterMessages } from '#store/postmaster-message.ts'
+import { findPostmasterMessage, listPostmasterMessages } from '#inbound/postmaster-message-rows.ts'
+import { readRawBytes } from '#mailbox/read-content.ts'
 import { CommandFailure } from './command-failure.ts'
 import { plainText } from './plain-text.ts'
 import { withStore } from './with-store.ts'

@@ -1,8 +1,8 @@
 // Printing the DNS records that the operator publishes for this service.
 
-import { listServiceRecords } from '#actions/dkim/service-keys.ts'
-import { formatDnsTable, formatZone } from '#model/dns-records.ts'
-import { isReservedDomain } from './doctor/check-records.ts'
+import { isReservedDomain } from '#commands/doctor/check-records.ts'
+import { formatDnsTable, formatZone } from '#domains/dns-records.ts'
+import { listServiceRecords } from '#domains/service-keys.ts'
 import { plainText } from './plain-text.ts'
 import { withKeys } from './with-keys.ts'
 import { withStore } from './with-store.ts'

@@ -1,13 +1,12 @@
 // Running the service: settings, log, the app, signals and the exit code.
 
-import type { NewAccount } from '#actions/account/create-account.ts'
-import { type Addresses, type App, openApp } from '#app.ts'
-import { systemClock } from '#base/clock.ts'
-import { DRAIN_MS } from '#base/limits.ts'
-import { type Log, type OpenedLog, openLog } from '#base/log.ts'
-import { openMetrics, silentMetrics } from '#base/metrics.ts'
+import type { NewAccount } from '#accounts/create-account.ts'
+import { type Addresses, type App, DRAIN_MS, openApp } from '#app.ts'
 import type { Settings } from '#config/settings.ts'
-import { type Health, openHealth } from '#open-health.ts'
+import { type Health, openHealth } from '#operating/health.ts'
+import { systemClock } from '#platform/clock.ts'
+import { type Log, type OpenedLog, openLog } from '#platform/log.ts'
+import { openMetrics, silentMetrics } from '#platform/telemetry/metrics.ts'
 import { CommandFailure } from './command-failure.ts'
 import { loadSettings } from './load-settings.ts'
 

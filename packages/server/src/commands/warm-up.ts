@@ -5,10 +5,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openApp } from '#app.ts'
-import { silentLog } from '#base/log.ts'
 import { readSettings } from '#config/read-settings.ts'
+import { silentLog } from '#platform/log.ts'
 // Only for its modules, which `serve` loads too.
-import '#commands/serve.ts'
+import './serve.ts'
 
 /**
  * Leaves what was compiled in the cache that `main.mjs` opened, as the process exits. It is a favour

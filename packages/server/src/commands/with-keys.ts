@@ -1,8 +1,8 @@
 // The keys of the service for a command, beside a service that may be running.
 
-import type { ServiceKeyDeps } from '#actions/dkim/service-keys.ts'
-import { makeDkimKey } from '#mail/dkim/key.ts'
-import { openKeys } from '#open-keys.ts'
+import { makeDkimKey } from '@mailroom/mail/dkim/key.ts'
+import type { ServiceKeyDeps } from '#domains/service-keys.ts'
+import { openKeys } from '#wiring/open-keys.ts'
 import type { CommandStore } from './with-store.ts'
 
 /** Throws, naming MAILROOM_SECRET_KEY, when the secrets in the database do not open. */

@@ -1,11 +1,11 @@
 // Running a command on the store, beside a service that may be running on it.
 
 import { existsSync } from 'node:fs'
-import { systemChance } from '#base/chance.ts'
-import { systemClock } from '#base/clock.ts'
-import { idMaker } from '#base/ids.ts'
 import type { Settings } from '#config/settings.ts'
-import { databasePath, type OpenStore, openStore, silentObserver } from '#open-store.ts'
+import { systemChance } from '#platform/chance.ts'
+import { systemClock } from '#platform/clock.ts'
+import { idMaker } from '#platform/ids.ts'
+import { databasePath, type OpenStore, openStore, silentObserver } from '#wiring/open-store.ts'
 import { CommandFailure } from './command-failure.ts'
 import { loadSettings } from './load-settings.ts'
 

@@ -5,13 +5,15 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
-import { OPERATOR_TOKEN_LENGTH_MIN } from '#base/limits.ts'
 import { CREDENTIALS_EXPECTED, lacksCredentials, withCredentials } from './blob-place.ts'
 import { findNearest } from './find-nearest.ts'
 import { readSecretFiles, secretFileNames } from './secret-files.ts'
 import type { Setting } from './setting.ts'
 import { LIMIT_SETTINGS, type LimitSettings, SETTINGS, type Settings } from './settings.ts'
 import { withStandardNames } from './watching-settings.ts'
+
+/** Of an operator's token that nobody can guess; shorter ones work and are warned of. */
+const OPERATOR_TOKEN_LENGTH_MIN = 16
 
 export type SettingMistake = {
   name: string

@@ -4,8 +4,8 @@
 import { finished } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { clientGroup } from '#base/client-address.ts'
-import { type Refusal, type Release, Semaphore } from '#base/semaphore.ts'
+import { clientGroup } from '#platform/client-address.ts'
+import { type Refusal, type Release, Semaphore } from '#platform/semaphore.ts'
 import { busy, Octets } from './fair-shares.ts'
 
 const KIB = 1024

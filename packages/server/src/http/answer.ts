@@ -3,7 +3,7 @@
 import { finished, Readable } from 'node:stream'
 import type { Operation } from '@mailroom/contract/operations/operation.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Log } from '#base/log.ts'
+import type { Log } from '#platform/log.ts'
 import { type AnswerBudget, STREAMED_ANSWER_BYTES } from './answer-budget.ts'
 import { sendStream, sendText } from './compression.ts'
 import type { Answered, BinaryResponse } from './handler.ts'

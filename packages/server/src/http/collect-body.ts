@@ -3,17 +3,20 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
-import { AppError } from '#base/app-error.ts'
-import { letGo } from '#base/let-go.ts'
-import {
-  JSON_BODY_BYTES_MAX,
-  LARGE_BODIES_AT_ONCE,
-  LARGE_BODIES_BYTES_EACH_MAX,
-  LARGE_BODY_WAIT_MS_MAX,
-  SMALL_BODIES_BYTES_MAX,
-} from '#base/limits.ts'
-import { type Release, Semaphore } from '#base/semaphore.ts'
+import { AppError } from '#platform/app-error.ts'
+import { JSON_BODY_BYTES_MAX, letGo } from '#platform/let-go.ts'
+import { type Release, Semaphore } from '#platform/semaphore.ts'
+import { SECOND_MS } from '#platform/units.ts'
 import { busy, Octets } from './fair-shares.ts'
+
+/** Smaller bodies, over all requests that are not answered yet; past it further ones are put off. */
+const SMALL_BODIES_BYTES_MAX = 128 * 1024 * 1024
+/** Of LARGE_BODIES_BYTES_MAX, for one account: others go on while it sends much. */
+const LARGE_BODIES_BYTES_EACH_MAX = 128 * 1024 * 1024
+/** Large bodies that are worked on: one of 24 MB takes some 150 MB until it is on disk. */
+const LARGE_BODIES_AT_ONCE = 2
+/** How long one waits for its turn before it is put off; one takes half a second. */
+const LARGE_BODY_WAIT_MS_MAX = 30 * SECOND_MS
 
 /** What one request holds of the bound for small bodies, or of that for large ones. */
 export type BodyHold = {

@@ -1,9 +1,14 @@
 // Everyone who is connected to be told of events, or waits for one: the places that an account has for
 // them, and who is let go because the key was revoked, the session is over or the service ends.
 
-import type { Place, Places } from '#actions/budget/budgets.ts'
-import { KEY_CHECK_MS, KEY_CHECK_STEP } from '#base/limits.ts'
-import type { Log } from '#base/log.ts'
+import type { Log } from '#platform/log.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import type { Place, Places } from '#rate-limits/budgets.ts'
+
+/** Keys looked up by one query. */
+const KEY_CHECK_STEP = 1_000
+/** How soon a stream ends whose key was revoked by another process or a command; an index is asked. */
+const KEY_CHECK_MS = SECOND_MS
 
 export type EndReason = 'revoked' | 'closing'
 

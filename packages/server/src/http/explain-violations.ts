@@ -2,9 +2,11 @@
 // annotation of the contract.
 
 import { MAILBOX, RULE } from '@mailroom/contract/shapes/text.ts'
-import { AppError, type ErrorDetail } from '#base/app-error.ts'
-import { ERROR_DETAILS_MAX } from '#base/limits.ts'
-import { checkEmailAddress } from '#model/email-address.ts'
+import { AppError, type ErrorDetail } from '#platform/app-error.ts'
+import { checkEmailAddress } from '#platform/email-address.ts'
+
+/** Wrong fields that one answer lists. */
+const ERROR_DETAILS_MAX = 20
 
 /** One finding of the validator, in the form that ajv gives it with `verbose`. */
 export type Violation = {

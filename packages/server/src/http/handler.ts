@@ -13,9 +13,9 @@ import type {
   QueryOf,
   ResponseOf,
 } from '@mailroom/contract/operations.ts'
-import type { CheckedFilter } from '#actions/event/check-filter.ts'
-import type { EventSink, EventStream } from '#actions/event/event-stream.ts'
-import type { SignedIn } from '#actions/session/sessions.ts'
+import type { SignedIn } from '#accounts/sessions.ts'
+import type { CheckedFilter } from '#streams/check-filter.ts'
+import type { EventSink, EventStream } from '#streams/event-stream.ts'
 import type { AnswerKind } from './answer-budget.ts'
 import type { ComingSession } from './event-readers.ts'
 

@@ -4,10 +4,11 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { OperationId } from '@mailroom/contract/operations.ts'
-import { AppError } from '#base/app-error.ts'
-import { IDEMPOTENCY_KEY_LENGTH_MAX } from '#base/limits.ts'
-import { problem } from '#model/problem.ts'
+import { AppError } from '#platform/app-error.ts'
+import { problem } from '#platform/problem.ts'
 import type { ReadBody } from './read-body.ts'
+
+const IDEMPOTENCY_KEY_LENGTH_MAX = 255
 
 const NAME = 'Idempotency-Key'
 const PRINTABLE = /^[\x20-\x7e]*$/

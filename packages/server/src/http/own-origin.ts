@@ -4,7 +4,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { CSRF_HEADER } from '@mailroom/contract/vocabulary.ts'
-import { problem } from '#model/problem.ts'
+import { problem } from '#platform/problem.ts'
 
 /**
  * Throws `forbidden_origin` for a request that another site's page has made, by its `Sec-Fetch-Site`

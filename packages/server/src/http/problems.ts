@@ -3,9 +3,8 @@
 
 import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
 import type { ErrorBody } from '@mailroom/contract/shapes/error.ts'
-import { AppError, type AppErrorOptions } from '#base/app-error.ts'
-import { RETRY_AFTER_SECONDS } from '#base/limits.ts'
-import { notFound } from '#model/problem.ts'
+import { AppError, type AppErrorOptions, RETRY_AFTER_SECONDS } from '#platform/app-error.ts'
+import { notFound } from '#platform/problem.ts'
 
 export type Problem = {
   readonly status: number

@@ -7,12 +7,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { BodyMediaType, Operation } from '@mailroom/contract/operations/operation.ts'
 import { isBodyOptional } from '@mailroom/contract/operations.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { AppError } from '#base/app-error.ts'
-import { letGo } from '#base/let-go.ts'
-import { JSON_BODY_BYTES_MAX, LARGE_BODY_BYTES_MAX } from '#base/limits.ts'
-import { readStrictJson } from '#base/strict-json.ts'
+import { AppError } from '#platform/app-error.ts'
+import { JSON_BODY_BYTES_MAX, letGo } from '#platform/let-go.ts'
+import { readStrictJson } from '#platform/strict-json.ts'
 import { type BodyHold, collectBody } from './collect-body.ts'
 import { readForm } from './read-form.ts'
+
+/** A body that carries files: 25 MiB of them in base64, and texts. */
+export const LARGE_BODY_BYTES_MAX = 36 * 1024 * 1024
 
 /** A body as it was read, not yet compared with what the operation asks for. */
 export type ReadBody =

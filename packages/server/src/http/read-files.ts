@@ -1,10 +1,12 @@
 // The files that a request sends along: from base64 or from a form to octets, once, and no more of them
 // than a message can hold.
 
-import { AppError } from '#base/app-error.ts'
-import { FILES_BYTES_MAX } from '#base/limits.ts'
+import { AppError } from '#platform/app-error.ts'
 import { explainViolations, type Violation } from './explain-violations.ts'
 import type { AttachedFile } from './handler.ts'
+
+/** Content of all files that one request sends along. */
+export const FILES_BYTES_MAX = 25 * 1024 * 1024
 
 type CheckedAttachment = {
   readonly filename: string

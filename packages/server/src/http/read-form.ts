@@ -2,7 +2,7 @@
 // refused: a field that would be skipped or cut in silence would be missing in a message that is sent.
 
 import type { TObject } from '@mailroom/contract/schema.ts'
-import { AppError } from '#base/app-error.ts'
+import { AppError } from '#platform/app-error.ts'
 import { explainViolations } from './explain-violations.ts'
 import { type PartHead, readPartHead } from './read-part-head.ts'
 import { splitParts } from './split-parts.ts'

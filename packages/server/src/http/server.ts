@@ -5,48 +5,52 @@ import type { Server } from 'node:http'
 import { type AddressInfo, BlockList } from 'node:net'
 import { MAILBOX } from '@mailroom/contract/shapes/text.ts'
 import { type FastifyInstance, type FastifyReply, fastify } from 'fastify'
-import type { Budgets } from '#actions/budget/budgets.ts'
-import type { Authenticate } from '#actions/key/authenticate.ts'
-import type { Sessions } from '#actions/session/sessions.ts'
-import { AppError } from '#base/app-error.ts'
-import type { Clock } from '#base/clock.ts'
-import {
-  JSON_BODY_BYTES_MAX,
-  KEEP_ALIVE_MS,
-  LARGE_BODIES_BYTES_MAX,
-  PATH_PARAMETER_LENGTH_MAX,
-  REQUEST_HEAD_MS_MAX,
-  REQUEST_MS_MAX,
-  SLOW_CLIENT_CHECK_MS,
-} from '#base/limits.ts'
-import type { Log } from '#base/log.ts'
-import { silentTracing, type Tracing } from '#base/tracing.ts'
-import { checkEmailAddress } from '#model/email-address.ts'
-import { sendJson } from './answer.ts'
-import { type AnswerBounds, AnswerBudget } from './answer-budget.ts'
-import { clientErrors } from './client-errors.ts'
-import { type ClientOf, openClientOf } from './client-of.ts'
-import { bodyBudget } from './collect-body.ts'
-import { addConsole, type ConsolePort } from './console/console-routes.ts'
-import { descriptionHandlers } from './description.ts'
-import type { EventReaders } from './event-readers.ts'
-import type { DoorPorts, Handlers } from './handler.ts'
-import { Identifier } from './identify.ts'
-import type { PathVisibility } from './known-paths.ts'
-import { addMcpPath } from './mcp/mcp-door.ts'
-import { type Problem, problemOf } from './problems.ts'
-import { acceptBodies } from './read-body.ts'
-import { addRoutes, type RouteOptions } from './route.ts'
-import { sessionHandlers } from './session-handlers.ts'
-import { watchSilentConnections } from './silent-connections.ts'
-import { routeOf, traceRequests } from './trace-requests.ts'
-import { unknownRoute } from './unknown-route.ts'
+import type { Authenticate } from '#accounts/authenticate.ts'
+import { Identifier } from '#accounts/identify.ts'
+import { sessionHandlers } from '#accounts/session-handlers.ts'
+import type { Sessions } from '#accounts/sessions.ts'
+import { addConsole, type ConsolePort } from '#http/console/console-routes.ts'
+import { addMcpPath } from '#http/mcp/mcp-door.ts'
+import { AppError } from '#platform/app-error.ts'
+import type { Clock } from '#platform/clock.ts'
+import { checkEmailAddress } from '#platform/email-address.ts'
+import { JSON_BODY_BYTES_MAX } from '#platform/let-go.ts'
+import type { Log } from '#platform/log.ts'
+import { silentTracing, type Tracing } from '#platform/telemetry/tracing.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import type { Budgets } from '#rate-limits/budgets.ts'
 import {
   addSocketPath,
   isSocketRequest,
   SocketDoor,
   type SocketPatience,
-} from './websocket/socket-door.ts'
+} from '#streams/websocket/socket-door.ts'
+import { sendJson } from './answer.ts'
+import { type AnswerBounds, AnswerBudget } from './answer-budget.ts'
+import { clientErrors } from './client-errors.ts'
+import { type ClientOf, openClientOf } from './client-of.ts'
+import { bodyBudget } from './collect-body.ts'
+import { descriptionHandlers } from './description.ts'
+import type { EventReaders } from './event-readers.ts'
+import type { DoorPorts, Handlers } from './handler.ts'
+import type { PathVisibility } from './known-paths.ts'
+import { type Problem, problemOf } from './problems.ts'
+import { acceptBodies } from './read-body.ts'
+import { addRoutes, type RouteOptions } from './route.ts'
+import { watchSilentConnections } from './silent-connections.ts'
+import { routeOf, traceRequests } from './trace-requests.ts'
+import { unknownRoute } from './unknown-route.ts'
+
+/** Bodies over JSON_BODY_BYTES_MAX that come in or wait for a turn; past it further ones are put off. */
+const LARGE_BODIES_BYTES_MAX = 256 * 1024 * 1024
+/** Headers of a request arrive in one or two packets; a client that takes longer is a slow-loris. */
+const REQUEST_HEAD_MS_MAX = 20 * SECOND_MS
+/** How often slow clients are looked for; it adds to the two times above. */
+const SLOW_CLIENT_CHECK_MS = SECOND_MS
+const KEEP_ALIVE_MS = 30 * SECOND_MS
+/** Existing clients put file names of any length into paths; find-my-way's default is 100. */
+export const PATH_PARAMETER_LENGTH_MAX = 4 * 1024
+const REQUEST_MS_MAX = 60 * SECOND_MS
 
 /** How long a client may take in nothing of an answer before it is cut. */
 const ANSWER_IDLE_MS_MAX = 30_000

@@ -3,7 +3,9 @@
 
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { HTTP_CONNECTIONS_MAX } from '#base/limits.ts'
+
+/** Open connections: WAITERS_MAX requests that wait, and as many others. */
+const HTTP_CONNECTIONS_MAX = 20_000
 
 /**
  * Follows the server's connections from now on, of which it takes HTTP_CONNECTIONS_MAX; `end` cuts those

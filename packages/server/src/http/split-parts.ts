@@ -1,7 +1,9 @@
 // A form's octets cut at its boundary (RFC 2046 §5.1.1): the header and the content of each part, or
 // what is wrong with the whole. Knows nothing of fields.
 
-import { FORM_PART_HEAD_BYTES_MAX, FORM_PARTS_MAX } from '#base/limits.ts'
+/** 100 files, 50 copied recipients and the fields that come once. */
+export const FORM_PARTS_MAX = 200
+export const FORM_PART_HEAD_BYTES_MAX = 16 * 1024
 
 export type RawPart = {
   /** Lower-case names with the values of each, every character an octet; a text tells what is wrong. */

@@ -1,6 +1,6 @@
 // Counting a request of an account, and what the answer tells of it.
 
-import type { RateWindow } from '#actions/budget/budgets.ts'
+import type { RateWindow } from '#rate-limits/budgets.ts'
 import { rateLimited } from './problems.ts'
 
 /**

@@ -2,7 +2,7 @@
 // caller's trace where there is one.
 
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { OpenSpan, Tracing } from '#base/tracing.ts'
+import type { OpenSpan, Tracing } from '#platform/telemetry/tracing.ts'
 
 /** What is asked every few seconds and does nothing. */
 const UNTRACED: ReadonlySet<string> = new Set(['/health', '/ready', '/metrics'])

@@ -1,7 +1,7 @@
 // What a request is told that reached no route.
 
-import { AppError } from '#base/app-error.ts'
-import { notFound } from '#model/problem.ts'
+import { AppError } from '#platform/app-error.ts'
+import { notFound } from '#platform/problem.ts'
 import { methodsOf, type PathVisibility } from './known-paths.ts'
 
 type HeaderWriter = { header(name: string, value: string): unknown }

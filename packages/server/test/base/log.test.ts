@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openLog, silentLog } from '#base/log.ts'
+import { openLog, silentLog } from '#platform/log.ts'
 
 const clock = { now: () => Date.UTC(2026, 10, 20, 7, 19), monotonic: () => 0, steady: () => 0 }
 

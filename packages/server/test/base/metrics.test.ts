@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openMetrics, silentMetrics } from '#base/metrics.ts'
+import { openMetrics, silentMetrics } from '#platform/telemetry/metrics.ts'
 
 test('requests, outcomes, commits and parses are counted under their names', async () => {
   const metrics = await openMetrics({ includesProcess: false })

@@ -3,11 +3,14 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { systemClock } from '#base/clock.ts'
-import { TRACE_CALLERS_PER_SECOND_MAX, TRACE_SPANS_WAITING_MAX } from '#base/limits.ts'
-import { type Log, silentLog } from '#base/log.ts'
-import { openOtlpTracing } from '#base/otlp-tracing.ts'
-import type { OpenSpan, Tracing } from '#base/tracing.ts'
+import { systemClock } from '#platform/clock.ts'
+import { type Log, silentLog } from '#platform/log.ts'
+import {
+  openOtlpTracing,
+  TRACE_CALLERS_PER_SECOND_MAX,
+  TRACE_SPANS_WAITING_MAX,
+} from '#platform/telemetry/otlp-tracing.ts'
+import type { OpenSpan, Tracing } from '#platform/telemetry/tracing.ts'
 import { type Collector, openCollector } from '#test/peers/collector.ts'
 
 const LIMIT = { timeout: 60_000 }

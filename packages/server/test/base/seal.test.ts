@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sealer } from '#base/seal.ts'
+import { sealer } from '#platform/seal.ts'
 
 const key = Buffer.alloc(32, 1)
 const { seal, open } = sealer(key)

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isSpecialAddress } from '#base/special-address.ts'
-import { openResolver } from '#net/dns/resolver.ts'
-import { makeAddressGuard } from '#net/egress/address-guard.ts'
-import { FORBIDDEN_ADDRESS, makeGuardedLookup } from '#net/egress/guarded-lookup.ts'
+import { openResolver } from '#platform/dns/resolver.ts'
+import { makeAddressGuard } from '#platform/egress/address-guard.ts'
+import { FORBIDDEN_ADDRESS, makeGuardedLookup } from '#platform/egress/guarded-lookup.ts'
+import { isSpecialAddress } from '#platform/special-address.ts'
 import { openDns } from '#test/peers/dns.ts'
 
 const SPECIAL = [

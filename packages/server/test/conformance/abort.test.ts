@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
-import { onAbort, raceAbort } from '#base/abort.ts'
+import { onAbort, raceAbort } from '#platform/abort.ts'
 
 const forever = new Promise<never>(() => {})
 

@@ -3,11 +3,13 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { AUTOMATIC_SENDS_MS, CLOCK_SKEW_MS, DAY_MS, MINUTE_MS } from '#base/limits.ts'
-import { storeReceived } from '#store/receive-messages.ts'
-import { findRefusal, type SendOutcome, sendMessage } from '#store/send-message.ts'
-import { insertSuppression } from '#store/suppression.ts'
-import type { Db } from '#store/tables.ts'
+import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { AUTOMATIC_SENDS_MS } from '#outbound/automatic-sends-rows.ts'
+import { findRefusal, type SendOutcome, sendMessage } from '#outbound/send-message-rows.ts'
+import { insertSuppression } from '#outbound/suppression-rows.ts'
+import { CLOCK_SKEW_MS } from '#platform/clock.ts'
+import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
+import type { Db } from '#schema/tables.ts'
 import {
   addAccount,
   addInbox,

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { after, afterEach, beforeEach, test } from 'node:test'
-import { MESSAGE_BYTES_MAX } from '#base/limits.ts'
-import type { BlobStore } from '#blobs/blob-store.ts'
+import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/smtp-limits.ts'
+import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import {
   type BlobPlace,
   closeSharedS3,

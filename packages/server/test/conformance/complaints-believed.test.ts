@@ -3,11 +3,11 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { takeAtAbuse } from '#actions/report/take-report.ts'
-import { DAY_MS } from '#base/limits.ts'
-import type { Authentication } from '#mail/authentication.ts'
-import type { Report } from '#mail/report/report.ts'
-import type { SendInput } from '#store/send-message.ts'
+import type { Authentication } from '@mailroom/mail/authentication.ts'
+import type { Report } from '@mailroom/mail-reading/report/report.ts'
+import { takeAtAbuse } from '#inbound/report/take-report.ts'
+import type { SendInput } from '#outbound/send-message-rows.ts'
+import { DAY_MS } from '#platform/units.ts'
 import { makeId } from '#test/conformance/open-database.ts'
 import {
   arrivedWith,

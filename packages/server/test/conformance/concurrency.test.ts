@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { insertAccount } from '#store/account.ts'
-import { removeInbox } from '#store/change-inbox.ts'
-import { claimJobs, enqueueJob } from '#store/job.ts'
-import { insertPod } from '#store/pod.ts'
-import { storeReceived } from '#store/receive-messages.ts'
-import { purgeInboxStep } from '#store/retention.ts'
-import type { Db } from '#store/tables.ts'
+import { insertAccount } from '#accounts/account-rows.ts'
+import { insertPod } from '#accounts/pod-rows.ts'
+import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { removeInbox } from '#inboxes/change-inbox-rows.ts'
+import { claimJobs, enqueueJob } from '#queue/job-rows.ts'
+import { purgeInboxStep } from '#removal/retention-rows.ts'
+import type { Db } from '#schema/tables.ts'
 import {
   addAccount,
   addInbox,

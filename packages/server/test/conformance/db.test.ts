@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { StorageError } from '#db/storage-error.ts'
-import { enqueueJob } from '#store/job.ts'
-import { insertPod } from '#store/pod.ts'
-import { storeReceived } from '#store/receive-messages.ts'
-import { purgeInboxStep } from '#store/retention.ts'
-import { ensureSecret } from '#store/service-secret.ts'
-import type { Db } from '#store/tables.ts'
+import { insertPod } from '#accounts/pod-rows.ts'
+import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { StorageError } from '#platform/db/storage-error.ts'
+import { ensureSecret } from '#platform/service-secret.ts'
+import { enqueueJob } from '#queue/job-rows.ts'
+import { purgeInboxStep } from '#removal/retention-rows.ts'
+import type { Db } from '#schema/tables.ts'
 import {
   addAccount,
   addInbox,

@@ -1,14 +1,14 @@
 // What a worker of deliveries needs, with the far end of every connection played by the test and a
 // clock that stands still until it is moved.
 
-import type { DeliverDeps } from '#actions/delivery/deliver.ts'
-import type { Clock } from '#base/clock.ts'
-import { silentLog } from '#base/log.ts'
-import { bodyParts } from '#mail/compose/body-parts.ts'
-import { viewBody } from '#mail/view/view-body.ts'
-import type { Stage } from '#net/smtp/client/smtp-client.ts'
-import type { Carrier, CarryOutcome, Consignment } from '#net/smtp/transport/carrier.ts'
-import type { Db, Row } from '#store/tables.ts'
+import { bodyParts } from '@mailroom/mail/compose/body-parts.ts'
+import { viewBody } from '@mailroom/mail-reading/view/view-body.ts'
+import type { Stage } from '@mailroom/smtp/client/smtp-client.ts'
+import type { DeliverDeps } from '#outbound/deliver.ts'
+import type { Carrier, CarryOutcome, Consignment } from '#outbound/transport/carrier.ts'
+import type { Clock } from '#platform/clock.ts'
+import { silentLog } from '#platform/log.ts'
+import type { Db, Row } from '#schema/tables.ts'
 import { makeId } from '#test/conformance/open-database.ts'
 
 export type StillClock = Clock & {

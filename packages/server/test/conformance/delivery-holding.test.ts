@@ -4,19 +4,21 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { removeInbox } from '#inboxes/change-inbox-rows.ts'
+import { returnDeliveries } from '#outbound/delivery-claim-rows.ts'
 import {
   type DeliveryQueue,
   type GroupOutcome,
   openDeliveryQueue,
-} from '#actions/delivery/delivery-queue.ts'
-import { openQueueClock } from '#actions/delivery/queue-clock.ts'
-import { DAY_MS, DELIVERY_LEASE_MS, DELIVERY_MS_MAX, MINUTE_MS } from '#base/limits.ts'
-import { StorageError } from '#db/storage-error.ts'
-import { BACKOFF_MS_MAX } from '#jobs/delivery-schedule.ts'
-import type { CarryOutcome } from '#net/smtp/transport/carrier.ts'
-import { removeInbox } from '#store/change-inbox.ts'
-import { returnDeliveries } from '#store/delivery-claim.ts'
-import type { Db } from '#store/tables.ts'
+} from '#outbound/delivery-queue.ts'
+import { DELIVERY_MS_MAX } from '#outbound/queue-message.ts'
+import type { CarryOutcome } from '#outbound/transport/carrier.ts'
+import { StorageError } from '#platform/db/storage-error.ts'
+import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
+import { BACKOFF_MS_MAX } from '#queue/delivery-schedule.ts'
+import { DELIVERY_LEASE_MS } from '#queue/dispatcher-bounds.ts'
+import { openQueueClock } from '#queue/queue-clock.ts'
+import type { Db } from '#schema/tables.ts'
 import {
   ACCEPTED,
   AMBIGUOUS,

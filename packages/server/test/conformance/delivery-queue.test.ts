@@ -4,12 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import pg from 'pg'
-import { type DeliveryQueue, openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
-import { CLOCK_SKEW_MS, DAY_MS, DELIVERY_LEASE_MS, MINUTE_MS } from '#base/limits.ts'
-import { openSqliteConnection, queriesOn } from '#db/sqlite-connection.ts'
-import type { Carrier } from '#net/smtp/transport/carrier.ts'
-import { removeInbox } from '#store/change-inbox.ts'
-import { listDeliveries } from '#store/delivery.ts'
+import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import {
   claimDeliveries,
   countQueue,
@@ -17,9 +12,16 @@ import {
   listReadyLanes,
   readyDueDeliveries,
   releaseDeliveries,
-} from '#store/delivery-claim.ts'
-import { settleDeliveries } from '#store/settle-together.ts'
-import type { Db, Tables, Tx } from '#store/tables.ts'
+} from '#outbound/delivery-claim-rows.ts'
+import { type DeliveryQueue, openDeliveryQueue } from '#outbound/delivery-queue.ts'
+import { listDeliveries } from '#outbound/delivery-rows.ts'
+import { settleDeliveries } from '#outbound/settle-together-rows.ts'
+import type { Carrier } from '#outbound/transport/carrier.ts'
+import { CLOCK_SKEW_MS } from '#platform/clock.ts'
+import { openSqliteConnection, queriesOn } from '#platform/db/sqlite-connection.ts'
+import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
+import { DELIVERY_LEASE_MS } from '#queue/dispatcher-bounds.ts'
+import type { Db, Tables, Tx } from '#schema/tables.ts'
 import {
   ACCEPTED,
   deliverDeps,

@@ -16,10 +16,10 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, beforeEach, type TestContext, test } from 'node:test'
-import { systemClock } from '#base/clock.ts'
-import type { BlobStore } from '#blobs/blob-store.ts'
-import { openDiskBlobs } from '#blobs/disk-blobs.ts'
-import { StorageError } from '#db/storage-error.ts'
+import type { BlobStore } from '#platform/blobs/blob-store.ts'
+import { openDiskBlobs } from '#platform/blobs/disk-blobs.ts'
+import { systemClock } from '#platform/clock.ts'
+import { StorageError } from '#platform/db/storage-error.ts'
 import { makeId } from '#test/conformance/open-database.ts'
 
 const folders: string[] = []

@@ -2,15 +2,15 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
-import { systemClock } from '#base/clock.ts'
-import { silentLog } from '#base/log.ts'
+import { openDeliveryQueue } from '#outbound/delivery-queue.ts'
+import { systemClock } from '#platform/clock.ts'
+import { silentLog } from '#platform/log.ts'
+import { openDispatcher } from '#queue/dispatcher.ts'
 import { ACCEPTED, deliverDeps, openFarEnd } from '#test/conformance/delivering.ts'
 import { addAccount, addInbox, openDatabase } from '#test/conformance/open-database.ts'
 import { copyMessage, queueAll, sending } from '#test/conformance/sending.ts'
 import { domains, Tally } from '#test/worker/dispatching.ts'
 import { onBothEngines } from '#test/world.ts'
-import { openDispatcher } from '#worker/dispatcher.ts'
 
 onBothEngines('several dispatchers', (engine) => {
   test('each recipient is sent to once, by one of them', { timeout: 120_000 }, async () => {

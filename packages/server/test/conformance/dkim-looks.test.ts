@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
-import { makeDomainKeys } from '#actions/dkim/domain-keys.ts'
-import { rotateDueKeys } from '#actions/dkim/rotate-due-keys.ts'
-import { DAY_MS } from '#base/limits.ts'
-import { ensureDkimKeys } from '#store/dkim-key.ts'
+import { ensureDkimKeys } from '#domains/dkim-key-rows.ts'
+import { makeDomainKeys } from '#domains/domain-keys.ts'
+import { rotateDueKeys } from '#domains/rotate-due-keys.ts'
+import { DAY_MS } from '#platform/units.ts'
 import {
   type DkimPlace,
   openDkimPlace,

@@ -2,10 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
-import { makeDomainKeys } from '#actions/dkim/domain-keys.ts'
-import { DAY_MS, DKIM_KEY_LOOK_MS } from '#base/limits.ts'
-import { dkimKeyName } from '#model/dkim-key.ts'
-import { ensureDkimKeys, switchDkimKeys } from '#store/dkim-key.ts'
+import { dkimKeyName } from '#domains/dkim-key.ts'
+import { ensureDkimKeys, switchDkimKeys } from '#domains/dkim-key-rows.ts'
+import { makeDomainKeys } from '#domains/domain-keys.ts'
+import { DKIM_KEY_LOOK_MS } from '#domains/signers.ts'
+import { DAY_MS } from '#platform/units.ts'
 import {
   type DkimPlace,
   inStrings,

@@ -3,12 +3,19 @@
 
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, suite, type TestContext, test } from 'node:test'
-import { openQueueClock } from '#actions/delivery/queue-clock.ts'
-import { type Duties, type DutyName, openOwnDuties, openSharedDuties } from '#actions/duties.ts'
-import { DAY_MS, DUTY_LEASE_MS, DUTY_LOOK_MS, HOUR_MS, MINUTE_MS } from '#base/limits.ts'
-import { silentLog } from '#base/log.ts'
-import { releaseDuties } from '#store/duty.ts'
-import type { Db } from '#store/tables.ts'
+import { silentLog } from '#platform/log.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
+import {
+  DUTY_LEASE_MS,
+  DUTY_LOOK_MS,
+  type Duties,
+  type DutyName,
+  openOwnDuties,
+  openSharedDuties,
+} from '#queue/duties.ts'
+import { releaseDuties } from '#queue/duty-rows.ts'
+import { openQueueClock } from '#queue/queue-clock.ts'
+import type { Db } from '#schema/tables.ts'
 import { openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { type TestClock, testClock } from '#test/world.ts'

@@ -4,21 +4,21 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { comparePositions } from '#events/event.ts'
 import {
+  CATCH_UPS_AT_ONCE,
   type EventHub,
   type EventListener,
   type Listening,
   openEventHub,
-} from '#actions/event/event-hub.ts'
-import { openStall } from '#actions/event/stall.ts'
-import { openExtractions } from '#actions/message/extractions.ts'
-import { systemClock } from '#base/clock.ts'
-import { CATCH_UPS_AT_ONCE, LOG_POLL_MS, LOG_STALL_MS, LOG_UNSETTLED_MS } from '#base/limits.ts'
-import { silentLog } from '#base/log.ts'
-import { onConnection } from '#db/postgres.ts'
-import { comparePositions } from '#model/event.ts'
-import { storeReceived } from '#store/receive-messages.ts'
-import type { Db } from '#store/tables.ts'
+} from '#events/event-hub.ts'
+import { LOG_POLL_MS, LOG_STALL_MS, LOG_UNSETTLED_MS, openStall } from '#events/stall.ts'
+import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { openExtractions } from '#mailbox/extractions.ts'
+import { systemClock } from '#platform/clock.ts'
+import { onConnection } from '#platform/db/postgres.ts'
+import { silentLog } from '#platform/log.ts'
+import type { Db } from '#schema/tables.ts'
 import {
   addAccount,
   addInbox,

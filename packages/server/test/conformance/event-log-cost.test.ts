@@ -4,10 +4,17 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
-import { LOG_COUNT_EVENTS_MAX, LOG_STEP_EVENTS, LOG_WINDOW_EVENTS } from '#base/limits.ts'
-import { type EventFilter, LOG_START, type LogPosition } from '#model/event.ts'
-import { countEvents, lookInLog, readLog, readLogHead } from '#store/event.ts'
-import type { Db } from '#store/tables.ts'
+import { type EventFilter, LOG_START, type LogPosition } from '#events/event.ts'
+import { LOG_STEP_EVENTS } from '#events/event-hub.ts'
+import {
+  countEvents,
+  LOG_COUNT_EVENTS_MAX,
+  LOG_WINDOW_EVENTS,
+  lookInLog,
+  readLog,
+  readLogHead,
+} from '#events/event-rows.ts'
+import type { Db } from '#schema/tables.ts'
 import {
   addAccount,
   addInbox,

@@ -4,23 +4,22 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import pg from 'pg'
-import { LOG_WINDOW_EVENTS } from '#base/limits.ts'
-import { comparePositions, type EventFilter, LOG_START, type LoggedEvent } from '#model/event.ts'
+import { comparePositions, type EventFilter, LOG_START, type LoggedEvent } from '#events/event.ts'
+import { settleEventOrder } from '#events/event-order-rows.ts'
 import {
   countEvents,
   findEvent,
   findUnsettledSince,
   isUnsettledAfter,
+  LOG_WINDOW_EVENTS,
   listEvents,
   positionOf,
   readLog,
   readLogHead,
   readLogHeadOf,
-} from '#store/event.ts'
-import { settleEventOrder } from '#store/event-order.ts'
-import { storeReceived } from '#store/receive-messages.ts'
-import type { Db } from '#store/tables.ts'
-import { findWebhook } from '#store/webhook.ts'
+} from '#events/event-rows.ts'
+import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import type { Db } from '#schema/tables.ts'
 import {
   addAccount,
   addInbox,
@@ -34,6 +33,7 @@ import { untilReadable } from '#test/conformance/readable-log.ts'
 import { runSql } from '#test/conformance/sending.ts'
 import { addWebhook } from '#test/conformance/webhooking.ts'
 import { onBothEngines } from '#test/world.ts'
+import { findWebhook } from '#webhooks/webhook-rows.ts'
 
 const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [] }
 

@@ -2,12 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { EventText } from '#actions/event/envelope.ts'
-import { openExtractions } from '#actions/message/extractions.ts'
-import { openEventTexts } from '#actions/webhook/event-texts.ts'
-import { EVENT_TEXT_MS, EVENT_TEXTS_BYTES_MAX } from '#base/limits.ts'
-import type { Db } from '#store/tables.ts'
+import { openExtractions } from '#mailbox/extractions.ts'
+import type { Db } from '#schema/tables.ts'
+import type { EventText } from '#streams/envelope.ts'
 import { stillClock } from '#test/conformance/delivering.ts'
+import { EVENT_TEXT_MS, EVENT_TEXTS_BYTES_MAX, openEventTexts } from '#webhooks/event-texts.ts'
 
 const named = (eventId: string, accountId = 'acc_1') => ({ accountId, eventId })
 

@@ -5,11 +5,12 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
-import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
-import { systemClock } from '#base/clock.ts'
-import { LANE_TRANSACTIONS_MAX } from '#base/limits.ts'
-import { silentLog } from '#base/log.ts'
-import type { Db } from '#store/tables.ts'
+import { openDeliveryQueue } from '#outbound/delivery-queue.ts'
+import { systemClock } from '#platform/clock.ts'
+import { silentLog } from '#platform/log.ts'
+import { openDispatcher } from '#queue/dispatcher.ts'
+import { LANE_TRANSACTIONS_MAX } from '#queue/lane.ts'
+import type { Db } from '#schema/tables.ts'
 import { ACCEPTED, deliverDeps, openFarEnd } from '#test/conformance/delivering.ts'
 import {
   addAccount,
@@ -23,7 +24,6 @@ import { copyMessage, queueAll, runSql, sending } from '#test/conformance/sendin
 import { sizeOf } from '#test/size-of.ts'
 import { Tally } from '#test/worker/dispatching.ts'
 import { onBothEngines } from '#test/world.ts'
-import { openDispatcher } from '#worker/dispatcher.ts'
 
 const READY = "queue_state >= 'ready' and queue_state <= 'ready'"
 const QUEUED = sizeOf('TEST_MAILROOM_QUEUED', { usual: 1_000, long: 50_000 })

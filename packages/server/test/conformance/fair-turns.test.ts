@@ -2,12 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { STORE_AWAY_MS } from '#base/limits.ts'
-import { FairTurns } from '#db/fair-turns.ts'
-import { StorageError } from '#db/storage-error.ts'
-import { touchKeys } from '#store/account.ts'
-import { paceWrites } from '#store/paced-db.ts'
-import type { Db } from '#store/tables.ts'
+import { touchKeys } from '#accounts/account-rows.ts'
+import { FairTurns } from '#platform/db/fair-turns.ts'
+import { paceWrites, STORE_AWAY_MS } from '#platform/db/paced-db.ts'
+import { StorageError } from '#platform/db/storage-error.ts'
+import type { Db } from '#schema/tables.ts'
 
 const BOUNDS = { atOnce: 3, eachMax: 2, waitingEachMax: 10, waitMsMax: null }
 const settled = () => new Promise((resolve) => setImmediate(resolve))

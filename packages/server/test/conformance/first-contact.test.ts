@@ -5,10 +5,10 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
-import { migratePostgres } from '#db/postgres.ts'
-import { migrateSqlite } from '#db/sqlite.ts'
-import { addressKey } from '#model/email-address.ts'
-import { storeReceived } from '#store/receive-messages.ts'
+import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { migratePostgres } from '#platform/db/postgres.ts'
+import { migrateSqlite } from '#platform/db/sqlite.ts'
+import { addressKey } from '#platform/email-address.ts'
 import {
   addAccount,
   addInbox,

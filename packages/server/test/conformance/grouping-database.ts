@@ -1,10 +1,10 @@
 // PostgreSQL with writes in groups, and groups of the test's own choice.
 
-import type { GroupedInput } from '#db/db.ts'
-import { openPostgres } from '#db/postgres.ts'
-import type { ReceiveInput } from '#store/receive-message.ts'
-import { storeReceived } from '#store/receive-messages.ts'
-import type { Db, Tables } from '#store/tables.ts'
+import type { ReceiveInput } from '#inbound/receive-message-rows.ts'
+import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import type { GroupedInput } from '#platform/db/db.ts'
+import { openPostgres } from '#platform/db/postgres.ts'
+import type { Db, Tables } from '#schema/tables.ts'
 
 export type Grouping = { db: Db; groups: number[] }
 

@@ -2,12 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { purgeExpired, sweepBlobs } from '#actions/retention/purge-expired.ts'
-import { workJobs } from '#actions/work-jobs.ts'
-import { silentLog } from '#base/log.ts'
-import type { BlobStore } from '#blobs/blob-store.ts'
-import { openWorkerLoop } from '#jobs/worker-loop.ts'
-import { removeInbox } from '#store/change-inbox.ts'
+import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { removeInbox } from '#inboxes/change-inbox-rows.ts'
+import type { BlobStore } from '#platform/blobs/blob-store.ts'
+import { silentLog } from '#platform/log.ts'
 import {
   claimJobs,
   completeJob,
@@ -16,9 +14,11 @@ import {
   renewLease,
   retryJob,
   returnJobs,
-} from '#store/job.ts'
-import { storeReceived } from '#store/receive-messages.ts'
-import type { Db } from '#store/tables.ts'
+} from '#queue/job-rows.ts'
+import { workJobs } from '#queue/work-jobs.ts'
+import { openWorkerLoop } from '#queue/worker-loop.ts'
+import { purgeExpired, sweepBlobs } from '#removal/purge-expired.ts'
+import type { Db } from '#schema/tables.ts'
 import {
   addAccount,
   addInbox,

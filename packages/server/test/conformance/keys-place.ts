@@ -4,31 +4,30 @@ import type { KeyObject } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { makeDkimKey } from '@mailroom/mail/dkim/key.ts'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
-import type { Deps } from '#actions/deps.ts'
-import { listServiceRecords } from '#actions/dkim/service-keys.ts'
-import { openSigners } from '#actions/dkim/signers.ts'
-import { systemChance } from '#base/chance.ts'
-import { systemClock } from '#base/clock.ts'
-import type { Engine } from '#db/db.ts'
-import { makeDkimKey } from '#mail/dkim/key.ts'
-import { SERVICE_OWNER } from '#model/dkim-key.ts'
-import type { DnsRecord } from '#model/dns-records.ts'
-import { type Keys, type OpenKeysOptions, openKeys } from '#open-keys.ts'
-import type { Db } from '#store/tables.ts'
+import { SERVICE_OWNER } from '#domains/dkim-key.ts'
+import type { DnsRecord } from '#domains/dns-records.ts'
+import { listServiceRecords } from '#domains/service-keys.ts'
+import type { Signers } from '#domains/signers.ts'
+import { openSigners } from '#domains/signers.ts'
+import { systemChance } from '#platform/chance.ts'
+import { systemClock } from '#platform/clock.ts'
+import type { Engine } from '#platform/db/db.ts'
+import type { Db } from '#schema/tables.ts'
 import { keySupply } from '#test/conformance/key-supply.ts'
 import { makeId, openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
 import { ENVELOPE_FIELDS, message } from '#test/mail/samples.ts'
+import { type Keys, type OpenKeysOptions, openKeys } from '#wiring/open-keys.ts'
 
 export const KEY_A = Buffer.alloc(32, 1).toString('hex')
 export const KEY_B = Buffer.alloc(32, 2).toString('base64')
 export const MAIL = message(...ENVELOPE_FIELDS, '', 'hello', '')
 
-export type OpenedKeys = Keys &
-  Pick<Deps, 'signers'> & {
-    /** What is to be published for the inbox domain. */
-    records(): Promise<DnsRecord[]>
-  }
+export type OpenedKeys = Keys & { signers: Signers } & {
+  /** What is to be published for the inbox domain. */
+  records(): Promise<DnsRecord[]>
+}
 
 export type PlaceSettings = OpenKeysOptions['settings'] & { inboxDomain: string }
 export type PlaceOthers = Partial<OpenKeysOptions> & { makeKey?: () => Promise<KeyObject> }

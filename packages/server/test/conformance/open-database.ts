@@ -4,16 +4,16 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { systemChance } from '#base/chance.ts'
-import { systemClock } from '#base/clock.ts'
-import { idMaker } from '#base/ids.ts'
-import type { Engine } from '#db/db.ts'
-import { openPostgres } from '#db/postgres.ts'
-import { openSqlite } from '#db/sqlite.ts'
-import { insertAccount } from '#store/account.ts'
-import { insertInbox } from '#store/change-inbox.ts'
-import type { ReceiveInput } from '#store/receive-message.ts'
-import type { Db, Tables } from '#store/tables.ts'
+import { insertAccount } from '#accounts/account-rows.ts'
+import type { ReceiveInput } from '#inbound/receive-message-rows.ts'
+import { insertInbox } from '#inboxes/change-inbox-rows.ts'
+import { systemChance } from '#platform/chance.ts'
+import { systemClock } from '#platform/clock.ts'
+import type { Engine } from '#platform/db/db.ts'
+import { openPostgres } from '#platform/db/postgres.ts'
+import { openSqlite } from '#platform/db/sqlite.ts'
+import { idMaker } from '#platform/ids.ts'
+import type { Db, Tables } from '#schema/tables.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 
 export type TestDatabase = {
@@ -64,7 +64,7 @@ export function openAt(engine: Engine, place: string): Promise<Db> {
   }
   return openSqlite<Tables>({
     path: place,
-    writerEntry: new URL(import.meta.resolve('#store/sqlite-writer-entry.ts')),
+    writerEntry: new URL(import.meta.resolve('#wiring/sqlite-writer-entry.ts')),
     reservePath: null,
     observer,
   })

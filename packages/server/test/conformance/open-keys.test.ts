@@ -6,10 +6,10 @@ import { generateKeyPairSync } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, suite, test } from 'node:test'
-import { StorageError } from '#db/storage-error.ts'
-import { publicKeyOf } from '#mail/dkim/key.ts'
-import { ensureDkimKeys } from '#store/dkim-key.ts'
-import { ensureSecret, findSecret, replaceSecret } from '#store/service-secret.ts'
+import { publicKeyOf } from '@mailroom/mail/dkim/key.ts'
+import { ensureDkimKeys } from '#domains/dkim-key-rows.ts'
+import { StorageError } from '#platform/db/storage-error.ts'
+import { ensureSecret, findSecret, replaceSecret } from '#platform/service-secret.ts'
 import {
   dkimOf,
   KEY_A,

@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { purgeExpired } from '#actions/retention/purge-expired.ts'
-import { purgeInbox } from '#actions/retention/purge-inbox.ts'
-import { purgeWebhook } from '#actions/retention/purge-webhook.ts'
-import { systemClock } from '#base/clock.ts'
-import { PURGE_PAUSE_MS_MAX } from '#base/limits.ts'
-import type { Db } from '#store/tables.ts'
+import { systemClock } from '#platform/clock.ts'
+import { PURGE_PAUSE_MS_MAX } from '#platform/paced.ts'
+import { purgeExpired } from '#removal/purge-expired.ts'
+import { purgeInbox } from '#removal/purge-inbox.ts'
+import { purgeWebhook } from '#removal/purge-webhook.ts'
+import type { Db } from '#schema/tables.ts'
 
 const NEVER = AbortSignal.any([])
 const STEPS = 6

@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openSqliteConnection, queriesOn } from '#db/sqlite-connection.ts'
 import {
   addPostmasterMessage,
   findPostmasterMessage,
   listPostmasterMessages,
-} from '#store/postmaster-message.ts'
-import type { Tables, Tx } from '#store/tables.ts'
+} from '#inbound/postmaster-message-rows.ts'
+import { openSqliteConnection, queriesOn } from '#platform/db/sqlite-connection.ts'
+import type { Tables, Tx } from '#schema/tables.ts'
 import { makeId, openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
 import { onBothEngines } from '#test/world.ts'
 

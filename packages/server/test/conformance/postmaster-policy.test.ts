@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { authenticateArriving } from '#actions/message/authenticate-arriving.ts'
-import type { Authentication } from '#mail/authentication.ts'
-import { readHeaderSection } from '#mail/header-fields.ts'
-import { readHeaders } from '#mail/message-headers.ts'
+import type { Authentication } from '@mailroom/mail/authentication.ts'
+import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
+import { readHeaders } from '@mailroom/mail/message-headers.ts'
+import { authenticateArriving } from '#inbound/authenticate-arriving.ts'
 
 const REFUSED: Authentication = {
   spf: { result: 'fail', domain: 'bank.example' },

@@ -3,14 +3,15 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { PURGE_STEP_ROWS, QUARANTINE_MS } from '#base/limits.ts'
-import { removeInbox } from '#store/change-inbox.ts'
-import { removeQuarantined } from '#store/quarantine.ts'
-import type { ReceiveInput } from '#store/receive-message.ts'
-import { storeReceived } from '#store/receive-messages.ts'
-import { storeReleased } from '#store/release-quarantined.ts'
-import { purgeExpiredStep, purgeInboxStep } from '#store/retention.ts'
-import type { Db } from '#store/tables.ts'
+import { removeQuarantined } from '#inbound/quarantine-rows.ts'
+import { QUARANTINE_MS } from '#inbound/quarantined.ts'
+import type { ReceiveInput } from '#inbound/receive-message-rows.ts'
+import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { storeReleased } from '#inbound/release-quarantined-rows.ts'
+import { removeInbox } from '#inboxes/change-inbox-rows.ts'
+import { PURGE_STEP_ROWS } from '#rate-limits/budget-rows.ts'
+import { purgeExpiredStep, purgeInboxStep } from '#removal/retention-rows.ts'
+import type { Db } from '#schema/tables.ts'
 import {
   addAccount,
   addInbox,

@@ -2,16 +2,16 @@
 
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { QUEUE_LOOK_MAX } from '#base/limits.ts'
-import { claimJobs } from '#store/job.ts'
+import { storeReceived } from '#inbound/receive-messages-rows.ts'
 import {
+  QUEUE_LOOK_MAX,
   readDueDomainChecks,
   readFanOutLag,
   readJobFigures,
   readQueueFigures,
-} from '#store/queue-figures.ts'
-import { storeReceived } from '#store/receive-messages.ts'
-import type { Db } from '#store/tables.ts'
+} from '#operating/queue-figures-rows.ts'
+import { claimJobs } from '#queue/job-rows.ts'
+import type { Db } from '#schema/tables.ts'
 import {
   addAccount,
   addInbox,

@@ -5,18 +5,18 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
-import { systemClock } from '#base/clock.ts'
+import type { ReceiveInput } from '#inbound/receive-message-rows.ts'
+import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { ROW_BODY_LENGTH_MAX } from '#mailbox/long-body-rows.ts'
+import { systemClock } from '#platform/clock.ts'
+import { FairTurns } from '#platform/db/fair-turns.ts'
+import { paceWrites } from '#platform/db/paced-db.ts'
+import { StorageError } from '#platform/db/storage-error.ts'
 import {
-  ROW_BODY_LENGTH_MAX,
   WRITE_GROUP_BYTES_MAX,
   WRITE_GROUPED_BYTES_MAX,
-} from '#base/limits.ts'
-import { FairTurns } from '#db/fair-turns.ts'
-import { StorageError } from '#db/storage-error.ts'
-import { WriteGroups } from '#db/write-groups.ts'
-import { paceWrites } from '#store/paced-db.ts'
-import type { ReceiveInput } from '#store/receive-message.ts'
-import { storeReceived } from '#store/receive-messages.ts'
+  WriteGroups,
+} from '#platform/db/write-groups.ts'
 import { addAccount, addInbox, arriving, type Owner } from '#test/conformance/open-database.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { type Grouping, openGrouping, receiveTogether, waiting } from './grouping-database.ts'

@@ -1,9 +1,9 @@
 // Batches of arriving mail by chance, from a seed: duplicates, answers, threads, several recipients, inboxes
 // that are gone and domains that were lost. And what a database holds afterwards, to be compared.
 
-import { ROW_BODY_LENGTH_MAX } from '#base/limits.ts'
-import type { ReceiveInput } from '#store/receive-message.ts'
-import type { Db } from '#store/tables.ts'
+import type { ReceiveInput } from '#inbound/receive-message-rows.ts'
+import { ROW_BODY_LENGTH_MAX } from '#mailbox/long-body-rows.ts'
+import type { Db } from '#schema/tables.ts'
 import { arriving, makeId, type Owner } from '#test/conformance/open-database.ts'
 
 export type Target = { owner: Owner; inboxId: string; domainId: string | null }

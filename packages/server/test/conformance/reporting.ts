@@ -2,22 +2,22 @@
 // what became of them afterwards.
 
 import { after, before, beforeEach } from 'node:test'
-import type { ReportOutcome } from '#actions/report/report-outcome.ts'
+import type { Authentication } from '@mailroom/mail/authentication.ts'
+import type { Report, ReportedRecipient } from '@mailroom/mail-reading/report/report.ts'
+import type { CountedReport } from '#inbound/report/report-outcome.ts'
 import {
   type Arrived,
   type ReportDeps,
   type Taken,
   takeAtAbuse,
   takeAtReturnPath,
-} from '#actions/report/take-report.ts'
-import { systemClock } from '#base/clock.ts'
-import type { Engine } from '#db/db.ts'
-import type { Authentication } from '#mail/authentication.ts'
-import type { Report, ReportedRecipient } from '#mail/report/report.ts'
-import { hopMarkOf } from '#model/hop-mark.ts'
-import { makeReturnPath } from '#model/return-path.ts'
-import type { SendInput } from '#store/send-message.ts'
-import type { Db } from '#store/tables.ts'
+} from '#inbound/report/take-report.ts'
+import { hopMarkOf } from '#outbound/hop-mark.ts'
+import { makeReturnPath } from '#outbound/return-path.ts'
+import type { SendInput } from '#outbound/send-message-rows.ts'
+import { systemClock } from '#platform/clock.ts'
+import type { Engine } from '#platform/db/db.ts'
+import type { Db } from '#schema/tables.ts'
 import { deliverDeps, deliveriesOf } from '#test/conformance/delivering.ts'
 import {
   addAccount,
@@ -98,7 +98,7 @@ export function useReporting(engine: Engine) {
   let db: Db
   let owner: Owner
   let inboxId: string
-  let counts: ReportOutcome[]
+  let counts: CountedReport[]
   before(async () => {
     database = await openDatabase(engine)
     db = database.db

@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
-import { MINUTE_MS } from '#base/limits.ts'
-import type { Db } from '#store/tables.ts'
+import { openDeliveryQueue } from '#outbound/delivery-queue.ts'
+import { MINUTE_MS } from '#platform/units.ts'
+import type { Db } from '#schema/tables.ts'
 import {
   ACCEPTED,
   deliverDeps,

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { makeFewAtOnce } from '#actions/dkim/domain-keys.ts'
-import { DKIM_KEYS_MADE_AT_ONCE } from '#base/limits.ts'
-import { type Acquire, Semaphore, type SemaphoreOptions } from '#base/semaphore.ts'
+import { DKIM_KEYS_MADE_AT_ONCE, makeFewAtOnce } from '#domains/domain-keys.ts'
+import { type Acquire, Semaphore, type SemaphoreOptions } from '#platform/semaphore.ts'
 import { testKey } from '#test/world.ts'
 
 function open(options: SemaphoreOptions) {

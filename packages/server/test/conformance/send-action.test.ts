@@ -3,11 +3,12 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { type SendDeps, sendMessage } from '#actions/message/send-message.ts'
-import { AppError } from '#base/app-error.ts'
-import { DAY_MS, YOUNG_MS } from '#base/limits.ts'
-import { SEALING_KEY_BYTES, sealer } from '#base/seal.ts'
-import type { Db } from '#store/tables.ts'
+import { type SendDeps, sendMessage } from '#outbound/send-message.ts'
+import { YOUNG_MS } from '#outbound/send-policy.ts'
+import { AppError } from '#platform/app-error.ts'
+import { SEALING_KEY_BYTES, sealer } from '#platform/seal.ts'
+import { DAY_MS } from '#platform/units.ts'
+import type { Db } from '#schema/tables.ts'
 import { deliverDeps, type StillClock, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,

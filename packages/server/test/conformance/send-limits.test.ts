@@ -3,10 +3,11 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { CLOCK_SKEW_MS, DAY_MS, MINUTE_MS } from '#base/limits.ts'
-import { storeReceived } from '#store/receive-messages.ts'
-import { type SendOutcome, sendMessage } from '#store/send-message.ts'
-import type { Db } from '#store/tables.ts'
+import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { type SendOutcome, sendMessage } from '#outbound/send-message-rows.ts'
+import { CLOCK_SKEW_MS } from '#platform/clock.ts'
+import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
+import type { Db } from '#schema/tables.ts'
 import {
   addAccount,
   addInbox,

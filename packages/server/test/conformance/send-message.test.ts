@@ -4,14 +4,13 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
-import { IDEMPOTENCY_MS } from '#base/limits.ts'
-import { removeInbox } from '#store/change-inbox.ts'
-import { findReplay } from '#store/idempotency-key.ts'
-import { storeReceived } from '#store/receive-messages.ts'
-import { purgeInboxStep } from '#store/retention.ts'
-import { type SendOutcome, sendMessage } from '#store/send-message.ts'
-import { insertSuppression } from '#store/suppression.ts'
-import type { Db } from '#store/tables.ts'
+import { findReplay, IDEMPOTENCY_MS } from '#accounts/idempotency-key-rows.ts'
+import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { removeInbox } from '#inboxes/change-inbox-rows.ts'
+import { type SendOutcome, sendMessage } from '#outbound/send-message-rows.ts'
+import { insertSuppression } from '#outbound/suppression-rows.ts'
+import { purgeInboxStep } from '#removal/retention-rows.ts'
+import type { Db } from '#schema/tables.ts'
 import {
   addAccount,
   addInbox,

@@ -2,12 +2,14 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
-import { CAPTURED_MS, DAY_MS, IDEMPOTENCY_MS, PURGE_STEP_ROWS } from '#base/limits.ts'
-import { removeInbox } from '#store/change-inbox.ts'
-import { claimJobs, completeJob } from '#store/job.ts'
-import { storeReceived } from '#store/receive-messages.ts'
-import { purgeExpiredStep, purgeInboxStep } from '#store/retention.ts'
+import { IDEMPOTENCY_MS } from '#accounts/idempotency-key-rows.ts'
+import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { removeInbox } from '#inboxes/change-inbox-rows.ts'
+import { openDeliveryQueue } from '#outbound/delivery-queue.ts'
+import { DAY_MS } from '#platform/units.ts'
+import { claimJobs, completeJob } from '#queue/job-rows.ts'
+import { PURGE_STEP_ROWS } from '#rate-limits/budget-rows.ts'
+import { CAPTURED_MS, purgeExpiredStep, purgeInboxStep } from '#removal/retention-rows.ts'
 import { deliverDeps, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,

@@ -3,16 +3,18 @@
 
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
-import { systemClock } from '#base/clock.ts'
-import { DELIVERY_LEASE_MS, FAILURE_REASON_LENGTH_MAX, MINUTE_MS } from '#base/limits.ts'
-import type { CarryOutcome } from '#net/smtp/transport/carrier.ts'
-import { removeInbox } from '#store/change-inbox.ts'
-import { paceWrites } from '#store/paced-db.ts'
-import { sendMessage } from '#store/send-message.ts'
-import type { SettleInput } from '#store/settle-deliveries.ts'
-import { settleDeliveries } from '#store/settle-together.ts'
-import type { Db } from '#store/tables.ts'
+import { removeInbox } from '#inboxes/change-inbox-rows.ts'
+import { openDeliveryQueue } from '#outbound/delivery-queue.ts'
+import { FAILURE_REASON_LENGTH_MAX } from '#outbound/message-state.ts'
+import { sendMessage } from '#outbound/send-message-rows.ts'
+import type { SettleInput } from '#outbound/settle-deliveries-rows.ts'
+import { settleDeliveries } from '#outbound/settle-together-rows.ts'
+import type { CarryOutcome } from '#outbound/transport/carrier.ts'
+import { systemClock } from '#platform/clock.ts'
+import { paceWrites } from '#platform/db/paced-db.ts'
+import { MINUTE_MS } from '#platform/units.ts'
+import { DELIVERY_LEASE_MS } from '#queue/dispatcher-bounds.ts'
+import type { Db } from '#schema/tables.ts'
 import {
   ACCEPTED,
   AMBIGUOUS,

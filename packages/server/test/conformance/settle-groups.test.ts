@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
-import { systemClock } from '#base/clock.ts'
-import type { AnyTransaction } from '#db/db.ts'
-import type { CarryOutcome } from '#net/smtp/transport/carrier.ts'
-import type { SettleInput } from '#store/settle-deliveries.ts'
-import { settleDeliveries } from '#store/settle-together.ts'
-import type { Db, Tables } from '#store/tables.ts'
+import { openDeliveryQueue } from '#outbound/delivery-queue.ts'
+import type { SettleInput } from '#outbound/settle-deliveries-rows.ts'
+import { settleDeliveries } from '#outbound/settle-together-rows.ts'
+import type { CarryOutcome } from '#outbound/transport/carrier.ts'
+import { systemClock } from '#platform/clock.ts'
+import type { AnyTransaction } from '#platform/db/db.ts'
+import type { Db, Tables } from '#schema/tables.ts'
 import {
   ACCEPTED,
   AMBIGUOUS,

@@ -3,12 +3,12 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { takeAtReturnPath } from '#actions/report/take-report.ts'
-import { DAY_MS } from '#base/limits.ts'
-import type { Report, ReportedRecipient } from '#mail/report/report.ts'
-import { settleReport } from '#store/settle-report.ts'
-import { settleDeliveries } from '#store/settle-together.ts'
-import type { Db } from '#store/tables.ts'
+import type { Report, ReportedRecipient } from '@mailroom/mail-reading/report/report.ts'
+import { takeAtReturnPath } from '#inbound/report/take-report.ts'
+import { settleReport } from '#inbound/settle-report-rows.ts'
+import { settleDeliveries } from '#outbound/settle-together-rows.ts'
+import { DAY_MS } from '#platform/units.ts'
+import type { Db } from '#schema/tables.ts'
 import { deliveriesOf } from '#test/conformance/delivering.ts'
 import { addAccount, addInbox, makeId } from '#test/conformance/open-database.ts'
 import {

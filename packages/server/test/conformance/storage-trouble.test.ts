@@ -6,9 +6,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { CompiledQuery } from 'kysely'
 import pg from 'pg'
-import { WRITE_QUEUE_MAX } from '#base/limits.ts'
-import { asStorageError, StorageError } from '#db/storage-error.ts'
-import { changeAccount } from '#store/account.ts'
+import { changeAccount } from '#accounts/account-rows.ts'
+import { insertPod } from '#accounts/pod-rows.ts'
+import { asStorageError, StorageError } from '#platform/db/storage-error.ts'
+import { WRITE_QUEUE_MAX } from '#platform/db/write-groups.ts'
 import {
   claimJobs,
   completeJob,
@@ -16,9 +17,8 @@ import {
   releaseLeases,
   renewLease,
   retryJob,
-} from '#store/job.ts'
-import { insertPod } from '#store/pod.ts'
-import { purgeInboxStep } from '#store/retention.ts'
+} from '#queue/job-rows.ts'
+import { purgeInboxStep } from '#removal/retention-rows.ts'
 import { addAccount, makeId, openAt, openDatabase } from '#test/conformance/open-database.ts'
 import { createTestDatabase, startPostgres } from '#test/peers/postgres.ts'
 import { until } from '#test/scenarios/outcomes.ts'

@@ -3,14 +3,14 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openStorePressure } from '#actions/store-pressure.ts'
+import type { WriteLoad } from '#platform/db/paced-db.ts'
 import {
+  openStorePressure,
   STORE_FAILURES_MAX,
   STORE_PROBE_MS,
   STRAINED_WRITE_MS,
   STRAINED_WRITES_MIN,
-} from '#base/limits.ts'
-import type { WriteLoad } from '#store/paced-db.ts'
+} from '#platform/store-pressure.ts'
 
 const IDLE: WriteLoad = { waiting: 0, oldestMs: 0, endedLately: 0, failures: 0 }
 

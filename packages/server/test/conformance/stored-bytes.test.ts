@@ -4,13 +4,13 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { countOldStored } from '#actions/retention/purge-expired.ts'
-import { onConnection } from '#db/postgres.ts'
-import { removeInbox } from '#store/change-inbox.ts'
-import { storeReceived } from '#store/receive-messages.ts'
-import { purgeExpiredStep } from '#store/retention.ts'
-import { sendMessage } from '#store/send-message.ts'
-import { readStored } from '#store/stored-bytes.ts'
+import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { removeInbox } from '#inboxes/change-inbox-rows.ts'
+import { readStored } from '#mailbox/stored-bytes-rows.ts'
+import { sendMessage } from '#outbound/send-message-rows.ts'
+import { onConnection } from '#platform/db/postgres.ts'
+import { countOldStored } from '#removal/purge-expired.ts'
+import { purgeExpiredStep } from '#removal/retention-rows.ts'
 import {
   addAccount,
   addInbox,

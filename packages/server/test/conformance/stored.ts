@@ -1,7 +1,7 @@
 // What inboxes count as stored against the rows that they count.
 
 import assert from 'node:assert/strict'
-import type { Db } from '#store/tables.ts'
+import type { Db } from '#schema/tables.ts'
 
 /** Every counter is the sum of its rows. */
 export async function assertStoredCounted(db: Db): Promise<void> {

@@ -3,15 +3,15 @@
 
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
-import { listCaptured, removeCaptured } from '#store/captured-message.ts'
+import { openDeliveryQueue } from '#outbound/delivery-queue.ts'
 import {
   deleteSuppression,
   findSuppressed,
   insertSuppression,
   listSuppressions,
-} from '#store/suppression.ts'
-import type { Db } from '#store/tables.ts'
+} from '#outbound/suppression-rows.ts'
+import { listCaptured, removeCaptured } from '#sandbox/captured-message-rows.ts'
+import type { Db } from '#schema/tables.ts'
 import { deliverDeps, deliveriesOf, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,

@@ -6,9 +6,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
 import pg from 'pg'
-import { storeReceived } from '#store/receive-messages.ts'
-import type { Db } from '#store/tables.ts'
-import { listThreads, setThreadRead } from '#store/thread.ts'
+import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { listThreads, setThreadRead } from '#mailbox/thread-rows.ts'
+import type { Db } from '#schema/tables.ts'
 import {
   addAccount,
   addInbox,

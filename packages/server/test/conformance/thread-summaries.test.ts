@@ -4,14 +4,14 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
-import { systemClock } from '#base/clock.ts'
-import { onConnection } from '#db/postgres.ts'
-import { findShownInbox, listInboxes } from '#store/inbox.ts'
-import type { ReceiveInput } from '#store/receive-message.ts'
-import { storeReceived } from '#store/receive-messages.ts'
-import type { Db } from '#store/tables.ts'
-import { findShownThread, listThreads, setThreadRead } from '#store/thread.ts'
-import { keepThreadSummaries } from '#store/thread-summary.ts'
+import type { ReceiveInput } from '#inbound/receive-message-rows.ts'
+import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { findShownInbox, listInboxes } from '#inboxes/inbox-rows.ts'
+import { findShownThread, listThreads, setThreadRead } from '#mailbox/thread-rows.ts'
+import { keepThreadSummaries } from '#mailbox/thread-summary-rows.ts'
+import { systemClock } from '#platform/clock.ts'
+import { onConnection } from '#platform/db/postgres.ts'
+import type { Db } from '#schema/tables.ts'
 import {
   addAccount,
   addInbox,

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { MessageChannel } from 'node:worker_threads'
-import { transaction } from '#db/db.ts'
-import { runSqliteWriter } from '#db/sqlite-writer.ts'
-import { endSession } from '#store/ended-session.ts'
-import type { Tx } from '#store/tables.ts'
-import { transactions } from '#store/transactions.ts'
+import { endSession } from '#accounts/ended-session-rows.ts'
+import { transaction } from '#platform/db/db.ts'
+import { runSqliteWriter } from '#platform/db/sqlite-writer.ts'
+import type { Tx } from '#schema/tables.ts'
 import { openDatabase } from '#test/conformance/open-database.ts'
+import { transactions } from '#wiring/transactions.ts'
 
 const SOURCES = fileURLToPath(new URL('../../src', import.meta.url))
 

@@ -3,29 +3,16 @@
 
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { deliverWebhook } from '#actions/webhook/deliver-webhook.ts'
-import { openFanOut } from '#actions/webhook/fan-out.ts'
-import { openWebhookQueue } from '#actions/webhook/webhook-queue.ts'
-import { systemClock } from '#base/clock.ts'
-import { COUNTED_MAX, DAY_MS, MINUTE_MS, PURGE_STEP_ROWS, WEBHOOK_LEASE_MS } from '#base/limits.ts'
-import type { HttpPost, HttpPostOutcome } from '#net/egress/http-post.ts'
-import { addWebhookTest } from '#store/add-webhook-deliveries.ts'
-import { paceWrites } from '#store/paced-db.ts'
-import { storeReceived } from '#store/receive-messages.ts'
-import { purgeExpiredStep, purgeInboxStep } from '#store/retention.ts'
-import {
-  type SettledWebhookDelivery,
-  settleWebhookDelivery,
-} from '#store/settle-webhook-delivery.ts'
-import type { Db } from '#store/tables.ts'
-import { findWebhook } from '#store/webhook.ts'
-import {
-  findWebhookDelivery,
-  listWebhookDeliveries,
-  purgeWebhookStep,
-  retryWebhookDelivery,
-} from '#store/webhook-delivery.ts'
-import { releaseWebhookDeliveries } from '#store/webhook-queue.ts'
+import { COUNTED_MAX } from '#events/event-rows.ts'
+import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { systemClock } from '#platform/clock.ts'
+import { paceWrites } from '#platform/db/paced-db.ts'
+import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
+import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
+import { WEBHOOK_LEASE_MS } from '#queue/dispatcher-bounds.ts'
+import { PURGE_STEP_ROWS } from '#rate-limits/budget-rows.ts'
+import { purgeExpiredStep, purgeInboxStep } from '#removal/retention-rows.ts'
+import type { Db } from '#schema/tables.ts'
 import { type StillClock, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,
@@ -46,6 +33,22 @@ import {
   webhookDeps,
 } from '#test/conformance/webhooking.ts'
 import { onBothEngines } from '#test/world.ts'
+import { addWebhookTest } from '#webhooks/add-webhook-deliveries-rows.ts'
+import { deliverWebhook } from '#webhooks/deliver-webhook.ts'
+import { openFanOut } from '#webhooks/fan-out.ts'
+import {
+  type SettledWebhookDelivery,
+  settleWebhookDelivery,
+} from '#webhooks/settle-webhook-delivery-rows.ts'
+import {
+  findWebhookDelivery,
+  listWebhookDeliveries,
+  purgeWebhookStep,
+  retryWebhookDelivery,
+} from '#webhooks/webhook-delivery-rows.ts'
+import { openWebhookQueue } from '#webhooks/webhook-queue.ts'
+import { releaseWebhookDeliveries } from '#webhooks/webhook-queue-rows.ts'
+import { findWebhook } from '#webhooks/webhook-rows.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const NEVER = AbortSignal.any([])

@@ -4,14 +4,13 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { openFanOut } from '#actions/webhook/fan-out.ts'
-import { FAN_OUT_UNKEPT_EVENTS_MAX, LOG_STEP_EVENTS, MINUTE_MS } from '#base/limits.ts'
-import { addWebhookTest, findWebhookPosition } from '#store/add-webhook-deliveries.ts'
-import { changeInbox } from '#store/change-inbox.ts'
-import { readLogHead } from '#store/event.ts'
-import { storeReceived } from '#store/receive-messages.ts'
-import type { Db } from '#store/tables.ts'
-import { changeWebhook } from '#store/webhook.ts'
+import { LOG_STEP_EVENTS } from '#events/event-hub.ts'
+import { readLogHead } from '#events/event-rows.ts'
+import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { changeInbox } from '#inboxes/change-inbox-rows.ts'
+import { MINUTE_MS } from '#platform/units.ts'
+import type { Db } from '#schema/tables.ts'
+import { FAN_OUT_UNKEPT_EVENTS_MAX } from '#stats/count-mail.ts'
 import { type StillClock, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,
@@ -26,6 +25,9 @@ import { untilReadable } from '#test/conformance/readable-log.ts'
 import { runSql } from '#test/conformance/sending.ts'
 import { addWebhook, webhookDeliveriesOf, webhookDeps } from '#test/conformance/webhooking.ts'
 import { onBothEngines } from '#test/world.ts'
+import { addWebhookTest, findWebhookPosition } from '#webhooks/add-webhook-deliveries-rows.ts'
+import { openFanOut } from '#webhooks/fan-out.ts'
+import { changeWebhook } from '#webhooks/webhook-rows.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const HOUR_MS = 60 * MINUTE_MS

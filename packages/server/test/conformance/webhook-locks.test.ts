@@ -4,10 +4,8 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, suite, test } from 'node:test'
 import pg from 'pg'
-import { DAY_MS } from '#base/limits.ts'
-import { purgeExpiredStep } from '#store/retention.ts'
-import { dropWebhookDeliveries, purgeWebhookStep } from '#store/webhook-delivery.ts'
-import { returnWebhookDeliveries } from '#store/webhook-queue.ts'
+import { DAY_MS } from '#platform/units.ts'
+import { purgeExpiredStep } from '#removal/retention-rows.ts'
 import {
   addAccount,
   type Owner,
@@ -16,6 +14,8 @@ import {
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/conformance/sending.ts'
 import { until } from '#test/scenarios/outcomes.ts'
+import { dropWebhookDeliveries, purgeWebhookStep } from '#webhooks/webhook-delivery-rows.ts'
+import { returnWebhookDeliveries } from '#webhooks/webhook-queue-rows.ts'
 
 const LOW = 'dlv_1'
 const HIGH = 'dlv_2'

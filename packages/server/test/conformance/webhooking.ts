@@ -2,20 +2,20 @@
 // the test.
 
 import { randomBytes } from 'node:crypto'
-import type { Deps } from '#actions/deps.ts'
-import { openExtractions } from '#actions/message/extractions.ts'
-import type { DeliverWebhookDeps } from '#actions/webhook/deliver-webhook.ts'
-import { makeNewSecret } from '#actions/webhook/new-secret.ts'
-import { systemChance } from '#base/chance.ts'
-import type { Clock } from '#base/clock.ts'
-import { silentLog } from '#base/log.ts'
-import { sealer as makeSealer } from '#base/seal.ts'
-import { silentTracing } from '#base/tracing.ts'
-import type { EventFilter } from '#model/event.ts'
-import type { HttpPost, HttpPostOutcome } from '#net/egress/http-post.ts'
-import type { Db, Row } from '#store/tables.ts'
-import { insertWebhook } from '#store/webhook.ts'
+import type { EventFilter } from '#events/event.ts'
+import { openExtractions } from '#mailbox/extractions.ts'
+import { systemChance } from '#platform/chance.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
+import { silentLog } from '#platform/log.ts'
+import { sealer as makeSealer } from '#platform/seal.ts'
+import type { Tracing } from '#platform/telemetry/tracing.ts'
+import { silentTracing } from '#platform/telemetry/tracing.ts'
+import type { Db, Row } from '#schema/tables.ts'
 import { makeId, type Owner } from '#test/conformance/open-database.ts'
+import type { DeliverWebhookDeps } from '#webhooks/deliver-webhook.ts'
+import { makeNewSecret } from '#webhooks/new-secret.ts'
+import { insertWebhook } from '#webhooks/webhook-rows.ts'
 
 const sealer = makeSealer(randomBytes(32))
 
@@ -34,7 +34,7 @@ export function webhookDeps(
   db: Db,
   clock: Clock,
   post: HttpPost = () => Promise.resolve(ANSWERED),
-): DeliverWebhookDeps & Pick<Deps, 'tracing'> {
+): DeliverWebhookDeps & { tracing: Tracing } {
   return {
     db,
     clock,

@@ -2,8 +2,8 @@
 // names, taken by a mail server, whose report then comes to the return path. What became of it is read
 // back over the API.
 
-import { readReport } from '#mail/report/read-report.ts'
-import type { ReportEnvelope } from '#mail/report/report.ts'
+import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
+import type { ReportEnvelope } from '@mailroom/mail-reading/report/report.ts'
 import { type Mta, openMta } from '#test/peers/mta.ts'
 import { openSender, type Sender } from '#test/peers/sender.ts'
 import { openWorld, type World } from '#test/world.ts'

@@ -2,7 +2,7 @@
 // sent. Prints every difference, the figures and how they stand to their goals.
 
 import { join } from 'node:path'
-import { readReport } from '#mail/report/read-report.ts'
+import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
 import { BounceService, envelopeOf } from './bounce-service.ts'
 import {
   BounceTally,

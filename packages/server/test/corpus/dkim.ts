@@ -3,9 +3,9 @@
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { openAuthenticator } from '#net/authenticate/authenticator.ts'
-import { openCachingResolver } from '#net/dns/caching-resolver.ts'
-import { openResolver } from '#net/dns/resolver.ts'
+import { openAuthenticator } from '#inbound/authenticate/authenticator.ts'
+import { openCachingResolver } from '#platform/dns/caching-resolver.ts'
+import { openResolver } from '#platform/dns/resolver.ts'
 import { openDns, type Zone } from '#test/peers/dns.ts'
 import { asClientSends } from './message-files.ts'
 

@@ -3,8 +3,8 @@
 
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, relative } from 'node:path'
-import { firstField, readHeaderSection } from '#mail/header-fields.ts'
-import { firstAddress } from '#mail/report/find-address.ts'
+import { firstField, readHeaderSection } from '@mailroom/mail/header-fields.ts'
+import { firstAddress } from '@mailroom/mail-reading/report/find-address.ts'
 
 export type MessageFile = {
   /** Path below the folder, with `/`. */

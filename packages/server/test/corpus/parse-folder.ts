@@ -2,8 +2,8 @@
 // expected. Quicker than the way through the service, and the only one that sees In-Reply-To.
 
 import { createHash } from 'node:crypto'
-import { readAttachment } from '#mail/mime-message.ts'
-import { parseMessage } from '#mail/parse-message.ts'
+import { readAttachment } from '@mailroom/mail/mime/mime-message.ts'
+import { parseMessage } from '@mailroom/mail/mime/parse-message.ts'
 import { compareMessage, type ReadMessage, readAgreed } from './compare.ts'
 import { messageFiles } from './message-files.ts'
 import { CORPUS_GOALS, CorpusTally, percentile } from './tally.ts'

@@ -1,13 +1,13 @@
 // The corpus of views: every message gets one, in time, within marks that it cannot forge, and of the
 // largest HTML a small part is left.
 
-import { systemChance } from '#base/chance.ts'
-import { parseMessage } from '#mail/parse-message.ts'
-import type { ParsedMessage } from '#mail/parsed-message.ts'
-import { untrustedText } from '#mail/view/untrusted-text.ts'
-import { viewPage } from '#mail/view/view-page.ts'
-import type { ViewedMessage } from '#mail/view/viewed-message.ts'
-import { openParserPool } from '#net/parse/parser-pool.ts'
+import { parseMessage } from '@mailroom/mail/mime/parse-message.ts'
+import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
+import { untrustedText } from '@mailroom/mail-reading/view/untrusted-text.ts'
+import { viewPage } from '@mailroom/mail-reading/view/view-page.ts'
+import type { ViewedMessage } from '@mailroom/mail-reading/view/viewed-message.ts'
+import { systemChance } from '#platform/chance.ts'
+import { openParserPool } from '#platform/workers/parser-pool.ts'
 import { readFences, viewed } from '#test/mail/view/viewed.ts'
 import { messageFiles } from './message-files.ts'
 import { percentile } from './tally.ts'

@@ -2,8 +2,8 @@
 // has to be true of it whatever happened before.
 
 import assert from 'node:assert/strict'
-import { databasePath, openToRead } from '#open-store.ts'
-import type { ReadDb, Row } from '#store/tables.ts'
+import type { ReadDb, Row } from '#schema/tables.ts'
+import { databasePath, openToRead } from '#wiring/open-store.ts'
 import type { Fate, Reported } from './domain-work.ts'
 import type { Service } from './service.ts'
 import { checkIntegrity } from './stored.ts'

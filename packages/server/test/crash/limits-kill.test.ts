@@ -3,12 +3,9 @@
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import {
-  BUDGET_LEASE_MS,
-  BUDGET_RENEW_MS,
-  MINUTE_MS,
-  SOCKETS_PER_ACCOUNT_MAX,
-} from '#base/limits.ts'
+import { MINUTE_MS } from '#platform/units.ts'
+import { BUDGET_LEASE_MS, BUDGET_RENEW_MS } from '#rate-limits/budget-ledger.ts'
+import { SOCKETS_PER_ACCOUNT_MAX } from '#streams/event-handlers.ts'
 import { type FeedClient, openFeedClient } from '#test/http/event-feed-client.ts'
 import { openSocket, type SocketClient } from '#test/http/socket-client.ts'
 import { openWorld, type World } from '#test/world.ts'

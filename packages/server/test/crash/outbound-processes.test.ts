@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MailroomError } from '@mailroom/sdk'
-import { DAY_MS } from '#base/limits.ts'
+import { DAY_MS } from '#platform/units.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
 import { sizeOf } from '#test/size-of.ts'
 import {

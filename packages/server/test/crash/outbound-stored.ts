@@ -6,7 +6,7 @@ import { hash } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { databasePath, openStore, silentObserver } from '#open-store.ts'
+import { databasePath, openStore, silentObserver } from '#wiring/open-store.ts'
 import type { Service } from './service.ts'
 import { checkIntegrity } from './stored.ts'
 

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { databasePath } from '#open-store.ts'
 import { sizeOf } from '#test/size-of.ts'
+import { databasePath } from '#wiring/open-store.ts'
 import { composeNumber } from './outbound-mail.ts'
 import { Sink } from './outbound-sink.ts'
 import { readOutbound } from './outbound-stored.ts'

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
-import { openSqliteConnection } from '#db/sqlite-connection.ts'
-import { databasePath, openStore, silentObserver } from '#open-store.ts'
+import { openSqliteConnection } from '#platform/db/sqlite-connection.ts'
+import { databasePath, openStore, silentObserver } from '#wiring/open-store.ts'
 import type { Service } from './service.ts'
 
 export type StoredMessage = {

@@ -7,8 +7,8 @@ import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { JSON_BODY_BYTES_MAX } from '#base/limits.ts'
 import { bodyBudget, collectBody } from '#http/collect-body.ts'
+import { JSON_BODY_BYTES_MAX } from '#platform/let-go.ts'
 
 test('of many small chunks no more is kept than what is in them', async () => {
   setFlagsFromString('--expose-gc')

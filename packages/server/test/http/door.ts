@@ -1,14 +1,14 @@
 // The HTTP door by itself: a server on a free port whose handlers only say what reached them.
 
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
-import { openOwnBudgets } from '#actions/budget/own-budgets.ts'
-import type { Sessions, SignedIn } from '#actions/session/sessions.ts'
-import { systemClock } from '#base/clock.ts'
-import { SOCKETS_PER_ACCOUNT_MAX } from '#base/limits.ts'
-import { type Log, silentLog } from '#base/log.ts'
+import type { Sessions, SignedIn } from '#accounts/sessions.ts'
 import { EventReaders, type EventReadersOptions } from '#http/event-readers.ts'
 import type { DoorPorts, Handlers } from '#http/handler.ts'
 import { type HttpServer, type HttpServerOptions, openHttpServer } from '#http/server.ts'
+import { systemClock } from '#platform/clock.ts'
+import { type Log, silentLog } from '#platform/log.ts'
+import { openOwnBudgets } from '#rate-limits/own-budgets.ts'
+import { SOCKETS_PER_ACCOUNT_MAX } from '#streams/event-handlers.ts'
 
 export const GOOD_KEY = 'mr_good0000000000000000000000000000000000000'
 export const OPERATOR_TOKEN = 'operator-token-of-the-test'

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { silentLog } from '#base/log.ts'
 import type { EndReason, EventReader } from '#http/event-readers.ts'
+import { silentLog } from '#platform/log.ts'
 import { keepingLog, openReaders } from '#test/http/door.ts'
 
 type Made = EventReader & { readonly ended: Promise<EndReason>; readonly ends: EndReason[] }

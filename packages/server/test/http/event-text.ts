@@ -1,6 +1,6 @@
 // An event as a stream of the door is told it, with a text of the test's own.
 
-import type { EventText } from '#actions/event/envelope.ts'
+import type { EventText } from '#streams/envelope.ts'
 
 /** `text` stands for the JSON of the envelope. */
 export function eventText(id: string, text: string): EventText {

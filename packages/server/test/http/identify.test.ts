@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { AppError } from '#base/app-error.ts'
-import { clientGroup, plainAddress } from '#base/client-address.ts'
 import { addressRanges } from '#config/forms.ts'
+import { AppError } from '#platform/app-error.ts'
+import { clientGroup, plainAddress } from '#platform/client-address.ts'
 import {
   type DoorOptions,
   errorOf,

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { slidingWindow } from '#actions/budget/sliding-window.ts'
+import { slidingWindow } from '#rate-limits/sliding-window.ts'
 
 const WINDOW_MS = 60_000
 

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openOwnBudgets } from '#actions/budget/own-budgets.ts'
-import { systemClock } from '#base/clock.ts'
-import { MINUTE_MS } from '#base/limits.ts'
-import { silentLog } from '#base/log.ts'
-import { openServiceDoor } from '#http/service-door.ts'
+import { openServiceDoor } from '#operating/service-door.ts'
+import { systemClock } from '#platform/clock.ts'
+import { silentLog } from '#platform/log.ts'
+import { MINUTE_MS } from '#platform/units.ts'
+import { openOwnBudgets } from '#rate-limits/own-budgets.ts'
 
 const TOKEN = 'the-operator-0123456789'
 const FAILURES = 3

@@ -3,8 +3,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { JSON_DEPTH_MAX, JSON_VALUES_MAX } from '#base/limits.ts'
-import { type JsonFaultRule, readStrictJson } from '#base/strict-json.ts'
+import {
+  JSON_DEPTH_MAX,
+  JSON_VALUES_MAX,
+  type JsonFaultRule,
+  readStrictJson,
+} from '#platform/strict-json.ts'
 import { cpuTimeMs } from '#test/mail/samples.ts'
 
 const encoder = new TextEncoder()

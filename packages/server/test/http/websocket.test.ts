@@ -4,15 +4,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { WebSocket } from 'ws'
-import type { Places } from '#actions/budget/budgets.ts'
-import type { EventSink } from '#actions/event/event-stream.ts'
-import { AppError } from '#base/app-error.ts'
-import {
-  FILTER_IDS_MAX,
-  SOCKET_FRAME_BYTES_MAX,
-  SOCKET_FRAMES_MAX,
-  STREAM_BUFFER_BYTES_MAX,
-} from '#base/limits.ts'
+import { AppError } from '#platform/app-error.ts'
+import type { Places } from '#rate-limits/budgets.ts'
+import { STREAM_BUFFER_BYTES_MAX } from '#streams/event-feed.ts'
+import type { EventSink } from '#streams/event-stream.ts'
+import { SOCKET_FRAME_BYTES_MAX } from '#streams/websocket/handshake.ts'
+import { FILTER_IDS_MAX } from '#streams/websocket/read-frame.ts'
+import { SOCKET_FRAMES_MAX } from '#streams/websocket/session.ts'
 import { type DoorOptions, GOOD_KEY, keepingLog, openDoor, openReaders } from '#test/http/door.ts'
 import { eventText } from '#test/http/event-text.ts'
 import {

@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DELIVERY_MS_MAX, MINUTE_MS } from '#base/limits.ts'
-import { BACKOFF_MS_MAX, nextAttemptAt } from '#jobs/delivery-schedule.ts'
+import { DELIVERY_MS_MAX } from '#outbound/queue-message.ts'
+import { MINUTE_MS } from '#platform/units.ts'
+import { BACKOFF_MS_MAX, nextAttemptAt } from '#queue/delivery-schedule.ts'
 
 const START_MS = 1_000_000
 

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { formatMailbox, parseAddressList } from '@mailroom/mail/address-list.ts'
 import fc from 'fast-check'
-import { formatMailbox, parseAddressList } from '#mail/address-list.ts'
 import { cpuTimeMs } from '#test/mail/samples.ts'
 
 /** Written as `name|address` to be readable. */

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readAuthservIds, withoutClaimedResults } from '#mail/claimed-results.ts'
+import { readAuthservIds, withoutClaimedResults } from '@mailroom/mail/claimed-results.ts'
 import { cpuTimeMs } from '#test/mail/samples.ts'
 
 const OURS = 'mx.mailroom.example'

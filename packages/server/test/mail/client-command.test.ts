@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { formatMail, formatRcpt, writeAddress } from '@mailroom/mail/smtp/client-command.ts'
 import fc from 'fast-check'
-import { formatMail, formatRcpt, writeAddress } from '#mail/smtp/client-command.ts'
 
 describe('an address on the wire', () => {
   const good: [text: string, address: string, isInternational: boolean][] = [

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { DataDecoder } from '@mailroom/mail/smtp/data-decoder.ts'
+import { endOfData, inspectContent, stuffDots } from '@mailroom/mail/smtp/data-encoder.ts'
 import fc from 'fast-check'
-import { DataDecoder } from '#mail/smtp/data-decoder.ts'
-import { endOfData, inspectContent, stuffDots } from '#mail/smtp/data-encoder.ts'
 
 describe('the content of a message', () => {
   const cases: [raw: string, isCrlfOnly: boolean, isEightBit: boolean, needsStuffing: boolean][] = [

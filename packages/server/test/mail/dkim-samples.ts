@@ -1,9 +1,9 @@
 // What DKIM tests share: one key for a test file, its record as a resolver gives it, and the verdict of
 // a verifier that is not ours.
 
+import { formatKeyRecord, makeDkimKey, publicKeyOf } from '@mailroom/mail/dkim/key.ts'
+import { openSigner } from '@mailroom/mail/dkim/signer.ts'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
-import { formatKeyRecord, makeDkimKey, publicKeyOf } from '#mail/dkim/key.ts'
-import { openSigner } from '#mail/dkim/signer.ts'
 
 export const DOMAIN = 'sender.example'
 export const SELECTOR = 'mr1'

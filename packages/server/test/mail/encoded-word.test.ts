@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { decodeWords } from '#mail/encoded-word.ts'
+import { decodeWords } from '@mailroom/mail/encoded-word.ts'
 import { cpuTimeMs } from '#test/mail/samples.ts'
 
 describe('encoded words', () => {

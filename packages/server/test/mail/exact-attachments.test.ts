@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { readAttachment } from '@mailroom/mail/mime/mime-message.ts'
+import { TEXT_BYTES_MAX } from '@mailroom/mail/mime/mime-parts.ts'
+import { parseMessage } from '@mailroom/mail/mime/parse-message.ts'
 import fc from 'fast-check'
-import { readAttachment } from '#mail/mime-message.ts'
-import { TEXT_BYTES_MAX } from '#mail/mime-parts.ts'
-import { parseMessage } from '#mail/parse-message.ts'
 import {
   ENVELOPE_FIELDS,
   message,

@@ -2,9 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { FILENAME_LENGTH_MAX, safeFileNames } from '@mailroom/mail/file-name.ts'
 import fc from 'fast-check'
-import { FILENAME_LENGTH_MAX } from '#base/limits.ts'
-import { safeFileNames } from '#mail/file-name.ts'
 import { cpuTimeMs } from '#test/mail/samples.ts'
 
 function nameOf(filename: string | null, contentType = 'x/y'): string {

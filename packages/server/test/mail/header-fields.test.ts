@@ -2,8 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { HEADER_BYTES_MAX, HEADER_FIELDS_MAX } from '#base/limits.ts'
-import { duplicateDefects, firstField, readHeaderSection } from '#mail/header-fields.ts'
+import { HEADER_BYTES_MAX } from '@mailroom/mail/claimed-results.ts'
+import {
+  duplicateDefects,
+  firstField,
+  HEADER_FIELDS_MAX,
+  readHeaderSection,
+} from '@mailroom/mail/header-fields.ts'
 import { message } from '#test/mail/samples.ts'
 
 function read(raw: Uint8Array) {

@@ -2,9 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { HTML_LENGTH_MAX, HTML_TAGS_MAX, textFromHtml } from '@mailroom/mail/html/html-text.ts'
 import fc from 'fast-check'
-import { HTML_LENGTH_MAX, HTML_TAGS_MAX } from '#base/limits.ts'
-import { textFromHtml } from '#mail/html-text.ts'
 
 test('paragraphs, breaks, lists and quotes keep their lines', () => {
   const html = `<html><body><h1>Minutes</h1><p>First<br>second</p><ul><li>one<li>two</ul>

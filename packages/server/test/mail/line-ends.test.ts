@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { COMPOSE_STEP_BYTES } from '@mailroom/mail/compose/encode-transfer.ts'
+import { completeLineFeeds, countLineEnds } from '@mailroom/mail/line-ends.ts'
 import fc from 'fast-check'
-import { COMPOSE_STEP_BYTES } from '#base/limits.ts'
-import { completeLineFeeds, countLineEnds } from '#mail/line-ends.ts'
 
 const octets = (text: string) => Buffer.from(text, 'latin1')
 

@@ -2,8 +2,12 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { REFERENCES_MAX } from '#base/limits.ts'
-import { messageIdKey, parseMessageId, parseMessageIds } from '#mail/message-id.ts'
+import {
+  messageIdKey,
+  parseMessageId,
+  parseMessageIds,
+  REFERENCES_MAX,
+} from '@mailroom/mail/message-id.ts'
 import { cpuTimeMs } from '#test/mail/samples.ts'
 
 describe('message identifiers', () => {

@@ -2,8 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { HEADER_FIELDS_MAX } from '#base/limits.ts'
-import { MIME_DEPTH_MAX, MIME_LINES_MAX, MIME_PARTS_MAX, scanMime } from '#mail/mime-parts.ts'
+import { HEADER_FIELDS_MAX } from '@mailroom/mail/header-fields.ts'
+import {
+  MIME_DEPTH_MAX,
+  MIME_LINES_MAX,
+  MIME_PARTS_MAX,
+  scanMime,
+} from '@mailroom/mail/mime/mime-parts.ts'
 import {
   cpuTimeMs,
   ENVELOPE_FIELDS,

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { parseStructured, readParameter } from '#mail/parameters.ts'
+import { parseStructured, readParameter } from '@mailroom/mail/parameters.ts'
 import { cpuTimeMs } from '#test/mail/samples.ts'
 
 describe('a field with parameters', () => {

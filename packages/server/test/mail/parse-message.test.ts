@@ -2,8 +2,12 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { INLINE_PARSE_BYTES_MAX } from '#base/limits.ts'
-import { parseDefeated, parseIfPlainAndSmall, parseMessage } from '#mail/parse-message.ts'
+import { INLINE_PARSE_BYTES_MAX } from '@mailroom/mail/mime/mime-message.ts'
+import {
+  parseDefeated,
+  parseIfPlainAndSmall,
+  parseMessage,
+} from '@mailroom/mail/mime/parse-message.ts'
 import {
   ENVELOPE_FIELDS,
   message,

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { safeFileNames } from '@mailroom/mail/file-name.ts'
+import { parseMime, readAttachment } from '@mailroom/mail/mime/mime-message.ts'
+import { parseMessage } from '@mailroom/mail/mime/parse-message.ts'
 import fc from 'fast-check'
 import PostalMime from 'postal-mime'
-import { safeFileNames } from '#mail/file-name.ts'
-import { parseMime, readAttachment } from '#mail/mime-message.ts'
-import { parseMessage } from '#mail/parse-message.ts'
 import { message, multipart, part } from '#test/mail/samples.ts'
 
 const FRAGMENTS = [

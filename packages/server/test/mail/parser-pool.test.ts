@@ -4,11 +4,11 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { AppError } from '#base/app-error.ts'
-import { bodyParts } from '#mail/compose/body-parts.ts'
-import { MIME_PARTS_MAX } from '#mail/mime-parts.ts'
-import { parseMessage } from '#mail/parse-message.ts'
-import { openParserPool, type ParserPool } from '#net/parse/parser-pool.ts'
+import { bodyParts } from '@mailroom/mail/compose/body-parts.ts'
+import { MIME_PARTS_MAX } from '@mailroom/mail/mime/mime-parts.ts'
+import { parseMessage } from '@mailroom/mail/mime/parse-message.ts'
+import { AppError } from '#platform/app-error.ts'
+import { openParserPool, type ParserPool } from '#platform/workers/parser-pool.ts'
 import {
   BOMBS,
   filePart,
@@ -142,7 +142,7 @@ describe('the parser pool', () => {
 
   test('idle threads do not keep the process', () => {
     const script = `
-      import { openParserPool } from '#net/parse/parser-pool.ts'
+      import { openParserPool } from '#platform/workers/parser-pool.ts'
       const pool = openParserPool()
       const { html } = await pool.parse(Buffer.from('Content-Type: text/html\\r\\n\\r\\n<p>Hi'))
       console.log(html)`

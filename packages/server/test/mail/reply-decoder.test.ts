@@ -2,11 +2,15 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { parseExtensions } from '@mailroom/mail/smtp/ehlo.ts'
+import { splitEnhancedCode } from '@mailroom/mail/smtp/enhanced-code.ts'
+import {
+  REPLY_BYTES_MAX,
+  REPLY_LINE_BYTES_MAX,
+  REPLY_LINES_MAX,
+  ReplyDecoder,
+} from '@mailroom/mail/smtp/reply-decoder.ts'
 import fc from 'fast-check'
-import { REPLY_BYTES_MAX, REPLY_LINE_BYTES_MAX, REPLY_LINES_MAX } from '#base/limits.ts'
-import { parseExtensions } from '#mail/smtp/ehlo.ts'
-import { splitEnhancedCode } from '#mail/smtp/enhanced-code.ts'
-import { ReplyDecoder } from '#mail/smtp/reply-decoder.ts'
 
 /** Each reply as `code text|text`, a defect by its name; ends at the first defect. */
 function decode(...chunks: (string | Buffer)[]): string[] {

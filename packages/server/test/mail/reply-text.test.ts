@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { extractReply } from '@mailroom/mail-reading/reply/reply-text.ts'
 import fc from 'fast-check'
-import { extractReply } from '#mail/reply-text.ts'
 
 const REPLY = 'Tuesday suits me.\nShall I book the room?'
 

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { REPORT_BYTES_MAX } from '@mailroom/mail-reading/report/open-report.ts'
+import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
 import fc from 'fast-check'
-import { REPORT_BYTES_MAX, REPORT_INLINE_BYTES_MAX } from '#base/limits.ts'
-import { readReport } from '#mail/report/read-report.ts'
-import { openParserPool } from '#net/parse/parser-pool.ts'
+import { openParserPool, REPORT_INLINE_BYTES_MAX } from '#platform/workers/parser-pool.ts'
 import { notice, standard } from '#test/mail/report-samples.ts'
 import { cpuTimeMs } from '#test/mail/samples.ts'
 

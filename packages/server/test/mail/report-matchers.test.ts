@@ -4,15 +4,16 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import fc from 'fast-check'
-import { REPORT_LINE_LENGTH_MAX } from '#base/limits.ts'
-import { isDeadAddress, saysDeadAddress } from '#mail/dead-address.ts'
-import { classifyBounce, stageOf } from '#mail/report/bounce-class.ts'
-import { readComplaint } from '#mail/report/complaint.ts'
-import { readRecipientGroup, recipientGroups } from '#mail/report/delivery-status.ts'
-import { readNotice } from '#mail/report/failure-notice.ts'
-import { findAddresses, firstAddress } from '#mail/report/find-address.ts'
-import { namedRecipients } from '#mail/report/named-recipients.ts'
+import { isDeadAddress, saysDeadAddress } from '@mailroom/mail/dead-address.ts'
+import { classifyBounce, stageOf } from '@mailroom/mail-reading/report/bounce-class.ts'
+import { readComplaint } from '@mailroom/mail-reading/report/complaint.ts'
+import {
+  readRecipientGroup,
+  recipientGroups,
+} from '@mailroom/mail-reading/report/delivery-status.ts'
+import { readNotice } from '@mailroom/mail-reading/report/failure-notice.ts'
+import { findAddresses, firstAddress } from '@mailroom/mail-reading/report/find-address.ts'
+import { namedRecipients } from '@mailroom/mail-reading/report/named-recipients.ts'
 import {
   isAbsence,
   isAutomaticAnswer,
@@ -20,11 +21,12 @@ import {
   isFromMailSystem,
   isNoticeSubject,
   saysDelayed,
-} from '#mail/report/notice-marks.ts'
-import { openReport } from '#mail/report/open-report.ts'
-import { returnedMessageAt } from '#mail/report/returned-message.ts'
-import { readServiceNotice } from '#mail/report/service-notice.ts'
-import { findCodes, isVague } from '#mail/report/status-code.ts'
+} from '@mailroom/mail-reading/report/notice-marks.ts'
+import { openReport, REPORT_LINE_LENGTH_MAX } from '@mailroom/mail-reading/report/open-report.ts'
+import { returnedMessageAt } from '@mailroom/mail-reading/report/returned-message.ts'
+import { readServiceNotice } from '@mailroom/mail-reading/report/service-notice.ts'
+import { findCodes, isVague } from '@mailroom/mail-reading/report/status-code.ts'
+import fc from 'fast-check'
 import { cpuTimeMs } from '#test/mail/samples.ts'
 
 const LINES = 500

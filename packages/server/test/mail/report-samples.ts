@@ -1,7 +1,11 @@
 // Reports as mail systems write them, put together from their parts.
 
-import { readReport } from '#mail/report/read-report.ts'
-import type { Report, ReportEnvelope, ReportedRecipient } from '#mail/report/report.ts'
+import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
+import type {
+  Report,
+  ReportEnvelope,
+  ReportedRecipient,
+} from '@mailroom/mail-reading/report/report.ts'
 
 export type Part = { type: string; lines: readonly string[]; fields?: readonly string[] }
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readReport } from '#mail/report/read-report.ts'
+import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
 import {
   bounceOf,
   notice,

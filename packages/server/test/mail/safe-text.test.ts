@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { cleanLine, cleanText } from '@mailroom/mail/safe-text.ts'
 import fc from 'fast-check'
-import { cleanLine, cleanText } from '#mail/safe-text.ts'
 
 test('clean text has no NUL and no lone surrogate, and nothing else is changed', () => {
   assert.equal(cleanText('a\0b\ud800c\udc00'), 'ab\ufffdc\ufffd')

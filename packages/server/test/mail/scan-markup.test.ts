@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { scanMarkup } from '@mailroom/mail/html/scan-markup.ts'
 import fc from 'fast-check'
 import { fromHtml } from 'hast-util-from-html'
-import { scanMarkup } from '#mail/scan-markup.ts'
 
 function read(html: string): string[] {
   const found: string[] = []

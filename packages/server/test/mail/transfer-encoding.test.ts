@@ -3,9 +3,13 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { decodeUtf7 } from '@mailroom/mail/charset.ts'
+import {
+  decodeBase64,
+  decodedSize,
+  decodeQuotedPrintable,
+} from '@mailroom/mail/mime/transfer-encoding.ts'
 import fc from 'fast-check'
-import { decodeUtf7 } from '#mail/charset.ts'
-import { decodeBase64, decodedSize, decodeQuotedPrintable } from '#mail/transfer-encoding.ts'
 
 test('base64 in padded units, with line ends and strangers among it, is what was encoded', () => {
   const unit = fc.uint8Array({ maxLength: 9 }).map((octets) => Buffer.from(octets))

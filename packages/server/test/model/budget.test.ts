@@ -4,8 +4,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { BUDGET_COOLING_STEP_MS, BUDGET_HANDOVER_MS, BUDGET_SHORT_MS } from '#base/limits.ts'
-import { type BudgetAsk, type BudgetState, settleBudget, UNUSED_BUDGET } from '#model/budget.ts'
+import {
+  BUDGET_COOLING_STEP_MS,
+  BUDGET_HANDOVER_MS,
+  BUDGET_SHORT_MS,
+  type BudgetAsk,
+  type BudgetState,
+  settleBudget,
+  UNUSED_BUDGET,
+} from '#rate-limits/budget.ts'
 
 const WINDOW_MS = 60_000
 

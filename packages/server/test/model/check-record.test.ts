@@ -2,9 +2,14 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FOUND_RECORDS_MAX, FOUND_TEXT_LENGTH_MAX } from '#base/limits.ts'
-import { checkMxRecord, checkTextRecord, type MailHost } from '#model/check-record.ts'
-import { type DnsRecord, domainDnsRecords } from '#model/dns-records.ts'
+import {
+  checkMxRecord,
+  checkTextRecord,
+  FOUND_RECORDS_MAX,
+  FOUND_TEXT_LENGTH_MAX,
+  type MailHost,
+} from '#domains/check-record.ts'
+import { type DnsRecord, domainDnsRecords } from '#domains/dns-records.ts'
 
 const KEY = 'QUJD'.repeat(90)
 const records = domainDnsRecords({

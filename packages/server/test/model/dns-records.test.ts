@@ -8,7 +8,7 @@ import {
   formatDnsTable,
   formatZone,
   serviceDnsRecords,
-} from '#model/dns-records.ts'
+} from '#domains/dns-records.ts'
 
 const KEY = `v=DKIM1; k=rsa; p=${'A'.repeat(392)}`
 const key = (domain: string, selector: string, isRequired: boolean) => ({

@@ -2,8 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CUSTOM_DOMAIN_LENGTH_MAX } from '#base/limits.ts'
-import { readCustomDomain, readNamedDomain } from '#model/domain-name.ts'
+import {
+  CUSTOM_DOMAIN_LENGTH_MAX,
+  readCustomDomain,
+  readNamedDomain,
+} from '#platform/domain-name.ts'
 
 const SERVICE = 'agents.example.com'
 

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { DomainStatus } from '#model/domain.ts'
-import { nextCheckAt, nextStatus } from '#model/domain-state.ts'
+import type { DomainStatus } from '#domains/domain.ts'
+import { nextCheckAt, nextStatus } from '#domains/domain-state.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE

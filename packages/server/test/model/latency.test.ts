@@ -3,7 +3,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { addLatencies, type Latencies, latencyAt, latencyClass } from '#model/latency.ts'
+import {
+  addLatencies,
+  type Latencies,
+  latencyAt,
+  latencyClass,
+} from '#platform/telemetry/latency.ts'
 
 function keep(times: readonly number[]): Latencies {
   return times.reduce<Latencies>((all, ms) => addLatencies(all, { [latencyClass(ms)]: 1 }), {})

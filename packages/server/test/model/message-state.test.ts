@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type DeliveryStatus, deliveryStatuses } from '@mailroom/contract/vocabulary.ts'
-import { FAILURE_REASON_LENGTH_MAX } from '#base/limits.ts'
-import { messageStateOf } from '#model/message-state.ts'
+import { FAILURE_REASON_LENGTH_MAX, messageStateOf } from '#outbound/message-state.ts'
 
 const recipient = (status: DeliveryStatus, index = 0, response = 'words') => ({
   recipient: `r${index}@far.example`,

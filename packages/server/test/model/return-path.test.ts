@@ -2,8 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RETURN_PATH_MS } from '#base/limits.ts'
-import { makeReturnPath, readReturnPath } from '#model/return-path.ts'
+import { makeReturnPath, RETURN_PATH_MS, readReturnPath } from '#outbound/return-path.ts'
 import { makeId } from '#test/conformance/open-database.ts'
 
 const KEY = new Uint8Array(32).fill(7)

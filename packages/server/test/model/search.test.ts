@@ -3,18 +3,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { WORD_CHARACTERS } from '#platform/db/text-index.ts'
 import {
+  makeSearchEntry,
   SEARCH_BODY_LENGTH_MAX,
   SEARCH_ENTRY_BYTES_MAX,
   SEARCH_ENTRY_WORDS_MAX,
-  SEARCH_WORD_LENGTH_MAX,
-  SNIPPET_LENGTH_MAX,
-} from '#base/limits.ts'
-import { WORD_CHARACTERS } from '#db/text-index.ts'
-import { makeSearchEntry, type SearchableMessage } from '#model/search-entry.ts'
-import { readQuery, type SearchQuery } from '#model/search-query.ts'
-import { makeSnippet } from '#model/search-snippet.ts'
-import { findWords, wordsOf } from '#model/search-words.ts'
+  type SearchableMessage,
+} from '#search/search-entry.ts'
+import { readQuery, type SearchQuery } from '#search/search-query.ts'
+import { makeSnippet, SNIPPET_LENGTH_MAX } from '#search/search-snippet.ts'
+import { findWords, SEARCH_WORD_LENGTH_MAX, wordsOf } from '#search/search-words.ts'
 
 const NOTHING: SearchableMessage = {
   direction: 'inbound',

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DAY_MS, YOUNG_MS } from '#base/limits.ts'
-import { coldAccountLimit, endOfUtcDay, isYoung, utcDay } from '#model/send-policy.ts'
+import { coldAccountLimit, endOfUtcDay, isYoung, utcDay, YOUNG_MS } from '#outbound/send-policy.ts'
+import { DAY_MS } from '#platform/units.ts'
 
 test('the caps on strangers of an account are those of its plan and its age', () => {
   const table = [

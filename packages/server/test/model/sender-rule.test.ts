@@ -3,16 +3,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { DOMAIN_LENGTH_MAX } from '#base/limits.ts'
 import {
   candidateValuesOf,
   compareValue,
   type DecidingRule,
+  DOMAIN_LENGTH_MAX,
   judgeSender,
   readRuleValue,
   ruleValuesOf,
   type Sender,
-} from '#model/sender-rule.ts'
+} from '#inbound/sender-rule.ts'
 
 const VALUES: [text: string, value: string][] = [
   ['ann@sender.example', 'ann@sender.example'],

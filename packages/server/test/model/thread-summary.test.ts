@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addParticipants, type Participant, snippetOf } from '#model/thread-summary.ts'
+import { addParticipants, type Participant, snippetOf } from '#mailbox/thread-summary.ts'
 
 const OWN = 'agent@mailroom.localhost'
 

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SEALING_KEY_BYTES, sealer } from '#base/seal.ts'
-import { hopMarkOf } from '#model/hop-mark.ts'
-import { readUnsubscribeToken, unsubscribeUrl } from '#model/unsubscribe-link.ts'
+import { hopMarkOf } from '#outbound/hop-mark.ts'
+import { readUnsubscribeToken, unsubscribeUrl } from '#outbound/unsubscribe-link.ts'
+import { SEALING_KEY_BYTES, sealer } from '#platform/seal.ts'
 
 const SEALER = sealer(new Uint8Array(SEALING_KEY_BYTES).fill(7))
 const FOUND = {

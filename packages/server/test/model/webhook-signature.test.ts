@@ -6,8 +6,8 @@ import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { verifyWebhook } from '@mailroom/sdk'
 import { Webhook } from 'standardwebhooks'
-import { systemChance } from '#base/chance.ts'
-import { makeWebhookSecret, signWebhook } from '#model/webhook-signature.ts'
+import { systemChance } from '#platform/chance.ts'
+import { makeWebhookSecret, signWebhook } from '#webhooks/webhook-signature.ts'
 
 const body = JSON.stringify({ event: 'message.received', subject: 'Grüße 日本 🎉', nothing: null })
 const id = 'evt_01h2xcejqtf2nbrexx3vqjhp41'

@@ -2,8 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { WEBHOOK_URL_LENGTH_MAX } from '#base/limits.ts'
-import { checkWebhookUrl } from '#model/webhook-url.ts'
+import { checkWebhookUrl, WEBHOOK_URL_LENGTH_MAX } from '#webhooks/webhook-url.ts'
 
 const check = (url: string) => checkWebhookUrl(url, { allowPrivate: false })
 const checkPrivate = (url: string) => checkWebhookUrl(url, { allowPrivate: true })

@@ -1,12 +1,12 @@
 // An authenticator before a real DNS peer, asked about mail without a service around it.
 
 import type { TestContext } from 'node:test'
-import { type Clock, systemClock } from '#base/clock.ts'
-import type { Authentication } from '#mail/authentication.ts'
-import { parseMessage } from '#mail/parse-message.ts'
-import { type Authenticator, openAuthenticator } from '#net/authenticate/authenticator.ts'
-import { openCachingResolver } from '#net/dns/caching-resolver.ts'
-import { openResolver } from '#net/dns/resolver.ts'
+import type { Authentication } from '@mailroom/mail/authentication.ts'
+import { parseMessage } from '@mailroom/mail/mime/parse-message.ts'
+import { type Authenticator, openAuthenticator } from '#inbound/authenticate/authenticator.ts'
+import { type Clock, systemClock } from '#platform/clock.ts'
+import { openCachingResolver } from '#platform/dns/caching-resolver.ts'
+import { openResolver } from '#platform/dns/resolver.ts'
 import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
 import { plainMail } from '#test/world.ts'
 

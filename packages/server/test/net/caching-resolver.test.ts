@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { openCachingResolver } from '#net/dns/caching-resolver.ts'
-import { KeptAnswers } from '#net/dns/kept-answers.ts'
-import { openResolver, type Resolver } from '#net/dns/resolver.ts'
+import { openCachingResolver } from '#platform/dns/caching-resolver.ts'
+import { KeptAnswers } from '#platform/dns/kept-answers.ts'
+import { openResolver, type Resolver } from '#platform/dns/resolver.ts'
 import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
 import { type TestClock, testClock } from '#test/world.ts'
 

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Authentication } from '#mail/authentication.ts'
+import type { Authentication } from '@mailroom/mail/authentication.ts'
 import type { Zone } from '#test/peers/dns.ts'
 import { makeSigningKey, signMail } from '#test/peers/signed-mail.ts'
 import { plainMail, testClock } from '#test/world.ts'

@@ -6,14 +6,14 @@ import { once } from 'node:events'
 import { BlockList, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { createServer as createTlsServer } from 'node:tls'
-import { WEBHOOK_ANSWER_BYTES_KEPT } from '#base/limits.ts'
-import { openResolver } from '#net/dns/resolver.ts'
+import { openResolver } from '#platform/dns/resolver.ts'
 import {
   type HttpPosterOptions,
   type HttpPostOutcome,
   openHttpPoster,
-} from '#net/egress/http-post.ts'
-import { type Certificate, makeSelfSignedCertificate } from '#net/tls.ts'
+  WEBHOOK_ANSWER_BYTES_KEPT,
+} from '#platform/egress/http-post.ts'
+import { type Certificate, makeSelfSignedCertificate } from '#platform/tls/tls.ts'
 import { openDns, type Zone } from '#test/peers/dns.ts'
 import { type Answer, openReceiver } from '#test/peers/receiver.ts'
 import { until } from '#test/scenarios/outcomes.ts'

@@ -2,8 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { DNS_QUERIES_AT_ONCE, DNS_QUERIES_OF_DOMAIN } from '#base/limits.ts'
-import { type Answer, openResolver, type Resolver } from '#net/dns/resolver.ts'
+import {
+  type Answer,
+  DNS_QUERIES_AT_ONCE,
+  DNS_QUERIES_OF_DOMAIN,
+  openResolver,
+  type Resolver,
+} from '#platform/dns/resolver.ts'
 import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 

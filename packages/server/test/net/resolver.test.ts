@@ -4,14 +4,14 @@ import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { after, test } from 'node:test'
-import { DNS_QUERIES_AT_ONCE } from '#base/limits.ts'
 import {
   type Answer,
+  DNS_QUERIES_AT_ONCE,
   openResolver,
   type Resolver,
   type ResolverOptions,
-} from '#net/dns/resolver.ts'
-import { isLoopbackServer, parseServerAddress } from '#net/dns/server-address.ts'
+} from '#platform/dns/resolver.ts'
+import { isLoopbackServer, parseServerAddress } from '#platform/dns/server-address.ts'
 import { type Behaviour, type Dns, openDns, type Zone } from '#test/peers/dns.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 

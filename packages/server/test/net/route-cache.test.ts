@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { makeExpiringCache } from '#net/smtp/route/expiring-cache.ts'
+import { makeExpiringCache } from '#outbound/route/expiring-cache.ts'
 import { mx, openRouteWorld, outcomeOf } from './route-world.ts'
 
 const A = ['1.1.1.1']

@@ -2,15 +2,15 @@
 
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { systemChance } from '#base/chance.ts'
-import { openResolver, type ResolverOptions } from '#net/dns/resolver.ts'
 import {
   openRouter,
   type Route,
   type RouteHost,
   type Router,
   type RouterOptions,
-} from '#net/smtp/route/find-route.ts'
+} from '#outbound/route/find-route.ts'
+import { systemChance } from '#platform/chance.ts'
+import { openResolver, type ResolverOptions } from '#platform/dns/resolver.ts'
 import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
 
 export type RouteWorld = {

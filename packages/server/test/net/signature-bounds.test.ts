@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { silentLog } from '#base/log.ts'
-import { SignatureThread } from '#net/authenticate/signature-thread.ts'
+import { SignatureThread } from '#inbound/authenticate/signature-thread.ts'
+import { silentLog } from '#platform/log.ts'
 import type { Zone } from '#test/peers/dns.ts'
 import { makeSigningKey, signMail } from '#test/peers/signed-mail.ts'
 import { plainMail } from '#test/world.ts'

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { listAccounts } from '#actions/account/update-account.ts'
-import { openStore, silentObserver } from '#open-store.ts'
-import { changeAccount } from '#store/account.ts'
+import { changeAccount } from '#accounts/account-rows.ts'
+import { listAccounts } from '#accounts/update-account.ts'
 import { clientOf, emptyPlace, type Place } from '#test/scenarios/service-process.ts'
 import { onEachEngine } from '#test/world.ts'
+import { openStore, silentObserver } from '#wiring/open-store.ts'
 
 const KEY = 'the-key-of-this-test-0123456789'
 

@@ -6,14 +6,14 @@ import { type AddressInfo, createServer } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { openApp } from '#app.ts'
-import { silentLog } from '#base/log.ts'
 import { readSettings } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
-import { databasePath } from '#open-store.ts'
+import { silentLog } from '#platform/log.ts'
 import { certificateSettings } from '#test/peers/certificate.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { clientOf, emptyPlace, type Place } from '#test/scenarios/service-process.ts'
 import { OPERATOR_TOKEN, onEachEngine } from '#test/world.ts'
+import { databasePath } from '#wiring/open-store.ts'
 
 const KEY = /mr_[0-9A-Za-z]{40}/
 

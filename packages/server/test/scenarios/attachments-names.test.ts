@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { after, before, test } from 'node:test'
-import { FILENAME_LENGTH_MAX } from '#base/limits.ts'
+import { FILENAME_LENGTH_MAX } from '@mailroom/mail/file-name.ts'
 import { filePart, messageOf, multipart, type Part, textPart } from '#test/mail/samples.ts'
 import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { isLongRun } from '#test/size-of.ts'

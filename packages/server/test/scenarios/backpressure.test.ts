@@ -6,11 +6,11 @@ import { after, before, suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MailroomError } from '@mailroom/sdk'
 import pg from 'pg'
-import { STRAINED_WRITES_MIN } from '#base/limits.ts'
-import { databasePath } from '#open-store.ts'
+import { STRAINED_WRITES_MIN } from '#platform/store-pressure.ts'
 import { lockDatabase } from '#test/crash/database-lock.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { OPERATOR_TOKEN, openWorld, plainMail, type World } from '#test/world.ts'
+import { databasePath } from '#wiring/open-store.ts'
 
 /** With STRAINED_WRITES_MIN no more than one address may have connections. */
 const CLIENTS = 12

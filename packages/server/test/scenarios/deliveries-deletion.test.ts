@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { removeInbox } from '#store/change-inbox.ts'
+import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import type { MtaScript } from '#test/peers/mta.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'
 import {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { DAY_MS } from '#base/limits.ts'
+import { DAY_MS } from '#platform/units.ts'
 import { inStrings } from '#test/conformance/dkim-place.ts'
 import { type Dns, openDns } from '#test/peers/dns.ts'
 import { emptyPlace, type Place, type ServiceProcess } from '#test/scenarios/service-process.ts'

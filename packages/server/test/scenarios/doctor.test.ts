@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { chmod, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, beforeEach, suite, test } from 'node:test'
-import type { Engine } from '#db/db.ts'
+import type { Engine } from '#platform/db/db.ts'
 import type { Zone } from '#test/peers/dns.ts'
 import { mtaTls, openMta } from '#test/peers/mta.ts'
 import {

@@ -5,14 +5,10 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Domain } from '@mailroom/sdk'
 import pg from 'pg'
-import { askRecords } from '#actions/domain/ask-records.ts'
-import {
-  DNS_QUERIES_AT_ONCE,
-  DOMAIN_CHECKS_PER_ACCOUNT_MAX,
-  DOMAIN_CHECKS_WAITING_MAX,
-  DOMAIN_CREATIONS_AT_ONCE,
-  DOMAIN_CREATIONS_WAITING_MAX,
-} from '#base/limits.ts'
+import { askRecords } from '#domains/ask-records.ts'
+import { DOMAIN_CREATIONS_AT_ONCE, DOMAIN_CREATIONS_WAITING_MAX } from '#domains/change-domains.ts'
+import { DOMAIN_CHECKS_PER_ACCOUNT_MAX, DOMAIN_CHECKS_WAITING_MAX } from '#domains/domain-checks.ts'
+import { DNS_QUERIES_AT_ONCE } from '#platform/dns/resolver.ts'
 import {
   checkDue,
   checkOnce,

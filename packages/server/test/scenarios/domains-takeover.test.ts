@@ -8,7 +8,7 @@ import { after, before, suite, test } from 'node:test'
 import type { Domain } from '@mailroom/sdk'
 import { Mailroom } from '@mailroom/sdk'
 import { type App, openApp } from '#app.ts'
-import { silentLog } from '#base/log.ts'
+import { silentLog } from '#platform/log.ts'
 import { openSender, type Sender } from '#test/peers/sender.ts'
 import {
   checkDue,

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { DOMAINS_PER_ACCOUNT_MAX } from '#base/limits.ts'
+import { DOMAINS_PER_ACCOUNT_MAX } from '#domains/change-domain-rows.ts'
 import type { ZoneName } from '#test/peers/dns.ts'
 import {
   type DomainWorld,

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
-import { type Downloads, openDownloads } from '#actions/message/downloads.ts'
+import { type Downloads, openDownloads } from '#mailbox/downloads.ts'
 import { filePart, messageOf, multipart, textPart } from '#test/mail/samples.ts'
 import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'

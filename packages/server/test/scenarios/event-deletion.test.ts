@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { removeInbox } from '#store/change-inbox.ts'
-import { findEvent } from '#store/event.ts'
-import { purgeInboxStep } from '#store/retention.ts'
+import { findEvent } from '#events/event-rows.ts'
+import { removeInbox } from '#inboxes/change-inbox-rows.ts'
+import { purgeInboxStep } from '#removal/retention-rows.ts'
 import { makeId } from '#test/conformance/open-database.ts'
 import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import {

@@ -2,10 +2,10 @@
 // many, and noted down in the order in which they are told.
 
 import type { Inbox } from '@mailroom/sdk'
-import type { EventText } from '#actions/event/envelope.ts'
-import { type EventStream, openEventStream } from '#actions/event/event-stream.ts'
-import type { EventFilter } from '#model/event.ts'
-import { storeReceived } from '#store/receive-messages.ts'
+import type { EventFilter } from '#events/event.ts'
+import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import type { EventText } from '#streams/envelope.ts'
+import { type EventStream, openEventStream } from '#streams/event-stream.ts'
 import { arriving, type Owner } from '#test/conformance/open-database.ts'
 import { untilReadable as untilLogReadable } from '#test/conformance/readable-log.ts'
 import type { World } from '#test/world.ts'

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { openExtractions } from '#actions/message/extractions.ts'
+import { openExtractions } from '#mailbox/extractions.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'

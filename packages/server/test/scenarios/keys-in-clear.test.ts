@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { listServiceRecords } from '#actions/dkim/service-keys.ts'
-import { openLog } from '#base/log.ts'
+import { listServiceRecords } from '#domains/service-keys.ts'
+import { openLog } from '#platform/log.ts'
 import { filesHolding, rowsHolding, runSql } from '#test/scenarios/stored-content.ts'
 import {
   OPERATOR_TOKEN,

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { makeAuthenticate } from '#actions/key/authenticate.ts'
-import { DAY_MS } from '#base/limits.ts'
+import { makeAuthenticate } from '#accounts/authenticate.ts'
+import { DAY_MS } from '#platform/units.ts'
 import { countOutcomes, outcomeOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { OPERATOR_TOKEN, onEachEngine, openWorld, type World } from '#test/world.ts'
 

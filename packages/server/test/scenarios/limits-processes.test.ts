@@ -7,13 +7,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { Mailroom } from '@mailroom/sdk'
+import { ACTIVE_KEYS_MAX } from '#accounts/account-rows.ts'
+import { PAIRING_LOOKS_PER_MINUTE_MAX } from '#accounts/pairing-handlers.ts'
 import { type App, openApp } from '#app.ts'
-import {
-  ACTIVE_KEYS_MAX,
-  PAIRING_LOOKS_PER_MINUTE_MAX,
-  SOCKETS_PER_ACCOUNT_MAX,
-} from '#base/limits.ts'
-import { silentLog } from '#base/log.ts'
+import { silentLog } from '#platform/log.ts'
+import { SOCKETS_PER_ACCOUNT_MAX } from '#streams/event-handlers.ts'
 import { openFeedClient } from '#test/http/event-feed-client.ts'
 import { openSocket, type SocketClient } from '#test/http/socket-client.ts'
 import { openReceiver } from '#test/peers/receiver.ts'

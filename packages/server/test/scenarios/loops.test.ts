@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
-import type { Log } from '#base/log.ts'
+import type { Log } from '#platform/log.ts'
 import { codesOf, countMessages, countRows, deliver } from '#test/scenarios/deliver.ts'
 import { refusalOf, until } from '#test/scenarios/outcomes.ts'
 import {

@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { ACTIVE_KEYS_MAX } from '#base/limits.ts'
-import type { Log } from '#base/log.ts'
-import { purgeExpiredStep } from '#store/retention.ts'
+import { ACTIVE_KEYS_MAX } from '#accounts/account-rows.ts'
+import type { Log } from '#platform/log.ts'
+import { purgeExpiredStep } from '#removal/retention-rows.ts'
 import { browse, signIn } from '#test/scenarios/console-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { ROW_BLOB_BYTES_MAX } from '#base/limits.ts'
+import { ROW_BLOB_BYTES_MAX } from '#queue/dispatcher-bounds.ts'
 import { filePart, messageOf, multipart, textPart } from '#test/mail/samples.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { deliver, newest, WIDE_LIMITS } from '#test/scenarios/deliver.ts'

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
-import { MESSAGE_BYTES_MAX } from '#base/limits.ts'
+import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/smtp-limits.ts'
 import { openSender } from '#test/peers/sender.ts'
 import {
   codesOf,

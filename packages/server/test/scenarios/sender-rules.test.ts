@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Mailroom } from '@mailroom/sdk'
-import { SENDER_RULES_PER_ACCOUNT_MAX } from '#base/limits.ts'
+import { SENDER_RULES_PER_ACCOUNT_MAX } from '#inbound/create-sender-rule-rows.ts'
 import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { countOutcomes, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'

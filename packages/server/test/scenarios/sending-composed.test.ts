@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
-import { listServiceRecords } from '#actions/dkim/service-keys.ts'
+import { listServiceRecords } from '#domains/service-keys.ts'
 import {
   arrived,
   fieldNamesOf,

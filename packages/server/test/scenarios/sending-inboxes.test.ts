@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
-import type { Engine } from '#db/db.ts'
+import type { Engine } from '#platform/db/db.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'
 import {
   deliveriesOf,

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { MessageToSend } from '@mailroom/sdk'
-import { sendMessage } from '#actions/message/send-message.ts'
+import { sendMessage } from '#outbound/send-message.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { refusal } from '#test/scenarios/outcomes.ts'
 import { PLAIN, SENDING_LIMITS, send } from '#test/scenarios/sending-world.ts'

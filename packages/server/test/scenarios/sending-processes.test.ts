@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { Mailroom } from '@mailroom/sdk'
 import { type App, openApp } from '#app.ts'
-import { silentLog } from '#base/log.ts'
+import { silentLog } from '#platform/log.ts'
 import { countMessages } from '#test/scenarios/deliver.ts'
 import { countOutcomes, repeat } from '#test/scenarios/outcomes.ts'
 import {

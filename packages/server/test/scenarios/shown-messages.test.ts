@@ -3,11 +3,11 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { IMAGE_BYTES_MAX } from '#base/limits.ts'
 import { openReceiver, type Receiver, type Script } from '#test/peers/receiver.ts'
 import { browse, signIn } from '#test/scenarios/console-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
 import { onAnyEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { IMAGE_BYTES_MAX } from '#wiring/open-ways.ts'
 
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',

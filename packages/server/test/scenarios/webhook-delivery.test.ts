@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, afterEach, before, test } from 'node:test'
-import { DAY_MS, MINUTE_MS } from '#base/limits.ts'
+import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 import { openReceiver, type Received, type Receiver } from '#test/peers/receiver.ts'
 import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'

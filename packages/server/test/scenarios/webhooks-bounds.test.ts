@@ -5,12 +5,12 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Mailroom } from '@mailroom/sdk'
 import { openApp } from '#app.ts'
-import { WEBHOOK_TESTS_MAX } from '#base/limits.ts'
-import { silentLog } from '#base/log.ts'
+import { silentLog } from '#platform/log.ts'
 import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
 import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { errorOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, openWorld, plainMail, testKey, type World } from '#test/world.ts'
+import { WEBHOOK_TESTS_MAX } from '#webhooks/webhook-tests.ts'
 
 const ENV = { ...WIDE_LIMITS, MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' }
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Inbox } from '@mailroom/sdk'
-import { SUBSCRIPTIONS_MAX } from '#base/limits.ts'
+import { SUBSCRIPTIONS_MAX } from '#streams/event-stream.ts'
 import {
   closeSocket,
   openSocket,

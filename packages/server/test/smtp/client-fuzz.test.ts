@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict'
 import { createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
+import { openSmtpClient } from '@mailroom/smtp/client/smtp-client.ts'
 import fc from 'fast-check'
-import { openSmtpClient } from '#net/smtp/client/smtp-client.ts'
 import { mailTo } from '#test/smtp/client-world.ts'
 
 const TIMEOUTS = {

@@ -8,7 +8,7 @@ import {
   openSmtpClient,
   type RecipientOutcome,
   type SmtpClient,
-} from '#net/smtp/client/smtp-client.ts'
+} from '@mailroom/smtp/client/smtp-client.ts'
 
 export const RAW = Buffer.from('Subject: hello\r\n\r\nOne line\r\n')
 

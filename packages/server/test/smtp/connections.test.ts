@@ -175,7 +175,7 @@ describe('the end of service', () => {
 test('an address in use is an error of opening, not of the process', async () => {
   await using world = await openSmtpWorld()
   const { port } = world.server.address
-  const { openSmtpServer } = await import('#net/smtp/server.ts')
+  const { openSmtpServer } = await import('@mailroom/smtp/server/server.ts')
   const { receiver, clock, log } = world
   await assert.rejects(
     openSmtpServer({ host: '0.0.0.0', port, hostname: 'mx.example', receiver, clock, log }),

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { parseCommand } from '@mailroom/mail/smtp/command.ts'
+import { CommandDecoder, type DecodedLine } from '@mailroom/mail/smtp/command-decoder.ts'
+import { DataDecoder } from '@mailroom/mail/smtp/data-decoder.ts'
 import fc from 'fast-check'
-import { parseCommand } from '#mail/smtp/command.ts'
-import { CommandDecoder, type DecodedLine } from '#mail/smtp/command-decoder.ts'
-import { DataDecoder } from '#mail/smtp/data-decoder.ts'
 import { cpuTimeMs } from '#test/mail/samples.ts'
 import { modelData } from '#test/smtp/data-model.ts'
 

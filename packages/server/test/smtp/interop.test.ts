@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTransport } from 'nodemailer'
-import { makeSelfSignedCertificate, makeServerTls } from '#net/tls.ts'
+import { makeSelfSignedCertificate, makeServerTls } from '#platform/tls/tls.ts'
 import { openSmtpWorld } from '#test/smtp/smtp-world.ts'
 
 for (const isSecure of [false, true]) {

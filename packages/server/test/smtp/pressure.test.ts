@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { reply } from '#mail/smtp/reply.ts'
+import { reply } from '@mailroom/mail/smtp/reply.ts'
 import { RecordingReceiver } from './recording-receiver.ts'
 import { MemoryPeer, openSmtpWorld } from './smtp-world.ts'
 

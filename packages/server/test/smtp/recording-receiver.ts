@@ -1,7 +1,12 @@
 // A receiver for tests of the engine: one made-up domain, and a record of what was handed over.
 
-import { type Reply, reply } from '#mail/smtp/reply.ts'
-import type { Client, Envelope, MailReceiver, ReceivedContent } from '#net/smtp/session.ts'
+import { type Reply, reply } from '@mailroom/mail/smtp/reply.ts'
+import type {
+  Client,
+  Envelope,
+  MailReceiver,
+  ReceivedContent,
+} from '@mailroom/smtp/server/session.ts'
 
 export type Received = {
   readonly content: Buffer

@@ -2,12 +2,12 @@
 
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls, type SecureContext } from 'node:tls'
-import type { Clock } from '#base/clock.ts'
-import { Dialogue, type DialogueService } from '#net/smtp/dialogue.ts'
-import { emptyBudget } from '#net/smtp/message-intake.ts'
-import type { SmtpOutcome } from '#net/smtp/outcome.ts'
-import { openSmtpServer, type SmtpServer } from '#net/smtp/server.ts'
-import { defaultSmtpLimits, type SmtpLimits } from '#net/smtp/smtp-limits.ts'
+import { Dialogue, type DialogueService } from '@mailroom/smtp/server/dialogue.ts'
+import { emptyBudget } from '@mailroom/smtp/server/message-intake.ts'
+import type { SmtpOutcome } from '@mailroom/smtp/server/outcome.ts'
+import { openSmtpServer, type SmtpServer } from '@mailroom/smtp/server/server.ts'
+import { defaultSmtpLimits, type SmtpLimits } from '@mailroom/smtp/server/smtp-limits.ts'
+import type { Clock } from '#platform/clock.ts'
 import { RecordingReceiver } from '#test/smtp/recording-receiver.ts'
 import { ReplyReader } from '#test/smtp/reply-reader.ts'
 

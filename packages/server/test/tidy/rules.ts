@@ -1,7 +1,7 @@
 // The rules about one file at a time: size, shape, words and names.
 
 import { basename } from 'node:path'
-import { edgesWhere } from './floors.ts'
+import { edgesWhere } from './imports.ts'
 import { type Finding, findAll, lineAt, type SourceFile } from './source-file.ts'
 
 export const FILE_LINES_MAX = 700

@@ -3,8 +3,13 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Engine } from '#db/db.ts'
-import { type Migration, parseMigration, readMigrations, statementsOf } from '#db/migrate.ts'
+import type { Engine } from '#platform/db/db.ts'
+import {
+  type Migration,
+  parseMigration,
+  readMigrations,
+  statementsOf,
+} from '#platform/db/migrate.ts'
 
 /** Older ones were released before there was a rule. */
 const FIRST = 8

@@ -5,13 +5,18 @@ import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { MIGRATION_LOCK_MS_MAX } from '#base/limits.ts'
-import { silentLog } from '#base/log.ts'
-import { findSchemaChange } from '#db/inspect-schema.ts'
-import { type Migration, parseMigration, planMigrations, readMigrations } from '#db/migrate.ts'
-import { migratePostgres } from '#db/postgres.ts'
-import { migrateSqlite } from '#db/sqlite.ts'
-import { openSchemaWatch } from '#open-schema-watch.ts'
+import { openSchemaWatch } from '#operating/schema-watch.ts'
+import { findSchemaChange } from '#platform/db/inspect-schema.ts'
+import {
+  type Migration,
+  parseMigration,
+  planMigrations,
+  readMigrations,
+} from '#platform/db/migrate.ts'
+import { migratePostgres } from '#platform/db/postgres.ts'
+import { MIGRATION_LOCK_MS_MAX } from '#platform/db/postgres-migrations.ts'
+import { migrateSqlite } from '#platform/db/sqlite.ts'
+import { silentLog } from '#platform/log.ts'
 import { openAt } from '#test/conformance/open-database.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { onBothEngines } from '#test/world.ts'

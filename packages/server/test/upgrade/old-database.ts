@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import type { TestContext } from 'node:test'
 import pg from 'pg'
-import type { Engine } from '#db/db.ts'
-import { MIGRATIONS_TABLE, type Migration, readMigrations } from '#db/migrate.ts'
+import type { Engine } from '#platform/db/db.ts'
+import { MIGRATIONS_TABLE, type Migration, readMigrations } from '#platform/db/migrate.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
 
 /** Of the service that made the rows: see record-data.ts. */

@@ -4,7 +4,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { sql } from 'kysely'
-import type { Engine } from '#db/db.ts'
+import type { Engine } from '#platform/db/db.ts'
 import { POSTGRES_URL_VARIABLE, startPostgres } from '#test/peers/postgres.ts'
 import { openWorld, plainMail, type World } from '#test/world.ts'
 

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import pg from 'pg'
-import type { Engine } from '#db/db.ts'
+import type { Engine } from '#platform/db/db.ts'
 
 export type RecordedStatement = { text: string; parameters: unknown[] }
 export type Failure = { text: string; error: string }

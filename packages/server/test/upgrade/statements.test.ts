@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { migratePostgres } from '#db/postgres.ts'
-import { migrateSqlite } from '#db/sqlite.ts'
+import { migratePostgres } from '#platform/db/postgres.ts'
+import { migrateSqlite } from '#platform/db/sqlite.ts'
 import { onBothEngines } from '#test/world.ts'
 import { emptyPlace } from './old-database.ts'
 import { readStatements, runStatements } from './recorded-statements.ts'

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { after, mock, test } from 'node:test'
-import { openOwnDuties } from '#actions/duties.ts'
-import { HOUR_MS } from '#base/limits.ts'
-import { silentLog } from '#base/log.ts'
+import { silentLog } from '#platform/log.ts'
+import { HOUR_MS } from '#platform/units.ts'
+import { openBackground } from '#queue/background.ts'
+import { openOwnDuties } from '#queue/duties.ts'
 import { closeSharedS3, onEachBlobStore, openBlobPlace } from '#test/conformance/blob-places.ts'
-import { openBackground } from '#worker/background.ts'
 
 after(closeSharedS3)
 

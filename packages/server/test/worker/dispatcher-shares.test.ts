@@ -2,18 +2,19 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { DeliveryQueue } from '#actions/delivery/delivery-queue.ts'
+import type { DeliveryQueue } from '#outbound/delivery-queue.ts'
+import type { CarryOutcome } from '#outbound/transport/carrier.ts'
+import { silentLog } from '#platform/log.ts'
+import { LANES_LOOKED_AT_MAX } from '#queue/choose-lanes.ts'
+import { openDispatcher } from '#queue/dispatcher.ts'
 import {
   LANES_KEPT_MAX,
-  LANES_LOOKED_AT_MAX,
   SMALL_LANE_TRANSACTIONS,
   TRANSACTIONS_MAX,
   UNPROVEN_HELD_MAX,
   UNPROVEN_OUTBOUND_BYTES_MAX,
   UNPROVEN_TRANSACTIONS_MAX,
-} from '#base/limits.ts'
-import { silentLog } from '#base/log.ts'
-import type { CarryOutcome } from '#net/smtp/transport/carrier.ts'
+} from '#queue/dispatcher-bounds.ts'
 import { ACCEPTED, AMBIGUOUS } from '#test/conformance/delivering.ts'
 import {
   type Answer,
@@ -23,7 +24,6 @@ import {
   hang,
   openDispatching,
 } from '#test/worker/dispatching.ts'
-import { openDispatcher } from '#worker/dispatcher.ts'
 
 const LIMIT = { timeout: 120_000 }
 const CROWDED: CarryOutcome = { kind: 'crowded', text: 'Busy' }

@@ -2,16 +2,16 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { settleDeliveries } from '#outbound/settle-together-rows.ts'
+import { StorageError } from '#platform/db/storage-error.ts'
 import {
-  LANE_TRANSACTIONS_MAX,
   LANE_TRANSACTIONS_START,
   OUTBOUND_BYTES_MAX,
   TRANSACTIONS_MAX,
   UNPROVEN_TRANSACTIONS_MAX,
-} from '#base/limits.ts'
-import { StorageError } from '#db/storage-error.ts'
-import { settleDeliveries } from '#store/settle-together.ts'
-import type { Db } from '#store/tables.ts'
+} from '#queue/dispatcher-bounds.ts'
+import { LANE_TRANSACTIONS_MAX } from '#queue/lane.ts'
+import type { Db } from '#schema/tables.ts'
 import { ACCEPTED, AMBIGUOUS, UNSENT } from '#test/conformance/delivering.ts'
 import {
   type Answer,

@@ -1,12 +1,13 @@
 // A dispatcher over a real queue in a database of its own, with the far end of every connection played
 // by the test.
 
-import { type DeliveryQueue, openDeliveryQueue } from '#actions/delivery/delivery-queue.ts'
-import { systemClock } from '#base/clock.ts'
-import { silentLog } from '#base/log.ts'
-import type { CarryOutcome } from '#net/smtp/transport/carrier.ts'
-import { claimDeliveries } from '#store/delivery-claim.ts'
-import type { Db, Row } from '#store/tables.ts'
+import { claimDeliveries } from '#outbound/delivery-claim-rows.ts'
+import { type DeliveryQueue, openDeliveryQueue } from '#outbound/delivery-queue.ts'
+import type { CarryOutcome } from '#outbound/transport/carrier.ts'
+import { systemClock } from '#platform/clock.ts'
+import { silentLog } from '#platform/log.ts'
+import { type Dispatcher, openDispatcher } from '#queue/dispatcher.ts'
+import type { Db, Row } from '#schema/tables.ts'
 import { ACCEPTED, deliverDeps, openFarEnd, UNSENT } from '#test/conformance/delivering.ts'
 import {
   addAccount,
@@ -16,7 +17,6 @@ import {
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { copyMessage, queueAll, sending } from '#test/conformance/sending.ts'
-import { type Dispatcher, openDispatcher } from '#worker/dispatcher.ts'
 
 /** Figures that change, and whoever waits for them. */
 export class Tally {

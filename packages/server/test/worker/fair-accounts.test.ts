@@ -4,20 +4,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { silentLog } from '#platform/log.ts'
+import type { DispatcherBounds, Item } from '#queue/dispatched-queue.ts'
+import { openDispatcher } from '#queue/dispatcher.ts'
 import {
-  LANE_TRANSACTIONS_MAX,
   LONG_WEBHOOK_ATTEMPTS_MAX,
+  MAIL_BOUNDS,
   TRANSACTIONS_MAX,
   UNPROVEN_TRANSACTIONS_MAX,
   WEBHOOK_ATTEMPTS_MAX,
-} from '#base/limits.ts'
-import { silentLog } from '#base/log.ts'
-import type { DispatcherBounds, Item } from '#jobs/dispatched-queue.ts'
+  WEBHOOK_BOUNDS,
+} from '#queue/dispatcher-bounds.ts'
+import { LANE_TRANSACTIONS_MAX } from '#queue/lane.ts'
 import { sizeOf } from '#test/size-of.ts'
 import { domains, Tally } from '#test/worker/dispatching.ts'
 import { type MemoryQueue, openMemoryQueue } from '#test/worker/memory-queue.ts'
-import { openDispatcher } from '#worker/dispatcher.ts'
-import { MAIL_BOUNDS, WEBHOOK_BOUNDS } from '#worker/dispatcher-bounds.ts'
 
 const LIMIT = { timeout: 120_000 }
 /** Enough to keep every turn busy while others come. */

@@ -7,7 +7,7 @@ import type {
   GroupOutcome,
   Item,
   LaneShare,
-} from '#jobs/dispatched-queue.ts'
+} from '#queue/dispatched-queue.ts'
 
 export type MemoryQueue = DispatchedQueue<Item> & {
   /** `count` items for each lane, of this account or of the one that the lane has. */

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MAIL_BOUNDS, WEBHOOK_BOUNDS } from '#worker/dispatcher-bounds.ts'
-import { Traffic } from '#worker/traffic.ts'
+import { MAIL_BOUNDS, WEBHOOK_BOUNDS } from '#queue/dispatcher-bounds.ts'
+import { Traffic } from '#queue/traffic.ts'
 
 const MIB = 1024 * 1024
 const newcomers = {

@@ -4,6 +4,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { silentLog } from '#platform/log.ts'
+import type { GroupOutcome, Item } from '#queue/dispatched-queue.ts'
+import { type Dispatcher, openDispatcher } from '#queue/dispatcher.ts'
 import {
   ACCOUNT_NEW_WEBHOOKS_HELD_MAX,
   LONG_NEW_WEBHOOK_ATTEMPTS_MAX,
@@ -12,13 +15,10 @@ import {
   NEW_WEBHOOK_ATTEMPTS_MAX,
   SMALL_WEBHOOK_BYTES_MAX,
   UNPROVEN_WEBHOOK_ATTEMPTS_MAX,
-} from '#base/limits.ts'
-import { silentLog } from '#base/log.ts'
-import type { GroupOutcome, Item } from '#jobs/dispatched-queue.ts'
+  WEBHOOK_BOUNDS,
+} from '#queue/dispatcher-bounds.ts'
 import { domains, Tally } from '#test/worker/dispatching.ts'
 import { type MemoryQueue, openMemoryQueue } from '#test/worker/memory-queue.ts'
-import { type Dispatcher, openDispatcher } from '#worker/dispatcher.ts'
-import { WEBHOOK_BOUNDS } from '#worker/dispatcher-bounds.ts'
 
 const LIMIT = { timeout: 120_000 }
 /** A hanging endpoint is given up after 15 seconds; what happens meanwhile is the same after three. */

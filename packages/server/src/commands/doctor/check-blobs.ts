@@ -12,7 +12,7 @@ export async function checkBlobs(settings: Settings, signal: AbortSignal): Promi
   if (typeof blobStore === 'string') return []
   const { bucket, endpoint } = blobStore
   const aim: Aim = { check: 'large messages', expected: `the bucket ${bucket} at ${endpoint}` }
-  const { openS3Blobs } = await import('#blobs/s3-blobs.ts')
+  const { openS3Blobs } = await import('#platform/blobs/s3-blobs.ts')
   const blobs = await openS3Blobs(blobStore, { requestMs: REQUEST_MS, retryMs: RETRY_MS })
   signal.addEventListener('abort', () => void blobs.close(), { once: true })
   try {

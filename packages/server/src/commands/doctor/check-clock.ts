@@ -2,7 +2,7 @@
 // server where the operator names one (SNTP, RFC 4330 §5). Without either nothing can be told.
 
 import { createSocket } from 'node:dgram'
-import { systemClock } from '#base/clock.ts'
+import { systemClock } from '#platform/clock.ts'
 import { type Aim, advice, bad, type Finding, good, unknown } from './finding.ts'
 
 /** Receivers refuse signatures from the future, and webhooks' are good for five minutes. */

@@ -2,11 +2,11 @@
 
 import { existsSync } from 'node:fs'
 import type { Settings } from '#config/settings.ts'
-import { inspectSqlite, type SchemaState } from '#db/inspect-schema.ts'
-import { inspectPostgres } from '#db/postgres.ts'
-import { inspectDataKey } from '#open-keys.ts'
-import { databasePath } from '#open-store.ts'
-import type { ReadDb } from '#store/tables.ts'
+import { inspectSqlite, type SchemaState } from '#platform/db/inspect-schema.ts'
+import { inspectPostgres } from '#platform/db/postgres.ts'
+import type { ReadDb } from '#schema/tables.ts'
+import { inspectDataKey } from '#wiring/open-keys.ts'
+import { databasePath } from '#wiring/open-store.ts'
 import { judgeClock } from './check-clock.ts'
 import { type Aim, advice, bad, type Finding, good, notNeeded } from './finding.ts'
 

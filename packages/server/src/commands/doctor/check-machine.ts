@@ -3,7 +3,7 @@
 import { existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Settings } from '#config/settings.ts'
-import { secretKeyPath } from '#open-keys.ts'
+import { secretKeyPath } from '#wiring/open-keys.ts'
 import { type Aim, advice, bad, type Finding, good, notNeeded } from './finding.ts'
 
 const OTHERS = 0o077

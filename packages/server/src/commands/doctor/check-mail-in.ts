@@ -2,8 +2,8 @@
 // MX names do, as far as that can be told from inside.
 
 import { isIPv6 } from 'node:net'
-import { isSpecialAddress } from '#base/special-address.ts'
 import type { Settings } from '#config/settings.ts'
+import { isSpecialAddress } from '#platform/special-address.ts'
 import { readCertificate } from './check-certificate.ts'
 import { type Aim, advice, bad, type Finding, good, notNeeded, unknown } from './finding.ts'
 import type { Looks } from './looks.ts'

@@ -1,12 +1,12 @@
 // The DNS records by which the world gives mail to this service and believes mail from it: of the
 // inbox domain, and of custom domains.
 
-import { type AskedRecord, askRecords } from '#actions/domain/ask-records.ts'
-import { SERVICE_OWNER } from '#model/dkim-key.ts'
-import { type DnsRecord, domainDnsRecords, serviceDnsRecords } from '#model/dns-records.ts'
-import type { Domain } from '#model/domain.ts'
-import { listDkimKeys } from '#store/dkim-key.ts'
-import type { ReadDb } from '#store/tables.ts'
+import { type AskedRecord, askRecords } from '#domains/ask-records.ts'
+import { SERVICE_OWNER } from '#domains/dkim-key.ts'
+import { listDkimKeys } from '#domains/dkim-key-rows.ts'
+import { type DnsRecord, domainDnsRecords, serviceDnsRecords } from '#domains/dns-records.ts'
+import type { Domain } from '#domains/domain.ts'
+import type { ReadDb } from '#schema/tables.ts'
 import { type Aim, advice, bad, type Finding, good, notNeeded, unknown } from './finding.ts'
 import type { Looks } from './looks.ts'
 

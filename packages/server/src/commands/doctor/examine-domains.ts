@@ -1,9 +1,9 @@
 // The custom domains of all accounts, as many as there is time for.
 
-import { systemClock } from '#base/clock.ts'
-import type { Domain } from '#model/domain.ts'
-import { countDomains, listEveryDomain } from '#store/every-domain.ts'
-import type { ReadDb } from '#store/tables.ts'
+import type { Domain } from '#domains/domain.ts'
+import { countDomains, listEveryDomain } from '#domains/every-domain-rows.ts'
+import { systemClock } from '#platform/clock.ts'
+import type { ReadDb } from '#schema/tables.ts'
 import { checkCustomDomain } from './check-records.ts'
 import { type Aim, type Finding, unknown, within } from './finding.ts'
 import type { Looks } from './looks.ts'

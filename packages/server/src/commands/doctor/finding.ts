@@ -1,7 +1,7 @@
 // What a check of the machine came to, and the forms in which an operator gets it.
 
-import { raceAbort } from '#base/abort.ts'
 import { plainText } from '#commands/plain-text.ts'
+import { raceAbort } from '#platform/abort.ts'
 
 /**
  * `wrong`: mail is lost, refused or not believed until it is put right; `advice`: better otherwise;

@@ -1,9 +1,9 @@
 // What the checks of the doctor look with: the settings, DNS, and this machine's own addresses.
 
-import { plainAddress } from '#base/client-address.ts'
 import type { Settings } from '#config/settings.ts'
-import type { Resolver } from '#net/dns/resolver.ts'
-import { listOwnAddresses } from '#net/egress/address-guard.ts'
+import { plainAddress } from '#platform/client-address.ts'
+import type { Resolver } from '#platform/dns/resolver.ts'
+import { listOwnAddresses } from '#platform/egress/address-guard.ts'
 
 export type Addresses = {
   readonly addresses: readonly string[]

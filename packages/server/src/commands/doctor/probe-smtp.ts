@@ -3,10 +3,10 @@
 
 import type { X509Certificate } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
-import { parseExtensions } from '#mail/smtp/ehlo.ts'
-import { Channel } from '#net/smtp/client/channel.ts'
-import type { Failure } from '#net/smtp/client/failure.ts'
-import { secure } from '#net/smtp/client/handshake.ts'
+import { parseExtensions } from '@mailroom/mail/smtp/ehlo.ts'
+import { Channel } from '@mailroom/smtp/client/channel.ts'
+import type { Failure } from '@mailroom/smtp/client/failure.ts'
+import { secure } from '@mailroom/smtp/client/handshake.ts'
 
 export type SmtpServerSeen =
   | {

@@ -3,7 +3,7 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { acceptedEncodings } from '#http/compression.ts'
-import { problem } from '#model/problem.ts'
+import { problem } from '#platform/problem.ts'
 import type { BuiltFile, BuiltFiles } from './built-files.ts'
 
 export type ConsolePort = {

@@ -6,17 +6,19 @@ import { MCP_PATH } from '@mailroom/contract/vocabulary.ts'
 import type { McpCaller, McpEndpoint } from '@mailroom/mcp/http.ts'
 import type { Narrowing } from '@mailroom/mcp/narrowing.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { RateWindow } from '#actions/budget/budgets.ts'
-import { AppError } from '#base/app-error.ts'
-import type { Clock } from '#base/clock.ts'
-import { MCP_BODY_BYTES_MAX } from '#base/limits.ts'
-import type { Log } from '#base/log.ts'
-import { readStrictJson } from '#base/strict-json.ts'
+import type { Identify } from '#accounts/identify.ts'
 import type { AnswerBudget } from '#http/answer-budget.ts'
 import { type BodyBudget, collectBody } from '#http/collect-body.ts'
-import type { Identify } from '#http/identify.ts'
 import { takeRequest } from '#http/take-request.ts'
+import { AppError } from '#platform/app-error.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { Log } from '#platform/log.ts'
+import { readStrictJson } from '#platform/strict-json.ts'
+import type { RateWindow } from '#rate-limits/budgets.ts'
 import { injectFetch } from './inject-fetch.ts'
+
+/** A message of the Model Context Protocol: models send along small files at most. */
+const MCP_BODY_BYTES_MAX = 4 * 1024 * 1024
 
 export type McpDoorOptions = {
   readonly identify: Identify

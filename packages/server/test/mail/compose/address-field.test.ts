@@ -2,9 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { parseAddressList } from '@mailroom/mail/address-list.ts'
+import {
+  addressField,
+  isInternational,
+  writeAddress,
+} from '@mailroom/mail/compose/address-field.ts'
 import fc from 'fast-check'
-import { parseAddressList } from '#mail/address-list.ts'
-import { addressField, isInternational, writeAddress } from '#mail/compose/address-field.ts'
 
 test('an address is written so that every reader takes it for one', () => {
   const cases: [string, string][] = [

@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { composeMessage, type OutgoingMessage } from '@mailroom/mail/compose/compose-message.ts'
+import { singleLine } from '@mailroom/mail/compose/header-text.ts'
+import { safeFileNames } from '@mailroom/mail/file-name.ts'
+import { textFromHtml } from '@mailroom/mail/html/html-text.ts'
+import { readAttachment } from '@mailroom/mail/mime/mime-message.ts'
+import { parseMessage } from '@mailroom/mail/mime/parse-message.ts'
 import fc from 'fast-check'
-import { composeMessage, type OutgoingMessage } from '#mail/compose/compose-message.ts'
-import { singleLine } from '#mail/compose/header-text.ts'
-import { safeFileNames } from '#mail/file-name.ts'
-import { textFromHtml } from '#mail/html-text.ts'
-import { readAttachment } from '#mail/mime-message.ts'
-import { parseMessage } from '#mail/parse-message.ts'
 import { compose, fieldNames, headerOf, outgoing } from './outgoing.ts'
 
 const attachment = (changes: Partial<OutgoingMessage['attachments'][number]> = {}) => ({

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { composeMessage } from '#mail/compose/compose-message.ts'
-import { parseMessage } from '#mail/parse-message.ts'
+import { composeMessage } from '@mailroom/mail/compose/compose-message.ts'
+import { parseMessage } from '@mailroom/mail/mime/parse-message.ts'
 import { compose, fieldNames, headerOf, outgoing } from '#test/mail/compose/outgoing.ts'
 import { signer, splitSigned, tag, verdicts } from '#test/mail/dkim-samples.ts'
 

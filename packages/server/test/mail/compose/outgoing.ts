@@ -1,7 +1,7 @@
 // A message to compose, for tests; and the ways to look at the octets that come out.
 
 import assert from 'node:assert/strict'
-import { composeMessage, type OutgoingMessage } from '#mail/compose/compose-message.ts'
+import { composeMessage, type OutgoingMessage } from '@mailroom/mail/compose/compose-message.ts'
 
 export function outgoing(changes: Partial<OutgoingMessage> = {}): OutgoingMessage {
   return {

@@ -2,14 +2,19 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { bodyParts, isQuick, plainBodyParts } from '@mailroom/mail/compose/body-parts.ts'
+import {
+  type Original,
+  QUOTED_HTML_LENGTH_MAX,
+  QUOTED_TEXT_LENGTH_MAX,
+  quoteHtml,
+  quoteText,
+} from '@mailroom/mail/compose/quote.ts'
+import { QUOTED_TAGS_MAX, sanitiseHtml } from '@mailroom/mail/compose/sanitise-html.ts'
+import { textFromHtml } from '@mailroom/mail/html/html-text.ts'
+import { parseMessage } from '@mailroom/mail/mime/parse-message.ts'
+import { extractReply } from '@mailroom/mail-reading/reply/reply-text.ts'
 import fc from 'fast-check'
-import { QUOTED_HTML_LENGTH_MAX, QUOTED_TAGS_MAX, QUOTED_TEXT_LENGTH_MAX } from '#base/limits.ts'
-import { bodyParts, isQuick, plainBodyParts } from '#mail/compose/body-parts.ts'
-import { type Original, quoteHtml, quoteText } from '#mail/compose/quote.ts'
-import { sanitiseHtml } from '#mail/compose/sanitise-html.ts'
-import { textFromHtml } from '#mail/html-text.ts'
-import { parseMessage } from '#mail/parse-message.ts'
-import { extractReply } from '#mail/reply-text.ts'
 import { compose } from './outgoing.ts'
 
 function original(changes: Partial<Original> = {}): Original {

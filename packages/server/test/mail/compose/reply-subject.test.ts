@@ -2,10 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { HEADER_WORD_LENGTH_MAX } from '@mailroom/mail/compose/header-text.ts'
+import { replySubject } from '@mailroom/mail/compose/reply-subject.ts'
+import {
+  COMPOSED_HEADER_OCTETS_MAX,
+  trimReferences,
+} from '@mailroom/mail/compose/trim-references.ts'
 import fc from 'fast-check'
-import { HEADER_WORD_LENGTH_MAX } from '#base/limits.ts'
-import { replySubject } from '#mail/compose/reply-subject.ts'
-import { COMPOSED_HEADER_OCTETS_MAX, trimReferences } from '#mail/compose/trim-references.ts'
 
 test('a reply has one Re:, however many the thread had', () => {
   const subjects = [

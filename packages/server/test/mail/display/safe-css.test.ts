@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { safeCss } from '@mailroom/mail-reading/display/safe-css.ts'
 import { tokenize, tokenTypes } from 'css-tree/tokenizer'
 import fc from 'fast-check'
-import { safeCss } from '#mail/display/safe-css.ts'
 
 const names = new Map(Object.entries(tokenTypes).map(([name, type]) => [type, name]))
 

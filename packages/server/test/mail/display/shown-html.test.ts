@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { shownBody, showSource } from '@mailroom/mail-reading/display/shown-body.ts'
 import type { Element, Root } from 'hast'
 import { fromHtml } from 'hast-util-from-html'
-import { shownBody, showSource } from '#mail/display/shown-body.ts'
 
 const ADDRESS = '/v1/messages/msg_1/image?x=1'
 const REMOTE = 'https://evil.example/track.png'

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { extractFrom } from '#mail/extract/extract.ts'
+import { extractFrom } from '@mailroom/mail-reading/extract/extract.ts'
 import { CODE_GOALS, judgeCodes } from '#test/corpus/codes.ts'
 import { writtenMessages } from '#test/corpus/written-codes.ts'
 

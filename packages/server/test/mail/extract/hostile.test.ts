@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { extractFrom } from '@mailroom/mail-reading/extract/extract.ts'
 import fc from 'fast-check'
-import { extractFrom } from '#mail/extract/extract.ts'
 
 const PIECES = [
   'Your verification code is ',

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { extractFrom } from '#mail/extract/extract.ts'
-import type { LinkKind } from '#mail/extract/extracted.ts'
-import { textFromHtml } from '#mail/html-text.ts'
+import { textFromHtml } from '@mailroom/mail/html/html-text.ts'
+import { extractFrom } from '@mailroom/mail-reading/extract/extract.ts'
+import type { LinkKind } from '@mailroom/mail-reading/extract/extracted.ts'
 
 function linksOf(text: string, html = '') {
   return extractFrom({ subject: '', text, html }).links

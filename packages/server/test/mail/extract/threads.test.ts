@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { openExtractions } from '#actions/message/extractions.ts'
-import { extractFrom } from '#mail/extract/extract.ts'
-import { openParserPool } from '#net/parse/parser-pool.ts'
+import { extractFrom } from '@mailroom/mail-reading/extract/extract.ts'
+import { openExtractions } from '#mailbox/extractions.ts'
+import { openParserPool } from '#platform/workers/parser-pool.ts'
 
 const pool = openParserPool()
 after(() => pool.close())

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openExtractions } from '#actions/message/extractions.ts'
+import { openExtractions } from '#mailbox/extractions.ts'
 
 const BODY = '<p style="color:#333">Your code is <a href="https://a.example/v">4829</a></p>'
 

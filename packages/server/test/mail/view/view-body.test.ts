@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { viewBody } from '#mail/view/view-body.ts'
+import { viewBody } from '@mailroom/mail-reading/view/view-body.ts'
 
 const ofHtml = (html: string, text = '') => viewBody({ html, text, hasFullLinks: false })
 const ofText = (text: string) => viewBody({ html: '', text, hasFullLinks: false })

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import { surveyMarkup } from '#mail/view/survey-markup.ts'
-import { openParserPool } from '#net/parse/parser-pool.ts'
+import { surveyMarkup } from '@mailroom/mail-reading/view/survey-markup.ts'
+import { openParserPool } from '#platform/workers/parser-pool.ts'
 
 const HANG_MS_MAX = 20_000
 const MEGABYTES_25 = 25_000_000

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { untrustedText } from '@mailroom/mail-reading/view/untrusted-text.ts'
+import { type ViewInput, viewPage } from '@mailroom/mail-reading/view/view-page.ts'
+import type { ViewedMessage } from '@mailroom/mail-reading/view/viewed-message.ts'
 import fc from 'fast-check'
-import { systemChance } from '#base/chance.ts'
-import { untrustedText } from '#mail/view/untrusted-text.ts'
-import { type ViewInput, viewPage } from '#mail/view/view-page.ts'
-import type { ViewedMessage } from '#mail/view/viewed-message.ts'
+import { systemChance } from '#platform/chance.ts'
 import { readFences, viewed } from './viewed.ts'
 
 const chance = systemChance

@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { extractFrom } from '#mail/extract/extract.ts'
-import { readDeclarations } from '#mail/view/declarations.ts'
-import { viewBody } from '#mail/view/view-body.ts'
+import { extractFrom } from '@mailroom/mail-reading/extract/extract.ts'
+import { readDeclarations } from '@mailroom/mail-reading/view/declarations.ts'
+import { viewBody } from '@mailroom/mail-reading/view/view-body.ts'
 import { CHROMIUM_VALUES } from './chromium-values.ts'
 
 const isTaken = (property: string, value: string) =>

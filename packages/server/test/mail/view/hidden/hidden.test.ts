@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { viewBody } from '#mail/view/view-body.ts'
+import { viewBody } from '@mailroom/mail-reading/view/view-body.ts'
 import { type HiddenCase, SHOWN, UNSEEN } from './cases.ts'
 import { MORE_SHOWN, MORE_UNSEEN } from './more-cases.ts'
 

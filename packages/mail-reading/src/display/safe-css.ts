@@ -1,0 +1,169 @@
+// Style sheets and style attributes of a mail without anything that is fetched: read token by token
+// (CSS Syntax Level 3 §4), in time that grows with their length. What holds a token that is not known
+// to be harmless is left out up to the next `;`, `{` or `}`, so that none is in the result whatever a
+// browser makes of the rest.
+
+import { createRequire } from 'node:module'
+import type { Piece } from '@mailroom/mail/html/safe-html.ts'
+import { type ImageReference, readImageAddress } from './image-reference.ts'
+
+/** What becomes of an image: its mark, or null where the declaration goes. */
+export type PlaceImage = (image: ImageReference) => ImageReference | null
+
+/** Of a style element or attribute; its strings are in single quotes where they hold addresses. */
+export function safeCss(css: string, place: PlaceImage): Piece<ImageReference>[] {
+  // Most have no way to fetch anything, nor to end the element that they stand in.
+  if (PLAIN.test(css)) return [css]
+  const { tokenize, tokenTypes } = load('css-tree/tokenizer') as typeof import('css-tree/tokenizer')
+  const names = Object.fromEntries(Object.entries(tokenTypes).map(([name, type]) => [type, name]))
+  const writer = new CssWriter(place)
+  tokenize(css, (type, start, end) => writer.take(names[type] ?? '', css.slice(start, end)))
+  return writer.finish()
+}
+
+const load = createRequire(import.meta.url)
+
+/** No functions, escapes, comments, at-rules or tags. */
+const PLAIN = /^[\w\s#%.,:;!'"+>*~=^$|[\]{}-]*$/
+
+const FUNCTIONS = new Set(
+  `rgb rgba hsl hsla hwb lab lch oklab oklch color color-mix light-dark calc min max clamp var env
+  linear-gradient radial-gradient conic-gradient repeating-linear-gradient repeating-radial-gradient
+  -webkit-linear-gradient -webkit-radial-gradient translate translatex translatey translate3d rotate
+  scale scalex scaley skew skewx skewy matrix cubic-bezier steps blur brightness contrast grayscale
+  opacity saturate drop-shadow rect inset circle ellipse polygon minmax repeat fit-content counter
+  not is where has nth-child nth-last-child nth-of-type first-child lang`.split(/\s+/),
+)
+const AT_RULES = new Set(
+  `@media @supports @keyframes @-webkit-keyframes @-moz-keyframes @layer @container @page
+  @-ms-viewport`.split(/\s+/),
+)
+const ENDS = new Set(['Semicolon', 'LeftCurlyBracket', 'RightCurlyBracket'])
+const OPENING = new Set(['LeftParenthesis', 'LeftSquareBracket'])
+const CLOSING = new Set(['RightParenthesis', 'RightSquareBracket'])
+const BLANK = new Set(['WhiteSpace', 'Comment', 'CDO', 'CDC'])
+const BAD = new Set(['BadString', 'BadUrl'])
+/** Those of IE and of old Geckos ran scripts. */
+const PROPERTY = /^(?:behaviou?r|-moz-binding)$/i
+
+/** Pseudo-classes that a place in the document decides, and parts of elements. */
+const LASTING =
+  /:(?:first|last|only|nth|nth-last)-(?:child|of-type)|:{1,2}(?:before|after|first-line|first-letter|placeholder|marker)|:(?:root|link|any-link|empty|not|is|where|has|lang)/g
+
+/** Whether a selector holds only in a state, such as under a pointer. Escapes may spell one. */
+function hasState(selector: string): boolean {
+  return /[:\\]/.test(selector.replace(LASTING, ''))
+}
+
+type CssPiece = Piece<ImageReference>
+
+class CssWriter {
+  readonly #place: PlaceImage
+  readonly #written: CssPiece[] = []
+  #segment: CssPiece[] = []
+  #isBad = false
+  /** Of each block that is open, whether its rules hold only sometimes. */
+  readonly #blocks: boolean[] = []
+  /** Whether the segment begins with the name of a variable; null before it begins. */
+  #isVariable: boolean | null = null
+  /** Brackets that are open in the segment. */
+  #brackets = 0
+  /** Since a block began within brackets, browsers may see other blocks than these. */
+  #isUnsure = false
+  /** After `url(` its string is awaited, and after that its end. */
+  #url: 'none' | 'string' | 'end' = 'none'
+
+  constructor(place: PlaceImage) {
+    this.#place = place
+  }
+
+  take(name: string, text: string): void {
+    if (name === 'Function' || OPENING.has(name)) this.#brackets += 1
+    else if (CLOSING.has(name)) this.#brackets -= 1
+    if (!BLANK.has(name)) this.#isVariable ??= /^(?:--|.*\\)/.test(text)
+    if (ENDS.has(name)) this.#end(text)
+    else if (this.#url !== 'none') this.#takeOfUrl(name, text)
+    // With the comments of HTML that hid style sheets from browsers without them. A blank in their place
+    // would end an escape before it and join what follows to its name.
+    else if (['Comment', 'CDO', 'CDC'].includes(name)) this.#segment.push('/**/')
+    else if (name === 'Url') this.#takeAddress(text.replace(/^url\(|\)$/gi, ''))
+    else if (name === 'Function') this.#takeFunction(text)
+    else if (name === 'AtKeyword') this.#takeKnown(text, AT_RULES.has(text.toLowerCase()))
+    else if (name === 'Ident') this.#takeKnown(text, !PROPERTY.test(text))
+    else this.#takeKnown(text, !BAD.has(name))
+  }
+
+  finish(): CssPiece[] {
+    this.#end('')
+    return this.#written
+  }
+
+  #takeKnown(text: string, isKnown: boolean): void {
+    if (!isKnown) this.#isBad = true
+    this.#segment.push(text)
+  }
+
+  #takeFunction(text: string): void {
+    const name = text.slice(0, -1).toLowerCase()
+    if (name === 'url') this.#url = 'string'
+    else this.#takeKnown(text, FUNCTIONS.has(name))
+  }
+
+  #takeOfUrl(name: string, text: string): void {
+    if (name === 'WhiteSpace' || name === 'Comment') return
+    if (this.#url === 'string' && name === 'String') {
+      this.#url = 'end'
+      this.#takeAddress(text.slice(1, -1))
+    } else if (this.#url === 'end' && name === 'RightParenthesis') {
+      this.#url = 'none'
+    } else {
+      this.#isBad = true
+    }
+  }
+
+  /** Addresses with escapes are not worth reading. */
+  #takeAddress(text: string): void {
+    const read = text.includes('\\') ? null : readImageAddress(text)
+    const address = read?.kind === 'remote' && this.#isConditional() ? null : read
+    const placed = address?.kind === 'data' ? address.url : address && this.#place(address)
+    if (placed === null) this.#isBad = true
+    else this.#segment.push("url('", placed, "')")
+  }
+
+  /** Whether fetching it would tell how wide the screen is, what the pointer is on, or the like. */
+  #isConditional(): boolean | null {
+    // A variable may be used under any condition.
+    return this.#isUnsure || this.#blocks.at(-1) === true || this.#isVariable
+  }
+
+  #head(): string {
+    const text = this.#segment.filter((piece) => typeof piece === 'string').join('')
+    return text.replaceAll('/**/', '').trim().toLowerCase()
+  }
+
+  #countBlocks(text: string): void {
+    if (text === '}') this.#blocks.pop()
+    if (text !== '{') return
+    const head = this.#head()
+    const isCondition = head.startsWith('@') ? !/^@layer\b/.test(head) : hasState(head)
+    this.#isUnsure ||= this.#brackets !== 0
+    this.#blocks.push(isCondition || this.#blocks.at(-1) === true)
+  }
+
+  #end(text: string): void {
+    this.#countBlocks(text)
+    if (text !== ';') this.#brackets = 0
+    this.#isVariable = null
+    // A rule without its head is none; the block stays, and what is in it is looked at.
+    const isHead = text === '{'
+    const isKept = !this.#isBad && this.#url === 'none'
+    // One by one: there may be more of them than a call takes.
+    for (const piece of isKept ? this.#segment : []) this.#written.push(piece)
+    if (isKept || text === '}') this.#written.push(text)
+    // Alone at the top of a sheet a `;` would be taken for the beginning of the next rule.
+    else if (isHead) this.#written.push('@none{')
+    this.#segment = []
+    this.#isBad = false
+    this.#url = 'none'
+  }
+}

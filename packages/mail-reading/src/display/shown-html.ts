@@ -1,0 +1,154 @@
+// A mail's HTML as a person is shown it, in a frame of its own: with its styles and layout, without
+// anything that runs, asks or fetches. Images are left to whoever shows it, marked in their places.
+
+import { HTML_LINK_LENGTH_MAX } from '@mailroom/mail/compose/sanitise-style.ts'
+import { HTML_TAGS_MAX } from '@mailroom/mail/html/html-text.ts'
+import {
+  escapeHtml,
+  type HtmlPolicy,
+  type Piece,
+  writeSafeHtml,
+} from '@mailroom/mail/html/safe-html.ts'
+import { type ImageReference, readImageAddress } from './image-reference.ts'
+import { type PlaceImage, safeCss } from './safe-css.ts'
+
+/** Of a mail's HTML as it is shown, in characters: of HTML_LENGTH_MAX, with what is added to it. */
+const SHOWN_HTML_LENGTH_MAX = 4_000_000
+
+export type ShownHtml = {
+  /** What goes into a body; a mark stands where an address of the image is to stand. */
+  readonly pieces: readonly Piece<ImageReference>[]
+  /** Images elsewhere that are left out, each as often as it is there. */
+  readonly blockedCount: number
+}
+
+/**
+ * `showsRemote`: images that are elsewhere are marked, too, instead of being left out. Null for HTML
+ * with too many tags; long HTML is cut. Takes up to a second: not on the main thread.
+ */
+export function shownHtml(
+  html: string,
+  { showsRemote }: { showsRemote: boolean },
+): ShownHtml | null {
+  let blockedCount = 0
+  const place: PlaceImage = (image) => {
+    if (image.kind === 'part' || showsRemote) return image
+    blockedCount += 1
+    return null
+  }
+  const policy: HtmlPolicy<ImageReference> = {
+    kept: KEPT,
+    dropped: DROPPED,
+    tagsMax: HTML_TAGS_MAX,
+    startTag: (name, attributes) => startTag(name, attributes, place),
+    styleSheet: (css) => styleSheet(css, place),
+  }
+  const options = { lengthMax: SHOWN_HTML_LENGTH_MAX, cut: CUT }
+  const pieces = writeSafeHtml(html, policy, options)
+  return pieces && { pieces: joined(pieces), blockedCount }
+}
+
+const CUT = '[The rest of this message is too long to be shown.]'
+const words = (list: string): ReadonlySet<string> => new Set(list.trim().split(/\s+/))
+
+/** `body` may stand again within a body: a browser takes over its attributes (WHATWG HTML §13.2.6.4.7). */
+const KEPT = words(`
+  a abbr acronym address area article aside b bdi bdo big blockquote body br caption center cite code
+  col colgroup dd del details dfn dir div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6
+  header hgroup hr i img ins kbd label legend li main map mark menu nav ol p picture pre q s samp
+  section small span strike strong sub summary sup table tbody td tfoot th thead time tr tt u ul var wbr
+`)
+const DROPPED = words(`
+  applet audio base canvas datalist embed frame frameset iframe link math meta noembed
+  noframes object option script select svg template textarea title video xmp
+`)
+const ATTRIBUTES = words(`
+  abbr align alt background bgcolor border bordercolor cellpadding cellspacing cite class color colspan
+  coords dir face headers height href hspace id lang name noshade nowrap reversed role rowspan scope
+  shape size span src start style title type usemap valign vspace width
+`)
+
+type Pieces = Piece<ImageReference>[]
+
+/** An image without an address stays, as the place that it has and its words. */
+function startTag(
+  name: string,
+  attributes: Readonly<Record<string, string>>,
+  place: PlaceImage,
+): Pieces {
+  const pieces: Pieces = [`<${name}`]
+  let isLink = false
+  for (const [attribute, value] of Object.entries(attributes)) {
+    const safe = ATTRIBUTES.has(attribute) ? safeValue(attribute, value, place) : null
+    if (safe === null) continue
+    pieces.push(` ${attribute}="`, ...safe, '"')
+    if (attribute === 'href' && !value.trim().startsWith('#')) isLink = true
+  }
+  if (isLink) pieces.push(' target="_blank" rel="noopener noreferrer nofollow"')
+  pieces.push('>')
+  return pieces
+}
+
+function safeValue(attribute: string, value: string, place: PlaceImage): Pieces | null {
+  switch (attribute) {
+    case 'style':
+      return value.length > STYLE_LENGTH_MAX ? null : safeCss(value, place).map(escaped)
+    case 'src':
+    case 'background':
+      return safeImage(value, place)
+    case 'href':
+      return safeLink(value)
+    case 'cite':
+      return null
+    default:
+      return value.length > HTML_LINK_LENGTH_MAX ? null : [escapeHtml(value)]
+  }
+}
+
+const STYLE_LENGTH_MAX = 50_000
+
+function escaped(piece: Piece<ImageReference>): Piece<ImageReference> {
+  return typeof piece === 'string' ? escapeHtml(piece) : piece
+}
+
+function safeImage(value: string, place: PlaceImage): Pieces | null {
+  const address = readImageAddress(value)
+  if (address === null) return null
+  if (address.kind === 'data') return [escapeHtml(address.url)]
+  const placed = place(address)
+  return placed && [placed]
+}
+
+/** Browsers leave white space and control characters out of a scheme. */
+function safeLink(value: string): Pieces | null {
+  const url = value.replace(/[\x00-\x20\x7f-\xa0\u2028\u2029]/g, '')
+  const isSafe = /^(?:https?:|mailto:|tel:|#)/i.test(url) && url.length <= LINK_LENGTH_MAX
+  return isSafe ? [escapeHtml(url)] : null
+}
+
+/** Links of newsletters are long, and cut short they would lead elsewhere. */
+const LINK_LENGTH_MAX = 8_000
+
+function styleSheet(css: string, place: PlaceImage): Pieces {
+  const pieces = joined(safeCss(css, place))
+  // As CSS reads it the same in strings, and nothing else needs it: however a browser comes to read the
+  // sheet as markup, there is no tag in it. Comparisons of @media have space or `=` behind theirs.
+  return pieces.map((piece) =>
+    typeof piece === 'string' ? piece.replace(/<(?![\s=])/g, '\\3c ') : piece,
+  )
+}
+
+/** Strings next to each other as one, so that few things travel between threads. */
+function joined(pieces: Pieces): Pieces {
+  const result: Pieces = []
+  let texts: string[] = []
+  for (const piece of pieces) {
+    if (typeof piece === 'string') {
+      texts.push(piece)
+      continue
+    }
+    result.push(texts.join(''), piece)
+    texts = []
+  }
+  return [...result, texts.join('')]
+}

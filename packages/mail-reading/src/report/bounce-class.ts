@@ -1,0 +1,128 @@
+// What a failure means for mail to come: a dead address, a full mailbox, an unwanted sender or message,
+// or a passing trouble. Servers put the wrong codes beside the right words, so the words count first.
+
+import { DEAD_CODES, saysDeadAddress } from '@mailroom/mail/dead-address.ts'
+import type { BounceClass } from './report.ts'
+
+export type Failure = {
+  readonly enhancedCode: string | null
+  readonly replyCode: number | null
+  /** What the other server said, or the report in its place. */
+  readonly text: string
+  /** `data`: refused after the recipient had been taken. */
+  readonly stage: 'data' | 'other'
+}
+
+/** At which command the server refused, as reports tell it. */
+export function stageOf(words: string): Failure['stage'] {
+  return AFTER_DATA.test(words) ? 'data' : 'other'
+}
+
+const AFTER_DATA =
+  /\bin (?:reply|response) to (?:the )?(?:end of )?(?:message |mail )?data\b|\b(?:after|at) (?:the )?(?:end of )?(?:message |mail )?data\b|>>> ?(?:data\b|\.\s)|\bsmtp command:? ?data\b|\bsent (?:the )?message body/i
+
+/** Never throws; an address is `hard` only where it is dead beyond doubt. */
+export function classifyBounce(failure: Failure): BounceClass {
+  const { enhancedCode, replyCode, text } = failure
+  const detail = enhancedCode?.slice(1) ?? ''
+  if (saysAny(FULL, text)) return 'full'
+  if (detail.startsWith('.7.')) return 'policy'
+  if (AGENT_TROUBLE.test(text)) return 'soft'
+  if (isDeadBeyondPolicy(failure)) return 'hard'
+  if (SENDER_CODES.has(detail) || saysAny(POLICY, text)) return 'policy'
+  const isPermanent = replyCode === null ? !enhancedCode?.startsWith('4') : replyCode >= 500
+  const isDead = saysDead(text) && !isRefusedAsContent(failure)
+  // A refusal for good may stand beside an earlier attempt that was put off.
+  if (isDead && (replyCode ?? 0) >= 500 && !saysAny(COME_AGAIN, text)) return 'hard'
+  if (!isPermanent || saysAny(COME_AGAIN, text) || saysAny(PASSING, text)) {
+    return detail === '.2.2' ? 'full' : 'soft'
+  }
+  if (isDead) return 'hard'
+  if (detail === '.2.2') return 'full'
+  return enhancedCode !== null && DEAD_CODES.has(enhancedCode) ? 'hard' : 'soft'
+}
+
+/** A program that could not write, whatever code and words it or the system that ran it gave that. */
+const AGENT_TROUBLE =
+  /\b(?:couldn[’']t|could not|can[’']t|cannot|can not|unable to) (?:create|open|write|lock|append)\b/i
+
+/** RFC 3463 §3.2: the sender's address, not the recipient's. */
+const SENDER_CODES = new Set(['.1.7', '.1.8'])
+
+/** Exchange Online refuses unknown recipients of a domain in these words. */
+function isDeadBeyondPolicy({ enhancedCode, text }: Failure): boolean {
+  return enhancedCode === '5.4.1' && /\brecipient address rejected: access denied/i.test(text)
+}
+
+/** By what servers say of a recipient, and by what is said of its domain where a report is about it. */
+function saysDead(text: string): boolean {
+  return saysDeadAddress(text) || (saysAny(DEAD_DOMAIN, text) && !ABOUT_CLIENT.test(text))
+}
+
+/** What 5.1.2 and 5.1.10 stand for, and the words of systems that know their users by a directory. */
+const DEAD_DOMAIN = [
+  /\bno ?such ?(?:user|domain|host)\b/i,
+  /\b(?:unknown|invalid|illegal) (?:host|domain|e-?mail address|final delivery userid)\b|\b(?:host|domain) (?:name )?(?:is )?(?:unknown|not found)\b/i,
+  /\b(?:host|domain|domain name) [\w.-]{0,255} ?(?:not found|(?:does not|doesn[’']t) exist)/i,
+  /\b(?:no|couldn[’']t find (?:a|any)) (?:mx|mail exchanger)\b.{0,30}\b(?:found|record|address)/i,
+  /\b(?:no smtp service|null mx|does not accept (?:any )?(?:e-?)?mail(?! from))\b/i,
+  /\bunrouteable (?:mail )?domain\b|\bunrouteable mail address\b/i,
+  /\buser(?: name)?\b.{0,60}\bnot listed in\b.{0,30}\b(?:directory|address book)/i,
+  /\b(?:user|recipient)\b.{0,20}\b(?:doesn[’']t|does not) have an? .{0,60}\baccount\b/i,
+  /\b(?:user|address)\b.{0,20}\bno longer (?:on|at|with|here|exists?|valid|available|active|in use)\b/i,
+  /\bnot our user\b/i,
+]
+
+/** Those words may as well be about who sends: its address, its name, the domain of its mail. */
+const ABOUT_CLIENT =
+  /\b(?:unknown|invalid|illegal) (?:host|domain)(?: name)?:? \[?\d|\breverse\b|\bhelo\b|\behlo\b|\bdynamic\b|\bclient\b|\b(?:for|of) (?:the |your )?(?:domain of|sender)\b|\bdomain of\b|\bsender(?:'s)? (?:domain|address|host)\b|\byour (?:domain|host|address|server)\b/i
+
+/**
+ * A server that took the recipient and refuses the message by saying that it does not know the user
+ * hides a filter: Japanese carriers do, and one of them then names no user either. A code that says so
+ * of its own is believed.
+ */
+function isRefusedAsContent({ stage, enhancedCode, text }: Failure): boolean {
+  if (enhancedCode !== null && DEAD_CODES.has(enhancedCode)) return false
+  // At the start, or where the server between quotes the other.
+  if (/(?:^|->)\s{0,4}\d{3} ?: ?user unknown/i.test(text)) return true
+  return stage === 'data' && /\b(?:unknown user|user unknown|no such user)\b/i.test(text)
+}
+
+function saysAny(wordings: readonly RegExp[], text: string): boolean {
+  return wordings.some((wording) => wording.test(text))
+}
+
+const FULL = [
+  /\b(?:mail ?box|mail ?folder|inbox|mail ?drop|maildir|account|user|recipient|disk|storage|quota)\b[^.;]{0,60}\bfull\b/i,
+  /\bfull\b.{0,20}\bmail ?box/i,
+  /\b(?:over|exceed(?:s|ed|ing|)|out of|beyond|reached|insufficient|not enough|no)\b.{0,50}\b(?:quota|disk space|disk storage|storage space|system storage|mailbox space|space left|storage (?:allocation|limit)|mailbox (?:size )?limit)/i,
+  /\b(?:quota|mailbox size|mailbox limit|storage (?:limit|allocation))\b.{0,40}\b(?:exceed|violat|reached|over|full)/i,
+  /\b(?:over ?quota|quota ?exceeded|mailboxfull|overquota|disk ?full)\b/i,
+  /\b(?:number|amount|size) of (?:the )?messages? in (?:the )?recipient's mailbox exceed/i,
+  /\bmailbox (?:has )?exceed/i,
+]
+
+const POLICY = [
+  /\b(?:spam|unsolicited|junk ?mail|bulk (?:e-?)?mail|ube|uce|virus|malware|phish\w*|infected|trojan|worm)\b/i,
+  /\b(?:black|block|deny|reject)[- ]?list/i,
+  /\b(?:spamhaus|spamcop|barracuda ?central|sorbs|dnsbl|rbl|proofpoint|cloudmark|senderscore|senderbase|trustedsource|uceprotect|backscatterer)\b/i,
+  /\b(?:spf|dkim|dmarc|reverse dns|ptr|rdns|sender id|sender policy)\b/i,
+  /\b(?:poor|bad|low) reputation|\breputation\b/i,
+  /\bopen (?:relay|proxy)\b/i,
+  /\b(?:relay(?:ing)?|relay access|access|permission|connection|service|client host|sender)\b.{0,30}\b(?:denied|not (?:permitted|allowed)|refused by policy|prohibited|forbidden|blocked|rejected)/i,
+  /\b(?:violat\w+|against|due to|by|because of|for) (?:\w+ ){0,3}polic(?:y|ies)\b/i,
+  /\bpolicy (?:violation|reasons?|rejection|restriction)/i,
+  /\brecipient(?:'s)? preferences?\b|\brefused (?:due|because)\b/i,
+  /\bsender (?:address )?verif(?:y|ication) failed|\bverification failed for\b/i,
+  /\b(?:domain of )?sender(?:'s)? (?:address|domain)\b.{0,80}\b(?:rejected|refused|invalid|unknown|does not exist|not found|not verified)/i,
+  /\bblocked (?:by|due|because|using|for)\b/i,
+  /\b(?:message|mail|e-?mail|content|attachment|your (?:host|ip|domain|address|server))\b.{0,40}\b(?:blocked|banned|rejected (?:due|because|by (?:the )?(?:content|spam|filter|policy)))/i,
+]
+
+const COME_AGAIN = [
+  /\b(?:temporar(?:y|ily)|(?:try|retry) (?:again|later)|greylist\w*|resources? unavailable)\b/i,
+  /\btoo many\b|\bat a rate\b|\brate[- ]?limit|\bthrottl/i,
+]
+
+const PASSING = [/\b(?:deferred|timed? ?out|expired|connection refused|not responding)\b/i]

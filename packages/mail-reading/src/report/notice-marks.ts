@@ -1,0 +1,97 @@
+// By what a report without standard fields is known: who sends it, its subject, and the phrases in which
+// mail systems say that a message did not arrive. A person's or an absent person's words are none.
+
+import { parseAddressList } from '@mailroom/mail/address-list.ts'
+import { firstField, type HeaderField } from '@mailroom/mail/header-fields.ts'
+
+/**
+ * Whether a mail system signs as the sender: by its mailbox, or by exactly one of the names that mail
+ * systems go by. A Return-Path field tells nothing, for whoever writes a message may write that too.
+ */
+export function isFromMailSystem(fields: readonly HeaderField[]): boolean {
+  const field = firstField(fields, 'from') ?? ''
+  const [box] = parseAddressList(field)
+  if (box === undefined) {
+    // `From: MAILER-DAEMON <>`, or without a name, as with the null reverse-path.
+    const name = (field.split('<', 1)[0] ?? '').replaceAll('"', '').trim()
+    return (name === '' && field.includes('<')) || SYSTEM_NAME.test(name)
+  }
+  const at = box.address.lastIndexOf('@')
+  const localPart = at < 0 ? box.address : box.address.slice(0, at)
+  return SYSTEM_MAILBOX.test(localPart) || SYSTEM_NAME.test(box.name)
+}
+
+const SYSTEM_MAILBOX =
+  /^(?:mailer[-_.]?daemon|post[-_]?master|mail[-_.]?delivery[-_.]?(?:sub)?system|mdaemon)$/i
+const SYSTEM_NAME =
+  /^(?:mailer[- ]?daemon|postmaster|mail delivery (?:sub)?system|(?:mail )?system administrator|mail administrator)$/i
+
+/** Whether a program answers somebody, and does not report of its own (RFC 3834 §5). */
+export function isAutomaticAnswer(fields: readonly HeaderField[]): boolean {
+  return fields.some(
+    ({ name, value }) => name === 'auto-submitted' && /^auto-replied\b/i.test(value),
+  )
+}
+
+/** Whether the subject, decoded, is one that mail systems write over a failure. */
+export function isNoticeSubject(subject: string): boolean {
+  return NOTICE_SUBJECTS.some((words) => words.test(subject))
+}
+
+const NOTICE_SUBJECTS = [
+  /\b(?:un|non[- ]?)deliver/i,
+  /\bdeliver\w*\b.{0,30}\b(?:fail|status|notif|report|error|problem|delay|impossible|unsuccess|denied|rejected|warning)/i,
+  /\b(?:fail|delay|error|unable|problem|could not|couldn't|cannot|can't|not|warning)\w*\b.{0,30}\bdeliver/i,
+  /\bfail(?:ed|ure)\b.{0,10}\b(?:notice|mail|notification)/i,
+  /\bmail(?:er)?[- ](?:system )?(?:error|failure)/i,
+  /\breturn(?:ed|ing)\b.{0,20}\b(?:mail|message|to sender)/i,
+  /\b(?:message|mail)\b.{0,30}\b(?:returned|rejected|blocked|bounced|not sent|refused)\b/i,
+  /\bbounced?\b/i,
+  /\bcould not send (?:message|mail)/i,
+  /unzustellbar|nicht zugestellt|zustellung|non remis|non distribu|[ée]chec|onbestelbaar|no se (?:ha )?pud|no entregad|devolvid|mancato recapito|mancata consegna|n[aã]o entregue|не\s?доставлен|недоставлен|не удалось доставить|配信|送信できません|エラーメール|不達|退信|投递失败|无法送达/i,
+]
+
+/** Whether somebody's program says that nobody is there; such a message tells of no failure. */
+export function isAbsence(fields: readonly HeaderField[], subject: string): boolean {
+  if (ABSENT.test(subject)) return true
+  return fields.some(
+    ({ name, value }) =>
+      (name === 'auto-submitted' && /vacation/i.test(value)) ||
+      (name === 'x-autoreply' && !/^no/i.test(value)) ||
+      name === 'x-ms-exchange-inbox-rules-loop',
+  )
+}
+
+const ABSENT =
+  /^\s*(?:re:\s*)?(?:auto(?:matic|matische)?[-_ :]*(?:re(?:ply|sponse|spond\w*)|antwort)|out[- ]of[- ](?:the[- ])?office|away from|vacation|abwesen|absence|r[ée]ponse automatique|respuesta autom|risposta autom|afwezig|autosvar|自动回复|自動)/i
+
+/** Whether the line says, in a mail system's words, that a message did not arrive. */
+export function isFailurePhrase(line: string): boolean {
+  return FAILURE_PHRASES.some((words) => words.test(line))
+}
+
+const FAILURE_PHRASES = [
+  /\b(?:could|can|was|were|be|been|has|have|is|did|will)\s?(?:not|n't|never)\b.{0,30}\b(?:deliver|reach|relay|sent|send|received?\b|forwarded|transmit|accepted)/i,
+  /\b(?:unable|failed|failure|impossible|wasn't able|not able|error|problem|trouble)\b.{0,40}\b(?:deliver|send|relay|transmi)/i,
+  /\bdeliver\w*\b.{0,40}\b(?:fail|has been delayed|is delayed|error|problem|unsuccessful|aborted|suspended|attempt)/i,
+  /\bundeliver(?:able|ed)\b/i,
+  /\b(?:had|following|with|these) (?:\w+ ){0,4}(?:fatal|delivery|permanent|transient) (?:\w+ )?(?:errors?|failures?|problems?)/i,
+  /\btranscript of (?:the )?session\b/i,
+  /\b(?:user|recipient|mailbox|address) (?:unknown|not found|is full|does not exist)|\b(?:unknown|invalid|no such) (?:\w+ )?(?:user|recipient|mailbox|address)/i,
+  /\b(?:was|were|been) (?:rejected|refused|returned|blocked|bounced)\b/i,
+  /\bnot listed in\b.{0,40}\b(?:directory|address book)/i,
+  /\b(?:mailbox|mail ?folder)\b.{0,40}\b(?:full|exceed)/i,
+  /\bremote host said\b|\bsmtp error\b|\bgiving up\b|\bfailure reasons\b|\bmessage will be retried\b/i,
+  /не (?:может быть |удалось )?(?:быть )?(?:доставлен|отправлен)|nicht zugestellt|konnte nicht|送信できません|失敗|配信でき|送信されませんでした|無法|无法/i,
+]
+
+/** Whether the message is only late so far. */
+export function saysDelayed(text: string): boolean {
+  return LATE.test(text) && !GIVEN_UP.test(text)
+}
+
+const LATE =
+  /\b(?:(?:has|have) been delayed|is delayed|delivery (?:has been )?delayed|delivery delay|still undelivered|not yet (?:been )?(?:deliver|receiv)|warning: (?:could not|message)|will (?:be retried|keep trying|continue (?:to )?try|continue for)|no action is required|kept in the queue|delivery incomplete|temporary failure report)/i
+
+const GIVEN_UP =
+  /\b(?:giving up|given up|gave up|will not (?:be )?(?:retr|try)|not going to try|too long|has failed|failed permanently|permanent (?:error|failure)|fatal errors)\b/i

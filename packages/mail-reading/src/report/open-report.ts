@@ -1,0 +1,228 @@
+// A report taken apart: its own header, the words written for people, the fields written for programs,
+// and the header of the message that it returns. Finds them in broken structure too; refuses to know
+// what they say.
+
+import { decodeCharset, decodeUtf7, guessText, isUtf7 } from '@mailroom/mail/charset.ts'
+import { decodeWords } from '@mailroom/mail/encoded-word.ts'
+import { firstField, type HeaderField, readHeaderSection } from '@mailroom/mail/header-fields.ts'
+import { stripTags } from '@mailroom/mail/html/html-strip.ts'
+import {
+  type MimePart,
+  type PartHead,
+  readPartHead,
+  scanMime,
+} from '@mailroom/mail/mime/mime-parts.ts'
+import { decodeTransfer } from '@mailroom/mail/mime/transfer-encoding.ts'
+import { returnedMessageAt } from './returned-message.ts'
+
+/** Read of a delivery report, in octets; what it says comes before the message that it returns. */
+export const REPORT_BYTES_MAX = 1 * 1024 * 1024
+/** A field of a report's header as far as it is read, in characters. */
+const REPORT_FIELD_LENGTH_MAX = 8_000
+/** Of the words of a report; what a person is to read is shorter. */
+const REPORT_LINES_MAX = 5_000
+/** A line of a report as far as it is read, in characters; one reply of a server is shorter. */
+export const REPORT_LINE_LENGTH_MAX = 2_000
+
+export type OpenedReport = {
+  /** These and the next fields as far as REPORT_FIELD_LENGTH_MAX. */
+  readonly fields: readonly HeaderField[]
+  /** `type/subtype` of the report itself, lower-case. */
+  readonly contentType: string
+  /** What is written for people, without the returned message; each line trimmed at its end. */
+  readonly lines: readonly string[]
+  /** RFC 3464 §2.1: the contents of message/delivery-status parts, in lines. */
+  readonly statusParts: readonly (readonly string[])[]
+  /** RFC 5965 §3: the fields of message/feedback-report, null where there is no such part. */
+  readonly feedback: readonly HeaderField[] | null
+  /** The header of the returned message, as far as it is there. */
+  readonly returned: readonly HeaderField[]
+  readonly hasReturned: boolean
+  /** Whether it is returned in a part of its own, not among the words. */
+  readonly hasReturnedPart: boolean
+  /** The returned message as far as it is there; may be a report itself, passed on. */
+  readonly returnedOctets: Uint8Array
+}
+
+/** Reads at most REPORT_BYTES_MAX octets. Lines may end in CRLF, LF or CR. Never throws. */
+export function openReport(raw: Uint8Array): OpenedReport {
+  const octets = withLineFeeds(raw.subarray(0, REPORT_BYTES_MAX))
+  const scan = scanMime(octets)
+  const header = readHeaderSection(octets)
+  const parts = new PartCollector(octets)
+  parts.collect(scan.parts)
+  if (parts.isEmpty()) parts.addBody(header.fields, octets.subarray(header.bodyStart))
+  return {
+    fields: bounded(header.fields),
+    contentType: readPartHead(header.fields).contentType.value,
+    ...parts.finish(),
+  }
+}
+
+/** Decoded. */
+export function subjectOf({ fields }: Pick<OpenedReport, 'fields'>): string {
+  return decodeWords(firstField(fields, 'subject') ?? '').slice(0, REPORT_LINE_LENGTH_MAX)
+}
+
+function bounded(fields: readonly HeaderField[]): HeaderField[] {
+  return fields.map(({ name, value }) => ({ name, value: value.slice(0, REPORT_FIELD_LENGTH_MAX) }))
+}
+
+const CR = 0x0d
+const LF = 0x0a
+
+function withLineFeeds(raw: Uint8Array): Buffer {
+  const octets = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+  if (!octets.includes(CR)) return octets
+  const converted = Buffer.allocUnsafe(octets.length)
+  let length = 0
+  for (let at = 0; at < octets.length; at += 1) {
+    const octet = octets[at] ?? 0
+    if (octet === CR && octets[at + 1] === LF) continue
+    converted[length++] = octet === CR ? LF : octet
+  }
+  return converted.subarray(0, length)
+}
+
+const STATUS_TYPE = /^(?:message|text)\/(?:global-)?delivery-status$/
+const RETURNED_TYPE =
+  /^(?:message\/(?:rfc822|global|partial)|(?:text|message)\/(?:rfc822-?headers?|global-headers|rfc822))$/
+const FEEDBACK_TYPE = /^message\/feedback-report$/
+
+class PartCollector {
+  readonly #octets: Buffer
+  readonly #plain: string[] = []
+  readonly #html: string[] = []
+  readonly #status: string[][] = []
+  #feedback: readonly HeaderField[] | null = null
+  #returned: readonly HeaderField[] = []
+  #hasReturned = false
+  #returnedOctets: Uint8Array = new Uint8Array()
+  #isGuessing = false
+
+  constructor(octets: Buffer) {
+    this.#octets = octets
+  }
+
+  collect(parts: readonly MimePart[]): void {
+    for (const part of parts) {
+      if (part.kind === 'multipart') continue
+      this.#add(part, this.#octets.subarray(part.content.start, part.content.end))
+    }
+  }
+
+  /** Whether no part said anything: a multipart without its parts, say. */
+  isEmpty(): boolean {
+    return (
+      this.#plain.every((text) => text.trim() === '') &&
+      this.#html.length + this.#status.length === 0 &&
+      this.#feedback === null
+    )
+  }
+
+  addBody(fields: readonly HeaderField[], body: Buffer): void {
+    const head = readPartHead(fields)
+    const boundary = guessBoundary(body)
+    if (boundary !== null) {
+      this.#addGuessed(boundary, body)
+      return
+    }
+    this.#plain.push(textOf(head, decodeTransfer(body, head.encoding)))
+  }
+
+  finish(): Omit<OpenedReport, 'fields' | 'contentType'> {
+    const plain = linesOf(this.#plain)
+    const hasPlain = plain.some((line) => line.trim() !== '')
+    const written = hasPlain ? plain : linesOf(this.#html.map(stripTags))
+    const hasReturnedPart = this.#hasReturned
+    const at = returnedMessageAt(written)
+    if (at !== null) this.#return(Buffer.from(written.slice(at.headerAt).map(trimQuote).join('\n')))
+    return {
+      lines: at === null ? written : written.slice(0, at.endOfWords),
+      statusParts: this.#status,
+      feedback: this.#feedback,
+      returned: this.#returned,
+      hasReturned: this.#hasReturned,
+      hasReturnedPart,
+      returnedOctets: this.#returnedOctets,
+    }
+  }
+
+  #add(part: MimePart, content: Buffer): void {
+    const type = part.contentType.value
+    const boundary = type.startsWith('multipart/') ? guessBoundary(content) : null
+    if (boundary !== null && !this.#isGuessing) {
+      this.#addGuessed(boundary, content)
+      return
+    }
+    // Whoever reports a message signed as base64 sends its header as it is.
+    const octets = decodeTransfer(content, part.encoding)
+    if (STATUS_TYPE.test(type)) this.#status.push(linesOf([textOf(part, octets)]))
+    else if (FEEDBACK_TYPE.test(type))
+      this.#feedback ??= bounded(readHeaderSection(trimStart(octets)).fields)
+    else if (RETURNED_TYPE.test(type)) this.#return(octets)
+    else if (type === 'text/html') this.#html.push(textOf(part, octets))
+    else if (type.startsWith('text/') || part.kind === 'text')
+      this.#plain.push(textOf(part, octets))
+  }
+
+  /** The parts of a multipart whose boundary is lost, by the one that its lines show. */
+  #addGuessed(boundary: string, content: Buffer): void {
+    const head = `content-type: multipart/mixed; boundary="${boundary}"\n\n`
+    const octets = Buffer.concat([Buffer.from(head, 'latin1'), content])
+    this.#isGuessing = true
+    for (const part of scanMime(octets).parts) {
+      if (part.kind === 'multipart') continue
+      this.#add(part, octets.subarray(part.content.start, part.content.end))
+    }
+    this.#isGuessing = false
+  }
+
+  #return(octets: Buffer): void {
+    if (octets.length === 0) return
+    this.#hasReturned = true
+    if (this.#returned.length > 0) return
+    this.#returnedOctets = trimStart(octets)
+    this.#returned = bounded(readHeaderSection(this.#returnedOctets).fields)
+  }
+}
+
+/** The first line with two dashes that the fields of a part follow. */
+function guessBoundary(octets: Buffer): string | null {
+  const text = octets.toString('latin1', 0, BOUNDARY_BYTES)
+  return /^--([^\n"\\]{1,100}?)[ \t]*\ncontent-[a-z-]{4,30}:/im.exec(text)?.[1] ?? null
+}
+
+/** How far into a multipart its first part is looked for. */
+const BOUNDARY_BYTES = 4_096
+
+function textOf(part: Pick<PartHead, 'contentType'>, octets: Buffer): string {
+  const charset = part.contentType.parameters.get('charset') ?? null
+  if (isUtf7(charset)) return decodeUtf7(octets)
+  return charset === null ? guessText(octets, null) : decodeCharset(octets, charset)
+}
+
+function linesOf(texts: readonly string[]): string[] {
+  const lines: string[] = []
+  for (const text of texts) {
+    let start = 0
+    while (start <= text.length && lines.length < REPORT_LINES_MAX) {
+      const lineFeed = text.indexOf('\n', start)
+      const end = lineFeed < 0 ? text.length : lineFeed
+      lines.push(text.slice(start, Math.min(end, start + REPORT_LINE_LENGTH_MAX)).trimEnd())
+      start = end + 1
+    }
+  }
+  return lines
+}
+
+/** Programs put empty lines before the header that they return. */
+function trimStart(octets: Buffer): Buffer {
+  let start = 0
+  while (start < octets.length && (octets[start] === LF || octets[start] === 0x20)) start += 1
+  return octets.subarray(start)
+}
+
+function trimQuote(line: string): string {
+  return line.startsWith('> ') ? line.slice(2) : line
+}

@@ -1,0 +1,137 @@
+// Bodies into lines that any server passes on unchanged (RFC 2045 §6): 7bit where the text is so
+// already, else quoted-printable or base64. Refuses to know charsets: text is UTF-8.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+/** Of a message, encoded, hashed or copied before other work has its turn: some 5 ms. */
+export const COMPOSE_STEP_BYTES = 1024 * 1024
+
+export type TransferName = '7bit' | 'quoted-printable' | 'base64'
+
+const LINE_LENGTH_MAX = 76
+/** An equals sign ends a line that is broken. */
+const BROKEN_LENGTH_MAX = LINE_LENGTH_MAX - 1
+const BASE64_LINE_OCTETS = 57
+const HEX = '0123456789ABCDEF'
+const [CR, LF, SPACE, TAB, EQUALS] = [0x0d, 0x0a, 0x20, 0x09, 0x3d]
+
+/** What every mail server may do to text without asking: NUL goes, lines end with CRLF. */
+export function normaliseText(text: string): string {
+  const clean = text.includes('\0') ? text.replaceAll('\0', '') : text
+  return clean.toWellFormed().replace(/\r\n|\r|\n/g, '\r\n')
+}
+
+/** The shortest lawful one for text of `normaliseText`; quoted-printable for none. */
+export function transferOf(text: string): TransferName {
+  if (text !== '' && isPlain(text)) return '7bit'
+  let escaped = 0
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index)
+    if (code > 0x7e || code === EQUALS) escaped += code < 0x80 ? 1 : code < 0x800 ? 2 : 3
+  }
+  return escaped * 6 > text.length + escaped ? 'base64' : 'quoted-printable'
+}
+
+/** The octets that stand for a text; lines of at most 76 octets, each but the last with CRLF. */
+export function encodeTransfer(
+  content: Uint8Array,
+  transfer: Exclude<TransferName, 'base64'>,
+): Buffer {
+  return transfer === '7bit' ? bufferOf(content) : encodeQuotedPrintable(content)
+}
+
+/** Octets that `writeBase64` writes for so many. */
+export function base64Length(sizeBytes: number): number {
+  const lines = Math.ceil(sizeBytes / BASE64_LINE_OCTETS)
+  return Math.ceil(sizeBytes / 3) * 4 + Math.max(0, lines - 1) * 2
+}
+
+/** In lines as `encodeTransfer` has them, into `target` from `start`, COMPOSE_STEP_BYTES at a time. */
+export async function writeBase64(
+  content: Uint8Array,
+  target: Buffer,
+  start: number,
+): Promise<void> {
+  const source = bufferOf(content)
+  let length = start
+  let stepEnd = COMPOSE_STEP_BYTES
+  for (let at = 0; at < source.length; at += BASE64_LINE_OCTETS) {
+    if (at > stepEnd) {
+      await nextTurn()
+      stepEnd = at + COMPOSE_STEP_BYTES
+    }
+    if (at > 0) {
+      target[length++] = CR
+      target[length++] = LF
+    }
+    const line = source.toString('base64', at, Math.min(at + BASE64_LINE_OCTETS, source.length))
+    length += target.write(line, length, 'latin1')
+  }
+}
+
+/**
+ * ASCII in short lines without blanks at their ends, which some servers cut, without `From ` that
+ * mailboxes escape, and without what could be taken for a boundary.
+ */
+function isPlain(text: string): boolean {
+  return !hasLongLine(text) && !/[^\x20-\x7e\r\n]/.test(text) && !/ $|^From |^--/m.test(text)
+}
+
+function hasLongLine(text: string): boolean {
+  let start = 0
+  while (start < text.length) {
+    let end = text.indexOf('\r\n', start)
+    if (end < 0) end = text.length
+    if (end - start > LINE_LENGTH_MAX) return true
+    start = end + 2
+  }
+  return false
+}
+
+function encodeQuotedPrintable(content: Uint8Array): Buffer {
+  const target = Buffer.allocUnsafe(content.length * 3 + Math.ceil((content.length * 3) / 70) * 3)
+  let length = 0
+  let column = 0
+  for (let at = 0; at < content.length; at += 1) {
+    const octet = content[at] ?? 0
+    if (octet === CR && content[at + 1] === LF) {
+      target[length++] = CR
+      target[length++] = LF
+      at += 1
+      column = 0
+      continue
+    }
+    const isEscaped = mustEscape(content, at, column)
+    if (column + (isEscaped ? 3 : 1) > BROKEN_LENGTH_MAX) {
+      target[length++] = EQUALS
+      target[length++] = CR
+      target[length++] = LF
+      column = 0
+    }
+    if (isEscaped) {
+      target[length++] = EQUALS
+      target[length++] = HEX.charCodeAt(octet >> 4)
+      target[length++] = HEX.charCodeAt(octet & 0x0f)
+      column += 3
+    } else {
+      target[length++] = octet
+      column += 1
+    }
+  }
+  return target.subarray(0, length)
+}
+
+function mustEscape(content: Uint8Array, at: number, column: number): boolean {
+  const octet = content[at] ?? 0
+  if (octet === SPACE || octet === TAB) {
+    const next = content[at + 1]
+    return next === undefined || next === CR || next === LF
+  }
+  if (octet < 0x21 || octet > 0x7e || octet === EQUALS) return true
+  // `From ` at the start of a line is escaped by mailboxes, a dot doubled by the wire.
+  return column === 0 && (octet === 0x46 || octet === 0x2e)
+}
+
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}

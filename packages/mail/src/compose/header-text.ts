@@ -1,0 +1,122 @@
+// Text into header fields: one line of ASCII out of any string, encoded (RFC 2047) where it must be
+// and folded. Refuses to know what a field means.
+
+import { cleanText } from '#safe-text.ts'
+
+/** RFC 5322 §2.1.1 allows lines of 998; what cannot be folded leaves room for the field's name. */
+export const HEADER_WORD_LENGTH_MAX = 900
+
+/** RFC 5322 §2.1.1: what a line should stay within, without its CRLF. */
+const LINE_LENGTH = 78
+/** Of one encoded word between its delimiters: with a field name of 12 it ends before column 76. */
+const ENCODED_LENGTH_MAX = 52
+const CONTROLS = /[\p{Cc}\u2028\u2029]/gu
+const SPACE_CONTROLS = /[\t\n\v\f\r\u0085\u2028\u2029]+/g
+const PRINTABLE = /^[\x20-\x7e]*$/
+
+/**
+ * `text` on one line: whatever some reader takes for a line end (CR, LF, VT, FF, U+0085, U+2028,
+ * U+2029) becomes a space, other control characters and lone surrogates go; trimmed.
+ */
+export function singleLine(text: string): string {
+  return cleanText(text.replace(SPACE_CONTROLS, ' ').replace(CONTROLS, '')).trim()
+}
+
+/**
+ * `name: text` of an unstructured field, folded, without its last CRLF. The text is decoded again to
+ * exactly `singleLine(text)`: it is encoded when it is not ASCII, looks encoded, or has words that
+ * no line could hold.
+ */
+export function textField(name: string, text: string): string {
+  const line = singleLine(text)
+  if (isSafeAsIs(line)) return fold(name, line.match(/ *[^ ]+/g) ?? [])
+  return `${name}: ${encodeWords(line)}`
+}
+
+/** Whether `line` means itself in a header and can be folded. */
+export function isSafeAsIs(line: string): boolean {
+  return PRINTABLE.test(line) && !line.includes('=?') && !hasLongWord(line)
+}
+
+/**
+ * `name:` and the pieces, each of which brings the white space before it along, with a line end
+ * before those that would pass the column.
+ */
+export function fold(name: string, pieces: readonly string[]): string {
+  let text = `${name}:`
+  let column = text.length
+  for (const piece of pieces) {
+    const spaced = piece.startsWith(' ') ? piece : ` ${piece}`
+    if (column + spaced.length > LINE_LENGTH && column > name.length + 1) {
+      text += '\r\n'
+      column = 0
+    }
+    text += spaced
+    // A piece may hold line ends of its own.
+    const lineEnd = spaced.lastIndexOf('\n')
+    column = lineEnd < 0 ? column + spaced.length : spaced.length - lineEnd - 1
+  }
+  return text
+}
+
+/**
+ * `text` as encoded words of UTF-8, in Q or B whichever is shorter, each on a line of its own, with
+ * only the characters that may stand in a phrase as well (RFC 2047 §5 (3)).
+ */
+export function encodeWords(text: string): string {
+  const octets = Buffer.byteLength(text)
+  const qLength = qLengthOf(text)
+  const isBase64 = qLength > Math.ceil(octets / 3) * 4
+  const lengthOf = isBase64 ? base64LengthOf : qLengthOf
+  const words: string[] = []
+  let word = ''
+  let length = 0
+  for (const character of text) {
+    const added = lengthOf(character)
+    if (length + added > ENCODED_LENGTH_MAX && word !== '') {
+      words.push(encodeWord(word, isBase64))
+      word = ''
+      length = 0
+    }
+    word += character
+    length += added
+  }
+  words.push(encodeWord(word, isBase64))
+  return words.join('\r\n ')
+}
+
+function encodeWord(text: string, isBase64: boolean): string {
+  const octets = Buffer.from(text, 'utf8')
+  return isBase64 ? `=?UTF-8?B?${octets.toString('base64')}?=` : `=?UTF-8?Q?${encodeQ(octets)}?=`
+}
+
+function encodeQ(octets: Buffer): string {
+  let text = ''
+  for (const octet of octets) {
+    const character = String.fromCharCode(octet)
+    if (octet === 0x20) text += '_'
+    else if (Q_PLAIN.test(character)) text += character
+    else text += `=${octet.toString(16).toUpperCase().padStart(2, '0')}`
+  }
+  return text
+}
+
+const Q_PLAIN = /^[A-Za-z0-9!*+\-/]$/
+
+function qLengthOf(text: string): number {
+  let length = 0
+  for (const character of text) {
+    length += character === ' ' || Q_PLAIN.test(character) ? 1 : 3 * Buffer.byteLength(character)
+  }
+  return length
+}
+
+/** A third too much at most: padding comes once a word, and there is room for it. */
+function base64LengthOf(character: string): number {
+  return (Buffer.byteLength(character) * 4) / 3
+}
+
+function hasLongWord(line: string): boolean {
+  if (line.length <= HEADER_WORD_LENGTH_MAX) return false
+  return line.split(' ').some((word) => word.length > HEADER_WORD_LENGTH_MAX)
+}

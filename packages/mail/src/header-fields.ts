@@ -1,0 +1,224 @@
+// The header section of a message or part, out of raw bytes: names and unfolded values. Knows the
+// syntax of RFC 5322 §2.2 and what is sent in its place, not what any field means.
+// Of several fields with one name the first counts, everywhere: display, threads, authentication.
+
+import type { Defect } from '#mime/parsed-message.ts'
+import { guessText } from './charset.ts'
+import { HEADER_BYTES_MAX } from './claimed-results.ts'
+
+export const HEADER_FIELDS_MAX = 1_000
+
+export type HeaderField = {
+  /** Lower-case. */
+  readonly name: string
+  /** Unfolded and trimmed; encoded words are not yet decoded. */
+  readonly value: string
+}
+
+export type HeaderSection = {
+  readonly fields: readonly HeaderField[]
+  /** Offset of the first octet of the body; where a bound was broken, of what was not read. */
+  readonly bodyStart: number
+  /** The bound that was broken: nothing from `bodyStart` on belongs to the fields then. */
+  readonly defect: 'header-too-large' | 'too-many-header-fields' | null
+}
+
+const LF = 0x0a
+const CR = 0x0d
+
+/**
+ * Reads the fields of `raw` from `start` to the first empty line or `end`. Lines that are no field
+ * (an mbox `From ` line, rubbish) are left out; when no field follows them up to the empty line,
+ * the body begins with them, because then the empty line is what is missing. Stops at
+ * HEADER_BYTES_MAX and HEADER_FIELDS_MAX before the field that would break the bound.
+ */
+export function readHeaderSection(
+  raw: Uint8Array,
+  start = 0,
+  end: number = raw.length,
+): HeaderSection {
+  const limit = Math.min(end, start + HEADER_BYTES_MAX)
+  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+  const close = findSectionEnd(raw, start, limit)
+  const text = bytes.toString('latin1', start, close.fieldsEnd)
+  const lines = new FieldLines(text, text.length > 0 && /[^\x00-\x7f]/.test(text))
+  lines.read(close.isComplete || limit === end)
+  if (lines.brokenAt !== null) {
+    return {
+      fields: lines.fields,
+      bodyStart: start + lines.brokenAt,
+      defect:
+        lines.fields.length >= HEADER_FIELDS_MAX ? 'too-many-header-fields' : 'header-too-large',
+    }
+  }
+  const bodyStart = lines.rubbishAt === null ? close.bodyStart : start + lines.rubbishAt
+  return { fields: lines.fields, bodyStart, defect: null }
+}
+
+/** The value of the first field called `name` (lower-case), null when there is none. */
+export function firstField(fields: readonly HeaderField[], name: string): string | null {
+  for (const field of fields) if (field.name === name) return field.value
+  return null
+}
+
+/** Which of the fields that must be unique (RFC 5322 §3.6) are there more than once. */
+export function duplicateDefects(fields: readonly HeaderField[]): Defect[] {
+  const defects: Defect[] = []
+  const counts = { from: 0, subject: 0, 'message-id': 0, 'content-type': 0 }
+  for (const { name } of fields) {
+    if (name === 'from' || name === 'subject' || name === 'message-id' || name === 'content-type') {
+      counts[name] += 1
+    }
+  }
+  if (counts.from > 1) defects.push('duplicate-from')
+  if (counts.subject > 1) defects.push('duplicate-subject')
+  if (counts['message-id'] > 1) defects.push('duplicate-message-id')
+  if (counts['content-type'] > 1) defects.push('duplicate-content-type')
+  return defects
+}
+
+type SectionEnd = {
+  readonly fieldsEnd: number
+  readonly bodyStart: number
+  readonly isComplete: boolean
+}
+
+function findSectionEnd(raw: Uint8Array, start: number, limit: number): SectionEnd {
+  let lineStart = start
+  while (lineStart < limit) {
+    const octet = raw[lineStart]
+    if (octet === LF) return { fieldsEnd: lineStart, bodyStart: lineStart + 1, isComplete: true }
+    if (octet === CR && raw[lineStart + 1] === LF) {
+      return { fieldsEnd: lineStart, bodyStart: lineStart + 2, isComplete: true }
+    }
+    const lineEnd = raw.indexOf(LF, lineStart)
+    if (lineEnd < 0 || lineEnd >= limit) break
+    lineStart = lineEnd + 1
+  }
+  return { fieldsEnd: limit, bodyStart: limit, isComplete: false }
+}
+
+/** Collects fields out of the section's lines; offsets are relative to the section. */
+class FieldLines {
+  readonly fields: HeaderField[] = []
+  /** First line of the rubbish after the last field, null when a field ends the section. */
+  rubbishAt: number | null = null
+  /** Start of the field at which a bound was broken. */
+  brokenAt: number | null = null
+  readonly #text: string
+  readonly #isEightBit: boolean
+  #declared: string | null | undefined = undefined
+
+  constructor(text: string, isEightBit: boolean) {
+    this.#text = text
+    this.#isEightBit = isEightBit
+  }
+
+  read(isWhole: boolean): void {
+    const text = this.#text
+    let position = 0
+    while (position < text.length) {
+      const start = position
+      let lineEnd = endOfLine(text, position)
+      position = lineEnd + 1
+      let isFolded = false
+      while (isSpace(text.charCodeAt(position))) {
+        isFolded = true
+        lineEnd = endOfLine(text, position)
+        position = lineEnd + 1
+      }
+      if (!isWhole && position > text.length) {
+        this.brokenAt = start
+        return
+      }
+      this.#add(start, lineEnd, isFolded)
+      if (this.brokenAt !== null) return
+    }
+    if (!isWhole) this.brokenAt = text.length
+  }
+
+  #add(start: number, end: number, isFolded: boolean): void {
+    const text = this.#text
+    const colon = text.indexOf(':', start)
+    const isField = colon >= 0 && colon < end
+    // Before the first field white space continues nothing.
+    const nameStart = this.fields.length === 0 ? skipSpace(text, start) : start
+    const name = isField ? fieldName(text, nameStart, colon) : ''
+    if (name === '') {
+      this.rubbishAt ??= start
+      return
+    }
+    if (this.fields.length === HEADER_FIELDS_MAX) {
+      this.brokenAt = start
+      return
+    }
+    this.rubbishAt = null
+    const line = text.slice(colon + 1, end)
+    const hasInnerBreak = isFolded || line.indexOf('\r') < line.length - 1
+    const unfolded = hasInnerBreak ? unfold(line) : line
+    const value = this.#isEightBit ? this.#decode(unfolded) : unfolded
+    this.fields.push({ name, value: trimSpace(value) })
+  }
+
+  #decode(value: string): string {
+    if (!/[\x80-\xff]/.test(value)) return value
+    const bytes = Buffer.from(value, 'latin1')
+    return guessText(bytes, this.#declaredCharset())
+  }
+
+  /** The body's charset is the best guess at the one the sender wrote raw header text in. */
+  #declaredCharset(): string | null {
+    if (this.#declared === undefined) {
+      const match =
+        /^content-type[ \t]*:[^\n]*(?:\n[ \t][^\n]*)*?charset[ \t]*=[ \t]*"?([\w.:-]{1,40})/im
+      this.#declared = match.exec(this.#text)?.[1] ?? null
+    }
+    return this.#declared
+  }
+}
+
+function endOfLine(text: string, from: number): number {
+  const lineFeed = text.indexOf('\n', from)
+  return lineFeed < 0 ? text.length : lineFeed
+}
+
+/** RFC 5322 §2.2: printable US-ASCII; white space before the colon, folded or not, is the obsolete form (§4.5). */
+function fieldName(text: string, start: number, colon: number): string {
+  let end = colon
+  while (end > start && isSpaceOrBreak(text.charCodeAt(end - 1))) end -= 1
+  for (let index = start; index < end; index += 1) {
+    const code = text.charCodeAt(index)
+    if (code <= 0x20 || code >= 0x7f) return ''
+  }
+  return text.slice(start, end).toLowerCase()
+}
+
+function skipSpace(text: string, from: number): number {
+  let position = from
+  while (isSpace(text.charCodeAt(position))) position += 1
+  return position
+}
+
+function unfold(line: string): string {
+  return line.replace(/\r?\n/g, '').replace(/\r+/g, ' ')
+}
+
+function trimSpace(value: string): string {
+  let start = 0
+  let end = value.length
+  while (start < end && isSpace(value.charCodeAt(start))) start += 1
+  while (end > start && isSpaceOrReturn(value.charCodeAt(end - 1))) end -= 1
+  return start === 0 && end === value.length ? value : value.slice(start, end)
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x09
+}
+
+function isSpaceOrBreak(code: number): boolean {
+  return isSpaceOrReturn(code) || code === LF
+}
+
+function isSpaceOrReturn(code: number): boolean {
+  return isSpace(code) || code === CR
+}

@@ -1,0 +1,316 @@
+import { safeFileNames } from '#file-name.ts'
+import { duplicateDefects, type HeaderSection, readHeaderSection } from '#header-fields.ts'
+import { HTML_LENGTH_MAX, textFromHtml } from '#html/html-text.ts'
+import { readHeaders } from '#message-headers.ts'
+import { readParameter } from '#parameters.ts'
+import { cleanLine, cleanText } from '#safe-text.ts'
+import {
+  isHtmlPart,
+  kindOf,
+  MIME_LINES_MAX,
+  MIME_PARTS_MAX,
+  type MimePart,
+  type PartHead,
+  readPartHead,
+  scanMime,
+  TEXT_BYTES_MAX,
+} from './mime-parts.ts'
+import type { Defect, MimeMessage, ParsedAttachment, ParsedHeaders } from './parsed-message.ts'
+import { decodeTextBody } from './text-body.ts'
+import { decodedSize, decodeTransfer, type TransferEncoding } from './transfer-encoding.ts'
+
+/** Up to here a plain message is parsed on the main thread; beyond it a worker does. */
+export const INLINE_PARSE_BYTES_MAX = 16 * 1024
+
+export type AttachmentContent = {
+  readonly attachment: ParsedAttachment
+  readonly content: Uint8Array
+}
+
+/**
+ * Never throws: what cannot be parsed within bounds is one opaque attachment and a defect. Takes
+ * up to seconds for large or hostile input.
+ */
+export function parseMime(raw: Uint8Array): MimeMessage {
+  return messageOf(dissect(raw))
+}
+
+/**
+ * One attachment by its listed name or its place in the list, the same list that `parseMime`
+ * gives of the same bytes; null when there is none. Never throws.
+ */
+export function readAttachment(
+  raw: Uint8Array,
+  selector: number | string,
+): AttachmentContent | null {
+  const { files } = dissect(raw)
+  const names = safeFileNames(files)
+  const index = typeof selector === 'number' ? selector : names.indexOf(selector)
+  const file = files[index]
+  if (file === undefined) return null
+  const content = decodeTransfer(file.octets, file.encoding)
+  return { attachment: attachmentOf(file, names[index] ?? '', content.byteLength), content }
+}
+
+/**
+ * What is left to say of a message that a parser could not finish: its header fields, and the whole
+ * of it as one opaque attachment. Takes time bounded by HEADER_BYTES_MAX; never throws.
+ */
+export function parseDefeatedMime(raw: Uint8Array, defect: Defect): MimeMessage {
+  return messageOf(defeat(raw, defect))
+}
+
+/** The attachment of a message that was stored as `parseDefeatedMime` describes it. */
+export function readDefeatedAttachment(
+  raw: Uint8Array,
+  selector: number | string,
+): AttachmentContent | null {
+  const [attachment] = attachmentsOf([opaqueFile(raw)])
+  if (attachment === undefined || (selector !== 0 && selector !== attachment.filename)) return null
+  return { attachment, content: raw }
+}
+
+/**
+ * As `parseMime` for at most INLINE_PARSE_BYTES_MAX octets of one text/plain part, else null. Some
+ * ten microseconds for 2 KiB: for the main thread.
+ */
+export function parseMimeIfPlainAndSmall(raw: Uint8Array): MimeMessage | null {
+  if (raw.length > INLINE_PARSE_BYTES_MAX) return null
+  const plain = dissectPlain(raw)
+  return plain === null ? null : messageOf(plain)
+}
+
+type File = {
+  /** As the sender wrote it, decoded; not safe. */
+  readonly filename: string | null
+  /** Lower-case, without parameters. */
+  readonly contentType: string
+  readonly contentId: string | null
+  readonly isInline: boolean
+  /** As they were sent, encoded. */
+  readonly octets: Buffer
+  readonly encoding: TransferEncoding
+}
+
+type Bodies = { readonly text: string; readonly html: string }
+
+type Dissected = Bodies & {
+  readonly headers: ParsedHeaders
+  readonly files: readonly File[]
+  readonly defects: readonly Defect[]
+}
+
+function dissect(raw: Uint8Array): Dissected {
+  try {
+    return dissectPlain(raw) ?? dissectParts(raw)
+  } catch {
+    return defeat(raw, 'parse-failed')
+  }
+}
+
+/** Null unless the message is one text/plain part that cannot break a bound: it has too few octets. */
+function dissectPlain(raw: Uint8Array): Dissected | null {
+  if (raw.length > MIME_LINES_MAX) return null
+  const section = readHeaderSection(raw)
+  const head = plainPartOf(section)
+  if (head === null) return null
+  const text = textOf(head, bufferOf(raw).subarray(section.bodyStart))
+  return assemble(section, { text: withoutLastLineEnd(text), html: '' }, [], [])
+}
+
+/** The message as one text/plain part; null when it is not that. */
+function plainPartOf(section: HeaderSection): PartHead | null {
+  if (section.defect !== null) return null
+  const head = readPartHead(section.fields)
+  return kindOf(head) === 'text' && !isHtmlPart(head) ? head : null
+}
+
+function dissectParts(raw: Uint8Array): Dissected {
+  const { breach, parts, hasLargeText } = scanMime(raw)
+  const octets = bufferOf(raw).subarray(0, breach?.cutAt)
+  const section = readHeaderSection(octets)
+  const [root] = parts
+  const defects: Defect[] = breach === null ? [] : [breach.defect]
+  const files: File[] = []
+  let bodies: Bodies = { text: '', html: '' }
+  if (root === undefined || (root.kind === 'multipart' && parts.length === 1)) {
+    // The header is cut, or the boundary never comes: better the raw text than nothing.
+    const head = root === undefined ? plainPartOf(section) : readPartHead([])
+    const content = octets.subarray(section.bodyStart)
+    if (content.length > TEXT_BYTES_MAX) {
+      files.push(opaqueFile(content, null))
+      defects.push('text-too-large')
+    } else if (head !== null) {
+      bodies = { text: withoutLastLineEnd(textOf(head, content)), html: '' }
+    }
+  } else {
+    bodies = readBodies(octets, parts)
+    const references = contentIdsIn(bodies.html)
+    for (const part of parts) {
+      if (part.kind === 'file') files.push(fileOf(part, octets, references))
+    }
+  }
+  if (hasLargeText) defects.push('text-too-large')
+  if (breach !== null) files.push(opaqueFile(raw.subarray(breach.cutAt)))
+  return assemble(section, bodies, files, defects)
+}
+
+type Text = { readonly isHtml: boolean; readonly body: string }
+
+/**
+ * The text parts joined, as text and as HTML. Of the parts of an alternative those of the wanted type
+ * are shown; a part that stands alone, and an alternative without that type, are converted as far as
+ * HTML_LENGTH_MAX goes.
+ */
+function readBodies(raw: Buffer, parts: readonly MimePart[]): Bodies {
+  const groups = new Map<number, Text[]>()
+  const texts: Text[] = []
+  for (const [index, part] of parts.entries()) {
+    if (part.kind !== 'text') continue
+    // With the line end that is the delimiter's, so that texts begin on lines of their own when joined.
+    const { start, end } = part.content
+    const octets = raw.subarray(start, parts.length === 1 ? end : endOfLineAt(raw, end))
+    const text = { isHtml: isHtmlPart(part), body: textOf(part, octets) }
+    texts.push(text)
+    const group = groups.get(part.alternative ?? index)
+    if (group === undefined) groups.set(part.alternative ?? index, [text])
+    else group.push(text)
+  }
+  const joined = (isHtml: boolean, convert: (body: string) => string): string => {
+    if (!texts.some((text) => text.isHtml === isHtml)) return ''
+    let room = HTML_LENGTH_MAX
+    const pieces: string[] = []
+    for (const group of groups.values()) {
+      const own = group.filter((text) => text.isHtml === isHtml)
+      pieces.push(...own.map(({ body }) => body))
+      for (const { body } of own.length === 0 ? group : []) {
+        const shown = body.slice(0, room)
+        room -= shown.length
+        pieces.push(convert(shown))
+      }
+    }
+    return withoutLastLineEnd(pieces.join('\n'))
+  }
+  return { text: joined(false, textFromHtml), html: joined(true, htmlFromText) }
+}
+
+function textOf({ contentType, encoding }: PartHead, octets: Buffer): string {
+  return decodeTextBody(octets, encoding, contentType)
+}
+
+function endOfLineAt(raw: Buffer, position: number): number {
+  const lineFeed = raw[position] === 0x0d ? position + 1 : position
+  return raw[lineFeed] === 0x0a ? lineFeed + 1 : position
+}
+
+function htmlFromText(text: string): string {
+  const escaped = text
+    .trim()
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('\n', '<br>\n')
+  return `<div>${escaped}</div>`
+}
+
+function fileOf(part: MimePart, raw: Buffer, references: ReadonlySet<string>): File {
+  const { disposition, encoding, content } = part
+  const type = part.contentType.value.replaceAll('"', '')
+  const contentId = part.contentId?.replace(/^<|>$/g, '') || null
+  const filename = disposition === null ? null : readParameter(disposition, 'filename')
+  // A text that is a file for its size alone is not shown among the others.
+  const isInline = disposition?.value === 'inline' && kindOf(part) === 'file'
+  const isShown = part.isRelated && contentId !== null && references.has(contentId.toLowerCase())
+  return {
+    filename: filename || readParameter(part.contentType, 'name'),
+    contentType: type === '' || type.startsWith('multipart/') ? OPAQUE_TYPE : type,
+    contentId,
+    isInline: isInline || isShown,
+    octets: raw.subarray(content.start, content.end),
+    encoding,
+  }
+}
+
+const OPAQUE_TYPE = 'application/octet-stream'
+
+/** RFC 2392: `cid:` URLs in the HTML, lower-case; no more than there can be parts. */
+function contentIdsIn(html: string): Set<string> {
+  const found = new Set<string>()
+  for (const match of html.matchAll(/\bcid:([^\s"'<>)]{1,250})/gi)) {
+    if (found.size >= MIME_PARTS_MAX) break
+    const id = (match[1] ?? '').toLowerCase()
+    found.add(id)
+    if (id.includes('%')) found.add(percentDecoded(id))
+  }
+  return found
+}
+
+function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** The line end before a boundary belongs to the boundary, the one before the end to the protocol. */
+function withoutLastLineEnd(text: string): string {
+  let end = text.endsWith('\n') ? text.length - 1 : text.length
+  while (end > 0 && text.charCodeAt(end - 1) === 0x0d) end -= 1
+  return text.slice(0, end)
+}
+
+function assemble(
+  section: HeaderSection,
+  bodies: Bodies,
+  files: readonly File[],
+  structural: readonly Defect[],
+): Dissected {
+  const headers = readHeaders(section.fields)
+  const html = cleanText(bodies.html)
+  const text = cleanText(bodies.text === '' && html !== '' ? textFromHtml(html) : bodies.text)
+  const defects = [...structural, ...duplicateDefects(section.fields)]
+  if (headers.from === null) defects.push('missing-from')
+  return { headers, text, html, files, defects }
+}
+
+function defeat(raw: Uint8Array, defect: Defect): Dissected {
+  return assemble(readHeaderSection(raw), { text: '', html: '' }, [opaqueFile(raw)], [defect])
+}
+
+function messageOf({ files, ...rest }: Dissected): MimeMessage {
+  return { ...rest, attachments: attachmentsOf(files) }
+}
+
+function attachmentsOf(files: readonly File[]): ParsedAttachment[] {
+  if (files.length === 0) return []
+  const names = safeFileNames(files)
+  return files.map((file, index) =>
+    attachmentOf(file, names[index] ?? '', decodedSize(file.octets, file.encoding)),
+  )
+}
+
+function attachmentOf(file: File, filename: string, sizeBytes: number): ParsedAttachment {
+  return {
+    filename,
+    contentType: cleanLine(file.contentType),
+    sizeBytes,
+    contentId: file.contentId === null ? null : cleanLine(file.contentId),
+    isInline: file.isInline,
+  }
+}
+
+function opaqueFile(content: Uint8Array, filename: string | null = 'unparsed.eml'): File {
+  return {
+    filename,
+    contentType: OPAQUE_TYPE,
+    contentId: null,
+    isInline: false,
+    octets: bufferOf(content),
+    encoding: 'identity',
+  }
+}
+
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}

@@ -1,0 +1,327 @@
+import { firstField, type HeaderField, readHeaderSection } from '#header-fields.ts'
+import { parseStructured, type StructuredValue } from '#parameters.ts'
+import type { Defect } from './parsed-message.ts'
+import { type TransferEncoding, transferEncodingOf } from './transfer-encoding.ts'
+
+export const MIME_PARTS_MAX = 1_000
+export const MIME_DEPTH_MAX = 50
+/** Lines of text and structure; those of files are never read one by one. */
+export const MIME_LINES_MAX = 50_000
+/**
+ * Octets of all texts of a message together, as sent; a text beyond is a file. It takes up
+ * to twenty times as much memory while it is worked on, and V8 ends the process, not the thread, when
+ * one allocation is too large.
+ */
+export const TEXT_BYTES_MAX = 4 * 1024 * 1024
+/** Shorter lines of base64 count among MIME_LINES_MAX; encoders of today write 60 to 76 octets. */
+const BASE64_LINE_BYTES_MIN = 40
+
+export type PartHead = {
+  /** That of the field, or the one that its absence means. */
+  readonly contentType: StructuredValue
+  readonly encoding: TransferEncoding
+  /** Null without the field. */
+  readonly disposition: StructuredValue | null
+  /** As the field has it, with or without angle brackets; null without the field. */
+  readonly contentId: string | null
+}
+
+export type MimePart = PartHead & {
+  readonly kind: 'multipart' | 'text' | 'file'
+  /** Of the closest multipart/alternative around it the index among the parts; null for none. */
+  readonly alternative: number | null
+  /** Whether it is within a multipart/related. */
+  readonly isRelated: boolean
+  /** Encoded octets, without the line end that belongs to the delimiter; empty for a multipart. */
+  readonly content: { readonly start: number; readonly end: number }
+}
+
+export type MimeBreach = {
+  /** Everything before this offset keeps the bounds; always the start of a line or field. */
+  readonly cutAt: number
+  readonly defect: Defect
+}
+
+export type MimeScan = {
+  readonly breach: MimeBreach | null
+  /** The parts before the cut, the message itself first; empty when its own header is cut. */
+  readonly parts: readonly MimePart[]
+  /** Whether a text is a file for its size alone. */
+  readonly hasLargeText: boolean
+}
+
+/** `typeWithoutField`: what a part is that has no Content-Type (RFC 2045 §5.2, RFC 2046 §5.1.5). */
+export function readPartHead(
+  fields: readonly HeaderField[],
+  typeWithoutField = 'text/plain',
+): PartHead {
+  const disposition = firstField(fields, 'content-disposition')
+  return {
+    contentType: parseStructured(firstField(fields, 'content-type') ?? typeWithoutField),
+    encoding: transferEncodingOf(firstField(fields, 'content-transfer-encoding')),
+    disposition: disposition === null ? null : parseStructured(disposition),
+    contentId: firstField(fields, 'content-id'),
+  }
+}
+
+export function isHtmlPart({ contentType }: PartHead): boolean {
+  return contentType.value === 'text/html'
+}
+
+/**
+ * `text` is what the bodies of the message are made of: text/plain and text/html that is not called
+ * an attachment. Everything else that has no parts of its own is a `file`.
+ */
+export function kindOf({ contentType, disposition }: PartHead): MimePart['kind'] {
+  const { value } = contentType
+  // A multipart without a boundary has no parts; its text is all there is to show.
+  if (value.startsWith('multipart/')) return boundaryOf(contentType) === null ? 'text' : 'multipart'
+  const isText = value === 'text/plain' || value === 'text/html'
+  return isText && disposition?.value !== 'attachment' ? 'text' : 'file'
+}
+
+function boundaryOf({ value, parameters }: StructuredValue): string | null {
+  return value.startsWith('multipart/') ? parameters.get('boundary') || null : null
+}
+
+/**
+ * The parts, and the first breach of MIME_PARTS_MAX, MIME_DEPTH_MAX, MIME_LINES_MAX or of the bounds
+ * of a header section, null when there is none. The scan stops there, so that a bomb costs no more
+ * than its harmless beginning. An enclosed message is one file; it counts as one level of depth, and
+ * the parts within it count. A text beyond TEXT_BYTES_MAX is a file. Lines of files count only where
+ * they begin as a delimiter does, lines of base64 of BASE64_LINE_BYTES_MIN and more not at all.
+ */
+export function scanMime(raw: Uint8Array): MimeScan {
+  return new Scanner(raw).scan()
+}
+
+const LF = 0x0a
+const CR = 0x0d
+const DASH = 0x2d
+
+/** The only lines of a file that matter. */
+const DASHED_LINE = Buffer.from('\n--')
+
+/** A multipart that is open. */
+type Level = {
+  readonly boundary: Buffer
+  readonly depth: number
+  readonly isDigest: boolean
+  /** Within an enclosed message, whose octets are a file as they stand. */
+  readonly isEnclosed: boolean
+  /** Of its parts. */
+  readonly alternative: number | null
+  readonly isRelated: boolean
+}
+
+type OpenPart = Omit<MimePart, 'kind' | 'content'> & {
+  kind: MimePart['kind']
+  readonly content: { start: number; end: number }
+}
+
+class Scanner {
+  readonly #raw: Buffer
+  readonly #levels: Level[] = []
+  readonly #parts: OpenPart[] = []
+  #position = 0
+  /** Those of enclosed messages too. */
+  #partCount = 1
+  #lines = 0
+  #textBytes = 0
+  #hasLargeText = false
+  #depth = 0
+  #isEnclosed = false
+  #breach: MimeBreach | null = null
+  /** The text or file being read. */
+  #leaf: OpenPart | null = null
+
+  constructor(raw: Uint8Array) {
+    this.#raw = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+  }
+
+  scan(): MimeScan {
+    this.#enterPart('text/plain', null)
+    while (this.#breach === null && this.#position < this.#raw.length) this.#readLine()
+    this.#endLeaf(this.#breach?.cutAt ?? this.#raw.length)
+    return { breach: this.#breach, parts: this.#parts, hasLargeText: this.#hasLargeText }
+  }
+
+  #endLeaf(end: number): void {
+    const leaf = this.#leaf
+    this.#leaf = null
+    if (leaf === null) return
+    leaf.content.end = Math.max(end, leaf.content.start)
+    if (leaf.kind !== 'text') return
+    const sizeBytes = leaf.content.end - leaf.content.start
+    if (this.#textBytes + sizeBytes <= TEXT_BYTES_MAX) {
+      this.#textBytes += sizeBytes
+      return
+    }
+    leaf.kind = 'file'
+    this.#hasLargeText = true
+  }
+
+  #readLine(): void {
+    const raw = this.#raw
+    const start = this.#position
+    const isDashed = raw[start] === DASH && raw[start + 1] === DASH
+    const isFile = this.#leaf?.kind === 'file'
+    if (isFile && !isDashed) {
+      const lineFeed = raw.indexOf(DASHED_LINE, start)
+      this.#position = lineFeed < 0 ? raw.length : lineFeed + 1
+      return
+    }
+    const lineFeed = raw.indexOf(LF, start)
+    const end = lineFeed < 0 ? raw.length : lineFeed
+    this.#position = end + 1
+    if (isDashed && this.#readDelimiter(start, end)) return
+    const isBase64 = this.#leaf?.encoding === 'base64'
+    if (isBase64 && !isDashed && end - start >= BASE64_LINE_BYTES_MIN) return
+    this.#countLines(1, start)
+  }
+
+  #countLines(count: number, start: number): void {
+    this.#lines += count
+    if (this.#lines > MIME_LINES_MAX) this.#breach = { cutAt: start, defect: 'too-many-lines' }
+  }
+
+  /** RFC 2046 §5.1.1: two dashes, the boundary, two more at the end of the multipart, white space. */
+  #readDelimiter(start: number, end: number): boolean {
+    const index = this.#levelOf(start, end)
+    const level = this.#levels[index]
+    if (level === undefined) return false
+    const after = start + 2 + level.boundary.length
+    const isClose = this.#raw[after] === DASH && this.#raw[after + 1] === DASH
+    this.#levels.length = isClose ? index : index + 1
+    this.#depth = level.depth
+    this.#isEnclosed = level.isEnclosed
+    if (!level.isEnclosed) this.#endLeaf(lineEndBefore(this.#raw, start))
+    if (isClose) {
+      this.#countLines(1, start)
+      return true
+    }
+    this.#partCount += 1
+    if (this.#partCount > MIME_PARTS_MAX) this.#breach = { cutAt: start, defect: 'too-many-parts' }
+    else this.#enterPart(level.isDigest ? 'message/rfc822' : 'text/plain', { at: start, level })
+    return true
+  }
+
+  /** A delimiter of the message itself ends whatever is enclosed in the part (RFC 2046 §5.1.2). */
+  #levelOf(start: number, end: number): number {
+    const isOf = (level: Level) => isDelimiter(this.#raw, level, start, end)
+    const own = this.#levels.findLastIndex((level) => !level.isEnclosed && isOf(level))
+    return own >= 0 ? own : this.#levels.findLastIndex((level) => level.isEnclosed && isOf(level))
+  }
+
+  /**
+   * Reads the part's header; goes on into an enclosed message, whose header follows at once. A part
+   * that breaks a bound is cut off whole, from its delimiter on.
+   */
+  #enterPart(defaultType: string, delimiter: { at: number; level: Level } | null): void {
+    let typeWithoutField = defaultType
+    for (let partAt = delimiter?.at ?? null; ; partAt = this.#position) {
+      const start = this.#position
+      const headerEnd = this.#headerEnd(start)
+      const section = readHeaderSection(this.#raw, start, headerEnd)
+      this.#position = section.bodyStart
+      if (section.defect !== null) {
+        this.#breach = { cutAt: partAt ?? section.bodyStart, defect: section.defect }
+        return
+      }
+      // What stands between a part's last field and its empty line is lost: contents must be exact.
+      const isPart = this.#levels.length > 0 && section.fields.length > 0
+      if (isPart && endsInEmptyLine(this.#raw, headerEnd)) {
+        this.#position = headerEnd
+      }
+      this.#countLines(section.fields.length, partAt ?? section.bodyStart)
+      if (this.#breach !== null) return
+      const head = readPartHead(section.fields, typeWithoutField)
+      const boundary = boundaryOf(head.contentType)
+      const isMessage = head.contentType.value === 'message/rfc822' && head.encoding !== 'base64'
+      if (isMessage || boundary !== null) {
+        this.#depth += 1
+        if (this.#depth > MIME_DEPTH_MAX) {
+          this.#breach = { cutAt: partAt ?? start, defect: 'too-deep' }
+          return
+        }
+      }
+      if (!this.#isEnclosed) this.#addPart(head, delimiter?.level ?? null)
+      if (boundary !== null) this.#openLevel(boundary, head.contentType.value)
+      if (!isMessage || this.#position >= this.#raw.length || this.#startsWithDelimiter()) return
+      this.#isEnclosed = true
+      typeWithoutField = 'text/plain'
+    }
+  }
+
+  #addPart(head: PartHead, level: Level | null): void {
+    const kind = kindOf(head)
+    const content = { start: this.#position, end: this.#position }
+    const alternative = level?.alternative ?? null
+    const part = { ...head, kind, alternative, isRelated: level?.isRelated ?? false, content }
+    this.#parts.push(part)
+    this.#leaf = kind === 'multipart' ? null : part
+  }
+
+  #openLevel(boundary: string, type: string): void {
+    const index = this.#parts.length - 1
+    const part = this.#parts[index]
+    this.#levels.push({
+      boundary: Buffer.from(boundary, 'utf8'),
+      depth: this.#depth,
+      isDigest: type === 'multipart/digest',
+      isEnclosed: this.#isEnclosed,
+      alternative: type === 'multipart/alternative' ? index : (part?.alternative ?? null),
+      isRelated: type === 'multipart/related' || part?.isRelated === true,
+    })
+  }
+
+  #startsWithDelimiter(): boolean {
+    const lineFeed = this.#raw.indexOf(LF, this.#position)
+    const end = lineFeed < 0 ? this.#raw.length : lineFeed
+    return this.#levels.some((level) => isDelimiter(this.#raw, level, this.#position, end))
+  }
+
+  /** A delimiter ends a header section that has no empty line. */
+  #headerEnd(start: number): number {
+    const raw = this.#raw
+    if (this.#levels.length === 0) return raw.length
+    let position = start
+    while (position < raw.length) {
+      const lineFeed = raw.indexOf(LF, position)
+      const end = lineFeed < 0 ? raw.length : lineFeed
+      if (end === position || (end === position + 1 && raw[position] === CR))
+        return Math.min(end + 1, raw.length)
+      if (raw[position] === DASH && raw[position + 1] === DASH) {
+        const at = position
+        if (this.#levels.some((level) => isDelimiter(raw, level, at, end))) return position
+      }
+      position = end + 1
+    }
+    return raw.length
+  }
+}
+
+/** Where the line before `start` ends: its CRLF belongs to the delimiter (RFC 2046 §5.1.1). */
+function lineEndBefore(raw: Buffer, start: number): number {
+  if (raw[start - 1] !== LF) return start
+  return raw[start - 2] === CR ? start - 2 : start - 1
+}
+
+/** After at least one line. */
+function endsInEmptyLine(raw: Buffer, end: number): boolean {
+  const before = lineEndBefore(raw, end)
+  return before < end && raw[before - 1] === LF
+}
+
+function isDelimiter(raw: Buffer, level: Level, start: number, lineEnd: number): boolean {
+  const { boundary } = level
+  let position = start + 2 + boundary.length
+  if (position > lineEnd || raw[start] !== DASH || raw[start + 1] !== DASH) return false
+  if (raw.compare(boundary, 0, boundary.length, start + 2, position) !== 0) return false
+  if (raw[position] === DASH && raw[position + 1] === DASH) position += 2
+  for (; position < lineEnd; position += 1) {
+    const octet = raw[position]
+    if (octet !== 0x20 && octet !== 0x09 && octet !== CR) return false
+  }
+  return true
+}

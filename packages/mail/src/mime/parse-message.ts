@@ -1,0 +1,26 @@
+import { extractReply } from '@mailroom/mail-reading/reply/reply-text.ts'
+import { cleanText } from '#safe-text.ts'
+import { parseDefeatedMime, parseMime, parseMimeIfPlainAndSmall } from './mime-message.ts'
+import type { Defect, MimeMessage, ParsedMessage } from './parsed-message.ts'
+import { hasTooManyLines } from './text-body.ts'
+
+/** Never throws. Takes up to seconds for large or hostile input. */
+export function parseMessage(raw: Uint8Array): ParsedMessage {
+  return withExtractedText(parseMime(raw))
+}
+
+/** As `parseMessage` for a small message of one text/plain part, else null; for the main thread. */
+export function parseIfPlainAndSmall(raw: Uint8Array): ParsedMessage | null {
+  const message = parseMimeIfPlainAndSmall(raw)
+  return message === null ? null : withExtractedText(message)
+}
+
+/** The header fields, and the whole message as one opaque attachment. Takes bounded time; never throws. */
+export function parseDefeated(raw: Uint8Array, defect: Defect): ParsedMessage {
+  return withExtractedText(parseDefeatedMime(raw, defect))
+}
+
+function withExtractedText(message: MimeMessage): ParsedMessage {
+  const { text } = message
+  return { ...message, extractedText: hasTooManyLines(text) ? text : cleanText(extractReply(text)) }
+}

@@ -1,0 +1,119 @@
+// Content-Transfer-Encoding (RFC 2045 §6): encoded octets to octets. What is not valid is kept or
+// skipped as mail programs do; nothing throws.
+
+import { hexValue } from '#encoded-word.ts'
+import { stripComments } from '#parameters.ts'
+
+export type TransferEncoding = 'base64' | 'quoted-printable' | 'identity'
+
+/** The encoding that a field names first; 7bit, 8bit, binary and unknown ones are the identity. */
+export function transferEncodingOf(field: string | null): TransferEncoding {
+  const name = field === null ? '' : (/[\w-]+/.exec(stripComments(field))?.[0] ?? '')
+  if (/base64/i.test(name)) return 'base64'
+  return /quoted-printable/i.test(name) ? 'quoted-printable' : 'identity'
+}
+
+/** The octets that were encoded; a view of `octets` where nothing was. */
+export function decodeTransfer(octets: Buffer, encoding: TransferEncoding): Buffer {
+  switch (encoding) {
+    case 'base64':
+      return decodeBase64(octets)
+    case 'quoted-printable':
+      return decodeQuotedPrintable(octets)
+    case 'identity':
+      return octets
+  }
+}
+
+/** The number of octets that `decodeTransfer` gives; of base64 without the memory for them. */
+export function decodedSize(octets: Buffer, encoding: TransferEncoding): number {
+  if (encoding === 'base64') return sizeOfBase64(octets)
+  return decodeTransfer(octets, encoding).length
+}
+
+/** Characters outside the alphabet are skipped; padding within ends a unit, and the next begins. */
+export function decodeBase64(encoded: Buffer): Buffer {
+  const padding = encoded.indexOf(EQUALS)
+  const text = encoded.toString('latin1')
+  const isClean = padding < 0 || !/[^=\r\n]/.test(text.slice(padding))
+  if (isClean && !/[^A-Za-z0-9+/=\r\n]/.test(text)) return Buffer.from(text, 'base64')
+  return decodeIrregularBase64(encoded)
+}
+
+const EQUALS = 0x3d
+
+/** Octet by octet, in the memory of the result alone, however the input was made. */
+function decodeIrregularBase64(encoded: Buffer): Buffer {
+  const decoded = Buffer.allocUnsafe(Math.ceil((encoded.length * 3) / 4))
+  let length = 0
+  let bits = 0
+  let count = 0
+  for (const octet of encoded) {
+    if (octet === EQUALS) count = 0
+    const value = BASE64_VALUES[octet] ?? NOT_IN_ALPHABET
+    if (value === NOT_IN_ALPHABET) continue
+    bits = ((bits << 6) | value) & 0xffff
+    count += 6
+    if (count < 8) continue
+    count -= 8
+    decoded[length++] = (bits >> count) & 0xff
+  }
+  return decoded.subarray(0, length)
+}
+
+function sizeOfBase64(encoded: Buffer): number {
+  let units = 0
+  let length = 0
+  for (const octet of encoded) {
+    if (octet === EQUALS) {
+      length += Math.floor((units * 3) / 4)
+      units = 0
+    } else if (BASE64_VALUES[octet] !== NOT_IN_ALPHABET) units += 1
+  }
+  return length + Math.floor((units * 3) / 4)
+}
+
+const NOT_IN_ALPHABET = 64
+const BASE64_VALUES = base64Values()
+
+function base64Values(): Uint8Array {
+  const values = new Uint8Array(256).fill(NOT_IN_ALPHABET)
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+  for (let value = 0; value < alphabet.length; value += 1)
+    values[alphabet.charCodeAt(value)] = value
+  return values
+}
+
+/**
+ * RFC 2045 §6.7. An `=` that begins no octet and ends no line stands for itself. Line ends that are
+ * not encoded stay as they are.
+ */
+export function decodeQuotedPrintable(encoded: Buffer): Buffer {
+  const decoded = Buffer.allocUnsafe(encoded.length)
+  let length = 0
+  for (let index = 0; index < encoded.length; index += 1) {
+    let octet = encoded[index] ?? 0
+    if (octet === 0x3d) {
+      const high = hexValue(encoded[index + 1])
+      const low = hexValue(encoded[index + 2])
+      if (high >= 0 && low >= 0) {
+        octet = high * 16 + low
+        index += 2
+      } else {
+        const lineEnd = endOfReturns(encoded, index + 1)
+        if (encoded[lineEnd] === 0x0a || lineEnd >= encoded.length) {
+          index = lineEnd
+          continue
+        }
+      }
+    }
+    decoded[length++] = octet
+  }
+  return decoded.subarray(0, length)
+}
+
+function endOfReturns(octets: Buffer, from: number): number {
+  let end = from
+  while (octets[end] === 0x0d) end += 1
+  return end
+}

@@ -1,0 +1,91 @@
+// Answers to sends under the keys of their callers, kept for a day.
+
+import { statement } from '#platform/db/statement.ts'
+import { DAY_MS } from '#platform/units.ts'
+import type { NewRow, ReadDb, Tables, Tx } from '#schema/tables.ts'
+
+/** How long a send is answered again under its idempotency key. */
+export const IDEMPOTENCY_MS = DAY_MS
+
+/** What a send was answered, as it is repeated. */
+export type SendAnswer = {
+  messageId: string
+  threadId: string
+  providerMessageId: string
+  status: 'pending' | 'sent' | 'failed'
+  inboxId: string
+  createdAtMs: number
+}
+
+export type KeyUse = { accountId: string; key: string; requestHash: Uint8Array; nowMs: number }
+
+export type Replay = { kind: 'replay'; answer: SendAnswer } | { kind: 'key_reused' }
+
+/** What was answered under this key within a day; null when it is free. */
+export async function findReplay(db: ReadDb, use: KeyUse): Promise<Replay | null> {
+  return replayIn(db.reading, use)
+}
+
+/** The same within a transaction. */
+export async function replayIn(tx: Tx, use: KeyUse): Promise<Replay | null> {
+  const [row] = await selectAnswer(tx, { ...use, since: use.nowMs - IDEMPOTENCY_MS })
+  if (row === undefined) return null
+  if (Buffer.compare(row.request_hash, use.requestHash) !== 0) return { kind: 'key_reused' }
+  return { kind: 'replay', answer: JSON.parse(row.answer) as SendAnswer }
+}
+
+/**
+ * Keeps an answer under its key, in place of one that is past its day. False when another transaction
+ * took the key meanwhile, and then nothing is kept.
+ */
+export async function keepAnswer(tx: Tx, use: KeyUse, answer: SendAnswer): Promise<boolean> {
+  const kept = await upsertAnswer(tx, {
+    account_id: use.accountId,
+    idempotency_key: use.key,
+    request_hash: use.requestHash,
+    answer: JSON.stringify(answer),
+    created_at: use.nowMs,
+    expired: use.nowMs - IDEMPOTENCY_MS,
+  })
+  return kept.length > 0
+}
+
+const selectAnswer = statement<
+  Tables,
+  { accountId: string; key: string; since: number },
+  { request_hash: Uint8Array; answer: string }
+>((query, place) =>
+  query
+    .selectFrom('idempotency_keys')
+    .select(['request_hash', 'answer'])
+    .where('account_id', '=', place('accountId'))
+    .where('idempotency_key', '=', place('key'))
+    .where('created_at', '>', place('since')),
+)
+
+const upsertAnswer = statement<
+  Tables,
+  NewRow<'idempotency_keys'> & { expired: number },
+  { account_id: string }
+>((query, place) =>
+  query
+    .insertInto('idempotency_keys')
+    .values({
+      account_id: place('account_id'),
+      idempotency_key: place('idempotency_key'),
+      request_hash: place('request_hash'),
+      answer: place('answer'),
+      created_at: place('created_at'),
+    })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['account_id', 'idempotency_key'])
+        .doUpdateSet((row) => ({
+          request_hash: row.ref('excluded.request_hash'),
+          answer: row.ref('excluded.answer'),
+          created_at: row.ref('excluded.created_at'),
+        }))
+        .where('idempotency_keys.created_at', '<=', place('expired')),
+    )
+    .returning('account_id'),
+)

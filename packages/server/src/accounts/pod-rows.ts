@@ -1,0 +1,229 @@
+// Pods, to and from rows, with the guards of their deletion.
+
+import { deleteRulesOf } from '#inbound/sender-rule-rows.ts'
+import { transaction } from '#platform/db/db.ts'
+import { isIdOf } from '#platform/ids.ts'
+import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
+import { lockAccount } from './account-rows.ts'
+import type { Pod } from './pod.ts'
+
+export type PodRefusal = 'not_found' | 'client_id_taken'
+
+/** Adds a pod; refused when another pod of the account has the `clientId`. */
+export const insertPod = transaction({
+  name: 'createPod',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: {
+      accountId: string
+      podId: string
+      clientId: string | null
+      name: string | null
+      nowMs: number
+    },
+  ): Promise<Pod | PodRefusal> {
+    const account = await lockAccount(tx, input.accountId)
+    if (account === null) return 'not_found'
+    if (await isClientIdTaken(tx, input.accountId, input.clientId, null)) return 'client_id_taken'
+    const row = {
+      id: input.podId,
+      account_id: input.accountId,
+      client_id: input.clientId,
+      name: input.name,
+      is_default: 0,
+      created_at: input.nowMs,
+    }
+    await tx.query.insertInto('pods').values(row).execute()
+    await changePodCount(tx, input.accountId, 1)
+    return toPod(row)
+  },
+})
+
+/** Changes what is given; null clears. */
+export const changePod = transaction({
+  name: 'updatePod',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: { accountId: string; pod: string; clientId?: string | null; name?: string | null },
+  ): Promise<Pod | PodRefusal> {
+    await lockAccount(tx, input.accountId)
+    const pod = await findPodRow(readIn(tx), input.accountId, input.pod)
+    if (pod === null) return 'not_found'
+    const change = {
+      ...(input.clientId !== undefined && { client_id: input.clientId }),
+      ...(input.name !== undefined && { name: input.name }),
+    }
+    if (await isClientIdTaken(tx, input.accountId, change.client_id ?? null, pod.id)) {
+      return 'client_id_taken'
+    }
+    if (Object.keys(change).length > 0) {
+      await tx.query
+        .updateTable('pods')
+        .set(change)
+        .where('account_id', '=', input.accountId)
+        .where('id', '=', pod.id)
+        .execute()
+    }
+    return toPod({ ...pod, ...change })
+  },
+})
+
+export type PodDeletion =
+  | 'deleted'
+  | 'not_found'
+  | 'default_pod'
+  | 'pod_not_empty'
+  | 'pod_has_domains'
+
+/** Removes an empty pod. The default pod is refused as such, whatever it holds. */
+export const removePod = transaction({
+  name: 'deletePod',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(tx: Tx, input: { accountId: string; pod: string }): Promise<PodDeletion> {
+    await lockAccount(tx, input.accountId)
+    const pod = await findPodRow(readIn(tx), input.accountId, input.pod)
+    if (pod === null) return 'not_found'
+    if (pod.is_default === 1) return 'default_pod'
+    if (pod.inbox_count > 0) return 'pod_not_empty'
+    if (pod.domain_count > 0) return 'pod_has_domains'
+    await deleteRulesOf(tx, input.accountId, { podId: pod.id })
+    await tx.query
+      .deleteFrom('pods')
+      .where('account_id', '=', input.accountId)
+      .where('id', '=', pod.id)
+      .execute()
+    await changePodCount(tx, input.accountId, -1)
+    return 'deleted'
+  },
+})
+
+/** Default pod first, then newest first. */
+export async function listPods(
+  db: ReadDb,
+  input: { accountId: string; limit: number; offset: number },
+): Promise<{ pods: Pod[]; total: number }> {
+  const rows = await db.read
+    .selectFrom('pods')
+    .selectAll()
+    .where('account_id', '=', input.accountId)
+    .orderBy('is_default', 'desc')
+    .orderBy('id', 'desc')
+    .limit(input.limit)
+    .offset(input.offset)
+    .execute()
+  const account = await db.read
+    .selectFrom('accounts')
+    .select('pod_count')
+    .where('id', '=', input.accountId)
+    .executeTakeFirst()
+  return { pods: rows.map(toPod), total: account?.pod_count ?? 0 }
+}
+
+/** The account's pod with this id or `clientId`, or null. */
+export async function findPod(db: ReadDb, accountId: string, pod: string): Promise<Pod | null> {
+  const row = await findPodRow(db, accountId, pod)
+  return row === null ? null : toPod(row)
+}
+
+/** The ids of the account's pods by what they were called: their ids or their `clientId`s. */
+export async function findPodIds(
+  db: ReadDb,
+  accountId: string,
+  pods: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await db.read
+    .selectFrom('pods')
+    .select(['id', 'client_id'])
+    .where('account_id', '=', accountId)
+    .where(({ eb, or }) => or([eb('id', 'in', pods), eb('client_id', 'in', pods)]))
+    .execute()
+  const ids = new Map<string, string>()
+  for (const { id, client_id: clientId } of rows) {
+    ids.set(id, id)
+    if (clientId !== null && !isIdOf('pod', clientId)) ids.set(clientId, id)
+  }
+  return ids
+}
+
+/** The row behind `findPod`, for transactions that change it. */
+export async function findPodRow(
+  db: ReadDb,
+  accountId: string,
+  pod: string,
+): Promise<Row<'pods'> | null> {
+  const column = isIdOf('pod', pod) ? 'id' : 'client_id'
+  const row = await db.read
+    .selectFrom('pods')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where(column, '=', pod)
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** The account's default pod; every account has one. */
+export async function defaultPodRow(tx: Tx, accountId: string): Promise<Row<'pods'>> {
+  return tx.query
+    .selectFrom('pods')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('is_default', '=', 1)
+    .executeTakeFirstOrThrow()
+}
+
+/** Keeps the pod's and the account's totals of inboxes. */
+export async function changeInboxCounts(
+  tx: Tx,
+  input: { accountId: string; podId: string; by: 1 | -1 },
+): Promise<void> {
+  await tx.query
+    .updateTable('pods')
+    .set((row) => ({ inbox_count: row('inbox_count', '+', input.by) }))
+    .where('account_id', '=', input.accountId)
+    .where('id', '=', input.podId)
+    .execute()
+  await tx.query
+    .updateTable('accounts')
+    .set((row) => ({ inbox_count: row('inbox_count', '+', input.by) }))
+    .where('id', '=', input.accountId)
+    .execute()
+}
+
+async function isClientIdTaken(
+  tx: Tx,
+  accountId: string,
+  clientId: string | null,
+  exceptPodId: string | null,
+): Promise<boolean> {
+  if (clientId === null) return false
+  const other = await tx.query
+    .selectFrom('pods')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('client_id', '=', clientId)
+    .executeTakeFirst()
+  return other !== undefined && other.id !== exceptPodId
+}
+
+async function changePodCount(tx: Tx, accountId: string, by: 1 | -1): Promise<void> {
+  await tx.query
+    .updateTable('accounts')
+    .set((row) => ({ pod_count: row('pod_count', '+', by) }))
+    .where('id', '=', accountId)
+    .execute()
+}
+
+function toPod(
+  row: Pick<Row<'pods'>, 'id' | 'client_id' | 'name' | 'is_default' | 'created_at'>,
+): Pod {
+  return {
+    id: row.id,
+    clientId: row.client_id,
+    name: row.name,
+    isDefault: row.is_default === 1,
+    createdAtMs: row.created_at,
+  }
+}

@@ -1,0 +1,66 @@
+// Signing in to the console and out of it. At the door itself, for the limit on failed attempts is here
+// and the key goes no further.
+
+import type { CreateSession, Session as SessionShape } from '@mailroom/contract/shapes/session.ts'
+import type { EventReaders } from '#http/event-readers.ts'
+import type { Answered, Context, SessionContext } from '#http/handler.ts'
+import { requireOwnOrigin } from '#http/own-origin.ts'
+import type { AnyHandler } from '#http/route.ts'
+import { presentTime } from '#platform/present-time.ts'
+import { programVersion } from '#platform/program-version.ts'
+import type { SignIn } from './identify.ts'
+import { sessionId } from './session.ts'
+import { endedSessionCookie, sessionCookie } from './session-cookie.ts'
+import type { Sessions, SignedIn } from './sessions.ts'
+
+type SessionOperationId = 'session.create' | 'session.get' | 'session.delete'
+
+/** `isSandbox`: whether mail is kept instead of leaving the machine. */
+export function sessionHandlers(options: {
+  readonly signIn: SignIn
+  readonly sessions: Pick<Sessions, 'end'>
+  readonly readers: EventReaders
+  readonly publicUrl: () => string
+  readonly isSandbox: () => boolean
+}): Record<SessionOperationId, AnyHandler> {
+  const { signIn, sessions, readers, publicUrl, isSandbox } = options
+  return {
+    'session.create': async (
+      { body }: { body: CreateSession },
+      { headers, clientAddress }: Context,
+    ): Promise<Answered<SessionShape>> => {
+      requireOwnOrigin(headers, { publicUrl: publicUrl() })
+      const made = await signIn(body.apiKey, { clientAddress, headers })
+      return {
+        status: 201,
+        headers: { 'set-cookie': sessionCookie(made.cookie, publicUrl()) },
+        body: presentSession(made, isSandbox()),
+      }
+    },
+    'session.get': (_input: unknown, { signedIn }: SessionContext): SessionShape =>
+      presentSession(signedIn, isSandbox()),
+    'session.delete': async (
+      _input: unknown,
+      { signedIn: { session } }: SessionContext,
+    ): Promise<Answered<undefined>> => {
+      await sessions.end(session)
+      readers.endOfSession(sessionId(session))
+      return {
+        status: 204,
+        headers: { 'set-cookie': endedSessionCookie(publicUrl()) },
+        body: undefined,
+      }
+    },
+  }
+}
+
+function presentSession({ session, account, key }: SignedIn, isSandbox: boolean): SessionShape {
+  return {
+    account: { id: account.id, name: account.name, plan: account.plan },
+    key: { id: key.id, name: key.name, tokenPrefix: key.tokenPrefix, last4: key.last4 },
+    csrfToken: session.csrfToken,
+    expiresAt: presentTime(session.expiresAtMs),
+    isSandbox,
+    version: programVersion(),
+  }
+}

@@ -1,0 +1,272 @@
+// Keys that sign mail, to and from rows, and the steps of their rotation. Their private halves go in
+// and out sealed.
+
+import { CLOCK_SKEW_MS } from '#platform/clock.ts'
+import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
+import type { NewRow, ReadDb, Row, Tx } from '#schema/tables.ts'
+import {
+  type DkimKey,
+  type DkimKeyState,
+  type DkimOwner,
+  dkimKeyName,
+  dkimKeyRecord,
+  SERVICE_OWNER,
+} from './dkim-key.ts'
+import type { RecordCheck } from './domain.ts'
+
+/** Puts them in the transaction of their domain. A selector that is taken stays as it is. */
+export async function insertDkimKeys(tx: Tx, rows: readonly NewRow<'dkim_keys'>[]): Promise<void> {
+  if (rows.length === 0) return
+  await tx.query
+    .insertInto('dkim_keys')
+    .values([...rows])
+    .onConflict((conflict) => conflict.columns(['owner_id', 'domain', 'selector']).doNothing())
+    .execute()
+}
+
+/** Ends all keys of a domain, in the transaction that ends the domain. */
+export async function deleteDkimKeys(tx: Tx, ownerId: string): Promise<void> {
+  await tx.query.deleteFrom('dkim_keys').where('owner_id', '=', ownerId).execute()
+}
+
+/** In the order of their selectors: at most one signs. */
+export async function listDkimKeys(db: ReadDb, owner: DkimOwner): Promise<DkimKey[]> {
+  const rows = await db.read
+    .selectFrom('dkim_keys')
+    .select(SHOWN_COLUMNS)
+    .where('owner_id', '=', owner.ownerId)
+    .where('domain', '=', owner.domain)
+    .orderBy('selector')
+    .execute()
+  return rows.map(toDkimKey)
+}
+
+/** The same of many domains by one query, by their ids. */
+export async function listKeysOfDomains(
+  db: ReadDb,
+  ownerIds: readonly string[],
+): Promise<ReadonlyMap<string, DkimKey[]>> {
+  if (ownerIds.length === 0) return new Map()
+  const rows = await db.read
+    .selectFrom('dkim_keys')
+    .select(SHOWN_COLUMNS)
+    .where('owner_id', 'in', ownerIds)
+    .orderBy('selector')
+    .execute()
+  return Map.groupBy(rows.map(toDkimKey), ({ ownerId }) => ownerId)
+}
+
+/** All but the private half. */
+const SHOWN_COLUMNS = [
+  'id',
+  'owner_id',
+  'domain',
+  'selector',
+  'state',
+  'public_key',
+  'is_required',
+  'published_at',
+  'activated_at',
+  'retired_at',
+  'created_at',
+] as const satisfies (keyof Row<'dkim_keys'>)[]
+
+/** The one that signs, with its private half as it is kept; null when there is none. */
+export async function findActiveDkimKey(
+  db: ReadDb,
+  owner: DkimOwner,
+): Promise<{ id: string; selector: string; sealedKey: Uint8Array } | null> {
+  const row = await db.read
+    .selectFrom('dkim_keys')
+    .select(['id', 'selector', 'sealed_key as sealedKey'])
+    .where('owner_id', '=', owner.ownerId)
+    .where('domain', '=', owner.domain)
+    .where('state', '=', 'active')
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** Every key there is, in the order of domains and selectors. */
+export async function listAllDkimKeys(db: ReadDb): Promise<DkimKey[]> {
+  const rows = await db.read
+    .selectFrom('dkim_keys')
+    .selectAll()
+    .orderBy('domain')
+    .orderBy('owner_id')
+    .orderBy('selector')
+    .execute()
+  return rows.map(toDkimKey)
+}
+
+/**
+ * Keys that came into this state by `untilMs`, after those of `afterId` in the order of ids. Active ones
+ * only where they sign mail: not those of a domain that nobody has verified, or that has failed.
+ */
+export async function listDkimKeysDue(
+  db: ReadDb,
+  due: { state: 'active' | 'retiring'; untilMs: number; afterId: string; limit: number },
+): Promise<DkimKey[]> {
+  const all = db.read
+    .selectFrom('dkim_keys')
+    .selectAll()
+    .where('state', '=', due.state)
+    .where(due.state === 'active' ? 'activated_at' : 'retired_at', '<=', due.untilMs)
+    .where('id', '>', due.afterId)
+    .orderBy('id')
+    .limit(due.limit)
+  const rows = await (due.state === 'retiring'
+    ? all
+    : all.where(({ or, eb, exists, selectFrom }) =>
+        or([
+          eb('owner_id', '=', SERVICE_OWNER),
+          exists(
+            selectFrom('domains')
+              .select('domains.id')
+              .whereRef('domains.id', '=', 'dkim_keys.owner_id')
+              .where('domains.is_holder', '=', 1)
+              .where('domains.status', 'in', ['verified', 'degraded']),
+          ),
+        ]),
+      )
+  ).execute()
+  return rows.map(toDkimKey)
+}
+
+/** Keeps the keys whose selectors are free, for all processes that make some at once to agree on. */
+export const ensureDkimKeys = transaction({
+  name: 'ensureDkimKeys',
+  accountOf: () => null,
+  async run(tx: Tx, { rows }: { rows: readonly NewRow<'dkim_keys'>[] }): Promise<void> {
+    await insertDkimKeys(tx, rows)
+  },
+})
+
+/**
+ * The standby signs from now on and the active one no more. False when they are not in these states
+ * any more: somebody else has done it, or their domain is gone.
+ */
+export const switchDkimKeys = transaction({
+  name: 'switchDkimKeys',
+  accountOf: () => null,
+  async run(
+    tx: Tx,
+    { activeId, standbyId, nowMs }: { activeId: string; standbyId: string; nowMs: number },
+  ): Promise<boolean> {
+    const inState = (id: string, state: DkimKeyState) =>
+      tx.query.updateTable('dkim_keys').where('id', '=', id).where('state', '=', state)
+    const retired = await inState(activeId, 'active')
+      .set({ state: 'retiring', retired_at: nowMs, is_required: 0 })
+      .returning('id')
+      .execute()
+    if (retired.length === 0) return false
+    const activated = await inState(standbyId, 'standby')
+      .set({ state: 'active', activated_at: nowMs, is_required: 1 })
+      .returning('id')
+      .execute()
+    // Thrown, so that the other change is undone: a domain always has a key that signs.
+    if (activated.length === 0) throw new Error(`the DKIM key ${standbyId} is no standby.`)
+    return true
+  },
+})
+
+/**
+ * Ends a key that retired and puts a new one under its selector. False when somebody else has done
+ * it, or its domain is gone. `secretName`: where its private half lay before, to be erased with it.
+ */
+export const replaceRetiredKey = transaction({
+  name: 'replaceRetiredKey',
+  accountOf: () => null,
+  erasing: true,
+  async run(
+    tx: Tx,
+    input: { keyId: string; row: NewRow<'dkim_keys'>; secretName: string | null },
+  ): Promise<boolean> {
+    if (!(await holdOwner(tx, input.row.owner_id))) return false
+    const ended = await tx.query
+      .deleteFrom('dkim_keys')
+      .where('id', '=', input.keyId)
+      .where('state', '=', 'retiring')
+      .returning('id')
+      .execute()
+    if (ended.length === 0) return false
+    if (input.secretName !== null) {
+      await tx.query.deleteFrom('service_secrets').where('name', '=', input.secretName).execute()
+    }
+    await insertDkimKeys(tx, [input.row])
+    return true
+  },
+})
+
+/** Whether there is a domain to have keys; it stays until the transaction ends. */
+async function holdOwner(tx: Tx, ownerId: string): Promise<boolean> {
+  if (ownerId === SERVICE_OWNER) return true
+  const query = tx.query.selectFrom('domains').select('id').where('id', '=', ownerId)
+  return (await lockRows(tx, query).executeTakeFirst()) !== undefined
+}
+
+/** Notes when DNS was first seen to have a key, or with null that it has it no more. */
+export const markPublished = transaction({
+  name: 'markPublished',
+  accountOf: () => null,
+  async run(
+    tx: Tx,
+    { keyIds, nowMs }: { keyIds: readonly string[]; nowMs: number | null },
+  ): Promise<void> {
+    if (keyIds.length === 0) return
+    const mark = tx.query.updateTable('dkim_keys').where('id', 'in', [...keyIds])
+    await (nowMs === null
+      ? mark.set({ published_at: null })
+      : mark
+          .set({ published_at: nowMs })
+          // A time to come was written before the clock was set back.
+          .where(({ or, eb }) =>
+            or([eb('published_at', 'is', null), eb('published_at', '>', nowMs + CLOCK_SKEW_MS)]),
+          )
+    ).execute()
+  },
+})
+
+/** Notes which keys of a domain a check of DNS has found, and which it has found no more. */
+export async function noteKeysSeen(
+  tx: Tx,
+  ownerId: string,
+  { checks, nowMs }: { checks: readonly RecordCheck[]; nowMs: number },
+): Promise<void> {
+  const rows = await tx.query
+    .selectFrom('dkim_keys')
+    .selectAll()
+    .where('owner_id', '=', ownerId)
+    .execute()
+  const keys = rows.map(toDkimKey).map((key) => {
+    const [name, value] = [dkimKeyName(key), dkimKeyRecord(key)]
+    const check = checks.find((one) => one.name === name && one.value === value)
+    return { id: key.id, publishedAtMs: key.publishedAtMs, status: check?.status }
+  })
+  const idsOf = (wanted: (key: (typeof keys)[number]) => boolean) =>
+    keys.filter(wanted).map(({ id }) => id)
+  const isNoted = ({ publishedAtMs }: (typeof keys)[number]) =>
+    publishedAtMs !== null && publishedAtMs <= nowMs + CLOCK_SKEW_MS
+  const seen = idsOf((key) => key.status === 'valid' && !isNoted(key))
+  await markPublished.run(tx, { keyIds: seen, nowMs })
+  // One that comes back later is new to whoever kept the answer of now.
+  const isGone = ({ status }: (typeof keys)[number]) => status === 'missing' || status === 'invalid'
+  const gone = idsOf((key) => key.publishedAtMs !== null && isGone(key))
+  await markPublished.run(tx, { keyIds: gone, nowMs: null })
+}
+
+function toDkimKey(row: Omit<Row<'dkim_keys'>, 'sealed_key'>): DkimKey {
+  return {
+    id: row.id,
+    ownerId: row.owner_id,
+    domain: row.domain,
+    selector: row.selector,
+    state: row.state as DkimKeyState,
+    publicKey: row.public_key,
+    isRequired: row.is_required === 1,
+    publishedAtMs: row.published_at,
+    activatedAtMs: row.activated_at,
+    retiredAtMs: row.retired_at,
+    createdAtMs: row.created_at,
+  }
+}

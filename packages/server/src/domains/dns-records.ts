@@ -1,0 +1,171 @@
+// The DNS records that make the world deliver mail to this service and believe mail from it, and the
+// forms in which an operator gets them: a list to read, lines of a zone file, fields of a log line.
+
+import type { DnsRecordPurpose } from '@mailroom/contract/vocabulary.ts'
+import type { LogFields } from '#platform/log.ts'
+import { type DkimKey, dkimKeyName, dkimKeyRecord } from './dkim-key.ts'
+
+export type DnsRecord = {
+  type: 'MX' | 'TXT'
+  /** Absolute, without a dot at the end. */
+  name: string
+  /** Of TXT the whole text, however many strings it is published in. */
+  value: string
+  /** Of MX records only. */
+  priority: number | null
+  purpose: DnsRecordPurpose
+  /** The others are recommended. */
+  required: boolean
+}
+
+/** What is told of a key. */
+export type PublishedKey = Pick<DkimKey, 'selector' | 'domain' | 'publicKey' | 'isRequired'>
+
+export type ServiceDns = {
+  /** In A-labels, as the next. */
+  inboxDomain: string
+  smtpHostname: string
+  keys: readonly PublishedKey[]
+}
+
+export type DomainDns = {
+  /** A custom domain, in A-labels. */
+  domain: string
+  smtpHostname: string
+  ownershipToken: string
+  keys: readonly PublishedKey[]
+}
+
+const MX_PRIORITY = 10
+const ZONE_TTL_SECONDS = 3600
+/** RFC 1035 §3.3: a character-string has one octet for its length. */
+const STRING_OCTETS_MAX = 255
+
+/** The records of the service's own domain, in the order in which an operator should publish them. */
+export function serviceDnsRecords({ inboxDomain, smtpHostname, keys }: ServiceDns): DnsRecord[] {
+  const records = mailRecords(inboxDomain, smtpHostname, keys)
+  // Bounces have no sender: there the name given in EHLO is looked at (RFC 7208 §2.4).
+  if (smtpHostname !== inboxDomain) {
+    records.push(textRecord('spf', { name: smtpHostname, value: 'v=spf1 a -all', required: false }))
+  }
+  return records
+}
+
+/** The records of a custom domain; the first shows that whoever publishes them wants it here. */
+export function domainDnsRecords(of: DomainDns): DnsRecord[] {
+  const { domain, smtpHostname, ownershipToken, keys } = of
+  return [
+    textRecord('ownership', {
+      name: `_mailroom.${domain}`,
+      value: `mailroom-verification=${ownershipToken}`,
+      required: true,
+    }),
+    ...mailRecords(domain, smtpHostname, keys),
+  ]
+}
+
+/** The mechanism by which an SPF record lets this service send. */
+export function spfMechanism(smtpHostname: string): string {
+  // The host by name and not `mx`: whoever puts a filter or a second MX in front of it goes on
+  // sending from here.
+  return `a:${smtpHostname}`
+}
+
+function mailRecords(
+  domain: string,
+  smtpHostname: string,
+  keys: readonly PublishedKey[],
+): DnsRecord[] {
+  return [
+    {
+      type: 'MX',
+      name: domain,
+      value: smtpHostname,
+      priority: MX_PRIORITY,
+      purpose: 'mx',
+      required: true,
+    },
+    // `~all` lets DKIM decide about what was forwarded (RFC 7489 §10.1).
+    textRecord('spf', {
+      name: domain,
+      value: `v=spf1 ${spfMechanism(smtpHostname)} ~all`,
+      required: true,
+    }),
+    ...keys.map((key) =>
+      textRecord('dkim', {
+        name: dkimKeyName(key),
+        value: dkimKeyRecord(key),
+        required: key.isRequired,
+      }),
+    ),
+    textRecord('dmarc', {
+      name: `_dmarc.${domain}`,
+      value: 'v=DMARC1; p=quarantine',
+      required: false,
+    }),
+  ]
+}
+
+function textRecord(
+  purpose: Exclude<DnsRecordPurpose, 'mx'>,
+  { name, value, required }: { name: string; value: string; required: boolean },
+): DnsRecord {
+  return { type: 'TXT', name, value, priority: null, purpose, required }
+}
+
+/** Lines for people, in columns; the value stands last and is never cut. */
+export function formatDnsTable(records: readonly DnsRecord[]): string {
+  const rows = records.map((record) => [
+    record.purpose.toUpperCase() + (record.required ? '' : ' (recommended)'),
+    record.type,
+    record.name,
+    fullValue(record),
+  ])
+  const table = [['For', 'Type', 'Name', 'Value'], ...rows]
+  const widths = [0, 1, 2].map((column) =>
+    Math.max(...table.map((row) => row[column]?.length ?? 0)),
+  )
+  const lines = table.map((row) => row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  '))
+  return lines.map((line) => `${line}\n`).join('')
+}
+
+/** Lines of a zone file (RFC 1035 §5.1), names absolute; texts in strings of at most 255 octets. */
+export function formatZone(records: readonly DnsRecord[]): string {
+  const lines = records.map((record) => {
+    const data = record.type === 'TXT' ? quoteText(record.value) : `${fullValue(record)}.`
+    return `${record.name}.\t${ZONE_TTL_SECONDS}\tIN\t${record.type}\t${data}\n`
+  })
+  return lines.join('')
+}
+
+/** What a service that sends directly says at its start. */
+export function dnsStartLog(records: readonly DnsRecord[]): { fields: LogFields; text: string } {
+  return {
+    fields: {
+      records: records.map((record) => `${record.name} ${record.type} ${fullValue(record)}`),
+    },
+    text: 'receivers accept mail from here once these DNS records are published; "mailroom dns" prints them too',
+  }
+}
+
+function fullValue({ priority, value }: DnsRecord): string {
+  return priority === null ? value : `${priority} ${value}`
+}
+
+function quoteText(text: string): string {
+  const bytes = Buffer.from(text)
+  const strings: string[] = []
+  // One empty string is the shortest text that there is.
+  for (let start = 0; start === 0 || start < bytes.length; start += STRING_OCTETS_MAX) {
+    const octets = [...bytes.subarray(start, start + STRING_OCTETS_MAX)]
+    strings.push(`"${octets.map(escapeOctet).join('')}"`)
+  }
+  return strings.join(' ')
+}
+
+function escapeOctet(octet: number): string {
+  const character = String.fromCharCode(octet)
+  if (character === '"' || character === '\\') return `\\${character}`
+  const isPrintable = octet >= 0x20 && octet <= 0x7e
+  return isPrintable ? character : `\\${String(octet).padStart(3, '0')}`
+}

@@ -1,0 +1,221 @@
+// What a check of DNS makes of a custom domain: its state, whose mail it is, and the event, in one
+// transaction. Its account is locked first, then the rows of all accounts that have the domain.
+
+import { lockAccount } from '#accounts/account-rows.ts'
+import { insertEvent } from '#events/event-rows.ts'
+import { CLOCK_SKEW_MS } from '#platform/clock.ts'
+import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
+import { MINUTE_MS } from '#platform/units.ts'
+import type { ReadDb, Tx } from '#schema/tables.ts'
+import { isHeld, lockDomainsNamed } from './change-domain-rows.ts'
+import { noteKeysSeen } from './dkim-key-rows.ts'
+import type { Domain, DomainStatus, RecordCheck } from './domain.ts'
+import { toDomain } from './domain-rows.ts'
+import { DOMAIN_CHECK_EVERY_MS, nextCheckAt, nextStatus } from './domain-state.ts'
+
+/** Until a check is done again of which nothing came: DNS did not answer, or the process died. */
+const DOMAIN_CHECK_RETRY_MS = 10 * MINUTE_MS
+/** Checks that are due, looked through for those of different accounts: more than an account has domains. */
+const DOMAIN_CHECKS_SEEN_MAX = 5_000
+
+export type DomainSettling = {
+  accountId: string
+  domainId: string
+  domain: string
+  /** As they were before DNS was asked; what another check has settled since, this one leaves alone. */
+  status: DomainStatus
+  lastCheckedAtMs: number | null
+  checks: RecordCheck[]
+  /** Whether DNS has all that is required. */
+  isRight: boolean
+  /** Whether two answers of DNS agree on it, so that the state may change. */
+  isSure: boolean
+  takesBounces: boolean
+  eventId: string
+  /** When DNS had answered. */
+  nowMs: number
+}
+
+export type DomainSettled =
+  | { kind: 'settled'; domain: Domain; hasEvent: boolean }
+  /** Another account has verified it and DNS has its records, too. */
+  | { kind: 'taken'; domain: Domain; hasEvent: boolean }
+  /** Another check was settled since. */
+  | { kind: 'changed'; domain: Domain; isTaken: boolean }
+  | { kind: 'not_found' }
+
+/** Writes what the check found, and does nothing when another one was quicker. */
+export const settleDomain = transaction({
+  name: 'settleDomain',
+  accountOf: ({ accountId }) => accountId,
+  async run(tx: Tx, input: DomainSettling): Promise<DomainSettled> {
+    const { nowMs } = input
+    await lockAccount(tx, input.accountId)
+    const rows = await lockDomainsNamed(tx, input.domain)
+    const kept = rows.find(
+      ({ id, accountId }) => id === input.domainId && accountId === input.accountId,
+    )
+    if (kept === undefined) return { kind: 'not_found' }
+    const others = rows.filter(({ id }) => id !== kept.id)
+    const isTaken = input.isRight && !kept.isHolder && others.some(isHeld)
+    const isAsRead = kept.status === input.status && kept.lastCheckedAtMs === input.lastCheckedAtMs
+    if (!isAsRead) return { kind: 'changed', domain: kept, isTaken }
+
+    await noteKeysSeen(tx, kept.id, input)
+    const isRight = input.isRight && !isTaken
+    const status = nextStatus(kept, { isRight, isSure: input.isSure, nowMs })
+    if (status === 'verified' && !kept.isHolder) await takeOver(tx, kept, others)
+    const degradedAtMs = status === 'degraded' ? sinceWhen(kept, nowMs) : null
+    const state = { status, createdAtMs: kept.createdAtMs, degradedAtMs }
+    const regular = nextCheckAt(state, nowMs)
+    const isHolder = kept.isHolder || status === 'verified'
+    const row = await tx.query
+      .updateTable('domains')
+      .set({
+        status,
+        checks: JSON.stringify(input.checks),
+        is_holder: isHolder ? 1 : 0,
+        takes_bounces: isHolder && input.takesBounces ? 1 : 0,
+        degraded_at: degradedAtMs,
+        next_check_at: input.isSure ? regular : Math.min(regular, nowMs + DOMAIN_CHECK_RETRY_MS),
+        last_checked_at: nowMs,
+        ...(status === 'verified' && kept.status !== 'verified' && { verified_at: nowMs }),
+      })
+      .where('id', '=', kept.id)
+      .returningAll()
+      .executeTakeFirstOrThrow()
+    const domain = toDomain(row)
+    const hasEvent = await tell(tx, { before: kept.status, domain, input })
+    return { kind: isTaken ? 'taken' : 'settled', domain, hasEvent }
+  },
+})
+
+/** A time to come was written before the clock was set back. */
+function sinceWhen({ degradedAtMs }: Domain, nowMs: number): number {
+  return degradedAtMs === null || degradedAtMs > nowMs + CLOCK_SKEW_MS ? nowMs : degradedAtMs
+}
+
+/** The mail of the domain is this account's from now on; what another's inboxes hold stays theirs. */
+async function takeOver(tx: Tx, domain: Domain, others: readonly Domain[]): Promise<void> {
+  await holdMail(tx, [domain, ...others])
+  for (const other of others) {
+    if (!other.isHolder) continue
+    await tx.query
+      .updateTable('domains')
+      .set({ is_holder: 0, takes_bounces: 0 })
+      .where('id', '=', other.id)
+      .execute()
+    await tx.query
+      .updateTable('inboxes')
+      .set({ receiving_address: null })
+      .where('domain_id', '=', other.id)
+      .execute()
+  }
+  await tx.query
+    .updateTable('inboxes')
+    .set((row) => ({ receiving_address: row.ref('address') }))
+    .where('domain_id', '=', domain.id)
+    .execute()
+}
+
+/** Mail that is being stored in an inbox of these comes before the change, and no other until it is done. */
+async function holdMail(tx: Tx, domains: readonly Domain[]): Promise<void> {
+  const ids = domains.map(({ id }) => id)
+  // What arriving mail locks, too, in the order in which it does.
+  const counters = tx.query
+    .selectFrom('inbox_counters')
+    .select('inbox_id')
+    .where('inbox_id', 'in', (inboxes) =>
+      inboxes.selectFrom('inboxes').select('id').where('domain_id', 'in', ids),
+    )
+    .orderBy('inbox_id')
+  await lockRows(tx, counters).execute()
+}
+
+async function tell(
+  tx: Tx,
+  { before, domain, input }: { before: DomainStatus; domain: Domain; input: DomainSettling },
+): Promise<boolean> {
+  const { status } = domain
+  if (status === before || (status !== 'verified' && status !== 'failed')) return false
+  await insertEvent(tx, {
+    id: input.eventId,
+    kind: status === 'verified' ? 'domain.verified' : 'domain.failed',
+    account_id: domain.accountId,
+    pod_id: domain.podId,
+    inbox_id: null,
+    thread_id: null,
+    message_id: null,
+    occurred_at: input.nowMs,
+    details: JSON.stringify({
+      domain: { id: domain.id, domain: domain.domain, status, pod_id: domain.podId },
+    }),
+  })
+  return true
+}
+
+/** Due now, or so far ahead that it was written before the clock was set back. */
+function dueIn(tx: Pick<ReadDb, 'read'>, nowMs: number) {
+  return tx.read
+    .selectFrom('domains')
+    .select(['id', 'account_id', 'next_check_at'])
+    .where(({ eb, or }) =>
+      or([
+        eb('next_check_at', '<=', nowMs),
+        eb('next_check_at', '>', nowMs + DOMAIN_CHECK_EVERY_MS + CLOCK_SKEW_MS),
+      ]),
+    )
+}
+
+/** Whether there is anything for `claimDomainChecks`. */
+export async function hasDueDomains(db: ReadDb, nowMs: number): Promise<boolean> {
+  return (await dueIn(db, nowMs).limit(1).executeTakeFirst()) !== undefined
+}
+
+/**
+ * Up to `limit` domains that are to be checked now, by nobody else for DOMAIN_CHECK_RETRY_MS: after that
+ * a check of which nothing came is due again. Accounts take turns, so that one with many domains whose
+ * DNS is silent does not put off the checks of the others.
+ */
+export const claimDomainChecks = transaction({
+  name: 'claimDomainChecks',
+  accountOf: () => null,
+  async run(
+    tx: Tx,
+    { limit, nowMs }: { limit: number; nowMs: number },
+  ): Promise<{ accountId: string; domainId: string }[]> {
+    const read = tx.query
+    const ranked = read
+      .selectFrom(
+        dueIn({ read }, nowMs).orderBy('next_check_at').limit(DOMAIN_CHECKS_SEEN_MAX).as('due'),
+      )
+      .select(['due.id', 'due.next_check_at'])
+      .select(({ fn }) =>
+        fn
+          .agg<number>('row_number')
+          .over((over) => over.partitionBy('due.account_id').orderBy('due.next_check_at'))
+          .as('place'),
+      )
+    const chosen = read
+      .selectFrom(ranked.as('ranked'))
+      .select('ranked.id')
+      .orderBy('ranked.place')
+      .orderBy('ranked.next_check_at')
+      .limit(limit)
+    // Due also once it is locked: another process may have claimed it meanwhile.
+    const due = dueIn({ read }, nowMs).where('id', 'in', chosen)
+    const rows = await lockRows(tx, due, { skipLocked: true }).execute()
+    if (rows.length === 0) return []
+    await tx.query
+      .updateTable('domains')
+      .set({ next_check_at: nowMs + DOMAIN_CHECK_RETRY_MS })
+      .where(
+        'id',
+        'in',
+        rows.map(({ id }) => id),
+      )
+      .execute()
+    return rows.map(({ id, account_id: accountId }) => ({ accountId, domainId: id }))
+  },
+})

@@ -1,0 +1,81 @@
+// Signing with the key that a domain has at the moment. Keys are opened once and looked up anew every
+// few seconds, so that a rotation anywhere is followed.
+
+import { createPrivateKey } from 'node:crypto'
+import { openSigner, type Signer } from '@mailroom/mail/dkim/signer.ts'
+import type { Clock } from '#platform/clock.ts'
+import { problem } from '#platform/problem.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import { type DkimOwner, dkimKeyContext, SERVICE_OWNER } from './dkim-key.ts'
+import { findActiveDkimKey } from './dkim-key-rows.ts'
+import { ensureFirstKey, type ServiceKeyDeps } from './service-keys.ts'
+
+/** How long a process may go on signing with a key that another has retired, which is still published. */
+export const DKIM_KEY_LOOK_MS = 10 * SECOND_MS
+/** Domains whose key is kept opened. */
+const DKIM_SIGNERS_KEPT_MAX = 500
+
+export type Signers = {
+  /**
+   * The message with the signature of this owner's active key in front; see `Signer`. The first call
+   * for the inbox domain makes its key when there is none. `invalid_domain` when a domain is gone.
+   */
+  sign(owner: DkimOwner, raw: Uint8Array, nowMs: number): Promise<Uint8Array>
+}
+
+type Opened = { readonly keyId: string; readonly signer: Signer }
+type Kept = { opened: Promise<Opened>; readonly lookedAtMs: number }
+
+/** Nothing is read or made before the first message. */
+export function openSigners(deps: ServiceKeyDeps & { clock: Clock }): Signers {
+  const kept = new Map<string, Kept>()
+
+  const find = ({ ownerId, domain }: DkimOwner): Promise<Opened> => {
+    const name = `${ownerId} ${domain}`
+    const before = kept.get(name)
+    const nowMs = deps.clock.monotonic()
+    if (before !== undefined && nowMs - before.lookedAtMs < DKIM_KEY_LOOK_MS) return before.opened
+    const opened = look(deps, { ownerId, domain }, before?.opened)
+    const entry = { opened, lookedAtMs: nowMs }
+    // A look that failed is repeated with the next message.
+    opened.catch(() => {
+      if (kept.get(name) === entry) kept.delete(name)
+    })
+    kept.delete(name)
+    kept.set(name, entry)
+    const [oldest] = kept.keys()
+    if (kept.size > DKIM_SIGNERS_KEPT_MAX && oldest !== undefined) kept.delete(oldest)
+    return opened
+  }
+  return {
+    sign: async (owner, raw, nowMs) => (await find(owner)).signer.sign(raw, nowMs),
+  }
+}
+
+/** The key of now; opened anew only when it is another than before. */
+async function look(
+  deps: ServiceKeyDeps,
+  owner: DkimOwner,
+  before: Promise<Opened> | undefined,
+): Promise<Opened> {
+  const known = await before?.catch(() => undefined)
+  const key = await findOrMake(deps, owner)
+  if (known?.keyId === key.id) return known
+  const context = dkimKeyContext({ ...owner, selector: key.selector })
+  const plain = deps.sealer.open(key.sealedKey, context)
+  if (plain === null) throw new Error(`the key ${context} is not the one that was kept.`)
+  const privateKey = createPrivateKey({ key: Buffer.from(plain), format: 'der', type: 'pkcs8' })
+  const signer = openSigner({ domain: owner.domain, selector: key.selector, privateKey })
+  return { keyId: key.id, signer }
+}
+
+async function findOrMake(deps: ServiceKeyDeps, owner: DkimOwner) {
+  const found = await findActiveDkimKey(deps.db, owner)
+  if (found !== null) return found
+  if (owner.ownerId === SERVICE_OWNER && owner.domain === deps.inboxDomain) {
+    await ensureFirstKey(deps)
+    const made = await findActiveDkimKey(deps.db, owner)
+    if (made !== null) return made
+  }
+  throw problem('invalid_domain', `The domain ${owner.domain} does not exist any more.`)
+}

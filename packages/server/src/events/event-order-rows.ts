@@ -1,0 +1,103 @@
+// The order of the log in a database that was restored from another server: transactions there may
+// have had numbers that this server has yet to give out, and readers would wait for them to end.
+
+import { transaction } from '#platform/db/db.ts'
+import { isAfter, lockRows, transactionNumbers } from '#platform/db/dialect.ts'
+import type { Row, Tx } from '#schema/tables.ts'
+import { comparePositions, type LogPosition } from './event.ts'
+import { positionOf } from './event-rows.ts'
+
+const STEP_ROWS = 10_000
+
+/**
+ * Gives events of transactions that this server never had the number of this one, as if it had written
+ * them all, and takes readers and webhooks along: what a reader had not read, and what happened after
+ * a webhook was enabled, stays behind it, and some of what was before may come again. Returns how many
+ * events it was. To be run when a service starts.
+ */
+export const settleEventOrder = transaction({
+  name: 'settleEventOrder',
+  accountOf: () => null,
+  async run(tx: Tx, _input: object): Promise<number> {
+    const numbers = transactionNumbers(tx.engine)
+    if (numbers === null) return 0
+    const { own, isForeign } = numbers
+    const readers = await lockRows(
+      tx,
+      tx.query.selectFrom('event_readers').selectAll().where(isForeign).orderBy('name'),
+    ).execute()
+    const moves: Move[] = []
+    for (const reader of readers) {
+      const sequence = await findSequence(tx, reader)
+      moves.push({ from: positionOf(reader), sequence })
+      await tx.query
+        .updateTable('event_readers')
+        .set({ transaction_id: own, sequence })
+        .where('name', '=', reader.name)
+        .execute()
+    }
+    await settleWebhooks(tx, numbers, moves)
+    for (let moved = 0; ; ) {
+      const step = tx.query
+        .selectFrom('events')
+        .select('sequence')
+        .where(isForeign)
+        .limit(STEP_ROWS)
+      const some = await tx.query
+        .updateTable('events')
+        .set({ transaction_id: own })
+        .where('sequence', 'in', step)
+        .returning('sequence')
+        .execute()
+      if (some.length === 0) return moved
+      moved += some.length
+    }
+  },
+})
+
+/** From a place of the order that was, to a sequence within the transaction that settles it. */
+type Move = { from: LogPosition; sequence: number }
+type Numbers = NonNullable<ReturnType<typeof transactionNumbers>>
+type Place = Pick<Row<'event_readers'>, 'transaction_id' | 'sequence'>
+
+/**
+ * Events that every reader has read make no difference to a webhook, so that of many webhooks only the
+ * few that were enabled since have a place of their own to be found.
+ */
+async function settleWebhooks(tx: Tx, { own, isForeign }: Numbers, readers: Move[]) {
+  const places = tx.query
+    .selectFrom('webhooks')
+    .select([
+      'enabled_after_transaction_id as transaction_id',
+      'enabled_after_sequence as sequence',
+    ])
+    .distinct()
+    .as('places')
+  const foreign = await tx.query.selectFrom(places).selectAll().where(isForeign).execute()
+  for (const place of foreign) {
+    const behind = readers.find(({ from }) => comparePositions(positionOf(place), from) <= 0)
+    await tx.query
+      .updateTable('webhooks')
+      .set({
+        enabled_after_transaction_id: own,
+        enabled_after_sequence: behind?.sequence ?? (await findSequence(tx, place)),
+      })
+      .where('enabled_after_transaction_id', '=', place.transaction_id)
+      .where('enabled_after_sequence', '=', place.sequence)
+      .execute()
+  }
+}
+
+/** Up to where a reader at this place had read all of what stands in the order of sequences from now on. */
+async function findSequence(tx: Tx, reader: Place): Promise<number> {
+  const numbers = transactionNumbers(tx.engine)
+  if (numbers === null) return reader.sequence
+  const foreign = tx.query.selectFrom('events').where(numbers.isForeign)
+  const unread = await foreign
+    .where(isAfter(tx.engine, positionOf(reader)))
+    .select(({ fn }) => fn.min('sequence').as('first'))
+    .executeTakeFirst()
+  if (unread?.first != null) return unread.first - 1
+  const all = await foreign.select(({ fn }) => fn.max('sequence').as('last')).executeTakeFirst()
+  return all?.last ?? reader.sequence
+}

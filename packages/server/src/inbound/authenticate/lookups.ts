@@ -1,0 +1,53 @@
+// DNS as mailauth asks it: errors with the platform's codes for no and for fault. Notes for how long
+// what follows from the answers holds.
+
+import type { Answer } from '#platform/dns/answer.ts'
+import type { Resolver } from '#platform/dns/resolver.ts'
+
+export type Lookups = {
+  lookup(name: string, type: string): Promise<unknown[]>
+  /** The least of all answers so far; 0 when one was a fault. */
+  ttlMs(): number
+}
+
+/** For one evaluation. */
+export function openLookups(resolver: Resolver): Lookups {
+  let leastMs = Number.POSITIVE_INFINITY
+  const read = <Record>(answer: Answer<Record>): Record[] => {
+    leastMs = Math.min(leastMs, answer.kind === 'fault' ? 0 : answer.ttlMs)
+    if (answer.kind === 'found') return answer.records
+    throw lookupError(answer)
+  }
+  return {
+    async lookup(name, type) {
+      switch (type) {
+        case 'TXT':
+          return read(await resolver.txt(name)).map((text) => [text])
+        case 'A':
+          return read(await resolver.a(name))
+        case 'AAAA':
+          return read(await resolver.aaaa(name))
+        case 'MX':
+          return read(await resolver.mx(name)).map(({ exchange, preference }) => ({
+            exchange,
+            priority: preference,
+          }))
+        case 'PTR':
+          return read(await resolver.ptr(name))
+        default:
+          // Of an alias, which answers of other types have followed already.
+          throw Object.assign(new Error(`${name} has no ${type}`), { code: 'ENODATA' })
+      }
+    },
+    ttlMs: () => leastMs,
+  }
+}
+
+/** What mailauth takes for a definite no, and for a fault that may pass. */
+export function lookupError(
+  answer: { kind: 'none'; isNameMissing: boolean } | { kind: 'fault'; text: string },
+): Error {
+  if (answer.kind === 'fault') return Object.assign(new Error(answer.text), { code: 'ESERVFAIL' })
+  const code = answer.isNameMissing ? 'ENOTFOUND' : 'ENODATA'
+  return Object.assign(new Error('there is no such record'), { code })
+}

@@ -1,0 +1,94 @@
+// Entry of the thread that checks signatures. It asks the main thread for keys, and has no limits of
+// its own: who started it ends it.
+
+import { parentPort, workerData } from 'node:worker_threads'
+import { systemClock } from '#platform/clock.ts'
+import { KeptAnswers } from '#platform/dns/kept-answers.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import { checkSignatures } from './check-signatures.ts'
+import type { KeyAnswer } from './signature-keys.ts'
+import { SIGNATURE_KEYS_KEPT_MAX } from './signature-keys.ts'
+import type { FromThread, ThreadOptions, ToThread } from './signature-port.ts'
+
+/** Answers with keys that the thread keeps, in characters. */
+const SIGNATURE_KEYS_CHARACTERS_MAX = 1024 * 1024
+const SIGNATURE_KEY_KEPT_MS_MAX = 5 * SECOND_MS
+
+const port = parentPort
+if (port === null) throw new Error('signature-worker.ts is the entry of a worker thread')
+
+const atWork = new Int32Array((workerData as ThreadOptions).atWork)
+
+// For moments only: what the main thread remembers is asked there again.
+const kept = new KeptAnswers<KeyAnswer>({
+  entriesMax: SIGNATURE_KEYS_KEPT_MAX,
+  charactersMax: SIGNATURE_KEYS_CHARACTERS_MAX,
+  now: () => systemClock.monotonic(),
+})
+const asked = new Map<string, PromiseWithResolvers<KeyAnswer>>()
+/** Of the messages in hand: what counts in place of keys that come too late. */
+const late = new Map<number, PromiseWithResolvers<KeyAnswer>>()
+const dropped = new Set<number>()
+
+port.on('message', (message: ToThread) => {
+  switch (message.kind) {
+    case 'answer':
+      takeAnswer(message.name, message.answer)
+      break
+    case 'keys-late':
+      late.get(message.id)?.resolve({ kind: 'fault', text: 'no answer in time' })
+      break
+    case 'drop':
+      if (late.has(message.id)) dropped.add(message.id)
+      break
+    case 'look':
+      tell({ kind: 'alive' })
+      break
+    case 'check':
+      void check(message)
+  }
+})
+tell({ kind: 'ready' })
+
+async function check({ id, raw, nowMs }: Extract<ToThread, { kind: 'check' }>): Promise<void> {
+  const tooLate = Promise.withResolvers<KeyAnswer>()
+  late.set(id, tooLate)
+  const onWork = () => {
+    if (dropped.has(id)) throw new Error('nobody waits for this message')
+    Atomics.store(atWork, 0, id)
+  }
+  onWork()
+  const results = await checkSignatures(raw, {
+    findKeys: (name) => Promise.race([findKeys(name), tooLate.promise]),
+    nowMs,
+    onWork,
+  }).catch(() => null)
+  late.delete(id)
+  dropped.delete(id)
+  // Given back at once: an idle thread collects no garbage, and this is as large as a message.
+  ;(raw.buffer as ArrayBuffer).transfer(0)
+  tell({ kind: 'checked', id, results })
+}
+
+function takeAnswer(name: string, answer: KeyAnswer): void {
+  const ttlMs = answer.kind === 'fault' ? 0 : Math.min(answer.ttlMs, SIGNATURE_KEY_KEPT_MS_MAX)
+  const characters = answer.kind === 'found' ? answer.records.join('').length : 0
+  kept.set(name, answer, { ttlMs, characters })
+  asked.get(name)?.resolve(answer)
+  asked.delete(name)
+}
+
+function findKeys(name: string): Promise<KeyAnswer> {
+  const known = kept.get(name)
+  if (known !== null) return Promise.resolve(known.value)
+  const waiting = asked.get(name)
+  if (waiting !== undefined) return waiting.promise
+  const question = Promise.withResolvers<KeyAnswer>()
+  asked.set(name, question)
+  tell({ kind: 'question', name })
+  return question.promise
+}
+
+function tell(message: FromThread): void {
+  port?.postMessage(message)
+}

@@ -1,0 +1,58 @@
+// Where mail for an address goes: an inbox, the postmaster, or nowhere.
+
+import { asciiDomain } from '@mailroom/mail/domain-name.ts'
+import { findServedDomain } from '#domains/domain-rows.ts'
+import { inboxAddressOf, type ReachedInbox } from '#inboxes/inbox.ts'
+import { findInboxByAddress } from '#inboxes/inbox-rows.ts'
+import { isReturnPath } from '#outbound/return-path.ts'
+import type { Db } from '#schema/tables.ts'
+
+export type Recipient =
+  | { kind: 'inbox'; inbox: ReachedInbox }
+  /** RFC 5321 §4.5.1: always accepted. */
+  | { kind: 'postmaster' }
+  /** Where the service hears what became of what it sent; forged ones too, whoever writes there. */
+  | { kind: 'return_path'; localPart: string }
+  /** RFC 2142 §4, where complaints come to; with the inbox of this name, where there is one. */
+  | { kind: 'abuse'; inbox: ReachedInbox | null }
+  | { kind: 'unknown_mailbox' }
+  | { kind: 'foreign_domain' }
+
+/** `address` is `local-part@domain`, or the bare `postmaster` of RFC 5321 §4.5.1. */
+export async function findRecipient(
+  deps: { db: Db; inboxDomain: string },
+  address: string,
+): Promise<Recipient> {
+  const at = address.lastIndexOf('@')
+  const localPart = unquote(at < 0 ? address : address.slice(0, at))
+  const domain = at < 0 ? deps.inboxDomain : asciiDomain(address.slice(at + 1))
+  const mailbox = inboxAddressOf(localPart, domain)
+  const isAbuse = mailbox === `abuse@${domain}`
+  const inbox = isReturnPath(localPart) ? null : await findInboxByAddress(deps.db, mailbox)
+  if (inbox !== null) return { kind: isAbuse ? 'abuse' : 'inbox', inbox }
+  // Looked for only now: most mail is for an inbox, whose address tells the domain.
+  if (domain !== deps.inboxDomain && (await findServedDomain(deps.db, domain)) === null) {
+    return { kind: 'foreign_domain' }
+  }
+  if (isReturnPath(localPart)) return { kind: 'return_path', localPart }
+  if (isAbuse) return { kind: 'abuse', inbox }
+  return mailbox === `postmaster@${domain}` ? { kind: 'postmaster' } : { kind: 'unknown_mailbox' }
+}
+
+/** RFC 5321 §4.1.2: `"name"` and `name` are the same local part. */
+function unquote(localPart: string): string {
+  if (!localPart.startsWith('"') || !localPart.endsWith('"')) return localPart
+  return localPart.slice(1, -1).replace(/\\(.)/g, '$1')
+}
+
+/** The account's inbox that mail to `address` reaches, or null. */
+export async function findOwnInbox(
+  deps: { db: Db },
+  accountId: string,
+  address: string,
+): Promise<ReachedInbox | null> {
+  const at = address.lastIndexOf('@')
+  const mailbox = inboxAddressOf(unquote(address.slice(0, at)), address.slice(at + 1))
+  const inbox = await findInboxByAddress(deps.db, mailbox)
+  return inbox?.accountId === accountId ? inbox : null
+}

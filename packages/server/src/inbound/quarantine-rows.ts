@@ -1,0 +1,219 @@
+// Quarantined messages, to and from rows. Their inboxes count them, so a deletion of an inbox takes
+// them out of every list and total at once.
+
+import type { DeliveryRole } from '#mailbox/message.ts'
+import { dropRawReferences } from '#mailbox/raw-message-rows.ts'
+import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
+import { statement } from '#platform/db/statement.ts'
+import { idsOf } from '#queue/leased-queue-rows.ts'
+import { PURGE_STEP_ROWS } from '#rate-limits/budget-rows.ts'
+import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
+import type { Authentication } from './authentication.ts'
+import type { Quarantined } from './quarantined.ts'
+import type { QuarantineReason } from './sender-rule.ts'
+
+type OfAccount = { accountId: string; quarantinedId: string }
+
+/** Newest first; of one inbox when `inboxId` is given. */
+export async function listQuarantined(
+  db: ReadDb,
+  input: { accountId: string; inboxId: string | null; limit: number; offset: number },
+): Promise<{ quarantined: Quarantined[]; total: number }> {
+  const total = await countQuarantined(db, input)
+  const limit = Math.min(input.limit, total - input.offset)
+  if (limit <= 0) return { quarantined: [], total }
+  let query = selectShown(db, input.accountId)
+  if (input.inboxId !== null) query = query.where('inbox_id', '=', input.inboxId)
+  const rows = await query
+    .orderBy('quarantined_messages.id', 'desc')
+    .limit(limit)
+    .offset(input.offset)
+    .execute()
+  return { quarantined: rows.map(toQuarantined), total }
+}
+
+/** The account's quarantined message with this id, or null; also null once its inbox is deleted. */
+export async function findQuarantined(
+  db: ReadDb,
+  { accountId, quarantinedId }: OfAccount,
+): Promise<Quarantined | null> {
+  const row = await selectShown(db, accountId)
+    .where('quarantined_messages.id', '=', quarantinedId)
+    .executeTakeFirst()
+  return row === undefined ? null : toQuarantined(row)
+}
+
+function selectShown(db: ReadDb, accountId: string) {
+  return db.read
+    .selectFrom('quarantined_messages')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('inboxes')
+          .select('inboxes.id')
+          .whereRef('inboxes.id', '=', 'quarantined_messages.inbox_id'),
+      ),
+    )
+}
+
+/** As its inboxes count them, of which an account has as many as its plan allows. */
+async function countQuarantined(
+  db: ReadDb,
+  input: { accountId: string; inboxId: string | null },
+): Promise<number> {
+  let query = db.read
+    .selectFrom('inboxes')
+    .innerJoin('inbox_counters', 'inbox_counters.inbox_id', 'inboxes.id')
+    .select('quarantined_count')
+    .where('inboxes.account_id', '=', input.accountId)
+  if (input.inboxId !== null) query = query.where('inboxes.id', '=', input.inboxId)
+  const rows = await query.execute()
+  return rows.reduce((total, row) => total + row.quarantined_count, 0)
+}
+
+/** `duplicate` where the inbox's quarantine has the same message already, `gone` without an inbox. */
+export async function addQuarantined(
+  tx: Tx,
+  row: NewRow<'quarantined_messages'>,
+): Promise<'quarantined' | 'duplicates' | 'gone'> {
+  // Counted first: this takes the inbox's lock, in the order of all who touch its messages.
+  const bytes = row.size_bytes ?? 0
+  if (!(await countInInbox(tx, row.inbox_id, { by: 1, bytes }))) return 'gone'
+  const added = await tx.query
+    .insertInto('quarantined_messages')
+    .values(row)
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  if (added !== undefined) return 'quarantined'
+  await countInInbox(tx, row.inbox_id, { by: -1, bytes: -bytes })
+  return 'duplicates'
+}
+
+/** Takes it out of the quarantine; its reference to the raw message is the caller's from then on. */
+export async function takeQuarantined(tx: Tx, input: OfAccount): Promise<Quarantined | null> {
+  const known = await tx.query
+    .selectFrom('quarantined_messages')
+    .select('inbox_id')
+    .where('account_id', '=', input.accountId)
+    .where('id', '=', input.quarantinedId)
+    .executeTakeFirst()
+  if (known === undefined) return null
+  // The inbox is locked before the row, as by all who touch its messages.
+  if (!(await countInInbox(tx, known.inbox_id, { by: 0, bytes: 0 }))) return null
+  const row = await tx.query
+    .deleteFrom('quarantined_messages')
+    .where('account_id', '=', input.accountId)
+    .where('id', '=', input.quarantinedId)
+    .returningAll()
+    .executeTakeFirst()
+  // Somebody else took it while the inbox was waited for.
+  if (row === undefined) return null
+  await countInInbox(tx, row.inbox_id, { by: -1, bytes: -(row.size_bytes ?? 0) })
+  return toQuarantined(row)
+}
+
+/** Removes it for good; null when the account has none of this id. */
+export const removeQuarantined = transaction({
+  name: 'deleteQuarantined',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(tx: Tx, input: OfAccount): Promise<{ blobIds: string[] } | null> {
+    const taken = await takeQuarantined(tx, input)
+    return taken === null ? null : { blobIds: await dropRawReferences(tx, [taken.rawId]) }
+  },
+})
+
+/** Removes up to `PURGE_STEP_ROWS` of what came until then; returns the raw messages referred to. */
+export async function purgeQuarantined(tx: Tx, untilMs: number): Promise<string[]> {
+  const expired = await tx.query
+    .selectFrom('quarantined_messages')
+    .select(['id', 'inbox_id'])
+    .where('created_at', '<=', untilMs)
+    .orderBy('created_at')
+    .limit(PURGE_STEP_ROWS)
+    .execute()
+  if (expired.length === 0) return []
+  const inboxIds = [...new Set(expired.map((row) => row.inbox_id))].sort()
+  const counters = tx.query.selectFrom('inbox_counters').select('inbox_id').orderBy('inbox_id')
+  await lockRows(tx, counters.where('inbox_id', 'in', inboxIds)).execute()
+  const removed = await tx.query
+    .deleteFrom('quarantined_messages')
+    .where('id', 'in', idsOf(expired))
+    .returning(['inbox_id', 'raw_id', 'size_bytes'])
+    .execute()
+  for (const inboxId of inboxIds) {
+    const gone = removed.filter((row) => row.inbox_id === inboxId)
+    const bytes = gone.reduce((sum, row) => sum + (row.size_bytes ?? 0), 0)
+    if (gone.length > 0) await countInInbox(tx, inboxId, { by: -gone.length, bytes: -bytes })
+  }
+  return removed.map((row) => row.raw_id)
+}
+
+/** The same of a deleted inbox, whose totals went with it. */
+export async function purgeQuarantinedOf(tx: Tx, inboxId: string): Promise<string[]> {
+  const removed = await tx.query
+    .deleteFrom('quarantined_messages')
+    .where('id', 'in', (row) =>
+      row
+        .selectFrom('quarantined_messages')
+        .select('id')
+        .where('inbox_id', '=', inboxId)
+        .limit(PURGE_STEP_ROWS),
+    )
+    .returning('raw_id')
+    .execute()
+  return removed.map((row) => row.raw_id)
+}
+
+/** False where there is no such inbox any more. */
+async function countInInbox(
+  tx: Tx,
+  inboxId: string,
+  added: { by: number; bytes: number },
+): Promise<boolean> {
+  return (await addToCount(tx, { inboxId, ...added })).length > 0
+}
+
+const addToCount = statement<
+  Tables,
+  { inboxId: string; by: number; bytes: number },
+  { inbox_id: string }
+>((query, place) =>
+  query
+    .updateTable('inbox_counters')
+    .set((row) => ({
+      quarantined_count: row('quarantined_count', '+', place('by')),
+      // Of none there are none, whatever a program of before took out without counting.
+      quarantined_bytes: row
+        .case()
+        .when(row('quarantined_count', '+', place('by')), '<=', 0)
+        .then(0)
+        .else(row('quarantined_bytes', '+', place('bytes')))
+        .end(),
+    }))
+    .where('inbox_id', '=', place('inboxId'))
+    .returning('inbox_id'),
+)
+
+function toQuarantined(row: Row<'quarantined_messages'>): Quarantined {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    podId: row.pod_id,
+    inboxId: row.inbox_id,
+    rawId: row.raw_id,
+    reason: row.reason as QuarantineReason,
+    ruleId: row.rule_id,
+    fromAddr: row.from_addr,
+    toAddr: row.to_addr,
+    deliveryRole: row.delivery_role as DeliveryRole,
+    subject: row.subject,
+    reversePath: row.reverse_path,
+    authentication:
+      row.authentication === null ? null : (JSON.parse(row.authentication) as Authentication),
+    createdAtMs: row.created_at,
+  }
+}

@@ -1,0 +1,77 @@
+// What a received message is stored as: its content, what it answers, who wrote it, and by what it is
+// known again. Knows nothing of recipients.
+
+import { hash } from 'node:crypto'
+import { formatMailbox } from '@mailroom/mail/address-list.ts'
+import { messageIdKey } from '@mailroom/mail/message-id.ts'
+import type { Mailbox, ParsedHeaders, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
+import type { MessageContent } from '#mailbox/message-statements.ts'
+import { ownBytes } from '#mailbox/with-raw-bytes.ts'
+import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
+import type { Authentication } from './authentication.ts'
+
+/** Identifiers of a message that are looked up for its thread: the nearest, and the root. */
+const PARENTS_MAX = 100
+
+export type ReceivedFacts = {
+  sha256: Uint8Array
+  /** '' is the null reverse-path. */
+  reversePath: string
+  /** Null where it was not looked at. */
+  authentication: Authentication | null
+}
+
+/** What a message says, in the form in which it is stored for everybody who has it. */
+export function contentOf(
+  parsed: ParsedMessage,
+  { sha256, reversePath, authentication }: ReceivedFacts,
+): MessageContent {
+  const { headers } = parsed
+  const key = headers.messageId === null ? null : messageIdKey(headers.messageId)
+  return {
+    rfc_message_id: headers.messageId,
+    message_key: key,
+    receipt_key: key === null ? null : receiptKey(key, sha256),
+    from_addr: headers.from === null ? reversePath : formatMailbox(headers.from),
+    header_to: joinAddresses(headers.to),
+    cc: JSON.stringify(headers.cc.map((mailbox) => mailbox.address)),
+    reply_to: joinAddresses(headers.replyTo),
+    reference_ids: JSON.stringify(headers.references),
+    subject: headers.subject,
+    body_length: parsed.text.length + parsed.html.length,
+    body_text: parsed.text,
+    body_html: parsed.html,
+    extracted_text: parsed.extractedText === parsed.text ? null : parsed.extractedText,
+    attachments: JSON.stringify(parsed.attachments),
+    authentication: authentication === null ? null : JSON.stringify(authentication),
+    automatic_reason: headers.automaticReason ?? (reversePath === '' ? 'null-sender' : null),
+    defects: JSON.stringify(parsed.defects),
+  }
+}
+
+/** 128 bits that the same identifier and the same bytes share, and nothing else. */
+function receiptKey(messageKey: string, sha256: Uint8Array): Uint8Array {
+  const material = Buffer.concat([sha256, Buffer.from(messageKey, 'utf8')])
+  return ownBytes(hash('sha256', material, 'buffer').subarray(0, 16))
+}
+
+/**
+ * The messages that this one answers, in the order in which they decide its thread: In-Reply-To as
+ * written, then References from the nearest ancestor (RFC 5322 §3.6.4: the last) to the farthest. Of
+ * more than PARENTS_MAX the nearest count, and the root.
+ */
+export function parentKeysOf(headers: ParsedHeaders): string[] {
+  const ids = [...headers.inReplyTo, ...headers.references.toReversed()]
+  const keys = [...new Set(ids.map(messageIdKey))]
+  return keys.length <= PARENTS_MAX ? keys : [...keys.slice(0, PARENTS_MAX - 1), ...keys.slice(-1)]
+}
+
+/** By which the author is known to whoever writes back; rubbish is nobody. */
+export function senderKeyOf({ from }: ParsedHeaders): string | null {
+  if (from === null || checkEmailAddress(from.address) !== null) return null
+  return addressKey(from.address)
+}
+
+function joinAddresses(mailboxes: readonly Mailbox[]): string | null {
+  return mailboxes.length === 0 ? null : mailboxes.map(({ address }) => address).join(', ')
+}

@@ -1,0 +1,167 @@
+// The transaction that records what a report says of recipients: the outcome of each, and with it the
+// message's state, its events and suppressions.
+
+import type { BounceClass } from '#outbound/delivery.ts'
+import {
+  addMessageEvent,
+  lockSentMessage,
+  type SettledMessage,
+  settleMessage,
+} from '#outbound/message-outcome-rows.ts'
+import { addSuppressions, type NewSuppression } from '#outbound/suppression-rows.ts'
+import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
+import { statement } from '#platform/db/statement.ts'
+import type { Row, Tables, Tx } from '#schema/tables.ts'
+
+export type ReportedDelivery = {
+  deliveryId: string
+  eventId: string
+  suppression: NewSuppression | null
+} & (
+  | {
+      status: 'bounced'
+      bounceClass: BounceClass
+      responseCode: number | null
+      enhancedCode: string | null
+      response: string
+    }
+  | { status: 'complained'; response: string }
+)
+
+export type SettleReportInput = {
+  accountId: string
+  messageId: string
+  deliveries: ReportedDelivery[]
+  /** Id of the event, should the message's state change. */
+  eventId: string
+  nowMs: number
+}
+
+/**
+ * `settled`: recorded; `repeated`: reported already, or refused by its server before; `underway`: an attempt
+ * is being made or about to be, or its outcome is not recorded yet; `deferred`: no server has it, and it
+ * is tried again later; `gone`: deleted.
+ */
+export type ReportOutcome = 'settled' | 'repeated' | 'underway' | 'deferred' | 'gone'
+
+/** What came of each, in their order: one that is not settled yet keeps no other from being recorded. */
+export const settleReport = transaction({
+  name: 'settleReport',
+  accountOf: ({ accountId }) => accountId,
+  async run(tx: Tx, input: SettleReportInput): Promise<ReportOutcome[]> {
+    const message = await lockSentMessage(tx, input.messageId)
+    if (message === undefined || message.account_id !== input.accountId) {
+      return input.deliveries.map(() => 'gone')
+    }
+    const outcomes: ReportOutcome[] = []
+    for (const { deliveryId: id } of input.deliveries) {
+      const [row] = await selectDelivery(tx, { id, messageId: message.id })
+      outcomes.push(outcomeOf(row))
+    }
+    const settled = input.deliveries.filter((_, index) => outcomes[index] === 'settled')
+    if (settled.length > 0) await record(tx, input, { message, settled })
+    return outcomes
+  },
+})
+
+function outcomeOf(
+  row: Pick<Row<'deliveries'>, 'status' | 'queue_state'> | undefined,
+): ReportOutcome {
+  if (row === undefined) return 'gone'
+  switch (row.status) {
+    case 'queued':
+    case 'deferred':
+      return row.queue_state === 'waiting' ? 'deferred' : 'underway'
+    case 'accepted':
+    case 'unknown':
+      return 'settled'
+    default:
+      // What was reported once stays so, whatever is reported of it later.
+      return 'repeated'
+  }
+}
+
+async function record(
+  tx: Tx,
+  input: SettleReportInput,
+  { message, settled }: { message: SettledMessage; settled: ReportedDelivery[] },
+): Promise<void> {
+  const { eventId, nowMs } = input
+  const recipients = new Map<string, string>()
+  for (const reported of settled) {
+    const { deliveryId: id, response } = reported
+    const [row] =
+      reported.status === 'bounced'
+        ? await updateBounced(tx, {
+            id,
+            bounce_class: reported.bounceClass,
+            response_code: reported.responseCode,
+            enhanced_code: reported.enhancedCode,
+            response,
+          })
+        : await updateComplained(tx, { id, response })
+    if (row !== undefined) recipients.set(id, row.recipient)
+  }
+  const suppressions = settled.flatMap(({ suppression }) => suppression ?? [])
+  await addSuppressions(tx, message.account_id, suppressions)
+  for (const reported of settled) {
+    const recipient = recipients.get(reported.deliveryId)
+    if (recipient === undefined) continue
+    await addMessageEvent(tx, message, { ...eventOf(reported, recipient), nowMs })
+  }
+  await settleMessage(tx, message, { eventId, nowMs })
+}
+
+function eventOf(reported: ReportedDelivery, recipient: string) {
+  const { eventId: id } = reported
+  if (reported.status === 'complained') {
+    return { id, kind: 'message.complained', details: { recipient } } as const
+  }
+  const { bounceClass, enhancedCode, response } = reported
+  const bounce = { class: bounceClass, enhanced_code: enhancedCode, response }
+  return { id, kind: 'message.bounced', details: { recipient, bounce } } as const
+}
+
+const selectDelivery = statement<
+  Tables,
+  { id: string; messageId: string },
+  Pick<Row<'deliveries'>, 'status' | 'queue_state'>
+>((query, place, engine) =>
+  lockRows(
+    { engine },
+    query
+      .selectFrom('deliveries')
+      .select(['status', 'queue_state'])
+      .where('id', '=', place('id'))
+      .where('message_id', '=', place('messageId')),
+  ),
+)
+
+type Bounce = Pick<
+  Row<'deliveries'>,
+  'id' | 'bounce_class' | 'response_code' | 'enhanced_code' | 'response'
+>
+
+const updateBounced = statement<Tables, Bounce, { recipient: string }>((query, place) =>
+  query
+    .updateTable('deliveries')
+    .set({
+      status: 'bounced',
+      bounce_class: place('bounce_class'),
+      response_code: place('response_code'),
+      enhanced_code: place('enhanced_code'),
+      response: place('response'),
+    })
+    .where('id', '=', place('id'))
+    .returning('recipient'),
+)
+
+const updateComplained = statement<Tables, { id: string; response: string }, { recipient: string }>(
+  (query, place) =>
+    query
+      .updateTable('deliveries')
+      .set({ status: 'complained', response: place('response') })
+      .where('id', '=', place('id'))
+      .returning('recipient'),
+)

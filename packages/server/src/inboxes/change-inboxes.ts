@@ -1,0 +1,91 @@
+// Changing and removing inboxes.
+
+import type { EventHub } from '#events/event-hub.ts'
+import type { BlobStore } from '#platform/blobs/blob-store.ts'
+import type { Chance } from '#platform/chance.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
+import type { Log } from '#platform/log.ts'
+import { notFound } from '#platform/problem.ts'
+import type { Sealer } from '#platform/seal.ts'
+import { purgeInbox } from '#removal/purge-inbox.ts'
+import type { Db } from '#schema/tables.ts'
+import { makeNewSecret } from '#webhooks/new-secret.ts'
+import { requireWebhookUrl } from '#webhooks/require-url.ts'
+import { changeInbox, removeInbox } from './change-inbox-rows.ts'
+import type { ChangedInbox } from './create-inbox.ts'
+import { getInbox } from './read-inboxes.ts'
+
+export type UpdateInbox = {
+  accountId: string
+  inboxId: string
+  /** null clears it. */
+  displayName?: string | null
+  /** null removes it; another one keeps the secret. */
+  webhookUrl?: string | null
+}
+
+/** Changes what is given. `invalid_webhook_url`, `not_found`. */
+export async function updateInbox(
+  deps: {
+    db: Db
+    clock: Clock
+    chance: Chance
+    makeId: MakeId
+    sealer: Sealer
+    allowPrivateEgress: boolean
+    wakeWorker: () => void
+  },
+  { webhookUrl, ...input }: UpdateInbox,
+): Promise<ChangedInbox> {
+  const common = { ...input, jobId: deps.makeId('job'), nowMs: deps.clock.now() }
+  if (webhookUrl === undefined || webhookUrl === null) {
+    const webhook = webhookUrl === null ? { webhook: null } : {}
+    const changed = await deps.db.write(changeInbox, { ...common, ...webhook })
+    if (changed === null) throw notFound()
+    if (webhookUrl === null) deps.wakeWorker()
+    return { inbox: changed.inbox, webhookSecret: null }
+  }
+  // An inbox that is not there is told before what is wrong with its webhook.
+  await getInbox(deps, input)
+  requireWebhookUrl(deps, webhookUrl, 'webhookUrl')
+  const { id, secret, sealedSecrets } = makeNewSecret(deps)
+  const webhook = { id, url: webhookUrl, sealedSecrets }
+  const changed = await deps.db.write(changeInbox, { ...common, webhook })
+  if (changed === null) throw notFound()
+  return { inbox: changed.inbox, webhookSecret: changed.isWebhookNew ? secret : null }
+}
+
+/** Steps of a purge that a caller waits for; the job does the rest of a large mailbox. */
+const PURGE_STEPS_AT_ONCE = 4
+
+/** Removes an inbox with everything in it. A second call finds nothing. */
+export async function deleteInbox(
+  deps: {
+    db: Db
+    clock: Clock
+    makeId: MakeId
+    blobs: BlobStore | null
+    log: Log
+    events: EventHub
+    wakeWorker: () => void
+  },
+  input: { accountId: string; inboxId: string },
+): Promise<void> {
+  const outcome = await deps.db.write(removeInbox, {
+    ...input,
+    jobId: deps.makeId('job'),
+    nowMs: deps.clock.now(),
+  })
+  if (outcome === 'not_found') throw notFound()
+  deps.events.loseInbox(input.accountId, input.inboxId)
+  try {
+    await purgeInbox(deps, { inboxId: input.inboxId, stepsMax: PURGE_STEPS_AT_ONCE })
+  } catch (error) {
+    deps.log.warn(
+      { error, inboxId: input.inboxId },
+      'purging an inbox failed; a background job will finish it',
+    )
+  }
+  deps.wakeWorker()
+}

@@ -1,0 +1,199 @@
+// Inboxes, from rows. Their writes are in the file beside it.
+
+import { sql } from 'kysely'
+import type { FilterMode } from '#accounts/account.ts'
+import { groupedLookup } from '#platform/db/grouped-lookup.ts'
+import { statement } from '#platform/db/statement.ts'
+import type { ReadDb, Row, Tables } from '#schema/tables.ts'
+import type { Inbox, ReachedInbox, Screening, ShownInbox } from './inbox.ts'
+
+/** Newest first; of one pod when `podId` is given. */
+export async function listInboxes(
+  db: ReadDb,
+  input: { accountId: string; podId: string | null; limit: number; offset: number },
+): Promise<{ inboxes: ShownInbox[]; total: number }> {
+  let query = selectShown(db).where('inboxes.account_id', '=', input.accountId)
+  if (input.podId !== null) query = query.where('inboxes.pod_id', '=', input.podId)
+  const rows = await query
+    .orderBy('inboxes.id', 'desc')
+    .limit(input.limit)
+    .offset(input.offset)
+    .execute()
+  const counted =
+    input.podId === null
+      ? db.read.selectFrom('accounts').select('inbox_count').where('id', '=', input.accountId)
+      : db.read.selectFrom('pods').select('inbox_count').where('id', '=', input.podId)
+  const total = await counted.executeTakeFirst()
+  return { inboxes: rows.map(toShownInbox), total: total?.inbox_count ?? 0 }
+}
+
+/** The account's inbox with this id, or null. */
+export async function findInbox(
+  db: ReadDb,
+  accountId: string,
+  inboxId: string,
+): Promise<Inbox | null> {
+  const [row] = await selectById(db.reading, { accountId, inboxId })
+  return row === undefined ? null : toInbox(row)
+}
+
+/** The same with its `webhookUrl`. */
+export async function findShownInbox(
+  db: ReadDb,
+  accountId: string,
+  inboxId: string,
+): Promise<ShownInbox | null> {
+  const row = await selectShown(db)
+    .where('inboxes.account_id', '=', accountId)
+    .where('inboxes.id', '=', inboxId)
+    .executeTakeFirst()
+  return row === undefined ? null : toShownInbox(row)
+}
+
+function selectShown(db: ReadDb) {
+  return (
+    db.read
+      .selectFrom('inboxes')
+      .leftJoin('webhooks', 'webhooks.inbox_id', 'inboxes.id')
+      .leftJoin('inbox_counters', 'inbox_counters.inbox_id', 'inboxes.id')
+      // Positions are dense: the last message is the one at the number of them all.
+      .leftJoin('threads', (join) =>
+        join
+          .onRef('threads.inbox_id', '=', 'inboxes.id')
+          .onRef(
+            'threads.last_position',
+            '=',
+            sql<number>`inbox_counters.inbound_count + inbox_counters.outbound_count`,
+          ),
+      )
+      .selectAll('inboxes')
+      .select([
+        'webhooks.url as webhook_url',
+        'inbox_counters.unread_thread_count',
+        'threads.last_message_at',
+      ])
+  )
+}
+
+/** Those of the ids that are inboxes of the account. */
+export async function findInboxIds(
+  db: ReadDb,
+  accountId: string,
+  inboxIds: readonly string[],
+): Promise<Set<string>> {
+  const rows = await db.read
+    .selectFrom('inboxes')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('id', 'in', inboxIds)
+    .execute()
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** The inbox that receives at this lower-case address, of whichever account; for arriving mail. */
+export async function findInboxByAddress(
+  db: ReadDb,
+  address: string,
+): Promise<ReachedInbox | null> {
+  const row = await lookUpAddress(db.reading, address)
+  if (row === null) return null
+  return { ...toInbox(row), screening: screeningOf(row) }
+}
+
+/** An inbox of the account, for mail that comes to another address and is for it. */
+export async function findReachedInbox(
+  db: ReadDb,
+  accountId: string,
+  inboxId: string,
+): Promise<ReachedInbox | null> {
+  const [row] = await selectReached(db.reading, { accountId, inboxId })
+  return row === undefined ? null : { ...toInbox(row), screening: screeningOf(row) }
+}
+
+const selectById = statement<Tables, { accountId: string; inboxId: string }, Row<'inboxes'>>(
+  (query, place) =>
+    query
+      .selectFrom('inboxes')
+      .selectAll()
+      .where('account_id', '=', place('accountId'))
+      .where('id', '=', place('inboxId')),
+)
+
+type AccountScreening = Pick<Row<'accounts'>, 'filter_mode' | 'sender_rule_count'>
+
+const selectByAddress = statement<Tables, { address: string }, Row<'inboxes'> & AccountScreening>(
+  (query, place) =>
+    query
+      .selectFrom('inboxes')
+      .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
+      .selectAll('inboxes')
+      .select(['accounts.filter_mode', 'accounts.sender_rule_count'])
+      .where('inboxes.receiving_address', '=', place('address')),
+)
+
+const selectByAddresses = statement<
+  Tables,
+  { addresses: string[] },
+  Row<'inboxes'> & AccountScreening
+>((query, place) =>
+  query
+    .selectFrom('inboxes')
+    .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
+    .selectAll('inboxes')
+    .select(['accounts.filter_mode', 'accounts.sender_rule_count'])
+    .where('inboxes.receiving_address', '=', sql<string>`any(${place('addresses')})`),
+)
+
+const lookUpAddress = groupedLookup<Tables, Row<'inboxes'> & AccountScreening>({
+  one: (tx, address) => selectByAddress(tx, { address }),
+  several: (tx, addresses) => selectByAddresses(tx, { addresses }),
+  keyOf: (row) => row.receiving_address,
+})
+
+const selectReached = statement<
+  Tables,
+  { accountId: string; inboxId: string },
+  Row<'inboxes'> & AccountScreening
+>((query, place) =>
+  query
+    .selectFrom('inboxes')
+    .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
+    .selectAll('inboxes')
+    .select(['accounts.filter_mode', 'accounts.sender_rule_count'])
+    .where('inboxes.account_id', '=', place('accountId'))
+    .where('inboxes.id', '=', place('inboxId')),
+)
+
+/** Null where nobody is kept out, so that most mail costs nothing more. */
+function screeningOf({ filter_mode, sender_rule_count }: AccountScreening): Screening | null {
+  if (filter_mode === 'none' && sender_rule_count === 0) return null
+  return { filterMode: filter_mode as FilterMode }
+}
+
+type ShownRow = Row<'inboxes'> & {
+  webhook_url: string | null
+  unread_thread_count: number | null
+  last_message_at: number | null
+}
+
+function toShownInbox(row: ShownRow): ShownInbox {
+  return {
+    ...toInbox(row),
+    webhookUrl: row.webhook_url,
+    unreadThreads: row.unread_thread_count ?? 0,
+    lastMessageAtMs: row.last_message_at,
+  }
+}
+
+/** Without what other tables tell of it. */
+export function toInbox(row: Row<'inboxes'>): Inbox {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    podId: row.pod_id,
+    address: row.address,
+    domainId: row.domain_id,
+    displayName: row.display_name,
+    createdAtMs: row.created_at,
+  }
+}

@@ -1,0 +1,30 @@
+// Reading inboxes.
+
+import { findPod } from '#accounts/pod-rows.ts'
+import type { Page } from '#platform/page.ts'
+import { notFound } from '#platform/problem.ts'
+import type { Db } from '#schema/tables.ts'
+import type { ShownInbox } from './inbox.ts'
+import * as store from './inbox-rows.ts'
+
+/** Newest first; of one pod when `pod` (id or `clientId`) is given, none when it is unknown. */
+export async function listInboxes(
+  deps: { db: Db },
+  input: { accountId: string; pod: string | null } & Page,
+): Promise<{ inboxes: ShownInbox[]; total: number }> {
+  const { pod: name, ...rest } = input
+  if (name === null) return store.listInboxes(deps.db, { ...rest, podId: null })
+  const pod = await findPod(deps.db, input.accountId, name)
+  if (pod === null) return { inboxes: [], total: 0 }
+  return store.listInboxes(deps.db, { ...rest, podId: pod.id })
+}
+
+/** `not_found` when the account has no such inbox. */
+export async function getInbox(
+  deps: { db: Db },
+  input: { accountId: string; inboxId: string },
+): Promise<ShownInbox> {
+  const inbox = await store.findShownInbox(deps.db, input.accountId, input.inboxId)
+  if (inbox === null) throw notFound()
+  return inbox
+}

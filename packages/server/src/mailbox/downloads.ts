@@ -1,0 +1,128 @@
+// Contents on their way to those who download them: each is read once for all who ask meanwhile, a
+// few at a time, and all of them together are bounded. Knows keys and bytes, not what they are of.
+
+import type { AppError } from '#platform/app-error.ts'
+import { problem } from '#platform/problem.ts'
+import { Semaphore } from '#platform/semaphore.ts'
+
+/** Attachments read out of their messages at once: fewer than PARSE_WORKERS_MAX, so that mail goes on. */
+const ATTACHMENT_READS_AT_ONCE = 1
+/** Each may hold MESSAGE_BYTES_MAX before it is counted among DOWNLOAD_BYTES_MAX. */
+const RAW_READS_AT_ONCE = 4
+/** Downloads that wait for their turn, of either kind; they hold no content yet. */
+const DOWNLOADS_WAITING_MAX = 100
+/** Content held for clients that read it; past it further downloads are refused as unavailable. */
+const DOWNLOAD_BYTES_MAX = 256 * 1024 * 1024
+/** Content kept for a client that asks for it range by range. */
+const DOWNLOAD_BYTES_KEPT = 64 * 1024 * 1024
+
+/** `release` is owed once the content is sent or given up; called twice it is one. */
+export type HeldContent = { readonly content: Uint8Array; release(): void }
+
+export type DownloadKind = 'raw' | 'attachment'
+
+export type Downloads = {
+  /**
+   * The content under `key`, which never changes. `read` is called when its turn comes, and not at
+   * all where the content is at hand or on its way. Rejects as `read` does, or with
+   * `service_unavailable` when too many wait or too much is held already.
+   */
+  hold(kind: DownloadKind, key: string, read: () => Promise<Uint8Array>): Promise<HeldContent>
+}
+
+export type DownloadLimits = {
+  readonly atOnce: Readonly<Record<DownloadKind, number>>
+  /** Reads of a kind that wait for their turn. */
+  readonly waitingMax: number
+  /** Bytes being sent, past which nothing more is read. */
+  readonly bytesMax: number
+  /** Bytes kept for those who ask again, the ones being sent included. */
+  readonly bytesKept: number
+}
+
+const LIMITS: DownloadLimits = {
+  atOnce: { raw: RAW_READS_AT_ONCE, attachment: ATTACHMENT_READS_AT_ONCE },
+  waitingMax: DOWNLOADS_WAITING_MAX,
+  bytesMax: DOWNLOAD_BYTES_MAX,
+  bytesKept: DOWNLOAD_BYTES_KEPT,
+}
+
+/** One for a process: its bounds are on the memory of all downloads together. */
+export function openDownloads(limits: Partial<DownloadLimits> = {}): Downloads {
+  return new SharedDownloads({ ...LIMITS, ...limits })
+}
+
+type Entry = {
+  readonly content: Promise<Uint8Array>
+  /** 0 until it is read. */
+  sizeBytes: number
+  users: number
+}
+
+class SharedDownloads implements Downloads {
+  readonly #limits: DownloadLimits
+  readonly #reads: Readonly<Record<DownloadKind, Semaphore>>
+  /** The one asked for last stands last. */
+  readonly #entries = new Map<string, Entry>()
+  #heldBytes = 0
+
+  constructor(limits: DownloadLimits) {
+    this.#limits = limits
+    const { atOnce, waitingMax } = limits
+    this.#reads = {
+      raw: new Semaphore({ limit: atOnce.raw, waitingMax, refuse: tooMany }),
+      attachment: new Semaphore({ limit: atOnce.attachment, waitingMax, refuse: tooMany }),
+    }
+  }
+
+  async hold(
+    kind: DownloadKind,
+    key: string,
+    read: () => Promise<Uint8Array>,
+  ): Promise<HeldContent> {
+    const name = `${kind} ${key}`
+    const entry = this.#entries.get(name) ?? this.#start(kind, name, read)
+    this.#entries.delete(name)
+    this.#entries.set(name, entry)
+    entry.users += 1
+    const content = await entry.content
+    let isHeld = true
+    return {
+      content,
+      release: () => {
+        if (!isHeld) return
+        isHeld = false
+        entry.users -= 1
+        this.#forgetUnused()
+      },
+    }
+  }
+
+  #start(kind: DownloadKind, name: string, read: () => Promise<Uint8Array>): Entry {
+    // What nobody uses is forgotten long before this bound.
+    if (this.#heldBytes >= this.#limits.bytesMax) throw tooMany()
+    const entry: Entry = { content: this.#reads[kind].run({}, read), sizeBytes: 0, users: 0 }
+    entry.content.then(
+      (content) => {
+        entry.sizeBytes = content.byteLength
+        this.#heldBytes += content.byteLength
+        this.#forgetUnused()
+      },
+      () => this.#entries.delete(name),
+    )
+    return entry
+  }
+
+  #forgetUnused(): void {
+    for (const [name, entry] of this.#entries) {
+      if (this.#heldBytes <= this.#limits.bytesKept) return
+      if (entry.users > 0) continue
+      this.#entries.delete(name)
+      this.#heldBytes -= entry.sizeBytes
+    }
+  }
+}
+
+function tooMany(): AppError {
+  return problem('service_unavailable', 'Too many downloads are running.')
+}

@@ -1,0 +1,193 @@
+// How much an account stores: octets of its messages as they came, kept or in quarantine, each once for
+// every inbox that has it. Inboxes count them, so what is deleted with an inbox is free at once.
+
+import { insertEvent } from '#events/event-rows.ts'
+import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
+import { statement } from '#platform/db/statement.ts'
+import { PURGE_STEP_ROWS } from '#rate-limits/budget-rows.ts'
+import type { ReadDb, Tables, Tx } from '#schema/tables.ts'
+
+export type Stored = {
+  storedBytes: number
+  /** Since when its mail is refused, as was told; null while it is not. */
+  exceededAtMs: number | null
+}
+
+/** By the counters of its inboxes, of which a plan allows some hundred. */
+export async function readStored(db: ReadDb, accountId: string): Promise<Stored> {
+  const [row] = await selectStored(db.reading, { accountId })
+  return { storedBytes: Number(row?.stored ?? 0), exceededAtMs: row?.exceeded_at ?? null }
+}
+
+const selectStored = statement<
+  Tables,
+  { accountId: string },
+  { stored: number | string | null; exceeded_at: number | null }
+>((query, place) =>
+  query
+    .selectFrom('accounts')
+    .leftJoin('inboxes', 'inboxes.account_id', 'accounts.id')
+    .leftJoin('inbox_counters', 'inbox_counters.inbox_id', 'inboxes.id')
+    .select(({ fn, eb, ref }) => [
+      fn
+        .sum<number | string | null>(
+          eb(ref('inbox_counters.stored_bytes'), '+', ref('inbox_counters.quarantined_bytes')),
+        )
+        .as('stored'),
+      'accounts.quota_exceeded_at as exceeded_at',
+    ])
+    .where('accounts.id', '=', place('accountId'))
+    .groupBy(['accounts.id', 'accounts.quota_exceeded_at']),
+)
+
+/**
+ * Counts the message at `position`, which was written in the same transaction, unless older ones are still
+ * to be counted: then it is counted with them.
+ */
+export function countStored(
+  tx: Tx,
+  { inboxId, position, bytes }: { inboxId: string; position: number; bytes: number },
+): Promise<never[]> {
+  return addStored(tx, { inboxId, before: position - 1, position, bytes })
+}
+
+const addStored = statement<
+  Tables,
+  { inboxId: string; before: number; position: number; bytes: number },
+  never
+>((query, place) =>
+  query
+    .updateTable('inbox_counters')
+    .set((row) => ({
+      stored_bytes: row('stored_bytes', '+', place('bytes')),
+      counted_position: place('position'),
+    }))
+    .where('inbox_id', '=', place('inboxId'))
+    .where('counted_position', '=', place('before')),
+)
+
+/**
+ * The first inbox by id, from `from` on, with messages that are not counted: of before, or of a program of
+ * before. Null for none. Who goes on from the one that was found looks at each inbox once.
+ */
+export async function findUncountedInbox(db: ReadDb, from: string): Promise<string | null> {
+  const inbox = await db.read
+    .selectFrom('inbox_counters')
+    .select('inbox_id')
+    .where('inbox_id', '>=', from)
+    .where((row) =>
+      row.or([
+        row('counted_position', '<', row('inbound_count', '+', row.ref('outbound_count'))),
+        row.and([
+          row('quarantined_count', '>', 0),
+          row.exists(
+            row
+              .selectFrom('quarantined_messages')
+              .select('id')
+              .whereRef('quarantined_messages.inbox_id', '=', 'inbox_counters.inbox_id')
+              .where('size_bytes', 'is', null),
+          ),
+        ]),
+      ]),
+    )
+    .orderBy('inbox_id')
+    .limit(1)
+    .executeTakeFirst()
+  return inbox?.inbox_id ?? null
+}
+
+/** Counts the next PURGE_STEP_ROWS messages of the inbox that are not, and as many in its quarantine. */
+export const countStoredStep = transaction({
+  name: 'countStoredStep',
+  accountOf: () => null,
+  async run(tx: Tx, { inboxId }: { inboxId: string }): Promise<void> {
+    const counters = await lockRows(
+      tx,
+      tx.query
+        .selectFrom('inbox_counters')
+        .select(['inbound_count', 'outbound_count', 'counted_position', 'quarantined_bytes'])
+        .where('inbox_id', '=', inboxId),
+    ).executeTakeFirst()
+    if (counters === undefined) return
+    const from = counters.counted_position
+    const to = Math.min(from + PURGE_STEP_ROWS, counters.inbound_count + counters.outbound_count)
+    const { bytes } = await tx.query
+      .selectFrom('messages')
+      .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
+      .select(({ fn }) => fn.sum<number | string | null>('raw_messages.size_bytes').as('bytes'))
+      .where('messages.inbox_id', '=', inboxId)
+      .where('messages.position', '>', from)
+      .where('messages.position', '<=', to)
+      .executeTakeFirstOrThrow()
+    const quarantined = await tx.query
+      .selectFrom('quarantined_messages')
+      .innerJoin('raw_messages', 'raw_messages.id', 'quarantined_messages.raw_id')
+      .select(['quarantined_messages.id', 'raw_messages.size_bytes'])
+      .where('quarantined_messages.inbox_id', '=', inboxId)
+      .where('quarantined_messages.size_bytes', 'is', null)
+      .limit(PURGE_STEP_ROWS)
+      .execute()
+    for (const { id, size_bytes } of quarantined) {
+      await tx.query
+        .updateTable('quarantined_messages')
+        .set({ size_bytes })
+        .where('id', '=', id)
+        .execute()
+    }
+    const quarantinedBytes = quarantined.reduce((sum, row) => sum + row.size_bytes, 0)
+    await tx.query
+      .updateTable('inbox_counters')
+      .set((row) => ({
+        stored_bytes: row('stored_bytes', '+', Number(bytes ?? 0)),
+        counted_position: to,
+        quarantined_bytes: row('quarantined_bytes', '+', quarantinedBytes),
+      }))
+      .where('inbox_id', '=', inboxId)
+      .execute()
+  },
+})
+
+/**
+ * Notes that mail to the account is refused from now on, or no longer. True when that is new; the first is
+ * told by an event.
+ */
+export const noteQuota = transaction({
+  name: 'noteQuota',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: {
+      accountId: string
+      eventId: string
+      isExceeded: boolean
+      storedBytes: number
+      limitBytes: number
+      nowMs: number
+    },
+  ): Promise<boolean> {
+    const { accountId, isExceeded, nowMs } = input
+    const changed = await tx.query
+      .updateTable('accounts')
+      .set({ quota_exceeded_at: isExceeded ? nowMs : null })
+      .where('id', '=', accountId)
+      .where('quota_exceeded_at', isExceeded ? 'is' : 'is not', null)
+      .returning('id')
+      .executeTakeFirst()
+    if (changed === undefined) return false
+    if (!isExceeded) return true
+    const storage = { stored_bytes: input.storedBytes, limit_bytes: input.limitBytes }
+    await insertEvent(tx, {
+      id: input.eventId,
+      kind: 'account.quota_exceeded',
+      account_id: accountId,
+      pod_id: null,
+      inbox_id: null,
+      thread_id: null,
+      message_id: null,
+      occurred_at: nowMs,
+      details: JSON.stringify({ storage }),
+    })
+    return true
+  },
+})

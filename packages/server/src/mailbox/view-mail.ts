@@ -1,0 +1,182 @@
+// The view that a model reads: of one message, or of a thread. What it says is put together by `mail`;
+// here it is read, within bounds over all messages of a view.
+
+import type { Authentication } from '@mailroom/mail/authentication.ts'
+import type { EarlierText } from '@mailroom/mail-reading/view/earlier-texts.ts'
+import { VIEW_TEXT_LENGTH_MAX } from '@mailroom/mail-reading/view/plain-body.ts'
+import { type ViewPage, viewPage } from '@mailroom/mail-reading/view/view-page.ts'
+import type { ViewedMessage } from '@mailroom/mail-reading/view/viewed-message.ts'
+import type { Chance } from '#platform/chance.ts'
+import { notFound } from '#platform/problem.ts'
+import type { Parser } from '#platform/workers/parser.ts'
+import type { Db } from '#schema/tables.ts'
+import type { Message } from './message.ts'
+import { findThread } from './thread-rows.ts'
+import {
+  findViewedMessage,
+  listEarlierMessages,
+  listViewedMessages,
+  type StoredView,
+} from './viewed-message-rows.ts'
+
+/** Of all messages of a view, text and HTML together; more than one message has. Past it they are cut. */
+const VIEW_THREAD_LENGTH_MAX = 6_000_000
+/** Messages of a thread in one view: the newest, in steps, so that offsets stay good between them. */
+const VIEW_MESSAGES_MAX = 100
+const VIEW_MESSAGES_STEP = 50
+
+type ViewDeps = { db: Db; parser: Parser; chance: Chance }
+
+export type ViewOptions = {
+  readonly accountId: string
+  /** Of the answer, in code points. */
+  readonly maxChars: number
+  /** In the text that stands between the marks, in code points. */
+  readonly offset: number
+  readonly hasFullLinks: boolean
+  /** Whether quotes stay that earlier messages hold. */
+  readonly isUnfolded: boolean
+}
+
+/** `not_found` when the account has no such message. */
+export async function viewMessage(
+  deps: ViewDeps,
+  { messageId, ...options }: ViewOptions & { readonly messageId: string },
+): Promise<ViewPage> {
+  const { accountId } = options
+  const asked = { accountId, messageId, bodyLengthMax: VIEW_THREAD_LENGTH_MAX }
+  const stored = await findViewedMessage(deps.db, asked)
+  if (stored === null) throw notFound()
+  const earlier = options.isUnfolded ? [] : await earlierOf(deps, stored.message, accountId)
+  const shown = await shownOf(deps, stored, { ...options, earlier, room: VIEW_THREAD_LENGTH_MAX })
+  const title = `# Message of thread ${stored.message.threadId}`
+  return viewPage({ title, notes: [], messages: [shown], chance: deps.chance, ...options })
+}
+
+/** Oldest message first. `not_found` when the account has no such thread. */
+export async function viewThread(
+  deps: ViewDeps,
+  { threadId, ...options }: ViewOptions & { readonly threadId: string },
+): Promise<ViewPage> {
+  const { accountId } = options
+  const thread = await findThread(deps.db, accountId, threadId)
+  if (thread === null) throw notFound()
+  const after = firstShown(thread.messageCount)
+  const messages: ViewedMessage[] = []
+  const earlier: EarlierText[] = []
+  let room = VIEW_THREAD_LENGTH_MAX
+  const asked = { accountId, threadId, after, limit: VIEW_MESSAGES_MAX, readLength: () => room }
+  for await (const stored of listViewedMessages(deps.db, asked)) {
+    const shown = await shownOf(deps, stored, { ...options, earlier: nearest(earlier), room })
+    earlier.push({ text: stored.message.bodyText, html: stored.message.bodyHtml })
+    if (earlier.length > EARLIER_MESSAGES_MAX) earlier.shift()
+    room = Math.max(0, room - lengthOf(stored.message))
+    messages.push(shown)
+  }
+  const count = `${thread.messageCount} ${thread.messageCount === 1 ? 'message' : 'messages'}`
+  const title = `# Thread ${thread.id}: ${count}, ${thread.isRead ? 'read' : 'unread'}`
+  const notes = notesOf({ threadId, after, messages })
+  return viewPage({ title, notes, messages, chance: deps.chance, ...options })
+}
+
+/** A quote stands in the message before, mostly, with all that this one quotes. */
+const EARLIER_MESSAGES_MAX = 20
+/** Of all of them, in UTF-16 units: what a view compares with is read for each message anew. */
+const EARLIER_LENGTH_MAX = 256 * 1024
+
+/** What the messages before it say, the oldest first. */
+async function earlierOf(
+  { db }: ViewDeps,
+  { id, threadId }: Message,
+  accountId: string,
+): Promise<EarlierText[]> {
+  const asked = { accountId, threadId, messageId: id, limit: EARLIER_MESSAGES_MAX }
+  const earlier = await listEarlierMessages(db, { ...asked, bodyLengthMax: EARLIER_LENGTH_MAX })
+  return nearest(earlier.map(({ bodyText, bodyHtml }) => ({ text: bodyText, html: bodyHtml })))
+}
+
+/** Of texts in order as many of the last as there is room for; of the first of those the beginning. */
+function nearest(earlier: readonly EarlierText[]): EarlierText[] {
+  const kept: EarlierText[] = []
+  let room = EARLIER_LENGTH_MAX
+  for (const { text, html } of earlier.toReversed()) {
+    const one = { text: text.slice(0, room), html: '' }
+    one.html = html.slice(0, room - one.text.length)
+    room -= one.text.length + one.html.length
+    kept.unshift(one)
+    if (room <= 0) break
+  }
+  return kept
+}
+
+function lengthOf({ bodyText, bodyHtml }: Message): number {
+  return bodyText.length + bodyHtml.length
+}
+
+/** In steps: between two of them a message that comes in changes no offset. */
+function firstShown(count: number): number {
+  if (count <= VIEW_MESSAGES_MAX) return 0
+  return Math.ceil((count - VIEW_MESSAGES_MAX) / VIEW_MESSAGES_STEP) * VIEW_MESSAGES_STEP
+}
+
+function notesOf(view: {
+  readonly threadId: string
+  readonly after: number
+  readonly messages: readonly ViewedMessage[]
+}): string[] {
+  const { threadId, after, messages } = view
+  const newest = messages.at(-1)
+  const older = `The oldest ${after} are not in this view: GET /v1/threads/${threadId}/messages.`
+  const last = `Oldest first. The newest alone: GET /v1/messages/${newest?.id}/view`
+  return [...(after > 0 ? [older] : []), ...(messages.length > 1 ? [last] : [])]
+}
+
+/** `room`: how much text and HTML may still be read for the view, in UTF-16 units. */
+async function shownOf(
+  { parser }: ViewDeps,
+  { message, inboxAddress, isFirstContact }: StoredView,
+  {
+    hasFullLinks,
+    isUnfolded,
+    earlier,
+    room,
+  }: Pick<ViewOptions, 'hasFullLinks' | 'isUnfolded'> & {
+    readonly earlier: readonly EarlierText[]
+    readonly room: number
+  },
+): Promise<ViewedMessage> {
+  const { bodyText, bodyHtml } = message
+  const isBeyond = lengthOf(message) >= room
+  const html = bodyHtml.length > room ? '' : bodyHtml
+  const textMax = Math.max(0, Math.min(VIEW_TEXT_LENGTH_MAX, room))
+  const text = bodyText.slice(0, textMax)
+  const body = await parser.makeView({ text, html, hasFullLinks, isUnfolded, earlier })
+  return {
+    id: message.id,
+    threadId: message.threadId,
+    inboxAddress,
+    direction: message.direction,
+    status: message.status,
+    dateMs: message.createdAtMs,
+    from: message.fromAddr,
+    to: message.headerTo ?? message.toAddr,
+    cc: message.cc,
+    replyTo: message.replyTo,
+    subject: message.subject,
+    sender: senderOf(message),
+    isFirstContact,
+    automaticReason: message.automaticReason,
+    attachments: message.attachments,
+    body: html === bodyHtml ? body : { ...body, source: 'unread-html' },
+    isBeyond: isBeyond || bodyText.length > textMax,
+  }
+}
+
+function senderOf({ direction, authentication }: Message): ViewedMessage['sender'] {
+  if (direction === 'outbound') return { kind: 'own' }
+  const found = authentication as Authentication | null
+  if (found === null) return { kind: 'unchecked' }
+  return found.verifiedFrom
+    ? { kind: 'verified', domain: found.dmarc.domain }
+    : { kind: 'unverified' }
+}

@@ -1,0 +1,152 @@
+// What an operator sees of what waits, here and in the database. The database is asked one question
+// after another, once for each reading of the figures, and not for long.
+
+import type { SmtpServer } from '@mailroom/smtp/server/server.ts'
+import type { EventHub } from '#events/event-hub.ts'
+import { findUnsettledSince } from '#events/event-rows.ts'
+import { raceAbort } from '#platform/abort.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { StorePressure } from '#platform/store-pressure.ts'
+import { STRAINED_WRITE_MS } from '#platform/store-pressure.ts'
+import type { GaugeName } from '#platform/telemetry/gauges.ts'
+import type { Metrics } from '#platform/telemetry/metrics.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import type { ParserPool } from '#platform/workers/parser-pool.ts'
+import type { Dispatcher } from '#queue/dispatcher.ts'
+import type { Duties } from '#queue/duties.ts'
+import type { QueueClock } from '#queue/queue-clock.ts'
+import type { Db } from '#schema/tables.ts'
+import type { Indexer } from '#search/indexer.ts'
+import { findUncounted } from '#stats/mail-hours-rows.ts'
+import type { Webhooks } from '#webhooks/open-webhooks.ts'
+import {
+  readDueDomainChecks,
+  readFanOutLag,
+  readJobFigures,
+  readQueueFigures,
+} from './queue-figures-rows.ts'
+
+/** What the functions below work with. */
+type Needs = {
+  db: Db
+  clock: Clock
+  storePressure: StorePressure
+  queueClock: QueueClock
+  events: EventHub
+}
+
+/** Of all looks at the database for one reading of the figures. */
+const FIGURES_MS_MAX = 5 * SECOND_MS
+
+type Watched = {
+  smtp: SmtpServer | null
+  dispatcher: Dispatcher | null
+  webhooks: Webhooks | null
+  background: { duties: Pick<Duties, 'held'>; indexer: Pick<Indexer, 'lag'> }
+}
+
+/** Has the figures of this process and of the queues in the database read whenever they are asked for. */
+export function watchQueues(
+  { deps, metrics, parser }: { deps: Needs; metrics: Metrics; parser: ParserPool },
+  { smtp, dispatcher, webhooks, background }: Watched,
+): void {
+  metrics.watch('smtpConnections', () => smtp?.stats().connections ?? 0)
+  const pressure = deps.storePressure
+  metrics.watch('intakeBytes', () => smtp?.stats().heldBytes ?? 0)
+  metrics.watch('writeQueue', () => pressure.load().waiting)
+  metrics.watch('oldestWrite', () => pressure.load().oldestMs / 1000)
+  metrics.watch('storeStrained', () =>
+    pressure.isStrained() || pressure.load().oldestMs >= STRAINED_WRITE_MS ? 1 : 0,
+  )
+  metrics.watch('parseQueue', () => parser.waiting())
+  metrics.watch('transactionsOut', () => dispatcher?.active() ?? 0)
+  metrics.watch('webhookAttempts', () => webhooks?.active() ?? 0)
+  metrics.watch('eventCatchUpsWaiting', () => deps.events.waiting)
+  metrics.watch('databaseConnections', () => deps.db.connections?.() ?? {})
+  metrics.watch('duties', () =>
+    Object.fromEntries(background.duties.held().map((duty) => [duty, 1])),
+  )
+  // Of several processes the one that has the duty knows; what another last saw is of the past.
+  const isIndexing = () =>
+    deps.db.engine === 'sqlite' || background.duties.held().includes('search index')
+  const searchLag = () => (isIndexing() ? background.indexer.lag() : { inboxes: 0, waitedMs: 0 })
+  metrics.watch('searchInboxesWaiting', () => searchLag().inboxes)
+  metrics.watch('searchLag', () => searchLag().waitedMs / 1000)
+  const read = shared(() => readStored(deps))
+  for (const name of STORED) metrics.watch(name, async () => (await read())[name])
+}
+
+const STORED = [
+  'jobsWaiting',
+  'jobsLeased',
+  'jobsDueAge',
+  'deliveriesReady',
+  'deliveriesWaiting',
+  'deliveriesLeased',
+  'deliveriesDueAge',
+  'webhookDeliveriesReady',
+  'webhookDeliveriesWaiting',
+  'webhookDeliveriesLeased',
+  'webhookDeliveriesDueAge',
+  'eventLogLag',
+  'fanOutEvents',
+  'fanOutLag',
+  'domainChecksDue',
+  'domainChecksDueAge',
+  'mailHoursLag',
+] as const satisfies GaugeName[]
+
+async function readStored({
+  db,
+  clock,
+  queueClock,
+}: {
+  db: Db
+  clock: Clock
+  queueClock: QueueClock
+}): Promise<Record<(typeof STORED)[number], number>> {
+  const mail = await readQueueFigures(db, 'deliveries')
+  const webhooks = await readQueueFigures(db, 'webhook_deliveries')
+  const queueMs = queueClock.now()
+  const nowMs = clock.now()
+  const jobs = await readJobFigures(db, nowMs)
+  const checks = await readDueDomainChecks(db, nowMs)
+  const fanOut = await readFanOutLag(db)
+  return {
+    jobsWaiting: jobs.due.count,
+    jobsLeased: jobs.leased,
+    jobsDueAge: ageOf(jobs.due.oldestAtMs, nowMs),
+    deliveriesReady: mail.ready,
+    deliveriesWaiting: mail.waiting,
+    deliveriesLeased: mail.leased,
+    deliveriesDueAge: ageOf(mail.dueAtMs, queueMs),
+    webhookDeliveriesReady: webhooks.ready,
+    webhookDeliveriesWaiting: webhooks.waiting,
+    webhookDeliveriesLeased: webhooks.leased,
+    webhookDeliveriesDueAge: ageOf(webhooks.dueAtMs, queueMs),
+    eventLogLag: ageOf(await findUnsettledSince(db), nowMs),
+    fanOutEvents: fanOut.count,
+    fanOutLag: ageOf(fanOut.oldestAtMs, nowMs),
+    domainChecksDue: checks.count,
+    domainChecksDueAge: ageOf(checks.oldestAtMs, nowMs),
+    mailHoursLag: ageOf((await findUncounted(db)).sinceMs, nowMs),
+  }
+}
+
+/** In seconds. */
+function ageOf(sinceMs: number | null, nowMs: number): number {
+  return sinceMs === null ? 0 : Math.max(0, nowMs - sinceMs) / 1000
+}
+
+/** All who ask while it is read get the same; rejects when that takes longer than FIGURES_MS_MAX. */
+function shared<Value extends object>(read: () => Promise<Value>): () => Promise<Value> {
+  let reading: Promise<Value> | null = null
+  return async () => {
+    reading ??= read().finally(() => {
+      reading = null
+    })
+    const figures = await raceAbort(reading, { timeoutMs: FIGURES_MS_MAX })
+    if (figures === null) throw new Error('The figures took too long.')
+    return figures
+  }
+}

@@ -1,0 +1,170 @@
+// How much waits and for how long, for the operator: bounded looks, which cost the same with a million
+// rows as with ten thousand. Past that, depth is what the server last counted, or stands still. Each look
+// has a turn of its own, for the embedded engine works on the main thread.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
+import type { LogPosition } from '#events/event.ts'
+import { findReaderPosition } from '#events/event-reader-rows.ts'
+import { countedRows, inLog, inLogOrder } from '#platform/db/dialect.ts'
+import type { QueueState, QueueTable } from '#queue/leased-queue-rows.ts'
+import type { ReadDb, Tables } from '#schema/tables.ts'
+
+/** Rows of a queue that a look at the figures counts one by one: a few milliseconds. */
+export const QUEUE_LOOK_MAX = 10_000
+/** Lanes whose oldest delivery is looked at for the age of a queue longer than that. */
+const QUEUE_AGE_LANES_MAX = 500
+/** Events behind a reader of the log that are counted. */
+const LOG_LAG_EVENTS_MAX = 10_000
+
+/** `oldestAtMs` is the earliest time in the queue, null where there is none. */
+export type Waiting = { count: number; oldestAtMs: number | null }
+
+export type QueueFigures = {
+  ready: number
+  waiting: number
+  leased: number
+  /** By the queue's clock: when that was due which is due for the longest time, or is to come next. */
+  dueAtMs: number | null
+}
+
+/**
+ * A queue of deliveries. Up to QUEUE_LOOK_MAX of a state are counted; of more it is said how many there
+ * were at the server's last count, where there is one. Past QUEUE_LOOK_MAX that are ready the age is that
+ * of the first QUEUE_AGE_LANES_MAX lanes.
+ */
+export async function readQueueFigures(db: ReadDb, table: QueueTable): Promise<QueueFigures> {
+  const ready = await readState(db, { table, state: 'ready', column: 'next_attempt_at' })
+  const waiting = await readState(db, { table, state: 'waiting', column: 'next_attempt_at' })
+  const leased = await readState(db, { table, state: 'leased', column: 'lease_until' })
+  const ofLanes = ready.count < QUEUE_LOOK_MAX ? null : await findOldestOfLanes(db, table)
+  return {
+    ready: ready.count,
+    waiting: waiting.count,
+    leased: leased.count,
+    // What nobody made ready, or took over, is due all the same.
+    dueAtMs: earliest([ready.oldestAtMs, ofLanes, waiting.oldestAtMs, leased.oldestAtMs]),
+  }
+}
+
+/** Of the first QUEUE_LOOK_MAX jobs that are due: those that are nobody's, and those in hand. */
+export async function readJobFigures(
+  db: ReadDb,
+  nowMs: number,
+): Promise<{ due: Waiting; leased: number }> {
+  await nextTurn()
+  const first = db.read
+    .selectFrom('jobs')
+    .select([
+      timeIn('run_at'),
+      sql<number>`case when lease_until > ${nowMs} then 1 else 0 end`.as('held'),
+    ])
+    .where('run_at', '<=', nowMs)
+    .orderBy('run_at')
+    .orderBy('id')
+    .limit(QUEUE_LOOK_MAX)
+  const { count, leased, oldest } = await db.read
+    .selectFrom(first.as('jobs'))
+    .select(({ fn }) => [
+      fn.countAll<number>().as('count'),
+      sql<number>`coalesce(sum(held), 0)`.as('leased'),
+      sql<number | null>`min(case when held = 0 then at end)`.as('oldest'),
+    ])
+    .executeTakeFirstOrThrow()
+  return { due: { count: count - leased, oldestAtMs: oldest }, leased }
+}
+
+/** Custom domains whose check is due. */
+export async function readDueDomainChecks(db: ReadDb, nowMs: number): Promise<Waiting> {
+  const due = db.read
+    .selectFrom('domains')
+    .select(timeIn('next_check_at'))
+    .where('next_check_at', '<=', nowMs)
+    .orderBy('next_check_at')
+    .limit(QUEUE_LOOK_MAX)
+  return summarize(db, due)
+}
+
+/** Settled events that nobody has read for webhooks; up to LOG_LAG_EVENTS_MAX are counted. */
+export async function readFanOutLag(db: ReadDb): Promise<Waiting> {
+  const behind = eventsAfter(db, await findReaderPosition(db, 'webhooks'))
+  return summarize(db, behind.select(timeIn('occurred_at')).limit(LOG_LAG_EVENTS_MAX))
+}
+
+function eventsAfter(db: ReadDb, after: LogPosition) {
+  const { engine } = db.reading
+  const behind = inLog(engine, db.read.selectFrom('events'), { after, until: null })
+  return inLogOrder(engine, behind, 'asc')
+}
+
+function timeIn(column: string) {
+  return sql<number | null>`${sql.ref(column)}`.as('at')
+}
+
+async function summarize<Name extends keyof Tables>(
+  db: ReadDb,
+  rows: SelectQueryBuilder<Tables, Name, { at: number | null }>,
+): Promise<Waiting> {
+  await nextTurn()
+  const row = await db.read
+    .selectFrom(rows.as('rows'))
+    .select(({ fn }) => [
+      fn.countAll<number>().as('count'),
+      fn.min<number | null>('rows.at').as('oldest'),
+    ])
+    .executeTakeFirstOrThrow()
+  return { count: row.count, oldestAtMs: row.oldest }
+}
+
+type StateOf = {
+  table: QueueTable
+  state: QueueState
+  column: 'next_attempt_at' | 'lease_until'
+}
+
+async function readState(db: ReadDb, of: StateOf): Promise<Waiting> {
+  const looked = await summarize(db, timesOf(db, of).limit(QUEUE_LOOK_MAX))
+  const counted = countedRows(db.reading.engine, `${of.table}_${of.state}`)
+  if (looked.count < QUEUE_LOOK_MAX || counted === null) return looked
+  const { rows } = await counted.execute(db.read)
+  return { ...looked, count: Math.max(QUEUE_LOOK_MAX, rows[0]?.rows ?? 0) }
+}
+
+/** In the order of the state's index, so that an engine goes along it and stops at the limit. */
+function timesOf(db: ReadDb, { table, state, column }: StateOf) {
+  const rows = db.read
+    .selectFrom(table as 'deliveries')
+    .select(timeIn(column))
+    .where(sql<SqlBool>`queue_state = ${sql.lit(state)}`)
+  return state === 'ready' ? rows.orderBy('lane').orderBy(column) : rows.orderBy(column)
+}
+
+/** From the first row of one lane straight to the first of the next, and of each lane the longest due. */
+async function findOldestOfLanes(db: ReadDb, table: keyof Tables): Promise<number | null> {
+  await nextTurn()
+  const from = sql.table(table)
+  const { rows } = await sql<{ oldest: number | null }>`
+    with recursive lanes (lane) as (
+      select min(lane) from ${from} where queue_state = 'ready'
+      union all
+      select (
+        select min(${from}.lane) from ${from}
+        where queue_state = 'ready' and ${from}.lane > lanes.lane
+      )
+      from lanes where lanes.lane is not null
+    )
+    select min((
+      select min(next_attempt_at) from ${from}
+      where queue_state = 'ready' and ${from}.lane = first_lanes.lane
+    )) as oldest
+    from (
+      select lane from lanes where lane is not null limit ${sql.lit(QUEUE_AGE_LANES_MAX)}
+    ) as first_lanes
+  `.execute(db.read)
+  return rows[0]?.oldest ?? null
+}
+
+function earliest(times: (number | null)[]): number | null {
+  const known = times.filter((time) => time !== null)
+  return known.length === 0 ? null : Math.min(...known)
+}

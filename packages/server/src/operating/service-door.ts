@@ -1,0 +1,159 @@
+// A port for those who look after the service: health, readiness and figures, also of a process that
+// has no API. Takes no body and knows no accounts.
+
+import { timingSafeEqual } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { bearerToken, digest } from '#accounts/identify.ts'
+import { AppError, RETRY_AFTER_SECONDS } from '#platform/app-error.ts'
+import { clientGroup, plainAddress } from '#platform/client-address.ts'
+import type { Log } from '#platform/log.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import type { RateWindow } from '#rate-limits/budgets.ts'
+
+/** Of the port for health and figures: a few who look, and no body to wait for. */
+const SERVICE_CONNECTIONS_MAX = 50
+const SERVICE_REQUEST_MS_MAX = 5 * SECOND_MS
+/** Of a connection on which nothing moves; longer than the figures take. */
+const SERVICE_SILENCE_MS_MAX = 15 * SECOND_MS
+
+export type ServiceDoorOptions = {
+  readonly host: string
+  /** 0 takes a free one. */
+  readonly port: number
+  /** Opens `/metrics`; null hides it. */
+  readonly operatorToken: string | null
+  /** Of tokens that were none, by address. */
+  readonly failures: RateWindow
+  /** Null when the service can do its work, else what it waits for. */
+  readonly findObstacle: () => Promise<string | null>
+  readonly renderMetrics: () => Promise<{ contentType: string; body: string }>
+  readonly log: Log
+}
+
+export type ServiceDoor = {
+  readonly port: number
+  /** Ends at once: nobody has work here. */
+  close(): Promise<void>
+}
+
+/** Resolves once the port is bound; rejects when it cannot be. */
+export async function openServiceDoor(options: ServiceDoorOptions): Promise<ServiceDoor> {
+  const server = createServer(
+    {
+      headersTimeout: SERVICE_REQUEST_MS_MAX,
+      requestTimeout: SERVICE_REQUEST_MS_MAX,
+      connectionsCheckingInterval: SERVICE_REQUEST_MS_MAX,
+    },
+    (request, response) => {
+      answer(options, request)
+        .catch((error) => answerTo(error, options.log))
+        .then((made) => send(response, made))
+        .catch(() => response.destroy())
+    },
+  )
+  server.maxConnections = SERVICE_CONNECTIONS_MAX
+  // Who does not read the answer leaves the place to others.
+  server.timeout = SERVICE_SILENCE_MS_MAX
+  await listen(server, options)
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+function listen(server: Server, { host, port }: ServiceDoorOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host, port }, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+type Answer = {
+  status: number
+  headers?: Record<string, string>
+  /** A text as it is, anything else as JSON. */
+  body: string | object
+}
+
+async function answer(options: ServiceDoorOptions, request: IncomingMessage): Promise<Answer> {
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    return {
+      status: 405,
+      headers: { allow: 'GET, HEAD' },
+      body: { error: 'method_not_allowed' },
+    }
+  }
+  switch (request.url) {
+    case '/health':
+      return { status: 200, body: { status: 'ok' } }
+    case '/ready': {
+      const obstacle = await options.findObstacle()
+      return obstacle === null ? { status: 200, body: { status: 'ready' } } : unavailable(obstacle)
+    }
+    case '/metrics':
+      return tellFigures(options, request)
+    default:
+      return NOT_FOUND
+  }
+}
+
+const NOT_FOUND: Answer = { status: 404, body: { error: 'not_found' } }
+
+function unavailable(message: string): Answer {
+  return {
+    status: 503,
+    headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
+    body: { error: 'service_unavailable', message },
+  }
+}
+
+/** Guesses are limited as on the port of the API. */
+async function tellFigures(
+  { operatorToken, failures, renderMetrics }: ServiceDoorOptions,
+  { headers, socket }: IncomingMessage,
+): Promise<Answer> {
+  if (operatorToken === null) return NOT_FOUND
+  const token = bearerToken(headers.authorization)
+  if (token !== null && timingSafeEqual(digest(token), digest(operatorToken))) {
+    const { contentType, body } = await renderMetrics()
+    return { status: 200, headers: { 'content-type': contentType }, body }
+  }
+  const allowance = await failures.take(clientGroup(plainAddress(socket.remoteAddress)))
+  return allowance.isAllowed
+    ? { status: 401, headers: { 'www-authenticate': 'Bearer' }, body: { error: 'unauthorized' } }
+    : {
+        status: 429,
+        headers: { 'retry-after': String(Math.max(1, allowance.resetSeconds)) },
+        body: { error: 'rate_limit_exceeded' },
+      }
+}
+
+function answerTo(error: unknown, log: Log): Answer {
+  // Failures cannot be counted while the database is away.
+  if (error instanceof AppError && error.code === 'service_unavailable') {
+    return unavailable(error.message)
+  }
+  log.error({ error }, 'metrics could not be collected')
+  return { status: 500, body: { error: 'internal_error' } }
+}
+
+function send(response: ServerResponse, { status, headers = {}, body }: Answer): void {
+  const isText = typeof body === 'string'
+  const text = isText ? body : JSON.stringify(body)
+  response.writeHead(status, {
+    ...(!isText && { 'content-type': 'application/json' }),
+    'content-length': Buffer.byteLength(text),
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+    ...headers,
+  })
+  response.end(response.req.method === 'HEAD' ? undefined : text)
+}

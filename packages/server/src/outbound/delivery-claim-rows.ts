@@ -1,0 +1,204 @@
+// The queue of deliveries: what is ready, who takes it and who holds it.
+
+import { sql } from 'kysely'
+import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
+import { statement } from '#platform/db/statement.ts'
+import { idsOf, leasedQueue } from '#queue/leased-queue-rows.ts'
+import { eachOnce, readyOwners } from '#queue/ready-owners-rows.ts'
+import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
+
+/** `to`, fifty `cc` and whoever copied the inbox. */
+const MESSAGE_RECIPIENTS_MAX = 52
+
+/** A delivery in the hands of a worker. */
+export type HeldDelivery = Pick<Row<'deliveries'>, (typeof HELD_COLUMNS)[number]>
+
+const HELD_COLUMNS = [
+  'id',
+  'account_id',
+  'inbox_id',
+  'message_id',
+  'raw_id',
+  'size_bytes',
+  'needs_smtputf8',
+  'recipient',
+  'return_path',
+  'lane',
+  'status',
+  'attempts',
+  'ambiguous_attempts',
+  'expires_at',
+  'trace_parent',
+] as const
+
+const queue = leasedQueue({
+  table: 'deliveries',
+  columns: HELD_COLUMNS,
+  // What the process that held them may have sent is sent again, byte for byte.
+  takenBack: {
+    response_code: null,
+    enhanced_code: null,
+    response: 'The service stopped during an attempt, which is made again.',
+  },
+  // The time of the claim, where an attempt was made before it.
+  returned: {
+    last_attempt_at: sql<number | null>`case when attempts > 1 then last_attempt_at end`,
+  },
+})
+
+const owners = readyOwners('deliveries', HELD_COLUMNS)
+
+/** See `ReadyOwners`. */
+export const { listReadyOwners, listOwnerLanes } = owners
+
+/** See `LeasedQueue`. */
+export const { listReadyLanes, hasDue: hasDueDeliveries, count: countQueue } = queue
+
+export const renewDeliveries = transaction({
+  name: 'renewDeliveries',
+  accountOf: () => null,
+  essential: true,
+  run: queue.renew,
+})
+
+export const returnDeliveries = transaction({
+  name: 'returnDeliveries',
+  accountOf: () => null,
+  essential: true,
+  run: queue.giveBack,
+})
+
+export const readyDueDeliveries = transaction({
+  name: 'readyDueDeliveries',
+  accountOf: () => null,
+  essential: true,
+  run: queue.readyDue,
+})
+
+export const releaseDeliveries = transaction({
+  name: 'releaseDeliveries',
+  accountOf: () => null,
+  essential: true,
+  run: queue.release,
+})
+
+/** Up to `limit` of a lane, or of what an account has in it. */
+export type LaneClaim = { lane: string; limit: number; owner?: string }
+
+/**
+ * Leases deliveries of these lanes, each lane's longest due first, and counts an attempt for each. The
+ * recipients of a message go together, if need be beyond the limit.
+ */
+export const claimDeliveries = transaction({
+  name: 'claimDeliveries',
+  accountOf: () => null,
+  essential: true,
+  async run(
+    tx: Tx,
+    input: {
+      worker: string
+      lanes: LaneClaim[]
+      nowMs: number
+      leaseUntilMs: number
+    },
+  ): Promise<HeldDelivery[]> {
+    const found: HeldDelivery[] = []
+    for (const lane of input.lanes) found.push(...(await selectWhole(tx, lane)))
+    const held = eachOnce(found)
+    if (held.length === 0) return []
+    const living = await dropOrphans(tx, held)
+    for (const delivery of living) {
+      delivery.attempts += 1
+    }
+    if (living.length === 0) return []
+    const { worker, nowMs, leaseUntilMs } = input
+    await queue.lease(tx, { worker, ids: idsOf(living), attemptAtMs: nowMs, leaseUntilMs })
+    return living
+  },
+})
+
+/** The first of a lane, and with the last of them the rest of its message. */
+async function selectWhole(tx: Tx, { lane, limit, owner }: LaneClaim): Promise<HeldDelivery[]> {
+  const first = await selectClaimed(tx, { lane, limit, owner })
+  const last = first.at(-1)
+  if (last === undefined || first.length < limit) return first
+  const siblings = await selectSiblings(tx, { lane, messageId: last.message_id })
+  const known = new Set(idsOf(first))
+  return [...first, ...siblings.filter(({ id }) => !known.has(id))]
+}
+
+function selectClaimed(
+  tx: Tx,
+  { lane, limit, owner }: { lane: string; limit: number; owner: string | undefined },
+): Promise<HeldDelivery[]> {
+  return owner === undefined
+    ? queue.selectReady(tx, { lane, limit })
+    : owners.selectReadyOf(tx, { owner, lane, limit })
+}
+
+/**
+ * Of these, what `worker` still holds, with the end of each lease: not what another has taken over,
+ * and not what belongs to an inbox that was deleted.
+ */
+export async function findHeld(
+  db: ReadDb,
+  input: { worker: string; ids: string[] },
+): Promise<{ id: string; leaseUntilMs: number }[]> {
+  const [only] = input.ids
+  const rows =
+    input.ids.length === 1 && only !== undefined
+      ? await selectHeld(db.reading, { worker: input.worker, id: only })
+      : await db.read
+          .selectFrom('deliveries')
+          .innerJoin('inboxes', 'inboxes.id', 'deliveries.inbox_id')
+          .select(['deliveries.id', 'deliveries.lease_until'])
+          .where('deliveries.id', 'in', input.ids)
+          .where('deliveries.leased_by', '=', input.worker)
+          .execute()
+  return rows.map((row) => ({ id: row.id, leaseUntilMs: row.lease_until ?? 0 }))
+}
+
+/** Removes those whose inbox was deleted, and gives back the others. */
+async function dropOrphans(tx: Tx, held: HeldDelivery[]): Promise<HeldDelivery[]> {
+  const inboxIds = [...new Set(held.map((delivery) => delivery.inbox_id))]
+  const rows = await tx.query
+    .selectFrom('inboxes')
+    .select('id')
+    .where('id', 'in', inboxIds)
+    .execute()
+  if (rows.length === inboxIds.length) return held
+  const living = new Set(rows.map((row) => row.id))
+  const orphans = held.filter((delivery) => !living.has(delivery.inbox_id))
+  await tx.query.deleteFrom('deliveries').where('id', 'in', idsOf(orphans)).execute()
+  return held.filter((delivery) => living.has(delivery.inbox_id))
+}
+
+const selectSiblings = statement<Tables, { lane: string; messageId: string }, HeldDelivery>(
+  (query, place, engine) =>
+    lockRows(
+      { engine },
+      query
+        .selectFrom('deliveries')
+        .select(HELD_COLUMNS)
+        .where('message_id', '=', place('messageId'))
+        .where('queue_state', '=', sql.lit('ready'))
+        .where('lane', '=', place('lane'))
+        .orderBy('id')
+        .limit(sql.lit(MESSAGE_RECIPIENTS_MAX)),
+      { skipLocked: true },
+    ),
+)
+
+const selectHeld = statement<
+  Tables,
+  { worker: string; id: string },
+  Pick<Row<'deliveries'>, 'id' | 'lease_until'>
+>((query, place) =>
+  query
+    .selectFrom('deliveries')
+    .innerJoin('inboxes', 'inboxes.id', 'deliveries.inbox_id')
+    .select(['deliveries.id', 'deliveries.lease_until'])
+    .where('deliveries.id', '=', place('id'))
+    .where('deliveries.leased_by', '=', place('worker')),
+)

@@ -1,0 +1,136 @@
+// Suppressions, to and from rows: addresses that an account does not write to.
+
+import { changeAccountCounters, readAccountCounters } from '#accounts/account-counters-rows.ts'
+import { transaction } from '#platform/db/db.ts'
+import { statement } from '#platform/db/statement.ts'
+import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
+import type { Suppression, SuppressionType } from './suppression.ts'
+
+export type NewSuppression = NewRow<'suppressions'>
+
+/** Adds a suppression and gives back the one that stands: an earlier one stays as it is. */
+export const insertSuppression = transaction({
+  name: 'addSuppression',
+  accountOf: ({ account_id }) => account_id,
+  async run(tx: Tx, input: NewSuppression): Promise<Suppression> {
+    const added = await tx.query
+      .insertInto('suppressions')
+      .values(input)
+      .onConflict((conflict) => conflict.columns(['account_id', 'address_key']).doNothing())
+      .returningAll()
+      .executeTakeFirst()
+    if (added === undefined) {
+      const row = await tx.query
+        .selectFrom('suppressions')
+        .selectAll()
+        .where('account_id', '=', input.account_id)
+        .where('address_key', '=', input.address_key)
+        .executeTakeFirst()
+      // Removed by another transaction in between: told as it would have been.
+      return toSuppression(row ?? { ...input, reason: input.reason ?? null })
+    }
+    await changeAccountCounters(tx, input.account_id, { suppressions: 1 })
+    return toSuppression(added)
+  },
+})
+
+/** Adds those of one account that it has not yet. */
+export async function addSuppressions(
+  tx: Tx,
+  accountId: string,
+  inputs: readonly NewSuppression[],
+): Promise<void> {
+  if (inputs.length === 0) return
+  // In one order and before the account's totals, so that two transactions never wait for each other.
+  const sorted = inputs.toSorted((a, b) => (a.address_key < b.address_key ? -1 : 1))
+  const added = await tx.query
+    .insertInto('suppressions')
+    .values(sorted)
+    .onConflict((conflict) => conflict.columns(['account_id', 'address_key']).doNothing())
+    .returning('id')
+    .execute()
+  if (added.length === 0) return
+  await changeAccountCounters(tx, accountId, { suppressions: added.length })
+}
+
+/** False when the account has no such suppression. */
+export const deleteSuppression = transaction({
+  name: 'removeSuppression',
+  accountOf: ({ accountId }) => accountId,
+  essential: true,
+  async run(tx: Tx, input: { accountId: string; addressKey: string }): Promise<boolean> {
+    const removed = await tx.query
+      .deleteFrom('suppressions')
+      .where('account_id', '=', input.accountId)
+      .where('address_key', '=', input.addressKey)
+      .returning('id')
+      .execute()
+    if (removed.length === 0) return false
+    await changeAccountCounters(tx, input.accountId, { suppressions: -removed.length })
+    return true
+  },
+})
+
+/** Newest first; the one of an address when `addressKey` is given. */
+export async function listSuppressions(
+  db: ReadDb,
+  input: { accountId: string; addressKey: string | null; limit: number; offset: number },
+): Promise<{ suppressions: Suppression[]; total: number }> {
+  const { accountId, addressKey } = input
+  let query = db.read.selectFrom('suppressions').selectAll().where('account_id', '=', accountId)
+  if (addressKey !== null) query = query.where('address_key', '=', addressKey)
+  if (addressKey !== null) {
+    // An address has one at most, which an offset may pass over.
+    const all = (await query.execute()).map(toSuppression)
+    return { suppressions: all.slice(input.offset, input.offset + input.limit), total: all.length }
+  }
+  const rows = await query.orderBy('id', 'desc').limit(input.limit).offset(input.offset).execute()
+  const suppressions = rows.map(toSuppression)
+  const { suppression_count: total } = await readAccountCounters(db, accountId)
+  return { suppressions, total }
+}
+
+/** Of these addresses, in their order, the first that the account does not write to. */
+export async function findSuppressed(
+  db: ReadDb,
+  accountId: string,
+  addressKeys: string[],
+): Promise<Suppression | null> {
+  const [only] = addressKeys
+  const rows =
+    addressKeys.length === 1 && only !== undefined
+      ? await selectSuppression(db.reading, { accountId, key: only })
+      : await db.read
+          .selectFrom('suppressions')
+          .selectAll()
+          .where('account_id', '=', accountId)
+          .where('address_key', 'in', addressKeys)
+          .execute()
+  for (const key of addressKeys) {
+    const row = rows.find(({ address_key }) => address_key === key)
+    if (row !== undefined) return toSuppression(row)
+  }
+  return null
+}
+
+function toSuppression(row: Row<'suppressions'>): Suppression {
+  return {
+    id: row.id,
+    address: row.address,
+    type: row.type as SuppressionType,
+    reason: row.reason,
+    createdAtMs: row.created_at,
+  }
+}
+
+const selectSuppression = statement<
+  Tables,
+  { accountId: string; key: string },
+  Row<'suppressions'>
+>((query, place) =>
+  query
+    .selectFrom('suppressions')
+    .selectAll()
+    .where('account_id', '=', place('accountId'))
+    .where('address_key', '=', place('key')),
+)

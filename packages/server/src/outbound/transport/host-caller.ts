@@ -1,0 +1,271 @@
+// Carrying a message to the first of several addresses that takes it in: an idle connection first, a
+// new one else, the next address when one leads nowhere.
+
+import { SMTP_FINAL_DOT_MS_MAX } from '@mailroom/smtp/client/client-timeouts.ts'
+import {
+  type ClientTimeouts,
+  type ClientTls,
+  type Credentials,
+  type OutgoingMail,
+  openSmtpClient,
+  type RecipientOutcome,
+  type SmtpClient,
+} from '@mailroom/smtp/client/smtp-client.ts'
+import { type ExpiringCache, makeExpiringCache } from '#outbound/route/expiring-cache.ts'
+import { onAbort } from '#platform/abort.ts'
+import type { Clock } from '#platform/clock.ts'
+import { Semaphore } from '#platform/semaphore.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import { type Carried, type CarryOutcome, type Consignment, carriedNowhere } from './carrier.ts'
+import { ConnectionPool, type PoolKey } from './connection-pool.ts'
+import { findTrouble, isOfCredentials, isOfHandshake, isRefusal, type Trouble } from './trouble.ts'
+
+/** To one address, whatever destinations lead to it; further messages wait for their turn. */
+const CONNECTIONS_PER_HOST_MAX = 20
+/**
+ * How long a message waits for its turn, and as many as there are connections do: those for one busy
+ * host must not fill TRANSACTIONS_MAX. Long enough for a connection to end and another to open.
+ */
+export const HOST_TURN_MS_MAX = 500
+/** A host that did not answer in time is passed over for this long; the first retry comes later. */
+const SILENT_HOST_MS = 30 * SECOND_MS
+const SILENT_HOSTS_MAX = 10_000
+
+/** The longest wait for an answer. */
+const ANSWERED_LATELY_MS = SMTP_FINAL_DOT_MS_MAX
+
+export type Place = {
+  /** Its name, for people and for SNI. */
+  readonly host: string
+  readonly address: string
+  readonly port: number
+  readonly tls: ClientTls
+  readonly implicitTls?: boolean
+  readonly credentials?: Credentials | null
+}
+
+export type HostCallerOptions = {
+  /** Our name in EHLO. */
+  readonly hostname: string
+  readonly clock: Clock
+  /** Shorter in tests. */
+  readonly timeouts?: Partial<ClientTimeouts>
+  /** PEM; trusted instead of the system's authorities. */
+  readonly trustedCertificates?: readonly string[]
+}
+
+/** What came of it at one host. */
+type Called = {
+  readonly host: string
+  readonly tls: string | null
+  /** In the order of the recipients. */
+  readonly outcomes: readonly RecipientOutcome[]
+}
+
+const GIVEN_UP: Trouble = {
+  stage: 'connect',
+  failure: { kind: 'network', code: 'aborted', text: 'Attempt cancelled by this service' },
+}
+
+const CROWDED: CarryOutcome = {
+  kind: 'crowded',
+  text: 'Too many messages to this host are in progress',
+}
+
+export class HostCaller {
+  readonly #options: HostCallerOptions
+  readonly #pool = new ConnectionPool()
+  /** By address. */
+  readonly #connections = new Semaphore({
+    limitPerKey: CONNECTIONS_PER_HOST_MAX,
+    waitingPerKeyMax: CONNECTIONS_PER_HOST_MAX,
+    waitMsMax: HOST_TURN_MS_MAX,
+  })
+  /**
+   * Places that are not tried for a while, because trying them costs minutes or does harm: else every
+   * message for a host that is gone would wait for it as long as the first.
+   */
+  readonly #passedOver: ExpiringCache<Trouble>
+  /** When a place last answered a message: one that hangs there says nothing about the others. */
+  readonly #answeredAtMs: ExpiringCache<number>
+
+  constructor(options: HostCallerOptions) {
+    this.#options = options
+    this.#passedOver = makeExpiringCache(options.clock, SILENT_HOSTS_MAX)
+    this.#answeredAtMs = makeExpiringCache(options.clock, SILENT_HOSTS_MAX)
+  }
+
+  /**
+   * `places` in the order to try, one at least. `crowded` where one of them would have to be waited for
+   * and the others could not have it.
+   */
+  async carry(places: readonly Place[], mail: WatchedMail, signal: AbortSignal): Promise<Carried> {
+    const tried: Tried[] = []
+    let crowded: Place | null = null
+    const nowMs = this.#options.clock.monotonic()
+    // Where there is no other place to try, one that answered lately is tried again.
+    const sinceMs = places.length > 1 ? nowMs : nowMs - ANSWERED_LATELY_MS
+    for (const place of places) {
+      const called = await this.#callInTurn(place, { mail, signal, sinceMs })
+      if (called === 'crowded') {
+        crowded ??= place
+        continue
+      }
+      const trouble = findTrouble(called.outcomes, called.tls)
+      if (trouble === null || signal.aborted) return called
+      tried.push({ called, trouble })
+      // Saying it again at every address gets an account locked.
+      if (isOfCredentials(trouble)) return conclude(tried, mail)
+    }
+    if (crowded !== null) return carriedNowhere(mail.recipients, CROWDED, crowded.host)
+    return conclude(tried, mail)
+  }
+
+  close(): Promise<void> {
+    return this.#pool.close()
+  }
+
+  async #callInTurn(place: Place, call: Omit<Call, 'leave'>): Promise<Called | 'crowded'> {
+    const { mail, signal } = call
+    const { address } = keyOf(place)
+    const release = await this.#connections.acquire({ key: address, signal })
+    if (release === 'aborted') return untold(place, mail, GIVEN_UP)
+    if (typeof release === 'string') return 'crowded'
+    let leaving: Promise<void> = Promise.resolve()
+    const leave = (gone: Promise<void>) => {
+      leaving = gone
+    }
+    try {
+      return await this.#call(place, { ...call, leave })
+    } finally {
+      void leaving.then(release)
+    }
+  }
+
+  async #call(place: Place, call: Call): Promise<Called> {
+    const idle = this.#pool.take(keyOf(place))
+    if (idle !== null) {
+      call.mail.onAnswer?.()
+      const called = await this.#send(place, idle, call)
+      const trouble = findTrouble(called.outcomes, called.tls)
+      // It may have been closed while it was idle, which says nothing about the host; silence does.
+      const isOver = trouble === null || trouble.failure.kind === 'timeout'
+      if (isOver || call.signal.aborted) return called
+    }
+    const opened = await this.#open(place, call)
+    return 'client' in opened
+      ? this.#send(place, opened.client, call)
+      : untold(place, call.mail, opened)
+  }
+
+  async #send(place: Place, client: SmtpClient, call: Call): Promise<Called> {
+    const { mail, signal, leave } = call
+    using _ = onAbort(signal, () => client.destroy())
+    try {
+      const outcomes = await client.send(mail)
+      const trouble = findTrouble(outcomes, client.tls)
+      if (trouble?.failure.kind === 'timeout') this.#passOver(place, trouble, call)
+      if (outcomes.some(isAnswer)) this.#noteAnswer(place)
+      return { host: place.host, tls: client.tls, outcomes }
+    } catch (error) {
+      // Nobody knows where in the dialogue it was left.
+      client.destroy()
+      throw error
+    } finally {
+      leave(this.#pool.put(keyOf(place), client))
+    }
+  }
+
+  async #open(place: Place, call: Call): Promise<{ client: SmtpClient } | Trouble> {
+    const passedOver = this.#passedOver.get(silenceKeyOf(place))
+    if (passedOver !== null) return passedOver.value
+    const { address } = keyOf(place)
+    await this.#pool.shrink(address, CONNECTIONS_PER_HOST_MAX - this.#connections.held(address))
+    const opened = await this.#dial(place, call)
+    if ('client' in opened) this.#passedOver.delete(silenceKeyOf(place))
+    else if (opened.failure.kind === 'timeout' || isOfCredentials(opened)) {
+      this.#passOver(place, opened, call)
+    }
+    return opened
+  }
+
+  #noteAnswer(place: Place): void {
+    const nowMs = this.#options.clock.monotonic()
+    this.#answeredAtMs.set(silenceKeyOf(place), nowMs, 2 * ANSWERED_LATELY_MS)
+  }
+
+  /** Unless it was another message that the place answered meanwhile. */
+  #passOver(place: Place, why: Trouble, { sinceMs }: Call): void {
+    const key = silenceKeyOf(place)
+    const answeredAtMs = this.#answeredAtMs.get(key)?.value ?? Number.NEGATIVE_INFINITY
+    if (why.failure.kind === 'timeout' && answeredAtMs >= sinceMs) return
+    this.#passedOver.set(key, why, SILENT_HOST_MS)
+  }
+
+  async #dial(place: Place, { mail, signal }: Call): Promise<{ client: SmtpClient } | Trouble> {
+    // The connection outlives this message, so its end must not depend on this message's signal.
+    const opening = new AbortController()
+    using _ = onAbort(signal, () => opening.abort())
+    const { host: servername, ...target } = place
+    const { clock: _clock, ...settings } = this.#options
+    const { onAnswer: onGreeting } = mail
+    const options = { ...target, ...settings, servername, signal: opening.signal, onGreeting }
+    let opened = await openSmtpClient(options)
+    const mayBeClear = place.tls.kind === 'opportunistic' && place.implicitTls !== true
+    if (opened.kind === 'failed' && mayBeClear && isOfHandshake(opened) && !signal.aborted) {
+      opened = await openSmtpClient({ ...options, tls: { kind: 'none' } })
+    }
+    return opened.kind === 'open'
+      ? { client: opened.client }
+      : { stage: opened.stage, failure: opened.failure }
+  }
+}
+
+type WatchedMail = OutgoingMail & Pick<Consignment, 'onAnswer'>
+
+type Call = {
+  readonly mail: WatchedMail
+  readonly signal: AbortSignal
+  /** A place that has answered since is not passed over for what timed out. */
+  readonly sinceMs: number
+  /** Told when the connection that was used will be idle or gone. */
+  leave(gone: Promise<void>): void
+}
+
+type Tried = { readonly called: Called; readonly trouble: Trouble }
+
+/** A host that could be had at another time is what counts; else all of them have refused. */
+function conclude(tried: readonly Tried[], mail: OutgoingMail): Called {
+  const told = tried.findLast(({ trouble }) => !isRefusal(trouble)) ?? tried.at(-1)
+  if (told === undefined) throw new Error('There was no host to try.')
+  const { stage, failure } = told.trouble
+  const outcome: RecipientOutcome =
+    isRefusal(told.trouble) && failure.kind === 'reply'
+      ? { kind: 'refused', stage, reply: failure.reply }
+      : { kind: 'unsent', stage, failure }
+  return { ...told.called, outcomes: mail.recipients.map(() => outcome) }
+}
+
+function isAnswer({ kind }: RecipientOutcome): boolean {
+  return kind === 'accepted' || kind === 'refused'
+}
+
+/** The same trouble for all recipients. */
+function untold(place: Place, mail: OutgoingMail, trouble: Trouble): Called {
+  const outcome: RecipientOutcome = { kind: 'unsent', ...trouble }
+  return { host: place.host, tls: null, outcomes: mail.recipients.map(() => outcome) }
+}
+
+/** Two destinations with one host share its connections, unless they ask different things of it. */
+function keyOf({ address, port, ...terms }: Place): PoolKey {
+  return { address: `${address} ${port}`, terms: JSON.stringify(terms, octetsAsHex) }
+}
+
+/** What is true of a host under one demand may be false under another: a handshake that stalls. */
+function silenceKeyOf({ address, port, tls }: Place): string {
+  return `${address} ${port} ${tls.kind}`
+}
+
+function octetsAsHex(_: string, value: unknown): unknown {
+  return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value
+}

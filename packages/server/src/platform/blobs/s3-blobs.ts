@@ -1,0 +1,206 @@
+// Blobs as objects in a bucket of an S3-compatible server, under the names that they have on disk, so
+// that any S3 tool can move them from one to the other.
+
+import { createHash } from 'node:crypto'
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+import { COMPOSE_STEP_BYTES } from '@mailroom/mail/compose/encode-transfer.ts'
+import type { S3mini } from 's3mini'
+import { systemClock } from '#platform/clock.ts'
+import { DAY_MS, SECOND_MS } from '#platform/units.ts'
+import { type BlobStore, blobName, type StoredBlob } from './blob-store.ts'
+import { BLOBS_AT_ONCE_MAX } from './copy-blobs.ts'
+import { noBucketFault, s3FaultOf } from './s3-fault.ts'
+import { type S3Obstacle, s3ObstacleOf } from './s3-obstacle.ts'
+import { openS3Transport, S3Answer } from './s3-transport.ts'
+
+const S3_SWEEP_MS = DAY_MS
+/** One request to the S3 server, with the wait for its turn: 30 MiB at 1 MiB a second. */
+const S3_REQUEST_MS_MAX = 30 * SECOND_MS
+/** Requests for one thing, the first included. */
+export const S3_TRIES_MAX = 3
+/** Where the first took longer there is no other: a sender waits for all of them. */
+const S3_RETRY_MS_MAX = 10 * SECOND_MS
+/** Before the second request, and four times it before the third. */
+const S3_RETRY_PAUSE_MS = 200
+/** Names asked for at once, as many as S3 gives. */
+const S3_PAGE_NAMES = 1_000
+
+export type S3Place = {
+  /** http or https, without a slash at its end; the bucket follows as the first part of the path. */
+  readonly endpoint: string
+  readonly region: string
+  readonly bucket: string
+  /** Before each name, without slashes at its ends; '' for none. */
+  readonly prefix: string
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+}
+
+export type S3Bounds = {
+  /** For one request, instead of S3_REQUEST_MS_MAX. */
+  readonly requestMs?: number
+  /** How late there is still another try, instead of S3_RETRY_MS_MAX. */
+  readonly retryMs?: number
+  /** Between requests, instead of S3_RETRY_PAUSE_MS. */
+  readonly pauseMs?: number
+  /** In one answer, instead of S3_PAGE_NAMES. */
+  readonly pageNames?: number
+}
+
+export type S3Blobs = BlobStore & {
+  /** Null when the bucket can be used: listed and read, and with `writes` also written to. */
+  findObstacle(options: { writes: boolean }): Promise<S3Obstacle | null>
+}
+
+/** Asks nothing of the server yet. */
+export async function openS3Blobs(
+  place: S3Place,
+  {
+    requestMs = S3_REQUEST_MS_MAX,
+    retryMs = S3_RETRY_MS_MAX,
+    pauseMs = S3_RETRY_PAUSE_MS,
+    pageNames = S3_PAGE_NAMES,
+  }: S3Bounds = {},
+): Promise<S3Blobs> {
+  const transport = await openS3Transport({ requestMs })
+  const { closing } = transport
+  const { S3mini } = await import('s3mini')
+  const { accessKeyId, secretAccessKey, region } = place
+  const endpoint = `${place.endpoint}/${place.bucket}`
+  const s3 = new S3mini({ accessKeyId, secretAccessKey, region, endpoint, fetch: transport.fetch })
+  const folder = place.prefix === '' ? '' : `${place.prefix}/`
+  const keyOf = (id: string) => folder + blobName(id)
+  const trying = <Value>(run: () => Promise<Value>) => withTries(run, { retryMs, pauseMs, closing })
+  const list = (max: number, token?: string) => trying(() => readPage(s3, { folder, max, token }))
+
+  return {
+    async put(id, content) {
+      const key = keyOf(id)
+      const sum = await md5Of(content)
+      await trying(() => putOnce(s3, { key, content, sum }))
+    },
+    async get(id) {
+      const key = keyOf(id)
+      return trying(() => unlessAbsent(async () => contentOf(await s3.getObjectRaw(key))))
+    },
+    async remove(ids) {
+      const keys = ids.map(keyOf)
+      // One request each: not every server takes them together.
+      const removeRest = async () => {
+        for (let key = keys.pop(); key !== undefined; key = keys.pop()) {
+          const last = key
+          await trying(() => unlessAbsent(() => s3.deleteObject(last)))
+        }
+      }
+      await Promise.all(Array.from({ length: BLOBS_AT_ONCE_MAX }, removeRest))
+    },
+    sweepEveryMs: S3_SWEEP_MS,
+    async *list() {
+      let token: string | undefined
+      do {
+        const page = await list(pageNames, token)
+        const nowMs = transport.serverNowMs()
+        // One of nothing, too: whoever reads may want to end.
+        yield page.objects.flatMap(({ key, storedMs }) =>
+          blobsOf(key.slice(folder.length), ageOf({ storedMs, nowMs })),
+        )
+        token = page.token
+      } while (token !== undefined)
+    },
+    async findObstacle({ writes }) {
+      try {
+        await list(1)
+        const key = `${folder}mailroom-probe`
+        if (writes) await trying(() => putOnce(s3, { key, content: Buffer.from('x') }))
+        // Another process that starts may have removed it already.
+        await trying(() => unlessAbsent(() => s3.getObjectRaw(key)))
+        if (writes) await trying(() => unlessAbsent(() => s3.deleteObject(key)))
+        return null
+      } catch (error) {
+        return s3ObstacleOf(place, s3FaultOf(error))
+      }
+    },
+    close: () => transport.close(),
+  }
+}
+
+/** Again after a fault that may pass, unless too much time went by. Rejects with an `S3Fault`. */
+async function withTries<Value>(
+  run: () => Promise<Value>,
+  { retryMs, pauseMs, closing }: { retryMs: number; pauseMs: number; closing: AbortSignal },
+): Promise<Value> {
+  const startMs = systemClock.monotonic()
+  for (let tries = 1; ; tries++) {
+    try {
+      return await run()
+    } catch (error) {
+      const fault = s3FaultOf(error)
+      const isLate = systemClock.monotonic() - startMs > retryMs
+      if (!fault.mayPass || isLate || tries === S3_TRIES_MAX || closing.aborted) throw fault
+      await pause(pauseMs * 4 ** (tries - 1), null, { signal: closing }).catch(() => {
+        throw fault
+      })
+    }
+  }
+}
+
+type Put = { key: string; content: Uint8Array; sum?: Record<string, string> }
+
+async function putOnce(s3: S3mini, { key, content, sum }: Put): Promise<void> {
+  const { headers } = await s3.putObject(key, content, undefined, undefined, sum)
+  // As of a web server, which has stored nothing.
+  if (!headers.has('etag')) throw new Error('what answered is no S3 server')
+}
+
+/** With which the server tells whether the octets came as they were sent. */
+async function md5Of(content: Uint8Array): Promise<{ 'content-md5': string }> {
+  const hash = createHash('md5')
+  for (let start = 0; start < content.length; start += COMPOSE_STEP_BYTES) {
+    if (start > 0) await nextTurn()
+    hash.update(content.subarray(start, start + COMPOSE_STEP_BYTES))
+  }
+  return { 'content-md5': hash.digest('base64') }
+}
+
+/** Null when there is no such object; that of a bucket that is gone is an error. */
+async function unlessAbsent<Value>(run: () => Promise<Value>): Promise<Value | null> {
+  try {
+    return await run()
+  } catch (error) {
+    const fault = s3FaultOf(error)
+    if (fault.isAbsentObject) return null
+    throw fault
+  }
+}
+
+function contentOf(answer: Response): Uint8Array {
+  if (answer instanceof S3Answer) return answer.content
+  throw new Error('The answer did not come by this transport.')
+}
+
+type Page = { objects: { key: string; storedMs: number }[]; token: string | undefined }
+
+async function readPage(
+  s3: S3mini,
+  { folder, max, token }: { folder: string; max: number; token: string | undefined },
+): Promise<Page> {
+  const page = await s3.listObjectsPaged('/', folder, max, token)
+  if (page === null || page === undefined) throw noBucketFault()
+  const objects = (page.objects ?? []).map(({ Key, LastModified }) => ({
+    key: Key,
+    storedMs: LastModified.getTime(),
+  }))
+  return { objects, token: page.nextContinuationToken }
+}
+
+/** A time that is not told, or cannot be read, is 0 or not a number. */
+function ageOf({ storedMs, nowMs }: { storedMs: number; nowMs: number | null }): number {
+  return nowMs !== null && storedMs > 0 ? Math.max(0, nowMs - storedMs) : 0
+}
+
+/** The blob under this name, if it is one of a shelf. */
+function blobsOf(name: string, ageMs: number): StoredBlob[] {
+  const [shelf = '', id = '', ...further] = name.split('/')
+  const isOnShelf = shelf.length === 2 && id !== '' && further.length === 0
+  return isOnShelf ? [{ id, readAgeMs: () => Promise.resolve(ageMs) }] : []
+}

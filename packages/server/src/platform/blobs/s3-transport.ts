@@ -1,0 +1,133 @@
+// The requests of the S3 client on connections of our own: bounded in time, octets and number, and cut
+// when the store is closed. Octets are sent from where they lie and read into one piece.
+
+import type { Agent } from 'undici'
+import { onAbort } from '#platform/abort.ts'
+import { systemClock } from '#platform/clock.ts'
+import { SECOND_MS } from '#platform/units.ts'
+
+const S3_CONNECT_MS_MAX = 5 * SECOND_MS
+/** Of a process; further requests wait for their turn. */
+export const S3_CONNECTIONS_MAX = 32
+/** An answer past it is none of ours: no stored message is larger than MESSAGE_BYTES_MAX. */
+export const S3_ANSWER_BYTES_MAX = 64 * 1024 * 1024
+
+export type S3Transport = {
+  /** Rejects when no whole answer came in time. */
+  readonly fetch: (input: unknown, init?: RequestInit) => Promise<Response>
+  /** The time that the server gave with its last answer, and what has passed since; null before one. */
+  serverNowMs(): number | null
+  readonly closing: AbortSignal
+  close(): Promise<void>
+}
+
+/** An answer that was read whole: octets of it are not copied another time. */
+export class S3Answer extends Response {
+  readonly content: Buffer
+  override readonly text = () => Promise.resolve(this.content.toString())
+
+  constructor(content: Buffer, { status, headers }: { status: number; headers: Headers }) {
+    super(null, { status, headers })
+    this.content = content
+  }
+}
+
+/** Opens no connection before the first request. */
+export async function openS3Transport({ requestMs }: { requestMs: number }): Promise<S3Transport> {
+  const { Agent } = await import('undici')
+  const agent = new Agent({
+    connections: S3_CONNECTIONS_MAX,
+    allowH2: false,
+    connect: { timeout: S3_CONNECT_MS_MAX },
+    // A request has a clock of its own, which a server cannot turn back octet by octet.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+  const closing = new AbortController()
+  let serverAheadMs: number | null = null
+  return {
+    async fetch(input, init = {}) {
+      const ending = new AbortController()
+      using _ = onAbort(closing.signal, () => ending.abort(new Error('The S3 store was closed.')))
+      const late = () => ending.abort(new Error(`No whole answer came within ${requestMs} ms.`))
+      const timer = setTimeout(late, requestMs)
+      try {
+        const answer = await request(agent, { url: new URL(String(input)), init }, ending.signal)
+        const toldMs = Date.parse(answer.headers.get('date') ?? '')
+        // An error may be that of somebody in between, who has a clock of its own.
+        if (answer.ok && !Number.isNaN(toldMs)) serverAheadMs = toldMs - systemClock.monotonic()
+        return answer
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+    serverNowMs: () => (serverAheadMs === null ? null : serverAheadMs + systemClock.monotonic()),
+    closing: closing.signal,
+    async close() {
+      closing.abort()
+      await agent.destroy()
+    },
+  }
+}
+
+async function request(
+  agent: Agent,
+  { url, init }: { url: URL; init: RequestInit },
+  signal: AbortSignal,
+): Promise<S3Answer> {
+  const answer = await agent.request({
+    origin: url.origin,
+    path: url.pathname + url.search,
+    method: methodOf(init),
+    headers: Object.fromEntries(new Headers(init.headers)),
+    body: bodyOf(init.body),
+    signal,
+  })
+  try {
+    const length = Number(answer.headers['content-length'] ?? 0)
+    const headers = new Headers()
+    for (const [name, value] of Object.entries(answer.headers)) {
+      if (typeof value === 'string') headers.set(name, value)
+    }
+    const content = await readWhole(answer.body, length)
+    return new S3Answer(content, { status: answer.statusCode, headers })
+  } catch (error) {
+    // What is not read to its end would hold its connection for good.
+    answer.body.on('error', () => {}).destroy()
+    throw error
+  }
+}
+
+const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'HEAD'] as const
+
+function methodOf({ method }: RequestInit): (typeof METHODS)[number] {
+  const known = METHODS.find((one) => one === (method ?? 'GET'))
+  if (known === undefined) throw new Error(`S3 has no ${method}.`)
+  return known
+}
+
+function bodyOf(body: RequestInit['body']): Uint8Array | string | null {
+  if (body === undefined || body === null || typeof body === 'string') return body ?? null
+  if (body instanceof Uint8Array) return body
+  throw new Error('Only octets and text are sent to S3.')
+}
+
+/** `length` is what the server announced; room for it is made once. */
+async function readWhole(body: AsyncIterable<Buffer>, length: number): Promise<Buffer> {
+  const tooLarge = new Error(`The answer is larger than ${S3_ANSWER_BYTES_MAX} octets.`)
+  if (length > S3_ANSWER_BYTES_MAX) throw tooLarge
+  let content = Buffer.allocUnsafe(length)
+  let readBytes = 0
+  for await (const chunk of body) {
+    const neededBytes = readBytes + chunk.length
+    if (neededBytes > S3_ANSWER_BYTES_MAX) throw tooLarge
+    if (neededBytes > content.length) {
+      const larger = Buffer.allocUnsafe(Math.max(neededBytes, 2 * content.length))
+      content.copy(larger, 0, 0, readBytes)
+      content = larger
+    }
+    chunk.copy(content, readBytes)
+    readBytes = neededBytes
+  }
+  return readBytes === content.length ? content : content.subarray(0, readBytes)
+}

@@ -1,0 +1,25 @@
+// The clock seam. Everything that asks for the time asks it here, so that a test's clock rules
+// timers, SQL and signatures alike.
+
+import { MINUTE_MS } from './units.ts'
+
+/** Clocks of several processes differ; a stamp further in the future was written by a wrong clock. */
+export const CLOCK_SKEW_MS = 5 * MINUTE_MS
+
+export type Clock = {
+  /** Wall-clock time in integer milliseconds since the Unix epoch; it may step back. */
+  now(): number
+  /** Monotonic time in milliseconds from an arbitrary origin; for durations and deadlines. */
+  monotonic(): number
+  /**
+   * Milliseconds since the Unix epoch as counted from the start of the process: a wall clock that is
+   * set meanwhile does not move it. For how long something has waited; not for telling the date.
+   */
+  steady(): number
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  steady: () => Math.round(performance.timeOrigin + performance.now()),
+}

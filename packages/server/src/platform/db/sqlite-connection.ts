@@ -1,0 +1,120 @@
+// One connection to the embedded database. The only file that speaks `node:sqlite`.
+
+import { existsSync } from 'node:fs'
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
+import { Kysely, SqliteDialect } from 'kysely'
+import { SECOND_MS } from '#platform/units.ts'
+import type { RunSql } from './db.ts'
+
+/** How long a write waits for another process that holds the embedded database. */
+export const BUSY_TIMEOUT_MS = 2 * SECOND_MS
+/** Of the embedded database: three messages of 2 KiB lie in a page, where 4 KiB hold one. */
+export const DATABASE_PAGE_BYTES = 8 * 1024
+
+export type SqliteConnection = {
+  /** Runs statements that give no rows. */
+  exec(sql: string): void
+  /** As `exec`, for a statement that is run again and again. */
+  run(sql: string): void
+  rows(sql: string, ...parameters: SQLInputValue[]): Record<string, unknown>[]
+  readonly isInTransaction: boolean
+  close(): void
+  readonly raw: DatabaseSync
+}
+
+export type SqliteConnectionOptions = {
+  path: string
+  /** `bare` opens for writing without touching the file; `look` reads and leaves nothing beside it. */
+  mode: 'read' | 'write' | 'bare' | 'look'
+  busyTimeoutMs?: number
+}
+
+/**
+ * Opens the database file. Writing connections are durable: WAL with `synchronous=FULL` syncs the
+ * log before a commit returns. Deleted content is overwritten, for mail that a customer deleted must
+ * not linger in free pages.
+ */
+export function openSqliteConnection(options: SqliteConnectionOptions): SqliteConnection {
+  const raw = new DatabaseSync(options.mode === 'look' ? placeOfLook(options.path) : options.path, {
+    readOnly: options.mode === 'read' || options.mode === 'look',
+    timeout: options.busyTimeoutMs ?? BUSY_TIMEOUT_MS,
+  })
+  // It reads the file, which may be locked.
+  if (options.mode !== 'bare') raw.exec('PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768;')
+  if (options.mode === 'write') {
+    raw.exec(`PRAGMA page_size = ${DATABASE_PAGE_BYTES}; PRAGMA journal_mode = WAL;`)
+    raw.exec('PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;')
+  }
+  const prepared = new Map<string, StatementSync>()
+  return {
+    raw,
+    run(sql) {
+      const statement = prepared.get(sql) ?? raw.prepare(sql)
+      prepared.set(sql, statement)
+      statement.run()
+    },
+    exec: (sql) => raw.exec(sql),
+    rows: (sql, ...parameters) => raw.prepare(sql).all(...parameters),
+    get isInTransaction() {
+      return raw.isTransaction
+    },
+    close: () => raw.close(),
+  }
+}
+
+/**
+ * Even to read, SQLite makes a log and an index of it where there are none, and a reader does not take
+ * them away. Without a log nobody has the file open, and it is all there is.
+ */
+function placeOfLook(path: string): string | URL {
+  if (existsSync(`${path}-wal`)) return path
+  const url = pathToFileURL(path)
+  url.searchParams.set('immutable', '1')
+  return url
+}
+
+/** The SQLite library's version. */
+export function sqliteVersion(connection: SqliteConnection): string {
+  return String(connection.rows('select sqlite_version() as version')[0]?.version)
+}
+
+/** Kysely and compiled SQL on this connection; prepared statements are kept by their text. */
+export function queriesOn<Schema>(connection: SqliteConnection): {
+  query: Kysely<Schema>
+  runSql: RunSql
+} {
+  const prepared = new Map<string, ReturnType<typeof adapt>>()
+  const prepare = (sql: string) => {
+    let statement = prepared.get(sql)
+    if (statement === undefined) {
+      // Lists of varying length make ever new texts; the bound keeps them from piling up.
+      if (prepared.size >= PREPARED_MAX) prepared.clear()
+      statement = adapt(connection.raw.prepare(sql))
+      prepared.set(sql, statement)
+    }
+    return statement
+  }
+  const database = { prepare, close: () => connection.close() }
+  return {
+    query: new Kysely<Schema>({ dialect: new SqliteDialect({ database }) }),
+    runSql(sql, parameters) {
+      const statement = prepare(sql)
+      if (statement.reader) return statement.all(parameters)
+      statement.run(parameters)
+      return []
+    },
+  }
+}
+
+const PREPARED_MAX = 500
+
+function adapt(statement: StatementSync) {
+  const values = (parameters: readonly unknown[]) => parameters as SQLInputValue[]
+  return {
+    reader: statement.columns().length > 0,
+    all: (parameters: readonly unknown[]) => statement.all(...values(parameters)),
+    run: (parameters: readonly unknown[]) => statement.run(...values(parameters)),
+    iterate: (parameters: readonly unknown[]) => statement.iterate(...values(parameters)),
+  }
+}

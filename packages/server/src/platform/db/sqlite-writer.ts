@@ -1,0 +1,255 @@
+// The writer thread of the embedded database: the only writing connection, named transactions in
+// the order in which they came, and one commit for all that were waiting.
+
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
+import { systemClock } from '#platform/clock.ts'
+import type { AnyTransaction, Tx } from './db.ts'
+import { logBytesMax, NO_RESERVE, openDiskReserve } from './disk-reserve.ts'
+import {
+  BUSY_TIMEOUT_MS,
+  DATABASE_PAGE_BYTES,
+  openSqliteConnection,
+  queriesOn,
+  type SqliteConnection,
+} from './sqlite-connection.ts'
+import { asStorageError, type StorageErrorKind } from './storage-error.ts'
+
+/** Transactions that share one commit and one fsync. */
+export const COMMIT_GROUP_MAX = 100
+/** Senders that share a commit are back after this long: waiting for them makes fewer, larger ones. */
+const COMMIT_PAUSE_MS = 0.5
+/** A commit that served fewer is followed by the next at once. */
+const COMMIT_PAUSE_GROUP_MIN = 3
+/** Pages of the write-ahead log that make a checkpoint due: 16 MiB, on a small disk less. */
+const LOG_PAGES_MAX = 2_000
+
+export type WriteRequest = { id: number; name: string; input: unknown; traceParent?: string }
+
+export type WriteFailure = { kind: StorageErrorKind | 'fault'; message: string; stack?: string }
+
+export type WriteAnswer = { id: number; value: unknown } | { id: number; failure: WriteFailure }
+
+export type GroupReport = { answers: WriteAnswer[]; groupSize: number; durationMs: number }
+
+export type WriterOptions<Schema> = {
+  path: string
+  port: MessagePort
+  /** All that it may be asked for. Throws where two have one name. */
+  transactions: readonly AnyTransaction<Schema>[]
+  /** Null for short-lived writers, which leave the reserve to the service. */
+  reservePath: string | null
+}
+
+/** Nobody wakes it: waiting on it is sleeping. */
+const PAUSE = new Int32Array(new SharedArrayBuffer(4))
+
+/** Serves the port until it is closed. The first message out is `'ready'`. */
+export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
+  const transactions = byName(options.transactions)
+  const connection = openSqliteConnection({ path: options.path, mode: 'write' })
+  // On a small disk the log is kept small: the reserve has to hold what is only in it.
+  const logPages = Math.floor(logBytesMax(options.path) / DATABASE_PAGE_BYTES)
+  connection.exec(`PRAGMA wal_autocheckpoint = ${Math.min(LOG_PAGES_MAX, logPages)}`)
+  const tx: Tx<Schema> = { engine: 'sqlite', ...queriesOn<Schema>(connection) }
+  const reserve = options.reservePath === null ? NO_RESERVE : openDiskReserve(options.reservePath)
+  const writer: Writer<Schema> = { transactions, connection, tx, reserve, nextRestoreMs: 0 }
+  const queue: WriteRequest[] = []
+  let isRunning = false
+  let isClosing = false
+  const end = () => {
+    connection.close()
+    options.port.close()
+  }
+
+  const drain = async () => {
+    if (isRunning) return
+    isRunning = true
+    let hasErased = false
+    while (queue.length > 0) {
+      const group = queue.splice(0, COMMIT_GROUP_MAX)
+      const startMs = systemClock.monotonic()
+      const answers = await commitGroup(writer, group)
+      const durationMs = systemClock.monotonic() - startMs
+      options.port.postMessage({
+        answers,
+        groupSize: group.length,
+        durationMs,
+      } satisfies GroupReport)
+      if (group.length >= COMMIT_PAUSE_GROUP_MIN) Atomics.wait(PAUSE, 0, 0, COMMIT_PAUSE_MS)
+      takeWaiting(options.port, queue)
+      hasErased ||= group.some(({ name }) => transactions.get(name)?.erasing)
+    }
+    // Deleted mail must not linger in the log either.
+    if (hasErased) truncateLog(connection)
+    isRunning = false
+    if (isClosing) end()
+  }
+
+  options.port.on('message', (message: WriteRequest[] | 'close') => {
+    if (message === 'close') {
+      isClosing = true
+      if (!isRunning) end()
+      return
+    }
+    queue.push(...message)
+    void drain()
+  })
+  options.port.postMessage('ready')
+}
+
+/** Without waiting for a reader, and where the disk allows: else the next one does it. */
+function truncateLog(connection: SqliteConnection): void {
+  connection.exec('PRAGMA busy_timeout = 0')
+  try {
+    connection.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  } catch (error) {
+    if (asStorageError(error) === null) throw error
+  } finally {
+    connection.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
+  }
+}
+
+function byName<Schema>(transactions: readonly AnyTransaction<Schema>[]) {
+  const found = new Map<string, AnyTransaction<Schema>>()
+  for (const transaction of transactions) {
+    const { name } = transaction
+    if (found.has(name)) throw new Error(`Two transactions are named ${name}`)
+    found.set(name, transaction)
+  }
+  return found
+}
+
+type Writer<Schema> = {
+  transactions: ReadonlyMap<string, AnyTransaction<Schema>>
+  connection: SqliteConnection
+  tx: Tx<Schema>
+  reserve: ReturnType<typeof openDiskReserve>
+  nextRestoreMs: number
+}
+
+/** Takes what arrived while the last commit was syncing, without a turn of the event loop. */
+function takeWaiting(port: MessagePort, queue: WriteRequest[]): void {
+  for (;;) {
+    const waiting = receiveMessageOnPort(port)
+    if (waiting === undefined) return
+    if (waiting.message === 'close') {
+      port.emit('message', 'close')
+      return
+    }
+    queue.push(...waiting.message)
+  }
+}
+
+async function commitGroup<Schema>(
+  writer: Writer<Schema>,
+  group: WriteRequest[],
+): Promise<WriteAnswer[]> {
+  const refused: WriteAnswer[] = []
+  let admitted = group
+  if (!isReserveWhole(writer)) {
+    admitted = group.filter((request) => isEssential(writer, request))
+    for (const request of group) {
+      if (!isEssential(writer, request)) refused.push(failureOf(request, DISK_FULL))
+    }
+    if (admitted.length === 0) return refused
+  }
+  const answers = await tryTogether(writer, admitted)
+  if (answers !== null) return [...answers, ...refused]
+  // One of the group failed, and all were rolled back with it: each alone tells which.
+  for (const request of admitted) refused.push(await runAlone(writer, request))
+  return refused
+}
+
+/** Only these go on while the disk is full, and may use the reserve. */
+function isEssential<Schema>({ transactions }: Writer<Schema>, { name }: WriteRequest): boolean {
+  return transactions.get(name)?.essential ?? false
+}
+
+const DISK_FULL: WriteFailure = { kind: 'full', message: 'database or disk is full' }
+
+function isReserveWhole<Schema>(writer: Writer<Schema>): boolean {
+  if (writer.reserve.isWhole) return true
+  const nowMs = systemClock.monotonic()
+  if (nowMs < writer.nextRestoreMs) return false
+  writer.nextRestoreMs = nowMs + 500
+  return writer.reserve.restore()
+}
+
+async function runAlone<Schema>(
+  writer: Writer<Schema>,
+  request: WriteRequest,
+): Promise<WriteAnswer> {
+  let outcome = await tryOne(writer, request)
+  if (outcome.isFull && isEssential(writer, request)) {
+    writer.reserve.giveUp()
+    truncateLog(writer.connection)
+    outcome = await tryOne(writer, request)
+  }
+  if (outcome.isFull && isEssential(writer, request)) {
+    // Overwriting what is deleted takes its size in the log. Room comes first: the freed pages are
+    // overwritten when they are used again.
+    writer.connection.exec('PRAGMA secure_delete = FAST')
+    outcome = await tryOne(writer, request)
+    writer.connection.exec('PRAGMA secure_delete = ON')
+  }
+  return outcome.answer
+}
+
+async function tryOne<Schema>(writer: Writer<Schema>, request: WriteRequest) {
+  try {
+    const answers = await inTransaction(writer, [request])
+    return { answer: answers[0] as WriteAnswer, isFull: false }
+  } catch (error) {
+    const failure = describeFailure(error)
+    return { answer: failureOf(request, failure), isFull: failure.kind === 'full' }
+  }
+}
+
+/** Null when the transaction as a whole failed and each request has to be tried alone. */
+async function tryTogether<Schema>(
+  writer: Writer<Schema>,
+  group: WriteRequest[],
+): Promise<WriteAnswer[] | null> {
+  try {
+    return await inTransaction(writer, group)
+  } catch (error) {
+    const failure = describeFailure(error)
+    // A busy database stays busy for each of them; trying one by one would wait a time-out each.
+    if (failure.kind === 'busy') return group.map((request) => failureOf(request, failure))
+    return null
+  }
+}
+
+async function inTransaction<Schema>(
+  writer: Writer<Schema>,
+  group: WriteRequest[],
+): Promise<WriteAnswer[]> {
+  const { connection, tx, transactions } = writer
+  const answers: WriteAnswer[] = []
+  connection.run('BEGIN IMMEDIATE')
+  try {
+    for (const request of group) {
+      const transaction = transactions.get(request.name)
+      if (transaction === undefined) throw new Error(`No transaction is named ${request.name}`)
+      const { traceParent } = request
+      const own = traceParent === undefined ? tx : { ...tx, traceParent }
+      answers.push({ id: request.id, value: await transaction.run(own, request.input as never) })
+    }
+    connection.run('COMMIT')
+    return answers
+  } catch (error) {
+    if (connection.isInTransaction) connection.run('ROLLBACK')
+    throw error
+  }
+}
+
+function failureOf(request: WriteRequest, failure: WriteFailure): WriteAnswer {
+  return { id: request.id, failure }
+}
+
+function describeFailure(error: unknown): WriteFailure {
+  const storage = asStorageError(error)
+  if (storage !== null) return { kind: storage.kind, message: storage.message }
+  if (!(error instanceof Error)) return { kind: 'fault', message: String(error) }
+  return { kind: 'fault', message: error.message, ...(error.stack && { stack: error.stack }) }
+}

@@ -1,0 +1,93 @@
+// The name of a domain as callers of the API write it: brought into its one form, or refused with the
+// reason. What is somebody's to have is told by the public suffix list. (How mail writes domains, and
+// with less ado, is read by mail/domain-name.ts.)
+
+import { isIP } from 'node:net'
+import { domainToASCII } from 'node:url'
+
+/**
+ * Of a domain's name: with the longest address on it, a return path, it makes up the 254 octets that a
+ * path may have (RFC 5321 §4.5.3.1.3).
+ */
+export const CUSTOM_DOMAIN_LENGTH_MAX = 213
+
+export type NamedDomain =
+  | { readonly kind: 'domain'; readonly domain: string }
+  /** `reason` is a sentence without its dot. */
+  | { readonly kind: 'invalid'; readonly reason: string }
+
+/** It would be an address (RFC 3696 §2), and is none. */
+const NUMBER_AT_END = /[.。．｡](?:\d+|0x[\da-f]*)[.。．｡]?$/i
+const LABEL = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/
+
+/**
+ * Lower-case A-labels without a dot at the end (RFC 5890 §2.3.2.1). Refuses what no mailbox can be on:
+ * addresses, single labels, public suffixes, and `serviceDomain` with all below it.
+ */
+export async function readCustomDomain(text: string, serviceDomain: string): Promise<NamedDomain> {
+  const named = readNamedDomain(text)
+  if (named.kind === 'invalid') return named
+  const { domain } = named
+  if (domain === serviceDomain) return invalid(`${domain} is the domain of the service itself`)
+  if (domain.endsWith(`.${serviceDomain}`)) {
+    return invalid(`${domain} is a subdomain of the domain of the service`)
+  }
+  if (await isPublicSuffix(domain)) {
+    return invalid(`${domain} is a public suffix, under which others register domains`)
+  }
+  return named
+}
+
+/** The same without knowing whose it may be. */
+export function readNamedDomain(text: string): NamedDomain {
+  const shown = text.length > 100 ? `${text.slice(0, 100)}…` : text
+  if (text === '') return invalid('an empty text is not a domain name')
+  if (isIP(text.replace(/^\[(?:ipv6:)?(.*)\]$/i, '$1')) !== 0) {
+    return invalid(`${shown} is an IP address, not a domain name`)
+  }
+  // Of what is ASCII only these; the function below would read percent signs and ports as a URL has them.
+  if (/[^a-zA-Z0-9.\-\u0080-\u{10ffff}]/u.test(text))
+    return invalid(`${quote(shown)} is not a domain name`)
+  const domain = domainToASCII(text.toLowerCase()).replace(/\.$/, '')
+  if (domain === '') {
+    const reason = NUMBER_AT_END.test(text)
+      ? 'ends in a number, as no domain name does'
+      : 'is not a domain name'
+    return invalid(`${quote(shown)} ${reason}`)
+  }
+  const labels = domain.split('.')
+  // As URLs have them, `0x7f.1` and full-width digits are addresses, too.
+  if (isIP(domain) !== 0) return invalid(`${shown} is an IP address, not a domain name`)
+  if (domain.length > CUSTOM_DOMAIN_LENGTH_MAX) {
+    return invalid(`the domain name is longer than ${CUSTOM_DOMAIN_LENGTH_MAX} characters`)
+  }
+  if (labels.some((label) => !LABEL.test(label))) {
+    return invalid(
+      `${quote(shown)} has a part that is empty, longer than 63 characters, or begins or ends with a hyphen`,
+    )
+  }
+  if (labels.length === 1) return invalid(`${shown} is a single word, not a whole domain name`)
+  return { kind: 'domain', domain }
+}
+
+/**
+ * Whether others have names under it: at a registry, such as co.uk, or, unless `ofRegistries` is set, at
+ * a company, such as github.io.
+ */
+export async function isPublicSuffix(
+  domain: string,
+  options: { ofRegistries?: true } = {},
+): Promise<boolean> {
+  // Loaded where it is used: the list takes memory that most services never need.
+  const { getPublicSuffix } = await import('tldts')
+  const allowPrivateDomains = options.ofRegistries !== true
+  return getPublicSuffix(domain, { allowPrivateDomains, validateHostname: false }) === domain
+}
+
+function quote(text: string): string {
+  return JSON.stringify(text)
+}
+
+function invalid(reason: string): NamedDomain {
+  return { kind: 'invalid', reason }
+}

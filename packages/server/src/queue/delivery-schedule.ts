@@ -1,0 +1,34 @@
+// When a recipient that could not be reached is tried again, and when it is given up.
+
+import { MINUTE_MS } from '#platform/units.ts'
+
+const HOUR_MS = 60 * MINUTE_MS
+
+/** Waits after the first attempt, the second and so on; the last one from then on. */
+const BACKOFF_MS = [
+  MINUTE_MS,
+  5 * MINUTE_MS,
+  15 * MINUTE_MS,
+  HOUR_MS,
+  3 * HOUR_MS,
+  6 * HOUR_MS,
+  8 * HOUR_MS,
+]
+
+/** No waiting delivery is further off than this. */
+export const BACKOFF_MS_MAX = 8 * HOUR_MS
+
+/**
+ * The time of the attempt after number `attempts` (from 1), or null when there is none left. The last
+ * one is made at the end of the delivery's time, whenever that is.
+ */
+export function nextAttemptAt(input: {
+  attempts: number
+  nowMs: number
+  expiresAtMs: number
+}): number | null {
+  const { attempts, nowMs, expiresAtMs } = input
+  if (nowMs >= expiresAtMs) return null
+  const index = Math.min(Math.max(attempts, 1), BACKOFF_MS.length) - 1
+  return Math.min(nowMs + (BACKOFF_MS[index] ?? BACKOFF_MS_MAX), expiresAtMs)
+}

@@ -1,0 +1,87 @@
+// Removing what has outlived its time, and blobs that no message refers to.
+
+import { existingRawIds } from '#mailbox/raw-message-rows.ts'
+import { countStoredStep, findUncountedInbox } from '#mailbox/stored-bytes-rows.ts'
+import { raceAbort } from '#platform/abort.ts'
+import type { BlobStore, StoredBlob } from '#platform/blobs/blob-store.ts'
+import { removeBlobs } from '#platform/blobs/remove-blobs.ts'
+import type { Clock } from '#platform/clock.ts'
+import { isIdOf } from '#platform/ids.ts'
+import { paced } from '#platform/paced.ts'
+import { DAY_MS } from '#platform/units.ts'
+import type { Db } from '#schema/tables.ts'
+import { purgeExpiredStep } from './retention-rows.ts'
+
+/** How long bytes without a message stay in the blob store: whoever stored them may be at it yet. */
+export const ORPHAN_MS = DAY_MS
+
+type RetentionDeps = { db: Db; blobs: BlobStore | null; clock: Clock }
+
+/**
+ * Removes expired events, addresses and postmaster mail in small steps until none is left, and ends after
+ * one of them when `signal` is aborted. Safe to run again.
+ */
+export async function purgeExpired(deps: RetentionDeps, signal: AbortSignal): Promise<void> {
+  // Less expires meanwhile than a step removes.
+  while (!signal.aborted) {
+    const { isDone } = await paced(async () => {
+      const removed = await deps.db.write(purgeExpiredStep, { nowMs: deps.clock.now() })
+      await removeBlobs(deps, removed.blobIds)
+      return removed
+    }, signal)
+    if (isDone) return
+  }
+}
+
+/** Counts what accounts store, of before it was counted, in small steps until nothing is left. */
+export async function countOldStored({ db }: { db: Db }, signal: AbortSignal): Promise<void> {
+  let from = ''
+  while (!signal.aborted) {
+    const inboxId = await findUncountedInbox(db, from)
+    if (inboxId === null) return
+    from = inboxId
+    await paced(async () => {
+      await db.write(countStoredStep, { inboxId })
+      return { isDone: false }
+    }, signal)
+  }
+}
+
+/**
+ * Removes blobs that no message refers to, and says how many: of crashes, of commits that failed, of
+ * removals while the store was away. A blob is stored before its message commits, maybe by another
+ * process, so only one that has been there for `orphanMs` by the clock of the store is an orphan: the
+ * clocks of processes, from which its id is made, may differ. Ends when `signal` is aborted, and waits for
+ * nothing then: what was asked of the store is cut when that is closed.
+ */
+export async function sweepBlobs(
+  { db, blobs }: { db: Db; blobs: BlobStore | null },
+  signal: AbortSignal,
+  { orphanMs = ORPHAN_MS }: { orphanMs?: number } = {},
+): Promise<number> {
+  if (blobs === null) return 0
+  let removed = 0
+  const batches = blobs.list()[Symbol.asyncIterator]()
+  while (!signal.aborted) {
+    const batch = await raceAbort(batches.next(), { signal })
+    if (batch === null || batch.done === true) break
+    const stored = batch.value
+    const ours = stored.filter(({ id }) => isIdOf('raw', id))
+    // Looked up first: of files the age is asked one by one.
+    const known = await existingRawIds(db, idsOf(ours))
+    const orphans: string[] = []
+    for (const { id, readAgeMs } of ours) {
+      if (!known.has(id) && (await readAgeMs()) >= orphanMs) orphans.push(id)
+    }
+    const isDone = await raceAbort(
+      blobs.remove(orphans).then(() => true),
+      { signal },
+    )
+    if (isDone) removed += orphans.length
+  }
+  return removed
+}
+
+function idsOf(stored: readonly StoredBlob[]): string[] {
+  return stored.map(({ id }) => id)
+}

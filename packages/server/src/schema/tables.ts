@@ -1,0 +1,384 @@
+// The columns of every table, as both engines give them. Truth values are 0 or 1, times are
+// milliseconds, lists and objects are JSON text.
+
+import type { Generated, Insertable, Selectable } from 'kysely'
+import type { Db as AnyDb, Tx as AnyTx } from '#platform/db/db.ts'
+
+export type Tables = {
+  accounts: {
+    id: string
+    name: string
+    plan: string
+    inbox_count: Generated<number>
+    pod_count: Generated<number>
+    domain_count: Generated<number>
+    filter_mode: Generated<string>
+    sender_rule_count: Generated<number>
+    quota_exceeded_at: Generated<number | null>
+    created_at: number
+  }
+  api_keys: {
+    id: string
+    account_id: string
+    name: string | null
+    token_hash: Uint8Array
+    token_prefix: string
+    last4: string
+    created_at: number
+    last_used_at: number | null
+    revoked_at: number | null
+  }
+  pods: {
+    id: string
+    account_id: string
+    client_id: string | null
+    name: string | null
+    is_default: number
+    inbox_count: Generated<number>
+    domain_count: Generated<number>
+    created_at: number
+  }
+  domains: {
+    id: string
+    account_id: string
+    pod_id: string | null
+    domain: string
+    status: string
+    ownership_token: string
+    checks: Generated<string>
+    inbox_count: Generated<number>
+    is_holder: Generated<number>
+    takes_bounces: Generated<number>
+    degraded_at: number | null
+    next_check_at: number | null
+    created_at: number
+    verified_at: number | null
+    last_checked_at: number | null
+  }
+  dkim_keys: {
+    id: string
+    /** A domain's id, or `service`. */
+    owner_id: string
+    domain: string
+    selector: string
+    state: string
+    sealed_key: Uint8Array
+    public_key: string
+    is_required: number
+    published_at: number | null
+    activated_at: number | null
+    retired_at: number | null
+    created_at: number
+  }
+  inboxes: {
+    id: string
+    account_id: string
+    pod_id: string
+    address: string
+    /** Null on the inbox domain of the settings. */
+    domain_id: string | null
+    /** The address, or null once its domain is another account's. */
+    receiving_address: string | null
+    display_name: string | null
+    created_at: number
+  }
+  inbox_counters: {
+    inbox_id: string
+    inbound_count: Generated<number>
+    outbound_count: Generated<number>
+    thread_count: Generated<number>
+    unread_thread_count: Generated<number>
+    quarantined_count: Generated<number>
+    stored_bytes: Generated<number>
+    counted_position: Generated<number>
+    quarantined_bytes: Generated<number>
+  }
+  inbox_creations: { account_id: string; created_at: number; inbox_id: string }
+  released_addresses: { address: string; account_id: string; released_at: number }
+  raw_messages: {
+    id: string
+    sha256: Uint8Array
+    size_bytes: number
+    content: Uint8Array | null
+    reference_count: number
+    reverse_path: string
+    client_address: string | null
+    helo: string | null
+    tls: string | null
+    origin: string
+    created_at: number
+  }
+  long_bodies: {
+    raw_id: string
+    body_text: string
+    body_html: string
+    extracted_text: string | null
+  }
+  threads: {
+    id: string
+    account_id: string
+    inbox_id: string
+    subject: string
+    is_read: number
+    message_count: number
+    last_message_at: number
+    last_position: number
+    automatic_sends: Generated<string>
+    loop_suspected_at: number | null
+    created_at: number
+    participants: string | null
+    snippet: string | null
+    summary_count: Generated<number>
+    read_count: Generated<number>
+  }
+  thread_ranges: {
+    inbox_id: string
+    position_range: number
+    thread_count: number
+    unread_count: number
+  }
+  messages: {
+    id: string
+    account_id: string
+    inbox_id: string
+    thread_id: string
+    raw_id: string
+    direction: string
+    position: number
+    direction_position: number
+    thread_position: number
+    status: string
+    rfc_message_id: string | null
+    message_key: string | null
+    receipt_key: Uint8Array | null
+    from_addr: string
+    to_addr: string
+    header_to: string | null
+    delivery_role: string | null
+    cc: string
+    reply_to: string | null
+    reference_ids: string
+    subject: string
+    body_length: number
+    body_text: string
+    body_html: string
+    extracted_text: string | null
+    attachments: string
+    authentication: string | null
+    automatic_reason: string | null
+    failure_reason: string | null
+    defects: string
+    created_at: number
+  }
+  events: {
+    sequence: Generated<number>
+    /** Of the insert on PostgreSQL; 0 on SQLite, where sequences are given in the order of commits. */
+    transaction_id: Generated<number>
+    id: string
+    kind: string
+    account_id: string
+    pod_id: string | null
+    inbox_id: string | null
+    thread_id: string | null
+    message_id: string | null
+    occurred_at: number
+    details: string | null
+    trace_parent: Generated<string | null>
+  }
+  event_readers: { name: string; transaction_id: number; sequence: number }
+  /** Work that one process at a time does for all of them. */
+  leases: {
+    name: string
+    holder: string | null
+    lease_until: number | null
+    done_at: number | null
+  }
+  pairings: {
+    request_hash: Uint8Array
+    user_code: string
+    client_name: string | null
+    client_address: string
+    status: string
+    account_id: string | null
+    approved_by: string | null
+    created_at: number
+    expires_at: number
+  }
+  ended_sessions: { id: string; expires_at: number }
+  budgets: { name: string; state: string; ends_at: number }
+  budget_holders: { id: string; alive_until: number; is_gone: Generated<number> }
+  mail_hours: {
+    account_id: string
+    hour_at: number
+    received: number
+    sent: number
+    failed: number
+    latencies: string
+  }
+  webhooks: {
+    id: string
+    account_id: string
+    inbox_id: string | null
+    url: string
+    event_types: string
+    pod_ids: string
+    inbox_ids: string
+    is_enabled: number
+    disabled_reason: string | null
+    disabled_at: number | null
+    enabled_after_transaction_id: number
+    enabled_after_sequence: number
+    failing_since: number | null
+    sealed_secrets: Uint8Array
+    created_at: number
+  }
+  webhook_deliveries: {
+    id: string
+    account_id: string
+    lane: string
+    event_id: string
+    event_kind: string
+    queue_state: string | null
+    status: string
+    attempts: number
+    last_attempt_at: number | null
+    next_attempt_at: number | null
+    leased_by: string | null
+    lease_until: number | null
+    response_status: number | null
+    response_body: string | null
+    latency_ms: number | null
+    error: string | null
+    trace_parent: Generated<string | null>
+    created_at: number
+  }
+  postmaster_messages: {
+    raw_id: string
+    receipt_key: Uint8Array | null
+    recipient: string
+    from_addr: string
+    subject: string
+    created_at: number
+  }
+  jobs: {
+    id: string
+    kind: string
+    payload: string
+    run_at: number
+    attempts: Generated<number>
+    leased_by: string | null
+    lease_until: number | null
+    created_at: number
+  }
+  service_secrets: { name: string; value: Uint8Array }
+  idempotency_keys: {
+    account_id: string
+    idempotency_key: string
+    request_hash: Uint8Array
+    answer: string
+    created_at: number
+  }
+  account_counters: {
+    account_id: string
+    suppression_count: Generated<number>
+    captured_count: Generated<number>
+  }
+  suppressions: {
+    id: string
+    account_id: string
+    address: string
+    address_key: string
+    type: string
+    reason: string | null
+    created_at: number
+  }
+  correspondents: { inbox_id: string; address_key: string; first_message_id: string | null }
+  inbox_sends: { inbox_id: string; send_number: number; sent_at: number }
+  cold_recipients: { inbox_id: string; utc_day: number; address_key: string }
+  account_cold_days: { account_id: string; utc_day: number; recipient_count: number }
+  deliveries: {
+    id: string
+    account_id: string
+    inbox_id: string
+    message_id: string
+    raw_id: string
+    size_bytes: number
+    needs_smtputf8: number
+    recipient: string
+    return_path: string
+    lane: string
+    queue_state: string | null
+    status: string
+    attempts: number
+    ambiguous_attempts: number
+    last_attempt_at: number | null
+    next_attempt_at: number | null
+    expires_at: number
+    leased_by: string | null
+    lease_until: number | null
+    host: string | null
+    tls: string | null
+    response_code: number | null
+    enhanced_code: string | null
+    response: string | null
+    bounce_class: string | null
+    trace_parent: Generated<string | null>
+    created_at: number
+  }
+  sender_rules: {
+    id: string
+    account_id: string
+    pod_id: string | null
+    inbox_id: string | null
+    type: string
+    value: string
+    needs_verified: number
+    created_at: number
+  }
+  quarantined_messages: {
+    id: string
+    account_id: string
+    pod_id: string
+    inbox_id: string
+    raw_id: string
+    receipt_key: Uint8Array | null
+    reason: string
+    rule_id: string | null
+    from_addr: string
+    to_addr: string
+    delivery_role: string
+    subject: string
+    reverse_path: string
+    authentication: string | null
+    size_bytes: number | null
+    created_at: number
+  }
+  captured_messages: {
+    id: string
+    account_id: string
+    message_id: string
+    recipients: string
+    reverse_path: string
+    created_at: number
+  }
+  search_inboxes: {
+    number: Generated<number>
+    inbox_id: string
+    account_id: string
+    position: Generated<number>
+    renewed_position: Generated<number>
+    is_purged: Generated<number>
+  }
+}
+
+export type Row<Table extends keyof Tables> = Selectable<Tables[Table]>
+export type NewRow<Table extends keyof Tables> = Insertable<Tables[Table]>
+export type Tx = AnyTx<Tables>
+export type Db = AnyDb<Tables>
+/** Enough of the database to read from it. */
+export type ReadDb = Pick<Db, 'read' | 'reading'>
+
+/** The reading side of a transaction, which sees its own writes. */
+export function readIn(tx: Tx): ReadDb {
+  return { read: tx.query, reading: tx }
+}

@@ -1,0 +1,245 @@
+// Searching an inbox or all inboxes of an account: what is indexed first, how far a search goes, and what
+// it shows of each match.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { findPod } from '#accounts/pod-rows.ts'
+import type { Direction } from '#mailbox/message.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { Page } from '#platform/page.ts'
+import { notFound, problem } from '#platform/problem.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import type { Db } from '#schema/tables.ts'
+import type { CatchUps } from './catch-up.ts'
+import { BLOCKS } from './search-index-rows.ts'
+import { type QueryDefect, readQuery, type SearchQuery } from './search-query.ts'
+import {
+  type BlockMatch,
+  type BlockSearch,
+  type FoundMessage,
+  findInBlock,
+  listSearchStates,
+  rankInBlock,
+  readFound,
+  readTimes,
+  type SearchState,
+} from './search-rows.ts'
+import { makeSnippet, type Snippet } from './search-snippet.ts'
+
+/** How far a search counts what it finds. */
+const SEARCH_COUNTED_MAX = 1_000
+/** Of what is found, the newest that are put into order by rank, and how far pages go. */
+const SEARCH_RANKED_MAX = 10_000
+/** One search looks for so long; then it answers with what it has found. */
+const SEARCH_MS_MAX = 2 * SECOND_MS
+const SEARCH_CATCH_UP_MS_MAX = 2 * SECOND_MS
+
+export type SearchAsked = {
+  accountId: string
+  q: string
+  sort: 'newest' | 'rank'
+  direction: Direction | null
+} & Page
+
+export type SearchHit = { message: FoundMessage } & Snippet
+
+export type SearchAnswer = {
+  hits: SearchHit[]
+  /** Up to SEARCH_COUNTED_MAX. */
+  total: number
+  /** There are no more. */
+  isExact: boolean
+  /** Everything was searched. */
+  isComplete: boolean
+}
+
+type SearchDeps = { db: Db; clock: Clock; searchCatchUps: CatchUps }
+
+/**
+ * A page of the matches in an inbox. `bad_request` when there is nothing to search for, else `not_found`
+ * when the account has no such inbox.
+ */
+export async function searchInbox(
+  deps: SearchDeps,
+  asked: SearchAsked & { inboxId: string },
+): Promise<SearchAnswer> {
+  const query = requireQuery(asked.q)
+  const { accountId, inboxId } = asked
+  const endMs = deps.clock.monotonic() + SEARCH_CATCH_UP_MS_MAX
+  const state = await deps.searchCatchUps.run(deps, { accountId, inboxId, endMs })
+  if (state === null) throw notFound()
+  return searchIn(deps, asked, { query, places: [{ inboxId, state }] })
+}
+
+/**
+ * The same in all inboxes of the account, of one pod (by its id or clientId) or in one inbox; nothing is
+ * found in an inbox or pod that the account does not have.
+ */
+export async function searchAccount(
+  deps: SearchDeps,
+  asked: SearchAsked & { inboxId: string | null; pod: string | null },
+): Promise<SearchAnswer> {
+  const query = requireQuery(asked.q)
+  const { accountId, inboxId } = asked
+  const pod = asked.pod === null ? null : await findPod(deps.db, accountId, asked.pod)
+  const isNowhere = asked.pod !== null && pod === null
+  const podId = pod?.id ?? null
+  const places = isNowhere ? [] : await listSearchStates(deps.db, { accountId, inboxId, podId })
+  const endMs = deps.clock.monotonic() + SEARCH_CATCH_UP_MS_MAX
+  for (const place of places) {
+    if (place.state.position >= place.state.top) continue
+    if (deps.clock.monotonic() >= endMs) break
+    const of = { accountId, inboxId: place.inboxId, endMs }
+    place.state = (await deps.searchCatchUps.run(deps, of)) ?? GONE
+  }
+  return searchIn(deps, asked, { query, places })
+}
+
+/** The state of an inbox that was deleted meanwhile. */
+const GONE: SearchState = { number: null, position: 0, top: 0 }
+
+type SearchPlace = { inboxId: string; state: SearchState }
+
+/** A message that was found; its time is looked up only where several inboxes are to be ordered. */
+type Match = BlockMatch & { inboxId: string; createdAtMs: number }
+
+async function searchIn(
+  deps: SearchDeps,
+  asked: SearchAsked,
+  { query, places }: { query: SearchQuery; places: readonly SearchPlace[] },
+): Promise<SearchAnswer> {
+  const { accountId, sort } = asked
+  // Over several inboxes every match of a page's reach is compared by its time.
+  const reach = places.length > 1 ? SEARCH_COUNTED_MAX : SEARCH_RANKED_MAX
+  const offset = Math.min(asked.offset, reach)
+  const wanted = Math.min(offset + asked.limit, reach)
+  const ranked = Math.max(wanted, Math.ceil(SEARCH_RANKED_MAX / Math.max(1, places.length)))
+  const endMs = deps.clock.monotonic() + SEARCH_MS_MAX
+  const matches: Match[] = []
+  let found = 0
+  let isComplete = true
+  for (const { inboxId, state } of places) {
+    if (state.position < state.top) isComplete = false
+    if (state.number === null) continue
+    // Of each inbox a whole page, for all of the newest may be in it; more of them only to be counted.
+    const enough =
+      sort === 'rank'
+        ? ranked
+        : Math.min(Math.max(SEARCH_COUNTED_MAX + 1 - found, wanted), SEARCH_RANKED_MAX)
+    const { number, position: top } = state
+    const walk = await findMatches(deps, asked, { query, number, top, enough, endMs })
+    if (!walk.isComplete) isComplete = false
+    found += walk.found.length
+    const kept = sort === 'rank' ? walk.found : walk.found.slice(0, wanted)
+    for (const match of kept) matches.push({ ...match, inboxId, createdAtMs: 0 })
+    if (deps.clock.monotonic() >= endMs && inboxId !== places.at(-1)?.inboxId) {
+      isComplete = false
+      break
+    }
+  }
+  if (places.length > 1) await addTimes(deps, accountId, matches)
+  const page = inOrder(matches, sort).slice(offset, wanted)
+  const hits: SearchHit[] = []
+  let turnMs = deps.clock.monotonic()
+  for await (const message of readFound(deps.db, { accountId, places: page })) {
+    hits.push({ message, ...makeSnippet(message, query) })
+    if (deps.clock.monotonic() - turnMs < TURN_MS_MAX) continue
+    await nextTurn()
+    turnMs = deps.clock.monotonic()
+  }
+  return {
+    hits,
+    total: Math.min(found, SEARCH_COUNTED_MAX),
+    isExact: isComplete && found <= SEARCH_COUNTED_MAX,
+    isComplete,
+  }
+}
+
+async function addTimes({ db }: SearchDeps, accountId: string, matches: Match[]): Promise<void> {
+  const byInbox = Map.groupBy(matches, ({ inboxId }) => inboxId)
+  for (const [inboxId, some] of byInbox) {
+    const positions = some.map(({ position }) => position)
+    const times = await readTimes(db, { accountId, inboxId, positions })
+    for (const match of some) match.createdAtMs = times.get(match.position) ?? 0
+    await nextTurn()
+  }
+}
+
+/** Newest or best first; of matches that are worth the same, the newest. */
+function inOrder(matches: readonly Match[], sort: SearchAsked['sort']): Match[] {
+  return [...matches].sort(
+    (a, b) =>
+      (sort === 'rank' ? b.worth - a.worth : 0) ||
+      b.createdAtMs - a.createdAtMs ||
+      (a.inboxId === b.inboxId ? b.position - a.position : a.inboxId < b.inboxId ? 1 : -1),
+  )
+}
+
+/**
+ * Block by block from the newest message on, in larger ones while it finds little; ends when it has
+ * enough, or the time is over.
+ */
+async function findMatches(
+  { db, clock }: SearchDeps,
+  { sort, direction }: SearchAsked,
+  walk: { query: SearchQuery; number: number; top: number; enough: number; endMs: number },
+): Promise<{ found: BlockMatch[]; isComplete: boolean }> {
+  const { query, number, top, enough, endMs } = walk
+  const found: BlockMatch[] = []
+  let level = firstLevel(query)
+  for (let until = top; until > 0; ) {
+    const size = BLOCKS[level] ?? 1
+    const search: BlockSearch = {
+      number,
+      clauses: query.clauses,
+      direction,
+      level,
+      until,
+      limit: enough - found.length,
+    }
+    const lookMs = clock.monotonic()
+    const matches = sort === 'rank' ? await rankInBlock(db, search) : await findInBlock(db, search)
+    found.push(...matches)
+    await nextTurn()
+    if (found.length >= enough) return { found, isComplete: true }
+    until = Math.floor(until / size) * size - 1
+    if (until <= 0) break
+    if (clock.monotonic() >= endMs) return { found, isComplete: false }
+    const isSparse = matches.length * GROWTH < enough - found.length
+    const isQuick = (clock.monotonic() - lookMs) * GROWTH < LOOK_MS_MAX
+    if (isSparse && isQuick && level < BLOCKS.length - 1) level += 1
+    else if (!isQuick && level > 0) level -= 1
+  }
+  return { found, isComplete: true }
+}
+
+/** Others have their turn between texts, of which the largest take some milliseconds each. */
+const TURN_MS_MAX = 10
+
+/** A block of the next size has eight times as many messages, and a look at it should not take longer. */
+const GROWTH = 8
+const LOOK_MS_MAX = 100
+
+/** All words that begin so are put together for each look: fewer looks are better. */
+function firstLevel({ clauses }: SearchQuery): number {
+  const hasPrefix = clauses.some(({ phrases }) => phrases.some(({ isPrefix }) => isPrefix))
+  return hasPrefix ? 1 : 0
+}
+
+/** Read before anything is indexed for it. */
+function requireQuery(q: string): SearchQuery {
+  const reading = readQuery(q)
+  if (reading.kind === 'defect') throw wrongQuery(reading.defect)
+  return reading.query
+}
+
+const DEFECTS: Record<QueryDefect, string> = {
+  nothing_to_find: 'must contain a word of letters or digits without a minus sign',
+  too_long: 'has too many words; at most 32 words and phrases are allowed',
+}
+
+function wrongQuery(defect: QueryDefect): Error {
+  const message = DEFECTS[defect]
+  return problem('bad_request', `The query parameter "q" ${message}.`, {
+    details: [{ path: 'q', message }],
+  })
+}

@@ -1,0 +1,181 @@
+// Hourly figures of mail, to and from rows: counted from the log of events by a reader of its own, and
+// once, for its place moves in the transaction that counts.
+
+import type { LogPosition } from '#events/event.ts'
+import { findReaderPosition, moveReader } from '#events/event-reader-rows.ts'
+import { positionOf } from '#events/event-rows.ts'
+import { transaction } from '#platform/db/db.ts'
+import { inLog, inLogOrder } from '#platform/db/dialect.ts'
+import { addLatencies, type Latencies } from '#platform/telemetry/latency.ts'
+import { DAY_MS } from '#platform/units.ts'
+import { PURGE_STEP_ROWS } from '#rate-limits/budget-rows.ts'
+import type { ReadDb, Tx } from '#schema/tables.ts'
+
+/** How long hourly figures are kept: a year and a month to compare it with. */
+export const MAIL_HOURS_MS = 400 * DAY_MS
+
+export type MailHour = {
+  hourAtMs: number
+  received: number
+  sent: number
+  failed: number
+  latencies: Latencies
+}
+
+export type CountedEvent = {
+  position: LogPosition
+  kind: string
+  accountId: string
+  occurredAtMs: number
+  /** Of `message.sent`: when it was accepted; null when the message is gone, and of other kinds. */
+  acceptedAtMs: number | null
+}
+
+/** What is counted; other events have nothing in the figures. */
+const COUNTED_KINDS = ['message.received', 'message.sent', 'message.failed']
+
+/**
+ * Up to `limit` settled events behind a place, erased ones too, in the order of the log; `countedOnly`
+ * leaves out those that have nothing in the figures.
+ */
+export async function readLogToCount(
+  db: ReadDb,
+  {
+    after,
+    limit,
+    countedOnly = false,
+  }: { after: LogPosition; limit: number; countedOnly?: boolean },
+): Promise<CountedEvent[]> {
+  const { engine } = db.reading
+  const events = db.read
+    .selectFrom('events')
+    // Of others the time is not asked for: a row of mail is large.
+    .leftJoin('messages', (join) =>
+      join.onRef('messages.id', '=', 'events.message_id').on('events.kind', '=', 'message.sent'),
+    )
+    .$if(countedOnly, (query) => query.where('events.kind', 'in', COUNTED_KINDS))
+  const rows = await inLogOrder(engine, inLog(engine, events, { after, until: null }), 'asc')
+    .select([
+      'events.transaction_id',
+      'events.sequence',
+      'events.kind',
+      'events.account_id',
+      'events.occurred_at',
+      'messages.created_at',
+    ])
+    .limit(limit)
+    .execute()
+  return rows.map((row) => ({
+    position: positionOf(row),
+    kind: row.kind,
+    accountId: row.account_id,
+    occurredAtMs: row.occurred_at,
+    acceptedAtMs: row.created_at,
+  }))
+}
+
+/** How far the log has been counted, and when the first happened that is yet to be; null for none. */
+export async function findUncounted(
+  db: ReadDb,
+): Promise<{ position: LogPosition; sinceMs: number | null }> {
+  const position = await findReaderPosition(db, 'figures')
+  const [first] = await readLogToCount(db, { after: position, limit: 1, countedOnly: true })
+  return { position, sinceMs: first?.occurredAtMs ?? null }
+}
+
+/** Hours of an account from one on, oldest first; those in which nothing happened are left out. */
+export async function listMailHours(
+  db: ReadDb,
+  { accountId, sinceMs }: { accountId: string; sinceMs: number },
+): Promise<MailHour[]> {
+  const rows = await db.read
+    .selectFrom('mail_hours')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('hour_at', '>=', sinceMs)
+    .orderBy('hour_at')
+    .execute()
+  return rows.map((row) => ({
+    hourAtMs: row.hour_at,
+    received: row.received,
+    sent: row.sent,
+    failed: row.failed,
+    latencies: JSON.parse(row.latencies) as Latencies,
+  }))
+}
+
+/** Inboxes of an account and the unread threads in them. */
+export async function countUnread(
+  db: ReadDb,
+  accountId: string,
+): Promise<{ inboxes: number; unreadThreads: number }> {
+  const row = await db.read
+    .selectFrom('inboxes')
+    .innerJoin('inbox_counters', 'inbox_counters.inbox_id', 'inboxes.id')
+    .select(({ fn }) => [
+      fn.countAll<number>().as('inboxes'),
+      fn.sum<number | null>('inbox_counters.unread_thread_count').as('unread'),
+    ])
+    .where('inboxes.account_id', '=', accountId)
+    .executeTakeFirstOrThrow()
+  return { inboxes: row.inboxes, unreadThreads: Number(row.unread ?? 0) }
+}
+
+/** Moves the reader and adds what it found in between; false, and nothing is added, if it was not there. */
+export const addMailHours = transaction({
+  name: 'addMailHours',
+  accountOf: () => null,
+  async run(
+    tx: Tx,
+    input: {
+      from: LogPosition
+      to: LogPosition
+      hours: (MailHour & { accountId: string })[]
+    },
+  ): Promise<boolean> {
+    const { from, to, hours } = input
+    if (!(await moveReader(tx, { name: 'figures', from, to }))) return false
+    for (const hour of hours) {
+      const known = await tx.query
+        .selectFrom('mail_hours')
+        .selectAll()
+        .where('account_id', '=', hour.accountId)
+        .where('hour_at', '=', hour.hourAtMs)
+        .executeTakeFirst()
+      const kept = known === undefined ? {} : (JSON.parse(known.latencies) as Latencies)
+      const figures = {
+        received: (known?.received ?? 0) + hour.received,
+        sent: (known?.sent ?? 0) + hour.sent,
+        failed: (known?.failed ?? 0) + hour.failed,
+        latencies: JSON.stringify(addLatencies(kept, hour.latencies)),
+      }
+      await tx.query
+        .insertInto('mail_hours')
+        .values({ account_id: hour.accountId, hour_at: hour.hourAtMs, ...figures })
+        .onConflict((conflict) => conflict.columns(['account_id', 'hour_at']).doUpdateSet(figures))
+        .execute()
+    }
+    return true
+  },
+})
+
+/** Removes up to PURGE_STEP_ROWS that are older than they are kept; how many that were. */
+export async function purgeMailHours(tx: Tx, nowMs: number): Promise<number> {
+  const untilMs = nowMs - MAIL_HOURS_MS
+  const removed = await tx.query
+    .deleteFrom('mail_hours')
+    .where(({ eb, refTuple, selectFrom }) =>
+      eb(
+        refTuple('account_id', 'hour_at'),
+        'in',
+        selectFrom('mail_hours')
+          .select(['account_id', 'hour_at'])
+          .where('hour_at', '<', untilMs)
+          .limit(PURGE_STEP_ROWS)
+          .$asTuple('account_id', 'hour_at'),
+      ),
+    )
+    .returning('hour_at')
+    .execute()
+  return removed.length
+}

@@ -1,0 +1,159 @@
+// Events as they are told: the log's row joined with its message, in the words of the contract. Knows
+// nothing of who is told.
+
+import type { Event, EventMessage } from '@mailroom/contract/shapes/event.ts'
+import type { Authentication, Extracted } from '@mailroom/contract/shapes/message.ts'
+import type { LoggedEvent } from '#events/event.ts'
+import { attachmentUrl } from '#mailbox/attachment-url.ts'
+import { CUT_READ_LENGTH, cutBodies } from '#mailbox/cut-bodies.ts'
+import type { Extractions } from '#mailbox/extractions.ts'
+import type { Message } from '#mailbox/message.ts'
+import { findMessagesCut } from '#mailbox/message-rows.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { Db } from '#schema/tables.ts'
+
+export type Telling = { readonly deliveredAtMs: number; readonly attempt: number }
+
+export type EventText = {
+  readonly event: LoggedEvent
+  /** Bodies that are longer than an event tells are cut. */
+  readonly message: Message | null
+  /** Its place in its inbox. */
+  readonly messagePosition: number | null
+  readonly isTruncated: boolean
+  /** JSON of the whole envelope. */
+  render(told: Telling): string
+  body(told: Telling): Event
+}
+
+export type EnvelopeDeps = {
+  db: Db
+  publicUrl: string
+  urlKey: Uint8Array
+  clock: Clock
+  extractions: Extractions
+}
+
+/**
+ * In order; events whose message is gone are left out. Addresses of attachments are signed now.
+ */
+export async function readEnvelopes(
+  deps: EnvelopeDeps,
+  events: readonly LoggedEvent[],
+): Promise<EventText[]> {
+  const messages = await readMessages(deps, events)
+  return events.flatMap((event) => {
+    if (event.messageId === null) return [makeText(event, null)]
+    const found = messages.get(event.messageId)
+    return found === undefined || found.accountId !== event.accountId
+      ? []
+      : [makeText(event, found)]
+  })
+}
+
+type Found = {
+  message: Message
+  accountId: string
+  position: number
+  isTruncated: boolean
+  told: EventMessage
+}
+
+async function readMessages(
+  deps: EnvelopeDeps,
+  events: readonly LoggedEvent[],
+): Promise<Map<string, Found>> {
+  const messages = new Map<string, Found>()
+  const about = events.flatMap(({ accountId, messageId }) =>
+    messageId === null ? [] : [{ accountId, messageId }],
+  )
+  if (about.length === 0) return messages
+  const found = findMessagesCut(deps.db, {
+    accountIds: [...new Set(about.map(({ accountId }) => accountId))],
+    messageIds: [...new Set(about.map(({ messageId }) => messageId))],
+    bodyLengthMax: CUT_READ_LENGTH,
+  })
+  for await (const { message: whole, ...place } of found) {
+    const { message, isTruncated } = cutBodies(whole)
+    // Of the message before it is cut, so that it is the same here as wherever the message is read.
+    const extracted = await deps.extractions.of(whole)
+    const told = tellMessage(deps, message, extracted, isTruncated)
+    messages.set(message.id, { ...place, message, isTruncated, told })
+  }
+  return messages
+}
+
+function makeText(event: LoggedEvent, found: Found | null): EventText {
+  const before = {
+    event: event.kind,
+    event_id: event.id,
+    occurred_at: timeText(event.occurredAtMs),
+  }
+  const after = {
+    inbox_id: event.inboxId,
+    pod_id: event.podId,
+    thread_id: event.threadId,
+    ...(found !== null && { message: found.told }),
+    ...event.details,
+  }
+  let constant: { head: string; tail: string } | null = null
+  return {
+    event,
+    message: found?.message ?? null,
+    messagePosition: found?.position ?? null,
+    isTruncated: found?.isTruncated ?? false,
+    render({ deliveredAtMs, attempt }) {
+      constant ??= {
+        head: JSON.stringify(before).slice(0, -1),
+        tail: JSON.stringify(after).slice(1),
+      }
+      const { head, tail } = constant
+      return `${head},"delivered_at":"${timeText(deliveredAtMs)}","attempt":${attempt},${tail}`
+    },
+    body: ({ deliveredAtMs, attempt }) => ({
+      ...before,
+      delivered_at: timeText(deliveredAtMs),
+      attempt,
+      ...after,
+    }),
+  }
+}
+
+function tellMessage(
+  deps: EnvelopeDeps,
+  message: Message,
+  extracted: Extracted | null,
+  isTruncated: boolean,
+): EventMessage {
+  const nowMs = deps.clock.now()
+  const at = timeText(message.createdAtMs)
+  return {
+    id: message.id,
+    rfc_message_id: message.rfcMessageId,
+    direction: message.direction,
+    from: message.fromAddr,
+    to: message.toAddr,
+    cc: message.cc,
+    subject: message.subject,
+    body_text: message.bodyText,
+    body_html: message.bodyHtml,
+    extracted_text: message.extractedText,
+    extracted,
+    truncated: isTruncated,
+    url: `${deps.publicUrl}/v1/messages/${message.id}`,
+    attachments: message.attachments.map(({ filename, contentType, sizeBytes }) => ({
+      filename,
+      contentType,
+      sizeBytes,
+      url: attachmentUrl(deps, { messageId: message.id, filename, nowMs }),
+    })),
+    authentication: message.authentication as Authentication | null,
+    automatic: message.automaticReason !== null,
+    failure_reason: message.failureReason,
+    ...(message.direction === 'inbound' ? { received_at: at } : { sent_at: at }),
+  }
+}
+
+function timeText(timeMs: number): string {
+  return new Date(timeMs).toISOString()
+}

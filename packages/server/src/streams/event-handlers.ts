@@ -1,0 +1,227 @@
+// Handlers of the log of events, the stream of it, and the wait for a message.
+
+import type { EventFilter } from '#events/event.ts'
+import type { EventHub } from '#events/event-hub.ts'
+import type { EndReason, EventReader, EventReaders } from '#http/event-readers.ts'
+import type { Handlers, KeyContext } from '#http/handler.ts'
+import { rateLimited } from '#http/problems.ts'
+import type { Extractions } from '#mailbox/extractions.ts'
+import { presentMessage } from '#mailbox/present-message.ts'
+import { RETRY_AFTER_SECONDS } from '#platform/app-error.ts'
+import type { Clock } from '#platform/clock.ts'
+import { isIdOf } from '#platform/ids.ts'
+import type { Log } from '#platform/log.ts'
+import { problem } from '#platform/problem.ts'
+import type { Db } from '#schema/tables.ts'
+import { passedOver } from '#streams/websocket/session.ts'
+import { type CheckedFilter, checkFilter, UNKNOWN_KIND } from './check-filter.ts'
+import { EVENT_FEED_HEADERS, openEventFeed } from './event-feed.ts'
+import { openEventStream } from './event-stream.ts'
+import { openEventPage, wrongCursor } from './read-events.ts'
+import { waitForMessage } from './wait-for-message.ts'
+
+/** What the functions below work with. */
+type Needs = {
+  db: Db
+  clock: Clock
+  log: Log
+  extractions: Extractions
+  publicUrl: string
+  urlKey: Uint8Array
+  events: EventHub
+}
+
+/** WebSockets of an account at once, and event streams. */
+export const SOCKETS_PER_ACCOUNT_MAX = 10
+
+type EventHandlers = Pick<Handlers, Extract<keyof Handlers, `events.${string}`> | 'inboxes.wait'>
+
+/** One handler for each operation that tells of events. */
+export function eventHandlers(deps: Needs, readers: EventReaders): EventHandlers {
+  return {
+    'events.list': async ({ query }, context) => {
+      const { after = null, limit, order = 'asc' } = query
+      const { accountId, takeSlot } = context
+      const { filter, unknownKinds } = await filterOf(deps, accountId, query)
+      const [unknown] = unknownKinds
+      if (unknown !== undefined) throw wrongFilter('event_types', unknown, UNKNOWN_KIND)
+      const page = { accountId, filter, after, order, limit, signal: goneSignal(context) }
+      const { texts, total } = await openEventPage(deps, page)
+      await takeSlot()
+      const told = { deliveredAtMs: deps.clock.now(), attempt: 1 }
+      return { data: await Array.fromAsync(texts, (text) => text.body(told)), total }
+    },
+
+    'events.stream': ({ query }, context) => streamEvents(deps, readers, { query, context }),
+
+    ...waitHandler(deps, readers),
+  }
+}
+
+function waitHandler(deps: Needs, readers: EventReaders): Pick<Handlers, 'inboxes.wait'> {
+  return {
+    'inboxes.wait': async ({ path, query }, context) => {
+      const { accountId, keyId, session, wantsContent, takeSlot } = context
+      const { after = null, from = null, subject = null, thread_id: threadId = null } = query
+      const { direction = 'inbound', timeout } = query
+      const over = new AbortController()
+      let reason: EndReason | null = null
+      const reader: EventReader = {
+        accountId,
+        keyId,
+        session,
+        kind: 'wait',
+        place: null,
+        end(why) {
+          reason = why
+          over.abort()
+        },
+      }
+      readers.add(reader)
+      context.onGone(() => over.abort())
+      try {
+        const message = await waitForMessage(deps, {
+          accountId,
+          inboxId: path.id,
+          timeoutMs: wantsContent ? timeout * 1000 : 0,
+          after,
+          from,
+          subject,
+          threadId,
+          direction,
+          beforeLong: takeSlot,
+          signal: over.signal,
+        })
+        if (message !== null)
+          return { message: await presentMessage(message, deps, deps.clock.now()) }
+      } catch (error) {
+        if (!over.signal.aborted) throw error
+      } finally {
+        readers.remove(reader)
+      }
+      if (reason !== null) throw problemOfEnd(reason)
+      return { message: null }
+    },
+  }
+}
+
+type StreamQuery = { event_types?: string; inbox_id?: string; after?: string }
+
+async function streamEvents(
+  deps: Needs,
+  readers: EventReaders,
+  { query, context }: { query: StreamQuery; context: KeyContext },
+) {
+  const { accountId } = context
+  const { filter, unknownKinds } = await filterOf(deps, accountId, query)
+  const lastEventId = lastEventIdOf(context)
+  const afterId = lastEventId ?? query.after ?? null
+  // The parameter is of the first connection, where 400 ends nothing that went well before.
+  if (lastEventId === null && afterId !== null && !isIdOf('evt', afterId)) {
+    throw wrongCursor('must be the id of an event')
+  }
+  const headers = EVENT_FEED_HEADERS
+  if (!context.wantsContent) return { headers, content: null }
+  const notices = unknownKinds.length > 0 ? [`${passedOver(unknownKinds)}.`] : []
+  return {
+    headers,
+    content: await openFeed(deps, readers, { context, filter, afterId, notices }),
+  }
+}
+
+function problemOfEnd(reason: EndReason) {
+  return reason === 'closing'
+    ? problem('service_unavailable', 'The service is shutting down.')
+    : problem('unauthorized', 'The API key was revoked.')
+}
+
+/** Aborted when nobody waits for the answer any more. */
+function goneSignal(context: KeyContext): AbortSignal {
+  const gone = new AbortController()
+  context.onGone(() => gone.abort())
+  return gone.signal
+}
+
+/** What the filter of a query names; `bad_request` for unknown kinds alone, or an unknown inbox. */
+async function filterOf(
+  deps: Needs,
+  accountId: string,
+  query: { event_types?: string; inbox_id?: string },
+): Promise<Extract<CheckedFilter, { kind: 'filter' }>> {
+  const kinds = query.event_types === undefined ? [] : query.event_types.split(',')
+  const checked = await checkFilter(deps, {
+    accountId,
+    kinds: kinds.map((kind) => kind.trim()).filter((kind) => kind !== ''),
+    podIds: [],
+    inboxIds: query.inbox_id === undefined ? [] : [query.inbox_id],
+  })
+  if (checked.kind === 'filter') return checked
+  const path = checked.field === 'kinds' ? 'event_types' : 'inbox_id'
+  throw wrongFilter(path, checked.value, checked.message)
+}
+
+function wrongFilter(path: string, value: string, reason: string): ReturnType<typeof problem> {
+  const message = `contains ${JSON.stringify(value.slice(0, 100))}, which ${reason}`
+  return problem('bad_request', `The query parameter "${path}" ${message}.`, {
+    details: [{ path, message }],
+  })
+}
+
+/** Browsers send it by themselves when they connect again; an empty one says nothing. */
+function lastEventIdOf({ headers }: KeyContext): string | null {
+  const id = headers['last-event-id']
+  return typeof id === 'string' && id !== '' ? id : null
+}
+
+async function openFeed(
+  deps: Needs,
+  readers: EventReaders,
+  {
+    context,
+    filter,
+    afterId,
+    notices,
+  }: {
+    context: KeyContext
+    filter: EventFilter
+    afterId: string | null
+    notices: readonly string[]
+  },
+) {
+  const { accountId, keyId, session } = context
+  const place = await readers.takePlace('stream', accountId)
+  if (place === null) {
+    const most = `The account has ${SOCKETS_PER_ACCOUNT_MAX} event streams, which is the most.`
+    throw rateLimited(most, RETRY_AFTER_SECONDS)
+  }
+  let isOver = false
+  let endFeed: (() => void) | undefined
+  const reader: EventReader = {
+    accountId,
+    keyId,
+    session,
+    kind: 'stream',
+    place,
+    end() {
+      isOver = true
+      endFeed?.()
+    },
+  }
+  readers.add(reader)
+  try {
+    const feed = await openEventFeed(
+      {
+        ports: { openEventStream: (opened) => openEventStream(deps, opened) },
+        clock: deps.clock,
+      },
+      { accountId, filter, afterId, notices, onEnd: () => readers.remove(reader) },
+    )
+    endFeed = feed.end
+    context.onGone(() => feed.content.destroy())
+    if (isOver) feed.end()
+    return feed.content
+  } catch (error) {
+    readers.remove(reader)
+    throw error
+  }
+}

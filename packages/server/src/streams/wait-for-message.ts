@@ -1,0 +1,295 @@
+// Waiting for a message of an inbox: one that is there already behind the caller's cursor, or the first
+// that comes. The hub says what is new, so nothing is asked again and again.
+
+import {
+  comparePositions,
+  type EventKind,
+  type LoggedEvent,
+  type LogPosition,
+} from '#events/event.ts'
+import type { EventHub, Listening } from '#events/event-hub.ts'
+import { LOG_STEP_EVENTS } from '#events/event-hub.ts'
+import { lookInLog, readLogHeadOf } from '#events/event-rows.ts'
+import type { Direction, Message } from '#mailbox/message.ts'
+import {
+  findMessage,
+  findMessageHeads,
+  listMessageHeads,
+  type MessageHead,
+  readCounters,
+} from '#mailbox/message-rows.ts'
+import { onAbort } from '#platform/abort.ts'
+import { RETRY_AFTER_SECONDS } from '#platform/app-error.ts'
+import { isIdOf } from '#platform/ids.ts'
+import { notFound, problem } from '#platform/problem.ts'
+import type { Db } from '#schema/tables.ts'
+import type { EventText } from './envelope.ts'
+import { findCursor, wrongCursor } from './read-events.ts'
+
+/** Messages that a wait looks through in one query. */
+export const WAIT_STEP_MESSAGES = 500
+/** Requests that wait for a message, over all accounts. */
+export const WAITERS_MAX = 10_000
+
+export type WaitInput = {
+  accountId: string
+  inboxId: string
+  timeoutMs: number
+  /**
+   * Id of an event of the account or of a message of the inbox; null: what comes after the call. Where
+   * outbound messages are waited for, the outcome of a message comes after the message itself.
+   */
+  after: string | null
+  /** Contained in the sender or the subject, in any case of letters. */
+  from: string | null
+  subject: string | null
+  threadId: string | null
+  /** Outbound: a message that the inbox sent and whose outcome is known. */
+  direction: Direction
+  /** Waited for before a long body is read. */
+  beforeLong?: () => Promise<void>
+  signal: AbortSignal
+}
+
+export type WaitDeps = { db: Db; events: EventHub }
+
+/**
+ * The first match in the order of the inbox, or null after `timeoutMs`, when `signal` is aborted or
+ * when the service shuts down. What lies behind `after` is looked through first; where that takes
+ * until the limit, a match that came meanwhile is given. `not_found`, also when the inbox is deleted
+ * meanwhile, at the limit at the latest; `bad_request` for an `after` that is unknown,
+ * `service_unavailable` when WAITERS_MAX wait already.
+ */
+export async function waitForMessage(deps: WaitDeps, input: WaitInput): Promise<Message | null> {
+  const give = takePlace(deps.events)
+  try {
+    // Before anything else, for what comes from here on counts.
+    const since = await findSince(deps, input)
+    return await wait(deps, input, since)
+  } finally {
+    give()
+  }
+}
+
+const waiting = new WeakMap<EventHub, number>()
+
+function takePlace(hub: EventHub): () => void {
+  const count = waiting.get(hub) ?? 0
+  if (count >= WAITERS_MAX) {
+    throw problem('service_unavailable', 'Too many requests are waiting for messages.', {
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+    })
+  }
+  waiting.set(hub, count + 1)
+  return () => waiting.set(hub, (waiting.get(hub) ?? 1) - 1)
+}
+
+/** What a match lies behind: a place in the inbox, or in the log. */
+type Since =
+  | { kind: 'message'; position: number }
+  | { kind: 'event'; position: LogPosition; except: ReadonlySet<string> }
+
+const NONE: ReadonlySet<string> = new Set()
+
+async function findSince(deps: WaitDeps, input: WaitInput): Promise<Since> {
+  const { accountId, inboxId, after, direction } = input
+  const counters = await readCounters(deps.db, accountId, inboxId)
+  if (counters === null) throw notFound()
+  if (after === null) {
+    if (direction === 'outbound') return sinceNow(deps, inboxId)
+    const position = counters.inbound_count + counters.outbound_count
+    return { kind: 'message', position }
+  }
+  const cursor = await findCursor(deps, { accountId, after })
+  if (cursor !== null) return { kind: 'event', position: cursor.position, except: NONE }
+  if (isIdOf('msg', after)) {
+    const [head] = await findMessageHeads(deps.db, { accountId, inboxId, messageIds: [after] })
+    if (head !== undefined) {
+      const isOwn = direction === 'outbound' && head.direction === 'outbound'
+      return { kind: 'message', position: isOwn ? head.position - 1 : head.position }
+    }
+  }
+  throw wrongCursor('is neither the id of an event nor a message of this inbox')
+}
+
+/** The end of the log, and what has happened but cannot be read before an older transaction ends. */
+async function sinceNow(deps: WaitDeps, inboxId: string): Promise<Since> {
+  const { position, unsettledIds } = await readLogHeadOf(deps.db, inboxId)
+  return { kind: 'event', position, except: new Set(unsettledIds) }
+}
+
+function kindsOf(direction: Direction): EventKind[] {
+  return direction === 'inbound' ? ['message.received'] : ['message.sent', 'message.failed']
+}
+
+type Search = {
+  isWanted(event: LoggedEvent): boolean
+  isMatch(head: Searched, position: number): boolean
+}
+
+type Searched = Pick<MessageHead, 'threadId' | 'fromAddr' | 'subject'>
+
+function makeSearch(input: WaitInput, since: Since): Search {
+  const kinds = kindsOf(input.direction)
+  const from = input.from?.toLowerCase() ?? ''
+  const subject = input.subject?.toLowerCase() ?? ''
+  return {
+    isWanted: (event) =>
+      event.inboxId === input.inboxId &&
+      kinds.includes(event.kind) &&
+      (since.kind === 'message' ||
+        (comparePositions(event.position, since.position) > 0 && !since.except.has(event.id))),
+    isMatch: (head, position) =>
+      (since.kind === 'event' || position > since.position) &&
+      (input.threadId === null || head.threadId === input.threadId) &&
+      (from === '' || head.fromAddr.toLowerCase().includes(from)) &&
+      (subject === '' || head.subject.toLowerCase().includes(subject)),
+  }
+}
+
+/** Why a wait ended without a match. */
+type End = 'time' | 'caller' | 'shutdown' | 'deletion'
+
+/** Not a signal of its own: thousands wait at once. */
+type Over = { why: End | null }
+
+async function wait(deps: WaitDeps, input: WaitInput, since: Since): Promise<Message | null> {
+  const search = makeSearch(input, since)
+  const over: Over = { why: null }
+  const ended = Promise.withResolvers<null>()
+  const end = (why: End) => {
+    over.why ??= why
+    ended.resolve(null)
+  }
+  const timer = setTimeout(end, input.timeoutMs, 'time')
+  using _ = onAbort(input.signal, () => end('caller'))
+  const live = watch(deps, input, search)
+  let listening: Listening | null = null
+  try {
+    listening = await deps.events.listen(input.accountId, {
+      inboxId: input.inboxId,
+      wants: search.isWanted,
+      take: live.take,
+      lose: () => end('deletion'),
+      end: () => end('shutdown'),
+    })
+    const behind = lookBehind(deps, input, { since, search, over })
+    const first = behind.then((message) => message ?? live.found)
+    first.catch(() => {})
+    const message = await Promise.race([first, ended.promise])
+    return message ?? (await atEnd(deps, input, { why: over.why, live }))
+  } finally {
+    listening?.stop()
+    clearTimeout(timer)
+  }
+}
+
+async function atEnd(
+  deps: WaitDeps,
+  { accountId, inboxId }: WaitInput,
+  { why, live }: { why: End | null; live: Live },
+): Promise<Message | null> {
+  const message = live.known()
+  if (message !== null) return message
+  // Another process may have deleted it.
+  const isGone = async () => (await readCounters(deps.db, accountId, inboxId)) === null
+  if (why === 'deletion' || (why === 'time' && (await isGone()))) throw notFound()
+  return null
+}
+
+type Live = {
+  take(text: EventText): void
+  /** The first match. */
+  readonly found: Promise<Message>
+  /** It, when it was found already. */
+  known(): Message | null
+}
+
+/** Matches among what the hub tells. */
+function watch(
+  { db }: WaitDeps,
+  { accountId, beforeLong: before }: WaitInput,
+  search: Search,
+): Live {
+  const { promise, resolve, reject } = Promise.withResolvers<Message>()
+  promise.catch(() => {})
+  let first: Message | null = null
+  let checking: Promise<void> | null = null
+  const check = async (message: Message) => {
+    // An event tells the beginning of a long body; its message may be gone by now.
+    const whole = await findMessage(db, accountId, message.id, { before })
+    if (whole !== null) keep(whole)
+  }
+  const keep = (message: Message) => {
+    first ??= message
+    resolve(first)
+  }
+  return {
+    take({ message, messagePosition: position, isTruncated }) {
+      if (first !== null || message === null || position === null) return
+      if (!search.isMatch(message, position)) return
+      if (!isTruncated && checking === null) keep(message)
+      else checking = (checking ?? Promise.resolve()).then(() => check(message)).catch(reject)
+    },
+    found: promise,
+    known: () => first,
+  }
+}
+
+/** The first match that is there already; null, too, when the wait is over. */
+async function lookBehind(
+  deps: WaitDeps,
+  input: WaitInput,
+  { since, search, over }: { since: Since; search: Search; over: Over },
+): Promise<Message | null> {
+  const steps =
+    since.kind === 'message'
+      ? stepsOfInbox(deps, input, since.position)
+      : stepsOfLog(deps, input, { since, search })
+  const next = async () => (over.why !== null ? null : ((await steps.next()).value ?? null))
+  // The first look is nearly always the last: it waits for nobody's search.
+  for (let heads = await next(); ; heads = await deps.events.inTurn(input.accountId, next)) {
+    if (heads === null) return null
+    for (const head of heads) {
+      if (!search.isMatch(head, head.position)) continue
+      const longBodies = { before: input.beforeLong }
+      const message = await findMessage(deps.db, input.accountId, head.id, longBodies)
+      if (message !== null) return message
+    }
+  }
+}
+
+async function* stepsOfInbox(
+  deps: WaitDeps,
+  { accountId, inboxId, direction }: WaitInput,
+  position: number,
+): AsyncGenerator<MessageHead[], undefined> {
+  const limit = WAIT_STEP_MESSAGES
+  let after = position
+  let last: MessageHead | undefined
+  do {
+    const heads = await listMessageHeads(deps.db, { accountId, inboxId, direction, after, limit })
+    yield heads
+    last = heads[limit - 1]
+    after = last?.position ?? after
+  } while (last !== undefined)
+}
+
+async function* stepsOfLog(
+  deps: WaitDeps,
+  { accountId, inboxId, direction }: WaitInput,
+  { since, search }: { since: { position: LogPosition }; search: Search },
+): AsyncGenerator<MessageHead[], undefined> {
+  const filter = { kinds: kindsOf(direction), podIds: [], inboxIds: [inboxId] }
+  for (let after = since.position; ; ) {
+    const look = await lookInLog(deps.db, { accountId, after, filter, limit: LOG_STEP_EVENTS })
+    const messageIds = look.events.flatMap((event) =>
+      search.isWanted(event) && event.messageId !== null ? [event.messageId] : [],
+    )
+    const heads = await findMessageHeads(deps.db, { accountId, inboxId, messageIds })
+    const found = new Map(heads.map((head) => [head.id, head]))
+    yield messageIds.flatMap((id) => found.get(id) ?? [])
+    if (look.isEnd) return
+    after = look.reached
+  }
+}

@@ -1,0 +1,246 @@
+// One attempt: an event, signed, posted to a webhook, and what came of it recorded. The leases are the
+// caller's to hold.
+
+import type { Extractions } from '#mailbox/extractions.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
+import type { MakeId } from '#platform/ids.ts'
+import type { Log } from '#platform/log.ts'
+import type { Sealer } from '#platform/seal.ts'
+import { storageTrouble } from '#platform/storage-trouble.ts'
+import { outlastStore } from '#queue/outlast-store.ts'
+import type { QueueClock } from '#queue/queue-clock.ts'
+import { nextWebhookAttemptAt } from '#queue/webhook-schedule.ts'
+import type { Db } from '#schema/tables.ts'
+import { type FindEventText, findEventTextIn } from './event-texts.ts'
+import { openSecrets } from './secrets.ts'
+import { settleWebhookDelivery } from './settle-webhook-delivery-rows.ts'
+import type { Webhook, WebhookDeliveryStatus, WebhookError } from './webhook.ts'
+import { dropWebhookDeliveries } from './webhook-delivery-rows.ts'
+import { type HeldWebhookDelivery, returnWebhookDeliveries } from './webhook-queue-rows.ts'
+import { findWebhook } from './webhook-rows.ts'
+import { signWebhook } from './webhook-signature.ts'
+import { checkWebhookUrl } from './webhook-url.ts'
+
+export type DeliverWebhookDeps = {
+  db: Db
+  clock: Clock
+  queueClock: QueueClock
+  makeId: MakeId
+  log: Log
+  publicUrl: string
+  urlKey: Uint8Array
+  extractions: Extractions
+  sealer: Sealer
+  allowPrivateEgress: boolean
+  postWebhook: HttpPost
+  countWebhookDelivery: (status: 'succeeded' | 'deferred' | 'failed') => void
+  wakeEvents: () => void
+}
+
+/** `error` is null when the receiver answered with a success. */
+export type WebhookAttempt = {
+  readonly kind: 'attempted'
+  readonly responseStatus: number | null
+  readonly responseBody: string | null
+  readonly latencyMs: number | null
+  readonly error: WebhookError | null
+}
+
+/**
+ * What the attempt came to; `returned` when the service ended before there was an answer, and the
+ * delivery waits to be attempted anew; `gone` when the webhook, the event or its message is no more.
+ */
+export type WebhookOutcome =
+  | WebhookAttempt
+  | { readonly kind: 'returned' }
+  | { readonly kind: 'gone' }
+
+export type Holding = {
+  worker: string
+  signal: AbortSignal
+  /** Where events are found that others are told of as well. */
+  findText?: FindEventText
+  /** Told how many octets it takes while it is under way, when that is known. */
+  onSize?: (sizeBytes: number) => void
+}
+
+/**
+ * Attempts what `worker` holds and records the outcome; on return it holds it no more. Rejects only
+ * where the outcome could not be recorded before `signal` was aborted: then the lease ends by itself.
+ */
+export async function deliverWebhook(
+  deps: DeliverWebhookDeps,
+  held: HeldWebhookDelivery,
+  holding: Holding,
+): Promise<WebhookOutcome> {
+  const { worker, signal } = holding
+  const fields = { webhook: held.lane, event: held.event_id }
+  const outlast = <Value>(run: () => Promise<Value>) => outlastStore(deps, { fields, signal }, run)
+  const ids = [held.id]
+  const attemptAtMs = deps.clock.now()
+  const outcome = endTest(held, await attempt(deps, held, { ...holding, outlast }))
+  if (outcome.kind === 'gone') await outlast(() => deps.db.write(dropWebhookDeliveries, { ids }))
+  else if (outcome.kind === 'returned') {
+    await returnOnce(deps, { worker, ids, fields })
+  } else await outlast(() => settle(deps, { held, worker, attemptAtMs, outcome }))
+  return outcome
+}
+
+/** At the end of the service, when there is no time to try again: the lease ends by itself. */
+async function returnOnce(
+  { db, log }: DeliverWebhookDeps,
+  { fields, ...held }: { worker: string; ids: string[]; fields: object },
+): Promise<void> {
+  try {
+    await db.write(returnWebhookDeliveries, held)
+  } catch (error) {
+    if (storageTrouble(error) === null) throw error
+    log.warn({ error, ...fields }, 'deliveries could not be released; their leases will expire')
+  }
+}
+
+/** A test is not made anew: whoever asked for it would not know of the second. */
+function endTest(held: HeldWebhookDelivery, outcome: WebhookOutcome): WebhookOutcome {
+  const isCut = outcome.kind === 'returned' && held.event_kind === 'webhook.test'
+  return isCut ? unsent('internal_error') : outcome
+}
+
+type Outlast = <Value>(run: () => Promise<Value>) => Promise<Value>
+
+async function attempt(
+  deps: DeliverWebhookDeps,
+  held: HeldWebhookDelivery,
+  { outlast, signal, findText = findEventTextIn(deps), onSize }: Holding & { outlast: Outlast },
+): Promise<WebhookOutcome> {
+  let request: Request | WebhookOutcome
+  try {
+    request = await outlast(() => makeRequest(deps, held, findText))
+  } catch (error) {
+    if (storageTrouble(error) !== null) throw error
+    // A fault of ours is no outcome of theirs: it is tried again by schedule, and ends with it.
+    deps.log.error(
+      { error, webhook: held.lane, event: held.event_id },
+      'a webhook request could not be built',
+    )
+    return unsent('internal_error')
+  }
+  if ('kind' in request) return request
+  // As text and as octets.
+  onSize?.(2 * Buffer.byteLength(request.body))
+  return outcomeOf(await deps.postWebhook({ ...request, signal }))
+}
+
+type Request = { url: string; headers: Record<string, string>; body: string }
+
+/** What is posted, or why nothing is. */
+async function makeRequest(
+  deps: DeliverWebhookDeps,
+  held: HeldWebhookDelivery,
+  findText: FindEventText,
+): Promise<Request | WebhookOutcome> {
+  const webhook = await findWebhook(deps.db, held.lane)
+  if (webhook === null || webhook.accountId !== held.account_id) return { kind: 'gone' }
+  if (!webhook.isEnabled && held.event_kind !== 'webhook.test') return unsent('webhook_disabled')
+  const text = await findText({ accountId: held.account_id, eventId: held.event_id })
+  if (text === null) return { kind: 'gone' }
+  const { url } = webhook
+  // What the operator allows may have changed since the URL was accepted.
+  const mistake = checkWebhookUrl(url, { allowPrivate: deps.allowPrivateEgress })
+  if (mistake !== null) return unsent('forbidden_address')
+  const body = text.render({ deliveredAtMs: deps.clock.now(), attempt: held.attempts })
+  return { url, headers: makeHeaders(deps, { webhook, held, body }), body }
+}
+
+function makeHeaders(
+  { clock, sealer }: DeliverWebhookDeps,
+  { webhook, held, body }: { webhook: Webhook; held: HeldWebhookDelivery; body: string },
+): Record<string, string> {
+  const nowMs = clock.now()
+  const secrets = openSecrets(sealer, webhook, nowMs)
+  const timestamp = Math.floor(nowMs / 1000)
+  return {
+    'content-type': 'application/json',
+    ...signWebhook({ id: held.event_id, timestamp, body, secrets }),
+  }
+}
+
+function unsent(error: WebhookError): WebhookAttempt {
+  return { kind: 'attempted', responseStatus: null, responseBody: null, latencyMs: null, error }
+}
+
+function outcomeOf(posted: HttpPostOutcome): WebhookOutcome {
+  if (posted.kind === 'failed') {
+    if (posted.error === 'cut') return { kind: 'returned' }
+    const { status: responseStatus = null, body: responseBody = null } = posted.answer ?? {}
+    const { error, latencyMs } = posted
+    return { kind: 'attempted', responseStatus, responseBody, latencyMs, error }
+  }
+  const { status, body, latencyMs } = posted
+  const error = errorOfStatus(status)
+  return { kind: 'attempted', responseStatus: status, responseBody: body, latencyMs, error }
+}
+
+function errorOfStatus(status: number): WebhookError | null {
+  if (status >= 200 && status < 300) return null
+  return status >= 300 && status < 400 ? 'redirect' : 'status'
+}
+
+async function settle(
+  deps: DeliverWebhookDeps,
+  {
+    held,
+    worker,
+    attemptAtMs,
+    outcome: { kind: _, ...answer },
+  }: {
+    held: HeldWebhookDelivery
+    worker: string
+    attemptAtMs: number
+    outcome: WebhookAttempt
+  },
+): Promise<void> {
+  const queueMs = deps.queueClock.now()
+  const nextAttemptAtMs = isFinal(held, answer.error)
+    ? null
+    : nextWebhookAttemptAt({ attempts: held.attempts, nowMs: queueMs })
+  const status = statusOf(answer.error, nextAttemptAtMs)
+  const nowMs = deps.clock.now()
+  const { id, account_id: accountId, attempts } = held
+  const attempt = { worker, id, accountId, attempts, attemptAtMs }
+  const eventId = deps.makeId('evt')
+  const recorded = { ...attempt, status, nextAttemptAtMs, ...answer, nowMs, queueMs, eventId }
+  const settled = await deps.db.write(settleWebhookDelivery, recorded)
+  if (settled === 'lost') return
+  tell(deps, held, { ...answer, status })
+  if (settled !== 'disabled') return
+  deps.log.warn({ webhook: held.lane }, 'a webhook was disabled after failing for days')
+  deps.wakeEvents()
+}
+
+/** A test is not repeated by itself, and a webhook that is disabled is told of nothing. */
+function isFinal(held: HeldWebhookDelivery, error: WebhookError | null): boolean {
+  return error === null || error === 'webhook_disabled' || held.event_kind === 'webhook.test'
+}
+
+function statusOf(error: WebhookError | null, nextAtMs: number | null): WebhookDeliveryStatus {
+  if (error === null) return 'succeeded'
+  return nextAtMs === null ? 'failed' : 'pending'
+}
+
+function tell(
+  { log, countWebhookDelivery }: DeliverWebhookDeps,
+  held: HeldWebhookDelivery,
+  outcome: Omit<WebhookAttempt, 'kind' | 'responseBody'> & { status: WebhookDeliveryStatus },
+): void {
+  const { status, error, responseStatus, latencyMs } = outcome
+  countWebhookDelivery(status === 'pending' ? 'deferred' : status)
+  const { lane: webhook, event_id: event, attempts: attempt } = held
+  const fields = { webhook, event, attempt, error, responseStatus, latencyMs }
+  if (status === 'succeeded') log.debug(fields, 'told a webhook')
+  else
+    log.info(
+      fields,
+      status === 'pending' ? 'a webhook failed and will be retried' : 'a webhook failed',
+    )
+}

@@ -1,0 +1,112 @@
+// Trying a webhook out: an event of its own, delivered at once and once.
+
+import { WEBHOOK_MS_MAX } from '#platform/egress/http-post.ts'
+import type { MakeId } from '#platform/ids.ts'
+import { notFound, problem } from '#platform/problem.ts'
+import { WEBHOOK_LEASE_MS } from '#queue/dispatcher-bounds.ts'
+import { addWebhookTest } from './add-webhook-deliveries-rows.ts'
+import { type DeliverWebhookDeps, deliverWebhook } from './deliver-webhook.ts'
+import { getWebhook, getWebhookOfInbox } from './read-webhooks.ts'
+import type { WebhookDelivery, WebhookError } from './webhook.ts'
+import { findWebhookDelivery } from './webhook-delivery-rows.ts'
+import type { WebhookTests } from './webhook-tests.ts'
+
+export type WebhookTestOutcome = {
+  /** What happened, in a sentence. */
+  message: string
+  delivery: WebhookDelivery
+}
+
+type TestDeps = DeliverWebhookDeps & {
+  makeId: MakeId
+  wakeEvents: () => void
+  webhookTests: WebhookTests
+}
+type Named = { accountId: string; webhookId: string }
+
+/**
+ * Resolves when the receiver took it, disabled webhooks included. `not_found`; `rate_limit_exceeded`
+ * and `service_unavailable` as `WebhookTests` has it, the latter also when the service ended before
+ * there was an answer; `webhook_failed` when the receiver did not take it.
+ */
+export async function testWebhook(deps: TestDeps, input: Named): Promise<WebhookTestOutcome> {
+  // Whose it is comes first: nobody else's tests are in its way.
+  await getWebhook(deps, input)
+  return deps.webhookTests.run(input.webhookId, (signal) => test(deps, input, signal))
+}
+
+async function test(
+  deps: TestDeps,
+  { accountId, webhookId }: Named,
+  isEnding: AbortSignal,
+): Promise<WebhookTestOutcome> {
+  const deliveryId = deps.makeId('dlv')
+  const worker = `test ${deliveryId}`
+  const queueMs = deps.queueClock.now()
+  const held = await deps.db.write(addWebhookTest, {
+    accountId,
+    webhookId,
+    eventId: deps.makeId('evt'),
+    deliveryId,
+    worker,
+    nowMs: deps.clock.now(),
+    queueMs,
+    leaseUntilMs: queueMs + WEBHOOK_LEASE_MS,
+  })
+  if (held === null) throw notFound()
+  deps.wakeEvents()
+  const signal = AbortSignal.any([isEnding, AbortSignal.timeout(WEBHOOK_LEASE_MS)])
+  await deliverWebhook(deps, held, { worker, signal })
+  const delivery = await findWebhookDelivery(deps.db, { accountId, webhookId, deliveryId })
+  // Deleted meanwhile.
+  if (delivery === null) throw notFound()
+  const { error, responseStatus, latencyMs } = delivery
+  if (error === 'internal_error' && isEnding.aborted) {
+    throw problem(
+      'service_unavailable',
+      'The service shut down before the receiver responded to the test.',
+    )
+  }
+  if (delivery.status !== 'succeeded') {
+    throw problem('webhook_failed', failureOf(error, responseStatus))
+  }
+  return { message: `The receiver responded with ${responseStatus} in ${latencyMs} ms.`, delivery }
+}
+
+/** The same for the one behind an inbox's `webhookUrl`. */
+export async function testInboxWebhook(
+  deps: TestDeps,
+  { accountId, inboxId }: { accountId: string; inboxId: string },
+): Promise<WebhookTestOutcome> {
+  const { id: webhookId } = await getWebhookOfInbox(deps, { accountId, inboxId })
+  return testWebhook(deps, { accountId, webhookId })
+}
+
+function failureOf(error: WebhookError | null, status: number | null): string {
+  switch (error) {
+    case 'status':
+      return `The receiver responded with ${status}, which is not a 2xx status.`
+    case 'redirect':
+      return `The receiver responded with ${status}; redirects are not followed.`
+    case 'timeout': {
+      const limit = `within ${WEBHOOK_MS_MAX / 1_000} seconds`
+      return status === null
+        ? `The receiver did not respond ${limit}.`
+        : `The receiver responded with ${status}, but did not finish its response ${limit}.`
+    }
+    case 'forbidden_address':
+      return 'The host of the URL has a private or reserved address, which webhooks must not use.'
+    case 'dns_failed':
+      return 'The host name of the URL was not found.'
+    case 'connection_failed':
+      return 'The connection to the receiver failed or was closed too early.'
+    case 'tls_failed':
+      return 'The TLS handshake with the receiver failed, or its certificate is invalid.'
+    case 'protocol_error':
+      return 'The receiver did not respond with valid HTTP.'
+    case 'internal_error':
+    case 'webhook_disabled':
+    case null:
+      return 'The test was not completed.'
+  }
+}

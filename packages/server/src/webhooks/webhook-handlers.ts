@@ -1,0 +1,125 @@
+// Handlers of webhooks, those of inboxes included.
+
+import type { UpdateWebhook as UpdateWebhookShape } from '@mailroom/contract/shapes/webhook.ts'
+import type { Handlers } from '#http/handler.ts'
+import type { Extractions } from '#mailbox/extractions.ts'
+import type { Chance } from '#platform/chance.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { HttpPost } from '#platform/egress/http-post.ts'
+import type { MakeId } from '#platform/ids.ts'
+import type { Log } from '#platform/log.ts'
+import type { Sealer } from '#platform/seal.ts'
+import type { QueueClock } from '#queue/queue-clock.ts'
+import type { Db } from '#schema/tables.ts'
+import { deleteWebhook, updateWebhook } from './change-webhooks.ts'
+import { createWebhook } from './create-webhook.ts'
+import { presentWebhook, presentWebhookDelivery } from './present-webhook.ts'
+import { getWebhook, listDeliveries, listWebhooks, readFailures } from './read-webhooks.ts'
+import { retryDelivery } from './retry-delivery.ts'
+import { rotateInboxSecret, rotateSecret } from './rotate-secret.ts'
+import { testInboxWebhook, testWebhook } from './test-webhook.ts'
+import type { Webhook } from './webhook.ts'
+import type { WebhookTests } from './webhook-tests.ts'
+
+/** What the functions below work with. */
+type Needs = {
+  db: Db
+  clock: Clock
+  chance: Chance
+  makeId: MakeId
+  log: Log
+  extractions: Extractions
+  publicUrl: string
+  urlKey: Uint8Array
+  sealer: Sealer
+  allowPrivateEgress: boolean
+  queueClock: QueueClock
+  wakeEvents: () => void
+  postWebhook: HttpPost
+  countWebhookDelivery: (status: 'succeeded' | 'deferred' | 'failed') => void
+  webhookTests: WebhookTests
+  wakeWebhooks: () => void
+  wakeWorker: () => void
+}
+
+type WebhookHandlers = Pick<
+  Handlers,
+  | Extract<keyof Handlers, `webhooks.${string}`>
+  | 'inboxes.rotateWebhookSecret'
+  | 'inboxes.testWebhook'
+>
+
+/** One handler for each operation on webhooks. */
+export function webhookHandlers(deps: Needs): WebhookHandlers {
+  return {
+    'webhooks.create': async ({ body }, { accountId }) => {
+      const { url, enabled: isEnabled = true, eventTypes, podIds, inboxIds } = body
+      const { webhook, secret } = await createWebhook(deps, {
+        accountId,
+        url,
+        kinds: eventTypes ?? [],
+        podIds: podIds ?? [],
+        inboxIds: inboxIds ?? [],
+        isEnabled,
+      })
+      return { ...presentWebhook(webhook), secret }
+    },
+    'webhooks.list': async ({ query }, { accountId }) => {
+      const { webhooks, total } = await listWebhooks(deps, { accountId, ...query })
+      const failures = await readFailures(deps, { accountId, webhooks })
+      return { data: webhooks.map((one) => presentWebhook(one, failures.get(one.id))), total }
+    },
+    'webhooks.get': async ({ path }, { accountId }) =>
+      presentWithFailure(deps, await getWebhook(deps, { accountId, webhookId: path.id })),
+    'webhooks.update': async ({ path, body }, { accountId }) => {
+      const change = { accountId, webhookId: path.id, ...changeOf(body) }
+      return presentWithFailure(deps, await updateWebhook(deps, change))
+    },
+    'webhooks.delete': async ({ path }, { accountId }) => {
+      await deleteWebhook(deps, { accountId, webhookId: path.id })
+    },
+
+    'webhooks.rotateSecret': async ({ path }, { accountId }) => {
+      const { webhook, secret } = await rotateSecret(deps, { accountId, webhookId: path.id })
+      return { ...(await presentWithFailure(deps, webhook)), secret }
+    },
+    'webhooks.test': async ({ path }, { accountId }) => {
+      const { message, delivery } = await testWebhook(deps, { accountId, webhookId: path.id })
+      return { ok: true, message, delivery: presentWebhookDelivery(delivery) }
+    },
+    'webhooks.deliveries': async ({ path, query }, { accountId }) => {
+      const page = { accountId, webhookId: path.id, ...query }
+      const { deliveries, total } = await listDeliveries(deps, page)
+      return { data: deliveries.map(presentWebhookDelivery), total }
+    },
+    'webhooks.retryDelivery': async ({ path }, { accountId }) => {
+      const { id: webhookId, deliveryId } = path
+      return presentWebhookDelivery(await retryDelivery(deps, { accountId, webhookId, deliveryId }))
+    },
+
+    'inboxes.rotateWebhookSecret': async ({ path }, { accountId }) => ({
+      webhookSecret: await rotateInboxSecret(deps, { accountId, inboxId: path.id }),
+    }),
+    'inboxes.testWebhook': async ({ path }, { accountId }) => {
+      const { message } = await testInboxWebhook(deps, { accountId, inboxId: path.id })
+      return { ok: true, message }
+    },
+  }
+}
+
+async function presentWithFailure(deps: Needs, webhook: Webhook) {
+  const { accountId, id } = webhook
+  const failures = await readFailures(deps, { accountId, webhooks: [webhook] })
+  return presentWebhook(webhook, failures.get(id))
+}
+
+/** What is given; null for a list stands for an empty one. */
+function changeOf({ url, enabled, eventTypes, podIds, inboxIds }: UpdateWebhookShape) {
+  return {
+    ...(url !== undefined && { url }),
+    ...(enabled !== undefined && { isEnabled: enabled }),
+    ...(eventTypes !== undefined && { kinds: eventTypes ?? [] }),
+    ...(podIds !== undefined && { podIds: podIds ?? [] }),
+    ...(inboxIds !== undefined && { inboxIds: inboxIds ?? [] }),
+  }
+}

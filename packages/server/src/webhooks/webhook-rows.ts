@@ -1,0 +1,298 @@
+// Webhooks, to and from rows. Their deliveries have a file of their own.
+
+import { lockAccount } from '#accounts/account-rows.ts'
+import type { EventFilter, EventKind } from '#events/event.ts'
+import { readLogHead } from '#events/event-rows.ts'
+import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
+import { enqueueJob } from '#queue/job-rows.ts'
+import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
+import type { Webhook, WebhookDisabledReason } from './webhook.ts'
+
+export const WEBHOOKS_PER_ACCOUNT_MAX = 100
+
+export type NewWebhook = {
+  id: string
+  accountId: string
+  inboxId: string | null
+  url: string
+  filter: EventFilter
+  isEnabled: boolean
+  sealedSecrets: Uint8Array
+  nowMs: number
+}
+
+/** Adds a webhook that belongs to no inbox, of which an account has a limited number. */
+export const insertWebhook = transaction({
+  name: 'createWebhook',
+  accountOf: ({ accountId }) => accountId,
+  async run(tx: Tx, input: NewWebhook): Promise<Webhook | 'limit_reached' | 'no_account'> {
+    const account = await lockAccount(tx, input.accountId)
+    if (account === null) return 'no_account'
+    const all = await countWebhooks(readIn(tx), input.accountId, { isOfInbox: false })
+    if (all >= WEBHOOKS_PER_ACCOUNT_MAX) return 'limit_reached'
+    return insertWebhookRow(tx, input)
+  },
+})
+
+/** In the transaction of its inbox, where it has one; there the account is locked already. */
+export async function insertWebhookRow(tx: Tx, input: NewWebhook): Promise<Webhook> {
+  const row: Row<'webhooks'> = {
+    id: input.id,
+    account_id: input.accountId,
+    inbox_id: input.inboxId,
+    ...filterColumns(input.filter),
+    url: input.url,
+    is_enabled: input.isEnabled ? 1 : 0,
+    disabled_reason: input.isEnabled ? null : 'by_request',
+    disabled_at: input.isEnabled ? null : input.nowMs,
+    ...(await enabledFromNowOn(tx)),
+    failing_since: null,
+    sealed_secrets: input.sealedSecrets,
+    created_at: input.nowMs,
+  }
+  await tx.query.insertInto('webhooks').values(row).execute()
+  return toWebhook(row)
+}
+
+export type WebhookChange = {
+  url?: string
+  filter?: Partial<EventFilter>
+  isEnabled?: boolean
+}
+
+/** Changes what is given; a part of the filter that is given replaces the one that was. */
+export const changeWebhook = transaction({
+  name: 'updateWebhook',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: { accountId: string; webhookId: string; change: WebhookChange; nowMs: number },
+  ): Promise<Webhook | null> {
+    const row = await lockWebhook(tx, input)
+    if (row === null) return null
+    const { url, filter, isEnabled } = input.change
+    const change = {
+      // How another one failed says nothing of this one.
+      ...(url !== undefined && url !== row.url && { url, failing_since: null }),
+      ...(filter !== undefined && filterColumns({ ...filterOf(row), ...filter })),
+      ...(await switchColumns(tx, row, { isEnabled, nowMs: input.nowMs })),
+    }
+    if (Object.keys(change).length > 0) {
+      await tx.query.updateTable('webhooks').set(change).where('id', '=', row.id).execute()
+    }
+    return toWebhook({ ...row, ...change })
+  },
+})
+
+/** What switching on or off sets; nothing where that changes nothing. */
+async function switchColumns(
+  tx: Tx,
+  row: Row<'webhooks'>,
+  { isEnabled, nowMs }: { isEnabled: boolean | undefined; nowMs: number },
+) {
+  if (isEnabled === undefined || (row.is_enabled === 1) === isEnabled) return {}
+  if (!isEnabled) return { is_enabled: 0, disabled_reason: 'by_request', disabled_at: nowMs }
+  return {
+    is_enabled: 1,
+    disabled_reason: null,
+    disabled_at: null,
+    failing_since: null,
+    ...(await enabledFromNowOn(tx)),
+  }
+}
+
+/**
+ * The end of the settled log. What is committed behind it, and not settled yet, is told although it is
+ * a moment older.
+ */
+async function enabledFromNowOn(tx: Tx) {
+  const { transactionId, sequence } = await readLogHead(readIn(tx))
+  return { enabled_after_transaction_id: transactionId, enabled_after_sequence: sequence }
+}
+
+/** Puts the secrets in the place of `kept`, unless they have been replaced since they were read. */
+export const replaceWebhookSecrets = transaction({
+  name: 'replaceWebhookSecrets',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: { accountId: string; webhookId: string; kept: Uint8Array; sealedSecrets: Uint8Array },
+  ): Promise<boolean> {
+    const replaced = await tx.query
+      .updateTable('webhooks')
+      .set({ sealed_secrets: input.sealedSecrets })
+      .where('account_id', '=', input.accountId)
+      .where('id', '=', input.webhookId)
+      .where('sealed_secrets', '=', input.kept)
+      .returning('id')
+      .execute()
+    return replaced.length > 0
+  },
+})
+
+export type WebhookRemoval = { accountId: string; jobId: string; nowMs: number }
+
+/** Removes it at once and leaves its deliveries to a job; false when the account has none such. */
+export const removeWebhook = transaction({
+  name: 'deleteWebhook',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(tx: Tx, input: WebhookRemoval & { webhookId: string }): Promise<boolean> {
+    const removed = await tx.query
+      .deleteFrom('webhooks')
+      .where('account_id', '=', input.accountId)
+      .where('id', '=', input.webhookId)
+      .returning('id')
+      .execute()
+    if (removed.length === 0) return false
+    const { webhookId, jobId, nowMs } = input
+    const payload = { webhookId }
+    await enqueueJob.run(tx, { id: jobId, kind: 'purge-webhook', payload, runAtMs: nowMs, nowMs })
+    return true
+  },
+})
+
+/** The account's webhook with this id, or null. */
+export async function findOwnWebhook(
+  db: ReadDb,
+  { accountId, webhookId }: { accountId: string; webhookId: string },
+): Promise<Webhook | null> {
+  const row = await db.read
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', '=', webhookId)
+    .executeTakeFirst()
+  return row === undefined ? null : toWebhook(row)
+}
+
+/** The webhook with this id, of whichever account; for deliveries. */
+export async function findWebhook(db: ReadDb, webhookId: string): Promise<Webhook | null> {
+  const row = await db.read
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('id', '=', webhookId)
+    .executeTakeFirst()
+  return row === undefined ? null : toWebhook(row)
+}
+
+/** Which account each of these webhooks belongs to; those that were deleted are left out. */
+export async function findWebhookOwners(
+  db: ReadDb,
+  webhookIds: readonly string[],
+): Promise<Map<string, string>> {
+  if (webhookIds.length === 0) return new Map()
+  const rows = await db.read
+    .selectFrom('webhooks')
+    .select(['id', 'account_id'])
+    .where('id', 'in', webhookIds)
+    .execute()
+  return new Map(rows.map((row) => [row.id, row.account_id]))
+}
+
+/** The webhook behind an inbox's `webhookUrl`, or null. */
+export async function findWebhookOfInbox(
+  db: ReadDb,
+  { accountId, inboxId }: { accountId: string; inboxId: string },
+): Promise<Webhook | null> {
+  const row = await db.read
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('inbox_id', '=', inboxId)
+    .executeTakeFirst()
+  return row === undefined ? null : toWebhook(row)
+}
+
+/**
+ * Those that are enabled, of these accounts as a whole and of these inboxes of theirs; what each of them
+ * wants is the caller's to see.
+ */
+export async function findWebhooksToTell(
+  db: ReadDb,
+  { accountIds, inboxIds }: { accountIds: readonly string[]; inboxIds: readonly string[] },
+): Promise<Webhook[]> {
+  if (accountIds.length === 0) return []
+  const enabled = db.read.selectFrom('webhooks').selectAll().where('is_enabled', '=', 1)
+  const ofAccounts = enabled.where('inbox_id', 'is', null).where('account_id', 'in', accountIds)
+  const ofInboxes = enabled.where('account_id', 'in', accountIds).where('inbox_id', 'in', inboxIds)
+  const all = inboxIds.length === 0 ? ofAccounts : ofAccounts.unionAll(ofInboxes)
+  return (await all.execute()).map(toWebhook)
+}
+
+/** Newest first. */
+export async function listWebhooks(
+  db: ReadDb,
+  input: { accountId: string; limit: number; offset: number },
+): Promise<{ webhooks: Webhook[]; total: number }> {
+  const rows = await db.read
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('account_id', '=', input.accountId)
+    .orderBy('id', 'desc')
+    .limit(input.limit)
+    .offset(input.offset)
+    .execute()
+  return { webhooks: rows.map(toWebhook), total: await countWebhooks(db, input.accountId) }
+}
+
+/** Bounded by the limits of webhooks and inboxes, so that counting them costs little. */
+async function countWebhooks(
+  db: ReadDb,
+  accountId: string,
+  filter: { isOfInbox?: false } = {},
+): Promise<number> {
+  let query = db.read.selectFrom('webhooks').where('account_id', '=', accountId)
+  if (filter.isOfInbox === false) query = query.where('inbox_id', 'is', null)
+  const counted = query.select((row) => row.fn.countAll<number>().as('total'))
+  return (await counted.executeTakeFirstOrThrow()).total
+}
+
+async function lockWebhook(
+  tx: Tx,
+  { accountId, webhookId }: { accountId: string; webhookId: string },
+): Promise<Row<'webhooks'> | null> {
+  const query = tx.query
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', '=', webhookId)
+  return (await lockRows(tx, query).executeTakeFirst()) ?? null
+}
+
+function filterColumns({ kinds, podIds, inboxIds }: EventFilter) {
+  return {
+    event_types: JSON.stringify(kinds),
+    pod_ids: JSON.stringify(podIds),
+    inbox_ids: JSON.stringify(inboxIds),
+  }
+}
+
+function filterOf(row: Row<'webhooks'>): EventFilter {
+  return {
+    kinds: JSON.parse(row.event_types) as EventKind[],
+    podIds: JSON.parse(row.pod_ids) as string[],
+    inboxIds: JSON.parse(row.inbox_ids) as string[],
+  }
+}
+
+function toWebhook(row: Row<'webhooks'>): Webhook {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    inboxId: row.inbox_id,
+    url: row.url,
+    filter: filterOf(row),
+    isEnabled: row.is_enabled === 1,
+    disabledReason: row.disabled_reason as WebhookDisabledReason | null,
+    disabledAtMs: row.disabled_at,
+    enabledAfter: {
+      transactionId: row.enabled_after_transaction_id,
+      sequence: row.enabled_after_sequence,
+    },
+    failingSinceMs: row.failing_since,
+    sealedSecrets: row.sealed_secrets,
+    createdAtMs: row.created_at,
+  }
+}

@@ -1,0 +1,244 @@
+// The doors of the service: for programs, for mail, for time and for mail on its way out. Each is
+// joined here to the actions behind it; when they open and close is the composition root's affair.
+
+import { openSmtpServer, type SmtpServer } from '@mailroom/smtp/server/server.ts'
+import { makeAuthenticate } from '#accounts/authenticate.ts'
+import { findEndedSessions } from '#accounts/ended-session-rows.ts'
+import { findActiveKeys } from '#accounts/find-active-keys.ts'
+import { openSessions } from '#accounts/sessions.ts'
+import { publicUrlOf } from '#config/read-settings.ts'
+import type { Settings } from '#config/settings.ts'
+import { rotateDueKeys } from '#domains/rotate-due-keys.ts'
+import { checkDueDomains } from '#domains/verify-domain.ts'
+import type { ConsolePort } from '#http/console/console-routes.ts'
+import { EventReaders } from '#http/event-readers.ts'
+import type { Handlers } from '#http/handler.ts'
+import { type HttpServer, openHttpServer } from '#http/server.ts'
+import { outcomeCounter } from '#inbound/count-outcomes.ts'
+import { findRecipient } from '#inbound/find-recipient.ts'
+import { makeReceiver, type ReceiverPorts } from '#inbound/receiver.ts'
+import { takeMail } from '#inbound/take-mail.ts'
+import { openServiceDoor, type ServiceDoor } from '#operating/service-door.ts'
+import { openDeliveryQueue } from '#outbound/delivery-queue.ts'
+import { LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
+import { storageTrouble } from '#platform/storage-trouble.ts'
+import type { Metrics } from '#platform/telemetry/metrics.ts'
+import type { ServerTls } from '#platform/tls/server-tls.ts'
+import { HOUR_MS, MINUTE_MS } from '#platform/units.ts'
+import type { ParserPool } from '#platform/workers/parser-pool.ts'
+import { openBackground } from '#queue/background.ts'
+import { type Dispatcher, openDispatcher } from '#queue/dispatcher.ts'
+import { MAIL_BOUNDS, RELAY_BOUNDS } from '#queue/dispatcher-bounds.ts'
+import type { Duties } from '#queue/duties.ts'
+import { workJobs } from '#queue/work-jobs.ts'
+import { countOldStored, purgeExpired, sweepBlobs } from '#removal/purge-expired.ts'
+import { type Indexer, openIndexer } from '#search/indexer.ts'
+import { openMailCounter } from '#stats/count-mail.ts'
+import { SOCKETS_PER_ACCOUNT_MAX } from '#streams/event-handlers.ts'
+import { allHandlers, doorPorts, tellingStorage } from './all-handlers.ts'
+import type { Deps } from './deps.ts'
+import { openDuties } from './open-duties.ts'
+import { traceQueue, traceReceipt } from './open-tracing.ts'
+
+export type Parts = {
+  settings: Settings
+  deps: Deps
+  metrics: Metrics
+  parser: ParserPool
+  console: ConsolePort
+  /** Resolves when everything that a start writes is written; who comes earlier waits for it. */
+  started: Promise<void>
+  /** Why the service is not ready, or null. */
+  findObstacle(): Promise<string | null>
+}
+
+export type Doors = {
+  smtp: SmtpServer | null
+  http: HttpServer | null
+  service: ServiceDoor | null
+}
+
+/**
+ * Opens the doors before anything is promised to anyone, so that a start that ends at a port in use
+ * leaves no account behind. What is opened stays in `doors` also when the next fails.
+ */
+export async function openDoors(
+  parts: Parts,
+  doors: Doors,
+  tls: Promise<ServerTls> | null,
+): Promise<void> {
+  const { settings, deps } = parts
+  doors.service = await openOperatorDoor(parts)
+  if (tls !== null) doors.smtp = await openMailDoor(parts, await tls)
+  if (!settings.roles.has('http')) return
+  doors.http = await openProgramDoor(parts)
+  deps.publicUrl = publicUrlOf(settings, doors.http.port)
+}
+
+/** Null where the settings name no port for it. */
+async function openOperatorDoor(parts: Parts): Promise<ServiceDoor | null> {
+  const { settings, deps, metrics } = parts
+  if (settings.metricsPort === null) return null
+  return openServiceDoor({
+    host: settings.metricsHost,
+    port: settings.metricsPort,
+    operatorToken: settings.adminToken,
+    failures: deps.budgets.openWindow({
+      name: 'operator failures',
+      limit: settings.limits.failedAuthPerMinute,
+      windowMs: MINUTE_MS,
+      tellsEnd: true,
+    }),
+    findObstacle: parts.findObstacle,
+    renderMetrics: () => metrics.render(),
+    log: deps.log,
+  })
+}
+
+/** The same function, which waits for the end of the start. */
+function afterStart<Parameters extends unknown[], Value>(
+  { started }: Parts,
+  run: (...parameters: Parameters) => Value | Promise<Value>,
+): (...parameters: Parameters) => Promise<Value> {
+  return async (...parameters) => {
+    await started
+    return run(...parameters)
+  }
+}
+
+function openMailDoor(parts: Parts, tls: ServerTls): Promise<SmtpServer> {
+  const { settings, deps, metrics } = parts
+  return openSmtpServer({
+    host: settings.smtpHost,
+    port: settings.smtpPort,
+    reusePort: settings.reusePort,
+    hostname: settings.smtpHostname,
+    tls: () => tls.current(),
+    receiver: makeReceiver({
+      findRecipient: afterStart(parts, (address) => findRecipient(deps, address)),
+      isQuotaExceeded: deps.storageQuota.isExceeded,
+      takeMail: takeTimed(parts),
+      now: () => deps.clock.now(),
+      storageTrouble,
+      pressure: deps.storePressure,
+      log: deps.log,
+    }),
+    clock: deps.clock,
+    log: deps.log,
+    onOutcome: outcomeCounter(metrics),
+  })
+}
+
+/** From the final dot to the reply. */
+function takeTimed({ deps, metrics }: Parts): ReceiverPorts['takeMail'] {
+  const take = traceReceipt((arriving) => takeMail(deps, arriving), deps.tracing)
+  return async (arriving, sinceMs) => {
+    const dotMs = deps.clock.monotonic()
+    try {
+      return await take(arriving, sinceMs)
+    } finally {
+      metrics.observeReceive(deps.clock.monotonic() - dotMs)
+    }
+  }
+}
+
+function openProgramDoor(parts: Parts): Promise<HttpServer> {
+  const { settings, deps, metrics } = parts
+  const { budgets } = deps
+  const placesOf = (name: string) => budgets.openPlaces({ name, limit: SOCKETS_PER_ACCOUNT_MAX })
+  const readers = new EventReaders({
+    places: { socket: placesOf('sockets'), stream: placesOf('streams') },
+    findGoodKeys: (keyIds) => findActiveKeys(deps, keyIds),
+    findEndedSessions: (ids) => findEndedSessions(deps.db, ids),
+    now: () => deps.clock.now(),
+    log: deps.log,
+  })
+  metrics.watch('eventSockets', () => readers.count('socket'))
+  metrics.watch('eventStreams', () => readers.count('stream'))
+  metrics.watch('eventWaits', () => readers.count('wait'))
+  const servicePorts = {
+    findObstacle: parts.findObstacle,
+    renderMetrics: () => metrics.render(),
+  }
+  const authenticate = afterStart(parts, tellingStorage(makeAuthenticate(deps)))
+  const sessions = openSessions(deps, authenticate)
+  return openHttpServer({
+    host: settings.httpHost,
+    port: settings.httpPort,
+    reusePort: settings.reusePort,
+    trustedProxies: settings.trustedProxies ?? undefined,
+    handlers: afterStartAll(parts, allHandlers(deps, servicePorts, readers)),
+    readers,
+    ports: doorPorts(deps),
+    authenticate,
+    sessions: {
+      create: afterStart(parts, tellingStorage(sessions.create)),
+      find: afterStart(parts, tellingStorage(sessions.find)),
+      end: afterStart(parts, tellingStorage(sessions.end)),
+    },
+    console: parts.console,
+    operatorToken: settings.adminToken ?? undefined,
+    publicUrl: () => deps.publicUrl,
+    clock: deps.clock,
+    makeRequestId: () => `req_${randomText(deps.chance, LOWER_ALPHANUMERIC, 20)}`,
+    log: deps.log,
+    budgets,
+    limits: settings.limits,
+    onRequest: (seen) => metrics.countHttpRequest(seen),
+    tracing: deps.tracing,
+  })
+}
+
+/** What happens because a job is due or an hour has passed. */
+export function openTimeDoor(
+  deps: Deps,
+  settings: Settings,
+  instance: string,
+): ReturnType<typeof openBackground> & { duties: Duties; indexer: Indexer } {
+  const { dkimRotationDays: rotationDays, delivery } = settings
+  const schedule = { rotationDays, usesServiceKeys: delivery !== 'sandbox' }
+  const indexer = openIndexer(deps)
+  const duties = openDuties(deps, settings, instance)
+  const background = openBackground({
+    workJobs: (signal) => workJobs(deps, { worker: deps.makeId('job'), signal }),
+    async purgeExpired(signal) {
+      await purgeExpired(deps, signal)
+      await countOldStored(deps, signal)
+    },
+    sweepBlobs: (signal) => sweepBlobs(deps, signal),
+    sweepEveryMs: deps.blobs?.sweepEveryMs ?? HOUR_MS,
+    checkDomains: (signal) => checkDueDomains(deps, signal),
+    rotateKeys: (signal) => rotateDueKeys(deps, schedule, signal),
+    indexSearch: indexer.step,
+    countMail: openMailCounter(deps).step,
+    duties,
+    log: deps.log,
+  })
+  deps.wakeWorker = background.wakeJobs
+  return { ...background, duties, indexer }
+}
+
+/** Works the queue of deliveries. */
+export function openDeliveryDoor(
+  deps: Deps,
+  { delivery }: Pick<Settings, 'delivery'>,
+  instance: string,
+): Dispatcher {
+  const worker = `${instance} ${deps.makeId('job')}`
+  const queue = traceQueue(openDeliveryQueue(deps, worker), { ...deps, name: 'delivery attempt' })
+  const bounds = delivery === 'relay' ? RELAY_BOUNDS : MAIL_BOUNDS
+  const dispatcher = openDispatcher(queue, deps.log, { bounds })
+  deps.wakeDelivery = dispatcher.wake
+  return dispatcher
+}
+
+/** All handlers; those that tell about the service itself answer at once. */
+function afterStartAll(parts: Parts, handlers: Handlers): Handlers {
+  const gated = Object.entries(handlers).map(([id, handler]) => [
+    id,
+    id.startsWith('service.')
+      ? handler
+      : afterStart(parts, handler as (...parameters: unknown[]) => unknown),
+  ])
+  return Object.fromEntries(gated) as Handlers
+}

@@ -1,0 +1,226 @@
+// The secrets that this service makes for itself: the data key, which seals every other secret in the
+// database, and what signed addresses and links are made with. Read or made, never shown.
+//
+// The data key lies in the database, as one octet 0 and its 32 octets in the clear, or sealed (see
+// base/seal.ts, which never begins with 0) with a key that lies elsewhere: the one of the settings,
+// or that of a file beside an embedded database.
+
+import { hkdfSync } from 'node:crypto'
+import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { decodeSecretKey } from '#config/forms.ts'
+import { SETTINGS, type Settings } from '#config/settings.ts'
+import { makePrivateFolder, syncFolder } from '#platform/blobs/durable-folder.ts'
+import { type Chance, LOWER_ALPHANUMERIC, randomText, systemChance } from '#platform/chance.ts'
+import { SEALING_KEY_BYTES, type Sealer, sealer as sealerOf } from '#platform/seal.ts'
+import { ensureSecret, findSecret, replaceSecret } from '#platform/service-secret.ts'
+import { storageTrouble } from '#platform/storage-trouble.ts'
+import type { Db, ReadDb } from '#schema/tables.ts'
+
+export type Keys = {
+  sealer: Sealer
+  /** Of the signatures on attachment URLs; 32 octets. */
+  urlKey: Uint8Array
+  /** 32 octets for a purpose, such as `return-path`: always the same, and telling nothing of the others. */
+  deriveKey(purpose: string): Uint8Array
+  /** What the operator should know about how the keys are kept, for the start log. */
+  warning: string | null
+}
+
+export type OpenKeysOptions = {
+  settings: Pick<Settings, 'dataDir' | 'databaseUrl' | 'secretKey'>
+  db: Db
+  chance: Chance
+}
+
+const DATA_KEY = 'data-key'
+/** Behind the keys of signed addresses and links. */
+const SERVICE_KEY = 'service-key'
+const URL_KEY = 'attachment-urls'
+const SECRET_BYTES = 32
+/** Before a data key in the clear; the sealed form begins with another octet. */
+const PLAIN = 0
+
+/**
+ * Makes what is absent. Writes nothing when all is there and sealed as the settings say, so that a
+ * service starts on a full disk. Throws, naming MAILROOM_SECRET_KEY, when neither that nor the file in
+ * the data directory opens the data key.
+ */
+export async function openKeys(options: OpenKeysOptions): Promise<Keys> {
+  const dataKey = await openDataKey(options)
+  const sealer = sealerOf(dataKey.key, options.chance)
+  const serviceKey = await openSecret(options, sealer, SERVICE_KEY)
+  return {
+    sealer,
+    urlKey: await openUrlKey(options, sealer),
+    deriveKey: (purpose) => new Uint8Array(hkdfSync('sha256', serviceKey, '', purpose, 32)),
+    warning: dataKey.isPlain ? PLAIN_WARNING : null,
+  }
+}
+
+/** A random secret of 32 octets, sealed; made when there is none yet. */
+async function openSecret(
+  { db, chance }: OpenKeysOptions,
+  sealer: Sealer,
+  name: string,
+): Promise<Uint8Array> {
+  const kept =
+    (await findSecret(db, name)) ??
+    (await db.write(ensureSecret, { name, value: sealer.seal(chance.bytes(SECRET_BYTES), name) }))
+  return unseal(sealer, name, kept)
+}
+
+function unseal(sealer: Sealer, name: string, kept: Uint8Array): Uint8Array {
+  const plain = sealer.open(kept, name)
+  if (plain === null) throw new Error(`the secret ${name} is not the one that was kept.`)
+  return plain
+}
+
+/** Older versions kept it in the clear: that one is sealed as it is, and what it signed stays good. */
+async function openUrlKey(options: OpenKeysOptions, sealer: Sealer): Promise<Uint8Array> {
+  const { db } = options
+  const kept = await findSecret(db, URL_KEY)
+  if (kept?.length !== SECRET_BYTES) return openSecret(options, sealer, URL_KEY)
+  const value = sealer.seal(kept, URL_KEY)
+  try {
+    const now = await db.write(replaceSecret, { name: URL_KEY, kept, value })
+    return unseal(sealer, URL_KEY, now ?? value)
+  } catch (error) {
+    if (storageTrouble(error) !== 'full') throw error
+    return kept
+  }
+}
+
+export type DataKeyState = 'absent' | 'plain' | 'sealed' | 'not here'
+
+/** How the data key is kept, and whether it can be opened here; changes nothing. */
+export async function inspectDataKey(
+  options: Pick<OpenKeysOptions, 'settings'> & { db: ReadDb },
+): Promise<DataKeyState> {
+  const given = { settings: options.settings, chance: systemChance }
+  const kept = await findSecret(options.db, DATA_KEY)
+  if (kept === null) return 'absent'
+  const opened =
+    unwrap(kept, givenSealer(given)) ?? unwrap(kept, await fileSealer(given, { mayMake: false }))
+  if (opened === null) return 'not here'
+  return opened.isPlain ? 'plain' : 'sealed'
+}
+
+const PLAIN_WARNING = `whoever can read the database can read the keys that sign mail, until ${SETTINGS.secretKey.name} is set`
+
+/** Where the key lies that an embedded database is sealed with when the settings give none. */
+export function secretKeyPath({ dataDir }: Pick<Settings, 'dataDir'>): string {
+  return join(dataDir, 'secret.key')
+}
+
+type SealerOptions = Pick<OpenKeysOptions, 'settings' | 'chance'>
+
+type DataKey = { key: Uint8Array; isPlain: boolean }
+
+/**
+ * Makes the data key when there is none, and seals it anew when the settings have come to name
+ * another key than it is sealed with. Of processes that write at once each goes on with what is kept.
+ */
+async function openDataKey(options: OpenKeysOptions): Promise<DataKey> {
+  const { settings, db, chance } = options
+  const found = await findSecret(db, DATA_KEY)
+  // A file made now could not open what another key has sealed, and would hide that one is missing.
+  const mayMake = found === null
+  const wrapper = givenSealer(options) ?? (await fileSealer(options, { mayMake }))
+  const wrap = (key: Uint8Array): Uint8Array =>
+    wrapper === null ? Uint8Array.of(PLAIN, ...key) : wrapper.seal(key, DATA_KEY)
+  const ensure = (): Promise<Uint8Array> =>
+    db.write(ensureSecret, { name: DATA_KEY, value: wrap(chance.bytes(SEALING_KEY_BYTES)) })
+
+  const kept = found ?? (await ensure())
+  const opened = unwrap(kept, wrapper)
+  if (opened !== null && (wrapper === null || !opened.isPlain)) return opened
+  const older = opened ?? unwrap(kept, await fileSealer(options, { mayMake: false }))
+  if (older === null || wrapper === null) throw wrongKey(settings)
+  const value = wrap(older.key)
+  const now = await db.write(replaceSecret, { name: DATA_KEY, kept, value })
+  const replaced = now === null ? null : unwrap(now, wrapper)
+  if (replaced === null) throw wrongKey(settings)
+  return replaced
+}
+
+function unwrap(kept: Uint8Array, wrapper: Sealer | null): DataKey | null {
+  if (kept[0] === PLAIN) return { key: kept.subarray(1), isPlain: true }
+  const key = wrapper?.open(kept, DATA_KEY) ?? null
+  return key === null ? null : { key, isPlain: false }
+}
+
+function givenSealer({ settings, chance }: SealerOptions): Sealer | null {
+  if (settings.secretKey === null) return null
+  const key = decodeSecretKey(settings.secretKey)
+  if (key === null) throw new RangeError(`${SETTINGS.secretKey.name} is not a key.`)
+  return sealerOf(key, chance)
+}
+
+/** Null where there is no file, and beside a shared database: other processes would not have it. */
+async function fileSealer(
+  { settings, chance }: SealerOptions,
+  { mayMake }: { mayMake: boolean },
+): Promise<Sealer | null> {
+  if (settings.databaseUrl !== null) return null
+  const file = secretKeyPath(settings)
+  const kept = await readKeyFile(file)
+  if (kept === null && mayMake) await makeKeyFile(settings, chance)
+  const key = kept ?? (await readKeyFile(file))
+  return key === null ? null : sealerOf(key, chance)
+}
+
+/**
+ * Put in its place whole and only where there is none: a process that lost the race reads the
+ * winner's.
+ */
+async function makeKeyFile(settings: Pick<Settings, 'dataDir'>, chance: Chance): Promise<void> {
+  const file = secretKeyPath(settings)
+  makePrivateFolder(settings.dataDir)
+  const draft = `${file}.${randomText(chance, LOWER_ALPHANUMERIC, 8)}`
+  const text = Buffer.from(chance.bytes(SEALING_KEY_BYTES)).toString('base64')
+  try {
+    await writeFile(draft, `${text}\n`, { mode: 0o600, flush: true })
+    await placeOnce(draft, file)
+  } finally {
+    await rm(draft, { force: true })
+  }
+  await syncFolder(settings.dataDir)
+}
+
+async function placeOnce(draft: string, file: string): Promise<void> {
+  try {
+    await link(draft, file)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return
+    // File systems without hard links; two first starts at once are rarer still.
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(String(code))) throw error
+    await rename(draft, file)
+  }
+}
+
+async function readKeyFile(file: string): Promise<Uint8Array | null> {
+  let text: string
+  try {
+    text = await readFile(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+  const key = decodeSecretKey(text.trim())
+  if (key === null) {
+    throw new Error(
+      `${file} does not hold a key: restore it as it was, or set ${SETTINGS.secretKey.name} to the key it held.`,
+    )
+  }
+  return key
+}
+
+function wrongKey(settings: Pick<Settings, 'dataDir' | 'databaseUrl'>): Error {
+  const file = settings.databaseUrl === null ? secretKeyPath(settings) : null
+  const orFile = file === null ? '' : `, or restore ${file} as it was`
+  return new Error(
+    `the secrets in the database were sealed with a key that is not here: set ${SETTINGS.secretKey.name} to it${orFile}.`,
+  )
+}

@@ -1,0 +1,180 @@
+import {
+  changeAccount,
+  insertAccount,
+  insertKey,
+  markKeyRevoked,
+  touchKeys,
+} from '#accounts/account-rows.ts'
+import { endSession } from '#accounts/ended-session-rows.ts'
+import {
+  insertPairing,
+  markPairingApproved,
+  markPairingDenied,
+  takePairing,
+} from '#accounts/pairing-rows.ts'
+import { changePod, insertPod, removePod } from '#accounts/pod-rows.ts'
+import { insertDomain, removeDomain, setDomainPod } from '#domains/change-domain-rows.ts'
+import {
+  ensureDkimKeys,
+  markPublished,
+  replaceRetiredKey,
+  switchDkimKeys,
+} from '#domains/dkim-key-rows.ts'
+import { claimDomainChecks, settleDomain } from '#domains/settle-domain-rows.ts'
+import { settleEventOrder } from '#events/event-order-rows.ts'
+import { insertSenderRule } from '#inbound/create-sender-rule-rows.ts'
+import { removeQuarantined } from '#inbound/quarantine-rows.ts'
+import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { storeReleased } from '#inbound/release-quarantined-rows.ts'
+import { removeSenderRule } from '#inbound/sender-rule-rows.ts'
+import { settleReport } from '#inbound/settle-report-rows.ts'
+import { changeInbox, insertInbox, removeInbox } from '#inboxes/change-inbox-rows.ts'
+import { countStoredStep, noteQuota } from '#mailbox/stored-bytes-rows.ts'
+import { setThreadRead } from '#mailbox/thread-rows.ts'
+import { keepThreadSummaries } from '#mailbox/thread-summary-rows.ts'
+import {
+  claimDeliveries,
+  readyDueDeliveries,
+  releaseDeliveries,
+  renewDeliveries,
+  returnDeliveries,
+} from '#outbound/delivery-claim-rows.ts'
+import { sendMessage } from '#outbound/send-message-rows.ts'
+import { settleDeliveries } from '#outbound/settle-together-rows.ts'
+import { deleteSuppression, insertSuppression } from '#outbound/suppression-rows.ts'
+import type { AnyTransaction } from '#platform/db/db.ts'
+import { ensureSecret, replaceSecret } from '#platform/service-secret.ts'
+import { noteDutyDone, releaseDuties, returnDuties, takeDuties } from '#queue/duty-rows.ts'
+import {
+  claimJobs,
+  completeJob,
+  continueJob,
+  enqueueJob,
+  releaseLeases,
+  renewLease,
+  retryJob,
+  returnJobs,
+} from '#queue/job-rows.ts'
+import {
+  addBudgetHolder,
+  endBudgetHolder,
+  exchangeBudgets,
+  renewBudgetHolder,
+  sweepBudgets,
+} from '#rate-limits/budget-rows.ts'
+import { purgeExpiredStep, purgeInboxStep } from '#removal/retention-rows.ts'
+import { removeCaptured } from '#sandbox/captured-message-rows.ts'
+import type { Tables } from '#schema/tables.ts'
+import { indexSearchStep } from '#search/search-index-rows.ts'
+import { eraseSearchStep, forgetPurgedSearch } from '#search/search-removal-rows.ts'
+import { addMailHours } from '#stats/mail-hours-rows.ts'
+import { addWebhookDeliveries, addWebhookTest } from '#webhooks/add-webhook-deliveries-rows.ts'
+import { settleWebhookDelivery } from '#webhooks/settle-webhook-delivery-rows.ts'
+import {
+  dropWebhookDeliveries,
+  purgeWebhookStep,
+  retryWebhookDelivery,
+} from '#webhooks/webhook-delivery-rows.ts'
+import {
+  claimWebhookDeliveries,
+  readyDueWebhookDeliveries,
+  releaseWebhookDeliveries,
+  renewWebhookDeliveries,
+  returnWebhookDeliveries,
+} from '#webhooks/webhook-queue-rows.ts'
+import {
+  changeWebhook,
+  insertWebhook,
+  removeWebhook,
+  replaceWebhookSecrets,
+} from '#webhooks/webhook-rows.ts'
+
+/** All of them, for the writer thread of the embedded database, which is told names. */
+export const transactions: readonly AnyTransaction<Tables>[] = [
+  insertAccount,
+  changeAccount,
+  insertKey,
+  markKeyRevoked,
+  touchKeys,
+  insertPod,
+  changePod,
+  removePod,
+  insertInbox,
+  changeInbox,
+  removeInbox,
+  insertDomain,
+  setDomainPod,
+  removeDomain,
+  claimDomainChecks,
+  settleDomain,
+  storeReceived,
+  insertSenderRule,
+  removeSenderRule,
+  storeReleased,
+  removeQuarantined,
+  setThreadRead,
+  keepThreadSummaries,
+  countStoredStep,
+  noteQuota,
+  purgeInboxStep,
+  purgeExpiredStep,
+  indexSearchStep,
+  eraseSearchStep,
+  forgetPurgedSearch,
+  ensureSecret,
+  replaceSecret,
+  ensureDkimKeys,
+  markPublished,
+  switchDkimKeys,
+  replaceRetiredKey,
+  enqueueJob,
+  claimJobs,
+  renewLease,
+  completeJob,
+  continueJob,
+  retryJob,
+  returnJobs,
+  releaseLeases,
+  takeDuties,
+  noteDutyDone,
+  returnDuties,
+  releaseDuties,
+  sendMessage,
+  claimDeliveries,
+  renewDeliveries,
+  returnDeliveries,
+  readyDueDeliveries,
+  releaseDeliveries,
+  settleDeliveries,
+  settleReport,
+  insertSuppression,
+  deleteSuppression,
+  removeCaptured,
+  settleEventOrder,
+  addWebhookDeliveries,
+  addWebhookTest,
+  claimWebhookDeliveries,
+  renewWebhookDeliveries,
+  returnWebhookDeliveries,
+  readyDueWebhookDeliveries,
+  releaseWebhookDeliveries,
+  settleWebhookDelivery,
+  retryWebhookDelivery,
+  dropWebhookDeliveries,
+  purgeWebhookStep,
+  addBudgetHolder,
+  renewBudgetHolder,
+  endBudgetHolder,
+  exchangeBudgets,
+  sweepBudgets,
+  endSession,
+  insertPairing,
+  markPairingApproved,
+  markPairingDenied,
+  takePairing,
+  addMailHours,
+  insertWebhook,
+  changeWebhook,
+  replaceWebhookSecrets,
+  removeWebhook,
+]

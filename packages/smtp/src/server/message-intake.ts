@@ -1,0 +1,174 @@
+// One message on its way in, with its share of the memory that all connections have for messages.
+// Says what the message is refused for, once its real end has been read. Where there is no room, a started
+// message of whoever holds most, or one that hardly goes on, gives way.
+
+import { DataDecoder } from '@mailroom/mail/smtp/data-decoder.ts'
+import type { Reply } from '@mailroom/mail/smtp/reply.ts'
+import * as replies from './replies.ts'
+import type { ReceivedContent } from './session.ts'
+import type { SmtpLimits } from './smtp-limits.ts'
+
+/** What all connections together hold of messages. */
+export type IntakeBudget = {
+  heldBytes: number
+  /** Messages that come in or are being stored. */
+  messages: number
+  /** Octets, by whom they are from. */
+  readonly byAddress: Map<string, number>
+  /** Messages whose end has not come yet. */
+  readonly started: Set<MessageIntake>
+}
+
+/** Nothing yet. */
+export function emptyBudget(): IntakeBudget {
+  return { heldBytes: 0, messages: 0, byAddress: new Map(), started: new Set() }
+}
+
+/** Who asks for room: an address, how much its message grows, and whether it hardly goes on itself. */
+type Need = { readonly address: string; readonly growthBytes: number; readonly isSlow: boolean }
+
+/** Whether there is room for the first octet of another message from there, made if need be. */
+export function hasIntakeRoom(budget: IntakeBudget, limits: SmtpLimits, address: string): boolean {
+  return makeRoom(budget, limits, { address, growthBytes: 1, isSlow: false })
+}
+
+function makeRoom(budget: IntakeBudget, limits: SmtpLimits, need: Need): boolean {
+  const wantedBytes = (budget.byAddress.get(need.address) ?? 0) + need.growthBytes
+  if (wantedBytes > limits.intakeBytesPerAddressMax) return false
+  while (budget.heldBytes + need.growthBytes > limits.intakeBytesMax) {
+    const yielding = findYielding(budget, limits, { ...need, wantedBytes })
+    if (yielding === null) return false
+    yielding.giveWay()
+  }
+  return true
+}
+
+/**
+ * The message to be given up: one that hardly goes on, or one of an address that without it still holds as
+ * much as whoever asks. Slow ones first, then of the address that holds most, then the largest. So an
+ * address's only message goes on while it is not slow. Slow messages of others yield to an address for one
+ * message of full size, no more, and not to one that is slow itself.
+ */
+function findYielding(
+  budget: IntakeBudget,
+  limits: SmtpLimits,
+  { address, wantedBytes, isSlow }: Need & { readonly wantedBytes: number },
+): MessageIntake | null {
+  const mayPassSlow = !isSlow && wantedBytes <= limits.messageBytesMax
+  let found: { intake: MessageIntake; rank: readonly number[] } | null = null
+  for (const intake of budget.started) {
+    if (intake.address === address || intake.heldBytes === 0) continue
+    const ofAddress = budget.byAddress.get(intake.address) ?? 0
+    const isFair = ofAddress - intake.heldBytes >= wantedBytes
+    if (!isFair && !(mayPassSlow && intake.isSlow)) continue
+    const rank = [intake.isSlow ? 1 : 0, ofAddress, intake.heldBytes]
+    if (found === null || isHigher(rank, found.rank)) found = { intake, rank }
+  }
+  return found?.intake ?? null
+}
+
+export class MessageIntake {
+  /** Whom it is from, as far as they share the memory. */
+  readonly address: string
+  readonly startedMs: number
+  /** Ends the connection that it comes by; its memory is free afterwards. */
+  readonly giveWay: () => void
+  /** Whether it brought less than `slowBytesPerSecond` in the last `paceWindowMs`. */
+  isSlow = false
+  readonly #limits: SmtpLimits
+  readonly #budget: IntakeBudget
+  readonly #data = new DataDecoder()
+  #windowMs: number
+  #windowBytes = 0
+  #heldBytes = 0
+  #hadNoMemory = false
+  #isReleased = false
+
+  constructor(
+    service: { readonly limits: SmtpLimits; readonly intake: IntakeBudget },
+    from: { readonly address: string; readonly nowMs: number; giveWay(): void },
+  ) {
+    this.address = from.address
+    this.startedMs = from.nowMs
+    this.giveWay = from.giveWay
+    this.#limits = service.limits
+    this.#budget = service.intake
+    this.#windowMs = from.nowMs
+    this.#budget.messages += 1
+    this.#budget.started.add(this)
+  }
+
+  get heldBytes(): number {
+    return this.#heldBytes
+  }
+
+  get isComplete(): boolean {
+    return this.#data.isComplete
+  }
+
+  /** Takes octets of `chunk` from `offset`; returns the offset after what belongs to the message. */
+  read(chunk: Buffer, offset: number): number {
+    const end = this.#data.decode(chunk, offset)
+    this.#windowBytes += end - offset
+    if (this.#data.sizeBytes > this.#limits.messageBytesMax) this.#data.discard()
+    const growthBytes = this.#data.heldBytes - this.#heldBytes
+    if (growthBytes > 0 && !this.#hasRoomFor(growthBytes)) {
+      this.#hadNoMemory = true
+      this.#data.discard()
+    }
+    this.#hold(this.#data.heldBytes)
+    if (this.#data.isComplete) this.#budget.started.delete(this)
+    return end
+  }
+
+  /** Looks at its pace; called about once a second. */
+  sweep(nowMs: number): void {
+    const passedMs = nowMs - this.#windowMs
+    if (passedMs < this.#limits.paceWindowMs) return
+    this.isSlow = (this.#windowBytes * 1000) / passedMs < this.#limits.slowBytesPerSecond
+    this.#windowMs = nowMs
+    this.#windowBytes = 0
+  }
+
+  /** Why the complete message cannot be handed over, or null when it can. */
+  get refusal(): Reply | null {
+    if (this.#data.hasBareCarriageReturn) return replies.BARE_CR
+    if (this.#data.sizeBytes > this.#limits.messageBytesMax) return replies.TOO_BIG
+    return this.#hadNoMemory ? replies.NO_MEMORY : null
+  }
+
+  get content(): ReceivedContent {
+    const { chunks, sizeBytes, bareLineFeeds } = this.#data
+    return { chunks, sizeBytes, bareLineFeeds }
+  }
+
+  /** Gives the memory back to the others; the second time does nothing. */
+  release(): void {
+    this.#hold(0)
+    this.#budget.started.delete(this)
+    if (!this.#isReleased) this.#budget.messages -= 1
+    this.#isReleased = true
+  }
+
+  #hasRoomFor(growthBytes: number): boolean {
+    const { address, isSlow } = this
+    return makeRoom(this.#budget, this.#limits, { address, growthBytes, isSlow })
+  }
+
+  #hold(heldBytes: number): void {
+    const { byAddress } = this.#budget
+    const growthBytes = heldBytes - this.#heldBytes
+    this.#heldBytes = heldBytes
+    if (growthBytes === 0) return
+    this.#budget.heldBytes += growthBytes
+    const ofAddress = (byAddress.get(this.address) ?? 0) + growthBytes
+    if (ofAddress === 0) byAddress.delete(this.address)
+    else byAddress.set(this.address, ofAddress)
+  }
+}
+
+/** Of two lists of equal length, the first figure that differs decides. */
+export function isHigher(one: readonly number[], other: readonly number[]): boolean {
+  const at = one.findIndex((figure, index) => figure !== other[index])
+  return at >= 0 && (one[at] ?? 0) > (other[at] ?? 0)
+}
