@@ -1,6 +1,7 @@
 // Who a bearer token belongs to. Nothing but a look-up decides, so a revoked key ends at once.
 
 import { timingSafeEqual } from 'node:crypto'
+import { Cache } from '#platform/cache.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import type { Db } from '#schema/tables.ts'
@@ -36,22 +37,19 @@ export function makeTouch(deps: {
   clock: Clock
   log: Log
 }): (key: Identity) => Promise<void> {
-  // Measured by the clock that never steps back, which wall-clock time may do.
-  const touches = new Map<string, { atMs: number; written: Promise<void> }>()
+  const touches = new Cache<Promise<void>>({
+    entriesMax: TOUCHED_KEYS_MAX,
+    now: () => deps.clock.monotonic(),
+  })
   return ({ accountId, keyId }) => {
-    const atMs = deps.clock.monotonic()
     const latest = touches.get(keyId)
-    if (latest !== undefined && atMs - latest.atMs < TOUCH_EVERY_MS) return latest.written
-    if (touches.size >= TOUCHED_KEYS_MAX) touches.clear()
+    if (latest !== null) return latest
     const write = { accountId, keyIds: [keyId], nowMs: deps.clock.now() }
-    const touched = {
-      atMs,
-      written: deps.db.write(touchKeys, write).catch((error) => {
-        if (touches.get(keyId) === touched) touches.delete(keyId)
-        deps.log.debug({ error }, 'the last use of a key was not noted')
-      }),
-    }
-    touches.set(keyId, touched)
-    return touched.written
+    const touched = deps.db.write(touchKeys, write).catch((error) => {
+      if (touches.get(keyId) === touched) touches.delete(keyId)
+      deps.log.debug({ error }, 'the last use of a key was not noted')
+    })
+    touches.set(keyId, touched, { ttlMs: TOUCH_EVERY_MS })
+    return touched
   }
 }

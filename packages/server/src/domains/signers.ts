@@ -3,6 +3,7 @@
 
 import { createPrivateKey } from 'node:crypto'
 import { openSigner, type Signer } from '@mailroom/mail/dkim/signer.ts'
+import { Cache } from '#platform/cache.ts'
 import type { Clock } from '#platform/clock.ts'
 import { problem } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
@@ -28,23 +29,20 @@ type Kept = { opened: Promise<Opened>; readonly lookedAtMs: number }
 
 /** Nothing is read or made before the first message. */
 export function openSigners(deps: ServiceKeyDeps & { clock: Clock }): Signers {
-  const kept = new Map<string, Kept>()
+  const kept = new Cache<Kept>({ entriesMax: DKIM_SIGNERS_KEPT_MAX })
 
   const find = ({ ownerId, domain }: DkimOwner): Promise<Opened> => {
     const name = `${ownerId} ${domain}`
     const before = kept.get(name)
     const nowMs = deps.clock.monotonic()
-    if (before !== undefined && nowMs - before.lookedAtMs < DKIM_KEY_LOOK_MS) return before.opened
+    if (before !== null && nowMs - before.lookedAtMs < DKIM_KEY_LOOK_MS) return before.opened
     const opened = look(deps, { ownerId, domain }, before?.opened)
     const entry = { opened, lookedAtMs: nowMs }
     // A look that failed is repeated with the next message.
     opened.catch(() => {
       if (kept.get(name) === entry) kept.delete(name)
     })
-    kept.delete(name)
     kept.set(name, entry)
-    const [oldest] = kept.keys()
-    if (kept.size > DKIM_SIGNERS_KEPT_MAX && oldest !== undefined) kept.delete(oldest)
     return opened
   }
   return {

@@ -1,6 +1,7 @@
 // Everyone who is connected to be told of events, or waits for one: the places that an account has for
 // them, and who is let go because the key was revoked, the session is over or the service ends.
 
+import { Cache } from '#platform/cache.ts'
 import type { Log } from '#platform/log.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Place, Places } from '#rate-limits/budgets.ts'
@@ -48,7 +49,7 @@ const REVOKED_KEPT = 1_000
 export class EventReaders {
   readonly #options: EventReadersOptions
   readonly #readers = new Set<EventReader>()
-  readonly #revoked = new Set<string>()
+  readonly #revoked = new Cache<true>({ entriesMax: REVOKED_KEPT })
   #isClosing = false
   #timer: NodeJS.Timeout | undefined
   #checking: Promise<void> | undefined
@@ -67,7 +68,7 @@ export class EventReaders {
 
   /** Gives its place back when it is removed, also where it is ended at once. */
   add(reader: EventReader): void {
-    if (this.#isClosing || this.#revoked.has(reader.keyId)) {
+    if (this.#isClosing || this.#revoked.get(reader.keyId) !== null) {
       reader.place?.release()
       reader.end(this.#isClosing ? 'closing' : 'revoked')
       return
@@ -95,10 +96,7 @@ export class EventReaders {
 
   /** Ends all that came with the key, now and later. */
   endOfKey(keyId: string): void {
-    // A Set keeps the order of insertion: the first is the oldest.
-    const [oldest] = this.#revoked
-    if (this.#revoked.size >= REVOKED_KEPT && oldest !== undefined) this.#revoked.delete(oldest)
-    this.#revoked.add(keyId)
+    this.#revoked.set(keyId, true)
     this.#endThose((reader) => reader.keyId === keyId, 'revoked')
   }
 

@@ -5,6 +5,7 @@ import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
 import type { ErrorBody } from '@mailroom/contract/shapes/error.ts'
 import { AppError, type AppErrorOptions, RETRY_AFTER_SECONDS } from '#platform/app-error.ts'
 import { notFound } from '#platform/problem.ts'
+import { withStorageTold } from '#platform/storage-trouble.ts'
 
 export type Problem = {
   readonly status: number
@@ -14,13 +15,14 @@ export type Problem = {
   readonly isOurs: boolean
 }
 
-/** Total: any value that was thrown gets an answer. */
+/** Total: any value that was thrown gets an answer. A store in trouble is `service_unavailable`. */
 export function problemOf(thrown: unknown, requestId: string): Problem {
-  if (thrown instanceof AppError && isErrorCode(thrown.code)) {
-    return problem(thrown.code, thrown.message, thrown.options, requestId)
-  }
   const refusal = frameworkRefusal(thrown)
   if (refusal) return problem(refusal.code, refusal.message, {}, requestId)
+  const told = withStorageTold(thrown)
+  if (told instanceof AppError && isErrorCode(told.code)) {
+    return problem(told.code, told.message, told.options, requestId)
+  }
   return problem('internal_error', errorCodes.internal_error.sentence, {}, requestId)
 }
 

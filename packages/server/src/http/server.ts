@@ -77,6 +77,8 @@ export type HttpServerOptions = {
   readonly port: number
   /** Others may listen on the same port. */
   readonly reusePort?: boolean
+  /** Requests wait for it, but for those about the service itself. */
+  readonly started: Promise<void>
   readonly handlers: Handlers
   readonly ports: DoorPorts
   /** Those that the handlers know, too. */
@@ -284,6 +286,7 @@ function addCommonHooks(
       throw new AppError('bad_request', 'The request has no Host header.')
     }
     if (request.is404) throw unknownRoute(request.raw.url ?? '', reply, visibility)
+    if (!request.routeOptions.config.operationId?.startsWith('service.')) await options.started
   })
   app.addHook('onSend', async (_request, reply) => {
     // A connection kept open by a closing server would hold up its end.

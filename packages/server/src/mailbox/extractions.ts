@@ -4,6 +4,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { ExtractedFrom } from '@mailroom/mail-reading/extract/extract.ts'
 import type { Extracted } from '@mailroom/mail-reading/extract/extracted.ts'
+import { Cache } from '#platform/cache.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
 import type { ParserPool } from '#platform/workers/parser-pool.ts'
 import type { Message } from './message.ts'
@@ -32,18 +33,8 @@ export function openExtractions(
   clock: Clock = systemClock,
   parser: Pick<ParserPool, 'extract'> | null = null,
 ): Extractions {
-  /** The one asked for last stands last. */
-  const kept = new Map<string, { extracted: Extracted; sizeBytes: number }>()
-  let totalBytes = 0
+  const kept = new Cache<Extracted>({ sizeMax: bytesKept })
   let spentMs = 0
-
-  function recall(id: string): Extracted | null {
-    const known = kept.get(id)
-    if (known === undefined) return null
-    kept.delete(id)
-    kept.set(id, known)
-    return known.extracted
-  }
 
   async function find(source: ExtractedFrom): Promise<Extracted> {
     if (parser !== null && !isQuick(source)) {
@@ -64,7 +55,7 @@ export function openExtractions(
   return {
     async of({ id, direction, subject, bodyText, bodyHtml }) {
       if (direction !== 'inbound') return null
-      const known = recall(id)
+      const known = kept.get(id)
       if (known !== null) return known
       if (spentMs >= EXTRACTING_TURN_MS) {
         await setImmediate()
@@ -72,16 +63,9 @@ export function openExtractions(
       }
       const extracted = await find({ subject, text: bodyText, html: bodyHtml })
       // Somebody else may have asked for the same meanwhile.
-      const found = recall(id)
+      const found = kept.get(id)
       if (found !== null) return found
-      const sizeBytes = sizeOf(extracted)
-      kept.set(id, { extracted, sizeBytes })
-      totalBytes += sizeBytes
-      for (const [oldest, { sizeBytes: freed }] of kept) {
-        if (totalBytes <= bytesKept) break
-        kept.delete(oldest)
-        totalBytes -= freed
-      }
+      kept.set(id, extracted, { size: sizeOf(extracted) })
       return extracted
     },
   }

@@ -1,6 +1,7 @@
 // How much an account may store: mail that strangers send it is refused once it has more. What it sends
 // itself counts, and is not refused.
 
+import { Cache } from '#platform/cache.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
@@ -29,13 +30,12 @@ export function openStorageQuota(
   limit: { bytes: number; wakeEvents(): void },
 ): StorageQuota {
   const limitBytes = limit.bytes === 0 ? null : limit.bytes
-  const farUntil = new Map<string, number>()
+  const far = new Cache<true>({ entriesMax: FAR_ACCOUNTS_MAX, now: () => clock.monotonic() })
   return {
     limitBytes,
     async isExceeded(accountId) {
       if (limitBytes === null) return false
-      const nowMs = clock.monotonic()
-      if (nowMs < (farUntil.get(accountId) ?? 0)) return false
+      if (far.get(accountId) !== null) return false
       const { storedBytes, exceededAtMs } = await readStored(db, accountId)
       const isExceeded = storedBytes >= limitBytes
       if (isExceeded !== (exceededAtMs !== null)) {
@@ -46,10 +46,7 @@ export function openStorageQuota(
           limit.wakeEvents()
         }
       }
-      if (limitBytes - storedBytes > FAR_BYTES) {
-        if (farUntil.size >= FAR_ACCOUNTS_MAX) farUntil.clear()
-        farUntil.set(accountId, nowMs + FAR_MS)
-      }
+      if (limitBytes - storedBytes > FAR_BYTES) far.set(accountId, true, { ttlMs: FAR_MS })
       return isExceeded
     },
   }

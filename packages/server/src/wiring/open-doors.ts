@@ -12,7 +12,6 @@ import { rotateDueKeys } from '#domains/rotate-due-keys.ts'
 import { checkDueDomains } from '#domains/verify-domain.ts'
 import type { ConsolePort } from '#http/console/console-routes.ts'
 import { EventReaders } from '#http/event-readers.ts'
-import type { Handlers } from '#http/handler.ts'
 import { type HttpServer, openHttpServer } from '#http/server.ts'
 import { outcomeCounter } from '#inbound/count-outcomes.ts'
 import { findRecipient } from '#inbound/find-recipient.ts'
@@ -35,7 +34,7 @@ import { countOldStored, purgeExpired, sweepBlobs } from '#removal/purge-expired
 import { type Indexer, openIndexer } from '#search/indexer.ts'
 import { openMailCounter } from '#stats/count-mail.ts'
 import { SOCKETS_PER_ACCOUNT_MAX } from '#streams/event-handlers.ts'
-import { allHandlers, doorPorts, tellingStorage } from './all-handlers.ts'
+import { allHandlers, doorPorts } from './all-handlers.ts'
 import type { Deps } from './deps.ts'
 import { openDuties } from './open-duties.ts'
 import { traceQueue, traceReceipt } from './open-tracing.ts'
@@ -95,19 +94,8 @@ async function openOperatorDoor(parts: Parts): Promise<ServiceDoor | null> {
   })
 }
 
-/** The same function, which waits for the end of the start. */
-function afterStart<Parameters extends unknown[], Value>(
-  { started }: Parts,
-  run: (...parameters: Parameters) => Value | Promise<Value>,
-): (...parameters: Parameters) => Promise<Value> {
-  return async (...parameters) => {
-    await started
-    return run(...parameters)
-  }
-}
-
 function openMailDoor(parts: Parts, tls: ServerTls): Promise<SmtpServer> {
-  const { settings, deps, metrics } = parts
+  const { settings, deps, metrics, started } = parts
   return openSmtpServer({
     host: settings.smtpHost,
     port: settings.smtpPort,
@@ -115,7 +103,10 @@ function openMailDoor(parts: Parts, tls: ServerTls): Promise<SmtpServer> {
     hostname: settings.smtpHostname,
     tls: () => tls.current(),
     receiver: makeReceiver({
-      findRecipient: afterStart(parts, (address) => findRecipient(deps, address)),
+      async findRecipient(address) {
+        await started
+        return findRecipient(deps, address)
+      },
       isQuotaExceeded: deps.storageQuota.isExceeded,
       takeMail: takeTimed(parts),
       now: () => deps.clock.now(),
@@ -160,22 +151,18 @@ function openProgramDoor(parts: Parts): Promise<HttpServer> {
     findObstacle: parts.findObstacle,
     renderMetrics: () => metrics.render(),
   }
-  const authenticate = afterStart(parts, tellingStorage(makeAuthenticate(deps)))
-  const sessions = openSessions(deps, authenticate)
+  const authenticate = makeAuthenticate(deps)
   return openHttpServer({
     host: settings.httpHost,
     port: settings.httpPort,
     reusePort: settings.reusePort,
     trustedProxies: settings.trustedProxies ?? undefined,
-    handlers: afterStartAll(parts, allHandlers(deps, servicePorts, readers)),
+    started: parts.started,
+    handlers: allHandlers(deps, servicePorts, readers),
     readers,
     ports: doorPorts(deps),
     authenticate,
-    sessions: {
-      create: afterStart(parts, tellingStorage(sessions.create)),
-      find: afterStart(parts, tellingStorage(sessions.find)),
-      end: afterStart(parts, tellingStorage(sessions.end)),
-    },
+    sessions: openSessions(deps, authenticate),
     console: parts.console,
     operatorToken: settings.adminToken ?? undefined,
     publicUrl: () => deps.publicUrl,
@@ -230,15 +217,4 @@ export function openDeliveryDoor(
   const dispatcher = openDispatcher(queue, deps.log, { bounds })
   deps.wakeDelivery = dispatcher.wake
   return dispatcher
-}
-
-/** All handlers; those that tell about the service itself answer at once. */
-function afterStartAll(parts: Parts, handlers: Handlers): Handlers {
-  const gated = Object.entries(handlers).map(([id, handler]) => [
-    id,
-    id.startsWith('service.')
-      ? handler
-      : afterStart(parts, handler as (...parameters: unknown[]) => unknown),
-  ])
-  return Object.fromEntries(gated) as Handlers
 }

@@ -29,6 +29,7 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
   const server = await openHttpServer({
     host: '127.0.0.1',
     port: 0,
+    started: Promise.resolve(),
     handlers: { ...echoes(), ...answers },
     ports: { ...quietPorts, ...ports },
     readers: openReaders({}),

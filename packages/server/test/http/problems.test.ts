@@ -10,6 +10,7 @@ import { errorCodes } from '@mailroom/contract/error-codes.ts'
 import { problemOf } from '#http/problems.ts'
 import type { RequestSeen } from '#http/server.ts'
 import { AppError } from '#platform/app-error.ts'
+import { StorageError } from '#platform/db/storage-error.ts'
 import { errorOf, GOOD_KEY, keepingLog, OPERATOR_TOKEN, openDoor } from '#test/http/door.ts'
 import { exchange } from '#test/http/wire.ts'
 
@@ -48,7 +49,6 @@ const surprises: [string, unknown][] = [
   ['an exception', new Error('SELECT secret FROM accounts')],
   ['an AppError with a code that is not public', new AppError('secret_code', 'secret')],
   ['an exception that claims a status', Object.assign(new Error('secret'), { statusCode: 418 })],
-  ['a reset of some other connection', Object.assign(new Error('read'), { code: 'ECONNRESET' })],
   ['a code that is a name of every object', Object.assign(new Error('x'), { code: 'toString' })],
   ['text', 'secret'],
   ['nothing', undefined],
@@ -67,6 +67,17 @@ for (const [name, thrown] of surprises) {
     })
   })
 }
+
+test('a store in trouble is 503 service_unavailable without a word of its error', () => {
+  for (const thrown of [
+    Object.assign(new Error('secret'), { code: 'ECONNRESET' }),
+    new StorageError('unavailable', 'secret'),
+  ]) {
+    const { status, body, isOurs, headers } = problemOf(thrown, 'req_1')
+    assert.deepEqual([status, isOurs, headers['retry-after']], [503, false, '2'])
+    assert.equal(body.message, 'The storage of the service cannot be reached; nothing was changed.')
+  }
+})
 
 test('a fault of ours is logged with its cause and the id that the caller got', async () => {
   const { log, lines } = keepingLog()

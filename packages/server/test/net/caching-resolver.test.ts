@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { openCachingResolver } from '#platform/dns/caching-resolver.ts'
-import { KeptAnswers } from '#platform/dns/kept-answers.ts'
 import { openResolver, type Resolver } from '#platform/dns/resolver.ts'
 import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
 import { type TestClock, testClock } from '#test/world.ts'
@@ -275,21 +274,4 @@ test('the names of addresses are told', async (t) => {
   const { resolver } = await open(t, { '1.2.0.192.in-addr.arpa': { PTR: ['Mail.Example'] } })
   const answer = await resolver.ptr('1.2.0.192.in-addr.arpa')
   assert.deepEqual(answer.kind === 'found' && answer.records, ['mail.example'])
-})
-
-test('what is kept stays within its bounds, the oldest going first', () => {
-  let nowMs = 0
-  const kept = new KeptAnswers<string>({ entriesMax: 3, charactersMax: 100, now: () => nowMs })
-  for (const key of ['a', 'b', 'c', 'd']) kept.set(key, key, { ttlMs: 10 })
-  assert.equal(kept.get('a'), null)
-  assert.deepEqual(kept.get('d'), { value: 'd', ttlMs: 10 })
-  kept.set('e', 'e', { ttlMs: 10, characters: 90 })
-  assert.equal(kept.get('c')?.value, 'c')
-  kept.set('f', 'f', { ttlMs: 10, characters: 90 })
-  assert.equal(kept.get('e'), null)
-  kept.set('g', 'g', { ttlMs: 10, characters: 101 })
-  assert.equal(kept.get('g'), null)
-  assert.equal(kept.get('f')?.value, 'f')
-  nowMs = 10
-  assert.equal(kept.get('f'), null)
 })

@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { makeExpiringCache } from '#outbound/route/expiring-cache.ts'
 import { mx, openRouteWorld, outcomeOf } from './route-world.ts'
 
 const A = ['1.1.1.1']
@@ -49,18 +48,4 @@ test('a hundred searches for one destination at once ask once', async (t) => {
   const routes = await Promise.all(Array.from({ length: 100 }, () => find('example.com')))
   assert.ok(routes.every((route) => outcomeOf(route) === 'hosts'))
   assert.deepEqual(dns.asked.map(({ type }) => type).sort(), ['A', 'AAAA', 'MX', 'TXT'])
-})
-
-test('a full cache drops what was used longest ago', () => {
-  let nowMs = 0
-  const tell = () => nowMs
-  const cache = makeExpiringCache<number>({ now: tell, monotonic: tell, steady: tell }, 2)
-  cache.set('a', 1, 100)
-  cache.set('b', 2, 100)
-  assert.deepEqual(cache.get('a'), { value: 1, leftMs: 100 })
-  cache.set('c', 3, 100)
-  assert.equal(cache.get('b'), null)
-  assert.equal(cache.get('a')?.value, 1)
-  nowMs = 100
-  assert.equal(cache.get('a'), null)
 })

@@ -5,6 +5,7 @@ import { hash } from 'node:crypto'
 import { constants, open } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import type { Encoding } from '#http/compression.ts'
+import { Cache } from '#platform/cache.ts'
 
 export type BuiltFile = {
   readonly content: Uint8Array
@@ -50,8 +51,9 @@ const KEPT_BYTES_MAX = 4 * 1024 * 1024
 
 /** Reads nothing before it is asked. */
 export function openBuiltFiles(folder: string): BuiltFiles {
-  const kept = new Map<string, { file: BuiltFile; mtimeMs: number; size: number }>()
-  let keptBytes = 0
+  const kept = new Cache<{ file: BuiltFile; mtimeMs: number; size: number }>({
+    sizeMax: KEPT_BYTES_MAX,
+  })
 
   async function read(path: string, encoding: Encoding | null): Promise<BuiltFile | null> {
     const name = encoding === null ? path : `${path}${SUFFIXES[encoding]}`
@@ -65,12 +67,7 @@ export function openBuiltFiles(folder: string): BuiltFiles {
       if (known?.mtimeMs === mtimeMs && known.size === size) return known.file
       const content = await handle.readFile()
       const file = describe(path, encoding, content)
-      keptBytes += content.length - (known?.file.content.length ?? 0)
-      if (keptBytes > KEPT_BYTES_MAX) {
-        kept.clear()
-        keptBytes = content.length
-      }
-      kept.set(name, { file, mtimeMs, size })
+      kept.set(name, { file, mtimeMs, size }, { size: content.length })
       return file
     } finally {
       await handle.close()

@@ -10,8 +10,8 @@ import type {
 import { readDomainName } from '@mailroom/mail/domain-name.ts'
 import { evaluateDmarc } from 'mailauth/lib/dmarc/index.js'
 import { getAlignment } from 'mailauth/lib/tools.js'
+import { Cache } from '#platform/cache.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
-import { KeptAnswers } from '#platform/dns/kept-answers.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
 import type { Author } from './authenticator.ts'
 import { openLookups } from './lookups.ts'
@@ -47,13 +47,13 @@ const WALK_LABELS_MAX = 7
 
 export class DmarcChecker {
   readonly #resolver: Resolver
-  readonly #kept: KeptAnswers<Verdict>
+  readonly #kept: Cache<Verdict>
 
   constructor(resolver: Resolver, clock: Clock = systemClock) {
     this.#resolver = resolver
-    this.#kept = new KeptAnswers({
+    this.#kept = new Cache({
       entriesMax: AUTHENTICATE_OUTCOMES_KEPT_MAX,
-      charactersMax: AUTHENTICATE_OUTCOMES_CHARACTERS_MAX,
+      sizeMax: AUTHENTICATE_OUTCOMES_CHARACTERS_MAX,
       now: () => clock.monotonic(),
     })
   }
@@ -83,7 +83,7 @@ export class DmarcChecker {
       domainsOf(found, { result: 'pass', of: domain }),
       domainsOf(found, { result: 'temperror', of: domain }),
     )
-    return this.#kept.get(key)?.value ?? null
+    return this.#kept.get(key)
   }
 
   /**

@@ -4,8 +4,8 @@
 import type { SpfResult } from '@mailroom/mail/authentication.ts'
 import { readDomainName } from '@mailroom/mail/domain-name.ts'
 import { spf as checkHost } from 'mailauth/lib/spf/index.js'
+import { Cache } from '#platform/cache.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
-import { KeptAnswers } from '#platform/dns/kept-answers.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
 import type { ArrivedMail } from './authenticator.ts'
 import {
@@ -33,7 +33,7 @@ export function spfDomain({ reversePath, helo }: SpfQuestion): string | null {
 export class SpfChecker {
   readonly #resolver: Resolver
   readonly #hostname: string
-  readonly #kept: KeptAnswers<SpfResult>
+  readonly #kept: Cache<SpfResult>
 
   /** `hostname`: ours, which a record may ask for with a macro. */
   constructor(
@@ -42,9 +42,9 @@ export class SpfChecker {
   ) {
     this.#resolver = resolver
     this.#hostname = hostname
-    this.#kept = new KeptAnswers({
+    this.#kept = new Cache({
       entriesMax: AUTHENTICATE_OUTCOMES_KEPT_MAX,
-      charactersMax: AUTHENTICATE_OUTCOMES_CHARACTERS_MAX,
+      sizeMax: AUTHENTICATE_OUTCOMES_CHARACTERS_MAX,
       now: () => clock.monotonic(),
     })
   }
@@ -52,7 +52,7 @@ export class SpfChecker {
   /** What was found for mail like this and holds still; null where it is to be asked. */
   known(question: SpfQuestion): SpfResult | null {
     const subject = subjectOf(question)
-    return subject === null ? NOTHING : (this.#kept.get(subject.key)?.value ?? null)
+    return subject === null ? NOTHING : this.#kept.get(subject.key)
   }
 
   /**

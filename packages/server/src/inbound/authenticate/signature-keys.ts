@@ -4,6 +4,7 @@
 import { createPublicKey, hash } from 'node:crypto'
 import type { Key, KeyCache, KeyOptions } from 'mailauth/lib/dkim/dkim-verifier.js'
 import { getPublicKey, toALabel } from 'mailauth/lib/tools.js'
+import { Cache } from '#platform/cache.ts'
 import { lookupError } from './lookups.ts'
 
 /** Keys that a thread keeps read, and answers of DNS that the one for signatures keeps by itself. */
@@ -92,22 +93,16 @@ async function chooseKey(
 type Reading = { type: string; name: string; bitsMin: number; options: KeyOptions }
 
 /** By digests, so that no record makes one larger than another. */
-const keptKeys = new Map<string, Key>()
+const keptKeys = new Cache<Key>({ entriesMax: SIGNATURE_KEYS_KEPT_MAX })
 
 /** Reading a key costs more than verifying with it. */
 async function readKey(record: string, { type, name, bitsMin, options }: Reading): Promise<Key> {
   const known = hash('sha256', `${options.hashAlgo} ${bitsMin} ${record}`, 'base64')
   const kept = keptKeys.get(known)
-  if (kept !== undefined) return kept
+  if (kept !== null) return kept
   const read = await getPublicKey(type, name, bitsMin, async () => [[record]], options)
   // Of what is read along with it, such as the record, nothing is kept.
   const key = { ...read, rr: '', publicKey: createPublicKey(read.publicKey) }
-  if (keptKeys.size >= SIGNATURE_KEYS_KEPT_MAX) {
-    for (const oldest of keptKeys.keys()) {
-      keptKeys.delete(oldest)
-      break
-    }
-  }
   keptKeys.set(known, key)
   return key
 }

@@ -2,8 +2,7 @@
 // its own: who started it ends it.
 
 import { parentPort, workerData } from 'node:worker_threads'
-import { systemClock } from '#platform/clock.ts'
-import { KeptAnswers } from '#platform/dns/kept-answers.ts'
+import { Cache } from '#platform/cache.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { checkSignatures } from './check-signatures.ts'
 import type { KeyAnswer } from './signature-keys.ts'
@@ -20,10 +19,9 @@ if (port === null) throw new Error('signature-worker.ts is the entry of a worker
 const atWork = new Int32Array((workerData as ThreadOptions).atWork)
 
 // For moments only: what the main thread remembers is asked there again.
-const kept = new KeptAnswers<KeyAnswer>({
+const kept = new Cache<KeyAnswer>({
   entriesMax: SIGNATURE_KEYS_KEPT_MAX,
-  charactersMax: SIGNATURE_KEYS_CHARACTERS_MAX,
-  now: () => systemClock.monotonic(),
+  sizeMax: SIGNATURE_KEYS_CHARACTERS_MAX,
 })
 const asked = new Map<string, PromiseWithResolvers<KeyAnswer>>()
 /** Of the messages in hand: what counts in place of keys that come too late. */
@@ -73,14 +71,14 @@ async function check({ id, raw, nowMs }: Extract<ToThread, { kind: 'check' }>): 
 function takeAnswer(name: string, answer: KeyAnswer): void {
   const ttlMs = answer.kind === 'fault' ? 0 : Math.min(answer.ttlMs, SIGNATURE_KEY_KEPT_MS_MAX)
   const characters = answer.kind === 'found' ? answer.records.join('').length : 0
-  kept.set(name, answer, { ttlMs, characters })
+  kept.set(name, answer, { ttlMs, size: name.length + characters })
   asked.get(name)?.resolve(answer)
   asked.delete(name)
 }
 
 function findKeys(name: string): Promise<KeyAnswer> {
   const known = kept.get(name)
-  if (known !== null) return Promise.resolve(known.value)
+  if (known !== null) return Promise.resolve(known)
   const waiting = asked.get(name)
   if (waiting !== undefined) return waiting.promise
   const question = Promise.withResolvers<KeyAnswer>()

@@ -2,6 +2,7 @@
 // Remembers what it found; opens no connection for mail.
 
 import { isIPv4, isIPv6 } from 'node:net'
+import { Cache } from '#platform/cache.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
@@ -10,7 +11,6 @@ import {
   listOwnAddresses,
   makeAddressGuard,
 } from '#platform/egress/address-guard.ts'
-import { makeExpiringCache } from './expiring-cache.ts'
 import { type FetchPolicy, makeFetchPolicy } from './fetch-policy.ts'
 import { type Route, type RouteHost, refuse } from './route.ts'
 import { forGood, ROUTE_VALID_MS_MAX, type RouteFinding, routeToDomain } from './route-to-domain.ts'
@@ -65,12 +65,12 @@ export function openRouter(options: RouterOptions): Router {
     clock,
     recordWaitMs: options.recordWaitMs,
   })
-  const routes = makeExpiringCache<Route>(clock, ROUTES_KEPT_MAX)
+  const routes = new Cache<Route>({ entriesMax: ROUTES_KEPT_MAX, now: () => clock.monotonic() })
   const underWay = new Map<string, Promise<Route>>()
 
   async function findRoute(destination: string): Promise<Route> {
     const key = destination.toLowerCase().replace(/\.$/, '')
-    const kept = routes.get(key)
+    const kept = routes.find(key)
     if (kept !== null) return withValidity(kept.value, kept.leftMs)
     const shared = underWay.get(key)
     if (shared !== undefined) return shared
@@ -87,7 +87,7 @@ export function openRouter(options: RouterOptions): Router {
     const { route, keptMs } = destination.startsWith('[')
       ? routeToLiteral(destination, isAllowed)
       : await routeToDomain(destination, { ...options, policies, isAllowed, port })
-    routes.set(destination, route, keptMs)
+    routes.set(destination, route, { ttlMs: keptMs })
     return route
   }
 

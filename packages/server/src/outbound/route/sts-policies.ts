@@ -3,10 +3,10 @@
 
 import { parseStsPolicy, readStsId, type StsPolicy } from '@mailroom/mail/mta-sts.ts'
 import { raceAbort } from '#platform/abort.ts'
+import { Cache } from '#platform/cache.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
-import { makeExpiringCache } from './expiring-cache.ts'
 import type { FetchPolicy } from './fetch-policy.ts'
 
 /** The TXT lookup runs beside that of MX, and mail waits no longer for it. */
@@ -28,25 +28,23 @@ export function makeStsPolicies(options: {
   recordWaitMs?: number | undefined
 }): StsPolicies {
   const { resolver, fetchPolicy, clock } = options
-  const policies = makeExpiringCache<{ id: string; policy: StsPolicy }>(
-    clock,
-    STS_POLICIES_KEPT_MAX,
-  )
+  const bounds = { entriesMax: STS_POLICIES_KEPT_MAX, now: () => clock.monotonic() }
+  const policies = new Cache<{ id: string; policy: StsPolicy }>(bounds)
   /** The id for which there was nothing to be had. */
-  const failures = makeExpiringCache<string>(clock, STS_POLICIES_KEPT_MAX)
+  const failures = new Cache<string>(bounds)
 
   async function find(destination: string): Promise<StsPolicy | null> {
     const id = await findId(destination)
-    const kept = policies.get(destination)?.value
-    if (id === null || kept?.id === id || failures.get(destination)?.value === id) {
+    const kept = policies.get(destination)
+    if (id === null || kept?.id === id || failures.get(destination) === id) {
       return kept?.policy ?? null
     }
     const policy = await fetchAndParse(destination)
     if (policy === null) {
-      failures.set(destination, id, STS_FAILURE_MS)
+      failures.set(destination, id, { ttlMs: STS_FAILURE_MS })
       return kept?.policy ?? null
     }
-    policies.set(destination, { id, policy }, policy.maxAgeSeconds * 1000)
+    policies.set(destination, { id, policy }, { ttlMs: policy.maxAgeSeconds * 1000 })
     return policy
   }
 

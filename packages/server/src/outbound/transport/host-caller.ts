@@ -11,8 +11,8 @@ import {
   type RecipientOutcome,
   type SmtpClient,
 } from '@mailroom/smtp/client/smtp-client.ts'
-import { type ExpiringCache, makeExpiringCache } from '#outbound/route/expiring-cache.ts'
 import { onAbort } from '#platform/abort.ts'
+import { Cache } from '#platform/cache.ts'
 import type { Clock } from '#platform/clock.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
@@ -85,14 +85,15 @@ export class HostCaller {
    * Places that are not tried for a while, because trying them costs minutes or does harm: else every
    * message for a host that is gone would wait for it as long as the first.
    */
-  readonly #passedOver: ExpiringCache<Trouble>
+  readonly #passedOver: Cache<Trouble>
   /** When a place last answered a message: one that hangs there says nothing about the others. */
-  readonly #answeredAtMs: ExpiringCache<number>
+  readonly #answeredAtMs: Cache<number>
 
   constructor(options: HostCallerOptions) {
     this.#options = options
-    this.#passedOver = makeExpiringCache(options.clock, SILENT_HOSTS_MAX)
-    this.#answeredAtMs = makeExpiringCache(options.clock, SILENT_HOSTS_MAX)
+    const bounds = { entriesMax: SILENT_HOSTS_MAX, now: () => options.clock.monotonic() }
+    this.#passedOver = new Cache(bounds)
+    this.#answeredAtMs = new Cache(bounds)
   }
 
   /**
@@ -178,7 +179,7 @@ export class HostCaller {
 
   async #open(place: Place, call: Call): Promise<{ client: SmtpClient } | Trouble> {
     const passedOver = this.#passedOver.get(silenceKeyOf(place))
-    if (passedOver !== null) return passedOver.value
+    if (passedOver !== null) return passedOver
     const { address } = keyOf(place)
     await this.#pool.shrink(address, CONNECTIONS_PER_HOST_MAX - this.#connections.held(address))
     const opened = await this.#dial(place, call)
@@ -191,15 +192,15 @@ export class HostCaller {
 
   #noteAnswer(place: Place): void {
     const nowMs = this.#options.clock.monotonic()
-    this.#answeredAtMs.set(silenceKeyOf(place), nowMs, 2 * ANSWERED_LATELY_MS)
+    this.#answeredAtMs.set(silenceKeyOf(place), nowMs, { ttlMs: 2 * ANSWERED_LATELY_MS })
   }
 
   /** Unless it was another message that the place answered meanwhile. */
   #passOver(place: Place, why: Trouble, { sinceMs }: Call): void {
     const key = silenceKeyOf(place)
-    const answeredAtMs = this.#answeredAtMs.get(key)?.value ?? Number.NEGATIVE_INFINITY
+    const answeredAtMs = this.#answeredAtMs.get(key) ?? Number.NEGATIVE_INFINITY
     if (why.failure.kind === 'timeout' && answeredAtMs >= sinceMs) return
-    this.#passedOver.set(key, why, SILENT_HOST_MS)
+    this.#passedOver.set(key, why, { ttlMs: SILENT_HOST_MS })
   }
 
   async #dial(place: Place, { mail, signal }: Call): Promise<{ client: SmtpClient } | Trouble> {

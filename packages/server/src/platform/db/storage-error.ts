@@ -79,8 +79,9 @@ export function asStorageError(error: unknown): StorageError | null {
     return kind === undefined ? null : new StorageError(kind, error.message, error)
   }
   if (typeof code === 'string') {
-    const kind =
-      SYSTEM_KINDS[code] ?? SQLSTATE_KINDS.find(([prefix]) => code.startsWith(prefix))?.[1]
+    const kind = Object.hasOwn(SYSTEM_KINDS, code)
+      ? SYSTEM_KINDS[code]
+      : SQLSTATE_KINDS.find(([prefix]) => code.startsWith(prefix))?.[1]
     if (kind !== undefined) return new StorageError(kind, error.message, error)
   }
   if (LOST_CONNECTION.test(error.message)) {

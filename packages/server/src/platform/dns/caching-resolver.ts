@@ -3,10 +3,10 @@
 // is known to be silent. An answer that has just expired stands in for one that does not come (RFC 8767).
 
 import { raceAbort } from '#platform/abort.ts'
+import { Cache } from '#platform/cache.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
 import { HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import type { Answer, QuestionType, RecordOf } from './answer.ts'
-import { KeptAnswers } from './kept-answers.ts'
 import { type AskOptions, isQuestionName, questionName, type Resolver } from './resolver.ts'
 import { Silence } from './silence.ts'
 import { answerSpecial } from './special-name.ts'
@@ -66,8 +66,8 @@ class AnswerCache<Type extends QuestionType> {
   readonly #ask: Ask<Type>
   readonly #silence: Silence
   /** For STALE_MS longer than they are good. */
-  readonly #answers: KeptAnswers<Answer<RecordOf[Type]>>
-  readonly #faults: KeptAnswers<Answer<RecordOf[Type]>>
+  readonly #answers: Cache<Answer<RecordOf[Type]>>
+  readonly #faults: Cache<Answer<RecordOf[Type]>>
   readonly #asking = new Map<string, Promise<Answer<RecordOf[Type]>>>()
 
   constructor(type: Type, ask: Ask<Type>, { silence, clock }: { silence: Silence; clock: Clock }) {
@@ -76,11 +76,11 @@ class AnswerCache<Type extends QuestionType> {
     this.#silence = silence
     const bounds = {
       entriesMax: DNS_KEPT_MAX,
-      charactersMax: DNS_KEPT_CHARACTERS_MAX,
+      sizeMax: DNS_KEPT_CHARACTERS_MAX,
       now: () => clock.monotonic(),
     }
-    this.#answers = new KeptAnswers(bounds)
-    this.#faults = new KeptAnswers(bounds)
+    this.#answers = new Cache(bounds)
+    this.#faults = new Cache(bounds)
   }
 
   ask(name: string): Promise<Answer<RecordOf[Type]>> {
@@ -88,13 +88,13 @@ class AnswerCache<Type extends QuestionType> {
     if (special !== null) return Promise.resolve(special)
     // Before anything is noted of it: what is no name may be of any length.
     if (!isQuestionName(name)) return Promise.resolve(NO_NAME)
-    const kept = this.#answers.get(name)
-    if (kept !== null && kept.ttlMs > STALE_MS) {
-      return Promise.resolve(withTtl(kept.value, kept.ttlMs - STALE_MS))
+    const kept = this.#answers.find(name)
+    if (kept !== null && kept.leftMs > STALE_MS) {
+      return Promise.resolve(withTtl(kept.value, kept.leftMs - STALE_MS))
     }
     const stale = kept === null ? null : withTtl(kept.value, 0)
     const fault = this.#faults.get(name)
-    if (fault !== null) return Promise.resolve(stale ?? fault.value)
+    if (fault !== null) return Promise.resolve(stale ?? fault)
     const asking = this.#asking.get(name) ?? this.#start(name)
     return stale === null ? asking : preferred(asking, stale)
   }
@@ -120,7 +120,10 @@ class AnswerCache<Type extends QuestionType> {
       return answer
     }
     const ttlMs = keptMs(answer)
-    this.#answers.set(name, answer, { ttlMs: ttlMs + STALE_MS, characters: charactersOf(answer) })
+    this.#answers.set(name, answer, {
+      ttlMs: ttlMs + STALE_MS,
+      size: name.length + charactersOf(answer),
+    })
     return withTtl(answer, ttlMs)
   }
 }

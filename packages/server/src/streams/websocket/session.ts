@@ -8,6 +8,7 @@ import type { EventPorts } from '#http/handler.ts'
 import { AppError } from '#platform/app-error.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
+import { withStorageTold } from '#platform/storage-trouble.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { EventText } from '#streams/envelope.ts'
 import { STREAM_BUFFER_BYTES_MAX } from '#streams/event-feed.ts'
@@ -250,7 +251,8 @@ export class Session {
   #fail(error: unknown): void {
     const { log } = this.#parts
     const fields = { requestId: this.#opened.requestId, error }
-    if (error instanceof AppError && error.code === 'service_unavailable') {
+    const told = withStorageTold(error)
+    if (told instanceof AppError && told.code === 'service_unavailable') {
       log.info(fields, 'A WebSocket was closed because the service is unavailable.')
       this.close(CLOSE_CODES.tryLater, 'the service cannot answer at the moment')
     } else {

@@ -36,6 +36,7 @@ const SOCKET_TICK_MS = 2 * SECOND_MS
 export type SocketPatience = Patience & { readonly tickMs: number }
 
 export type SocketDoorOptions = {
+  readonly started: Promise<void>
   readonly identify: Identify
   readonly clientOf: ClientOf
   readonly requests: RateWindow
@@ -111,6 +112,7 @@ export class SocketDoor {
     const headers: Record<string, string> = { 'x-request-id': requestId }
     try {
       refuseWhileClosing(this.#options)
+      await this.#options.started
       this.#opening ??= openSocketServer()
       const [server, caller] = await Promise.all([this.#opening, callerOf(this.#options, request)])
       refuseWhileClosing(this.#options)

@@ -1,0 +1,69 @@
+import { systemClock } from './clock.ts'
+
+export type CacheOptions = {
+  readonly entriesMax?: number
+  /** Of the sizes of all entries together. */
+  readonly sizeMax?: number
+  /** Milliseconds of a clock that never steps back; the system's without it. */
+  now?(): number
+}
+
+type Entry<Value> = { readonly value: Value; readonly untilMs: number; readonly size: number }
+
+/**
+ * Values within bounds and, where they expire, for a time: the one used longest ago goes first. Our own,
+ * because the age of entries follows the clock seam and their sizes have a bound.
+ */
+export class Cache<Value> {
+  readonly #entries = new Map<string, Entry<Value>>()
+  readonly #options: Required<CacheOptions>
+  #size = 0
+
+  constructor({
+    entriesMax = Number.POSITIVE_INFINITY,
+    sizeMax = Number.POSITIVE_INFINITY,
+    now = systemClock.monotonic,
+  }: CacheOptions) {
+    this.#options = { entriesMax, sizeMax, now }
+  }
+
+  get(key: string): Value | null {
+    return this.find(key)?.value ?? null
+  }
+
+  /** The value with the milliseconds until it expires. */
+  find(key: string): { readonly value: Value; readonly leftMs: number } | null {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return null
+    const leftMs = entry.untilMs - this.#options.now()
+    this.#entries.delete(key)
+    if (leftMs > 0) {
+      this.#entries.set(key, entry)
+      return { value: entry.value, leftMs }
+    }
+    this.#size -= entry.size
+    return null
+  }
+
+  /** Replaces what was kept under `key`, and keeps nothing for a `ttlMs` of 0 or past `sizeMax`. */
+  set(
+    key: string,
+    value: Value,
+    { ttlMs = Number.POSITIVE_INFINITY, size = key.length }: { ttlMs?: number; size?: number } = {},
+  ): void {
+    const { entriesMax, sizeMax, now } = this.#options
+    this.delete(key)
+    if (ttlMs <= 0 || size > sizeMax) return
+    this.#entries.set(key, { value, untilMs: now() + ttlMs, size })
+    this.#size += size
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= entriesMax && this.#size <= sizeMax) return
+      this.delete(oldest)
+    }
+  }
+
+  delete(key: string): void {
+    this.#size -= this.#entries.get(key)?.size ?? 0
+    this.#entries.delete(key)
+  }
+}
