@@ -9,14 +9,14 @@ import type { ReceiveInput } from '#inbound/receive-message-rows.ts'
 import { storeReceived } from '#inbound/receive-messages-rows.ts'
 import { ROW_BODY_LENGTH_MAX } from '#mailbox/long-body-rows.ts'
 import { systemClock } from '#platform/clock.ts'
-import { FairTurns } from '#platform/db/fair-turns.ts'
 import { paceWrites } from '#platform/db/paced-db.ts'
-import { StorageError } from '#platform/db/storage-error.ts'
+import { StorageError, tooManyWrites } from '#platform/db/storage-error.ts'
 import {
+  groupWrites,
   WRITE_GROUP_BYTES_MAX,
   WRITE_GROUPED_BYTES_MAX,
-  WriteGroups,
 } from '#platform/db/write-groups.ts'
+import { Semaphore } from '#platform/semaphore.ts'
 import { addAccount, addInbox, arriving, type Owner } from '#test/conformance/open-database.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { type Grouping, openGrouping, receiveTogether, waiting } from './grouping-database.ts'
@@ -131,23 +131,23 @@ suite('the bounds of groups', GUARD, () => {
     assert.equal(paced.loadOf(owner.accountId).failures, 0)
   })
 
-  test('writes whose turn does not come are refused, and the next ones have theirs', async () => {
+  test('writes that get no slot are refused, and the next ones get theirs', async () => {
     const inboxId = await addInbox(db, owner)
     const { writeGroup } = db
     assert.ok(writeGroup)
-    const turns = new FairTurns({ atOnce: 1, eachMax: 1, waitingEachMax: 1, waitMsMax: 50 })
+    const slots = new Semaphore({ limit: 1, waitMsMax: 50, refuse: tooManyWrites })
     let answers = 0
-    const groups = new WriteGroups({ writeGroup, turns, onSettled: () => void answers++ })
-    const write = () => groups.write(storeReceived, waiting(arriving(owner, [inboxId])))
-    assert.equal(turns.take(owner.accountId), null)
+    const writeInGroup = groupWrites({ writeGroup, slots, onSettled: () => void answers++ })
+    const write = () => writeInGroup(storeReceived, waiting(arriving(owner, [inboxId])))
+    const release = slots.tryAcquire()
     for (const one of await Promise.allSettled([write(), write(), write()])) {
       assert.ok(one.status === 'rejected' && one.reason instanceof StorageError)
     }
     assert.equal(answers, 0)
-    turns.give(owner.accountId)
+    release?.()
     await Promise.all([write(), write(), write()])
     assert.equal(answers, 3)
-    assert.equal(turns.take(owner.accountId), null, 'each turn was given back')
+    assert.equal(slots.held(), 0, 'each slot was given back')
   })
 
   test('texts with anything in them are kept as if each had come alone', async () => {

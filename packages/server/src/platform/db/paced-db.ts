@@ -1,14 +1,18 @@
-// The database port with writes in turn by account, so that a flood for one account is not between
-// another's mail and its commit; and with what is known of how writes fare.
+// The database port with a fair share of the writes for each account, so that a flood for one account is
+// not between another's mail and its commit; and with figures of how writes fare.
 
 import type { Clock } from '#platform/clock.ts'
+import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { Db } from '#schema/tables.ts'
-import { FairTurns } from './fair-turns.ts'
-import { POSTGRES_WRITES_MAX } from './postgres.ts'
+import type { Db, Engine } from './db.ts'
 import { COMMIT_GROUP_MAX } from './sqlite-writer.ts'
-import { asStorageError } from './storage-error.ts'
-import { WRITE_QUEUE_MAX, WRITE_WAIT_MS_MAX, WriteGroups } from './write-groups.ts'
+import { asStorageError, tooManyWrites } from './storage-error.ts'
+import {
+  groupWrites,
+  POSTGRES_WRITES_MAX,
+  WRITE_QUEUE_MAX,
+  WRITE_WAIT_MS_MAX,
+} from './write-groups.ts'
 
 /** Then no more writes are taken on than ended in so long, which is what the last of them will wait. */
 const WRITES_COUNTED_SECONDS = 5
@@ -32,73 +36,60 @@ export type WriteLoad = {
 
 export type WriteLoads = {
   load(): WriteLoad
-  loadOf(owner: string): WriteLoad
+  loadOf(accountId: string): WriteLoad
   /** Whether writes of several accounts wait for so long: it is not for each other that they wait. */
   isSlowForSeveral(ms: number): boolean
 }
 
-export type PacedDb = WriteLoads & { readonly db: Db }
+export type PacedDb<Schema> = WriteLoads & { readonly db: Db<Schema> }
 
 /** The same database; its loads are cheap enough to be asked for every message. */
-export function paceWrites(db: Db, clock: Pick<Clock, 'monotonic'>): PacedDb {
-  const turns = new FairTurns(boundsOf(db))
+export function paceWrites<Schema>(
+  db: Db<Schema>,
+  clock: Pick<Clock, 'monotonic'>,
+): PacedDb<Schema> {
+  const slots = new Semaphore({ ...boundsOf(db), preferredKey: '', refuse: tooManyWrites })
   const all = openLoad(clock)
-  const ofOwners = new Map<string | null, Load>()
-  let next = 0
+  const ofAccounts = new Map<string | null, Load>()
   const failures = openFailures(clock)
-  const groups =
-    db.writeGroup &&
-    new WriteGroups({
-      writeGroup: db.writeGroup,
-      turns,
-      onSettled(owner, result) {
-        if (result.status === 'fulfilled') failures.end()
-        else failures.note(result.reason, owner)
-      },
-    })
+  const { writeGroup } = db
+  const writeInGroup =
+    writeGroup && groupWrites({ writeGroup, slots, onSettled: failures.noteResult })
 
-  const write: Db['write'] = async (transaction, input, traceParent) => {
-    const id = next++
-    const owner = transaction.accountOf(input)
-    const own = ofOwners.get(owner) ?? openLoad(clock)
-    ofOwners.set(owner, own)
-    const askedMs = clock.monotonic()
-    all.begin(id, askedMs)
-    own.begin(id, askedMs)
+  const write: Db<Schema>['write'] = async (transaction, input, traceParent) => {
+    const accountId = transaction.accountOf(input)
+    const own = ofAccounts.get(accountId) ?? openLoad(clock)
+    ofAccounts.set(accountId, own)
+    const asked = { askedMs: clock.monotonic() }
+    all.begin(asked)
+    own.begin(asked)
     try {
       const write = traceParent === undefined ? { input } : { input, traceParent }
-      const grouped = groups?.write(transaction, write) ?? null
+      const grouped = writeInGroup?.(transaction, write) ?? null
       if (grouped !== null) return await grouped
-      const turn = turns.take(owner)
-      if (turn !== null) await turn
-      try {
-        const value = await db.write(transaction, input, traceParent)
-        failures.end()
-        return value
-      } catch (error) {
-        failures.note(error, owner)
-        throw error
-      } finally {
-        turns.give(owner)
-      }
+      return await slots.run({ key: accountId ?? '' }, async () => {
+        const [result] = await Promise.allSettled([db.write(transaction, input, traceParent)])
+        failures.noteResult(accountId, result)
+        if (result.status === 'rejected') throw result.reason
+        return result.value
+      })
     } finally {
-      const endedMs = clock.monotonic()
-      all.end(id, endedMs)
-      own.end(id, endedMs)
-      if (own.isEmpty()) ofOwners.delete(owner)
+      all.end(asked)
+      own.end(asked)
+      if (own.isEmpty()) ofAccounts.delete(accountId)
     }
   }
   return {
     db: { ...db, write },
     load: () => ({ ...all.read(), failures: failures.ofSeveral() }),
-    loadOf(owner) {
-      const own = ofOwners.get(owner)?.read() ?? NOTHING
-      return { ...own, failures: failures.of(owner) }
+    loadOf(accountId) {
+      const own = ofAccounts.get(accountId)?.read() ?? NOTHING
+      return { ...own, failures: failures.of(accountId) }
     },
     isSlowForSeveral(ms) {
       if (all.read().oldestMs < ms) return false
       let slow = 0
-      for (const load of ofOwners.values()) {
+      for (const load of ofAccounts.values()) {
         if (load.read().oldestMs >= ms) slow += 1
         if (slow > 1) return true
       }
@@ -107,67 +98,67 @@ export function paceWrites(db: Db, clock: Pick<Clock, 'monotonic'>): PacedDb {
   }
 }
 
+/**
+ * One account leaves a slot to the others, for writes of one account wait for each other's rows; so does
+ * the service, which has every second slot and whose writes may wait for those of an account.
+ */
+function boundsOf({ engine }: { engine: Engine }) {
+  const waitingPerKeyMax = WRITE_QUEUE_MAX / 2
+  if (engine === 'postgres') {
+    const limit = POSTGRES_WRITES_MAX
+    return { limit, limitPerKey: limit - 1, waitingPerKeyMax, waitMsMax: WRITE_WAIT_MS_MAX }
+  }
+  // So that the next commit is full, also where one account writes.
+  const limit = 4 * COMMIT_GROUP_MAX
+  return { limit, limitPerKey: limit - COMMIT_GROUP_MAX, waitingPerKeyMax, waitMsMax: null }
+}
+
 const NOTHING = { waiting: 0, oldestMs: 0, endedLately: 0 }
 
 /** In a row, of a store that is busy or away. */
 function openFailures(clock: Pick<Clock, 'monotonic'>) {
-  const owners = new Set<string | null>()
+  const accounts = new Set<string | null>()
   let count = 0
   let lastMs = 0
-  const end = () => {
-    count = 0
-    owners.clear()
-  }
   const read = () => (count > 0 && clock.monotonic() - lastMs < STORE_AWAY_MS ? count : 0)
   return {
-    note(error: unknown, owner: string | null) {
-      const kind = asStorageError(error)?.kind
-      if (kind === undefined) end()
+    noteResult(accountId: string | null, result: PromiseSettledResult<unknown>) {
+      const kind = result.status === 'rejected' ? asStorageError(result.reason)?.kind : undefined
+      if (kind === undefined) {
+        count = 0
+        accounts.clear()
+      }
       if (kind !== 'busy' && kind !== 'unavailable') return
       count += 1
       lastMs = clock.monotonic()
-      owners.add(owner)
+      accounts.add(accountId)
     },
-    end,
-    ofSeveral: () => (owners.size === 1 && !owners.has(null) ? 0 : read()),
-    of: (owner: string) => (owners.has(owner) ? read() : 0),
+    ofSeveral: () => (accounts.size === 1 && !accounts.has(null) ? 0 : read()),
+    of: (accountId: string) => (accounts.has(accountId) ? read() : 0),
   }
 }
 
 type Load = ReturnType<typeof openLoad>
 
+/** Of writes, each by the time when it was asked for. */
 function openLoad(clock: Pick<Clock, 'monotonic'>) {
-  const since = new Map<number, number>()
+  const underWay = new Set<{ askedMs: number }>()
   const ended = openRecentCount()
   return {
-    begin: (id: number, nowMs: number) => void since.set(id, nowMs),
-    end(id: number, nowMs: number) {
-      since.delete(id)
-      if (since.size > 0) ended.add(nowMs)
+    begin: (asked: { askedMs: number }) => void underWay.add(asked),
+    end(asked: { askedMs: number }) {
+      underWay.delete(asked)
+      if (underWay.size > 0) ended.add(clock.monotonic())
     },
-    isEmpty: () => since.size === 0,
+    isEmpty: () => underWay.size === 0,
     read(): typeof NOTHING {
-      const { value: oldest } = since.values().next()
+      const [oldest] = underWay
       if (oldest === undefined) return NOTHING
       const nowMs = clock.monotonic()
-      return { waiting: since.size, oldestMs: nowMs - oldest, endedLately: ended.count(nowMs) }
+      const oldestMs = nowMs - oldest.askedMs
+      return { waiting: underWay.size, oldestMs, endedLately: ended.count(nowMs) }
     },
   }
-}
-
-/**
- * One owner leaves a turn to the others, for writes of one account wait for each other's rows; so does
- * the service, whose writes may wait for those of an account.
- */
-function boundsOf({ engine }: Db) {
-  const waitingEachMax = WRITE_QUEUE_MAX / 2
-  if (engine === 'postgres') {
-    const atOnce = POSTGRES_WRITES_MAX
-    return { atOnce, eachMax: atOnce - 1, waitingEachMax, waitMsMax: WRITE_WAIT_MS_MAX }
-  }
-  // So that the next commit is full, also where one account writes.
-  const atOnce = 4 * COMMIT_GROUP_MAX
-  return { atOnce, eachMax: atOnce - COMMIT_GROUP_MAX, waitingEachMax, waitMsMax: null }
 }
 
 /** Counts of this second and of WRITES_COUNTED_SECONDS before it. */

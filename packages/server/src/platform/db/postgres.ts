@@ -10,12 +10,10 @@ import type { SchemaState } from './inspect-schema.ts'
 import { type Migration, planMigrations, readMigrations } from './migrate.ts'
 import { countOthers, findApplied, migrateSession } from './postgres-migrations.ts'
 import { preparing } from './prepared-statements.ts'
-import { asStorageError, StorageError } from './storage-error.ts'
-import { WRITE_QUEUE_MAX, WRITE_WAIT_MS_MAX } from './write-groups.ts'
+import { asStorageError, StorageError, tooManyWrites } from './storage-error.ts'
+import { POSTGRES_WRITES_MAX, WRITE_QUEUE_MAX, WRITE_WAIT_MS_MAX } from './write-groups.ts'
 
 const POSTGRES_POOL_MAX = 10
-/** Of those connections; writes that wait for each other's rows must leave some to readers. */
-export const POSTGRES_WRITES_MAX = 7
 
 export type PostgresOptions = {
   url: string
@@ -83,7 +81,7 @@ function openTransactions<Schema>(
   const semaphore = new Semaphore({
     limit: POSTGRES_WRITES_MAX,
     waitMsMax: writeWaitMsMax,
-    refuse: () => new StorageError('busy', 'Too many writes are waiting.'),
+    refuse: tooManyWrites,
   })
   let waiting = 0
   let closing: Promise<void> | null = null
@@ -95,7 +93,7 @@ function openTransactions<Schema>(
       groupSize: () => number,
     ): Promise<Value> {
       if (closing !== null) throw new StorageError('unavailable', 'The database was closed.')
-      if (waiting >= WRITE_QUEUE_MAX) throw new StorageError('busy', 'Too many writes are waiting.')
+      if (waiting >= WRITE_QUEUE_MAX) throw tooManyWrites()
       waiting += 1
       try {
         return await semaphore.run({}, async () => {

@@ -18,6 +18,10 @@ export class StorageError extends Error {
   }
 }
 
+export function tooManyWrites(): StorageError {
+  return new StorageError('busy', 'Too many writes are waiting.')
+}
+
 // Primary result codes of https://sqlite.org/rescode.html.
 const SQLITE_KINDS: Record<number, StorageErrorKind> = {
   5: 'busy',

@@ -1,17 +1,14 @@
-// Writes that come while one of their kind and owner is under way are collected, and go together when it
-// ends. A write that finds none under way goes at once.
-
+import type { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { AnyTransaction, Db, GroupedInput, Transaction } from './db.ts'
-import type { FairTurns } from './fair-turns.ts'
-import { StorageError } from './storage-error.ts'
+import { tooManyWrites } from './storage-error.ts'
 
 /** Transactions waiting for the writer; past it a write is refused as unavailable. */
 export const WRITE_QUEUE_MAX = 5_000
+/** Writes under way on PostgreSQL; those that wait for each other's rows must leave connections to readers. */
+export const POSTGRES_WRITES_MAX = 7
 /** How long a write waits for one of them before it is refused as busy. */
 export const WRITE_WAIT_MS_MAX = 7 * SECOND_MS
-/** Transactions under way that one account's writes of a kind are grouped into; further ones wait for the next. */
-const WRITE_GROUPS_EACH_MAX = 1
 /** Writes that share a transaction on PostgreSQL: past it a group takes longer and saves no more. */
 const WRITE_GROUP_MAX = 50
 /** Of such a group, by what it sends, unless its first has more by itself. */
@@ -21,13 +18,13 @@ export const WRITE_GROUPED_BYTES_MAX = 8 * 1024 * 1024
 
 export type WriteGroupsOptions<Schema> = {
   writeGroup: NonNullable<Db<Schema>['writeGroup']>
-  /** A group has one, as a write alone does. */
-  turns: Pick<FairTurns, 'take' | 'give'>
+  /** A group takes one slot of its account, as a write alone does. */
+  slots: Pick<Semaphore, 'run'>
   /**
-   * The store has answered one of them, or all of a group alike, which is told once. Not called for what
-   * was refused while it waited.
+   * Called with the store's answer to a write, and once with an error that is that of a whole group. Not
+   * called for writes that were refused while they waited.
    */
-  onSettled(owner: string | null, result: PromiseSettledResult<unknown>): void
+  onSettled(accountId: string | null, result: PromiseSettledResult<unknown>): void
 }
 
 type Waiting = {
@@ -37,79 +34,19 @@ type Waiting = {
   readonly done: PromiseWithResolvers<unknown>
 }
 
-type Queue<Schema> = {
-  readonly owner: string | null
-  readonly transaction: AnyTransaction<Schema>
-  readonly waiting: Set<Waiting>
-  underWay: number
-}
+/**
+ * Collects the writes that come while a group of their transaction and account is under way; they go together
+ * when it ends. A write that finds none under way goes at once.
+ */
+export function groupWrites<Schema>({ writeGroup, slots, onSettled }: WriteGroupsOptions<Schema>) {
+  /** For the next group of a transaction and account; absent where no group of theirs is under way. */
+  const queues = new Map<string, Set<Waiting>>()
 
-export class WriteGroups<Schema> {
-  readonly #options: WriteGroupsOptions<Schema>
-  readonly #queues = new Map<string, Queue<Schema>>()
-
-  constructor(options: WriteGroupsOptions<Schema>) {
-    this.#options = options
-  }
-
-  /**
-   * Null where this write has to be alone, and nothing was done; else as `Db.write`. Refused as busy
-   * when too many of its kind and account wait, and when it or its group's turn has waited for
-   * WRITE_WAIT_MS_MAX.
-   */
-  write<Input, Value>(
-    transaction: Transaction<Schema, Input, Value>,
-    write: GroupedInput<NoInfer<Input>>,
-  ): Promise<Value> | null {
-    const bytes = transaction.group?.sizeOf(write.input) ?? null
-    if (bytes === null || bytes > WRITE_GROUPED_BYTES_MAX) return null
-    const queue = this.#queueOf(transaction.accountOf(write.input), transaction)
-    if (queue.waiting.size >= WRITE_QUEUE_MAX / 2) return Promise.reject(tooMany())
-    const done = Promise.withResolvers<unknown>()
-    const waiting: Waiting = {
-      write: write as GroupedInput<never>,
-      bytes,
-      done,
-      timer: setTimeout(() => {
-        queue.waiting.delete(waiting)
-        done.reject(tooMany())
-      }, WRITE_WAIT_MS_MAX),
-    }
-    queue.waiting.add(waiting)
-    if (queue.underWay < WRITE_GROUPS_EACH_MAX) void this.#work(queue)
-    return done.promise as Promise<Value>
-  }
-
-  #queueOf(owner: string | null, transaction: AnyTransaction<Schema>): Queue<Schema> {
-    const place = placeOf(owner, transaction)
-    const queue = this.#queues.get(place) ?? { owner, transaction, waiting: new Set(), underWay: 0 }
-    this.#queues.set(place, queue)
-    return queue
-  }
-
-  /** One group after the other, while any wait. */
-  async #work(queue: Queue<Schema>): Promise<void> {
-    const { owner, transaction, waiting } = queue
-    const { turns } = this.#options
-    queue.underWay += 1
-    while (waiting.size > 0) {
-      try {
-        const turn = turns.take(owner)
-        if (turn !== null) await turn
-      } catch (error) {
-        refuseAll(waiting, error)
-        break
-      }
-      await this.#run(queue)
-      turns.give(owner)
-    }
-    queue.underWay -= 1
-    if (queue.underWay === 0) this.#queues.delete(placeOf(owner, transaction))
-  }
-
-  /** Their results go to whoever waits for them. */
-  async #run({ owner, transaction, waiting }: Queue<Schema>): Promise<void> {
-    const { writeGroup, onSettled } = this.#options
+  const runGroup = async (
+    transaction: AnyTransaction<Schema>,
+    accountId: string | null,
+    waiting: Set<Waiting>,
+  ) => {
     const group: Waiting[] = []
     const take = (accepts: (input: never) => boolean) =>
       moveTo(group, waiting, accepts).map(({ write }) => write)
@@ -120,19 +57,56 @@ export class WriteGroups<Schema> {
     for (const [index, result] of results.entries()) {
       const done = group[index]?.done
       if (result.status === 'fulfilled') {
-        onSettled(owner, result)
+        onSettled(accountId, result)
         done?.resolve(result.value)
         continue
       }
-      if (result.reason !== refusal) onSettled(owner, result)
+      if (result.reason !== refusal) onSettled(accountId, result)
       refusal = result.reason
       done?.reject(result.reason)
     }
   }
-}
 
-function placeOf<Schema>(owner: string | null, { name }: AnyTransaction<Schema>): string {
-  return `${name} ${owner ?? ''}`
+  const work = async (
+    transaction: AnyTransaction<Schema>,
+    accountId: string | null,
+    place: string,
+    waiting: Set<Waiting>,
+  ) => {
+    queues.set(place, waiting)
+    const run = () => runGroup(transaction, accountId, waiting)
+    while (waiting.size > 0) {
+      await slots.run({ key: accountId ?? '' }, run).catch((error) => refuseAll(waiting, error))
+    }
+    queues.delete(place)
+  }
+
+  /**
+   * Null where this write has to be alone, and nothing was done; else as `Db.write`. Refused as busy when
+   * too many of its transaction and account wait, and when it or its group's slot has waited for
+   * WRITE_WAIT_MS_MAX.
+   */
+  return <Input, Value>(
+    transaction: Transaction<Schema, Input, Value>,
+    write: GroupedInput<NoInfer<Input>>,
+  ): Promise<Value> | null => {
+    const bytes = transaction.group?.sizeOf(write.input) ?? null
+    if (bytes === null || bytes > WRITE_GROUPED_BYTES_MAX) return null
+    const accountId = transaction.accountOf(write.input)
+    const place = `${transaction.name} ${accountId ?? ''}`
+    const waiting = queues.get(place) ?? new Set()
+    if (waiting.size >= WRITE_QUEUE_MAX / 2) return Promise.reject(tooManyWrites())
+    const done = Promise.withResolvers<unknown>()
+    const refuse = () => {
+      waiting.delete(one)
+      done.reject(tooManyWrites())
+    }
+    const timer = setTimeout(refuse, WRITE_WAIT_MS_MAX)
+    const one: Waiting = { write: write as GroupedInput<never>, bytes, timer, done }
+    waiting.add(one)
+    if (!queues.has(place)) void work(transaction, accountId, place, waiting)
+    return done.promise as Promise<Value>
+  }
 }
 
 function refuseAll(waiting: Set<Waiting>, error: unknown): void {
@@ -161,8 +135,4 @@ function moveTo(
     group.push(one)
   }
   return group.slice(before)
-}
-
-function tooMany(): StorageError {
-  return new StorageError('busy', 'Too many writes are waiting.')
 }

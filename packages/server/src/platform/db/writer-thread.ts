@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { DbObserver } from './db.ts'
 import type { GroupReport, WriteFailure, WriteRequest } from './sqlite-writer.ts'
-import { StorageError } from './storage-error.ts'
+import { StorageError, tooManyWrites } from './storage-error.ts'
 import { WRITE_QUEUE_MAX } from './write-groups.ts'
 
 /** What the module at `writerEntry` is given as its `workerData`. */
@@ -62,7 +62,7 @@ export class WriterThread {
   submit<Value>(name: string, input: unknown, traceParent?: string): Promise<Value> {
     if (this.#worker === null || this.#closing !== null) return Promise.reject(unavailable())
     if (this.#waiting.size >= WRITE_QUEUE_MAX) {
-      return Promise.reject(new StorageError('busy', 'Too many writes are waiting.'))
+      return Promise.reject(tooManyWrites())
     }
     return new Promise((resolve, reject) => {
       const id = this.#nextId++
