@@ -31,10 +31,10 @@ import type { Tracing } from '#platform/telemetry/tracing.ts'
 import { openServerTls, type ServerTls } from '#platform/tls/server-tls.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { openQueueClock } from '#queue/queue-clock.ts'
+import { openBudgets } from '#rate-limits/leased-budgets.ts'
 import { openCatchUps } from '#search/catch-up.ts'
 import { openWebhookTests } from '#webhooks/webhook-tests.ts'
 import type { Deps } from '#wiring/deps.ts'
-import { openBudgets } from '#wiring/open-budgets.ts'
 import { openConsole } from '#wiring/open-console.ts'
 import { type Doors, openDoors, type Parts } from '#wiring/open-doors.ts'
 import { type Keys, openKeys } from '#wiring/open-keys.ts'
@@ -293,7 +293,6 @@ async function makeDeps(
     countWebhookDelivery: metrics.countWebhookDelivery,
     searchCatchUps: openCatchUps(),
     wakeWebhooks: () => {},
-    signals: store.signals,
     wakeEvents: () => store.signals.tell(),
     wakeWorker: () => {},
   })

@@ -244,7 +244,7 @@ function buildApp(options: HttpServerOptions, parts: DoorParts): FastifyInstance
 function routeOptions(options: HttpServerOptions): RouteOptions {
   const { budgets, limits, publicUrl, sessions, readers } = options
   const windowMs = MINUTE_MS
-  const failing = { name: 'failures', limit: limits.failedAuthPerMinute, windowMs, tellsEnd: true }
+  const failing = { name: 'failures', limit: limits.failedAuthPerMinute, windowMs }
   const failures = budgets.openWindow(failing)
   const { identify, signIn } = new Identifier({ ...options, failures })
   const { isSandbox } = options.ports

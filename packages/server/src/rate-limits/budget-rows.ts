@@ -1,226 +1,223 @@
-// The record of budgets that processes share, and of the processes that hold something of them. One row
-// a budget, locked for as long as an exchange takes; what an exchange means is the model's.
+// The record of limits that processes share: a row for each limit and key, and one for each process that
+// leases some of them.
 
 import { transaction } from '#platform/db/db.ts'
-import { lockRows } from '#platform/db/dialect.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 import type { Tx } from '#schema/tables.ts'
-import {
-  type BudgetAnswer,
-  type BudgetAsk,
-  type BudgetState,
-  budgetEndMs,
-  settleBudget,
-  UNUSED_BUDGET,
-} from './budget.ts'
 
 /** Rows removed in one step of a purge, so that a large deletion never holds up mail. */
 export const PURGE_STEP_ROWS = 500
-/** How long after its last change a record is looked at to be removed; more than any window. */
-const BUDGET_RECORD_MS = 10 * MINUTE_MS
 
-/** A process that may hold tokens until then, unless it renews that. */
-export const addBudgetHolder = transaction({
-  name: 'addBudgetHolder',
-  accountOf: () => null,
-  async run(tx: Tx, { holder, untilMs }: { holder: string; untilMs: number }): Promise<void> {
-    await tx.query
-      .insertInto('budget_holders')
-      .values({ id: holder, alive_until: untilMs })
-      .execute()
-  },
-})
+/** A used token rests this much longer where several processes count, for their clocks differ a little. */
+const CLOCKS_APART_MS = 250
+/** So that a record stays small, more times of use than this are rounded up to whole steps. */
+const EXACT_TIMES_MAX = 200
+const TIME_STEP_MS = 100
+/** From the last exchange until a record may be removed; by then any lease was renewed and any window is over. */
+export const BUDGET_RECORD_MS = 10 * MINUTE_MS
 
-/** False when others have given it up: what it held is not its own any more. */
+export type BudgetState = {
+  /** Tokens that each process leases. `sinceMs` is for programs of the version before. */
+  shares: { holder: string; held: number; sinceMs: number }[]
+  /** When how many used tokens leave the window, the soonest first. */
+  cooling: [atMs: number, count: number][]
+  /** The process that used and leases all of these; null for several. */
+  user: string | null
+}
+
+/** A token of a window counts as used once it is granted; a place is held until it is returned. */
+export type BudgetAsk = {
+  limit: number
+  /** 0 for places. */
+  windowMs: number
+  /** Leased tokens that the process keeps; places in use there, which it has in any case. */
+  kept: number
+  /** Leased tokens that it returns. */
+  unused: number
+  /** How long ago it used each of the others. */
+  usedAgoMs: readonly number[]
+  need: number
+  /** Tokens to lease, if there are as many as needed. */
+  ahead: number
+}
+
+export type BudgetAnswer = {
+  granted: number
+  /** Leased by the process from now on. */
+  held: number
+  /** Left for anybody. */
+  room: number
+  /** Until the next used token leaves the window; null when there is none. */
+  nextInMs: number | null
+  /** Others lease some, which they may return at any time. */
+  isShared: boolean
+}
+
+export const UNUSED_BUDGET: BudgetState = { shares: [], cooling: [], user: null }
+
+/**
+ * One exchange of a process with a record. Leased tokens that the process does not account for count as
+ * used now, and so do those of processes that are not among the living.
+ */
+export function settleBudget(
+  state: BudgetState,
+  ask: BudgetAsk & { holder: string },
+  { nowMs, living }: { nowMs: number; living: ReadonlySet<string> },
+): { state: BudgetState; answer: BudgetAnswer } {
+  const { limit, windowMs, holder, need } = ask
+  const isWindow = windowMs > 0
+  const others = state.shares.filter((share) => share.holder !== holder)
+  const shares = others.filter((share) => living.has(share.holder))
+  const own = sum(state.shares, ({ held }) => held) - sum(others, ({ held }) => held)
+  const ofOthers = sum(shares, ({ held }) => held)
+  // A process that is not on record was taken for dead: its tokens count as used already.
+  const kept = isWindow ? Math.min(ask.kept, own) : ask.kept
+  const told = kept + ask.unused + ask.usedAgoMs.length
+  const unknown = sum(others, ({ held }) => held) - ofOthers + Math.max(0, own - told)
+
+  const recent = state.cooling.filter(([atMs]) => atMs + CLOCKS_APART_MS > nowMs)
+  const isAlone = others.length === 0 && (state.user === holder || recent.length === 0)
+  const restMs = isAlone ? 0 : CLOCKS_APART_MS
+  const leaving = (agoMs: number, count: number): BudgetState['cooling'] =>
+    isWindow && count > 0 ? [[Math.ceil(nowMs - agoMs + windowMs), count]] : []
+  const used = ask.usedAgoMs.flatMap((agoMs) => leaving(agoMs, 1))
+  const cooling = [...recent, ...used, ...leaving(0, unknown)].filter(
+    ([atMs]) => atMs + restMs > nowMs,
+  )
+
+  const free = Math.max(0, limit - ofOthers - kept - sum(cooling, ([, count]) => count))
+  const granted = Math.min(free, need)
+  const ahead = Math.min(free - granted, ask.ahead)
+  const held = kept + (isWindow ? ahead : granted)
+  const next = inOrder([...cooling, ...leaving(0, granted)])
+  if (held > 0) shares.push({ holder, held, sinceMs: nowMs })
+  const [firstMs] = next[0] ?? []
+  const nextInMs = firstMs === undefined ? null : Math.min(firstMs - nowMs, windowMs) + restMs
+  return {
+    state: { shares, cooling: next, user: isAlone ? holder : null },
+    answer: { granted, held, room: free - granted - ahead, nextInMs, isShared: ofOthers > 0 },
+  }
+}
+
+/** The soonest first, and many of them rounded up to fewer. */
+function inOrder(times: BudgetState['cooling']): BudgetState['cooling'] {
+  const stepMs = times.length > EXACT_TIMES_MAX ? TIME_STEP_MS : 1
+  const counts = new Map<number, number>()
+  for (const [atMs, count] of times) {
+    const stepAtMs = Math.ceil(atMs / stepMs) * stepMs
+    counts.set(stepAtMs, (counts.get(stepAtMs) ?? 0) + count)
+  }
+  return [...counts].sort(([a], [b]) => a - b)
+}
+
+function sum<Each>(all: readonly Each[], numberOf: (each: Each) => number): number {
+  return all.reduce((total, each) => total + numberOf(each), 0)
+}
+
+/** Notes that a process lives until then, under a name that it uses once; false when others took it for dead. */
 export const renewBudgetHolder = transaction({
   name: 'renewBudgetHolder',
   accountOf: () => null,
   async run(tx: Tx, { holder, untilMs }: { holder: string; untilMs: number }): Promise<boolean> {
     const renewed = await tx.query
-      .updateTable('budget_holders')
-      .set({ alive_until: untilMs })
-      .where('id', '=', holder)
-      .where('is_gone', '=', 0)
+      .insertInto('budget_holders')
+      .values({ id: holder, alive_until: untilMs })
+      .onConflict((conflict) =>
+        conflict
+          .column('id')
+          .doUpdateSet({ alive_until: untilMs })
+          .where('budget_holders.is_gone', '=', 0),
+      )
       .returning('id')
       .execute()
     return renewed.length === 1
   },
 })
 
-/** After it gave everything back. Again changes nothing. */
-export const endBudgetHolder = transaction({
-  name: 'endBudgetHolder',
-  accountOf: () => null,
-  async run(tx: Tx, { holder }: { holder: string }): Promise<void> {
-    await tx.query
-      .deleteFrom('budget_holders')
-      .where('id', '=', holder)
-      .where('is_gone', '=', 0)
-      .execute()
-  },
-})
+type Exchanges = { holder: string; nowMs: number; asks: readonly (BudgetAsk & { name: string })[] }
 
-export type NamedAsk = BudgetAsk & { name: string }
-
-/** One exchange with each of the budgets, whose names differ; answers in the order of the asks. */
+/** One exchange with each of the records, whose names differ; answers in the order of the asks. */
 export const exchangeBudgets = transaction({
   name: 'exchangeBudgets',
   accountOf: () => null,
-  async run(
-    tx: Tx,
-    { holder, nowMs, asks }: { holder: string; nowMs: number; asks: readonly NamedAsk[] },
-  ): Promise<BudgetAnswer[]> {
-    const states = await lockBudgets(
-      tx,
-      asks.map(({ name }) => name),
+  async run(tx: Tx, { holder, nowMs, asks }: Exchanges): Promise<BudgetAnswer[]> {
+    const states = await lockBudgets(tx, asks)
+    const holders = [...states.values()].flatMap(({ shares }) =>
+      shares.map((share) => share.holder),
     )
-    const goneAt = await findGone(tx, [...states.values()], { holder, nowMs })
-    const answers: BudgetAnswer[] = []
-    const rows = []
-    for (const ask of asks) {
-      const before = states.get(ask.name) ?? UNUSED_BUDGET
-      const { state, answer } = settleBudget(before, { ...ask, holder }, { nowMs, goneAt })
-      answers.push(answer)
-      rows.push({
-        name: ask.name,
-        state: JSON.stringify(state),
-        ends_at: budgetEndMs(state, nowMs + BUDGET_RECORD_MS),
-      })
-    }
+    const living = await findLiving(tx, new Set(holders.filter((other) => other !== holder)), nowMs)
+    const settled = asks.map((ask) => {
+      const state = states.get(ask.name) ?? UNUSED_BUDGET
+      return { name: ask.name, ...settleBudget(state, { ...ask, holder }, { nowMs, living }) }
+    })
+    const ends = { ends_at: nowMs + BUDGET_RECORD_MS }
     await tx.query
       .insertInto('budgets')
-      .values(inOrder(rows))
+      .values(settled.map(({ name, state }) => ({ name, state: JSON.stringify(state), ...ends })))
       .onConflict((conflict) =>
-        conflict.column('name').doUpdateSet((row) => ({
-          state: row.ref('excluded.state'),
-          ends_at: row.ref('excluded.ends_at'),
-        })),
+        conflict
+          .column('name')
+          .doUpdateSet((row) => ({ state: row.ref('excluded.state'), ...ends })),
       )
       .execute()
-    return answers
-  },
-})
-
-/**
- * Removes records that say nothing any more, and those of processes that ended long ago; up to
- * PURGE_STEP_ROWS of each. Whether there may be more of them.
- */
-export const sweepBudgets = transaction({
-  name: 'sweepBudgets',
-  accountOf: () => null,
-  async run(tx: Tx, { nowMs }: { nowMs: number }): Promise<boolean> {
-    const due = tx.query
-      .selectFrom('budgets')
-      .select(['name', 'state'])
-      .where('ends_at', '<=', nowMs)
-      .orderBy('name')
-      .limit(PURGE_STEP_ROWS)
-    const rows = await lockRows(tx, due, { skipLocked: true }).execute()
-    const states = rows.map(({ name, state }) => ({ name, state: read(state) }))
-    const goneAt = await findGone(
-      tx,
-      states.map(({ state }) => state),
-      { holder: null, nowMs },
-    )
-    const over: string[] = []
-    const held: string[] = []
-    for (const { name, state } of states) {
-      const isOver = state.shares.every(
-        ({ holder }) => (goneAt(holder) ?? nowMs) + BUDGET_RECORD_MS <= nowMs,
-      )
-      if (isOver) over.push(name)
-      else held.push(name)
-    }
-    if (over.length > 0) await tx.query.deleteFrom('budgets').where('name', 'in', over).execute()
-    if (held.length > 0) {
-      await tx.query
-        .updateTable('budgets')
-        .set({ ends_at: nowMs + BUDGET_RECORD_MS })
-        .where('name', 'in', held)
-        .execute()
-    }
-    await removeGone(tx, nowMs)
-    return rows.length === PURGE_STEP_ROWS
+    return settled.map(({ answer }) => answer)
   },
 })
 
 /** The records, locked, also those that this made. */
-async function lockBudgets(tx: Tx, names: readonly string[]): Promise<Map<string, BudgetState>> {
-  const empty = JSON.stringify(UNUSED_BUDGET)
+async function lockBudgets(tx: Tx, asks: Exchanges['asks']): Promise<Map<string, BudgetState>> {
+  const state = JSON.stringify(UNUSED_BUDGET)
+  // All who lock several do so in one order, so that no two wait for each other.
+  const names = asks.map(({ name }) => name).sort()
   const rows = await tx.query
     .insertInto('budgets')
-    .values(inOrder(names.map((name) => ({ name, state: empty, ends_at: 0 }))))
-    // A conflict is what locks a row that is there.
+    .values(names.map((name) => ({ name, state, ends_at: 0 })))
+    // A conflict locks a row that is there.
     .onConflict((conflict) =>
       conflict.column('name').doUpdateSet((row) => ({ ends_at: row.ref('budgets.ends_at') })),
     )
     .returning(['name', 'state'])
     .execute()
-  return new Map(rows.map(({ name, state }) => [name, read(state)]))
-}
-
-/** In one order with all who lock several, so that no two wait for each other. */
-function inOrder<Named extends { name: string }>(rows: readonly Named[]): Named[] {
-  return [...rows].sort((a, b) => (a.name < b.name ? -1 : 1))
+  return new Map(rows.map((row) => [row.name, JSON.parse(row.state) as BudgetState]))
 }
 
 /**
- * When holders ended, or null for those that have not. Who has not renewed in time is marked first: from
- * then on it cannot renew, and whatever of its shares is given away, it will not take for its own.
+ * The processes that live. One that has not renewed in time is marked first: from then on it cannot renew,
+ * and takes none of its leases for its own.
  */
-async function findGone(
-  tx: Tx,
-  states: readonly BudgetState[],
-  { holder: own, nowMs }: { holder: string | null; nowMs: number },
-): Promise<(holder: string) => number | null> {
-  const all = new Set(states.flatMap(({ shares }) => shares.map(({ holder }) => holder)))
-  if (own !== null) all.delete(own)
-  if (all.size === 0) return () => null
-  const ids = [...all].sort()
-  const known = new Map(
-    (await tx.query.selectFrom('budget_holders').selectAll().where('id', 'in', ids).execute()).map(
-      (row) => [row.id, row],
-    ),
-  )
-  const late = ids.filter((id) => {
-    const row = known.get(id)
-    return row !== undefined && row.is_gone === 0 && row.alive_until <= nowMs
-  })
-  const marked = late.length === 0 ? [] : await markGone(tx, late, nowMs)
-  const gone = new Set(marked.map(({ id }) => id))
-  return (holder) => {
-    const row = known.get(holder)
-    // Removed when nothing that it held could matter any more.
-    if (row === undefined) return all.has(holder) ? 0 : null
-    return row.is_gone === 1 || gone.has(holder) ? Math.min(row.alive_until, nowMs) : null
-  }
-}
-
-function markGone(tx: Tx, ids: readonly string[], nowMs: number): Promise<{ id: string }[]> {
-  return tx.query
+async function findLiving(tx: Tx, holders: Set<string>, nowMs: number): Promise<Set<string>> {
+  if (holders.size === 0) return holders
+  const isAsked = ['id', 'in', [...holders].sort()] as const
+  await tx.query
     .updateTable('budget_holders')
     .set({ is_gone: 1 })
-    .where('id', 'in', [...ids])
+    .where(...isAsked)
     .where('alive_until', '<=', nowMs)
     .where('is_gone', '=', 0)
-    .returning('id')
     .execute()
+  const rows = await tx.query
+    .selectFrom('budget_holders')
+    .select('id')
+    .where(...isAsked)
+    .where('is_gone', '=', 0)
+    .execute()
+  return new Set(rows.map(({ id }) => id))
 }
 
-/** Nothing that they held can matter by then. */
-async function removeGone(tx: Tx, nowMs: number): Promise<void> {
-  await tx.query
-    .deleteFrom('budget_holders')
-    .where('id', 'in', (holder) =>
-      holder
-        .selectFrom('budget_holders')
-        .select('id')
-        .where('alive_until', '<=', nowMs - BUDGET_RECORD_MS)
-        .limit(PURGE_STEP_ROWS),
-    )
-    .execute()
-}
-
-function read(state: string): BudgetState {
-  return JSON.parse(state) as BudgetState
-}
+/** Removes records and processes that are not used any more, some at a time; true when there may be more. */
+export const sweepBudgets = transaction({
+  name: 'sweepBudgets',
+  accountOf: () => null,
+  async run(tx: Tx, { nowMs }: { nowMs: number }): Promise<boolean> {
+    // As late again: until then a program of the version before keeps the records of its own leases.
+    const beforeMs = nowMs - BUDGET_RECORD_MS
+    await tx.query.deleteFrom('budget_holders').where('alive_until', '<=', beforeMs).execute()
+    const old = tx.query.selectFrom('budgets').select('name').where('ends_at', '<=', beforeMs)
+    const removed = await tx.query
+      .deleteFrom('budgets')
+      .where('name', 'in', old.limit(PURGE_STEP_ROWS))
+      .where('ends_at', '<=', beforeMs)
+      .executeTakeFirst()
+    return Number(removed.numDeletedRows) === PURGE_STEP_ROWS
+  },
+})

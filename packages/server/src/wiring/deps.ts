@@ -21,7 +21,6 @@ import type { Carrier } from '#outbound/transport/carrier.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
-import type { Signals } from '#platform/db/signals.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
 import type { HttpGet } from '#platform/egress/http-get.ts'
 import type { HttpPost } from '#platform/egress/http-post.ts'
@@ -112,8 +111,6 @@ export type Deps = {
   wakeDelivery(): void
   /** Follows the log of events for the readers of this process. */
   events: EventHub
-  /** Words to other processes on the database. */
-  signals: Pick<Signals, 'say' | 'hear'>
   /** What limits are counted with. */
   budgets: Budgets
   /** Tells all readers of events, here and in other processes, that there may be some; call it after the commit. */

@@ -86,7 +86,6 @@ async function openOperatorDoor(parts: Parts): Promise<ServiceDoor | null> {
       name: 'operator failures',
       limit: settings.limits.failedAuthPerMinute,
       windowMs: MINUTE_MS,
-      tellsEnd: true,
     }),
     findObstacle: parts.findObstacle,
     renderMetrics: () => metrics.render(),

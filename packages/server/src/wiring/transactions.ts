@@ -55,13 +55,7 @@ import {
   retryJob,
   returnJobs,
 } from '#queue/job-rows.ts'
-import {
-  addBudgetHolder,
-  endBudgetHolder,
-  exchangeBudgets,
-  renewBudgetHolder,
-  sweepBudgets,
-} from '#rate-limits/budget-rows.ts'
+import { exchangeBudgets, renewBudgetHolder, sweepBudgets } from '#rate-limits/budget-rows.ts'
 import { purgeExpiredStep, purgeInboxStep } from '#removal/retention-rows.ts'
 import { removeCaptured } from '#sandbox/captured-message-rows.ts'
 import type { Tables } from '#schema/tables.ts'
@@ -162,9 +156,7 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   retryWebhookDelivery,
   dropWebhookDeliveries,
   purgeWebhookStep,
-  addBudgetHolder,
   renewBudgetHolder,
-  endBudgetHolder,
   exchangeBudgets,
   sweepBudgets,
   endSession,

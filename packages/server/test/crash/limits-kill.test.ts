@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { MINUTE_MS } from '#platform/units.ts'
-import { BUDGET_LEASE_MS, BUDGET_RENEW_MS } from '#rate-limits/budget-ledger.ts'
+import { BUDGET_LEASE_MS, BUDGET_RENEW_MS } from '#rate-limits/leased-budgets.ts'
 import { SOCKETS_PER_ACCOUNT_MAX } from '#streams/event-handlers.ts'
 import { type FeedClient, openFeedClient } from '#test/http/event-feed-client.ts'
 import { openSocket, type SocketClient } from '#test/http/socket-client.ts'
@@ -23,7 +23,8 @@ suite('places of a process that was killed', () => {
     survivor = await openWorld('postgres')
     const { databaseUrl } = survivor.settings
     assert.ok(databaseUrl !== null)
-    victim = await Service.start({ databaseUrl })
+    const env = { MAILROOM_LIMIT_API_PER_MINUTE: '1000' }
+    victim = await Service.start({ databaseUrl, env })
   })
   after(async () => {
     await victim?.close()

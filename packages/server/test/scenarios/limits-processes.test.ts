@@ -11,6 +11,7 @@ import { ACTIVE_KEYS_MAX } from '#accounts/account-rows.ts'
 import { PAIRING_LOOKS_PER_MINUTE_MAX } from '#accounts/pairing-handlers.ts'
 import { type App, openApp } from '#app.ts'
 import { silentLog } from '#platform/log.ts'
+import { BUDGET_SLICES } from '#rate-limits/leased-budgets.ts'
 import { SOCKETS_PER_ACCOUNT_MAX } from '#streams/event-handlers.ts'
 import { openFeedClient } from '#test/http/event-feed-client.ts'
 import { openSocket, type SocketClient } from '#test/http/socket-client.ts'
@@ -85,7 +86,7 @@ suite('two services on one database', () => {
       assert.equal(counted.length - refused.length, REQUESTS, `round ${round}`)
       for (const { status } of answers) assert.ok([200, 429, 503].includes(status), `${status}`)
       for (const { headers } of refused) {
-        assert.match(headers.get('retry-after') ?? '', /^(5\d|60)$/)
+        assert.match(headers.get('retry-after') ?? '', /^(5\d|6[01])$/)
         assert.equal(headers.get('ratelimit-remaining'), '0')
         assert.equal(headers.get('ratelimit-limit'), String(REQUESTS))
       }
@@ -93,11 +94,13 @@ suite('two services on one database', () => {
     }
   })
 
-  test('give one what the other had in advance and does not use', async () => {
+  test('refuse at one no more than a slice early that the other does not use', async () => {
     const { key } = await world.newAccount()
     assert.equal((await ask(0, key)).headers.get('ratelimit-remaining'), String(REQUESTS - 1))
     const answers = await Promise.all(atOnce(REQUESTS, () => ask(1, key)))
-    assert.equal(answers.filter(({ status }) => status === 200).length, REQUESTS - 1)
+    const accepted = answers.filter(({ status }) => status === 200).length
+    const slice = Math.floor(REQUESTS / BUDGET_SLICES)
+    assert.ok(accepted >= REQUESTS - 1 - slice && accepted < REQUESTS, `${accepted}`)
   })
 
   test('count failed authentications of an address together', async () => {
@@ -188,7 +191,9 @@ suite('two services on one database', () => {
         outcomeOf(ask(index, key, '/auth/cli/requests/ABCD-EFGH')),
       ),
     )
-    assert.equal(looks.filter((one) => one === '429 rate_limit_exceeded').length, 8)
+    const refused = looks.filter((one) => one === '429 rate_limit_exceeded').length
+    const slice = Math.floor(PAIRING_LOOKS_PER_MINUTE_MAX / BUDGET_SLICES)
+    assert.ok(refused >= 8 && refused <= 8 + slice, `${refused}`)
   })
 
   test('accept nothing of a revoked key within a second, and end what it opened', async () => {
