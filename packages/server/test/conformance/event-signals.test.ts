@@ -113,22 +113,6 @@ suite('signals between processes (postgres)', () => {
     await heard
   })
 
-  test('carry words to the others in their order, however many, and not to who said them', async () => {
-    const [one, two] = [await connect('eleven'), await connect('twelve')]
-    const words = Array.from({ length: 300 }, (_, index) => `${index} ${'ä'.repeat(40)}`)
-    const heard: string[] = []
-    const all = new Promise<void>((resolve) => {
-      two.signals.hear('a topic', (text) => {
-        if (heard.push(text) === words.length) resolve()
-      })
-    })
-    one.signals.hear('a topic', () => assert.fail('It heard itself.'))
-    two.signals.hear('another topic', () => assert.fail('Nobody said that.'))
-    for (const word of words) one.signals.say('a topic', word)
-    await all
-    assert.deepEqual(heard, words)
-  })
-
   test('are heard again when the connection is back, with one for what was missed', async () => {
     const [one, two] = [await connect('five'), await connect('six')]
     const back = Promise.all([one.next(), two.next()])
