@@ -1,6 +1,3 @@
-// Bytes to text by a charset's label as mail writes it: the encodings of the WHATWG standard, the
-// labels that standard does not list, and UTF-7 for callers that ask for it. Never throws.
-
 import { TextDecoder } from 'node:util'
 
 /** Charset labels whose decoders are remembered; senders make labels up. */
@@ -134,4 +131,19 @@ function makeDecoder(label: string): TextDecoder | null {
     }
   }
   return null
+}
+
+/**
+ * `text` without NUL (PostgreSQL refuses it, SQLite stops at it) and with lone surrogates replaced
+ * by U+FFFD. Any other character stays. Applying it twice changes nothing.
+ */
+export function cleanText(text: string): string {
+  return (text.includes('\0') ? text.replaceAll('\0', '') : text).toWellFormed()
+}
+
+/** Clean text on one line: also without line breaks and other control characters, trimmed. */
+export function cleanLine(text: string): string {
+  return cleanText(
+    text.replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/g, '').replace(/[\t\r\n]+/g, ' '),
+  ).trim()
 }

@@ -1,7 +1,7 @@
 // Authentication-Results fields (RFC 8601) of a message that claim to be of a service which did not
 // write them. Whoever reads a message believes the fields that bear the name of his own server (§5).
 
-import { ADDRESS_TEXT_LENGTH_MAX } from './angle-address.ts'
+import { ADDRESS_TEXT_LENGTH_MAX } from './address-list.ts'
 import { decodeWords } from './encoded-word.ts'
 
 /** Header section of a message or part; real ones stay under 100 KiB. */

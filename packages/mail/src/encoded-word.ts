@@ -1,6 +1,3 @@
-// RFC 2047: encoded words in header text to the text they stand for. Knows which words must be
-// decoded together; refuses to know which fields may hold any.
-
 import { decodeCharset, decodeUtf7, isUtf7 } from './charset.ts'
 
 /** `=?charset*language?Q or B?text?=`; spaces in the text are wrong and common. */

@@ -1,12 +1,9 @@
-// File names of attachments: safe to show, to put into a path of a URL and to save, and unique
-// within a message. Refuses to know where the bytes are.
-
-import { cleanText } from './safe-text.ts'
+import { cleanText } from './charset.ts'
 
 /** A file name as listed and downloaded, in characters; most file systems stop at 255 bytes. */
 export const FILENAME_LENGTH_MAX = 200
 
-export type NamedPart = { readonly filename: string | null; readonly contentType: string }
+type NamedPart = { readonly filename: string | null; readonly contentType: string }
 
 /** For parts without a usable name; any other type gets no extension. */
 const EXTENSIONS = new Map([

@@ -1,7 +1,3 @@
-// The header section of a message or part, out of raw bytes: names and unfolded values. Knows the
-// syntax of RFC 5322 §2.2 and what is sent in its place, not what any field means.
-// Of several fields with one name the first counts, everywhere: display, threads, authentication.
-
 import type { Defect } from '#mime/parsed-message.ts'
 import { guessText } from './charset.ts'
 import { HEADER_BYTES_MAX } from './claimed-results.ts'

@@ -4,7 +4,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { COMPOSE_STEP_BYTES } from '#compose/encode-transfer.ts'
 
-export type LineEnds = {
+type LineEnds = {
   /** Line feeds without a carriage return before them. */
   readonly bareLineFeeds: number
   /** Carriage returns without a line feed after them. */

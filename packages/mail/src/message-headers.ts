@@ -1,13 +1,9 @@
-// The fields of a message's header section to the values that are stored and acted on.
-
 import type { Mailbox, ParsedHeaders } from '#mime/parsed-message.ts'
 import { parseAddressList } from './address-list.ts'
-import { automaticReason } from './automatic.ts'
-import { parseDateTime } from './date-time.ts'
+import { cleanLine } from './charset.ts'
 import { decodeWords } from './encoded-word.ts'
-import type { HeaderField } from './header-fields.ts'
+import { firstField, type HeaderField } from './header-fields.ts'
 import { parseMessageId, parseMessageIds } from './message-id.ts'
-import { cleanLine } from './safe-text.ts'
 
 /** X-Loop fields that are read: more than the hops that may each have added one. */
 const LOOP_MARKS_MAX = 100
@@ -63,4 +59,110 @@ function idOf(field: string | undefined): string | null {
 
 function idsOf(field: string | undefined): string[] {
   return field === undefined ? [] : parseMessageIds(field)
+}
+
+type Reason = ParsedHeaders['automaticReason']
+
+/** Rank: the plainest statement wins when several fields say it. */
+const RANKS: readonly NonNullable<Reason>[] = [
+  'auto-submitted',
+  'precedence',
+  'list',
+  'auto-response-suppress',
+]
+const SYSTEM_LOCAL_PART =
+  /^(?:mailer-?daemon|postmaster|no-?_?reply|do-?_?not-?_?reply|auto-?reply|bounces?)(?:[+=].*)?$/i
+
+/**
+ * Whether a program sent the message, so that nobody answers it automatically; the envelope's null sender is
+ * for the caller to add. `fromAddress`: the bare address of the From field, null when there is none.
+ */
+export function automaticReason(
+  fields: readonly HeaderField[],
+  fromAddress: string | null,
+): Reason {
+  let best = RANKS.length
+  for (const field of fields) {
+    const reason = reasonOfField(field)
+    if (reason !== null) best = Math.min(best, RANKS.indexOf(reason))
+  }
+  const named = RANKS[best]
+  if (named !== undefined) return named
+  return SYSTEM_LOCAL_PART.test(senderName(fields, fromAddress)) ? 'system-sender' : null
+}
+
+/** The local part; of `MAILER-DAEMON <>` and the like the word that stands for it. */
+function senderName(fields: readonly HeaderField[], fromAddress: string | null): string {
+  if (fromAddress === null) return firstField(fields, 'from')?.split(/[\s<]/, 1)[0] ?? ''
+  const at = fromAddress.lastIndexOf('@')
+  return at < 0 ? fromAddress : fromAddress.slice(0, at)
+}
+
+function reasonOfField({ name, value }: HeaderField): Reason {
+  switch (name) {
+    case 'auto-submitted':
+      // RFC 3834 §5: a keyword, then optional parameters and comments.
+      return /^(?:no)?\s*(?:[;(]|$)/i.test(value) ? null : 'auto-submitted'
+    case 'x-autoreply':
+    case 'x-autorespond':
+    case 'x-autoresponder':
+    case 'x-auto-reply':
+    case 'auto-reply':
+      return /^(?:no|false|0)?$/i.test(value) ? null : 'auto-submitted'
+    case 'precedence':
+    case 'x-precedence':
+      return /^(?:bulk|junk|list|auto[_-]reply)\b/i.test(value) ? 'precedence' : null
+    case 'list-id':
+    case 'list-unsubscribe':
+      return value === '' ? null : 'list'
+    case 'x-auto-response-suppress':
+      return /^(?:none)?$/i.test(value) ? null : 'auto-response-suppress'
+    case 'content-type':
+      // Delivery, disposition and feedback reports (RFC 6522): answering one makes loops.
+      return /^multipart\/report\b/i.test(value) ? 'auto-submitted' : null
+    default:
+      return null
+  }
+}
+
+const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
+const DATE_TIME =
+  /(\d{1,2})[\s-]{1,4}([a-z]{3})[a-z]{0,6}\.?[\s-]{1,4}(\d{2,4})[\s,]{1,4}(\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?(?:\s{0,4}([+-])(\d{2}):?(\d{2})|\s{0,4}([a-z]{1,5}))?/i
+/** RFC 5322 §4.3: any other name is to be taken for -0000. */
+const ZONE_HOURS = new Map([
+  ['EDT', -4],
+  ['EST', -5],
+  ['CDT', -5],
+  ['CST', -6],
+  ['MDT', -6],
+  ['MST', -7],
+  ['PDT', -7],
+  ['PST', -8],
+])
+const FIELD_LENGTH_MAX = 200
+
+/** Null when the field holds no date, or one that no calendar has. */
+export function parseDateTime(field: string): number | null {
+  const match = DATE_TIME.exec(field.slice(0, FIELD_LENGTH_MAX))
+  if (match === null) return null
+  const [, day, monthName = '', yearText = '', hour, minute, second, sign, zoneHour, zoneMinute] =
+    match
+  const month = MONTHS.indexOf(monthName.toLowerCase())
+  if (month < 0) return null
+  const fields = [fullYear(yearText), month, Number(day), Number(hour), Number(minute)] as const
+  const utc = Date.UTC(...fields, Math.min(Number(second ?? 0), 59))
+  const checked = new Date(utc)
+  if (checked.getUTCDate() !== fields[2] || checked.getUTCHours() !== fields[3]) return null
+  if (checked.getUTCMinutes() !== fields[4]) return null
+  if (sign === undefined)
+    return utc - (ZONE_HOURS.get(match[10]?.toUpperCase() ?? '') ?? 0) * 3_600_000
+  const offsetMinutes = Number(zoneHour) * 60 + Number(zoneMinute)
+  return utc - (sign === '-' ? -offsetMinutes : offsetMinutes) * 60_000
+}
+
+/** RFC 5322 §4.3: two digits below 50 are of this century, three digits count from 1900. */
+function fullYear(text: string): number {
+  const year = Number(text)
+  if (text.length === 2) return year < 50 ? 2000 + year : 1900 + year
+  return text.length === 3 ? 1900 + year : year
 }

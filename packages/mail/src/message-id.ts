@@ -1,8 +1,5 @@
-// Message identifiers (RFC 5322 §3.6.4) out of the fields that carry them, in the one form in which
-// they are stored and compared.
-
 import { createHash } from 'node:crypto'
-import { cleanLine } from './safe-text.ts'
+import { cleanLine } from './charset.ts'
 
 /** Longer identifiers are compared by their SHA-256: PostgreSQL indexes at most 2,704 bytes. */
 const MESSAGE_ID_KEY_LENGTH_MAX = 250

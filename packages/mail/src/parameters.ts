@@ -1,6 +1,3 @@
-// Structured fields with parameters: Content-Type and Content-Disposition (RFC 2045 §5.1, RFC 2183),
-// with the continuations and charsets of RFC 2231. Refuses to know what any parameter means.
-
 import { decodeCharset } from './charset.ts'
 import { decodeEscapes, decodeWords, type EscapeMarks } from './encoded-word.ts'
 

@@ -1,9 +1,9 @@
 // Which signatures a message bears, and how many authors, by a look at its header section that takes the
 // widest view of what a field is; whether the signatures are good is for others to say.
 
+import { cleanLine } from './charset.ts'
 import { HEADER_BYTES_MAX } from './claimed-results.ts'
 import { HEADER_FIELDS_MAX } from './header-fields.ts'
-import { cleanLine } from './safe-text.ts'
 
 /** Shown of a message's signatures; those past it are not told of. */
 export const SIGNATURES_SHOWN_MAX = 30

@@ -1,8 +1,6 @@
-// The words by which mails name a verification code, by language. `strong` words name nothing else;
-// `code` words may also name other codes, and count only where the mail is about signing in or
-// verifying. A `*` at the end stands for any ending. Only words: what they mean together is not known here.
+// Phrases by language, between commas; one that ends with `*` may go on with any letters.
 
-/** Each names a code that proves who somebody is. */
+/** Each names a code that proves who somebody is, and nothing else. */
 export const STRONG_WORDS: Readonly<Record<string, string>> = {
   en: `verification code*, verification number, verify code, verification pin, verification token, verification passcode,
     security code*, authentication code*, authenticator code, auth code, login code*, log-in code*,
@@ -111,7 +109,7 @@ export const STRONG_WORDS: Readonly<Record<string, string>> = {
   fa: `کد تأیید, کد تایید, رمز یکبار مصرف, کد ورود, کد فعال‌سازی, رمز یک‌بار مصرف`,
 }
 
-/** Each may name a code of any kind. */
+/** Each may name a code of any kind; counts where the mail is about signing in or verifying. */
 export const CODE_WORDS: Readonly<Record<string, string>> = {
   en: `code, codes, pin, pin code, passcode, access code, confirmation code, authorization code,
     authorisation code, secret code, confirmation number, token, entry code`,
@@ -217,3 +215,123 @@ export const LINKING_WORDS = `is, are, was, ist, lautet, lauten, est, sont, es, 
   jest, to, brzmi, это, هو, هي, er, är, on, je, adalah, ialah, is:, below, following, ci-dessous, suivant,
   siguiente, seguente, abaixo, a continuación, は, が, 为, 為, 是, 입니다, 는, 은, yra, este, είναι, είναι:, הוא,
   là, है, คือ, follows, namely, following code, aşağıdadır, :`
+
+/** Each names a number or a code of another kind: the nearest number belongs to it. */
+export const NUMBER_WORDS: Readonly<Record<string, string>> = {
+  en: `order, orders, order number, order code, order confirmation code, invoice*, bill number, receipt number, ticket*,
+    case, case number, request id, request number, request, reference*, ref, reference code, reference number,
+    tracking, tracking number, tracking code, shipment*, parcel, waybill, customer, customer number, customer id,
+    customer code, client number, client id, member id, member number, membership number, account number, account no,
+    account id, user id, session id, meeting id, webinar id, conference id, transaction, transaction id,
+    serial, serial number, part number, model number, sku, phone, tel, telephone, mobile, fax, call, call us, dial*,
+    text us, zip, zip code, postal code, postcode, post code, area code, country code, dialing code, sort code,
+    promo code*, promotion code*, promotional code*, discount code*, coupon*, coupon code*, voucher*, voucher code*,
+    offer code, gift code, gift card*, gift card code, referral code*, invite code*, invitation code*,
+    qr code*, bar code*, barcode*, source code, error code*, exit code, status code*, http code, response code,
+    return code, failed with code, dress code, zip+4, product code, item code, class code, course code, tax code,
+    booking, booking code, booking reference, booking number, reservation*, reservation code, reservation number, itinerary,
+    record locator, flight, pnr, pickup code*, pick-up code*, pickup pin, collection code*, collection pin,
+    locker code, door code*, gate code, entry code, wifi code, lobby code, room, seat, policy number, policy no,
+    claim number, contract number, registration number, registered number, company number, company no, vat*, ein,
+    isbn, issn, doi, imei, iban, bic, swift*, swift code, routing number, total, amount, balance, price, sum,
+    po box, purchase order, po number, cve, rfc, ending in, ends in, ending with, ending, last four, last 4 digits,
+    sent to, expires on, expires at, since, version, build, code of conduct, morse code, penal code, civil code,
+    building code, code review, code 39, color code, colour code, hex code, hotline, helpline, id number, passport,
+    license plate, licence, license key, product key, incident, job, issue, pull request, commit, points, station code,
+    airport code, merchant code, agency code, department code, section, batch code, lot code, short code`,
+  de: `bestellung*, auftrag*, rechnung*, kundennr*, kunden-nr, kunde, sendung*, paket*, abholcode*, abhol-code, abhol-pin,
+    tracking*, referenz*, vorgang*, ticket*, aktenzeichen, vertrag*, vertragskonto, zähler*, telefon*, tel, fax, mobil, hotline, rufen sie,
+    plz, postleitzahl*, postfach, gutschein*, gutscheincode*, rabattcode*, aktionscode*, aktions-code, promo-code,
+    promocode*, barcode*, strichcode*, qr-code*, quellcode*, fehlercode*, iban, bic, blz, konto, kontonummer, betrag,
+    summe, gesamt*, preis, buchung*, reservierung*, termin*, filiale, mitglied*, ust-idnr, ust-id, steuer*, hrb, hra,
+    handelsregister*, endet auf, endend auf, endziffern, gesendet an, seriennummer, artikel*, einladungscode*, empfehlungscode*,
+    geschenkcode*, tarif, personalnummer, schranke, türcode, postleitzahl`,
+  fr: `commande*, facture*, n° de commande, numéro de*, numéro, dossier*, référence*, réf, suivi, colis, client,
+    code client, téléphone, tél, appelez*, fax, code postal, cp, cedex, code promo*, code promotionnel, code de réduction,
+    code réduction, code avantage, code cadeau, bon de réduction, code de retrait, code de parrainage, code parrain, code barre*,
+    code-barres, code source, code erreur, code d'erreur, code ape, code naf, siret, siren, rcs, tva, montant, total, prix, carte*,
+    réservation, code de réservation, contrat*, identifiant*, solde, iban, bic, rib, se terminant par, finissant par, envoyé au,
+    code wifi, code porte, digicode, rue, avenue, boulevard, code article, code produit, code civil, code du travail`,
+  es: `pedido*, factura*, número de*, número, nº, núm, expediente*, referencia*, ref, seguimiento, envío, cliente,
+    código de cliente, código cliente, teléfono, tel, llame, llámanos*, fax, código postal, cp, c.p, código de descuento*, código descuento,
+    código promocional*, código de promoción, cupón*, código de reserva*, reserva*, localizador, código de barras, código qr,
+    código fuente, código de error, código de recogida, código de invitación, código de referido, código de regalo, importe, total, precio, cuenta*,
+    saldo, iban, nif, cif, rfc, dni, contrato*, termina en, terminada en, terminado en, tarjeta*, calle, avenida, código de producto, código swift, clabe`,
+  it: `ordine*, fattura*, numero, n°, pratica*, codice pratica, riferimento*, rif, tracciamento, codice di tracciamento, spedizione*,
+    codice spedizione, cliente, codice cliente, telefono, tel, chiama*, chiamaci, fax, cap, codice sconto*, codice promozionale*, codice promo,
+    buono*, coupon*, codice regalo, codice prenotazione, codice di prenotazione, prenotazione*, pnr, codice a barre, codice qr, codice sorgente,
+    codice errore, codice di errore, codice fiscale, partita iva, p.iva, importo, totale, prezzo, conto*, saldo, iban, contratto*,
+    che termina con, carta*, codice ritiro, codice di ritiro, codice amico, codice invito, bolletta*, codice prodotto, codice articolo`,
+  pt: `pedido*, encomenda*, fatura*, número de*, número, nº, processo*, referência*, ref, rastreio, rastreamento, código de rastreio, código de rastreamento,
+    envio, cliente, telefone, tel, ligue, fax, código postal, cep, código de desconto*, código promocional*, cupom*, cupão, código de reserva*,
+    reserva*, localizador, código de barras, código qr, código-fonte, código de erro, código de convite, código de indicação, valor, total, preço,
+    conta*, agência, saldo, iban, nif, nib, cnpj, cpf, entidade, contrato*, termina em, terminado em, terminada em, com final, cartão*, rua, código de levantamento, código do produto, multibanco`,
+  nl: `bestelling*, bestelnummer, ordernummer, factuur*, klantnummer, klantcode, debiteur*, dossier*, referentie*, kenmerk, track*, zending*, pakket*,
+    afhaalcode*, ophaalcode*, telefoon*, tel, bel ons, fax, postcode*, postbus, kortingscode*, kortings-code, actiecode*, cadeaucode*,
+    vouchercode*, cadeaubon*, waardebon*, barcode*, streepjescode*, qr-code*, broncode*, foutcode*, uitnodigingscode*, boeking*, reservering*, boekingscode*,
+    bedrag, totaal, prijs, rekening*, saldo, iban, kvk*, btw*, contract*, polis*, eindigend op, eindigt op, lidnummer, deurcode, wificode`,
+  pl: `zamówieni*, numer*, nr, faktur*, klient*, przesyłk*, paczk*, śledzeni*, zgłoszeni*, sprawa, sprawy, referenc*, telefon*, tel, infolini*, fax, zadzwoń,
+    kod pocztow*, kodu pocztowego, kod rabatow*, kodem rabatowym, kodu rabatowego, kod promocyjn*, kodem promocyjnym, kupon*, voucher*, kod odbioru, kod kreskow*, kod qr,
+    kod źródłow*, kod błędu, kod polecający, kod zaproszenia, kod produktu, rezerwacj*, kwot*, suma, cena, rachun*, konto, iban, nip, regon, krs, pesel, umow*,
+    kończąc*, wysłan* na, ulica, ul, saldo`,
+  ru: `заказ*, номер*, счёт*, счет*, договор*, накладн*, трек*, посылк*, отправлени*, заявк*, обращени*, телефон*, тел, звоните, позвоните, факс, индекс*,
+    почтовый индекс, промокод*, промо-код*, код скидки, код на скидку, купон*, сертификат*, код товара, код заявки, код заказа, код получения, код выдачи,
+    код приглашения, штрихкод*, штрих-код*, qr-код*, исходный код*, код ошибки, код региона, код города, код страны, брон*, код брони, код бронирования,
+    сумм*, итого, цена, баланс*, инн, кпп, огрн, бик, карт*, заканчива*, оканчива*, клиент*, ул, улиц*, паспорт*, бонус*, балл*`,
+  uk: `замовленн*, рахун*, договор*, накладн*, поштовий індекс, промокод*, код знижки, купон*, код товару, сум*, єдрпоу, картк*, телефон*, код замовлення, код помилки`,
+  tr: `sipariş*, numara*, numarası*, numaralı, no, fatura*, kargo*, takip, takip no, takip kod*, müşteri*, talep, işlem no, referans*, telefon*, tel, faks, arayın,
+    posta kod*, indirim kod*, kupon*, kampanya kod*, promosyon kod*, hediye kod*, hediye çek*, davet kod*, referans kod*, karekod*, qr kod*, barkod*, hata kod*,
+    kaynak kod*, teslimat kod*, ürün kod*, rezervasyon*, rezervasyon kod*, pnr, tutar*, toplam, fiyat, hesap no, iban, vergi no, tc kimlik no, abone*, üyelik no, sözleşme*, ile biten, cadde*, sokak, alan kod*`,
+  ja: `番号, 注文, ご注文番号, 注文番号, 伝票番号, お問い合わせ番号, 受付番号, 予約番号, 会員番号, お客様番号, 電話, 電話番号, 口座番号, 郵便番号, 〒, 型番, 請求書番号, クーポン, クーポンコード,
+    割引コード, プロモーションコード, プロモコード, キャンペーンコード, 招待コード, 紹介コード, ギフトコード, 優待コード, エラーコード, ソースコード, バーコード, qrコード, 商品コード, 銀行コード, 国コード, 証券コード, シリアル,
+    金額, 合計, 予約コード, 受取コード, 下4桁, カード, tel, fax`,
+  zh: `订单, 訂單, 订单号, 訂單編號, 编号, 編號, 单号, 單號, 快递, 运单, 电话, 電話, 致电, 客服, 热线, 手机, 手機, 尾号, 尾號, 末四位, 卡号, 账号, 帳號, 会员号, 会员编号, 客户编号, 邮编, 邮政编码, 郵遞區號, 优惠码, 優惠碼,
+    折扣码, 折扣碼, 兑换码, 兌換碼, 邀请码, 邀請碼, 推荐码, 推薦碼, 优惠券, 優惠券, 取件码, 取货码, 提货码, 取餐码, 二维码, 条码, 条形码, 错误码, 错误代码, 源代码, 股票代码, 发票, 發票, 发票号码, 税号, 统一编号, 金额, 金額, 合计, 合計,
+    余额, 餘額, 流水号, 工单, 预订号, 订座, 身份证号, 序列号, 型号, 礼品卡, 商品代码, 促销码, 护照, 地址, 区号`,
+  ko: `번호, 주문, 주문번호, 운송장, 운송장번호, 접수번호, 예약번호, 회원번호, 고객번호, 전화, 전화번호, 고객센터, 문의, 계좌번호, 우편번호, 사업자등록번호, 쿠폰, 쿠폰 코드, 쿠폰코드, 할인 코드, 할인코드, 프로모션 코드, 초대 코드, 초대코드, 추천 코드,
+    추천인 코드, 오류 코드, 에러 코드, 소스 코드, 바코드, qr코드, qr 코드, 상품 코드, 상품코드, 결제금액, 금액, 합계, 잔액, 카드, 청구서, 송장, 예약 코드, 끝자리, 기프트 코드`,
+  ar: `رقم, طلب رقم, طلبك رقم, رقم الطلب, رقم التتبع, رقم العميل, رقم الحجز, رقم الحساب, رقم الهاتف, رقم الفاتورة, هاتف, الهاتف, اتصل, خدمة العملاء, الرمز البريدي, رمز بريدي, رمز الخصم, كود الخصم, كود خصم, رمز خصم,
+    قسيمة, رمز القسيمة, رمز الترويج, رمز ترويجي, الرمز الترويجي, رمز الدعوة, رمز الإحالة, رمز الاستجابة السريعة, رمز الخطأ, رمز الحجز, رمز المنتج, رمز الاستلام, فاتورة, المبلغ, الإجمالي, السعر, الرصيد, شارع, ينتهي بـ, المنتهية بـ, ص.ب, آيبان`,
+  sv: `order*, ordernummer, faktura*, kundnummer, kundnr, ärende*, referens*, spårning*, försändelse*, paket*, telefon, tel, postnummer, rabattkod*, kampanjkod*, presentkod*,
+    värdekod*, streckkod*, felkod*, källkod*, portkod*, hämtkod*, bokning*, bokningskod*, belopp, summa, pris, konto*, ocr*, org.nr, organisationsnummer, slutar på`,
+  da: `ordre*, ordrenummer, faktura*, kundenummer, sagsnummer, reference*, pakke*, telefon, tlf, postnummer, rabatkode*, rabattkode*, kampagnekode*, kampanjekode*, gavekode*, stregkode*, strekkode*, fejlkode*, kildekode*,
+    afhentningskode*, hentekode*, booking*, bestilling*, bestillingskode*, beløb, beløp, cvr, kontonummer`,
+  fi: `tilaus*, tilausnumero, lasku*, asiakasnumero, viite*, viitenumero, lähetys*, puhelin, puh, postinumero, alennuskoodi*, kampanjakoodi*, lahjakoodi*, viivakoodi*, virhekoodi*, noutokoodi*, varaus*, varauskoodi*, summa, y-tunnus`,
+  cs: `objednáv*, číslo, faktur*, zákazník*, zásilk*, variabilní symbol, telefon, tel, psč, slevový kód*, slevového kódu, kupón*, poštovní směrovací*, čárový kód, chybový kód, zdrojový kód, rezervac*, částka, celkem, ičo, dič, účet, zľavový kód*, výdejní kód, kód zásilky, dárkový kód`,
+  hu: `rendelés*, számla*, ügyfél*, azonosító*, csomag*, telefon*, irányítószám, kuponkód*, kedvezménykód*, vonalkód*, hibakód*, foglalás*, összeg, adószám, promóciós kód*`,
+  ro: `comand*, factur*, număr*, client, telefon, cod poștal, codul poștal, cod promoțional, codul promoțional, cod de reducere, codul de reducere, cupon*, rezervar*, cod de bare, sumă, total, cui, awb`,
+  el: `παραγγελί*, τιμολόγι*, αριθμός, τηλέφωνο, τκ, ταχυδρομικός κώδικας, κωδικός έκπτωσης, εκπτωτικός κωδικός, κουπόνι, κωδικός προσφοράς, κωδικός παραγγελίας, κωδικός πελάτη, κωδικός κράτησης, κωδικός προϊόντος, ποσό, σύνολο, αφμ`,
+  he: `הזמנה, מספר, חשבונית, טלפון, מיקוד, קוד קופון, קוד הנחה, קוד הטבה, קופון, סכום, לקוח`,
+  hi: `ऑर्डर, संख्या, नंबर, कूपन, कूपन कोड, प्रोमो कोड, पिन कोड, राशि, फ़ोन`,
+  id: `nomor, pesanan, faktur, tagihan, resi, kode pos, kode promo, kode diskon, kupon, voucher, kode voucher, kode booking, kode pemesanan, kode referral, telepon, total, jumlah, kode unik pembayaran`,
+  vi: `đơn hàng, mã đơn hàng, mã đơn, hóa đơn, mã vận đơn, mã giảm giá, mã khuyến mãi, mã ưu đãi, mã bưu chính, mã khách hàng, mã số thuế, mã đặt chỗ, mã sản phẩm, mã vạch, mã lỗi, mã giới thiệu, số điện thoại, số tài khoản, tổng, hotline, điện thoại`,
+  th: `หมายเลข, คำสั่งซื้อ, รหัสไปรษณีย์, รหัสส่วนลด, คูปอง, โทร, ยอด, รหัสลูกค้า, รหัสสินค้า`,
+  fa: `شماره, سفارش, کد پستی, کد تخفیف, کد رهگیری, کد ملی, تلفن, مبلغ, فاکتور`,
+}
+
+/** Each makes the number right behind it a name: "account 4821", "section 2026". */
+export const TITLE_WORDS = `account, user, customer, client, section, line, page, room, version, model, form, no, nr, n, number, year, windows,
+  office, chapter, article, rule, gate, floor, suite, apt, box, bus, unit, class, level, konto, compte, cuenta, conta, conto, rekening, id, nummer,
+  numéro, numero, número, iso, en, din, in, im, since, by, until, before, card, karte, carte, up to, over, about, more than,
+  at least, around, than, im jahr, seit, en el año, года, год, with, and get, copyright, ©, (c)`
+
+/** What a mail is about where its codes open a door, a meeting or a purse, and no account. */
+export const ELSEWHERE_WORDS = `meeting id, webinar*, dial-in, dial in, conference call, one tap mobile, join the meeting, passcode:
+  meeting, checkout, % off, discount*, coupon*, voucher*, gift card*, redeem*, promo, promo code*, sale, reservation*, booking*, check-in,
+  check in, itinerary, boarding, flight, guests, locker, parking, parcel, pickup, pick-up, collect, door, gate, lockbox, wifi, wi-fi, network, merchant,
+  transaction id, charged, receipt, refund, pull request, commit, exit code, compile*, compiler, stack trace, exception, http, rabatt*, gutschein*, schranke, stellplatz, buchung*, gebucht,
+  reservierung*, packstation, filiale, besprechung*, remise, réduction, promo*, réservation, code promo, descuento*, cupón, oferta, reserva*, sconto, prenotazione*, desconto*, cupom,
+  korting*, boeking*, reservering*, rabat*, paczkomat*, rezerwacj*, скидк*, промокод*, бронь, бронирован*, indirim*, kupon*, rezervasyon*, クーポン, 割引, 予約, ミーティング, 优惠, 優惠, 折扣, 会议, 會議, 预订,
+  쿠폰, 할인, 예약, 회의, خصم, قسيمة, حجز, اجتماع, slev*, alennus*, κουπόνι, diskon, giảm giá`
+
+/** After a number: what it counts. */
+export const UNIT_WORDS = `%, °, min, mins, minute*, minuti, hour*, hr, hrs, sec, secs, second*, day*, week*, month*, year*, stunde*, tag*, sekunde*, uhr,
+  heure*, jour*, seconde*, hora*, día*, segundo*, minuto*, ore, giorni, secondi, dias, uur, dagen, godzin*, dni, sekund*, час*, минут*, секунд*, дн*, лет, год*, года,
+  saat, dakika*, gün*, saniye*, 分, 秒, 時間, 日, 年, 月, 人, 件, 個, 枚, 円, 元, 원, 点积分, 小时, 分钟, 분, 시간, 초, 일, 년, 월, 명, 개, 건, دقائق, دقيقة, ساعة, ساعات, يوم, ثانية,
+  usd, eur, gbp, chf, jpy, cny, inr, brl, cad, aud, sek, nok, dkk, pln, czk, huf, ron, uah, rub, try, tl, kr, zł, kč, lei, грн, руб*, ₽, €, $, £, ¥, ₺, ₩, ₹, ₴, đ, ₫, vnd, idr, ريال, درهم, دينار, جنيه, ₪, dollar*, euro*,
+  pound*, kb, mb, gb, tb, kib, mib, gib, kwh, mwh, kw, km, cm, mm, kg, mg, ml, mph, ms, px, dpi, points, point, pts, punkte, points de, puntos, pontos, punti, puan, баллов, бонус*, visits, users, people, items,
+  pieces, units, stück, customers, words, characters, credits, miles, followers, views, times, sign-ins, signups`
+
+/** Before a number: the money it counts. */
+export const MONEY_BEFORE =
+  /(?:[$€£¥₽₺₩₹₴₫₪]|(?:^|[^a-z])(?:usd|eur|gbp|chf|jpy|cny|inr|r|rs|rp|kr|sek|nok|dkk|pln|tl|us|idr|vnd|aed|sar)[.$]?)\s?$/

@@ -1,6 +1,3 @@
-// Character references in texts and attributes of HTML. The only file here that knows htmlparser2,
-// which is asked only where more than the usual ones stand.
-
 import { createRequire } from 'node:module'
 
 // Loaded with the first reference that is not a usual one.

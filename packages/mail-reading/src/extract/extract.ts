@@ -1,17 +1,15 @@
-// Codes and links of a message: what a program needs to go on where a mail was asked for. Found by
-// words and forms alone, the same each time; nothing is followed and nothing is made up.
-
 import { extractReply } from '#reply/reply-text.ts'
-import type { Extracted, FoundCode } from './extracted.ts'
-import { findCodes } from './find-codes.ts'
-import { findLinks, linksOfText } from './find-links.ts'
-import { visibleText } from './fold-line.ts'
+import { type FoundCode, findCodes } from './find-codes.ts'
+import { type FoundLink, findLinks, linksOfText } from './find-links.ts'
 import { type HtmlLayout, layOutHtml } from './lay-out-html.ts'
-import { ReadLine, readLines } from './read-lines.ts'
+import { ReadLine, readLines } from './lines.ts'
+import { visibleText } from './word-tables.ts'
 
 /** Of the text and of the HTML as far as they are looked at, in characters; less than an event tells. */
 export const EXTRACTED_TEXT_LENGTH_MAX = 32 * 1024
 export const EXTRACTED_HTML_LENGTH_MAX = 128 * 1024
+
+export type Extracted = { readonly codes: FoundCode[]; readonly links: FoundLink[] }
 
 export type ExtractedFrom = {
   readonly subject: string

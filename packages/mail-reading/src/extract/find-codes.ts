@@ -1,21 +1,22 @@
-// Verification codes in lines of text: a candidate counts when a word for such a code stands by it, in
-// its line, above it, below it or in the subject, and no word for another number stands nearer.
-
-import type { Candidate } from './code-candidates.ts'
-import { mayNameCode } from './code-labels.ts'
-import type { FoundCode } from './extracted.ts'
-import { plainForm } from './fold-line.ts'
-import { judgeAlone } from './judge-alone.ts'
-import { judgeInLine } from './judge-in-line.ts'
-import { MessageContext } from './message-context.ts'
-import type { ReadLine } from './read-lines.ts'
+import { judgeAlone, judgeInLine } from './judge-codes.ts'
+import { type Candidate, MessageContext, type ReadLine } from './lines.ts'
+import { mayNameCode, plainForm } from './word-tables.ts'
 
 const EXTRACTED_CODES_MAX = 10
 /** Of the line that a code stands in, in code points. */
 const EXTRACTED_SOURCE_LENGTH_MAX = 200
 
+export type FoundCode = {
+  /** As it stands in the message. */
+  readonly value: string
+  /** From 0 to 1, two decimals. */
+  readonly confidence: number
+  /** The line that it stands in, or as much around it as EXTRACTED_SOURCE_LENGTH_MAX allows. */
+  readonly source: string
+}
+
 /** Texts of one message in the order in which they count; the first is its subject. */
-export type CodeTexts = {
+type CodeTexts = {
   readonly subject: readonly ReadLine[]
   readonly bodies: readonly (readonly ReadLine[])[]
 }
@@ -34,7 +35,8 @@ type Met = { readonly value: string; readonly confidence: number; readonly in: J
 type Finding = { met: Met; place: number; texts: Set<number> }
 
 /**
- * Best first, at most EXTRACTED_CODES_MAX, each once however often it is shown. A value is a part of a
+ * A candidate counts when a word for a code stands by it, in its line, above it, below it or in the
+ * subject, and no word for another number stands nearer. Best first, at most EXTRACTED_CODES_MAX, each once however often it is shown. A value is a part of a
  * line, character for character.
  */
 export function findCodes({ subject, bodies }: CodeTexts): FoundCode[] {

@@ -1,17 +1,14 @@
-// HTML as the lines and links that a reader sees, in one pass and without a tree: time and memory are
-// linear in its length, whatever it holds.
-
 import { HTML_DEPTH_MAX } from '@mailroom/mail/html/html-text.ts'
 import { type Attributes, scanMarkup } from '@mailroom/mail/html/scan-markup.ts'
 import { type Box, boxOf, hidingKind, OUTERMOST_BOX, unseenKind } from '#view/box.ts'
 import type { StyledElement } from '#view/simple-selector.ts'
 import { decodeAttribute, decodeText } from './decode-entities.ts'
 import { EXTRACTED_LINKS_SEEN_MAX } from './find-links.ts'
-import { visibleText } from './fold-line.ts'
+import { CELL_MARK } from './lines.ts'
 import { hasOwnLook, type Look, lookOf, madeOf, propertiesOf } from './look.ts'
-import { CELL_MARK } from './read-lines.ts'
 import { SimpleSheet } from './simple-sheet.ts'
 import { BLOCKS, ENDED_BY, SCOPED_ENDS, SCOPES, UNSEEN, VOID } from './tag-kinds.ts'
+import { visibleText } from './word-tables.ts'
 
 /** Of laid-out HTML; those of real mail are fewer. */
 const EXTRACTED_HTML_LINES_MAX = 5_000

@@ -1,5 +1,3 @@
-// How an element of a mail looks by its attributes: its styles, and whether they can hide anything.
-
 import type { Attributes } from '@mailroom/mail/html/scan-markup.ts'
 import { cascade, type Styles } from '#view/box.ts'
 import { type Declaration, readDeclarations } from '#view/declarations.ts'

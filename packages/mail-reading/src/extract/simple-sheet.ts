@@ -1,6 +1,3 @@
-// The style sheet of a mail for a reader without a tree: rules whose selectors are tags, classes and ids,
-// below ancestors. What other selectors hide is taken for seen.
-
 import { createRequire } from 'node:module'
 import type { CssNode, Rule as CssRule } from 'css-tree'
 import { type Declaration, declarationsOf } from '#view/declarations.ts'

@@ -1,5 +1,3 @@
-// What kinds of elements there are for laying a mail out in lines, by their names.
-
 export const BLOCKS: ReadonlySet<string> = new Set(
   'address article aside blockquote body br center dd div dl dt fieldset figure footer form h1 h2 h3 h4 h5 h6 header hr html li main nav ol p pre section table tbody tfoot thead tr ul'.split(
     ' ',

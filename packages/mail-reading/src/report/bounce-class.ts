@@ -1,7 +1,3 @@
-// What a failure means for mail to come: a dead address, a full mailbox, an unwanted sender or message,
-// or a passing trouble. Servers put the wrong codes beside the right words, so the words count first.
-
-import { DEAD_CODES, saysDeadAddress } from '@mailroom/mail/dead-address.ts'
 import type { BounceClass } from './report.ts'
 
 export type Failure = {
@@ -13,7 +9,6 @@ export type Failure = {
   readonly stage: 'data' | 'other'
 }
 
-/** At which command the server refused, as reports tell it. */
 export function stageOf(words: string): Failure['stage'] {
   return AFTER_DATA.test(words) ? 'data' : 'other'
 }
@@ -21,7 +16,10 @@ export function stageOf(words: string): Failure['stage'] {
 const AFTER_DATA =
   /\bin (?:reply|response) to (?:the )?(?:end of )?(?:message |mail )?data\b|\b(?:after|at) (?:the )?(?:end of )?(?:message |mail )?data\b|>>> ?(?:data\b|\.\s)|\bsmtp command:? ?data\b|\bsent (?:the )?message body/i
 
-/** Never throws; an address is `hard` only where it is dead beyond doubt. */
+/**
+ * Servers put the wrong codes beside the right words, so the words count first. An address is `hard`
+ * only where it is dead beyond doubt. Never throws.
+ */
 export function classifyBounce(failure: Failure): BounceClass {
   const { enhancedCode, replyCode, text } = failure
   const detail = enhancedCode?.slice(1) ?? ''
@@ -126,3 +124,51 @@ const COME_AGAIN = [
 ]
 
 const PASSING = [/\b(?:deferred|timed? ?out|expired|connection refused|not responding)\b/i]
+
+export type Refusal = {
+  readonly code: number
+  /** RFC 3463, where the server gave one. */
+  readonly enhanced: string | null
+  readonly text: string
+}
+
+/** No mailbox, no such system, null MX (RFC 7505), and a mailbox disabled for good. */
+const DEAD_CODES: ReadonlySet<string> = new Set(['5.1.1', '5.1.2', '5.1.10', '5.2.1'])
+
+/** Enhanced codes that say no more than "no", beside which the wording counts. */
+const VAGUE = new Set(['5.0.0', '5.1.0', '5.3.0', '5.5.0', '5.5.1'])
+
+// No bare "account": as often as the recipient's it is that of whoever sends. No host, domain or mail
+// exchanger that is unknown: it may be the client's, and no "valid recipients", which a server misses
+// after whatever refusal. Nor that mail is not accepted, for it may be mail from there.
+const DEAD_WORDINGS = [
+  /\bno such (?:user|recipient|mailbox|address|person)/i,
+  /\b(?:user|recipient|mailbox|address|addressee)(?: address)? (?:is )?(?:unknown|not found|not exist|invalid)/i,
+  /\brecipient(?: name| address)? (?:is )?not recognized/i,
+  /\b(?:unknown|invalid|non-?existent|nonexistent) (?:user|recipient|mailbox|address|local[- ]part)/i,
+  /\b(?:user|recipient|mailbox|address)\b.{0,60}\b(?:does ?n[o']t|does not|doesn't|did not) exist/i,
+  /\b(?:user|mailbox|recipient)(?: [^\s@]{1,64}@[^\s@]{1,255})? (?:has been|is|was) (?:disabled|deactivated|deleted|closed|suspended|discontinued)\s{0,4}(?:$|[.,;:!()])/i,
+  /\b(?:recipient|mailbox)\b.{0,20}\bno longer (?:on|at|with|here|exists?|valid|available|active|in use)\b/i,
+  /\bno mailbox (?:here )?by that name/i,
+  /\bunrouteable address/i,
+]
+
+/**
+ * What is said beside those words when the address is good and the sender is not, or space is short.
+ * Whoever is addressed as "you" is the client that sends.
+ */
+const OTHER_WORDINGS =
+  /\b(?:full|quota|spam|blocked|blacklist|blocklist|denied|policy|reputation|rejected due|too many|try again|temporar|authenticat|(?:your|sender|helo|ehlo)\b)/i
+
+/** For a reply to RCPT: whether nothing more is to be sent there. */
+export function isDeadAddress({ code, enhanced, text }: Refusal): boolean {
+  if (code < 500 || code > 599) return false
+  if (enhanced !== null && !VAGUE.has(enhanced)) return DEAD_CODES.has(enhanced)
+  if (OTHER_WORDINGS.test(text)) return false
+  return saysDeadAddress(text)
+}
+
+/** Whether the words are those of a dead address, which nobody says of the sender; whatever else they say. */
+export function saysDeadAddress(text: string): boolean {
+  return DEAD_WORDINGS.some((wording) => wording.test(text))
+}

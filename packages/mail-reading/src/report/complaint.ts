@@ -1,15 +1,11 @@
-// Complaints of recipients: feedback reports (RFC 5965) and the forms without such a part in which
-// providers send them. Refuses to judge what they complain of.
-
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
+import { cleanLine } from '@mailroom/mail/charset.ts'
 import { firstField, type HeaderField } from '@mailroom/mail/header-fields.ts'
 import { readHeaders } from '@mailroom/mail/message-headers.ts'
-import { cleanLine } from '@mailroom/mail/safe-text.ts'
 import { REPORT_RECIPIENTS_MAX } from './delivery-status.ts'
-import { firstAddress } from './find-address.ts'
-import { isAbsence, isAutomaticAnswer } from './notice-marks.ts'
 import { type OpenedReport, subjectOf } from './open-report.ts'
 import type { Report } from './report.ts'
+import { firstAddress, isAbsence, isAutomaticAnswer } from './report-words.ts'
 
 type Complaint = Extract<Report, { kind: 'complaint' }>
 

@@ -1,12 +1,8 @@
-// The fields of a delivery status notification for each recipient (RFC 3464 §2), as standard parts have
-// them and as broken ones spread them. Refuses to read words written for people.
-
-import { ADDRESS_TEXT_LENGTH_MAX } from '@mailroom/mail/angle-address.ts'
-import { cleanLine } from '@mailroom/mail/safe-text.ts'
+import { ADDRESS_TEXT_LENGTH_MAX } from '@mailroom/mail/address-list.ts'
+import { cleanLine } from '@mailroom/mail/charset.ts'
 import { classifyBounce, stageOf } from './bounce-class.ts'
-import { firstAddress } from './find-address.ts'
 import type { ReportedAction, ReportedRecipient } from './report.ts'
-import { findCodes, isVague } from './status-code.ts'
+import { findCodes, firstAddress, isVague } from './report-words.ts'
 
 /** Recipients that one report tells of; the service sends to no more at once. */
 export const REPORT_RECIPIENTS_MAX = 100
@@ -147,7 +143,7 @@ function statedReason(words: string): string | null {
 }
 
 /** The first that says more than its class, of the class that the first of all has. */
-export function chooseCode(candidates: readonly (string | null)[]): string | null {
+function chooseCode(candidates: readonly (string | null)[]): string | null {
   const given = candidates.filter((code) => code !== null)
   return given.find((code) => !isVague(code)) ?? given[0] ?? null
 }

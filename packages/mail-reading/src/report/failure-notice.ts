@@ -1,18 +1,21 @@
-// Failures that a mail system reports in plain words: for each recipient named, what is said of it, and
-// what that means. Refuses to know any one system.
-
-import { cleanLine } from '@mailroom/mail/safe-text.ts'
+import { cleanLine } from '@mailroom/mail/charset.ts'
 import { classifyBounce, type Failure, stageOf } from './bounce-class.ts'
-import { RESPONSE_LENGTH_MAX } from './delivery-status.ts'
-import { namedRecipients } from './named-recipients.ts'
-import { isFailurePhrase, saysDelayed } from './notice-marks.ts'
+import { REPORT_RECIPIENTS_MAX, RESPONSE_LENGTH_MAX } from './delivery-status.ts'
 import type { ReportedRecipient } from './report.ts'
-import { type FoundCodes, findCodes } from './status-code.ts'
+import {
+  type FoundCodes,
+  findAddresses,
+  findCodes,
+  isFailurePhrase,
+  saysDelayed,
+} from './report-words.ts'
 
 /** Words in which codes and reasons are looked for, in characters; for each recipient anew. */
 const REPORT_WORDS_LENGTH_MAX = 8_000
+/** Lines of a report that may belong to what is said of one recipient. */
+const REPORT_REASON_LINES_MAX = 40
 
-export type NoticeContext = {
+type NoticeContext = {
   /** Lower-case addresses that are no recipients: who sent the message, who reports. */
   readonly strangers: ReadonlySet<string>
   readonly subject: string
@@ -124,3 +127,161 @@ function diagnosticOf(words: string): string {
   const first = sentences.findIndex(isFailurePhrase)
   return first <= 0 ? words : sentences.slice(first).join(' ')
 }
+
+/** A recipient as named in the words, and the lines that may speak of it. */
+type NamedRecipient = { readonly address: string; readonly reason: readonly string[] }
+
+/** Every recipient that the lines name, once each, in order. */
+export function namedRecipients(
+  lines: readonly string[],
+  strangers: ReadonlySet<string>,
+): NamedRecipient[] {
+  const found = new Map<string, Collected>()
+  let current: Collected | null = null
+  let isListed = false
+  for (const line of lines) {
+    const text = line.trim()
+    if (text === '') continue
+    const naming: Naming | null = isSenderLine(text) ? null : nameIn(text, isListed)
+    isListed = naming === null ? announcesList(text) || (isListed && text.length < 4) : true
+    const key = naming?.address.toLowerCase() ?? ''
+    if (naming !== null && !strangers.has(key)) {
+      const known = found.get(key)
+      if (known === undefined && found.size >= REPORT_RECIPIENTS_MAX) break
+      current = known ?? new Collected(naming.address)
+      current.isWeak &&= /^to\s*:/i.test(text)
+      found.set(key, current)
+      if (naming.rest !== '') current.add(naming.rest)
+    } else if (current !== null && isRule(text) && current.hasReply()) {
+      // What follows is the transcript of the whole session.
+      current = null
+    } else current?.add(text)
+  }
+  // The To of a message that the report describes is whom it was for, not who failed.
+  const all = [...found.values()]
+  const strong = all.filter(({ isWeak }) => !isWeak)
+  return strong.length > 0 ? strong : all
+}
+
+function isRule(text: string): boolean {
+  return /^[-=_*]{4}/.test(text)
+}
+
+class Collected implements NamedRecipient {
+  readonly address: string
+  readonly reason: string[] = []
+  isWeak = true
+  #replyAt: number | null = null
+  #searched = 0
+
+  constructor(address: string) {
+    this.address = address
+  }
+
+  add(text: string): void {
+    if (this.reason.length < REPORT_REASON_LINES_MAX) this.reason.push(text)
+  }
+
+  /** Looks at each line once, however often it is asked. */
+  hasReply(): boolean {
+    while (this.#replyAt === null && this.#searched < this.reason.length) {
+      const { replyCode } = findCodes(this.reason[this.#searched] ?? '')
+      if (replyCode !== null) this.#replyAt = this.#searched
+      this.#searched += 1
+    }
+    return this.#replyAt !== null
+  }
+}
+
+/** A line is about one of its first addresses, and says so just before it. */
+const ADDRESSES_OF_LINE = 4
+const LABEL_LENGTH = 160
+
+type Naming = { readonly address: string; readonly rest: string }
+
+/** Whom the line is about, if it is about anyone. */
+function nameIn(text: string, isListed: boolean): Naming | null {
+  for (const { address, start, end } of findAddresses(text).slice(0, ADDRESSES_OF_LINE)) {
+    const label = text.slice(Math.max(0, start - LABEL_LENGTH), start)
+    const before = cutTail(label, `"'<([ \t`).replace(/\s+/g, ' ').trim()
+    const rest = text
+      .slice(end)
+      .replace(/^["'>)\]]+/, '')
+      .trim()
+    if (isAboutSender(before)) continue
+    if (before === '' || /^(?:[-*•>+#.:=]+|\(?\d{1,3}[.)]|>>>)$/.test(before)) {
+      return leads(rest) || isListed ? { address, rest } : null
+    }
+    // `550 <address>... words`: a reply that begins with whom it is about, in a transcript behind `<<<`.
+    if (/^(?:<<< ?)?[45]\d\d[- ]?(?: ?[45]\.\d{1,3}\.\d{1,3})?(?: ?error:)?$/i.test(before)) {
+      return { address, rest: `${before} ${rest}` }
+    }
+    if (isLabel(before)) return { address, rest }
+    // `Name <address>` in a list of recipients.
+    if (isListed && before.length < 60 && rest.length < 4) return { address, rest }
+  }
+  return null
+}
+
+/** Without the characters of `set` at its end. A pattern that ends in `+$` would try every start. */
+function cutTail(text: string, set: string): string {
+  let end = text.length
+  while (end > 0 && set.includes(text[end - 1] ?? '')) end -= 1
+  return text.slice(0, end)
+}
+
+/** What follows an address that a line begins with, where the line is about it. */
+function leads(rest: string): boolean {
+  return (
+    rest === '' ||
+    /^[:;([.,=-]|^(?:on|in|was|failed|delivery|could|error|invalid|user|mailbox|unknown|not|has|is|\d{3}|host|smtp)\b|^[A-Z]/i.test(
+      rest,
+    )
+  )
+}
+
+/** How far before the word that leads to an address another may say that it is a recipient's. */
+const LABEL_WORDS_LENGTH = 64
+
+/** `before` has single spaces. */
+function isLabel(before: string): boolean {
+  if (/^(?:to|for|recipients?|user|address|mailbox|account|rcpt) ?:?$/i.test(before)) return true
+  const link = LINK.exec(before)
+  if (link === null) return false
+  const earlier = before.slice(Math.max(0, link.index - LABEL_WORDS_LENGTH), link.index)
+  return LABEL_WORD.test(earlier.slice(earlier.lastIndexOf('@') + 1))
+}
+
+const LINK = /(?:\b(?:to|for|is|user(?:id)?|recipient|address|of|mailbox)|:) ?:?$/i
+const LABEL_WORD =
+  /\b(?:rcpt|recipients?|deliver(?:y|ed)?|message|mail|e-?mail|addressed|addressee?s?|sent|send|forward(?:ed)?|relay(?:ed)?|transmit|reach|user|userid|unknown|failed|undeliverable|for|mailbox|account|original address)\b/i
+
+function isSenderLine(text: string): boolean {
+  return /^(?:>>>\s*)?mail from\b|^(?:from|sender|reply-to|return-path|original sender|received from|message-id|reporting-mta)\s*:/i.test(
+    text,
+  )
+}
+
+/** `before` has single spaces. */
+function isAboutSender(before: string): boolean {
+  return (
+    /\b(?:from|sender|contact|by|reply to|postmaster at|write to|e-?mail us at|forward(?:ed)? (?:this|it)|envelope-from|mail from) ?:? ?=?$/i.test(
+      before,
+    ) ||
+    /\b(?:contact|please (?:send|forward|e-?mail)|assistance|help|sent by|message-id)\b/i.test(
+      before,
+    )
+  )
+}
+
+/** A line after which recipients are listed, each on a line of its own. */
+function announcesList(text: string): boolean {
+  const words = cutTail(text, ':.-–—) \t').slice(-LABEL_LENGTH).split(/\s+/).slice(-4)
+  return words.some(
+    (word, index) =>
+      LIST_WORD.test(word) && words.slice(index + 1).every((next) => /^\w+$/.test(next)),
+  )
+}
+
+const LIST_WORD =
+  /^["'([]?(?:recipients?|address(?:es)?|addressees?|reach|users?|destinations?|failed|to)(?:\(?e?s)?\)?$|(?:получателям|адресатам|受信者|宛先)$|アドレス/i

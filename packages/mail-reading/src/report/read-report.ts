@@ -1,6 +1,3 @@
-// Reads a message as a report of a mail system: bounce, complaint, or neither. Standard fields count
-// before words, and words only where a mail system speaks them.
-
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import { firstField } from '@mailroom/mail/header-fields.ts'
 import { parseMessageId } from '@mailroom/mail/message-id.ts'
@@ -12,20 +9,19 @@ import {
   recipientGroups,
   recipientNames,
 } from './delivery-status.ts'
-import { readNotice, wordsOf } from './failure-notice.ts'
-import { findAddresses } from './find-address.ts'
-import { namedRecipients } from './named-recipients.ts'
+import { namedRecipients, readNotice, wordsOf } from './failure-notice.ts'
+import { type OpenedReport, openReport, subjectOf } from './open-report.ts'
+import type { Report, ReportEnvelope, ReportedRecipient } from './report.ts'
 import {
+  findAddresses,
+  findCodes,
   isAbsence,
   isAutomaticAnswer,
   isFailurePhrase,
   isFromMailSystem,
   isNoticeSubject,
-} from './notice-marks.ts'
-import { type OpenedReport, openReport, subjectOf } from './open-report.ts'
-import type { Report, ReportEnvelope, ReportedRecipient } from './report.ts'
+} from './report-words.ts'
 import { readServiceNotice } from './service-notice.ts'
-import { findCodes } from './status-code.ts'
 
 /**
  * What the message reports; `none` for ordinary mail and for replies of absent people. Never throws;

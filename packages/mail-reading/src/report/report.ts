@@ -1,6 +1,3 @@
-// What a mail system reports of a message sent earlier, as read out of its report: failures for
-// their recipients (RFC 3464 or plain words) and complaints (RFC 5965). Knows no account.
-
 /** hard: the address is dead; full: its mailbox is; policy: the sender or the mail is unwanted. */
 export type BounceClass = 'hard' | 'soft' | 'policy' | 'full'
 

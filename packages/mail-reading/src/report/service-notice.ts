@@ -1,14 +1,11 @@
-// Reports that a sending service mails as JSON: the notifications of Amazon SES for bounces and
-// complaints. Takes nothing of their shape for granted.
-
+import { cleanLine } from '@mailroom/mail/charset.ts'
 import { firstField, type HeaderField } from '@mailroom/mail/header-fields.ts'
 import { readHeaders } from '@mailroom/mail/message-headers.ts'
 import { parseMessageId } from '@mailroom/mail/message-id.ts'
-import { cleanLine } from '@mailroom/mail/safe-text.ts'
 import { REPORT_RECIPIENTS_MAX, readRecipientGroup } from './delivery-status.ts'
-import { firstAddress } from './find-address.ts'
 import type { OpenedReport } from './open-report.ts'
 import type { Report } from './report.ts'
+import { firstAddress } from './report-words.ts'
 
 type Json = Readonly<Record<string, unknown>>
 

@@ -1,7 +1,7 @@
 // The body of one mail as a model reads it: HTML as Markdown, text as it is, without what a person
 // would not see, with quoted history folded and long links shortened; and what was done to it.
 
-import { endsLikeAttribution, findAttribution } from '#reply/reply-attribution.ts'
+import { endsLikeAttribution, findAttribution } from '#reply/reply-text.ts'
 import { EarlierTexts } from './earlier-texts.ts'
 import { FOLD_CLOSING, FOLD_OPENING } from './fold-quotes.ts'
 import { htmlToMarkdown } from './html-to-markdown.ts'

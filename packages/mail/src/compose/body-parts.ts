@@ -1,10 +1,15 @@
-// The text and the HTML of a message out of what its sender gave, with the quote below both.
-
 import { stripTags } from '#html/html-strip.ts'
 import { textFromHtml } from '#html/html-text.ts'
-import { isHtml } from './is-html.ts'
-import { type Original, quoteHtml, quoteText } from './quote.ts'
+import { escapeHtml } from '#html/safe-html.ts'
+import { singleLine } from './header-text.ts'
+import { sanitiseHtml } from './sanitise-html.ts'
 
+/** Of a quoted message, in characters with the quote's marks; the rest is left out. */
+export const QUOTED_TEXT_LENGTH_MAX = 256 * 1024
+export const QUOTED_HTML_LENGTH_MAX = 512 * 1024
+const QUOTED_LINES_MAX = 10_000
+/** Of who is quoted, in characters. */
+const QUOTED_NAME_LENGTH_MAX = 200
 /** HTML of a send that is laid out or quoted on the main thread, in characters: 10 ms at worst. */
 export const INLINE_HTML_LENGTH_MAX = 8 * 1024
 
@@ -80,4 +85,161 @@ function insertAtEnd(html: string, addition: string): string {
   const at = body < 0 ? lower.lastIndexOf('</html') : body
   if (at < 0 || !DOCUMENT_END.test(html.slice(at).replace(/\s+/g, ''))) return `${html}${addition}`
   return `${html.slice(0, at)}${addition}${html.slice(at)}`
+}
+
+/** The elements of the living standard, and those that browsers still render. */
+const ELEMENTS = new Set(
+  `a abbr address area article aside audio b base bdi bdo blockquote body br button canvas caption
+  cite code col colgroup data datalist dd del details dfn dialog div dl dt em embed fieldset
+  figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hgroup hr html i iframe img input ins
+  kbd label legend li link main map mark math menu meta meter nav noscript object ol optgroup option
+  output p param picture pre progress q rp rt ruby s samp script search section select selectedcontent
+  slot small source span strong style sub summary sup svg table tbody td template textarea tfoot th
+  thead time title tr track u ul var video wbr
+  acronym applet basefont bgsound big blink center dir font frame frameset image isindex keygen
+  listing marquee menuitem multicol nextid nobr noembed noframes plaintext rb rtc spacer strike tt
+  xmp`.split(/\s+/),
+)
+/** `<` and a name up to white space, a slash or the end of the tag, which must come. */
+const START_TAG = /<([a-z][a-z0-9]*)(?=[\s/>])[^>]*>/iy
+const DOCTYPE = /<!doctype[\s>]/iy
+const SPACE = /[\s\ufeff]*/y
+
+/**
+ * True when the first thing after white space, a byte order mark, comments and processing
+ * instructions is a doctype or the start tag of a known element. An end tag is none: `</p>` begins
+ * nothing, neither does `<john@example.com>`, `<3` or `<notes>`. Time is linear in the length.
+ */
+export function isHtml(text: string): boolean {
+  let at = 0
+  for (;;) {
+    SPACE.lastIndex = at
+    SPACE.exec(text)
+    at = SPACE.lastIndex
+    if (text[at] !== '<') return false
+    const end = endOfComment(text, at)
+    if (end === null) break
+    at = end
+  }
+  if (matchesAt(DOCTYPE, text, at)) return true
+  START_TAG.lastIndex = at
+  const name = START_TAG.exec(text)?.[1]
+  return name !== undefined && ELEMENTS.has(name.toLowerCase())
+}
+
+/** The index after a comment or what browsers take for one; null for anything else. */
+function endOfComment(text: string, at: number): number | null {
+  if (matchesAt(DOCTYPE, text, at)) return null
+  if (text.startsWith('<!--', at)) return indexAfter(text, '-->', at + 2)
+  if (text.startsWith('<!', at) || text.startsWith('<?', at)) return indexAfter(text, '>', at)
+  return null
+}
+
+function indexAfter(text: string, end: string, from: number): number {
+  const found = text.indexOf(end, from)
+  return found < 0 ? text.length : found + end.length
+}
+
+function matchesAt(pattern: RegExp, text: string, at: number): boolean {
+  pattern.lastIndex = at
+  return pattern.test(text)
+}
+
+export type Original = {
+  readonly dateMs: number
+  /** Display name or address. */
+  readonly fromName: string
+  readonly text: string
+  /** '' for none. */
+  readonly html: string
+}
+
+/** Stands where the rest of a long quote would be. */
+const CUT = '[…]'
+
+/**
+ * A blank line, `On <date>, <name> wrote:` and the original's lines behind `> `, with LF line ends; to
+ * be appended to text that does not end in a line end. At most QUOTED_LINES_MAX lines and
+ * QUOTED_TEXT_LENGTH_MAX characters are quoted, cut at the end of a line.
+ */
+export function quoteText(original: Original): string {
+  const text = original.text === '' ? textFromHtml(original.html) : original.text
+  return `\n\n${attributionOf(original)}\n${quoteLines(text)}`
+}
+
+/**
+ * The same as HTML that stands for itself: a `<div>` with the attribution and a `<blockquote>` with
+ * the original's markup, made safe and balanced (`sanitiseHtml`), or with its text when it has none
+ * or too much. At most QUOTED_HTML_LENGTH_MAX characters of markup are quoted.
+ */
+export function quoteHtml(original: Original): string {
+  const attribution = escapeHtml(attributionOf(original))
+  return `<div class="gmail_quote"><div>${attribution}</div>\n<blockquote type="cite" style="${STYLE}">${contentOf(original)}</blockquote></div>`
+}
+
+const STYLE = 'margin:0 0 0 0.8ex;border-left:1px solid #ccc;padding-left:1ex'
+const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+const LINE_END = /\r\n|\r|\n/
+
+/** English: mail programs and our own reader of replies know it in this form. */
+function attributionOf({ dateMs, fromName }: Original): string {
+  const date = new Date(dateMs)
+  const day = `${DAYS[date.getUTCDay()]}, ${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`
+  const time = `${twoDigits(date.getUTCHours())}:${twoDigits(date.getUTCMinutes())} UTC`
+  // Marks of direction would turn the line around.
+  const visible = singleLine(fromName).replace(/\p{Bidi_Control}/gu, '')
+  const name = visible.slice(0, QUOTED_NAME_LENGTH_MAX).toWellFormed()
+  return `On ${day} ${date.getUTCFullYear()} at ${time}, ${name} wrote:`
+}
+
+function twoDigits(value: number): string {
+  return String(value).padStart(2, '0')
+}
+
+function quoteLines(text: string): string {
+  const bounded = text.slice(0, QUOTED_TEXT_LENGTH_MAX)
+  const lines = bounded.trimEnd().split(LINE_END, QUOTED_LINES_MAX + 1)
+  const quoted: string[] = []
+  let room = QUOTED_TEXT_LENGTH_MAX
+  for (const line of lines) {
+    const marked = markLine(line.trimEnd())
+    room -= marked.length + 1
+    if (room < 0 || quoted.length === QUOTED_LINES_MAX) return [...quoted, `> ${CUT}`].join('\n')
+    quoted.push(marked)
+  }
+  if (bounded.length === text.length) return quoted.join('\n')
+  // The last line was cut within; alone it is better than nothing.
+  if (quoted.length > 1) quoted.pop()
+  return [...quoted, `> ${CUT}`].join('\n').toWellFormed()
+}
+
+function markLine(line: string): string {
+  return line === '' || line.startsWith('>') ? `>${line}` : `> ${line}`
+}
+
+function contentOf({ text, html }: Original): string {
+  if (html !== '') {
+    const markup = sanitiseHtml(html, { lengthMax: QUOTED_HTML_LENGTH_MAX, cut: CUT })
+    if (markup !== null) return markup
+  }
+  const shown = text === '' ? textFromHtml(html) : text
+  return textAsHtml(shown)
+}
+
+function textAsHtml(text: string): string {
+  const quoted: string[] = []
+  let room = QUOTED_HTML_LENGTH_MAX
+  const lines = text
+    .slice(0, QUOTED_TEXT_LENGTH_MAX)
+    .toWellFormed()
+    .split(LINE_END, QUOTED_LINES_MAX)
+  for (const line of lines) {
+    const marked = escapeHtml(line)
+    room -= marked.length + '<br>\n'.length
+    if (room < 0) return [...quoted, CUT].join('<br>\n')
+    quoted.push(marked)
+  }
+  const isWhole = text.length <= QUOTED_TEXT_LENGTH_MAX && lines.length < QUOTED_LINES_MAX
+  return (isWhole ? quoted : [...quoted, CUT]).join('<br>\n')
 }

@@ -1,12 +1,7 @@
-// A message out of its parts, as the octets that are signed and sent. The only file that knows
-// nodemailer, which arranges the MIME tree and writes the fields of its parts; the fields that name
-// people and threads are written here, because they are other people's text.
-
 import { createHash } from 'node:crypto'
 import type MailComposer from 'nodemailer/lib/mail-composer'
 import { safeFileNames } from '#file-name.ts'
 import { parseStructured } from '#parameters.ts'
-import { addressField, isInternational, type OutgoingMailbox } from './address-field.ts'
 import {
   base64Length,
   encodeTransfer,
@@ -15,7 +10,15 @@ import {
   transferOf,
   writeBase64,
 } from './encode-transfer.ts'
-import { fold, HEADER_WORD_LENGTH_MAX, singleLine, textField } from './header-text.ts'
+import {
+  addressField,
+  fold,
+  HEADER_WORD_LENGTH_MAX,
+  isInternational,
+  type OutgoingMailbox,
+  singleLine,
+  textField,
+} from './header-text.ts'
 
 /** In characters; RFC 2392 gives no bound, and a field has to hold it on one line. */
 const CONTENT_ID_LENGTH_MAX = 250
@@ -23,7 +26,7 @@ const CONTENT_ID_LENGTH_MAX = 250
 const CONTENT_TYPE_PARAMETERS_MAX = 10
 const CONTENT_TYPE_PARAMETER_LENGTH_MAX = 100
 
-export type OutgoingAttachment = {
+type OutgoingAttachment = {
   readonly filename: string
   readonly contentType: string
   readonly content: Uint8Array
@@ -54,7 +57,7 @@ export type OutgoingMessage = {
   readonly unsubscribeUrl: string | null
 }
 
-export type ComposedMessage = {
+type ComposedMessage = {
   readonly raw: Uint8Array
   /** Some address in the header is outside ASCII: only a server with SMTPUTF8 may have it. */
   readonly needsSmtpUtf8: boolean

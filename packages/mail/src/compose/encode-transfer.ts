@@ -1,6 +1,3 @@
-// Bodies into lines that any server passes on unchanged (RFC 2045 §6): 7bit where the text is so
-// already, else quoted-printable or base64. Refuses to know charsets: text is UTF-8.
-
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /** Of a message, encoded, hashed or copied before other work has its turn: some 5 ms. */

@@ -1,7 +1,5 @@
-// Text into header fields: one line of ASCII out of any string, encoded (RFC 2047) where it must be
-// and folded. Refuses to know what a field means.
-
-import { cleanText } from '#safe-text.ts'
+import { domainToASCII } from 'node:url'
+import { cleanText } from '#charset.ts'
 
 /** RFC 5322 §2.1.1 allows lines of 998; what cannot be folded leaves room for the field's name. */
 export const HEADER_WORD_LENGTH_MAX = 900
@@ -34,7 +32,7 @@ export function textField(name: string, text: string): string {
 }
 
 /** Whether `line` means itself in a header and can be folded. */
-export function isSafeAsIs(line: string): boolean {
+function isSafeAsIs(line: string): boolean {
   return PRINTABLE.test(line) && !line.includes('=?') && !hasLongWord(line)
 }
 
@@ -63,7 +61,7 @@ export function fold(name: string, pieces: readonly string[]): string {
  * `text` as encoded words of UTF-8, in Q or B whichever is shorter, each on a line of its own, with
  * only the characters that may stand in a phrase as well (RFC 2047 §5 (3)).
  */
-export function encodeWords(text: string): string {
+function encodeWords(text: string): string {
   const octets = Buffer.byteLength(text)
   const qLength = qLengthOf(text)
   const isBase64 = qLength > Math.ceil(octets / 3) * 4
@@ -119,4 +117,72 @@ function base64LengthOf(character: string): number {
 function hasLongWord(line: string): boolean {
   if (line.length <= HEADER_WORD_LENGTH_MAX) return false
   return line.split(' ').some((word) => word.length > HEADER_WORD_LENGTH_MAX)
+}
+
+export type OutgoingMailbox = { readonly name: string | null; readonly address: string }
+
+/**
+ * `name: mailbox, mailbox`, folded, without its last CRLF; the display name quoted or encoded, the
+ * address as `writeAddress` gives it. Throws a RangeError for an address that no line could hold,
+ * which no door lets through.
+ */
+export function addressField(name: string, mailboxes: readonly OutgoingMailbox[]): string {
+  const last = mailboxes.length - 1
+  const pieces = mailboxes.map(
+    (mailbox, index) => `${writeMailbox(mailbox)}${index < last ? ',' : ''}`,
+  )
+  return fold(name, pieces)
+}
+
+/**
+ * `local-part@domain` with the domain in A-labels; a local part outside ASCII stays as it is (RFC
+ * 6532). White space and control characters go; a local part that is neither a dot-string nor a
+ * quoted string is quoted, and characters that no domain has are left out.
+ */
+export function writeAddress(address: string): string {
+  const line = singleLine(address)
+  const at = line.lastIndexOf('@')
+  if (at < 0) return writeLocalPart(line)
+  return `${writeLocalPart(line.slice(0, at))}@${writeDomain(line.slice(at + 1))}`
+}
+
+/** Whether the mailbox's address needs a server that takes UTF-8 in headers (RFC 6531). */
+export function isInternational(address: string): boolean {
+  return /[^\x00-\x7f]/.test(writeAddress(address))
+}
+
+const ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~\\u0080-\\u{10ffff}-]"
+const DOT_STRING = new RegExp(`^${ATOM}+(?:\\.${ATOM}+)*$`, 'u')
+const QUOTED_STRING = /^"(?:[^"\\]|\\.)*"$/u
+const UNSEEN = /(?!\x20)[\p{White_Space}\p{Bidi_Control}]/gu
+const PHRASE = /^[A-Za-z0-9!#$%&'*+/?^_`{|}~-]+(?: [A-Za-z0-9!#$%&'*+/?^_`{|}~-]+)*$/
+/** A quoted string is never broken; longer names are encoded instead. */
+const QUOTED_NAME_LENGTH_MAX = 60
+
+function writeMailbox({ name, address }: OutgoingMailbox): string {
+  const written = writeAddress(address)
+  if (Buffer.byteLength(written) > HEADER_WORD_LENGTH_MAX) throw new RangeError('address too long')
+  const displayName = singleLine(name ?? '')
+  return displayName === '' ? written : `${writePhrase(displayName)} <${written}>`
+}
+
+function writePhrase(name: string): string {
+  if (!isSafeAsIs(name) || name.length > QUOTED_NAME_LENGTH_MAX) return encodeWords(name)
+  return PHRASE.test(name) ? name : quote(name)
+}
+
+function writeLocalPart(localPart: string): string {
+  const visible = localPart.replace(UNSEEN, '')
+  return DOT_STRING.test(visible) || QUOTED_STRING.test(visible) ? visible : quote(visible)
+}
+
+function writeDomain(domain: string): string {
+  if (/^\[[\x21-\x5a\x5e-\x7e]*\]$/.test(domain)) return domain
+  // Of ASCII names the URL parser would take some for IPv4 addresses.
+  const ascii = /[^\x00-\x7f]/.test(domain) ? domainToASCII(domain) : domain
+  return ascii.replace(/[^A-Za-z0-9._:-]/g, '')
+}
+
+function quote(text: string): string {
+  return `"${text.replace(/[\\"]/g, '\\$&')}"`
 }

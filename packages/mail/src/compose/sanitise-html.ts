@@ -1,6 +1,3 @@
-// Another's HTML made fit to stand inside our own: nothing that runs, loads a document, asks for input or
-// leaves its place on the page.
-
 import {
   escapeHtml,
   type HtmlPolicy,

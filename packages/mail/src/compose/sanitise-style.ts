@@ -1,6 +1,3 @@
-// The declarations of a style attribute that change how text looks, and not where it stands: a quote
-// must not cover what is around it, nor fetch anything.
-
 /** A link's address longer than this, in characters, tells a reader nothing. */
 export const HTML_LINK_LENGTH_MAX = 2_000
 

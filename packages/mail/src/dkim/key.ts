@@ -1,5 +1,3 @@
-// Keys of DKIM signatures: how one is made, and the record that tells the world its public half.
-
 import { createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
 

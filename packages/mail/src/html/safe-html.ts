@@ -2,7 +2,7 @@
 // policy does not name.
 
 import { createRequire } from 'node:module'
-import { cleanText } from '#safe-text.ts'
+import { cleanText } from '#charset.ts'
 import { HTML_DEPTH_MAX, HTML_LENGTH_MAX } from './html-text.ts'
 
 /** Text of the result, or something that its caller puts text in the place of. */

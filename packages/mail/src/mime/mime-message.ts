@@ -1,9 +1,10 @@
+import { cleanLine, cleanText } from '#charset.ts'
+import { decodedSize, decodeTextBody, decodeTransfer, type TransferEncoding } from '#decode-body.ts'
 import { safeFileNames } from '#file-name.ts'
 import { duplicateDefects, type HeaderSection, readHeaderSection } from '#header-fields.ts'
 import { HTML_LENGTH_MAX, textFromHtml } from '#html/html-text.ts'
 import { readHeaders } from '#message-headers.ts'
 import { readParameter } from '#parameters.ts'
-import { cleanLine, cleanText } from '#safe-text.ts'
 import {
   isHtmlPart,
   kindOf,
@@ -16,8 +17,6 @@ import {
   TEXT_BYTES_MAX,
 } from './mime-parts.ts'
 import type { Defect, MimeMessage, ParsedAttachment, ParsedHeaders } from './parsed-message.ts'
-import { decodeTextBody } from './text-body.ts'
-import { decodedSize, decodeTransfer, type TransferEncoding } from './transfer-encoding.ts'
 
 /** Up to here a plain message is parsed on the main thread; beyond it a worker does. */
 export const INLINE_PARSE_BYTES_MAX = 16 * 1024

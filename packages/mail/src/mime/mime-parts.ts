@@ -1,7 +1,7 @@
+import { type TransferEncoding, transferEncodingOf } from '#decode-body.ts'
 import { firstField, type HeaderField, readHeaderSection } from '#header-fields.ts'
 import { parseStructured, type StructuredValue } from '#parameters.ts'
 import type { Defect } from './parsed-message.ts'
-import { type TransferEncoding, transferEncodingOf } from './transfer-encoding.ts'
 
 export const MIME_PARTS_MAX = 1_000
 export const MIME_DEPTH_MAX = 50
@@ -36,13 +36,13 @@ export type MimePart = PartHead & {
   readonly content: { readonly start: number; readonly end: number }
 }
 
-export type MimeBreach = {
+type MimeBreach = {
   /** Everything before this offset keeps the bounds; always the start of a line or field. */
   readonly cutAt: number
   readonly defect: Defect
 }
 
-export type MimeScan = {
+type MimeScan = {
   readonly breach: MimeBreach | null
   /** The parts before the cut, the message itself first; empty when its own header is cut. */
   readonly parts: readonly MimePart[]

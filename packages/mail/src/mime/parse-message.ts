@@ -1,8 +1,8 @@
 import { extractReply } from '@mailroom/mail-reading/reply/reply-text.ts'
-import { cleanText } from '#safe-text.ts'
+import { cleanText } from '#charset.ts'
+import { hasTooManyLines } from '#decode-body.ts'
 import { parseDefeatedMime, parseMime, parseMimeIfPlainAndSmall } from './mime-message.ts'
 import type { Defect, MimeMessage, ParsedMessage } from './parsed-message.ts'
-import { hasTooManyLines } from './text-body.ts'
 
 /** Never throws. Takes up to seconds for large or hostile input. */
 export function parseMessage(raw: Uint8Array): ParsedMessage {

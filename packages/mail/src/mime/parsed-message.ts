@@ -19,7 +19,7 @@ export type ParsedAttachment = {
 }
 
 /** Why a message counts as sent by a program (RFC 3834 §2 and its relatives). */
-export type AutomaticReason =
+type AutomaticReason =
   | 'null-sender'
   | 'auto-submitted'
   | 'precedence'

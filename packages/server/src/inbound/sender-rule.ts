@@ -2,7 +2,7 @@
 // several decides about a message.
 
 import type { FilterMode, QuarantineReason, SenderRuleType } from '@mailroom/contract/vocabulary.ts'
-import { ADDRESS_TEXT_LENGTH_MAX } from '@mailroom/mail/angle-address.ts'
+import { ADDRESS_TEXT_LENGTH_MAX } from '@mailroom/mail/address-list.ts'
 import { domainOf, type Screening } from '#inboxes/inbox.ts'
 import { isPublicSuffix, readNamedDomain } from '#platform/domain-name.ts'
 import { addressKey, bareAddress, checkEmailAddress } from '#platform/email-address.ts'

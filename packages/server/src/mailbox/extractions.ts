@@ -2,8 +2,7 @@
 // so what was found in it once holds.
 
 import { setImmediate } from 'node:timers/promises'
-import type { ExtractedFrom } from '@mailroom/mail-reading/extract/extract.ts'
-import type { Extracted } from '@mailroom/mail-reading/extract/extracted.ts'
+import type { Extracted, ExtractedFrom } from '@mailroom/mail-reading/extract/extract.ts'
 import { Cache } from '#platform/cache.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
 import type { ParserPool } from '#platform/workers/parser-pool.ts'

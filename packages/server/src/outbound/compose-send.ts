@@ -3,8 +3,7 @@
 
 import { formatMailbox, parseAddressList } from '@mailroom/mail/address-list.ts'
 import type { OutgoingMessage } from '@mailroom/mail/compose/compose-message.ts'
-import { replySubject } from '@mailroom/mail/compose/reply-subject.ts'
-import { trimReferences } from '@mailroom/mail/compose/trim-references.ts'
+import { replySubject, trimReferences } from '@mailroom/mail/compose/reply-fields.ts'
 import type { Inbox } from '#inboxes/inbox.ts'
 import type { Message } from '#mailbox/message.ts'
 import { addressKey } from '#platform/email-address.ts'

@@ -1,7 +1,7 @@
 // From what happened to a recipient on the way to what is recorded of it: the state, the next attempt,
 // the server's words, and whether the address is dead.
 
-import { isDeadAddress } from '@mailroom/mail/dead-address.ts'
+import { isDeadAddress } from '@mailroom/mail-reading/report/bounce-class.ts'
 import { RESPONSE_LENGTH_MAX } from '@mailroom/mail-reading/report/delivery-status.ts'
 import type { CarryOutcome } from '#outbound/transport/carrier.ts'
 import type { Clock } from '#platform/clock.ts'

@@ -1,7 +1,7 @@
 // The thread that a send replies in, as far as the reply has to know it.
 
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
-import { COMPOSED_HEADER_OCTETS_MAX } from '@mailroom/mail/compose/trim-references.ts'
+import { COMPOSED_HEADER_OCTETS_MAX } from '@mailroom/mail/compose/reply-fields.ts'
 import type { Inbox } from '#inboxes/inbox.ts'
 import type { Message } from '#mailbox/message.ts'
 import type { Thread } from '#mailbox/thread.ts'

@@ -1,6 +1,6 @@
 // Email addresses as callers give them: whether a text is exactly one, and how two are compared.
 
-import { ADDRESS_TEXT_LENGTH_MAX } from '@mailroom/mail/angle-address.ts'
+import { ADDRESS_TEXT_LENGTH_MAX } from '@mailroom/mail/address-list.ts'
 import { asciiDomain } from '@mailroom/mail/domain-name.ts'
 import { isDomainName, type MailboxDefect, parseMailbox } from '@mailroom/mail/smtp/path.ts'
 

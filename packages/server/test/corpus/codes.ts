@@ -3,7 +3,7 @@
 
 import { parseMessage } from '@mailroom/mail/mime/parse-message.ts'
 import { extractFrom } from '@mailroom/mail-reading/extract/extract.ts'
-import type { FoundCode } from '@mailroom/mail-reading/extract/extracted.ts'
+import type { FoundCode } from '@mailroom/mail-reading/extract/find-codes.ts'
 import { messageFiles } from './message-files.ts'
 import { percentile } from './tally.ts'
 import { type WrittenMessage, writtenMessages } from './written-codes.ts'

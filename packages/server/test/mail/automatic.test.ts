@@ -2,9 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { automaticReason } from '@mailroom/mail/automatic.ts'
 import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
-import { readHeaders } from '@mailroom/mail/message-headers.ts'
+import { automaticReason, readHeaders } from '@mailroom/mail/message-headers.ts'
 import { message } from '#test/mail/samples.ts'
 
 function reasonOf(...lines: string[]): string | null {

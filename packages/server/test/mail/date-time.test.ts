@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseDateTime } from '@mailroom/mail/date-time.ts'
+import { parseDateTime } from '@mailroom/mail/message-headers.ts'
 import { cpuTimeMs } from '#test/mail/samples.ts'
 
 const CASES: [string, string | null][] = [

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isDeadAddress } from '@mailroom/mail/dead-address.ts'
+import { isDeadAddress } from '@mailroom/mail-reading/report/bounce-class.ts'
 import { cpuTimeMs } from '#test/mail/samples.ts'
 
 /** `550 5.1.1 words`, with or without the code in the middle. */

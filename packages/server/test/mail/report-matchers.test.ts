@@ -4,28 +4,36 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { isDeadAddress, saysDeadAddress } from '@mailroom/mail/dead-address.ts'
-import { classifyBounce, stageOf } from '@mailroom/mail-reading/report/bounce-class.ts'
+import {
+  classifyBounce,
+  isDeadAddress,
+  saysDeadAddress,
+  stageOf,
+} from '@mailroom/mail-reading/report/bounce-class.ts'
 import { readComplaint } from '@mailroom/mail-reading/report/complaint.ts'
 import {
   readRecipientGroup,
   recipientGroups,
 } from '@mailroom/mail-reading/report/delivery-status.ts'
-import { readNotice } from '@mailroom/mail-reading/report/failure-notice.ts'
-import { findAddresses, firstAddress } from '@mailroom/mail-reading/report/find-address.ts'
-import { namedRecipients } from '@mailroom/mail-reading/report/named-recipients.ts'
+import { namedRecipients, readNotice } from '@mailroom/mail-reading/report/failure-notice.ts'
 import {
+  openReport,
+  REPORT_LINE_LENGTH_MAX,
+  returnedMessageAt,
+} from '@mailroom/mail-reading/report/open-report.ts'
+import {
+  findAddresses,
+  findCodes,
+  firstAddress,
   isAbsence,
   isAutomaticAnswer,
   isFailurePhrase,
   isFromMailSystem,
   isNoticeSubject,
+  isVague,
   saysDelayed,
-} from '@mailroom/mail-reading/report/notice-marks.ts'
-import { openReport, REPORT_LINE_LENGTH_MAX } from '@mailroom/mail-reading/report/open-report.ts'
-import { returnedMessageAt } from '@mailroom/mail-reading/report/returned-message.ts'
+} from '@mailroom/mail-reading/report/report-words.ts'
 import { readServiceNotice } from '@mailroom/mail-reading/report/service-notice.ts'
-import { findCodes, isVague } from '@mailroom/mail-reading/report/status-code.ts'
 import fc from 'fast-check'
 import { cpuTimeMs } from '#test/mail/samples.ts'
 
@@ -80,9 +88,9 @@ const MATCHERS: Record<string, (line: string) => unknown> = {
 }
 
 const folder = new URL('../../src/mail/report/', import.meta.url)
-const sources = [...readdirSync(folder).map((name) => new URL(name, folder))]
-  .concat(new URL('../dead-address.ts', folder))
-  .map((url) => readFileSync(url, 'utf8'))
+const sources = [...readdirSync(folder).map((name) => new URL(name, folder))].map((url) =>
+  readFileSync(url, 'utf8'),
+)
 /** The words that the patterns look for, and a few of the comments. */
 const words = [...new Set(sources.join('\n').match(/[\p{L}]{2,}/gu))]
 const marks = [

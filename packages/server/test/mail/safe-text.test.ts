@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cleanLine, cleanText } from '@mailroom/mail/safe-text.ts'
+import { cleanLine, cleanText } from '@mailroom/mail/charset.ts'
 import fc from 'fast-check'
 
 test('clean text has no NUL and no lone surrogate, and nothing else is changed', () => {

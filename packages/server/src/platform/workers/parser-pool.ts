@@ -18,12 +18,11 @@ import { parseDefeated, parseIfPlainAndSmall } from '@mailroom/mail/mime/parse-m
 import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
 import type { ShownSource } from '@mailroom/mail-reading/display/shown-body.ts'
 import type { ShownHtml } from '@mailroom/mail-reading/display/shown-html.ts'
-import type { ExtractedFrom } from '@mailroom/mail-reading/extract/extract.ts'
+import type { Extracted, ExtractedFrom } from '@mailroom/mail-reading/extract/extract.ts'
 import {
   EXTRACTED_HTML_LENGTH_MAX,
   EXTRACTED_TEXT_LENGTH_MAX,
 } from '@mailroom/mail-reading/extract/extract.ts'
-import type { Extracted } from '@mailroom/mail-reading/extract/extracted.ts'
 import { REPORT_BYTES_MAX } from '@mailroom/mail-reading/report/open-report.ts'
 import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
 import type { Report, ReportEnvelope } from '@mailroom/mail-reading/report/report.ts'

@@ -3,11 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
-import {
-  addressField,
-  isInternational,
-  writeAddress,
-} from '@mailroom/mail/compose/address-field.ts'
+import { addressField, isInternational, writeAddress } from '@mailroom/mail/compose/header-text.ts'
 import fc from 'fast-check'
 
 test('an address is written so that every reader takes it for one', () => {

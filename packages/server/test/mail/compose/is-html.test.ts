@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isHtml } from '@mailroom/mail/compose/is-html.ts'
+import { isHtml } from '@mailroom/mail/compose/body-parts.ts'
 
 test('a body that begins with markup a browser renders is HTML', () => {
   const bodies = [

@@ -2,14 +2,16 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bodyParts, isQuick, plainBodyParts } from '@mailroom/mail/compose/body-parts.ts'
 import {
+  bodyParts,
+  isQuick,
   type Original,
+  plainBodyParts,
   QUOTED_HTML_LENGTH_MAX,
   QUOTED_TEXT_LENGTH_MAX,
   quoteHtml,
   quoteText,
-} from '@mailroom/mail/compose/quote.ts'
+} from '@mailroom/mail/compose/body-parts.ts'
 import { QUOTED_TAGS_MAX, sanitiseHtml } from '@mailroom/mail/compose/sanitise-html.ts'
 import { textFromHtml } from '@mailroom/mail/html/html-text.ts'
 import { parseMessage } from '@mailroom/mail/mime/parse-message.ts'

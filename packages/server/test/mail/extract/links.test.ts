@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { textFromHtml } from '@mailroom/mail/html/html-text.ts'
 import { extractFrom } from '@mailroom/mail-reading/extract/extract.ts'
-import type { LinkKind } from '@mailroom/mail-reading/extract/extracted.ts'
+import type { LinkKind } from '@mailroom/mail-reading/extract/find-links.ts'
 
 function linksOf(text: string, html = '') {
   return extractFrom({ subject: '', text, html }).links

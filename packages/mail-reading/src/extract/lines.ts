@@ -1,16 +1,185 @@
-// What in a line could be typed as a code: by its form and by the characters around it alone. Dates,
-// amounts, times, phone numbers, addresses of all kinds have other forms or other neighbours.
+import { MONEY_BEFORE } from './code-words.ts'
+import {
+  beginsWithUnit,
+  foldLine,
+  isAboutElsewhere,
+  isAboutVerifying,
+  type Label,
+  labelsOf,
+  plainForm,
+} from './word-tables.ts'
 
-import { beginsWithUnit } from './code-labels.ts'
-import { plainForm } from './fold-line.ts'
-import { MONEY_BEFORE } from './number-words.ts'
+/** Between the cells of a row. */
+export const CELL_MARK = ' | '
+/** A longer line, in characters, is taken for several: no sentence is as long. */
+const LINE_LENGTH_MAX = 1_000
+
+export class ReadLine {
+  readonly text: string
+  #folded: string | null = null
+  #labels: Label[] | null = null
+  #candidates: Candidate[] | null = null
+  #isVerifying: boolean | null = null
+  #isElsewhere: boolean | null = null
+
+  constructor(text: string) {
+    this.text = text
+  }
+
+  get isBlank(): boolean {
+    return this.text === '' || this.text.trim() === ''
+  }
+
+  /** Of the same length as the text. */
+  get folded(): string {
+    this.#folded ??= foldLine(this.text)
+    return this.#folded
+  }
+
+  get labels(): readonly Label[] {
+    this.#labels ??= labelsOf(this.folded)
+    return this.#labels
+  }
+
+  /** Whether it speaks of signing in, verifying and the like. */
+  get isVerifying(): boolean {
+    this.#isVerifying ??= isAboutVerifying(this.folded)
+    return this.#isVerifying
+  }
+
+  /** Whether it speaks of meetings, bookings, coupons. */
+  get isElsewhere(): boolean {
+    this.#isElsewhere ??= isAboutElsewhere(this.folded)
+    return this.#isElsewhere
+  }
+
+  get candidates(): readonly Candidate[] {
+    this.#candidates ??= candidatesOf(this.text, this.folded)
+    return this.#candidates
+  }
+
+  /** Whether the candidate is all that stands in the line, or in its cell, but for marks around it. */
+  isAlone({ start, end }: Candidate): boolean {
+    const cell = this.cellAt(start)
+    const rest = this.text.slice(cell.start, start) + this.text.slice(end, cell.end)
+    return !/[\p{L}\p{N}]/u.test(rest) && rest.trim().length <= MARKS_MAX
+  }
+
+  get cells(): string[] {
+    return this.text.split(CELL_MARK)
+  }
+
+  /** The cell around a place; the whole line where it has no cells. */
+  cellAt(place: number): { index: number; start: number; end: number } {
+    let start = 0
+    let index = 0
+    for (;;) {
+      const mark = this.text.indexOf(CELL_MARK, start)
+      if (mark === -1 || place < mark) {
+        return { index, start, end: mark === -1 ? this.text.length : mark }
+      }
+      start = mark + CELL_MARK.length
+      index += 1
+    }
+  }
+}
+
+/** Quotation marks, brackets, stars around a value. */
+const MARKS_MAX = 8
+
+/** Lines of a text, however they end; very long ones in parts that end with a word. */
+export function readLines(text: string): ReadLine[] {
+  return text
+    .split(/\r\n|\r|\n/)
+    .flatMap((line) => (line.length > LINE_LENGTH_MAX ? partsOf(line) : [line]))
+    .map((line) => new ReadLine(line))
+}
+
+function partsOf(line: string): string[] {
+  const parts: string[] = []
+  for (let start = 0; start < line.length; ) {
+    const end = start + LINE_LENGTH_MAX
+    const space = end >= line.length ? -1 : line.lastIndexOf(' ', end)
+    const cut = space > start ? space + 1 : end
+    parts.push(line.slice(start, cut))
+    start = cut
+  }
+  return parts
+}
+
+/** Lines with text, before and after, that tell what a line is about; blank ones between them. */
+const NEAR_LINES = 6
+const NEAR_LINES_WITH_BLANKS = 4 * NEAR_LINES
+/** Of the other text of the message, lines that tell it. */
+const OTHER_LINES = 12
+
+/** What the lines around a line and the subject speak of. */
+type About = { readonly isVerifying: boolean; readonly isElsewhere: boolean }
+
+export class MessageContext {
+  readonly lines: readonly ReadLine[]
+  /** Of a body the subject, of a subject the body. */
+  readonly other: readonly ReadLine[]
+  readonly isSubject: boolean
+  readonly #accepted = new Map<number, Candidate[]>()
+  readonly #about = new Map<number, About>()
+
+  constructor(lines: readonly ReadLine[], other: readonly ReadLine[], isSubject: boolean) {
+    this.lines = lines
+    this.other = other.filter((line) => !line.isBlank).slice(0, OTHER_LINES)
+    this.isSubject = isSubject
+  }
+
+  /** To be told of each candidate that counts as a code, in order. */
+  accept(at: number, candidate: Candidate): void {
+    const known = this.#accepted.get(at)
+    if (known === undefined) this.#accepted.set(at, [candidate])
+    else known.push(candidate)
+  }
+
+  acceptedAt(at: number): readonly Candidate[] {
+    return this.#accepted.get(at) ?? []
+  }
+
+  lineAt(at: number): ReadLine | null {
+    return this.lines[at] ?? null
+  }
+
+  aboutAt(at: number): About {
+    const known = this.#about.get(at)
+    if (known !== undefined) return known
+    const lines = [...this.#near(at), ...this.other]
+    const about = {
+      isVerifying: lines.some((line) => line.isVerifying),
+      isElsewhere: lines.some((line) => line.isElsewhere),
+    }
+    this.#about.set(at, about)
+    return about
+  }
+
+  #near(at: number): ReadLine[] {
+    const found = this.lines.slice(at, at + 1)
+    for (const step of [-1, 1]) {
+      let count = 0
+      for (let far = 1; far <= NEAR_LINES_WITH_BLANKS && count < NEAR_LINES; far++) {
+        const line = this.lines[at + step * far]
+        if (line === undefined) break
+        if (line.isBlank) continue
+        found.push(line)
+        count++
+      }
+    }
+    return found
+  }
+}
 
 /**
- * `digits`: 4 to 8 of them, in one or equal groups; `year`: four that may be one; `odd`: digits in
- * other numbers and groups; `mixed`: letters and digits in upper case; `word`: anything that only a
- * word right before it makes a code.
+ * What in a line could be typed as a code, by its form and the characters around it alone: dates, amounts,
+ * times, phone numbers and addresses have other forms or other neighbours. `digits`: 4 to 8 of them, in
+ * one or equal groups; `year`: four that may be one; `odd`: digits in other numbers and groups; `mixed`:
+ * letters and digits in upper case; `word`: anything that only a word right before it makes a code.
  */
-export type CandidateForm = 'digits' | 'year' | 'odd' | 'mixed' | 'word'
+type CandidateForm = 'digits' | 'year' | 'odd' | 'mixed' | 'word'
 
 export type Candidate = {
   readonly form: CandidateForm
@@ -29,8 +198,8 @@ const LATIN_OR_DIGIT =
 /** Of one line. */
 const CANDIDATES_MAX = 20
 
-/** The candidates of a line in order; `folded` is the same line for comparing words. */
-export function candidatesOf(line: string, folded: string): Candidate[] {
+/** In order. */
+function candidatesOf(line: string, folded: string): Candidate[] {
   const whole = plainForm(line)
   if (!HAS_DIGIT.test(whole) && !HAS_CAPITALS.test(whole)) return []
   const mayHoldAddress = /@|:\/\/|www\./i.test(whole)

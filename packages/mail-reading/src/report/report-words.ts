@@ -1,7 +1,4 @@
-// By what a report without standard fields is known: who sends it, its subject, and the phrases in which
-// mail systems say that a message did not arrive. A person's or an absent person's words are none.
-
-import { parseAddressList } from '@mailroom/mail/address-list.ts'
+import { ADDRESS_TEXT_LENGTH_MAX, parseAddressList } from '@mailroom/mail/address-list.ts'
 import { firstField, type HeaderField } from '@mailroom/mail/header-fields.ts'
 
 /**
@@ -95,3 +92,108 @@ const LATE =
 
 const GIVEN_UP =
   /\b(?:giving up|given up|gave up|will not (?:be )?(?:retr|try)|not going to try|too long|has failed|failed permanently|permanent (?:error|failure)|fatal errors)\b/i
+
+type FoundAddress = {
+  readonly address: string
+  /** Offsets of the address within the line, without brackets. */
+  readonly start: number
+  readonly end: number
+}
+
+const NOT_LOCAL = /[\s<>()[\]{}:;,"'`@\\|]/
+const NOT_DOMAIN = /[^\p{L}\p{N}.\-_]/u
+
+/**
+ * In order; of those without a dot in the domain only the ones in angle brackets. Goes from every `@`
+ * outwards, so that no line costs more than its length.
+ */
+export function findAddresses(line: string): FoundAddress[] {
+  const found: FoundAddress[] = []
+  let floor = 0
+  for (let at = line.indexOf('@'); at >= 0; at = line.indexOf('@', at + 1)) {
+    const address = addressAround(line, at, floor)
+    if (address === null) continue
+    found.push(address)
+    floor = address.end
+    at = Math.max(at, address.end - 1)
+  }
+  return found
+}
+
+/** The first address of a text that should be one, bare: `<a@b>`, `rfc822; a@b`, `a@b (Name)`. */
+export function firstAddress(text: string): string | null {
+  const whole = text.trim()
+  const bracketed = /^[^<>]*<([^<>]*)>/.exec(whole)?.[1]?.trim()
+  const candidate = bracketed ?? whole
+  if (candidate.length > ADDRESS_TEXT_LENGTH_MAX) return null
+  const found = findAddresses(candidate)[0]?.address
+  if (found !== undefined) return found
+  return /^[^\s@]+@[^\s@]+$/.test(candidate) ? candidate : null
+}
+
+function addressAround(line: string, at: number, floor: number): FoundAddress | null {
+  const start = localStart(line, at, floor)
+  let end = at + 1
+  while (end < line.length && !NOT_DOMAIN.test(line[end] ?? '')) end += 1
+  while (end > at + 1 && /[.\-_]/.test(line[end - 1] ?? '')) end -= 1
+  const isBracketed = line[start - 1] === '<' && line[end] === '>'
+  if (start === at || end === at + 1 || end - start > ADDRESS_TEXT_LENGTH_MAX) return null
+  if (!isBracketed && !line.slice(at, end).includes('.')) return null
+  return { address: line.slice(start, end), start, end }
+}
+
+function localStart(line: string, at: number, floor: number): number {
+  if (line[at - 1] === '"') {
+    const open = line.lastIndexOf('"', at - 2)
+    // Only a quoted local part stands so; `"a"@b` within other quotes does not occur.
+    if (open >= floor && at - open < ADDRESS_TEXT_LENGTH_MAX) return open
+  }
+  let start = at
+  while (start > floor && !NOT_LOCAL.test(line[start - 1] ?? '')) start -= 1
+  while (start < at && /[.*=/-]/.test(line[start] ?? '') && line[start + 1] !== '?') start += 1
+  return start
+}
+
+export type FoundCodes = { readonly enhancedCode: string | null; readonly replyCode: number | null }
+
+const REPLY = /(?:^|[\s:;>'"([#=,|-])([245][0-5]\d)(?=[\s:;,)\]>'"-]|$)/g
+const ENHANCED = /(?<![\w.])([245]\.\d{1,3}\.\d{1,3})(?![\w]|\.\d)/g
+/** Rather the amount of something, a port or a year than a reply. */
+const NOT_REPLY_BEFORE = /\b(?:port|id|size|limit|line|after|code page|attempts?)[:= ]*$/i
+const NOT_REPLY_AFTER =
+  /^\s*(?:k?bytes?|octets|[km]b\b|seconds?|minutes?|hours?|days?|messages?|recipients|times|lines|characters)/i
+
+/** The first of each that is none of a success; an enhanced code beside its reply code is preferred. */
+export function findCodes(text: string): FoundCodes {
+  const replyCode = findReply(text)
+  const codes = [...text.matchAll(ENHANCED)].map(([, code = '']) => code)
+  const failures = codes.filter((code) => !code.startsWith('2') && isPlausible(code))
+  const sameClass = failures.filter(
+    (code) => replyCode === null || code[0] === String(replyCode)[0],
+  )
+  const enhancedCode =
+    sameClass.find((code) => !isVague(code)) ?? sameClass[0] ?? failures[0] ?? null
+  return { enhancedCode, replyCode }
+}
+
+/** Codes that say no more than their class: RFC 3463 §3.1 and what servers put in its place. */
+export function isVague(code: string): boolean {
+  return /^\d\.(?:0\.0|[13567]\.0)$/.test(code)
+}
+
+function isPlausible(code: string): boolean {
+  const [, subject = '', detail = ''] = code.split('.')
+  return Number(subject) <= 7 && Number(detail) < 1000
+}
+
+function findReply(text: string): number | null {
+  for (const match of text.matchAll(REPLY)) {
+    const digits = match[1] ?? ''
+    const start = match.index + match[0].length - digits.length
+    if (digits.startsWith('2') || digits[1] === '4') continue
+    if (NOT_REPLY_BEFORE.test(text.slice(Math.max(0, start - 16), start))) continue
+    if (NOT_REPLY_AFTER.test(text.slice(start + 3, start + 20))) continue
+    return Number(digits)
+  }
+  return null
+}

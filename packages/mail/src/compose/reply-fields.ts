@@ -1,6 +1,16 @@
-// The identifiers of a thread as a References field can carry them (RFC 5322 §3.6.4).
-
 import { HEADER_WORD_LENGTH_MAX } from './header-text.ts'
+
+const SUBJECT_LENGTH_MAX = 998
+
+/** `Re:`, `RE :`, `Re[2]:`, `Re^2:`, any number of them. */
+const PREFIXES = /^(?:\s*re\s{0,3}(?:\[\d{1,9}\]|\^\d{1,9}|\(\d{1,9}\))?\s{0,3}[:：])+\s*/i
+
+/** `Re: ` and the thread's subject without its own; at most SUBJECT_LENGTH_MAX UTF-16 units. */
+export function replySubject(threadSubject: string): string {
+  const subject = `Re: ${threadSubject.replace(PREFIXES, '').trim()}`.slice(0, SUBJECT_LENGTH_MAX)
+  // Not within a character.
+  return subject.replace(/[\ud800-\udbff]$/, '').trimEnd()
+}
 
 /** Of a composed header section in octets: servers refuse larger ones (Postfix cuts at 100 KiB). */
 export const COMPOSED_HEADER_OCTETS_MAX = 64 * 1024

@@ -1,6 +1,3 @@
-// The words by which mail programs mark a quote, a forward or a signature, by language. Only words
-// and the patterns made of them; what a mark means for the text around it is not known here.
-
 const words = (list: string): string[] => list.trim().split(/,\s+/)
 
 /** English ends with the verb: in "I wrote the following:" it is no mark. */

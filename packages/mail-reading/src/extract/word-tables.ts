@@ -1,0 +1,306 @@
+import {
+  CODE_WORDS,
+  ELSEWHERE_WORDS,
+  ENTER_AFTER_WORDS,
+  ENTER_WORDS,
+  LINKING_WORDS,
+  NUMBER_WORDS,
+  STRONG_WORDS,
+  TITLE_WORDS,
+  UNIT_WORDS,
+  VERIFYING_WORDS,
+} from './code-words.ts'
+
+/** `strong` and `code` name the code looked for, `number` and `title` another number. */
+type LabelKind = 'strong' | 'code' | 'number' | 'title'
+export type Label = Found<LabelKind>
+
+/** The labels of a folded line in order; they do not overlap. */
+export function labelsOf(line: string): Label[] {
+  const { labels } = tablesOf()
+  const found: Label[] = []
+  for (let at = 0; at < line.length; ) {
+    const label = labels.matchAt(line, at) ?? compoundAt(line, at)
+    if (label !== null) found.push(label)
+    at = label?.end ?? at + 1
+  }
+  return found
+}
+
+/** Whether a folded text may hold a word for a code at all: false is sure, true is not. */
+export function mayNameCode(text: string): boolean {
+  return tablesOf().codeStems.test(text)
+}
+
+/** Whether a folded text speaks of signing in, verifying and the like. */
+export function isAboutVerifying(text: string): boolean {
+  return tablesOf().verifying.hasAny(text)
+}
+
+/** Whether a folded text speaks of meetings, bookings, coupons: of codes of another kind. */
+export function isAboutElsewhere(text: string): boolean {
+  return tablesOf().elsewhere.hasAny(text)
+}
+
+/** Whether the folded text before a value asks to enter it, or the one behind it does. */
+export function asksToEnter(before: string, after: string): boolean {
+  const { enter, enterAfter } = tablesOf()
+  return enter.hasAny(before) || enterAfter.hasAny(after)
+}
+
+/** Whether a folded text ends with a word or sign that leads on to the value. */
+export function leadsToValue(text: string): boolean {
+  const ending = text.slice(-LINKING_LENGTH_MAX).replace(OPENING_MARKS, '')
+  if (/[:=>-]$/.test(ending)) return true
+  return tablesOf().linking.some((word) => {
+    if (!ending.endsWith(word)) return false
+    const start = ending.length - word.length
+    return !(isSpacedLetter(ending, start) && start > 0 && isSpacedLetter(ending, start - 1))
+  })
+}
+
+/** Whether a folded text begins with a unit, as what stands behind an amount does. */
+export function beginsWithUnit(text: string): boolean {
+  const start = text.startsWith(' ') || text.startsWith('-') ? 1 : 0
+  return tablesOf().units.matchAt(text, start) !== null
+}
+
+type Tables = {
+  readonly labels: WordTable<LabelKind>
+  readonly verifying: WordTable<true>
+  readonly elsewhere: WordTable<true>
+  readonly enter: WordTable<true>
+  readonly enterAfter: WordTable<true>
+  readonly units: WordTable<true>
+  readonly linking: readonly string[]
+  /** Something of each word for a code. */
+  readonly codeStems: RegExp
+}
+
+// Made with the first mail that is looked at.
+let tables: Tables | null = null
+
+function tablesOf(): Tables {
+  tables ??= {
+    labels: new WordTable<LabelKind>([
+      ['strong', Object.values(STRONG_WORDS)],
+      ['number', Object.values(NUMBER_WORDS)],
+      ['code', Object.values(CODE_WORDS)],
+      ['title', [TITLE_WORDS]],
+    ]),
+    verifying: new WordTable<true>([[true, Object.values(VERIFYING_WORDS)]]),
+    elsewhere: new WordTable<true>([[true, [ELSEWHERE_WORDS]]]),
+    enter: new WordTable<true>([[true, Object.values(ENTER_WORDS)]]),
+    enterAfter: new WordTable<true>([[true, [ENTER_AFTER_WORDS]]]),
+    units: new WordTable<true>([[true, [UNIT_WORDS]]]),
+    linking: phrasesOf(LINKING_WORDS),
+    codeStems: stemsOf([...Object.values(STRONG_WORDS), ...Object.values(CODE_WORDS)]),
+  }
+  return tables
+}
+
+function phrasesOf(list: string): string[] {
+  return list.split(',').map((word) => foldLine(word.trim().replace(/\s+/g, ' ')))
+}
+
+/** Stand in most words for a code, and seldom in other text. */
+const STEMS =
+  'code kod cod[iu] passw \\bpin\\b \\btan\\b \\botp \\u7801 \\u78bc コード 코드 رمز كود код'.split(
+    ' ',
+  )
+
+/** Words without any of the stems stand for themselves. */
+function stemsOf(lists: readonly string[]): RegExp {
+  const stems = new RegExp(STEMS.join('|'))
+  const others = lists
+    .flatMap(phrasesOf)
+    .map((word) => word.replace(/\*$/, ''))
+    .filter((word) => word !== '' && !stems.test(word))
+  return new RegExp([...STEMS, ...new Set(others)].join('|'))
+}
+
+const LINKING_LENGTH_MAX = 30
+/** What may stand around a value. */
+const OPENING_MARKS = /[\s"'“”„«»‹›[\]【】「」『』()（）*_`|<>#]+$/
+
+/** In languages that join words, a code or number of some other kind. */
+const COMPOUND_END = /(?:codes?|kode|koden|koodi|nummern?|nummeret|numret)$/
+const COMPOUND_LENGTH_MIN = 7
+const COMPOUND_LENGTH_MAX = 40
+
+function compoundAt(line: string, at: number): Label | null {
+  if (!isSpacedLetter(line, at) || (at > 0 && isSpacedLetter(line, at - 1))) return null
+  let end = at + 1
+  while (end - at < COMPOUND_LENGTH_MAX && isSpacedLetter(line, end)) end++
+  if (end - at < COMPOUND_LENGTH_MIN || !COMPOUND_END.test(line.slice(at, end))) return null
+  return { kind: 'number', start: at, end }
+}
+
+type Phrase<Kind> = { readonly text: string; readonly isOpen: boolean; readonly kind: Kind }
+export type Found<Kind> = { readonly kind: Kind; readonly start: number; readonly end: number }
+
+/**
+ * Finds phrases of folded text, the longest at each place, in time linear in the text whatever the
+ * table's size. Lists are those of `code-words.ts`.
+ */
+export class WordTable<Kind> {
+  /** By their first two characters, the longest first. */
+  readonly #phrases = new Map<string, Phrase<Kind>[]>()
+
+  /** Of a phrase that is in several lists the first counts. */
+  constructor(lists: readonly (readonly [Kind, readonly string[]])[]) {
+    const known = new Set<string>()
+    for (const [kind, words] of lists) {
+      for (const word of words.flatMap((list) => list.split(','))) {
+        const folded = foldLine(word.trim().replace(/\s+/g, ' '))
+        if (folded === '' || known.has(folded)) continue
+        known.add(folded)
+        this.#add(folded, kind)
+      }
+    }
+    for (const bucket of this.#phrases.values()) {
+      bucket.sort((a, b) => b.text.length - a.text.length)
+    }
+  }
+
+  /** In order, without overlaps. */
+  findAll(text: string): Found<Kind>[] {
+    const found: Found<Kind>[] = []
+    for (let at = 0; at < text.length; ) {
+      const match = this.matchAt(text, at)
+      if (match === null) at++
+      else {
+        found.push(match)
+        at = match.end
+      }
+    }
+    return found
+  }
+
+  hasAny(text: string): boolean {
+    for (let at = 0; at < text.length; at++) if (this.matchAt(text, at) !== null) return true
+    return false
+  }
+
+  /** The longest phrase that begins right there, as a word of its own in scripts that set spaces. */
+  matchAt(text: string, at: number): Found<Kind> | null {
+    if (text.charCodeAt(at) === SPACE) return null
+    const isInWord = at > 0 && isSpacedLetter(text, at) && isSpacedLetter(text, at - 1)
+    if (isInWord) return null
+    const bucket = this.#phrases.get(text.slice(at, at + 2))
+    const single = this.#phrases.get(text.charAt(at))
+    if (bucket === undefined && single === undefined) return null
+    return this.#firstOf(bucket, text, at) ?? this.#firstOf(single, text, at)
+  }
+
+  #firstOf(
+    phrases: readonly Phrase<Kind>[] | undefined,
+    text: string,
+    at: number,
+  ): Found<Kind> | null {
+    for (const phrase of phrases ?? []) {
+      if (!text.startsWith(phrase.text, at)) continue
+      const end = at + phrase.text.length
+      const goesOn = isSpacedLetter(text, end - 1) && isSpacedLetter(text, end)
+      if (phrase.isOpen || !goesOn) return { kind: phrase.kind, start: at, end }
+    }
+    return null
+  }
+
+  #add(word: string, kind: Kind): void {
+    const isOpen = word.endsWith('*')
+    const text = isOpen ? word.slice(0, -1) : word
+    const key = text.slice(0, 2)
+    const bucket = this.#phrases.get(key)
+    if (bucket === undefined) this.#phrases.set(key, [{ text, isOpen, kind }])
+    else bucket.push({ text, isOpen, kind })
+  }
+}
+
+const SPACE = 0x20
+const SPACED = /[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Nd}]/u
+
+/** Whether the character is part of words that spaces keep apart, and that take few endings. */
+function isSpacedLetter(text: string, at: number): boolean {
+  const code = text.charCodeAt(at)
+  if (Number.isNaN(code)) return false
+  if (code < 0x80) {
+    return (
+      (code >= 0x61 && code <= 0x7a) ||
+      (code >= 0x30 && code <= 0x39) ||
+      (code >= 0x41 && code <= 0x5a)
+    )
+  }
+  // Folded text has few letters in between: those of Greek, Cyrillic and what has no plain form.
+  return code < 0x0530 || (code >= 0x1e00 && code < 0x2000) ? SPACED.test(text.charAt(at)) : false
+}
+
+const INVISIBLE =
+  /\u034f|[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]|[\ufe00-\ufe0f]|\udb40[\udc00-\udfff]/g
+const ODD_SPACE = /[\t\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]/g
+const BEYOND_ASCII = /[^\x00-\x7f]/g
+const BEYOND_ASCII_ONCE = /[^\x00-\x7f]/
+
+/** Without characters that nobody sees, and with every blank but line breaks as a space. */
+export function visibleText(text: string): string {
+  const spaced = text.includes('\t') ? text.replaceAll('\t', ' ') : text
+  return BEYOND_ASCII_ONCE.test(spaced)
+    ? spaced.replace(INVISIBLE, '').replace(ODD_SPACE, ' ')
+    : spaced
+}
+
+/** Digits of all scripts and full-width letters as ASCII, of the same length; case is kept. */
+export function plainForm(line: string): string {
+  return BEYOND_ASCII_ONCE.test(line) ? line.replace(BEYOND_ASCII, plainChar) : line
+}
+
+/**
+ * As words are compared: lower case, no marks on letters. One character for one, so that a place in the
+ * folded line is the same place in the line.
+ */
+export function foldLine(line: string): string {
+  if (!BEYOND_ASCII_ONCE.test(line)) return line.toLowerCase()
+  return line.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()).replace(BEYOND_ASCII, foldChar)
+}
+
+/** The zeros of scripts whose ten digits follow each other. */
+const ZEROS = [0x0660, 0x06f0, 0x0966, 0x09e6, 0x0a66, 0x0ae6, 0x0be6, 0x0c66, 0x0e50, 0xff10]
+const FULL_WIDTH_OFFSET = 0xfee0
+
+function plainChar(char: string): string {
+  const code = char.charCodeAt(0)
+  const zero = ZEROS.find((first) => code >= first && code < first + 10)
+  if (zero !== undefined) return String(code - zero)
+  return code >= 0xff01 && code <= 0xff5e ? String.fromCharCode(code - FULL_WIDTH_OFFSET) : char
+}
+
+/** Letters whose mark Unicode does not take apart, and other forms of one character. */
+const SAME_AS: ReadonlyMap<string, string> = new Map(
+  "ıi İi łl Łl øo Øo đd Đd ’' ‘' ‐- ‑- –- —- −- أا إا آا"
+    .split(' ')
+    .map((pair) => [pair.charAt(0), pair.charAt(1)]),
+)
+/** Scripts up to here have letters with marks; beyond, taking a syllable apart would change it. */
+const MARKED_MAX = 0x0600
+
+const folded = new Map<string, string>()
+const FOLDED_MAX = 5_000
+
+function foldChar(char: string): string {
+  const known = folded.get(char)
+  if (known !== undefined) return known
+  const made = makeFolded(char)
+  if (folded.size < FOLDED_MAX) folded.set(char, made)
+  return made
+}
+
+function makeFolded(char: string): string {
+  const same = SAME_AS.get(char)
+  if (same !== undefined) return same
+  const plain = plainChar(char)
+  if (plain !== char) return plain.toLowerCase()
+  const code = char.charCodeAt(0)
+  const isMarked = code < MARKED_MAX || (code >= 0x1e00 && code <= 0x1fff)
+  const lower = (isMarked ? char.normalize('NFD').charAt(0) : char).toLowerCase()
+  return lower.length === 1 ? lower : char
+}
