@@ -12,7 +12,7 @@ import {
   quotedFieldOf,
   SIGNATURE_LINES,
   WROTE_PATTERN,
-} from '@mailroom/mail/reply-words.ts'
+} from './reply-words.ts'
 
 /** "On … wrote:" as wrapped by mail programs: lines, and characters over all of them. */
 const ATTRIBUTION_LINES_MAX = 4

@@ -2,9 +2,9 @@
 // compared, not marks of quotes, blanks, punctuation and addresses, which mail programs change.
 
 import { scanMarkup } from '@mailroom/mail/html/scan-markup.ts'
-import { ORIGINAL_PATTERN, quotedFieldOf } from '@mailroom/mail/reply-words.ts'
 import { decodeText } from '#extract/decode-entities.ts'
 import { endOfQuotedHeader, endsLikeAttribution, findAttribution } from '#reply/reply-text.ts'
+import { ORIGINAL_PATTERN, quotedFieldOf } from '#reply/reply-words.ts'
 
 /** The bodies of a message; '' for none. */
 export type EarlierText = { readonly text: string; readonly html: string }

@@ -1,9 +1,9 @@
 // Quoted history in the tree of a mail: found by the marks of mail programs and put away as one
 // paragraph that tells how many lines there were. What a message forwards is not history.
 
-import { FORWARD_PATTERN, quotedFieldOf } from '@mailroom/mail/reply-words.ts'
 import type { Element, ElementContent, Parents, Root } from 'hast'
 import { endOfQuotedHeader } from '#reply/reply-text.ts'
+import { FORWARD_PATTERN, quotedFieldOf } from '#reply/reply-words.ts'
 import type { EarlierTexts } from './earlier-texts.ts'
 import { textLines } from './tree-text.ts'
 

@@ -1,14 +1,19 @@
 import { cleanLine, cleanText } from '#charset.ts'
-import { decodedSize, decodeTextBody, decodeTransfer, type TransferEncoding } from '#decode-body.ts'
 import { safeFileNames } from '#file-name.ts'
 import { duplicateDefects, type HeaderSection, readHeaderSection } from '#header-fields.ts'
 import { HTML_LENGTH_MAX, textFromHtml } from '#html/html-text.ts'
 import { readHeaders } from '#message-headers.ts'
 import { readParameter } from '#parameters.ts'
 import {
+  decodedSize,
+  decodeTextBody,
+  decodeTransfer,
+  MIME_LINES_MAX,
+  type TransferEncoding,
+} from './decode-body.ts'
+import {
   isHtmlPart,
   kindOf,
-  MIME_LINES_MAX,
   MIME_PARTS_MAX,
   type MimePart,
   type PartHead,

@@ -1,12 +1,10 @@
-import { type TransferEncoding, transferEncodingOf } from '#decode-body.ts'
 import { firstField, type HeaderField, readHeaderSection } from '#header-fields.ts'
 import { parseStructured, type StructuredValue } from '#parameters.ts'
+import { MIME_LINES_MAX, type TransferEncoding, transferEncodingOf } from './decode-body.ts'
 import type { Defect } from './parsed-message.ts'
 
 export const MIME_PARTS_MAX = 1_000
 export const MIME_DEPTH_MAX = 50
-/** Lines of text and structure; those of files are never read one by one. */
-export const MIME_LINES_MAX = 50_000
 /**
  * Octets of all texts of a message together, as sent; a text beyond is a file. It takes up
  * to twenty times as much memory while it is worked on, and V8 ends the process, not the thread, when

@@ -1,8 +1,8 @@
 // The corpus of views: every message gets one, in time, within marks that it cannot forge, and of the
 // largest HTML a small part is left.
 
-import { parseMessage } from '@mailroom/mail/mime/parse-message.ts'
 import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
+import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
 import { untrustedText } from '@mailroom/mail-reading/view/untrusted-text.ts'
 import { viewPage } from '@mailroom/mail-reading/view/view-page.ts'
 import type { ViewedMessage } from '@mailroom/mail-reading/view/viewed-message.ts'

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { readAttachment } from '@mailroom/mail/mime/mime-message.ts'
 import { MIME_DEPTH_MAX } from '@mailroom/mail/mime/mime-parts.ts'
-import { parseMessage } from '@mailroom/mail/mime/parse-message.ts'
+import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
 import { filePart, messageOf, multipart, type Part, part, textPart } from '#test/mail/samples.ts'
 
 const HTML = 'Content-Type: text/html; charset=utf-8'

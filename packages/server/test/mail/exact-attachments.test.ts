@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { readAttachment } from '@mailroom/mail/mime/mime-message.ts'
 import { TEXT_BYTES_MAX } from '@mailroom/mail/mime/mime-parts.ts'
-import { parseMessage } from '@mailroom/mail/mime/parse-message.ts'
+import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
 import fc from 'fast-check'
 import {
   ENVELOPE_FIELDS,

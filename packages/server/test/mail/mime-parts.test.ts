@@ -3,12 +3,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { HEADER_FIELDS_MAX } from '@mailroom/mail/header-fields.ts'
-import {
-  MIME_DEPTH_MAX,
-  MIME_LINES_MAX,
-  MIME_PARTS_MAX,
-  scanMime,
-} from '@mailroom/mail/mime/mime-parts.ts'
+import { MIME_LINES_MAX } from '@mailroom/mail/mime/decode-body.ts'
+import { MIME_DEPTH_MAX, MIME_PARTS_MAX, scanMime } from '@mailroom/mail/mime/mime-parts.ts'
 import {
   cpuTimeMs,
   ENVELOPE_FIELDS,

@@ -7,7 +7,7 @@ import {
   parseDefeated,
   parseIfPlainAndSmall,
   parseMessage,
-} from '@mailroom/mail/mime/parse-message.ts'
+} from '@mailroom/mail-reading/parse-message.ts'
 import {
   ENVELOPE_FIELDS,
   message,

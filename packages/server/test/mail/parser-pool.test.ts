@@ -6,7 +6,7 @@ import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { bodyParts } from '@mailroom/mail/compose/body-parts.ts'
 import { MIME_PARTS_MAX } from '@mailroom/mail/mime/mime-parts.ts'
-import { parseMessage } from '@mailroom/mail/mime/parse-message.ts'
+import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
 import { AppError } from '#platform/app-error.ts'
 import { openParserPool, type ParserPool } from '#platform/workers/parser-pool.ts'
 import {

@@ -87,7 +87,7 @@ const MATCHERS: Record<string, (line: string) => unknown> = {
   isVague,
 }
 
-const folder = new URL('../../src/mail/report/', import.meta.url)
+const folder = new URL('../../../mail-reading/src/report/', import.meta.url)
 const sources = [...readdirSync(folder).map((name) => new URL(name, folder))].map((url) =>
   readFileSync(url, 'utf8'),
 )

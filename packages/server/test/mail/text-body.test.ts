@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { parseMessage } from '@mailroom/mail/mime/parse-message.ts'
+import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
 import { filePart, message, messageOf, multipart, part, textPart } from '#test/mail/samples.ts'
 
 const HTML = 'Content-Type: text/html; charset=utf-8'

@@ -4,7 +4,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeUtf7 } from '@mailroom/mail/charset.ts'
-import { decodeBase64, decodedSize, decodeQuotedPrintable } from '@mailroom/mail/decode-body.ts'
+import {
+  decodeBase64,
+  decodedSize,
+  decodeQuotedPrintable,
+} from '@mailroom/mail/mime/decode-body.ts'
 import fc from 'fast-check'
 
 test('base64 in padded units, with line ends and strangers among it, is what was encoded', () => {

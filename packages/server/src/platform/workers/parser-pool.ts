@@ -14,7 +14,6 @@ import {
   INLINE_PARSE_BYTES_MAX,
   readDefeatedAttachment,
 } from '@mailroom/mail/mime/mime-message.ts'
-import { parseDefeated, parseIfPlainAndSmall } from '@mailroom/mail/mime/parse-message.ts'
 import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
 import type { ShownSource } from '@mailroom/mail-reading/display/shown-body.ts'
 import type { ShownHtml } from '@mailroom/mail-reading/display/shown-html.ts'
@@ -23,6 +22,7 @@ import {
   EXTRACTED_HTML_LENGTH_MAX,
   EXTRACTED_TEXT_LENGTH_MAX,
 } from '@mailroom/mail-reading/extract/extract.ts'
+import { parseDefeated, parseIfPlainAndSmall } from '@mailroom/mail-reading/parse-message.ts'
 import { REPORT_BYTES_MAX } from '@mailroom/mail-reading/report/open-report.ts'
 import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
 import type { Report, ReportEnvelope } from '@mailroom/mail-reading/report/report.ts'

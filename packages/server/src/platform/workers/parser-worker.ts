@@ -4,7 +4,7 @@
 import { parentPort } from 'node:worker_threads'
 import { bodyParts } from '@mailroom/mail/compose/body-parts.ts'
 import { readAttachment } from '@mailroom/mail/mime/mime-message.ts'
-import { parseMessage } from '@mailroom/mail/mime/parse-message.ts'
+import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
 import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
 import { loadViewLibraries } from '@mailroom/mail-reading/view/html-to-markdown.ts'
 import { viewBody } from '@mailroom/mail-reading/view/view-body.ts'

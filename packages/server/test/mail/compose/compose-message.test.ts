@@ -7,7 +7,7 @@ import { singleLine } from '@mailroom/mail/compose/header-text.ts'
 import { safeFileNames } from '@mailroom/mail/file-name.ts'
 import { textFromHtml } from '@mailroom/mail/html/html-text.ts'
 import { readAttachment } from '@mailroom/mail/mime/mime-message.ts'
-import { parseMessage } from '@mailroom/mail/mime/parse-message.ts'
+import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
 import fc from 'fast-check'
 import { compose, fieldNames, headerOf, outgoing } from './outgoing.ts'
 

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { composeMessage } from '@mailroom/mail/compose/compose-message.ts'
-import { parseMessage } from '@mailroom/mail/mime/parse-message.ts'
+import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
 import { compose, fieldNames, headerOf, outgoing } from '#test/mail/compose/outgoing.ts'
 import { signer, splitSigned, tag, verdicts } from '#test/mail/dkim-samples.ts'
 

@@ -14,7 +14,7 @@ import {
 } from '@mailroom/mail/compose/body-parts.ts'
 import { QUOTED_TAGS_MAX, sanitiseHtml } from '@mailroom/mail/compose/sanitise-html.ts'
 import { textFromHtml } from '@mailroom/mail/html/html-text.ts'
-import { parseMessage } from '@mailroom/mail/mime/parse-message.ts'
+import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
 import { extractReply } from '@mailroom/mail-reading/reply/reply-text.ts'
 import fc from 'fast-check'
 import { compose } from './outgoing.ts'

@@ -1,8 +1,12 @@
-import { extractReply } from '@mailroom/mail-reading/reply/reply-text.ts'
-import { cleanText } from '#charset.ts'
-import { hasTooManyLines } from '#decode-body.ts'
-import { parseDefeatedMime, parseMime, parseMimeIfPlainAndSmall } from './mime-message.ts'
-import type { Defect, MimeMessage, ParsedMessage } from './parsed-message.ts'
+import { cleanText } from '@mailroom/mail/charset.ts'
+import { hasTooManyLines } from '@mailroom/mail/mime/decode-body.ts'
+import {
+  parseDefeatedMime,
+  parseMime,
+  parseMimeIfPlainAndSmall,
+} from '@mailroom/mail/mime/mime-message.ts'
+import type { Defect, MimeMessage, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
+import { extractReply } from '#reply/reply-text.ts'
 
 /** Never throws. Takes up to seconds for large or hostile input. */
 export function parseMessage(raw: Uint8Array): ParsedMessage {

@@ -1,7 +1,9 @@
-import { MIME_LINES_MAX } from '#mime/mime-parts.ts'
-import { decodeCharset, decodeUtf7, isUtf7 } from './charset.ts'
-import { hexValue } from './encoded-word.ts'
-import { type StructuredValue, stripComments } from './parameters.ts'
+import { decodeCharset, decodeUtf7, isUtf7 } from '#charset.ts'
+import { hexValue } from '#encoded-word.ts'
+import { type StructuredValue, stripComments } from '#parameters.ts'
+
+/** Lines of text and structure; those of files are never read one by one. */
+export const MIME_LINES_MAX = 50_000
 
 /**
  * Lines ended by LF. Flowed text and UTF-7 are for plain text only: HTML in UTF-7 hides its markup
