@@ -1,7 +1,6 @@
 import { createHash, createPrivateKey, type KeyObject, sign as signWithCallback } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { Semaphore } from '@mailroom/server/platform/semaphore.ts'
 
 /** Of a body, hashed before other work has its turn: 4 ms. */
 const DKIM_BODY_STEP_BYTES = 1024 * 1024
@@ -52,24 +51,26 @@ const signInPool = promisify(
  * another signature with it the main thread would wait for that.
  */
 class KeyCopies {
-  readonly #pkcs8: Buffer
-  readonly #semaphore = new Semaphore({ limit: SIGNATURES_AT_ONCE })
-  readonly #free: KeyObject[] = []
+  readonly #free: KeyObject[]
+  readonly #waiting: ((key: KeyObject) => void)[] = []
 
   constructor(privateKey: KeyObject) {
-    this.#pkcs8 = privateKey.export({ format: 'der', type: 'pkcs8' })
+    const key = privateKey.export({ format: 'der', type: 'pkcs8' })
+    this.#free = Array.from({ length: SIGNATURES_AT_ONCE }, () =>
+      createPrivateKey({ key, format: 'der', type: 'pkcs8' }),
+    )
   }
 
-  sign(data: Uint8Array): Promise<Buffer> {
-    return this.#semaphore.run({}, async () => {
-      const key =
-        this.#free.pop() ?? createPrivateKey({ key: this.#pkcs8, format: 'der', type: 'pkcs8' })
-      try {
-        return await signInPool(data, key)
-      } finally {
-        this.#free.push(key)
-      }
-    })
+  async sign(data: Uint8Array): Promise<Buffer> {
+    const key =
+      this.#free.pop() ?? (await new Promise<KeyObject>((resolve) => this.#waiting.push(resolve)))
+    try {
+      return await signInPool(data, key)
+    } finally {
+      const next = this.#waiting.shift()
+      if (next === undefined) this.#free.push(key)
+      else next(key)
+    }
   }
 }
 

@@ -1,11 +1,14 @@
 // Forms with files (RFC 7578) to the same fields that a body of JSON has. What is not exactly a form is
-// refused: a field that would be skipped or cut in silence would be missing in a message that is sent.
+// refused: a field that would be skipped or cut in silence would be missing in a message that is sent. Our
+// own, because form libraries skip or cut such parts.
 
 import type { TObject } from '@mailroom/contract/schema.ts'
 import { AppError } from '#platform/app-error.ts'
 import { explainViolations } from './explain-violations.ts'
-import { type PartHead, readPartHead } from './read-part-head.ts'
-import { splitParts } from './split-parts.ts'
+
+/** 100 files, 50 copied recipients and the fields that come once. */
+export const FORM_PARTS_MAX = 200
+export const FORM_PART_HEAD_BYTES_MAX = 16 * 1024
 
 export type Form = {
   /** Fields as in JSON, without a prototype; the `data` of an attachment is empty. */
@@ -113,4 +116,186 @@ function partsOf(bytes: Buffer, boundary: string): Part[] {
     if (typeof head === 'string') throw malformed(`part ${index + 1} ${head}`)
     return { head, content }
   })
+}
+
+type PartHead = {
+  readonly name: string
+  /** Null where the part is a text. */
+  readonly filename: string | null
+  readonly contentType: string | null
+  /** Lower case; null where none is named. */
+  readonly charset: string | null
+}
+
+/**
+ * `header` has lower-case names with the values of each, every character an octet. A text tells what
+ * is wrong, to follow "the part": no name, a parameter twice, text that is not UTF-8, an encoding.
+ */
+function readPartHead(header: ReadonlyMap<string, readonly string[]>): PartHead | string {
+  for (const [name, label] of singleFields) {
+    if ((header.get(name)?.length ?? 0) > 1) return `has ${label} twice`
+  }
+  const disposition = header.get('content-disposition')?.[0]
+  const type = header.get('content-type')?.[0]
+  const encoding = header.get('content-transfer-encoding')?.[0]
+  if (disposition === undefined) return 'has no Content-Disposition'
+  // RFC 7578 §4.7: deprecated, and what says nothing does no harm.
+  if (encoding !== undefined && !/^(?:7bit|8bit|binary)$/i.test(encoding)) {
+    return `is encoded (${shown(encoding)}); send its bytes unencoded`
+  }
+  const parameters = /^form-data\s*(;.*)?$/is.exec(disposition)
+  if (parameters === null) return 'has a Content-Disposition other than form-data'
+  const named = readParameters(parameters[1] ?? '')
+  if (typeof named === 'string') return named
+  const name = named.get('name')
+  if (name === undefined) return 'has no field name in its Content-Disposition'
+  const contentType = type === undefined ? null : utf8(type)
+  return {
+    name,
+    filename: named.get('filename*') ?? named.get('filename') ?? null,
+    contentType,
+    charset: /;\s*charset="?([^\s;"]*)/i.exec(contentType ?? '')?.[1]?.toLowerCase() ?? null,
+  }
+}
+
+const singleFields = [
+  ['content-disposition', 'Content-Disposition'],
+  ['content-type', 'Content-Type'],
+  ['content-transfer-encoding', 'Content-Transfer-Encoding'],
+] as const
+
+const SHOWN_LENGTH = 40
+
+function shown(text: string): string {
+  return text.slice(0, SHOWN_LENGTH).replace(/[^\x20-\x7e]/g, '?')
+}
+
+const PARAMETER = /\s*;\s*([\w-]+\*?)=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))/y
+
+function readParameters(text: string): Map<string, string> | string {
+  const parameters = new Map<string, string>()
+  PARAMETER.lastIndex = 0
+  let end = 0
+  for (let found = PARAMETER.exec(text); found !== null; found = PARAMETER.exec(text)) {
+    end = PARAMETER.lastIndex
+    const [, key = '', quoted, plain = ''] = found
+    const name = key.toLowerCase()
+    const value = name.endsWith('*') ? readExtended(plain) : utf8(unescaped(quoted ?? plain))
+    if (value === null) return `has a ${shown(name)} that is not in UTF-8`
+    if (parameters.has(name)) return `has a ${shown(name)} twice in its Content-Disposition`
+    parameters.set(name, value)
+  }
+  return /^\s*;?\s*$/.test(text.slice(end)) ? parameters : 'has a malformed Content-Disposition'
+}
+
+/**
+ * Browsers write a quotation mark as %22, curl with a backslash; both leave other backslashes. The
+ * line ends of a name, which browsers write as %0D and %0A, are dropped.
+ */
+function unescaped(quoted: string): string {
+  return quoted
+    .replace(/\\(["\\])/g, '$1')
+    .replaceAll('%22', '"')
+    .replace(/%0[da]/gi, '')
+}
+
+/** RFC 8187 §3.2, which some clients use although RFC 7578 tells them not to. */
+function readExtended(text: string): string | null {
+  const encoded = /^utf-8'[^']*'(.*)$/i.exec(text)?.[1]
+  if (encoded === undefined) return null
+  try {
+    return decodeURIComponent(encoded)
+  } catch {
+    return null
+  }
+}
+
+function utf8(octets: string): string | null {
+  try {
+    return decoder.decode(Buffer.from(octets, 'latin1'))
+  } catch {
+    return null
+  }
+}
+
+type RawPart = {
+  /** Lower-case names with the values of each, every character an octet; a text tells what is wrong. */
+  readonly header: ReadonlyMap<string, readonly string[]> | string
+  /** Shares the memory of the whole. */
+  readonly content: Buffer
+}
+
+/**
+ * The header and the content of each part between the boundaries (RFC 2046 §5.1.1). A text tells what is
+ * wrong, to follow "the form is malformed".
+ */
+function splitParts(bytes: Buffer, boundary: string): RawPart[] | string {
+  const parts: RawPart[] = []
+  let delimiter = findDelimiter(bytes, boundary, 0)
+  while (delimiter !== null) {
+    const { end } = delimiter
+    if (end === 'close') return parts
+    if (end === 'wrong') return 'a line begins with the boundary but has other text after it'
+    if (parts.length === FORM_PARTS_MAX) return `it has more than ${FORM_PARTS_MAX} parts`
+    // The line end before a delimiter belongs to it, and may be the one that ends the last.
+    delimiter = findDelimiter(bytes, boundary, end - CRLF.length)
+    if (delimiter !== null) parts.push(readPart(bytes.subarray(end, Math.max(end, delimiter.at))))
+  }
+  return 'it ends too early'
+}
+
+const CRLF = '\r\n'
+
+/** `at` is where the line end before it begins; `end` where what follows it does. */
+type Delimiter = { readonly at: number; readonly end: number | 'close' | 'wrong' }
+
+/** Null where there is none, or it is not whole. */
+function findDelimiter(bytes: Buffer, boundary: string, from: number): Delimiter | null {
+  const first = `--${boundary}`
+  const isFirst = from === 0 && bytes.toString('latin1', 0, first.length) === first
+  const at = isFirst ? 0 : bytes.indexOf(CRLF + first, from, 'latin1')
+  if (at === -1) return null
+  let end = at + (isFirst ? 0 : CRLF.length) + first.length
+  if (bytes.toString('latin1', end, end + 2) === '--') return { at, end: 'close' }
+  // Blanks that somebody on the way may have added.
+  while (bytes[end] === 0x20 || bytes[end] === 0x09) end += 1
+  const rest = bytes.toString('latin1', end, end + CRLF.length)
+  if (rest === CRLF) return { at, end: end + CRLF.length }
+  return CRLF.startsWith(rest) ? null : { at, end: 'wrong' }
+}
+
+function readPart(part: Buffer): RawPart {
+  if (part.toString('latin1', 0, CRLF.length) === CRLF) {
+    return { header: new Map(), content: part.subarray(CRLF.length) }
+  }
+  const bounded = part.subarray(0, FORM_PART_HEAD_BYTES_MAX)
+  const end = bounded.indexOf(CRLF + CRLF)
+  if (end !== -1) {
+    const header = readHeader(part.toString('latin1', 0, end))
+    return { header, content: part.subarray(end + 2 * CRLF.length) }
+  }
+  // Without content the line end after the header may be the delimiter's.
+  const isAllHeader = bounded.length === part.length && part.toString('latin1').endsWith(CRLF)
+  if (isAllHeader) {
+    const header = readHeader(part.toString('latin1', 0, part.length - CRLF.length))
+    return { header, content: part.subarray(part.length) }
+  }
+  const header =
+    bounded.length < part.length
+      ? `has a header of more than ${FORM_PART_HEAD_BYTES_MAX} bytes`
+      : 'has no empty line after its header'
+  return { header, content: part }
+}
+
+function readHeader(text: string): Map<string, string[]> | string {
+  const unfolded = text.replace(/\r\n(?=[ \t])/g, '')
+  const header = new Map<string, string[]>()
+  for (const line of unfolded.split(CRLF)) {
+    if (/[\r\n\0]/.test(line)) return 'has a line break within a line of its header'
+    const colon = line.indexOf(':')
+    if (colon < 1) return 'has a header line without a name and a colon'
+    const name = line.slice(0, colon).trim().toLowerCase()
+    header.set(name, [...(header.get(name) ?? []), line.slice(colon + 1).trim()])
+  }
+  return header
 }

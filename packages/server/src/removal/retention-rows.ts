@@ -1,7 +1,9 @@
 // What is removed in small steps: the mail of deleted inboxes, and what has outlived its time.
 
 import { changeAccountCounters } from '#accounts/account-counters-rows.ts'
+import { purgeEndedSessions } from '#accounts/ended-session-rows.ts'
 import { IDEMPOTENCY_MS } from '#accounts/idempotency-key-rows.ts'
+import { purgePairings } from '#accounts/pairing-rows.ts'
 import { EVENT_MS } from '#events/event.ts'
 import { ERASED } from '#events/event-rows.ts'
 import { purgeQuarantined, purgeQuarantinedOf } from '#inbound/quarantine-rows.ts'
@@ -15,8 +17,8 @@ import { idsOf } from '#queue/leased-queue-rows.ts'
 import { PURGE_STEP_ROWS } from '#rate-limits/budget-rows.ts'
 import type { Tx } from '#schema/tables.ts'
 import { endSearchInbox, removeFromSearch } from '#search/search-removal-rows.ts'
+import { purgeMailHours } from '#stats/mail-hours-rows.ts'
 import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from '#webhooks/webhook-delivery-rows.ts'
-import { purgeFaces } from './expired-faces-rows.ts'
 
 const POSTMASTER_MAIL_MS = 30 * DAY_MS
 /** How long a captured message is kept, and counters of strangers. */
@@ -151,10 +153,13 @@ export const purgeExpiredStep = transaction({
     const captured = await purgeCaptured(tx, nowMs - CAPTURED_MS)
     const told = await purgeWebhookDeliveries(tx, nowMs)
     const postmaster = await purgePostmasterMail(tx, nowMs - POSTMASTER_MAIL_MS)
-    const mail = [quarantined.length, postmaster.length, ...(await purgeFaces(tx, nowMs))]
-    const steps = [addresses, creations, events, keys, strangers, captured, told, ...mail]
+    const sessions = await purgeEndedSessions(tx, nowMs)
+    const pairings = await purgePairings(tx, nowMs)
+    const hours = await purgeMailHours(tx, nowMs)
+    const counts = [addresses, creations, events, keys, strangers, captured, told]
+    counts.push(quarantined.length, postmaster.length, sessions, pairings, hours)
     return {
-      isDone: steps.every((rows) => rows < PURGE_STEP_ROWS),
+      isDone: counts.every((rows) => rows < PURGE_STEP_ROWS),
       blobIds: await dropRawReferences(tx, [...quarantined, ...postmaster]),
     }
   },

@@ -4,8 +4,7 @@ import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Job } from '#queue/job-rows.ts'
 import type { Lease } from '#queue/lease.ts'
 import type { Db } from '#schema/tables.ts'
-import { purgeInbox } from './purge-inbox.ts'
-import { purgeWebhook } from './purge-webhook.ts'
+import { purgeInbox, purgeWebhook } from './purge.ts'
 
 /** Steps after which a job goes back into the queue, so that others have their turn. */
 const PURGE_STEPS_PER_RUN = 50

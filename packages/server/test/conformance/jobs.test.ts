@@ -17,7 +17,7 @@ import {
 } from '#queue/job-rows.ts'
 import { workJobs } from '#queue/work-jobs.ts'
 import { openWorkerLoop } from '#queue/worker-loop.ts'
-import { purgeExpired, sweepBlobs } from '#removal/purge-expired.ts'
+import { purgeExpired, sweepBlobs } from '#removal/purge.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   addAccount,

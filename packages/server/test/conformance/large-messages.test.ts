@@ -15,8 +15,7 @@ import { systemChance } from '#platform/chance.ts'
 import { systemClock } from '#platform/clock.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { idMaker } from '#platform/ids.ts'
-import { ORPHAN_MS, sweepBlobs } from '#removal/purge-expired.ts'
-import { purgeInbox } from '#removal/purge-inbox.ts'
+import { ORPHAN_MS, purgeInbox, sweepBlobs } from '#removal/purge.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   type BlobPlace,

@@ -5,9 +5,7 @@ import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { systemClock } from '#platform/clock.ts'
 import { PURGE_PAUSE_MS_MAX } from '#platform/paced.ts'
-import { purgeExpired } from '#removal/purge-expired.ts'
-import { purgeInbox } from '#removal/purge-inbox.ts'
-import { purgeWebhook } from '#removal/purge-webhook.ts'
+import { purgeExpired, purgeInbox, purgeWebhook } from '#removal/purge.ts'
 import type { Db } from '#schema/tables.ts'
 
 const NEVER = AbortSignal.any([])

@@ -9,7 +9,7 @@ import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { readStored } from '#mailbox/stored-bytes-rows.ts'
 import { sendMessage } from '#outbound/send-message-rows.ts'
 import { onConnection } from '#platform/db/postgres.ts'
-import { countOldStored } from '#removal/purge-expired.ts'
+import { countOldStored } from '#removal/purge.ts'
 import { purgeExpiredStep } from '#removal/retention-rows.ts'
 import {
   addAccount,

@@ -1,5 +1,3 @@
-// Removing what has outlived its time, and blobs that no message refers to.
-
 import { existingRawIds } from '#mailbox/raw-message-rows.ts'
 import { countStoredStep, findUncountedInbox } from '#mailbox/stored-bytes-rows.ts'
 import { raceAbort } from '#platform/abort.ts'
@@ -7,44 +5,71 @@ import type { BlobStore, StoredBlob } from '#platform/blobs/blob-store.ts'
 import { removeBlobs } from '#platform/blobs/remove-blobs.ts'
 import type { Clock } from '#platform/clock.ts'
 import { isIdOf } from '#platform/ids.ts'
-import { paced } from '#platform/paced.ts'
+import { inSteps } from '#platform/paced.ts'
 import { DAY_MS } from '#platform/units.ts'
+import type { Lease } from '#queue/lease.ts'
 import type { Db } from '#schema/tables.ts'
-import { purgeExpiredStep } from './retention-rows.ts'
+import { purgeWebhookStep } from '#webhooks/webhook-delivery-rows.ts'
+import { purgeExpiredStep, purgeInboxStep } from './retention-rows.ts'
 
 /** How long bytes without a message stay in the blob store: whoever stored them may be at it yet. */
 export const ORPHAN_MS = DAY_MS
 
-type RetentionDeps = { db: Db; blobs: BlobStore | null; clock: Clock }
+type PurgeDeps = { db: Db; blobs: BlobStore | null }
 
 /**
  * Removes expired events, addresses and postmaster mail in small steps until none is left, and ends after
  * one of them when `signal` is aborted. Safe to run again.
  */
-export async function purgeExpired(deps: RetentionDeps, signal: AbortSignal): Promise<void> {
+export async function purgeExpired(deps: PurgeDeps & { clock: Clock }, signal: AbortSignal) {
   // Less expires meanwhile than a step removes.
-  while (!signal.aborted) {
-    const { isDone } = await paced(async () => {
-      const removed = await deps.db.write(purgeExpiredStep, { nowMs: deps.clock.now() })
-      await removeBlobs(deps, removed.blobIds)
-      return removed
-    }, signal)
-    if (isDone) return
-  }
+  await inSteps({ signal }, async () => {
+    const removed = await deps.db.write(purgeExpiredStep, { nowMs: deps.clock.now() })
+    await removeBlobs(deps, removed.blobIds)
+    return removed
+  })
 }
 
 /** Counts what accounts store, of before it was counted, in small steps until nothing is left. */
 export async function countOldStored({ db }: { db: Db }, signal: AbortSignal): Promise<void> {
   let from = ''
-  while (!signal.aborted) {
+  await inSteps({ signal }, async () => {
     const inboxId = await findUncountedInbox(db, from)
-    if (inboxId === null) return
+    if (inboxId === null) return { isDone: true }
     from = inboxId
-    await paced(async () => {
-      await db.write(countStoredStep, { inboxId })
-      return { isDone: false }
-    }, signal)
-  }
+    await db.write(countStoredStep, { inboxId })
+    return { isDone: false }
+  })
+}
+
+/**
+ * Removes the mail of a deleted inbox in up to `stepsMax` steps, as a job for as long as its lease lets it;
+ * true when nothing of the inbox is left. Safe to run again.
+ */
+export function purgeInbox(
+  deps: PurgeDeps,
+  { inboxId, stepsMax, lease }: { inboxId: string; stepsMax: number; lease?: Lease },
+): Promise<boolean> {
+  // A client that waits for the first steps is not kept waiting by pauses.
+  const pace = { stepsMax, mayGoOn: lease?.mayGoOn, isPaced: lease !== undefined }
+  return inSteps(pace, async () => {
+    const removed = await deps.db.write(purgeInboxStep, { inboxId })
+    await removeBlobs(deps, removed.blobIds)
+    return removed
+  })
+}
+
+/**
+ * Removes the deliveries of a deleted webhook in up to `stepsMax` steps, for as long as the job's lease
+ * lets it; true when nothing of the webhook is left. Safe to run again.
+ */
+export function purgeWebhook(
+  { db }: { db: Db },
+  { webhookId, stepsMax, lease }: { webhookId: string; stepsMax: number; lease: Lease },
+): Promise<boolean> {
+  return inSteps({ stepsMax, mayGoOn: lease.mayGoOn }, () =>
+    db.write(purgeWebhookStep, { webhookId }),
+  )
 }
 
 /**
