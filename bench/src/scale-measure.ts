@@ -2,7 +2,7 @@
 // load changes, and pages and log written, which it does not. One at a time, on one connection.
 
 import { listEvents, readLog } from '@mailroom/server/events/event-rows.ts'
-import { storeReceived } from '@mailroom/server/inbound/receive-messages-rows.ts'
+import { storeReceived } from '@mailroom/server/inbound/receive-message-rows.ts'
 import { CUT_READ_LENGTH } from '@mailroom/server/mailbox/cut-bodies.ts'
 import {
   findMessage,

@@ -10,9 +10,9 @@ import {
   selectPlaces,
   unsettledInLog,
 } from '#platform/db/dialect.ts'
-import { type Place, statement } from '#platform/db/statement.ts'
+import { forEachRow, rowInsert } from '#platform/db/row-statements.ts'
 import { idTimeMs } from '#platform/ids.ts'
-import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
+import type { NewRow, ReadDb, Row, Tx } from '#schema/tables.ts'
 import {
   type EventFilter,
   type EventKind,
@@ -362,27 +362,24 @@ function toEvent(row: Row<'events'>): LoggedEvent {
 
 export type NewEvent = Omit<NewRow<'events'>, 'sequence' | 'transaction_id' | 'trace_parent'>
 
+export type TracedEvent = NewEvent & { trace_parent: string | null }
+
 /** Adds to the log, with the trace that the transaction is part of. */
-export function insertEvent(tx: Tx, event: NewEvent): Promise<never[]> {
-  return insertEventRow(tx, { ...event, trace_parent: tx.traceParent ?? null })
+export async function insertEvent(tx: Tx, event: NewEvent): Promise<void> {
+  await insertEvents(tx, [{ ...event, trace_parent: tx.traceParent ?? null }])
 }
 
-export type NewEventRow = NewEvent & { trace_parent: string | null }
+export const EVENTS = rowInsert<TracedEvent>('events', [
+  'id',
+  'kind',
+  'account_id',
+  'pod_id',
+  'inbox_id',
+  'thread_id',
+  'message_id',
+  'occurred_at',
+  'details',
+  'trace_parent',
+])
 
-/** The columns that are written, for a statement. */
-export const eventRow = (place: Place<NewEventRow>) => ({
-  id: place('id'),
-  kind: place('kind'),
-  account_id: place('account_id'),
-  pod_id: place('pod_id'),
-  inbox_id: place('inbox_id'),
-  thread_id: place('thread_id'),
-  message_id: place('message_id'),
-  occurred_at: place('occurred_at'),
-  details: place('details'),
-  trace_parent: place('trace_parent'),
-})
-
-const insertEventRow = statement<Tables, NewEventRow, never>((query, place) =>
-  query.insertInto('events').values(eventRow(place)),
-)
+export const insertEvents = forEachRow(EVENTS)

@@ -2,15 +2,17 @@
 // them out of every list and total at once.
 
 import type { DeliveryRole } from '#mailbox/message.ts'
+import type { MessageContent } from '#mailbox/message-statements.ts'
 import { dropRawReferences } from '#mailbox/raw-message-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
 import { idsOf } from '#queue/leased-queue-rows.ts'
 import { PURGE_STEP_ROWS } from '#rate-limits/budget-rows.ts'
-import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
+import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 import type { Authentication } from './authentication.ts'
 import type { Quarantined } from './quarantined.ts'
+import { receiveKept } from './receive-message-rows.ts'
 import type { QuarantineReason } from './sender-rule.ts'
 
 type OfAccount = { accountId: string; quarantinedId: string }
@@ -73,25 +75,6 @@ async function countQuarantined(
   return rows.reduce((total, row) => total + row.quarantined_count, 0)
 }
 
-/** `duplicate` where the inbox's quarantine has the same message already, `gone` without an inbox. */
-export async function addQuarantined(
-  tx: Tx,
-  row: NewRow<'quarantined_messages'>,
-): Promise<'quarantined' | 'duplicates' | 'gone'> {
-  // Counted first: this takes the inbox's lock, in the order of all who touch its messages.
-  const bytes = row.size_bytes ?? 0
-  if (!(await countInInbox(tx, row.inbox_id, { by: 1, bytes }))) return 'gone'
-  const added = await tx.query
-    .insertInto('quarantined_messages')
-    .values(row)
-    .onConflict((conflict) => conflict.doNothing())
-    .returning('id')
-    .executeTakeFirst()
-  if (added !== undefined) return 'quarantined'
-  await countInInbox(tx, row.inbox_id, { by: -1, bytes: -bytes })
-  return 'duplicates'
-}
-
 /** Takes it out of the quarantine; its reference to the raw message is the caller's from then on. */
 export async function takeQuarantined(tx: Tx, input: OfAccount): Promise<Quarantined | null> {
   const known = await tx.query
@@ -113,6 +96,60 @@ export async function takeQuarantined(tx: Tx, input: OfAccount): Promise<Quarant
   if (row === undefined) return null
   await countInInbox(tx, row.inbox_id, { by: -1, bytes: -(row.size_bytes ?? 0) })
   return toQuarantined(row)
+}
+
+export type ReleaseInput = {
+  accountId: string
+  quarantinedId: string
+  content: MessageContent
+  parentKeys: string[]
+  senderKey: string | null
+  messageId: string
+  /** Id of the thread, should the message start one. */
+  threadId: string
+  eventId: string
+  nowMs: number
+}
+
+export type ReleaseOutcome = {
+  /** Of the message in the inbox, be it new or there already. */
+  messageId: string
+  isNew: boolean
+  /** Of what nobody refers to any more. */
+  blobIds: string[]
+}
+
+/** Lets it into its inbox. Null when the account has no such message in quarantine, or not any more. */
+export const storeReleased = transaction({
+  name: 'releaseQuarantined',
+  accountOf: ({ accountId }) => accountId,
+  async run(tx: Tx, input: ReleaseInput): Promise<ReleaseOutcome | null> {
+    const taken = await takeQuarantined(tx, input)
+    if (taken === null) return null
+    const { rawId } = taken
+    const { messageId, threadId, eventId, ...arrival } = input
+    const result = await receiveKept(tx, {
+      ...arrival,
+      raw: { id: rawId, size_bytes: await sizeOf(tx, rawId), reverse_path: taken.reversePath },
+      receipts: [{ ...taken, messageId, threadId, eventId }],
+    })
+    // The message has the reference to the raw message that the quarantine had.
+    if (result?.kind === 'stored') return { messageId, isNew: true, blobIds: [] }
+    if (result?.kind !== 'duplicate' || result.messageId === null) {
+      throw new Error('An inbox with mail in quarantine is not there.')
+    }
+    const blobIds = await dropRawReferences(tx, [rawId])
+    return { messageId: result.messageId, isNew: false, blobIds }
+  },
+})
+
+async function sizeOf(tx: Tx, rawId: string): Promise<number> {
+  const raw = await tx.query
+    .selectFrom('raw_messages')
+    .select('size_bytes')
+    .where('id', '=', rawId)
+    .executeTakeFirstOrThrow()
+  return raw.size_bytes
 }
 
 /** Removes it for good; null when the account has none of this id. */

@@ -1,54 +1,33 @@
-// The transaction behind every 250: one arriving message, written for each of its recipients with
-// its thread, its totals and its event, or kept in quarantine, or recognised as already there.
+// The transaction behind every 250: arriving messages, written for each of their recipients with threads,
+// totals and events, or kept in quarantine, or recognised as already there.
 
-import { insertEvent } from '#events/event-rows.ts'
-import { stillReceives } from '#inboxes/inbox-domain-rows.ts'
-import { insertLongBodies } from '#mailbox/long-body-rows.ts'
+import { bodiesForRow, insertLongBodies, longBodyOf } from '#mailbox/long-body-rows.ts'
 import {
-  addToCounters,
-  insertCorrespondent,
-  insertMessage,
-  insertRaw,
-  insertThread,
+  changeInboxes,
+  insertMessages,
   type MessageContent,
+  PARENT_COLUMNS,
   type ParentThread,
-  selectParent,
-  selectReceipts,
-  updateThread,
 } from '#mailbox/message-statements.ts'
-import { countStored } from '#mailbox/stored-bytes-rows.ts'
-import { countInRange, moveInRanges } from '#mailbox/thread-range-rows.ts'
-import { type AddedMessage, firstSummary, nextSummary } from '#mailbox/thread-summary-rows.ts'
-import type { NewRow, Tx } from '#schema/tables.ts'
+import { type GroupedInput, groupTransaction, type JoinGroup } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
+import { forEachRow, rowSelect } from '#platform/db/row-statements.ts'
+import type { NewRow, Tables, Tx } from '#schema/tables.ts'
 import { addPostmasterMessage, dropOldestPostmasterMail } from './postmaster-message-rows.ts'
-import { addQuarantined } from './quarantine-rows.ts'
-import { receivedMessage, receivedRows } from './received-rows-rows.ts'
-import type { QuarantineReason } from './sender-rule.ts'
+import {
+  type Arrival,
+  inOrderOfInboxes,
+  type KeptOut,
+  type KnownRows,
+  keyIn,
+  type MessageKey,
+  planReceiving,
+  type Receipt,
+  type ReceiptResult,
+  SAME_ID_LOOKED_AT_MAX,
+} from './receive-plan-rows.ts'
 
 export type ReceivedRaw = Omit<NewRow<'raw_messages'>, 'reference_count'>
-
-export type Receipt = {
-  accountId: string
-  podId: string
-  inboxId: string
-  /** Of its inbox; null on the domain of the service, which nobody takes over. */
-  domainId: string | null
-  messageId: string
-  /** Id of the thread, should the message start one. */
-  threadId: string
-  eventId: string
-  toAddr: string
-  deliveryRole: 'to' | 'cc'
-}
-
-/** Of an inbox that is known to get it, whosever its domain is. */
-export type KnownReceipt = Omit<Receipt, 'domainId'>
-
-/** What a recipient's rules keep out of its inbox. */
-export type KeptOut = Pick<
-  Receipt,
-  'accountId' | 'podId' | 'inboxId' | 'domainId' | 'toAddr' | 'deliveryRole'
-> & { quarantinedId: string; reason: QuarantineReason; ruleId: string | null }
 
 export type ReceiveInput = {
   raw: ReceivedRaw
@@ -64,11 +43,6 @@ export type ReceiveInput = {
   nowMs: number
 }
 
-/** Of a receipt, what all recipients have alike. */
-export type ReceivedMail = Pick<ReceiveInput, 'content' | 'parentKeys' | 'senderKey' | 'nowMs'> & {
-  raw: { id: string; size_bytes: number }
-}
-
 export type ReceiveOutcome = {
   stored: number
   quarantined: number
@@ -82,207 +56,244 @@ export type ReceiveOutcome = {
   blobIds: string[]
 }
 
+type Write = GroupedInput<ReceiveInput>
+
 /**
  * Writes the message for every recipient whose inbox still exists and still receives. The raw bytes are
  * kept only when somebody refers to them.
  */
-export async function receiveMessage(tx: Tx, input: ReceiveInput): Promise<ReceiveOutcome> {
-  const outcome = { stored: 0, quarantined: 0, duplicates: 0, gone: 0 }
-  const receipts = inOrderOfInboxes([...input.receipts, ...input.keptOut])
-  const stored = new Set<string>()
-  for (const receipt of receipts) {
-    if (receipt.domainId !== null && !(await stillReceives(tx, receipt.inboxId))) {
-      outcome.gone += 1
-      continue
-    }
-    if ('quarantinedId' in receipt) {
-      outcome[await keepOut(tx, input, receipt)] += 1
-      continue
-    }
-    const result = await addReceived(tx, input, receipt)
-    outcome[result] += 1
-    if (result === 'stored') stored.add(receipt.messageId)
+export const storeReceived = groupTransaction({
+  name: 'receiveMessage',
+  accountOf: ({ receipts, keptOut }) => (receipts[0] ?? keptOut[0])?.accountId ?? null,
+  group: {
+    sizeOf(input: ReceiveInput) {
+      const { raw, content, receipts, keptOut, parentKeys, postmaster } = input
+      const recipients = receipts.length + keptOut.length
+      // What makes room for mail to the operator is counted by what is written already.
+      if (postmaster !== null || recipients === 0) return null
+      const longBody = longBodyOf(raw.id, content) ?? {}
+      const onceLength = lengthOf([raw.content, ...Object.values(longBody)])
+      // For each recipient it is written, and what it answers is looked for.
+      const eachLength = lengthOf([...Object.values(bodiesForRow(content)), ...parentKeys])
+      return onceLength + recipients * (eachLength + ROWS_LENGTH)
+    },
+    run: receiveMessages,
+  },
+})
+
+/** About what the rows of one recipient have beside what the message says. */
+const ROWS_LENGTH = 2_000
+
+function lengthOf(values: readonly unknown[]): number {
+  let length = 0
+  for (const value of values) {
+    if (typeof value === 'string' || value instanceof Uint8Array) length += value.length
   }
-  let blobIds: string[] = []
-  let references = outcome.stored + outcome.quarantined
-  if (input.postmaster !== null) {
-    const isAdded = await addPostmasterMessage(tx, {
-      raw_id: input.raw.id,
-      receipt_key: input.content.receipt_key ?? null,
-      recipient: input.postmaster.recipient,
-      from_addr: input.content.from_addr,
-      subject: input.content.subject,
-      created_at: input.nowMs,
-    })
-    if (isAdded) {
-      references += 1
-      blobIds = await dropOldestPostmasterMail(tx, input.raw)
-    } else outcome.duplicates += 1
-  }
-  if (references > 0) await insertRaw(tx, { ...input.raw, reference_count: references })
-  if (outcome.stored > 0) await insertLongBodies(tx, input.raw.id, input.content)
-  const messageIds = input.receipts.map(({ messageId }) => messageId)
-  return {
-    ...outcome,
-    isKept: references > 0,
-    messageIds: messageIds.filter((id) => stored.has(id)),
-    blobIds,
-  }
-}
-
-/** One order everywhere, so that two transactions never wait for each other's inboxes. */
-export function inOrderOfInboxes<One extends { inboxId: string }>(receipts: readonly One[]): One[] {
-  return [...receipts].sort((a, b) => (a.inboxId < b.inboxId ? -1 : 1))
-}
-
-/** A message that the inbox has stays there, whatever its rules say now. */
-async function keepOut(
-  tx: Tx,
-  { raw, content, nowMs }: ReceiveInput,
-  keptOut: KeptOut,
-): Promise<'quarantined' | 'duplicates' | 'gone'> {
-  const { inboxId } = keptOut
-  if ((await findDuplicate(tx, inboxId, content)) !== null) return 'duplicates'
-  return addQuarantined(tx, {
-    id: keptOut.quarantinedId,
-    account_id: keptOut.accountId,
-    pod_id: keptOut.podId,
-    inbox_id: inboxId,
-    raw_id: raw.id,
-    receipt_key: content.receipt_key ?? null,
-    reason: keptOut.reason,
-    rule_id: keptOut.ruleId,
-    from_addr: content.from_addr,
-    to_addr: keptOut.toAddr,
-    delivery_role: keptOut.deliveryRole,
-    subject: content.subject,
-    reverse_path: raw.reverse_path,
-    authentication: content.authentication ?? null,
-    size_bytes: raw.size_bytes,
-    created_at: nowMs,
-  })
-}
-
-/** Writes the message for one recipient, unless it has it already or its inbox is gone. */
-export async function addReceived(
-  tx: Tx,
-  input: ReceivedMail,
-  receipt: KnownReceipt,
-): Promise<'stored' | 'duplicates' | 'gone'> {
-  const { inboxId } = receipt
-  // Counted before anything is looked up: this takes the inbox's lock and makes its positions dense.
-  const [counters] = await addToCounters(tx, {
-    inboxId,
-    inbound: 1,
-    outbound: 0,
-    threads: 1,
-    unread: 1,
-  })
-  if (counters === undefined) return 'gone'
-  if ((await findDuplicate(tx, inboxId, input.content)) !== null) {
-    await addToCounters(tx, { inboxId, inbound: -1, outbound: 0, threads: -1, unread: -1 })
-    return 'duplicates'
-  }
-  const position = counters.inbound_count + counters.outbound_count
-  const parent = await findParentThread(tx, inboxId, input.parentKeys)
-  const thread = parent ?? { id: receipt.threadId, message_count: 0 }
-  const added = receivedMessage(input, receipt)
-  if (parent === null) await startThread(tx, input, { receipt, position, added })
-  else await continueThread(tx, input, { parent, receipt, position, added })
-  const { message, event } = receivedRows(input, receipt, {
-    thread_id: thread.id,
-    position,
-    direction_position: counters.inbound_count,
-    thread_position: thread.message_count + 1,
-  })
-  await insertMessage(tx, message)
-  await countStored(tx, { inboxId, position, bytes: input.raw.size_bytes })
-  if (input.senderKey !== null) {
-    const sender = { inbox_id: inboxId, address_key: input.senderKey }
-    await insertCorrespondent(tx, { ...sender, first_message_id: receipt.messageId })
-  }
-  await insertEvent(tx, event)
-  return 'stored'
-}
-
-type Place = { receipt: KnownReceipt; position: number; added: AddedMessage }
-
-async function startThread(
-  tx: Tx,
-  { content, nowMs }: ReceivedMail,
-  { receipt, position, added }: Place,
-): Promise<void> {
-  const { inboxId } = receipt
-  await insertThread(tx, {
-    id: receipt.threadId,
-    account_id: receipt.accountId,
-    inbox_id: inboxId,
-    subject: content.subject,
-    is_read: 0,
-    now: nowMs,
-    position,
-    ...firstSummary(added),
-  })
-  await countInRange(tx, { inboxId, position, threads: 1, unread: 1 })
-}
-
-/** The counters took it for a new unread thread; what was not true of it is taken back. */
-async function continueThread(
-  tx: Tx,
-  { nowMs }: ReceivedMail,
-  { parent, receipt, position, added }: Place & { parent: ParentThread },
-): Promise<void> {
-  const { inboxId } = receipt
-  const unread = parent.is_read - 1
-  await addToCounters(tx, { inboxId, inbound: 0, outbound: 0, threads: -1, unread })
-  const summary = nextSummary(parent, added)
-  await updateThread(tx, { id: parent.id, isRead: 0, now: nowMs, position, ...summary })
-  await moveInRanges(tx, {
-    inboxId,
-    from: parent.last_position,
-    to: position,
-    wasRead: parent.is_read === 1,
-    isRead: false,
-  })
+  return length
 }
 
 /**
- * The id of the same message in the inbox, or null. A peer that lost our answer repeats itself within
- * hours, so of ever so many messages under one Message-ID the newest are looked at.
+ * Receives each as if it came after those before it. Their inboxes are locked first, in one order, and
+ * nothing is looked up before they are. Mail for the same inboxes that came while they were another
+ * transaction's joins.
  */
-export async function findDuplicate(
+async function receiveMessages(
   tx: Tx,
-  inboxId: string,
-  content: MessageContent,
-): Promise<string | null> {
-  const { message_key: messageKey, receipt_key: receiptKey } = content
-  if (messageKey == null || receiptKey == null) return null
-  const same = await selectReceipts(tx, { inboxId, messageKey })
-  const found = same.find(({ receipt_key }) => Buffer.compare(receipt_key, receiptKey) === 0)
-  return found?.id ?? null
+  first: readonly Write[],
+  join: JoinGroup<ReceiveInput>,
+): Promise<ReceiveOutcome[]> {
+  const inboxIds = new Set(first.flatMap(({ input }) => inboxIdsOf(input)))
+  const locked = await lockCounters(
+    tx,
+    [...inboxIds].sort().map((inbox_id) => ({ inbox_id })),
+  )
+  const joined = join((input) => inboxIdsOf(input).every((id) => inboxIds.has(id)))
+  const writes = [...first, ...joined]
+  const counters = await withoutLost(tx, locked, writes)
+  const arrivals = writes.map(({ input, traceParent = null }) => ({ ...input, traceParent }))
+  const known = await readKnown(tx, counters, arrivals)
+  const { results, changes, rows } = planReceiving(known, arrivals)
+  const outcomes: ReceiveOutcome[] = []
+  const raws: NewRow<'raw_messages'>[] = []
+  for (const [index, { input }] of writes.entries()) {
+    const counts = countResults(results[index] ?? [])
+    const operator = await keepForOperator(tx, input)
+    const references = counts.stored + counts.quarantined + operator.references
+    if (references > 0) raws.push({ ...input.raw, reference_count: references })
+    if (counts.stored > 0) await insertLongBodies(tx, input.raw.id, input.content)
+    outcomes.push({
+      ...counts,
+      duplicates: counts.duplicates + operator.duplicates,
+      isKept: references > 0,
+      messageIds: storedIds(input, results[index] ?? []),
+      blobIds: operator.blobIds,
+    })
+  }
+  await changeInboxes(tx, changes)
+  await insertMessages(tx, { ...rows, raws })
+  return outcomes
 }
 
-/** The thread of the first key that names a message of this inbox; of several, the oldest one's. */
-async function findParentThread(
-  tx: Tx,
-  inboxId: string,
-  keys: string[],
-): Promise<ParentThread | null> {
-  // Most answers name one message; a long chain is looked up in one query, whatever its length.
-  const known = keys.length > 1 ? await findKnownKeys(tx, inboxId, keys) : null
-  const key = known === null ? keys[0] : keys.find((candidate) => known.has(candidate))
-  if (key === undefined) return null
-  const [parent] = await selectParent(tx, { inboxId, key })
-  return parent ?? null
+function inboxIdsOf({ receipts, keptOut }: ReceiveInput): string[] {
+  return [...receipts, ...keptOut].map(({ inboxId }) => inboxId)
 }
 
-async function findKnownKeys(tx: Tx, inboxId: string, keys: string[]): Promise<Set<string | null>> {
-  const rows = await tx.query
-    .selectFrom('messages')
-    .select('message_key')
-    .distinct()
-    .where('inbox_id', '=', inboxId)
-    .where('message_key', 'in', keys)
-    .execute()
-  return new Set(rows.map((row) => row.message_key))
+/** Without inboxes whose domain is another account's now: whoever takes one over locks their counters. */
+async function withoutLost(
+  tx: Tx,
+  counters: KnownRows['counters'],
+  writes: readonly Write[],
+): Promise<KnownRows['counters']> {
+  const receipts = writes.flatMap(({ input }) => [...input.receipts, ...input.keptOut])
+  const onDomains = new Set(
+    receipts.filter(({ domainId }) => domainId !== null).map(({ inboxId }) => inboxId),
+  )
+  const receiving = await selectReceiving(
+    tx,
+    [...onDomains].map((id) => ({ id })),
+  )
+  const ids = new Set(receiving.map(({ id }) => id))
+  return counters.filter(({ inbox_id: id }) => !onDomains.has(id) || ids.has(id))
 }
+
+/** What the plan has to know of inboxes whose counters are locked. */
+async function readKnown(
+  tx: Tx,
+  counters: KnownRows['counters'],
+  arrivals: readonly Arrival[],
+): Promise<KnownRows> {
+  const receiving = new Set(counters.map(({ inbox_id }) => inbox_id))
+  const same = new Map<string, MessageKey>()
+  const answered = new Map<string, MessageKey>()
+  const quarantined: { inbox_id: string; receipt_key: Uint8Array }[] = []
+  const add = (keys: Map<string, MessageKey>, inbox_id: string, message_key: string) =>
+    keys.set(keyIn(inbox_id, message_key), { inbox_id, message_key })
+  for (const { content, receipts, keptOut, parentKeys } of arrivals) {
+    const { message_key, receipt_key } = content
+    for (const { inboxId } of [...receipts, ...keptOut]) {
+      if (!receiving.has(inboxId)) continue
+      if (message_key != null && receipt_key != null) add(same, inboxId, message_key)
+    }
+    for (const { inboxId } of receipts) {
+      if (!receiving.has(inboxId)) continue
+      for (const key of parentKeys) add(answered, inboxId, key)
+    }
+    for (const { inboxId } of keptOut) {
+      if (receipt_key != null) quarantined.push({ inbox_id: inboxId, receipt_key })
+    }
+  }
+  return {
+    counters,
+    same: await selectSame(tx, [...same.values()]),
+    parents: await selectParents(tx, [...answered.values()]),
+    quarantined: await selectQuarantined(tx, quarantined),
+  }
+}
+
+function countResults(results: readonly ReceiptResult[]) {
+  const counts = { stored: 0, quarantined: 0, duplicates: 0, gone: 0 }
+  for (const { kind } of results) counts[kind === 'duplicate' ? 'duplicates' : kind] += 1
+  return counts
+}
+
+function storedIds({ receipts }: ReceiveInput, results: readonly ReceiptResult[]): string[] {
+  const stored = new Set(results.map((one) => (one.kind === 'stored' ? one.messageId : null)))
+  return receipts.map(({ messageId }) => messageId).filter((id) => stored.has(id))
+}
+
+async function keepForOperator(tx: Tx, { raw, content, postmaster, nowMs }: ReceiveInput) {
+  if (postmaster === null) return { references: 0, duplicates: 0, blobIds: [] }
+  const isAdded = await addPostmasterMessage(tx, {
+    raw_id: raw.id,
+    receipt_key: content.receipt_key ?? null,
+    recipient: postmaster.recipient,
+    from_addr: content.from_addr,
+    subject: content.subject,
+    created_at: nowMs,
+  })
+  if (!isAdded) return { references: 0, duplicates: 1, blobIds: [] }
+  return { references: 1, duplicates: 0, blobIds: await dropOldestPostmasterMail(tx, raw) }
+}
+
+/** Receives a message whose raw bytes are kept already, for one inbox, which is known to get it. */
+export async function receiveKept(
+  tx: Tx,
+  arrival: Omit<Arrival, 'keptOut' | 'traceParent'>,
+): Promise<ReceiptResult | undefined> {
+  const arrivals = [{ ...arrival, keptOut: [], traceParent: tx.traceParent ?? null }]
+  const ids = inOrderOfInboxes(arrival.receipts).map(({ inboxId }) => ({ inbox_id: inboxId }))
+  const known = await readKnown(tx, await lockCounters(tx, ids), arrivals)
+  const { results, changes, rows } = planReceiving(known, arrivals)
+  const [result] = results[0] ?? []
+  if (result?.kind === 'stored') await insertLongBodies(tx, arrival.raw.id, arrival.content)
+  await changeInboxes(tx, changes)
+  await insertMessages(tx, { ...rows, raws: [] })
+  return result
+}
+
+const lockCounters = forEachRow(
+  rowSelect<Tables, { inbox_id: string }, KnownRows['counters'][number]>(
+    'inbox_counters',
+    (query, given, engine) =>
+      lockRows(
+        { engine },
+        query
+          .selectFrom('inbox_counters')
+          .select(['inbox_id', 'inbound_count', 'outbound_count'])
+          .where('inbox_id', '=', given('inbox_id')),
+      ),
+  ),
+)
+
+/** Those of the inboxes whose domain is their account's still. */
+const selectReceiving = forEachRow(
+  rowSelect<Tables, { id: string }, { id: string }>('inboxes', (query, given) =>
+    query
+      .selectFrom('inboxes')
+      .select('id')
+      .where('id', '=', given('id'))
+      .where('receiving_address', 'is not', null),
+  ),
+)
+
+const selectSame = forEachRow(
+  rowSelect<Tables, MessageKey, KnownRows['same'][number]>('messages', (query, given) =>
+    query
+      .selectFrom('messages')
+      .select(['inbox_id', 'message_key', 'id', 'receipt_key'])
+      .where('inbox_id', '=', given('inbox_id'))
+      .where('message_key', '=', given('message_key'))
+      .where('receipt_key', 'is not', null)
+      .orderBy('position', 'desc')
+      .limit(SAME_ID_LOOKED_AT_MAX)
+      .$narrowType<{ receipt_key: Uint8Array; message_key: string }>(),
+  ),
+)
+
+const selectParents = forEachRow(
+  rowSelect<Tables, MessageKey, MessageKey & ParentThread>('messages', (query, given) =>
+    query
+      .selectFrom('messages')
+      .innerJoin('threads', 'threads.id', 'messages.thread_id')
+      .select(['messages.inbox_id', 'messages.message_key', ...PARENT_COLUMNS])
+      .where('messages.inbox_id', '=', given('inbox_id'))
+      .where('messages.message_key', '=', given('message_key'))
+      .orderBy('messages.position')
+      .limit(1)
+      .$narrowType<{ message_key: string }>(),
+  ),
+)
+
+const selectQuarantined = forEachRow(
+  rowSelect<
+    Tables,
+    { inbox_id: string; receipt_key: Uint8Array },
+    KnownRows['quarantined'][number]
+  >('quarantined_messages', (query, given) =>
+    query
+      .selectFrom('quarantined_messages')
+      .select(['inbox_id', 'receipt_key'])
+      .where('inbox_id', '=', given('inbox_id'))
+      .where('receipt_key', '=', given('receipt_key')),
+  ),
+)

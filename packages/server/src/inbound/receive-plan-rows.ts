@@ -1,184 +1,285 @@
-// What several arriving messages come to, as if one had been received after the other, decided in memory:
-// the rows to be written, and what each of them is told. Knows no database.
+// What arriving messages come to, as if each had come after the one before it: the rows to write, decided from
+// rows that were read, for one message and for a group of them alike. Knows no database.
 
-import type { NewEventRow } from '#events/event-rows.ts'
-import { longBodyOf } from '#mailbox/long-body-rows.ts'
-import type {
-  NewMessage,
-  NewThread,
-  ParentThread,
-  SummaryColumns,
+import { bodiesForRow } from '#mailbox/long-body-rows.ts'
+import {
+  type CounterChange,
+  type MessageContent,
+  type NewMessages,
+  type NewThread,
+  NO_CHANGE,
+  type ParentThread,
+  type ThreadChange,
 } from '#mailbox/message-statements.ts'
-import { SAME_ID_LOOKED_AT_MAX } from '#mailbox/message-statements.ts'
-import { changeAt, changesOfMove, type RangeChange } from '#mailbox/thread-range-rows.ts'
-import { firstSummary, nextSummary } from '#mailbox/thread-summary-rows.ts'
-import type { GroupedInput } from '#platform/db/db.ts'
-import type { NewRow } from '#schema/tables.ts'
-import { inOrderOfInboxes, type ReceiveInput, type ReceiveOutcome } from './receive-message-rows.ts'
-import { receivedMessage, receivedRows } from './received-rows-rows.ts'
+import { changeAt, changesOfMove } from '#mailbox/thread-range-rows.ts'
+import { type AddedMessage, firstSummary, nextSummary } from '#mailbox/thread-summary-rows.ts'
+import type { Row } from '#schema/tables.ts'
+import type { QuarantineReason } from './sender-rule.ts'
 
-type Receipt = ReceiveInput['receipts'][number]
+/** Messages of an inbox under one Message-ID that an arriving one is compared with. */
+export const SAME_ID_LOOKED_AT_MAX = 100
 
-/** Of one inbox, what was counted before, and what is added to it. */
-export type CountedInbox = {
-  readonly inboundCount: number
-  readonly outboundCount: number
-  inbound: number
-  threads: number
-  unread: number
-  /** Octets of what is added. */
-  bytes: number
+export type Receipt = {
+  accountId: string
+  podId: string
+  inboxId: string
+  /** Of its inbox; null on the domain of the service, which nobody takes over. */
+  domainId: string | null
+  messageId: string
+  /** Id of the thread, should the message start one. */
+  threadId: string
+  eventId: string
+  toAddr: string
+  deliveryRole: 'to' | 'cc'
 }
 
-/** What stands in the inboxes, none of which may change until the plan is carried out. */
-export type KnownInboxes = {
-  /** Those that receive, by id. */
-  inboxes: ReadonlyMap<string, CountedInbox>
-  /** By `keyIn`: receipts of the messages of an inbox under a Message-ID, the newest first. */
-  receipts: Map<string, Uint8Array[]>
-  /** By `keyIn`: the thread of the oldest message of an inbox under a Message-ID. */
-  parents: Map<string, ParentThread>
+/** What a recipient's rules keep out of its inbox. */
+export type KeptOut = Pick<
+  Receipt,
+  'accountId' | 'podId' | 'inboxId' | 'domainId' | 'toAddr' | 'deliveryRole'
+> & { quarantinedId: string; reason: QuarantineReason; ruleId: string | null }
+
+export type Arrival = {
+  raw: Pick<Row<'raw_messages'>, 'id' | 'size_bytes' | 'reverse_path'>
+  content: MessageContent
+  receipts: readonly Omit<Receipt, 'domainId'>[]
+  keptOut: readonly Omit<KeptOut, 'domainId'>[]
+  /** Keys of the messages that this one answers, in the order in which they decide its thread. */
+  parentKeys: readonly string[]
+  /** The author's address as it is compared; null when there is none to write back to. */
+  senderKey: string | null
+  /** Of its events. */
+  traceParent: string | null
+  nowMs: number
 }
 
-/** A thread as the messages of the plan leave it. */
-type PlannedThread = ParentThread & {
-  /** Null where it was there before. */
-  row: Omit<NewThread, keyof SummaryColumns> | null
-  snippet: string | null
-  added: number
-  lastMessageAtMs: number
+/** Messages with a Message-ID in an inbox. */
+export type MessageKey = { inbox_id: string; message_key: string }
+
+/** Rows of the inboxes, which no other transaction may change before the plan is written. */
+export type KnownRows = {
+  /** Of the inboxes that receive. */
+  counters: readonly Pick<Row<'inbox_counters'>, 'inbox_id' | 'inbound_count' | 'outbound_count'>[]
+  /** Messages of the same Message-ID, for each the newest SAME_ID_LOOKED_AT_MAX, the newest first. */
+  same: readonly (MessageKey & { id: string; receipt_key: Uint8Array })[]
+  /** Threads of the oldest messages with the Message-IDs that are answered. */
+  parents: readonly (MessageKey & ParentThread)[]
+  /** What is in quarantine with the same receipt key. */
+  quarantined: readonly { inbox_id: string; receipt_key: Uint8Array | null }[]
 }
 
-/** Where a Message-ID stands in the maps of what is known. */
-export function keyIn(inboxId: string, messageKey: string): string {
-  return `${inboxId} ${messageKey}`
+export type ReceiptResult =
+  | { kind: 'stored'; messageId: string }
+  /** The inbox has the message, or its quarantine has, whose messages have no id. */
+  | { kind: 'duplicate'; messageId: string | null }
+  | { kind: 'quarantined' }
+  | { kind: 'gone' }
+
+export type ReceivePlan = {
+  /** Of each arrival those of its recipients. */
+  results: ReceiptResult[][]
+  changes: { counters: CounterChange[]; threads: ThreadChange[] }
+  rows: Omit<NewMessages, 'raws'>
 }
 
-export class ReceivePlan {
-  readonly raws: NewRow<'raw_messages'>[] = []
-  readonly longBodies: NewRow<'long_bodies'>[] = []
-  readonly messages: NewMessage[] = []
-  readonly events: NewEventRow[] = []
-  readonly ranges: RangeChange[] = []
-  readonly #known: KnownInboxes
-  readonly #threads = new Map<string, PlannedThread>()
-  readonly #correspondents = new Map<string, NewRow<'correspondents'>>()
+type PlannedInbox = { counters: KnownRows['counters'][number]; change: CounterChange }
 
-  constructor(known: KnownInboxes) {
-    this.#known = known
+/** A thread that was there before, as the messages of the plan leave it. */
+type ContinuedThread = ParentThread &
+  Pick<NewThread, 'last_message_at' | 'snippet'> & { known_count: number }
+
+type Draft = {
+  readonly inboxes: ReadonlyMap<string, PlannedInbox>
+  /** By `keyIn`, as the maps that follow. */
+  readonly same: Map<string, { id: string; receipt_key: Uint8Array }[]>
+  readonly parents: Map<string, ParentThread>
+  readonly quarantined: Set<string>
+  readonly started: Map<string, NewThread>
+  readonly continued: Map<string, ContinuedThread>
+  readonly rows: Omit<NewMessages, 'raws' | 'threads'>
+}
+
+export function planReceiving(known: KnownRows, arrivals: readonly Arrival[]): ReceivePlan {
+  const draft = draftOf(known)
+  const results = arrivals.map((arrival) =>
+    inOrderOfInboxes([...arrival.receipts, ...arrival.keptOut]).map((receipt) =>
+      'quarantinedId' in receipt
+        ? keepOut(draft, arrival, receipt)
+        : receive(draft, arrival, receipt),
+    ),
+  )
+  const changed = [...draft.inboxes.values()].map(({ change }) => change)
+  return {
+    results,
+    changes: {
+      counters: changed.filter((one) => one.inbound_count > 0 || one.quarantined_count > 0),
+      threads: [...draft.continued.values()].map(threadChange),
+    },
+    rows: { ...draft.rows, threads: [...draft.started.values()] },
   }
+}
 
-  /** The next message, and what is to be told of it. */
-  add({ input, traceParent }: GroupedInput<ReceiveInput>): ReceiveOutcome {
-    const outcome = { stored: 0, quarantined: 0, duplicates: 0, gone: 0 }
-    const stored = new Set<string>()
-    for (const receipt of inOrderOfInboxes(input.receipts)) {
-      const result = this.#receive(input, receipt, traceParent ?? null)
-      outcome[result] += 1
-      if (result === 'stored') stored.add(receipt.messageId)
-    }
-    if (outcome.stored > 0) {
-      this.raws.push({ ...input.raw, reference_count: outcome.stored })
-      const longBody = longBodyOf(input.raw.id, input.content)
-      if (longBody !== null) this.longBodies.push(longBody)
-    }
-    const messageIds = input.receipts.map(({ messageId }) => messageId)
-    return {
-      ...outcome,
-      isKept: outcome.stored > 0,
-      messageIds: messageIds.filter((id) => stored.has(id)),
-      blobIds: [],
-    }
+/** One order everywhere, so that two transactions never wait for each other's inboxes. */
+export function inOrderOfInboxes<One extends { inboxId: string }>(receipts: readonly One[]): One[] {
+  return receipts.toSorted((a, b) => (a.inboxId < b.inboxId ? -1 : 1))
+}
+
+/** Of a Message-ID, or of anything else that is known within an inbox. */
+export function keyIn(inboxId: string, key: string): string {
+  return `${inboxId} ${key}`
+}
+
+function draftOf({ counters, same, parents, quarantined }: KnownRows): Draft {
+  return {
+    inboxes: new Map(
+      counters.map((counters) => {
+        const { inbox_id } = counters
+        return [inbox_id, { counters, change: { inbox_id, ...NO_CHANGE } }]
+      }),
+    ),
+    same: Map.groupBy(same, (row) => keyIn(row.inbox_id, row.message_key)),
+    parents: new Map(
+      parents.map(({ inbox_id, message_key, ...thread }) => [keyIn(inbox_id, message_key), thread]),
+    ),
+    quarantined: new Set(
+      quarantined.map(({ inbox_id, receipt_key }) => keyIn(inbox_id, hexOf(receipt_key))),
+    ),
+    started: new Map(),
+    continued: new Map(),
+    rows: { ranges: [], messages: [], correspondents: [], quarantined: [], events: [] },
   }
+}
 
-  get correspondents(): NewRow<'correspondents'>[] {
-    return [...this.#correspondents.values()]
+type ArrivalReceipt = Arrival['receipts'][number]
+
+function receive(draft: Draft, arrival: Arrival, receipt: ArrivalReceipt): ReceiptResult {
+  const { content, raw, senderKey, nowMs } = arrival
+  const { inboxId, accountId, messageId } = receipt
+  const inbox = draft.inboxes.get(inboxId)
+  if (inbox === undefined) return { kind: 'gone' }
+  const duplicate = findDuplicate(draft, inboxId, content)
+  if (duplicate !== null) return { kind: 'duplicate', messageId: duplicate }
+  const { counters, change } = inbox
+  change.inbound_count += 1
+  change.stored_bytes += raw.size_bytes
+  const direction_position = counters.inbound_count + change.inbound_count
+  const position = direction_position + counters.outbound_count
+  const thread = addToThread(draft, arrival, { receipt, position, change })
+  const at = { account_id: accountId, inbox_id: inboxId, thread_id: thread.id }
+  draft.rows.messages.push({
+    ...bodiesForRow(content),
+    ...at,
+    id: messageId,
+    raw_id: raw.id,
+    direction: 'inbound',
+    position,
+    direction_position,
+    thread_position: thread.message_count,
+    status: 'received',
+    to_addr: receipt.toAddr,
+    delivery_role: receipt.deliveryRole,
+    created_at: nowMs,
+  })
+  draft.rows.events.push({
+    ...at,
+    id: receipt.eventId,
+    kind: 'message.received',
+    pod_id: receipt.podId,
+    message_id: messageId,
+    occurred_at: nowMs,
+    details: null,
+    trace_parent: arrival.traceParent,
+  })
+  if (senderKey !== null) {
+    const sender = { inbox_id: inboxId, address_key: senderKey }
+    draft.rows.correspondents.push({ ...sender, first_message_id: messageId })
   }
+  note(draft, { inboxId, messageId, content, thread })
+  return { kind: 'stored', messageId }
+}
 
-  get newThreads(): NewThread[] {
-    const rows: NewThread[] = []
-    for (const thread of this.#threads.values()) {
-      const { row, added, lastMessageAtMs, last_position } = thread
-      if (row === null) continue
-      const last = { message_count: added, last_message_at: lastMessageAtMs, last_position }
-      rows.push({ ...row, ...last, ...summaryOf(thread) })
-    }
-    return rows
+/** A message that the inbox has stays there, whatever its rules say now. */
+function keepOut(
+  draft: Draft,
+  { raw, content, nowMs }: Arrival,
+  keptOut: Arrival['keptOut'][number],
+): ReceiptResult {
+  const { inboxId } = keptOut
+  const inbox = draft.inboxes.get(inboxId)
+  if (inbox === undefined) return { kind: 'gone' }
+  const messageId = findDuplicate(draft, inboxId, content)
+  if (messageId !== null) return { kind: 'duplicate', messageId }
+  const receipt_key = content.receipt_key ?? null
+  if (receipt_key !== null) {
+    const key = keyIn(inboxId, hexOf(receipt_key))
+    if (draft.quarantined.has(key)) return { kind: 'duplicate', messageId: null }
+    draft.quarantined.add(key)
   }
+  inbox.change.quarantined_count += 1
+  inbox.change.quarantined_bytes += raw.size_bytes
+  draft.rows.quarantined.push({
+    id: keptOut.quarantinedId,
+    account_id: keptOut.accountId,
+    pod_id: keptOut.podId,
+    inbox_id: inboxId,
+    raw_id: raw.id,
+    receipt_key,
+    reason: keptOut.reason,
+    rule_id: keptOut.ruleId,
+    from_addr: content.from_addr,
+    to_addr: keptOut.toAddr,
+    delivery_role: keptOut.deliveryRole,
+    subject: content.subject,
+    reverse_path: raw.reverse_path,
+    authentication: content.authentication ?? null,
+    size_bytes: raw.size_bytes,
+    created_at: nowMs,
+  })
+  return { kind: 'quarantined' }
+}
 
-  /** Those that were there before and got messages. */
-  get continuedThreads(): PlannedThread[] {
-    return [...this.#threads.values()].filter(({ row }) => row === null)
+/**
+ * The id of the same message in the inbox. A peer that lost our answer repeats itself within hours, so of
+ * ever so many messages under one Message-ID the newest are looked at.
+ */
+function findDuplicate(
+  { same }: Draft,
+  inboxId: string,
+  { message_key, receipt_key }: MessageContent,
+): string | null {
+  if (message_key == null || receipt_key == null) return null
+  const newest = (same.get(keyIn(inboxId, message_key)) ?? []).slice(0, SAME_ID_LOOKED_AT_MAX)
+  return newest.find((row) => Buffer.compare(row.receipt_key, receipt_key) === 0)?.id ?? null
+}
+
+/** So that the next message of the plan finds this one. */
+function note(
+  { same, parents }: Draft,
+  added: { inboxId: string; messageId: string; content: MessageContent; thread: ParentThread },
+): void {
+  const { message_key, receipt_key } = added.content
+  if (message_key == null) return
+  const key = keyIn(added.inboxId, message_key)
+  if (!parents.has(key)) parents.set(key, added.thread)
+  if (receipt_key != null) {
+    same.set(key, [{ id: added.messageId, receipt_key }, ...(same.get(key) ?? [])])
   }
+}
 
-  #receive(
-    input: ReceiveInput,
-    receipt: Receipt,
-    traceParent: string | null,
-  ): 'stored' | 'duplicates' | 'gone' {
-    const { inboxId } = receipt
-    const { content } = input
-    const inbox = this.#known.inboxes.get(inboxId)
-    if (inbox === undefined) return 'gone'
-    if (this.#isThere(inboxId, content)) return 'duplicates'
-    inbox.inbound += 1
-    inbox.bytes += input.raw.size_bytes
-    const directionPosition = inbox.inboundCount + inbox.inbound
-    const position = directionPosition + inbox.outboundCount
-    const parent = this.#findParent(inboxId, input.parentKeys)
-    const place = { receipt, position, inbox }
-    const thread =
-      parent === null ? this.#start(input, place) : this.#continue(input, parent, place)
-    const { message, event } = receivedRows(input, receipt, {
-      thread_id: thread.id,
-      position,
-      direction_position: directionPosition,
-      thread_position: thread.message_count,
-    })
-    this.messages.push(message)
-    this.#note(inboxId, content, thread)
-    if (input.senderKey !== null) {
-      const sender = { inbox_id: inboxId, address_key: input.senderKey }
-      const key = keyIn(inboxId, input.senderKey)
-      // Of several messages the first is noted.
-      if (!this.#correspondents.has(key)) {
-        this.#correspondents.set(key, { ...sender, first_message_id: receipt.messageId })
-      }
-    }
-    this.events.push({ ...event, trace_parent: traceParent })
-    return 'stored'
-  }
-
-  #isThere(inboxId: string, { message_key, receipt_key }: ReceiveInput['content']): boolean {
-    if (message_key == null || receipt_key == null) return false
-    const same = this.#known.receipts.get(keyIn(inboxId, message_key)) ?? []
-    return same
-      .slice(0, SAME_ID_LOOKED_AT_MAX)
-      .some((other) => Buffer.compare(other, receipt_key) === 0)
-  }
-
-  /** So that the next message of the plan finds this one. */
-  #note(inboxId: string, content: ReceiveInput['content'], thread: ParentThread): void {
-    const { message_key: messageKey, receipt_key: receiptKey } = content
-    if (messageKey == null) return
-    const key = keyIn(inboxId, messageKey)
-    const { parents, receipts } = this.#known
-    if (!parents.has(key)) parents.set(key, thread)
-    if (receiptKey != null) receipts.set(key, [receiptKey, ...(receipts.get(key) ?? [])])
-  }
-
-  #findParent(inboxId: string, keys: readonly string[]): ParentThread | null {
-    for (const key of keys) {
-      const parent = this.#known.parents.get(keyIn(inboxId, key))
-      if (parent !== undefined) return parent
-    }
-    return null
-  }
-
-  #start(input: ReceiveInput, { receipt, position, inbox }: Place): ParentThread {
-    const { content, nowMs } = input
-    const { inboxId, threadId } = receipt
-    const row = {
+/** Adds it to the thread of the first key that names a message of the inbox, or to a new one. */
+function addToThread(
+  draft: Draft,
+  { content, parentKeys, nowMs }: Arrival,
+  at: { receipt: ArrivalReceipt; position: number; change: CounterChange },
+): ParentThread {
+  const { receipt, position, change } = at
+  const { inboxId, threadId } = receipt
+  const added: AddedMessage = { ...content, direction: 'inbound', to_addr: receipt.toAddr }
+  const parent = parentKeys
+    .map((key) => draft.parents.get(keyIn(inboxId, key)))
+    .find((found) => found !== undefined)
+  if (parent === undefined) {
+    const thread = {
       id: threadId,
       account_id: receipt.accountId,
       inbox_id: inboxId,
@@ -188,49 +289,42 @@ export class ReceivePlan {
       last_message_at: nowMs,
       last_position: position,
       created_at: nowMs,
+      ...firstSummary(added),
     }
-    const last = { message_count: 1, last_position: position, lastMessageAtMs: nowMs }
-    const summary = firstSummary(receivedMessage(input, receipt))
-    const thread = { id: threadId, is_read: 0, ...last, ...summary, row, added: 1 }
-    this.#threads.set(threadId, thread)
-    inbox.threads += 1
-    inbox.unread += 1
-    this.ranges.push(changeAt({ inboxId, position, threads: 1, unread: 1 }))
+    draft.started.set(threadId, thread)
+    change.thread_count += 1
+    change.unread_thread_count += 1
+    draft.rows.ranges.push(changeAt(inboxId, { position, threads: 1, unread: 1 }))
     return thread
   }
-
-  #continue(
-    input: ReceiveInput,
-    parent: ParentThread,
-    { receipt, position, inbox }: Place,
-  ): ParentThread {
-    const { nowMs } = input
-    const thread = this.#threads.get(parent.id) ?? {
-      ...parent,
-      row: null,
-      snippet: null,
-      added: 0,
-      lastMessageAtMs: nowMs,
-    }
-    this.#threads.set(thread.id, thread)
-    const wasRead = thread.is_read === 1
-    if (wasRead) inbox.unread += 1
-    const from = thread.last_position
-    const { inboxId } = receipt
-    this.ranges.push(...changesOfMove({ inboxId, from, to: position, wasRead, isRead: false }))
-    Object.assign(thread, nextSummary(thread, receivedMessage(input, receipt)))
-    thread.is_read = 0
-    thread.message_count += 1
-    thread.added += 1
-    thread.last_position = position
-    thread.lastMessageAtMs = nowMs
-    return thread
-  }
+  const thread = draft.started.get(parent.id) ?? continuedThread(draft, parent)
+  change.unread_thread_count += thread.is_read
+  draft.rows.ranges.push(
+    ...changesOfMove(inboxId, {
+      from: { position: thread.last_position, isRead: thread.is_read },
+      to: { position, isRead: 0 },
+    }),
+  )
+  return Object.assign(thread, nextSummary(thread, added), {
+    is_read: 0,
+    message_count: thread.message_count + 1,
+    last_message_at: nowMs,
+    last_position: position,
+  })
 }
 
-function summaryOf(thread: PlannedThread): SummaryColumns {
-  const { participants, snippet, summary_count, read_count } = thread
-  return { participants, snippet, summary_count, read_count }
+function continuedThread({ continued }: Draft, parent: ParentThread): ContinuedThread {
+  const known = continued.get(parent.id)
+  if (known !== undefined) return known
+  const thread = { ...parent, last_message_at: 0, snippet: null, known_count: parent.message_count }
+  continued.set(parent.id, thread)
+  return thread
 }
 
-type Place = { receipt: Receipt; position: number; inbox: CountedInbox }
+function threadChange({ known_count, ...thread }: ContinuedThread): ThreadChange {
+  return { ...thread, message_count: thread.message_count - known_count }
+}
+
+function hexOf(bytes: Uint8Array | null): string {
+  return bytes === null ? '' : Buffer.from(bytes).toString('hex')
+}

@@ -12,8 +12,8 @@ import { notFound } from '#platform/problem.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 import type { Db } from '#schema/tables.ts'
 import { getQuarantined } from './quarantine.ts'
+import { storeReleased } from './quarantine-rows.ts'
 import { contentOf, parentKeysOf, senderKeyOf } from './received-content.ts'
-import { storeReleased } from './release-quarantined-rows.ts'
 
 /**
  * The message in the inbox: the one that it becomes, or the same one where the inbox has it already.

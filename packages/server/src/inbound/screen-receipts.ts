@@ -3,7 +3,7 @@
 import type { Screening } from '#inboxes/inbox.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Db } from '#schema/tables.ts'
-import type { KeptOut, Receipt } from './receive-message-rows.ts'
+import type { KeptOut, Receipt } from './receive-plan-rows.ts'
 import {
   candidateValuesOf,
   type DecidingRule,

@@ -1,12 +1,13 @@
 // The transaction that records what a report says of recipients: the outcome of each, and with it the
 // message's state, its events and suppressions.
 
+import { insertEvents } from '#events/event-rows.ts'
 import type { BounceClass } from '#outbound/delivery.ts'
 import {
-  addMessageEvent,
-  lockSentMessage,
-  type SettledMessage,
-  settleMessage,
+  eventsOf,
+  lockSentMessages,
+  type SentMessage,
+  settleMessages,
 } from '#outbound/message-outcome-rows.ts'
 import { addSuppressions, type NewSuppression } from '#outbound/suppression-rows.ts'
 import { transaction } from '#platform/db/db.ts'
@@ -50,7 +51,7 @@ export const settleReport = transaction({
   name: 'settleReport',
   accountOf: ({ accountId }) => accountId,
   async run(tx: Tx, input: SettleReportInput): Promise<ReportOutcome[]> {
-    const message = await lockSentMessage(tx, input.messageId)
+    const message = (await lockSentMessages(tx, [input.messageId])).get(input.messageId)
     if (message === undefined || message.account_id !== input.accountId) {
       return input.deliveries.map(() => 'gone')
     }
@@ -85,7 +86,7 @@ function outcomeOf(
 async function record(
   tx: Tx,
   input: SettleReportInput,
-  { message, settled }: { message: SettledMessage; settled: ReportedDelivery[] },
+  { message, settled }: { message: SentMessage; settled: ReportedDelivery[] },
 ): Promise<void> {
   const { eventId, nowMs } = input
   const recipients = new Map<string, string>()
@@ -105,12 +106,13 @@ async function record(
   }
   const suppressions = settled.flatMap(({ suppression }) => suppression ?? [])
   await addSuppressions(tx, message.account_id, suppressions)
-  for (const reported of settled) {
+  const told = { message, eventId, traceParent: tx.traceParent ?? null, nowMs }
+  const events = settled.flatMap((reported) => {
     const recipient = recipients.get(reported.deliveryId)
-    if (recipient === undefined) continue
-    await addMessageEvent(tx, message, { ...eventOf(reported, recipient), nowMs })
-  }
-  await settleMessage(tx, message, { eventId, nowMs })
+    return recipient === undefined ? [] : eventsOf(told, eventOf(reported, recipient))
+  })
+  await insertEvents(tx, events)
+  await settleMessages(tx, [told])
 }
 
 function eventOf(reported: ReportedDelivery, recipient: string) {

@@ -1,11 +1,9 @@
-// Inboxes and the custom domains that they are on: whether an account may make one there, and whether one
-// still gets the mail for its address.
+// Whether an account may make inboxes on a custom domain.
 
 import type { Domain } from '#domains/domain.ts'
 import { isUsable } from '#domains/domain.ts'
 import { findDomainsNamed } from '#domains/domain-rows.ts'
-import { lockRows } from '#platform/db/dialect.ts'
-import type { ReadDb, Tx } from '#schema/tables.ts'
+import type { ReadDb } from '#schema/tables.ts'
 
 export type InboxDomain =
   | { kind: 'usable'; domain: Domain }
@@ -40,20 +38,4 @@ export async function findInboxDomain(
 
 function refuse(reason: DomainDefect): InboxDomain {
   return { kind: 'invalid_domain', reason }
-}
-
-/** Whether its domain is its account's still, which cannot change then until the transaction ends. */
-export async function stillReceives(tx: Tx, inboxId: string): Promise<boolean> {
-  // What is locked here whoever takes over a domain locks, too.
-  const counters = tx.query
-    .selectFrom('inbox_counters')
-    .select('inbox_id')
-    .where('inbox_id', '=', inboxId)
-  await lockRows(tx, counters).execute()
-  const inbox = await tx.query
-    .selectFrom('inboxes')
-    .select('receiving_address')
-    .where('id', '=', inboxId)
-    .executeTakeFirst()
-  return inbox !== undefined && inbox.receiving_address !== null
 }

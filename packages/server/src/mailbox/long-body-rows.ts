@@ -1,7 +1,6 @@
 // Bodies too long to stand in every recipient's row: written once beside the raw message.
 
-import { type Place, statement } from '#platform/db/statement.ts'
-import type { NewRow, Tables, Tx } from '#schema/tables.ts'
+import type { NewRow, Tx } from '#schema/tables.ts'
 import type { MessageContent } from './message-statements.ts'
 
 /** Text and HTML longer than this, in UTF-16 units, are stored once beside the raw message. */
@@ -20,23 +19,13 @@ export async function insertLongBodies(
   content: MessageContent,
 ): Promise<void> {
   const row = longBodyOf(rawId, content)
-  if (row !== null) await insertLongBody(tx, row)
-}
-
-/** The columns that are written, for a statement. */
-export const longBodyRow = (place: Place<NewRow<'long_bodies'>>) => ({
-  raw_id: place('raw_id'),
-  body_text: place('body_text'),
-  body_html: place('body_html'),
-  extracted_text: place('extracted_text'),
-})
-
-const insertLongBody = statement<Tables, NewRow<'long_bodies'>, never>((query, place) =>
-  query
+  if (row === null) return
+  await tx.query
     .insertInto('long_bodies')
-    .values(longBodyRow(place))
-    .onConflict((conflict) => conflict.doNothing()),
-)
+    .values(row)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
 
 /** Null where the bodies stand in the rows of the messages. */
 export function longBodyOf(rawId: string, content: MessageContent): NewRow<'long_bodies'> | null {

@@ -1,11 +1,11 @@
-// The SQL that every message costs, compiled once: what `receive-message.ts` runs for each recipient
-// and `send-message.ts` for each send.
+// The rows that messages consist of, received or sent, and the statements that write them.
 
-import { type Place, statement } from '#platform/db/statement.ts'
-import type { NewRow, Tables, Tx } from '#schema/tables.ts'
-
-/** Messages of an inbox under one Message-ID that an arriving one is compared with. */
-export const SAME_ID_LOOKED_AT_MAX = 100
+import { type RawBuilder, sql } from 'kysely'
+import { EVENTS, type TracedEvent } from '#events/event-rows.ts'
+import { rowInsert, rowUpdate, together } from '#platform/db/row-statements.ts'
+import { ROW_BLOB_BYTES_MAX } from '#queue/dispatcher-bounds.ts'
+import type { NewRow, Row, Tables, Tx } from '#schema/tables.ts'
+import { RANGES, type RangeChange, sumChanges } from './thread-range-rows.ts'
 
 /** What the message says, alike for everybody who has it. */
 export type MessageContent = Pick<
@@ -50,51 +50,6 @@ export const PARENT_COLUMNS = [
   'threads.read_count',
 ] as const
 
-export const selectReceipts = statement<
-  Tables,
-  { inboxId: string; messageKey: string },
-  { id: string; receipt_key: Uint8Array }
->((query, place) =>
-  query
-    .selectFrom('messages')
-    .select(['id', 'receipt_key'])
-    .where('inbox_id', '=', place('inboxId'))
-    .where('message_key', '=', place('messageKey'))
-    .where('receipt_key', 'is not', null)
-    .orderBy('position', 'desc')
-    .limit(SAME_ID_LOOKED_AT_MAX)
-    .$narrowType<{ receipt_key: Uint8Array }>(),
-)
-
-export const selectParent = statement<Tables, { inboxId: string; key: string }, ParentThread>(
-  (query, place) =>
-    query
-      .selectFrom('messages')
-      .innerJoin('threads', 'threads.id', 'messages.thread_id')
-      .select(PARENT_COLUMNS)
-      .where('messages.inbox_id', '=', place('inboxId'))
-      .where('messages.message_key', '=', place('key'))
-      .orderBy('messages.position')
-      .limit(1),
-)
-
-/** Of a thread that begins now, with one message. */
-export function insertThread(
-  tx: Tx,
-  {
-    now,
-    position,
-    ...thread
-  }: Pick<NewThread, 'id' | 'account_id' | 'inbox_id' | 'subject' | 'is_read'> &
-    SummaryColumns & {
-      now: number
-      position: number
-    },
-): Promise<never[]> {
-  const last = { message_count: 1, last_message_at: now, last_position: position }
-  return insertThreadRow(tx, { ...thread, ...last, created_at: now })
-}
-
 /** What is kept for lists of threads: see thread-summary.ts. */
 export type SummaryColumns = Required<
   Pick<NewRow<'threads'>, 'participants' | 'snippet' | 'summary_count' | 'read_count'>
@@ -105,47 +60,6 @@ export type NewThread = Omit<
   'automatic_sends' | 'loop_suspected_at' | keyof SummaryColumns
 > &
   SummaryColumns
-
-/** The columns that are written, for a statement. */
-export const threadRow = (place: Place<NewThread>) => ({
-  id: place('id'),
-  account_id: place('account_id'),
-  inbox_id: place('inbox_id'),
-  subject: place('subject'),
-  is_read: place('is_read'),
-  message_count: place('message_count'),
-  last_message_at: place('last_message_at'),
-  last_position: place('last_position'),
-  created_at: place('created_at'),
-  participants: place('participants'),
-  snippet: place('snippet'),
-  summary_count: place('summary_count'),
-  read_count: place('read_count'),
-})
-
-const insertThreadRow = statement<Tables, NewThread, never>((query, place) =>
-  query.insertInto('threads').values(threadRow(place)),
-)
-
-export const updateThread = statement<
-  Tables,
-  { id: string; isRead: number; now: number; position: number } & SummaryColumns,
-  never
->((query, place) =>
-  query
-    .updateTable('threads')
-    .set((row) => ({
-      is_read: place('isRead'),
-      message_count: row('message_count', '+', 1),
-      last_message_at: place('now'),
-      last_position: place('position'),
-      participants: place('participants'),
-      snippet: place('snippet'),
-      summary_count: place('summary_count'),
-      read_count: place('read_count'),
-    }))
-    .where('id', '=', place('id')),
-)
 
 export type NewMessage = MessageContent &
   Pick<
@@ -165,93 +79,182 @@ export type NewMessage = MessageContent &
     | 'created_at'
   >
 
-/** The columns that are written, for a statement. */
-export const messageRow = (place: Place<NewMessage>) => ({
-  id: place('id'),
-  account_id: place('account_id'),
-  inbox_id: place('inbox_id'),
-  thread_id: place('thread_id'),
-  raw_id: place('raw_id'),
-  direction: place('direction'),
-  position: place('position'),
-  direction_position: place('direction_position'),
-  thread_position: place('thread_position'),
-  status: place('status'),
-  rfc_message_id: place('rfc_message_id'),
-  message_key: place('message_key'),
-  receipt_key: place('receipt_key'),
-  from_addr: place('from_addr'),
-  to_addr: place('to_addr'),
-  header_to: place('header_to'),
-  delivery_role: place('delivery_role'),
-  cc: place('cc'),
-  reply_to: place('reply_to'),
-  reference_ids: place('reference_ids'),
-  subject: place('subject'),
-  body_length: place('body_length'),
-  body_text: place('body_text'),
-  body_html: place('body_html'),
-  extracted_text: place('extracted_text'),
-  attachments: place('attachments'),
-  authentication: place('authentication'),
-  automatic_reason: place('automatic_reason'),
-  failure_reason: null,
-  defects: place('defects'),
-  created_at: place('created_at'),
-})
+/** What is added to the totals of an inbox; `stored_bytes` are of the messages that are added. */
+export type CounterChange = Omit<Row<'inbox_counters'>, 'counted_position'>
 
-export const insertMessage = statement<Tables, NewMessage, never>((query, place) =>
-  query.insertInto('messages').values(messageRow(place)),
-)
+export const NO_CHANGE: Omit<CounterChange, 'inbox_id'> = {
+  inbound_count: 0,
+  outbound_count: 0,
+  thread_count: 0,
+  unread_thread_count: 0,
+  quarantined_count: 0,
+  quarantined_bytes: 0,
+  stored_bytes: 0,
+}
 
-export const addToCounters = statement<
-  Tables,
-  { inboxId: string; inbound: number; outbound: number; threads: number; unread: number },
-  { inbound_count: number; outbound_count: number }
->((query, place) =>
-  query
-    .updateTable('inbox_counters')
-    .set((row) => ({
-      inbound_count: row('inbound_count', '+', place('inbound')),
-      outbound_count: row('outbound_count', '+', place('outbound')),
-      thread_count: row('thread_count', '+', place('threads')),
-      unread_thread_count: row('unread_thread_count', '+', place('unread')),
-    }))
-    .where('inbox_id', '=', place('inboxId'))
-    .returning(['inbound_count', 'outbound_count']),
-)
+/** A thread as the messages leave it that are added to it, `message_count` of them. */
+export type ThreadChange = SummaryColumns &
+  Pick<NewThread, 'id' | 'is_read' | 'message_count' | 'last_message_at' | 'last_position'>
 
-/** The columns that are written, for a statement. */
-export const rawRow = (place: Place<NewRow<'raw_messages'>>) => ({
-  id: place('id'),
-  sha256: place('sha256'),
-  size_bytes: place('size_bytes'),
-  content: place('content'),
-  reference_count: place('reference_count'),
-  reverse_path: place('reverse_path'),
-  client_address: place('client_address'),
-  helo: place('helo'),
-  tls: place('tls'),
-  origin: place('origin'),
-  created_at: place('created_at'),
-})
-
-export const insertRaw = statement<Tables, NewRow<'raw_messages'>, never>((query, place) =>
-  query.insertInto('raw_messages').values(rawRow(place)),
-)
-
-/** The columns that are written, for a statement. */
-export const correspondentRow = (place: Place<NewRow<'correspondents'>>) => ({
-  inbox_id: place('inbox_id'),
-  address_key: place('address_key'),
-  first_message_id: place('first_message_id'),
-})
-
-/** Notes that an address has written to an inbox; of several messages the first stays noted. */
-export const insertCorrespondent = statement<Tables, NewRow<'correspondents'>, never>(
-  (query, place) =>
+/** Adds to inboxes and threads. The counters have to be locked before anything is looked up. */
+export const changeInboxes = together<{ counters: CounterChange; threads: ThreadChange }>({
+  counters: rowUpdate<Tables, CounterChange>('inbox_counters', (query, given) =>
     query
-      .insertInto('correspondents')
-      .values(correspondentRow(place))
-      .onConflict((conflict) => conflict.doNothing()),
-)
+      .updateTable('inbox_counters as counters')
+      .set(({ eb, ref }) => {
+        const plus = (column: Exclude<keyof CounterChange, 'inbox_id'>) =>
+          eb(ref(`counters.${column}`), '+', given(column))
+        // Where older messages are still to be counted these are counted with them.
+        const ifCounted = (change: RawBuilder<number>) =>
+          sql<number>`case when counters.counted_position = counters.inbound_count + counters.outbound_count
+            then ${change} else 0 end`
+        return {
+          inbound_count: plus('inbound_count'),
+          outbound_count: plus('outbound_count'),
+          thread_count: plus('thread_count'),
+          unread_thread_count: plus('unread_thread_count'),
+          quarantined_count: plus('quarantined_count'),
+          quarantined_bytes: plus('quarantined_bytes'),
+          stored_bytes: eb(ref('counters.stored_bytes'), '+', ifCounted(given('stored_bytes'))),
+          counted_position: eb(
+            ref('counters.counted_position'),
+            '+',
+            ifCounted(sql`${given('inbound_count')} + ${given('outbound_count')}`),
+          ),
+        }
+      })
+      .where('counters.inbox_id', '=', given('inbox_id')),
+  ),
+  threads: rowUpdate<Tables, ThreadChange>('threads', (query, given) =>
+    query
+      .updateTable('threads')
+      .set(({ eb, ref }) => ({
+        is_read: given('is_read'),
+        message_count: eb(ref('threads.message_count'), '+', given('message_count')),
+        last_message_at: given('last_message_at'),
+        last_position: given('last_position'),
+        participants: given('participants'),
+        snippet: given('snippet'),
+        summary_count: given('summary_count'),
+        read_count: given('read_count'),
+      }))
+      .where('threads.id', '=', given('id')),
+  ),
+})
+
+/** Rows of new messages, and what they bring with them. */
+export type NewMessages = {
+  threads: NewThread[]
+  ranges: RangeChange[]
+  messages: NewMessage[]
+  correspondents: NewRow<'correspondents'>[]
+  quarantined: NewRow<'quarantined_messages'>[]
+  events: TracedEvent[]
+  raws: NewRow<'raw_messages'>[]
+}
+
+const insertSmall = together<{ [Kind in keyof NewMessages]: NewMessages[Kind][number] }>({
+  threads: rowInsert('threads', [
+    'id',
+    'account_id',
+    'inbox_id',
+    'subject',
+    'is_read',
+    'message_count',
+    'last_message_at',
+    'last_position',
+    'created_at',
+    'participants',
+    'snippet',
+    'summary_count',
+    'read_count',
+  ]),
+  ranges: RANGES,
+  messages: rowInsert('messages', [
+    'id',
+    'account_id',
+    'inbox_id',
+    'thread_id',
+    'raw_id',
+    'direction',
+    'position',
+    'direction_position',
+    'thread_position',
+    'status',
+    'rfc_message_id',
+    'message_key',
+    'receipt_key',
+    'from_addr',
+    'to_addr',
+    'header_to',
+    'delivery_role',
+    'cc',
+    'reply_to',
+    'reference_ids',
+    'subject',
+    'body_length',
+    'body_text',
+    'body_html',
+    'extracted_text',
+    'attachments',
+    'authentication',
+    'automatic_reason',
+    'defects',
+    'created_at',
+  ]),
+  // Of several messages that an address has written to an inbox the first stays noted.
+  correspondents: rowInsert(
+    'correspondents',
+    ['inbox_id', 'address_key', 'first_message_id'],
+    'on conflict do nothing',
+  ),
+  quarantined: rowInsert('quarantined_messages', [
+    'id',
+    'account_id',
+    'pod_id',
+    'inbox_id',
+    'raw_id',
+    'receipt_key',
+    'reason',
+    'rule_id',
+    'from_addr',
+    'to_addr',
+    'delivery_role',
+    'subject',
+    'reverse_path',
+    'authentication',
+    'size_bytes',
+    'created_at',
+  ]),
+  events: EVENTS,
+  raws: rowInsert('raw_messages', [
+    'id',
+    'sha256',
+    'size_bytes',
+    'content',
+    'reference_count',
+    'reverse_path',
+    'client_address',
+    'helo',
+    'tls',
+    'origin',
+    'created_at',
+  ]),
+})
+
+/** Raw bytes that no blob store took go as they are: as JSON they would be three times as long. */
+export async function insertMessages(
+  tx: Tx,
+  { raws = [], ranges = [], ...rows }: Partial<NewMessages>,
+): Promise<void> {
+  const isLarge = ({ content }: NewRow<'raw_messages'>) =>
+    content != null && content.length > ROW_BLOB_BYTES_MAX
+  for (const raw of raws.filter(isLarge)) {
+    await tx.query.insertInto('raw_messages').values(raw).execute()
+  }
+  await insertSmall(tx, {
+    ...rows,
+    ranges: sumChanges(ranges),
+    raws: raws.filter((raw) => !isLarge(raw)),
+  })
+}

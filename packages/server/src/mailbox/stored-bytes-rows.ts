@@ -42,32 +42,6 @@ const selectStored = statement<
 )
 
 /**
- * Counts the message at `position`, which was written in the same transaction, unless older ones are still
- * to be counted: then it is counted with them.
- */
-export function countStored(
-  tx: Tx,
-  { inboxId, position, bytes }: { inboxId: string; position: number; bytes: number },
-): Promise<never[]> {
-  return addStored(tx, { inboxId, before: position - 1, position, bytes })
-}
-
-const addStored = statement<
-  Tables,
-  { inboxId: string; before: number; position: number; bytes: number },
-  never
->((query, place) =>
-  query
-    .updateTable('inbox_counters')
-    .set((row) => ({
-      stored_bytes: row('stored_bytes', '+', place('bytes')),
-      counted_position: place('position'),
-    }))
-    .where('inbox_id', '=', place('inboxId'))
-    .where('counted_position', '=', place('before')),
-)
-
-/**
  * The first inbox by id, from `from` on, with messages that are not counted: of before, or of a program of
  * before. Null for none. Who goes on from the one that was found looks at each inbox once.
  */

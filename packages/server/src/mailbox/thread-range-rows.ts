@@ -2,9 +2,8 @@
 // transaction that adds, moves or marks a thread, so that a page anywhere in the list is found by
 // adding up a few totals instead of walking over all the threads before it.
 
-import { sql } from 'kysely'
-import { type Place, statement } from '#platform/db/statement.ts'
-import type { ReadDb, Tables, Tx } from '#schema/tables.ts'
+import { forEachRow, rowInsert } from '#platform/db/row-statements.ts'
+import type { ReadDb, Row } from '#schema/tables.ts'
 
 /** Positions in a range: about as many totals to add up at 300,000 threads as entries to pass over. */
 const RANGE_POSITIONS = 2_048
@@ -13,51 +12,42 @@ const RANGE_POSITIONS = 2_048
 const NEAR_OFFSET = RANGE_POSITIONS
 
 /** What is added to the totals of one range. */
-export type RangeChange = { inboxId: string; range: number; threads: number; unread: number }
+export type RangeChange = Row<'thread_ranges'>
 
-type Addition = { inboxId: string; position: number; threads: number; unread: number }
-
-type Move = { inboxId: string; from: number; to: number; wasRead: boolean; isRead: boolean }
-
-/** Adds to the totals of the range in which `position` lies. */
-export async function countInRange(tx: Tx, input: Addition): Promise<void> {
-  await upsertRange(tx, changeAt(input))
+/** Of threads whose last message is at this position. */
+export function changeAt(
+  inboxId: string,
+  { position, threads, unread }: { position: number; threads: number; unread: number },
+): RangeChange {
+  const position_range = rangeOf(position)
+  return { inbox_id: inboxId, position_range, thread_count: threads, unread_count: unread }
 }
 
-/** Moves a thread that got a message from its old last position to its new one. */
-export async function moveInRanges(tx: Tx, input: Move): Promise<void> {
-  for (const change of changesOfMove(input)) await upsertRange(tx, change)
+/** Of a thread that a new message moves. */
+export function changesOfMove(
+  inboxId: string,
+  {
+    from,
+    to,
+  }: { from: { position: number; isRead: number }; to: { position: number; isRead: number } },
+): RangeChange[] {
+  return [
+    changeAt(inboxId, { position: from.position, threads: -1, unread: from.isRead - 1 }),
+    changeAt(inboxId, { position: to.position, threads: 1, unread: 1 - to.isRead }),
+  ]
 }
 
-/** The same changes, those of one range as one. */
+/** The same changes, at most one of each range. */
 export function sumChanges(changes: readonly RangeChange[]): RangeChange[] {
   const sums = new Map<string, RangeChange>()
   for (const change of changes) {
-    const place = `${change.inboxId} ${change.range}`
-    const { threads = 0, unread = 0 } = sums.get(place) ?? {}
-    const sum = { threads: threads + change.threads, unread: unread + change.unread }
-    sums.set(place, { ...change, ...sum })
+    const place = `${change.inbox_id} ${change.position_range}`
+    const sum = sums.get(place) ?? { ...change, thread_count: 0, unread_count: 0 }
+    sum.thread_count += change.thread_count
+    sum.unread_count += change.unread_count
+    sums.set(place, sum)
   }
-  return [...sums.values()]
-}
-
-/** Of the range in which `position` lies. */
-export function changeAt({ position, ...change }: Addition): RangeChange {
-  return { ...change, range: rangeOf(position) }
-}
-
-/** What `moveInRanges` changes. */
-export function changesOfMove({ inboxId, from, to, wasRead, isRead }: Move): RangeChange[] {
-  const before = wasRead ? 0 : 1
-  const after = isRead ? 0 : 1
-  if (rangeOf(from) === rangeOf(to)) {
-    if (before === after) return []
-    return [changeAt({ inboxId, position: to, threads: 0, unread: after - before })]
-  }
-  return [
-    changeAt({ inboxId, position: from, threads: -1, unread: -before }),
-    changeAt({ inboxId, position: to, threads: 1, unread: after }),
-  ]
+  return [...sums.values()].filter((sum) => sum.thread_count !== 0 || sum.unread_count !== 0)
 }
 
 /**
@@ -99,27 +89,13 @@ function countOf(
   return isRead ? range.thread_count - range.unread_count : range.unread_count
 }
 
-/** The columns that are written, for a statement. */
-export const rangeRow = (place: Place<RangeChange>) => ({
-  inbox_id: place('inboxId'),
-  position_range: place('range'),
-  thread_count: place('threads'),
-  unread_count: place('unread'),
-})
-
-/** Where the range has totals already. */
-export const ADDED_TO_RANGE = `on conflict (inbox_id, position_range) do update set
-  thread_count = thread_ranges.thread_count + excluded.thread_count,
-  unread_count = thread_ranges.unread_count + excluded.unread_count`
-
-const upsertRange = statement<Tables, RangeChange, never>((query, place) =>
-  query
-    .insertInto('thread_ranges')
-    .values(rangeRow(place))
-    .onConflict((conflict) =>
-      conflict.columns(['inbox_id', 'position_range']).doUpdateSet({
-        thread_count: sql`thread_ranges.thread_count + excluded.thread_count`,
-        unread_count: sql`thread_ranges.unread_count + excluded.unread_count`,
-      }),
-    ),
+export const RANGES = rowInsert<RangeChange>(
+  'thread_ranges',
+  ['inbox_id', 'position_range', 'thread_count', 'unread_count'],
+  `on conflict (inbox_id, position_range) do update set
+    thread_count = thread_ranges.thread_count + excluded.thread_count,
+    unread_count = thread_ranges.unread_count + excluded.unread_count`,
 )
+
+/** `changes` are those of different ranges. */
+export const changeRanges = forEachRow(RANGES)

@@ -5,7 +5,7 @@ import { lockRows } from '#platform/db/dialect.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
 import { readCounters } from './message-rows.ts'
 import type { ShownThread, Thread } from './thread.ts'
-import { countInRange, findPageStart } from './thread-range-rows.ts'
+import { changeAt, changeRanges, findPageStart } from './thread-range-rows.ts'
 import type { Participant } from './thread-summary.ts'
 import { sumUpThreads, type ThreadSummary } from './thread-summary-rows.ts'
 
@@ -114,7 +114,8 @@ export const setThreadRead = transaction({
       .where('id', '=', thread.id)
       .returning('last_position')
       .executeTakeFirstOrThrow()
-    await countInRange(tx, { inboxId: thread.inboxId, position: last_position, threads: 0, unread })
+    const change = { position: last_position, threads: 0, unread }
+    await changeRanges(tx, [changeAt(thread.inboxId, change)])
     await tx.query
       .updateTable('inbox_counters')
       .set((row) => ({ unread_thread_count: row('unread_thread_count', '+', unread) }))

@@ -25,7 +25,7 @@ import { deliverHere } from './deliver-here.ts'
 import type { HeldDelivery } from './delivery-claim-rows.ts'
 import { type Attempted, settledOf } from './outcome.ts'
 import type { SettledDelivery, SettleInput } from './settle-deliveries-rows.ts'
-import { settleDeliveries } from './settle-together-rows.ts'
+import { settleDeliveries } from './settle-deliveries-rows.ts'
 
 /** After the last attempt's time nothing is sent any more, whatever came in between. */
 const DELIVERY_GRACE_MS = HOUR_MS

@@ -1,50 +1,65 @@
-// What becomes of a sent message when a recipient of it is settled: its state and its events, within
+// What becomes of sent messages when recipients of theirs are settled: their states and their events, within
 // the transaction that settles.
 
 import type { EventKind } from '#events/event.ts'
-import { insertEvent } from '#events/event-rows.ts'
+import { EVENTS, type TracedEvent } from '#events/event-rows.ts'
 import { lockRows } from '#platform/db/dialect.ts'
-import { statement } from '#platform/db/statement.ts'
+import { forEachRow, rowSelect, rowUpdate, together } from '#platform/db/row-statements.ts'
 import type { Row, Tables, Tx } from '#schema/tables.ts'
 import type { DeliveryStatus } from './delivery.ts'
 import { messageStateOf } from './message-state.ts'
 
-export type SettledMessage = Pick<
+export type SentMessage = Pick<
   Row<'messages'>,
   'id' | 'account_id' | 'inbox_id' | 'thread_id' | 'status' | 'failure_reason'
->
+> & {
+  /** Null once its inbox is deleted. */
+  pod_id: string | null
+}
+
+/** A message that a transaction has settled deliveries of. */
+export type SettledMessage = {
+  message: SentMessage
+  /** Of the event, should the message's state change. */
+  eventId: string
+  traceParent: string | null
+  nowMs: number
+}
 
 /**
- * Undefined when its inbox was deleted. To be called before deliveries are changed: of two transactions
- * that settle a message's last two recipients, one sees both.
+ * Those of the messages that are there, by id. To be called before deliveries are changed: of two
+ * transactions that settle a message's last two recipients, one sees both.
  */
-export async function lockSentMessage(tx: Tx, id: string): Promise<SettledMessage | undefined> {
-  const [message] = await selectMessage(tx, { id })
-  return message
-}
-
-/** Sets the message's state by what its deliveries are now; `eventId` is used should it change. */
-export async function settleMessage(
+export async function lockSentMessages(
   tx: Tx,
-  message: SettledMessage,
-  { eventId, nowMs }: { eventId: string; nowMs: number },
-): Promise<void> {
-  const change = changeOf(message, await selectStates(tx, { messageId: message.id }))
-  if (change === null) return
-  const { status, failure_reason, kind } = change
-  await updateMessage(tx, { id: message.id, status, failure_reason })
-  if (kind !== null) await addMessageEvent(tx, message, { id: eventId, kind, details: null, nowMs })
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, SentMessage>> {
+  // In one order everywhere, so that no two transactions wait for each other.
+  const rows = [...new Set(ids)].sort().map((id) => ({ id }))
+  return new Map((await lockMessages(tx, rows)).map((message) => [message.id, message]))
 }
 
-export type RecipientRow = Pick<
-  Row<'deliveries'>,
-  'recipient' | 'status' | 'response_code' | 'enhanced_code' | 'response'
->
+/** Sets the states of messages by what their deliveries are now, and tells of those that change. */
+export async function settleMessages(tx: Tx, settled: readonly SettledMessage[]): Promise<void> {
+  const ids = settled.map(({ message }) => ({ message_id: message.id }))
+  const recipients = Map.groupBy(await selectRecipients(tx, ids), (row) => row.message_id)
+  const states: NewState[] = []
+  const events: TracedEvent[] = []
+  for (const one of settled) {
+    const { id } = one.message
+    const change = changeOf(one.message, recipients.get(id) ?? [])
+    if (change === null) continue
+    const { kind, ...state } = change
+    states.push({ id, ...state })
+    if (kind !== null) events.push(...eventsOf(one, { id: one.eventId, kind, details: null }))
+  }
+  await writeStates(tx, { states, events })
+}
 
 /** What the states of all its recipients change of a message, and the event that tells of it; null: nothing. */
-export function changeOf(
-  message: SettledMessage,
-  rows: readonly RecipientRow[],
+function changeOf(
+  message: SentMessage,
+  rows: readonly Recipient[],
 ): { status: string; failure_reason: string | null; kind: EventKind | null } | null {
   const { status, failureReason } = messageStateOf(
     rows.map((row) => ({
@@ -63,56 +78,70 @@ export function changeOf(
   return { status, failure_reason: failureReason, kind: isTold ? kind : null }
 }
 
-/** `details` are what the event says that no other row does. */
-export async function addMessageEvent(
-  tx: Tx,
-  message: SettledMessage,
-  event: { id: string; kind: EventKind; details: Record<string, unknown> | null; nowMs: number },
-): Promise<void> {
-  const [inbox] = await selectPod(tx, { id: message.inbox_id })
-  if (inbox === undefined) return
-  await insertEvent(tx, {
-    id: event.id,
-    kind: event.kind,
-    account_id: message.account_id,
-    pod_id: inbox.pod_id,
-    inbox_id: message.inbox_id,
-    thread_id: message.thread_id,
-    message_id: message.id,
-    occurred_at: event.nowMs,
-    details: event.details === null ? null : JSON.stringify(event.details),
-  })
+/** The event, unless the inbox is deleted. `details` are what it says that no other row does. */
+export function eventsOf(
+  { message, traceParent, nowMs }: Omit<SettledMessage, 'eventId'>,
+  event: { id: string; kind: EventKind; details: Record<string, unknown> | null },
+): TracedEvent[] {
+  if (message.pod_id === null) return []
+  return [
+    {
+      id: event.id,
+      kind: event.kind,
+      account_id: message.account_id,
+      pod_id: message.pod_id,
+      inbox_id: message.inbox_id,
+      thread_id: message.thread_id,
+      message_id: message.id,
+      occurred_at: nowMs,
+      details: event.details === null ? null : JSON.stringify(event.details),
+      trace_parent: traceParent,
+    },
+  ]
 }
 
-const selectMessage = statement<Tables, { id: string }, SettledMessage>((query, place, engine) =>
-  lockRows(
-    { engine },
-    query
-      .selectFrom('messages')
-      .select(['id', 'account_id', 'inbox_id', 'thread_id', 'status', 'failure_reason'])
-      .where('id', '=', place('id')),
+const lockMessages = forEachRow(
+  rowSelect<Tables, { id: string }, SentMessage>('messages', (query, given, engine) =>
+    lockRows(
+      { engine },
+      query
+        .selectFrom('messages')
+        .select(['id', 'account_id', 'inbox_id', 'thread_id', 'status', 'failure_reason'])
+        .select((row) =>
+          row
+            .selectFrom('inboxes')
+            .select('inboxes.pod_id')
+            .whereRef('inboxes.id', '=', 'messages.inbox_id')
+            .as('pod_id'),
+        )
+        .where('id', '=', given('id')),
+    ),
   ),
 )
 
-const updateMessage = statement<
-  Tables,
-  { id: string; status: string; failure_reason: string | null },
-  never
->((query, place) =>
-  query
-    .updateTable('messages')
-    .set({ status: place('status'), failure_reason: place('failure_reason') })
-    .where('id', '=', place('id')),
+type Recipient = Pick<
+  Row<'deliveries'>,
+  'message_id' | 'recipient' | 'status' | 'response_code' | 'enhanced_code' | 'response'
+>
+
+const selectRecipients = forEachRow(
+  rowSelect<Tables, { message_id: string }, Recipient>('deliveries', (query, given) =>
+    query
+      .selectFrom('deliveries')
+      .select(['message_id', 'recipient', 'status', 'response_code', 'enhanced_code', 'response'])
+      .where('message_id', '=', given('message_id'))
+      .orderBy('id'),
+  ),
 )
 
-const selectStates = statement<Tables, { messageId: string }, RecipientRow>((query, place) =>
-  query
-    .selectFrom('deliveries')
-    .select(['recipient', 'status', 'response_code', 'enhanced_code', 'response'])
-    .where('message_id', '=', place('messageId'))
-    .orderBy('id'),
-)
+type NewState = { id: string; status: string; failure_reason: string | null }
 
-const selectPod = statement<Tables, { id: string }, { pod_id: string }>((query, place) =>
-  query.selectFrom('inboxes').select('pod_id').where('id', '=', place('id')),
-)
+const writeStates = together<{ states: NewState; events: TracedEvent }>({
+  states: rowUpdate<Tables, NewState>('messages', (query, given) =>
+    query
+      .updateTable('messages')
+      .set({ status: given('status'), failure_reason: given('failure_reason') })
+      .where('messages.id', '=', given('id')),
+  ),
+  events: EVENTS,
+})

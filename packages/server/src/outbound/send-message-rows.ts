@@ -11,17 +11,14 @@ import {
 } from '#accounts/idempotency-key-rows.ts'
 import { bodiesForRow, insertLongBodies } from '#mailbox/long-body-rows.ts'
 import {
-  addToCounters,
-  insertMessage,
-  insertRaw,
-  insertThread,
+  changeInboxes,
+  insertMessages,
   type MessageContent,
+  NO_CHANGE,
   PARENT_COLUMNS,
   type ParentThread,
-  updateThread,
 } from '#mailbox/message-statements.ts'
-import { countStored } from '#mailbox/stored-bytes-rows.ts'
-import { countInRange, moveInRanges } from '#mailbox/thread-range-rows.ts'
+import { changeAt, changesOfMove } from '#mailbox/thread-range-rows.ts'
 import { firstSummary, nextSummary } from '#mailbox/thread-summary-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
@@ -127,7 +124,6 @@ async function insertSend(tx: Tx, input: SendInput): Promise<SendOutcome> {
   }
   if (!(await keepAnswer(tx, use, answer)))
     return (await replayIn(tx, use)) ?? { kind: 'key_reused' }
-  await insertRaw(tx, { ...raw, reference_count: 1 })
   await insertLongBodies(tx, raw.id, input.content)
   await addMessage(tx, input, { counters, thread, answer })
   await insertDeliveries(tx, input.deliveries)
@@ -207,43 +203,21 @@ async function addMessage(
   const { accountId, nowMs } = input.use
   const { counters, thread, answer } = found
   const position = counters.inbound_count + counters.outbound_count + 1
-  const wasUnread = thread !== null && thread.is_read === 0
   const added = { ...content, direction: 'outbound', to_addr: input.toAddr }
-  await addToCounters(tx, {
-    inboxId,
-    inbound: 0,
-    outbound: 1,
-    threads: thread === null ? 1 : 0,
-    unread: wasUnread ? -1 : 0,
-  })
-  if (thread === null) {
-    await insertThread(tx, {
-      id: answer.threadId,
-      account_id: accountId,
-      inbox_id: inboxId,
-      subject: content.subject,
-      is_read: 1,
-      now: nowMs,
-      position,
-      ...firstSummary(added),
-    })
-    await countInRange(tx, { inboxId, position, threads: 1, unread: 0 })
-  } else {
-    const summary = nextSummary(thread, added)
-    await updateThread(tx, { id: thread.id, isRead: 1, now: nowMs, position, ...summary })
-    await moveInRanges(tx, {
-      inboxId,
-      from: thread.last_position,
-      to: position,
-      wasRead: thread.is_read === 1,
-      isRead: true,
-    })
-  }
-  await insertMessage(tx, {
-    ...bodiesForRow(content),
-    id: input.messageId,
-    account_id: accountId,
+  const at = { account_id: accountId, inbox_id: inboxId }
+  const last = { is_read: 1, message_count: 1, last_message_at: nowMs, last_position: position }
+  const change = {
+    ...NO_CHANGE,
     inbox_id: inboxId,
+    outbound_count: 1,
+    thread_count: thread === null ? 1 : 0,
+    unread_thread_count: thread?.is_read === 0 ? -1 : 0,
+    stored_bytes: input.raw.size_bytes,
+  }
+  const message = {
+    ...bodiesForRow(content),
+    ...at,
+    id: input.messageId,
     thread_id: answer.threadId,
     raw_id: input.raw.id,
     direction: 'outbound',
@@ -254,8 +228,24 @@ async function addMessage(
     to_addr: input.toAddr,
     delivery_role: null,
     created_at: nowMs,
+  }
+  const rows = { raws: [{ ...input.raw, reference_count: 1 }], messages: [message] }
+  if (thread === null) {
+    const { subject } = content
+    const started = { id: answer.threadId, ...at, subject, created_at: nowMs, ...last }
+    const ranges = [changeAt(inboxId, { position, threads: 1, unread: 0 })]
+    await changeInboxes(tx, { counters: [change] })
+    await insertMessages(tx, { ...rows, ranges, threads: [{ ...started, ...firstSummary(added) }] })
+    return
+  }
+  const { id, last_position, is_read } = thread
+  const ranges = changesOfMove(inboxId, {
+    from: { position: last_position, isRead: is_read },
+    to: { position, isRead: 1 },
   })
-  await countStored(tx, { inboxId, position, bytes: input.raw.size_bytes })
+  const threads = [{ id, ...last, ...nextSummary(thread, added) }]
+  await changeInboxes(tx, { counters: [change], threads })
+  await insertMessages(tx, { ...rows, ranges })
 }
 
 const selectCounters = statement<Tables, { inboxId: string }, Counters>((query, place, engine) =>

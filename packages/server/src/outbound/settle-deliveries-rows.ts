@@ -2,11 +2,18 @@
 // message's state, its events, suppressions, and what the sandbox captured.
 
 import { sql } from 'kysely'
-import { statement } from '#platform/db/statement.ts'
+import { insertEvents, type TracedEvent } from '#events/event-rows.ts'
+import { type GroupedInput, groupTransaction } from '#platform/db/db.ts'
+import { forEachRow, rowUpdate } from '#platform/db/row-statements.ts'
 import { addCaptured, type NewCaptured } from '#sandbox/captured-message-rows.ts'
 import type { Row, Tables, Tx } from '#schema/tables.ts'
 import type { DeliveryStatus } from './delivery.ts'
-import { addMessageEvent, lockSentMessage, settleMessage } from './message-outcome-rows.ts'
+import {
+  eventsOf,
+  lockSentMessages,
+  type SettledMessage,
+  settleMessages,
+} from './message-outcome-rows.ts'
 import { addSuppressions, type NewSuppression } from './suppression-rows.ts'
 
 export type SettledDelivery = {
@@ -44,42 +51,90 @@ export type SettleInput = {
 
 /**
  * Records the outcomes of deliveries, and returns the ids of those that it recorded: what `worker`
- * holds, or lost to nobody yet. What another process has taken over is that one's to settle.
+ * holds, or lost to nobody yet. What another process has taken over is that one's to settle. Outcomes that
+ * come while others of their account are being recorded share a transaction: what a server has taken and
+ * nobody noted yet is sent again after a crash, so that it should not wait for many commits.
  */
-export async function settleAlone(tx: Tx, input: SettleInput): Promise<string[]> {
-  // The message first: of two processes that settle its last two recipients, one sees both.
-  const message = await lockSentMessage(tx, input.messageId)
-  if (message === undefined || message.account_id !== input.accountId) {
-    // Its inbox was deleted.
-    const ids = input.deliveries.map((delivery) => delivery.id)
-    await tx.query
-      .deleteFrom('deliveries')
-      .where('id', 'in', ids)
-      .where('account_id', '=', input.accountId)
-      .execute()
-    return []
+export const settleDeliveries = groupTransaction({
+  name: 'settleDeliveries',
+  accountOf: ({ accountId }) => accountId,
+  essential: true,
+  group: {
+    /** Suppressions, complaints and what the sandbox takes are rare, or quick: each goes alone. */
+    sizeOf({ deliveries, captured }: SettleInput) {
+      const isPlain = deliveries.every(
+        ({ suppression, complaintEventId }) => suppression === null && complaintEventId === null,
+      )
+      return captured === null && isPlain ? deliveries.length * OUTCOME_LENGTH : null
+    },
+    run: settleTogether,
+  },
+})
+
+/** About what a recipient's outcome has with a server's words. */
+const OUTCOME_LENGTH = 1_500
+
+async function settleTogether(
+  tx: Tx,
+  writes: readonly GroupedInput<SettleInput>[],
+): Promise<string[][]> {
+  const ids = writes.map(({ input }) => input.messageId)
+  const messages = await lockSentMessages(tx, ids)
+  const isThere = ({ messageId, accountId }: SettleInput) =>
+    messages.get(messageId)?.account_id === accountId
+  const attempts = new Map<string, SettledDelivery>()
+  const changes: DeliveryChange[] = []
+  for (const { input } of writes) {
+    if (!isThere(input)) await deleteDeliveries(tx, input)
+    for (const delivery of isThere(input) ? input.deliveries : []) {
+      // One whose lease was lost may have been attempted twice: the first outcome stands.
+      if (attempts.has(delivery.id)) continue
+      attempts.set(delivery.id, delivery)
+      changes.push(deliveryChange(delivery, input))
+    }
   }
-  const settled: SettledDelivery[] = []
-  const complaints: { id: string; recipient: string }[] = []
-  for (const delivery of input.deliveries) {
-    const [row] = await updateDelivery(tx, deliveryChange(delivery, input))
-    if (row === undefined) continue
-    settled.push(delivery)
-    const { complaintEventId: id } = delivery
-    if (id !== null) complaints.push({ id, recipient: row.recipient })
+  const recipients = new Map<SettledDelivery | undefined, string>()
+  for (const { id, recipient } of await updateDeliveries(tx, changes)) {
+    recipients.set(attempts.get(id), recipient)
   }
-  if (settled.length === 0) return []
-  const suppressions = settled.flatMap(({ suppression }) => suppression ?? [])
-  await addSuppressions(tx, message.account_id, suppressions)
-  await capture(tx, input, settled)
-  if (settled.some((delivery) => delivery.nextAttemptAtMs === null)) {
-    await settleMessage(tx, message, { eventId: input.eventId, nowMs: input.nowMs })
+  const over = new Map<string, SettledMessage>()
+  const complaints: TracedEvent[] = []
+  for (const { input, traceParent = null } of writes) {
+    const message = messages.get(input.messageId)
+    const settled = input.deliveries.filter((delivery) => recipients.has(delivery))
+    if (message === undefined || settled.length === 0) continue
+    const { eventId, nowMs } = input
+    const told = { message, eventId, traceParent, nowMs }
+    await addSuppressions(
+      tx,
+      input.accountId,
+      settled.flatMap(({ suppression }) => suppression ?? []),
+    )
+    await capture(tx, input, settled)
+    for (const delivery of settled) {
+      if (delivery.nextAttemptAtMs === null) over.set(message.id, told)
+      const { complaintEventId: id } = delivery
+      const details = { recipient: recipients.get(delivery) }
+      if (id !== null) {
+        complaints.push(...eventsOf(told, { id, kind: 'message.complained', details }))
+      }
+    }
   }
-  for (const { id, recipient } of complaints) {
-    const event = { id, kind: 'message.complained', details: { recipient } } as const
-    await addMessageEvent(tx, message, { ...event, nowMs: input.nowMs })
-  }
-  return settled.map((delivery) => delivery.id)
+  await settleMessages(tx, [...over.values()])
+  await insertEvents(tx, complaints)
+  return writes.map(({ input }) =>
+    input.deliveries.filter((delivery) => recipients.has(delivery)).map(({ id }) => id),
+  )
+}
+
+/** The inbox of their message was deleted. */
+async function deleteDeliveries(tx: Tx, { accountId, deliveries }: SettleInput): Promise<void> {
+  const ids = deliveries.map(({ id }) => id)
+  await tx.query
+    .deleteFrom('deliveries')
+    .where('id', 'in', ids)
+    .where('account_id', '=', accountId)
+    .execute()
 }
 
 /** Of what was taken, the recipients whose outcome is recorded here. */
@@ -97,19 +152,18 @@ async function capture(
   await addCaptured(tx, { ...row, recipients: addresses })
 }
 
-export function deliveryChange(
+function deliveryChange(
   delivery: SettledDelivery,
   { worker, accountId }: SettleInput,
 ): DeliveryChange {
-  const isOver = delivery.nextAttemptAtMs === null
   return {
     id: delivery.id,
     account_id: accountId,
-    worker,
-    queue_state: isOver ? null : 'waiting',
+    leased_by: worker,
+    queue_state: delivery.nextAttemptAtMs === null ? null : 'waiting',
     status: delivery.status,
     next_attempt_at: delivery.nextAttemptAtMs,
-    ambiguous: delivery.isAmbiguous ? 1 : 0,
+    ambiguous_attempts: delivery.isAmbiguous ? 1 : 0,
     host: delivery.host,
     tls: delivery.tls,
     response_code: delivery.responseCode,
@@ -118,44 +172,55 @@ export function deliveryChange(
   }
 }
 
-export type DeliveryChange = Pick<
+/** `leased_by` is who records the outcome, `ambiguous_attempts` are added. */
+type DeliveryChange = Pick<
   Row<'deliveries'>,
   | 'id'
   | 'account_id'
+  | 'leased_by'
   | 'queue_state'
   | 'status'
   | 'next_attempt_at'
+  | 'ambiguous_attempts'
   | 'host'
   | 'tls'
   | 'response_code'
   | 'enhanced_code'
   | 'response'
-> & { worker: string; ambiguous: number }
+>
 
-const updateDelivery = statement<Tables, DeliveryChange, { recipient: string }>((query, place) =>
-  query
-    .updateTable('deliveries')
-    .set((row) => ({
-      queue_state: place('queue_state'),
-      status: place('status'),
-      next_attempt_at: place('next_attempt_at'),
-      ambiguous_attempts: row('ambiguous_attempts', '+', place('ambiguous')),
-      leased_by: null,
-      lease_until: null,
-      host: place('host'),
-      tls: place('tls'),
-      response_code: place('response_code'),
-      enhanced_code: place('enhanced_code'),
-      response: place('response'),
-    }))
-    .where('id', '=', place('id'))
-    .where('account_id', '=', place('account_id'))
-    .where((row) =>
-      row.or([
-        row('leased_by', '=', place('worker')),
-        // Its lease ended, and nobody has taken it up: better known than sent again.
-        row('queue_state', '=', sql.lit('ready')),
-      ]),
-    )
-    .returning('recipient'),
+const updateDeliveries = forEachRow(
+  rowUpdate<Tables, DeliveryChange, { id: string; recipient: string }>(
+    'deliveries',
+    (query, given) =>
+      query
+        .updateTable('deliveries')
+        .set(({ eb, ref }) => ({
+          queue_state: given('queue_state'),
+          status: given('status'),
+          next_attempt_at: given('next_attempt_at'),
+          ambiguous_attempts: eb(
+            ref('deliveries.ambiguous_attempts'),
+            '+',
+            given('ambiguous_attempts'),
+          ),
+          leased_by: null,
+          lease_until: null,
+          host: given('host'),
+          tls: given('tls'),
+          response_code: given('response_code'),
+          enhanced_code: given('enhanced_code'),
+          response: given('response'),
+        }))
+        .where('deliveries.id', '=', given('id'))
+        .where('deliveries.account_id', '=', given('account_id'))
+        .where((row) =>
+          row.or([
+            row('deliveries.leased_by', '=', given('leased_by')),
+            // Its lease ended, and nobody has taken it up: better known than sent again.
+            row('deliveries.queue_state', '=', sql.lit('ready')),
+          ]),
+        )
+        .returning(['deliveries.id', 'deliveries.recipient']),
+  ),
 )

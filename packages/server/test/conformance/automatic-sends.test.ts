@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { AUTOMATIC_SENDS_MS } from '#outbound/automatic-sends-rows.ts'
 import { findRefusal, type SendOutcome, sendMessage } from '#outbound/send-message-rows.ts'
 import { insertSuppression } from '#outbound/suppression-rows.ts'

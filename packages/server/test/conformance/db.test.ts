@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { insertPod } from '#accounts/pod-rows.ts'
-import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { ensureSecret } from '#platform/service-secret.ts'
 import { enqueueJob } from '#queue/job-rows.ts'

@@ -15,7 +15,7 @@ import {
 } from '#outbound/delivery-claim-rows.ts'
 import { type DeliveryQueue, openDeliveryQueue } from '#outbound/delivery-queue.ts'
 import { listDeliveries } from '#outbound/delivery-rows.ts'
-import { settleDeliveries } from '#outbound/settle-together-rows.ts'
+import { settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
 import type { Carrier } from '#outbound/transport/carrier.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { openSqliteConnection, queriesOn } from '#platform/db/sqlite-connection.ts'

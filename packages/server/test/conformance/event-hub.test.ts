@@ -13,7 +13,7 @@ import {
   openEventHub,
 } from '#events/event-hub.ts'
 import { LOG_POLL_MS, LOG_STALL_MS, LOG_UNSETTLED_MS, openStall } from '#events/stall.ts'
-import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { openExtractions } from '#mailbox/extractions.ts'
 import { systemClock } from '#platform/clock.ts'
 import { onConnection } from '#platform/db/postgres.ts'

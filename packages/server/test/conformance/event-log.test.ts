@@ -18,7 +18,7 @@ import {
   readLogHead,
   readLogHeadOf,
 } from '#events/event-rows.ts'
-import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { storeReceived } from '#inbound/receive-message-rows.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   addAccount,

@@ -1,7 +1,7 @@
 // PostgreSQL with writes in groups, and groups of the test's own choice.
 
 import type { ReceiveInput } from '#inbound/receive-message-rows.ts'
-import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { storeReceived } from '#inbound/receive-message-rows.ts'
 import type { GroupedInput } from '#platform/db/db.ts'
 import { openPostgres } from '#platform/db/postgres.ts'
 import type { Db, Tables } from '#schema/tables.ts'

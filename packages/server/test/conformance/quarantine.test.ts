@@ -3,11 +3,10 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { removeQuarantined } from '#inbound/quarantine-rows.ts'
+import { removeQuarantined, storeReleased } from '#inbound/quarantine-rows.ts'
 import { QUARANTINE_MS } from '#inbound/quarantined.ts'
 import type { ReceiveInput } from '#inbound/receive-message-rows.ts'
-import { storeReceived } from '#inbound/receive-messages-rows.ts'
-import { storeReleased } from '#inbound/release-quarantined-rows.ts'
+import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { PURGE_STEP_ROWS } from '#rate-limits/budget-rows.ts'
 import { purgeExpiredStep, purgeInboxStep } from '#removal/retention-rows.ts'

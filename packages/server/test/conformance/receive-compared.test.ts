@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { insertAccount } from '#accounts/account-rows.ts'
-import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { insertInbox, removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { setThreadRead } from '#mailbox/thread-rows.ts'
 import { systemClock } from '#platform/clock.ts'
@@ -70,6 +70,7 @@ async function compareBatches(databases: readonly Placed[], roll: (below: number
   for (const one of rest) assert.deepEqual(first, one)
   assert.ok((first?.messages?.length ?? 0) > BATCHES)
   assert.ok((first?.long_bodies?.length ?? 0) > 0)
+  assert.ok((first?.quarantined_messages?.length ?? 0) > 0)
 }
 
 /** Inboxes of two accounts, alike in all of the databases, half of them on domains. */

@@ -35,6 +35,14 @@ export function arrivingByChance(
     ...(key !== null && { key }),
   })
   const isLong = roll(12) === 0
+  const isKeptOut = roll(6) === 0
+  const receipts = to.map(({ owner, inboxId, domainId }) => ({
+    ...owner,
+    inboxId,
+    domainId,
+    toAddr: `${inboxId}@mailroom.localhost`,
+    deliveryRole: roll(2) === 0 ? ('to' as const) : ('cc' as const),
+  }))
   return {
     ...input,
     content: {
@@ -45,20 +53,23 @@ export function arrivingByChance(
       cc: '["a@x.example"]',
       automatic_reason: roll(3) === 0 ? 'list' : null,
     },
-    receipts: to.map(({ owner, inboxId, domainId }) => ({
-      ...owner,
-      inboxId,
-      domainId,
-      messageId: makeId('msg'),
-      threadId: makeId('thr'),
-      eventId: makeId('evt'),
-      toAddr: `${inboxId}@mailroom.localhost`,
-      deliveryRole: roll(2) === 0 ? 'to' : 'cc',
+    receipts: receipts.slice(isKeptOut ? 1 : 0).map((receipt) => ({ ...receipt, ...newIds() })),
+    keptOut: receipts.slice(0, isKeptOut ? 1 : 0).map((receipt) => ({
+      ...receipt,
+      quarantinedId: makeId('qua'),
+      reason: 'blocked',
+      ruleId: null,
     })),
     senderKey: roll(4) === 0 ? null : `sender-${roll(5)}@sender.example`,
     nowMs: 1_000 + roll(1_000),
   }
 }
+
+const newIds = () => ({
+  messageId: makeId('msg'),
+  threadId: makeId('thr'),
+  eventId: makeId('evt'),
+})
 
 const TABLES = [
   ['inbox_counters', 'inbox_id'],
@@ -69,6 +80,7 @@ const TABLES = [
   ['messages', 'id'],
   ['events', 'sequence'],
   ['correspondents', 'inbox_id', 'address_key'],
+  ['quarantined_messages', 'id'],
 ] as const
 
 /** Every row that receiving writes, alike for both engines. */

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
-import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { systemClock } from '#platform/clock.ts'
 import { purgeInboxStep } from '#removal/retention-rows.ts'

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { type SendOutcome, sendMessage } from '#outbound/send-message-rows.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'

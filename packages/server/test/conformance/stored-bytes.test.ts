@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { readStored } from '#mailbox/stored-bytes-rows.ts'
 import { sendMessage } from '#outbound/send-message-rows.ts'

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { COUNTED_MAX } from '#events/event-rows.ts'
-import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { systemClock } from '#platform/clock.ts'
 import { paceWrites } from '#platform/db/paced-db.ts'
 import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'

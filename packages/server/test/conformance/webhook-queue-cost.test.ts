@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
-import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { openSqliteConnection, queriesOn } from '#platform/db/sqlite-connection.ts'
 import { ROW_BLOB_BYTES_MAX } from '#queue/dispatcher-bounds.ts'
 import type { Tables, Tx } from '#schema/tables.ts'

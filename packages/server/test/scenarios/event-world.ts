@@ -3,7 +3,7 @@
 
 import type { Inbox } from '@mailroom/sdk'
 import type { EventFilter } from '#events/event.ts'
-import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { storeReceived } from '#inbound/receive-message-rows.ts'
 import type { EventText } from '#streams/envelope.ts'
 import { type EventStream, openEventStream } from '#streams/event-stream.ts'
 import { arriving, type Owner } from '#test/conformance/open-database.ts'

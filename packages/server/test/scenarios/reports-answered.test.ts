@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
-import { storeReceived } from '#inbound/receive-messages-rows.ts'
+import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { settleReport } from '#inbound/settle-report-rows.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import type { Log } from '#platform/log.ts'

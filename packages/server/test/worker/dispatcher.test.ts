@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { settleDeliveries } from '#outbound/settle-together-rows.ts'
+import { settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import {
   LANE_TRANSACTIONS_START,

@@ -46,6 +46,25 @@ export function transaction<Schema, Input, Value>({
   return { ...declared, essential: essential || erasing, erasing, group }
 }
 
+/** A transaction that runs by its group form for a single input, too. */
+export function groupTransaction<Schema, Input, Value>({
+  group,
+  ...declared
+}: Omit<Parameters<typeof transaction<Schema, Input, Value>>[0], 'run' | 'group'> & {
+  group: GroupForm<Schema, Input, Value>
+}): Transaction<Schema, Input, Value> {
+  return transaction({
+    ...declared,
+    group,
+    async run(tx, input) {
+      const { traceParent } = tx
+      const write = traceParent === undefined ? { input } : { input, traceParent }
+      const [value] = await group.run(tx, [write], () => [])
+      return value as Value
+    },
+  })
+}
+
 /** The form of a transaction for several inputs: what came of each as if one had run after the other. */
 export type GroupForm<Schema, Input, Value> = {
   /** About how many octets it sends to the server; null where it has to run alone. */

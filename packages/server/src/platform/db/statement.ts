@@ -7,11 +7,20 @@ import { prepare } from './prepared-statements.ts'
 
 export type Parameters = Record<string, unknown>
 
-class Placeholder {
+export class Placeholder {
   readonly name: string
   constructor(name: string) {
     this.name = name
   }
+}
+
+export function placeholder<Value>(name: string): RawBuilder<Value> {
+  return sql.val(new Placeholder(name)) as RawBuilder<unknown> as RawBuilder<Value>
+}
+
+/** The values for a compiled query, in the order of its parameters. */
+export function valuesFor({ parameters }: CompiledQuery, input: Parameters): unknown[] {
+  return parameters.map((value) => (value instanceof Placeholder ? input[value.name] : value))
 }
 
 /** Where a value of the input goes. */
@@ -30,14 +39,11 @@ export function statement<Schema, Input extends Parameters, Row>(
   return async (tx, input) => {
     let query = compiled.get(tx.engine)
     if (query === undefined) {
-      const place = (name: string) => sql.val(new Placeholder(name)) as never
-      query = build(tx.query, place, tx.engine).compile() as CompiledQuery<Row>
+      query = build(tx.query, placeholder, tx.engine).compile() as CompiledQuery<Row>
       compiled.set(tx.engine, query)
       if (tx.engine === 'postgres' && isPlainInsert(query)) prepare(query.sql)
     }
-    const parameters = query.parameters.map((parameter) =>
-      parameter instanceof Placeholder ? input[parameter.name] : parameter,
-    )
+    const parameters = valuesFor(query, input)
     // Kysely's way to a connection costs three times what SQLite needs for the statement.
     if (tx.runSql !== null) return tx.runSql(query.sql, parameters) as Row[]
     const result = await tx.query.executeQuery<Row>({ ...query, parameters })
