@@ -12,7 +12,7 @@ import {
 } from '#platform/db/dialect.ts'
 import { forEachRow, rowInsert } from '#platform/db/row-statements.ts'
 import { idTimeMs } from '#platform/ids.ts'
-import type { NewRow, ReadDb, Row, Tx } from '#schema/tables.ts'
+import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 import {
   type EventFilter,
   type EventKind,
@@ -369,7 +369,7 @@ export async function insertEvent(tx: Tx, event: NewEvent): Promise<void> {
   await insertEvents(tx, [{ ...event, trace_parent: tx.traceParent ?? null }])
 }
 
-export const EVENTS = rowInsert<TracedEvent>('events', [
+export const EVENTS = rowInsert<Tables, TracedEvent>('events', [
   'id',
   'kind',
   'account_id',

@@ -97,7 +97,7 @@ export type ThreadChange = SummaryColumns &
   Pick<NewThread, 'id' | 'is_read' | 'message_count' | 'last_message_at' | 'last_position'>
 
 /** Adds to inboxes and threads. The counters have to be locked before anything is looked up. */
-export const changeInboxes = together<{ counters: CounterChange; threads: ThreadChange }>({
+export const changeInboxes = together<Tables, { counters: CounterChange; threads: ThreadChange }>({
   counters: rowUpdate<Tables, CounterChange>('inbox_counters', (query, given) =>
     query
       .updateTable('inbox_counters as counters')
@@ -153,7 +153,7 @@ export type NewMessages = {
   raws: NewRow<'raw_messages'>[]
 }
 
-const insertSmall = together<{ [Kind in keyof NewMessages]: NewMessages[Kind][number] }>({
+const insertSmall = together<Tables, { [Kind in keyof NewMessages]: NewMessages[Kind][number] }>({
   threads: rowInsert('threads', [
     'id',
     'account_id',

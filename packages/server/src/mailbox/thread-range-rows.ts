@@ -3,7 +3,7 @@
 // adding up a few totals instead of walking over all the threads before it.
 
 import { forEachRow, rowInsert } from '#platform/db/row-statements.ts'
-import type { ReadDb, Row } from '#schema/tables.ts'
+import type { ReadDb, Row, Tables } from '#schema/tables.ts'
 
 /** Positions in a range: about as many totals to add up at 300,000 threads as entries to pass over. */
 const RANGE_POSITIONS = 2_048
@@ -89,7 +89,7 @@ function countOf(
   return isRead ? range.thread_count - range.unread_count : range.unread_count
 }
 
-export const RANGES = rowInsert<RangeChange>(
+export const RANGES = rowInsert<Tables, RangeChange>(
   'thread_ranges',
   ['inbox_id', 'position_range', 'thread_count', 'unread_count'],
   `on conflict (inbox_id, position_range) do update set

@@ -136,7 +136,7 @@ const selectRecipients = forEachRow(
 
 type NewState = { id: string; status: string; failure_reason: string | null }
 
-const writeStates = together<{ states: NewState; events: TracedEvent }>({
+const writeStates = together<Tables, { states: NewState; events: TracedEvent }>({
   states: rowUpdate<Tables, NewState>('messages', (query, given) =>
     query
       .updateTable('messages')

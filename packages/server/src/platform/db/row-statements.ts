@@ -3,13 +3,13 @@
 // the text is the same for any number of rows, and costs less to read than the parameters of fifty of them.
 
 import {
+  type AliasedRawBuilder,
+  type Compilable,
   type CompiledQuery,
   type Kysely,
   type OperationNodeSource,
   type RawBuilder,
-  type SelectQueryBuilder,
   sql,
-  type UpdateQueryBuilder,
   type UpdateResult,
 } from 'kysely'
 import type { Engine, RunSql, Tx } from './db.ts'
@@ -17,12 +17,12 @@ import { prepare } from './prepared-statements.ts'
 import { type Parameters, type Place, placeholder, valuesFor } from './statement.ts'
 
 /** The values of a row bear the names of columns of the statement's table. */
-export type RowStatement<Row extends Parameters, Found> = {
+export type RowStatement<Schema, Row extends Parameters, Found> = {
   readonly isInsert: boolean
-  forOne(query: Query, engine: Engine): CompiledQuery
+  forOne(query: Kysely<Schema>, engine: Engine): CompiledQuery
   /** `rows` gives the rows as a table of the same columns as the one that is named. */
   forAll(
-    query: Query,
+    query: Kysely<Schema>,
     rows: (table: string) => RawBuilder<object>,
     engine: Engine,
   ): OperationNodeSource
@@ -30,16 +30,12 @@ export type RowStatement<Row extends Parameters, Found> = {
   readonly of?: { row: Row; found: Found }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: whichever tables the statement names
-type Any = any
-type Query = Kysely<Any>
-
 /** `onConflict` is SQL of both engines. */
-export function rowInsert<Row extends Parameters>(
+export function rowInsert<Schema, Row extends Parameters>(
   table: string,
   columns: readonly (keyof Row & string)[],
   onConflict = '',
-): RowStatement<Row, never> {
+): RowStatement<Schema, Row, never> {
   const names = sql.join(columns.map((column) => sql.ref(column)))
   const into = sql`insert into ${sql.table(table)} (${names})`
   const end = sql.raw(onConflict)
@@ -54,8 +50,13 @@ export function rowInsert<Row extends Parameters>(
 /** Columns that the rows have a value of have to be named with their table. */
 export function rowUpdate<Schema, Row extends Parameters, Found = UpdateResult>(
   table: string,
-  build: (query: Kysely<Schema>, given: Place<Row>) => UpdateQueryBuilder<Any, Any, Any, Found>,
-): RowStatement<Row, Found> {
+  build: (
+    query: Kysely<Schema>,
+    given: Place<Row>,
+  ) => Compilable<Found> & {
+    from(rows: AliasedRawBuilder<object, 'given'>): OperationNodeSource
+  },
+): RowStatement<Schema, Row, Found> {
   return {
     isInsert: false,
     forOne: (query) => build(query, placeholder).compile(),
@@ -70,8 +71,8 @@ export function rowSelect<Schema, Row extends Parameters, Found>(
     query: Kysely<Schema>,
     given: Place<Row>,
     engine: Engine,
-  ) => SelectQueryBuilder<Any, Any, Found>,
-): RowStatement<Row, Found> {
+  ) => Compilable<Found> & OperationNodeSource,
+): RowStatement<Schema, Row, Found> {
   return {
     isInsert: false,
     forOne: (query, engine) => build(query, placeholder, engine).compile(),
@@ -84,9 +85,9 @@ export function rowSelect<Schema, Row extends Parameters, Found>(
 const given = <Value>(column: string) => sql.ref<Value>(`given.${column}`)
 
 /** Runs the statement for these rows, one after the other; returns all that it found. */
-export function forEachRow<Row extends Parameters, Found>(
-  statement: RowStatement<Row, Found>,
-): (tx: Tx<Any>, rows: readonly Row[]) => Promise<Found[]> {
+export function forEachRow<Schema, Row extends Parameters, Found>(
+  statement: RowStatement<Schema, Row, Found>,
+): (tx: Tx<Schema>, rows: readonly Row[]) => Promise<Found[]> {
   const runEach = eachOf(statement)
   let all: CompiledQuery | undefined
   return async (tx, rows) => {
@@ -104,12 +105,15 @@ export function forEachRow<Row extends Parameters, Found>(
  * Runs inserts and updates, each for its rows. PostgreSQL runs them as one statement, so that none sees what
  * another has written.
  */
-export function together<Rows extends Readonly<Record<string, Parameters>>>(
+export function together<Schema, Rows extends Readonly<Record<string, Parameters>>>(
   statements: {
-    readonly [Kind in keyof Rows]: RowStatement<Rows[Kind], unknown>
+    readonly [Kind in keyof Rows]: RowStatement<Schema, Rows[Kind], unknown>
   },
-): (tx: Tx<Any>, rows: { readonly [Kind in keyof Rows]?: readonly Rows[Kind][] }) => Promise<void> {
-  const kinds: [string, RowStatement<never, unknown>][] = Object.entries(statements)
+): (
+  tx: Tx<Schema>,
+  rows: { readonly [Kind in keyof Rows]?: readonly Rows[Kind][] },
+) => Promise<void> {
+  const kinds: [string, RowStatement<Schema, never, unknown>][] = Object.entries(statements)
   const each = kinds.map(([kind, statement]) => [kind, eachOf(statement)] as const)
   let all: CompiledQuery | undefined
   return async (tx, rows) => {
@@ -129,9 +133,9 @@ export function together<Rows extends Readonly<Record<string, Parameters>>>(
   }
 }
 
-function eachOf(statement: Pick<RowStatement<never, unknown>, 'forOne'>) {
+function eachOf<Schema>(statement: Pick<RowStatement<Schema, never, unknown>, 'forOne'>) {
   let one: CompiledQuery | undefined
-  return (tx: Tx<Any>, runSql: RunSql, rows: readonly Parameters[]): unknown[] => {
+  return (tx: Tx<Schema>, runSql: RunSql, rows: readonly Parameters[]): unknown[] => {
     let found: unknown[] = []
     for (const row of rows) {
       one ??= statement.forOne(tx.query, tx.engine)
@@ -145,8 +149,8 @@ function eachOf(statement: Pick<RowStatement<never, unknown>, 'forOne'>) {
 const rowsIn = (kind: string) => (table: string) =>
   sql<object>`json_populate_recordset(null::${sql.table(table)}, ${placeholder(kind)}::json)`
 
-async function runAll(
-  tx: Tx<Any>,
+async function runAll<Schema>(
+  tx: Tx<Schema>,
   query: CompiledQuery,
   rows: Readonly<Record<string, readonly Parameters[]>>,
 ): Promise<unknown[]> {
