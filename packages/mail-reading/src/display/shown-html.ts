@@ -1,14 +1,14 @@
 // A mail's HTML as a person is shown it, in a frame of its own: with its styles and layout, without
 // anything that runs, asks or fetches. Images are left to whoever shows it, marked in their places.
 
-import { HTML_LINK_LENGTH_MAX } from '@mailroom/mail/compose/sanitise-style.ts'
-import { HTML_TAGS_MAX } from '@mailroom/mail/html/html-text.ts'
 import {
   escapeHtml,
   type HtmlPolicy,
   type Piece,
   writeSafeHtml,
 } from '@mailroom/mail/html/safe-html.ts'
+import { HTML_LINK_LENGTH_MAX } from '@mailroom/mail/html/text.ts'
+import { HTML_TAGS_MAX } from '@mailroom/mail/html/tree.ts'
 import { type ImageReference, readImageAddress } from './image-reference.ts'
 import { type PlaceImage, safeCss } from './safe-css.ts'
 

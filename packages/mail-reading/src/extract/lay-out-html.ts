@@ -1,5 +1,5 @@
-import { HTML_DEPTH_MAX } from '@mailroom/mail/html/html-text.ts'
 import { type Attributes, scanMarkup } from '@mailroom/mail/html/scan-markup.ts'
+import { HTML_DEPTH_MAX } from '@mailroom/mail/html/tree.ts'
 import { type Box, boxOf, hidingKind, OUTERMOST_BOX, unseenKind } from '#view/box.ts'
 import type { StyledElement } from '#view/simple-selector.ts'
 import { decodeAttribute, decodeText } from './decode-entities.ts'

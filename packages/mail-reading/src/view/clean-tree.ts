@@ -1,7 +1,7 @@
 // Makes a mail's tree one of plain text elements: layout tables flattened, pictures as their
 // descriptions, links without what a reader cannot use. Changes the tree that it is given.
 
-import { HTML_INDENTS_MAX } from '@mailroom/mail/html/html-text.ts'
+import { HTML_INDENTS_MAX } from '@mailroom/mail/html/text.ts'
 import type { Element, ElementContent, Parents, Root, Text } from 'hast'
 import { cssPixels, isDataTable, isRowOfTexts } from './data-table.ts'
 import { isFold } from './fold-quotes.ts'

@@ -1,7 +1,7 @@
 // The HTML of a mail as Markdown for a reader who sees what a person sees of it. The only file that
 // knows the libraries of trees; they are loaded with the first HTML.
 
-import { HTML_DEPTH_MAX, HTML_LENGTH_MAX, HTML_TAGS_MAX } from '@mailroom/mail/html/html-text.ts'
+import { HTML_DEPTH_MAX, HTML_LENGTH_MAX, HTML_TAGS_MAX } from '@mailroom/mail/html/tree.ts'
 import type { Root } from 'hast'
 import { type Cleaning, cleanTree } from './clean-tree.ts'
 import type { EarlierTexts } from './earlier-texts.ts'

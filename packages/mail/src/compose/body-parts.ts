@@ -1,6 +1,6 @@
-import { stripTags } from '#html/html-strip.ts'
-import { textFromHtml } from '#html/html-text.ts'
 import { escapeHtml } from '#html/safe-html.ts'
+import { stripTags } from '#html/strip.ts'
+import { textFromHtml } from '#html/text.ts'
 import { singleLine } from './header-text.ts'
 import { sanitiseHtml } from './sanitise-html.ts'
 

@@ -4,7 +4,8 @@ import {
   type SafeHtmlOptions,
   writeSafeHtml,
 } from '#html/safe-html.ts'
-import { HTML_LINK_LENGTH_MAX, sanitiseStyle } from './sanitise-style.ts'
+import { HTML_LINK_LENGTH_MAX } from '#html/text.ts'
+import { sanitiseStyle } from './sanitise-style.ts'
 
 /** HTML of more is quoted as text: the parser moves all open elements with each new one. */
 export const QUOTED_TAGS_MAX = 10_000

@@ -1,5 +1,4 @@
-/** A link's address longer than this, in characters, tells a reader nothing. */
-export const HTML_LINK_LENGTH_MAX = 2_000
+import { HTML_LINK_LENGTH_MAX } from '#html/text.ts'
 
 const PROPERTY =
   /^(?:color|background(?:-color)?|font(?:-(?:family|size|style|weight|variant))?|line-height|letter-spacing|word-spacing|text-(?:align|decoration|transform|indent)|vertical-align|white-space|direction|unicode-bidi|display|(?:max-|min-)?(?:width|height)|(?:margin|padding)(?:-(?:top|right|bottom|left))?|border(?:-(?:top|right|bottom|left))?(?:-(?:color|style|width))?|border-(?:collapse|spacing|radius)|list-style(?:-type)?|table-layout|word-break|word-wrap|overflow-wrap)$/

@@ -3,7 +3,7 @@
 
 import { createRequire } from 'node:module'
 import { cleanText } from '#charset.ts'
-import { HTML_DEPTH_MAX, HTML_LENGTH_MAX } from './html-text.ts'
+import { HTML_DEPTH_MAX, HTML_LENGTH_MAX } from './tree.ts'
 
 /** Text of the result, or something that its caller puts text in the place of. */
 export type Piece<Mark> = string | Mark

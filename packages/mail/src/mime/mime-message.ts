@@ -1,7 +1,8 @@
 import { cleanLine, cleanText } from '#charset.ts'
 import { safeFileNames } from '#file-name.ts'
 import { duplicateDefects, type HeaderSection, readHeaderSection } from '#header-fields.ts'
-import { HTML_LENGTH_MAX, textFromHtml } from '#html/html-text.ts'
+import { textFromHtml } from '#html/text.ts'
+import { HTML_LENGTH_MAX } from '#html/tree.ts'
 import { readHeaders } from '#message-headers.ts'
 import { readParameter } from '#parameters.ts'
 import {

@@ -5,7 +5,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { textFromHtml } from '@mailroom/mail/html/html-text.ts'
+import { textFromHtml } from '@mailroom/mail/html/text.ts'
 
 export type WrittenMessage = {
   readonly name: string

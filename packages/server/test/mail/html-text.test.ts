@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { HTML_LENGTH_MAX, HTML_TAGS_MAX, textFromHtml } from '@mailroom/mail/html/html-text.ts'
+import { textFromHtml } from '@mailroom/mail/html/text.ts'
+import { HTML_LENGTH_MAX, HTML_TAGS_MAX } from '@mailroom/mail/html/tree.ts'
 import fc from 'fast-check'
 
 test('paragraphs, breaks, lists and quotes keep their lines', () => {

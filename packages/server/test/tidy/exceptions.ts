@@ -46,7 +46,7 @@ export const KEPT_LIBRARIES: readonly KeptLibrary[] = [
     files: 1,
   },
   { library: 'typeid-js', home: server('platform/ids\\.ts$'), files: 1 },
-  { library: 'html-to-text', home: /^packages\/mail(-reading)?\/src\//, files: 1 },
+  { library: 'parse5', home: /^packages\/mail\/src\/html\//, files: 1 },
   { library: 'nodemailer', home: /^packages\/mail\/src\/compose\//, files: 1 },
   { library: 'htmlparser2', home: /^packages\/mail(-reading)?\/src\//, files: 2 },
   { library: 'dns-packet', home: server('platform/dns/'), files: 2 },

@@ -13,7 +13,7 @@ import {
   quoteText,
 } from '@mailroom/mail/compose/body-parts.ts'
 import { QUOTED_TAGS_MAX, sanitiseHtml } from '@mailroom/mail/compose/sanitise-html.ts'
-import { textFromHtml } from '@mailroom/mail/html/html-text.ts'
+import { textFromHtml } from '@mailroom/mail/html/text.ts'
 import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
 import { extractReply } from '@mailroom/mail-reading/reply/reply-text.ts'
 import fc from 'fast-check'

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { textFromHtml } from '@mailroom/mail/html/html-text.ts'
+import { textFromHtml } from '@mailroom/mail/html/text.ts'
 import { extractFrom } from '@mailroom/mail-reading/extract/extract.ts'
 import { type HiddenCase, SHOWN, UNSEEN } from '#test/mail/view/hidden/cases.ts'
 import { MORE_SHOWN, MORE_UNSEEN } from '#test/mail/view/hidden/more-cases.ts'

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { textFromHtml } from '@mailroom/mail/html/html-text.ts'
+import { textFromHtml } from '@mailroom/mail/html/text.ts'
 import { extractFrom } from '@mailroom/mail-reading/extract/extract.ts'
 import type { LinkKind } from '@mailroom/mail-reading/extract/find-links.ts'
 

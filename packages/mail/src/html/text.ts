@@ -1,0 +1,373 @@
+import { stripTags } from './strip.ts'
+import {
+  attributeOf,
+  HTML_DEPTH_MAX,
+  HTML_LENGTH_MAX,
+  type HtmlElement,
+  type HtmlNode,
+  isElement,
+  isText,
+  readHtml,
+} from './tree.ts'
+
+/** Quotes and lists within each other that still indent; each adds to every line within it. */
+export const HTML_INDENTS_MAX = 8
+/** A link's address longer than this, in characters, tells a reader nothing. */
+export const HTML_LINK_LENGTH_MAX = 2_000
+
+/**
+ * Readable plain text, without what `hidden` and `display:none` hide of it. Of input and output what is
+ * beyond HTML_LENGTH_MAX is left out; HTML that is not parsed, or is deeper than HTML_DEPTH_MAX, loses its
+ * tags instead of being laid out. Never throws.
+ */
+export function textFromHtml(html: string): string {
+  const bounded = html.slice(0, HTML_LENGTH_MAX)
+  const tree = readHtml(bounded)
+  const text = tree === null ? null : layOut(tree.childNodes)
+  return tidy(text ?? stripTags(bounded))
+}
+
+/** Null where the nodes are too deep. */
+function layOut(nodes: readonly HtmlNode[]): string | null {
+  const writer = new TextWriter()
+  writer.write(nodes)
+  return writer.isTooDeep ? null : writer.block.text
+}
+
+/** Never shown. */
+const SKIPPED = new Set(
+  'iframe noembed noframes noscript object script style svg template title'.split(' '),
+)
+/** Line breaks before and after a block, at least. */
+const BREAKS: Readonly<Record<string, readonly [number, number]>> = Object.assign(
+  Object.create(null),
+  breaksOf('article aside div footer form header main nav section', [1, 1]),
+  breaksOf('h4 h5 h6 p pre table', [2, 2]),
+  breaksOf('h1 h2 h3', [3, 2]),
+)
+
+function breaksOf(names: string, breaks: readonly [number, number]) {
+  return Object.fromEntries(names.split(' ').map((name) => [name, breaks]))
+}
+
+/** Text being laid out: the document, or a block within it. */
+class Block {
+  text = ''
+  /** Line breaks before it, at least. */
+  leadingBreaks: number
+  /** Line breaks after what stands in it so far, at least. */
+  dueBreaks = 0
+  readonly isPre: boolean
+  #isLineStart = true
+  #hasSpace = false
+
+  constructor(leadingBreaks: number, isPre: boolean) {
+    this.leadingBreaks = leadingBreaks
+    this.isPre = isPre
+  }
+
+  /** White space is one space between words, and nothing at the end of a line. */
+  addText(text: string): void {
+    if (this.isPre) {
+      this.text += text
+      return
+    }
+    const words = text.replace(WHITE_SPACE, ' ')
+    if (words === '' || (words === ' ' && this.dueBreaks > 0)) return
+    if (this.dueBreaks > 0) {
+      this.text += '\n'.repeat(this.dueBreaks)
+      this.dueBreaks = 0
+      this.#isLineStart = true
+    }
+    if (words !== ' ') {
+      const isApart = this.#hasSpace || words.startsWith(' ')
+      this.text += (isApart && !this.#isLineStart ? ' ' : '') + words.replace(/^ | $/g, '')
+      this.#isLineStart = false
+    }
+    this.#hasSpace = words.endsWith(' ')
+  }
+
+  addLineBreak(): void {
+    this.text += '\n'
+    this.#isLineStart = true
+  }
+
+  addBlock(text: string, leadingBreaks: number, trailingBreaks: number): void {
+    const breaks = Math.max(this.dueBreaks, leadingBreaks)
+    if (this.text === '') this.leadingBreaks = breaks
+    else this.text += '\n'.repeat(breaks)
+    this.text += text
+    this.dueBreaks = trailingBreaks
+    this.#isLineStart = true
+  }
+}
+
+/** Those of HTML, and one that nobody sees. */
+const WHITE_SPACE = /[ \t\r\n\f\u200b]+/g
+
+class TextWriter {
+  block = new Block(0, false)
+  isTooDeep = false
+  #depth = 0
+  /** Lists and quotes around what is written. */
+  #indents = 0
+  /** The words in the link that is open, as one; null outside of links. */
+  #linkText: string | null = null
+
+  write(nodes: readonly HtmlNode[]): void {
+    if (this.#depth >= HTML_DEPTH_MAX) {
+      this.isTooDeep = true
+      return
+    }
+    this.#depth += 1
+    for (const node of nodes) {
+      if (isText(node)) this.#addText(node.value)
+      else if (isElement(node)) this.#writeElement(node)
+    }
+    this.#depth -= 1
+  }
+
+  #addText(text: string): void {
+    if (this.#linkText !== null && !this.block.isPre) {
+      this.#linkText += text.replace(WHITE_SPACE, '')
+    }
+    this.block.addText(text)
+  }
+
+  #writeElement(element: HtmlElement): void {
+    if (isSkipped(element)) return
+    switch (element.tagName) {
+      case 'br':
+        this.block.addLineBreak()
+        break
+      case 'hr':
+        this.block.addBlock('-'.repeat(8), 2, 2)
+        break
+      case 'img':
+        this.#addText(attributeOf(element, 'alt')?.trim() ?? '')
+        break
+      case 'a':
+        this.#writeLink(element)
+        break
+      case 'tr':
+        this.#writeRow(element)
+        break
+      case 'ul':
+      case 'ol':
+      case 'blockquote':
+        this.#writeIndented(element)
+        break
+      default:
+        this.#writeOther(element)
+    }
+  }
+
+  #writeOther({ tagName, childNodes }: HtmlElement): void {
+    const breaks = BREAKS[tagName]
+    if (breaks === undefined) {
+      this.write(childNodes)
+      return
+    }
+    const [before, after] = breaks
+    const block = this.#inBlock(before, tagName === 'pre', () => this.write(childNodes))
+    this.block.addBlock(block.text, block.leadingBreaks, Math.max(block.dueBreaks, after))
+  }
+
+  #inBlock(leadingBreaks: number, isPre: boolean, write: () => void): Block {
+    const outer = this.block
+    const block = new Block(leadingBreaks, isPre || outer.isPre)
+    this.block = block
+    write()
+    this.block = outer
+    return block
+  }
+
+  #writeLink(element: HtmlElement): void {
+    const target = linkTarget(attributeOf(element, 'href') ?? '')
+    if (target === '' || this.#linkText !== null) {
+      this.write(element.childNodes)
+      return
+    }
+    this.#linkText = ''
+    this.write(element.childNodes)
+    const text = this.#linkText
+    this.#linkText = null
+    if (bareTarget(text) !== bareTarget(target)) {
+      this.block.addText(`${text === '' ? '' : ' '}<${target}>`)
+    }
+  }
+
+  #writeIndented(element: HtmlElement): void {
+    if (this.#indents >= HTML_INDENTS_MAX) {
+      this.write(element.childNodes)
+      return
+    }
+    this.#indents += 1
+    if (element.tagName === 'blockquote') this.#writeQuote(element)
+    else this.#writeList(element)
+    this.#indents -= 1
+  }
+
+  #writeQuote({ childNodes }: HtmlElement): void {
+    const { text, leadingBreaks, dueBreaks } = this.#inBlock(2, false, () => this.write(childNodes))
+    const lines = trimBreaks(text).split('\n')
+    const quoted = lines.map((line) => `> ${line}`).join('\n')
+    this.block.addBlock(quoted, leadingBreaks, Math.max(dueBreaks, 2))
+  }
+
+  #writeList(list: HtmlElement): void {
+    const { parentNode } = list
+    const isNested = parentNode !== null && isElement(parentNode) && parentNode.tagName === 'li'
+    const items = list.childNodes
+      .filter((node) => (isText(node) ? /\S/.test(node.value) : isElement(node)))
+      .map((node) => ({ node, prefix: '' }))
+    if (items.length === 0) return
+    const prefixOf = list.tagName === 'ul' ? () => '- ' : numbersOf(list)
+    for (const item of items) {
+      if (!isElement(item.node) || item.node.tagName !== 'li') continue
+      item.prefix = isNested ? prefixOf().trimStart() : prefixOf()
+    }
+    const width = Math.max(...items.map(({ prefix }) => prefix.length))
+    const outer = this.#inBlock(isNested ? 1 : 2, false, () => {
+      for (const { node, prefix } of items) {
+        const item = this.#inBlock(1, false, () => this.write([node]))
+        const text = prefix.padEnd(width) + item.text.replaceAll('\n', `\n${' '.repeat(width)}`)
+        this.block.addBlock(text, item.leadingBreaks, Math.max(item.dueBreaks, 1))
+      }
+    })
+    if (outer.text !== '') this.block.addBlock(outer.text, outer.leadingBreaks, isNested ? 1 : 2)
+  }
+
+  /** Mail lays itself out with tables: only cells of plain text are set apart by bars, on one line. */
+  #writeRow({ childNodes }: HtmlElement): void {
+    const row = this.#inBlock(1, false, () => {
+      let isAfterText = false
+      for (const cell of childNodes) {
+        const content =
+          isElement(cell) && /^t[dh]$/.test(cell.tagName) ? cellContent(cell) : 'empty'
+        if (content === 'blocks') {
+          const block = this.#inBlock(1, false, () => this.write([cell]))
+          this.block.addBlock(block.text, block.leadingBreaks, Math.max(block.dueBreaks, 1))
+          isAfterText = false
+          continue
+        }
+        if (content === 'text' && isAfterText) this.#addText(' | ')
+        this.write([cell])
+        isAfterText ||= content === 'text'
+      }
+    })
+    this.block.addBlock(row.text, row.leadingBreaks, Math.max(row.dueBreaks, 1))
+  }
+}
+
+function isSkipped(element: HtmlElement): boolean {
+  if (SKIPPED.has(element.tagName) || attributeOf(element, 'hidden') !== undefined) return true
+  const style = attributeOf(element, 'style')
+  return style !== undefined && /display: ?none/i.test(style)
+}
+
+function trimBreaks(text: string): string {
+  let [start, end] = [0, text.length]
+  while (start < end && text[start] === '\n') start += 1
+  while (end > start && text[end - 1] === '\n') end -= 1
+  return text.slice(start, end)
+}
+
+/** '' for what cannot be followed from outside the mail: fragments, cid:, scripts, relative paths. */
+function linkTarget(href: string): string {
+  const trimmed = href.trim()
+  if (trimmed.length > HTML_LINK_LENGTH_MAX || /[\s<>]/.test(trimmed)) return ''
+  if (/^(?:mailto|tel):/i.test(trimmed)) {
+    return trimmed.slice(trimmed.indexOf(':') + 1).replace(/\?.*$/s, '')
+  }
+  return /^https?:\/\//i.test(trimmed) ? trimmed : ''
+}
+
+function bareTarget(target: string): string {
+  return target
+    .toLowerCase()
+    .replace(/^(?:https?:\/\/|mailto:|tel:)/, '')
+    .replace(/\/$/, '')
+}
+
+/** The marks of an ordered list's items, one at each call. */
+function numbersOf(list: HtmlElement): () => string {
+  let next = Number(attributeOf(list, 'start') || '1')
+  const type = attributeOf(list, 'type') ?? ''
+  const letter =
+    type.toLowerCase() === 'a' ? lettersOf : type.toLowerCase() === 'i' ? romanOf : String
+  return () => {
+    const mark = letter(next++)
+    return ` ${type === 'A' || type === 'I' ? mark.toUpperCase() : mark}. `
+  }
+}
+
+/** `a`, …, `z`, `aa`; the number itself where it has none. */
+function lettersOf(number: number): string {
+  let letters = ''
+  for (let rest = number; rest > 0; rest = Math.floor((rest - 1) / 26)) {
+    letters = String.fromCharCode(0x61 + ((rest - 1) % 26)) + letters
+  }
+  return letters === '' ? String(number) : letters
+}
+
+const ROMAN: readonly (readonly [number, string])[] = [
+  [1000, 'm'],
+  [900, 'cm'],
+  [500, 'd'],
+  [400, 'cd'],
+  [100, 'c'],
+  [90, 'xc'],
+  [50, 'l'],
+  [40, 'xl'],
+  [10, 'x'],
+  [9, 'ix'],
+  [5, 'v'],
+  [4, 'iv'],
+  [1, 'i'],
+]
+
+function romanOf(number: number): string {
+  if (!(number >= 1 && number < 4_000)) return String(number)
+  let [rest, text] = [number, '']
+  for (const [value, letters] of ROMAN) {
+    while (rest >= value) {
+      rest -= value
+      text += letters
+    }
+  }
+  return text
+}
+
+const BLOCK_TAGS = new Set(
+  'table div p ul ol li h1 h2 h3 h4 h5 h6 blockquote pre hr br center section'.split(' '),
+)
+/** Nodes looked at to tell a cell of data from one that holds a layout. */
+const CELL_NODES_MAX = 50
+
+function cellContent(cell: HtmlElement): 'empty' | 'text' | 'blocks' {
+  const waiting: HtmlNode[] = cell.childNodes.slice(0, CELL_NODES_MAX)
+  let hasText = false
+  for (let seen = 0; seen < waiting.length && seen < CELL_NODES_MAX; seen++) {
+    const node = waiting[seen] as HtmlNode
+    if (isText(node)) hasText ||= node.value.trim() !== ''
+    if (!isElement(node)) continue
+    if (BLOCK_TAGS.has(node.tagName)) return 'blocks'
+    if (node.tagName === 'img' && attributeOf(node, 'alt')?.trim()) hasText = true
+    waiting.push(...node.childNodes.slice(0, CELL_NODES_MAX))
+  }
+  return hasText ? 'text' : 'empty'
+}
+
+/** Senders pad the preview of their mail with lines of invisible characters. */
+const INVISIBLE_LINE = /^(?:[\s\u00ad\u061c\u180e\u200b-\u200f\u2060-\u2064\ufeff]|\u034f)*$/
+
+function tidy(text: string): string {
+  const kept: string[] = []
+  for (const line of text.split('\n')) {
+    const visible = INVISIBLE_LINE.test(line) ? '' : line.replaceAll('\u00a0', ' ').trimEnd()
+    if (visible !== '' || (kept.length > 0 && kept.at(-1) !== '')) kept.push(visible)
+  }
+  while (kept.at(-1) === '') kept.pop()
+  return kept.join('\n').slice(0, HTML_LENGTH_MAX)
+}

@@ -1,0 +1,80 @@
+import { createRequire } from 'node:module'
+import type { DefaultTreeAdapterTypes as Tree } from 'parse5'
+
+export type HtmlElement = Tree.Element
+export type HtmlText = Tree.TextNode
+export type HtmlNode = Tree.ChildNode
+export type HtmlParent = Tree.ParentNode
+
+/** HTML that is read, in characters; the rest is left out. Real mail stays under 300,000. */
+export const HTML_LENGTH_MAX = 1_000_000
+/** HTML of more tags is not parsed: the time to build a tree of unclosed tags is quadratic. */
+export const HTML_TAGS_MAX = 30_000
+/** Newsletters nest tables a dozen deep, four elements each. */
+export const HTML_DEPTH_MAX = 200
+/** The parser repeats what tags leave open, so a tree may be deeper and larger than its tags look. */
+const TREE_DEPTH_MAX = 4 * HTML_DEPTH_MAX
+const TREE_NODES_MAX = 4 * HTML_TAGS_MAX
+
+/**
+ * The tree that browsers make of a document or fragment (WHATWG HTML §13.2), with `noscript` as an
+ * element. Null for HTML beyond one of the bounds above. Takes up to half a second; never throws.
+ */
+export function readHtml(html: string): Tree.Document | null {
+  if (html.length > HTML_LENGTH_MAX || hasTooManyTags(html)) return null
+  const { defaultTreeAdapter: adapter, parse } = load('parse5') as typeof import('parse5')
+  let nodes = 0
+  let depth = 0
+  const count = () => {
+    if (++nodes > TREE_NODES_MAX) throw new RangeError('too many nodes')
+  }
+  try {
+    return parse(html, {
+      scriptingEnabled: false,
+      treeAdapter: {
+        ...adapter,
+        createElement(...parameters) {
+          count()
+          return adapter.createElement(...parameters)
+        },
+        createTextNode(text) {
+          count()
+          return adapter.createTextNode(text)
+        },
+        onItemPush() {
+          if (++depth > TREE_DEPTH_MAX) throw new RangeError('too deep')
+        },
+        onItemPop() {
+          depth -= 1
+        },
+      },
+    })
+  } catch {
+    return null
+  }
+}
+
+// Loaded with the first HTML: a process that meets plain mail only never needs it.
+const load = createRequire(import.meta.url)
+
+function hasTooManyTags(html: string): boolean {
+  let count = 0
+  for (let at = html.indexOf('<'); at !== -1; at = html.indexOf('<', at + 1)) {
+    if (++count > HTML_TAGS_MAX) return true
+  }
+  return false
+}
+
+export function isElement(node: HtmlNode | HtmlParent): node is HtmlElement {
+  return 'tagName' in node
+}
+
+export function isText(node: HtmlNode | HtmlParent): node is HtmlText {
+  return node.nodeName === '#text'
+}
+
+/** `name`: lower case. */
+export function attributeOf({ attrs }: HtmlElement, name: string): string | undefined {
+  for (const attribute of attrs) if (attribute.name === name) return attribute.value
+  return undefined
+}
