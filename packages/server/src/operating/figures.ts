@@ -13,7 +13,7 @@ import type { Metrics } from '#platform/telemetry/metrics.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { ParserPool } from '#platform/workers/parser-pool.ts'
 import type { Dispatcher } from '#queue/dispatcher.ts'
-import type { Duties } from '#queue/duties.ts'
+import type { PeriodicTasks } from '#queue/periodic-tasks.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db } from '#schema/tables.ts'
 import type { Indexer } from '#search/indexer.ts'
@@ -42,7 +42,7 @@ type Watched = {
   smtp: SmtpServer | null
   dispatcher: Dispatcher | null
   webhooks: Webhooks | null
-  background: { duties: Pick<Duties, 'held'>; indexer: Pick<Indexer, 'lag'> }
+  background: { tasks: Pick<PeriodicTasks, 'led'>; indexer: Pick<Indexer, 'lag'> }
 }
 
 /** Has the figures of this process and of the queues in the database read whenever they are asked for. */
@@ -63,12 +63,10 @@ export function watchQueues(
   metrics.watch('webhookAttempts', () => webhooks?.active() ?? 0)
   metrics.watch('eventCatchUpsWaiting', () => deps.events.waiting)
   metrics.watch('databaseConnections', () => deps.db.connections?.() ?? {})
-  metrics.watch('duties', () =>
-    Object.fromEntries(background.duties.held().map((duty) => [duty, 1])),
-  )
-  // Of several processes the one that has the duty knows; what another last saw is of the past.
+  metrics.watch('duties', () => Object.fromEntries(background.tasks.led().map((task) => [task, 1])))
+  // Of several processes the one that leads the task knows; what another last saw is of the past.
   const isIndexing = () =>
-    deps.db.engine === 'sqlite' || background.duties.held().includes('search index')
+    deps.db.engine === 'sqlite' || background.tasks.led().includes('search index')
   const searchLag = () => (isIndexing() ? background.indexer.lag() : { inboxes: 0, waitedMs: 0 })
   metrics.watch('searchInboxesWaiting', () => searchLag().inboxes)
   metrics.watch('searchLag', () => searchLag().waitedMs / 1000)

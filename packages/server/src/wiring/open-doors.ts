@@ -28,7 +28,12 @@ import type { ParserPool } from '#platform/workers/parser-pool.ts'
 import { openBackground } from '#queue/background.ts'
 import { type Dispatcher, openDispatcher } from '#queue/dispatcher.ts'
 import { MAIL_BOUNDS, RELAY_BOUNDS } from '#queue/dispatcher-bounds.ts'
-import type { Duties } from '#queue/duties.ts'
+import {
+  openOwnTasks,
+  openSharedTasks,
+  type PeriodicTasks,
+  type TaskName,
+} from '#queue/periodic-tasks.ts'
 import { workJobs } from '#queue/work-jobs.ts'
 import { countOldStored, purgeExpired, sweepBlobs } from '#removal/purge.ts'
 import { type Indexer, openIndexer } from '#search/indexer.ts'
@@ -36,7 +41,6 @@ import { openMailCounter } from '#stats/count-mail.ts'
 import { SOCKETS_PER_ACCOUNT_MAX } from '#streams/event-handlers.ts'
 import { allHandlers, doorPorts } from './all-handlers.ts'
 import type { Deps } from './deps.ts'
-import { openDuties } from './open-duties.ts'
 import { traceQueue, traceReceipt } from './open-tracing.ts'
 
 export type Parts = {
@@ -180,11 +184,11 @@ export function openTimeDoor(
   deps: Deps,
   settings: Settings,
   instance: string,
-): ReturnType<typeof openBackground> & { duties: Duties; indexer: Indexer } {
+): ReturnType<typeof openBackground> & { tasks: PeriodicTasks; indexer: Indexer } {
   const { dkimRotationDays: rotationDays, delivery } = settings
   const schedule = { rotationDays, usesServiceKeys: delivery !== 'sandbox' }
   const indexer = openIndexer(deps)
-  const duties = openDuties(deps, settings, instance)
+  const tasks = openTasks(deps, settings, instance)
   const background = openBackground({
     workJobs: (signal) => workJobs(deps, { worker: deps.makeId('job'), signal }),
     async purgeExpired(signal) {
@@ -197,11 +201,31 @@ export function openTimeDoor(
     rotateKeys: (signal) => rotateDueKeys(deps, schedule, signal),
     indexSearch: indexer.step,
     countMail: openMailCounter(deps).step,
-    duties,
+    tasks,
     log: deps.log,
   })
   deps.wakeWorker = background.wakeJobs
-  return { ...background, duties, indexer }
+  return { ...background, tasks, indexer }
+}
+
+const TASKS_OF_ONE: readonly TaskName[] = [
+  'hourly figures',
+  'key rotation',
+  'retention',
+  'search index',
+]
+
+/** `instance` names the service over its lives: the next takes up at once what this one leads. */
+function openTasks(
+  deps: Deps,
+  { databaseUrl, blobStore }: Pick<Settings, 'databaseUrl' | 'blobStore'>,
+  instance: string,
+): PeriodicTasks {
+  if (databaseUrl === null) return openOwnTasks()
+  // Each process sees its own folder only, which may be another machine's.
+  const names: TaskName[] = blobStore === 'disk' ? [] : ['blob sweep']
+  const worker = `${instance} ${deps.makeId('job')}`
+  return openSharedTasks(deps, { worker, names: [...TASKS_OF_ONE, ...names] })
 }
 
 /** Works the queue of deliveries. */

@@ -14,8 +14,8 @@ import { openSqlite, openSqliteToRead } from '#platform/db/sqlite.ts'
 import type { Log } from '#platform/log.ts'
 import { openAll } from '#platform/open-all.ts'
 import { storageTrouble } from '#platform/storage-trouble.ts'
-import { releaseDuties } from '#queue/duty-rows.ts'
 import { releaseLeases } from '#queue/job-rows.ts'
+import { releaseTaskLeases } from '#queue/periodic-task-rows.ts'
 import type { Db, Tables } from '#schema/tables.ts'
 import { releaseWebhookDeliveries } from '#webhooks/webhook-queue-rows.ts'
 import { openBlobs } from './open-blobs.ts'
@@ -125,7 +125,7 @@ export async function releaseOwnLeases({ db, instance }: OpenStore, log: Log): P
     const own = { instance: db.engine === 'sqlite' ? null : instance }
     await db.write(releaseDeliveries, own)
     await db.write(releaseWebhookDeliveries, own)
-    if (db.engine !== 'sqlite') await db.write(releaseDuties, { instance })
+    if (db.engine !== 'sqlite') await db.write(releaseTaskLeases, { instance })
   } catch (error) {
     // A service that starts on a full disk still reads and deletes; the leases end by themselves.
     if (storageTrouble(error) !== 'full') throw error

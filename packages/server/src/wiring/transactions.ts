@@ -43,7 +43,6 @@ import { settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
 import { deleteSuppression, insertSuppression } from '#outbound/suppression-rows.ts'
 import type { AnyTransaction } from '#platform/db/db.ts'
 import { ensureSecret, replaceSecret } from '#platform/service-secret.ts'
-import { noteDutyDone, releaseDuties, returnDuties, takeDuties } from '#queue/duty-rows.ts'
 import {
   claimJobs,
   completeJob,
@@ -54,6 +53,12 @@ import {
   retryJob,
   returnJobs,
 } from '#queue/job-rows.ts'
+import {
+  noteTaskDone,
+  releaseTaskLeases,
+  returnTaskLeases,
+  takeTaskLeases,
+} from '#queue/periodic-task-rows.ts'
 import { exchangeBudgets, renewBudgetHolder, sweepBudgets } from '#rate-limits/budget-rows.ts'
 import { purgeExpiredStep, purgeInboxStep } from '#removal/retention-rows.ts'
 import { removeCaptured } from '#sandbox/captured-message-rows.ts'
@@ -128,10 +133,10 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   retryJob,
   returnJobs,
   releaseLeases,
-  takeDuties,
-  noteDutyDone,
-  returnDuties,
-  releaseDuties,
+  takeTaskLeases,
+  noteTaskDone,
+  returnTaskLeases,
+  releaseTaskLeases,
   sendMessage,
   claimDeliveries,
   renewDeliveries,

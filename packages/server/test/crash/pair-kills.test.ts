@@ -138,7 +138,7 @@ function compareSent(sink: Sink, promised: readonly Promised[], { sent }: PairSt
   return repeats
 }
 
-/** The figures are counted, what was deleted is gone, and each duty is somebody's who lives. */
+/** The figures are counted, what was deleted is gone, and each periodic task is led by a process that lives. */
 async function assertWorkGoesOn(pair: Pair, { received, sent }: PairState): Promise<void> {
   const [service] = pair
   await until(async () => {

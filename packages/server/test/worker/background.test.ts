@@ -5,7 +5,7 @@ import { after, mock, test } from 'node:test'
 import { silentLog } from '#platform/log.ts'
 import { HOUR_MS } from '#platform/units.ts'
 import { openBackground } from '#queue/background.ts'
-import { openOwnDuties } from '#queue/duties.ts'
+import { openOwnTasks } from '#queue/periodic-tasks.ts'
 import { closeSharedS3, onEachBlobStore, openBlobPlace } from '#test/conformance/blob-places.ts'
 
 after(closeSharedS3)
@@ -32,7 +32,7 @@ onEachBlobStore('upkeep', (kind) => {
       rotateKeys: () => Promise.resolve(),
       indexSearch: nothing,
       countMail: nothing,
-      duties: openOwnDuties(),
+      tasks: openOwnTasks(),
       log: silentLog,
     })
     for (let hour = 0; hour < 48; hour++) {

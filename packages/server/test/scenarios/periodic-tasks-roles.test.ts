@@ -13,28 +13,28 @@ import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { testKey } from '#test/world.ts'
 
-const DUTIES = ['blob sweep', 'hourly figures', 'key rotation', 'retention', 'search index']
+const TASKS = ['blob sweep', 'hourly figures', 'key rotation', 'retention', 'search index']
 
 test('what all need is done by one of them, and by another when it ends', async (t) => {
   const databaseUrl = await createPreparedDatabase()
   const first = await open(t, databaseUrl, 'webhooks')
-  await until(async () => (await holdersOf(first)).length === DUTIES.length)
+  await until(async () => (await holdersOf(first)).length === TASKS.length)
   const second = await open(t, databaseUrl, 'delivery')
   const before = await holdersOf(second)
   assert.deepEqual(
     before.map(({ name }) => name),
-    DUTIES,
+    TASKS,
   )
   const [holder, ...others] = new Set(before.map((row) => row.holder))
   assert.deepEqual(others, [])
   await first.close(0)
   await until(async () => {
     const now = await holdersOf(second)
-    return now.length === DUTIES.length && now.every((row) => row.holder !== holder)
+    return now.length === TASKS.length && now.every((row) => row.holder !== holder)
   })
 })
 
-/** Duties that somebody has, and who. */
+/** Tasks that a process leads, and its name. */
 async function holdersOf(app: App) {
   return app.deps.db.read
     .selectFrom('leases')

@@ -1,31 +1,31 @@
-// Work that one of several processes does for all: one at a time, done once when it is due, and taken
-// over from who is not heard of any more.
+// Periodic work that one of several processes does for all: one at a time, done once when it is due, and
+// taken over from a process that died.
 
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, suite, type TestContext, test } from 'node:test'
 import { silentLog } from '#platform/log.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
+import { releaseTaskLeases } from '#queue/periodic-task-rows.ts'
 import {
-  DUTY_LEASE_MS,
-  DUTY_LOOK_MS,
-  type Duties,
-  type DutyName,
-  openOwnDuties,
-  openSharedDuties,
-} from '#queue/duties.ts'
-import { releaseDuties } from '#queue/duty-rows.ts'
+  LEADER_CHECK_MS,
+  LEADER_LEASE_MS,
+  openOwnTasks,
+  openSharedTasks,
+  type PeriodicTasks,
+  type TaskName,
+} from '#queue/periodic-tasks.ts'
 import { openQueueClock } from '#queue/queue-clock.ts'
 import type { Db } from '#schema/tables.ts'
 import { openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { type TestClock, testClock } from '#test/world.ts'
 
-const NAMES: readonly DutyName[] = ['retention', 'search index']
+const NAMES: readonly TaskName[] = ['retention', 'search index']
 const NEVER = AbortSignal.any([])
 
-type Process = { duties: Duties; clock: TestClock; name: string }
+type Process = { tasks: PeriodicTasks; clock: TestClock; name: string }
 
-suite('duties', () => {
+suite('periodic tasks', () => {
   let database: TestDatabase
   let db: Db
   before(async () => {
@@ -40,17 +40,17 @@ suite('duties', () => {
     clock.step(aheadMs)
     const queueClock = await openQueueClock({ db, clock })
     const worker = `${name} job_1`
-    const duties = openSharedDuties({ db, queueClock, log: silentLog }, { worker, names: NAMES })
-    t.after(() => duties.close())
-    return { duties, clock, name }
+    const tasks = openSharedTasks({ db, queueClock, log: silentLog }, { worker, names: NAMES })
+    t.after(() => tasks.close())
+    return { tasks, clock, name }
   }
   /** Which of them did something when all were asked, in turn. */
   const whoDoes = async (processes: Process[], everyMs?: number) => {
     const did: string[] = []
-    for (const { duties, name } of processes) {
+    for (const { tasks, name } of processes) {
       const run = async () => did.push(name) > Number.POSITIVE_INFINITY
-      const duty = { name: 'retention', signal: NEVER, run } as const
-      await duties.perform(everyMs === undefined ? duty : { ...duty, everyMs })
+      const task = { name: 'retention', signal: NEVER, run } as const
+      await tasks.perform(everyMs === undefined ? task : { ...task, everyMs })
     }
     return did
   }
@@ -63,28 +63,28 @@ suite('duties', () => {
     const did: string[] = []
     const run = (name: string) => async () => did.push(name) > Number.POSITIVE_INFINITY
     await Promise.all(
-      all.map(({ duties, name }) =>
-        duties.perform({ name: 'retention', signal: NEVER, run: run(name) }),
+      all.map(({ tasks, name }) =>
+        tasks.perform({ name: 'retention', signal: NEVER, run: run(name) }),
       ),
     )
     const [first] = did
     assert.ok(first !== undefined)
     assert.deepEqual(did, [first])
     for (let look = 0; look < 20; look++) {
-      pass(all, DUTY_LOOK_MS)
+      pass(all, LEADER_CHECK_MS)
       assert.deepEqual(await whoDoes(all), [first])
     }
   })
 
-  test('what a process has that is not heard of any more is taken over within a minute', async (t) => {
+  test('a task of a process that died is taken over within a minute', async (t) => {
     const [dead, alive] = [await start(t, 'dead'), await start(t, 'alive')]
     assert.deepEqual(await whoDoes([dead, alive]), ['dead'])
     let waitedMs = 0
-    for (; (await whoDoes([alive])).length === 0; waitedMs += DUTY_LOOK_MS) {
+    for (; (await whoDoes([alive])).length === 0; waitedMs += LEADER_CHECK_MS) {
       assert.ok(waitedMs < MINUTE_MS)
-      pass([dead, alive], DUTY_LOOK_MS)
+      pass([dead, alive], LEADER_CHECK_MS)
     }
-    assert.ok(waitedMs >= DUTY_LEASE_MS - DUTY_LOOK_MS, `after ${waitedMs} ms`)
+    assert.ok(waitedMs >= LEADER_LEASE_MS - LEADER_CHECK_MS, `after ${waitedMs} ms`)
     // It was only stopped for a while.
     assert.deepEqual(await whoDoes([dead, alive]), ['alive'])
   })
@@ -92,25 +92,25 @@ suite('duties', () => {
   test('a start takes back at once what its last life had, and nobody else may', async (t) => {
     const dead = await start(t, 'server')
     assert.deepEqual(await whoDoes([dead]), ['server'])
-    await db.write(releaseDuties, { instance: 'serve' })
-    await db.write(releaseDuties, { instance: 'server2' })
+    await db.write(releaseTaskLeases, { instance: 'serve' })
+    await db.write(releaseTaskLeases, { instance: 'server2' })
     assert.deepEqual(await whoDoes([await start(t, 'other')]), [])
-    await db.write(releaseDuties, { instance: 'server' })
+    await db.write(releaseTaskLeases, { instance: 'server' })
     assert.deepEqual(await whoDoes([await start(t, 'server')]), ['server'])
   })
 
   test('a process that ends leaves it to the others at once', async (t) => {
     const [first, second] = [await start(t, 'first'), await start(t, 'second')]
     assert.deepEqual(await whoDoes([first, second]), ['first'])
-    await first.duties.close()
-    pass([second], DUTY_LOOK_MS)
+    await first.tasks.close()
+    pass([second], LEADER_CHECK_MS)
     assert.deepEqual(await whoDoes([first, second]), ['second'])
   })
 
   test('a process that ends while it takes one leaves it to the others, too', async (t) => {
     const first = await start(t, 'first')
     const asking = whoDoes([first])
-    await Promise.all([first.duties.close(), asking])
+    await Promise.all([first.tasks.close(), asking])
     const held = await db.read.selectFrom('leases').where('holder', 'is not', null).selectAll()
     assert.deepEqual(await held.execute(), [])
   })
@@ -126,7 +126,7 @@ suite('duties', () => {
     for (let minute = 5; minute <= 130; minute += 5) {
       pass(all, 5 * MINUTE_MS)
       // Whoever has it may end at any time.
-      if (minute === 30) await all.shift()?.duties.close()
+      if (minute === 30) await all.shift()?.tasks.close()
       done.push(...(await whoDoes(all, HOUR_MS)).map(() => minute))
     }
     const [first = 0, second = 0, ...more] = done
@@ -142,12 +142,12 @@ suite('duties', () => {
       tries += 1
       throw new Error('It is broken.')
     }
-    const duty = { name: 'retention', everyMs: HOUR_MS, signal: NEVER, run } as const
-    await assert.rejects(process.duties.perform(duty), /broken/)
-    await process.duties.perform(duty)
+    const task = { name: 'retention', everyMs: HOUR_MS, signal: NEVER, run } as const
+    await assert.rejects(process.tasks.perform(task), /broken/)
+    await process.tasks.perform(task)
     assert.equal(tries, 1)
     pass([process], MINUTE_MS)
-    await assert.rejects(process.duties.perform(duty), /broken/)
+    await assert.rejects(process.tasks.perform(task), /broken/)
     assert.equal(tries, 2)
   })
 
@@ -161,23 +161,23 @@ suite('duties', () => {
       await ended.promise
       return true
     }
-    const work = holder.duties.perform({ name: 'retention', everyMs: 1, signal: NEVER, run })
+    const work = holder.tasks.perform({ name: 'retention', everyMs: 1, signal: NEVER, run })
     await running.promise
     for (let look = 0; look < 20; look++) {
-      pass([holder, other], DUTY_LOOK_MS)
+      pass([holder, other], LEADER_CHECK_MS)
       // Asked for anything, it renews what it has; in a process of its own a timer does.
-      await holder.duties.perform({
+      await holder.tasks.perform({
         name: 'search index',
         signal: NEVER,
         run: () => Promise.resolve(false),
       })
       assert.deepEqual(await whoDoes([other]), [])
     }
-    await db.write(releaseDuties, { instance: 'holder' })
-    pass([holder, other], DUTY_LOOK_MS)
+    await db.write(releaseTaskLeases, { instance: 'holder' })
+    pass([holder, other], LEADER_CHECK_MS)
     assert.deepEqual(await whoDoes([other]), ['other'])
-    pass([holder, other], DUTY_LEASE_MS - 1_000)
-    await holder.duties.perform({ name: 'search index', signal: NEVER, run: async () => false })
+    pass([holder, other], LEADER_LEASE_MS - 1_000)
+    await holder.tasks.perform({ name: 'search index', signal: NEVER, run: async () => false })
     await work
     const [row] = await db.read
       .selectFrom('leases')
@@ -190,7 +190,7 @@ suite('duties', () => {
   test('told to stop, it tells what runs and takes nothing any more', async (t) => {
     const process = await start(t, 'one')
     const running = Promise.withResolvers<void>()
-    const work = process.duties.perform({
+    const work = process.tasks.perform({
       name: 'search index',
       signal: NEVER,
       async run(signal) {
@@ -200,7 +200,7 @@ suite('duties', () => {
       },
     })
     await running.promise
-    process.duties.stop()
+    process.tasks.stop()
     await work
     pass([process], MINUTE_MS)
     assert.deepEqual(await whoDoes([process]), [])
@@ -208,12 +208,12 @@ suite('duties', () => {
 })
 
 test('a process that is alone does everything when its loops ask', async () => {
-  const duties = openOwnDuties()
+  const tasks = openOwnTasks()
   let done = 0
   const run = async () => ++done > 5
   for (let ask = 0; ask < 3; ask++) {
-    await duties.perform({ name: 'retention', everyMs: HOUR_MS, signal: NEVER, run })
+    await tasks.perform({ name: 'retention', everyMs: HOUR_MS, signal: NEVER, run })
   }
   assert.equal(done, 3)
-  assert.equal(duties.lookMs(HOUR_MS), HOUR_MS)
+  assert.equal(tasks.pollMs('retention', HOUR_MS), HOUR_MS)
 })

@@ -1,20 +1,20 @@
-// Duties: work that one process at a time does for all that share the database. Who has one holds a row
-// of `leases`, and when it was last done stays there. All times are the queue's.
+// Leader leases of periodic tasks: a row of `leases` for each, which also says when the task was last done.
+// All times are the queue's.
 
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { transaction } from '#platform/db/db.ts'
 import type { ReadDb, Tx } from '#schema/tables.ts'
 
-export type DutyRow = {
+export type TaskLease = {
   name: string
   holder: string | null
   leaseUntilMs: number | null
-  /** Null until it was done once. */
+  /** Null until the task was done once. */
   doneAtMs: number | null
 }
 
-/** Those of these names that anybody ever had. */
-export async function listDuties(db: ReadDb, names: readonly string[]): Promise<DutyRow[]> {
+/** Leases of these tasks that any process ever had. */
+export async function listTaskLeases(db: ReadDb, names: readonly string[]): Promise<TaskLease[]> {
   const rows = await db.read
     .selectFrom('leases')
     .selectAll()
@@ -28,9 +28,9 @@ export async function listDuties(db: ReadDb, names: readonly string[]): Promise<
   }))
 }
 
-/** Whether nobody has it: its lease has ended, or was written before the clock was set back. */
-export function isFree(
-  { holder, leaseUntilMs }: DutyRow,
+/** Whether no process leads: the lease has ended, or was written before the clock was set back. */
+export function isTaskFree(
+  { holder, leaseUntilMs }: TaskLease,
   { queueMs, leaseMs }: { queueMs: number; leaseMs: number },
 ): boolean {
   if (holder === null || leaseUntilMs === null) return true
@@ -38,11 +38,11 @@ export function isFree(
 }
 
 /**
- * Takes those of these that nobody has, and lengthens the leases of those that `worker` has. Returns
- * all that it has now, until `queueMs` + `leaseMs`.
+ * Takes the free leases of these tasks and renews those of `worker`. Returns all of them that it has now,
+ * until `queueMs` + `leaseMs`.
  */
-export const takeDuties = transaction({
-  name: 'takeDuties',
+export const takeTaskLeases = transaction({
+  name: 'takeTaskLeases',
   accountOf: () => null,
   async run(
     tx: Tx,
@@ -75,9 +75,9 @@ export const takeDuties = transaction({
   },
 })
 
-/** Notes that it was done; false when `worker` does not have it any more. */
-export const noteDutyDone = transaction({
-  name: 'noteDutyDone',
+/** Notes that the task was done; false when `worker` does not lead it any more. */
+export const noteTaskDone = transaction({
+  name: 'noteTaskDone',
   accountOf: () => null,
   async run(
     tx: Tx,
@@ -94,18 +94,18 @@ export const noteDutyDone = transaction({
   },
 })
 
-/** Lets others have all that `worker` has. */
-export const returnDuties = transaction({
-  name: 'returnDuties',
+/** Frees all leases of `worker`. */
+export const returnTaskLeases = transaction({
+  name: 'returnTaskLeases',
   accountOf: () => null,
   async run(tx: Tx, { worker }: { worker: string }): Promise<void> {
     await tx.query.updateTable('leases').set(FREE).where('holder', '=', worker).execute()
   },
 })
 
-/** Takes back what an instance that has just started had in its last life. */
-export const releaseDuties = transaction({
-  name: 'releaseDuties',
+/** Frees the leases that an instance had in its last life, before it starts. */
+export const releaseTaskLeases = transaction({
+  name: 'releaseTaskLeases',
   accountOf: () => null,
   async run(tx: Tx, { instance }: { instance: string }): Promise<void> {
     await tx.query

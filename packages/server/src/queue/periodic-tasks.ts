@@ -1,0 +1,258 @@
+// Periodic work that one process at a time does for all that share a database, under a leader lease for
+// each task. A process takes any lease that it finds free.
+
+import { CLOCK_SKEW_MS } from '#platform/clock.ts'
+import type { Log } from '#platform/log.ts'
+import { storageTrouble } from '#platform/storage-trouble.ts'
+import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
+import type { Db } from '#schema/tables.ts'
+import {
+  isTaskFree,
+  listTaskLeases,
+  noteTaskDone,
+  returnTaskLeases,
+  takeTaskLeases,
+} from './periodic-task-rows.ts'
+import type { QueueClock } from './queue-clock.ts'
+
+/** How long a task stays with a process that died. */
+export const LEADER_LEASE_MS = 30 * SECOND_MS
+/** A run is told to end when this is left of its lease. */
+const LEASE_LEFT_MS_MIN = 5 * SECOND_MS
+/** How often each process looks for free leases; with the lease, less than a minute. */
+export const LEADER_CHECK_MS = 5 * SECOND_MS
+/** When a task that failed is run again, where it is due more rarely. */
+const TASK_RETRY_MS = MINUTE_MS
+
+export type TaskName =
+  | 'retention'
+  | 'blob sweep'
+  | 'key rotation'
+  | 'search index'
+  | 'hourly figures'
+
+export type PeriodicTask = {
+  name: TaskName
+  /** How long after it was done it is due again; absent for one that goes on all the time. */
+  everyMs?: number
+  /** Of the loop that asks. */
+  signal: AbortSignal
+  /** Does some of the work, and ends early once its signal is aborted; true when there may be more. */
+  run(signal: AbortSignal): Promise<boolean>
+}
+
+export type PeriodicTasks = {
+  /** How often to ask for a task that is due every `everyMs`. */
+  pollMs(name: TaskName, everyMs: number): number
+  /** Runs a task that this process leads and that is due; true when there may be more. */
+  perform(task: PeriodicTask): Promise<boolean>
+  /** The tasks that this process leads now. */
+  led(): TaskName[]
+  /** Tells every run to end; nothing is performed any more. */
+  stop(): void
+  /** Returns the leases, so that others have them at once; call it when nothing runs any more. */
+  close(): Promise<void>
+}
+
+/** For a process that is alone with its database: its loops keep the time. */
+export function openOwnTasks(): PeriodicTasks {
+  return {
+    pollMs: (_name, everyMs) => everyMs,
+    perform: ({ run, signal }) => run(signal),
+    led: () => [],
+    stop: () => {},
+    close: () => Promise.resolve(),
+  }
+}
+
+type TaskDeps = { db: Db; queueClock: QueueClock; log: Log }
+
+type SharedOptions = {
+  /** A name that no other process has. */
+  readonly worker: string
+  /** The tasks that one process does for all; each process does any other by itself. */
+  readonly names: readonly TaskName[]
+}
+
+/**
+ * For one process of several. A lease is renewed when a third of it is over. A process that was suspended
+ * may be at the same step, and no further, when another has taken its lease: every step is right beside
+ * another of its kind.
+ */
+export function openSharedTasks(deps: TaskDeps, options: SharedOptions): PeriodicTasks {
+  return new SharedTasks(deps, options)
+}
+
+type LeaderLease = {
+  readonly ending: AbortController
+  untilMs: number
+  doneAtMs: number | null
+  timer: NodeJS.Timeout
+}
+
+class SharedTasks implements PeriodicTasks {
+  readonly #deps: TaskDeps
+  readonly #worker: string
+  readonly #names: readonly TaskName[]
+  readonly #leases = new Map<TaskName, LeaderLease>()
+  /** A task that failed is left alone until then. */
+  readonly #retryAtMs = new Map<TaskName, number>()
+  readonly #timer: NodeJS.Timeout
+  #checking: Promise<void> | null = null
+  #checkedAtMs = Number.NEGATIVE_INFINITY
+  #isStopped = false
+  /** Also where the first lease was asked for and the answer is not known. */
+  #mayLeadSome = false
+
+  constructor(deps: TaskDeps, { worker, names }: SharedOptions) {
+    this.#deps = deps
+    this.#worker = worker
+    this.#names = names
+    // Also while a run goes on for long.
+    this.#timer = setInterval(() => {
+      this.#check().catch((error) =>
+        deps.log.warn({ error }, 'checking the leases of periodic tasks failed'),
+      )
+    }, LEADER_CHECK_MS)
+    this.#timer.unref()
+  }
+
+  pollMs(name: TaskName, everyMs: number): number {
+    return this.#names.includes(name) ? Math.min(everyMs, LEADER_CHECK_MS) : everyMs
+  }
+
+  async perform({ name, everyMs, signal, run }: PeriodicTask): Promise<boolean> {
+    if (!this.#names.includes(name)) return run(signal)
+    const lease = await this.#findLease(name)
+    if (lease === null || !this.#isDue(name, lease, everyMs)) return false
+    const ending = lease.ending.signal
+    try {
+      const hasMore = await run(ending)
+      if (everyMs === undefined || hasMore || ending.aborted) return hasMore
+    } catch (error) {
+      // Loops ask far more often than it is due.
+      if (everyMs !== undefined) this.#retryAtMs.set(name, this.#now() + TASK_RETRY_MS)
+      throw error
+    }
+    const queueMs = this.#now()
+    lease.doneAtMs = queueMs
+    await this.#deps.db.write(noteTaskDone, { worker: this.#worker, name, queueMs })
+    return false
+  }
+
+  led(): TaskName[] {
+    return [...this.#leases.keys()]
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    clearInterval(this.#timer)
+    for (const { ending, timer } of this.#leases.values()) {
+      clearTimeout(timer)
+      ending.abort()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.stop()
+    await this.#checking?.catch(() => {})
+    this.#leases.clear()
+    if (!this.#mayLeadSome) return
+    this.#mayLeadSome = false
+    // Otherwise the leases end by themselves.
+    await this.#deps.db.write(returnTaskLeases, { worker: this.#worker }).catch(() => {})
+  }
+
+  #now(): number {
+    return this.#deps.queueClock.now()
+  }
+
+  async #findLease(name: TaskName): Promise<LeaderLease | null> {
+    // A process that was suspended has to know before it goes on.
+    await this.#deps.queueClock.check()
+    const sinceMs = this.#now() - this.#checkedAtMs
+    if (this.#valid(name) === null && (this.#leases.has(name) || sinceMs >= LEADER_CHECK_MS)) {
+      await this.#check()
+    } else await this.#checking
+    return this.#valid(name)
+  }
+
+  #valid(name: TaskName): LeaderLease | null {
+    const lease = this.#leases.get(name)
+    if (lease === undefined || lease.ending.signal.aborted) return null
+    return this.#now() < lease.untilMs ? lease : null
+  }
+
+  #isDue(name: TaskName, { doneAtMs }: LeaderLease, everyMs: number | undefined): boolean {
+    if (everyMs === undefined) return true
+    const nowMs = this.#now()
+    if ((this.#retryAtMs.get(name) ?? nowMs) > nowMs) return false
+    // A time to come was written before the clock was set back.
+    return doneAtMs === null || nowMs - doneAtMs >= everyMs || doneAtMs > nowMs + CLOCK_SKEW_MS
+  }
+
+  /** One at a time; rejects only for what is no trouble of the store. */
+  #check(): Promise<void> {
+    if (this.#isStopped) return Promise.resolve()
+    this.#checking ??= this.#takeAndRenew()
+      .catch((error) => {
+        if (storageTrouble(error) === null) throw error
+      })
+      .finally(() => {
+        this.#checking = null
+      })
+    return this.#checking
+  }
+
+  async #takeAndRenew(): Promise<void> {
+    const { db, queueClock } = this.#deps
+    await queueClock.check()
+    const queueMs = this.#now()
+    this.#checkedAtMs = queueMs
+    // A lease that was not renewed in time may have been another's meanwhile.
+    for (const [name, { untilMs }] of this.#leases) if (untilMs <= queueMs) this.#end(name)
+    const rows = new Map((await listTaskLeases(db, this.#names)).map((row) => [row.name, row]))
+    const names = this.#names.filter((name) => {
+      const row = rows.get(name)
+      if (row === undefined || isTaskFree(row, { queueMs, leaseMs: LEADER_LEASE_MS })) return true
+      if (row.holder !== this.#worker) {
+        this.#end(name)
+        return false
+      }
+      const endsSoon = (row.leaseUntilMs ?? 0) - queueMs <= (LEADER_LEASE_MS * 2) / 3
+      return endsSoon || this.#valid(name) === null
+    })
+    // Reading costs nothing, a write a commit.
+    if (names.length === 0) return
+    this.#mayLeadSome = true
+    const lease = { worker: this.#worker, names, queueMs, leaseMs: LEADER_LEASE_MS }
+    const taken = new Map(
+      (await db.write(takeTaskLeases, lease)).map((one) => [one.name, one.doneAtMs]),
+    )
+    for (const name of names) {
+      const doneAtMs = taken.get(name)
+      if (doneAtMs === undefined) this.#end(name)
+      else this.#extend(name, queueMs, doneAtMs)
+    }
+  }
+
+  #extend(name: TaskName, queueMs: number, doneAtMs: number | null): void {
+    if (this.#isStopped) return
+    const untilMs = queueMs + LEADER_LEASE_MS - LEASE_LEFT_MS_MIN
+    const known = this.#leases.get(name)
+    if (known !== undefined) clearTimeout(known.timer)
+    const goesOn = known !== undefined && !known.ending.signal.aborted
+    const ending = goesOn ? known.ending : new AbortController()
+    const timer = setTimeout(() => ending.abort(), Math.max(0, untilMs - this.#now()))
+    timer.unref()
+    this.#leases.set(name, { ending, untilMs, doneAtMs, timer })
+  }
+
+  #end(name: TaskName): void {
+    const lease = this.#leases.get(name)
+    if (lease === undefined) return
+    clearTimeout(lease.timer)
+    lease.ending.abort()
+    this.#leases.delete(name)
+  }
+}
