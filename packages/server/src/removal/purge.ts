@@ -7,7 +7,8 @@ import type { Clock } from '#platform/clock.ts'
 import { isIdOf } from '#platform/ids.ts'
 import { inSteps } from '#platform/paced.ts'
 import { DAY_MS } from '#platform/units.ts'
-import type { Lease } from '#queue/lease.ts'
+import type { Job } from '#queue/job-rows.ts'
+import type { JobLease } from '#queue/work-jobs.ts'
 import type { Db } from '#schema/tables.ts'
 import { purgeWebhookStep } from '#webhooks/webhook-delivery-rows.ts'
 import { purgeExpiredStep, purgeInboxStep } from './retention-rows.ts'
@@ -48,7 +49,7 @@ export async function countOldStored({ db }: { db: Db }, signal: AbortSignal): P
  */
 export function purgeInbox(
   deps: PurgeDeps,
-  { inboxId, stepsMax, lease }: { inboxId: string; stepsMax: number; lease?: Lease },
+  { inboxId, stepsMax, lease }: { inboxId: string; stepsMax: number; lease?: JobLease },
 ): Promise<boolean> {
   // A client that waits for the first steps is not kept waiting by pauses.
   const pace = { stepsMax, mayGoOn: lease?.mayGoOn, isPaced: lease !== undefined }
@@ -65,7 +66,7 @@ export function purgeInbox(
  */
 export function purgeWebhook(
   { db }: { db: Db },
-  { webhookId, stepsMax, lease }: { webhookId: string; stepsMax: number; lease: Lease },
+  { webhookId, stepsMax, lease }: { webhookId: string; stepsMax: number; lease: JobLease },
 ): Promise<boolean> {
   return inSteps({ stepsMax, mayGoOn: lease.mayGoOn }, () =>
     db.write(purgeWebhookStep, { webhookId }),
@@ -109,4 +110,30 @@ export async function sweepBlobs(
 
 function idsOf(stored: readonly StoredBlob[]): string[] {
   return stored.map(({ id }) => id)
+}
+
+/** Steps after which a job goes back into the queue, so that others have their turn. */
+const PURGE_STEPS_PER_RUN = 50
+
+/** Does (a part of) a job; `again` when it has to be run once more at once. */
+export async function runJob(
+  deps: PurgeDeps,
+  job: Job,
+  lease: JobLease,
+): Promise<'done' | 'again'> {
+  const stepsMax = PURGE_STEPS_PER_RUN
+  switch (job.kind) {
+    case 'purge-inbox': {
+      const inboxId = String(job.payload.inboxId)
+      if (!(await purgeInbox(deps, { inboxId, stepsMax, lease }))) return 'again'
+      if (typeof job.payload.webhookId !== 'string') return 'done'
+      break
+    }
+    case 'purge-webhook':
+      break
+    default:
+      throw new Error(`No action does jobs of the kind ${job.kind}.`)
+  }
+  const webhookId = String(job.payload.webhookId)
+  return (await purgeWebhook(deps, { webhookId, stepsMax, lease })) ? 'done' : 'again'
 }

@@ -28,14 +28,15 @@ import type { ParserPool } from '#platform/workers/parser-pool.ts'
 import { openBackground } from '#queue/background.ts'
 import { type Dispatcher, openDispatcher } from '#queue/dispatcher.ts'
 import { MAIL_BOUNDS, RELAY_BOUNDS } from '#queue/dispatcher-bounds.ts'
+import type { Job } from '#queue/job-rows.ts'
 import {
   openOwnTasks,
   openSharedTasks,
   type PeriodicTasks,
   type TaskName,
 } from '#queue/periodic-tasks.ts'
-import { workJobs } from '#queue/work-jobs.ts'
-import { countOldStored, purgeExpired, sweepBlobs } from '#removal/purge.ts'
+import { type JobLease, workJobs } from '#queue/work-jobs.ts'
+import { countOldStored, purgeExpired, runJob, sweepBlobs } from '#removal/purge.ts'
 import { type Indexer, openIndexer } from '#search/indexer.ts'
 import { openMailCounter } from '#stats/count-mail.ts'
 import { SOCKETS_PER_ACCOUNT_MAX } from '#streams/event-handlers.ts'
@@ -189,8 +190,11 @@ export function openTimeDoor(
   const schedule = { rotationDays, usesServiceKeys: delivery !== 'sandbox' }
   const indexer = openIndexer(deps)
   const tasks = openTasks(deps, settings, instance)
+  const { db, clock, log } = deps
+  const run = (job: Job, lease: JobLease) => runJob(deps, job, lease)
   const background = openBackground({
-    workJobs: (signal) => workJobs(deps, { worker: deps.makeId('job'), signal }),
+    workJobs: (signal) =>
+      workJobs({ db, clock, log, runJob: run }, { worker: deps.makeId('job'), signal }),
     async purgeExpired(signal) {
       await purgeExpired(deps, signal)
       await countOldStored(deps, signal)
@@ -202,7 +206,7 @@ export function openTimeDoor(
     indexSearch: indexer.step,
     countMail: openMailCounter(deps).step,
     tasks,
-    log: deps.log,
+    log,
   })
   deps.wakeWorker = background.wakeJobs
   return { ...background, tasks, indexer }

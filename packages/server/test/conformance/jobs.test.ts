@@ -17,7 +17,7 @@ import {
 } from '#queue/job-rows.ts'
 import { workJobs } from '#queue/work-jobs.ts'
 import { openWorkerLoop } from '#queue/worker-loop.ts'
-import { purgeExpired, sweepBlobs } from '#removal/purge.ts'
+import { purgeExpired, runJob, sweepBlobs } from '#removal/purge.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   addAccount,
@@ -53,6 +53,12 @@ onBothEngines('jobs', (engine) => {
     await db.write(enqueueJob, { id, kind: 'none', payload: {}, runAtMs: nowMs, nowMs })
     return id
   }
+  const depsOf = (db: Db): Parameters<typeof workJobs>[0] => ({
+    db,
+    clock,
+    log: silentLog,
+    runJob: (job, lease) => runJob({ db, blobs: null }, job, lease),
+  })
   const rowOf = (id: string) =>
     db.read.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirst()
   /** A deleted inbox whose purge takes three steps, the id of its job. */
@@ -97,8 +103,7 @@ onBothEngines('jobs', (engine) => {
       nowMs += 25_000
       taken.push(...(await claim('thief')).map(({ id }) => id))
     })
-    const deps = { db: slowly, blobs: null, clock, log: silentLog }
-    await workJobs(deps, { worker: 'slow', signal: NEVER })
+    await workJobs(depsOf(slowly), { worker: 'slow', signal: NEVER })
     assert.deepEqual(taken, [])
     assert.equal(await rowOf(jobId), undefined)
   })
@@ -114,8 +119,7 @@ onBothEngines('jobs', (engine) => {
       nowMs += 61_000
       await claim('other')
     })
-    const deps = { db: stalled, blobs: null, clock, log: silentLog }
-    await workJobs(deps, { worker: 'stalled', signal: NEVER })
+    await workJobs(depsOf(stalled), { worker: 'stalled', signal: NEVER })
     assert.deepEqual([...stepped], [first.inboxId])
     assert.equal((await rowOf(first.jobId))?.leased_by, 'other')
     assert.equal((await rowOf(second.jobId))?.leased_by, 'other')
@@ -147,17 +151,16 @@ onBothEngines('jobs', (engine) => {
       steps += 1
       ending.abort()
     })
-    const deps = { db: ended, blobs: null, clock, log: silentLog }
-    await workJobs(deps, { worker: 'ending', signal: ending.signal })
+    await workJobs(depsOf(ended), { worker: 'ending', signal: ending.signal })
     assert.equal(steps, 1)
     for (const { jobId } of jobs) {
       const { leased_by, lease_until, attempts, run_at } = (await rowOf(jobId)) ?? {}
       assert.deepEqual([leased_by, lease_until, attempts], [null, null, 0])
       assert.ok((run_at ?? nowMs + 1) <= nowMs)
     }
-    await workJobs(deps, { worker: 'ending', signal: ending.signal })
+    await workJobs(depsOf(ended), { worker: 'ending', signal: ending.signal })
     assert.equal(steps, 1)
-    await workJobs({ ...deps, db }, { worker: 'next', signal: NEVER })
+    await workJobs(depsOf(db), { worker: 'next', signal: NEVER })
     for (const { jobId } of jobs) assert.equal(await rowOf(jobId), undefined)
   })
 
