@@ -2,7 +2,6 @@
 // in their cookies.
 
 import { transaction } from '#platform/db/db.ts'
-import { PURGE_STEP_ROWS } from '#rate-limits/budget-rows.ts'
 import type { ReadDb, Tx } from '#schema/tables.ts'
 
 /** Also a second time; kept until the session would have ended by itself. */
@@ -26,20 +25,4 @@ export async function findEndedSessions(db: ReadDb, ids: readonly string[]): Pro
     .where('id', 'in', [...ids])
     .execute()
   return rows.map(({ id }) => id)
-}
-
-/** Removes up to PURGE_STEP_ROWS that would be over by now; how many that were. */
-export async function purgeEndedSessions(tx: Tx, nowMs: number): Promise<number> {
-  const removed = await tx.query
-    .deleteFrom('ended_sessions')
-    .where('id', 'in', (session) =>
-      session
-        .selectFrom('ended_sessions')
-        .select('id')
-        .where('expires_at', '<=', nowMs)
-        .limit(PURGE_STEP_ROWS),
-    )
-    .returning('id')
-    .execute()
-  return removed.length
 }

@@ -3,7 +3,6 @@
 
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
-import { PURGE_STEP_ROWS } from '#rate-limits/budget-rows.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
 import {
   ACTIVE_KEYS_MAX,
@@ -148,22 +147,6 @@ export const takePairing = transaction({
     return { outcome: 'taken', accountId, approvedBy, pairing: toPairing(row) }
   },
 })
-
-/** Removes up to PURGE_STEP_ROWS that are over; how many that were. */
-export async function purgePairings(tx: Tx, nowMs: number): Promise<number> {
-  const removed = await tx.query
-    .deleteFrom('pairings')
-    .where('request_hash', 'in', (pairing) =>
-      pairing
-        .selectFrom('pairings')
-        .select('request_hash')
-        .where('expires_at', '<=', nowMs)
-        .limit(PURGE_STEP_ROWS),
-    )
-    .returning('user_code')
-    .execute()
-  return removed.length
-}
 
 /** What a key is called whose client did not say. */
 const UNNAMED = 'Paired client'

@@ -3,10 +3,8 @@
 
 import { transaction } from '#platform/db/db.ts'
 import { MINUTE_MS } from '#platform/units.ts'
+import { PURGE_STEP_ROWS } from '#schema/remove-oldest.ts'
 import type { Tx } from '#schema/tables.ts'
-
-/** Rows removed in one step of a purge, so that a large deletion never holds up mail. */
-export const PURGE_STEP_ROWS = 500
 
 /** A used token rests this much longer where several processes count, for their clocks differ a little. */
 const CLOCKS_APART_MS = 250

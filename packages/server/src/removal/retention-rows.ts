@@ -1,9 +1,7 @@
 // What is removed in small steps: the mail of deleted inboxes, and what has outlived its time.
 
 import { changeAccountCounters } from '#accounts/account-counters-rows.ts'
-import { purgeEndedSessions } from '#accounts/ended-session-rows.ts'
 import { IDEMPOTENCY_MS } from '#accounts/idempotency-key-rows.ts'
-import { purgePairings } from '#accounts/pairing-rows.ts'
 import { EVENT_MS } from '#events/event.ts'
 import { ERASED } from '#events/event-rows.ts'
 import { purgeQuarantined, purgeQuarantinedOf } from '#inbound/quarantine-rows.ts'
@@ -14,7 +12,7 @@ import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { idsOf } from '#queue/leased-queue-rows.ts'
-import { PURGE_STEP_ROWS } from '#rate-limits/budget-rows.ts'
+import { PURGE_STEP_ROWS, removeOldest } from '#schema/remove-oldest.ts'
 import type { Tx } from '#schema/tables.ts'
 import { endSearchInbox, removeFromSearch } from '#search/search-removal-rows.ts'
 import { purgeMailHours } from '#stats/mail-hours-rows.ts'
@@ -112,7 +110,10 @@ async function removeSent(tx: Tx, messageIds: string[]): Promise<void> {
     .where('message_id', 'in', messageIds)
     .returning('account_id')
     .execute()
-  await uncountCaptured(tx, captured)
+  await uncountCaptured(
+    tx,
+    captured.map((row) => row.account_id),
+  )
 }
 
 /** What an inbox's limits go by: those who wrote to it, its sends, its strangers; true if any went. */
@@ -145,163 +146,94 @@ export const purgeExpiredStep = transaction({
     const { nowMs } = input
     // First, because it locks inboxes, as those do who add to them before they lock anything else.
     const quarantined = await purgeQuarantined(tx, nowMs - QUARANTINE_MS)
-    const addresses = await purgeAddresses(tx, nowMs - RELEASED_ADDRESS_MS)
-    const creations = await purgeCreations(tx, nowMs - DAY_MS)
-    const events = await purgeEvents(tx, nowMs - EVENT_MS)
-    const keys = await purgeIdempotencyKeys(tx, nowMs - IDEMPOTENCY_MS)
+    const addresses = await removeOldest(tx, 'released_addresses', {
+      key: ['address'],
+      time: 'released_at',
+      until: nowMs - RELEASED_ADDRESS_MS,
+      // Meanwhile another deletion may have released it anew.
+      isRenewed: true,
+      returning: 'address',
+    })
+    const creations = await removeOldest(tx, 'inbox_creations', {
+      key: ['account_id', 'created_at', 'inbox_id'],
+      time: 'created_at',
+      until: nowMs - DAY_MS,
+      returning: 'inbox_id',
+    })
+    // By their time and not by their sequence: while a clock is wrong, the two orders differ.
+    const events = await removeOldest(tx, 'events', {
+      key: ['sequence'],
+      time: 'occurred_at',
+      until: nowMs - EVENT_MS,
+      returning: 'sequence',
+    })
+    const keys = await removeOldest(tx, 'idempotency_keys', {
+      key: ['account_id', 'idempotency_key'],
+      time: 'created_at',
+      until: nowMs - IDEMPOTENCY_MS,
+      // Meanwhile another send may have taken the key anew.
+      isRenewed: true,
+      returning: 'account_id',
+    })
     const strangers = await purgeColdDays(tx, Math.floor(nowMs / DAY_MS) - 1)
     const captured = await purgeCaptured(tx, nowMs - CAPTURED_MS)
     const told = await purgeWebhookDeliveries(tx, nowMs)
-    const postmaster = await purgePostmasterMail(tx, nowMs - POSTMASTER_MAIL_MS)
-    const sessions = await purgeEndedSessions(tx, nowMs)
-    const pairings = await purgePairings(tx, nowMs)
+    const postmaster = await removeOldest(tx, 'postmaster_messages', {
+      key: ['raw_id'],
+      time: 'created_at',
+      until: nowMs - POSTMASTER_MAIL_MS,
+      returning: 'raw_id',
+    })
+    const sessions = await removeOldest(tx, 'ended_sessions', {
+      key: ['id'],
+      time: 'expires_at',
+      until: nowMs,
+      returning: 'id',
+    })
+    const pairings = await removeOldest(tx, 'pairings', {
+      key: ['request_hash'],
+      time: 'expires_at',
+      until: nowMs,
+      returning: 'user_code',
+    })
     const hours = await purgeMailHours(tx, nowMs)
-    const counts = [addresses, creations, events, keys, strangers, captured, told]
-    counts.push(quarantined.length, postmaster.length, sessions, pairings, hours)
+    const rows = [quarantined, addresses, creations, events, keys, strangers, captured]
+    const counts = [...rows, postmaster, sessions, pairings].map(({ length }) => length)
+    counts.push(told, hours)
     return {
-      isDone: counts.every((rows) => rows < PURGE_STEP_ROWS),
+      isDone: counts.every((count) => count < PURGE_STEP_ROWS),
       blobIds: await dropRawReferences(tx, [...quarantined, ...postmaster]),
     }
   },
 })
 
-async function purgeAddresses(tx: Tx, untilMs: number): Promise<number> {
-  const removed = await tx.query
-    .deleteFrom('released_addresses')
-    .where('address', 'in', (address) =>
-      address
-        .selectFrom('released_addresses')
-        .select('address')
-        .where('released_at', '<=', untilMs)
-        .orderBy('released_at')
-        .limit(PURGE_STEP_ROWS),
-    )
-    // Meanwhile another deletion may have released it anew.
-    .where('released_at', '<=', untilMs)
-    .returning('address')
-    .execute()
-  return removed.length
-}
-
-async function purgeCreations(tx: Tx, untilMs: number): Promise<number> {
-  const removed = await tx.query
-    .deleteFrom('inbox_creations')
-    .where(({ eb, refTuple, selectFrom }) =>
-      eb(
-        refTuple('account_id', 'created_at', 'inbox_id'),
-        'in',
-        selectFrom('inbox_creations')
-          .select(['account_id', 'created_at', 'inbox_id'])
-          .where('created_at', '<=', untilMs)
-          .orderBy('created_at')
-          .limit(PURGE_STEP_ROWS)
-          .$asTuple('account_id', 'created_at', 'inbox_id'),
-      ),
-    )
-    .returning('inbox_id')
-    .execute()
-  return removed.length
-}
-
-/** By their time and not by their sequence: while a clock is wrong, the two orders differ. */
-async function purgeEvents(tx: Tx, untilMs: number): Promise<number> {
-  const removed = await tx.query
-    .deleteFrom('events')
-    .where('sequence', 'in', (event) =>
-      event
-        .selectFrom('events')
-        .select('sequence')
-        .where('occurred_at', '<=', untilMs)
-        .orderBy('occurred_at')
-        .limit(PURGE_STEP_ROWS),
-    )
-    .returning('sequence')
-    .execute()
-  return removed.length
-}
-
-/** Returns the ids of the raw messages that were referred to. */
-async function purgePostmasterMail(tx: Tx, untilMs: number): Promise<string[]> {
-  const removed = await tx.query
-    .deleteFrom('postmaster_messages')
-    .where('raw_id', 'in', (message) =>
-      message
-        .selectFrom('postmaster_messages')
-        .select('raw_id')
-        .where('created_at', '<=', untilMs)
-        .orderBy('created_at')
-        .limit(PURGE_STEP_ROWS),
-    )
-    .returning('raw_id')
-    .execute()
-  return removed.map((message) => message.raw_id)
-}
-
-async function purgeIdempotencyKeys(tx: Tx, untilMs: number): Promise<number> {
-  const removed = await tx.query
-    .deleteFrom('idempotency_keys')
-    .where(({ eb, refTuple, selectFrom }) =>
-      eb(
-        refTuple('account_id', 'idempotency_key'),
-        'in',
-        selectFrom('idempotency_keys')
-          .select(['account_id', 'idempotency_key'])
-          .where('created_at', '<=', untilMs)
-          .orderBy('created_at')
-          .limit(PURGE_STEP_ROWS)
-          .$asTuple('account_id', 'idempotency_key'),
-      ),
-    )
-    // Meanwhile another send may have taken the key anew.
-    .where('created_at', '<=', untilMs)
-    .returning('account_id')
-    .execute()
-  return removed.length
-}
-
 /** Strangers of days before `day`, and the totals of those days. */
-async function purgeColdDays(tx: Tx, day: number): Promise<number> {
-  const removed = await tx.query
-    .deleteFrom('cold_recipients')
-    .where(({ eb, refTuple, selectFrom }) =>
-      eb(
-        refTuple('inbox_id', 'utc_day', 'address_key'),
-        'in',
-        selectFrom('cold_recipients')
-          .select(['inbox_id', 'utc_day', 'address_key'])
-          .where('utc_day', '<', day)
-          .orderBy('utc_day')
-          .limit(PURGE_STEP_ROWS)
-          .$asTuple('inbox_id', 'utc_day', 'address_key'),
-      ),
-    )
-    .returning('inbox_id')
-    .execute()
+async function purgeColdDays(tx: Tx, day: number): Promise<string[]> {
+  const removed = await removeOldest(tx, 'cold_recipients', {
+    key: ['inbox_id', 'utc_day', 'address_key'],
+    time: 'utc_day',
+    until: day - 1,
+    returning: 'inbox_id',
+  })
   await tx.query.deleteFrom('account_cold_days').where('utc_day', '<', day).execute()
-  return removed.length
+  return removed
 }
 
-async function purgeCaptured(tx: Tx, untilMs: number): Promise<number> {
-  const removed = await tx.query
-    .deleteFrom('captured_messages')
-    .where('id', 'in', (message) =>
-      message
-        .selectFrom('captured_messages')
-        .select('id')
-        .where('created_at', '<=', untilMs)
-        .orderBy('created_at')
-        .limit(PURGE_STEP_ROWS),
-    )
-    .returning('account_id')
-    .execute()
-  await uncountCaptured(tx, removed)
-  return removed.length
+async function purgeCaptured(tx: Tx, until: number): Promise<string[]> {
+  const accountIds = await removeOldest(tx, 'captured_messages', {
+    key: ['id'],
+    time: 'created_at',
+    until,
+    returning: 'account_id',
+  })
+  await uncountCaptured(tx, accountIds)
+  return accountIds
 }
 
-async function uncountCaptured(tx: Tx, removed: { account_id: string }[]): Promise<void> {
+async function uncountCaptured(tx: Tx, accountIds: readonly string[]): Promise<void> {
   // In one order everywhere, so that two transactions never wait for each other's accounts.
-  for (const accountId of [...new Set(removed.map((row) => row.account_id))].sort()) {
-    const captured = -removed.filter((row) => row.account_id === accountId).length
+  for (const accountId of [...new Set(accountIds)].sort()) {
+    const captured = -accountIds.filter((one) => one === accountId).length
     await changeAccountCounters(tx, accountId, { captured })
   }
 }

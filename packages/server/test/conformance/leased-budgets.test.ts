@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, suite, test } from 'node:test'
 import { silentLog } from '#platform/log.ts'
-import { BUDGET_RECORD_MS, exchangeBudgets, PURGE_STEP_ROWS } from '#rate-limits/budget-rows.ts'
+import { BUDGET_RECORD_MS, exchangeBudgets } from '#rate-limits/budget-rows.ts'
 import type { Allowance, Budgets, RateWindow } from '#rate-limits/budgets.ts'
 import {
   BUDGET_IDLE_MS,
@@ -12,6 +12,7 @@ import {
   BUDGET_SLICES,
   openLeasedBudgets,
 } from '#rate-limits/leased-budgets.ts'
+import { PURGE_STEP_ROWS } from '#schema/remove-oldest.ts'
 import type { Db } from '#schema/tables.ts'
 import { makeId, openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
 import { type TestClock, testClock } from '#test/world.ts'

@@ -8,8 +8,8 @@ import { QUARANTINE_MS } from '#inbound/quarantined.ts'
 import type { ReceiveInput } from '#inbound/receive-message-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
-import { PURGE_STEP_ROWS } from '#rate-limits/budget-rows.ts'
 import { purgeExpiredStep, purgeInboxStep } from '#removal/retention-rows.ts'
+import { PURGE_STEP_ROWS } from '#schema/remove-oldest.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   addAccount,

@@ -8,8 +8,8 @@ import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { openDeliveryQueue } from '#outbound/delivery-queue.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { claimJobs, completeJob } from '#queue/job-rows.ts'
-import { PURGE_STEP_ROWS } from '#rate-limits/budget-rows.ts'
 import { CAPTURED_MS, purgeExpiredStep, purgeInboxStep } from '#removal/retention-rows.ts'
+import { PURGE_STEP_ROWS } from '#schema/remove-oldest.ts'
 import { deliverDeps, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,
