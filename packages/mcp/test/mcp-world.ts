@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { suite } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { isFullRun } from '@mailroom/server/test/size-of.ts'
 import { openWorld, type World, type WorldOptions } from '@mailroom/server/test/world.ts'
 import {
   type CallToolResult,
@@ -43,12 +44,12 @@ const CHILD = fileURLToPath(import.meta.resolve('#test/stdio-child.ts'))
 
 export const WIDE = { MAILROOM_LIMIT_API_PER_MINUTE: '1000000' }
 
-/** The same tests over both transports, each on a service of its own. */
+/** The same tests over both transports, each on a service of its own; in a quick run over HTTP. */
 export function onEachTransport(
   name: string,
   define: (open: (options?: WorldOptions) => Promise<World>, connect: Connect) => void,
 ): void {
-  for (const kind of TRANSPORTS) {
+  for (const kind of isFullRun() ? TRANSPORTS : TRANSPORTS.slice(0, 1)) {
     suite(`${name} (${kind})`, () => {
       const open = (options: WorldOptions = {}) =>
         openWorld('sqlite', { ...options, env: { ...WIDE, ...options.env } })

@@ -1,50 +1,41 @@
-// The entry of `npm test` and `npm run test:all`: one PostgreSQL for the run, a line for each test file,
-// failures in full, and the closing lines of node's own test runner.
-// Arguments are parts of file paths to run in full, shown test by test, each file in a process of its own.
+// The entry of `npm test`, `npm run test:all` and `npm run test:long`: a line for each test file, failures in
+// full, and the closing lines of node's own test runner. Arguments are parts of paths of files to run in full,
+// each in a process of its own, shown test by test.
 
 import { globSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
-import { spec } from 'node:test/reporters'
-import { migratePostgres } from '#platform/db/postgres.ts'
-import { bundleWriter } from '#test/bundle-writer.ts'
-import { FileLines } from '#test/file-lines.ts'
-import { openMemoryFolder } from '#test/memory-folder.ts'
-import { makeTestCertificate } from '#test/peers/certificate.ts'
-import {
-  createTestDatabase,
-  POSTGRES_TEMPLATE_VARIABLE,
-  POSTGRES_URL_VARIABLE,
-  startPostgres,
-} from '#test/peers/postgres.ts'
-import { isQuickFile, planRun } from '#test/plan-run.ts'
+import { spec, type TestEvent } from 'node:test/reporters'
+import { setUp } from '#test/setup.ts'
 import { FULL_VARIABLE, isFullRun, isLongRun } from '#test/size-of.ts'
 
 /** Three for each of two cores: files wait for sockets and clocks more than they work. */
 const CONCURRENCY = 6
+/** More save little: most starts are saved already. */
+const GROUP_FILES_MAX = 16
 /** Of a test that says nothing else: a guard against hanging, which names the test. */
 const TEST_MS_MAX = 3 * 60_000
-/** Nothing is heard of any process: one is blocked, or does not end. More than LONG_LIMIT. */
+/** No process reports anything: one is blocked, or does not end. More than LONG_LIMIT. */
 const SILENCE_MS_MAX = (isLongRun() ? 90 : 12) * 60_000
 const INTERRUPTED = 130
 
-// That of the service itself: what is stripped of its types once need not be in every test file, nor in
-// the services that tests start.
-process.env.NODE_COMPILE_CACHE ??= new URL(
-  '../../../node_modules/.cache/mailroom/',
-  import.meta.url,
-).pathname
+/**
+ * They measure memory or how long the event loop was held up, which others in their process would change, or
+ * change what belongs to the process.
+ */
+const ALONE =
+  /\.full\.|\/crash\/|\/http\/(collect-body|websocket)|\/mail\/(line-ends|mime-bounds)|\/smtp\/(client-broken-peers|limits)|transport-connections|peers\/postgres/
 
 const workspace = new URL('../../../', import.meta.url).pathname
-const filters = process.argv.slice(2)
-const interruption = new AbortController()
-// Whoever names files wants to see them on both databases.
-if (filters.length > 0) process.env[FULL_VARIABLE] = '1'
+// That of the service itself: what is stripped of its types once need not be in every process.
+process.env.NODE_COMPILE_CACHE ??= `${workspace}node_modules/.cache/mailroom/`
 
+const filters = process.argv.slice(2)
+if (filters.length > 0) process.env[FULL_VARIABLE] = '1'
+const interruption = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
     // The second time at once: the cluster has a watchdog.
@@ -54,102 +45,104 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   })
 }
 
-const files = findTestFiles()
-if (files.length === 0) {
-  console.error(`No test file matches ${filters.join(' or ') || 'packages/*/test/**/*.test.ts'}`)
+const paths = findTestFiles()
+if (paths.length === 0) {
+  console.error(`No test file matches ${filters.join(' or ')}`)
   process.exit(1)
 }
-const memory = await openMemoryFolder()
-if (memory !== null) process.env.TMPDIR = memory.path
-const postgres = await startPostgres()
-process.env[POSTGRES_URL_VARIABLE] = postgres.url
-const certificate = await makeTestCertificate()
-const entries = await mkdtemp(join(tmpdir(), 'mailroom-test-run-'))
+const unfinished = new Set(paths)
+const { folder, tearDown } = await setUp()
 try {
-  process.env[POSTGRES_TEMPLATE_VARIABLE] = await makeTemplate()
-  await bundleWriter(entries)
-  const didPass = await runTests()
+  const didPass = await runGroups(groupFiles(paths))
   if (!didPass) process.exitCode ??= 1
 } finally {
-  await rm(entries, { recursive: true, force: true })
-  await certificate.remove()
-  await postgres.stop()
-  await memory?.remove()
+  await tearDown()
 }
 
+/** Those whose name ends with `.full.test.ts`, and kills, are of full runs only. */
 function findTestFiles(): string[] {
-  const patterns = ['packages/*/test/**/*.test.ts', 'bench/test/**/*.test.ts']
-  const found = globSync(patterns, { cwd: workspace })
-  const wanted = found.filter((path) =>
-    filters.length === 0
-      ? isFullRun() || isQuickFile(path)
-      : filters.some((filter) => path.includes(relativeTo(filter))),
+  const found = globSync('packages/*/test/**/*.test.ts', { cwd: workspace }).sort()
+  const parts = filters.map((filter) => filter.replace(workspace, '').replace(/^\.\//, ''))
+  if (parts.length > 0) return found.filter((path) => parts.some((part) => path.includes(part)))
+  return found.filter((path) => isFullRun() || !/\.full\.test\.ts$|\/crash\//.test(path))
+}
+
+/** The processes in the order of their start, each with its files: neighbours load the same modules. */
+function groupFiles(paths: readonly string[]): string[][] {
+  const [alone = [], together = []] = [true, false].map((isAlone) =>
+    paths.filter((path) => (filters.length > 0 || ALONE.test(path)) === isAlone),
   )
-  return wanted.sort().map((path) => workspace + path)
+  const count = Math.ceil(together.length / GROUP_FILES_MAX)
+  const startOf = (index: number) => Math.round((index * together.length) / count)
+  return [
+    ...alone.map((path) => [path]),
+    ...Array.from({ length: count }, (_, index) =>
+      together.slice(startOf(index), startOf(index + 1)),
+    ),
+  ]
 }
 
-/** A path that a shell completed, from wherever the run was started. */
-function relativeTo(filter: string): string {
-  return filter.startsWith(workspace) ? filter.slice(workspace.length) : filter.replace(/^\.\//, '')
-}
-
-/** The name of a database as the service makes it, to be copied. */
-async function makeTemplate(): Promise<string> {
-  const url = await createTestDatabase(postgres.url)
-  await migratePostgres(url)
-  return new URL(url).pathname.slice(1)
-}
-
-async function runTests(): Promise<boolean> {
+async function runGroups(groups: string[][]): Promise<boolean> {
+  const entries = new Map<string, string[]>()
+  for (const group of groups) entries.set(await writeEntry(group, entries.size), group)
   const reports = new PassThrough({ objectMode: true })
   const printed = pipeline(reports, new spec(), process.stdout, { end: false })
-  const isWhole = filters.length === 0
-  const plan = isWhole ? planRun(files) : []
-  const started = isWhole ? await Promise.all(plan.map(makeEntry)) : files
-  const groups = plan.map((paths, index): [string, string[]] => [started[index] ?? '', paths])
+  const silence = setTimeout(() => {
+    console.error(`✖ nothing was reported for ${SILENCE_MS_MAX / 60_000} minutes`)
+    interruption.abort()
+  }, SILENCE_MS_MAX)
   const events = run({
-    files: started,
+    files: [...entries.keys()],
     concurrency: CONCURRENCY,
     timeout: TEST_MS_MAX,
     signal: interruption.signal,
     cwd: workspace,
-    execArgv: ['--import', import.meta.resolve('#test/use-bundled-writer.ts')],
   })
-  const lines = new FileLines(files, workspace, new Map(groups))
-  const silence = watchSilence(lines)
   let didPass = false
   for await (const event of events) {
     silence.refresh()
     if (event.type === 'test:summary' && event.data.file === undefined) {
       didPass = event.data.success
     }
-    if (!isWhole) reports.write(event)
-    else for (const line of lines.take(event)) reports.write(line)
+    for (const report of condense(event, entries)) reports.write(report)
   }
   clearTimeout(silence)
   reports.end()
   await printed
-  const missing = isWhole ? lines.missing() : []
-  for (const path of missing) console.error(`✖ ${path} did not run`)
-  return didPass && missing.length === 0 && !interruption.signal.aborted
-}
-
-/** Ends the run when it fires, with what has not ended. */
-function watchSilence(lines: FileLines): NodeJS.Timeout {
-  return setTimeout(() => {
-    console.error(`✖ nothing was heard for ${SILENCE_MS_MAX / 60_000} minutes; what has not ended:`)
-    for (const path of lines.missing()) console.error(`    ${path}`)
-    interruption.abort()
-  }, SILENCE_MS_MAX)
+  for (const path of unfinished) console.error(`✖ ${path} did not end`)
+  return didPass && unfinished.size === 0 && !interruption.signal.aborted
 }
 
 /** A module that runs the files. */
-async function makeEntry(paths: string[], index: number): Promise<string> {
-  const entry = join(entries, `group-${index}.test.mjs`)
-  const group = import.meta.resolve('#test/run-together.ts')
-  const text = `import { runTogether } from ${JSON.stringify(group)}
-await runTogether(${JSON.stringify(paths)})
+async function writeEntry(paths: string[], index: number): Promise<string> {
+  const entry = join(folder, `group-${index}.test.mjs`)
+  const together = import.meta.resolve('#test/together.ts')
+  const text = `import { runTogether } from ${JSON.stringify(together)}
+await runTogether(${JSON.stringify(workspace)}, ${JSON.stringify(paths)})
 `
   await writeFile(entry, text)
   return entry
+}
+
+/** In place of an event: of a whole run, all that did not pass, and a line for each file. */
+function condense(event: TestEvent, entries: ReadonlyMap<string, string[]>): TestEvent[] {
+  const isWhole = filters.length === 0
+  if (event.type !== 'test:pass' && event.type !== 'test:fail') {
+    return isWhole && /^test:(?:start|enqueue|dequeue|plan|complete)$/.test(event.type)
+      ? []
+      : [event]
+  }
+  const { name, details, skip, todo } = event.data
+  const didPass = event.type === 'test:pass'
+  const shown = isWhole && didPass && !skip && !todo ? [] : [event]
+  const print = (message: string): TestEvent => ({
+    type: 'test:stdout',
+    data: { file: name, message },
+  })
+  const group = entries.get(name)
+  // What fails after its test has ended, such as a promise that nobody awaits, is of no test.
+  if (group !== undefined) return didPass ? [] : [event, print(`✖ one of ${group.join(', ')}\n`)]
+  if (!unfinished.delete(name) || !isWhole) return shown
+  const line = `${didPass ? '✔' : '✖'} ${name} (${Math.round(details.duration_ms ?? 0)} ms)\n`
+  return [...shown, print(line)]
 }

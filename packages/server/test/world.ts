@@ -4,7 +4,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { suite } from 'node:test'
+import { after, before, suite } from 'node:test'
 import { makeDkimKey } from '@mailroom/mail/dkim/key.ts'
 import { type Inbox, Mailroom } from '@mailroom/sdk'
 import { type App, openApp } from '#app.ts'
@@ -17,7 +17,9 @@ import { openMetrics } from '#platform/telemetry/metrics.ts'
 import { certificateSettings } from '#test/peers/certificate.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { type Mail, openSender, type SmtpReply } from '#test/peers/sender.ts'
+import { prepareSqlite } from '#test/peers/sqlite.ts'
 import { isFullRun, isLongRun } from '#test/size-of.ts'
+import { databasePath } from '#wiring/open-store.ts'
 
 export const OPERATOR_TOKEN = 'operator-token-for-tests-0123456789'
 
@@ -79,6 +81,18 @@ export function onAnyEngine(name: string, define: (engine: Engine) => void): voi
   else suite(name, () => define('sqlite'))
 }
 
+/** Opened before the tests of the suite and closed after them; it has no fields until then. */
+export function opened<Opened extends { close(): Promise<void> }>(
+  open: () => Promise<Opened>,
+): Opened {
+  const holder = {} as Opened
+  before(async () =>
+    Object.defineProperties(holder, Object.getOwnPropertyDescriptors(await open())),
+  )
+  after(() => holder.close?.())
+  return holder
+}
+
 /** Starts a service of its own on free ports with an empty database; close it in `after`. */
 export async function openWorld(engine: Engine, options: WorldOptions = {}): Promise<World> {
   const dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
@@ -99,6 +113,7 @@ export async function openWorld(engine: Engine, options: WorldOptions = {}): Pro
   const clock = testClock()
   const metrics = await openMetrics({ includesProcess: false })
   const { settings } = reading
+  if (engine === 'sqlite') await prepareSqlite(databasePath(settings))
   const log = options.log ?? silentLog
   const { makeKey = testKey, consoleFolder } = options
   const seams = { log, clock, metrics, makeKey, ...(consoleFolder && { consoleFolder }) }

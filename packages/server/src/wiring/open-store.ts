@@ -98,7 +98,7 @@ async function openDb({ settings, as, observer, onError }: OpenStoreOptions): Pr
   }
   return openSqlite<Tables>({
     path: databasePath(settings),
-    writerEntry: new URL('./sqlite-writer-entry.ts', import.meta.url),
+    writerEntry: new URL(import.meta.resolve('#wiring/sqlite-writer-entry.ts')),
     reservePath: as === 'service' ? join(settings.dataDir, 'reserve') : null,
     observer,
   })

@@ -15,6 +15,7 @@ import { openSqlite } from '#platform/db/sqlite.ts'
 import { idMaker } from '#platform/ids.ts'
 import type { Db, Tables } from '#schema/tables.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
+import { prepareSqlite } from '#test/peers/sqlite.ts'
 
 export type TestDatabase = {
   readonly db: Db
@@ -35,6 +36,7 @@ export const makeId = idMaker(systemClock, systemChance)
 export async function openDatabase(engine: Engine): Promise<TestDatabase> {
   const folder = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
   const place = engine === 'sqlite' ? join(folder, 'test.db') : await createPreparedDatabase()
+  if (engine === 'sqlite') await prepareSqlite(place)
   const opened: Db[] = []
   const openAgain = async () => {
     const db = await openAt(engine, place)

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { systemClock } from '#platform/clock.ts'
+import {
+  EVENT_FEED_HEADERS,
+  type EventFeed,
+  openEventFeed,
+  STREAM_BUFFER_BYTES_MAX,
+} from '#streams/event-feed.ts'
+import type { Accepted, EventSink } from '#streams/event-stream.ts'
+import { type DoorOptions, GOOD_KEY, openDoor } from '#test/http/door.ts'
+import { openFeedClient } from '#test/http/event-feed-client.ts'
+import { eventText } from '#test/http/event-text.ts'
+
+const patience = { requestMs: 10_000, headMs: 5_000, idleMs: 1_000 }
+const headers = { authorization: `Bearer ${GOOD_KEY}` }
+const filter = { kinds: [], podIds: [], inboxIds: [] }
+
+type Opening = { commentMs: number; fill?(sink: EventSink): void }
+
+/** A door whose event stream tells what `fill` writes. */
+async function openStreamDoor({ commentMs, fill }: Opening, options: DoorOptions = {}) {
+  const ended = Promise.withResolvers<void>()
+  let ends = 0
+  let feed: EventFeed | null = null
+  const ports = {
+    openEventStream: ({ sink }: { sink: EventSink }) => ({
+      async subscribe({ onAccepted }: { onAccepted(accepted: Accepted): void }) {
+        onAccepted({ lastEventId: null, notice: null })
+        fill?.(sink)
+        return 'subscribed' as const
+      },
+      unsubscribe: () => 'unsubscribed' as const,
+      resume: () => fill?.(sink),
+      close() {},
+    }),
+  }
+  const door = await openDoor({
+    patience,
+    answers: {
+      'events.stream': async (_input, context) => {
+        feed = await openEventFeed(
+          { ports, clock: systemClock },
+          {
+            accountId: 'acc_1',
+            filter,
+            afterId: null,
+            notices: [],
+            commentMs,
+            onEnd() {
+              ends += 1
+              ended.resolve()
+            },
+          },
+        )
+        context.onGone(() => feed?.content.destroy())
+        return { headers: EVENT_FEED_HEADERS, content: feed?.content ?? null }
+      },
+    },
+    ...options,
+  })
+  return { door, ended: ended.promise, ends: () => ends, endFeed: () => feed?.end() }
+}
+
+test('a wait outlives the limit of a download before it on the same connection', async () => {
+  const door = await openDoor({
+    patience,
+    answers: {
+      'inboxes.wait': async () => {
+        await pause(500)
+        return { message: null }
+      },
+    },
+  })
+  const socket = connect(door.port, '127.0.0.1')
+  let answers = ''
+  socket.on('data', (data) => {
+    answers += data.toString()
+  })
+  const request = (path: string) =>
+    `GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\n\r\n`
+  socket.write(request('/v1/messages/a/raw'))
+  while (!answers.endsWith('bytes')) await once(socket, 'data')
+  socket.write(request('/v1/inboxes/a/wait'))
+  while (!answers.endsWith('{"message":null}')) await once(socket, 'data')
+  socket.destroy()
+  await door.close(0)
+})
+
+test('an idle stream is kept by its comments, and one without them is not', async () => {
+  for (const [commentMs, isKept] of [
+    [100, true],
+    [60_000, false],
+  ] as const) {
+    const { door, ended } = await openStreamDoor({ commentMs })
+    const client = await openFeedClient(`${door.address}/v1/events/stream`, headers)
+    const next = client.next().then(
+      () => 'over',
+      () => 'cut',
+    )
+    const outcome = await Promise.race([next, pause(isKept ? 5_000 : 60_000, 'kept')])
+    assert.equal(outcome, isKept ? 'kept' : 'cut')
+    if (isKept) assert.ok(client.comments() > 5)
+    client.close()
+    await ended
+    await door.close(0)
+  }
+})
+
+test('a stream is freed once when its client hangs up', async () => {
+  const { door, ended, ends } = await openStreamDoor({ commentMs: 20 })
+  const client = await openFeedClient(`${door.address}/v1/events/stream`, headers)
+  client.close()
+  await ended
+  await door.close(0)
+  assert.equal(ends(), 1)
+})
+
+test('a stream that is ended is complete, and its connection is closed', async () => {
+  const { door, ends, endFeed } = await openStreamDoor({
+    commentMs: 20,
+    fill: (sink) => sink.write(eventText('evt_1', JSON.stringify({ subject: 'a\nb\u2028c' }))),
+  })
+  const client = await openFeedClient(`${door.address}/v1/events/stream`, headers)
+  assert.equal(client.response.headers.get('connection'), 'close')
+  assert.deepEqual(await client.next(), {
+    id: 'evt_1',
+    event: 'message.received',
+    data: { subject: 'a\nb\u2028c' },
+  })
+  endFeed()
+  endFeed()
+  assert.equal(await client.next(), null)
+  assert.equal(ends(), 1)
+  await door.close(0)
+})
+
+test('a stream that nobody reads is bounded, and cut', async () => {
+  let written = 0
+  const text = eventText('evt_1', JSON.stringify('x'.repeat(64 * 1024)))
+  const { door, ended } = await openStreamDoor({
+    commentMs: 20,
+    fill(sink) {
+      do written += 1
+      while (sink.write(text))
+    },
+  })
+  const socket = connect(door.port, '127.0.0.1')
+  const before = process.memoryUsage().arrayBuffers
+  socket.pause()
+  socket.write(
+    `GET /v1/events/stream HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${GOOD_KEY}\r\n\r\n`,
+  )
+  await ended
+  assert.ok(written * 64 * 1024 > 2 * STREAM_BUFFER_BYTES_MAX)
+  assert.ok(process.memoryUsage().arrayBuffers - before < 20 * STREAM_BUFFER_BYTES_MAX)
+  socket.destroy()
+  await door.close(0)
+})

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, suite, test } from 'node:test'
+import { judgeDisk } from '#commands/doctor/check-machine.ts'
+import { reverseName } from '#commands/doctor/check-names.ts'
+import { within } from '#commands/doctor/finding.ts'
+import { makeSelfSignedCertificate } from '#platform/tls/tls.ts'
+import { type MtaScript, mtaTls, openMta } from '#test/peers/mta.ts'
+import { type DoctorWorld, HOST, openDoctorWorld } from '#test/scenarios/doctor-world.ts'
+
+suite('the doctor and the parts of a machine', () => {
+  let world: DoctorWorld
+  let folder: string
+  before(async () => {
+    world = await openDoctorWorld('sqlite')
+    folder = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
+  })
+  after(async () => {
+    await world.close()
+    await rm(folder, { recursive: true })
+  })
+
+  const doors: [what: string, script: () => Promise<MtaScript>, verdict: string][] = [
+    [
+      'answers as somebody else',
+      async () => ({ hostname: 'other.dev', tls: await mtaTls() }),
+      'wrong',
+    ],
+    ['offers no STARTTLS', async () => ({ hostname: HOST }), 'wrong'],
+    ['breaks off the handshake', async () => ({ hostname: HOST, tls: 'close' }), 'wrong'],
+    ['refuses everybody', async () => ({ greeting: '554 no' }), 'wrong'],
+    ['says nothing', async () => ({ greeting: 'hang' }), 'wrong'],
+    ['shows another certificate', async () => ({ hostname: HOST, tls: await mtaTls() }), 'advice'],
+  ]
+  for (const [what, script, verdict] of doors) {
+    test(`a mail door that ${what}: ${verdict}`, async () => {
+      await using mta = await openMta(await script())
+      const { of, tookMs } = await world.ask({ MAILROOM_SMTP_PORT: String(mta.port) })
+      assert.deepEqual(of('mail door'), [verdict])
+      assert.ok(tookMs < 45_000)
+    })
+  }
+
+  test('a mail door that nobody opened is wrong, and none is needed without the role', async () => {
+    const closed = { MAILROOM_SMTP_PORT: '9' }
+    assert.deepEqual((await world.ask(closed)).of('mail door'), ['wrong'])
+    const { of } = await world.ask({ ...closed, MAILROOM_ROLES: 'http' })
+    assert.deepEqual(of('mail door'), ['not needed'])
+  })
+
+  const YEAR_MS = 365 * 24 * 3600 * 1000
+  const certificates: [what: string, name: string, fromMs: number, verdict: string][] = [
+    ['is for another host', 'other.dev', Date.now(), 'wrong'],
+    ['has ended', HOST, Date.now() - 11 * YEAR_MS, 'wrong'],
+    ['has not begun', HOST, Date.now() + YEAR_MS, 'wrong'],
+    ['is self-signed', HOST, Date.now(), 'advice'],
+  ]
+  for (const [what, name, fromMs, verdict] of certificates) {
+    test(`a certificate that ${what}: ${verdict}`, async () => {
+      const { certificatePem, privateKeyPem } = await makeSelfSignedCertificate(name, fromMs)
+      const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
+      await Promise.all([writeFile(cert, certificatePem), writeFile(key, privateKeyPem)])
+      const { of } = await world.ask({ MAILROOM_TLS_CERT: cert, MAILROOM_TLS_KEY: key })
+      assert.deepEqual(of('certificate'), [verdict])
+      assert.deepEqual(
+        of('mail door'),
+        ['advice'],
+        'the service still shows the one it was started with',
+      )
+    })
+  }
+
+  test('settings that cannot be read are all that is told', async () => {
+    const { findings, code } = await world.run({ MAILROOM_SMTP_PORT: 'x', MAILROOM_DELIVERY: 'y' })
+    assert.equal(code, 1)
+    assert.equal(findings.length, 1)
+    assert.match(findings[0]?.found ?? '', /MAILROOM_SMTP_PORT[\s\S]*MAILROOM_DELIVERY/)
+    assert.deepEqual((await world.run({ MAILROOM_SMTP_PROT: '1' })).of('settings'), ['advice'])
+  })
+
+  test('a database that is not there is wrong, and is not made', async () => {
+    const dataDir = join(folder, 'nothing')
+    const { of } = await world.ask({ MAILROOM_DATA_DIR: dataDir })
+    assert.deepEqual(of('database'), ['wrong'])
+    assert.deepEqual(of('data directory'), ['wrong'])
+    assert.ok(!(await readdir(folder)).includes('nothing'))
+  })
+
+  test('a file that is no database, or one without the schema, is wrong and stays as it is', async () => {
+    const dataDir = await mkdtemp(join(folder, 'data-'))
+    const file = join(dataDir, 'mailroom.db')
+    await writeFile(file, '')
+    const { of, fixOf } = await world.ask({ MAILROOM_DATA_DIR: dataDir })
+    assert.deepEqual(of('database'), ['wrong'])
+    assert.match(fixOf('database'), /mailroom migrate/)
+    await writeFile(file, 'not a database '.repeat(1_000))
+    assert.deepEqual((await world.ask({ MAILROOM_DATA_DIR: dataDir })).of('database'), ['wrong'])
+    assert.deepEqual(await readdir(dataDir), ['mailroom.db'])
+  })
+
+  test('a PostgreSQL that cannot be reached is wrong', async () => {
+    const url = 'postgres://user:secret-word@127.0.0.1:9/none'
+    const { of, findings } = await world.ask({ MAILROOM_DATABASE_URL: url })
+    assert.deepEqual(of('database'), ['wrong'])
+    assert.ok(!JSON.stringify(findings).includes('secret-word'))
+  })
+
+  test('the secrets need the key that sealed them', async () => {
+    const { of } = await world.ask({ MAILROOM_SECRET_KEY: 'cd'.repeat(32) })
+    // The file still opens them.
+    assert.deepEqual(of('secret key'), ['ok'])
+    const file = join(world.place.dataDir, 'secret.key')
+    await rename(file, join(folder, 'secret.key'))
+    assert.deepEqual((await world.ask()).of('secret key'), ['wrong'])
+    await rename(join(folder, 'secret.key'), file)
+    assert.deepEqual((await world.ask()).of('secret key'), ['ok'])
+  })
+
+  for (const [aheadMs, verdict] of [
+    [0, 'ok'],
+    [20_000, 'advice'],
+    [-3_600_000, 'wrong'],
+  ] as const) {
+    test(`a time server whose clock is ${aheadMs} ms ahead: ${verdict}`, async () => {
+      const server = await openTimeServer(aheadMs)
+      const { of } = await world.ask({}, server.address)
+      server.close()
+      assert.deepEqual(of('clock'), [verdict])
+    })
+  }
+
+  test('a time server that says nothing, or does not know the time, tells nothing, in time', async () => {
+    const silent = await openTimeServer(null)
+    const { of, tookMs } = await world.ask({}, silent.address)
+    silent.close()
+    assert.deepEqual(of('clock'), ['unknown'])
+    assert.ok(tookMs < 45_000)
+    const lost = await openTimeServer(0, 0)
+    assert.deepEqual((await world.ask({}, lost.address)).of('clock'), ['unknown'])
+    lost.close()
+  })
+})
+
+/** Answers with a time that is ahead of this machine's; with null not at all. */
+async function openTimeServer(aheadMs: number | null, stratum = 2) {
+  const socket = createSocket('udp4')
+  socket.on('message', (_question, from) => {
+    if (aheadMs === null) return
+    const answer = Buffer.alloc(48)
+    answer[0] = 0x24
+    answer[1] = stratum
+    const seconds = (Date.now() + aheadMs) / 1_000 + 2_208_988_800
+    answer.writeUInt32BE(Math.floor(seconds), 40)
+    answer.writeUInt32BE(Math.floor((seconds % 1) * 2 ** 32), 44)
+    socket.send(answer, from.port, from.address)
+  })
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  return { address: `127.0.0.1:${socket.address().port}`, close: () => socket.close() }
+}
+
+test('a disk is judged by what is free', () => {
+  const GIB = 2 ** 30
+  const verdict = (freeBytes: number, totalBytes: number) =>
+    judgeDisk({ folder: '/', freeBytes, totalBytes }).verdict
+  assert.equal(verdict(10 * GIB, 100 * GIB), 'ok')
+  assert.equal(verdict(GIB, 100 * GIB), 'advice')
+  assert.equal(verdict(GIB / 8, 100 * GIB), 'wrong')
+  assert.equal(verdict(GIB / 4, GIB), 'ok')
+  assert.equal(verdict(GIB / 64, GIB), 'wrong')
+})
+
+test('the name of an address is asked for under its octets turned round', () => {
+  assert.equal(reverseName('192.0.2.1'), '1.2.0.192.in-addr.arpa')
+  const zeros = '0.'.repeat(23)
+  assert.equal(reverseName('2001:db8::1'), `1.${zeros}8.b.d.0.1.0.0.2.ip6.arpa`)
+  assert.equal(reverseName('::1'), `1.${'0.'.repeat(31)}ip6.arpa`)
+})
+
+test('a check that throws is wrong by what it threw', async () => {
+  const findings = await within({ check: 'a', expected: 'b' }, () => Promise.reject(new Error('c')))
+  assert.deepEqual(
+    findings.map(({ verdict, found }) => [verdict, found]),
+    [['wrong', 'c']],
+  )
+})

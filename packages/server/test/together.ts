@@ -1,0 +1,67 @@
+// Test files in one process, each a suite of its own: loading the service costs more than most files do.
+// The runner writes the module that calls this.
+
+import { registerHooks } from 'node:module'
+import { after, before, suite } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+
+/** For what tests have let go of to end: connections that drain, threads that stop. */
+const LINGER_MS_MAX = 60_000
+const CLOSING_MS_MAX = 5_000
+/** Of what keeps a process alive: not connections, which pools keep for a while. */
+const KEPT: ReadonlySet<string> = new Set(['TCPServerWrap', 'UDPWrap', 'ProcessWrap'])
+
+/** Loads the files one after the other; then their tests run in that order, with the hooks of a file around its own. */
+export async function runTogether(workspace: string, paths: string[]): Promise<void> {
+  useBundledWriter()
+  for (const path of paths) {
+    const loading = Promise.withResolvers<void>()
+    void suite(path, async () => {
+      let others = 0
+      before(() => {
+        others = listOpen().length
+      })
+      try {
+        await import(pathToFileURL(workspace + path).href)
+      } finally {
+        loading.resolve()
+      }
+      after(() => untilClosed(others))
+    })
+    // What a file defines belongs to the suite that is loading.
+    await loading.promise
+  }
+  after(endInTime)
+}
+
+function useBundledWriter(): void {
+  const url = process.env.TEST_MAILROOM_WRITER
+  if (url === undefined) return
+  registerHooks({
+    resolve: (specifier, context, next) =>
+      specifier.endsWith('/sqlite-writer-entry.ts')
+        ? { url, format: 'module', shortCircuit: true }
+        : next(specifier, context),
+  })
+}
+
+function listOpen(): string[] {
+  return process.getActiveResourcesInfo().filter((kind) => KEPT.has(kind))
+}
+
+async function untilClosed(others: number): Promise<void> {
+  const deadlineMs = performance.now() + CLOSING_MS_MAX
+  while (listOpen().length > others) {
+    if (performance.now() > deadlineMs) throw new Error(`left open: ${listOpen().join(', ')}`)
+    await pause(20, undefined, { ref: false })
+  }
+}
+
+/** What a test left open, most likely one that failed, must not hold up the run for ever. */
+function endInTime(): void {
+  setTimeout(() => {
+    console.error(`Something was left open: ${process.getActiveResourcesInfo().join(', ')}`)
+    process.exit(1)
+  }, LINGER_MS_MAX).unref()
+}
