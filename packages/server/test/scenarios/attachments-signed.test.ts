@@ -1,21 +1,14 @@
-// Signed addresses of attachments: whoever holds one may download for fifteen minutes, and every
-// other address is refused alike.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { Message } from '@mailroom/sdk'
 import { filePart, messageOf, multipart, textPart } from '#test/mail/samples.ts'
 import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
-import { onAnyEngine, openWorld, type World } from '#test/world.ts'
+import { onAnyEngine, opened, openWorld } from '#test/world.ts'
 
 const MINUTE_MS = 60_000
 
 onAnyEngine('a signed address', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: WIDE_LIMITS })
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
 
   async function receive(): Promise<Message> {
     const files = ['a.pdf', 'b.pdf'].map((name) => filePart(name, Buffer.from(`in ${name}`)))
@@ -38,8 +31,10 @@ onAnyEngine('a signed address', (engine) => {
   }
 
   test('needs no key and no account', async () => {
-    const [status, text] = await answerTo(urlOf(await receive()))
-    assert.deepEqual([status, text], [200, 'in a.pdf'])
+    const url = urlOf(await receive())
+    for (const headers of [{}, { authorization: 'Bearer wrong' }]) {
+      assert.deepEqual(await answerTo(url, { headers }), [200, 'in a.pdf'])
+    }
   })
 
   test('altered in any way is refused with 403 and one body for all', async () => {
@@ -154,6 +149,26 @@ onAnyEngine('a signed address', (engine) => {
     const [status, body] = await answerTo(urlOf(message))
     assert.equal(status, 404)
     assert.equal(JSON.parse(body).error, 'not_found')
+  })
+
+  test('opens no other route, and none of another account’s opens what is one’s own', async () => {
+    const message = await receive()
+    const { search } = urlOf(message)
+    const paths = [`messages/${message.id}/raw`, `inboxes/${message.inboxId}`, 'pods']
+    for (const path of paths) {
+      assert.equal((await answerTo(`${world.baseUrl}/v1/${path}${search}`))[0], 401)
+    }
+    const { client, key } = await world.newAccount()
+    const inbox = await client.inboxes.create()
+    const raw = messageOf(multipart('mixed', 'mix', [filePart('a.pdf', Buffer.from('theirs'))]))
+    await world.send({ to: inbox.address, raw })
+    const [theirs] = (await client.messages.list(inbox.id).page()).data
+    const own = new URL(theirs?.attachments[0]?.url ?? '')
+    assert.equal((await answerTo(own))[0], 200)
+    own.search = search
+    for (const headers of [{}, { authorization: `Bearer ${key}` }]) {
+      assert.equal((await answerTo(own, { headers }))[0], 403)
+    }
   })
 
   test('outlives the key that read it', async () => {
