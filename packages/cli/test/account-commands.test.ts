@@ -1,5 +1,3 @@
-// The commands of the account, each as a process of its own against a real service.
-
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'

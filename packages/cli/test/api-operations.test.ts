@@ -1,5 +1,3 @@
-// Every operation of the contract can be reached by its name.
-
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'

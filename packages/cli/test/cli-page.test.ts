@@ -1,5 +1,3 @@
-// docs/cli.md says what the commands are, and its examples are commands that there are.
-
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'

@@ -1,5 +1,3 @@
-// The completions, by the shells that they are for; a shell that is not installed is not asked.
-
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

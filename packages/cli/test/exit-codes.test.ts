@@ -1,5 +1,3 @@
-// What a failed command writes, and the code that it ends with.
-
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'

@@ -1,5 +1,3 @@
-// Signing in and out: where keys are kept, who may read them, and to whom they are sent.
-
 import assert from 'node:assert/strict'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'

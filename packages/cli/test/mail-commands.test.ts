@@ -1,5 +1,3 @@
-// The commands of mail, each as a process of its own against a real service.
-
 import assert from 'node:assert/strict'
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,6 +1,3 @@
-// The account served to a model: what the command adds to the MCP server is the key, the narrowing and
-// a standard output that is the protocol's alone.
-
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { CliWorld } from '#test/cli-world.ts'

@@ -1,5 +1,3 @@
-// Text of strangers, and tables of it, by themselves.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createColors } from 'picocolors'

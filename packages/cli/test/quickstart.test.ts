@@ -1,6 +1,3 @@
-// The commands and programs of README.md and docs/quickstart.md, run as they are printed against a real
-// service.
-
 import assert from 'node:assert/strict'
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,3 @@
-// The beginning of the program: which Node.js it runs with, its help, and the operator's commands in it.
-
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,17 +1,11 @@
-// What get_delivery_status tells of a message whose recipients are settled while it is asked.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Access } from '@mailroom/mcp/access.ts'
 import { getDeliveryStatus } from '@mailroom/mcp/tools/sending-tools.ts'
-import { openWorld, type World } from '@mailroom/server/test/world.ts'
+import { opened, openWorld } from '@mailroom/server/test/world.ts'
 
-let world: World
-before(async () => {
-  world = await openWorld('sqlite')
-})
-after(() => world.close())
+const world = opened(() => openWorld('sqlite'))
 
 test('a message is not pending once its only recipient accepted it', {
   timeout: 60_000,

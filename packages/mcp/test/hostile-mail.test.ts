@@ -1,5 +1,3 @@
-// Mail that wants to be an instruction: whatever it writes where, it stays within the fence.
-
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'

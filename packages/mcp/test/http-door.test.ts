@@ -1,21 +1,16 @@
-// The endpoint at the service's door: who is let in, what is refused before any tool is called, and that
-// the tools are counted like any request.
-
 import assert from 'node:assert/strict'
-import { after, before, suite, test } from 'node:test'
-import { OPERATOR_TOKEN, openWorld, type World } from '@mailroom/server/test/world.ts'
+import { before, suite, test } from 'node:test'
+import { OPERATOR_TOKEN, opened, openWorld } from '@mailroom/server/test/world.ts'
 import { connect, type Tools, WIDE } from './mcp-world.ts'
 
 const LIMIT = { timeout: 30_000 }
 const LIST = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
 
 suite('the MCP endpoint', () => {
-  let world: World
+  const world = opened(() => openWorld('sqlite', { env: WIDE }))
   before(async () => {
-    world = await openWorld('sqlite', { env: WIDE })
     await world.inbox('agent')
   })
-  after(() => world.close())
 
   function post(
     body: unknown,

@@ -1,10 +1,8 @@
-// Connections that may do less than their key: one inbox, reading only, or both.
-
 import assert from 'node:assert/strict'
-import { after, before, suite, test } from 'node:test'
+import { before, suite, test } from 'node:test'
 import { readNarrowing, readNarrowingSettings } from '@mailroom/mcp/narrowing.ts'
 import type { Inbox, Message } from '@mailroom/sdk'
-import { plainMail, type World } from '@mailroom/server/test/world.ts'
+import { opened, plainMail } from '@mailroom/server/test/world.ts'
 import { onEachTransport, splitFences } from './mcp-world.ts'
 
 const LIMIT = { timeout: 60_000 }
@@ -48,12 +46,11 @@ suite('a narrowing', () => {
 })
 
 onEachTransport('a narrow connection', (open, connect) => {
-  let world: World
+  const world = opened(() => open())
   let own: Inbox
   let other: Inbox
   let secret: Message
   before(async () => {
-    world = await open()
     own = await world.inbox('own')
     other = await world.inbox('other')
     for (const inbox of [own, other]) {
@@ -63,7 +60,6 @@ onEachTransport('a narrow connection', (open, connect) => {
     const { data } = await world.client.messages.list(other.id).page()
     secret = data[0] ?? assert.fail('no message')
   })
-  after(() => world.close())
 
   for (const by of ['id', 'address'] as const) {
     test(`to one inbox by its ${by} sees no other`, LIMIT, async () => {

@@ -1,5 +1,3 @@
-// Every tool, called by the protocol's own client over both transports, on a real service.
-
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,5 +1,3 @@
-// Following events over a WebSocket: each once and in order, whatever happens to the connections.
-
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'

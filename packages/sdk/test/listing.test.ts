@@ -1,5 +1,3 @@
-// Lists read to their end, page after page, while they change.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Listing, type PageBounds } from '@mailroom/sdk/listing.ts'

@@ -1,5 +1,3 @@
-// The SDK and the contract: each operation has its method, and each method asks for its operation.
-
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'

@@ -1,5 +1,3 @@
-// Repeating requests: only where nothing can happen twice, never for ever, and no sooner than asked.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Mailroom, MailroomConnectionError, MailroomError } from '@mailroom/sdk/client.ts'

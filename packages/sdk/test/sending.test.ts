@@ -1,5 +1,3 @@
-// Sending with the SDK: once however often it is tried, files as octets, replies to whom they belong.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {

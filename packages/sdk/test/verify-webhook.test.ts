@@ -1,5 +1,3 @@
-// What a receiver lets in: requests that were signed with its secret and are new, in either convention.
-
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'

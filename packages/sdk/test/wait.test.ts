@@ -1,5 +1,3 @@
-// Waiting for what becomes of sent messages, which has no place in the inbox to go on from.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Mailroom } from '@mailroom/sdk'

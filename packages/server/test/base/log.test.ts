@@ -1,5 +1,3 @@
-// The log: forms, fields, and what must not get into it.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openLog, silentLog } from '#platform/log.ts'

@@ -1,5 +1,3 @@
-// What the operator's metrics show.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openMetrics, silentMetrics } from '#platform/telemetry/metrics.ts'

@@ -1,6 +1,3 @@
-// What traces are held to: whose word is taken, what is part of a span, and what a collector that is
-// slow or gone may cost.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '#platform/clock.ts'

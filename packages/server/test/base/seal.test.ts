@@ -1,5 +1,3 @@
-// Secrets sealed at rest.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sealer } from '#platform/seal.ts'

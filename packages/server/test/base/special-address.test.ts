@@ -1,5 +1,3 @@
-// The addresses that strangers may not make us reach, and that lookups for connections leave out.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openResolver } from '#platform/dns/resolver.ts'

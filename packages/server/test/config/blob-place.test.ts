@@ -1,5 +1,3 @@
-// The setting that says where large messages lie: every part of a bucket's URL, and what is no such URL.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { describeMistake, readSettings } from '#config/read-settings.ts'

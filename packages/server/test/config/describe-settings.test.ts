@@ -1,5 +1,3 @@
-// The page about configuration.
-
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'

@@ -1,5 +1,3 @@
-// The lock of a data directory, where its file is not what the service wrote.
-
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

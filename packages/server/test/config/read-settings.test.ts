@@ -1,5 +1,3 @@
-// Reading settings: defaults, every form, rules over several settings, and what the operator is told.
-
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

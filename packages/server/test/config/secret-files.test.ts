@@ -1,5 +1,3 @@
-// Secrets in files of their own, as containers and systemd hand them out.
-
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

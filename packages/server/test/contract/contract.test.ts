@@ -1,5 +1,3 @@
-// The contract by itself: its tables agree with one another, and what is made of them is valid.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'

@@ -1,5 +1,3 @@
-// Events in the contract: the stream, the wait and the WebSocket as the document shows them.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'

@@ -1,6 +1,3 @@
-// Webhooks in the contract: what a receiver is told to expect, the page of event kinds, and bounds that
-// the contract and the service state apart.
-
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'

@@ -29,7 +29,7 @@ const OPERATOR_TOKEN = 'operator-token-of-crash-tests-0123456789'
 // One after the other: it is time that is measured.
 suite('endpoints that hang', () => {
   test('delay no other by a second, on SQLite', LONG_LIMIT, (t) => measure(t))
-  // Who waits for whom is the dispatcher's, which `worker/webhook-lanes.test.ts` looks at without an engine.
+  // Who waits for whom is the dispatcher's, which `worker/webhook-lanes.full.test.ts` looks at without an engine.
   if (isLongRun()) {
     test('delay no other by a second, on PostgreSQL', LONG_LIMIT, async (t) =>
       measure(t, await createTestDatabase()),

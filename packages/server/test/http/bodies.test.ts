@@ -1,6 +1,3 @@
-// Request bodies at the door: only strict JSON of the right size and type gets through, and everything
-// else is told in the one form of an error.
-
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, test } from 'node:test'

@@ -1,5 +1,3 @@
-// The end of the door: what is under way finishes, what is idle or late is let go.
-
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'

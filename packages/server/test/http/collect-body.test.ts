@@ -1,6 +1,3 @@
-// What a body takes of memory while it comes in. In a file of its own, so that no other test's garbage is
-// counted.
-
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'

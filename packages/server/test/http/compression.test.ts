@@ -1,5 +1,3 @@
-// Compression of answers: what a program gets smaller, and what is left as it is.
-
 import assert from 'node:assert/strict'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'

@@ -1,5 +1,3 @@
-// The description that the service gives of itself.
-
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { test } from 'node:test'

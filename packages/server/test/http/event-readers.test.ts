@@ -1,5 +1,3 @@
-// Who is connected for events, and who is let go.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { EndReason, EventReader } from '#http/event-readers.ts'

@@ -1,5 +1,3 @@
-// Sends as multipart/form-data: the same request as in JSON, or a refusal; nothing skipped or cut.
-
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { FORM_PART_HEAD_BYTES_MAX, FORM_PARTS_MAX } from '#http/read-form.ts'

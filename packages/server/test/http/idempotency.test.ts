@@ -1,5 +1,3 @@
-// Requests under a key: what is looked at in which order, and which two requests are the same one.
-
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import type { DoorPorts } from '#http/handler.ts'

@@ -1,5 +1,3 @@
-// Who may come in: keys, the operator's token, signed URLs, and how often one may guess.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { addressRanges } from '#config/forms.ts'

@@ -1,5 +1,3 @@
-// What goes wrong, as callers see it: one form, no internals, and a line in the log for our faults.
-
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

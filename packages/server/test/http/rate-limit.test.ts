@@ -1,5 +1,3 @@
-// The sliding window: exact at every moment, right about when to come back, bounded in memory.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'

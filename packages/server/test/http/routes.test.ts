@@ -1,6 +1,3 @@
-// Routes at the door: every operation is reached, and what is no operation is told apart by path and
-// method.
-
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'

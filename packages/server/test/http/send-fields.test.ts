@@ -1,5 +1,3 @@
-// The fields of a send, row by row at their bounds: what a handler gets, and what is refused before it.
-
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Door, errorOf, openDoor } from '#test/http/door.ts'

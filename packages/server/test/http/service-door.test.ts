@@ -1,5 +1,3 @@
-// The operator's port: who may read the figures, and what everybody may ask.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openServiceDoor } from '#operating/service-door.ts'

@@ -1,5 +1,3 @@
-// Clients that take their time: cut within the limits, while others are served as ever.
-
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

@@ -1,5 +1,3 @@
-// Strict JSON: it agrees with JSON.parse on everything that is safe, and names what is not.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'

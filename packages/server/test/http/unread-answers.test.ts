@@ -1,6 +1,3 @@
-// Answers that nobody reads: counted, bounded for each account and given up after a while, whatever route
-// they are of, while others are served as ever.
-
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

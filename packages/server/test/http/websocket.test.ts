@@ -1,5 +1,3 @@
-// The WebSocket at the door by itself: who gets in, what a frame may be, and how a connection ends.
-
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'

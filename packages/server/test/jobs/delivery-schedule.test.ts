@@ -1,5 +1,3 @@
-// When a recipient that cannot be reached is tried again.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DELIVERY_MS_MAX } from '#outbound/queue-message.ts'

@@ -1,5 +1,3 @@
-// When a webhook is tried again.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nextWebhookAttemptAt, WEBHOOK_WAIT_MS_MAX } from '#queue/webhook-schedule.ts'

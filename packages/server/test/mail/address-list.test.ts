@@ -1,5 +1,3 @@
-// Address lists as they are written in the wild, and that none takes long to read.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { formatMailbox, parseAddressList } from '@mailroom/mail/address-list.ts'

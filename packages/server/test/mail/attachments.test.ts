@@ -1,5 +1,3 @@
-// Attachments as listed and as read: names, types, bytes, and what is kept opaque.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { readAttachment } from '@mailroom/mail/mime/mime-message.ts'

@@ -1,5 +1,3 @@
-// The signs by which mail of programs is told from mail of people.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { readHeaderSection } from '@mailroom/mail/header-fields.ts'

@@ -1,5 +1,3 @@
-// Which Authentication-Results fields are taken out of a message, and that nothing else is touched.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readAuthservIds, withoutClaimedResults } from '@mailroom/mail/claimed-results.ts'

@@ -1,5 +1,3 @@
-// The command lines of a client: what an address may be, and what it may never become.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { formatMail, formatRcpt, writeAddress } from '@mailroom/mail/smtp/client-command.ts'

@@ -1,5 +1,3 @@
-// The comparison with agreed results, with results made up for it.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type AgreedMessage, compareMessage, type ReadMessage } from '#test/corpus/compare.ts'

@@ -1,5 +1,3 @@
-// Dates of header fields, right, obsolete and wrong.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseDateTime } from '@mailroom/mail/message-headers.ts'

@@ -1,5 +1,3 @@
-// Which refusals say that an address does not exist, in the words of the servers that say it.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isDeadAddress } from '@mailroom/mail-reading/report/bounce-class.ts'

@@ -1,5 +1,3 @@
-// DKIM signatures as the receivers of our mail see them.
-
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import {

@@ -1,5 +1,3 @@
-// What is a domain name, and in which form it is compared.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readDomainName } from '@mailroom/mail/domain-name.ts'

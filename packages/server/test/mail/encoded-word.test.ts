@@ -1,5 +1,3 @@
-// Encoded words in every charset and split that senders make of them.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { decodeWords } from '@mailroom/mail/encoded-word.ts'

@@ -1,5 +1,3 @@
-// Attachments come out octet for octet, whatever their type, charset, place and transfer encoding.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { readAttachment } from '@mailroom/mail/mime/mime-message.ts'

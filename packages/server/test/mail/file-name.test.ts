@@ -1,5 +1,3 @@
-// File names that are safe and unique, whatever the sender wrote.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { FILENAME_LENGTH_MAX, safeFileNames } from '@mailroom/mail/file-name.ts'

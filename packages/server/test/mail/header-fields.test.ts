@@ -1,5 +1,3 @@
-// The header section: its syntax, its tolerance and its bounds.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { HEADER_BYTES_MAX } from '@mailroom/mail/claimed-results.ts'

@@ -1,5 +1,3 @@
-// HTML mail as plain text, and the cost of hostile markup.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { textFromHtml } from '@mailroom/mail/html/text.ts'

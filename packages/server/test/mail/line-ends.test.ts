@@ -1,5 +1,3 @@
-// Line ends of messages that did not come over the wire.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { COMPOSE_STEP_BYTES } from '@mailroom/mail/compose/encode-transfer.ts'

@@ -1,5 +1,3 @@
-// Message identifiers: their one form, their key, and how many are kept.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {

@@ -1,5 +1,3 @@
-// Where the parts of a message lie, and where one is cut that breaks a bound of structure.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { HEADER_FIELDS_MAX } from '@mailroom/mail/header-fields.ts'

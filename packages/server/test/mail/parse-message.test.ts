@@ -1,5 +1,3 @@
-// A whole message to its value, and the way past the MIME parser.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { INLINE_PARSE_BYTES_MAX } from '@mailroom/mail/mime/mime-message.ts'

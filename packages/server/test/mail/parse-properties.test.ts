@@ -1,5 +1,3 @@
-// What must hold of any octets at all, and of plain text alone and among parts.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { safeFileNames } from '@mailroom/mail/file-name.ts'

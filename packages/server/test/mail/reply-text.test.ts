@@ -1,5 +1,3 @@
-// The text of replies as mail programs of many languages quote them, and the cost of hostile input.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { extractReply } from '@mailroom/mail-reading/reply/reply-text.ts'

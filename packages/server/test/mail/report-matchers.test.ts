@@ -1,6 +1,3 @@
-// Every matcher of reports against lines made to hold it up: its own words over and over, long words,
-// spaces, punctuation, at the longest that a line may be.
-
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'

@@ -1,5 +1,3 @@
-// Who counts as a mail system, and what only looks like its report: mail of people, answers of programs.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Notice, notice, RETURNED, read, report } from '#test/mail/report-samples.ts'

@@ -1,5 +1,3 @@
-// Reports in plain words, in the forms of the systems that write them; and what only looks like one.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {

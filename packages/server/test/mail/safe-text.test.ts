@@ -1,5 +1,3 @@
-// What is taken out of every text, and that nothing else is.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cleanLine, cleanText } from '@mailroom/mail/charset.ts'

@@ -1,5 +1,3 @@
-// Tags and texts as browsers tell them apart, and the same elements that a parser of the field finds.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { scanMarkup } from '@mailroom/mail/html/scan-markup.ts'

@@ -1,5 +1,3 @@
-// Text bodies: charsets, transfer encodings, flowed text, and characters no database holds.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'

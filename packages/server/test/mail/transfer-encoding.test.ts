@@ -1,6 +1,3 @@
-// Content-Transfer-Encoding: octets out of what senders call base64 and quoted-printable, and UTF-7,
-// which is one more such encoding in all but name.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeUtf7 } from '@mailroom/mail/charset.ts'

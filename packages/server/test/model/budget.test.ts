@@ -1,6 +1,3 @@
-// The record of a limit that processes share: whatever they exchange, and whoever ends, no token is used
-// by two of them, and none is lost for good.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'

@@ -1,5 +1,3 @@
-// What DNS has, compared with what it should have: every record of a custom domain.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {

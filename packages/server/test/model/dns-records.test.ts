@@ -1,5 +1,3 @@
-// The records to publish, and the forms in which an operator gets them.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {

@@ -1,5 +1,3 @@
-// Names of custom domains: their one form, and what is refused with which reason.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {

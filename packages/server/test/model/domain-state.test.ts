@@ -1,5 +1,3 @@
-// The states of a custom domain, as a table, and when each is looked at again.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { DomainStatus } from '#domains/domain.ts'

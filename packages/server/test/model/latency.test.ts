@@ -1,5 +1,3 @@
-// Times kept as classes: what is read of them is what was put in, within ten percent.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'

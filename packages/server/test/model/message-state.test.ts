@@ -1,5 +1,3 @@
-// What a sent message is, from what became of its recipients.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type DeliveryStatus, deliveryStatuses } from '@mailroom/contract/vocabulary.ts'

@@ -1,5 +1,3 @@
-// Return paths: whom they name, and that nobody else can make one.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeReturnPath, RETURN_PATH_MS, readReturnPath } from '#outbound/return-path.ts'

@@ -1,5 +1,3 @@
-// Words, queries and snippets as pure functions, also of texts that nobody would write.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'

@@ -1,5 +1,3 @@
-// How much may be sent, by plan and age.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { coldAccountLimit, endOfUtcDay, isYoung, utcDay, YOUNG_MS } from '#outbound/send-policy.ts'

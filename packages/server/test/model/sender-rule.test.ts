@@ -1,5 +1,3 @@
-// What a sender rule may be for, and which of several decides.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'

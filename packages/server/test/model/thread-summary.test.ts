@@ -1,5 +1,3 @@
-// Who takes part in a thread and how its newest message begins, out of what strangers wrote.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { addParticipants, type Participant, snippetOf } from '#mailbox/thread-summary.ts'

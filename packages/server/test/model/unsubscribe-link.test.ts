@@ -1,5 +1,3 @@
-// Links to unsubscribe, and marks of inboxes: what the service made it knows again, and nothing else.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { hopMarkOf } from '#outbound/hop-mark.ts'

@@ -1,6 +1,3 @@
-// Signatures of webhooks, checked by receivers of either convention: the public library of Standard
-// Webhooks, and what a customer writes by hand.
-
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'

@@ -1,5 +1,3 @@
-// URLs that strangers give for webhooks: every way of writing an address that is not theirs to reach.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkWebhookUrl, WEBHOOK_URL_LENGTH_MAX } from '#webhooks/webhook-url.ts'

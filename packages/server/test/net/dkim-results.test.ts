@@ -1,5 +1,3 @@
-// DKIM and ARC as the authenticator tells them, for mail that was signed by other code than our own.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Zone } from '#test/peers/dns.ts'

@@ -1,6 +1,3 @@
-// DMARC as the authenticator tells it: whose address is proven, what the domain asks for, and when
-// nobody can know.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Authentication } from '@mailroom/mail/authentication.ts'

@@ -1,5 +1,3 @@
-// What authentication asks of DNS, and how often: a slow resolver is waited for as little as can be.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,5 +1,3 @@
-// What the stub resolver makes of answers, silence, forgeries and broken servers.
-
 import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'

@@ -1,5 +1,3 @@
-// What a router remembers and for how long.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mx, openRouteWorld, outcomeOf } from './route-world.ts'

@@ -1,5 +1,3 @@
-// SPF as the authenticator tells it, with records of a real DNS peer.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Zone } from '#test/peers/dns.ts'

@@ -1,6 +1,3 @@
-// Mail that would be taken for somebody else's: hidden From fields, fields put in front of signed ones,
-// strangers under one suffix, keys that never come.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Zone } from '#test/peers/dns.ts'

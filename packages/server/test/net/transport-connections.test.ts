@@ -1,6 +1,3 @@
-// Connections of the carriers: how many there are, what shares them, how long they are kept, and what
-// giving up does to them.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'

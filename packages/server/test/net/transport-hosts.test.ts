@@ -1,6 +1,3 @@
-// Which host of a destination gets a message: the order of hosts, what makes the next one be tried,
-// and what no other host is asked about.
-
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { test } from 'node:test'

@@ -1,6 +1,3 @@
-// Mail through a relay: how it is found, what it is told of us, and that its trouble with us never
-// fails mail for good.
-
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'

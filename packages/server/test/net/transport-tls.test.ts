@@ -1,5 +1,3 @@
-// TLS on the way out: what is done in the clear when nobody promised more, and what never is.
-
 import assert from 'node:assert/strict'
 import { createHash, X509Certificate } from 'node:crypto'
 import { before, describe, test } from 'node:test'

@@ -1,5 +1,3 @@
-// The test cluster itself: real, durable, and gone without a trace.
-
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

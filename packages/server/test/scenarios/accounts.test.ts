@@ -1,10 +1,8 @@
-// Accounts and the operator's routes: who may use them, and what a plan changes.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Mailroom } from '@mailroom/sdk'
 import { outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
-import { OPERATOR_TOKEN, onAnyEngine, onEachEngine, openWorld, type World } from '#test/world.ts'
+import { OPERATOR_TOKEN, onAnyEngine, onEachEngine, opened, openWorld } from '#test/world.ts'
 
 const ROUTES = [
   ['GET', '/admin/accounts'],
@@ -14,13 +12,11 @@ const ROUTES = [
 ] as const
 
 onEachEngine('accounts', (engine) => {
-  let world: World
+  const world = opened(() => openWorld(engine))
   let operator: Mailroom
   before(async () => {
-    world = await openWorld(engine)
     operator = world.clientWith(OPERATOR_TOKEN)
   })
-  after(() => world.close())
 
   test('a new account has a key that works at once and exactly one default pod', async () => {
     const made = await operator.admin.accounts.create({ name: 'Acme', plan: 'developer' })
@@ -109,11 +105,7 @@ onEachEngine('accounts', (engine) => {
 })
 
 onAnyEngine('a service without an operator’s token', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: { MAILROOM_ADMIN_TOKEN: '' } })
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine, { env: { MAILROOM_ADMIN_TOKEN: '' } }))
 
   test('the operator’s routes do not exist', async () => {
     for (const [method, path] of ROUTES) {

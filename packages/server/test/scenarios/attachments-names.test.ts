@@ -1,14 +1,11 @@
-// File names of attachments: whatever the sender wrote, each is listed under a safe name of its own,
-// by which it is downloaded; and no name in a path reaches anything else.
-
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { FILENAME_LENGTH_MAX } from '@mailroom/mail/file-name.ts'
 import { filePart, messageOf, multipart, type Part, textPart } from '#test/mail/samples.ts'
 import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { isLongRun } from '#test/size-of.ts'
-import { onEachEngine, openWorld, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld } from '#test/world.ts'
 
 /** As written into a quoted string, and as listed. */
 const NAMES: [written: string, listed: string][] = [
@@ -50,11 +47,7 @@ const NAMES: [written: string, listed: string][] = [
 ]
 
 onEachEngine('a file name', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: WIDE_LIMITS })
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
 
   const receive = async (parts: Part[]) => {
     const raw = messageOf(multipart('mixed', 'mix', [textPart('Text'), ...parts]))

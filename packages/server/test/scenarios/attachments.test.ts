@@ -1,24 +1,19 @@
-// Attachments as downloads: the same bytes on both ways, headers that keep a hostile file a file,
-// validators and ranges.
-
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Inbox, Message } from '@mailroom/sdk'
 import { filePart, messageOf, multipart, type Part, textPart } from '#test/mail/samples.ts'
 import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import { onAnyEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onAnyEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onAnyEngine('an attachment', (engine) => {
-  let world: World
+  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
   let inbox: Inbox
   before(async () => {
-    world = await openWorld(engine, { env: WIDE_LIMITS })
     inbox = await world.inbox()
   })
-  after(() => world.close())
 
   const receive = (...parts: Part[]) =>
     deliver(world, inbox, messageOf(multipart('mixed', 'mix', [textPart('Text'), ...parts])))

@@ -1,5 +1,3 @@
-// What is found out about those who send mail here: told with the message, and acted on at the door.
-
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Inbox, Message } from '@mailroom/sdk'

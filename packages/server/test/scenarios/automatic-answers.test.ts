@@ -1,25 +1,18 @@
-// Agents that answer everything: whoever or whatever they write with, a thread between two programs
-// comes to an end, and one with a person never does.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { untilReadable } from '#test/conformance/readable-log.ts'
 import { deliver, newest } from '#test/scenarios/deliver.ts'
 import { errorOf, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { SENDING_LIMITS, send } from '#test/scenarios/sending-world.ts'
 import { isLongRun } from '#test/size-of.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const HOUR_MS = 3_600_000
 const TOO_LONG = 100
 
 onEachEngine('an agent that answers everything', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: SENDING_LIMITS })
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine, { env: SENDING_LIMITS }))
 
   const suspectedIn = async (inbox: Inbox) => {
     await untilReadable(world.app.deps.db)

@@ -2,9 +2,9 @@
 // answers it.
 
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { countRows, deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
-import { onAnyEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onAnyEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const MARKS: [header: string, reason: string | null][] = [
   ['Auto-Submitted: auto-replied', 'auto-submitted'],
@@ -25,11 +25,7 @@ const MARKS: [header: string, reason: string | null][] = [
 ]
 
 onAnyEngine('automatic mail', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: WIDE_LIMITS })
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
 
   for (const [header, reason] of MARKS) {
     test(`with "${header}" is ${reason === null ? 'not marked' : `marked as ${reason}`}`, async () => {

@@ -1,13 +1,10 @@
-// Bad bodies and tricky paths through the whole service, to the database and back: each is told as
-// the caller's mistake, and nothing of it is stored.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Inbox, Message } from '@mailroom/sdk'
 import { exchange } from '#test/http/wire.ts'
 import { errorOf, outcomeOf } from '#test/scenarios/outcomes.ts'
 import { isLongRun } from '#test/size-of.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const BODIES: [description: string, body: string | Uint8Array<ArrayBuffer>][] = [
   ['nested 100,000 deep', `{"name":${'['.repeat(100_000)}`],
@@ -41,11 +38,10 @@ const BODIES: [description: string, body: string | Uint8Array<ArrayBuffer>][] = 
 ]
 
 onEachEngine('bodies and paths', (engine) => {
-  let world: World
+  const world = opened(() => openWorld(engine))
   let inbox: Inbox
   let message: Message
   before(async () => {
-    world = await openWorld(engine)
     inbox = await world.inbox()
     const headers = ['MIME-Version: 1.0', `Content-Disposition: attachment; filename=${LONG_NAME}`]
     await world.send({ to: inbox.address, raw: plainMail({ to: inbox.address, headers }) })
@@ -54,7 +50,6 @@ onEachEngine('bodies and paths', (engine) => {
     message = first
     inbox = await world.client.inboxes.get(inbox.id)
   })
-  after(() => world.close())
 
   const send = (
     method: string,

@@ -1,8 +1,5 @@
-// A server that took a message says later that it could not deliver it: what comes to the return path,
-// over SMTP, from the server that the message was given to.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Event } from '@mailroom/sdk'
 import { makeId } from '#test/conformance/open-database.ts'
 import { openReceiver } from '#test/peers/receiver.ts'
@@ -15,22 +12,19 @@ import {
   deliveriesOf,
   deliveryOf,
   openSendingWorld,
-  type SendingWorld,
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { OPERATOR_TOKEN, onEachEngine, plainMail } from '#test/world.ts'
+import { OPERATOR_TOKEN, onEachEngine, opened, plainMail } from '#test/world.ts'
 
 onEachEngine('bounces', (engine) => {
-  let world: SendingWorld
+  const world = opened(() => openSendingWorld(engine))
   before(async () => {
-    world = await openSendingWorld(engine)
     world.dns.zone = {
       ...world.dns.zone,
       'other.example': { MX: [{ exchange: 'mx.friend.example', preference: 10 }] },
     }
   })
-  after(() => world.close())
 
   let number = 0
   /** A message that the server has taken, from an inbox of its own. */

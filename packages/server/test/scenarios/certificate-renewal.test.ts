@@ -1,6 +1,3 @@
-// A certificate that is renewed while the service runs, by whoever puts files in each other's place:
-// what STARTTLS shows, and what it keeps when the new files are no good.
-
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises'

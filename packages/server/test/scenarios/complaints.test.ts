@@ -1,7 +1,5 @@
-// Complaints of recipients, as feedback loops report them: to the return path or to abuse@.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { codesOf, countMessages, countRows } from '#test/scenarios/deliver.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'
 import { bounceMail, type ComplainedMail, complaintMail } from '#test/scenarios/report-mail.ts'
@@ -11,20 +9,15 @@ import {
   deliveryOf,
   fieldOf,
   openSendingWorld,
-  type SendingWorld,
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, plainMail } from '#test/world.ts'
 
 const ABUSE = 'abuse@mailroom.localhost'
 
 onEachEngine('complaints', (engine) => {
-  let world: SendingWorld
-  before(async () => {
-    world = await openSendingWorld(engine)
-  })
-  after(() => world.close())
+  const world = opened(() => openSendingWorld(engine))
 
   let number = 0
   const accepted = async () => {

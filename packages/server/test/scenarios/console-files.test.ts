@@ -1,6 +1,3 @@
-// The console as it is served: which file for which path, what may be kept of it, and what a page of it
-// may do.
-
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { request as requestRaw } from 'node:http'

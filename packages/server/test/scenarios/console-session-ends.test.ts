@@ -1,7 +1,5 @@
-// How sessions of the console end when they are signed out of, and whom failures of others hold up.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { openApp } from '#app.ts'
 import { silentLog } from '#platform/log.ts'
 import { purgeExpired } from '#removal/purge.ts'
@@ -9,14 +7,10 @@ import { openSocket } from '#test/http/socket-client.ts'
 import { browse, postSession, type SignedIn, signIn } from '#test/scenarios/console-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
-import { onAnyEngine, onEachEngine, openWorld, testKey, type World } from '#test/world.ts'
+import { onAnyEngine, onEachEngine, opened, openWorld, testKey } from '#test/world.ts'
 
 onEachEngine('a session that was signed out of', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine)
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine))
 
   async function signOut(guest: SignedIn): Promise<void> {
     const answer = await browse(world, guest, '/auth/session', { method: 'DELETE' })
@@ -104,11 +98,9 @@ onAnyEngine('over https', (engine) => {
 })
 
 onAnyEngine('failed authentications', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: { MAILROOM_LIMIT_FAILED_AUTH_PER_MINUTE: '3' } })
-  })
-  after(() => world.close())
+  const world = opened(() =>
+    openWorld(engine, { env: { MAILROOM_LIMIT_FAILED_AUTH_PER_MINUTE: '3' } }),
+  )
 
   test('of pages of other sites hold up no agent at the same address', async () => {
     const foreign = [{ 'sec-fetch-site': 'cross-site' }, { origin: 'https://evil.example' }]

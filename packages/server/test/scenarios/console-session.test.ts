@@ -1,22 +1,18 @@
-// Sessions of the console: signing in, what the cookie is good for, and whom it is no good to.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { openApp } from '#app.ts'
 import { silentLog } from '#platform/log.ts'
 import { openSocket } from '#test/http/socket-client.ts'
 import { browse, postSession, type SignedIn, signIn } from '#test/scenarios/console-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import { onAnyEngine, onBothEngines, openWorld, testKey, type World } from '#test/world.ts'
+import { onAnyEngine, onBothEngines, opened, openWorld, testKey } from '#test/world.ts'
 
 onBothEngines('a session of the console', (engine) => {
-  let world: World
+  const world = opened(() => openWorld(engine))
   let signedIn: SignedIn
   before(async () => {
-    world = await openWorld(engine)
     signedIn = await signIn(world)
   })
-  after(() => world.close())
 
   test('is a cookie that no script reads, and holds nothing of the key', () => {
     const { setCookie, cookie } = signedIn

@@ -1,18 +1,14 @@
-// Servers that misbehave: whatever they do, the message waits for its next attempt and leaves whole
-// when they have come to their senses.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { type MtaScript, openMta } from '#test/peers/mta.ts'
 import {
   attempted,
   openSendingWorld,
   passTime,
-  type SendingWorld,
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onEachEngine, opened } from '#test/world.ts'
 
 const BROKEN: Record<string, MtaScript> = {
   'is closing': { greeting: '421 4.3.2 Closing' },
@@ -32,11 +28,7 @@ const BROKEN: Record<string, MtaScript> = {
 }
 
 onEachEngine('a server that', (engine) => {
-  let world: SendingWorld
-  before(async () => {
-    world = await openSendingWorld(engine)
-  })
-  after(() => world.close())
+  const world = opened(() => openSendingWorld(engine))
 
   test('misbehaves in any way gets the message later, whole and once', async () => {
     const inbox = await world.inbox()

@@ -1,8 +1,5 @@
-// Deleting an inbox with mail that has not left yet: nothing of it is sent afterwards, and nothing of
-// it stays.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import type { MtaScript } from '#test/peers/mta.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'
@@ -10,21 +7,18 @@ import {
   attempted,
   openSendingWorld,
   passTime,
-  type SendingWorld,
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
 import { rowsHolding, runSql } from '#test/scenarios/stored-content.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onEachEngine, opened } from '#test/world.ts'
 
 onEachEngine('deleting an inbox that sends', (engine) => {
-  let world: SendingWorld
+  const world = opened(() => openSendingWorld(engine, { env: { MAILROOM_BLOB_URL: 'disk' } }))
   let polite: MtaScript
   before(async () => {
-    world = await openSendingWorld(engine, { env: { MAILROOM_BLOB_URL: 'disk' } })
     polite = world.mta.script
   })
-  after(() => world.close())
 
   const jobsDone = () =>
     until(async () => (await runSql(world, 'select id from jobs')).length === 0)

@@ -1,6 +1,3 @@
-// Where a message goes by what DNS says of its destination, and what becomes of it where that leads
-// nowhere.
-
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Mta, openMta } from '#test/peers/mta.ts'
@@ -13,16 +10,15 @@ import {
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onEachEngine, opened } from '#test/world.ts'
 
 const mx = (...hosts: string[]) => ({
   MX: hosts.map((exchange, index) => ({ exchange, preference: 10 * (index + 1) })),
 })
 
 onEachEngine('a destination', (engine) => {
-  let world: SendingWorld
+  const world = opened(() => openSendingWorld(engine))
   before(async () => {
-    world = await openSendingWorld(engine)
     Object.assign(world.dns.zone, {
       'null.example': mx('.'),
       'servfail.example': 'servfail',
@@ -41,7 +37,6 @@ onEachEngine('a destination', (engine) => {
       world.dns.zone[`h${index}.crowd.example`] = { A: [`127.0.1.${index + 1}`] }
     }
   })
-  after(() => world.close())
 
   const sendTo = async (to: string) => send(world, await world.inbox(), { to })
 
@@ -144,11 +139,9 @@ onEachEngine('a destination', (engine) => {
 })
 
 onEachEngine('where private addresses are locked', (engine) => {
-  let world: SendingWorld
-  before(async () => {
-    world = await openSendingWorld(engine, { env: { MAILROOM_ALLOW_PRIVATE_EGRESS: 'false' } })
-  })
-  after(() => world.close())
+  const world = opened(() =>
+    openSendingWorld(engine, { env: { MAILROOM_ALLOW_PRIVATE_EGRESS: 'false' } }),
+  )
 
   test('a destination that has no others gets no connection, and the mail fails', async () => {
     const addresses = ['127.0.0.1', '10.1.2.3', '192.168.7.7', '169.254.169.254', '0.0.0.0']

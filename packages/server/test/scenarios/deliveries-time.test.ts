@@ -1,8 +1,5 @@
-// How a message is tried again: by schedule for two days, whatever the wall clock does meanwhile, and
-// not for ever where nobody knows whether it was taken.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { SentMessage } from '@mailroom/sdk'
 import { type MtaScript, openMta } from '#test/peers/mta.ts'
 import { until } from '#test/scenarios/outcomes.ts'
@@ -11,12 +8,11 @@ import {
   deliveryOf,
   openSendingWorld,
   passTime,
-  type SendingWorld,
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onEachEngine, opened } from '#test/world.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -26,13 +22,11 @@ const DAY_MS = 24 * HOUR_MS
 const WAITS = [1, 5, 15, 60, 180, 360, ...Array(4).fill(480)].map((minutes) => minutes * MINUTE_MS)
 
 onEachEngine('a delivery that is put off', (engine) => {
-  let world: SendingWorld
+  const world = opened(() => openSendingWorld(engine))
   let polite: MtaScript
   before(async () => {
-    world = await openSendingWorld(engine)
     polite = world.mta.script
   })
-  after(() => world.close())
 
   const waitOf = async (sent: SentMessage) => {
     const { nextAttemptAt, lastAttemptAt } = await deliveryOf(world, sent)

@@ -1,6 +1,3 @@
-// What becomes of a message for each of its recipients, as their servers answer it and as the API
-// tells it.
-
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Mta, type MtaScript, openMta } from '#test/peers/mta.ts'

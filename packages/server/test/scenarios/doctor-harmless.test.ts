@@ -1,26 +1,13 @@
-// The doctor does no harm: it leaves the machine as it finds it, and prints nothing that could steer a
-// terminal.
-
 import assert from 'node:assert/strict'
 import { chmod, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { mtaTls, openMta } from '#test/peers/mta.ts'
-import {
-  DOMAIN,
-  type DoctorWorld,
-  entryOf,
-  openDoctorWorld,
-  PTR_NAME,
-} from '#test/scenarios/doctor-world.ts'
-import { onEachEngine } from '#test/world.ts'
+import { DOMAIN, entryOf, openDoctorWorld, PTR_NAME } from '#test/scenarios/doctor-world.ts'
+import { onEachEngine, opened } from '#test/world.ts'
 
 onEachEngine('a doctor that does no harm', (engine) => {
-  let world: DoctorWorld
-  before(async () => {
-    world = await openDoctorWorld(engine)
-  })
-  after(() => world.close())
+  const world = opened(() => openDoctorWorld(engine))
 
   test('lets nothing that strangers say steer a terminal', async () => {
     const evil = '\x1b]0;owned\x07\x9b31m\u202e'

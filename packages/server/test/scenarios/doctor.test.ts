@@ -1,5 +1,3 @@
-// The doctor finds what is wrong with a machine, and nothing where nothing is.
-
 import assert from 'node:assert/strict'
 import { chmod, stat } from 'node:fs/promises'
 import { join } from 'node:path'

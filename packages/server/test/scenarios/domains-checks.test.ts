@@ -1,8 +1,5 @@
-// What checks of custom domains may cost, and whom they hold up: nobody but the account whose DNS is
-// silent or changes its mind.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Domain } from '@mailroom/sdk'
 import pg from 'pg'
 import { askRecords } from '#domains/ask-records.ts'
@@ -20,24 +17,18 @@ import {
   withdraw,
 } from '#test/scenarios/domain-world.ts'
 import { countOutcomes, repeat, until } from '#test/scenarios/outcomes.ts'
-import {
-  openSendingWorld,
-  type SendingWorld,
-  send,
-  settled,
-} from '#test/scenarios/sending-world.ts'
-import { type Account, onEachEngine } from '#test/world.ts'
+import { openSendingWorld, send, settled } from '#test/scenarios/sending-world.ts'
+import { type Account, onEachEngine, opened } from '#test/world.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
 onEachEngine('checks of custom domains', (engine) => {
-  let world: SendingWorld
+  const world = opened(() => openSendingWorld(engine))
   let ann: Account
   let bob: Account
   before(async () => {
-    world = await openSendingWorld(engine)
     leaveChecksToTests(world.app)
     ann = await world.newAccount()
     bob = await world.newAccount()
@@ -51,7 +42,6 @@ onEachEngine('checks of custom domains', (engine) => {
       },
     }
   })
-  after(() => world.close())
 
   const statusOf = async ({ client }: Account, domain: Domain) =>
     (await client.domains.get(domain.id)).status

@@ -1,9 +1,6 @@
-// Mail of custom domains: what is received at them, and what leaves from them, looked at with other
-// code than our own.
-
 import assert from 'node:assert/strict'
 import { Resolver } from 'node:dns/promises'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Domain, Inbox } from '@mailroom/sdk'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { openSender } from '#test/peers/sender.ts'
@@ -14,25 +11,22 @@ import {
   fieldOf,
   openSendingWorld,
   readMail,
-  type SendingWorld,
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
-import { type Account, onEachEngine, plainMail } from '#test/world.ts'
+import { type Account, onEachEngine, opened, plainMail } from '#test/world.ts'
 
 onEachEngine('mail of custom domains', (engine) => {
-  let world: SendingWorld
+  const world = opened(() => openSendingWorld(engine))
   let ann: Account
   let domain: Domain
   let inbox: Inbox
   before(async () => {
-    world = await openSendingWorld(engine)
     ann = await world.newAccount()
     domain = await verifiedDomain(world, 'bücher.example', ann)
     inbox = await ann.client.inboxes.create({ domain: domain.domain, mailboxName: 'info' })
   })
-  after(() => world.close())
 
   async function replyTo(address: string, extension = ''): Promise<string> {
     const sender = await openSender(world.smtpPort)

@@ -1,14 +1,10 @@
-// How custom domains come to be verified and cease to be, with a DNS server that changes its answers
-// and a clock that is moved.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { Domain, DomainRecord } from '@mailroom/sdk'
 import type { Behaviour, ZoneName } from '#test/peers/dns.ts'
 import {
   checkDue,
   claimDue,
-  type DomainWorld,
   eventsOf,
   openDomainWorld,
   publish,
@@ -16,18 +12,14 @@ import {
   verifiedDomain,
   withdraw,
 } from '#test/scenarios/domain-world.ts'
-import { onEachEngine } from '#test/world.ts'
+import { onEachEngine, opened } from '#test/world.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
 onEachEngine('states of custom domains', (engine) => {
-  let world: DomainWorld
-  before(async () => {
-    world = await openDomainWorld(engine)
-  })
-  after(() => world.close())
+  const world = opened(() => openDomainWorld(engine))
 
   const { create, get, verify } = {
     create: (domain: string) => world.client.domains.create({ domain }),

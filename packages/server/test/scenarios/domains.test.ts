@@ -1,11 +1,8 @@
-// Custom domains as a resource: made, listed, scoped, deleted, and the inboxes on them.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { DOMAINS_PER_ACCOUNT_MAX } from '#domains/change-domain-rows.ts'
 import type { ZoneName } from '#test/peers/dns.ts'
 import {
-  type DomainWorld,
   openDomainWorld,
   publish,
   recordFor,
@@ -13,16 +10,14 @@ import {
 } from '#test/scenarios/domain-world.ts'
 import { countOutcomes, outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
-import { type Account, onEachEngine } from '#test/world.ts'
+import { type Account, onEachEngine, opened } from '#test/world.ts'
 
 onEachEngine('custom domains', (engine) => {
-  let world: DomainWorld
+  const world = opened(() => openDomainWorld(engine))
   let ann: Account
   before(async () => {
-    world = await openDomainWorld(engine)
     ann = await world.newAccount()
   })
-  after(() => world.close())
 
   const post = (body: object) =>
     world.fetch('/v1/domains', {

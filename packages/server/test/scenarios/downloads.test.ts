@@ -1,14 +1,11 @@
-// Downloads and what they may cost: content is read once for all who ask for it, a little at a time,
-// and never in the way of arriving mail.
-
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { type Downloads, openDownloads } from '#mailbox/downloads.ts'
 import { filePart, messageOf, multipart, textPart } from '#test/mail/samples.ts'
 import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, openWorld, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld } from '#test/world.ts'
 
 describe('what is held for downloads', () => {
   const bytes = (length: number) => new Uint8Array(length)
@@ -99,11 +96,7 @@ describe('what is held for downloads', () => {
 })
 
 onEachEngine('downloads', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: WIDE_LIMITS })
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
 
   async function receive(...names: string[]) {
     const files = names.map((name) => filePart(name, randomBytes(2_000)))

@@ -1,19 +1,13 @@
-// A peer that lost our 250 sends again: the same message is stored once, anything else twice.
-
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
 import { countMessages, countRows, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onEachEngine('the same mail again', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: WIDE_LIMITS })
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
 
   const send = async (inbox: Inbox, raw: string) => {
     assert.equal((await world.send({ to: inbox.address, raw })).code, 250)

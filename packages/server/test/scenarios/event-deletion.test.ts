@@ -1,7 +1,5 @@
-// Events of an inbox that is deleted: told no more, and in nobody's way.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { findEvent } from '#events/event-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { purgeInboxStep } from '#removal/retention-rows.ts'
@@ -16,14 +14,10 @@ import {
 } from '#test/scenarios/event-world.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
-import { onEachEngine, openWorld, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld } from '#test/world.ts'
 
 onEachEngine('events of an inbox that is deleted', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: WIDE_LIMITS })
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
 
   type Listed = { data: { event_id: string }[]; total: number }
   async function list(query: string): Promise<Listed> {

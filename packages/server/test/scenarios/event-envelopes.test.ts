@@ -1,7 +1,5 @@
-// What an event says: the envelope and the message in it, as the contract has them, whoever is told.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { Event } from '@mailroom/contract/shapes/event.ts'
 import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
 import type { EventFilter } from '#events/event.ts'
@@ -18,16 +16,12 @@ import {
   untilReadable,
 } from '#test/scenarios/event-world.ts'
 import { send, settled } from '#test/scenarios/sending-world.ts'
-import { onBothEngines, openWorld, plainMail, type World } from '#test/world.ts'
+import { onBothEngines, opened, openWorld, plainMail } from '#test/world.ts'
 
 const TOLD = { deliveredAtMs: Date.UTC(2026, 10, 20, 9, 30), attempt: 3 }
 
 onBothEngines('an event', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: WIDE_LIMITS })
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
 
   async function read(
     filter: Partial<EventFilter>,

@@ -1,5 +1,3 @@
-// The log of events page by page and as a stream of server-sent events.
-
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,8 +1,5 @@
-// Connections of readers of events: each event once and in order, whatever they ask for, however slow
-// they are, and while more happens.
-
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { before, beforeEach, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { openEventHub } from '#events/event-hub.ts'
 import { LOG_WINDOW_EVENTS } from '#events/event-rows.ts'
@@ -20,7 +17,7 @@ import {
 } from '#test/scenarios/event-world.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
 import { seededDice } from '#test/smtp/seeded-dice.ts'
-import { onEachEngine, openWorld, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld } from '#test/world.ts'
 
 /** A well-formed id that sorts directly behind this one. */
 function idBehind(id: string): string {
@@ -32,15 +29,13 @@ function idBehind(id: string): string {
 }
 
 onEachEngine('a connection of a reader of events', (engine) => {
-  let world: World
+  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
   let one: Inbox
   let two: Inbox
   before(async () => {
-    world = await openWorld(engine, { env: WIDE_LIMITS })
     one = await world.inbox()
     two = await world.inbox()
   })
-  after(() => world.close())
 
   /** Each test starts with a log that has been read. */
   beforeEach(() => untilReadable(world))

@@ -1,6 +1,3 @@
-// Services that share a database: readers of one hear at once of what another took in, and what was
-// there before they asked is not taken for new.
-
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

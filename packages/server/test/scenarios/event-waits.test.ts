@@ -1,7 +1,5 @@
-// Waiting for a message: what arrives after the call, or lies behind a cursor, and nothing else.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
 import type { Inbox } from '@mailroom/sdk'
 import { LOG_START } from '#events/event.ts'
@@ -23,20 +21,18 @@ import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { watchListeners } from '#test/scenarios/event-listeners.ts'
 import { accountIdOf, EVERYTHING, receive, untilReadable } from '#test/scenarios/event-world.ts'
 import { send } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 /** Until an event can be read: on PostgreSQL older transactions, also those of other tests, have to end. */
 const LIVE_MS = { sqlite: 2_000, postgres: 8_000 }
 
 onEachEngine('waiting for a message', (engine) => {
-  let world: World
+  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
   let inbox: Inbox
   let listeners: ReturnType<typeof watchListeners>
   before(async () => {
-    world = await openWorld(engine, { env: WIDE_LIMITS })
     listeners = watchListeners(world)
   })
-  after(() => world.close())
 
   function wait(asked: Partial<WaitInput>): Promise<Message | null> {
     return waitForMessage(world.app.deps, {

@@ -1,12 +1,9 @@
-// What is found in a message, wherever the message is told: by its id, in lists and threads, while
-// waiting, and in events; none on what was sent.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { openExtractions } from '#mailbox/extractions.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const EXTRACTED = {
   codes: [{ value: '482 913', confidence: 0.96, source: 'Your verification code is 482 913.' }],
@@ -23,11 +20,7 @@ Unsubscribe: https://harbor.example/unsubscribe/1
 `.replaceAll('\n', '\r\n')
 
 onEachEngine('what is found in a message', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine)
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine))
 
   test('is the same wherever the message is told', async () => {
     const inbox = await world.inbox()

@@ -1,6 +1,3 @@
-// A start that fails leaves nothing open of what it had opened before: no connection, no port, no lock, and
-// nothing that goes on by itself.
-
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -1,16 +1,10 @@
-// What a process tells an operator of the work that no process does: its depth and its age.
-
 import assert from 'node:assert/strict'
-import { after, before, suite, test } from 'node:test'
+import { suite, test } from 'node:test'
 import { until } from '#test/scenarios/outcomes.ts'
-import { OPERATOR_TOKEN, openWorld, plainMail, type World } from '#test/world.ts'
+import { OPERATOR_TOKEN, opened, openWorld, plainMail } from '#test/world.ts'
 
 suite('figures of a service that nobody delivers for', () => {
-  let world: World
-  before(async () => {
-    world = await openWorld('postgres', { env: { MAILROOM_ROLES: 'http,smtp' } })
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld('postgres', { env: { MAILROOM_ROLES: 'http,smtp' } }))
 
   const figures = async () => {
     const authorization = `Bearer ${OPERATOR_TOKEN}`

@@ -1,15 +1,9 @@
-// The first story: an inbox is made, mail arrives by SMTP, and it is read back.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { onBothEngines, openWorld, plainMail, type World } from '#test/world.ts'
+import { test } from 'node:test'
+import { onBothEngines, opened, openWorld, plainMail } from '#test/world.ts'
 
 onBothEngines('the first story', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine)
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine))
 
   test('a message sent by SMTP is read back as a thread with a message', async () => {
     const inbox = await world.inbox('hello')

@@ -1,5 +1,3 @@
-// Deleting an inbox: nothing of it stays, and nothing of another goes with it.
-
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'

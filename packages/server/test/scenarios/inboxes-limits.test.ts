@@ -1,18 +1,12 @@
-// How many inboxes an account may hold, and how many it may make in a day.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { countOutcomes, outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, openWorld, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld } from '#test/world.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 
 onEachEngine('inboxes of a plan', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine)
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine))
 
   for (const [plan, limit] of [
     ['free', 3],
@@ -48,11 +42,7 @@ onEachEngine('inboxes of a plan', (engine) => {
 })
 
 onEachEngine('inboxes of a day', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: { MAILROOM_LIMIT_INBOXES_PER_DAY: '5' } })
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine, { env: { MAILROOM_LIMIT_INBOXES_PER_DAY: '5' } }))
 
   test('in any 24 hours an account makes at most so many inboxes, deleted ones counted', async () => {
     const { client } = await world.newAccount()

@@ -1,5 +1,3 @@
-// Inboxes: their names and addresses, what may be changed, and who may have a freed address.
-
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Mailroom } from '@mailroom/sdk'

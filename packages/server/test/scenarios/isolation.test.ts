@@ -1,8 +1,5 @@
-// What an account may see of others: nothing, not even that it exists. The requests are made from the
-// contract, so that a new operation is covered or fails here.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { type OperationId, operationOf } from '@mailroom/contract/operations.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import {
@@ -22,7 +19,7 @@ import {
 } from '#test/scenarios/isolation-matrix.ts'
 import { errorOf, outcomeOf } from '#test/scenarios/outcomes.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
-import { type Account, onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { type Account, onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 test('every operation of the contract on what accounts own is in the matrix', () => {
   assert.deepEqual(findGaps(), [])
@@ -30,20 +27,20 @@ test('every operation of the contract on what accounts own is in the matrix', ()
 })
 
 onEachEngine('isolation', (engine) => {
-  let world: World
+  const world = opened(() =>
+    openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '100000' } }),
+  )
   let ann: Account
   let bob: Account
   let anns: Belongings
   let bobs: Belongings
 
   before(async () => {
-    world = await openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '100000' } })
     ann = await world.newAccount()
     bob = await world.newAccount()
     anns = await own(ann, 'anns-pod')
     bobs = await own(bob, 'bobs-pod')
   })
-  after(() => world.close())
 
   /** A pod with an inbox with a message with an attachment, and one of all else that there is. */
   async function own({ client }: Account, clientId: string): Promise<Belongings> {

@@ -1,5 +1,3 @@
-// Where keys must never be found: the stored bytes, the log at its most talkative, errors, metrics.
-
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { listServiceRecords } from '#domains/service-keys.ts'

@@ -1,18 +1,12 @@
-// Keys of an account: made, listed, revoked, and limited when guessed.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { makeAuthenticate } from '#accounts/authenticate.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { countOutcomes, outcomeOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
-import { OPERATOR_TOKEN, onEachEngine, openWorld, type World } from '#test/world.ts'
+import { OPERATOR_TOKEN, onEachEngine, opened, openWorld } from '#test/world.ts'
 
 onEachEngine('keys', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine)
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine))
 
   test('a new key shows its token once, works at once, and is listed by its first and last characters', async () => {
     const { client } = await world.newAccount()
@@ -214,11 +208,7 @@ onEachEngine('keys', (engine) => {
 })
 
 onEachEngine('guessing keys', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine)
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine))
 
   test('after sixty failures bad keys are 429 until the minute is over, and good ones get through', async () => {
     const startMs = performance.now()

@@ -1,18 +1,14 @@
-// The limit of API requests: exact in any minute, for an account over all its keys.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { countOutcomes, outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
-import { type Account, onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { type Account, onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onEachEngine('the limit of requests', (engine) => {
-  let world: World
+  const world = opened(() => openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '50' } }))
   let account: Account
   before(async () => {
-    world = await openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '50' } })
     account = await world.newAccount()
   })
-  after(() => world.close())
 
   const ask = (key: string, path = '/v1/pods', init: RequestInit = {}) =>
     world.fetch(path, { ...init, headers: { authorization: `Bearer ${key}` } })
@@ -106,11 +102,7 @@ onEachEngine('the limit of requests', (engine) => {
 })
 
 onEachEngine('the default limit of requests', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine)
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine))
 
   test('an account may make a thousand requests a minute', async () => {
     const { headers } = await world.fetch('/v1/pods')

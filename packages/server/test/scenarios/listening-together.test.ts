@@ -1,6 +1,3 @@
-// Services on one PostgreSQL that listen on the same ports, one of which goes; and what a service that
-// runs answers to whoever watches it.
-
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'

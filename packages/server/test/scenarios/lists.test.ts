@@ -1,25 +1,24 @@
-// Lists: which part of them is given, and that all parts together are the whole.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import type { Inbox, Mailroom } from '@mailroom/sdk'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
 import { multiplyMessage, runSql } from '#test/scenarios/stored-content.ts'
-import { OPERATOR_TOKEN, onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { OPERATOR_TOKEN, onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const COUNT = 230
 const READ = Math.floor(COUNT / 3)
 
 onEachEngine('lists', (engine) => {
-  let world: World
+  const world = opened(() =>
+    openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '100000' } }),
+  )
   let client: Mailroom
   let inbox: Inbox
   /** Every path that takes `limit`, with its parameters filled in, and whether it takes `offset`. */
   let paths: { path: string; hasOffset: boolean }[]
 
   before(async () => {
-    world = await openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '100000' } })
     client = world.client
     inbox = await world.inbox()
     await world.send({ to: inbox.address, raw: plainMail({ to: inbox.address }) })
@@ -44,7 +43,6 @@ onEachEngine('lists', (engine) => {
       }))
     for (const { path } of paths) assert.ok(!path.includes('{'), `${path} has to be filled in`)
   })
-  after(() => world.close())
 
   const ask = (path: string) =>
     world.fetch(path, {

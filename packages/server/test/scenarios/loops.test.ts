@@ -1,8 +1,5 @@
-// Mail that comes back to the inbox that sent it, by way of others: refused in the session by the mark
-// on it, with one line in the log and no mail about it.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import type { Log } from '#platform/log.ts'
 import { codesOf, countMessages, countRows, deliver } from '#test/scenarios/deliver.ts'
@@ -12,20 +9,15 @@ import {
   fieldOf,
   openSendingWorld,
   SENDING_LIMITS,
-  type SendingWorld,
   send,
 } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onEachEngine('mail that comes back', (engine) => {
-  let world: SendingWorld
+  const world = opened(() => openSendingWorld(engine, { log }))
   const lines: string[] = []
   const note = (_fields: object, text: string) => void lines.push(text)
   const log: Log = { debug: () => {}, info: () => {}, warn: note, error: note }
-  before(async () => {
-    world = await openSendingWorld(engine, { log })
-  })
-  after(() => world.close())
 
   const markOf = async (inbox: Inbox) => {
     const { raw } = await arrived(world, await send(world, inbox))

@@ -1,5 +1,3 @@
-// What the service forgets by itself, and what it never does.
-
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

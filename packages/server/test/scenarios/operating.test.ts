@@ -1,24 +1,18 @@
-// What an operator watches: health, readiness, figures, and that every answer can be traced.
-
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { exchange, readAnswer } from '#test/http/wire.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { errorOf, outcomeOf, until } from '#test/scenarios/outcomes.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
-import { OPERATOR_TOKEN, onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { OPERATOR_TOKEN, onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const OPERATOR = { headers: { authorization: `Bearer ${OPERATOR_TOKEN}` } }
 
 onEachEngine('operating', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine)
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine))
 
   test('health and readiness are told to anyone', async () => {
     for (const [path, body] of [

@@ -1,27 +1,20 @@
-// Pairing: a client without a key asks for one, a person who is signed in decides, and the client takes
-// it, once.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { ACTIVE_KEYS_MAX } from '#accounts/account-rows.ts'
 import type { Log } from '#platform/log.ts'
 import { purgeExpiredStep } from '#removal/retention-rows.ts'
 import { browse, signIn } from '#test/scenarios/console-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
-import { onEachEngine, openWorld, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld } from '#test/world.ts'
 
 type Started = { requestId: string; userCode: string; verifyUrl: string; expiresInSeconds: number }
 
 onEachEngine('pairing', (engine) => {
-  let world: World
+  const world = opened(() => openWorld(engine, { log }))
   const lines: string[] = []
   const keep = (fields: object, text: string) => lines.push(JSON.stringify({ ...fields, text }))
   const log: Log = { debug: keep, info: keep, warn: keep, error: keep }
-  before(async () => {
-    world = await openWorld(engine, { log })
-  })
-  after(() => world.close())
 
   const post = (path: string, body?: object) =>
     fetch(`${world.baseUrl}${path}`, {

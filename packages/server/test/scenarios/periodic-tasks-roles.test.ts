@@ -1,5 +1,3 @@
-// Processes of any roles on one database: between them all periodic work is done, each part by one.
-
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

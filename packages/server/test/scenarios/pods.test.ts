@@ -1,20 +1,18 @@
-// Pods: the default one, those that clients make, and how they are named.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Mailroom } from '@mailroom/sdk'
 import { countOutcomes, refusal, refusalOf, repeat } from '#test/scenarios/outcomes.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
-import { onEachEngine, openWorld, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, type World } from '#test/world.ts'
 
 onEachEngine('pods', (engine) => {
-  let world: World
+  const world = opened(() =>
+    openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '100000' } }),
+  )
   let client: Mailroom
   before(async () => {
-    world = await openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '100000' } })
     client = world.client
   })
-  after(() => world.close())
 
   test('the default pod comes first, then the newest, and stays the only default', async () => {
     const { client } = await world.newAccount()

@@ -1,19 +1,15 @@
 // Mail to postmaster is always accepted (RFC 5321 §4.5.1) and read by the operator on the machine.
 
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { openSender } from '#test/peers/sender.ts'
 import { sharedCommands } from '#test/scenarios/command-host.ts'
 import { countMessages, countRows, newest, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onEachEngine('mail to postmaster', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: WIDE_LIMITS })
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
 
   for (const address of [
     'postmaster@mailroom.localhost',

@@ -1,7 +1,5 @@
-// Mail that sender rules keep out: nothing of it shows anywhere but in quarantine, until it is released.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { Inbox, Mailroom, QuarantinedMessage } from '@mailroom/sdk'
 import { DAY_MS } from '#platform/units.ts'
 import { purgeExpired } from '#removal/purge.ts'
@@ -10,16 +8,12 @@ import { countRows, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import { countOutcomes, refusal, until } from '#test/scenarios/outcomes.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const SPAM = 'eve@spam.example'
 
 onEachEngine('quarantine', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: WIDE_LIMITS })
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
 
   /** An account that blocks spam.example, with an inbox. */
   async function blocking() {

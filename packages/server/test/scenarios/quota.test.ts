@@ -1,5 +1,3 @@
-// How much an account may store: what its senders, its owner and others see of it.
-
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { codesOf } from '#test/scenarios/deliver.ts'

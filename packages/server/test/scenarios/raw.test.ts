@@ -1,22 +1,15 @@
-// A message's raw form: byte for byte what came over the wire, small or large, in the database or in
-// the blob store.
-
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { ROW_BLOB_BYTES_MAX } from '#queue/dispatcher-bounds.ts'
 import { filePart, messageOf, multipart, textPart } from '#test/mail/samples.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { deliver, newest, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { outcomeOf, until } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onEachEngine('a raw message', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: WIDE_LIMITS })
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
 
   const rawOf = async (messageId: string) => {
     const { content, contentType } = await world.client.messages.raw(messageId)

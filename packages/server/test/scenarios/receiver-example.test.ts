@@ -1,6 +1,3 @@
-// The receiver that docs/events.md prints, taken from there and run as a reader would: a webhook of a
-// real service reaches it, and what somebody else posts does not.
-
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHmac } from 'node:crypto'

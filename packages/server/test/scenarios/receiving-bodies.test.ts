@@ -1,12 +1,10 @@
-// Bodies on their whole way: which part is shown, in which charset, and what of a reply is new.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { messageOf, multipart, type Part, textPart } from '#test/mail/samples.ts'
 import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { isLongRun } from '#test/size-of.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 /** One text, in charsets that can and must write it, as octets in hexadecimal. */
 const CHARSETS: [charset: string, octets: string, text: string][] = [
@@ -26,13 +24,11 @@ const CHARSETS: [charset: string, octets: string, text: string][] = [
 ]
 
 onEachEngine('a body', (engine) => {
-  let world: World
+  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
   let inbox: Inbox
   before(async () => {
-    world = await openWorld(engine, { env: WIDE_LIMITS })
     inbox = await world.inbox()
   })
-  after(() => world.close())
 
   const receive = (part: Part) => deliver(world, inbox, messageOf(part))
   const html = (body: string): Part => ({

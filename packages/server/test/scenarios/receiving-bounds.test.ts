@@ -3,19 +3,15 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { filePart, multipart, textPart } from '#test/mail/samples.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { codesOf, countMessages, deliver, newest, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onEachEngine('mail within the bounds', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: WIDE_LIMITS })
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
 
   const rawOf = async (messageId: string) =>
     Buffer.from((await world.client.messages.raw(messageId)).content)

@@ -1,10 +1,7 @@
-// What the service does not take in: mail for others, mail too large, mail that was cut off, mail
-// that runs in circles; and that a refusal leaves nothing behind.
-
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/smtp-limits.ts'
 import { openSender } from '#test/peers/sender.ts'
 import {
@@ -16,7 +13,7 @@ import {
   WIDE_LIMITS,
 } from '#test/scenarios/deliver.ts'
 import { sizeOf } from '#test/size-of.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 /** However far over the limit, and more than is ever held of it. */
 const OVER_BYTES = sizeOf('TEST_MAILROOM_OVER_BYTES', {
@@ -25,11 +22,7 @@ const OVER_BYTES = sizeOf('TEST_MAILROOM_OVER_BYTES', {
 })
 
 onEachEngine('refused mail', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: WIDE_LIMITS })
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
 
   const storedRows = async () => [
     await countRows(world, 'raw_messages'),

@@ -1,18 +1,12 @@
-// Received mail as the API shows it: every field of a message, and whose inbox it came to.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { filePart, messageOf, multipart, textPart } from '#test/mail/samples.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { countMessages, countRows, deliver, newest, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
-import { onBothEngines, openWorld, plainMail, type World } from '#test/world.ts'
+import { onBothEngines, opened, openWorld, plainMail } from '#test/world.ts'
 
 onBothEngines('received mail', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: WIDE_LIMITS })
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
 
   test('has every field of a message, in its place', async () => {
     const inbox = await world.inbox()
@@ -253,11 +247,9 @@ onBothEngines('received mail', (engine) => {
 })
 
 onBothEngines('mail to an international domain', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: { MAILROOM_INBOX_DOMAIN: 'bücher.example' } })
-  })
-  after(() => world.close())
+  const world = opened(() =>
+    openWorld(engine, { env: { MAILROOM_INBOX_DOMAIN: 'bücher.example' } }),
+  )
 
   test('arrives under either form of its name', async () => {
     const inbox = await world.inbox('reader')

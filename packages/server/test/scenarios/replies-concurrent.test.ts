@@ -1,19 +1,12 @@
-// Replies that are sent at once, and with mail arriving meanwhile: each names everything that stood in
-// the thread before it, as if they had come one after another.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { Inbox, Message } from '@mailroom/sdk'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { SENDING_LIMITS } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onEachEngine('replies at once', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: SENDING_LIMITS })
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine, { env: SENDING_LIMITS }))
 
   const ask = (inbox: Inbox, index: number, inReplyTo?: string) =>
     plainMail({

@@ -1,26 +1,17 @@
-// What a reply quotes, in the text and in the HTML that leave and in the copies that are kept.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Inbox, Message, MessageToSend } from '@mailroom/sdk'
 import { deliver } from '#test/scenarios/deliver.ts'
-import {
-  arrived,
-  openSendingWorld,
-  readMail,
-  type SendingWorld,
-} from '#test/scenarios/sending-world.ts'
-import { onAnyEngine, plainMail } from '#test/world.ts'
+import { arrived, openSendingWorld, readMail } from '#test/scenarios/sending-world.ts'
+import { onAnyEngine, opened, plainMail } from '#test/world.ts'
 
 onAnyEngine('the quote of a reply', (engine) => {
-  let world: SendingWorld
+  const world = opened(() => openSendingWorld(engine))
   let inbox: Inbox
   let made = 0
   before(async () => {
-    world = await openSendingWorld(engine)
     inbox = await world.inbox()
   })
-  after(() => world.close())
 
   function receive(fields: { body?: string; from?: string; headers?: string[] }) {
     const messageId = `<q${++made}@friend.example>`

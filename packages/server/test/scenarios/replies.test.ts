@@ -1,8 +1,5 @@
-// Replies in their threads: the identifiers that tie them to what they answer, their subject, and who
-// gets a copy, as the receiving server sees them.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { Inbox, Message } from '@mailroom/sdk'
 import { deliver } from '#test/scenarios/deliver.ts'
 import {
@@ -10,19 +7,14 @@ import {
   fieldOf,
   openSendingWorld,
   readMail,
-  type SendingWorld,
   send,
 } from '#test/scenarios/sending-world.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
-import { onEachEngine, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, plainMail } from '#test/world.ts'
 
 onEachEngine('a reply', (engine) => {
-  let world: SendingWorld
+  const world = opened(() => openSendingWorld(engine))
   let made = 0
-  before(async () => {
-    world = await openSendingWorld(engine)
-  })
-  after(() => world.close())
 
   /** Mail from Bob that answers `inReplyTo`, or nothing. */
   function receive(inbox: Inbox, fields: { inReplyTo?: string; subject?: string } = {}) {

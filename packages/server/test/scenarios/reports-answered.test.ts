@@ -1,8 +1,5 @@
-// What the server that reports is answered: what is refused has changed nothing, what it is told to
-// repeat changes nothing twice, whoever else the same mail is for.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { settleReport } from '#inbound/settle-report-rows.ts'
@@ -17,28 +14,25 @@ import {
   deliveryOf,
   fieldOf,
   openSendingWorld,
-  type SendingWorld,
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, plainMail } from '#test/world.ts'
 
 const ABUSE = 'abuse@mailroom.localhost'
 const HOPS = Array.from({ length: 51 }, () => 'Received: by a.example')
 
 onEachEngine('mail with a report', (engine) => {
-  let world: SendingWorld
+  const world = opened(() => openSendingWorld(engine, { log }))
   const lines: string[] = []
   const note = (_fields: object, text: string) => void lines.push(text)
   const log: Log = { debug: () => {}, info: () => {}, warn: note, error: note }
   before(async () => {
-    world = await openSendingWorld(engine, { log })
     world.dns.zone = {
       ...world.dns.zone,
       '_dmarc.mx.friend.example': { TXT: ['v=DMARC1; p=reject'] },
     }
   })
-  after(() => world.close())
 
   let number = 0
   const accepted = async () => {

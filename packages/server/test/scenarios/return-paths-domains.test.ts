@@ -1,8 +1,5 @@
-// Return paths of inboxes on custom domains: on the domain itself where its mail comes here, so that SPF
-// is aligned with From, and on the service's own where it does not.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { codesOf, countMessages, countRows } from '#test/scenarios/deliver.ts'
 import { publish, verifiedDomain, withdraw } from '#test/scenarios/domain-world.ts'
 import { bounceMail, complaintMail } from '#test/scenarios/report-mail.ts'
@@ -10,19 +7,16 @@ import {
   arrived,
   deliveryOf,
   openSendingWorld,
-  type SendingWorld,
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, plainMail } from '#test/world.ts'
 
 onEachEngine('return paths of custom domains', (engine) => {
-  let world: SendingWorld
+  const world = opened(() => openSendingWorld(engine))
   before(async () => {
-    world = await openSendingWorld(engine)
     await verifiedDomain(world, 'agents.example')
   })
-  after(() => world.close())
 
   const accepted = async (mailboxName: string, domain = 'agents.example') => {
     const inbox = await world.client.inboxes.create({ mailboxName, domain })

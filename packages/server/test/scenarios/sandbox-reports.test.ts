@@ -1,19 +1,12 @@
-// Reports in the sandbox: mail that was kept names the reverse-path that it would have had, and a report
-// to it does what one does outside.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
 import { bounceMail } from '#test/scenarios/report-mail.ts'
 import { deliveryOf, SENDING_LIMITS, send, settled } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, openWorld, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld } from '#test/world.ts'
 
 onEachEngine('reports in the sandbox', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: SENDING_LIMITS })
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine, { env: SENDING_LIMITS }))
 
   const inject = (raw: string, query = '', key = world.key) =>
     world.fetch(`/v1/sandbox/inbound${query}`, {

@@ -1,8 +1,5 @@
-// The sandbox: what would have left is kept to be looked at, some addresses behave as they are named,
-// and mail from outside arrives when it is asked to.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Inbox, Mailroom } from '@mailroom/sdk'
 import { countRows, deliver } from '#test/scenarios/deliver.ts'
 import { errorOf, outcomeOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
@@ -17,18 +14,16 @@ import {
   settled,
 } from '#test/scenarios/sending-world.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onEachEngine('the sandbox', (engine) => {
-  let world: World
+  const world = opened(() => openWorld(engine, { env: SENDING_LIMITS }))
   let client: Mailroom
   let inbox: Inbox
   before(async () => {
-    world = await openWorld(engine, { env: SENDING_LIMITS })
     client = world.client
     inbox = await client.inboxes.create({ displayName: 'Ada' })
   })
-  after(() => world.close())
 
   const captured = async () => (await client.sandbox.list().page()).data
 

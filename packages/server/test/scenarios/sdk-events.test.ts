@@ -1,15 +1,12 @@
-// The SDK follows a real service through a way that breaks again and again, and waits for messages: each
-// event once and in order, no message missed.
-
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Event, type Inbox, Mailroom } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
 import { sizeOf } from '#test/size-of.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail, type World } from '#test/world.ts'
 import { WIDE_LIMITS } from './deliver.ts'
 import { watchListeners } from './event-listeners.ts'
 
@@ -73,13 +70,11 @@ async function sendMany(world: World, inbox: Inbox, count: number): Promise<void
 }
 
 onEachEngine('the SDK and events', (engine) => {
-  let world: World
+  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
   let client: Mailroom
   before(async () => {
-    world = await openWorld(engine, { env: WIDE_LIMITS })
     client = new Mailroom({ baseUrl: world.baseUrl, apiKey: world.key })
   })
-  after(() => world.close())
 
   const deliver = async (inbox: Inbox, subject: string) => {
     const raw = plainMail({ to: inbox.address, subject })

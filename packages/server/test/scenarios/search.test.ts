@@ -1,10 +1,7 @@
-// Searching an inbox: what is found, in which order, and what is shown of it. The same mailbox and the
-// same queries on both databases give the same messages.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
-import { onBothEngines, openWorld, plainMail, type World } from '#test/world.ts'
+import { onBothEngines, opened, openWorld, plainMail } from '#test/world.ts'
 
 const UTF8 = [
   'MIME-Version: 1.0',
@@ -162,11 +159,12 @@ const ODD_WORDS = [
 ]
 
 onBothEngines('searching an inbox', (engine) => {
-  let world: World
+  const world = opened(() =>
+    openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '100000' } }),
+  )
   let inbox: Inbox
   const idOf = new Map<string, string>()
   before(async () => {
-    world = await openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '100000' } })
     inbox = await world.inbox()
     for (const [name, { from, cc, subject, body }] of Object.entries(MAILBOX)) {
       const messageId = `<${name}@x.example>`
@@ -186,7 +184,6 @@ onBothEngines('searching an inbox', (engine) => {
     }
     assert.equal(idOf.size, Object.keys(MAILBOX).length)
   })
-  after(() => world.close())
 
   const search = (q: string, options: object = {}) =>
     world.client.inboxes.search(inbox.id, { q, ...options }).page()

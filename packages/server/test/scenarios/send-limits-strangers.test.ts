@@ -1,6 +1,3 @@
-// Strangers: how many addresses that never wrote to it an inbox may send to in a UTC day, and all
-// inboxes of an account together, by its plan and its age.
-
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Inbox, Mailroom } from '@mailroom/sdk'

@@ -1,6 +1,3 @@
-// How much an inbox may send: so many messages in any minute and any day, exactly, and nothing of it
-// used up by what was refused.
-
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'

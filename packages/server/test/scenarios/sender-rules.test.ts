@@ -1,21 +1,14 @@
-// Sender rules and the filter mode as an account keeps them: what may be one, what is listed, and what
-// goes with an inbox or a pod.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { Mailroom } from '@mailroom/sdk'
 import { SENDER_RULES_PER_ACCOUNT_MAX } from '#inbound/create-sender-rule-rows.ts'
 import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { countOutcomes, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
-import { type Account, onEachEngine, openWorld, type World } from '#test/world.ts'
+import { type Account, onEachEngine, opened, openWorld } from '#test/world.ts'
 
 onEachEngine('sender rules', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: WIDE_LIMITS })
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
 
   const list = async (client: Mailroom, query = {}) =>
     (await client.senderRules.list(query).page()).data

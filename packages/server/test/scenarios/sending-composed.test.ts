@@ -1,7 +1,5 @@
-// What leaves, as the receiving server gets it and another program reads it.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { listServiceRecords } from '#domains/service-keys.ts'
 import {
@@ -11,10 +9,9 @@ import {
   openSendingWorld,
   PLAIN,
   readMail,
-  type SendingWorld,
   send,
 } from '#test/scenarios/sending-world.ts'
-import { onAnyEngine } from '#test/world.ts'
+import { onAnyEngine, opened } from '#test/world.ts'
 
 const DISPLAY_NAMES = [
   'Support',
@@ -55,11 +52,7 @@ const BODIES: Record<string, string> = {
 }
 
 onAnyEngine('a sent message as received', (engine) => {
-  let world: SendingWorld
-  before(async () => {
-    world = await openSendingWorld(engine)
-  })
-  after(() => world.close())
+  const world = opened(() => openSendingWorld(engine))
 
   test('has the fields that were asked for, once each, and no other', async () => {
     const inbox = await world.client.inboxes.create({ displayName: 'Ada' })

@@ -1,14 +1,11 @@
-// The fields of a send at their bounds, through the whole service: what is taken, what is refused and
-// how, and that a refusal leaves nothing behind.
-
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Inbox, SentMessage } from '@mailroom/sdk'
 import { countMessages, countRows } from '#test/scenarios/deliver.ts'
 import { errorOf, refusal } from '#test/scenarios/outcomes.ts'
 import { PLAIN, SENDING_LIMITS, send } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const file = { filename: 'a.txt', contentType: 'text/plain', data: 'aGk=' }
 
@@ -68,13 +65,11 @@ function addresses(count: number): string[] {
 }
 
 onEachEngine('the fields of a send', (engine) => {
-  let world: World
+  const world = opened(() => openWorld(engine, { env: SENDING_LIMITS }))
   let inbox: Inbox
   before(async () => {
-    world = await openWorld(engine, { env: SENDING_LIMITS })
     inbox = await world.inbox()
   })
-  after(() => world.close())
 
   const post = (body: unknown, inboxId = inbox.id) =>
     world.fetch(`/v1/inboxes/${inboxId}/send`, {

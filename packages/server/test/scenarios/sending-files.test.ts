@@ -1,17 +1,8 @@
-// Files on their way out: the same octets at the recipient and in the sender's own copy, under names
-// that are safe for both.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { FileToSend, Message } from '@mailroom/sdk'
-import {
-  arrived,
-  openSendingWorld,
-  readMail,
-  type SendingWorld,
-  send,
-} from '#test/scenarios/sending-world.ts'
-import { onEachEngine } from '#test/world.ts'
+import { arrived, openSendingWorld, readMail, send } from '#test/scenarios/sending-world.ts'
+import { onEachEngine, opened } from '#test/world.ts'
 
 const ALL_OCTETS = Buffer.from(Array.from({ length: 256 * 40 }, (_, index) => (index * 7) % 256))
 
@@ -23,11 +14,7 @@ const file = (filename: string, data: Uint8Array = ALL_OCTETS, more = {}): FileT
 })
 
 onEachEngine('files of a sent message', (engine) => {
-  let world: SendingWorld
-  before(async () => {
-    world = await openSendingWorld(engine)
-  })
-  after(() => world.close())
+  const world = opened(() => openSendingWorld(engine))
 
   async function sendFiles(attachments: FileToSend[], fields = {}) {
     const inbox = await world.inbox()

@@ -1,13 +1,11 @@
-// The same message sent as JSON and as a form, and messages as large as they may be.
-
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Inbox, SentMessage } from '@mailroom/sdk'
 import { countRows } from '#test/scenarios/deliver.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
 import { fieldOf, SENDING_LIMITS, send } from '#test/scenarios/sending-world.ts'
-import { onAnyEngine, openWorld, type World } from '#test/world.ts'
+import { onAnyEngine, opened, openWorld, type World } from '#test/world.ts'
 
 const PNG = Buffer.from('89504e470d0a1a0a00ff', 'hex')
 
@@ -46,13 +44,11 @@ async function postWell(world: World, inbox: Inbox, form: FormData): Promise<Sen
 }
 
 onAnyEngine('a send as a form', (engine) => {
-  let world: World
+  const world = opened(() => openWorld(engine, { env: SENDING_LIMITS }))
   let inbox: Inbox
   before(async () => {
-    world = await openWorld(engine, { env: SENDING_LIMITS })
     inbox = await world.inbox()
   })
-  after(() => world.close())
 
   test('composes the same message as JSON', async () => {
     const files: [string, string, Uint8Array][] = [

@@ -1,25 +1,20 @@
-// One key, one message: repeats of a send are answered again and send nothing, whoever races, and a
-// refused request leaves its key free.
-
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { countMessages } from '#test/scenarios/deliver.ts'
 import { countOutcomes, outcomeOf, refusal } from '#test/scenarios/outcomes.ts'
 import { PLAIN, SENDING_LIMITS, send, settled } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const HOUR_MS = 3_600_000
 
 onEachEngine('an idempotency key', (engine) => {
-  let world: World
+  const world = opened(() => openWorld(engine, { env: SENDING_LIMITS }))
   let inbox: Inbox
   before(async () => {
-    world = await openWorld(engine, { env: SENDING_LIMITS })
     inbox = await world.inbox()
   })
-  after(() => world.close())
 
   const post = (key: string | null, body: unknown = PLAIN, inboxId = inbox.id) =>
     world.fetch(`/v1/inboxes/${inboxId}/send`, {

@@ -1,6 +1,3 @@
-// Mail between inboxes of the service, which takes the path of mail from outside without leaving, in
-// the sandbox and when mail really leaves.
-
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'

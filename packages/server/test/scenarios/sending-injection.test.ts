@@ -1,8 +1,5 @@
-// What a caller writes into a field stays within that field: no other header field, no other
-// recipient and no other command comes of it, whatever line ends it holds.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { MessageToSend } from '@mailroom/sdk'
 import { countRows } from '#test/scenarios/deliver.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'
@@ -12,11 +9,10 @@ import {
   openSendingWorld,
   PLAIN,
   readMail,
-  type SendingWorld,
   send,
 } from '#test/scenarios/sending-world.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
-import { onAnyEngine, plainMail } from '#test/world.ts'
+import { onAnyEngine, opened, plainMail } from '#test/world.ts'
 
 const LINE_ENDS: Record<string, string> = {
   'CR LF': '\r\n',
@@ -84,15 +80,13 @@ const BAD_ADDRESSES = [
 ]
 
 onAnyEngine('what is sent from', (engine) => {
-  let world: SendingWorld
+  const world = opened(() => openSendingWorld(engine))
   /** Names of the fields that a message has when nobody means ill. */
   let allowed: Set<string>
   before(async () => {
-    world = await openSendingWorld(engine)
     const { raw } = await arrived(world, await send(world, await world.inbox()))
     allowed = new Set([...fieldNamesOf(raw), 'cc', 'reply-to', 'in-reply-to', 'references'])
   })
-  after(() => world.close())
 
   for (const [field, change] of Object.entries(FIELDS)) {
     test(`${field} cannot become a field or a recipient of its own`, async () => {

@@ -1,6 +1,3 @@
-// The order in which a send is checked: a request that is wrong in several ways is refused for the
-// first of them, and using up nothing.
-
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Inbox, Mailroom } from '@mailroom/sdk'

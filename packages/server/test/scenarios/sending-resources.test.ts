@@ -1,8 +1,5 @@
-// A sent message as a resource: its state and what moves it, its thread, its place in lists, and the
-// answer to it that comes back.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { until } from '#test/scenarios/outcomes.ts'
@@ -11,19 +8,14 @@ import {
   openSendingWorld,
   PLAIN,
   passTime,
-  type SendingWorld,
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
-import { onEachEngine, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, plainMail } from '#test/world.ts'
 
 onEachEngine('a sent message', (engine) => {
-  let world: SendingWorld
-  before(async () => {
-    world = await openSendingWorld(engine)
-  })
-  after(() => world.close())
+  const world = opened(() => openSendingWorld(engine))
 
   const answer = (inbox: Inbox, inReplyTo: string, from = PLAIN.to) =>
     deliver(

@@ -1,6 +1,3 @@
-// Messages as people are shown them: the page over HTTP, the images of the mail itself, and those of other
-// hosts through the service.
-
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { openReceiver, type Receiver, type Script } from '#test/peers/receiver.ts'

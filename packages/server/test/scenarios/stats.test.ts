@@ -1,16 +1,10 @@
-// Figures of an account's mail over HTTP: they become what happened, and are nobody else's.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { outcomeOf, until } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onEachEngine('figures', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine)
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine))
 
   test('become what came and went', async () => {
     const inbox = await world.inbox()

@@ -1,29 +1,19 @@
-// Addresses that an account does not write to: those that are dead, those whose owners complained, and
-// those that it lists itself.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Mailroom } from '@mailroom/sdk'
 import type { MtaScript } from '#test/peers/mta.ts'
 import { countOutcomes, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
-import {
-  openSendingWorld,
-  type SendingWorld,
-  send,
-  settled,
-} from '#test/scenarios/sending-world.ts'
-import { onEachEngine } from '#test/world.ts'
+import { openSendingWorld, send, settled } from '#test/scenarios/sending-world.ts'
+import { onEachEngine, opened } from '#test/world.ts'
 
 onEachEngine('suppressions', (engine) => {
-  let world: SendingWorld
+  const world = opened(() => openSendingWorld(engine))
   let polite: MtaScript
   let client: Mailroom
   before(async () => {
-    world = await openSendingWorld(engine)
     polite = world.mta.script
     client = world.client
   })
-  after(() => world.close())
 
   const list = async (address?: string) =>
     (await client.suppressions.list(address === undefined ? {} : { address }).page()).data

@@ -1,21 +1,14 @@
-// Threads of arriving mail: In-Reply-To first, then References, else a new thread; in the order of
-// arrival and within one inbox.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
 import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 type Letter = { id?: string; inReplyTo?: string; references?: string; subject?: string }
 
 onEachEngine('arriving mail', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: WIDE_LIMITS })
-  })
-  after(() => world.close())
+  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
 
   let count = 0
   /** Delivers a letter with these fields and tells its thread. */

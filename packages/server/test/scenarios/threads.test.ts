@@ -1,20 +1,16 @@
-// Threads: their read flag, their order, and their messages.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Inbox, Mailroom } from '@mailroom/sdk'
 import { outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onEachEngine('threads', (engine) => {
-  let world: World
+  const world = opened(() => openWorld(engine))
   let client: Mailroom
   let sent = 0
   before(async () => {
-    world = await openWorld(engine)
     client = world.client
   })
-  after(() => world.close())
 
   /** A message to the inbox; its Message-ID. */
   async function receive(inbox: Inbox, subject: string, inReplyTo?: string): Promise<string> {

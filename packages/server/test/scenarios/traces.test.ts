@@ -1,6 +1,3 @@
-// One trace from the receipt of a message to the webhook that is told of it, through two processes, at
-// a real collector; and what a collector that is away costs: nothing.
-
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,3 @@
-// A link on a message by which its recipient ends further ones: with one click in a mail program, or
-// with a button on a page; and nothing that looks at it does so by itself.
-
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'

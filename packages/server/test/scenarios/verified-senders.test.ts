@@ -1,5 +1,3 @@
-// Allow rules and whose mail is proven to be theirs: SPF and DKIM of real DNS records decide.
-
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Inbox, Mailroom } from '@mailroom/sdk'

@@ -1,5 +1,3 @@
-// Views over the API: what a model reads of messages and threads, on both databases.
-
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'

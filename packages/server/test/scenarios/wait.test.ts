@@ -1,23 +1,19 @@
-// Waiting for a message of an inbox over HTTP.
-
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { countReads, watchListeners } from '#test/scenarios/event-listeners.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 type Found = { message: { id: string; subject: string; threadId: string } | null }
 
 onEachEngine('the wait for a message', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '100000' } })
-  })
-  after(() => world.close())
+  const world = opened(() =>
+    openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '100000' } }),
+  )
 
   /** What `start` gives, once its wait has begun. */
   async function waiting<Value>(start: () => Value): Promise<Value> {

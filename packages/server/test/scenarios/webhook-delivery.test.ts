@@ -1,12 +1,10 @@
-// Events on their way to webhooks, through the whole service, to real HTTP receivers.
-
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { after, afterEach, before, test } from 'node:test'
+import { afterEach, test } from 'node:test'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 import { openReceiver, type Received, type Receiver } from '#test/peers/receiver.ts'
 import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const LIMIT = { timeout: 120_000 }
 const HOUR_MS = 60 * MINUTE_MS
@@ -60,17 +58,15 @@ const failureOf = ({ failingSince, lastError, lastResponseStatus, nextAttemptAt 
 const bodyOf = (request: Received): Told => JSON.parse(request.body.toString())
 
 onEachEngine('webhooks', (engine) => {
-  let world: World
-  before(async () => {
-    world = await openWorld(engine, {
+  const world = opened(() =>
+    openWorld(engine, {
       env: { ...WIDE_LIMITS, MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' },
-    })
-  })
+    }),
+  )
   afterEach(async () => {
     const { data } = await call<{ data: Made[] }>('GET', '/v1/webhooks')
     for (const { id } of data) await call('DELETE', `/v1/webhooks/${id}`)
   })
-  after(() => world.close())
 
   const call = async <Value>(method: string, path: string, body?: object): Promise<Value> => {
     const response = await world.fetch(path, {

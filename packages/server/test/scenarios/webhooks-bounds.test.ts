@@ -1,6 +1,3 @@
-// What webhooks refuse to those who ask by hand: tests beside tests, retries that could not be posted,
-// and how each of them ends with the service.
-
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Mailroom } from '@mailroom/sdk'

@@ -1,5 +1,3 @@
-// The webhook that an inbox carries with it, made and changed by its `webhookUrl`.
-
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'

@@ -1,6 +1,3 @@
-// Webhooks as a client of the API makes, changes, tries and removes them; what is posted to them has a
-// file of its own.
-
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Mailroom, WebhookWithSecret } from '@mailroom/sdk'

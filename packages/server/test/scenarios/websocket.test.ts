@@ -1,5 +1,3 @@
-// Events over the WebSocket, as an account's programs see them.
-
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'

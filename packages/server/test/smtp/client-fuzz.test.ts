@@ -1,6 +1,3 @@
-// Whatever a server says, in whatever segments: the SMTP client ends with an outcome for each
-// recipient, in time, and calls nothing accepted that was not.
-
 import assert from 'node:assert/strict'
 import { createServer, type Socket } from 'node:net'
 import { test } from 'node:test'

@@ -1,6 +1,3 @@
-// The SMTP client with servers that were not written for it: the service's own listener, and a
-// library's.
-
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'

@@ -1,5 +1,3 @@
-// TLS and AUTH of the SMTP client: what it demands, what it checks, and what never leaves it.
-
 import assert from 'node:assert/strict'
 import { createHash, X509Certificate } from 'node:crypto'
 import { networkInterfaces } from 'node:os'

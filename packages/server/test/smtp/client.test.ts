@@ -1,6 +1,3 @@
-// Transactions of the SMTP client with servers that keep to the protocol: what goes over the wire,
-// and what becomes of each recipient.
-
 import assert from 'node:assert/strict'
 import { Socket } from 'node:net'
 import { describe, test } from 'node:test'

@@ -1,5 +1,3 @@
-// Connections as such: how many, how they begin and end, and what their end does to a message.
-
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'

@@ -1,5 +1,3 @@
-// A listener whose memory or places are all taken: who holds much or goes on slowly makes room for others.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'

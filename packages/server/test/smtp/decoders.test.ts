@@ -1,5 +1,3 @@
-// The decoders of lines and of DATA, and the command parser, on the text that is hard for them.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { parseCommand } from '@mailroom/mail/smtp/command.ts'

@@ -1,6 +1,3 @@
-// Every dialogue of the folder `dialogues`, over a socket and in memory, whole and octet by octet,
-// with a receiver that answers at once and with one that answers later.
-
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'

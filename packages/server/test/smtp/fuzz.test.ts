@@ -1,6 +1,3 @@
-// Whatever a client sends, in whatever chunks: the engine answers with replies (the reader refuses
-// anything else), hands over what was acknowledged and keeps no memory.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'

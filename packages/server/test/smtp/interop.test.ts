@@ -1,5 +1,3 @@
-// Mail from a client that we did not write, in the clear and under TLS.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTransport } from 'nodemailer'

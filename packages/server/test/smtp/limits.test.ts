@@ -1,5 +1,3 @@
-// Every bound of one connection: size, counts, deadlines, memory.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { MemoryPeer, openSmtpWorld } from '#test/smtp/smtp-world.ts'

@@ -1,5 +1,3 @@
-// A listener whose receiver does not keep up, and memory that one address fills.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { reply } from '@mailroom/mail/smtp/reply.ts'

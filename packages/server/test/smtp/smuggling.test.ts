@@ -1,6 +1,3 @@
-// Sequences that some server takes for the end of DATA: here one body is one message at most,
-// however it is cut into segments.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { MemoryPeer, openSmtpWorld } from '#test/smtp/smtp-world.ts'

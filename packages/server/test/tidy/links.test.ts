@@ -1,5 +1,3 @@
-// Links that lead nowhere are found, whatever form they have, and those of other hosts are left alone.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { anchorsOf, findDeadLinks } from './links.ts'

@@ -1,5 +1,3 @@
-// The mask hides exactly what is not code, and the modules a file names are all found.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { maskSource } from './mask-source.ts'

@@ -1,5 +1,3 @@
-// Every tidy rule finds what it is for, in snippets that break it, and nothing in ones that do not.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as imports from './imports.ts'

@@ -1,6 +1,3 @@
-// Migrations that running processes of earlier versions survive: they add, and hold up nobody for long.
-// One that does anything else has to say which programs it needs.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Engine } from '#platform/db/db.ts'

@@ -1,5 +1,3 @@
-// `mailroom migrate --check`: what it says and how it ends, without changing anything.
-
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'

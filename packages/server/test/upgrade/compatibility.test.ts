@@ -1,6 +1,3 @@
-// Programs of several versions on one database: who may start, who is told to stop, and what may be
-// applied while others work.
-
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'

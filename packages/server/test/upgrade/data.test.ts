@@ -1,5 +1,3 @@
-// Databases that earlier versions wrote: each is brought up to date, and serves what was in it.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Mailroom, type Message } from '@mailroom/sdk'

@@ -1,6 +1,3 @@
-// An upgrade while processes of the version before go on: whatever they say to the database, it takes
-// after all migrations as well as before.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { migratePostgres } from '#platform/db/postgres.ts'

@@ -1,5 +1,3 @@
-// One mailbox in, one mailbox out.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'

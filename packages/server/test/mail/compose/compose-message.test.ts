@@ -1,5 +1,3 @@
-// What is composed is read back by our own parser, whatever it holds.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { composeMessage, type OutgoingMessage } from '@mailroom/mail/compose/compose-message.ts'

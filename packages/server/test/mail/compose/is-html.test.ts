@@ -1,5 +1,3 @@
-// Which bodies are HTML.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isHtml } from '@mailroom/mail/compose/body-parts.ts'

@@ -1,5 +1,3 @@
-// Quotes: what stands below a reply, that it stays there, and that our own reader takes it off again.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {

@@ -1,5 +1,3 @@
-// Subjects and references of replies.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { HEADER_WORD_LENGTH_MAX } from '@mailroom/mail/compose/header-text.ts'

@@ -1,5 +1,3 @@
-// Style sheets of mail, whatever is in them: no token that fetches is in what is left of them.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { safeCss } from '@mailroom/mail-reading/display/safe-css.ts'

@@ -1,6 +1,3 @@
-// What is left of hostile HTML when a person is shown it: looked at as a browser's parser reads it, for
-// anything that would run, ask or fetch.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { shownBody, showSource } from '@mailroom/mail-reading/display/shown-body.ts'

@@ -1,5 +1,3 @@
-// Verification codes over the project's own messages in many languages, and in the forms that decide.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { extractFrom } from '@mailroom/mail-reading/extract/extract.ts'

@@ -1,5 +1,3 @@
-// What the HTML does not show gives neither codes nor links; what it shows does, however it is styled.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { textFromHtml } from '@mailroom/mail/html/text.ts'

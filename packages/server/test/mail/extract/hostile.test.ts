@@ -1,5 +1,3 @@
-// Whatever a message holds: no throw, nothing made up, bounds kept, and an end within a short time.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { extractFrom } from '@mailroom/mail-reading/extract/extract.ts'

@@ -1,5 +1,3 @@
-// Links in HTML and text: which there are, in which order, and what each is for by its words.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { textFromHtml } from '@mailroom/mail/html/text.ts'

@@ -1,6 +1,3 @@
-// What takes long to look through for codes is looked through in a thread, and the work for a line of
-// many candidates grows with its length only.
-
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { extractFrom } from '@mailroom/mail-reading/extract/extract.ts'

@@ -1,5 +1,3 @@
-// Many messages looked at one after the other: everybody else has their turn in between.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openExtractions } from '#mailbox/extractions.ts'

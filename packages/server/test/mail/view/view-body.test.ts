@@ -1,5 +1,3 @@
-// The body of a mail as a model reads it: Markdown of its HTML, folded quotes, short links, tables.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { viewBody } from '@mailroom/mail-reading/view/view-body.ts'

@@ -1,5 +1,3 @@
-// Pages of a view: fenced whatever the mail says, never too long, and put together the whole.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { untrustedText } from '@mailroom/mail-reading/view/untrusted-text.ts'

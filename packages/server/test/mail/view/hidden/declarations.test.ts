@@ -1,6 +1,3 @@
-// Which declaration of several counts is what a browser makes of them: one that it drops leaves an earlier
-// one in force, so that a broken one undoes no hiding.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { extractFrom } from '@mailroom/mail-reading/extract/extract.ts'

@@ -1,5 +1,3 @@
-// What a person does not see of a mail is not in its view, and what a person sees is.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { viewBody } from '@mailroom/mail-reading/view/view-body.ts'
