@@ -12,7 +12,9 @@ import { openDomainChecks } from '#domains/domain-checks.ts'
 import { makeFewAtOnce } from '#domains/domain-keys.ts'
 import { listServiceRecords } from '#domains/service-keys.ts'
 import { openSigners } from '#domains/signers.ts'
-import { openEventHub } from '#events/event-hub.ts'
+import type { LoggedEvent } from '#events/event.ts'
+import type { AskedFilter } from '#events/event-filter.ts'
+import { findInbox } from '#inboxes/inbox-rows.ts'
 import { openDownloads } from '#mailbox/downloads.ts'
 import { openExtractions } from '#mailbox/extractions.ts'
 import { openImageFetches } from '#mailbox/fetch-image.ts'
@@ -33,6 +35,9 @@ import { SECOND_MS } from '#platform/units.ts'
 import { openQueueClock } from '#queue/queue-clock.ts'
 import { openBudgets } from '#rate-limits/leased-budgets.ts'
 import { openCatchUps } from '#search/catch-up.ts'
+import { checkFilter } from '#streams/check-filter.ts'
+import { readEnvelopes } from '#streams/envelope.ts'
+import { openEventHub } from '#streams/event-hub.ts'
 import { openWebhookTests } from '#webhooks/webhook-tests.ts'
 import type { Deps } from '#wiring/deps.ts'
 import { openConsole } from '#wiring/open-console.ts'
@@ -305,7 +310,16 @@ async function makeDeps(
     wakeEvents: deps.wakeEvents,
   })
   const signers = openSigners(deps)
-  return Object.assign(deps, { events, signers, budgets, webhookTests, storageQuota })
+  return Object.assign(deps, {
+    events,
+    signers,
+    budgets,
+    webhookTests,
+    storageQuota,
+    readEventTexts: (told: readonly LoggedEvent[]) => readEnvelopes(deps, told),
+    checkFilter: (asked: AskedFilter) => checkFilter(deps, asked),
+    findInbox: (accountId: string, inboxId: string) => findInbox(deps.db, accountId, inboxId),
+  })
 }
 
 /** Mail that leaves by itself needs its records published. */

@@ -2,25 +2,9 @@
 // a table for those who do not see it.
 
 import { useEffect, useRef, useState } from 'preact/hooks'
+import type { ChartProps } from './draw-chart.ts'
 import { formatListTime } from '#data/format.ts'
 import { Skeleton } from './notice.tsx'
-
-export type Series = {
-  label: string
-  /** A custom property of the theme. */
-  color: '--received' | '--sent' | '--failed' | '--slow'
-  values: readonly (number | null)[]
-}
-
-type ChartProps = {
-  label: string
-  /** ISO 8601, ascending. */
-  times: readonly string[]
-  series: readonly Series[]
-  /** What a value is shown as. */
-  format: (value: number) => string
-  kind: 'bars' | 'lines'
-}
 
 const HEIGHT = 200
 

@@ -2,7 +2,23 @@
 
 import UPlot from 'uplot'
 import { formatWhole } from '#data/format.ts'
-import type { ChartProps, Series } from './chart.tsx'
+
+export type Series = {
+  label: string
+  /** A custom property of the theme. */
+  color: '--received' | '--sent' | '--failed' | '--slow'
+  values: readonly (number | null)[]
+}
+
+export type ChartProps = {
+  label: string
+  /** ISO 8601, ascending. */
+  times: readonly string[]
+  series: readonly Series[]
+  /** What a value is shown as. */
+  format: (value: number) => string
+  kind: 'bars' | 'lines'
+}
 
 /** Of numbers that are counted. */
 const WHOLE_STEPS = [1, 2, 5].flatMap((step) =>

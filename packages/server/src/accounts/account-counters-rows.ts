@@ -44,3 +44,30 @@ const upsertCounters = statement<Tables, Row<'account_counters'>, never>((query,
       }),
     ),
 )
+
+/** Removes the rules that are limited to an inbox, or to a pod; its account is locked already. */
+export async function deleteRulesOf(
+  tx: Tx,
+  accountId: string,
+  scope: { inboxId: string } | { podId: string },
+): Promise<void> {
+  const ofAccount = tx.query.deleteFrom('sender_rules').where('account_id', '=', accountId)
+  const query =
+    'inboxId' in scope
+      ? ofAccount.where('inbox_id', '=', scope.inboxId)
+      : ofAccount.where('pod_id', '=', scope.podId)
+  const removed = await query.returning('id').execute()
+  await countSenderRules(tx, accountId, -removed.length)
+}
+
+/** Keeps the account's total, which tells arriving mail whether there are any. */
+export async function countSenderRules(tx: Tx, accountId: string, by: number): Promise<void> {
+  if (by !== 0) await addToRuleCount(tx, { accountId, by })
+}
+
+const addToRuleCount = statement<Tables, { accountId: string; by: number }, never>((query, place) =>
+  query
+    .updateTable('accounts')
+    .set((row) => ({ sender_rule_count: row('sender_rule_count', '+', place('by')) }))
+    .where('id', '=', place('accountId')),
+)

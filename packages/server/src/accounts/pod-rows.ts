@@ -1,9 +1,9 @@
 // Pods, to and from rows, with the guards of their deletion.
 
-import { deleteRulesOf } from '#inbound/sender-rule-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { isIdOf } from '#platform/ids.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
+import { deleteRulesOf } from './account-counters-rows.ts'
 import { lockAccount } from './account-rows.ts'
 import type { Pod } from './pod.ts'
 

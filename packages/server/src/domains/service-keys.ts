@@ -2,8 +2,8 @@
 // they are first needed; one of an older version is taken over with its selector.
 
 import { createPrivateKey } from 'node:crypto'
-import { findSecret } from '#platform/service-secret.ts'
 import type { Db } from '#schema/tables.ts'
+import { findSecret } from '#secrets/service-secret-rows.ts'
 import { type DkimKey, type DkimOwner, SERVICE_OWNER } from './dkim-key.ts'
 import { ensureDkimKeys, listDkimKeys } from './dkim-key-rows.ts'
 import { type DnsRecord, serviceDnsRecords } from './dns-records.ts'

@@ -1,7 +1,14 @@
 // Readers of the whole log, who keep how far they have come in the transaction that does their work.
 
+import { SECOND_MS } from '#platform/units.ts'
 import type { ReadDb, Tx } from '#schema/tables.ts'
 import type { LogPosition } from './event.ts'
+
+/** Events of one look at the log. */
+export const LOG_STEP_EVENTS = 100
+/** Events that nobody wants, and the time, after which the place in the log is kept all the same. */
+export const FAN_OUT_UNKEPT_EVENTS_MAX = 1_000
+export const FAN_OUT_UNKEPT_MS_MAX = 10 * SECOND_MS
 
 export type LogReader = 'webhooks' | 'figures'
 

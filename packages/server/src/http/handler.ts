@@ -13,9 +13,6 @@ import type {
   QueryOf,
   ResponseOf,
 } from '@mailroom/contract/operations.ts'
-import type { SignedIn } from '#accounts/sessions.ts'
-import type { CheckedFilter } from '#streams/check-filter.ts'
-import type { EventSink, EventStream } from '#streams/event-stream.ts'
 import type { AnswerKind } from './answer-budget.ts'
 import type { ComingSession } from './event-readers.ts'
 
@@ -73,8 +70,6 @@ export type KeyContext = Context & {
   readonly session: ComingSession | null
 }
 
-export type SessionContext = Context & { readonly signedIn: SignedIn }
-
 /** Of an operation that is carried out once for each key. */
 export type OnceContext = KeyContext & {
   readonly idempotencyKey: string
@@ -101,9 +96,7 @@ export type ContextOf<Id extends OperationId> =
       ? KeyContext
       : Operations[Id]['auth'] extends 'key-or-signature'
         ? SignedContext
-        : Operations[Id]['auth'] extends 'session'
-          ? SessionContext
-          : Context
+        : Context
 
 /** A success that is not JSON. Its headers are sent as they are; names in lower case. */
 export type BinaryResponse = {
@@ -175,35 +168,3 @@ export type HandlersOf<Tag extends string> = Pick<
   Handlers,
   Extract<keyof Handlers, `${Tag}.${string}`>
 >
-
-/** What a reader of events asks for. */
-export type EventPorts = {
-  /** Whose ids and which kinds these are. Rejects with `service_unavailable` for a store in trouble. */
-  checkFilter(asked: {
-    readonly accountId: string
-    readonly kinds: readonly string[]
-    readonly podIds: readonly string[]
-    readonly inboxIds: readonly string[]
-  }): Promise<CheckedFilter>
-  openEventStream(opened: { readonly accountId: string; readonly sink: EventSink }): EventStream
-}
-
-/** What the door asks before it looks at what a request says, and for WebSockets. */
-export type DoorPorts = EventPorts & {
-  /**
-   * Body of the answer to an earlier request with this key, or null. Rejects with
-   * `idempotency_key_reused` when that asked for something else.
-   */
-  findReplay(asked: {
-    readonly accountId: string
-    readonly key: string
-    readonly requestHash: Uint8Array
-  }): Promise<unknown>
-  /**
-   * Throws `service_unavailable` where the store does not keep up, with all or with this account; asked
-   * for what changes something.
-   */
-  requireRoom?(accountId?: string): void
-  /** Whether mail goes to the sandbox; else its routes look like no routes. */
-  isSandbox(): boolean
-}

@@ -1,12 +1,13 @@
 // The transaction that adds a sender rule, with what guards it.
 
+import { countSenderRules } from '#accounts/account-counters-rows.ts'
 import { lockAccount } from '#accounts/account-rows.ts'
 import { findPodRow } from '#accounts/pod-rows.ts'
 import { findInbox } from '#inboxes/inbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { type Row, readIn, type Tx } from '#schema/tables.ts'
 import type { SenderRule, SenderRuleType } from './sender-rule.ts'
-import { countSenderRules, toSenderRule } from './sender-rule-rows.ts'
+import { toSenderRule } from './sender-rule-rows.ts'
 
 export const SENDER_RULES_PER_ACCOUNT_MAX = 10_000
 

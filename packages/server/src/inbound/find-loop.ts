@@ -3,7 +3,7 @@
 
 import type { ParsedHeaders } from '@mailroom/mail/mime/parsed-message.ts'
 import type { Inbox } from '#inboxes/inbox.ts'
-import { hopMarkOf } from '#outbound/hop-mark.ts'
+import { hopMarkKey, hopMarkOf } from '#outbound/hop-mark.ts'
 
 /** RFC 5321 §6.3 suggests at least 100 for a limit of hops; peers of today use 50. */
 const RECEIVED_HEADERS_MAX = 50
@@ -43,13 +43,4 @@ export function withoutOwnMail<Own extends Pick<Inbox, 'id'>>(
   if (marks.size === 0 || headers.hasListId || origin === 'service') return [...inboxes]
   const key = hopMarkKey(deps)
   return inboxes.filter(({ id }) => !marks.has(hopMarkOf(key, id)))
-}
-
-/** Of all marks; a lookup of a few microseconds. */
-export function hopMarkKey({
-  deriveKey,
-}: {
-  deriveKey: (purpose: string) => Uint8Array
-}): Uint8Array {
-  return deriveKey('hop-mark')
 }

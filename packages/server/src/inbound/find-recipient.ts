@@ -2,7 +2,7 @@
 
 import { asciiDomain } from '@mailroom/mail/domain-name.ts'
 import { findServedDomain } from '#domains/domain-rows.ts'
-import { inboxAddressOf, type ReachedInbox } from '#inboxes/inbox.ts'
+import { inboxAddressOf, type ReachedInbox, unquote } from '#inboxes/inbox.ts'
 import { findInboxByAddress } from '#inboxes/inbox-rows.ts'
 import { isReturnPath } from '#outbound/return-path.ts'
 import type { Db } from '#schema/tables.ts'
@@ -37,22 +37,4 @@ export async function findRecipient(
   if (isReturnPath(localPart)) return { kind: 'return_path', localPart }
   if (isAbuse) return { kind: 'abuse', inbox }
   return mailbox === `postmaster@${domain}` ? { kind: 'postmaster' } : { kind: 'unknown_mailbox' }
-}
-
-/** RFC 5321 §4.1.2: `"name"` and `name` are the same local part. */
-function unquote(localPart: string): string {
-  if (!localPart.startsWith('"') || !localPart.endsWith('"')) return localPart
-  return localPart.slice(1, -1).replace(/\\(.)/g, '$1')
-}
-
-/** The account's inbox that mail to `address` reaches, or null. */
-export async function findOwnInbox(
-  deps: { db: Db },
-  accountId: string,
-  address: string,
-): Promise<ReachedInbox | null> {
-  const at = address.lastIndexOf('@')
-  const mailbox = inboxAddressOf(unquote(address.slice(0, at)), address.slice(at + 1))
-  const inbox = await findInboxByAddress(deps.db, mailbox)
-  return inbox?.accountId === accountId ? inbox : null
 }

@@ -1,9 +1,9 @@
+import { countSenderRules } from '#accounts/account-counters-rows.ts'
 // Sender rules, to and from rows: what the account lists, and the few that may be about a message.
 
 import { lockAccount } from '#accounts/account-rows.ts'
 import { transaction } from '#platform/db/db.ts'
-import { statement } from '#platform/db/statement.ts'
-import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
+import type { ReadDb, Row, Tx } from '#schema/tables.ts'
 import type { DecidingRule, SenderRule, SenderRuleType } from './sender-rule.ts'
 
 export type SenderRuleFilter = {
@@ -84,33 +84,6 @@ export const removeSenderRule = transaction({
     return removed.length > 0
   },
 })
-
-/** Removes the rules that are limited to an inbox, or to a pod; its account is locked already. */
-export async function deleteRulesOf(
-  tx: Tx,
-  accountId: string,
-  scope: { inboxId: string } | { podId: string },
-): Promise<void> {
-  const ofAccount = tx.query.deleteFrom('sender_rules').where('account_id', '=', accountId)
-  const query =
-    'inboxId' in scope
-      ? ofAccount.where('inbox_id', '=', scope.inboxId)
-      : ofAccount.where('pod_id', '=', scope.podId)
-  const removed = await query.returning('id').execute()
-  await countSenderRules(tx, accountId, -removed.length)
-}
-
-/** Keeps the account's total, which tells arriving mail whether there are any. */
-export async function countSenderRules(tx: Tx, accountId: string, by: number): Promise<void> {
-  if (by !== 0) await addToRuleCount(tx, { accountId, by })
-}
-
-const addToRuleCount = statement<Tables, { accountId: string; by: number }, never>((query, place) =>
-  query
-    .updateTable('accounts')
-    .set((row) => ({ sender_rule_count: row('sender_rule_count', '+', place('by')) }))
-    .where('id', '=', place('accountId')),
-)
 
 /** A rule as its row has it. */
 export function toSenderRule(row: Row<'sender_rules'>): SenderRule {

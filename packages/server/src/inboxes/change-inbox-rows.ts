@@ -1,6 +1,7 @@
 // Inboxes come, change and go, with the guards of their creation.
 
 import { inboxesAllowed, type Plan } from '#accounts/account.ts'
+import { deleteRulesOf } from '#accounts/account-counters-rows.ts'
 import { lockAccount } from '#accounts/account-rows.ts'
 import { changeInboxCounts, defaultPodRow, findPodRow } from '#accounts/pod-rows.ts'
 import {
@@ -8,7 +9,6 @@ import {
   lockDomain,
   lockDomainsNamed,
 } from '#domains/change-domain-rows.ts'
-import { deleteRulesOf } from '#inbound/sender-rule-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { enqueueJob } from '#queue/job-rows.ts'

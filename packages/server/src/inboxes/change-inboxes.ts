@@ -1,18 +1,12 @@
-// Changing and removing inboxes.
-
-import type { EventHub } from '#events/event-hub.ts'
-import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
-import type { Log } from '#platform/log.ts'
 import { notFound } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
-import { purgeInbox } from '#removal/purge.ts'
 import type { Db } from '#schema/tables.ts'
 import { makeNewSecret } from '#webhooks/new-secret.ts'
 import { requireWebhookUrl } from '#webhooks/require-url.ts'
-import { changeInbox, removeInbox } from './change-inbox-rows.ts'
+import { changeInbox } from './change-inbox-rows.ts'
 import type { ChangedInbox } from './create-inbox.ts'
 import { getInbox } from './read-inboxes.ts'
 
@@ -54,38 +48,4 @@ export async function updateInbox(
   const changed = await deps.db.write(changeInbox, { ...common, webhook })
   if (changed === null) throw notFound()
   return { inbox: changed.inbox, webhookSecret: changed.isWebhookNew ? secret : null }
-}
-
-/** Steps of a purge that a caller waits for; the job does the rest of a large mailbox. */
-const PURGE_STEPS_AT_ONCE = 4
-
-/** Removes an inbox with everything in it. A second call finds nothing. */
-export async function deleteInbox(
-  deps: {
-    db: Db
-    clock: Clock
-    makeId: MakeId
-    blobs: BlobStore | null
-    log: Log
-    events: EventHub
-    wakeWorker: () => void
-  },
-  input: { accountId: string; inboxId: string },
-): Promise<void> {
-  const outcome = await deps.db.write(removeInbox, {
-    ...input,
-    jobId: deps.makeId('job'),
-    nowMs: deps.clock.now(),
-  })
-  if (outcome === 'not_found') throw notFound()
-  deps.events.loseInbox(input.accountId, input.inboxId)
-  try {
-    await purgeInbox(deps, { inboxId: input.inboxId, stepsMax: PURGE_STEPS_AT_ONCE })
-  } catch (error) {
-    deps.log.warn(
-      { error, inboxId: input.inboxId },
-      'purging an inbox failed; a background job will finish it',
-    )
-  }
-  deps.wakeWorker()
 }

@@ -1,14 +1,11 @@
-import type { EventHub } from '#events/event-hub.ts'
 import type { Handlers } from '#http/handler.ts'
-import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
-import type { Log } from '#platform/log.ts'
 import { problem } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
 import type { Db } from '#schema/tables.ts'
-import { deleteInbox, updateInbox } from './change-inboxes.ts'
+import { updateInbox } from './change-inboxes.ts'
 import { createInbox } from './create-inbox.ts'
 import { presentChangedInbox, presentInbox } from './present-inbox.ts'
 import { getInbox, listInboxes } from './read-inboxes.ts'
@@ -19,13 +16,10 @@ type Needs = {
   clock: Clock
   chance: Chance
   makeId: MakeId
-  log: Log
-  blobs: BlobStore | null
   inboxDomain: string
   inboxesPerDay: number
   sealer: Sealer
   allowPrivateEgress: boolean
-  events: EventHub
   wakeWorker: () => void
 }
 
@@ -34,6 +28,7 @@ type InboxHandlers = Pick<
   Exclude<
     Extract<keyof Handlers, `inboxes.${string}`>,
     | 'inboxes.send'
+    | 'inboxes.delete'
     | 'inboxes.wait'
     | 'inboxes.search'
     | 'inboxes.rotateWebhookSecret'
@@ -60,9 +55,6 @@ export function inboxHandlers(deps: Needs): InboxHandlers {
     'inboxes.createApiKey': async ({ path }, { accountId }) => {
       await getInbox(deps, { accountId, inboxId: path.id })
       throw problem('scoped_keys_not_supported')
-    },
-    'inboxes.delete': async ({ path }, { accountId }) => {
-      await deleteInbox(deps, { accountId, inboxId: path.id })
     },
   }
 }

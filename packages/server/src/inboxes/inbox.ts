@@ -93,3 +93,9 @@ export function inboxAddressOf(localPart: string, domain: string): string {
 export function domainOf(address: string): string {
   return asciiDomain(address.slice(address.lastIndexOf('@') + 1))
 }
+
+/** RFC 5321 §4.1.2: `"name"` and `name` are the same local part. */
+export function unquote(localPart: string): string {
+  if (!localPart.startsWith('"') || !localPart.endsWith('"')) return localPart
+  return localPart.slice(1, -1).replace(/\\(.)/g, '$1')
+}

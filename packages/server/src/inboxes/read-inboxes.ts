@@ -1,3 +1,5 @@
+import { inboxAddressOf, type ReachedInbox, unquote } from './inbox.ts'
+import { findInboxByAddress } from './inbox-rows.ts'
 // Reading inboxes.
 
 import { findPod } from '#accounts/pod-rows.ts'
@@ -27,4 +29,16 @@ export async function getInbox(
   const inbox = await store.findShownInbox(deps.db, input.accountId, input.inboxId)
   if (inbox === null) throw notFound()
   return inbox
+}
+
+/** The account's inbox that mail to `address` reaches, or null. */
+export async function findOwnInbox(
+  deps: { db: Db },
+  accountId: string,
+  address: string,
+): Promise<ReachedInbox | null> {
+  const at = address.lastIndexOf('@')
+  const mailbox = inboxAddressOf(unquote(address.slice(0, at)), address.slice(at + 1))
+  const inbox = await findInboxByAddress(deps.db, mailbox)
+  return inbox?.accountId === accountId ? inbox : null
 }

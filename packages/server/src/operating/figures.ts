@@ -2,7 +2,6 @@
 // after another, once for each reading of the figures, and not for long.
 
 import type { SmtpServer } from '@mailroom/smtp/server/server.ts'
-import type { EventHub } from '#events/event-hub.ts'
 import { findUnsettledSince } from '#events/event-rows.ts'
 import { raceAbort } from '#platform/abort.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -18,6 +17,7 @@ import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db } from '#schema/tables.ts'
 import type { Indexer } from '#search/indexer.ts'
 import { findUncounted } from '#stats/mail-hours-rows.ts'
+import type { EventHub } from '#streams/event-hub.ts'
 import type { Webhooks } from '#webhooks/open-webhooks.ts'
 import {
   readDueDomainChecks,

@@ -1,7 +1,7 @@
 // Whether the service can take requests and mail, and what it waits for.
 
-import type { Doors } from '#wiring/open-doors.ts'
-import type { OpenStore } from '#wiring/open-store.ts'
+import type { SmtpServer } from '@mailroom/smtp/server/server.ts'
+import type { Db } from '#schema/tables.ts'
 
 export type Life = {
   phase: 'starting' | 'serving' | 'draining'
@@ -12,8 +12,8 @@ export type Life = {
 /** Why the service is not ready, or null. */
 export async function findObstacle(
   life: Life,
-  doors: Doors,
-  store: OpenStore,
+  doors: { readonly smtp: Pick<SmtpServer, 'isListening'> | null },
+  store: { readonly db: Pick<Db, 'check'> },
 ): Promise<string | null> {
   if (life.phase === 'draining') return 'The service is shutting down.'
   if (life.phase === 'starting') return 'The service is starting.'

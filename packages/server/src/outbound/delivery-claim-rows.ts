@@ -1,3 +1,4 @@
+import type { LaneClaim } from '#queue/leased-queue-rows.ts'
 // The queue of deliveries: what is ready, who takes it and who holds it.
 
 import { sql } from 'kysely'
@@ -82,9 +83,6 @@ export const releaseDeliveries = transaction({
   essential: true,
   run: queue.release,
 })
-
-/** Up to `limit` of a lane, or of what an account has in it. */
-export type LaneClaim = { lane: string; limit: number; owner?: string }
 
 /**
  * Leases deliveries of these lanes, each lane's longest due first, and counts an attempt for each. The

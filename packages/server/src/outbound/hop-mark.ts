@@ -13,3 +13,12 @@ export function hopMarkOf(key: Uint8Array, inboxId: string): string {
     .toString(32)
     .padStart(MAC_LENGTH, '0')
 }
+
+/** Of all marks; a lookup of a few microseconds. */
+export function hopMarkKey({
+  deriveKey,
+}: {
+  deriveKey: (purpose: string) => Uint8Array
+}): Uint8Array {
+  return deriveKey('hop-mark')
+}

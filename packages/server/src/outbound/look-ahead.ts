@@ -3,8 +3,8 @@
 
 import { INLINE_HTML_LENGTH_MAX } from '@mailroom/mail/compose/body-parts.ts'
 import type { Account } from '#accounts/account.ts'
-import { findOwnInbox } from '#inbound/find-recipient.ts'
 import type { Inbox } from '#inboxes/inbox.ts'
+import { findOwnInbox } from '#inboxes/read-inboxes.ts'
 import type { Clock } from '#platform/clock.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { Db } from '#schema/tables.ts'

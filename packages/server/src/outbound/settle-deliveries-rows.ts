@@ -5,8 +5,8 @@ import { sql } from 'kysely'
 import { insertEvents, type TracedEvent } from '#events/event-rows.ts'
 import { type GroupedInput, groupTransaction } from '#platform/db/db.ts'
 import { forEachRow, rowUpdate } from '#platform/db/row-statements.ts'
-import { addCaptured, type NewCaptured } from '#sandbox/captured-message-rows.ts'
 import type { Row, Tables, Tx } from '#schema/tables.ts'
+import { addCaptured, type NewCaptured } from './captured-message-rows.ts'
 import type { DeliveryStatus } from './delivery.ts'
 import {
   eventsOf,

@@ -281,3 +281,6 @@ function dueRanges({ queueMs, backoffMaxMs, leaseMs }: DueInput): DueRange[] {
     { ...leased, is: '>', timeMs: queueMs + leaseMs + CLOCK_SKEW_MS },
   ]
 }
+
+/** Up to `limit` of a lane, or of what an account has in it. */
+export type LaneClaim = { lane: string; limit: number; owner?: string }

@@ -3,7 +3,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { LogPosition } from '#events/event.ts'
-import { LOG_STEP_EVENTS } from '#events/event-hub.ts'
+import { LOG_STEP_EVENTS } from '#events/event-reader-rows.ts'
 import { readLog, readLogHead } from '#events/event-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import { paced } from '#platform/paced.ts'

@@ -1,3 +1,4 @@
+import { FAN_OUT_UNKEPT_EVENTS_MAX, FAN_OUT_UNKEPT_MS_MAX } from '#events/event-reader-rows.ts'
 // From the log of events to hourly figures: reads on from where the last process stopped, and adds what
 // it found in the transaction that moves this place, so that of several processes one counts it.
 
@@ -5,7 +6,7 @@ import type { LogPosition } from '#events/event.ts'
 import { findReaderPosition } from '#events/event-reader-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import { addLatencies, latencyClass } from '#platform/telemetry/latency.ts'
-import { HOUR_MS, SECOND_MS } from '#platform/units.ts'
+import { HOUR_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   addMailHours,
@@ -15,9 +16,6 @@ import {
 } from './mail-hours-rows.ts'
 
 export const STATS_STEP_EVENTS = 500
-/** Events that nobody wants, and the time, after which the place in the log is kept all the same. */
-export const FAN_OUT_UNKEPT_EVENTS_MAX = 1_000
-export const FAN_OUT_UNKEPT_MS_MAX = 10 * SECOND_MS
 
 export type MailCounter = {
   /** Counts some of the log; true when there may be more. */

@@ -2,33 +2,10 @@
 
 import { type EventKind, eventKinds } from '@mailroom/contract/vocabulary.ts'
 import { findPodIds } from '#accounts/pod-rows.ts'
-import type { EventFilter } from '#events/event.ts'
+import type { AskedFilter, CheckedFilter } from '#events/event-filter.ts'
 import { findInboxIds } from '#inboxes/inbox-rows.ts'
 import { isIdOf } from '#platform/ids.ts'
 import type { Db } from '#schema/tables.ts'
-
-export type AskedFilter = {
-  readonly accountId: string
-  readonly kinds: readonly string[]
-  /** Ids or `clientId`s. */
-  readonly podIds: readonly string[]
-  readonly inboxIds: readonly string[]
-}
-
-export type CheckedFilter =
-  | {
-      readonly kind: 'filter'
-      readonly filter: EventFilter
-      /** Left out of the filter, which holds at least one that is known. */
-      readonly unknownKinds: readonly string[]
-    }
-  | {
-      readonly kind: 'mistake'
-      readonly field: 'kinds' | 'podIds' | 'inboxIds'
-      readonly index: number
-      readonly value: string
-      readonly message: string
-    }
 
 export const UNKNOWN_KIND = 'is not an event type'
 

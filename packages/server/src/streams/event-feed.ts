@@ -3,10 +3,10 @@
 
 import { Readable } from 'node:stream'
 import type { EventFilter } from '#events/event.ts'
-import type { EventPorts } from '#http/handler.ts'
 import type { Clock } from '#platform/clock.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { EventText } from './envelope.ts'
+import type { EventPorts } from './event-ports.ts'
 import type { EventStream } from './event-stream.ts'
 
 /** What clients of an event stream wait before they connect again. */

@@ -10,12 +10,12 @@ import {
   type LoggedEvent,
   type LogPosition,
 } from '#events/event.ts'
-import type { EventHub, Listening } from '#events/event-hub.ts'
-import { EVENTS_LOADED_AT_ONCE } from '#events/event-hub.ts'
 import { findNewestEventId, lookInLog } from '#events/event-rows.ts'
 import { LOG_POLL_MS } from '#events/stall.ts'
 import type { Log } from '#platform/log.ts'
 import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
+import type { EventHub, Listening } from './event-hub.ts'
+import { EVENTS_LOADED_AT_ONCE } from './event-hub.ts'
 import { type Cursor, findCursor } from './read-events.ts'
 import { filterOfAll, Subscription } from './subscription.ts'
 

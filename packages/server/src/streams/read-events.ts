@@ -1,8 +1,6 @@
 // Reading the log of an account's events, page by page.
 
 import { type EventFilter, LOG_START, type LoggedEvent, type LogPosition } from '#events/event.ts'
-import type { EventHub } from '#events/event-hub.ts'
-import { EVENTS_LOADED_AT_ONCE } from '#events/event-hub.ts'
 import {
   COUNTED_MAX,
   countEvents,
@@ -19,6 +17,8 @@ import { isIdOf } from '#platform/ids.ts'
 import { problem } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
 import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
+import type { EventHub } from './event-hub.ts'
+import { EVENTS_LOADED_AT_ONCE } from './event-hub.ts'
 
 /** Events that a page looks through for those that pass its filter: a second's work of a large log. */
 const LOG_PAGE_EVENTS_MAX = 1_000_000

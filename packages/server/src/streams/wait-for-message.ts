@@ -7,8 +7,7 @@ import {
   type LoggedEvent,
   type LogPosition,
 } from '#events/event.ts'
-import type { EventHub, Listening } from '#events/event-hub.ts'
-import { LOG_STEP_EVENTS } from '#events/event-hub.ts'
+import { LOG_STEP_EVENTS } from '#events/event-reader-rows.ts'
 import { lookInLog, readLogHeadOf } from '#events/event-rows.ts'
 import type { Direction, Message } from '#mailbox/message.ts'
 import {
@@ -24,6 +23,7 @@ import { isIdOf } from '#platform/ids.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
 import type { EventText } from './envelope.ts'
+import type { EventHub, Listening } from './event-hub.ts'
 import { findCursor, wrongCursor } from './read-events.ts'
 
 /** Messages that a wait looks through in one query. */

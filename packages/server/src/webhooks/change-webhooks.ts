@@ -1,6 +1,7 @@
 // Changing and removing webhooks.
 
 import type { EventFilter } from '#events/event.ts'
+import type { CheckFilter } from '#events/event-filter.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { notFound, problem } from '#platform/problem.ts'
@@ -25,7 +26,7 @@ export type UpdateWebhook = {
 
 /** Changes what is given. `not_found`, then refused as when one is made. */
 export async function updateWebhook(
-  deps: { db: Db; clock: Clock; allowPrivateEgress: boolean },
+  deps: { db: Db; clock: Clock; allowPrivateEgress: boolean; checkFilter: CheckFilter },
   input: UpdateWebhook,
 ): Promise<Webhook> {
   const { accountId, webhookId, url, isEnabled } = input
@@ -55,7 +56,7 @@ export async function deleteWebhook(
 
 /** The lists that are given, checked. */
 async function changedFilter(
-  deps: { db: Db },
+  deps: { checkFilter: CheckFilter },
   webhook: Webhook,
   input: UpdateWebhook,
 ): Promise<Partial<EventFilter>> {

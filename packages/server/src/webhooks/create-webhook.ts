@@ -1,5 +1,6 @@
 // Making a webhook.
 
+import type { CheckFilter } from '#events/event-filter.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
@@ -35,6 +36,7 @@ export async function createWebhook(
     makeId: MakeId
     sealer: Sealer
     allowPrivateEgress: boolean
+    checkFilter: CheckFilter
   },
   { accountId, url, kinds, podIds, inboxIds, isEnabled }: CreateWebhook,
 ): Promise<{ webhook: Webhook; secret: string }> {

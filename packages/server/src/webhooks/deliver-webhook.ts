@@ -1,7 +1,6 @@
 // One attempt: an event, signed, posted to a webhook, and what came of it recorded. The leases are the
 // caller's to hold.
 
-import type { Extractions } from '#mailbox/extractions.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
 import type { MakeId } from '#platform/ids.ts'
@@ -12,6 +11,7 @@ import { outlastStore } from '#queue/outlast-store.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import { nextWebhookAttemptAt } from '#queue/webhook-schedule.ts'
 import type { Db } from '#schema/tables.ts'
+import type { ReadEventTexts } from './event-texts.ts'
 import { type FindEventText, findEventTextIn } from './event-texts.ts'
 import { openSecrets } from './secrets.ts'
 import { settleWebhookDelivery } from './settle-webhook-delivery-rows.ts'
@@ -28,9 +28,7 @@ export type DeliverWebhookDeps = {
   queueClock: QueueClock
   makeId: MakeId
   log: Log
-  publicUrl: string
-  urlKey: Uint8Array
-  extractions: Extractions
+  readEventTexts: ReadEventTexts
   sealer: Sealer
   allowPrivateEgress: boolean
   postWebhook: HttpPost

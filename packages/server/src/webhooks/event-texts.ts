@@ -1,14 +1,25 @@
 // What webhooks are told of an event, made once for all that are told of it at about the same time.
 
+import type { LoggedEvent } from '#events/event.ts'
 import { findEvent } from '#events/event-rows.ts'
+import type { Clock } from '#platform/clock.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import { type EnvelopeDeps, type EventText, readEnvelopes } from '#streams/envelope.ts'
+import type { Db } from '#schema/tables.ts'
 
 /** Of what several webhooks are told, made once: octets kept, and how long. */
 export const EVENT_TEXTS_BYTES_MAX = 8 * 1024 * 1024
 export const EVENT_TEXT_MS = 10 * SECOND_MS
 
-type EventTextDeps = EnvelopeDeps
+/** An event as webhooks are told of it. */
+export type EventText = {
+  /** JSON of the whole envelope. */
+  render(told: { readonly deliveredAtMs: number; readonly attempt: number }): string
+}
+
+/** In order; events whose message is gone are left out. */
+export type ReadEventTexts = (events: readonly LoggedEvent[]) => Promise<EventText[]>
+
+type EventTextDeps = { db: Db; clock: Clock; readEventTexts: ReadEventTexts }
 
 export type FindEventText = (named: {
   accountId: string
@@ -19,7 +30,7 @@ export type FindEventText = (named: {
 export function findEventTextIn(deps: EventTextDeps): FindEventText {
   return async ({ accountId, eventId }) => {
     const event = await findEvent(deps.db, accountId, eventId)
-    const [text] = event === null ? [] : await readEnvelopes(deps, [event])
+    const [text] = event === null ? [] : await deps.readEventTexts([event])
     return text ?? null
   }
 }

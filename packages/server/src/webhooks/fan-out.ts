@@ -4,14 +4,17 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { comparePositions, isWanted, type LoggedEvent, type LogPosition } from '#events/event.ts'
-import { LOG_STEP_EVENTS } from '#events/event-hub.ts'
+import {
+  FAN_OUT_UNKEPT_EVENTS_MAX,
+  FAN_OUT_UNKEPT_MS_MAX,
+  LOG_STEP_EVENTS,
+} from '#events/event-reader-rows.ts'
 import { isUnsettledAfter, readLog } from '#events/event-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Tracing } from '#platform/telemetry/tracing.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db } from '#schema/tables.ts'
-import { FAN_OUT_UNKEPT_EVENTS_MAX, FAN_OUT_UNKEPT_MS_MAX } from '#stats/count-mail.ts'
 import {
   addWebhookDeliveries,
   findWebhookPosition,

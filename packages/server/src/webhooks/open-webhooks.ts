@@ -5,7 +5,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { ownNamesOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
 import { LOG_POLL_MS, openStall } from '#events/stall.ts'
-import type { Extractions } from '#mailbox/extractions.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
 import type { HttpPost } from '#platform/egress/http-post.ts'
@@ -17,9 +16,10 @@ import type { Tracing } from '#platform/telemetry/tracing.ts'
 import { openDispatcher } from '#queue/dispatcher.ts'
 import { WEBHOOK_BOUNDS } from '#queue/dispatcher-bounds.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
+import { traceQueue } from '#queue/trace-queue.ts'
 import { openWorkerLoop } from '#queue/worker-loop.ts'
 import type { Db } from '#schema/tables.ts'
-import { traceQueue } from '#wiring/open-tracing.ts'
+import type { ReadEventTexts } from './event-texts.ts'
 import { openFanOut } from './fan-out.ts'
 import { openWebhookQueue } from './webhook-queue.ts'
 
@@ -30,9 +30,7 @@ type Needs = {
   makeId: MakeId
   log: Log
   tracing: Tracing
-  extractions: Extractions
-  publicUrl: string
-  urlKey: Uint8Array
+  readEventTexts: ReadEventTexts
   sealer: Sealer
   allowPrivateEgress: boolean
   queueClock: QueueClock

@@ -1,12 +1,14 @@
 // Reading webhooks and what has become of their deliveries.
 
-import { findInbox } from '#inboxes/inbox-rows.ts'
 import type { Page } from '#platform/page.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
 import type { Webhook, WebhookDelivery, WebhookFailure } from './webhook.ts'
 import { findWebhookFailures, listWebhookDeliveries } from './webhook-delivery-rows.ts'
 import * as store from './webhook-rows.ts'
+
+/** Null where the account has no such inbox. */
+export type FindInbox = (accountId: string, inboxId: string) => Promise<object | null>
 
 type ReadDeps = { db: Db }
 type Named = { accountId: string; webhookId: string }
@@ -37,10 +39,10 @@ export async function getWebhook(deps: ReadDeps, input: Named): Promise<Webhook>
 
 /** The one behind an inbox's `webhookUrl`; `not_found` without the inbox, else `no_webhook_url`. */
 export async function getWebhookOfInbox(
-  deps: ReadDeps,
+  deps: ReadDeps & { findInbox: FindInbox },
   input: { accountId: string; inboxId: string },
 ): Promise<Webhook> {
-  const inbox = await findInbox(deps.db, input.accountId, input.inboxId)
+  const inbox = await deps.findInbox(input.accountId, input.inboxId)
   if (inbox === null) throw notFound()
   const webhook = await store.findWebhookOfInbox(deps.db, input)
   if (webhook === null) throw problem('no_webhook_url')

@@ -6,7 +6,7 @@ import type { Log } from '#platform/log.ts'
 import { problem } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
 import type { Db } from '#schema/tables.ts'
-import { getWebhook, getWebhookOfInbox } from './read-webhooks.ts'
+import { type FindInbox, getWebhook, getWebhookOfInbox } from './read-webhooks.ts'
 import { sealNewest, WEBHOOK_SECRETS_MAX } from './secrets.ts'
 import type { Webhook } from './webhook.ts'
 import { replaceWebhookSecrets } from './webhook-rows.ts'
@@ -54,7 +54,7 @@ function tooMany(waitMs: number): ReturnType<typeof problem> {
 
 /** The same for the one behind an inbox's `webhookUrl`. */
 export async function rotateInboxSecret(
-  deps: RotateDeps,
+  deps: RotateDeps & { findInbox: FindInbox },
   input: { accountId: string; inboxId: string },
 ): Promise<string> {
   const { id } = await getWebhookOfInbox(deps, input)

@@ -6,7 +6,7 @@ import { notFound, problem } from '#platform/problem.ts'
 import { WEBHOOK_LEASE_MS } from '#queue/dispatcher-bounds.ts'
 import { addWebhookTest } from './add-webhook-deliveries-rows.ts'
 import { type DeliverWebhookDeps, deliverWebhook } from './deliver-webhook.ts'
-import { getWebhook, getWebhookOfInbox } from './read-webhooks.ts'
+import { type FindInbox, getWebhook, getWebhookOfInbox } from './read-webhooks.ts'
 import type { WebhookDelivery, WebhookError } from './webhook.ts'
 import { findWebhookDelivery } from './webhook-delivery-rows.ts'
 import type { WebhookTests } from './webhook-tests.ts'
@@ -75,7 +75,7 @@ async function test(
 
 /** The same for the one behind an inbox's `webhookUrl`. */
 export async function testInboxWebhook(
-  deps: TestDeps,
+  deps: TestDeps & { findInbox: FindInbox },
   { accountId, inboxId }: { accountId: string; inboxId: string },
 ): Promise<WebhookTestOutcome> {
   const { id: webhookId } = await getWebhookOfInbox(deps, { accountId, inboxId })

@@ -1,8 +1,8 @@
 // Handlers of webhooks, those of inboxes included.
 
 import type { UpdateWebhook as UpdateWebhookShape } from '@mailroom/contract/shapes/webhook.ts'
+import type { CheckFilter } from '#events/event-filter.ts'
 import type { Handlers } from '#http/handler.ts'
-import type { Extractions } from '#mailbox/extractions.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { HttpPost } from '#platform/egress/http-post.ts'
@@ -13,8 +13,15 @@ import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db } from '#schema/tables.ts'
 import { deleteWebhook, updateWebhook } from './change-webhooks.ts'
 import { createWebhook } from './create-webhook.ts'
+import type { ReadEventTexts } from './event-texts.ts'
 import { presentWebhook, presentWebhookDelivery } from './present-webhook.ts'
-import { getWebhook, listDeliveries, listWebhooks, readFailures } from './read-webhooks.ts'
+import {
+  type FindInbox,
+  getWebhook,
+  listDeliveries,
+  listWebhooks,
+  readFailures,
+} from './read-webhooks.ts'
 import { retryDelivery } from './retry-delivery.ts'
 import { rotateInboxSecret, rotateSecret } from './rotate-secret.ts'
 import { testInboxWebhook, testWebhook } from './test-webhook.ts'
@@ -28,9 +35,9 @@ type Needs = {
   chance: Chance
   makeId: MakeId
   log: Log
-  extractions: Extractions
-  publicUrl: string
-  urlKey: Uint8Array
+  readEventTexts: ReadEventTexts
+  checkFilter: CheckFilter
+  findInbox: FindInbox
   sealer: Sealer
   allowPrivateEgress: boolean
   queueClock: QueueClock

@@ -1,8 +1,8 @@
 // The queue of webhook deliveries: who takes them and who holds them. The lane is the webhook.
 
-import type { LaneClaim } from '#outbound/delivery-claim-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { statement } from '#platform/db/statement.ts'
+import type { LaneClaim } from '#queue/leased-queue-rows.ts'
 import { idsOf, leasedQueue } from '#queue/leased-queue-rows.ts'
 import { eachOnce, readyOwners } from '#queue/ready-owners-rows.ts'
 import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'

@@ -1,8 +1,9 @@
 import { accountHandlers } from '#accounts/account-handlers.ts'
 import { pairingHandlers } from '#accounts/pairing-handlers.ts'
+import type { DoorPorts } from '#api/ports.ts'
 import { domainHandlers } from '#domains/domain-handlers.ts'
 import type { EventReaders } from '#http/event-readers.ts'
-import type { DoorPorts, Handlers } from '#http/handler.ts'
+import type { Handlers } from '#http/handler.ts'
 import { senderHandlers } from '#inbound/sender-handlers.ts'
 import { inboxHandlers } from '#inboxes/inbox-handlers.ts'
 import { mailHandlers } from '#mailbox/mail-handlers.ts'
@@ -13,6 +14,8 @@ import { findReplay } from '#outbound/find-replay.ts'
 import { presentSent } from '#outbound/present-sending.ts'
 import { sendHandlers } from '#outbound/send-handlers.ts'
 import { unsubscribeHandlers } from '#outbound/unsubscribe-handlers.ts'
+import { removalHandlers } from '#removal/removal-handlers.ts'
+import { sandboxHandlers } from '#sandbox/sandbox-handlers.ts'
 import { searchHandlers } from '#search/search-handlers.ts'
 import { statsHandlers } from '#stats/stats-handlers.ts'
 import { checkFilter } from '#streams/check-filter.ts'
@@ -27,11 +30,13 @@ export function allHandlers(deps: Deps, ports: ServicePorts, readers: EventReade
     ...accountHandlers(deps, readers),
     ...domainHandlers(deps),
     ...inboxHandlers(deps),
+    ...removalHandlers(deps),
     ...mailHandlers(deps),
     ...shownHandlers(deps),
     ...searchHandlers(deps),
     ...viewHandlers(deps),
     ...sendHandlers(deps),
+    ...sandboxHandlers(deps),
     ...senderHandlers(deps),
     ...unsubscribeHandlers(deps),
     ...eventHandlers(deps, readers),

@@ -1,23 +1,18 @@
+import type { Parser } from '#platform/workers/parser.ts'
 // What actions work with. Each takes only the fields it names, so that a reader sees what it can
 // reach.
 
 import type { KeyObject } from 'node:crypto'
-import type { BodyParts, BodySource } from '@mailroom/mail/compose/body-parts.ts'
-import type { ParsedAttachment, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
-import type { ShownSource } from '@mailroom/mail-reading/display/shown-body.ts'
-import type { ShownHtml } from '@mailroom/mail-reading/display/shown-html.ts'
-import type { Report, ReportEnvelope } from '@mailroom/mail-reading/report/report.ts'
-import type { ViewBody, ViewSource } from '@mailroom/mail-reading/view/plain-body.ts'
+import type { Carrier } from '#delivery/transport/carrier.ts'
 import type { DomainChecks } from '#domains/domain-checks.ts'
 import type { Signers } from '#domains/signers.ts'
-import type { EventHub } from '#events/event-hub.ts'
+import type { CheckFilter } from '#events/event-filter.ts'
 import type { Authenticator } from '#inbound/authenticate/authenticator.ts'
 import type { CountedReport } from '#inbound/report/report-outcome.ts'
 import type { Downloads } from '#mailbox/downloads.ts'
 import type { Extractions } from '#mailbox/extractions.ts'
 import type { StorageQuota } from '#mailbox/storage-quota.ts'
 import type { SendSettings } from '#outbound/send-policy.ts'
-import type { Carrier } from '#outbound/transport/carrier.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -34,23 +29,10 @@ import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Budgets } from '#rate-limits/budgets.ts'
 import type { Db } from '#schema/tables.ts'
 import type { CatchUps } from '#search/catch-up.ts'
+import type { EventHub } from '#streams/event-hub.ts'
+import type { ReadEventTexts } from '#webhooks/event-texts.ts'
+import type { FindInbox } from '#webhooks/read-webhooks.ts'
 import type { WebhookTests } from '#webhooks/webhook-tests.ts'
-
-/** Reads mail, and lays out what is sent, off the main thread where that pays. */
-export type Parser = {
-  parse(raw: Uint8Array): Promise<ParsedMessage>
-  readAttachment(
-    raw: Uint8Array,
-    filename: string,
-  ): Promise<{ attachment: ParsedAttachment; content: Uint8Array } | null>
-  makeBodies(source: BodySource): Promise<BodyParts>
-  /** The body of a message as a model reads it. */
-  makeView(source: ViewSource): Promise<ViewBody>
-  /** HTML as a person is shown it; null for one that cannot be. */
-  show(source: ShownSource): Promise<ShownHtml | null>
-  /** `none` when the message cannot be read in time. */
-  readReport(raw: Uint8Array, envelope: ReportEnvelope): Promise<Report>
-}
 
 export type Deps = {
   db: Db
@@ -125,6 +107,9 @@ export type Deps = {
   webhookTests: WebhookTests
   /** Brings the index of an inbox up to its last message when somebody searches it. */
   searchCatchUps: CatchUps
+  readEventTexts: ReadEventTexts
+  checkFilter: CheckFilter
+  findInbox: FindInbox
   /** Tells the dispatcher of webhooks that there may be deliveries; losing it costs only time. */
   wakeWebhooks(): void
   /** Tells the worker that there may be a job; losing it costs only time. */

@@ -5,8 +5,8 @@ import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { openBuiltFiles } from '#http/console/built-files.ts'
-import type { ConsolePort } from '#http/console/console-routes.ts'
+import { openBuiltFiles } from '#api/console/built-files.ts'
+import type { ConsolePort } from '#api/console/console-routes.ts'
 import type { Log } from '#platform/log.ts'
 
 const BUILD_MS_MAX = 60_000

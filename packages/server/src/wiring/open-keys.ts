@@ -13,9 +13,9 @@ import { SETTINGS, type Settings } from '#config/settings.ts'
 import { makePrivateFolder, syncFolder } from '#platform/blobs/durable-folder.ts'
 import { type Chance, LOWER_ALPHANUMERIC, randomText, systemChance } from '#platform/chance.ts'
 import { SEALING_KEY_BYTES, type Sealer, sealer as sealerOf } from '#platform/seal.ts'
-import { ensureSecret, findSecret, replaceSecret } from '#platform/service-secret.ts'
 import { storageTrouble } from '#platform/storage-trouble.ts'
 import type { Db, ReadDb } from '#schema/tables.ts'
+import { ensureSecret, findSecret, replaceSecret } from '#secrets/service-secret-rows.ts'
 
 export type Keys = {
   sealer: Sealer

@@ -2,15 +2,14 @@
 // told as a step of it. Where no collector is named nothing is loaded, and no part is touched.
 
 import type { Settings } from '#config/settings.ts'
+import type { Carrier } from '#delivery/transport/carrier.ts'
 import type { ArrivingMail, TakeResult } from '#inbound/take-mail.ts'
-import type { Carrier } from '#outbound/transport/carrier.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
 import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
 import type { Log } from '#platform/log.ts'
 import { type Attributes, silentTracing, type Tracing } from '#platform/telemetry/tracing.ts'
 import type { Parser } from '#platform/workers/parser.ts'
-import type { DispatchedQueue, Group, Item } from '#queue/dispatched-queue.ts'
 import type { Db } from '#schema/tables.ts'
 import type { Deps } from './deps.ts'
 
@@ -110,26 +109,6 @@ export function traceReceipt(
       span.set({ 'mailroom.outcome': result.kind })
       return result
     })
-  }
-}
-
-/** What is taken out of a queue goes on with the trace of what put it there. */
-export function traceQueue<Held extends Item & { attempts: number; trace_parent: string | null }>(
-  queue: DispatchedQueue<Held>,
-  { tracing, name }: { tracing: Tracing; name: string },
-): DispatchedQueue<Held> {
-  if (!tracing.isOn) return queue
-  return {
-    ...queue,
-    deliver(group: Group<Held>, signal, observer) {
-      const [{ trace_parent: parent, attempts }] = group
-      const attributes = { 'mailroom.attempt': attempts, 'mailroom.recipients': group.length }
-      return tracing.resume(name, { kind: 'consumer', parent, attributes }, async (span) => {
-        const outcome = await queue.deliver(group, signal, observer)
-        span.set({ 'mailroom.outcome': outcome })
-        return outcome
-      })
-    },
   }
 }
 

@@ -1,17 +1,17 @@
 // The ways of mail and events in and out, opened and closed together: the parser, DNS, who sends us mail,
 // where ours goes, and webhooks. Nothing is connected to yet.
 
-import type { Seams } from '#app.ts'
 import { ownNamesOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
+import { type Delivery, openDelivery } from '#delivery/open-delivery.ts'
 import type { Authenticator } from '#inbound/authenticate/authenticator.ts'
-import { type Delivery, openDelivery } from '#outbound/open-delivery.ts'
-import { systemChance } from '#platform/chance.ts'
-import { systemClock } from '#platform/clock.ts'
+import { type Chance, systemChance } from '#platform/chance.ts'
+import { type Clock, systemClock } from '#platform/clock.ts'
 import { openResolver, type Resolver } from '#platform/dns/resolver.ts'
 import { type HttpGetter, openHttpGetter } from '#platform/egress/http-get.ts'
 import type { HttpPoster } from '#platform/egress/http-post.ts'
-import { silentMetrics } from '#platform/telemetry/metrics.ts'
+import type { Log } from '#platform/log.ts'
+import { type Metrics, silentMetrics } from '#platform/telemetry/metrics.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { openParserPool, type ParserPool } from '#platform/workers/parser-pool.ts'
 import { openWebhookPoster } from '#webhooks/open-webhooks.ts'
@@ -37,7 +37,7 @@ export type Ways = {
 /** As the settings say; its end is the caller's. */
 export function openWays(
   settings: Settings,
-  seams: Pick<Seams, 'log' | 'metrics' | 'clock' | 'chance'>,
+  seams: { log: Log; metrics?: Metrics; clock?: Clock; chance?: Chance },
 ): Ways {
   const { log, metrics = silentMetrics, clock = systemClock, chance = systemChance } = seams
   const parser = openParserPool({ log, onParsed: metrics.observeParse })

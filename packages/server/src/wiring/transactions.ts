@@ -31,6 +31,7 @@ import { changeInbox, insertInbox, removeInbox } from '#inboxes/change-inbox-row
 import { countStoredStep, noteQuota } from '#mailbox/stored-bytes-rows.ts'
 import { setThreadRead } from '#mailbox/thread-rows.ts'
 import { keepThreadSummaries } from '#mailbox/thread-summary-rows.ts'
+import { removeCaptured } from '#outbound/captured-message-rows.ts'
 import {
   claimDeliveries,
   readyDueDeliveries,
@@ -42,7 +43,6 @@ import { sendMessage } from '#outbound/send-message-rows.ts'
 import { settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
 import { deleteSuppression, insertSuppression } from '#outbound/suppression-rows.ts'
 import type { AnyTransaction } from '#platform/db/db.ts'
-import { ensureSecret, replaceSecret } from '#platform/service-secret.ts'
 import {
   claimJobs,
   completeJob,
@@ -61,10 +61,10 @@ import {
 } from '#queue/periodic-task-rows.ts'
 import { exchangeBudgets, renewBudgetHolder, sweepBudgets } from '#rate-limits/budget-rows.ts'
 import { purgeExpiredStep, purgeInboxStep } from '#removal/retention-rows.ts'
-import { removeCaptured } from '#sandbox/captured-message-rows.ts'
 import type { Tables } from '#schema/tables.ts'
 import { indexSearchStep } from '#search/search-index-rows.ts'
 import { eraseSearchStep, forgetPurgedSearch } from '#search/search-removal-rows.ts'
+import { ensureSecret, replaceSecret } from '#secrets/service-secret-rows.ts'
 import { addMailHours } from '#stats/mail-hours-rows.ts'
 import { addWebhookDeliveries, addWebhookTest } from '#webhooks/add-webhook-deliveries-rows.ts'
 import { settleWebhookDelivery } from '#webhooks/settle-webhook-delivery-rows.ts'

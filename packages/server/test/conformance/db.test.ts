@@ -5,10 +5,10 @@ import { after, before, test } from 'node:test'
 import { insertPod } from '#accounts/pod-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
-import { ensureSecret } from '#platform/service-secret.ts'
 import { enqueueJob } from '#queue/job-rows.ts'
 import { purgeInboxStep } from '#removal/retention-rows.ts'
 import type { Db } from '#schema/tables.ts'
+import { ensureSecret } from '#secrets/service-secret-rows.ts'
 import {
   addAccount,
   addInbox,

@@ -3,9 +3,9 @@
 
 import { bodyParts } from '@mailroom/mail/compose/body-parts.ts'
 import { viewBody } from '@mailroom/mail-reading/view/view-body.ts'
-import type { Stage } from '@mailroom/smtp/client/smtp-client.ts'
-import type { DeliverDeps } from '#outbound/deliver.ts'
-import type { Carrier, CarryOutcome, Consignment } from '#outbound/transport/carrier.ts'
+import type { Stage } from '@mailroom/smtp/client/outgoing-mail.ts'
+import type { DeliverDeps } from '#delivery/deliver.ts'
+import type { Carrier, CarryOutcome, Consignment } from '#delivery/transport/carrier.ts'
 import type { Clock } from '#platform/clock.ts'
 import { silentLog } from '#platform/log.ts'
 import type { Db, Row } from '#schema/tables.ts'

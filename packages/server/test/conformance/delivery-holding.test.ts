@@ -4,15 +4,15 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { removeInbox } from '#inboxes/change-inbox-rows.ts'
-import { returnDeliveries } from '#outbound/delivery-claim-rows.ts'
 import {
   type DeliveryQueue,
   type GroupOutcome,
   openDeliveryQueue,
-} from '#outbound/delivery-queue.ts'
+} from '#delivery/delivery-queue.ts'
+import type { CarryOutcome } from '#delivery/transport/carrier.ts'
+import { removeInbox } from '#inboxes/change-inbox-rows.ts'
+import { returnDeliveries } from '#outbound/delivery-claim-rows.ts'
 import { DELIVERY_MS_MAX } from '#outbound/queue-message.ts'
-import type { CarryOutcome } from '#outbound/transport/carrier.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 import { BACKOFF_MS_MAX } from '#queue/delivery-schedule.ts'

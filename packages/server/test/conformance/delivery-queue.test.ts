@@ -4,6 +4,8 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import pg from 'pg'
+import { type DeliveryQueue, openDeliveryQueue } from '#delivery/delivery-queue.ts'
+import type { Carrier } from '#delivery/transport/carrier.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import {
   claimDeliveries,
@@ -13,10 +15,8 @@ import {
   readyDueDeliveries,
   releaseDeliveries,
 } from '#outbound/delivery-claim-rows.ts'
-import { type DeliveryQueue, openDeliveryQueue } from '#outbound/delivery-queue.ts'
 import { listDeliveries } from '#outbound/delivery-rows.ts'
 import { settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
-import type { Carrier } from '#outbound/transport/carrier.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { openSqliteConnection, queriesOn } from '#platform/db/sqlite-connection.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'

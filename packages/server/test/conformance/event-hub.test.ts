@@ -5,13 +5,6 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { comparePositions } from '#events/event.ts'
-import {
-  CATCH_UPS_AT_ONCE,
-  type EventHub,
-  type EventListener,
-  type Listening,
-  openEventHub,
-} from '#events/event-hub.ts'
 import { LOG_POLL_MS, LOG_STALL_MS, LOG_UNSETTLED_MS, openStall } from '#events/stall.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { openExtractions } from '#mailbox/extractions.ts'
@@ -19,6 +12,13 @@ import { systemClock } from '#platform/clock.ts'
 import { onConnection } from '#platform/db/postgres.ts'
 import { silentLog } from '#platform/log.ts'
 import type { Db } from '#schema/tables.ts'
+import {
+  CATCH_UPS_AT_ONCE,
+  type EventHub,
+  type Listening,
+  openEventHub,
+} from '#streams/event-hub.ts'
+import type { EventListener } from '#streams/listeners.ts'
 import {
   addAccount,
   addInbox,

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
 import { type EventFilter, LOG_START, type LogPosition } from '#events/event.ts'
-import { LOG_STEP_EVENTS } from '#events/event-hub.ts'
+import { LOG_STEP_EVENTS } from '#events/event-reader-rows.ts'
 import {
   countEvents,
   LOG_COUNT_EVENTS_MAX,

@@ -2,11 +2,14 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openExtractions } from '#mailbox/extractions.ts'
 import type { Db } from '#schema/tables.ts'
-import type { EventText } from '#streams/envelope.ts'
 import { stillClock } from '#test/conformance/delivering.ts'
-import { EVENT_TEXT_MS, EVENT_TEXTS_BYTES_MAX, openEventTexts } from '#webhooks/event-texts.ts'
+import {
+  EVENT_TEXT_MS,
+  EVENT_TEXTS_BYTES_MAX,
+  type EventText,
+  openEventTexts,
+} from '#webhooks/event-texts.ts'
 
 const named = (eventId: string, accountId = 'acc_1') => ({ accountId, eventId })
 
@@ -15,14 +18,13 @@ function openTexts({ length = 1_000, fails = false } = {}) {
   const clock = stillClock(0)
   const found = new Map<string, number>()
   const options = { isGone: false, fails }
-  const place = { db: {} as Db, publicUrl: 'https://mail.example', urlKey: Buffer.alloc(32) }
-  const deps = { ...place, clock, extractions: openExtractions() }
+  const deps = { db: {} as Db, clock, readEventTexts: async () => [] }
   const findText = openEventTexts(deps, async ({ accountId, eventId }) => {
     const key = `${accountId} ${eventId}`
     found.set(key, (found.get(key) ?? 0) + 1)
     if (options.fails) throw new Error('The store is away.')
-    const rendering: Pick<EventText, 'render'> = { render: () => 'x'.repeat(length) }
-    return options.isGone ? null : (rendering as EventText)
+    const text: EventText = { render: () => 'x'.repeat(length) }
+    return options.isGone ? null : text
   })
   return { clock, found, findText, options }
 }

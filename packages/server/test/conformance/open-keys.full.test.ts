@@ -9,7 +9,7 @@ import { afterEach, beforeEach, suite, test } from 'node:test'
 import { publicKeyOf } from '@mailroom/mail/dkim/key.ts'
 import { ensureDkimKeys } from '#domains/dkim-key-rows.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
-import { ensureSecret, findSecret, replaceSecret } from '#platform/service-secret.ts'
+import { ensureSecret, findSecret, replaceSecret } from '#secrets/service-secret-rows.ts'
 import {
   dkimOf,
   KEY_A,

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { openDeliveryQueue } from '#outbound/delivery-queue.ts'
+import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
 import {

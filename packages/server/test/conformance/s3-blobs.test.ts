@@ -11,8 +11,12 @@ import { after, afterEach, beforeEach, type TestContext, test } from 'node:test'
 import { inspect } from 'node:util'
 import { copyBlobs } from '#platform/blobs/copy-blobs.ts'
 import { openDiskBlobs } from '#platform/blobs/disk-blobs.ts'
-import { openS3Blobs, S3_TRIES_MAX, type S3Blobs, type S3Place } from '#platform/blobs/s3-blobs.ts'
-import { S3_ANSWER_BYTES_MAX, S3_CONNECTIONS_MAX } from '#platform/blobs/s3-transport.ts'
+import { openS3Blobs, S3_TRIES_MAX, type S3Blobs } from '#platform/blobs/s3-blobs.ts'
+import {
+  S3_ANSWER_BYTES_MAX,
+  S3_CONNECTIONS_MAX,
+  type S3Place,
+} from '#platform/blobs/s3-transport.ts'
 import { StorageError, type StorageErrorKind } from '#platform/db/storage-error.ts'
 import { makeId } from '#test/conformance/open-database.ts'
 import { type S3Mood, startS3, type TestS3 } from '#test/peers/s3.ts'

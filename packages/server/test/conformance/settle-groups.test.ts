@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { openDeliveryQueue } from '#outbound/delivery-queue.ts'
+import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
+import type { CarryOutcome } from '#delivery/transport/carrier.ts'
 import type { SettleInput } from '#outbound/settle-deliveries-rows.ts'
 import { settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
-import type { CarryOutcome } from '#outbound/transport/carrier.ts'
 import { systemClock } from '#platform/clock.ts'
 import type { AnyTransaction } from '#platform/db/db.ts'
 import type { Db, Tables } from '#schema/tables.ts'

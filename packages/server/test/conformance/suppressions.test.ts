@@ -3,14 +3,14 @@
 
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { openDeliveryQueue } from '#outbound/delivery-queue.ts'
+import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
+import { listCaptured, removeCaptured } from '#outbound/captured-message-rows.ts'
 import {
   deleteSuppression,
   findSuppressed,
   insertSuppression,
   listSuppressions,
 } from '#outbound/suppression-rows.ts'
-import { listCaptured, removeCaptured } from '#sandbox/captured-message-rows.ts'
 import type { Db } from '#schema/tables.ts'
 import { deliverDeps, deliveriesOf, stillClock } from '#test/conformance/delivering.ts'
 import {

@@ -4,13 +4,12 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { LOG_STEP_EVENTS } from '#events/event-hub.ts'
+import { FAN_OUT_UNKEPT_EVENTS_MAX, LOG_STEP_EVENTS } from '#events/event-reader-rows.ts'
 import { readLogHead } from '#events/event-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { changeInbox } from '#inboxes/change-inbox-rows.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
-import { FAN_OUT_UNKEPT_EVENTS_MAX } from '#stats/count-mail.ts'
 import { type StillClock, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,

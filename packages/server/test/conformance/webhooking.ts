@@ -12,6 +12,7 @@ import { sealer as makeSealer } from '#platform/seal.ts'
 import type { Tracing } from '#platform/telemetry/tracing.ts'
 import { silentTracing } from '#platform/telemetry/tracing.ts'
 import type { Db, Row } from '#schema/tables.ts'
+import { readEnvelopes } from '#streams/envelope.ts'
 import { makeId, type Owner } from '#test/conformance/open-database.ts'
 import type { DeliverWebhookDeps } from '#webhooks/deliver-webhook.ts'
 import { makeNewSecret } from '#webhooks/new-secret.ts'
@@ -42,9 +43,17 @@ export function webhookDeps(
     log: silentLog,
     tracing: silentTracing,
     queueClock: { now: () => clock.steady(), check: () => Promise.resolve() },
-    publicUrl: 'http://mailroom.test',
-    urlKey: Buffer.alloc(32),
-    extractions: openExtractions(),
+    readEventTexts: (events) =>
+      readEnvelopes(
+        {
+          db,
+          clock,
+          publicUrl: 'http://mailroom.test',
+          urlKey: Buffer.alloc(32),
+          extractions: openExtractions(),
+        },
+        events,
+      ),
     sealer,
     allowPrivateEgress: false,
     postWebhook: post,

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { afterEach, beforeEach, suite, test } from 'node:test'
-import { ensureSecret, findSecret, replaceSecret } from '#platform/service-secret.ts'
 import type { Db } from '#schema/tables.ts'
+import { ensureSecret, findSecret, replaceSecret } from '#secrets/service-secret-rows.ts'
 import {
   dkimOf,
   KEY_A,

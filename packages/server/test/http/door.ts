@@ -2,9 +2,10 @@
 
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import type { Sessions, SignedIn } from '#accounts/sessions.ts'
+import type { DoorPorts } from '#api/ports.ts'
+import { type HttpServer, type HttpServerOptions, openHttpServer } from '#api/server.ts'
 import { EventReaders, type EventReadersOptions } from '#http/event-readers.ts'
-import type { DoorPorts, Handlers } from '#http/handler.ts'
-import { type HttpServer, type HttpServerOptions, openHttpServer } from '#http/server.ts'
+import type { Handlers } from '#http/handler.ts'
 import { systemClock } from '#platform/clock.ts'
 import { type Log, silentLog } from '#platform/log.ts'
 import { openOwnBudgets } from '#rate-limits/own-budgets.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
-import { PATH_PARAMETER_LENGTH_MAX } from '#http/server.ts'
+import { PATH_PARAMETER_LENGTH_MAX } from '#api/server.ts'
 import {
   type Door,
   errorOf,

@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import S3rver from '@20minutes/s3rver'
-import type { S3Place } from '#platform/blobs/s3-blobs.ts'
+import type { S3Place } from '#platform/blobs/s3-transport.ts'
 
 /** `cutting`: connections end as soon as they ask; `silent`: no answer ever. */
 export type S3Mood = 'well' | 'cutting' | 'silent' | 'failing' | 'slow-down' | 'full'

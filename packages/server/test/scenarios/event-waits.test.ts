@@ -3,13 +3,13 @@ import { before, test } from 'node:test'
 import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
 import type { Inbox } from '@mailroom/sdk'
 import { LOG_START } from '#events/event.ts'
-import type { EventListener } from '#events/event-hub.ts'
-import { CATCH_UPS_AT_ONCE } from '#events/event-hub.ts'
 import { listEvents } from '#events/event-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import type { Message } from '#mailbox/message.ts'
 import { AppError } from '#platform/app-error.ts'
 import { readEnvelopes } from '#streams/envelope.ts'
+import { CATCH_UPS_AT_ONCE } from '#streams/event-hub.ts'
+import type { EventListener } from '#streams/listeners.ts'
 import {
   WAIT_STEP_MESSAGES,
   WAITERS_MAX,

@@ -1,14 +1,12 @@
 // What the tests of the SMTP client share: a client of a scripted server, and outcomes as short texts.
 
 import assert from 'node:assert/strict'
-import {
-  type Failure,
-  type OpenOptions,
-  type OutgoingMail,
-  openSmtpClient,
-  type RecipientOutcome,
-  type SmtpClient,
-} from '@mailroom/smtp/client/smtp-client.ts'
+import type {
+  OpenOptions,
+  OutgoingMail,
+  RecipientOutcome,
+} from '@mailroom/smtp/client/outgoing-mail.ts'
+import { type Failure, openSmtpClient, type SmtpClient } from '@mailroom/smtp/client/smtp-client.ts'
 
 export const RAW = Buffer.from('Subject: hello\r\n\r\nOne line\r\n')
 

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { DeliveryQueue } from '#outbound/delivery-queue.ts'
-import type { CarryOutcome } from '#outbound/transport/carrier.ts'
+import type { DeliveryQueue } from '#delivery/delivery-queue.ts'
+import type { CarryOutcome } from '#delivery/transport/carrier.ts'
 import { silentLog } from '#platform/log.ts'
 import { LANES_LOOKED_AT_MAX } from '#queue/choose-lanes.ts'
 import { openDispatcher } from '#queue/dispatcher.ts'

@@ -1,9 +1,9 @@
 // A dispatcher over a real queue in a database of its own, with the far end of every connection played
 // by the test.
 
+import { type DeliveryQueue, openDeliveryQueue } from '#delivery/delivery-queue.ts'
+import type { CarryOutcome } from '#delivery/transport/carrier.ts'
 import { claimDeliveries } from '#outbound/delivery-claim-rows.ts'
-import { type DeliveryQueue, openDeliveryQueue } from '#outbound/delivery-queue.ts'
-import type { CarryOutcome } from '#outbound/transport/carrier.ts'
 import { systemClock } from '#platform/clock.ts'
 import { silentLog } from '#platform/log.ts'
 import { type Dispatcher, openDispatcher } from '#queue/dispatcher.ts'

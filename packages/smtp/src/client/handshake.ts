@@ -7,7 +7,7 @@ import { connect, createSecureContext, type SecureContext, type TLSSocket } from
 import { systemClock } from '@mailroom/server/platform/clock.ts'
 import { checkDane } from './dane.ts'
 import { ABORTED, type Failure, timeoutFailure, tlsFailure } from './failure.ts'
-import type { ClientTls } from './smtp-client.ts'
+import type { ClientTls } from './outgoing-mail.ts'
 
 export type HandshakeOptions = {
   readonly tls: ClientTls

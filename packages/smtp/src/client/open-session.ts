@@ -20,7 +20,7 @@ import {
   unexpectedReply,
 } from './failure.ts'
 import { secure } from './handshake.ts'
-import type { OpenOptions, Stage } from './smtp-client.ts'
+import type { OpenOptions, Stage } from './outgoing-mail.ts'
 
 export type Session = {
   readonly channel: Channel

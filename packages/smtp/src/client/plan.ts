@@ -4,7 +4,7 @@
 import { formatMail, formatRcpt, writeAddress } from '@mailroom/mail/smtp/client-command.ts'
 import { inspectContent } from '@mailroom/mail/smtp/data-encoder.ts'
 import type { Extensions } from '@mailroom/mail/smtp/ehlo.ts'
-import type { OutgoingMail, RecipientOutcome, Stage } from './smtp-client.ts'
+import type { OutgoingMail, RecipientOutcome, Stage } from './outgoing-mail.ts'
 
 export type Plan = {
   readonly mail: string

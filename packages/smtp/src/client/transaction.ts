@@ -13,8 +13,8 @@ import {
   toClientReply,
   unexpectedReply,
 } from './failure.ts'
+import type { RecipientOutcome, Stage } from './outgoing-mail.ts'
 import type { Plan } from './plan.ts'
-import type { RecipientOutcome, Stage } from './smtp-client.ts'
 
 const SMTP_BLOCK_BYTES = 64 * 1024
 

@@ -2,28 +2,11 @@
 // The library behind it is loaded with the first message: a service that waits for mail is spared it.
 
 import type { Authentication } from '@mailroom/mail/authentication.ts'
-import type { Mailbox } from '@mailroom/mail/mime/parsed-message.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
 import { type Log, silentLog } from '#platform/log.ts'
+import type { ArrivedMail } from './arrived-mail.ts'
 import type { MailChecks } from './mail-checks.ts'
-
-export type Author = {
-  /** What is shown as the sender. */
-  readonly from: Mailbox | null
-  /** Mailboxes in From, over all its fields. */
-  readonly authorCount: number
-}
-
-export type ArrivedMail = {
-  readonly raw: Uint8Array
-  readonly clientAddress: string | null
-  readonly helo: string | null
-  /** '' is the null reverse-path. */
-  readonly reversePath: string
-  /** Read meanwhile; where that fails, nobody. */
-  readonly author: Promise<Author>
-}
 
 export type Authenticator = {
   /** Never rejects: what could not be found out in time is `temperror`. */

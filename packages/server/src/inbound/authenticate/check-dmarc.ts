@@ -13,7 +13,7 @@ import { getAlignment } from 'mailauth/lib/tools.js'
 import { Cache } from '#platform/cache.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
-import type { Author } from './authenticator.ts'
+import type { Author } from './arrived-mail.ts'
 import { openLookups } from './lookups.ts'
 import { resultWord } from './result-word.ts'
 

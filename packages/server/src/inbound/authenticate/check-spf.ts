@@ -7,7 +7,7 @@ import { spf as checkHost } from 'mailauth/lib/spf/index.js'
 import { Cache } from '#platform/cache.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
-import type { ArrivedMail } from './authenticator.ts'
+import type { ArrivedMail } from './arrived-mail.ts'
 import {
   AUTHENTICATE_OUTCOMES_CHARACTERS_MAX,
   AUTHENTICATE_OUTCOMES_KEPT_MAX,

@@ -11,6 +11,7 @@ import { type BlobStore, blobName, type StoredBlob } from './blob-store.ts'
 import { BLOBS_AT_ONCE_MAX } from './copy-blobs.ts'
 import { noBucketFault, s3FaultOf } from './s3-fault.ts'
 import { type S3Obstacle, s3ObstacleOf } from './s3-obstacle.ts'
+import type { S3Place } from './s3-transport.ts'
 import { openS3Transport, S3Answer } from './s3-transport.ts'
 
 const S3_SWEEP_MS = DAY_MS
@@ -24,17 +25,6 @@ const S3_RETRY_MS_MAX = 10 * SECOND_MS
 const S3_RETRY_PAUSE_MS = 200
 /** Names asked for at once, as many as S3 gives. */
 const S3_PAGE_NAMES = 1_000
-
-export type S3Place = {
-  /** http or https, without a slash at its end; the bucket follows as the first part of the path. */
-  readonly endpoint: string
-  readonly region: string
-  readonly bucket: string
-  /** Before each name, without slashes at its ends; '' for none. */
-  readonly prefix: string
-  readonly accessKeyId: string
-  readonly secretAccessKey: string
-}
 
 export type S3Bounds = {
   /** For one request, instead of S3_REQUEST_MS_MAX. */

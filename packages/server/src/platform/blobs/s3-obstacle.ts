@@ -1,7 +1,7 @@
 // Why a bucket cannot be used, in words for the operator: what to change, or that it may pass.
 
-import type { S3Place } from './s3-blobs.ts'
 import type { S3Fault } from './s3-fault.ts'
+import type { S3Place } from './s3-transport.ts'
 
 /** `refused`: waiting will not help, an operator has to change something. */
 export type S3Obstacle = { readonly kind: 'refused' | 'away'; readonly text: string }

@@ -6,6 +6,17 @@ import { onAbort } from '#platform/abort.ts'
 import { systemClock } from '#platform/clock.ts'
 import { SECOND_MS } from '#platform/units.ts'
 
+export type S3Place = {
+  /** http or https, without a slash at its end; the bucket follows as the first part of the path. */
+  readonly endpoint: string
+  readonly region: string
+  readonly bucket: string
+  /** Before each name, without slashes at its ends; '' for none. */
+  readonly prefix: string
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+}
+
 const S3_CONNECT_MS_MAX = 5 * SECOND_MS
 /** Of a process; further requests wait for their turn. */
 export const S3_CONNECTIONS_MAX = 32

@@ -3,14 +3,14 @@
 
 import { isDeadAddress } from '@mailroom/mail-reading/report/bounce-class.ts'
 import { RESPONSE_LENGTH_MAX } from '@mailroom/mail-reading/report/delivery-status.ts'
-import type { CarryOutcome } from '#outbound/transport/carrier.ts'
+import type { CarryOutcome } from '#delivery/transport/carrier.ts'
+import type { HeldDelivery } from '#outbound/delivery-claim-rows.ts'
+import { newSuppression } from '#outbound/new-suppression.ts'
+import type { SettledDelivery } from '#outbound/settle-deliveries-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { nextAttemptAt } from '#queue/delivery-schedule.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
-import type { HeldDelivery } from './delivery-claim-rows.ts'
-import { newSuppression } from './new-suppression.ts'
-import type { SettledDelivery } from './settle-deliveries-rows.ts'
 
 /** Attempts that may end without an answer to the final dot. */
 const AMBIGUOUS_ATTEMPTS_MAX = 3

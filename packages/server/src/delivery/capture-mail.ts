@@ -1,10 +1,10 @@
 // The sandbox as a mail server: it takes everything and keeps it, but for the addresses that behave as
 // they are named.
 
-import type { DeliverDeps, OutgoingMessage } from '#outbound/deliver.ts'
 import type { HeldDelivery } from '#outbound/delivery-claim-rows.ts'
-import type { Attempted } from '#outbound/outcome.ts'
 import type { SettleInput } from '#outbound/settle-deliveries-rows.ts'
+import type { DeliverDeps, OutgoingMessage } from './deliver.ts'
+import type { Attempted } from './outcome.ts'
 
 /** Outcomes for all of these recipients of one message, and what is kept of it. */
 export function captureMail(

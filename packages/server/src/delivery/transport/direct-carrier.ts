@@ -1,7 +1,7 @@
 // Mail straight to the hosts that its destination names in DNS.
 
-import type { Router } from '#outbound/route/find-route.ts'
-import { ROUTE_ADDRESSES_MAX } from '#outbound/route/route-to-domain.ts'
+import type { Router } from '#delivery/route/find-route.ts'
+import { ROUTE_ADDRESSES_MAX } from '#delivery/route/route-to-domain.ts'
 import { raceAbort } from '#platform/abort.ts'
 import { type Carrier, carriedNowhere, GIVEN_UP } from './carrier.ts'
 import { HostCaller, type HostCallerOptions, type Place } from './host-caller.ts'

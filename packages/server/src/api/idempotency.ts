@@ -4,9 +4,9 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { OperationId } from '@mailroom/contract/operations.ts'
+import type { ReadBody } from '#http/read-body.ts'
 import { AppError } from '#platform/app-error.ts'
 import { problem } from '#platform/problem.ts'
-import type { ReadBody } from './read-body.ts'
 
 const IDEMPOTENCY_KEY_LENGTH_MAX = 255
 

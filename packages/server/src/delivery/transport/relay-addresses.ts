@@ -7,7 +7,7 @@ import {
   ROUTE_ADDRESSES_MAX,
   ROUTE_FAULT_MS,
   ROUTE_VALID_MS_MIN,
-} from '#outbound/route/route-to-domain.ts'
+} from '#delivery/route/route-to-domain.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
 

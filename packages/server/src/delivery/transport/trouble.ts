@@ -1,6 +1,7 @@
 // What keeps a host from carrying mail, told from what it says about the mail itself. Values only.
 
-import type { Failure, RecipientOutcome, Stage } from '@mailroom/smtp/client/smtp-client.ts'
+import type { RecipientOutcome, Stage } from '@mailroom/smtp/client/outgoing-mail.ts'
+import type { Failure } from '@mailroom/smtp/client/smtp-client.ts'
 
 export type Trouble = { readonly stage: Stage; readonly failure: Failure }
 

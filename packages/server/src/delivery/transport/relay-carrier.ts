@@ -1,6 +1,6 @@
 // Mail through one relay of the operator's choice (RFC 6409), whatever its destination.
 
-import type { ClientTls, Stage } from '@mailroom/smtp/client/smtp-client.ts'
+import type { ClientTls, Stage } from '@mailroom/smtp/client/outgoing-mail.ts'
 import { raceAbort } from '#platform/abort.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
 import { isLoopback } from '#platform/egress/loopback.ts'

@@ -1,12 +1,15 @@
 // One attempt: a message for the recipients that share a next hop, carried there, and what came of it
 // recorded. The leases are the caller's to hold.
 
+import type { Carried, Carrier, CarryOutcome } from '#delivery/transport/carrier.ts'
 import type { Authenticator } from '#inbound/authenticate/authenticator.ts'
 import type { CountedReport } from '#inbound/report/report-outcome.ts'
 import { domainOf } from '#inboxes/inbox.ts'
 import { findRawMessage } from '#mailbox/raw-message-rows.ts'
 import type { StorageQuota } from '#mailbox/storage-quota.ts'
-import type { Carried, Carrier, CarryOutcome } from '#outbound/transport/carrier.ts'
+import type { HeldDelivery } from '#outbound/delivery-claim-rows.ts'
+import type { SettledDelivery, SettleInput } from '#outbound/settle-deliveries-rows.ts'
+import { settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
 import { raceAbort } from '#platform/abort.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -19,13 +22,10 @@ import { giveBack } from '#queue/give-back.ts'
 import type { LeaseKeeper } from '#queue/lease-keeper.ts'
 import { outlastStore } from '#queue/outlast-store.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
-import { captureMail } from '#sandbox/capture-mail.ts'
 import type { Db } from '#schema/tables.ts'
+import { captureMail } from './capture-mail.ts'
 import { deliverHere } from './deliver-here.ts'
-import type { HeldDelivery } from './delivery-claim-rows.ts'
 import { type Attempted, settledOf } from './outcome.ts'
-import type { SettledDelivery, SettleInput } from './settle-deliveries-rows.ts'
-import { settleDeliveries } from './settle-deliveries-rows.ts'
 
 /** After the last attempt's time nothing is sent any more, whatever came in between. */
 const DELIVERY_GRACE_MS = HOUR_MS

@@ -2,16 +2,18 @@
 // and the key goes no further.
 
 import type { CreateSession, Session as SessionShape } from '@mailroom/contract/shapes/session.ts'
+import type { SignIn } from '#accounts/identify.ts'
+import { sessionId } from '#accounts/session.ts'
+import { endedSessionCookie, sessionCookie } from '#accounts/session-cookie.ts'
+import type { Sessions, SignedIn } from '#accounts/sessions.ts'
 import type { EventReaders } from '#http/event-readers.ts'
-import type { Answered, Context, SessionContext } from '#http/handler.ts'
+import type { Answered, Context } from '#http/handler.ts'
 import { requireOwnOrigin } from '#http/own-origin.ts'
-import type { AnyHandler } from '#http/route.ts'
 import { presentTime } from '#platform/present-time.ts'
 import { programVersion } from '#platform/program-version.ts'
-import type { SignIn } from './identify.ts'
-import { sessionId } from './session.ts'
-import { endedSessionCookie, sessionCookie } from './session-cookie.ts'
-import type { Sessions, SignedIn } from './sessions.ts'
+import type { AnyHandler } from './route.ts'
+
+type SessionContext = Context & { readonly signedIn: SignedIn }
 
 type SessionOperationId = 'session.create' | 'session.get' | 'session.delete'
 

@@ -7,11 +7,11 @@ import { isBodyOptional, type OperationId, operationOf } from '@mailroom/contrac
 import type { TObject, TSchema } from '@mailroom/contract/schema.ts'
 import { PAGE_SIZE_MAX } from '@mailroom/contract/shapes/page.ts'
 import { MAILBOX, TRIMMED } from '@mailroom/contract/shapes/text.ts'
+import { explainViolations, type Part, type Violation } from '#http/explain-violations.ts'
+import type { ReadBody } from '#http/read-body.ts'
 import { AppError } from '#platform/app-error.ts'
 import { bareAddress } from '#platform/email-address.ts'
 import { notFound } from '#platform/problem.ts'
-import { explainViolations, type Part, type Violation } from './explain-violations.ts'
-import type { ReadBody } from './read-body.ts'
 import { readFiles } from './read-files.ts'
 
 /** A compiled schema: whether the value fits; fills in defaults, and leaves findings in `errors`. */

@@ -5,9 +5,9 @@ import { findHeldDomain } from '#domains/domain-rows.ts'
 import { findRecipient, type Recipient } from '#inbound/find-recipient.ts'
 import { type AcceptedRecipient, takeMail } from '#inbound/take-mail.ts'
 import { domainOf } from '#inboxes/inbox.ts'
+import type { HeldDelivery } from '#outbound/delivery-claim-rows.ts'
 import type { Db } from '#schema/tables.ts'
 import type { DeliverDeps, OutgoingMessage } from './deliver.ts'
-import type { HeldDelivery } from './delivery-claim-rows.ts'
 import type { Attempted } from './outcome.ts'
 
 /** Whether mail that leaves an inbox for this domain need not leave the service. */

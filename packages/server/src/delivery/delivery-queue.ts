@@ -1,19 +1,19 @@
 // The queue of deliveries in the hands of one worker, with what it needs to know of clocks and leases.
 
 import { domainOf } from '#inboxes/inbox.ts'
-import { BACKOFF_MS_MAX } from '#queue/delivery-schedule.ts'
-import type { DispatchedQueue, GroupOutcome } from '#queue/dispatched-queue.ts'
-import { DELIVERY_LEASE_MS } from '#queue/dispatcher-bounds.ts'
-import { openLeaseKeeper } from '#queue/lease-keeper.ts'
-import { type DeliverDeps, deliver, type Group } from './deliver.ts'
-import * as store from './delivery-claim-rows.ts'
+import * as store from '#outbound/delivery-claim-rows.ts'
 import {
   claimDeliveries,
   type HeldDelivery,
   readyDueDeliveries,
   renewDeliveries,
   returnDeliveries,
-} from './delivery-claim-rows.ts'
+} from '#outbound/delivery-claim-rows.ts'
+import { BACKOFF_MS_MAX } from '#queue/delivery-schedule.ts'
+import type { DispatchedQueue, GroupOutcome } from '#queue/dispatched-queue.ts'
+import { DELIVERY_LEASE_MS } from '#queue/dispatcher-bounds.ts'
+import { openLeaseKeeper } from '#queue/lease-keeper.ts'
+import { type DeliverDeps, deliver, type Group } from './deliver.ts'
 
 export type { Group, GroupOutcome, HeldDelivery }
 

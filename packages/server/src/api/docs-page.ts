@@ -17,8 +17,8 @@ import {
   operationOf,
 } from '@mailroom/contract/operations.ts'
 import { WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
+import { escapeHtml } from '#http/escape-html.ts'
 import { curlSample, typeScriptSample } from './docs-samples.ts'
-import { escapeHtml } from './escape-html.ts'
 
 type Entry = { readonly id: OperationId; readonly operation: Operation }
 

@@ -1,7 +1,8 @@
 // How mail leaves, as the queue sees it: one message for recipients that share a next hop, carried
 // once, with an outcome for each. What becomes of an outcome is the queue's affair.
 
-import type { ClientReply, RecipientOutcome } from '@mailroom/smtp/client/smtp-client.ts'
+import type { RecipientOutcome } from '@mailroom/smtp/client/outgoing-mail.ts'
+import type { ClientReply } from '@mailroom/smtp/client/smtp-client.ts'
 
 export type Consignment = {
   /** Domain of the recipients, lower-case A-labels, or an address literal. */

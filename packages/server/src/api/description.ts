@@ -4,9 +4,9 @@
 import { llmsFullText } from '@mailroom/contract/llms-full-text.ts'
 import { llmsText } from '@mailroom/contract/llms-text.ts'
 import { openApiDocument } from '@mailroom/contract/openapi.ts'
-import { precompressed } from './compression.ts'
+import { precompressed } from '#http/compression.ts'
+import type { Context, DoorOperationId } from '#http/handler.ts'
 import { docsPage, docsPolicy } from './docs-page.ts'
-import type { Context, DoorOperationId } from './handler.ts'
 import type { AnyHandler } from './route.ts'
 
 type DescriptionId = Extract<DoorOperationId, `service.${string}`>

@@ -1,7 +1,20 @@
+import type { EventText } from './envelope.ts'
 // Who listens to the log of events, found by what each may want: all of an account, or one inbox of it.
 
-import type { LoggedEvent } from './event.ts'
-import type { EventListener } from './event-hub.ts'
+import type { LoggedEvent } from '#events/event.ts'
+
+export type EventListener = {
+  /** The only inbox whose events it may want: it is asked of no other. */
+  readonly inboxId?: string
+  /** Asked of each event when it is read, and again after `changed`. */
+  wants(event: LoggedEvent): boolean
+  /** What it wanted when it was asked, some reads ago. */
+  take(text: EventText): void
+  /** Its inbox was deleted. */
+  lose?(): void
+  /** The service shuts down: nothing comes any more. */
+  end?(): void
+}
 
 type OfAccount = {
   readonly all: Set<EventListener>

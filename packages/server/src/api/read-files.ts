@@ -1,9 +1,9 @@
 // The files that a request sends along: from base64 or from a form to octets, once, and no more of them
 // than a message can hold.
 
+import { explainViolations, type Violation } from '#http/explain-violations.ts'
+import type { AttachedFile } from '#http/handler.ts'
 import { AppError } from '#platform/app-error.ts'
-import { explainViolations, type Violation } from './explain-violations.ts'
-import type { AttachedFile } from './handler.ts'
 
 /** Content of all files that one request sends along. */
 export const FILES_BYTES_MAX = 25 * 1024 * 1024

@@ -1,6 +1,6 @@
 // Where mail for a destination goes, or why it goes nowhere. Values only.
 
-import type { ClientTls } from '@mailroom/smtp/client/smtp-client.ts'
+import type { ClientTls } from '@mailroom/smtp/client/outgoing-mail.ts'
 
 /** What a host must show before mail is given to it (RFC 8461 §4.2, RFC 7672 §2.2). */
 export type RouteTls = Exclude<ClientTls, { readonly kind: 'none' }>

@@ -1,34 +1,20 @@
+import { LOG_STEP_EVENTS } from '#events/event-reader-rows.ts'
 // Follows the log of events for the readers of this process, once for all of them, and tells each what
 // it wants in the order of the log. Reads nothing while nobody listens.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { LOG_START, type LoggedEvent, type LogPosition } from '#events/event.ts'
+import { isUnsettledAfter, readLog, readLogHead } from '#events/event-rows.ts'
+import { LOG_POLL_MS, openStall, type Stall } from '#events/stall.ts'
 import type { Log } from '#platform/log.ts'
 import { Semaphore } from '#platform/semaphore.ts'
-import { type EnvelopeDeps, type EventText, readEnvelopes } from '#streams/envelope.ts'
-import { LOG_START, type LoggedEvent, type LogPosition } from './event.ts'
-import { isUnsettledAfter, readLog, readLogHead } from './event-rows.ts'
-import { Listeners } from './listeners.ts'
-import { LOG_POLL_MS, openStall, type Stall } from './stall.ts'
+import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
+import { type EventListener, Listeners } from './listeners.ts'
 
-/** Events of one look at the log. */
-export const LOG_STEP_EVENTS = 100
 /** Of these, told with their messages in memory: each takes up to three bodies. */
 export const EVENTS_LOADED_AT_ONCE = 10
 /** Streams that read what they missed from the log at once, each EVENTS_LOADED_AT_ONCE. */
 export const CATCH_UPS_AT_ONCE = 2
-
-export type EventListener = {
-  /** The only inbox whose events it may want: it is asked of no other. */
-  readonly inboxId?: string
-  /** Asked of each event when it is read, and again after `changed`. */
-  wants(event: LoggedEvent): boolean
-  /** What it wanted when it was asked, some reads ago. */
-  take(text: EventText): void
-  /** Its inbox was deleted. */
-  lose?(): void
-  /** The service shuts down: nothing comes any more. */
-  end?(): void
-}
 
 export type Listening = {
   /** Of the hub, as it is now: up to it everything was told. */

@@ -2,13 +2,15 @@
 // new one else, the next address when one leads nowhere.
 
 import { SMTP_FINAL_DOT_MS_MAX } from '@mailroom/smtp/client/client-timeouts.ts'
+import type {
+  ClientTls,
+  OutgoingMail,
+  RecipientOutcome,
+} from '@mailroom/smtp/client/outgoing-mail.ts'
 import {
   type ClientTimeouts,
-  type ClientTls,
   type Credentials,
-  type OutgoingMail,
   openSmtpClient,
-  type RecipientOutcome,
   type SmtpClient,
 } from '@mailroom/smtp/client/smtp-client.ts'
 import { onAbort } from '#platform/abort.ts'

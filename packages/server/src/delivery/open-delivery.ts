@@ -1,10 +1,10 @@
 // Opening the way out that the settings name.
 
 import type { Settings } from '#config/settings.ts'
-import { openRouter } from '#outbound/route/find-route.ts'
-import type { Carrier } from '#outbound/transport/carrier.ts'
-import { openDirectCarrier } from '#outbound/transport/direct-carrier.ts'
-import { openRelayCarrier } from '#outbound/transport/relay-carrier.ts'
+import { openRouter } from '#delivery/route/find-route.ts'
+import type { Carrier } from '#delivery/transport/carrier.ts'
+import { openDirectCarrier } from '#delivery/transport/direct-carrier.ts'
+import { openRelayCarrier } from '#delivery/transport/relay-carrier.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
