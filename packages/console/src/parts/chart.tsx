@@ -2,8 +2,8 @@
 // a table for those who do not see it.
 
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { ChartProps } from './draw-chart.ts'
 import { formatListTime } from '#data/format.ts'
+import type { ChartProps } from './draw-chart.ts'
 import { Skeleton } from './notice.tsx'
 
 const HEIGHT = 200

@@ -17,7 +17,7 @@ test('the writer thread has every transaction that is declared', async () => {
   const declared: unknown[] = []
   for await (const file of glob('**/*.ts', { cwd: SOURCES })) {
     const path = join(SOURCES, file)
-    if (!(await readFile(path, 'utf8')).includes(' = transaction({')) continue
+    if (!/ = (transaction|groupTransaction)\(/.test(await readFile(path, 'utf8'))) continue
     const exported = Object.values<{ accountOf?: unknown } | null>(await import(path))
     declared.push(...exported.filter((value) => value?.accountOf !== undefined))
   }
