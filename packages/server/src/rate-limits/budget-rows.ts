@@ -3,7 +3,7 @@
 
 import { transaction } from '#platform/db/db.ts'
 import { MINUTE_MS } from '#platform/units.ts'
-import { PURGE_STEP_ROWS } from '#schema/remove-oldest.ts'
+import { PURGE_STEP_ROWS, removeOldest } from '#schema/remove-oldest.ts'
 import type { Tx } from '#schema/tables.ts'
 
 /** A used token rests this much longer where several processes count, for their clocks differ a little. */
@@ -207,15 +207,12 @@ export const sweepBudgets = transaction({
   name: 'sweepBudgets',
   accountOf: () => null,
   async run(tx: Tx, { nowMs }: { nowMs: number }): Promise<boolean> {
-    // As late again: until then a program of the version before keeps the records of its own leases.
-    const beforeMs = nowMs - BUDGET_RECORD_MS
-    await tx.query.deleteFrom('budget_holders').where('alive_until', '<=', beforeMs).execute()
-    const old = tx.query.selectFrom('budgets').select('name').where('ends_at', '<=', beforeMs)
-    const removed = await tx.query
-      .deleteFrom('budgets')
-      .where('name', 'in', old.limit(PURGE_STEP_ROWS))
-      .where('ends_at', '<=', beforeMs)
-      .executeTakeFirst()
-    return Number(removed.numDeletedRows) === PURGE_STEP_ROWS
+    // Later than `ends_at`: a program of the version before renews that of its leases once it has passed.
+    const until = nowMs - BUDGET_RECORD_MS
+    const holders = { key: ['id'], time: 'alive_until', until, returning: 'id' } as const
+    const records = { key: ['name'], time: 'ends_at', until, returning: 'name' } as const
+    await removeOldest(tx, 'budget_holders', { ...holders, isRenewed: true })
+    const removed = await removeOldest(tx, 'budgets', { ...records, isRenewed: true })
+    return removed.length === PURGE_STEP_ROWS
   },
 })
