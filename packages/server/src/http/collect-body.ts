@@ -4,7 +4,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { AppError } from '#platform/app-error.ts'
-import { JSON_BODY_BYTES_MAX, letGo } from '#platform/let-go.ts'
+import { freeMemory, JSON_BODY_BYTES_MAX } from '#platform/free-memory.ts'
 import { type Release, Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { busy, Octets } from './fair-shares.ts'
@@ -147,7 +147,7 @@ function roomFor(store: Buffer, needed: number, bytesExpected: number): Buffer {
   const expected = needed > JSON_BODY_BYTES_MAX ? bytesExpected : Math.min(doubled, bytesExpected)
   const larger = Buffer.allocUnsafeSlow(bytesExpected > needed ? expected : doubled)
   store.copy(larger)
-  letGo(store)
+  freeMemory(store)
   return larger
 }
 

@@ -8,7 +8,7 @@ import type { BodyMediaType, Operation } from '@mailroom/contract/operations/ope
 import { isBodyOptional } from '@mailroom/contract/operations.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '#platform/app-error.ts'
-import { JSON_BODY_BYTES_MAX, letGo } from '#platform/let-go.ts'
+import { freeMemory, JSON_BODY_BYTES_MAX } from '#platform/free-memory.ts'
 import { readStrictJson } from '#platform/strict-json.ts'
 import { type BodyHold, collectBody } from './collect-body.ts'
 import { readForm } from './read-form.ts'
@@ -81,7 +81,7 @@ async function readBody(
 function readJson(bytes: Buffer, operation: Operation): ReadBody | undefined {
   if (bytes.length === 0 && isBodyOptional(operation)) return undefined
   const read = readStrictJson(bytes)
-  letGo(bytes)
+  freeMemory(bytes)
   if (read.kind === 'value') return { kind: 'json', value: read.value }
   // Its characters have a code of their own, and this is one of them.
   const isName = read.rule === 'nul' && read.path === 'mailboxName'

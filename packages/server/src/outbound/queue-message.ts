@@ -11,8 +11,8 @@ import type { MessageContent } from '#mailbox/message-statements.ts'
 import { findThread } from '#mailbox/thread-rows.ts'
 import { ownBytes, withRawBytes } from '#mailbox/with-raw-bytes.ts'
 import { addressKey } from '#platform/email-address.ts'
+import { freeMemory } from '#platform/free-memory.ts'
 import type { MakeId } from '#platform/ids.ts'
-import { letGo } from '#platform/let-go.ts'
 import { problem } from '#platform/problem.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { ROW_BLOB_BYTES_MAX } from '#queue/dispatcher-bounds.ts'
@@ -61,9 +61,9 @@ export async function queueMessage(
     ...marksOf(deps, input, messageId),
   })
   // One that starts a thread is never composed again.
-  if (composition.thread === null) for (const { content } of input.attachments) letGo(content)
+  if (composition.thread === null) for (const { content } of input.attachments) freeMemory(content)
   const raw = await deps.signers.sign(owner, composed.raw, nowMs)
-  letGo(composed.raw)
+  freeMemory(composed.raw)
   if (raw.length > SENT_BYTES_MAX) throw tooLarge()
   const attachments = await listAttachments(deps, input, raw)
   const candidates = await findStrangers(deps, input.accountId, composition.recipients)
@@ -109,7 +109,7 @@ export async function queueMessage(
     isKept: ({ kind }) => kind === 'queued',
   })
   // In the blob store; where there is none, the database may still have its hands on it.
-  if (deps.blobs !== null) letGo(raw)
+  if (deps.blobs !== null) freeMemory(raw)
   return outcome
 }
 

@@ -1,6 +1,7 @@
 // Limits over processes that share a database: a process leases slices of each window and counts with them
 // in its memory; each place that is taken is on record. The record decides, in one transaction for many.
 
+import { raceAbort } from '#platform/abort.ts'
 import type { Clock } from '#platform/clock.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import type { MakeId } from '#platform/ids.ts'
@@ -106,8 +107,8 @@ export function openLeasedBudgets(deps: LeaseDeps): Budgets {
     tend,
     async close() {
       clearInterval(timer)
-      const late = new Promise((resolve) => setTimeout(resolve, CLOSE_MS_MAX).unref())
-      await Promise.race([Promise.all(leases.map((each) => each.close())), late])
+      const closing = Promise.all(leases.map((each) => each.close()))
+      await raceAbort(closing, { timeoutMs: CLOSE_MS_MAX })
     },
   }
 }

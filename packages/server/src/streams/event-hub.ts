@@ -38,7 +38,7 @@ export type EventHub = {
    * Runs reads of the log for those who have fallen behind, a few at once and one of each account in
    * turn; each is to be one look.
    */
-  inTurn<Value>(accountId: string, read: () => Promise<Value>): Promise<Value>
+  catchUp<Value>(accountId: string, read: () => Promise<Value>): Promise<Value>
   /** How many wait for their turn. */
   readonly waiting: number
   /** Ends all listeners, and waits for the read under way. */
@@ -119,7 +119,7 @@ class Hub implements EventHub {
     for (const one of this.#listeners.ofInbox(accountId, inboxId)) this.#guard(() => one.lose?.())
   }
 
-  inTurn<Value>(accountId: string, read: () => Promise<Value>): Promise<Value> {
+  catchUp<Value>(accountId: string, read: () => Promise<Value>): Promise<Value> {
     return this.#catchUps.run({ key: accountId }, async () => {
       await nextTurn()
       return read()

@@ -199,7 +199,7 @@ class Stream implements EventStream {
     this.#isRunning = true
     try {
       while (!this.#isClosed && !this.#isPaused && this.#liveFrom === null && !this.#goLive()) {
-        await this.#deps.events.inTurn(this.#accountId, () => this.#catchUp())
+        await this.#deps.events.catchUp(this.#accountId, () => this.#catchUp())
         await nextTurn()
       }
     } catch (error) {

@@ -95,7 +95,7 @@ class Search {
       // What is found at once, as without a filter, waits for nobody's search.
       const isFirst = this.#looks === 0
       found.push(
-        ...(await (isFirst ? look() : this.#deps.events.inTurn(this.#input.accountId, look))),
+        ...(await (isFirst ? look() : this.#deps.events.catchUp(this.#input.accountId, look))),
       )
     }
     return found

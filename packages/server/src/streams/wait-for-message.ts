@@ -248,7 +248,7 @@ async function lookBehind(
       : stepsOfLog(deps, input, { since, search })
   const next = async () => (over.why !== null ? null : ((await steps.next()).value ?? null))
   // The first look is nearly always the last: it waits for nobody's search.
-  for (let heads = await next(); ; heads = await deps.events.inTurn(input.accountId, next)) {
+  for (let heads = await next(); ; heads = await deps.events.catchUp(input.accountId, next)) {
     if (heads === null) return null
     for (const head of heads) {
       if (!search.isMatch(head, head.position)) continue

@@ -265,10 +265,10 @@ onBothEngines('the follower of the log of events', (engine) => {
     const order: string[] = []
     const gate = Promise.withResolvers<void>()
     const held = Array.from({ length: CATCH_UPS_AT_ONCE }, () =>
-      hub.inTurn('acc_held', () => gate.promise),
+      hub.catchUp('acc_held', () => gate.promise),
     )
     const look = (accountId: string) =>
-      hub.inTurn(accountId, async () => {
+      hub.catchUp(accountId, async () => {
         order.push(accountId)
       })
     const looks = ['many', 'many', 'many', 'many', 'one', 'few', 'few'].map(look)
@@ -277,7 +277,7 @@ onBothEngines('the follower of the log of events', (engine) => {
     await Promise.all([...held, ...looks])
     assert.deepEqual(order, ['many', 'one', 'few', 'many', 'few', 'many', 'many'])
     assert.equal(hub.waiting, 0)
-    await assert.rejects(hub.inTurn('many', () => Promise.reject(new Error('a failed read'))))
+    await assert.rejects(hub.catchUp('many', () => Promise.reject(new Error('a failed read'))))
     await look('one')
     await hub.close()
   })

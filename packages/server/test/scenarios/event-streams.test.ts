@@ -316,19 +316,19 @@ onEachEngine('a connection of a reader of events', (engine) => {
     const readers = Array.from({ length: 3 }, () => openReader(world))
     await Promise.all(readers.map((reader) => reader.subscribe({ kinds: ['message.sent'] }, start)))
     let looks = 0
-    const inTurn = deps.events.inTurn.bind(deps.events)
-    deps.events.inTurn = (accountId, read) => {
+    const catchUp = deps.events.catchUp.bind(deps.events)
+    deps.events.catchUp = (accountId, read) => {
       if (accountId === accountIdOf(world)) looks += 1
-      return inTurn(accountId, read)
+      return catchUp(accountId, read)
     }
-    await deps.events.inTurn('acc_other', async () => {})
+    await deps.events.catchUp('acc_other', async () => {})
     assert.ok(looks <= 4, `another account waited for ${looks} looks`)
     const end = await last(one)
     const final = openReader(world)
     await final.subscribe({ kinds: ['message.received'] }, start)
     await final.until(1)
     assert.deepEqual(final.told, [end])
-    deps.events.inTurn = inTurn
+    deps.events.catchUp = catchUp
     for (const { stream } of [...readers, final]) stream.close()
   })
 

@@ -202,7 +202,7 @@ onEachEngine('waiting for a message', (engine) => {
     const { events } = world.app.deps
     const held = Promise.withResolvers<void>()
     const turns = Array.from({ length: CATCH_UPS_AT_ONCE }, () =>
-      events.inTurn('acc_other', () => held.promise),
+      events.catchUp('acc_other', () => held.promise),
     )
     const gone = new AbortController()
     const waits = [
@@ -224,7 +224,7 @@ onEachEngine('waiting for a message', (engine) => {
     const { db, events } = world.app.deps
     let listener: EventListener | undefined
     const hub = Object.assign(Object.create(events), {
-      inTurn: <Value>(_: string, read: () => Promise<Value>) => read(),
+      catchUp: <Value>(_: string, read: () => Promise<Value>) => read(),
       async listen(_: string, given: EventListener) {
         listener = given
         return { position: LOG_START, stop: () => {} }

@@ -7,7 +7,7 @@ export const JSON_BODY_BYTES_MAX = 1024 * 1024
  * of them have piled up; small ones, and views of a part, are left to it. Only for memory that is the
  * caller's alone: nothing that works in the background may use it any more. Called twice it is once.
  */
-export function letGo({ buffer, byteLength }: Uint8Array): void {
+export function freeMemory({ buffer, byteLength }: Uint8Array): void {
   const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength
   if (isWhole && byteLength > JSON_BODY_BYTES_MAX) buffer.transfer(0)
 }
