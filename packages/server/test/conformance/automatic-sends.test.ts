@@ -1,8 +1,5 @@
-// Answers to programs in one thread: ten in any hour, exact to the message and the millisecond, whoever
-// sends at the same moment and whatever became of the clock.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { AUTOMATIC_SENDS_MS } from '#outbound/automatic-sends-rows.ts'
 import { findRefusal, type SendOutcome, sendMessage } from '#outbound/send-message-rows.ts'
@@ -16,25 +13,22 @@ import {
   arriving,
   type Owner,
   openDatabase,
-  type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { readAll, type SendFields, sending } from '#test/conformance/sending.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 
 onBothEngines('answers to programs', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   let others: Db
   let owner: Owner
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
     others = engine === 'postgres' ? await database.openAgain() : db
     owner = await addAccount(db)
   })
-  after(() => database.close())
 
   type Thread = { inboxId: string; id: string; key: string }
 

@@ -1,6 +1,3 @@
-// One suite for every place where blobs lie: whole under their own names or not at all, listed once, and
-// none removed that somebody may still refer to.
-
 import assert from 'node:assert/strict'
 import { after, afterEach, beforeEach, test } from 'node:test'
 import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/smtp-limits.ts'

@@ -1,6 +1,3 @@
-// Whom complaints are believed about: whoever quotes a return path speaks for all of its recipients,
-// whoever has the message for its only one or for those of a domain of their own, and nobody else.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Authentication } from '@mailroom/mail/authentication.ts'

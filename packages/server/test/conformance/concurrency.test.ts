@@ -1,7 +1,5 @@
-// Transactions at the same moment: counters stay dense, guards hold, and nobody waits for ever.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { insertAccount } from '#accounts/account-rows.ts'
 import { insertPod } from '#accounts/pod-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
@@ -16,20 +14,17 @@ import {
   makeId,
   type Owner,
   openDatabase,
-  type TestDatabase,
 } from '#test/conformance/open-database.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 onBothEngines('concurrent transactions', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   let owner: Owner
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
     owner = await addAccount(db)
   })
-  after(() => database.close())
 
   test('fifty messages at once in one inbox have positions without gap or repeat', async () => {
     const inboxId = await addInbox(db, owner)

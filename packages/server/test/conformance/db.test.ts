@@ -1,7 +1,5 @@
-// The database port: what both engines promise to the floors above.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { insertPod } from '#accounts/pod-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
@@ -16,20 +14,17 @@ import {
   makeId,
   type Owner,
   openDatabase,
-  type TestDatabase,
 } from '#test/conformance/open-database.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 onBothEngines('the database port', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   let owner: Owner
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
     owner = await addAccount(db)
   })
-  after(() => database.close())
 
   const newPod = (clientId: string | null = null) =>
     db.write(insertPod, { ...owner, podId: makeId('pod'), clientId, name: null, nowMs: 1 })

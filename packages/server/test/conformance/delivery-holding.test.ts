@@ -1,8 +1,5 @@
-// What a worker may still send of what it once claimed, and what its outcomes come to when the world
-// has changed meanwhile.
-
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { before, beforeEach, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type DeliveryQueue,
@@ -35,23 +32,21 @@ import {
   makeId,
   type Owner,
   openDatabase,
-  type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { queueAll, runSql, sending } from '#test/conformance/sending.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const NEVER = AbortSignal.any([])
 const LANE = [{ lane: 'far.example', limit: 100 }]
 
 onBothEngines('holding deliveries', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   let owner: Owner
   let inboxId: string
   let clock: StillClock
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
     owner = await addAccount(db)
   })
@@ -60,7 +55,6 @@ onBothEngines('holding deliveries', (engine) => {
     inboxId = await addInbox(db, owner)
     clock = stillClock(START_MS)
   })
-  after(() => database.close())
 
   const send = async (...recipients: string[]) => {
     const input = sending(owner, inboxId, { recipients, nowMs: clock.now() })

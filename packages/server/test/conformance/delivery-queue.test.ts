@@ -1,8 +1,5 @@
-// The queue of deliveries: who may have what and in which order, for how long it is theirs, and what a
-// crash or a clock that was set does to it.
-
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { before, beforeEach, test } from 'node:test'
 import pg from 'pg'
 import { type DeliveryQueue, openDeliveryQueue } from '#delivery/delivery-queue.ts'
 import type { Carrier } from '#delivery/transport/carrier.ts'
@@ -37,23 +34,21 @@ import {
   makeId,
   type Owner,
   openDatabase,
-  type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { copyDelivery, queueAll, runSql, sending } from '#test/conformance/sending.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const NEVER = AbortSignal.any([])
 
 onBothEngines('the queue of deliveries', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   let others: Db
   let owner: Owner
   let inboxId: string
   let clock: StillClock
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
     others = engine === 'postgres' ? await database.openAgain() : db
     owner = await addAccount(db)
@@ -63,7 +58,6 @@ onBothEngines('the queue of deliveries', (engine) => {
     inboxId = await addInbox(db, owner)
     clock = stillClock(START_MS)
   })
-  after(() => database.close())
 
   const openQueue = (worker: string, carrier: Carrier | null = null, on = db): DeliveryQueue =>
     openDeliveryQueue(deliverDeps(on, clock, carrier), worker)

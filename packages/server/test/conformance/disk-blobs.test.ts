@@ -1,5 +1,3 @@
-// Blobs as files: on disk before they are promised, private, and without leftovers.
-
 import assert from 'node:assert/strict'
 import {
   type FileHandle,

@@ -1,5 +1,3 @@
-// Several dispatchers, as in several processes, on one database: everything is sent, nothing twice.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openDeliveryQueue } from '#delivery/delivery-queue.ts'

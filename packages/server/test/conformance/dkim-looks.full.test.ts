@@ -1,7 +1,5 @@
-// Which keys the background looks at for their rotation, and what it does not wait for.
-
 import assert from 'node:assert/strict'
-import { after, afterEach, before, beforeEach, test } from 'node:test'
+import { afterEach, beforeEach, test } from 'node:test'
 import { ensureDkimKeys } from '#domains/dkim-key-rows.ts'
 import { makeDomainKeys } from '#domains/domain-keys.ts'
 import { rotateDueKeys } from '#domains/rotate-due-keys.ts'
@@ -13,19 +11,15 @@ import {
   ROTATION_DAYS,
   SERVICE,
 } from '#test/conformance/dkim-place.ts'
-import { openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
-import { onBothEngines } from '#test/world.ts'
+import { openDatabase } from '#test/conformance/open-database.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 const CUSTOM = { ownerId: 'dom_01', domain: 'customer.example' }
 const FIRST = 'mr1 active, mr2 standby'
 
 onBothEngines('the look for DKIM keys that are due', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let place: DkimPlace
-  before(async () => {
-    database = await openDatabase(engine)
-  })
-  after(() => database.close())
   beforeEach(async () => {
     place = await openDkimPlace(engine, database)
     await place.process.sign()

@@ -1,7 +1,5 @@
-// Keys that change places while mail goes on: whoever verifies a mail finds the key that signed it.
-
 import assert from 'node:assert/strict'
-import { after, afterEach, before, beforeEach, test } from 'node:test'
+import { afterEach, beforeEach, test } from 'node:test'
 import { dkimKeyName } from '#domains/dkim-key.ts'
 import { ensureDkimKeys, switchDkimKeys } from '#domains/dkim-key-rows.ts'
 import { makeDomainKeys } from '#domains/domain-keys.ts'
@@ -15,20 +13,16 @@ import {
   ROTATION_DAYS,
   type Signed,
 } from '#test/conformance/dkim-place.ts'
-import { openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
-import { onBothEngines } from '#test/world.ts'
+import { openDatabase } from '#test/conformance/open-database.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 const CUSTOM = { ownerId: 'dom_01', domain: 'customer.example' }
 const FIRST = 'mr1 active, mr2 standby'
 const SECOND = 'mr1 retiring, mr2 active'
 
 onBothEngines('the rotation of DKIM keys', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let place: DkimPlace
-  before(async () => {
-    database = await openDatabase(engine)
-  })
-  after(() => database.close())
   beforeEach(async () => {
     place = await openDkimPlace(engine, database)
     // Both keys of the inbox domain, as they are once the records were asked for.

@@ -1,8 +1,5 @@
-// What reading the log costs: a look at it is bounded, wherever it begins and whatever is left out, by
-// the index that has its rows in order.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import { type EventFilter, LOG_START, type LogPosition } from '#events/event.ts'
 import { LOG_STEP_EVENTS } from '#events/event-reader-rows.ts'
@@ -21,11 +18,10 @@ import {
   makeId,
   type Owner,
   openDatabase,
-  type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { untilReadable } from '#test/conformance/readable-log.ts'
 import { runSql } from '#test/conformance/sending.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [] }
 /** What one statement may visit. */
@@ -62,13 +58,12 @@ async function plansOf(db: Db, run: () => Promise<unknown>): Promise<string[]> {
 }
 
 onBothEngines('a look at a log of thousands', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   let owner: Owner
   let busy: string
   let quiet: string
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
     owner = await addAccount(db)
     busy = await addInbox(db, owner)
@@ -78,7 +73,6 @@ onBothEngines('a look at a log of thousands', (engine) => {
     if (engine === 'postgres') await runSql(database, 'vacuum analyze events')
     await untilReadable(db)
   })
-  after(() => database.close())
 
   /** In transactions of two hundred each, on a server where these have numbers. */
   async function addEvents(inboxId: string, count: number, kind = 'message.received') {

@@ -1,6 +1,3 @@
-// The log of events: one order for all readers, in which nothing appears behind them, whoever commits
-// when; and what a list of an account's events leaves out.
-
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import pg from 'pg'
@@ -32,7 +29,7 @@ import {
 import { untilReadable } from '#test/conformance/readable-log.ts'
 import { runSql } from '#test/conformance/sending.ts'
 import { addWebhook } from '#test/conformance/webhooking.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 import { findWebhook } from '#webhooks/webhook-rows.ts'
 
 const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [] }
@@ -66,13 +63,11 @@ async function readAll(db: Db, from = LOG_START): Promise<LoggedEvent[]> {
 }
 
 onBothEngines('the log of events', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
   })
-  after(() => database.close())
 
   test('is read in the order of commits, and ends where its head is', async () => {
     const owner = await addAccount(db)
@@ -252,13 +247,11 @@ suite('the log of events on a server with many writers (postgres)', () => {
 })
 
 suite('the log of events in a database from another server (postgres)', () => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase('postgres'))
   let db: Db
   before(async () => {
-    database = await openDatabase('postgres')
     db = database.db
   })
-  after(() => database.close())
 
   /** As if they had been transactions of a server that is far ahead. */
   async function move(events: readonly LoggedEvent[], reader: LoggedEvent | undefined) {

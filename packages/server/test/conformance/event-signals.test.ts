@@ -1,6 +1,3 @@
-// Signals between processes that share a database: heard by the others, not by the sender again, and
-// heard again after the connection was lost.
-
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import pg from 'pg'

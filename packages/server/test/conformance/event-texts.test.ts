@@ -1,5 +1,3 @@
-// What webhooks are told of an event is made once for all that are told of it, and not kept for long.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Db } from '#schema/tables.ts'

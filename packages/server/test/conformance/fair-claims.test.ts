@@ -1,8 +1,5 @@
-// Claims by account on the real queues: an account with one delivery is found past thousands of
-// others, by an index and not by reading what others have.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
@@ -23,24 +20,22 @@ import {
 import { copyMessage, queueAll, runSql, sending } from '#test/conformance/sending.ts'
 import { sizeOf } from '#test/size-of.ts'
 import { Tally } from '#test/worker/dispatching.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 const READY = "queue_state >= 'ready' and queue_state <= 'ready'"
 const QUEUED = sizeOf('TEST_MAILROOM_QUEUED', { usual: 1_000, long: 50_000 })
 
 onBothEngines('claims of accounts', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   let large: Owner
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
     large = await addAccount(db)
     const inboxId = await addInbox(db, large)
     const [messageId = ''] = await queueAll(db, [sending(large, inboxId)])
     await copyMessage(database, messageId, { domains: ['far.example'], count: QUEUED })
   })
-  after(() => database.close())
 
   const sendOne = async (recipient: string) => {
     const owner = await addAccount(db)

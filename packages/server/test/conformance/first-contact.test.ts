@@ -1,9 +1,6 @@
-// Which message was the first from its sender: noted as mail arrives, and found again in a database
-// from before it was noted.
-
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import pg from 'pg'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { migratePostgres } from '#platform/db/postgres.ts'
@@ -15,18 +12,15 @@ import {
   arriving,
   type Owner,
   openDatabase,
-  type TestDatabase,
 } from '#test/conformance/open-database.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 onBothEngines('first contacts', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let owner: Owner
   before(async () => {
-    database = await openDatabase(engine)
     owner = await addAccount(database.db)
   })
-  after(() => database.close())
 
   test('are the same when they are noted and when an upgrade finds them', async () => {
     const inboxes = [await addInbox(database.db, owner), await addInbox(database.db, owner)]

@@ -1,7 +1,5 @@
-// Jobs under their leases: one holder at a time, whatever it does and however long it takes.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
@@ -26,23 +24,20 @@ import {
   makeId,
   type Owner,
   openDatabase,
-  type TestDatabase,
 } from '#test/conformance/open-database.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 const HOUR_MS = 60 * 60 * 1_000
 const NEVER = AbortSignal.any([])
 
 onBothEngines('jobs', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   let owner: Owner
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
     owner = await addAccount(db)
   })
-  after(() => database.close())
 
   let nowMs = Date.now() + HOUR_MS
   const clock = { now: () => nowMs, monotonic: () => nowMs, steady: () => nowMs }

@@ -1,6 +1,3 @@
-// Large messages, wherever their bytes lie: stored before the commit that refers to them, read whole,
-// gone with the last message, and never removed while a commit may be under way.
-
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, suite, test } from 'node:test'
 import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/smtp-limits.ts'
@@ -31,12 +28,11 @@ import {
   makeId,
   type Owner,
   openDatabase,
-  type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { queueAll, sending } from '#test/conformance/sending.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { isLongRun } from '#test/size-of.ts'
-import { testClock } from '#test/world.ts'
+import { opened, testClock } from '#test/world.ts'
 
 const LARGE = Buffer.alloc(200_000, 'Subject: large\r\n\r\nlarge\r\n')
 /** PostgreSQL works for seconds on the largest. */
@@ -57,17 +53,15 @@ after(closeSharedS3)
 
 for (const { kind, engine } of PLACES) {
   suite(`large messages (${kind}, ${engine})`, () => {
-    let database: TestDatabase
+    const database = opened(() => openDatabase(engine))
     let place: BlobPlace | null
     let db: Db
     let owner: Owner
     let inboxId: string
     before(async () => {
-      database = await openDatabase(engine)
       db = database.db
       owner = await addAccount(db)
     })
-    after(() => database.close())
     beforeEach(async () => {
       place = kind === 'database' ? null : await openBlobPlace(kind)
       inboxId = await addInbox(db, owner)

@@ -1,8 +1,5 @@
-// From the log of events to hourly figures: each event is counted once, however many processes read the
-// log, whenever they end and wherever they begin.
-
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { before, beforeEach, test } from 'node:test'
 import { findReaderPosition } from '#events/event-reader-rows.ts'
 import { isUnsettledAfter } from '#events/event-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
@@ -19,23 +16,21 @@ import {
   arriving,
   type Owner,
   openDatabase,
-  type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { untilReadable } from '#test/conformance/readable-log.ts'
 import { runSql } from '#test/conformance/sending.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12, 30)
 
 onBothEngines('hourly figures', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   let others: Db
   let owner: Owner
   let inboxId: string
   let clock: StillClock
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
     others = engine === 'postgres' ? await database.openAgain() : db
   })
@@ -45,7 +40,6 @@ onBothEngines('hourly figures', (engine) => {
     inboxId = await addInbox(db, owner)
     clock = stillClock(START_MS)
   })
-  after(() => database.close())
 
   const counter = (on = db) => openMailCounter({ db: on, clock })
   const arrive = (atMs = clock.now(), of = { owner, inboxId }) =>

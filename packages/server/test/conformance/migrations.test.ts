@@ -1,5 +1,3 @@
-// Schema changes on both engines: applied once, in order, and never guessed at.
-
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,3 @@
-// The keys that the service makes for itself: which there are after a start, after two at once, and
-// after somebody lost one.
-
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'

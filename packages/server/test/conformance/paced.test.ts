@@ -1,5 +1,3 @@
-// What a removal leaves to others of the writer's time.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'

@@ -1,8 +1,5 @@
-// Periodic work that one of several processes does for all: one at a time, done once when it is due, and
-// taken over from a process that died.
-
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, suite, type TestContext, test } from 'node:test'
+import { before, beforeEach, suite, type TestContext, test } from 'node:test'
 import { silentLog } from '#platform/log.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import { releaseTaskLeases } from '#queue/periodic-task-rows.ts'
@@ -16,9 +13,9 @@ import {
 } from '#queue/periodic-tasks.ts'
 import { openQueueClock } from '#queue/queue-clock.ts'
 import type { Db } from '#schema/tables.ts'
-import { openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
+import { openDatabase } from '#test/conformance/open-database.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { type TestClock, testClock } from '#test/world.ts'
+import { opened, type TestClock, testClock } from '#test/world.ts'
 
 const NAMES: readonly TaskName[] = ['retention', 'search index']
 const NEVER = AbortSignal.any([])
@@ -26,14 +23,12 @@ const NEVER = AbortSignal.any([])
 type Process = { tasks: PeriodicTasks; clock: TestClock; name: string }
 
 suite('periodic tasks', () => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase('postgres'))
   let db: Db
   before(async () => {
-    database = await openDatabase('postgres')
     db = database.db
   })
   beforeEach(async () => void (await db.read.deleteFrom('leases').execute()))
-  after(() => database.close())
 
   const start = async (t: TestContext, name: string, aheadMs = 0): Promise<Process> => {
     const clock = testClock()

@@ -1,5 +1,3 @@
-// Rows of mail to the postmaster: a page at a time, by id, and each message once.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {

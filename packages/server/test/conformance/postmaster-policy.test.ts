@@ -1,5 +1,3 @@
-// A policy that has mail refused does not keep it from a postmaster, whose inbox has this name.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Authentication } from '@mailroom/mail/authentication.ts'

@@ -1,6 +1,3 @@
-// The transactions of quarantine side by side: nobody waits for ever, and totals and references to raw
-// messages are those of the rows.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { removeQuarantined, storeReleased } from '#inbound/quarantine-rows.ts'

@@ -1,7 +1,5 @@
-// What an operator is told of the queues: how much waits, and since when, by looks that are bounded.
-
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { before, beforeEach, test } from 'node:test'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import {
   QUEUE_LOOK_MAX,
@@ -12,16 +10,10 @@ import {
 } from '#operating/queue-figures-rows.ts'
 import { claimJobs } from '#queue/job-rows.ts'
 import type { Db } from '#schema/tables.ts'
-import {
-  addAccount,
-  addInbox,
-  arriving,
-  openDatabase,
-  type TestDatabase,
-} from '#test/conformance/open-database.ts'
+import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
 import { untilReadable } from '#test/conformance/readable-log.ts'
 import { runSql } from '#test/conformance/sending.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 const ROWS = 400
 /** More than are counted one by one; many more in the long run. */
@@ -31,16 +23,14 @@ const LANES = 40
 const LIMIT = { timeout: 600_000 }
 
 onBothEngines('figures of the queues', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
   })
   beforeEach(async () => {
     await runSql(database, 'delete from webhook_deliveries')
   })
-  after(() => database.close())
 
   /** `count` rows whose time is their number and `fromMs`. */
   const fill = (state: string, count: number, { fromMs = 0, leaseMs = 'null' } = {}) =>

@@ -1,5 +1,3 @@
-// Mail received in groups on PostgreSQL is what it would be one after the other, on either engine.
-
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'

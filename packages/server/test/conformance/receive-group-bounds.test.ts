@@ -1,6 +1,3 @@
-// The bounds of mail received in groups on PostgreSQL: what is too large for one, what a group that was lost
-// counts for, what a text may hold, and a schema that grows meanwhile.
-
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'

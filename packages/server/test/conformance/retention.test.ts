@@ -1,5 +1,3 @@
-// What expires goes in steps of a bounded size, whatever there is of it.
-
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'

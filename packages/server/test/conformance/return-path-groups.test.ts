@@ -1,8 +1,5 @@
-// Which recipients go together, and under which reverse-path. Servers are played by the test, the queue
-// and its database are real.
-
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { before, beforeEach, test } from 'node:test'
 import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
@@ -15,28 +12,21 @@ import {
   type StillClock,
   stillClock,
 } from '#test/conformance/delivering.ts'
-import {
-  addAccount,
-  addInbox,
-  openDatabase,
-  type TestDatabase,
-} from '#test/conformance/open-database.ts'
+import { addAccount, addInbox, openDatabase } from '#test/conformance/open-database.ts'
 import { queueAll, runSql, sending } from '#test/conformance/sending.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 onBothEngines('the reverse-path of an attempt', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   let clock: StillClock
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
   })
   beforeEach(async () => {
     await runSql(database, 'delete from deliveries')
     clock = stillClock(Date.UTC(2026, 10, 20, 12))
   })
-  after(() => database.close())
 
   /** In one lane, as with a relay. */
   const send = async (recipients: string[], pathOf: (recipient: string) => string) => {

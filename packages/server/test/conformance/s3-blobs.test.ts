@@ -1,5 +1,3 @@
-// The bucket: what is told of a server in trouble, in which time, and what is never told.
-
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'

@@ -1,8 +1,5 @@
-// The index of words beside the messages: nothing is left out or there twice, whoever indexes, whenever
-// it ends, and whatever is deleted meanwhile.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
@@ -22,26 +19,23 @@ import {
   makeId,
   type Owner,
   openDatabase,
-  type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/conformance/sending.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 const HELLO = [
   { phrases: [{ words: ['hello'], fields: null, isPrefix: false }], isExcluded: false },
 ]
 
 onBothEngines('the index of words', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   let owner: Owner
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
     owner = await addAccount(db)
   })
-  after(() => database.close())
 
   async function inboxWith(messages: number, text = 'hello'): Promise<string> {
     const inboxId = await addInbox(db, owner)

@@ -1,8 +1,5 @@
-// The caps on strangers as a caller meets them: by plan and age, and never between inboxes of one
-// account.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { type SendDeps, sendMessage } from '#outbound/send-message.ts'
 import { YOUNG_MS } from '#outbound/send-policy.ts'
 import { AppError } from '#platform/app-error.ts'
@@ -10,29 +7,21 @@ import { SEALING_KEY_BYTES, sealer } from '#platform/seal.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
 import { deliverDeps, type StillClock, stillClock } from '#test/conformance/delivering.ts'
-import {
-  addAccount,
-  addInbox,
-  type Owner,
-  openDatabase,
-  type TestDatabase,
-} from '#test/conformance/open-database.ts'
+import { addAccount, addInbox, type Owner, openDatabase } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/conformance/sending.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 /** Six hours before the end of a day of UTC. */
 const NOW_MS = Date.UTC(2026, 10, 20, 18)
 
 onBothEngines('sending as a caller', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   let owner: Owner
   let clock: StillClock
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
   })
-  after(() => database.close())
 
   let key = 0
   const send = async (

@@ -1,8 +1,5 @@
-// How much an inbox may send: exact to the message and the millisecond, whoever sends at the same
-// moment and whatever became of the clock.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { type SendOutcome, sendMessage } from '#outbound/send-message-rows.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
@@ -14,25 +11,22 @@ import {
   arriving,
   type Owner,
   openDatabase,
-  type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { type SendFields, sending } from '#test/conformance/sending.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 
 onBothEngines('limits on sending', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   let others: Db
   let owner: Owner
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
     others = engine === 'postgres' ? await database.openAgain() : db
     owner = await addAccount(db)
   })
-  after(() => database.close())
 
   const send = (inboxId: string, fields: SendFields, from: Db = db): Promise<SendOutcome> =>
     from.write(sendMessage, sending(owner, inboxId, fields))
@@ -159,16 +153,14 @@ onBothEngines('limits on sending', (engine) => {
 })
 
 onBothEngines('strangers', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   let others: Db
   let owner: Owner
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
     others = engine === 'postgres' ? await database.openAgain() : db
   })
-  after(() => database.close())
 
   const stranger = (index: number) => `stranger-${index}@cold.example`
   const send = async (inboxId: string, fields: SendFields, from: Db = db) => {

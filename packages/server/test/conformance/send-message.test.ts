@@ -1,8 +1,5 @@
-// The transaction of a send: refused without a trace, or written whole and once, whoever else writes
-// at the same moment.
-
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import { findReplay, IDEMPOTENCY_MS } from '#accounts/idempotency-key-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
@@ -18,26 +15,23 @@ import {
   makeId,
   type Owner,
   openDatabase,
-  type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { readAll, sending } from '#test/conformance/sending.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 
 onBothEngines('sending', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   /** The same database through other connections, on PostgreSQL as another process has it. */
   let others: Db
   let owner: Owner
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
     others = engine === 'postgres' ? await database.openAgain() : db
     owner = await addAccount(db)
   })
-  after(() => database.close())
 
   const counters = (inboxId: string) =>
     db.read

@@ -1,5 +1,3 @@
-// What sending leaves behind, and when it goes: with its inbox, or when its time is over.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { IDEMPOTENCY_MS } from '#accounts/idempotency-key-rows.ts'

@@ -1,8 +1,5 @@
-// What becomes of attempts: the recipient's state, the message's, its events, and addresses that are
-// not written to again. Servers are played by the test, the queue and its database are real.
-
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { before, beforeEach, test } from 'node:test'
 import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
 import type { CarryOutcome } from '#delivery/transport/carrier.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
@@ -32,24 +29,22 @@ import {
   makeId,
   type Owner,
   openDatabase,
-  type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { queueAll, readAll, runSql, sending } from '#test/conformance/sending.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const HOUR_MS = 60 * MINUTE_MS
 const NEVER = AbortSignal.any([])
 
 onBothEngines('outcomes of deliveries', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   let others: Db
   let owner: Owner
   let inboxId: string
   let clock: StillClock
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
     others = engine === 'postgres' ? await database.openAgain() : db
   })
@@ -59,7 +54,6 @@ onBothEngines('outcomes of deliveries', (engine) => {
     inboxId = await addInbox(db, owner)
     clock = stillClock(START_MS)
   })
-  after(() => database.close())
 
   type Answer = CarryOutcome | ((recipient: string) => CarryOutcome)
   const queueWith = (answer: Answer, { worker = 'worker', on = db } = {}) => {

@@ -1,5 +1,3 @@
-// Outcomes that share a transaction on PostgreSQL leave what they would have left one after the other.
-
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { openDeliveryQueue } from '#delivery/delivery-queue.ts'

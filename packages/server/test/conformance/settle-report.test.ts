@@ -1,6 +1,3 @@
-// What reports of failures change: deliveries, their messages, events and suppressions, whatever order
-// they come in. Reports are given as they were read; the database is real.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Report, ReportedRecipient } from '@mailroom/mail-reading/report/report.ts'

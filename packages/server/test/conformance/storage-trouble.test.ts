@@ -1,5 +1,3 @@
-// How a store in trouble is told: the three kinds, on both engines, and that it passes.
-
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'

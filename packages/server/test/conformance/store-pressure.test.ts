@@ -1,6 +1,3 @@
-// When work is refused for want of a store that keeps up, and when it is not: a machine that is only busy
-// refuses nothing.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { WriteLoad } from '#platform/db/paced-db.ts'

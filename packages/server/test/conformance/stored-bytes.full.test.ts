@@ -1,6 +1,3 @@
-// What an account stores, as its inboxes count it: exact beside each other's writes, and caught up with for
-// what programs of before have written.
-
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'

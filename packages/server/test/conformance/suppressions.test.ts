@@ -1,8 +1,5 @@
-// Addresses that an account does not write to, and what the sandbox captured: lists with totals that
-// are true whoever writes at the same moment.
-
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { before, beforeEach, test } from 'node:test'
 import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
 import { listCaptured, removeCaptured } from '#outbound/captured-message-rows.ts'
 import {
@@ -19,28 +16,25 @@ import {
   makeId,
   type Owner,
   openDatabase,
-  type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { queueAll, sending } from '#test/conformance/sending.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 const NEVER = AbortSignal.any([])
 const START_MS = Date.UTC(2026, 10, 20, 12)
 
 onBothEngines('suppressions and the sandbox', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   let others: Db
   let owner: Owner
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
     others = engine === 'postgres' ? await database.openAgain() : db
   })
   beforeEach(async () => {
     owner = await addAccount(db)
   })
-  after(() => database.close())
 
   const suppress = (address: string, on = db) =>
     on.write(insertSuppression, {

@@ -1,9 +1,6 @@
-// Pages of threads deep in a large inbox: found through totals of ranges, which have to stay right
-// whatever moves, marks or adds threads.
-
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
@@ -15,27 +12,24 @@ import {
   arriving,
   type Owner,
   openDatabase,
-  type TestDatabase,
 } from '#test/conformance/open-database.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 
 const COUNT = 7_000
 /** As the code under test has it; the rows are made by hand here. */
 const RANGE_POSITIONS = 2_048
 
 onBothEngines('threads of a large inbox', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   let owner: Owner
   let inboxId: string
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
     owner = await addAccount(db)
     inboxId = await addInbox(db, owner)
     await fill()
   })
-  after(() => database.close())
 
   /** `COUNT` threads of a message each, as if they had come one after the other. */
   async function fill(): Promise<void> {

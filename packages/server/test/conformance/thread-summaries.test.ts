@@ -1,6 +1,3 @@
-// What lists show of threads and inboxes, beside a model that keeps all messages: whatever adds, marks or
-// releases mail, one by one or in groups, in this program or in one of the version before.
-
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'

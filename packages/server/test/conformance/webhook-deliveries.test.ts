@@ -1,8 +1,5 @@
-// What becomes of deliveries to webhooks: their queue, their outcomes, and the end of a webhook that
-// fails for days. Receivers are played by the test, the queue and its database are real.
-
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { before, beforeEach, test } from 'node:test'
 import { COUNTED_MAX } from '#events/event-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { systemClock } from '#platform/clock.ts'
@@ -21,7 +18,6 @@ import {
   makeId,
   type Owner,
   openDatabase,
-  type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { readAll, runSql } from '#test/conformance/sending.ts'
 import {
@@ -32,7 +28,7 @@ import {
   webhookDeliveriesOf,
   webhookDeps,
 } from '#test/conformance/webhooking.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 import { addWebhookTest } from '#webhooks/add-webhook-deliveries-rows.ts'
 import { deliverWebhook } from '#webhooks/deliver-webhook.ts'
 import { openFanOut } from '#webhooks/fan-out.ts'
@@ -54,14 +50,13 @@ const START_MS = Date.UTC(2026, 10, 20, 12)
 const NEVER = AbortSignal.any([])
 
 onBothEngines('deliveries of webhooks', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   let owner: Owner
   let inboxId: string
   let webhookId: string
   let clock: StillClock
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
   })
   beforeEach(async () => {
@@ -73,7 +68,6 @@ onBothEngines('deliveries of webhooks', (engine) => {
     inboxId = await addInbox(db, owner)
     webhookId = await addWebhook(db, owner)
   })
-  after(() => database.close())
 
   /** A message arrives and is to be told. */
   const happen = async (count = 1) => {

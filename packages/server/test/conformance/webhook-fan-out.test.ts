@@ -1,8 +1,5 @@
-// From the log of events to deliveries: each webhook gets what it wants, once, however many processes
-// read the log.
-
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { before, beforeEach, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { FAN_OUT_UNKEPT_EVENTS_MAX, LOG_STEP_EVENTS } from '#events/event-reader-rows.ts'
 import { readLogHead } from '#events/event-rows.ts'
@@ -18,12 +15,11 @@ import {
   makeId,
   type Owner,
   openDatabase,
-  type TestDatabase,
 } from '#test/conformance/open-database.ts'
 import { untilReadable } from '#test/conformance/readable-log.ts'
 import { runSql } from '#test/conformance/sending.ts'
 import { addWebhook, webhookDeliveriesOf, webhookDeps } from '#test/conformance/webhooking.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onBothEngines, opened } from '#test/world.ts'
 import { addWebhookTest, findWebhookPosition } from '#webhooks/add-webhook-deliveries-rows.ts'
 import { openFanOut } from '#webhooks/fan-out.ts'
 import { changeWebhook } from '#webhooks/webhook-rows.ts'
@@ -32,14 +28,13 @@ const START_MS = Date.UTC(2026, 10, 20, 12)
 const HOUR_MS = 60 * MINUTE_MS
 
 onBothEngines('events on their way to webhooks', (engine) => {
-  let database: TestDatabase
+  const database = opened(() => openDatabase(engine))
   let db: Db
   let others: Db
   let owner: Owner
   let inboxId: string
   let clock: StillClock
   before(async () => {
-    database = await openDatabase(engine)
     db = database.db
     others = engine === 'postgres' ? await database.openAgain() : db
   })
@@ -52,7 +47,6 @@ onBothEngines('events on their way to webhooks', (engine) => {
     clock = stillClock(START_MS)
     await settle(openFanOut(webhookDeps(db, clock), () => {}))
   })
-  after(() => database.close())
 
   const settle = async (fanOut: ReturnType<typeof openFanOut>) => {
     for (;;) {

@@ -1,6 +1,3 @@
-// Writers of several deliveries to webhooks at once, on the database that has more than one writer: in
-// which order they lock, and who waits for nobody.
-
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, suite, test } from 'node:test'
 import pg from 'pg'

@@ -1,5 +1,3 @@
-// What looking at the queue of webhooks costs: lanes and not deliveries, by the index of each state.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'

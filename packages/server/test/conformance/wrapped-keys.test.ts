@@ -1,6 +1,3 @@
-// How the data key is kept when the settings change: in the clear, sealed later, sealed anew, and what
-// of it processes see that start at the same moment.
-
 import assert from 'node:assert/strict'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { afterEach, beforeEach, suite, test } from 'node:test'

@@ -1,5 +1,3 @@
-// How long a write took is what its caller waited for, also where it waited for its account's turn.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'

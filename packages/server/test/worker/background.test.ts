@@ -1,5 +1,3 @@
-// How often periodic work is done by a process that is alone with its database: its loops keep the time.
-
 import assert from 'node:assert/strict'
 import { after, mock, test } from 'node:test'
 import { silentLog } from '#platform/log.ts'

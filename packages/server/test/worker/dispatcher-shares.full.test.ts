@@ -1,5 +1,3 @@
-// What destinations may take from each other: nothing, by being many, slow, large or behind one host.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { DeliveryQueue } from '#delivery/delivery-queue.ts'

@@ -1,5 +1,3 @@
-// Who is served next: nobody waits for a destination that is silent, and nothing is lost at the end.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { settleDeliveries } from '#outbound/settle-deliveries-rows.ts'

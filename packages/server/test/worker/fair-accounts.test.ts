@@ -1,6 +1,3 @@
-// What accounts may take from each other: about the length of one attempt, however much one has queued
-// and wherever it goes.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'

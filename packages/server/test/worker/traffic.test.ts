@@ -1,5 +1,3 @@
-// What is counted of what is under way: each once, in the part of its lane, and nothing when it is over.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MAIL_BOUNDS, WEBHOOK_BOUNDS } from '#queue/dispatcher-bounds.ts'

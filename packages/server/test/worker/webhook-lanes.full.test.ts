@@ -1,6 +1,3 @@
-// What endpoints of webhooks may take from each other: a moment at most. Anybody may add one that never
-// answers, and as many as they like.
-
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
