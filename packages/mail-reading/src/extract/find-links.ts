@@ -10,7 +10,7 @@ export type LinkKind = 'verify' | 'magic' | 'reset' | 'unsubscribe' | 'other'
 export type FoundLink = { readonly url: string; readonly kind: LinkKind }
 
 /** An address as it was met, with the words that stand in it or before it. */
-type SeenLink = { readonly href: string; readonly text: string }
+export type SeenLink = { readonly href: string; readonly text: string }
 
 /** Of each kind but `other`, links that no number of others can crowd out. */
 const KEPT_OF_A_KIND = 10

@@ -1,14 +1,19 @@
-// Makes a mail's tree one of plain text elements: layout tables flattened, pictures as their
-// descriptions, links without what a reader cannot use. Changes the tree that it is given.
-
 import { HTML_INDENTS_MAX } from '@mailroom/mail/html/text.ts'
-import type { Element, ElementContent, Parents, Root, Text } from 'hast'
-import { cssPixels, isDataTable, isRowOfTexts } from './data-table.ts'
+import {
+  attributeOf,
+  type HtmlElement,
+  type HtmlNode,
+  type HtmlParent,
+  isElement,
+  isText,
+} from '@mailroom/mail/html/tree.ts'
+import type { Element, ElementContent, Root, Text } from 'hast'
+import { isBlock, textOf as textOfNode } from '#html/tree-text.ts'
+import { cellsOf, cssPixels, isDataTable, isRowOfTexts } from './data-table.ts'
 import { isFold } from './fold-quotes.ts'
 import { describeData, type LinkShortener } from './link-text.ts'
 import type { RemovalTally } from './removal.ts'
 import { stripInvisible } from './strip-invisible.ts'
-import { isBlock, textOf } from './tree-text.ts'
 
 export type Cleaning = {
   readonly links: LinkShortener
@@ -21,9 +26,12 @@ export type Cleaning = {
   indents: number
 }
 
-/** The tree's depth must be bounded. */
-export function cleanTree(tree: Root, cleaning: Cleaning): void {
-  cleanChildren(tree, cleaning, false)
+/**
+ * The plain text elements of a mail's tree: layout tables flattened, pictures as their descriptions,
+ * links without what a reader cannot use.
+ */
+export function cleanTree(tree: HtmlParent, cleaning: Cleaning): Root {
+  return { type: 'root', children: cleanNodes(tree.childNodes, cleaning, false) }
 }
 
 const KEPT = new Set(
@@ -46,17 +54,21 @@ const EMPTY_WHEN_BLANK = new Set(
 const INDENTS = new Set(['blockquote', 'ul', 'ol', 'dl'])
 const ALT_LENGTH_MAX = 300
 
-function cleanChildren(parent: Parents, cleaning: Cleaning, isPre: boolean): void {
+function cleanNodes(
+  nodes: readonly HtmlNode[],
+  cleaning: Cleaning,
+  isPre: boolean,
+): ElementContent[] {
   const kept: ElementContent[] = []
-  for (const child of parent.children) {
-    if (child.type === 'text') kept.push(cleanText(child, cleaning, isPre))
-    else if (child.type === 'element') kept.push(...cleanElement(child, cleaning, isPre))
+  for (const node of nodes) {
+    if (isText(node)) kept.push(cleanText(node.value, cleaning, isPre))
+    else if (isElement(node)) kept.push(...cleanElement(node, cleaning, isPre))
   }
-  parent.children = kept
+  return kept
 }
 
-function cleanText(text: Text, { tally }: Cleaning, isPre: boolean): Text {
-  const seen = stripInvisible(text.value, tally)
+function cleanText(text: string, { tally }: Cleaning, isPre: boolean): Text {
+  const seen = stripInvisible(text, tally)
   const value = isPre ? seen.replaceAll('\u00a0', ' ') : seen.replace(BLANKS, ' ')
   return { type: 'text', value }
 }
@@ -64,64 +76,74 @@ function cleanText(text: Text, { tally }: Cleaning, isPre: boolean): Text {
 /** All that is a blank to a reader, but for the breaks that HTML makes of it. */
 const BLANKS = /[ \t\n\f\r\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]+/g
 
-function cleanElement(element: Element, cleaning: Cleaning, isPre: boolean): ElementContent[] {
+function cleanElement(element: HtmlElement, cleaning: Cleaning, isPre: boolean): ElementContent[] {
   const { tagName } = element
-  if (isFold(element)) return [element]
+  if (isFold(element)) return [made('p', [{ type: 'text', value: textOfNode(element, 100) }])]
   if (tagName === 'img') return pictureOf(element, cleaning)
   if (tagName === 'input' || tagName === 'wbr') return []
   if (tagName === 'table' && !isDataTable(element)) return flatten(element, cleaning, isPre)
-  const { href } = element.properties
-  element.properties = {}
   const isIndent = INDENTS.has(tagName)
   if (isIndent) cleaning.indents += 1
   const isTooDeep = cleaning.indents > HTML_INDENTS_MAX
-  cleanChildren(element, cleaning, isPre || tagName === 'pre')
+  const children = cleanNodes(element.childNodes, cleaning, isPre || tagName === 'pre')
   if (isIndent) cleaning.indents -= 1
-  if (isTooDeep && (isIndent || tagName === 'li')) return element.children
-  if (BLOCK_WRAPPERS.has(tagName)) element.tagName = 'div'
-  else if (!KEPT.has(tagName)) return element.children
-  if (tagName === 'a') return linkOf(element, href, cleaning)
-  if (isBlock(tagName)) element.children = withoutBreaks(element.children)
-  return EMPTY_WHEN_BLANK.has(tagName) && isBlank(element) ? element.children : [element]
+  if (isTooDeep && (isIndent || tagName === 'li')) return children
+  const name = BLOCK_WRAPPERS.has(tagName) ? 'div' : tagName
+  if (!KEPT.has(name)) return children
+  if (name === 'a') return linkOf(children, attributeOf(element, 'href') ?? '', cleaning)
+  const content = isBlock(name) ? withoutBreaks(children) : children
+  return EMPTY_WHEN_BLANK.has(name) && isBlank(content) ? content : [made(name, content)]
 }
 
-function isBlank(element: Element): boolean {
-  return textOf(element, 10_000) === ''
+function made(tagName: string, children: ElementContent[]): Element {
+  return { type: 'element', tagName, properties: {}, children }
 }
+
+function isBlank(nodes: readonly ElementContent[]): boolean {
+  return textOf(nodes) === ''
+}
+
+/** On one line; as much of it as matters. */
+function textOf(nodes: readonly ElementContent[]): string {
+  let text = ''
+  const visit = (node: ElementContent): void => {
+    if (text.length > TEXT_LENGTH_MAX) return
+    if (node.type === 'text') text += node.value
+    else if (node.type === 'element') node.children.forEach(visit)
+  }
+  nodes.forEach(visit)
+  return text.slice(0, TEXT_LENGTH_MAX).replace(/\s+/g, ' ').trim()
+}
+
+const TEXT_LENGTH_MAX = 10_000
 
 /** Rows of short texts are lines; all other cells are blocks below each other. */
-function flatten(table: Element, cleaning: Cleaning, isPre: boolean): ElementContent[] {
+function flatten(table: HtmlElement, cleaning: Cleaning, isPre: boolean): ElementContent[] {
   const blocks: ElementContent[] = []
-  const add = (children: ElementContent[]) => {
-    const block: Element = { type: 'element', tagName: 'div', properties: {}, children }
-    cleanChildren(block, cleaning, isPre)
-    if (block.children.length > 0) blocks.push(block)
+  const add = (nodes: readonly HtmlNode[]) => {
+    const children = cleanNodes(nodes, cleaning, isPre)
+    if (children.length > 0) blocks.push(made('div', children))
   }
-  const visit = (element: Element): void => {
-    for (const child of element.children) {
-      if (child.type !== 'element') continue
-      if (child.tagName !== 'tr') {
-        if (/^(?:tbody|thead|tfoot)$/.test(child.tagName)) visit(child)
-        else if (child.tagName === 'caption') add(child.children)
-        continue
-      }
-      const cells = child.children.filter(
-        (cell): cell is Element => cell.type === 'element' && /^t[dh]$/.test(cell.tagName),
-      )
-      if (isRowOfTexts(cells)) addRow(cells)
-      else for (const cell of cells) add(cell.children)
-    }
-  }
-  const addRow = (cells: readonly Element[]) => {
+  const addRow = (cells: readonly HtmlElement[]) => {
     const texts: ElementContent[] = []
     for (const cell of cells) {
-      cleanChildren(cell, cleaning, isPre)
-      if (isBlank(cell)) continue
+      const children = cleanNodes(cell.childNodes, cleaning, isPre)
+      if (isBlank(children)) continue
       if (texts.length > 0) texts.push({ type: 'text', value: ' | ' })
-      texts.push(...withoutBreaks(cell.children))
+      texts.push(...withoutBreaks(children))
     }
-    if (texts.length > 0) {
-      blocks.push({ type: 'element', tagName: 'div', properties: {}, children: texts })
+    if (texts.length > 0) blocks.push(made('div', texts))
+  }
+  const visit = (element: HtmlElement): void => {
+    for (const child of element.childNodes) {
+      if (!isElement(child)) continue
+      if (/^(?:tbody|thead|tfoot)$/.test(child.tagName)) visit(child)
+      else if (child.tagName === 'caption') add(child.childNodes)
+      else if (child.tagName === 'tr') {
+        const cells = cellsOf(child)
+        if (isRowOfTexts(cells)) addRow(cells)
+        else for (const cell of cells) add(cell.childNodes)
+      }
     }
   }
   visit(table)
@@ -141,22 +163,23 @@ function withoutBreaks(children: ElementContent[]): ElementContent[] {
   return children.slice(start, end)
 }
 
-function linkOf(element: Element, href: unknown, { links, tally }: Cleaning): ElementContent[] {
-  const url =
-    typeof href === 'string' ? stripInvisible(href, tally).replace(/[\s\x00-\x1f]+/g, '') : ''
-  const text = textOf(element, 10_000)
-  if (text === '' && element.children.length === 0) return []
+function linkOf(
+  children: ElementContent[],
+  href: string,
+  { links, tally }: Cleaning,
+): ElementContent[] {
+  const url = stripInvisible(href, tally).replace(/[\s\x00-\x1f]+/g, '')
+  const text = textOf(children)
+  if (text === '' && children.length === 0) return []
   const isMail = /^(?:mailto|tel|sms):/i.test(url)
-  if (isMail && url.toLowerCase().includes(text.toLowerCase()) && text !== '')
-    return element.children
-  if (!isMail && !/^(?:https?|ftp):\/\//i.test(url)) return element.children
+  if (isMail && url.toLowerCase().includes(text.toLowerCase()) && text !== '') return children
+  if (!isMail && !/^(?:https?|ftp):\/\//i.test(url)) return children
   if (isSame(text, url)) {
     return [{ type: 'text', value: links.shorten(url) }]
   }
   const target = links.shorten(withoutBrackets(isMail ? url.replace(/\?.*$/s, '') : url))
-  element.properties = { href: target }
-  if (text === '') element.children = [{ type: 'text', value: 'link' }]
-  return [element]
+  const shown: ElementContent[] = text === '' ? [{ type: 'text', value: 'link' }] : children
+  return [{ ...made('a', shown), properties: { href: target } }]
 }
 
 /** As a browser would ask for it too, and no end of a link in Markdown. */
@@ -173,19 +196,21 @@ function isSame(text: string, url: string): boolean {
   return text !== '' && bare(text) === bare(url)
 }
 
-function pictureOf(element: Element, cleaning: Cleaning): ElementContent[] {
-  const { alt, src, width, height } = element.properties
-  const isPixel = [width, height].some((side) => cssPixels(side) <= PIXEL_MAX)
-  const text =
-    typeof alt === 'string' ? stripInvisible(alt.slice(0, ALT_LENGTH_MAX), cleaning.tally) : ''
+function pictureOf(element: HtmlElement, cleaning: Cleaning): ElementContent[] {
+  const src = attributeOf(element, 'src') ?? ''
+  const isPixel = ['width', 'height'].some(
+    (side) => cssPixels(attributeOf(element, side)) <= PIXEL_MAX,
+  )
+  const alt = attributeOf(element, 'alt') ?? ''
+  const text = stripInvisible(alt.slice(0, ALT_LENGTH_MAX), cleaning.tally)
   const described = text.replace(BLANKS, ' ').trim()
-  const data = /^data:([a-z]{1,20}\/[\w.+-]{1,60})[;,]/i.exec(typeof src === 'string' ? src : '')
+  const data = /^data:([a-z]{1,20}\/[\w.+-]{1,60})[;,]/i.exec(src)
   if (isPixel && described === '') {
     cleaning.pixels += 1
     return []
   }
   if (data !== null) {
-    const length = Number(/;base64,length=(\d{1,9})/.exec(String(src))?.[1] ?? String(src).length)
+    const length = Number(/;base64,length=(\d{1,9})/.exec(src)?.[1] ?? src.length)
     const told = describeData(data[1] ?? '', length)
     return [{ type: 'text', value: described === '' ? told : `[image: ${described}] ${told}` }]
   }

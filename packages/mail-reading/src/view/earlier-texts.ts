@@ -1,8 +1,5 @@
-// Whether a quote stands in an earlier message: only then nothing is lost when it is put away. Words are
-// compared, not marks of quotes, blanks, punctuation and addresses, which mail programs change.
-
-import { scanMarkup } from '@mailroom/mail/html/scan-markup.ts'
-import { decodeText } from '#extract/decode-entities.ts'
+import { stripTags } from '@mailroom/mail/html/strip.ts'
+import { type HtmlParent, isElement, isText, readHtml } from '@mailroom/mail/html/tree.ts'
 import { endOfQuotedHeader, endsLikeAttribution, findAttribution } from '#reply/reply-text.ts'
 import { ORIGINAL_PATTERN, quotedFieldOf } from '#reply/reply-words.ts'
 
@@ -12,6 +9,10 @@ export type EarlierText = { readonly text: string; readonly html: string }
 /** Characters that all searches of a message may pass over; a quote that is looked for after is shown. */
 const SEARCHED_MAX = 50_000_000
 
+/**
+ * Whether a quote stands in an earlier message: only then nothing is lost when it is put away. Words are
+ * compared, not marks of quotes, blanks, punctuation and addresses, which mail programs change.
+ */
 export class EarlierTexts {
   readonly #earlier: readonly EarlierText[]
   /** Of each body its letters and numbers alone; made with the first quote. */
@@ -61,19 +62,16 @@ function wordsOf(text: string): string {
 const UNREAD = new Set(['style', 'script', 'title'])
 
 function textOfHtml(html: string): string {
+  const tree = readHtml(html)
+  if (tree === null) return stripTags(html)
   const texts: string[] = []
-  let unread: string | null = null
-  scanMarkup(html, {
-    open: (name) => {
-      if (UNREAD.has(name)) unread = name
-    },
-    close: (name) => {
-      if (name === unread) unread = null
-    },
-    text: (source) => {
-      if (unread === null) texts.push(decodeText(source))
-    },
-  })
+  const visit = ({ childNodes }: HtmlParent): void => {
+    for (const node of childNodes) {
+      if (isText(node)) texts.push(node.value)
+      else if (isElement(node) && !UNREAD.has(node.tagName)) visit(node)
+    }
+  }
+  visit(tree)
   return texts.join('')
 }
 

@@ -1,11 +1,15 @@
-// Quoted history in the tree of a mail: found by the marks of mail programs and put away as one
-// paragraph that tells how many lines there were. What a message forwards is not history.
-
-import type { Element, ElementContent, Parents, Root } from 'hast'
+import {
+  attributeOf,
+  type HtmlElement,
+  type HtmlNode,
+  type HtmlParent,
+  isElement,
+  isText,
+} from '@mailroom/mail/html/tree.ts'
+import { classesOf, textLines } from '#html/tree-text.ts'
 import { endOfQuotedHeader } from '#reply/reply-text.ts'
 import { FORWARD_PATTERN, quotedFieldOf } from '#reply/reply-words.ts'
 import type { EarlierTexts } from './earlier-texts.ts'
-import { textLines } from './tree-text.ts'
 
 /** Around the number of lines where a quote was; characters that no text holds. */
 export const FOLD_OPENING = '\ufdd0'
@@ -21,48 +25,45 @@ const ATTRIBUTION_CLASSES = /^(?:moz-cite-prefix|gmail_attr|protonmail_quote_att
 const HEADER_LINES_MAX = 20
 
 /** Folds what earlier messages hold; nothing when no other text would be left. */
-export function foldQuotes(tree: Root, earlier: EarlierTexts): void {
+export function foldQuotes(tree: HtmlParent, earlier: EarlierTexts): void {
   const found: Found[] = []
   findQuotes(tree, found, earlier)
   if (found.length === 0 || !hasTextBeside(tree, new Set(found.flatMap(({ nodes }) => nodes))))
     return
   for (const { parent, nodes } of found) {
-    const at = parent.children.indexOf(nodes[0] as ElementContent)
+    const at = parent.childNodes.indexOf(nodes[0] as HtmlNode)
     const lines = nodes.reduce((sum, node) => sum + textLines(node).length, 0)
     const taken = new Set<unknown>(nodes)
-    const others = parent.children.filter((child) => !taken.has(child)) as ElementContent[]
-    others.splice(at, 0, foldOf(lines))
-    parent.children = others
+    parent.childNodes = parent.childNodes.filter((child) => !taken.has(child))
+    const quote = nodes.find(isElement)
+    if (quote !== undefined) parent.childNodes.splice(at, 0, foldOf(lines, quote))
   }
 }
 
-function foldOf(lines: number): Element {
+/** In the place of a quote. */
+function foldOf(lines: number, quote: HtmlElement): HtmlElement {
   const value = `${FOLD_OPENING}${lines}${FOLD_CLOSING}`
-  const fold: Element = {
-    type: 'element',
-    tagName: 'p',
-    properties: {},
-    children: [{ type: 'text', value }],
-  }
+  const fold: HtmlElement = { ...quote, nodeName: 'p', tagName: 'p', attrs: [], childNodes: [] }
+  fold.childNodes.push({ nodeName: '#text', value, parentNode: fold })
   folds.add(fold)
   return fold
 }
 
-const folds = new WeakSet<Element>()
+const folds = new WeakSet<HtmlElement>()
 
 /** Whether `foldQuotes` put the element there. */
-export function isFold(element: Element): boolean {
+export function isFold(element: HtmlElement): boolean {
   return folds.has(element)
 }
 
-type Found = { readonly parent: Parents; readonly nodes: readonly ElementContent[] }
+type Found = { readonly parent: HtmlParent; readonly nodes: readonly HtmlNode[] }
 
-function findQuotes(parent: Parents, found: Found[], earlier: EarlierTexts): void {
-  const { children } = parent
-  for (const [index, child] of children.entries()) {
-    if (child.type !== 'element') continue
+function findQuotes(parent: HtmlParent, found: Found[], earlier: EarlierTexts): void {
+  const { childNodes } = parent
+  for (const [index, child] of childNodes.entries()) {
+    if (!isElement(child)) continue
     if (opensRest(child)) {
-      const nodes = children.slice(index) as ElementContent[]
+      const nodes = childNodes.slice(index)
       if (isForward(nodes)) return
       if (earlier.hold(nodes.flatMap((node) => textLines(node)))) {
         found.push({ parent, nodes })
@@ -71,7 +72,7 @@ function findQuotes(parent: Parents, found: Found[], earlier: EarlierTexts): voi
     } else if (isQuote(child)) {
       if (isForward([child])) continue
       if (earlier.hold(textLines(child))) {
-        found.push({ parent, nodes: [...attributionBefore(children, index), child] })
+        found.push({ parent, nodes: [...attributionBefore(childNodes, index), child] })
         continue
       }
     }
@@ -79,55 +80,48 @@ function findQuotes(parent: Parents, found: Found[], earlier: EarlierTexts): voi
   }
 }
 
-function isQuote({ tagName, properties }: Element): boolean {
-  if (tagName === 'blockquote' && String(properties.type ?? '').toLowerCase() === 'cite')
-    return true
-  if (properties.dataMarker === '__QUOTED_TEXT__') return true
-  if (QUOTE_IDS.test(String(properties.id ?? ''))) return true
-  const { className } = properties
-  return Array.isArray(className) && className.some((name) => QUOTE_CLASSES.test(String(name)))
+function isQuote(element: HtmlElement): boolean {
+  const type = attributeOf(element, 'type') ?? ''
+  if (element.tagName === 'blockquote' && type.toLowerCase() === 'cite') return true
+  if (attributeOf(element, 'data-marker') === '__QUOTED_TEXT__') return true
+  if (QUOTE_IDS.test(attributeOf(element, 'id') ?? '')) return true
+  return classesOf(element).some((name) => QUOTE_CLASSES.test(name))
 }
 
 /** Outlook's mark, or the copied header fields that the desktop program sets under a line. */
-function opensRest(element: Element): boolean {
-  const { id, style } = element.properties
-  if (REST_IDS.test(String(id ?? ''))) return true
-  if (element.tagName !== 'div' || !/border-top:\s*solid\s/i.test(String(style ?? ''))) return false
+function opensRest(element: HtmlElement): boolean {
+  if (REST_IDS.test(attributeOf(element, 'id') ?? '')) return true
+  const style = attributeOf(element, 'style') ?? ''
+  if (element.tagName !== 'div' || !/border-top:\s*solid\s/i.test(style)) return false
   const lines = textLines(element, HEADER_LINES_MAX)
   return endOfQuotedHeader(lines, lines.map(quotedFieldOf), 0) !== null
 }
 
-function isForward(nodes: readonly ElementContent[]): boolean {
+function isForward(nodes: readonly HtmlNode[]): boolean {
   const [first] = nodes
   const lines = first === undefined ? [] : textLines(first, 3)
   return lines.some((line) => line.length < 200 && FORWARD_PATTERN.test(line))
 }
 
-function attributionBefore(
-  children: Parents['children'],
-  index: number,
-): readonly ElementContent[] {
+function attributionBefore(nodes: readonly HtmlNode[], index: number): readonly HtmlNode[] {
   let at = index - 1
-  while (at >= 0 && isBlank(children[at] as ElementContent)) at--
-  const before = children[at]
-  if (before?.type !== 'element') return []
-  const { className } = before.properties
-  const names = Array.isArray(className) ? className : []
-  if (!names.some((name) => ATTRIBUTION_CLASSES.test(String(name)))) return []
-  return children.slice(at, index) as ElementContent[]
+  while (at >= 0 && isBlank(nodes[at] as HtmlNode)) at--
+  const before = nodes[at]
+  if (before === undefined || !classesOf(before).some((name) => ATTRIBUTION_CLASSES.test(name))) {
+    return []
+  }
+  return nodes.slice(at, index)
 }
 
-function isBlank(node: ElementContent): boolean {
-  return node.type === 'text'
-    ? node.value.trim() === ''
-    : node.type === 'element' && node.tagName === 'br'
+function isBlank(node: HtmlNode): boolean {
+  return isText(node) ? node.value.trim() === '' : node.nodeName === 'br'
 }
 
-function hasTextBeside(parent: Parents, quotes: ReadonlySet<unknown>): boolean {
-  return parent.children.some((child) => {
+function hasTextBeside(parent: HtmlParent, quotes: ReadonlySet<unknown>): boolean {
+  return parent.childNodes.some((child) => {
     if (quotes.has(child)) return false
-    if (child.type === 'text') return /[\p{L}\p{N}]/u.test(child.value)
-    if (child.type !== 'element') return false
+    if (isText(child)) return /[\p{L}\p{N}]/u.test(child.value)
+    if (!isElement(child)) return false
     return child.tagName === 'img' || hasTextBeside(child, quotes)
   })
 }

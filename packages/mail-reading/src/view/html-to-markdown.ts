@@ -1,18 +1,11 @@
-// The HTML of a mail as Markdown for a reader who sees what a person sees of it. The only file that
-// knows the libraries of trees; they are loaded with the first HTML.
-
-import { HTML_DEPTH_MAX, HTML_LENGTH_MAX, HTML_TAGS_MAX } from '@mailroom/mail/html/tree.ts'
+import { readHtml } from '@mailroom/mail/html/tree.ts'
 import type { Root } from 'hast'
+import { hiddenLength, removeHidden } from '#html/hidden.ts'
 import { type Cleaning, cleanTree } from './clean-tree.ts'
 import type { EarlierTexts } from './earlier-texts.ts'
 import { foldQuotes } from './fold-quotes.ts'
 import type { LinkShortener } from './link-text.ts'
 import type { RemovalTally } from './removal.ts'
-import { removeHidden } from './remove-hidden.ts'
-import { surveyMarkup } from './survey-markup.ts'
-
-/** Of one tag: a parser compares each with all before it. */
-const VIEW_ATTRIBUTES_MAX = 200
 
 export type Markdown = {
   /** A quote is a line of its number of lines between FOLD_OPENING and FOLD_CLOSING. */
@@ -22,9 +15,8 @@ export type Markdown = {
 }
 
 /**
- * Null for HTML that no tree should be made of: longer than HTML_LENGTH_MAX without its data: URIs, of
- * more than HTML_TAGS_MAX tags, deeper than HTML_DEPTH_MAX. Never rejects. Takes up to a second and
- * much memory: not for the main thread.
+ * Null for HTML that is not parsed: beyond a bound of `readHtml` without its data: URIs. Never rejects.
+ * Takes up to a second and much memory: not for the main thread.
  */
 export async function htmlToMarkdown(
   html: string,
@@ -38,36 +30,18 @@ export async function htmlToMarkdown(
     readonly earlier: EarlierTexts
   },
 ): Promise<Markdown | null> {
-  const lean = withoutData(html)
-  if (lean.length > HTML_LENGTH_MAX) return null
-  const { tags, depth, attributes } = surveyMarkup(lean)
-  if (tags > HTML_TAGS_MAX || depth > HTML_DEPTH_MAX || attributes > VIEW_ATTRIBUTES_MAX)
-    return null
+  const tree = readHtml(withoutData(html))
+  if (tree === null) return null
   try {
     const libraries = await loadViewLibraries()
-    const tree = libraries.fromHtml(lean)
-    if (isDeep(tree)) return null
-    removeHidden(tree, libraries, tally)
+    removeHidden(tree, (kind, node) => tally.add(kind, hiddenLength(node)))
     foldQuotes(tree, earlier)
     const cleaning: Cleaning = { links, tally, pixels: 0, pictures: 0, indents: 0 }
-    cleanTree(tree, cleaning)
-    const text = tidy(libraries.write(tree))
+    const text = tidy(libraries.write(cleanTree(tree, cleaning)))
     return { text, pixels: cleaning.pixels, pictures: cleaning.pictures }
   } catch {
     return null
   }
-}
-
-/** A tree may come out deeper than its tags look: it closes what they leave open. */
-const TREE_DEPTH_MAX = 4 * HTML_DEPTH_MAX
-
-function isDeep(tree: Root): boolean {
-  let level: Root['children'] = tree.children
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > TREE_DEPTH_MAX) return true
-    level = level.flatMap((node) => ('children' in node ? node.children : []))
-  }
-  return false
 }
 
 /** The octets of data: URIs say nothing: their number stands for them. */
@@ -79,16 +53,12 @@ function withoutData(html: string): string {
 }
 
 const load = async () => {
-  const [{ fromHtml }, { toMdast }, { toMarkdown }, { gfmToMarkdown }, { selectAll }, css] =
-    await Promise.all([
-      import('hast-util-from-html'),
-      import('hast-util-to-mdast'),
-      import('mdast-util-to-markdown'),
-      import('mdast-util-gfm'),
-      import('hast-util-select'),
-      import('css-tree'),
-    ])
-  return { fromHtml, toMdast, toMarkdown, gfmToMarkdown, selectAll, parse: css.parse }
+  const [{ toMdast }, { toMarkdown }, { gfmToMarkdown }] = await Promise.all([
+    import('hast-util-to-mdast'),
+    import('mdast-util-to-markdown'),
+    import('mdast-util-gfm'),
+  ])
+  return { toMdast, toMarkdown, gfmToMarkdown }
 }
 type Libraries = Awaited<ReturnType<typeof load>> & { write(tree: Root): string }
 

@@ -1,6 +1,3 @@
-// What a view leaves out of a mail because a person who looks at the mail would not see it: by kind,
-// counted in code points, and how the view says so.
-
 const WORDS = {
   'display-none': 'hidden by display:none',
   visibility: 'hidden by visibility:hidden',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { extractFrom } from '@mailroom/mail-reading/extract/extract.ts'
-import { readDeclarations } from '@mailroom/mail-reading/view/declarations.ts'
+import { readDeclarations } from '@mailroom/mail-reading/html/css-rules.ts'
 import { viewBody } from '@mailroom/mail-reading/view/view-body.ts'
 import { CHROMIUM_VALUES } from './chromium-values.ts'
 

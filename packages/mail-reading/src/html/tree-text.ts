@@ -1,6 +1,10 @@
-// The text of a part of a tree, in lines as far as its blocks make them.
-
-import type { Nodes } from 'hast'
+import {
+  attributeOf,
+  type HtmlNode,
+  type HtmlParent,
+  isElement,
+  isText,
+} from '@mailroom/mail/html/tree.ts'
 
 const BLOCKS = new Set(
   'address article blockquote br center dd div dl dt footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section table tbody td th tr ul'.split(
@@ -14,7 +18,7 @@ export function isBlock(tagName: string): boolean {
 }
 
 /** Lines that are not blank, `linesMax` of them at most. */
-export function textLines(node: Nodes, linesMax = Number.POSITIVE_INFINITY): string[] {
+export function textLines(node: HtmlNode, linesMax = Number.POSITIVE_INFINITY): string[] {
   const lines: string[] = []
   let line = ''
   const end = () => {
@@ -22,13 +26,13 @@ export function textLines(node: Nodes, linesMax = Number.POSITIVE_INFINITY): str
     if (plain !== '' && lines.length < linesMax) lines.push(plain)
     line = ''
   }
-  const visit = (inner: Nodes): void => {
+  const visit = (inner: HtmlNode): void => {
     if (lines.length >= linesMax) return
-    if (inner.type === 'text') line += inner.value
-    if (!('children' in inner)) return
-    const isOwnLine = inner.type === 'element' && isBlock(inner.tagName)
+    if (isText(inner)) line += inner.value
+    if (!isElement(inner)) return
+    const isOwnLine = isBlock(inner.tagName)
     if (isOwnLine) end()
-    for (const child of inner.children) visit(child)
+    for (const child of inner.childNodes) visit(child)
     if (isOwnLine) end()
   }
   visit(node)
@@ -37,13 +41,17 @@ export function textLines(node: Nodes, linesMax = Number.POSITIVE_INFINITY): str
 }
 
 /** All of its text on one line, `lengthMax` characters of it at most. */
-export function textOf(node: Nodes, lengthMax: number): string {
+export function textOf(node: HtmlNode | HtmlParent, lengthMax: number): string {
   let text = ''
-  const visit = (inner: Nodes): void => {
+  const visit = (inner: HtmlNode | HtmlParent): void => {
     if (text.length > lengthMax) return
-    if (inner.type === 'text') text += inner.value
-    if ('children' in inner) for (const child of inner.children) visit(child)
+    if (isText(inner)) text += inner.value
+    else if ('childNodes' in inner) for (const child of inner.childNodes) visit(child)
   }
   visit(node)
   return text.slice(0, lengthMax).replace(/\s+/g, ' ').trim()
+}
+
+export function classesOf(node: HtmlNode): readonly string[] {
+  return isElement(node) ? (attributeOf(node, 'class')?.split(/\s+/) ?? []) : []
 }

@@ -1,6 +1,6 @@
-// How an element of HTML is shown: what its declarations and attributes say of visibility, size, place
-// and colour, with what it inherits. One element at a time; knows no tree.
-
+import { attributeOf, type HtmlElement } from '@mailroom/mail/html/tree.ts'
+import type { RemovalKind } from '#view/removal.ts'
+import { type Declaration, readDeclarations, type StyleSheet } from './css-rules.ts'
 import {
   BLACK,
   blend,
@@ -8,15 +8,12 @@ import {
   isAlike,
   isTransparent,
   LINK_BLUE,
+  lengthPx,
   readAttributeColour,
   readColour,
   WHITE,
-} from './css-colour.ts'
-import { lengthPx } from './css-length.ts'
-import { WIDE_KEYWORD } from './css-value.ts'
-import type { Declaration } from './declarations.ts'
-import type { RemovalKind } from './removal.ts'
-import type { StyledElement } from './simple-selector.ts'
+  WIDE_KEYWORD,
+} from './css-values.ts'
 
 /** What the text of an element is shown with, and what its children inherit. */
 export type Box = {
@@ -43,7 +40,7 @@ export const OUTERMOST_BOX: Box = {
 export type Styles = ReadonlyMap<string, string>
 
 /** In the order of the cascade: rules, the style attribute, what is important of either. */
-export function cascade(rules: readonly Declaration[], inline: readonly Declaration[]): Styles {
+function cascade(rules: readonly Declaration[], inline: readonly Declaration[]): Styles {
   const styles = new Map<string, string>()
   for (const isImportant of [false, true]) {
     for (const declaration of [...rules, ...inline]) {
@@ -51,6 +48,35 @@ export function cascade(rules: readonly Declaration[], inline: readonly Declarat
     }
   }
   return styles
+}
+
+/** What a style attribute comes to by itself. */
+type OwnStyle = { readonly declarations: readonly Declaration[]; readonly styles: Styles }
+
+const NO_STYLE: OwnStyle = { declarations: [], styles: new Map() }
+/** Mail repeats its style attributes, within a message and from one to the next. */
+const known = new Map<string, OwnStyle>()
+const KNOWN_MAX = 2_000
+const KNOWN_LENGTH_MAX = 300
+
+/** What the rules and its own style attribute say of an element. */
+export function stylesOf(element: HtmlElement, sheet: StyleSheet): Styles {
+  const rules = sheet.declarationsFor(element)
+  const own = ownStyle(attributeOf(element, 'style') ?? '')
+  return rules.length === 0 ? own.styles : cascade(rules, own.declarations)
+}
+
+function ownStyle(style: string): OwnStyle {
+  if (style === '') return NO_STYLE
+  const before = known.get(style)
+  if (before !== undefined) return before
+  const declarations = readDeclarations(style)
+  const own = { declarations, styles: cascade([], declarations) }
+  if (style.length > KNOWN_LENGTH_MAX) return own
+  if (known.size >= KNOWN_MAX) known.clear()
+  // A copy: a part of a text would keep the whole of it.
+  known.set(Buffer.from(style).toString(), own)
+  return own
 }
 
 /** A shorthand takes the place of what it sums up. */
@@ -102,14 +128,14 @@ function isPicture(value: string): boolean {
 
 /** Why everything within the element is unseen whatever its children say, or null. */
 export function hidingKind(
-  element: StyledElement,
+  element: HtmlElement,
   styles: Styles,
   fontPx: number,
 ): RemovalKind | null {
   const display = styles.get('display')
   const isOwn = display === undefined || display.startsWith('revert')
   if (display === 'none') return 'display-none'
-  if (element.properties.hidden !== undefined && isOwn) return 'hidden-attribute'
+  if (isOwn && attributeOf(element, 'hidden') !== undefined) return 'hidden-attribute'
   if (styles.get('mso-hide') === 'all') return 'mso-hide'
   if (styles.get('content-visibility') === 'hidden') return 'visibility'
   if (isFaded(styles)) return 'opacity'
@@ -174,7 +200,8 @@ function isAway(styles: Styles, fontPx: number): boolean {
 const FAR_PX = 3_000
 
 /** What an element in `outer` is shown with. */
-export function boxOf(element: StyledElement, styles: Styles, outer: Box): Box {
+export function boxOf(element: HtmlElement, styles: Styles, outer: Box): Box {
+  if (styles.size === 0 && !mayHaveOwnBox(element)) return outer
   const visibility = styles.get('visibility')
   const fontPx = fontOf(element, styles, outer.fontPx)
   const textIndent = styles.get('text-indent')
@@ -193,15 +220,21 @@ export function boxOf(element: StyledElement, styles: Styles, outer: Box): Box {
   }
 }
 
+/** Whether an element may be shown in another way than what is around it without any style. */
+function mayHaveOwnBox({ tagName, attrs }: HtmlElement): boolean {
+  if (tagName === 'a' || tagName === 'font' || tagName === 'body') return true
+  return attrs.some(({ name }) => name === 'bgcolor' || name === 'background')
+}
+
 /** Of a property that is inherited where nothing is said of it. */
 function isInherited(value: string | undefined): boolean {
   return value === undefined || (WIDE_KEYWORD.test(value) && value !== 'initial')
 }
 
-function fontOf(element: StyledElement, styles: Styles, outerPx: number): number {
+function fontOf(element: HtmlElement, styles: Styles, outerPx: number): number {
   const size = styles.get('font-size')
   if (size !== undefined) return lengthPx(size, outerPx, outerPx) ?? wordSize(size, outerPx)
-  return element.tagName === 'font' && element.properties.size !== undefined ? 16 : outerPx
+  return element.tagName === 'font' && attributeOf(element, 'size') !== undefined ? 16 : outerPx
 }
 
 function wordSize(word: string, outerPx: number): number {
@@ -209,16 +242,16 @@ function wordSize(word: string, outerPx: number): number {
   return /small|medium|large|initial/.test(word) ? 16 : outerPx
 }
 
-function colourOf(element: StyledElement, styles: Styles, outer: Colour | null): Colour | null {
+function colourOf(element: HtmlElement, styles: Styles, outer: Colour | null): Colour | null {
   const declared = styles.get('color')
   if (declared === 'initial') return BLACK
   if (declared === 'currentcolor') return outer
   if (declared !== undefined) return isInherited(declared) ? outer : readColour(declared)
-  const { tagName, properties } = element
-  const attribute =
-    tagName === 'font' ? properties.color : tagName === 'body' ? properties.text : null
-  if (typeof attribute === 'string') return readAttributeColour(attribute)
-  return tagName === 'a' && properties.href !== undefined ? LINK_BLUE : outer
+  const { tagName } = element
+  const name = tagName === 'font' ? 'color' : tagName === 'body' ? 'text' : null
+  const attribute = name === null ? undefined : attributeOf(element, name)
+  if (attribute !== undefined) return readAttributeColour(attribute)
+  return tagName === 'a' && attributeOf(element, 'href') !== undefined ? LINK_BLUE : outer
 }
 
 function fillOf(declared: string | undefined, outer: Box['fill']): Box['fill'] {
@@ -226,17 +259,18 @@ function fillOf(declared: string | undefined, outer: Box['fill']): Box['fill'] {
   return declared === 'initial' || declared === 'currentcolor' ? undefined : readColour(declared)
 }
 
-function backgroundOf(element: StyledElement, styles: Styles, outer: Colour | null): Colour | null {
+function backgroundOf(element: HtmlElement, styles: Styles, outer: Colour | null): Colour | null {
   const image = styles.get('background-image')
-  const { bgColor, background } = element.properties
-  if (image === undefined ? background !== undefined : isPicture(image) || image === 'picture') {
+  const hasPicture = attributeOf(element, 'background') !== undefined
+  if (image === undefined ? hasPicture : isPicture(image) || image === 'picture') {
     return null
   }
   const declared = styles.get('background-color')
+  const bgColor = attributeOf(element, 'bgcolor')
   const own =
     declared !== undefined
       ? readColour(declared)
-      : typeof bgColor === 'string'
+      : bgColor !== undefined
         ? readAttributeColour(bgColor)
         : null
   if (own === null) {

@@ -1,0 +1,534 @@
+import { createRequire } from 'node:module'
+import { attributeOf, type HtmlElement, isElement, isText } from '@mailroom/mail/html/tree.ts'
+import type {
+  AttributeSelector,
+  CssNode,
+  Declaration as DeclarationNode,
+  Nth,
+  PseudoClassSelector,
+  Rule,
+  Selector,
+} from 'css-tree'
+import { isValid } from './css-values.ts'
+
+export type Declaration = {
+  readonly property: string
+  /** Lower case, without `!important` and blanks around it. */
+  readonly value: string
+  readonly isImportant: boolean
+}
+
+const RELEVANT = new Set(
+  `display visibility opacity font font-size color background background-color background-image
+  width height max-width max-height overflow overflow-x overflow-y position left top right bottom inset
+  text-indent margin margin-left margin-top clip clip-path transform filter mso-hide
+  content-visibility -webkit-text-fill-color all`
+    .trim()
+    .split(/\s+/),
+)
+/** A longer one is taken for invalid: the lexer's time grows with it. */
+const VALUE_LENGTH_MAX = 2_000
+
+// Loaded with the first style.
+const load = createRequire(import.meta.url)
+
+/** The relevant ones of a style attribute, in order. Never throws. */
+export function readDeclarations(style: string): Declaration[] {
+  const { parse } = load('css-tree') as typeof import('css-tree')
+  try {
+    const list = parse(style, { context: 'declarationList', parseValue: false })
+    return list.type === 'DeclarationList' ? declarationsOf(list.children) : []
+  } catch {
+    // Nested too deep for the parser.
+    return []
+  }
+}
+
+/** Of the children of a block or of a list. */
+export function declarationsOf(nodes: Iterable<CssNode>): Declaration[] {
+  const found: Declaration[] = []
+  for (const node of nodes) {
+    const declaration = node.type === 'Declaration' ? makeDeclaration(node) : null
+    if (declaration !== null) found.push(declaration)
+  }
+  return found
+}
+
+/** Null for a property that hides nothing, and for what a browser drops. */
+function makeDeclaration({ property, value, important }: DeclarationNode): Declaration | null {
+  const name = unescapeCss(property).toLowerCase()
+  const isImportant = String(important).toLowerCase()
+  if (!RELEVANT.has(name) || value.type !== 'Raw') return null
+  if (!/^(?:true|false|important)$/.test(isImportant)) return null
+  const plain = trimBlanks(unescapeCss(withoutComments(value.value)).toLowerCase())
+  const filled = plain.length > VALUE_LENGTH_MAX ? null : substituted(plain)
+  if (filled === null || filled === '') return null
+  // What is found wrong only when it is computed was taken, and counts as this (CSS Variables 1 §3.1).
+  const computed = filled !== plain && !isValid(name, filled) ? 'unset' : filled
+  if (!isValid(name, computed)) return null
+  return { property: name, value: computed, isImportant: isImportant !== 'false' }
+}
+
+/** A comment parts tokens; within quotes and addresses there are none. */
+function withoutComments(text: string): string {
+  if (!text.includes('/*') || /["']|url\(/i.test(text)) return text
+  return text.replace(/\/\*.*?(?:\*\/|$)/gs, ' ')
+}
+
+/** CSS Syntax 3 §4.2 knows fewer blanks than JavaScript. */
+function trimBlanks(text: string): string {
+  return text.replace(/^[ \t\r\n\f]+/, '').replace(/(?<![ \t\r\n\f])[ \t\r\n\f]+$/, '')
+}
+
+/**
+ * CSS Syntax 3 §4.3.7: `\64 isplay` is `display`. An escape is part of a name: what could be no letter of
+ * one, or would make a number of it, becomes a character that no keyword has.
+ */
+function unescapeCss(text: string): string {
+  if (!text.includes('\\')) return text
+  return text.replace(/\\(?:([0-9a-f]{1,6})\s?|(.))/gis, (_, hex, char, at: number) => {
+    const code = Number.parseInt(hex, 16)
+    const isCode = code > 0 && code <= 0x10ffff
+    const letter = hex === undefined ? String(char) : isCode ? String.fromCodePoint(code) : ''
+    const isExponent = /e/i.test(letter) && /[\d.]/.test(text.charAt(at - 1))
+    return /^[a-z_-]$/i.test(letter) && !isExponent ? letter : '\ufffd'
+  })
+}
+
+/**
+ * Variables are not followed: `var()` counts as if its variable were not set, and so does `env()` but for the
+ * insets of a screen, which a desktop has none of. Null where it cannot be told.
+ */
+function substituted(value: string): string | null {
+  if (!/(?<![\w-])(?:var|env)\(/.test(value)) return value
+  const call = /(?<![\w-])(?:var\(\s*--[\w-]+|env\(\s*([a-z-]+))\s*(?:,([^()]*))?\)/g
+  const filled = value.replace(call, (_, name?: string, fallback?: string) => {
+    if (name?.startsWith('safe-area-inset-')) return '0px'
+    return fallback ?? NOTHING
+  })
+  return /(?<![\w-])(?:var|env)\(/.test(filled) ? null : trimBlanks(filled)
+}
+
+/** No value has it. */
+const NOTHING = '\ufffd'
+const WIDTH_PX = 1_024
+const HEIGHT_PX = 768
+const PIXELS_PER_EM = 16
+const QUERY_LENGTH_MAX = 1_000
+
+/** Whether the rules within an at-rule of that lower-case name count as if they stood outside of it. */
+function holdsOutside(name: string, prelude: string): boolean {
+  return name === 'media' ? holdsOnScreen(prelude) : name === 'supports' || name === 'layer'
+}
+
+/** Of a list one query is enough. An unknown feature does not hold. */
+function holdsOnScreen(list: string): boolean {
+  if (list.length > QUERY_LENGTH_MAX) return false
+  return list
+    .toLowerCase()
+    .replace(/\/\*.*?\*\//gs, ' ')
+    .split(',')
+    .some((query) => holds(query.trim()))
+}
+
+function holds(query: string): boolean {
+  if (query === '') return true
+  const isNegated = /^not\s/.test(query)
+  const parts = query.replace(/^(?:not|only)\s+/, '').split(/\s+and\s+/)
+  const isTrue = parts.every((part) => holdsPart(part.trim()))
+  return isTrue !== isNegated
+}
+
+function holdsPart(part: string): boolean {
+  if (!part.startsWith('(')) return part === 'screen' || part === 'all'
+  const inner = part.replace(/^\(\s*|\s*\)$/g, '')
+  const range = /^(width|height)\s*(<=?|>=?|=)\s*([\d.]+)(px|em|rem)?$/.exec(inner)
+  if (range !== null) return inRange(range[1] ?? '', range[2] ?? '', pixels(range[3], range[4]))
+  const [feature = '', value = ''] = inner.split(/\s*:\s*/)
+  const sized = /^(min|max)-(?:device-)?(width|height)$/.exec(feature)
+  if (sized !== null) {
+    const length = /^([\d.]+)(px|em|rem)?$/.exec(value)
+    return (
+      length !== null &&
+      inRange(sized[2] ?? '', sized[1] === 'min' ? '>=' : '<=', pixels(length[1], length[2]))
+    )
+  }
+  return PLAIN.has(`${feature}:${value}`)
+}
+
+/** What a desktop answers to features without a length. */
+const PLAIN = new Set([
+  'prefers-color-scheme:light',
+  'prefers-reduced-motion:no-preference',
+  'orientation:landscape',
+  'hover:hover',
+  'any-hover:hover',
+  'pointer:fine',
+  'any-pointer:fine',
+  'hover:',
+  'color:',
+  'width:',
+  'height:',
+  'min-resolution:1dppx',
+  'min-resolution:1dpi',
+  'min-resolution:96dpi',
+  '-webkit-min-device-pixel-ratio:0',
+  '-webkit-min-device-pixel-ratio:1',
+])
+
+function pixels(number = '', unit = 'px'): number {
+  return Number.parseFloat(number) * (unit === 'px' ? 1 : PIXELS_PER_EM)
+}
+
+function inRange(axis: string, relation: string, length: number): boolean {
+  const own = axis === 'width' ? WIDTH_PX : HEIGHT_PX
+  switch (relation) {
+    case '<':
+      return own < length
+    case '<=':
+      return own <= length
+    case '>':
+      return own > length
+    case '>=':
+      return own >= length
+    default:
+      return own === length
+  }
+}
+/** Of the style sheets of a message, in characters; real ones stay under 60,000. */
+const STYLE_LENGTH_MAX = 256 * 1024
+const RULES_MAX = 5_000
+/** Comparisons of selectors with elements; past it no further element meets a rule. */
+const COMPARISONS_MAX = 500_000
+const AT_RULES_DEPTH_MAX = 10
+
+type StyleRule = {
+  readonly order: number
+  readonly specificity: number
+  readonly declarations: readonly Declaration[]
+  readonly selector: ComplexSelector
+}
+
+/** Of the style elements of a message the rules that can hide or show text. */
+export class StyleSheet {
+  readonly #byKey = new Map<string, StyleRule[]>()
+  readonly #matcher = new Matcher()
+  #order = 0
+
+  /** The first STYLE_LENGTH_MAX characters count, and RULES_MAX rules. */
+  constructor(texts: readonly string[]) {
+    let room = STYLE_LENGTH_MAX
+    for (const text of texts) {
+      if (room > 0) this.#read(text.slice(0, room).replace(/<!--|-->/g, ' '))
+      room -= text.length
+    }
+  }
+
+  /** Declarations of the rules that meet the element, the ones that win last. */
+  declarationsFor(element: HtmlElement): readonly Declaration[] {
+    if (this.#order === 0) return NO_DECLARATIONS
+    const met: StyleRule[] = []
+    for (const key of keysOf(element)) {
+      for (const rule of this.#byKey.get(key) ?? []) {
+        if (this.#matcher.meets(rule.selector, element)) met.push(rule)
+      }
+    }
+    if (met.length === 0 || this.#matcher.isSpent) return NO_DECLARATIONS
+    met.sort((a, b) => a.specificity - b.specificity || a.order - b.order)
+    return met.flatMap(({ declarations }) => declarations)
+  }
+
+  #read(text: string): void {
+    const { parse } = load('css-tree') as typeof import('css-tree')
+    try {
+      const parsed = parse(text, { parseValue: false, parseAtrulePrelude: false })
+      if (parsed.type === 'StyleSheet') for (const node of parsed.children) this.#add(node, 0)
+    } catch {
+      // Nested too deep for the parser: without rules more is shown, not less.
+    }
+  }
+
+  #add(node: CssNode, depth: number): void {
+    if (node.type === 'Rule') this.#addRule(node)
+    if (node.type !== 'Atrule' || node.block === null || depth > AT_RULES_DEPTH_MAX) return
+    const prelude = node.prelude?.type === 'Raw' ? node.prelude.value : ''
+    if (!holdsOutside(node.name.toLowerCase(), prelude)) return
+    for (const inner of node.block.children) this.#add(inner, depth + 1)
+  }
+
+  #addRule({ block, prelude }: Rule): void {
+    const declarations = declarationsOf(block.children)
+    if (declarations.length === 0 || prelude.type !== 'SelectorList') return
+    for (const node of prelude.children) {
+      if (this.#order >= RULES_MAX) return
+      const selector = node.type === 'Selector' ? compileSelector(node, 0) : null
+      if (selector === null) continue
+      const order = ++this.#order
+      const rule = { order, specificity: specificityOf(node as Selector), declarations, selector }
+      const key = keyOf(selector)
+      const known = this.#byKey.get(key)
+      if (known === undefined) this.#byKey.set(key, [rule])
+      else known.push(rule)
+    }
+  }
+}
+
+const NO_DECLARATIONS: readonly Declaration[] = []
+
+type Test = (element: HtmlElement, matcher: Matcher) => boolean
+
+/** What one element has to be; `combinator` says how it stands to the part on its left. */
+type Compound = {
+  readonly combinator: string
+  readonly tag: string | null
+  readonly id: string | null
+  readonly classes: readonly string[]
+  readonly tests: readonly Test[]
+}
+
+/** From right to left. */
+type ComplexSelector = readonly Compound[]
+
+const PARTS_MAX = 20
+/** Selectors within `:not()` and the like, and how deep. */
+const LISTED_MAX = 5
+const LISTS_DEPTH_MAX = 3
+
+function specificityOf(selector: Selector): number {
+  let sum = 0
+  for (const { type } of selector.children) {
+    if (type === 'IdSelector') sum += 10_000
+    else if (type === 'TypeSelector') sum += 1
+    else if (type !== 'Combinator' && type !== 'PseudoElementSelector') sum += 100
+  }
+  return sum
+}
+
+/** Null for what only a state or a part of an element meets, and for what is not known. */
+function compileSelector(selector: Selector, depth: number): ComplexSelector | null {
+  if (selector.children.size > PARTS_MAX || depth > LISTS_DEPTH_MAX) return null
+  const parts: Compound[] = []
+  let nodes: CssNode[] = []
+  let combinator = ''
+  const finish = (): boolean => {
+    const compound = compileCompound(nodes, combinator, depth)
+    if (compound !== null) parts.unshift(compound)
+    return compound !== null
+  }
+  for (const node of selector.children) {
+    if (node.type !== 'Combinator') {
+      nodes.push(node)
+      continue
+    }
+    if (!finish()) return null
+    nodes = []
+    combinator = node.name
+  }
+  return finish() ? parts : null
+}
+
+function compileCompound(
+  nodes: readonly CssNode[],
+  combinator: string,
+  depth: number,
+): Compound | null {
+  let tag: string | null = null
+  let id: string | null = null
+  const classes: string[] = []
+  const tests: Test[] = []
+  for (const node of nodes) {
+    if (node.type === 'TypeSelector') tag = node.name === '*' ? null : node.name.toLowerCase()
+    else if (node.type === 'IdSelector') id = node.name
+    else if (node.type === 'ClassSelector') classes.push(node.name)
+    else {
+      const test = testOf(node, depth)
+      if (test === null) return null
+      tests.push(test)
+    }
+  }
+  return { combinator, tag, id, classes, tests }
+}
+
+function testOf(node: CssNode, depth: number): Test | null {
+  if (node.type === 'AttributeSelector') return attributeTest(node)
+  return node.type === 'PseudoClassSelector' ? pseudoClassTest(node, depth) : null
+}
+
+function attributeTest({ name, matcher, value }: AttributeSelector): Test | null {
+  const attribute = name.name.toLowerCase()
+  if (matcher === null || value === null) {
+    return (element) => attributeOf(element, attribute) !== undefined
+  }
+  const wanted = value.type === 'String' ? value.value : value.name
+  const isMet = ATTRIBUTE_MATCHERS[matcher]
+  if (isMet === undefined) return null
+  return (element) => {
+    const given = attributeOf(element, attribute)
+    return given !== undefined && isMet(given, wanted)
+  }
+}
+
+const ATTRIBUTE_MATCHERS: Readonly<Record<string, (given: string, wanted: string) => boolean>> = {
+  '=': (given, wanted) => given === wanted,
+  '~=': (given, wanted) => given.split(/\s+/).includes(wanted),
+  '|=': (given, wanted) => given === wanted || given.startsWith(`${wanted}-`),
+  '^=': (given, wanted) => wanted !== '' && given.startsWith(wanted),
+  '$=': (given, wanted) => wanted !== '' && given.endsWith(wanted),
+  '*=': (given, wanted) => wanted !== '' && given.includes(wanted),
+}
+
+function pseudoClassTest({ name, children }: PseudoClassSelector, depth: number): Test | null {
+  const simple = PSEUDO_CLASSES[name.toLowerCase()]
+  const argument = children?.first ?? null
+  if (argument === null) return simple ?? null
+  if (argument.type === 'Nth') return nthTest(name.toLowerCase(), argument)
+  if (argument.type !== 'SelectorList') return null
+  const listed: ComplexSelector[] = []
+  for (const one of argument.children.toArray().slice(0, LISTED_MAX)) {
+    const selector = one.type === 'Selector' ? compileSelector(one, depth + 1) : null
+    if (selector === null) return null
+    listed.push(selector)
+  }
+  const isAny: Test = (element, matcher) => listed.some((one) => matcher.meets(one, element))
+  if (/^(?:is|where)$/i.test(name)) return isAny
+  return /^not$/i.test(name) ? (element, matcher) => !isAny(element, matcher) : null
+}
+
+const PSEUDO_CLASSES: Readonly<Record<string, Test>> = {
+  root: ({ tagName }) => tagName === 'html',
+  empty: ({ childNodes }) => childNodes.every((node) => !isElement(node) && !isText(node)),
+  'first-child': (element, { placeOf }) => placeOf(element).index === 1,
+  'last-child': (element, { placeOf }) => placeOf(element).fromEnd === 1,
+  'only-child': (element, { placeOf }) =>
+    placeOf(element).index === 1 && placeOf(element).fromEnd === 1,
+  'first-of-type': (element, { placeOf }) => placeOf(element).ofType === 1,
+  'last-of-type': (element, { placeOf }) => placeOf(element).ofTypeFromEnd === 1,
+  'only-of-type': (element, { placeOf }) =>
+    placeOf(element).ofType === 1 && placeOf(element).ofTypeFromEnd === 1,
+}
+
+const NTH_PLACES: Readonly<Record<string, Exclude<keyof Place, 'siblings'>>> = {
+  'nth-child': 'index',
+  'nth-last-child': 'fromEnd',
+  'nth-of-type': 'ofType',
+  'nth-last-of-type': 'ofTypeFromEnd',
+}
+
+function nthTest(name: string, { nth, selector }: Nth): Test | null {
+  const place = NTH_PLACES[name]
+  if (place === undefined || selector !== null) return null
+  const [step, first] =
+    nth.type === 'Identifier'
+      ? [2, nth.name.toLowerCase() === 'odd' ? 1 : 0]
+      : [Number(nth.a === '-' ? -1 : (nth.a ?? 0)), Number(nth.b ?? 0)]
+  return (element, { placeOf }) => {
+    const count = placeOf(element)[place] - first
+    return step === 0 ? count === 0 : count % step === 0 && count / step >= 0
+  }
+}
+
+/** Among its siblings, counted from 1. */
+type Place = {
+  readonly siblings: readonly HtmlElement[]
+  readonly index: number
+  readonly fromEnd: number
+  readonly ofType: number
+  readonly ofTypeFromEnd: number
+}
+
+class Matcher {
+  readonly #places = new Map<HtmlElement, Place>()
+  #comparisons = 0
+
+  get isSpent(): boolean {
+    return this.#comparisons > COMPARISONS_MAX
+  }
+
+  meets(selector: ComplexSelector, element: HtmlElement, at = 0): boolean {
+    const compound = selector[at]
+    if (compound === undefined || !this.#fits(compound, element)) return false
+    const next = selector[at + 1]
+    if (next === undefined) return true
+    for (const other of this.#related(element, compound.combinator)) {
+      if (this.meets(selector, other, at + 1)) return true
+      // What stands above the nearest that fits stands above all others.
+      const isAbove = compound.combinator === ' ' && next.combinator === ' '
+      if (isAbove && this.#fits(next, other)) return false
+    }
+    return false
+  }
+
+  /** Known once for all children of its parent. */
+  readonly placeOf = (element: HtmlElement): Place => {
+    const known = this.#places.get(element)
+    if (known !== undefined) return known
+    const siblings = (element.parentNode?.childNodes ?? [element]).filter(isElement)
+    const ofType = new Map<string, number>()
+    for (const { tagName } of siblings) ofType.set(tagName, (ofType.get(tagName) ?? 0) + 1)
+    const seen = new Map<string, number>()
+    for (const [at, one] of siblings.entries()) {
+      const count = (seen.get(one.tagName) ?? 0) + 1
+      seen.set(one.tagName, count)
+      this.#places.set(one, {
+        siblings,
+        index: at + 1,
+        fromEnd: siblings.length - at,
+        ofType: count,
+        ofTypeFromEnd: (ofType.get(one.tagName) ?? 0) - count + 1,
+      })
+    }
+    return this.#places.get(element) ?? NO_PLACE
+  };
+
+  *#related(element: HtmlElement, combinator: string): Generator<HtmlElement> {
+    let above = parentOf(element)
+    if (combinator === '>') {
+      if (above !== null) yield above
+    } else if (combinator === ' ') {
+      for (; above !== null; above = parentOf(above)) yield above
+    } else {
+      const { siblings, index } = this.placeOf(element)
+      for (let at = index - 2; at >= 0; at--) {
+        yield siblings[at] as HtmlElement
+        if (combinator === '+') return
+      }
+    }
+  }
+
+  #fits({ tag, id, classes, tests }: Compound, element: HtmlElement): boolean {
+    if (++this.#comparisons > COMPARISONS_MAX) return false
+    if (tag !== null && tag !== element.tagName) return false
+    if (id !== null && attributeOf(element, 'id') !== id) return false
+    if (classes.length > 0) {
+      const own = classesOf(element)
+      if (!classes.every((name) => own.includes(name))) return false
+    }
+    return tests.every((test) => test(element, this))
+  }
+}
+
+const NO_PLACE: Place = { siblings: [], index: 0, fromEnd: 0, ofType: 0, ofTypeFromEnd: 0 }
+
+function parentOf({ parentNode }: HtmlElement): HtmlElement | null {
+  return parentNode !== null && isElement(parentNode) ? parentNode : null
+}
+
+const CLASSES_MAX = 50
+
+function classesOf(element: HtmlElement): readonly string[] {
+  return attributeOf(element, 'class')?.split(/\s+/, CLASSES_MAX) ?? []
+}
+
+/** By which rules are looked up: the id, a class or the tag of the element itself, else `*`. */
+function keyOf([own]: ComplexSelector): string {
+  if (own?.id != null) return `#${own.id}`
+  const name = own?.classes[0]
+  return name === undefined ? (own?.tag ?? '*') : `.${name}`
+}
+
+/** All that `keyOf` may say of a selector that meets the element. */
+function keysOf(element: HtmlElement): string[] {
+  const id = attributeOf(element, 'id')
+  const classes = new Set(classesOf(element).map((name) => `.${name}`))
+  return ['*', element.tagName, ...(id === undefined ? [] : [`#${id}`]), ...classes]
+}
