@@ -10,7 +10,7 @@ import {
   settleReport,
 } from '#inbound/settle-report-rows.ts'
 import type { SentMessage } from '#outbound/delivery-rows.ts'
-import { newSuppression } from '#outbound/new-suppression.ts'
+import { newSuppression } from '#outbound/suppressions.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
