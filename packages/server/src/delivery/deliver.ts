@@ -1,9 +1,10 @@
-// One attempt: a message for the recipients that share a next hop, carried there, and what came of it
-// recorded. The leases are the caller's to hold.
-
 import type { Carried, Carrier, CarryOutcome } from '#delivery/transport/carrier.ts'
+import { isLocal } from '#domains/domain.ts'
+import { findHeldDomain } from '#domains/domain-rows.ts'
 import type { Authenticator } from '#inbound/authenticate/authenticator.ts'
+import { findRecipient, type Recipient } from '#inbound/find-recipient.ts'
 import type { CountedReport } from '#inbound/report/report-outcome.ts'
+import { type AcceptedRecipient, takeMail } from '#inbound/take-mail.ts'
 import { domainOf } from '#inboxes/inbox.ts'
 import { findRawMessage } from '#mailbox/raw-message-rows.ts'
 import type { StorageQuota } from '#mailbox/storage-quota.ts'
@@ -23,8 +24,6 @@ import type { LeaseKeeper } from '#queue/lease-keeper.ts'
 import { outlastStore } from '#queue/outlast-store.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db } from '#schema/tables.ts'
-import { captureMail } from './capture-mail.ts'
-import { deliverHere } from './deliver-here.ts'
 import { type Attempted, settledOf } from './outcome.ts'
 
 /** After the last attempt's time nothing is sent any more, whatever came in between. */
@@ -49,10 +48,8 @@ export type DeliverDeps = {
   wakeEvents: () => void
 }
 
-/** A message for some of its recipients, all of one lane. */
+/** A message for its recipients at one domain. */
 export type Group = AnyGroup<HeldDelivery>
-
-export type OutgoingMessage = { raw: Uint8Array; reversePath: string }
 
 export type Holding = {
   worker: string
@@ -63,9 +60,9 @@ export type Holding = {
 }
 
 /**
- * Attempts what is still held of the group and records the outcome; on return the worker holds it no
- * more. When `signal` is aborted, what was not sent yet is given back. Rejects only where the outcome
- * could not be recorded before that: then the leases end by themselves.
+ * Attempts the deliveries of the group that the worker still holds and records their outcome; on return
+ * the worker holds none of them. When `signal` is aborted, unsent ones are given back. Rejects only where
+ * the outcome could not be recorded before that: then the leases end by themselves.
  */
 export async function deliver(
   deps: DeliverDeps,
@@ -73,56 +70,54 @@ export async function deliver(
   holding: Holding,
 ): Promise<GroupOutcome> {
   const { worker, signal, leases } = holding
-  const [first, ...rest] = await outlast(deps, { group: claimed, signal }, () =>
-    leases.confirm(claimed),
-  )
+  const fields = { message: claimed[0].message_id }
+  const outlast: Outlast = (run) => outlastStore(deps, { fields, signal }, run)
+  const [first, ...rest] = await outlast(() => leases.confirm(claimed))
   if (first === undefined) {
-    // What is another's stays so; what belongs to no inbox any more goes at the next claim.
-    await giveBack(deps, claimed, { leases, signal, fields: fieldsOf(claimed) })
+    // Deliveries that another worker took over stay with it; those of a deleted inbox go at the next claim.
+    await giveBack(deps, claimed, { leases, signal, fields })
     return 'returned'
   }
   const group: Group = [first, ...rest]
-  const { attempted, captured } = await attempt(deps, group, holding)
-  const back = attempted.filter((one) => isGivenBack(one.outcome, signal))
-  const kept = attempted.filter((one): one is Settled => !back.includes(one))
+  const { attempted, captured } = await attempt(deps, group, { ...holding, outlast })
+  const untried = attempted.filter(({ outcome }) => isGivenBack(outcome, signal))
+  const kept = attempted.filter((one): one is Attempted => !untried.includes(one))
   if (kept.length > 0) {
-    const settled = kept.map((one) => settle(deps, one, signal))
+    const deliveries = kept.map((one) => settle(deps, one, signal))
     const { account_id: accountId, message_id: messageId } = first
     const [nowMs, eventId] = [deps.clock.now(), deps.makeId('evt')]
-    const outcome = { worker, accountId, messageId, deliveries: settled, captured, eventId, nowMs }
-    const ids = await outlast(deps, { group, signal }, () =>
-      deps.db.write(settleDeliveries, outcome),
-    )
-    if (settled.some(mayTell)) deps.wakeEvents()
+    const outcome = { worker, accountId, messageId, deliveries, captured, eventId, nowMs }
+    const ids = await outlast(() => deps.db.write(settleDeliveries, outcome))
+    // A delivery that is tried again writes no event.
+    if (deliveries.some(({ nextAttemptAtMs }) => nextAttemptAtMs === null)) deps.wakeEvents()
     tell(
       deps,
       group,
-      settled.filter(({ id }) => ids.includes(id)),
+      deliveries.filter(({ id }) => ids.includes(id)),
     )
   }
-  if (back.length > 0) {
-    const untried = back.map(({ delivery }) => delivery)
-    await giveBack(deps, untried, { leases, signal, fields: fieldsOf(group) })
+  if (untried.length > 0) {
+    const deliveries = untried.map(({ delivery }) => delivery)
+    await giveBack(deps, deliveries, { leases, signal, fields })
   }
-  return meaningOf(attempted.map(({ outcome }) => outcome.kind))
+  return groupOutcomeOf(attempted.map(({ outcome }) => outcome.kind))
 }
+
+/** Tries until the store is back. */
+type Outlast = <Value>(run: () => Promise<Value>) => Promise<Value>
+
+type Attempting = Pick<Holding, 'signal' | 'onAnswer'> & { outlast: Outlast }
 
 type Tried = Omit<Attempted, 'outcome'> & {
   outcome: Attempted['outcome'] | Extract<CarryOutcome, { kind: 'crowded' }>
 }
-type Settled = Attempted
 
-/** What was not tried, or was cut on our side before anything was sent, is as it was. */
+/** A delivery that was not tried, or was cut on our side before anything was sent, is as it was. */
 function isGivenBack({ kind }: Tried['outcome'], signal: AbortSignal): boolean {
   return kind === 'crowded' || (signal.aborted && NOT_SENT.has(kind))
 }
 
 const NOT_SENT: ReadonlySet<string> = new Set(['unsent', 'no-route'])
-
-/** Whether an event may have come of it: one that is tried again changes nothing. */
-function mayTell({ nextAttemptAtMs }: SettledDelivery): boolean {
-  return nextAttemptAtMs === null
-}
 
 /** An end without an answer that we made ourselves says nothing about the server: it is not counted. */
 function settle(deps: DeliverDeps, one: Attempted, signal: AbortSignal): SettledDelivery {
@@ -134,140 +129,10 @@ function settle(deps: DeliverDeps, one: Attempted, signal: AbortSignal): Settled
 const ANSWERED: ReadonlySet<string> = new Set(['accepted', 'complained', 'refused'])
 const UNANSWERED: ReadonlySet<string> = new Set(['unsent', 'no-route', 'ambiguous'])
 
-function meaningOf(kinds: string[]): GroupOutcome {
+function groupOutcomeOf(kinds: string[]): GroupOutcome {
   if (kinds.some((kind) => ANSWERED.has(kind))) return 'reached'
   if (kinds.includes('crowded')) return 'crowded'
   return kinds.some((kind) => UNANSWERED.has(kind)) ? 'unreached' : 'returned'
-}
-
-type Attempt = { attempted: Tried[]; captured: SettleInput['captured'] }
-
-async function attempt(
-  deps: DeliverDeps,
-  group: Group,
-  { signal, onAnswer }: Holding,
-): Promise<Attempt> {
-  const all = (outcome: Tried['outcome']): Attempt => ({
-    attempted: group.map((delivery) => ({ delivery, outcome, host: null, tls: null })),
-    captured: null,
-  })
-  // Its last attempt was due long ago: whatever kept it from ending must not go on for ever.
-  const [{ expires_at: expiresAtMs }] = group
-  if (deps.queueClock.now() > expiresAtMs + DELIVERY_GRACE_MS) return all({ kind: 'expired' })
-  const message = await readOutgoing(deps, group, signal)
-  if ('kind' in message) return all(message)
-  // It rejects before anything is stored, or not at all.
-  const { here, elsewhere } = await outlast(deps, { group, signal }, () =>
-    deliverHere(deps, group, message),
-  )
-  if (elsewhere.length === 0) return { attempted: here, captured: null }
-  if (deps.carrier === null) {
-    const { attempted, captured } = captureMail(deps, elsewhere, message)
-    return { attempted: [...here, ...attempted], captured }
-  }
-  const { host, tls, outcomes } = await carry(deps, { elsewhere, message, signal, onAnswer })
-  const attempted = elsewhere.map((delivery, index) => ({
-    delivery,
-    outcome: outcomes[index] ?? NO_OUTCOME,
-    host,
-    tls,
-  }))
-  return { attempted: [...here, ...attempted], captured: null }
-}
-
-const NO_OUTCOME = { kind: 'no-route', text: 'The attempt failed within the service.' } as const
-
-/** A fault of ours is no outcome of theirs: it is tried again by schedule, and ends with it. */
-async function carry(
-  deps: DeliverDeps,
-  {
-    elsewhere,
-    message,
-    signal,
-    onAnswer,
-  }: { elsewhere: HeldDelivery[]; message: OutgoingMessage } & Pick<Holding, 'signal' | 'onAnswer'>,
-): Promise<Carried> {
-  const [first] = elsewhere
-  if (deps.carrier === null || first === undefined) return NOTHING_CARRIED
-  try {
-    return await deps.carrier.carry(
-      {
-        destination: domainOf(first.recipient),
-        reversePath: message.reversePath,
-        recipients: elsewhere.map(({ recipient }) => recipient),
-        raw: message.raw,
-        needsSmtpUtf8: first.needs_smtputf8 === 1,
-        onAnswer,
-      },
-      signal,
-    )
-  } catch (error) {
-    deps.log.error(
-      { error, message: first.message_id },
-      'a delivery attempt failed with an internal error',
-    )
-    return NOTHING_CARRIED
-  }
-}
-
-const NOTHING_CARRIED: Carried = { host: null, tls: null, outcomes: [] }
-
-/** The message, or what its recipients are told when it cannot be had. */
-async function readOutgoing(
-  deps: DeliverDeps,
-  group: Group,
-  signal: AbortSignal,
-): Promise<OutgoingMessage | Extract<Attempted['outcome'], { kind: 'unroutable' | 'no-route' }>> {
-  // That of any recipient of the group takes reports about all of them.
-  const [{ raw_id: rawId, return_path: returnPath }] = group
-  try {
-    const find = () => outlast(deps, { group, signal }, () => findRawMessage(deps.db, rawId))
-    const row = await find()
-    if (row === null) return DELETED
-    // One that is broken is not waited for: it may stay so, and would keep its place for ever.
-    const raw = row.content ?? (await readBytes(deps, rawId, signal))
-    if (raw === null) {
-      if (signal.aborted) return CUT_SHORT
-      // A deletion takes the row first and the bytes after it.
-      if ((await find()) === null) return DELETED
-      throw new Error(`The bytes of ${rawId} are not in the blob store.`)
-    }
-    return { raw, reversePath: returnPath === '' ? row.reversePath : returnPath }
-  } catch (error) {
-    deps.log.error({ error, raw: rawId }, 'an outgoing message could not be read')
-    return { kind: 'no-route', text: 'The message could not be read.' }
-  }
-}
-
-/** A store that hangs holds up no end: then it is null, as for bytes that are not there. */
-async function readBytes(
-  { blobs }: { blobs: BlobStore | null },
-  rawId: string,
-  signal: AbortSignal,
-): Promise<Uint8Array | null> {
-  return blobs && raceAbort(blobs.get(rawId), { signal })
-}
-
-const CUT_SHORT = {
-  kind: 'no-route',
-  text: 'The service stopped before the message was read.',
-} as const
-
-const DELETED = {
-  kind: 'unroutable',
-  reply: { code: 550, enhanced: '5.6.0', text: 'The message was deleted.' },
-} as const
-
-function outlast<Value>(
-  deps: DeliverDeps,
-  { group, signal }: { group: Group; signal: AbortSignal },
-  run: () => Promise<Value>,
-): Promise<Value> {
-  return outlastStore(deps, { fields: fieldsOf(group), signal }, run)
-}
-
-function fieldsOf([{ message_id: message }]: Group): { message: string } {
-  return { message }
 }
 
 function tell(deps: DeliverDeps, group: Group, settled: SettledDelivery[]): void {
@@ -286,4 +151,275 @@ function tell(deps: DeliverDeps, group: Group, settled: SettledDelivery[]): void
     else if (status === 'deferred') deps.log.info(fields, 'deferred')
     else deps.log.warn(fields, 'not delivered')
   }
+}
+
+async function attempt(
+  deps: DeliverDeps,
+  group: Group,
+  attempting: Attempting,
+): Promise<{ attempted: Tried[]; captured: SettleInput['captured'] }> {
+  const all = (outcome: Tried['outcome']) => ({
+    attempted: group.map((delivery) => ({ delivery, outcome, host: null, tls: null })),
+    captured: null,
+  })
+  // Its last attempt was due long ago: whatever kept it from ending must not go on for ever.
+  const [{ expires_at: expiresAtMs }] = group
+  if (deps.queueClock.now() > expiresAtMs + DELIVERY_GRACE_MS) return all({ kind: 'expired' })
+  const message = await readOutgoing(deps, group, attempting)
+  if ('kind' in message) return all(message)
+  // It rejects before anything is stored, or not at all.
+  const { here, elsewhere } = await attempting.outlast(() => deliverHere(deps, group, message))
+  const [first, ...rest] = elsewhere
+  if (first === undefined) return { attempted: here, captured: null }
+  const { carrier } = deps
+  if (carrier === null) {
+    const { attempted, captured } = captureMail(deps, elsewhere, message)
+    return { attempted: [...here, ...attempted], captured }
+  }
+  const carrying = { ...attempting, carrier, message }
+  const { host, tls, outcomes } = await carry(deps, [first, ...rest], carrying)
+  const attempted = elsewhere.map((delivery, index) => {
+    return { delivery, outcome: outcomes[index] ?? NO_OUTCOME, host, tls }
+  })
+  return { attempted: [...here, ...attempted], captured: null }
+}
+
+type OutgoingMessage = { raw: Uint8Array; reversePath: string }
+
+/** The message, or the outcome for its recipients when it cannot be had. */
+async function readOutgoing(
+  deps: DeliverDeps,
+  group: Group,
+  { outlast, signal }: Attempting,
+): Promise<OutgoingMessage | Extract<Attempted['outcome'], { kind: 'unroutable' | 'no-route' }>> {
+  // That of any recipient of the group takes reports about all of them.
+  const [{ raw_id: rawId, return_path: returnPath }] = group
+  try {
+    const find = () => outlast(() => findRawMessage(deps.db, rawId))
+    const row = await find()
+    if (row === null) return DELETED
+    // A broken blob store is not waited for: it may stay so, and the attempt would keep its slot for ever.
+    const bytes = () => deps.blobs && raceAbort(deps.blobs.get(rawId), { signal })
+    const raw = row.content ?? (await bytes())
+    if (raw === null) {
+      if (signal.aborted) return CUT_SHORT
+      // A deletion takes the row first and the bytes after it.
+      if ((await find()) === null) return DELETED
+      throw new Error(`The bytes of ${rawId} are not in the blob store.`)
+    }
+    return { raw, reversePath: returnPath === '' ? row.reversePath : returnPath }
+  } catch (error) {
+    deps.log.error({ error, raw: rawId }, 'an outgoing message could not be read')
+    return { kind: 'no-route', text: 'The message could not be read.' }
+  }
+}
+
+const CUT_SHORT = {
+  kind: 'no-route',
+  text: 'The service stopped before the message was read.',
+} as const
+
+const DELETED = {
+  kind: 'unroutable',
+  reply: { code: 550, enhanced: '5.6.0', text: 'The message was deleted.' },
+} as const
+
+/** A fault of ours is no outcome of theirs: it is tried again by schedule, and ends with it. */
+async function carry(
+  deps: { log: Log },
+  group: Group,
+  {
+    carrier,
+    message,
+    signal,
+    onAnswer,
+  }: Attempting & { carrier: Carrier; message: OutgoingMessage },
+): Promise<Carried> {
+  const [first] = group
+  try {
+    return await carrier.carry(
+      {
+        destination: domainOf(first.recipient),
+        reversePath: message.reversePath,
+        recipients: group.map(({ recipient }) => recipient),
+        raw: message.raw,
+        needsSmtpUtf8: first.needs_smtputf8 === 1,
+        onAnswer,
+      },
+      signal,
+    )
+  } catch (error) {
+    deps.log.error(
+      { error, message: first.message_id },
+      'a delivery attempt failed with an internal error',
+    )
+    return { host: null, tls: null, outcomes: [] }
+  }
+}
+
+const NO_OUTCOME = { kind: 'no-route', text: 'The attempt failed within the service.' } as const
+
+type Here = { delivery: HeldDelivery; recipient: AcceptedRecipient }
+
+/**
+ * Mail to inboxes of this service takes the path of mail from outside, without leaving: the outcomes for
+ * recipients here, and the recipients that are elsewhere.
+ */
+async function deliverHere(
+  deps: DeliverDeps,
+  group: Group,
+  message: OutgoingMessage,
+): Promise<{ here: Attempted[]; elsewhere: readonly HeldDelivery[] }> {
+  if (!(await isDomainHere(deps, domainOf(group[0].recipient)))) {
+    return { here: [], elsewhere: group }
+  }
+  const here: Attempted[] = []
+  const elsewhere: HeldDelivery[] = []
+  const accepted: Here[] = []
+  for (const delivery of group) {
+    const refuse = (outcome: Attempted['outcome']) =>
+      here.push({ delivery, outcome, host: null, tls: null })
+    const recipient = await findRecipient(deps, delivery.recipient)
+    if (recipient.kind === 'foreign_domain') elsewhere.push(delivery)
+    else if (recipient.kind === 'unknown_mailbox') refuse(NO_MAILBOX)
+    else if (await isFull(deps, recipient, delivery)) refuse(MAILBOX_FULL)
+    else accepted.push({ delivery, recipient: { ...recipient, address: delivery.recipient } })
+  }
+  if (accepted.length > 0) {
+    const recipients = accepted.map(({ recipient }) => recipient)
+    const outcome = await receiveHere(deps, recipients, message)
+    const host = deps.inboxDomain
+    here.push(...accepted.map(({ delivery }) => ({ delivery, outcome, host, tls: null })))
+  }
+  return { here, elsewhere }
+}
+
+/** Whether mail that leaves an inbox for this domain need not leave the service. */
+async function isDomainHere(
+  { db, inboxDomain }: { db: Db; inboxDomain: string },
+  domain: string,
+): Promise<boolean> {
+  if (domain === inboxDomain) return true
+  const held = await findHeldDomain(db, domain)
+  return held !== null && isLocal(held)
+}
+
+/** As for mail from outside; an account may send to itself. */
+async function isFull(
+  { storageQuota }: DeliverDeps,
+  recipient: Recipient,
+  { account_id: senderId }: HeldDelivery,
+): Promise<boolean> {
+  if (recipient.kind !== 'inbox' || recipient.inbox.accountId === senderId) return false
+  return storageQuota.isExceeded(recipient.inbox.accountId)
+}
+
+async function receiveHere(
+  deps: DeliverDeps,
+  recipients: AcceptedRecipient[],
+  { raw, reversePath }: OutgoingMessage,
+): Promise<Attempted['outcome']> {
+  try {
+    const result = await takeMail(deps, {
+      raw,
+      reversePath,
+      recipients,
+      origin: 'service',
+      clientAddress: null,
+      helo: null,
+      tls: null,
+    })
+    switch (result.kind) {
+      case 'stored':
+        return { kind: 'accepted', reply: { code: 250, enhanced: '2.0.0', text: 'Stored here' } }
+      case 'no_recipient':
+        return NO_MAILBOX
+      case 'too_early':
+        return refusedAtEnd(451, '4.3.0', 'Delivery still in progress, try again later')
+      case 'rejected_by_policy':
+        return refusedAtEnd(550, '5.7.1', result.text)
+      case 'loop':
+        return refusedAtEnd(554, '5.4.6', result.text)
+    }
+  } catch (error) {
+    deps.log.warn({ error }, 'a message between inboxes of this service could not be stored')
+    return refusedAtEnd(451, '4.3.0', 'The message could not be stored.')
+  }
+}
+
+function refusedAtEnd(code: number, enhanced: string, text: string): Attempted['outcome'] {
+  return { kind: 'refused', stage: 'final-dot', reply: { code, enhanced, text } }
+}
+
+/** Not for good: the account may make the inbox tomorrow, so the address is not suppressed. */
+const NO_MAILBOX: Attempted['outcome'] = {
+  kind: 'unroutable',
+  reply: { code: 550, enhanced: '5.1.1', text: 'No such mailbox here' },
+}
+
+const MAILBOX_FULL: Attempted['outcome'] = {
+  kind: 'refused',
+  stage: 'rcpt',
+  reply: { code: 552, enhanced: '5.2.2', text: 'Mailbox full' },
+}
+
+/**
+ * The sandbox as a mail server: it takes a message for all of these recipients, but for the addresses that
+ * behave as they are named. `captured` is the row to keep; null when nobody took it.
+ */
+function captureMail(
+  deps: Pick<DeliverDeps, 'clock' | 'makeId' | 'log'>,
+  deliveries: readonly HeldDelivery[],
+  { reversePath }: OutgoingMessage,
+): { attempted: Attempted[]; captured: SettleInput['captured'] } {
+  const attempted = deliveries.map((delivery) => ({
+    delivery,
+    outcome: capturedOutcome(delivery),
+    host: 'sandbox',
+    tls: null,
+  }))
+  const taken = attempted.filter(({ outcome }) => TAKEN.has(outcome.kind))
+  const [first] = taken
+  if (first === undefined) return { attempted, captured: null }
+  const recipients = taken.map(({ delivery: { id, recipient } }) => ({
+    deliveryId: id,
+    address: recipient,
+  }))
+  const { account_id: account, message_id: message } = first.delivery
+  const addresses = recipients.map(({ address }) => address)
+  deps.log.info({ message, recipients: addresses }, 'captured mail in the sandbox')
+  const captured = {
+    id: deps.makeId('cap'),
+    account_id: account,
+    message_id: message,
+    recipients,
+    reverse_path: reversePath,
+    created_at: deps.clock.now(),
+  }
+  return { attempted, captured }
+}
+
+const TAKEN: ReadonlySet<string> = new Set(['accepted', 'complained'])
+
+function capturedOutcome({ recipient, status }: HeldDelivery): Attempted['outcome'] {
+  const name = recipient.slice(0, recipient.lastIndexOf('@')).replace(/\+.*$/s, '').toLowerCase()
+  switch (name) {
+    case 'bounce-550': {
+      const reply = { code: 550, enhanced: '5.1.1', text: 'No such user (sandbox)' }
+      return { kind: 'refused', stage: 'rcpt', reply }
+    }
+    case 'defer-451': {
+      const reply = { code: 451, enhanced: '4.7.1', text: 'Try again later (sandbox)' }
+      return status === 'deferred' ? ACCEPTED : { kind: 'refused', stage: 'rcpt', reply }
+    }
+    case 'complain':
+      return { kind: 'complained', text: 'Reported as spam (sandbox)' }
+    default:
+      return ACCEPTED
+  }
+}
+
+const ACCEPTED: Attempted['outcome'] = {
+  kind: 'accepted',
+  reply: { code: 250, enhanced: '2.0.0', text: 'Captured in the sandbox' },
 }

@@ -19,11 +19,9 @@ test('routes are kept for the shortest TTL on their way, within ten seconds and 
   ] as const) {
     const asked = () => dns.countAsked(destination, 'MX')
     const route = await find(destination)
-    if (route.kind === 'hosts') assert.equal(route.validMs, keptMs)
     pass(keptMs - 1)
     const later = await find(destination)
     assert.equal(outcomeOf(later), outcomeOf(route))
-    if (later.kind === 'hosts') assert.equal(later.validMs, 1)
     assert.equal(asked(), 1, destination)
     pass(1)
     await find(destination)

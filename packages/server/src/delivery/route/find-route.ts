@@ -1,24 +1,61 @@
-// From a destination to the hosts and addresses to try, or to the reason why there are none.
-// Remembers what it found; opens no connection for mail.
-
-import { isIPv4, isIPv6 } from 'node:net'
+import { isIP, isIPv4, isIPv6 } from 'node:net'
+import { isHostInPolicy, type StsPolicy } from '@mailroom/mail/mta-sts.ts'
+import { isDomainName } from '@mailroom/mail/smtp/path.ts'
+import type { ClientTls } from '@mailroom/smtp/client/outgoing-mail.ts'
 import { Cache } from '#platform/cache.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
-import type { Resolver } from '#platform/dns/resolver.ts'
+import type { MxRecord, Resolver, TlsaRecord } from '#platform/dns/resolver.ts'
 import {
   type AddressGuard,
   listOwnAddresses,
   makeAddressGuard,
 } from '#platform/egress/address-guard.ts'
-import { type FetchPolicy, makeFetchPolicy } from './fetch-policy.ts'
-import { type Route, type RouteHost, refuse } from './route.ts'
-import { forGood, ROUTE_VALID_MS_MAX, type RouteFinding, routeToDomain } from './route-to-domain.ts'
-import { makeStsPolicies } from './sts-policies.ts'
+import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
+import {
+  type FetchPolicy,
+  makeFetchPolicy,
+  makeStsPolicies,
+  type StsPolicies,
+} from './sts-policies.ts'
 
+/** RFC 5321 §5.1 asks for at least two to be tried. */
+export const ROUTE_ADDRESSES_MAX = 5
+/** Of one host where there are several, so that its addresses cannot keep its substitutes untried. */
+const ROUTE_HOST_ADDRESSES_MAX = 3
+/** Hosts whose addresses are asked for until ROUTE_ADDRESSES_MAX are known. */
+const ROUTE_HOSTS_LOOKED_UP_MAX = 10
+/** No further host is looked up after this long; what is known by then must do. */
+const ROUTE_LOOKUP_MS_MAX = 30 * SECOND_MS
+/** How long a route or a definite refusal is kept, whatever its TTL. */
+export const ROUTE_VALID_MS_MIN = 10 * SECOND_MS
+const ROUTE_VALID_MS_MAX = 5 * MINUTE_MS
+/** A fault is kept so long that a burst of mail to one destination asks once. */
+export const ROUTE_FAULT_MS = 5 * SECOND_MS
 const ROUTES_KEPT_MAX = 10_000
 
-export type { Route, RouteHost, RouteTls } from './route.ts'
+/** What a host must show before mail is given to it (RFC 8461 §4.2, RFC 7672 §2.2). */
+export type RouteTls = Exclude<ClientTls, { readonly kind: 'none' }>
+
+export type RouteHost = {
+  /** Lower case, without a trailing dot; the literal itself for an address literal. */
+  readonly host: string
+  /** In the order to try. */
+  readonly addresses: readonly string[]
+  readonly tls: RouteTls
+}
+
+export type Route =
+  /** In the order to try; one at least. */
+  | { readonly kind: 'hosts'; readonly hosts: readonly RouteHost[] }
+  | {
+      readonly kind: 'refused'
+      readonly code: 550 | 556
+      /** RFC 3463. */
+      readonly enhanced: string
+      readonly text: string
+    }
+  | { readonly kind: 'deferred'; readonly text: string }
 
 export type RouterOptions = {
   /** Stays the caller's to close. */
@@ -47,7 +84,7 @@ export type Router = {
    * all answers are definite. 550 5.4.6: only addresses that mail may not go to.
    */
   findRoute(destination: string): Promise<Route>
-  /** Ends what is being fetched. Close the resolver as well. */
+  /** Ends fetches of policies. Close the resolver as well. */
   close(): void
 }
 
@@ -70,10 +107,8 @@ export function openRouter(options: RouterOptions): Router {
 
   async function findRoute(destination: string): Promise<Route> {
     const key = destination.toLowerCase().replace(/\.$/, '')
-    const kept = routes.find(key)
-    if (kept !== null) return withValidity(kept.value, kept.leftMs)
-    const shared = underWay.get(key)
-    if (shared !== undefined) return shared
+    const known = routes.get(key) ?? underWay.get(key)
+    if (known !== undefined) return known
     const started = findAndKeep(key).finally(() => underWay.delete(key))
     underWay.set(key, started)
     return started
@@ -95,23 +130,249 @@ export function openRouter(options: RouterOptions): Router {
 }
 
 /** RFC 5321 §4.1.3. */
-function routeToLiteral(literal: string, isAllowed: AddressGuard): RouteFinding {
+function routeToLiteral(literal: string, isAllowed: AddressGuard): FoundRoute {
   const text = literal.endsWith(']') ? literal.slice(1, -1) : ''
   const v6 = text.startsWith('ipv6:') ? text.slice('ipv6:'.length) : ''
   const address = isIPv6(v6) && !v6.includes('%') ? v6 : isIPv4(text) ? text : null
   if (address === null) {
-    return forGood(refuse(550, '5.1.2', 'the domain of the recipient is not an address literal'))
+    return refuse(550, '5.1.2', 'the domain of the recipient is not an address literal')
   }
   if (!isAllowed(address)) {
-    return forGood(refuse(550, '5.4.6', 'mail may not be sent to the address of the recipient'))
+    return refuse(550, '5.4.6', 'mail may not be sent to the address of the recipient')
   }
   const hosts: RouteHost[] = [
     { host: literal, addresses: [address], tls: { kind: 'opportunistic' } },
   ]
-  const validMs = ROUTE_VALID_MS_MAX
-  return { route: { kind: 'hosts', hosts, validMs }, keptMs: validMs }
+  return { route: { kind: 'hosts', hosts }, keptMs: ROUTE_VALID_MS_MAX }
 }
 
-function withValidity(route: Route, validMs: number): Route {
-  return route.kind === 'hosts' ? { ...route, validMs } : route
+/** A route and the time for which it may be remembered. */
+type FoundRoute = { readonly route: Route; readonly keptMs: number }
+
+/** `ttlMs` of the answers that say so; a refusal without one is kept for the shortest time. */
+function refuse(
+  code: 550 | 556,
+  enhanced: string,
+  text: string,
+  ttlMs: number = ROUTE_VALID_MS_MIN,
+): FoundRoute {
+  return { route: { kind: 'refused', code, enhanced, text }, keptMs: clampMs(ttlMs) }
+}
+
+function defer(text: string): FoundRoute {
+  return { route: { kind: 'deferred', text }, keptMs: ROUTE_FAULT_MS }
+}
+
+function clampMs(ttlMs: number): number {
+  return Math.min(Math.max(ttlMs, ROUTE_VALID_MS_MIN), ROUTE_VALID_MS_MAX)
+}
+
+type DomainRouteOptions = Required<
+  Pick<RouterOptions, 'resolver' | 'chance' | 'clock' | 'port'>
+> & {
+  readonly policies: StsPolicies
+  readonly isAllowed: AddressGuard
+}
+
+/**
+ * MX records, addresses, and what MTA-STS and DANE demand of each host. `destination` is lower case without
+ * a final dot, and need not be a domain name. Never rejects.
+ */
+async function routeToDomain(
+  destination: string,
+  options: DomainRouteOptions,
+): Promise<FoundRoute> {
+  if (!isHostName(destination)) {
+    return refuse(550, '5.1.2', 'the domain of the recipient is not a domain name')
+  }
+  const findingPolicy = options.policies.find(destination)
+  const list = await listHosts(destination, options)
+  if ('route' in list) return list
+  const policy = await findingPolicy
+  const enforced = policy?.mode === 'enforce' ? policy : null
+  const hosts = list.hosts.filter((host) => enforced === null || isHostInPolicy(enforced, host))
+  if (hosts.length === 0) {
+    return defer(`no mail host of ${destination} is named by its MTA-STS policy`)
+  }
+  return routeToHosts(destination, { ...list, hosts }, { ...options, enforced })
+}
+
+async function routeToHosts(
+  destination: string,
+  list: HostList,
+  options: DomainRouteOptions & { enforced: StsPolicy | null },
+): Promise<FoundRoute> {
+  const { clock, enforced } = options
+  const findings = new Set<HostFinding['kind'] | 'not-asked'>()
+  const usable: RouteHost[] = []
+  const untilMs = clock.monotonic() + ROUTE_LOOKUP_MS_MAX
+  let room = ROUTE_ADDRESSES_MAX
+  let ttlMs = list.ttlMs
+  let fault = 'too many of its mail hosts have no address'
+  for (const [index, host] of list.hosts.entries()) {
+    if (room === 0) break
+    if (index >= ROUTE_HOSTS_LOOKED_UP_MAX || clock.monotonic() >= untilMs) {
+      findings.add('not-asked')
+      break
+    }
+    const finding = await findHost(host, { ...options, isAuthenticated: list.isAuthenticated })
+    findings.add(finding.kind)
+    if (finding.kind === 'fault') fault = finding.text
+    if (finding.kind !== 'usable') continue
+    const share = list.hosts.length === 1 ? room : Math.min(room, ROUTE_HOST_ADDRESSES_MAX)
+    const addresses = shareFamilies(finding.addresses, share)
+    usable.push({ host, addresses, tls: chooseTls(host, finding.dane, enforced) })
+    room -= addresses.length
+    ttlMs = Math.min(ttlMs, finding.ttlMs)
+  }
+  if (usable.length > 0) {
+    return { route: { kind: 'hosts', hosts: usable }, keptMs: clampMs(ttlMs) }
+  }
+  if (findings.has('fault') || findings.has('not-asked')) {
+    return defer(`the mail hosts of ${destination} cannot be looked up now: ${fault}`)
+  }
+  if (findings.has('forbidden')) {
+    const text = `${destination} resolves only to addresses that mail may not be sent to`
+    return refuse(550, '5.4.6', text)
+  }
+  return refuse(550, '5.4.4', `no mail host of ${destination} has an address`)
+}
+
+/** DANE before MTA-STS (RFC 8461 §2), except where it asks for less. */
+function chooseTls(host: string, dane: RouteTls | null, enforced: StsPolicy | null): RouteTls {
+  if (dane?.kind === 'dane') return dane
+  if (enforced !== null) return { kind: 'verified', servername: host }
+  return dane ?? { kind: 'opportunistic' }
+}
+
+/** So many of them, the last place for IPv6 where there is any. */
+function shareFamilies(addresses: readonly string[], count: number): string[] {
+  const v6 = addresses.filter((address) => isIPv6(address))
+  const v4 = addresses.filter((address) => !isIPv6(address))
+  if (count <= 1 || v6.length === 0) return [...v4, ...v6].slice(0, count)
+  return [...v4.slice(0, count - 1), ...v6].slice(0, count)
+}
+
+type HostList = {
+  readonly hosts: readonly string[]
+  /** RFC 7672 §2.2.1: hosts that a forger may have named need no further proof of anything. */
+  readonly isAuthenticated: boolean
+  readonly ttlMs: number
+}
+
+/** The hosts that take mail for a domain, in the order to try them (RFC 5321 §5.1, RFC 7505). */
+async function listHosts(
+  destination: string,
+  { resolver, chance }: Pick<DomainRouteOptions, 'resolver' | 'chance'>,
+): Promise<HostList | FoundRoute> {
+  const answer = await resolver.mx(destination)
+  if (answer.kind === 'fault') return defer(answer.text)
+  const { ttlMs } = answer
+  if (answer.kind === 'none') {
+    if (answer.isNameMissing) {
+      return refuse(550, '5.1.2', `the domain ${destination} does not exist`, ttlMs)
+    }
+    // Whether it is authenticated is for the address answer of the same name to say.
+    return { hosts: [destination], isAuthenticated: true, ttlMs }
+  }
+  const { records, isAuthenticated } = answer
+  if (records.every(({ exchange }) => exchange === '.')) {
+    return refuse(556, '5.1.10', `the domain ${destination} accepts no mail`, ttlMs)
+  }
+  const names = new Set(sortByPreference(records, chance).map(({ exchange }) => exchange))
+  const hosts = [...names].filter(isHostName)
+  if (hosts.length > 0) return { hosts, isAuthenticated, ttlMs }
+  return refuse(550, '5.4.4', `the mail hosts of ${destination} have no valid names`, ttlMs)
+}
+
+/** Whether `text` can be asked for: a name of A-labels, not an address. */
+function isHostName(text: string): boolean {
+  return text.length <= 253 && /^[\x21-\x7e]+$/.test(text) && isIP(text) === 0 && isDomainName(text)
+}
+
+/** RFC 5321 §5.1: equal ones in a random order, to spread the load. */
+function sortByPreference(records: readonly MxRecord[], chance: Chance): MxRecord[] {
+  const bytes = Buffer.from(chance.bytes(records.length * 4))
+  return records
+    .map((record, index) => ({ record, rank: bytes.readUInt32BE(index * 4) }))
+    .sort((a, b) => a.record.preference - b.record.preference || a.rank - b.rank)
+    .map(({ record }) => record)
+}
+
+type HostFinding =
+  | {
+      readonly kind: 'usable'
+      /** IPv4 first: it has a route and a name of its own on more machines than IPv6. */
+      readonly addresses: readonly string[]
+      /** Null where DANE demands nothing. */
+      readonly dane: RouteTls | null
+      readonly ttlMs: number
+    }
+  /** Definitely no address. */
+  | { readonly kind: 'none' }
+  /** None that may be connected to. */
+  | { readonly kind: 'forbidden' }
+  | { readonly kind: 'fault'; readonly text: string }
+
+/** Asks for both families at once; a fault of one is none as long as the other has addresses. */
+async function findHost(
+  host: string,
+  options: Pick<DomainRouteOptions, 'resolver' | 'isAllowed' | 'port'> & {
+    /** Whether DANE may demand anything: the answer that named the host was authenticated. */
+    readonly isAuthenticated: boolean
+  },
+): Promise<HostFinding> {
+  const { resolver } = options
+  const answers = await Promise.all([resolver.a(host), resolver.aaaa(host)])
+  const found = answers.filter((answer) => answer.kind === 'found')
+  const [first] = found
+  if (first === undefined) {
+    return answers.find((answer) => answer.kind === 'fault') ?? { kind: 'none' }
+  }
+  const addresses = [...new Set(found.flatMap(({ records }) => records))].filter(options.isAllowed)
+  if (addresses.length === 0) {
+    return answers.find((answer) => answer.kind === 'fault') ?? { kind: 'forbidden' }
+  }
+  const ttlMs = Math.min(...found.map((answer) => answer.ttlMs))
+  const isAuthenticated = options.isAuthenticated && found.every((one) => one.isAuthenticated)
+  const dane = isAuthenticated ? await findDane([first.canonicalName, host], options) : null
+  if (dane === null) return { kind: 'usable', addresses, dane, ttlMs }
+  if (dane.kind === 'fault') return dane
+  return { kind: 'usable', addresses, dane: dane.tls, ttlMs: Math.min(ttlMs, dane.ttlMs) }
+}
+
+type DaneFinding =
+  | { readonly kind: 'tls'; readonly tls: RouteTls; readonly ttlMs: number }
+  | { readonly kind: 'fault'; readonly text: string }
+
+const DANE_TA = 2
+const DANE_EE = 3
+const DIGEST_BYTES: Readonly<Record<number, number>> = { 1: 32, 2: 64 }
+
+/**
+ * The demand of DANE on one host (RFC 7672), null for none: the authenticated TLSA records under the first
+ * of `names` that has any: the name to which the host's aliases led, then the host (§2.2.2). A fault means
+ * that the host must not be used now: a forger would make one (§2.1.2).
+ */
+async function findDane(
+  names: readonly string[],
+  { resolver, port }: Pick<DomainRouteOptions, 'resolver' | 'port'>,
+): Promise<DaneFinding | null> {
+  for (const name of new Set(names)) {
+    const answer = await resolver.tlsa(`_${port}._tcp.${name}`)
+    if (answer.kind === 'fault') return answer
+    if (answer.kind === 'none' || !answer.isAuthenticated) continue
+    const records = answer.records.filter(isUsable)
+    const tls: RouteTls =
+      records.length > 0 ? { kind: 'dane', servername: name, records } : { kind: 'required' }
+    return { kind: 'tls', tls, ttlMs: answer.ttlMs }
+  }
+  return null
+}
+
+/** §3.1.3: usages of the public authorities mean nothing between mail servers. */
+function isUsable({ usage, selector, matchingType, data }: TlsaRecord): boolean {
+  if (usage !== DANE_TA && usage !== DANE_EE) return false
+  if (selector !== 0 && selector !== 1) return false
+  return matchingType === 0 ? data.length > 0 : data.length === DIGEST_BYTES[matchingType]
 }

@@ -1,28 +1,39 @@
-// How mail leaves, as the queue sees it: one message for recipients that share a next hop, carried
-// once, with an outcome for each. What becomes of an outcome is the queue's affair.
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import { domainToASCII } from 'node:url'
+import type { ClientTls, RecipientOutcome, Stage } from '@mailroom/smtp/client/outgoing-mail.ts'
+import type { ClientReply, Credentials } from '@mailroom/smtp/client/smtp-client.ts'
+import type { Router } from '#delivery/route/find-route.ts'
+import {
+  ROUTE_ADDRESSES_MAX,
+  ROUTE_FAULT_MS,
+  ROUTE_VALID_MS_MIN,
+} from '#delivery/route/find-route.ts'
+import { raceAbort } from '#platform/abort.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { Resolver } from '#platform/dns/resolver.ts'
+import { isLoopback } from '#platform/egress/loopback.ts'
+import {
+  type Crowded,
+  HostCaller,
+  type HostCallerOptions,
+  type Place,
+  type WatchedMail,
+} from './host-caller.ts'
 
-import type { RecipientOutcome } from '@mailroom/smtp/client/outgoing-mail.ts'
-import type { ClientReply } from '@mailroom/smtp/client/smtp-client.ts'
-
-export type Consignment = {
+/** One message for recipients that share a next hop. */
+export type Consignment = WatchedMail & {
   /** Domain of the recipients, lower-case A-labels, or an address literal. */
   readonly destination: string
-  readonly reversePath: string
-  readonly recipients: readonly string[]
-  readonly raw: Uint8Array
-  readonly needsSmtpUtf8: boolean
-  /** Called when a host has greeted, whatever becomes of the message afterwards. */
-  readonly onAnswer?: (() => void) | undefined
 }
 
 export type CarryOutcome =
   | RecipientOutcome
+  | Crowded
   /** There is nowhere to send it, for good. */
   | { readonly kind: 'unroutable'; readonly reply: ClientReply }
   /** Nobody knows where to send it now. */
   | { readonly kind: 'no-route'; readonly text: string }
-  /** Its hosts have as many connections of ours as they may: nothing was tried, and nothing is wrong. */
-  | { readonly kind: 'crowded'; readonly text: string }
 
 export type Carried = {
   /** The host that was tried last; null when none was. */
@@ -40,8 +51,195 @@ export type Carrier = {
   close(): Promise<void>
 }
 
+type DirectOptions = HostCallerOptions & {
+  readonly router: Router
+  readonly port: number
+}
+
+/** Mail straight to the hosts that its destination names in DNS. Closes neither the router nor its resolver. */
+export function openDirectCarrier(options: DirectOptions): Carrier {
+  const { router, port, ...callerOptions } = options
+  const caller = new HostCaller(callerOptions)
+  return {
+    async carry({ destination, ...mail }, signal) {
+      const { recipients } = mail
+      const route = await raceAbort(router.findRoute(destination), { signal })
+      if (route === null) return carriedNowhere(recipients, GIVEN_UP)
+      switch (route.kind) {
+        case 'refused': {
+          const { code, enhanced, text } = route
+          return carriedNowhere(recipients, { kind: 'unroutable', reply: { code, enhanced, text } })
+        }
+        case 'deferred':
+          return carriedNowhere(recipients, { kind: 'no-route', text: route.text })
+        case 'hosts': {
+          const places = route.hosts.flatMap(({ host, addresses, tls }) =>
+            addresses.map((address): Place => ({ host, address, port, tls })),
+          )
+          return caller.carry(places.slice(0, ROUTE_ADDRESSES_MAX), mail, signal)
+        }
+      }
+    },
+    close: () => caller.close(),
+  }
+}
+
+type RelayOptions = HostCallerOptions & {
+  /** `smtp[s]://user:password@host:port`. */
+  readonly url: string
+  /** Asked before the system; null where the operator named no servers. */
+  readonly resolver: Resolver | null
+}
+
+/**
+ * Mail through one relay of the operator's choice (RFC 6409), whatever its destination.
+ *
+ * Credentials go under a verified certificate, or to this machine itself. That the relay does not let
+ * us in defers mail and never fails it: the mail is not to blame. Throws when the URL cannot be read.
+ */
+export function openRelayCarrier(options: RelayOptions): Carrier {
+  const { url, resolver, ...callerOptions } = options
+  const relay = readRelayUrl(url)
+  const { host } = relay
+  const findAddresses = makeRelayAddresses({ host, resolver, clock: callerOptions.clock })
+  const caller = new HostCaller(callerOptions)
+  return {
+    async carry({ destination: _, ...mail }, signal) {
+      const { recipients } = mail
+      const found = await raceAbort(findAddresses(), { signal })
+      if (found === null) return carriedNowhere(recipients, GIVEN_UP, host)
+      if (found.kind === 'fault') {
+        return carriedNowhere(recipients, { kind: 'no-route', text: found.text }, host)
+      }
+      const places = found.addresses.map((address) => placeOf(relay, address))
+      const called = await caller.carry(places, mail, signal)
+      return { ...called, outcomes: called.outcomes.map(notForGood) }
+    },
+    close: () => caller.close(),
+  }
+}
+
+/** Before MAIL nothing has been said of the message. */
+const STAGES_BEFORE_MAIL: ReadonlySet<Stage> = new Set(['greeting', 'ehlo', 'starttls', 'auth'])
+/** RFC 4954 §6: authentication is required, too weak, failed, or wants TLS. */
+const CODES_OF_AUTH: ReadonlySet<number> = new Set([530, 534, 535, 538])
+
+function notForGood(outcome: CarryOutcome): CarryOutcome {
+  if (outcome.kind !== 'refused') return outcome
+  const { stage, reply } = outcome
+  const isAboutUs = STAGES_BEFORE_MAIL.has(stage) || CODES_OF_AUTH.has(reply.code)
+  return isAboutUs ? { kind: 'unsent', stage, failure: { kind: 'reply', reply } } : outcome
+}
+
+function placeOf(relay: Relay, address: string): Place {
+  const { host, port, isTlsImplicit: implicitTls, credentials } = relay
+  return { host, address, port, implicitTls, credentials, tls: tlsOf(relay, address) }
+}
+
+/** On the way to this machine itself nobody can listen, and certificates there are self-made. */
+function tlsOf({ host, isTlsImplicit, credentials }: Relay, address: string): ClientTls {
+  if (isLoopback(address)) return { kind: isTlsImplicit ? 'required' : 'opportunistic' }
+  const isDemanded = isTlsImplicit || credentials !== null
+  return isDemanded ? { kind: 'verified', servername: host } : { kind: 'opportunistic' }
+}
+
+type Addresses =
+  | { readonly kind: 'found'; readonly addresses: readonly string[] }
+  | { readonly kind: 'fault'; readonly text: string }
+
+/**
+ * Asks `resolver`, where there is one, then the system. All callers share an answer, and addresses that
+ * were found stay in use as long as no others can be found. The function it returns never rejects.
+ */
+function makeRelayAddresses(options: {
+  host: string
+  resolver: Resolver | null
+  clock: Clock
+}): () => Promise<Addresses> {
+  const { host, resolver, clock } = options
+  let kept: Addresses | null = null
+  let untilMs = 0
+  let underWay: Promise<Addresses> | null = null
+
+  async function findAndKeep(): Promise<Addresses> {
+    const found = await findAddresses(host, resolver)
+    const isLess = found.kind === 'fault' && kept?.kind === 'found'
+    const addresses = isLess && kept !== null ? kept : found
+    kept = addresses
+    untilMs = clock.monotonic() + (found.kind === 'found' ? ROUTE_VALID_MS_MIN : ROUTE_FAULT_MS)
+    underWay = null
+    return addresses
+  }
+
+  return async () => {
+    if (kept !== null && clock.monotonic() < untilMs) return kept
+    underWay ??= findAndKeep()
+    return underWay
+  }
+}
+
+async function findAddresses(host: string, resolver: Resolver | null): Promise<Addresses> {
+  if (isIP(host) !== 0) return { kind: 'found', addresses: [host] }
+  if (resolver !== null) {
+    const answers = await Promise.all([resolver.a(host), resolver.aaaa(host)])
+    const found = answers.flatMap((answer) => (answer.kind === 'found' ? answer.records : []))
+    if (found.length > 0) return first(found)
+  }
+  try {
+    return first((await lookup(host, { all: true })).map(({ address }) => address))
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return { kind: 'fault', text: `The relay ${host} was not found: ${reason}` }
+  }
+}
+
+function first(addresses: readonly string[]): Addresses {
+  return { kind: 'found', addresses: [...new Set(addresses)].slice(0, ROUTE_ADDRESSES_MAX) }
+}
+
+/** The parts of `smtp[s]://user:password@host:port`. */
+export type Relay = {
+  /** A name in lower-case A-labels or an IP address, without brackets. */
+  readonly host: string
+  /** 465 for `smtps`, 587 for `smtp` (RFC 6409, RFC 8314) unless the URL has one. */
+  readonly port: number
+  readonly isTlsImplicit: boolean
+  readonly credentials: Credentials | null
+}
+
+/** Throws when it is no such URL, in words that never show it: the password is in it. */
+export function readRelayUrl(text: string): Relay {
+  const url = URL.parse(text)
+  const isTlsImplicit = url?.protocol === 'smtps:'
+  const host = hostOf(url?.hostname ?? '')
+  if (url === null || host === '' || (!isTlsImplicit && url.protocol !== 'smtp:')) {
+    throw new Error('The relay is not given as smtp[s]://user:password@host:port.')
+  }
+  const user = decode(url.username)
+  return {
+    host,
+    port: url.port === '' ? (isTlsImplicit ? 465 : 587) : Number(url.port),
+    isTlsImplicit,
+    credentials: user === '' ? null : { user, password: decode(url.password) },
+  }
+}
+
+function hostOf(hostname: string): string {
+  if (hostname.startsWith('[')) return hostname.slice(1, -1)
+  return domainToASCII(decode(hostname)).replace(/\.$/, '')
+}
+
+/** A percent sign that encodes nothing stands for itself. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
 /** The same outcome for all recipients, before any host was tried. */
-export function carriedNowhere(
+function carriedNowhere(
   recipients: readonly string[],
   outcome: CarryOutcome,
   host: string | null = null,
@@ -49,7 +247,7 @@ export function carriedNowhere(
   return { host, tls: null, outcomes: recipients.map(() => outcome) }
 }
 
-export const GIVEN_UP: CarryOutcome = {
+const GIVEN_UP: CarryOutcome = {
   kind: 'no-route',
   text: 'Attempt cancelled by this service',
 }

@@ -1,15 +1,14 @@
-// Carrying a message to the first of several addresses that takes it in: an idle connection first, a
-// new one else, the next address when one leads nowhere.
-
 import { SMTP_FINAL_DOT_MS_MAX } from '@mailroom/smtp/client/client-timeouts.ts'
 import type {
   ClientTls,
   OutgoingMail,
   RecipientOutcome,
+  Stage,
 } from '@mailroom/smtp/client/outgoing-mail.ts'
 import {
   type ClientTimeouts,
   type Credentials,
+  type Failure,
   openSmtpClient,
   type SmtpClient,
 } from '@mailroom/smtp/client/smtp-client.ts'
@@ -18,10 +17,11 @@ import { Cache } from '#platform/cache.ts'
 import type { Clock } from '#platform/clock.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import { type Carried, type CarryOutcome, type Consignment, carriedNowhere } from './carrier.ts'
-import { ConnectionPool, type PoolKey } from './connection-pool.ts'
-import { findTrouble, isOfCredentials, isOfHandshake, isRefusal, type Trouble } from './trouble.ts'
 
+/** Connections kept for their next message, how long, and how many messages each carries. */
+const IDLE_CONNECTIONS_MAX = 200
+export const IDLE_CONNECTION_MS_MAX = 5 * SECOND_MS
+const TRANSACTIONS_PER_CONNECTION_MAX = 100
 /** To one address, whatever destinations lead to it; further messages wait for their turn. */
 const CONNECTIONS_PER_HOST_MAX = 20
 /**
@@ -56,12 +56,21 @@ export type HostCallerOptions = {
   readonly trustedCertificates?: readonly string[]
 }
 
-/** What came of it at one host. */
-type Called = {
+export type WatchedMail = OutgoingMail & {
+  /** Called when a host has greeted, whatever becomes of the message afterwards. */
+  readonly onAnswer?: (() => void) | undefined
+}
+
+/** The hosts have as many of our connections as they may: nothing was tried, and nothing is wrong. */
+export type Crowded = { readonly kind: 'crowded'; readonly text: string }
+
+export type Called<Outcome> = {
+  /** The host that was tried last. */
   readonly host: string
+  /** The TLS version in use at the end, or null. */
   readonly tls: string | null
   /** In the order of the recipients. */
-  readonly outcomes: readonly RecipientOutcome[]
+  readonly outcomes: readonly Outcome[]
 }
 
 const GIVEN_UP: Trouble = {
@@ -69,11 +78,15 @@ const GIVEN_UP: Trouble = {
   failure: { kind: 'network', code: 'aborted', text: 'Attempt cancelled by this service' },
 }
 
-const CROWDED: CarryOutcome = {
+const CROWDED: Crowded = {
   kind: 'crowded',
   text: 'Too many messages to this host are in progress',
 }
 
+/**
+ * Gives a message to the first of several addresses that takes it: over an idle connection, else over a new
+ * one, and at the next address when one leads nowhere.
+ */
 export class HostCaller {
   readonly #options: HostCallerOptions
   readonly #pool = new ConnectionPool()
@@ -102,14 +115,18 @@ export class HostCaller {
    * `places` in the order to try, one at least. `crowded` where one of them would have to be waited for
    * and the others could not have it.
    */
-  async carry(places: readonly Place[], mail: WatchedMail, signal: AbortSignal): Promise<Carried> {
+  async carry(
+    places: readonly Place[],
+    mail: WatchedMail,
+    signal: AbortSignal,
+  ): Promise<Called<RecipientOutcome | Crowded>> {
     const tried: Tried[] = []
     let crowded: Place | null = null
     const nowMs = this.#options.clock.monotonic()
     // Where there is no other place to try, one that answered lately is tried again.
     const sinceMs = places.length > 1 ? nowMs : nowMs - ANSWERED_LATELY_MS
     for (const place of places) {
-      const called = await this.#callInTurn(place, { mail, signal, sinceMs })
+      const called = await this.#callWhenFree(place, { mail, signal, sinceMs })
       if (called === 'crowded') {
         crowded ??= place
         continue
@@ -120,19 +137,21 @@ export class HostCaller {
       // Saying it again at every address gets an account locked.
       if (isOfCredentials(trouble)) return conclude(tried, mail)
     }
-    if (crowded !== null) return carriedNowhere(mail.recipients, CROWDED, crowded.host)
-    return conclude(tried, mail)
+    return crowded === null ? conclude(tried, mail) : alike(crowded, mail, CROWDED)
   }
 
   close(): Promise<void> {
     return this.#pool.close()
   }
 
-  async #callInTurn(place: Place, call: Omit<Call, 'leave'>): Promise<Called | 'crowded'> {
+  async #callWhenFree(
+    place: Place,
+    call: Omit<Call, 'leave'>,
+  ): Promise<Called<RecipientOutcome> | 'crowded'> {
     const { mail, signal } = call
     const { address } = keyOf(place)
     const release = await this.#connections.acquire({ key: address, signal })
-    if (release === 'aborted') return untold(place, mail, GIVEN_UP)
+    if (release === 'aborted') return alike(place, mail, { kind: 'unsent', ...GIVEN_UP })
     if (typeof release === 'string') return 'crowded'
     let leaving: Promise<void> = Promise.resolve()
     const leave = (gone: Promise<void>) => {
@@ -145,7 +164,7 @@ export class HostCaller {
     }
   }
 
-  async #call(place: Place, call: Call): Promise<Called> {
+  async #call(place: Place, call: Call): Promise<Called<RecipientOutcome>> {
     const idle = this.#pool.take(keyOf(place))
     if (idle !== null) {
       call.mail.onAnswer?.()
@@ -158,10 +177,10 @@ export class HostCaller {
     const opened = await this.#open(place, call)
     return 'client' in opened
       ? this.#send(place, opened.client, call)
-      : untold(place, call.mail, opened)
+      : alike(place, call.mail, { kind: 'unsent', ...opened })
   }
 
-  async #send(place: Place, client: SmtpClient, call: Call): Promise<Called> {
+  async #send(place: Place, client: SmtpClient, call: Call): Promise<Called<RecipientOutcome>> {
     const { mail, signal, leave } = call
     using _ = onAbort(signal, () => client.destroy())
     try {
@@ -224,21 +243,19 @@ export class HostCaller {
   }
 }
 
-type WatchedMail = OutgoingMail & Pick<Consignment, 'onAnswer'>
-
 type Call = {
   readonly mail: WatchedMail
   readonly signal: AbortSignal
   /** A place that has answered since is not passed over for what timed out. */
   readonly sinceMs: number
-  /** Told when the connection that was used will be idle or gone. */
+  /** Takes the promise that the connection that was used will be idle or gone. */
   leave(gone: Promise<void>): void
 }
 
-type Tried = { readonly called: Called; readonly trouble: Trouble }
+type Tried = { readonly called: Called<RecipientOutcome>; readonly trouble: Trouble }
 
 /** A host that could be had at another time is what counts; else all of them have refused. */
-function conclude(tried: readonly Tried[], mail: OutgoingMail): Called {
+function conclude(tried: readonly Tried[], mail: OutgoingMail): Called<RecipientOutcome> {
   const told = tried.findLast(({ trouble }) => !isRefusal(trouble)) ?? tried.at(-1)
   if (told === undefined) throw new Error('There was no host to try.')
   const { stage, failure } = told.trouble
@@ -253,10 +270,9 @@ function isAnswer({ kind }: RecipientOutcome): boolean {
   return kind === 'accepted' || kind === 'refused'
 }
 
-/** The same trouble for all recipients. */
-function untold(place: Place, mail: OutgoingMail, trouble: Trouble): Called {
-  const outcome: RecipientOutcome = { kind: 'unsent', ...trouble }
-  return { host: place.host, tls: null, outcomes: mail.recipients.map(() => outcome) }
+/** The same outcome for all recipients. */
+function alike<Outcome>({ host }: Place, mail: OutgoingMail, outcome: Outcome): Called<Outcome> {
+  return { host, tls: null, outcomes: mail.recipients.map(() => outcome) }
 }
 
 /** Two destinations with one host share its connections, unless they ask different things of it. */
@@ -271,4 +287,136 @@ function silenceKeyOf({ address, port, tls }: Place): string {
 
 function octetsAsHex(_: string, value: unknown): unknown {
   return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value
+}
+
+/** The reason why a host carries no mail, unlike an answer about the mail itself. */
+type Trouble = { readonly stage: Stage; readonly failure: Failure }
+
+const SERVICE_CLOSING = 421
+/** RFC 3207 §4: "Must issue a STARTTLS command first"; RFC 4954 §6: "Authentication required". */
+const SECURITY_REQUIRED = 530
+
+/**
+ * What is wrong with the host, when that is why nothing came of it for anybody: the connection failed,
+ * the server is closing, or it wants the TLS that could not be had. Other answers are answers, which
+ * another host would only repeat; an end after the final dot is none of them, since the message may
+ * have been taken.
+ */
+function findTrouble(outcomes: readonly RecipientOutcome[], tls: string | null): Trouble | null {
+  let found: Trouble | null = null
+  for (const outcome of outcomes) {
+    const trouble = troubleOf(outcome, tls)
+    if (trouble === null) return null
+    found ??= trouble
+  }
+  return found
+}
+
+function troubleOf(outcome: RecipientOutcome, tls: string | null): Trouble | null {
+  const { kind } = outcome
+  if (kind === 'unsent') return { stage: outcome.stage, failure: outcome.failure }
+  if (kind !== 'refused') return null
+  const { stage, reply } = outcome
+  const isOfHost =
+    reply.code === SERVICE_CLOSING || (reply.code === SECURITY_REQUIRED && tls === null)
+  return isOfHost ? { stage, failure: { kind: 'reply', reply } } : null
+}
+
+/**
+ * RFC 7435: in the clear rather than not at all, where nobody promised more. Under TLS 1.3 a server
+ * tells that it gave up the handshake only after ours was done, by closing at EHLO.
+ */
+function isOfHandshake({ stage, failure }: Trouble): boolean {
+  return stage === 'starttls' || stage === 'tls' || (stage === 'ehlo' && failure.kind === 'network')
+}
+
+/** The server does not know us, or not any more: only the operator can change that. */
+function isOfCredentials({ stage, failure }: Trouble): boolean {
+  return stage === 'auth' && isPermanent(failure)
+}
+
+/** The host wants no mail of us at all, and a host without TLS or AUTH is no such one. */
+function isRefusal({ stage, failure }: Trouble): boolean {
+  return (stage === 'greeting' || stage === 'ehlo') && isPermanent(failure)
+}
+
+function isPermanent(failure: Failure): boolean {
+  return failure.kind === 'reply' && failure.reply.code >= 500 && failure.reply.code <= 599
+}
+
+type PoolKey = {
+  readonly address: string
+  /** Everything else that two messages must have in common to share a connection. */
+  readonly terms: string
+}
+
+type Idle = { readonly key: PoolKey; readonly client: SmtpClient; readonly timer: NodeJS.Timeout }
+
+/**
+ * Connections that wait for their next message, by their address and the terms under which they were opened:
+ * terms agreed on for one message are no promise for another.
+ */
+class ConnectionPool {
+  /** Those of an address from the longest idle on. */
+  readonly #byAddress = new Map<string, Idle[]>()
+  /** All of them, from the longest idle on. */
+  readonly #all = new Set<Idle>()
+  #isClosed = false
+
+  /** The connection used last, if one is idle and still good; the caller owns it then. */
+  take({ address, terms }: PoolKey): SmtpClient | null {
+    for (const idle of (this.#byAddress.get(address) ?? []).toReversed()) {
+      if (idle.key.terms !== terms) continue
+      this.#forget(idle)
+      if (idle.client.isUsable()) return idle.client
+      idle.client.destroy()
+    }
+    return null
+  }
+
+  /**
+   * Takes a connection back: kept for a while where it may be of use, else ended politely. Resolves,
+   * always, when it is kept or gone.
+   */
+  async put(key: PoolKey, client: SmtpClient): Promise<void> {
+    if (!client.isUsable()) return client.destroy()
+    if (this.#isClosed || client.transactions >= TRANSACTIONS_PER_CONNECTION_MAX) {
+      return client.quit()
+    }
+    const timer = setTimeout(() => void this.#end(idle), IDLE_CONNECTION_MS_MAX)
+    timer.unref()
+    const idle: Idle = { key, client, timer }
+    const beside = this.#byAddress.get(key.address)
+    if (beside === undefined) this.#byAddress.set(key.address, [idle])
+    else beside.push(idle)
+    this.#all.add(idle)
+    const [oldest] = this.#all
+    if (this.#all.size > IDLE_CONNECTIONS_MAX && oldest !== undefined) void this.#end(oldest)
+  }
+
+  /** Ends those to `address` that have been idle longest, until there are `count` or fewer. */
+  async shrink(address: string, count: number): Promise<void> {
+    const idle = this.#byAddress.get(address) ?? []
+    await Promise.all(idle.slice(0, Math.max(0, idle.length - count)).map((one) => this.#end(one)))
+  }
+
+  /** Ends all of them, and every one that is put back later. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.all([...this.#all].map((idle) => this.#end(idle)))
+  }
+
+  #end(idle: Idle): Promise<void> {
+    this.#forget(idle)
+    return idle.client.quit()
+  }
+
+  #forget(idle: Idle): void {
+    clearTimeout(idle.timer)
+    this.#all.delete(idle)
+    const { address } = idle.key
+    const beside = (this.#byAddress.get(address) ?? []).filter((one) => one !== idle)
+    if (beside.length === 0) this.#byAddress.delete(address)
+    else this.#byAddress.set(address, beside)
+  }
 }
