@@ -15,7 +15,7 @@ import {
   listReadyLanes,
   returnDeliveries,
 } from '@mailroom/server/outbound/delivery-claim-rows.ts'
-import { sendMessage } from '@mailroom/server/outbound/send-message-rows.ts'
+import { insertSend } from '@mailroom/server/outbound/send-message-rows.ts'
 import type { Db } from '@mailroom/server/schema/tables.ts'
 import { arriving, makeId, type Owner } from '@mailroom/server/test/conformance/open-database.ts'
 import { sending } from '@mailroom/server/test/conformance/sending.ts'
@@ -144,7 +144,7 @@ function writes(db: Db, at: (round: number) => Sample): Operation[] {
       name: 'send to one recipient',
       run: (n) =>
         db.write(
-          sendMessage,
+          insertSend,
           sending(at(n), at(n).inboxId, { recipients: [`user${n}@domain${n % 200}.example`] }),
         ),
     },

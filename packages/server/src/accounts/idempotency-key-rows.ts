@@ -1,13 +1,11 @@
-// Answers to sends under the keys of their callers, kept for a day.
-
 import { statement } from '#platform/db/statement.ts'
 import { DAY_MS } from '#platform/units.ts'
-import type { NewRow, ReadDb, Tables, Tx } from '#schema/tables.ts'
+import type { NewRow, Tables, Tx } from '#schema/tables.ts'
 
 /** How long a send is answered again under its idempotency key. */
 export const IDEMPOTENCY_MS = DAY_MS
 
-/** What a send was answered, as it is repeated. */
+/** The answer to a send, as it is repeated. */
 export type SendAnswer = {
   messageId: string
   threadId: string
@@ -21,13 +19,8 @@ export type KeyUse = { accountId: string; key: string; requestHash: Uint8Array; 
 
 export type Replay = { kind: 'replay'; answer: SendAnswer } | { kind: 'key_reused' }
 
-/** What was answered under this key within a day; null when it is free. */
-export async function findReplay(db: ReadDb, use: KeyUse): Promise<Replay | null> {
-  return replayIn(db.reading, use)
-}
-
-/** The same within a transaction. */
-export async function replayIn(tx: Tx, use: KeyUse): Promise<Replay | null> {
+/** The answer under this key within a day; null when the key is free. */
+export async function findReplay(tx: Tx, use: KeyUse): Promise<Replay | null> {
   const [row] = await selectAnswer(tx, { ...use, since: use.nowMs - IDEMPOTENCY_MS })
   if (row === undefined) return null
   if (Buffer.compare(row.request_hash, use.requestHash) !== 0) return { kind: 'key_reused' }

@@ -1,6 +1,3 @@
-// Signing with the key that a domain has at the moment. Keys are opened once and looked up anew every
-// few seconds, so that a rotation anywhere is followed.
-
 import { createPrivateKey } from 'node:crypto'
 import { openSigner, type Signer } from '@mailroom/mail/dkim/signer.ts'
 import { Cache } from '#platform/cache.ts'
@@ -25,9 +22,12 @@ export type Signers = {
 }
 
 type Opened = { readonly keyId: string; readonly signer: Signer }
-type Kept = { opened: Promise<Opened>; readonly lookedAtMs: number }
+type Kept = { opened: Promise<Opened>; readonly readAtMs: number }
 
-/** Nothing is read or made before the first message. */
+/**
+ * Keys are opened once and read anew every DKIM_KEY_LOOK_MS, so that a rotation by any process is followed.
+ * Nothing is read or made before the first message.
+ */
 export function openSigners(deps: ServiceKeyDeps & { clock: Clock }): Signers {
   const kept = new Cache<Kept>({ entriesMax: DKIM_SIGNERS_KEPT_MAX })
 
@@ -35,10 +35,10 @@ export function openSigners(deps: ServiceKeyDeps & { clock: Clock }): Signers {
     const name = `${ownerId} ${domain}`
     const before = kept.get(name)
     const nowMs = deps.clock.monotonic()
-    if (before !== null && nowMs - before.lookedAtMs < DKIM_KEY_LOOK_MS) return before.opened
-    const opened = look(deps, { ownerId, domain }, before?.opened)
-    const entry = { opened, lookedAtMs: nowMs }
-    // A look that failed is repeated with the next message.
+    if (before !== null && nowMs - before.readAtMs < DKIM_KEY_LOOK_MS) return before.opened
+    const opened = openActive(deps, { ownerId, domain }, before?.opened)
+    const entry = { opened, readAtMs: nowMs }
+    // After a failure the next message tries again.
     opened.catch(() => {
       if (kept.get(name) === entry) kept.delete(name)
     })
@@ -50,8 +50,8 @@ export function openSigners(deps: ServiceKeyDeps & { clock: Clock }): Signers {
   }
 }
 
-/** The key of now; opened anew only when it is another than before. */
-async function look(
+/** Opens the active key, unless it is the one that is open. */
+async function openActive(
   deps: ServiceKeyDeps,
   owner: DkimOwner,
   before: Promise<Opened> | undefined,

@@ -1,46 +1,107 @@
-// What a send says: subject, recipients, bodies with their quote, and the identifiers that tie it to
-// its thread.
-
 import { formatMailbox, parseAddressList } from '@mailroom/mail/address-list.ts'
 import type { OutgoingMessage } from '@mailroom/mail/compose/compose-message.ts'
-import { replySubject, trimReferences } from '@mailroom/mail/compose/reply-fields.ts'
+import {
+  COMPOSED_HEADER_OCTETS_MAX,
+  replySubject,
+  trimReferences,
+} from '@mailroom/mail/compose/reply-fields.ts'
 import type { Inbox } from '#inboxes/inbox.ts'
 import type { Message } from '#mailbox/message.ts'
-import { addressKey } from '#platform/email-address.ts'
+import type { Thread } from '#mailbox/thread.ts'
+import { findCopiedFrom, findLastMessage, listThreadIds } from '#mailbox/thread-chain-rows.ts'
+import { findThread } from '#mailbox/thread-rows.ts'
+import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
+import { notFound, problem } from '#platform/problem.ts'
 import type { Parser } from '#platform/workers/parser.ts'
-import type { Replied } from './read-replied.ts'
+import type { Db } from '#schema/tables.ts'
 import type { SendMessage } from './send-message.ts'
+import { findSuppressed } from './suppression-rows.ts'
+
+export type Replied = {
+  thread: Thread
+  /** The newest message. */
+  last: Message
+  /** Message-IDs of its messages, oldest first: all, or the first and the newest where no header holds all. */
+  rfcMessageIds: string[]
+  /** The author who wrote to others and copied the inbox; null where there is none to write to. */
+  copiedBy: string | null
+}
+
+/** Null for a send that starts a thread; `not_found` when the inbox has no such thread. */
+export async function readReplied(
+  deps: { db: Db },
+  { inbox, threadId }: { inbox: Inbox; threadId: string | null },
+): Promise<Replied | null> {
+  if (threadId === null) return null
+  const { accountId } = inbox
+  const thread = await findThread(deps.db, accountId, threadId)
+  if (thread === null || thread.inboxId !== inbox.id) throw noThread()
+  const [last, rfcMessageIds, from] = await Promise.all([
+    findLastMessage(deps.db, { accountId, threadId }),
+    listThreadIds(deps.db, { accountId, threadId, octetsMax: COMPOSED_HEADER_OCTETS_MAX }),
+    findCopiedFrom(deps.db, { accountId, threadId }),
+  ])
+  // Its inbox was deleted since.
+  if (last === null) throw notFound()
+  return { thread, last, rfcMessageIds, copiedBy: await findCopier(deps, accountId, from) }
+}
+
+function noThread() {
+  const fix = 'Use the id of a thread of this inbox, or leave threadId out to start one.'
+  return problem('not_found', notFound().message, { fix })
+}
+
+/** The author's bare address, unless the account does not write to it. */
+async function findCopier(
+  deps: { db: Db },
+  accountId: string,
+  fromAddr: string | null,
+): Promise<string | null> {
+  const address = fromAddr === null ? undefined : parseAddressList(fromAddr)[0]?.address
+  if (address === undefined || checkEmailAddress(address) !== null) return null
+  const suppressed = await findSuppressed(deps.db, accountId, [addressKey(address)])
+  return suppressed === null ? address : null
+}
+
+export type Addressees = {
+  /** As the header has it: the author who copied the inbox goes on to see the replies. */
+  cc: string[]
+  /** Envelope recipients, each once. */
+  recipients: string[]
+}
+
+export function addressSend(
+  { to, cc }: SendMessage,
+  { inbox, replied }: { inbox: Inbox; replied: Replied | null },
+): Addressees {
+  const copier = replied?.copiedBy ?? null
+  const isPresent = (key: string) =>
+    [to, ...cc, inbox.address].some((address) => addressKey(address) === key)
+  const all = copier === null || isPresent(addressKey(copier)) ? cc : [...cc, copier]
+  const byKey = new Map<string, string>()
+  for (const address of [to, ...all]) {
+    const key = addressKey(address)
+    if (!byKey.has(key)) byKey.set(key, address)
+  }
+  return { cc: all, recipients: [...byKey.values()] }
+}
 
 export type Composition = {
   outgoing: Omit<OutgoingMessage, 'messageId' | 'dateMs' | 'hopMark' | 'unsubscribeUrl'>
-  /** The text without what it quotes. */
+  /** The text without its quote. */
   ownText: string
-  /** Envelope recipients, each once. */
-  recipients: string[]
-  /** The thread it was composed for, with as many messages as it had; null for a new one. */
-  thread: { id: string; messageCount: number } | null
-}
-
-type Place = { inbox: Inbox; replied: Replied | null }
-
-/** Who the message is for: `cc` as its header has it, and all, each once. */
-export function addressSend(input: SendMessage, { inbox, replied }: Place) {
-  const cc = withCopier(input, { inbox, copiedBy: replied?.copiedBy ?? null })
-  return { cc, recipients: unique([input.to, ...cc]) }
 }
 
 /** Everything of the message but its identifier and its date. */
 export async function composeSend(
   deps: { parser: Parser },
   input: SendMessage,
-  place: Place,
+  { inbox, replied, cc }: { inbox: Inbox; replied: Replied | null; cc: string[] },
 ): Promise<Composition> {
-  const { inbox, replied } = place
   const { to, replyTo } = input
   const [body, bodyHtml] = [withLineFeeds(input.body), withLineFeeds(input.bodyHtml ?? '')]
   const quote = replied !== null && input.includeQuote ? originalOf(replied.last) : null
   const { text, html, ownText } = await deps.parser.makeBodies({ body, bodyHtml, quote })
-  const { cc, recipients } = addressSend(input, place)
   // Clients always send a subject; a reply has that of its thread.
   const subject = replied === null ? (input.subject ?? '') : replySubject(replied.thread.subject)
   const texts = [inbox.displayName ?? '', inbox.address, to, replyTo ?? '', subject, ...cc]
@@ -62,36 +123,12 @@ export async function composeSend(
       })),
     },
     ownText,
-    recipients,
-    thread:
-      replied === null
-        ? null
-        : { id: replied.thread.id, messageCount: replied.thread.messageCount },
   }
 }
 
-/** Whoever wrote to others and copied the inbox goes on to see what is answered. */
-function withCopier(
-  { to, cc }: SendMessage,
-  { inbox, copiedBy }: { inbox: Inbox; copiedBy: string | null },
-): string[] {
-  if (copiedBy === null) return cc
-  const present = new Set([to, ...cc, inbox.address].map(addressKey))
-  return present.has(addressKey(copiedBy)) ? cc : [...cc, copiedBy]
-}
-
-/** As received bodies are told; forms come with CRLF whatever was put into them. */
+/** As received bodies are kept; forms come with CRLF whatever was put into them. */
 function withLineFeeds(text: string): string {
   return text.replace(/\r\n?/g, '\n')
-}
-
-function unique(addresses: string[]): string[] {
-  const byKey = new Map<string, string>()
-  for (const address of addresses) {
-    const key = addressKey(address)
-    if (!byKey.has(key)) byKey.set(key, address)
-  }
-  return [...byKey.values()]
 }
 
 /** Of mail without a From and from the null reverse-path. */

@@ -1,36 +1,63 @@
-// Accepting one message to be sent: composed, signed, stored and queued for each of its recipients in
-// one transaction. When this returns, the message is on disk and will be attempted.
-
+import { formatMailbox } from '@mailroom/mail/address-list.ts'
+import { INLINE_HTML_LENGTH_MAX } from '@mailroom/mail/compose/body-parts.ts'
+import { composeMessage } from '@mailroom/mail/compose/compose-message.ts'
+import { messageIdKey } from '@mailroom/mail/message-id.ts'
+import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
 import type { Account } from '#accounts/account.ts'
 import { findAccount } from '#accounts/account-rows.ts'
-import type { SendAnswer } from '#accounts/idempotency-key-rows.ts'
+import * as store from '#accounts/idempotency-key-rows.ts'
+import { type DkimOwner, SERVICE_OWNER } from '#domains/dkim-key.ts'
+import { isUsable } from '#domains/domain.ts'
+import { findDomain } from '#domains/domain-rows.ts'
 import type { Signers } from '#domains/signers.ts'
+import { domainOf, type Inbox } from '#inboxes/inbox.ts'
 import { findInbox } from '#inboxes/inbox-rows.ts'
 import { findOwnInbox } from '#inboxes/read-inboxes.ts'
+import type { MessageContent } from '#mailbox/message-statements.ts'
+import { ownBytes, withRawBytes } from '#mailbox/with-raw-bytes.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import { addressKey } from '#platform/email-address.ts'
+import { freeMemory } from '#platform/free-memory.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
+import { DAY_MS } from '#platform/units.ts'
 import type { Parser } from '#platform/workers/parser.ts'
+import { ROW_BLOB_BYTES_MAX } from '#queue/dispatcher-bounds.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db } from '#schema/tables.ts'
-import { AUTOMATIC_SENDS_MAX } from './automatic-sends-rows.ts'
-import { addressSend, composeSend } from './compose-send.ts'
-import { lookAhead } from './look-ahead.ts'
-import { queueMessage } from './queue-message.ts'
-import { readReplied } from './read-replied.ts'
-import type { TooCold } from './send-limits-rows.ts'
-import type { SendOutcome } from './send-message-rows.ts'
+import {
+  AUTOMATIC_SENDS_MAX,
+  findRefusal,
+  hasWritten,
+  type SendCheck,
+  type TooCold,
+} from './check-send-rows.ts'
+import {
+  addressSend,
+  type Composition,
+  composeSend,
+  type Replied,
+  readReplied,
+} from './compose-send.ts'
+import type { NewDelivery } from './delivery-rows.ts'
+import { hopMarkKey, hopMarkOf } from './hop-mark.ts'
+import { makeReturnPath } from './return-path.ts'
+import { insertSend, type SendOutcome } from './send-message-rows.ts'
 import type { SendSettings } from './send-policy.ts'
-import { findSendingDomain } from './sending-domain.ts'
+import { coldAccountLimit, isYoung } from './send-policy.ts'
+import { unsubscribeUrl } from './unsubscribe-link.ts'
 
+/** Octets of a composed message. */
+const SENT_BYTES_MAX = 25 * 1024 * 1024
 /**
  * Times that a reply is composed anew because its thread got a message meanwhile: as many replies as
  * an inbox may send in a minute, and some mail that arrives between them.
  */
 const COMPOSE_ATTEMPTS_MAX = 12
+/** How long a recipient is tried. */
+export const DELIVERY_MS_MAX = 2 * DAY_MS
 
 export type SendAttachment = {
   filename: string
@@ -45,7 +72,7 @@ export type SendMessage = {
   accountId: string
   inboxId: string
   idempotencyKey: string
-  /** SHA-256 of what was asked for: the same key with another one is refused. */
+  /** SHA-256 of the request: the same key with another one is refused. */
   requestHash: Uint8Array
   to: string
   cc: string[]
@@ -80,7 +107,8 @@ export type SendDeps = {
 }
 
 /**
- * Queues the message, or repeats the answer to an earlier request under the same key. Refused with
+ * Accepts one message to be sent: it is composed, signed, stored and queued for each of its recipients in
+ * one transaction, or the answer to an earlier request under the same key is repeated. Refused with
  * `not_found`, `invalid_domain`, `feature_requires_paid_plan`, `payload_too_large`, `idempotency_key_reused`,
  * `recipient_suppressed`, `loop_suspected`, `rate_limit_exceeded`, `cold_outreach_limit` or, with a
  * link to unsubscribe for several recipients, `bad_request`; a refusal uses up nothing.
@@ -88,32 +116,312 @@ export type SendDeps = {
 export async function sendMessage(
   deps: SendDeps,
   input: SendMessage,
-): Promise<{ isReplay: boolean; response: SendAnswer }> {
-  const { accountId, inboxId } = input
+): Promise<{ isReplay: boolean; response: store.SendAnswer }> {
+  const { accountId, inboxId, threadId } = input
   checkUnsubscribe(input, [input.to, ...input.cc])
   const [inbox, account] = await Promise.all([
     findInbox(deps.db, accountId, inboxId),
     findAccount(deps.db, accountId),
   ])
   if (inbox === null || account === null) throw notFound()
+  let replied = await readReplied(deps, { inbox, threadId })
+  const domain = await findSendingDomain(deps, inbox)
+  await checkReplyTo(deps, account, input.replyTo)
+  const sender: Sender = { inbox, account, domain, attachments: null }
   for (let attempt = 1; ; attempt++) {
-    const replied = await readReplied(deps, { ...input, inbox })
-    if (attempt === 1) {
-      // Refuses what its domain keeps from sending.
-      await findSendingDomain(deps, inbox)
-      await checkReplyTo(deps, account, input.replyTo)
-    }
-    const { recipients } = addressSend(input, { inbox, replied })
-    checkUnsubscribe(input, recipients)
-    const refusal = await lookAhead(deps, input, { inbox, account, recipients })
-    if (refusal !== null) return answerOf(deps, refusal)
-    const composition = await composeSend(deps, input, { inbox, replied })
     const mayBeStale = attempt === COMPOSE_ATTEMPTS_MAX
-    const outcome = await queueMessage(deps, input, { inbox, account, composition, mayBeStale })
-    if (outcome.kind === 'thread_changed') continue
+    const outcome = await acceptSend(deps, input, { sender, replied, mayBeStale })
+    if (outcome.kind === 'thread_changed') {
+      replied = await readReplied(deps, { inbox, threadId })
+      continue
+    }
     if (outcome.kind === 'queued') deps.wakeDelivery()
     if (outcome.kind === 'loop_suspected' && !outcome.isTold) deps.wakeEvents()
     return answerOf(deps, outcome)
+  }
+}
+
+/**
+ * The answer to an earlier send under the same key, null when the key is free;
+ * `idempotency_key_reused` when it stands for another request.
+ */
+export async function findReplay(
+  deps: { db: Db; clock: Clock },
+  input: { accountId: string; key: string; requestHash: Uint8Array },
+): Promise<store.SendAnswer | null> {
+  const replay = await store.findReplay(deps.db.reading, { ...input, nowMs: deps.clock.now() })
+  if (replay?.kind === 'key_reused') throw problem('idempotency_key_reused')
+  return replay?.answer ?? null
+}
+
+type Sender = {
+  inbox: Inbox
+  account: Account
+  domain: SendingDomain
+  /** Of the composed message, the same in each attempt; null until the first has composed it. */
+  attachments: readonly ParsedAttachment[] | null
+}
+
+type Attempt = {
+  sender: Sender
+  replied: Replied | null
+  /** Whether the thread may have got a message since. */
+  mayBeStale: boolean
+}
+
+/** Checks, composes, signs and commits; `payload_too_large` when the whole is over 25 MiB. */
+async function acceptSend(
+  deps: SendDeps,
+  input: SendMessage,
+  attempt: Attempt,
+): Promise<SendOutcome> {
+  const { sender, replied } = attempt
+  const { inbox } = sender
+  const { cc, recipients } = addressSend(input, { inbox, replied })
+  checkUnsubscribe(input, recipients)
+  const check = await findCheck(deps, input, { ...attempt, recipients })
+  if (isCostly(input)) {
+    const refusal = await findRefusal(deps.db, check)
+    if (refusal !== null) return refusal
+  }
+  const composition = await composeSend(deps, input, { inbox, replied, cc })
+  const messageId = deps.makeId('msg')
+  // Fixed here, before the first attempt to deliver it: whatever happens to it, it stays the same message.
+  const rfcMessageId = `<${messageId.slice('msg_'.length)}@${domainOf(inbox.address)}>`
+  const made = { messageId, rfcMessageId, nowMs: check.use.nowMs }
+  const { raw, needsSmtpUtf8 } = await composeAndSign(deps, input, { attempt, composition, made })
+  sender.attachments ??= await listAttachments(deps, input, raw)
+  // Large bytes are not written in vain.
+  if (raw.length > ROW_BLOB_BYTES_MAX) {
+    const refusal = await findRefusal(deps.db, check)
+    if (refusal !== null) return refusal
+  }
+  const outcome = await withRawBytes(deps, raw, {
+    write: (row) =>
+      deps.db.write(insertSend, {
+        ...check,
+        messageId,
+        raw: {
+          ...row,
+          reverse_path: inbox.address,
+          client_address: null,
+          helo: null,
+          tls: null,
+          origin: 'service',
+          created_at: made.nowMs,
+        },
+        content: contentOf(input, sender, { composition, rfcMessageId }),
+        toAddr: input.to,
+        deliveries: deliveriesOf(deps, sender, {
+          message_id: messageId,
+          raw_id: row.id,
+          size_bytes: raw.length,
+          needs_smtputf8: needsSmtpUtf8 ? 1 : 0,
+          created_at: made.nowMs,
+          recipients,
+        }),
+        loopEventId: deps.makeId('evt'),
+      }),
+    isKept: ({ kind }) => kind === 'queued',
+  })
+  // In the blob store; where there is none, the database may still have its hands on it.
+  if (deps.blobs !== null) freeMemory(raw)
+  return outcome
+}
+
+/** Whether composing it costs more than checking it once more. */
+function isCostly({ body, bodyHtml, threadId, attachments }: SendMessage): boolean {
+  const length = body.length + (bodyHtml?.length ?? 0)
+  return attachments.length > 0 || threadId !== null || length > INLINE_HTML_LENGTH_MAX
+}
+
+async function findCheck(
+  deps: SendDeps,
+  input: SendMessage,
+  { sender, replied, mayBeStale, recipients }: Attempt & { recipients: string[] },
+): Promise<SendCheck> {
+  const { inbox } = sender
+  const { accountId, idempotencyKey: key, requestHash } = input
+  const nowMs = deps.clock.now()
+  return {
+    use: { accountId, key, requestHash: ownBytes(requestHash), nowMs },
+    inboxId: inbox.id,
+    thread:
+      replied === null
+        ? { kind: 'new', id: deps.makeId('thr') }
+        : {
+            kind: 'reply',
+            id: replied.thread.id,
+            messageCount: mayBeStale ? null : replied.thread.messageCount,
+          },
+    recipientKeys: recipients.map(addressKey),
+    strangers: await findStrangers(deps, inbox, recipients),
+    limits: limitsOf(deps, sender, nowMs),
+  }
+}
+
+/** Keys of the recipients that never wrote to the inbox. Mail between inboxes of an account is never cold. */
+async function findStrangers(
+  deps: { db: Db },
+  { id: inboxId, accountId }: Inbox,
+  recipients: string[],
+): Promise<string[]> {
+  const isStranger = async (address: string) =>
+    (await findOwnInbox(deps, accountId, address)) === null &&
+    !(await hasWritten(deps.db, { inboxId, addressKey: addressKey(address) }))
+  const answers = await Promise.all(recipients.map(isStranger))
+  return recipients.filter((_, index) => answers[index]).map(addressKey)
+}
+
+/** What the settings, the plan and their ages let an inbox and its account send. */
+function limitsOf(
+  { sending }: { sending: SendSettings },
+  { inbox, account }: Pick<Sender, 'inbox' | 'account'>,
+  nowMs: number,
+): SendCheck['limits'] {
+  const { sendsPerMinute, sendsPerDay, coldPerDay, coldAccountPerDay } = sending
+  const isAccountYoung = isYoung(account.createdAtMs, nowMs)
+  return {
+    perMinute: sendsPerMinute,
+    perDay: sendsPerDay,
+    coldPerDay: isYoung(inbox.createdAtMs, nowMs) ? coldPerDay : null,
+    coldAccountPerDay: coldAccountPerDay ?? coldAccountLimit(account.plan, isAccountYoung),
+  }
+}
+
+async function composeAndSign(
+  deps: SendDeps,
+  input: SendMessage,
+  {
+    attempt,
+    composition,
+    made,
+  }: {
+    attempt: Attempt
+    composition: Composition
+    made: { messageId: string; rfcMessageId: string; nowMs: number }
+  },
+): Promise<{ raw: Uint8Array; needsSmtpUtf8: boolean }> {
+  const { accountId, inboxId, to: address, hasUnsubscribe } = input
+  const { messageId, rfcMessageId, nowMs } = made
+  const composed = await composeMessage({
+    ...composition.outgoing,
+    messageId: rfcMessageId,
+    dateMs: nowMs,
+    hopMark: hopMarkOf(hopMarkKey(deps), inboxId),
+    unsubscribeUrl: hasUnsubscribe ? unsubscribeUrl(deps, { accountId, address, messageId }) : null,
+  })
+  // One that starts a thread is never composed again.
+  if (attempt.replied === null) for (const { content } of input.attachments) freeMemory(content)
+  const raw = await deps.signers.sign(attempt.sender.domain.owner, composed.raw, nowMs)
+  freeMemory(composed.raw)
+  if (raw.length <= SENT_BYTES_MAX) return { raw, needsSmtpUtf8: composed.needsSmtpUtf8 }
+  throw problem('payload_too_large', 'The composed message would be larger than 25 MiB.', {
+    fix: 'Send fewer or smaller attachments.',
+  })
+}
+
+/** As a reader of the message will find them, under the names that their URLs carry. */
+async function listAttachments(
+  deps: SendDeps,
+  input: SendMessage,
+  raw: Uint8Array,
+): Promise<readonly ParsedAttachment[]> {
+  if (input.attachments.length === 0) return []
+  return (await deps.parser.parse(raw)).attachments
+}
+
+function contentOf(
+  input: SendMessage,
+  { inbox, attachments }: Sender,
+  { composition, rfcMessageId }: { composition: Composition; rfcMessageId: string },
+): MessageContent {
+  const { outgoing, ownText } = composition
+  const { text, html } = outgoing
+  return {
+    rfc_message_id: rfcMessageId,
+    message_key: messageIdKey(rfcMessageId),
+    receipt_key: null,
+    from_addr: formatMailbox({ name: inbox.displayName ?? '', address: inbox.address }),
+    header_to: null,
+    cc: JSON.stringify(outgoing.cc),
+    reply_to: input.replyTo,
+    reference_ids: JSON.stringify(outgoing.references),
+    subject: outgoing.subject,
+    body_length: text.length + html.length,
+    body_text: text,
+    body_html: html,
+    extracted_text: ownText === text ? null : ownText,
+    attachments: JSON.stringify(attachments ?? []),
+    authentication: null,
+    automatic_reason: null,
+    defects: '[]',
+  }
+}
+
+type DeliveredMessage = Pick<
+  NewDelivery,
+  'message_id' | 'raw_id' | 'size_bytes' | 'needs_smtputf8' | 'created_at'
+>
+
+function deliveriesOf(
+  deps: {
+    makeId: MakeId
+    queueClock: QueueClock
+    laneOf: (domain: string) => string
+    deriveKey: (purpose: string) => Uint8Array
+  },
+  { inbox, domain }: Sender,
+  { recipients, ...message }: DeliveredMessage & { recipients: string[] },
+): NewDelivery[] {
+  const queueMs = deps.queueClock.now()
+  const key = deps.deriveKey('return-path')
+  return recipients.map((recipient) => {
+    const id = deps.makeId('dlv')
+    return {
+      ...message,
+      id,
+      account_id: inbox.accountId,
+      inbox_id: inbox.id,
+      recipient,
+      return_path: makeReturnPath(key, { deliveryId: id, domain: domain.returnPathDomain }),
+      lane: deps.laneOf(domainOf(recipient)),
+      next_attempt_at: queueMs,
+      expires_at: queueMs + DELIVERY_MS_MAX,
+    }
+  })
+}
+
+type SendingDomain = {
+  /** Whose key signs. */
+  owner: DkimOwner
+  /** Where addresses may be that bounces come to. */
+  returnPathDomain: string
+}
+
+/** `invalid_domain` where the inbox's domain has failed or is another account's now. */
+async function findSendingDomain(
+  deps: { db: Db; inboxDomain: string },
+  inbox: Inbox,
+): Promise<SendingDomain> {
+  const { inboxDomain } = deps
+  if (inbox.domainId === null) {
+    return { owner: { ownerId: SERVICE_OWNER, domain: inboxDomain }, returnPathDomain: inboxDomain }
+  }
+  const domain = await findDomain(deps.db, inbox.accountId, inbox.domainId)
+  if (domain === null || !isUsable(domain)) {
+    const name = domain?.domain ?? domainOf(inbox.address)
+    const reason =
+      domain?.isHolder === false
+        ? `another account has verified ${name} in the meantime`
+        : `${name} has failed its DNS checks`
+    throw problem('invalid_domain', `The inbox cannot send: ${reason}.`, {
+      fix: 'Publish the records that GET /v1/domains/{id} lists and verify the domain again.',
+    })
+  }
+  return {
+    owner: { ownerId: domain.id, domain: domain.domain },
+    returnPathDomain: domain.takesBounces ? domain.domain : inboxDomain,
   }
 }
 
@@ -148,7 +456,7 @@ async function checkReplyTo(
 function answerOf(
   deps: { clock: Clock },
   outcome: Exclude<SendOutcome, { kind: 'thread_changed' }>,
-): { isReplay: boolean; response: SendAnswer } {
+): { isReplay: boolean; response: store.SendAnswer } {
   // The time may have come since it was looked at.
   const secondsUntil = (timeMs: number) =>
     Math.max(1, Math.ceil((timeMs - deps.clock.now()) / 1000))

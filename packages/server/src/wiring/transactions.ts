@@ -39,7 +39,7 @@ import {
   renewDeliveries,
   returnDeliveries,
 } from '#outbound/delivery-claim-rows.ts'
-import { sendMessage } from '#outbound/send-message-rows.ts'
+import { insertSend } from '#outbound/send-message-rows.ts'
 import { settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
 import { deleteSuppression, insertSuppression } from '#outbound/suppression-rows.ts'
 import type { AnyTransaction } from '#platform/db/db.ts'
@@ -137,7 +137,7 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   noteTaskDone,
   returnTaskLeases,
   releaseTaskLeases,
-  sendMessage,
+  insertSend,
   claimDeliveries,
   renewDeliveries,
   returnDeliveries,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
-import { AUTOMATIC_SENDS_MS } from '#outbound/automatic-sends-rows.ts'
-import { findRefusal, type SendOutcome, sendMessage } from '#outbound/send-message-rows.ts'
+import { AUTOMATIC_SENDS_MS, findRefusal } from '#outbound/check-send-rows.ts'
+import { insertSend, type SendOutcome } from '#outbound/send-message-rows.ts'
 import { insertSuppression } from '#outbound/suppression-rows.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
@@ -61,7 +61,7 @@ onBothEngines('answers to programs', (engine) => {
     from: Db = db,
   ): Promise<SendOutcome> => {
     const thread = { kind: 'reply', id, messageCount: null } as const
-    return from.write(sendMessage, sending(owner, inboxId, { nowMs: NOW_MS, ...fields, thread }))
+    return from.write(insertSend, sending(owner, inboxId, { nowMs: NOW_MS, ...fields, thread }))
   }
 
   /** A thread in which a program was answered at these times. */
@@ -175,7 +175,7 @@ onBothEngines('answers to programs', (engine) => {
     await arrive(thread, { reason: null })
     assert.equal((await sendIn(thread)).kind, 'loop_suspected')
     const fresh = sending(owner, thread.inboxId, { nowMs: NOW_MS })
-    assert.equal((await db.write(sendMessage, fresh)).kind, 'queued')
+    assert.equal((await db.write(insertSend, fresh)).kind, 'queued')
     const another = await arrive(null)
     assert.equal((await sendIn(another)).kind, 'queued')
   })
@@ -226,15 +226,15 @@ onBothEngines('answers to programs', (engine) => {
       nowMs: NOW_MS,
       thread: { kind: 'reply', id: thread.id, messageCount: null },
     })
-    const look = (use: typeof last.use) => findRefusal(db, { ...last, threadId: thread.id, use })
+    const look = (use: typeof last.use) => findRefusal(db, { ...last, use })
     assert.equal(await look(last.use), null)
-    assert.equal((await db.write(sendMessage, last)).kind, 'queued')
+    assert.equal((await db.write(insertSend, last)).kind, 'queued')
     const other = { ...last.use, key: 'another' }
     assert.equal(await look(other), null)
     assert.equal((await sendIn(thread)).kind, 'loop_suspected')
     assert.equal((await look(other))?.kind, 'loop_suspected')
     assert.equal((await look(last.use))?.kind, 'replay')
-    assert.equal((await db.write(sendMessage, last)).kind, 'replay')
+    assert.equal((await db.write(insertSend, last)).kind, 'replay')
   })
 
   test('are refused before a limit is, and after a suppressed recipient', async () => {

@@ -9,7 +9,7 @@ import {
 import type { CarryOutcome } from '#delivery/transport/carrier.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { returnDeliveries } from '#outbound/delivery-claim-rows.ts'
-import { DELIVERY_MS_MAX } from '#outbound/queue-message.ts'
+import { DELIVERY_MS_MAX } from '#outbound/send-message.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 import { BACKOFF_MS_MAX } from '#queue/delivery-schedule.ts'

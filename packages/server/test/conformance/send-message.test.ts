@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { findReplay, IDEMPOTENCY_MS } from '#accounts/idempotency-key-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
-import { type SendOutcome, sendMessage } from '#outbound/send-message-rows.ts'
+import { insertSend, type SendOutcome } from '#outbound/send-message-rows.ts'
 import { insertSuppression } from '#outbound/suppression-rows.ts'
 import { purgeInboxStep } from '#removal/retention-rows.ts'
 import type { Db } from '#schema/tables.ts'
@@ -62,7 +62,7 @@ onBothEngines('sending', (engine) => {
 
   test('a refusal names the first obstacle in the order of checks, and nothing is written', async () => {
     const inboxId = await addInbox(db, owner)
-    await db.write(sendMessage, sending(owner, inboxId, { key: 'order', nowMs: NOW_MS }))
+    await db.write(insertSend, sending(owner, inboxId, { key: 'order', nowMs: NOW_MS }))
     const stranger = 'stranger@cold.example'
     await db.write(insertSuppression, {
       id: makeId('sup'),
@@ -74,7 +74,7 @@ onBothEngines('sending', (engine) => {
       created_at: NOW_MS,
     })
     // Opens the account's day of strangers, which a refusal would do too.
-    await db.write(sendMessage, sending(owner, inboxId, { nowMs: NOW_MS }))
+    await db.write(insertSend, sending(owner, inboxId, { nowMs: NOW_MS }))
     const thread = { kind: 'reply', id: makeId('thr'), messageCount: 1 } as const
     const [known] = await messagesOf(inboxId)
     const changed = { kind: 'reply', id: known?.thread_id ?? '', messageCount: 7 } as const
@@ -93,7 +93,7 @@ onBothEngines('sending', (engine) => {
     const before = await readAll(db)
     for (const [kind, fields, scope] of obstacles) {
       const outcome = await db.write(
-        sendMessage,
+        insertSend,
         sending(owner, inboxId, { nowMs: NOW_MS, ...fields }),
       )
       assert.equal(outcome.kind, kind)
@@ -103,7 +103,7 @@ onBothEngines('sending', (engine) => {
       }
       assert.deepEqual(await readAll(db), before, kind)
     }
-    const gone = await db.write(sendMessage, sending(owner, makeId('inb'), { recipients }))
+    const gone = await db.write(insertSend, sending(owner, makeId('inb'), { recipients }))
     assert.equal(gone.kind, 'not_found')
     assert.deepEqual(await readAll(db), before)
   })
@@ -112,7 +112,7 @@ onBothEngines('sending', (engine) => {
     const inboxId = await addInbox(db, owner)
     const recipients = ['a@one.example', 'b@two.example', 'c@two.example']
     const send = sending(owner, inboxId, { recipients, nowMs: NOW_MS })
-    const outcome = await db.write(sendMessage, send)
+    const outcome = await db.write(insertSend, send)
     assert.deepEqual(outcome, {
       kind: 'queued',
       answer: {
@@ -167,7 +167,7 @@ onBothEngines('sending', (engine) => {
     const id = first.receipts[0]?.threadId ?? ''
     assert.equal((await counters(inboxId)).unread_thread_count, 2)
     const thread = { kind: 'reply', id, messageCount: 1 } as const
-    const outcome = await db.write(sendMessage, sending(owner, inboxId, { thread }))
+    const outcome = await db.write(insertSend, sending(owner, inboxId, { thread }))
     assert.equal(outcome.kind, 'queued')
     const { is_read, message_count, last_position } = await threadOf(id)
     assert.deepEqual([is_read, message_count, last_position], [1, 2, 3])
@@ -183,10 +183,7 @@ onBothEngines('sending', (engine) => {
     const id = first.receipts[0]?.threadId ?? ''
     await db.write(storeReceived, arriving(owner, [inboxId], { parentKeys: ['root@x.example'] }))
     const reply = (messageCount: number | null) =>
-      db.write(
-        sendMessage,
-        sending(owner, inboxId, { thread: { kind: 'reply', id, messageCount } }),
-      )
+      db.write(insertSend, sending(owner, inboxId, { thread: { kind: 'reply', id, messageCount } }))
     assert.equal((await reply(1)).kind, 'thread_changed')
     assert.equal((await reply(2)).kind, 'queued')
     assert.equal((await reply(null)).kind, 'queued')
@@ -203,8 +200,8 @@ onBothEngines('sending', (engine) => {
     const from = (index: number) => (index % 2 === 0 ? db : others)
     await Promise.all(
       Array.from({ length: 20 }, (_, index) => [
-        from(index).write(sendMessage, sending(owner, inboxId, { thread })),
-        from(index).write(sendMessage, sending(owner, inboxId)),
+        from(index).write(insertSend, sending(owner, inboxId, { thread })),
+        from(index).write(insertSend, sending(owner, inboxId)),
         from(index).write(storeReceived, arriving(owner, [inboxId], { parentKeys })),
         from(index).write(storeReceived, arriving(owner, [inboxId])),
       ]).flat(),
@@ -235,7 +232,7 @@ onBothEngines('sending', (engine) => {
       Array.from({ length: 100 }, (_, index) => {
         const inboxId = inboxIds[index % inboxIds.length] ?? ''
         const send = sending(owner, inboxId, { key, nowMs: NOW_MS, ...fields })
-        return (index % 3 === 0 ? db : others).write(sendMessage, send)
+        return (index % 3 === 0 ? db : others).write(insertSend, send)
       }),
     )
     const answers = outcomes.map((outcome) => ('answer' in outcome ? outcome.answer : null))
@@ -274,19 +271,19 @@ onBothEngines('sending', (engine) => {
     const stranger = await addAccount(db)
     const inboxId = await addInbox(db, owner)
     const theirs = await addInbox(db, stranger)
-    const first = await db.write(sendMessage, sending(owner, inboxId, { key: 'same' }))
+    const first = await db.write(insertSend, sending(owner, inboxId, { key: 'same' }))
     const other = sending(owner, inboxId, { key: 'same', request: 'another' })
-    assert.equal((await db.write(sendMessage, other)).kind, 'key_reused')
-    assert.equal((await findReplay(db, other.use))?.kind, 'key_reused')
+    assert.equal((await db.write(insertSend, other)).kind, 'key_reused')
+    assert.equal((await findReplay(db.reading, other.use))?.kind, 'key_reused')
     const elsewhere = sending(stranger, theirs, { key: 'same', request: 'another' })
-    assert.equal((await db.write(sendMessage, elsewhere)).kind, 'queued')
+    assert.equal((await db.write(insertSend, elsewhere)).kind, 'queued')
     assert.equal(first.kind, 'queued')
   })
 
   test('a key is answered for a day to the millisecond, then free and counted anew', async () => {
     const inboxId = await addInbox(db, owner)
     const at = (nowMs: number, request = 'a request') =>
-      db.write(sendMessage, sending(owner, inboxId, { key: 'day', nowMs, request }))
+      db.write(insertSend, sending(owner, inboxId, { key: 'day', nowMs, request }))
     assert.equal((await at(NOW_MS)).kind, 'queued')
     assert.equal((await at(NOW_MS + IDEMPOTENCY_MS - 1)).kind, 'replay')
     assert.equal((await at(NOW_MS + IDEMPOTENCY_MS - 1, 'another')).kind, 'key_reused')
@@ -297,7 +294,7 @@ onBothEngines('sending', (engine) => {
   test('a race for a key that is past its day is won once', async () => {
     const inboxIds = await Promise.all(Array.from({ length: 4 }, () => addInbox(db, owner)))
     const nowMs = NOW_MS - IDEMPOTENCY_MS
-    await db.write(sendMessage, sending(owner, inboxIds[0] ?? '', { key: 'old', nowMs }))
+    await db.write(insertSend, sending(owner, inboxIds[0] ?? '', { key: 'old', nowMs }))
     const { outcomes, messageIds } = await raceOf('old', inboxIds)
     assert.equal(outcomes.filter(({ kind }) => kind === 'queued').length, 1)
     assert.equal(messageIds.size, 1)
@@ -309,7 +306,7 @@ onBothEngines('sending', (engine) => {
       inboxIds.map(async (inboxId) => {
         const deletion = { ...owner, inboxId, jobId: makeId('job'), nowMs: NOW_MS }
         const [outcome] = await Promise.all([
-          db.write(sendMessage, sending(owner, inboxId)),
+          db.write(insertSend, sending(owner, inboxId)),
           others.write(removeInbox, deletion),
         ])
         while (!(await db.write(purgeInboxStep, { inboxId })).isDone);

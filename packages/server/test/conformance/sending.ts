@@ -5,8 +5,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { domainOf } from '#inboxes/inbox.ts'
-import type { SendLimits } from '#outbound/send-limits-rows.ts'
-import { type SendInput, sendMessage } from '#outbound/send-message-rows.ts'
+import type { SendLimits } from '#outbound/check-send-rows.ts'
+import { insertSend, type SendInput } from '#outbound/send-message-rows.ts'
 import { systemClock } from '#platform/clock.ts'
 import { addressKey } from '#platform/email-address.ts'
 import { DAY_MS } from '#platform/units.ts'
@@ -28,14 +28,14 @@ export type SendFields = {
   thread?: SendInput['thread']
   limits?: Partial<SendLimits>
   nowMs?: number
-  /** Recipients that may be strangers; all unless given. */
-  candidates?: string[]
+  /** All recipients unless given. */
+  strangers?: string[]
   content?: Uint8Array
 }
 
 /** A send of this inbox, each time another message. */
 export function sending(owner: Owner, inboxId: string, fields: SendFields = {}): SendInput {
-  const { recipients = ['bob@far.example'], candidates = recipients } = fields
+  const { recipients = ['bob@far.example'], strangers = recipients } = fields
   const nowMs = fields.nowMs ?? systemClock.now()
   const messageId = makeId('msg')
   const rawId = makeId('raw')
@@ -81,7 +81,7 @@ export function sending(owner: Owner, inboxId: string, fields: SendFields = {}):
       created_at: nowMs,
     })),
     recipientKeys: recipients.map(addressKey),
-    cold: { candidates: candidates.map(addressKey), utcDay: Math.floor(nowMs / DAY_MS) },
+    strangers: strangers.map(addressKey),
     limits: { ...UNLIMITED, ...fields.limits },
     loopEventId: makeId('evt'),
   }
@@ -111,7 +111,7 @@ function contentOf(messageId: string): SendInput['content'] {
 
 /** Sends that have to be queued; their ids. */
 export async function queueAll(db: Db, sends: readonly SendInput[]): Promise<string[]> {
-  const outcomes = await Promise.all(sends.map((send) => db.write(sendMessage, send)))
+  const outcomes = await Promise.all(sends.map((send) => db.write(insertSend, send)))
   for (const { kind } of outcomes) if (kind !== 'queued') throw new Error(kind)
   return sends.map((send) => send.messageId)
 }

@@ -4,7 +4,7 @@ import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
 import type { CarryOutcome } from '#delivery/transport/carrier.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { FAILURE_REASON_LENGTH_MAX } from '#outbound/message-state.ts'
-import { sendMessage } from '#outbound/send-message-rows.ts'
+import { insertSend } from '#outbound/send-message-rows.ts'
 import type { SettleInput } from '#outbound/settle-deliveries-rows.ts'
 import { settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
 import { systemClock } from '#platform/clock.ts'
@@ -258,7 +258,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
       { address: 'words@far.example', type: 'bounce', reason: '550 User unknown' },
     ])
     const again = sending(owner, inboxId, { recipients: ['gone@FAR.example'] })
-    assert.equal((await db.write(sendMessage, again)).kind, 'suppressed')
+    assert.equal((await db.write(insertSend, again)).kind, 'suppressed')
   })
 
   test('three ends without an answer make a recipient unknown, whatever came between', async () => {

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { readStored } from '#mailbox/stored-bytes-rows.ts'
-import { sendMessage } from '#outbound/send-message-rows.ts'
+import { insertSend } from '#outbound/send-message-rows.ts'
 import { onConnection } from '#platform/db/postgres.ts'
 import { countOldStored } from '#removal/purge.ts'
 import { purgeExpiredStep } from '#removal/retention-rows.ts'
@@ -32,7 +32,7 @@ onBothEngines('stored octets', (engine) => {
       const received = { ...mail.content, receipt_key: Buffer.from(`receipt ${round % 15}`) }
       work.push(database.db.write(storeReceived, { ...mail, content: received }))
       const inboxId = inboxIds[round % inboxIds.length] ?? ''
-      work.push(other.write(sendMessage, sending(owner, inboxId, { content })))
+      work.push(other.write(insertSend, sending(owner, inboxId, { content })))
     }
     await Promise.all(work)
   }

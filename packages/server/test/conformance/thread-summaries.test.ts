@@ -172,7 +172,7 @@ onEachEngine('summaries of threads', (engine) => {
       nowMs += 1
       const input = sending(owner, inboxId, {
         recipients: people,
-        candidates: [],
+        strangers: [],
         nowMs,
         ...(parent && { thread: { kind: 'reply', id: parent.id, messageCount: null } }),
       })

@@ -1,0 +1,467 @@
+import { findReplay, type KeyUse, type Replay } from '#accounts/idempotency-key-rows.ts'
+import { insertEvent } from '#events/event-rows.ts'
+import { PARENT_COLUMNS, type ParentThread } from '#mailbox/message-statements.ts'
+import { CLOCK_SKEW_MS } from '#platform/clock.ts'
+import { lockRows } from '#platform/db/dialect.ts'
+import { statement } from '#platform/db/statement.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
+import { type NewRow, type ReadDb, type Row, readIn, type Tables, type Tx } from '#schema/tables.ts'
+import { endOfUtcDay, utcDay } from './send-policy.ts'
+import { findSuppressed } from './suppression-rows.ts'
+
+/** Answers to programs that a thread takes in any stretch of AUTOMATIC_SENDS_MS. */
+export const AUTOMATIC_SENDS_MAX = 10
+export const AUTOMATIC_SENDS_MS = HOUR_MS
+/** Messages of a thread among which automatic ones are looked for: a burst of them and its answers. */
+const AUTOMATIC_SENDS_LOOKED_AT_MAX = 64
+
+export type SendCheck = {
+  use: KeyUse
+  inboxId: string
+  thread:
+    | { kind: 'new'; id: string }
+    /** `messageCount` is the count that the reply was composed after; null: any. */
+    | { kind: 'reply'; id: string; messageCount: number | null }
+  /** Keys of all recipients, in their order. */
+  recipientKeys: string[]
+  /** Keys of the recipients that have never written to the inbox and are no inboxes of the account. */
+  strangers: string[]
+  limits: SendLimits
+}
+
+export type SendLimits = {
+  perMinute: number
+  perDay: number
+  /** Different strangers a day; null where only the account's cap holds. */
+  coldPerDay: number | null
+  coldAccountPerDay: number
+}
+
+export type SendRefusal =
+  | Replay
+  | { kind: 'not_found' }
+  /** The thread has other messages than the reply was composed after. */
+  | { kind: 'thread_changed' }
+  | { kind: 'suppressed'; type: string; address: string }
+  | LoopSuspected
+  | TooMany
+  | TooCold
+
+export type LoopSuspected = {
+  kind: 'loop_suspected'
+  threadId: string
+  /** When the thread takes a send again. */
+  retryAtMs: number
+  /** Whether an event of this episode has told of it before. */
+  isTold: boolean
+}
+
+export type TooMany = {
+  kind: 'too_many'
+  limit: number
+  window: 'minute' | 'day'
+  retryAtMs: number
+}
+
+export type TooCold = {
+  kind: 'too_cold'
+  limit: number
+  scope: 'inbox' | 'account'
+  /** Strangers among the recipients of this message alone. */
+  strangers: number
+  /** The midnight after which there is room again. */
+  retryAtMs: number
+}
+
+/** A send that may be written, with the rows that its checks read and the values to count. */
+export type AllowedSend = {
+  kind: 'allowed'
+  counters: Counters
+  /** Null for a send that starts a thread. */
+  thread: ParentThread | null
+  /** The time at which the send counts. */
+  sentMs: number
+  /** The thread's times of answers to programs with this send; null where it answers none. */
+  automaticTimes: number[] | null
+  /** Strangers that the inbox has not written to today. */
+  freshStrangers: string[]
+}
+
+type Counters = Pick<Row<'inbox_counters'>, 'inbound_count' | 'outbound_count'>
+
+/** `lock`: other sends of the inbox, and then of the account, wait until the transaction ends. */
+type Access = 'lock' | 'read'
+
+/**
+ * The checks of a send, in the order in which their refusals are told: an earlier answer under its key, the
+ * inbox, the thread, suppressed recipients, a suspected loop, the rate, strangers.
+ */
+export async function checkSend(
+  tx: Tx,
+  input: SendCheck,
+  access: Access,
+): Promise<AllowedSend | SendRefusal> {
+  const { use, inboxId, limits } = input
+  // Arriving mail of the inbox waits for this lock, too.
+  const [counters] = await (access === 'lock' ? lockCounters : readCounters)(tx, { inboxId })
+  const replay = await findReplay(tx, use)
+  if (replay !== null) return replay
+  if (counters === undefined) return { kind: 'not_found' }
+  const thread = await findThreadOf(tx, input)
+  if (typeof thread === 'string') return { kind: thread }
+  const suppressed = await findSuppressed(readIn(tx), use.accountId, input.recipientKeys)
+  if (suppressed !== null) {
+    return { kind: 'suppressed', type: suppressed.type, address: suppressed.address }
+  }
+  const answers = thread === null ? NO_ANSWERS : await checkAnswers(tx, thread, use.nowMs)
+  if (answers.kind === 'loop_suspected') return answers
+  const number = counters.outbound_count + 1
+  const rate = await checkSendRate(tx, { inboxId, number, limits, nowMs: use.nowMs })
+  if (rate.kind === 'too_many') return rate
+  const cold = await checkStrangers(tx, input, access)
+  if (cold.kind === 'too_cold') return cold
+  const { times: automaticTimes } = answers
+  const { sentMs } = rate
+  return { kind: 'allowed', counters, thread, sentMs, automaticTimes, freshStrangers: cold.fresh }
+}
+
+/**
+ * The refusal that `checkSend` would give now; null where it would allow the send. Takes no lock, so
+ * only the transaction can accept: this refuses early what costs much to compose. It leaves the first
+ * refusal of a suspected loop to the transaction, which writes its event.
+ */
+export async function findRefusal(db: ReadDb, input: SendCheck): Promise<SendRefusal | null> {
+  const checked = await checkSend(db.reading, input, 'read')
+  if (checked.kind === 'allowed') return null
+  if (checked.kind === 'loop_suspected' && !checked.isTold) return null
+  // Without a lock, this send itself may have used up the limit since its key was read.
+  return (await findReplay(db.reading, input.use)) ?? checked
+}
+
+/** Keeps the values that later sends are checked by. */
+export async function countSend(tx: Tx, input: SendCheck, allowed: AllowedSend): Promise<void> {
+  const { use, inboxId, limits } = input
+  const { thread, automaticTimes, freshStrangers } = allowed
+  const number = allowed.counters.outbound_count + 1
+  await insertInboxSend(tx, { inbox_id: inboxId, send_number: number, sent_at: allowed.sentMs })
+  // Of the sends before it the limits read no more than these.
+  const last = number - Math.max(limits.perDay, limits.perMinute)
+  if (last > 0) await deleteInboxSend(tx, { inboxId, number: last })
+  if (thread !== null && automaticTimes !== null) {
+    await updateTimes(tx, { threadId: thread.id, times: JSON.stringify(automaticTimes) })
+  }
+  if (freshStrangers.length === 0) return
+  const day = utcDay(use.nowMs)
+  for (const key of freshStrangers) {
+    await insertCold(tx, { inbox_id: inboxId, utc_day: day, address_key: key })
+  }
+  await tx.query
+    .updateTable('account_cold_days')
+    .set((row) => ({ recipient_count: row('recipient_count', '+', freshStrangers.length) }))
+    .where('account_id', '=', use.accountId)
+    .where('utc_day', '=', day)
+    .execute()
+}
+
+type FoundThread = ParentThread & Pick<Row<'threads'>, 'automatic_sends' | 'loop_suspected_at'>
+
+async function findThreadOf(
+  tx: Tx,
+  { thread, inboxId }: SendCheck,
+): Promise<FoundThread | null | 'not_found' | 'thread_changed'> {
+  if (thread.kind === 'new') return null
+  const [found] = await selectThread(tx, { id: thread.id, inboxId })
+  if (found === undefined) return 'not_found'
+  const isAsComposed = thread.messageCount === null || thread.messageCount === found.message_count
+  return isAsComposed ? found : 'thread_changed'
+}
+
+type CheckedAnswers = { kind: 'allowed'; times: number[] | null } | LoopSuspected
+
+const NO_ANSWERS: CheckedAnswers = { kind: 'allowed', times: null }
+
+/**
+ * Two programs that answer each other: whether a send in the thread would come after
+ * AUTOMATIC_SENDS_MAX that answered programs within AUTOMATIC_SENDS_MS. A send answers a program as
+ * long as, among the newest AUTOMATIC_SENDS_LOOKED_AT_MAX messages of the thread, more came in within
+ * that time that are marked as automatic, or were sent by an inbox of this service, than sends were
+ * counted. After so many every send is refused, until the first of them is old enough.
+ */
+async function checkAnswers(tx: Tx, thread: FoundThread, wallMs: number): Promise<CheckedAnswers> {
+  // A time well in the future was written before the clock was set back, and says nothing.
+  const isPast = (timeMs: number) => timeMs <= wallMs + CLOCK_SKEW_MS
+  const times = (JSON.parse(thread.automatic_sends) as number[]).filter(isPast)
+  // Processes differ, and what took long to compose comes late: times in order make windows true.
+  const nowMs = Math.max(wallMs, times.at(-1) ?? wallMs)
+  const recent = times.filter((timeMs) => timeMs > nowMs - AUTOMATIC_SENDS_MS)
+  const first = recent.at(-AUTOMATIC_SENDS_MAX)
+  if (first !== undefined && recent.length >= AUTOMATIC_SENDS_MAX) {
+    const retryAtMs = first + AUTOMATIC_SENDS_MS
+    return { kind: 'loop_suspected', threadId: thread.id, retryAtMs, isTold: isTold(thread, nowMs) }
+  }
+  // Messages that came all at once may be answered one after the other: each send answers one.
+  const [{ count } = { count: 0 }] = await countAutomatic(tx, {
+    threadId: thread.id,
+    afterPosition: thread.message_count - AUTOMATIC_SENDS_LOOKED_AT_MAX,
+    afterMs: nowMs - AUTOMATIC_SENDS_MS,
+    latestMs: nowMs + CLOCK_SKEW_MS,
+  })
+  return { kind: 'allowed', times: Number(count) > recent.length ? [...recent, nowMs] : null }
+}
+
+/** A loop that goes on for hours is told of every hour. */
+function isTold({ loop_suspected_at: toldMs }: FoundThread, nowMs: number): boolean {
+  if (toldMs === null || toldMs > nowMs + CLOCK_SKEW_MS) return false
+  return toldMs > nowMs - AUTOMATIC_SENDS_MS
+}
+
+/** Writes the event of an episode that no event has told of. */
+export async function tellLoop(
+  tx: Tx,
+  input: { eventId: string; inboxId: string; threadId: string; nowMs: number },
+): Promise<void> {
+  const { eventId, inboxId, threadId, nowMs } = input
+  const [inbox] = await selectInbox(tx, { id: inboxId })
+  if (inbox === undefined) return
+  await updateSuspected(tx, { threadId, nowMs })
+  await insertEvent(tx, {
+    id: eventId,
+    kind: 'thread.loop_suspected',
+    account_id: inbox.account_id,
+    pod_id: inbox.pod_id,
+    inbox_id: inboxId,
+    thread_id: threadId,
+    message_id: null,
+    occurred_at: nowMs,
+    details: null,
+  })
+}
+
+/**
+ * Whether send number `number` of the inbox would be one too many in some window ending now, or the
+ * time at which it counts.
+ */
+async function checkSendRate(
+  tx: Tx,
+  input: { inboxId: string; number: number; limits: SendLimits; nowMs: number },
+): Promise<{ kind: 'allowed'; sentMs: number } | TooMany> {
+  const { inboxId, number, limits } = input
+  const windows = [
+    { window: 'minute', limit: limits.perMinute, ms: MINUTE_MS },
+    { window: 'day', limit: limits.perDay, ms: DAY_MS },
+  ] as const
+  const rows = await selectInboxSends(tx, {
+    inboxId,
+    minute: number - limits.perMinute,
+    day: number - limits.perDay,
+    last: number - 1,
+  })
+  const timeOf = (wanted: number) =>
+    rows.find(({ send_number }) => send_number === wanted)?.sent_at ?? Number.NEGATIVE_INFINITY
+  // A time well in the future was written before the clock was set back, and says nothing.
+  const isFuture = (timeMs: number) => timeMs > input.nowMs + CLOCK_SKEW_MS
+  // One that took long to compose comes here with an older time than its predecessors: times that
+  // were out of order would let windows slip by.
+  const lastMs = timeOf(number - 1)
+  const nowMs = isFuture(lastMs) ? input.nowMs : Math.max(input.nowMs, lastMs)
+  let found: TooMany | null = null
+  for (const { window, limit, ms } of windows) {
+    // With a limit of 0 there is no send to wait for.
+    const sentMs = limit === 0 ? nowMs : timeOf(number - limit)
+    if (sentMs <= nowMs - ms || isFuture(sentMs)) continue
+    const retryAtMs = sentMs + ms
+    if (found === null || retryAtMs > found.retryAtMs) {
+      found = { kind: 'too_many', limit, window, retryAtMs }
+    }
+  }
+  return found ?? { kind: 'allowed', sentMs: nowMs }
+}
+
+type CheckedStrangers = { kind: 'allowed'; fresh: string[] } | TooCold
+
+/** Strangers whom the inbox has not written to today, or the cap that they break. */
+async function checkStrangers(tx: Tx, input: SendCheck, access: Access): Promise<CheckedStrangers> {
+  const { use, inboxId, strangers, limits } = input
+  const { accountId } = use
+  const day = utcDay(use.nowMs)
+  if (strangers.length === 0) return { kind: 'allowed', fresh: [] }
+  const [total] = await (access === 'lock'
+    ? openColdDay(tx, { account_id: accountId, utc_day: day, recipient_count: 0 })
+    : selectColdDay(tx, { accountId, utcDay: day }))
+  const known = await selectCold(tx, { inboxId, utcDay: day })
+  const keys = new Set(known.map((row) => row.address_key))
+  const fresh = strangers.filter((key) => !keys.has(key))
+  if (fresh.length === 0) return { kind: 'allowed', fresh }
+  const refused = (scope: TooCold['scope'], limit: number): TooCold => {
+    const retryAtMs = endOfUtcDay(day)
+    return { kind: 'too_cold', limit, scope, strangers: strangers.length, retryAtMs }
+  }
+  const { coldPerDay, coldAccountPerDay } = limits
+  if (coldPerDay !== null && keys.size + fresh.length > coldPerDay) {
+    return refused('inbox', coldPerDay)
+  }
+  const isOver = (total?.recipient_count ?? 0) + fresh.length > coldAccountPerDay
+  return isOver ? refused('account', coldAccountPerDay) : { kind: 'allowed', fresh }
+}
+
+/** Whether mail of this address has come to the inbox. */
+export async function hasWritten(
+  db: ReadDb,
+  input: { inboxId: string; addressKey: string },
+): Promise<boolean> {
+  const [row] = await selectCorrespondent(db.reading, input)
+  return row !== undefined
+}
+
+const lockCounters = statement<Tables, { inboxId: string }, Counters>((query, place, engine) =>
+  lockRows(
+    { engine },
+    query
+      .selectFrom('inbox_counters')
+      .select(['inbound_count', 'outbound_count'])
+      .where('inbox_id', '=', place('inboxId')),
+  ),
+)
+
+const readCounters = statement<Tables, { inboxId: string }, Counters>((query, place) =>
+  query
+    .selectFrom('inbox_counters')
+    .select(['inbound_count', 'outbound_count'])
+    .where('inbox_id', '=', place('inboxId')),
+)
+
+const selectThread = statement<Tables, { id: string; inboxId: string }, FoundThread>(
+  (query, place) =>
+    query
+      .selectFrom('threads')
+      .select([...PARENT_COLUMNS, 'threads.automatic_sends', 'threads.loop_suspected_at'])
+      .where('id', '=', place('id'))
+      .where('inbox_id', '=', place('inboxId')),
+)
+
+type Stretch = { threadId: string; afterPosition: number; afterMs: number; latestMs: number }
+
+const countAutomatic = statement<Tables, Stretch, { count: number | string | bigint }>(
+  (query, place) =>
+    query
+      .selectFrom('messages')
+      .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
+      .select(({ fn }) => fn.countAll().as('count'))
+      .where('messages.thread_id', '=', place('threadId'))
+      .where('messages.thread_position', '>', place('afterPosition'))
+      .where('messages.direction', '=', 'inbound')
+      .where('messages.created_at', '>', place('afterMs'))
+      .where('messages.created_at', '<=', place('latestMs'))
+      .where(({ eb, or }) =>
+        or([
+          eb('messages.automatic_reason', 'is not', null),
+          eb('raw_messages.origin', '=', 'service'),
+        ]),
+      ),
+)
+
+const selectInbox = statement<Tables, { id: string }, { account_id: string; pod_id: string }>(
+  (query, place) =>
+    query.selectFrom('inboxes').select(['account_id', 'pod_id']).where('id', '=', place('id')),
+)
+
+const updateTimes = statement<Tables, { threadId: string; times: string }, never>((query, place) =>
+  query
+    .updateTable('threads')
+    .set({ automatic_sends: place('times') })
+    .where('id', '=', place('threadId')),
+)
+
+const updateSuspected = statement<Tables, { threadId: string; nowMs: number }, never>(
+  (query, place) =>
+    query
+      .updateTable('threads')
+      .set({ loop_suspected_at: place('nowMs') })
+      .where('id', '=', place('threadId')),
+)
+
+const selectInboxSends = statement<
+  Tables,
+  { inboxId: string; minute: number; day: number; last: number },
+  { send_number: number; sent_at: number }
+>((query, place) =>
+  query
+    .selectFrom('inbox_sends')
+    .select(['send_number', 'sent_at'])
+    .where('inbox_id', '=', place('inboxId'))
+    .where('send_number', 'in', [place('minute'), place('day'), place('last')]),
+)
+
+const insertInboxSend = statement<Tables, NewRow<'inbox_sends'>, never>((query, place) =>
+  query.insertInto('inbox_sends').values({
+    inbox_id: place('inbox_id'),
+    send_number: place('send_number'),
+    sent_at: place('sent_at'),
+  }),
+)
+
+const deleteInboxSend = statement<Tables, { inboxId: string; number: number }, never>(
+  (query, place) =>
+    query
+      .deleteFrom('inbox_sends')
+      .where('inbox_id', '=', place('inboxId'))
+      .where('send_number', '=', place('number')),
+)
+
+const selectCorrespondent = statement<
+  Tables,
+  { inboxId: string; addressKey: string },
+  { address_key: string }
+>((query, place) =>
+  query
+    .selectFrom('correspondents')
+    .select('address_key')
+    .where('inbox_id', '=', place('inboxId'))
+    .where('address_key', '=', place('addressKey')),
+)
+
+const selectCold = statement<Tables, { inboxId: string; utcDay: number }, { address_key: string }>(
+  (query, place) =>
+    query
+      .selectFrom('cold_recipients')
+      .select('address_key')
+      .where('inbox_id', '=', place('inboxId'))
+      .where('utc_day', '=', place('utcDay')),
+)
+
+const insertCold = statement<Tables, NewRow<'cold_recipients'>, never>((query, place) =>
+  query.insertInto('cold_recipients').values({
+    inbox_id: place('inbox_id'),
+    utc_day: place('utc_day'),
+    address_key: place('address_key'),
+  }),
+)
+
+const selectColdDay = statement<
+  Tables,
+  { accountId: string; utcDay: number },
+  { recipient_count: number }
+>((query, place) =>
+  query
+    .selectFrom('account_cold_days')
+    .select('recipient_count')
+    .where('account_id', '=', place('accountId'))
+    .where('utc_day', '=', place('utcDay')),
+)
+
+const openColdDay = statement<Tables, NewRow<'account_cold_days'>, { recipient_count: number }>(
+  (query, place) =>
+    query
+      .insertInto('account_cold_days')
+      .values({
+        account_id: place('account_id'),
+        utc_day: place('utc_day'),
+        recipient_count: place('recipient_count'),
+      })
+      .onConflict((conflict) =>
+        conflict.columns(['account_id', 'utc_day']).doUpdateSet((row) => ({
+          recipient_count: row.ref('account_cold_days.recipient_count'),
+        })),
+      )
+      .returning('recipient_count'),
+)
