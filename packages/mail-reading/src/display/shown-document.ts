@@ -1,7 +1,18 @@
-// The document that a mail is shown in: our own frame around its HTML, or around its text.
-
 import { escapeHtml, type Piece } from '@mailroom/mail/html/safe-html.ts'
 import type { ImageReference } from './image-reference.ts'
+import { type ShownHtml, shownHtml } from './shown-html.ts'
+
+export type ShownSource = { readonly html: string; readonly showsRemote: boolean }
+
+/** Null for HTML that cannot be shown. */
+export function showSource({ html, showsRemote }: ShownSource): ShownHtml | null {
+  return html === '' ? null : shownHtml(html, { showsRemote })
+}
+
+/** The page: of the HTML or, without any that can be shown, of the text. */
+export function shownBody(shown: ShownHtml | null, text: string, addressOf: AddressOf): string {
+  return shown === null ? shownText(text) : shownDocument(shown.pieces, addressOf)
+}
 
 /** Its address must hold nothing but letters, digits and `/ ? & = % . ~ _ -`; null leaves it empty. */
 export type AddressOf = (image: ImageReference) => string | null

@@ -39,7 +39,7 @@ export async function showMessage(
   const message = await getMessage(deps, input)
   const { bodyHtml: html, bodyText } = message
   // Loaded with the first message that is shown.
-  const { shownBody } = await import('@mailroom/mail-reading/display/shown-body.ts')
+  const { shownBody } = await import('@mailroom/mail-reading/display/shown-document.ts')
   const shown =
     html === '' ? null : await deps.parser.show({ html, showsRemote: input.showsRemote })
   return {

@@ -3,9 +3,8 @@
 
 import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
 import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
-import { untrustedText } from '@mailroom/mail-reading/view/untrusted-text.ts'
-import { viewPage } from '@mailroom/mail-reading/view/view-page.ts'
-import type { ViewedMessage } from '@mailroom/mail-reading/view/viewed-message.ts'
+import type { ViewedMessage } from '@mailroom/mail-reading/view/view-page.ts'
+import { untrustedText, viewPage } from '@mailroom/mail-reading/view/view-page.ts'
 import { systemChance } from '#platform/chance.ts'
 import { openParserPool } from '#platform/workers/parser-pool.ts'
 import { readFences, viewed } from '#test/mail/view/viewed.ts'

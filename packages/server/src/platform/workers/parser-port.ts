@@ -3,7 +3,7 @@
 import type { BodyParts, BodySource } from '@mailroom/mail/compose/body-parts.ts'
 import type { AttachmentContent } from '@mailroom/mail/mime/mime-message.ts'
 import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
-import type { ShownSource } from '@mailroom/mail-reading/display/shown-body.ts'
+import type { ShownSource } from '@mailroom/mail-reading/display/shown-document.ts'
 import type { ShownHtml } from '@mailroom/mail-reading/display/shown-html.ts'
 import type { Extracted, ExtractedFrom } from '@mailroom/mail-reading/extract/extract.ts'
 import type { Report, ReportEnvelope } from '@mailroom/mail-reading/report/report.ts'

@@ -33,7 +33,7 @@ async function answerTo(request: ParserRequest): Promise<ParserAnswer> {
   }
   if (request.kind === 'make-view') return { kind: 'view', body: await viewBody(request.source) }
   if (request.kind === 'show') {
-    const { showSource } = await import('@mailroom/mail-reading/display/shown-body.ts')
+    const { showSource } = await import('@mailroom/mail-reading/display/shown-document.ts')
     return { kind: 'shown', shown: showSource(request.source) }
   }
   if (request.kind === 'extract') {

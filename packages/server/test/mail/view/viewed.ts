@@ -1,7 +1,7 @@
 // Messages for views in tests, and how a reader takes a view apart: by its marks alone.
 
 import { plainBody } from '@mailroom/mail-reading/view/plain-body.ts'
-import type { ViewedMessage } from '@mailroom/mail-reading/view/viewed-message.ts'
+import type { ViewedMessage } from '@mailroom/mail-reading/view/view-page.ts'
 
 /** A message of a stranger, with whatever is given. */
 export function viewed(fields: Partial<ViewedMessage> & { text?: string } = {}): ViewedMessage {
