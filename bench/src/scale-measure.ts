@@ -12,7 +12,7 @@ import {
 import { findThread, listThreads } from '@mailroom/server/mailbox/thread-rows.ts'
 import {
   claimDeliveries,
-  listReadyLanes,
+  listHeads,
   returnDeliveries,
 } from '@mailroom/server/outbound/delivery-claim-rows.ts'
 import { insertSend } from '@mailroom/server/outbound/send-message-rows.ts'
@@ -132,7 +132,10 @@ function reads(db: Db, { at, large, messages }: Place): Operation[] {
       name: 'the log, the newest 200',
       run: () => readLog(db, { after: eventAt(messages - 201), limit: 200 }),
     },
-    { name: 'lanes that are ready', run: () => listReadyLanes(db, { after: '', limit: 1_000 }) },
+    {
+      name: 'heads that are ready',
+      run: () => listHeads(db, { account: '', lane: '', lanesEach: 20, limit: 1_000 }),
+    },
   ]
 }
 
@@ -151,9 +154,10 @@ function writes(db: Db, at: (round: number) => Sample): Operation[] {
     {
       name: 'claim 10 of a lane, and give them back',
       async run(n) {
-        const lanes = [{ lane: `domain${n % 200}.example`, limit: 10 }]
+        const account = at(n).accountId
+        const heads = [{ account, lane: `domain${n % 200}.example`, limit: 10 }]
         const nowMs = Date.now()
-        const claim = { worker: 'a worker', lanes, nowMs, leaseUntilMs: nowMs + 60_000 }
+        const claim = { worker: 'a worker', heads, nowMs, leaseUntilMs: nowMs + 60_000 }
         const held = await db.write(claimDeliveries, claim)
         await db.write(returnDeliveries, { worker: 'a worker', ids: held.map(({ id }) => id) })
       },

@@ -37,16 +37,11 @@ export function openDeliveryQueue(
     },
   })
   return {
-    async listReadyLanes(after, limit) {
-      const rows = await store.listReadyLanes(db, { after, limit })
-      return rows.map((row) => row.lane)
-    },
-    listReadyOwners: (after, limit) => store.listReadyOwners(db, { after, limit }),
-    listOwnerLanes: (owner, after, limit) => store.listOwnerLanes(db, { owner, after, limit }),
-    async claim(lanes) {
+    listHeads: ({ after, ...page }) => store.listHeads(db, { ...after, ...page }),
+    async claim(heads) {
       const queueMs = queueClock.now()
       const leaseUntilMs = queueMs + DELIVERY_LEASE_MS
-      const claim = { worker, lanes: [...lanes], nowMs: clock.now(), leaseUntilMs }
+      const claim = { worker, heads: [...heads], nowMs: clock.now(), leaseUntilMs }
       const held = await db.write(claimDeliveries, claim)
       leases.take(held, queueMs)
       return held
@@ -59,7 +54,7 @@ export function openDeliveryQueue(
       try {
         return await deliver(deps, group, { worker, signal, leases, onAnswer: observer?.onAnswer })
       } finally {
-        leases.letGo(group)
+        leases.drop(group)
       }
     },
   }

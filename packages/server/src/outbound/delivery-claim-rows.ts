@@ -1,12 +1,11 @@
-import type { LaneClaim } from '#queue/leased-queue-rows.ts'
 // The queue of deliveries: what is ready, who takes it and who holds it.
 
 import { sql } from 'kysely'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
+import type { Share } from '#queue/dispatched-queue.ts'
 import { idsOf, leasedQueue } from '#queue/leased-queue-rows.ts'
-import { eachOnce, readyOwners } from '#queue/ready-owners-rows.ts'
 import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 
 /** `to`, fifty `cc` and whoever copied the inbox. */
@@ -48,13 +47,8 @@ const queue = leasedQueue({
   },
 })
 
-const owners = readyOwners('deliveries', HELD_COLUMNS)
-
-/** See `ReadyOwners`. */
-export const { listReadyOwners, listOwnerLanes } = owners
-
 /** See `LeasedQueue`. */
-export const { listReadyLanes, hasDue: hasDueDeliveries, count: countQueue } = queue
+export const { listHeads, hasDue: hasDueDeliveries, count: countQueue } = queue
 
 export const renewDeliveries = transaction({
   name: 'renewDeliveries',
@@ -85,7 +79,7 @@ export const releaseDeliveries = transaction({
 })
 
 /**
- * Leases deliveries of these lanes, each lane's longest due first, and counts an attempt for each. The
+ * Leases deliveries of these heads, of each the longest due first, and counts an attempt for each. The
  * recipients of a message go together, if need be beyond the limit.
  */
 export const claimDeliveries = transaction({
@@ -96,14 +90,13 @@ export const claimDeliveries = transaction({
     tx: Tx,
     input: {
       worker: string
-      lanes: LaneClaim[]
+      heads: Share[]
       nowMs: number
       leaseUntilMs: number
     },
   ): Promise<HeldDelivery[]> {
-    const found: HeldDelivery[] = []
-    for (const lane of input.lanes) found.push(...(await selectWhole(tx, lane)))
-    const held = eachOnce(found)
+    const held: HeldDelivery[] = []
+    for (const head of input.heads) held.push(...(await selectWhole(tx, head)))
     if (held.length === 0) return []
     const living = await dropOrphans(tx, held)
     for (const delivery of living) {
@@ -116,23 +109,14 @@ export const claimDeliveries = transaction({
   },
 })
 
-/** The first of a lane, and with the last of them the rest of its message. */
-async function selectWhole(tx: Tx, { lane, limit, owner }: LaneClaim): Promise<HeldDelivery[]> {
-  const first = await selectClaimed(tx, { lane, limit, owner })
+/** The first of a head, and with the last of them the rest of its message. */
+async function selectWhole(tx: Tx, head: Share): Promise<HeldDelivery[]> {
+  const first = await queue.selectReady(tx, head)
   const last = first.at(-1)
-  if (last === undefined || first.length < limit) return first
-  const siblings = await selectSiblings(tx, { lane, messageId: last.message_id })
+  if (last === undefined || first.length < head.limit) return first
+  const siblings = await selectSiblings(tx, { lane: head.lane, messageId: last.message_id })
   const known = new Set(idsOf(first))
   return [...first, ...siblings.filter(({ id }) => !known.has(id))]
-}
-
-function selectClaimed(
-  tx: Tx,
-  { lane, limit, owner }: { lane: string; limit: number; owner: string | undefined },
-): Promise<HeldDelivery[]> {
-  return owner === undefined
-    ? queue.selectReady(tx, { lane, limit })
-    : owners.selectReadyOf(tx, { owner, lane, limit })
 }
 
 /**

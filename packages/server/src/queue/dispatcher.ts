@@ -1,11 +1,23 @@
-// The loops that work a queue: one that takes what is ready, one that makes ready what is due, one that
-// keeps the leases of what is held.
-
+import { systemChance } from '#platform/chance.ts'
 import type { Log } from '#platform/log.ts'
-import { Deliveries } from './deliveries.ts'
-import type { DispatchedQueue, DispatcherBounds, Item } from './dispatched-queue.ts'
-import { MAIL_BOUNDS } from './dispatcher-bounds.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import { Allotment, allot, type InHand } from './allotment.ts'
+import type { DispatchedQueue, Group, GroupOutcome, Item, Share } from './dispatched-queue.ts'
+import { type DispatcherBounds, MAIL_BOUNDS } from './dispatcher-bounds.ts'
+import { type Attempt, Lane } from './lane.ts'
+import { keyOf, ReadyHeads } from './ready-heads.ts'
+import { Slots } from './slots.ts'
 import { openWorkerLoop } from './worker-loop.ts'
+
+/** Between scans that nothing asked for. */
+const SCAN_EVERY_MS = SECOND_MS
+/**
+ * Most attempts take less. One that takes longer leaves its place in a lane whose servers answer: ten that
+ * hang from the start of a process delay what comes behind them by a few of these.
+ */
+const SLOW_ATTEMPT_MS = SECOND_MS
+/** With fewer attempts under way an account is a small one. */
+const ACCOUNT_ATTEMPTS_FEW = 5
 
 export type Dispatcher = {
   /** There may be deliveries now. */
@@ -21,39 +33,37 @@ export type Dispatcher = {
   close(drainMs: number): Promise<void>
 }
 
-const LOOK_EVERY_MS = 1_000
-
 export type DispatcherOptions = {
   /** Of its loops, for the log. */
   name?: string
   bounds?: DispatcherBounds
-  /** Shorter in tests. */
-  longAttemptMs?: number
 }
 
-/** Starts working the queue; as that of mail is worked where `options` say nothing else. */
+/**
+ * Starts working the queue, as that of mail where `options` say nothing else: one loop takes what is ready,
+ * one makes ready what is due, one keeps the leases of what is held.
+ */
 export function openDispatcher<Held extends Item>(
   queue: DispatchedQueue<Held>,
   log: Log,
   options: DispatcherOptions = {},
 ): Dispatcher {
   const { name = 'deliveries', bounds = MAIL_BOUNDS } = options
-  const { longAttemptMs = bounds.longAttemptMs } = options
-  const state = new Deliveries(queue, { log, bounds: { ...bounds, longAttemptMs } })
+  const work = new Work(queue, log, bounds)
   const claims = openWorkerLoop({
     name,
-    everyMs: LOOK_EVERY_MS,
-    step: (signal) => state.takeMore(signal),
+    everyMs: SCAN_EVERY_MS,
+    step: (signal) => work.takeMore(signal),
     log,
   })
   const wake = () => {
-    state.askAnew()
+    work.scanAnew()
     claims.wake()
   }
-  state.wantMore = () => claims.wake()
+  work.wantMore = () => claims.wake()
   const due = openWorkerLoop({
     name: `due ${name}`,
-    everyMs: LOOK_EVERY_MS,
+    everyMs: SCAN_EVERY_MS,
     async step(signal) {
       wake()
       await queue.readyDue(wake, signal)
@@ -65,20 +75,275 @@ export function openDispatcher<Held extends Item>(
     name: `leases of ${name}`,
     everyMs: bounds.leaseMs / 3,
     async step() {
-      if (state.held > 0) await queue.renew()
+      if (work.isHolding) await queue.renew()
       return false
     },
     log,
   })
   return {
     wake,
-    active: () => state.active,
-    lanes: () => state.lanes,
+    active: () => work.active,
+    lanes: () => work.lanes,
     async close(drainMs) {
-      state.stopStarting()
+      work.stopStarting()
       await Promise.all([claims.close(), due.close()])
-      await state.drain(drainMs)
+      await work.drain(drainMs)
       await leases.close()
     },
+  }
+}
+
+type Counts = { held: number; active: number }
+
+class Work<Held extends Item> {
+  readonly #queue: DispatchedQueue<Held>
+  readonly #log: Log
+  readonly #bounds: DispatcherBounds
+  readonly #heads: ReadyHeads
+  readonly #slots: Slots
+  /** Those with items in hand, and those that something is known of; the longest unused first. */
+  readonly #lanes = new Map<string, Lane<Held>>()
+  /** Of these, those with items in hand. */
+  readonly #busy = new Set<Lane<Held>>()
+  /** Those with items in hand: items, and attempts under way. */
+  readonly #accounts = new Map<string, Counts>()
+  /** Lanes in which an account has items that wait in hand; accounts are served in turn, lanes of each, too. */
+  readonly #waiting = new Map<string, Set<Lane<Held>>>()
+  readonly #inHand: InHand<Held>
+  readonly #cut = new AbortController()
+  readonly #returning = new Set<Promise<void>>()
+  #isEnding = false
+  #onEnd: () => void = () => {}
+  /** Called when there is room for more. */
+  wantMore: () => void = () => {}
+
+  constructor(queue: DispatchedQueue<Held>, log: Log, bounds: DispatcherBounds) {
+    this.#queue = queue
+    this.#log = log
+    this.#bounds = bounds
+    this.#heads = new ReadyHeads(queue)
+    this.#slots = new Slots(bounds)
+    const [lanes, busy, accounts] = [this.#lanes, this.#busy, this.#accounts]
+    this.#inHand = { bounds, slots: this.#slots, lanes, busy, accounts }
+  }
+
+  get active(): number {
+    return this.#slots.active
+  }
+
+  get lanes(): number {
+    return this.#lanes.size
+  }
+
+  get isHolding(): boolean {
+    return this.#accounts.size > 0
+  }
+
+  scanAnew(): void {
+    this.#heads.scanAnew()
+  }
+
+  /** Claims what there is room for; true when there may be more. */
+  async takeMore(signal: AbortSignal): Promise<boolean> {
+    if (this.#heads.mayFind) {
+      const allotment = new Allotment(this.#inHand)
+      await this.#heads.find((head) => allotment.roomFor(head) > 0)
+    }
+    if (signal.aborted) return false
+    const shares = allot(this.#heads, this.#inHand)
+    const count = shares.length === 0 ? 0 : await this.#claim(shares)
+    return count > 0 || this.#heads.mayFind
+  }
+
+  /** From now on no attempt begins. */
+  stopStarting(): void {
+    this.#isEnding = true
+  }
+
+  /** After `stopStarting`, when nothing is claimed any more; see `Dispatcher.close`. */
+  async drain(drainMs: number): Promise<void> {
+    this.#giveBack([...this.#busy].flatMap((lane) => lane.removeExcess(0)))
+    if (this.active > 0) {
+      const ended = new Promise<void>((resolve) => {
+        this.#onEnd = resolve
+      })
+      const timer = setTimeout(() => this.#cut.abort(), drainMs)
+      await ended
+      clearTimeout(timer)
+    }
+    await Promise.all(this.#returning)
+  }
+
+  async #claim(shares: Share[]): Promise<number> {
+    const claimed = await this.#queue.claim(shares)
+    const counts = new Map<string, number>()
+    for (const { account_id: account, lane } of claimed) {
+      const key = keyOf({ account, lane })
+      counts.set(key, (counts.get(key) ?? 0) + 1)
+      this.#count(account, { held: 1 })
+    }
+    for (const { limit, ...head } of shares) {
+      this.#heads.served(head, (counts.get(keyOf(head)) ?? 0) >= limit)
+    }
+    for (const group of this.#queue.group(claimed)) {
+      const [{ lane: name, account_id: account }] = group
+      const lane = this.#use(name)
+      lane.add(group)
+      const lanes = this.#waiting.get(account)
+      if (lanes === undefined) this.#waiting.set(account, new Set([lane]))
+      else lanes.add(lane)
+    }
+    this.#start()
+    return claimed.length
+  }
+
+  #count(account: string, { held = 0, active = 0 }: Partial<Counts>): void {
+    const counts = this.#accounts.get(account) ?? { held: 0, active: 0 }
+    this.#accounts.set(account, counts)
+    counts.held += held
+    counts.active += active
+    if (counts.held === 0) this.#accounts.delete(account)
+  }
+
+  #use(name: string): Lane<Held> {
+    const lane = this.#lanes.get(name) ?? new Lane<Held>(name, this.#bounds)
+    this.#lanes.delete(name)
+    this.#lanes.set(name, lane)
+    this.#busy.add(lane)
+    return lane
+  }
+
+  /** Starts what may start, one of each account in turn. */
+  #start(): void {
+    if (this.#isEnding) return
+    for (const [account, lanes] of this.#waiting) {
+      const hasStarted = this.#startOne(account, lanes)
+      if (lanes.size > 0 && !hasStarted) continue
+      this.#waiting.delete(account)
+      // At the end, where this loop comes to it again.
+      if (lanes.size > 0) this.#waiting.set(account, lanes)
+    }
+  }
+
+  #startOne(account: string, lanes: Set<Lane<Held>>): boolean {
+    const isSmallAccount = this.#isSmall(account)
+    for (const lane of lanes) {
+      const { state, isSmall: isSmallLane } = lane
+      const request = { state, isSmallLane, isSmallAccount }
+      const mayStart = lane.mayStart && this.#slots.hasRoom(request)
+      const attempt = mayStart
+        ? lane.start(account, ([{ size_bytes: bytes }]) => this.#slots.take(request, bytes))
+        : null
+      if (attempt !== null || !lane.hasWaiting(account)) lanes.delete(lane)
+      if (attempt === null) continue
+      if (lane.hasWaiting(account)) lanes.add(lane)
+      void this.#attempt(lane, attempt)
+      return true
+    }
+    return false
+  }
+
+  /** Whether the account has few attempts under way, where others have some. */
+  #isSmall(account: string): boolean {
+    const active = this.#accounts.get(account)?.active ?? 0
+    return active < ACCOUNT_ATTEMPTS_FEW && active < this.active
+  }
+
+  async #attempt(lane: Lane<Held>, attempt: Attempt<Held>): Promise<void> {
+    const { group, slot } = attempt
+    const [{ account_id: account, lane: name, id }] = group
+    this.#count(account, { active: 1 })
+    const slow = setTimeout(() => {
+      lane.slow(attempt)
+      this.#goOn(lane, account)
+    }, SLOW_ATTEMPT_MS)
+    const long = setTimeout(() => {
+      slot.turnSlow()
+      lane.stall(attempt)
+      this.#goOn(lane, account)
+    }, this.#bounds.longAttemptMs[lane.state])
+    let outcome: GroupOutcome = 'unreached'
+    try {
+      outcome = await this.#queue.deliver(group, this.#cut.signal, {
+        onSize: (sizeBytes) => {
+          slot.resize(sizeBytes)
+          this.#start()
+        },
+        onAnswer: () => {
+          lane.greet(attempt)
+          if (attempt.isAside) this.#goOn(lane, account)
+        },
+      })
+    } catch (error) {
+      this.#log.error({ error, delivery: id }, 'the outcome of a delivery could not be recorded')
+    }
+    clearTimeout(slow)
+    clearTimeout(long)
+    slot.end()
+    this.#count(account, { held: -group.length, active: -1 })
+    lane.end(attempt, outcome)
+    if (outcome === 'crowded') this.#pause(lane, account)
+    // What was not attempted is ready again.
+    if (outcome === 'crowded' || outcome === 'returned') this.#heads.add({ account, lane: name })
+    this.#goOn(lane, account)
+  }
+
+  #pause(lane: Lane<Held>, account: string): void {
+    const { pauseMs, resume } = lane.pause()
+    // Lanes that found their host busy together must not come back together.
+    const [part = 0] = systemChance.bytes(1)
+    const timer = setTimeout(
+      () => {
+        resume()
+        this.#goOn(lane, account)
+      },
+      pauseMs * (0.75 + part / 512),
+    )
+    timer.unref()
+  }
+
+  /** Something changed for the lane, and for this account in it. */
+  #goOn(lane: Lane<Held>, account: string): void {
+    if (this.#isEnding) {
+      if (this.active === 0) this.#onEnd()
+      return
+    }
+    this.#giveBack(lane.removeExcess())
+    this.#tidy(lane)
+    this.#start()
+    // A slot for slow attempts is one for any lane.
+    const isRoom = !lane.isAnswering || lane.wantsMore(account)
+    if (isRoom && (this.#heads.size > 0 || this.#heads.mayFind)) this.wantMore()
+  }
+
+  /** Forgets the lane if nothing is in it or known of it, and one of too many: the silent first. */
+  #tidy(lane: Lane<Held>): void {
+    if (lane.isEmpty) this.#busy.delete(lane)
+    const isHere = this.#lanes.get(lane.name) === lane
+    if (isHere && lane.isEmpty && !lane.isKnown) this.#lanes.delete(lane.name)
+    if (this.#lanes.size <= this.#bounds.lanesKeptMax) return
+    let oldest: Lane<Held> | null = null
+    for (const old of this.#lanes.values()) {
+      if (!old.isEmpty) continue
+      oldest ??= old
+      if (old.isAnswering) continue
+      oldest = old
+      break
+    }
+    if (oldest !== null) this.#lanes.delete(oldest.name)
+  }
+
+  #giveBack(groups: Group<Held>[]): void {
+    const held = groups.flat()
+    if (held.length === 0) return
+    for (const { account_id: account, lane } of held) {
+      this.#count(account, { held: -1 })
+      this.#heads.add({ account, lane })
+    }
+    const returning = this.#queue.giveBack(held).catch((error: unknown) => {
+      this.#log.warn({ error }, 'deliveries could not be released; their leases will expire')
+    })
+    this.#returning.add(returning)
+    void returning.finally(() => this.#returning.delete(returning))
   }
 }

@@ -1,66 +1,45 @@
-// A lane: deliveries that share a destination, and how many of them may be under way. It starts small,
-// grows while servers answer, shrinks when none does, and keeps to what it has while its host is busy.
-// Where servers answer, an attempt that hangs is set aside: it leaves its place to the next one. So is
-// one that a server has greeted where nothing is known, while such lanes have not too many attempts.
-
 import { SECOND_MS } from '#platform/units.ts'
-import type { Group, Item } from './dispatched-queue.ts'
-import { LANE_TRANSACTIONS_START } from './dispatcher-bounds.ts'
-import { LaneOwners } from './lane-owners.ts'
+import type { Group, GroupOutcome, Item } from './dispatched-queue.ts'
+import type { DispatcherBounds, LaneState } from './dispatcher-bounds.ts'
+import type { Slot } from './slots.ts'
 
-/** Of one lane beyond what it may hold, for accounts that have less than their even part of it. */
-const LANE_ACCOUNTS_MAX = 20
-export const LANE_TRANSACTIONS_MAX = 20
-/** Deliveries that a destination has leased for each transaction it may have, answering or not. */
+/** Attempts of a lane at once when all goes well: as many connections as its host is given. */
+export const LANE_ATTEMPTS_MAX = 20
+/** With fewer under way a lane is a small one. */
+const LANE_ATTEMPTS_FEW = 5
+/** Items that an answering lane holds for each attempt that it may have, so that claims are few. */
 const LANE_AHEAD = 5
-export const LANE_AHEAD_UNPROVEN = 2
-/** How long a lane whose host is busy starts nothing: at first, and when that goes on. */
-const CROWDED_PAUSE_MS_MIN = 200
-const CROWDED_PAUSE_MS_MAX = 2 * SECOND_MS
+/** Items beyond that for accounts that have less than their even part of the lane. */
+const LANE_HELD_EXTRA = 20
+/** How long a lane whose host is busy begins nothing: at first, and when that goes on. */
+const CROWDED_PAUSE_MS = { min: 200, max: 2 * SECOND_MS }
 
-/** `newcomer`: nothing is known of it; `silent`: its servers did not answer the last time, or lately. */
-export type Standing = 'newcomer' | 'proven' | 'silent'
+type LaneBounds = Pick<DispatcherBounds, 'laneState' | 'laneStart' | 'laneAsideMax'>
 
-/** What accounts that have nothing in a lane yet are about to have there. */
-export type Given = { readonly owners: number; readonly held: number }
-
-/** See `Lane.roomFor`; of a lane that nothing is in yet as well. `owners` are the others. */
-export function partOf(
-  capacity: number,
-  { own, owners, held }: { own: number; owners: number; held: number },
-): number {
-  if (capacity === 0) return 0
-  const part = Math.max(1, Math.floor(capacity / (owners + 1)))
-  return Math.max(0, Math.min(part - own, capacity + LANE_ACCOUNTS_MAX - held))
+export type Attempt<Held extends Item> = {
+  readonly group: Group<Held>
+  readonly slot: Slot
+  /** It takes longer than most. */
+  isSlow: boolean
+  /** A server has greeted. */
+  isGreeted: boolean
+  /** It hangs, and left its place in the lane to others. */
+  isAside: boolean
 }
 
-export type LaneOptions = {
-  /** Attempts that may be under way before anything is known. */
-  start: number
-  /** Attempts that may be set aside. */
-  asideMax: number
-  /** Whether one that was greeted may be set aside where servers did not answer lately. */
-  mayHangUnproven: () => boolean
-  /** It counts as answering whatever becomes of it. */
-  isTrusted: boolean
-  owner: string | null
-}
+/** What an account has in a lane, but for attempts that are aside. */
+type Part<Held extends Item> = { waiting: Group<Held>[]; held: number }
 
+/**
+ * The items of one destination that are in hand, and how many attempts may be under way: few at first, more
+ * while servers answer, fewer when none does, and no more than there are while their host is busy.
+ */
 export class Lane<Held extends Item> {
   readonly name: string
-  /** Null where nobody asked. */
-  readonly owner: string | null
-  readonly #start: number
-  readonly #asideMax: number
-  readonly #mayHangUnproven: () => boolean
-  readonly #isTrusted: boolean
-  readonly #owners = new LaneOwners<Held>()
-  /** Under way for longer than most, and counted in `active`. */
-  readonly #slow = new Set<Group<Held>>()
-  /** Under way, and a server has greeted. */
-  readonly #greeted = new Set<Group<Held>>()
-  /** Set aside: counted in neither `active` nor `held`, nor as its account's. */
-  readonly #aside = new Set<Group<Held>>()
+  readonly #bounds: LaneBounds
+  readonly #parts = new Map<string, Part<Held>>()
+  readonly #underWay = new Set<Attempt<Held>>()
+  #asideCount = 0
   #limit: number
   /** Attempts in a row that reached nothing. */
   #failures = 0
@@ -69,140 +48,185 @@ export class Lane<Held extends Item> {
   #pauseMs = 0
   #pauses = 0
   #isPaused = false
-  /** Deliveries, under way and waiting, but for those set aside. */
+  state: LaneState
+  /** Items, waiting and under way, but for those aside. */
   held = 0
-  /** Attempts under way, but for those set aside. */
-  active = 0
-  standing: Standing = 'newcomer'
-  /** The look that found nothing more for it; 0: there may be more. */
-  askedAt = 0
 
-  constructor(name: string, { start, asideMax, mayHangUnproven, isTrusted, owner }: LaneOptions) {
+  constructor(name: string, bounds: LaneBounds) {
     this.name = name
-    this.owner = owner
-    this.#start = start
-    this.#asideMax = asideMax
-    this.#mayHangUnproven = mayHangUnproven
-    this.#isTrusted = isTrusted
-    this.#limit = start
-    if (isTrusted) this.standing = 'proven'
+    this.#bounds = bounds
+    this.#limit = bounds.laneStart
+    this.state = bounds.laneState
   }
 
-  /** Whether its servers answered lately. */
-  get isProven(): boolean {
-    return this.standing === 'proven'
-  }
-
-  /** How many more deliveries it may hold; 0 while it still has plenty. */
-  get room(): number {
-    const capacity = this.#capacity
-    return this.held > capacity / 2 ? 0 : capacity - this.held
-  }
-
-  /**
-   * How many more an account may be given past others, of whom some are being `given` theirs: up to its
-   * even part of the lane, also where others have more than theirs and must give up some of it.
-   */
-  roomFor(owner: string, given: Given): number {
-    return partOf(this.#capacity, {
-      own: this.#owners.countOf(owner),
-      owners: this.#owners.others(owner) + given.owners,
-      held: this.held + given.held,
-    })
-  }
-
-  get isEmpty(): boolean {
-    return this.held === 0 && this.#aside.size === 0
-  }
-
-  /** It knows more than a new lane would: servers answered, or did not, or their host was busy. */
-  get isKnown(): boolean {
-    const isSlower = this.#limit < this.#start || (this.standing === 'silent' && this.#limit === 1)
-    return this.isProven || this.#pauseMs > 0 || isSlower
-  }
-
-  /** Whether all that it holds is under way. */
-  get isStarted(): boolean {
-    return this.#owners.waiting === 0
-  }
-
-  get mayStart(): boolean {
-    return this.#owners.waiting > 0 && this.active < this.#atOnce
-  }
-
-  /** Whether something of this account waits here. */
-  hasWaiting(owner: string): boolean {
-    return this.#owners.hasWaiting(owner)
+  get isAnswering(): boolean {
+    return this.state === 'answering'
   }
 
   get isSmall(): boolean {
-    return this.active + this.#aside.size < LANE_TRANSACTIONS_START
+    return this.#underWay.size < LANE_ATTEMPTS_FEW
+  }
+
+  get isEmpty(): boolean {
+    return this.held === 0 && this.#underWay.size === 0
+  }
+
+  /** Whether it differs from a lane that was never used. */
+  get isKnown(): boolean {
+    const { laneState, laneStart } = this.#bounds
+    return this.state !== laneState || this.#limit < laneStart || this.#pauseMs > 0
+  }
+
+  /** Whether it is worth a claim to give the lane, or this account in it, more. */
+  wantsMore(account: string): boolean {
+    return this.held <= this.#capacity / 2 || !this.#parts.has(account)
+  }
+
+  /** Items of each account. */
+  *heldByAccount(): Iterable<[account: string, held: number]> {
+    for (const [account, { held }] of this.#parts) yield [account, held]
+  }
+
+  /**
+   * How many more items the account may be given beside what is about to be `given` to other accounts: up to
+   * its even part of the lane, also where others have more than theirs. 0 while it has half of its part.
+   */
+  roomFor(account: string, given: { accounts: number; held: number }): number {
+    const own = this.#parts.get(account)?.held ?? 0
+    const others = this.#parts.size - (own > 0 ? 1 : 0) + given.accounts
+    const part = Math.max(1, Math.floor(this.#capacity / (others + 1)))
+    if (own > part / 2) return 0
+    return Math.max(0, Math.min(part - own, this.#heldMax - this.held - given.held))
   }
 
   add(group: Group<Held>): void {
-    this.#owners.add(group)
+    const account = group[0].account_id
+    const part = this.#parts.get(account) ?? { waiting: [], held: 0 }
+    this.#parts.set(account, part)
+    part.waiting.push(group)
+    part.held += group.length
     this.held += group.length
   }
 
-  /** The account's next group that `fits`, which counts as under way from now on. */
-  start(owner: string, fits: (group: Group<Held>) => boolean): Group<Held> | undefined {
-    const group = this.#owners.start(owner, fits)
-    if (group !== undefined) this.active += 1
-    return group
+  hasWaiting(account: string): boolean {
+    return (this.#parts.get(account)?.waiting.length ?? 0) > 0
   }
 
-  /** A group is over; its deliveries are held no more. */
-  end(group: Group<Held>): void {
-    this.#slow.delete(group)
-    this.#greeted.delete(group)
-    if (!this.#aside.delete(group)) this.#leave(group)
+  get mayStart(): boolean {
+    return this.#underWay.size - this.#asideCount < this.#atOnce
+  }
+
+  /** Starts the account's next group that gets a slot; null where none does. */
+  start(account: string, takeSlot: (group: Group<Held>) => Slot | null): Attempt<Held> | null {
+    const waiting = this.#parts.get(account)?.waiting ?? []
+    for (const [index, group] of waiting.entries()) {
+      const slot = takeSlot(group)
+      if (slot === null) continue
+      waiting.splice(index, 1)
+      const attempt = { group, slot, isSlow: false, isGreeted: false, isAside: false }
+      this.#underWay.add(attempt)
+      return attempt
+    }
+    return null
+  }
+
+  /** A server has greeted: the destination is not gone. */
+  greet(attempt: Attempt<Held>): void {
+    attempt.isGreeted = true
     this.#setAside()
   }
 
-  /** A server has greeted the attempt: its destination is not gone. True where it is set aside for that. */
-  greet(group: Group<Held>): boolean {
-    this.#greeted.add(group)
-    if (!this.#slow.has(group)) return false
-    this.#setAside()
-    return this.#aside.has(group)
-  }
-
-  /** The attempt takes longer than most: from now on it may be set aside. */
-  slow(group: Group<Held>): void {
-    this.#slow.add(group)
+  slow(attempt: Attempt<Held>): void {
+    attempt.isSlow = true
     this.#setAside()
   }
 
-  /** None has answered the attempt for long; one that was set aside says nothing about the others. */
-  stall(group: Group<Held>): void {
-    this.#setAside()
-    if (!this.#aside.has(group)) this.#shrink()
+  /** Nothing has answered for long; an attempt that is aside says nothing about the others. */
+  stall(attempt: Attempt<Held>): void {
+    if (!attempt.isAside) this.#shrink()
   }
 
-  /** A server answered. */
-  grow(): void {
-    this.standing = 'proven'
+  end(attempt: Attempt<Held>, outcome: GroupOutcome): void {
+    this.#underWay.delete(attempt)
+    if (attempt.isAside) this.#asideCount -= 1
+    else this.#drop(attempt.group)
+    if (outcome === 'reached') this.#grow()
+    else if (outcome === 'unreached') this.#fail()
+    this.#setAside()
+  }
+
+  /**
+   * Its host has connections enough: for `pauseMs` it gets no more than it has. `resume` ends that, unless
+   * another pause has begun since.
+   */
+  pause(): { pauseMs: number; resume: () => void } {
+    this.#pauses += 1
+    const pause = this.#pauses
+    const { min, max } = CROWDED_PAUSE_MS
+    this.#limit = this.#underWay.size - this.#asideCount
+    this.#crowdedLimit = this.#limit
+    this.#pauseMs = Math.min(Math.max(this.#pauseMs * 2, min), max)
+    this.#isPaused = true
+    const resume = () => {
+      if (pause !== this.#pauses) return
+      this.#isPaused = false
+      this.#limit = Math.max(1, this.#limit)
+    }
+    return { pauseMs: this.#pauseMs, resume }
+  }
+
+  /** Removes the groups that wait beyond what it may hold, of whoever has most waiting, the last first. */
+  removeExcess(heldMax = this.#heldMax): Group<Held>[] {
+    const groups: Group<Held>[] = []
+    while (this.held > heldMax) {
+      let most: Group<Held>[] = []
+      for (const { waiting } of this.#parts.values())
+        if (waiting.length > most.length) most = waiting
+      const group = most.pop()
+      if (group === undefined) break
+      groups.push(group)
+      this.#drop(group)
+    }
+    return groups
+  }
+
+  get #atOnce(): number {
+    return Math.min(this.#limit, LANE_ATTEMPTS_MAX - this.#asideCount)
+  }
+
+  get #capacity(): number {
+    return this.#atOnce * (this.isAnswering ? LANE_AHEAD : 1)
+  }
+
+  get #heldMax(): number {
+    const capacity = this.#capacity
+    return this.isAnswering && capacity > 0 ? capacity + LANE_HELD_EXTRA : capacity
+  }
+
+  #grow(): void {
+    this.state = 'answering'
     this.#failures = 0
-    this.#setAside()
-    // A turn that became free, not one more.
+    // A place that became free, not one more.
     if (this.#isPaused) return
-    this.#limit = Math.min(this.#limit + 1, LANE_TRANSACTIONS_MAX)
+    this.#limit = Math.min(this.#limit + 1, LANE_ATTEMPTS_MAX)
     if (this.#limit > this.#crowdedLimit + 1) this.#pauseMs = 0
   }
 
   /**
-   * None did. Where some answered lately it takes more than those that may hang, and as many again,
-   * until the lane counts as silent: until then it keeps what it started with.
+   * A lane that answers takes more failures than it has attempts that may hang, and as many again, before it
+   * is silent: until then it keeps what it started with.
    */
-  fail(): void {
+  #fail(): void {
     this.#failures += 1
-    if (this.isProven && this.#failures <= 2 * this.#asideMax) this.#halve(this.#start)
+    const { laneAsideMax, laneStart } = this.#bounds
+    if (this.isAnswering && this.#failures <= 2 * laneAsideMax) this.#halve(laneStart)
     else this.#shrink()
   }
 
   #shrink(): void {
-    if (!this.#isTrusted) this.standing = 'silent'
-    this.#halve(this.#isTrusted ? this.#start : 1)
+    const { laneState, laneStart } = this.#bounds
+    if (laneState !== 'answering') this.state = 'silent'
+    this.#halve(this.isAnswering ? laneStart : 1)
   }
 
   #halve(least: number): void {
@@ -210,78 +234,24 @@ export class Lane<Held extends Item> {
     this.#limit = Math.min(this.#limit, Math.max(least, Math.floor(this.#limit / 2)))
   }
 
+  /** Attempts that hang leave their places, where the lane answers or a server has greeted them. */
   #setAside(): void {
-    for (const group of this.#slow) {
-      if (this.#aside.size === this.#asideMax) return
-      const isAnswered = this.isProven || (this.#greeted.has(group) && this.#mayHangUnproven())
-      if (!isAnswered) continue
-      this.#slow.delete(group)
-      this.#aside.add(group)
-      this.#leave(group)
+    for (const attempt of this.#underWay) {
+      if (this.#asideCount === this.#bounds.laneAsideMax) return
+      const mayHang = attempt.isSlow && (this.isAnswering || attempt.isGreeted)
+      if (!mayHang || attempt.isAside) continue
+      attempt.isAside = true
+      this.#asideCount += 1
+      this.#drop(attempt.group)
     }
   }
 
-  #leave(group: Group<Held>): void {
-    this.active -= 1
+  #drop(group: Group<Held>): void {
+    const account = group[0].account_id
     this.held -= group.length
-    this.#owners.end(group)
-  }
-
-  /**
-   * There are connections enough to its host: it gets no more than it has for the milliseconds that
-   * this gives, and then `resume` is to be called with the number that this gives.
-   */
-  pause(): { pauseMs: number; number: number } {
-    this.#limit = this.active
-    this.#crowdedLimit = this.active
-    this.#pauseMs = Math.min(
-      Math.max(this.#pauseMs * 2, CROWDED_PAUSE_MS_MIN),
-      CROWDED_PAUSE_MS_MAX,
-    )
-    this.#pauses += 1
-    this.#isPaused = true
-    this.askedAt = 0
-    return { pauseMs: this.#pauseMs, number: this.#pauses }
-  }
-
-  /** Ends the pause, unless another has begun since. */
-  resume(number: number): void {
-    if (number !== this.#pauses) return
-    this.#isPaused = false
-    this.#limit = Math.max(1, this.#limit)
-  }
-
-  /** Gives up what waits beyond its capacity, of whoever has most here the last first. */
-  shed(): Group<Held>[] {
-    const capacity = this.#capacity
-    // Those that were given one past others would be given it again.
-    const keepsOne = () => capacity > 0 && this.held <= capacity + LANE_ACCOUNTS_MAX
-    return this.#giveUp(() => (this.held > capacity ? { keepsOne: keepsOne() } : null))
-  }
-
-  /** Gives up all that was not started. */
-  empty(): Group<Held>[] {
-    return this.#giveUp(() => ({ keepsOne: false }))
-  }
-
-  /** Attempts under way at once, besides those set aside. */
-  get #atOnce(): number {
-    return Math.min(this.#limit, LANE_TRANSACTIONS_MAX - this.#aside.size)
-  }
-
-  get #capacity(): number {
-    return this.#atOnce * (this.isProven ? LANE_AHEAD : LANE_AHEAD_UNPROVEN)
-  }
-
-  /** For as long as `next` says how. */
-  #giveUp(next: () => { keepsOne: boolean } | null): Group<Held>[] {
-    const groups: Group<Held>[] = []
-    for (let how = next(); how !== null; how = next()) {
-      const group = this.#owners.giveUpLast(how)
-      if (group === undefined) break
-      groups.push(group)
-      this.held -= group.length
-    }
-    return groups
+    const part = this.#parts.get(account)
+    if (part === undefined) return
+    part.held -= group.length
+    if (part.held === 0) this.#parts.delete(account)
   }
 }

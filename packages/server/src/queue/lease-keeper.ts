@@ -1,4 +1,4 @@
-// What a worker of a queue has in its hands: leases that are renewed until it lets go, and what is due.
+// What a worker of a queue has in its hands: leases that are renewed until it drops them, and what is due.
 
 import { SECOND_MS } from '#platform/units.ts'
 import type { DueInput } from './leased-queue-rows.ts'
@@ -23,7 +23,7 @@ export type LeaseKeeper = {
   /** What was claimed at this time of the queue. */
   take(held: readonly Named[], queueMs: number): void
   /** What it lost sight of is not renewed, and comes back. What was claimed anew since stays. */
-  letGo(held: readonly Named[]): void
+  drop(held: readonly Named[]): void
   /**
    * The same for what was not attempted, which comes back at once. `patiently` may run it several
    * times: nothing that is claimed anew meanwhile is confirmed before the last of them.
@@ -53,7 +53,7 @@ export function openLeaseKeeper(
     if (inHand.size > 0) await store.renew([...inHand.keys()], queueMs + leaseMs)
     renewedAtMs = queueMs
   }
-  const letGo = (held: readonly Named[]) => {
+  const drop = (held: readonly Named[]) => {
     for (const one of held) if (inHand.get(one.id) === one) inHand.delete(one.id)
   }
   const untilReturned = (ids: string[]) => Promise.allSettled(ids.map((id) => returning.get(id)))
@@ -62,9 +62,9 @@ export function openLeaseKeeper(
       if (inHand.size === 0) renewedAtMs = queueMs
       for (const one of held) inHand.set(one.id, one)
     },
-    letGo,
+    drop,
     async giveBack(held, patiently = (run) => run()) {
-      letGo(held)
+      drop(held)
       const ids = held.map(({ id }) => id)
       const earlier = untilReturned(ids)
       const returned = patiently(() => store.giveBack(ids)).finally(() => earlier)

@@ -1,12 +1,13 @@
-// What the queues of deliveries have in common, of mail and of webhooks: which lanes have something to
-// take, who holds what and until when, and what makes it ready again. All times are the queue's, which
-// every process on the database shares.
+// What the queues of deliveries have in common, of mail and of webhooks: which accounts have something to
+// take in which lanes, who holds what and until when, and what makes it ready again. All times are the
+// queue's, which every process on the database shares.
 
-import { type RawBuilder, sql } from 'kysely'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
 import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
+import type { Head, Share } from './dispatched-queue.ts'
 
 /** Deliveries moved in one step from waiting to ready. */
 const DUE_STEP_ROWS = 1_000
@@ -16,14 +17,17 @@ export type QueueState = 'ready' | 'waiting' | 'leased'
 
 export type DueInput = { queueMs: number; backoffMaxMs: number; leaseMs: number }
 
+export type HeadsInput = Head & { lanesEach: number; limit: number }
+
 export type LeasedQueue<Held> = {
   /**
-   * Lanes with deliveries that nobody holds, in order of their names, after `after`. From the first
-   * row of one lane straight to the first of the next: what it costs is lanes, not deliveries.
+   * The accounts with deliveries that nobody holds, each with up to `lanesEach` of its lanes, in order of
+   * both and after this place: first other lanes of the account that it names. It costs accounts and lanes,
+   * not deliveries.
    */
-  listReadyLanes(db: ReadDb, input: { after: string; limit: number }): Promise<{ lane: string }[]>
-  /** Of a lane what nobody holds, the longest due first, for this transaction to lease. */
-  selectReady(tx: Tx, input: { lane: string; limit: number }): Promise<Held[]>
+  listHeads(db: ReadDb, input: HeadsInput): Promise<Head[]>
+  /** Of an account in a lane what nobody holds, the longest due first, for this transaction to lease. */
+  selectReady(tx: Tx, input: Share): Promise<Held[]>
   /** Leases these and counts an attempt for each, at `attemptAtMs` where the outcome does not tell. */
   lease(tx: Tx, input: LeaseInput): Promise<void>
   /**
@@ -90,44 +94,59 @@ export function idsOf(rows: readonly { id: string }[]): string[] {
 
 type AnyRow = Row<'deliveries'>
 
+/** As the index by account says it: an index by lane is no way to one account's. */
+const IS_READY = sql<SqlBool>`queue_state >= 'ready' and queue_state <= 'ready'`
+
 function lookSide(table: 'deliveries', columns: readonly (keyof AnyRow)[]) {
   const from = sql.table(table)
-  const selectLanes = statement<Tables, { after: string; limit: number }, { lane: string }>(
-    (query, place) => ({
+  // Each step goes from one row straight to the next: to the next lane of the account, to the end of its
+  // lanes (null), or to the next account (before its first lane).
+  const selectHeads = statement<Tables, HeadsInput, Head>((query, place, engine) => {
+    // As the columns are compared.
+    const collation = engine === 'postgres' ? sql`collate "C"` : sql``
+    return {
       compile: () =>
-        sql<{ lane: string }>`
-          with recursive lanes (lane) as (
-            select min(lane) from ${from}
-            where queue_state = 'ready' and lane > ${place('after')}
-            union all
-            select (
-              select min(${from}.lane) from ${from}
-              where queue_state = 'ready' and ${from}.lane > lanes.lane
-            )
-            from lanes where lanes.lane is not null
-          )
-          select lane from lanes where lane is not null limit ${place('limit')}
-        `.compile(query),
-    }),
-  )
-  const selectReady = statement<Tables, { lane: string; limit: number }, unknown>(
-    (query, place, engine) =>
-      lockRows(
-        { engine },
-        query
-          .selectFrom(table)
-          .select(columns)
-          .where('queue_state', '=', sql.lit('ready'))
-          .where('lane', '=', place('lane'))
-          .orderBy('next_attempt_at')
-          .orderBy('id')
-          .limit(place('limit')),
-        { skipLocked: true },
-      ),
+        sql<Head>`
+        with recursive heads (account, lane, lanes) as (
+          select cast(${place('account')} as text) ${collation},
+            cast(${place('lane')} as text) ${collation}, 0
+          union all
+          select
+            case
+              when heads.lane is not null then heads.account
+              else (select min(account_id) from ${from}
+                where ${IS_READY} and account_id > heads.account)
+            end,
+            case
+              when heads.lane is null then ''
+              when heads.lanes < ${place('lanesEach')} then (select min(${from}.lane) from ${from}
+                where ${IS_READY} and account_id = heads.account and ${from}.lane > heads.lane)
+            end,
+            case when heads.lane is null then 0 else heads.lanes + 1 end
+          from heads where heads.account is not null
+        )
+        select account, lane from heads where lanes > 0 and lane is not null
+        limit ${place('limit')}
+      `.compile(query),
+    }
+  })
+  const selectReady = statement<Tables, Share, unknown>((query, place, engine) =>
+    lockRows(
+      { engine },
+      query
+        .selectFrom(table)
+        .select(columns)
+        .where(IS_READY)
+        .where('account_id', '=', place('account'))
+        .where('lane', '=', place('lane'))
+        .orderBy('next_attempt_at')
+        .orderBy('id')
+        .limit(place('limit')),
+      { skipLocked: true },
+    ),
   )
   return {
-    listReadyLanes: (db: ReadDb, input: { after: string; limit: number }) =>
-      selectLanes(db.reading, input),
+    listHeads: (db: ReadDb, input: HeadsInput) => selectHeads(db.reading, input),
     selectReady,
     async count(db: ReadDb, state: QueueState) {
       const { count } = await db.read
@@ -281,6 +300,3 @@ function dueRanges({ queueMs, backoffMaxMs, leaseMs }: DueInput): DueRange[] {
     { ...leased, is: '>', timeMs: queueMs + leaseMs + CLOCK_SKEW_MS },
   ]
 }
-
-/** Up to `limit` of a lane, or of what an account has in it. */
-export type LaneClaim = { lane: string; limit: number; owner?: string }

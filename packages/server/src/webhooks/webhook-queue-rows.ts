@@ -2,9 +2,8 @@
 
 import { transaction } from '#platform/db/db.ts'
 import { statement } from '#platform/db/statement.ts'
-import type { LaneClaim } from '#queue/leased-queue-rows.ts'
+import type { Share } from '#queue/dispatched-queue.ts'
 import { idsOf, leasedQueue } from '#queue/leased-queue-rows.ts'
-import { eachOnce, readyOwners } from '#queue/ready-owners-rows.ts'
 import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 
 /** A webhook delivery in the hands of a worker. */
@@ -30,13 +29,8 @@ const queue = leasedQueue({
   endLost: endTests,
 })
 
-const owners = readyOwners('webhook_deliveries', HELD_COLUMNS)
-
-/** See `ReadyOwners`. */
-export const { listReadyOwners: listReadyWebhookOwners, listOwnerLanes: listOwnerWebhooks } = owners
-
 /** See `LeasedQueue`. */
-export const { listReadyLanes: listReadyWebhooks, hasDue: hasDueWebhookDeliveries } = queue
+export const { listHeads: listWebhookHeads, hasDue: hasDueWebhookDeliveries } = queue
 
 export const renewWebhookDeliveries = transaction({
   name: 'renewWebhookDeliveries',
@@ -66,7 +60,7 @@ export const releaseWebhookDeliveries = transaction({
   run: queue.release,
 })
 
-/** Leases deliveries of these lanes, each lane's longest due first, and counts an attempt for each. */
+/** Leases deliveries of these heads, of each the longest due first, and counts an attempt for each. */
 export const claimWebhookDeliveries = transaction({
   name: 'claimWebhookDeliveries',
   accountOf: () => null,
@@ -75,19 +69,12 @@ export const claimWebhookDeliveries = transaction({
     tx: Tx,
     input: {
       worker: string
-      lanes: LaneClaim[]
+      heads: Share[]
       leaseUntilMs: number
     },
   ): Promise<HeldWebhookDelivery[]> {
-    const found: HeldWebhookDelivery[] = []
-    for (const { lane, limit, owner } of input.lanes) {
-      found.push(
-        ...(owner === undefined
-          ? await queue.selectReady(tx, { lane, limit })
-          : await owners.selectReadyOf(tx, { owner, lane, limit })),
-      )
-    }
-    const held = eachOnce(found)
+    const held: HeldWebhookDelivery[] = []
+    for (const head of input.heads) held.push(...(await queue.selectReady(tx, head)))
     if (held.length === 0) return []
     const { worker, leaseUntilMs } = input
     await queue.lease(tx, { worker, ids: idsOf(held), leaseUntilMs })

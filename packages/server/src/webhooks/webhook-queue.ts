@@ -19,7 +19,6 @@ import {
   renewWebhookDeliveries,
   returnWebhookDeliveries,
 } from './webhook-queue-rows.ts'
-import { findWebhookOwners } from './webhook-rows.ts'
 
 /** With the octets that its event takes while it is under way, at a guess. */
 export type HeldWebhook = HeldWebhookDelivery & { readonly size_bytes: number }
@@ -45,17 +44,11 @@ export function openWebhookQueue(
   })
   const findText = openEventTexts(deps)
   return {
-    async listReadyLanes(after, limit) {
-      const rows = await store.listReadyWebhooks(db, { after, limit })
-      return rows.map((row) => row.lane)
-    },
-    findOwners: (lanes) => findWebhookOwners(db, lanes),
-    listReadyOwners: (after, limit) => store.listReadyWebhookOwners(db, { after, limit }),
-    listOwnerLanes: (owner, after, limit) => store.listOwnerWebhooks(db, { owner, after, limit }),
-    async claim(lanes) {
+    listHeads: ({ after, ...page }) => store.listWebhookHeads(db, { ...after, ...page }),
+    async claim(heads) {
       const queueMs = queueClock.now()
       const leaseUntilMs = queueMs + WEBHOOK_LEASE_MS
-      const claim = { worker, lanes: [...lanes], leaseUntilMs }
+      const claim = { worker, heads: [...heads], leaseUntilMs }
       const held = await db.write(claimWebhookDeliveries, claim)
       leases.take(held, queueMs)
       const eventIds = [...new Set(held.map((delivery) => delivery.event_id))]
@@ -82,7 +75,7 @@ export function openWebhookQueue(
         const holding = { worker, signal, findText, ...(observer && { onSize: observer.onSize }) }
         return meaningOf(await deliverWebhook(deps, held, holding))
       } finally {
-        leases.letGo([held])
+        leases.drop([held])
       }
     },
   }

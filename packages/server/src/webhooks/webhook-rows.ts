@@ -177,20 +177,6 @@ export async function findWebhook(db: ReadDb, webhookId: string): Promise<Webhoo
   return row === undefined ? null : toWebhook(row)
 }
 
-/** Which account each of these webhooks belongs to; those that were deleted are left out. */
-export async function findWebhookOwners(
-  db: ReadDb,
-  webhookIds: readonly string[],
-): Promise<Map<string, string>> {
-  if (webhookIds.length === 0) return new Map()
-  const rows = await db.read
-    .selectFrom('webhooks')
-    .select(['id', 'account_id'])
-    .where('id', 'in', webhookIds)
-    .execute()
-  return new Map(rows.map((row) => [row.id, row.account_id]))
-}
-
 /** The webhook behind an inbox's `webhookUrl`, or null. */
 export async function findWebhookOfInbox(
   db: ReadDb,

@@ -8,6 +8,7 @@ import type { DeliverDeps } from '#delivery/deliver.ts'
 import type { Carrier, CarryOutcome, Consignment } from '#delivery/transport/carrier.ts'
 import type { Clock } from '#platform/clock.ts'
 import { silentLog } from '#platform/log.ts'
+import type { DispatchedQueue, Item } from '#queue/dispatched-queue.ts'
 import type { Db, Row } from '#schema/tables.ts'
 import { makeId } from '#test/conformance/open-database.ts'
 
@@ -32,6 +33,13 @@ export function stillClock(startMs: number): StillClock {
       steppedMs += ms
     },
   }
+}
+
+/** Claims what is ready, up to 100 of each account in each of 100 lanes. */
+export async function claimReady<Held extends Item>(queue: DispatchedQueue<Held>): Promise<Held[]> {
+  const after = { account: '', lane: '' }
+  const heads = await queue.listHeads({ after, lanesEach: 100, limit: 100 })
+  return queue.claim(heads.map((head) => ({ ...head, limit: 100 })))
 }
 
 export const ACCEPTED: CarryOutcome = {

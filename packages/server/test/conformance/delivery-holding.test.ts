@@ -38,7 +38,6 @@ import { onBothEngines, opened } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const NEVER = AbortSignal.any([])
-const LANE = [{ lane: 'far.example', limit: 100 }]
 
 onBothEngines('holding deliveries', (engine) => {
   const database = opened(() => openDatabase(engine))
@@ -56,6 +55,7 @@ onBothEngines('holding deliveries', (engine) => {
     clock = stillClock(START_MS)
   })
 
+  const ofFar = () => [{ account: owner.accountId, lane: 'far.example', limit: 100 }]
   const send = async (...recipients: string[]) => {
     const input = sending(owner, inboxId, { recipients, nowMs: clock.now() })
     const [messageId] = await queueAll(db, [input])
@@ -68,7 +68,7 @@ onBothEngines('holding deliveries', (engine) => {
     return openFarEnd(() => outcomes[Math.min(next++, outcomes.length - 1)] ?? ACCEPTED)
   }
   const deliverAll = async (queue: DeliveryQueue, signal = NEVER): Promise<GroupOutcome[]> => {
-    const groups = queue.group(await queue.claim(LANE))
+    const groups = queue.group(await queue.claim(ofFar()))
     return Promise.all(groups.map((group) => queue.deliver(group, signal)))
   }
   const only = async (messageId: string) => {
@@ -81,7 +81,7 @@ onBothEngines('holding deliveries', (engine) => {
     await send('bob@far.example')
     const [first, second] = [answering(ACCEPTED), answering(ACCEPTED)]
     const slow = openQueue('slow', first)
-    const [group] = slow.group(await slow.claim(LANE))
+    const [group] = slow.group(await slow.claim(ofFar()))
     assert.ok(group)
     clock.advance(DELIVERY_LEASE_MS)
     const quick = openQueue('quick', second)
@@ -98,7 +98,7 @@ onBothEngines('holding deliveries', (engine) => {
       return ACCEPTED
     })
     const queue = openQueue('worker', farEnd)
-    const [group] = queue.group(await queue.claim(LANE))
+    const [group] = queue.group(await queue.claim(ofFar()))
     assert.ok(group)
     clock.advance(DELIVERY_LEASE_MS - 1)
     assert.equal(await queue.deliver(group, NEVER), 'reached')
@@ -108,7 +108,7 @@ onBothEngines('holding deliveries', (engine) => {
     await send('bob@far.example')
     const farEnd = answering(ACCEPTED)
     const queue = openQueue('worker', farEnd)
-    const [group] = queue.group(await queue.claim(LANE))
+    const [group] = queue.group(await queue.claim(ofFar()))
     assert.ok(group)
     await db.write(removeInbox, { ...owner, inboxId, jobId: makeId('job'), nowMs: START_MS })
     assert.equal(await queue.deliver(group, NEVER), 'returned')
@@ -125,7 +125,7 @@ onBothEngines('holding deliveries', (engine) => {
     })
     assert.deepEqual(await deliverAll(openQueue('worker', farEnd)), ['reached'])
     assert.deepEqual([(await only(id)).status, (await only(id)).queue_state], ['accepted', null])
-    assert.deepEqual(await other.claim(LANE), [])
+    assert.deepEqual(await other.claim(ofFar()), [])
   })
 
   test('all recipients of a message at one destination go together', async () => {
@@ -133,7 +133,7 @@ onBothEngines('holding deliveries', (engine) => {
     await send(...recipients)
     const farEnd = answering(ACCEPTED)
     const queue = openQueue('worker', farEnd)
-    const held = await queue.claim([{ lane: 'far.example', limit: 10 }])
+    const held = await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 10 }])
     await Promise.all(queue.group(held).map((group) => queue.deliver(group, NEVER)))
     assert.deepEqual(
       farEnd.seen.map((consignment) => consignment.recipients),
@@ -202,11 +202,11 @@ onBothEngines('holding deliveries', (engine) => {
     const id = await send('bob@far.example')
     const farEnd = answering({ kind: 'crowded', text: 'Enough connections' }, ACCEPTED)
     const queue = openDeliveryQueue(deliverDeps(losingAnswer(db), clock, farEnd), 'worker')
-    const [first] = queue.group(await queue.claim(LANE))
+    const [first] = queue.group(await queue.claim(ofFar()))
     assert.ok(first)
     const returning = queue.deliver(first, NEVER)
     while ((await only(id)).queue_state !== 'ready') await sleep(5)
-    const [second] = queue.group(await queue.claim(LANE))
+    const [second] = queue.group(await queue.claim(ofFar()))
     assert.ok(second)
     // The second return is of this claim, whose attempt has not begun.
     const outcomes = await Promise.all([returning, queue.deliver(second, NEVER)])

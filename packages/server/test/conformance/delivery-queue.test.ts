@@ -8,7 +8,7 @@ import {
   claimDeliveries,
   countQueue,
   hasDueDeliveries,
-  listReadyLanes,
+  listHeads,
   readyDueDeliveries,
   releaseDeliveries,
 } from '#outbound/delivery-claim-rows.ts'
@@ -17,6 +17,7 @@ import { settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { openSqliteConnection, queriesOn } from '#platform/db/sqlite-connection.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
+import type { Head } from '#queue/dispatched-queue.ts'
 import { DELIVERY_LEASE_MS } from '#queue/dispatcher-bounds.ts'
 import type { Db, Tables, Tx } from '#schema/tables.ts'
 import {
@@ -69,7 +70,7 @@ onBothEngines('the queue of deliveries', (engine) => {
   const claim = (worker: string, lane: string, limit = 100, on = db) =>
     on.write(claimDeliveries, {
       worker,
-      lanes: [{ lane, limit }],
+      heads: [{ account: owner.accountId, lane, limit }],
       nowMs: clock.now(),
       leaseUntilMs: clock.steady() + DELIVERY_LEASE_MS,
     })
@@ -113,12 +114,13 @@ onBothEngines('the queue of deliveries', (engine) => {
       clock.advance(recipient.startsWith('2') ? -10 : 10)
       ids.push(await send(recipient))
     }
+    const account = owner.accountId
     const held = await db.write(claimDeliveries, {
       worker: 'worker',
-      lanes: [
-        { lane: 'b.example', limit: 5 },
-        { lane: 'a.example', limit: 2 },
-        { lane: 'c.example', limit: 5 },
+      heads: [
+        { account, lane: 'b.example', limit: 5 },
+        { account, lane: 'a.example', limit: 2 },
+        { account, lane: 'c.example', limit: 5 },
       ],
       nowMs: clock.now(),
       leaseUntilMs: clock.steady() + DELIVERY_LEASE_MS,
@@ -139,26 +141,29 @@ onBothEngines('the queue of deliveries', (engine) => {
     assert.equal(await stateOf(ids[3] ?? ''), 'ready')
   })
 
+  const plain = (heads: Head[]) => heads.map((head) => ({ ...head }))
+
   test('lanes are listed once each in the order of bytes, from the one after any name', async () => {
     const lanes = ['b.example', 'Z.example', 'a-b.example', 'a.example', 'xn--bcher-kva.example']
     for (const lane of lanes) await send(`1@${lane}`, `2@${lane}`)
     await runSql(database, `update deliveries set lane = 'Z.example' where lane = 'z.example'`)
     const sorted = lanes.toSorted()
+    const account = owner.accountId
     for (let start = 0; start < sorted.length; start++) {
-      const rows = await listReadyLanes(db, { after: sorted[start - 1] ?? '', limit: 2 })
-      assert.deepEqual(
-        rows.map(({ lane }) => lane),
-        sorted.slice(start, start + 2),
-      )
+      const page = { account, lane: sorted[start - 1] ?? '', lanesEach: 9, limit: 2 }
+      const expected = sorted.slice(start, start + 2).map((lane) => ({ account, lane }))
+      assert.deepEqual(plain(await listHeads(db, page)), expected)
     }
     await claim('worker', 'b.example')
-    assert.deepEqual(await openQueue('worker').listReadyLanes('a.example', 9), sorted.slice(-1))
+    const page = { after: { account, lane: 'a.example' }, lanesEach: 9, limit: 9 }
+    const left = sorted.slice(-1).map((lane) => ({ account, lane }))
+    assert.deepEqual(plain(await openQueue('worker').listHeads(page)), left)
   })
 
   test('workers that claim at the same moment never hold the same delivery', async () => {
     const id = await send('1@far.example')
     for (const lane of ['a', 'b']) await copyDelivery(database, id, 101, `'${lane}'`)
-    const lanes = ['a', 'b'].map((lane) => ({ lane, limit: 4 }))
+    const lanes = ['a', 'b'].map((lane) => ({ account: owner.accountId, lane, limit: 4 }))
     const seen: string[] = []
     await Promise.all(
       Array.from({ length: 4 }, async (_, worker) => {
@@ -214,7 +219,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     const id = await send('1@far.example')
     const queue = openQueue('worker')
     const other = openQueue('other', null, others)
-    await queue.claim([{ lane: 'far.example', limit: 1 }])
+    await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
     for (let step = 0; step < 5; step++) {
       clock.advance(DELIVERY_LEASE_MS / 2)
       await queue.renew()
@@ -232,7 +237,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     assert.match(response ?? '', /stopped during an attempt/)
     await queue.renew()
     assert.equal(await stateOf(id), 'ready')
-    const [again] = await other.claim([{ lane: 'far.example', limit: 1 }])
+    const [again] = await other.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
     assert.equal(again?.attempts, 2)
   })
 
@@ -241,7 +246,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     await claim('worker', 'far.example')
     const kept = await send('2@far.example')
     const queue = openQueue('worker')
-    await queue.claim([{ lane: 'far.example', limit: 1 }])
+    await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
     for (let step = 0; step < 3; step++) {
       clock.advance(DELIVERY_LEASE_MS / 3)
       await queue.renew()
@@ -265,7 +270,9 @@ onBothEngines('the queue of deliveries', (engine) => {
       openFarEnd(() => ACCEPTED),
       broken,
     )
-    const [group] = queue.group(await queue.claim([{ lane: 'far.example', limit: 1 }]))
+    const [group] = queue.group(
+      await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }]),
+    )
     assert.ok(group)
     await assert.rejects(queue.deliver(group, NEVER), /cannot be written/)
     for (let step = 0; step < 3; step++) {
@@ -283,7 +290,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     test(`a clock set ${what} three days takes nothing from a worker that has it in hand`, async () => {
       const id = await send('1@far.example')
       const queue = openQueue('worker')
-      await queue.claim([{ lane: 'far.example', limit: 1 }])
+      await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
       clock.step(stepMs)
       await queue.readyDue()
       assert.equal(await stateOf(id), 'leased')
@@ -308,7 +315,9 @@ onBothEngines('the queue of deliveries', (engine) => {
         'worker',
         openFarEnd(() => UNSENT),
       )
-      const [group] = queue.group(await queue.claim([{ lane: 'far.example', limit: 1 }]))
+      const [group] = queue.group(
+        await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }]),
+      )
       assert.ok(group)
       await queue.deliver(group, NEVER)
       clock.step(stepMs)
@@ -324,7 +333,7 @@ onBothEngines('the queue of deliveries', (engine) => {
   test('a pause longer than the lease sends nothing twice from one process', async () => {
     const id = await send('1@far.example')
     const queue = openQueue('worker')
-    await queue.claim([{ lane: 'far.example', limit: 1 }])
+    await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
     clock.advance(10 * DELIVERY_LEASE_MS)
     await queue.readyDue()
     assert.equal(await stateOf(id), 'leased')
@@ -368,7 +377,7 @@ onBothEngines('the queue of deliveries', (engine) => {
       'worker',
       openFarEnd(() => UNSENT),
     )
-    const lanes = [{ lane: 'far.example', limit: 1 }]
+    const lanes = [{ account: owner.accountId, lane: 'far.example', limit: 1 }]
     const fresh = await rowOf(id)
     clock.advance(5)
     await queue.giveBack(await queue.claim(lanes))
@@ -389,7 +398,7 @@ onBothEngines('the queue of deliveries', (engine) => {
   test('a worker renews and gives back only what it holds', async () => {
     const id = await send('1@far.example')
     const queue = openQueue('slow')
-    const held = await queue.claim([{ lane: 'far.example', limit: 1 }])
+    const held = await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
     clock.advance(DELIVERY_LEASE_MS)
     await openQueue('other').readyDue()
     await claim('quick', 'far.example')
@@ -449,20 +458,22 @@ onBothEngines('the queue of deliveries', (engine) => {
     await copyDelivery(database, id, 1_000, `'lane-' || i`)
     if (engine === 'postgres') await runSql(database, 'analyze deliveries')
     const queue = openQueue('worker')
-    const timed = async (name: string, run: () => Promise<unknown>) => {
+    const timed = async <Value>(name: string, run: () => Promise<Value>) => {
       const startMs = performance.now()
       const value = await run()
       context.diagnostic(`${name}: ${(performance.now() - startMs).toFixed(1)} ms`)
       return value
     }
-    await queue.listReadyLanes('', 1)
-    const lanes = await timed('200 of 1,000 lanes', () => queue.listReadyLanes('', 200))
-    assert.equal((lanes as string[]).length, 200)
-    const all = await timed('all 1,001 lanes', () => queue.listReadyLanes('', 2_000))
-    assert.equal((all as string[]).length, 1_001)
-    const wanted = (lanes as string[]).map((lane) => ({ lane, limit: 5 }))
+    const list = (limit: number) =>
+      queue.listHeads({ after: { account: '', lane: '' }, lanesEach: limit, limit })
+    await list(1)
+    const lanes = await timed('200 of 1,000 lanes', () => list(200))
+    assert.equal(lanes.length, 200)
+    const all = await timed('all 1,001 lanes', () => list(2_000))
+    assert.equal(all.length, 1_001)
+    const wanted = lanes.map((head) => ({ ...head, limit: 5 }))
     await timed('a claim of 200 lanes', () => queue.claim(wanted))
-    const far = [{ lane: 'far.example', limit: 100 }]
+    const far = [{ account: owner.accountId, lane: 'far.example', limit: 100 }]
     await timed('a claim of 100 in the long lane', () => queue.claim(far))
     await runSql(
       database,
@@ -488,9 +499,9 @@ onBothEngines('the queue of deliveries', (engine) => {
       const due = { queueMs: 1, backoffMaxMs: 1, leaseMs: 1 }
       await send('1@far.example')
       try {
-        await listReadyLanes(reading, { after: '', limit: 1 })
-        const lanes = [{ lane: 'none.example', limit: 1 }]
-        await claimDeliveries.run(tx, { worker: 'worker', lanes, nowMs: 1, leaseUntilMs: 1 })
+        await listHeads(reading, { account: '', lane: '', lanesEach: 1, limit: 1 })
+        const heads = [{ account: 'none', lane: 'none.example', limit: 1 }]
+        await claimDeliveries.run(tx, { worker: 'worker', heads, nowMs: 1, leaseUntilMs: 1 })
         await hasDueDeliveries(reading, due)
         await readyDueDeliveries.run(tx, due)
         await releaseDeliveries.run(tx, { instance: null })
@@ -499,7 +510,7 @@ onBothEngines('the queue of deliveries', (engine) => {
         }
         const states: string[] = []
         for (const text of texts) {
-          const [, state] = /queue_state"? = '(\w+)'/.exec(text) ?? []
+          const [, state] = /queue_state"? (?:=|>=) '(\w+)'/.exec(text) ?? []
           if (state === undefined) continue
           states.push(state)
           const rows = prepare(`explain query plan ${text}`).all()

@@ -5,8 +5,9 @@ import pg from 'pg'
 import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
 import { systemClock } from '#platform/clock.ts'
 import { silentLog } from '#platform/log.ts'
+import type { Head } from '#queue/dispatched-queue.ts'
 import { openDispatcher } from '#queue/dispatcher.ts'
-import { LANE_TRANSACTIONS_MAX } from '#queue/lane.ts'
+import { LANE_ATTEMPTS_MAX } from '#queue/lane.ts'
 import type { Db } from '#schema/tables.ts'
 import { ACCEPTED, deliverDeps, openFarEnd } from '#test/conformance/delivering.ts'
 import {
@@ -22,6 +23,8 @@ import { sizeOf } from '#test/size-of.ts'
 import { Tally } from '#test/worker/dispatching.ts'
 import { onBothEngines, opened } from '#test/world.ts'
 
+const FAR = 'far.example'
+const FIRST: Head = { account: '', lane: '' }
 const READY = "queue_state >= 'ready' and queue_state <= 'ready'"
 const QUEUED = sizeOf('TEST_MAILROOM_QUEUED', { usual: 1_000, long: 50_000 })
 
@@ -37,32 +40,56 @@ onBothEngines('claims of accounts', (engine) => {
     await copyMessage(database, messageId, { domains: ['far.example'], count: QUEUED })
   })
 
-  const sendOne = async (recipient: string) => {
+  const sendTo = async (...recipients: string[]) => {
     const owner = await addAccount(db)
     const inboxId = await addInbox(db, owner)
-    await queueAll(db, [sending(owner, inboxId, { recipients: [recipient] })])
+    await queueAll(db, [sending(owner, inboxId, { recipients })])
     return owner.accountId
   }
 
-  test('each account with something ready is listed once, with its lanes', async () => {
-    const other = await sendOne('1@far.example')
+  test('each account with something ready is listed once for each of its lanes', async () => {
+    const other = await sendTo('1@far.example')
     const queue = openDeliveryQueue(deliverDeps(db, systemClock, null), makeId('job'))
-    const both = [large.accountId, other].sort()
-    assert.deepEqual(await queue.listReadyOwners('', 10), both)
-    assert.deepEqual(await queue.listReadyOwners(both[0] ?? '', 10), both.slice(1))
-    assert.deepEqual(await queue.listReadyOwners('', 1), both.slice(0, 1))
-    assert.deepEqual(await queue.listOwnerLanes(other, '', 10), ['far.example'])
-    assert.deepEqual(await queue.listOwnerLanes(other, 'far.example', 10), [])
-    const share = { lane: 'far.example', limit: 5, owner: other }
-    const held = await queue.claim([share, { lane: 'far.example', limit: 5 }, share])
+    const heads = [large.accountId, other].sort().map((account) => ({ account, lane: FAR }))
+    const list = async (after: Head, limit: number, lanesEach = 10) => {
+      const found = await queue.listHeads({ after, lanesEach, limit })
+      return found.map((head) => ({ ...head }))
+    }
+    assert.deepEqual(await list(FIRST, 10), heads)
+    assert.deepEqual(await list(heads[0] ?? FIRST, 10), heads.slice(1))
+    assert.deepEqual(await list(FIRST, 1), heads.slice(0, 1))
+    const held = await queue.claim(heads.map((head) => ({ ...head, limit: 5 })))
     assert.deepEqual(
       held.map(({ account_id }) => account_id).sort(),
       [...Array.from({ length: 5 }, () => large.accountId), other].sort(),
     )
     assert.equal(new Set(held.map(({ id }) => id)).size, 6)
-    assert.deepEqual(await queue.listReadyOwners('', 10), [large.accountId])
+    assert.deepEqual(await list(FIRST, 10), [{ account: large.accountId, lane: FAR }])
     await queue.giveBack(held)
     await runSql(database, `delete from deliveries where account_id = '${other}'`)
+  })
+
+  test('a list has so many lanes of each account, and goes on behind any of them', async () => {
+    const domains = ['a.example', 'b.example', 'c.example']
+    const addresses = domains.map((domain) => `1@${domain}`)
+    const accounts = [await sendTo(...addresses), await sendTo(...addresses)].sort()
+    const queue = openDeliveryQueue(deliverDeps(db, systemClock, null), makeId('job'))
+    const list = async (after: Head, page: { lanesEach: number; limit: number }) => {
+      const found = await queue.listHeads({ after, ...page })
+      return found
+        .filter(({ account }) => account !== large.accountId)
+        .map(({ account, lane }) => `${accounts.indexOf(account)} ${lane[0]}`)
+    }
+    const [first = '', second = ''] = accounts
+    assert.deepEqual(await list(FIRST, { lanesEach: 2, limit: 50 }), ['0 a', '0 b', '1 a', '1 b'])
+    const behind = { account: first, lane: 'b.example' }
+    assert.deepEqual(await list(behind, { lanesEach: 2, limit: 50 }), ['0 c', '1 a', '1 b'])
+    assert.deepEqual(await list(behind, { lanesEach: 3, limit: 2 }), ['0 c', '1 a'])
+    assert.deepEqual(
+      await list({ account: second, lane: 'c.example' }, { lanesEach: 2, limit: 50 }),
+      [],
+    )
+    await runSql(database, `delete from deliveries where account_id in ('${first}', '${second}')`)
   })
 
   test('a delivery goes past all that another account has queued for its destination', async () => {
@@ -76,28 +103,28 @@ onBothEngines('claims of accounts', (engine) => {
     const queue = openDeliveryQueue(deliverDeps(db, systemClock, farEnd), makeId('job'))
     const dispatcher = openDispatcher(queue, silentLog)
     try {
-      await tally.until(() => tally.of('all') > 3 * LANE_TRANSACTIONS_MAX)
+      await tally.until(() => tally.of('all') > 3 * LANE_ATTEMPTS_MAX)
       const recipient = 'only@far.example'
-      await sendOne(recipient)
+      await sendTo(recipient)
       const before = tally.of('all')
       dispatcher.wake()
       await tally.until(() => tally.of(recipient) > 0)
       const waited = tally.of('all') - before - 1
-      assert.ok(waited < 5 * LANE_TRANSACTIONS_MAX, `${waited} attempts of others`)
+      assert.ok(waited < 5 * LANE_ATTEMPTS_MAX, `${waited} attempts of others`)
     } finally {
       await dispatcher.close(1_000)
     }
   })
 
   test('looks and claims of an account read its own rows by an index', async (t) => {
-    const other = await sendOne('1@far.example')
+    const other = await sendTo('1@far.example')
     for (const table of ['deliveries', 'webhook_deliveries']) {
       for (const text of [
         `select min(account_id) from ${table} where ${READY} and account_id > 'a'`,
         `select min(lane) from ${table} where ${READY} and account_id = '${other}'
            and lane > ''`,
         `select id from ${table} where ${READY} and account_id = '${other}'
-           and lane = 'far.example' order by next_attempt_at, id limit 5`,
+           and lane = '${FAR}' order by next_attempt_at, id limit 5`,
       ]) {
         const plan = await planOf(database, text)
         t.diagnostic(plan)

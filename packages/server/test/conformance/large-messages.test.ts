@@ -226,7 +226,9 @@ test('an attempt ends with the service while the bytes of its message are not to
   const deps = { ...deliverDeps(db, systemClock, farEnd), blobs: place.blobs }
   const queue = openDeliveryQueue(deps, 'worker')
   const claim = async () => {
-    const [group] = queue.group(await queue.claim([{ lane: 'far.example', limit: 1 }]))
+    const [group] = queue.group(
+      await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }]),
+    )
     assert.ok(group)
     return group
   }

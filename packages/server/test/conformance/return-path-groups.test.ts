@@ -5,6 +5,7 @@ import { MINUTE_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   ACCEPTED,
+  claimReady,
   deliverDeps,
   type FarEnd,
   openFarEnd,
@@ -44,7 +45,7 @@ onBothEngines('the reverse-path of an attempt', (engine) => {
     const deps = { ...deliverDeps(db, clock, farEnd), laneOf: () => 'relay' }
     const queue = openDeliveryQueue(deps, 'worker')
     await queue.readyDue()
-    const held = await queue.claim([{ lane: 'relay', limit: 100 }])
+    const held = await claimReady(queue)
     const never = AbortSignal.any([])
     await Promise.all(queue.group(held).map((group) => queue.deliver(group, never)))
     const envelopes = farEnd.seen.map(({ reversePath, recipients }) => [reversePath, ...recipients])

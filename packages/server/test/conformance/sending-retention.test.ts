@@ -51,7 +51,9 @@ onBothEngines('what sending leaves behind', (engine) => {
       const arrived = arriving(owner, [inboxId])
       arrived.content = { ...arrived.content, body_text: long, body_length: long.length }
       await db.write(storeReceived, { ...arrived, senderKey: 'ann@sender.example' })
-      const held = await queue.claim([{ lane: 'far.example', limit: 100 }])
+      const held = await queue.claim([
+        { account: owner.accountId, lane: 'far.example', limit: 100 },
+      ])
       for (const group of queue.group(held)) await queue.deliver(group, NEVER)
       const before = await readAll(db)
       const rawIds = await runSql(
@@ -108,7 +110,9 @@ onBothEngines('what sending leaves behind', (engine) => {
       const inboxId = await addInbox(db, owner)
       await queueAll(db, [sending(owner, inboxId, { nowMs: NOW_MS })])
       const queue = openDeliveryQueue(deliverDeps(db, stillClock(NOW_MS), null), 'worker')
-      const [group] = queue.group(await queue.claim([{ lane: 'far.example', limit: 1 }]))
+      const [group] = queue.group(
+        await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }]),
+      )
       assert.ok(group)
       await queue.deliver(group, NEVER)
       const left = async (nowMs: number) => {

@@ -15,6 +15,7 @@ import type { Db } from '#schema/tables.ts'
 import {
   ACCEPTED,
   AMBIGUOUS,
+  claimReady,
   deliverDeps,
   deliveriesOf,
   openFarEnd,
@@ -71,8 +72,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
   const attempt = async (answer: Answer, worker = 'worker') => {
     const queue = queueWith(answer, { worker })
     await queue.readyDue()
-    const lanes = (await queue.listReadyLanes('', 100)).map((lane) => ({ lane, limit: 100 }))
-    const groups = queue.group(await queue.claim(lanes))
+    const groups = queue.group(await claimReady(queue))
     await Promise.all(groups.map((group) => queue.deliver(group, NEVER)))
     return groups.length
   }
@@ -200,8 +200,8 @@ onBothEngines('outcomes of deliveries', (engine) => {
     const one = queueWith(ACCEPTED, { worker: 'one' })
     const dead = queueWith(refused('rcpt', '550 5.1.1 No'), { worker: 'two', on: others })
     const [ours, theirs] = await Promise.all([
-      one.claim([{ lane: 'one.example', limit: 100 }]),
-      dead.claim([{ lane: 'two.example', limit: 100 }]),
+      one.claim([{ account: owner.accountId, lane: 'one.example', limit: 100 }]),
+      dead.claim([{ account: owner.accountId, lane: 'two.example', limit: 100 }]),
     ])
     assert.deepEqual([ours.length, theirs.length], [25, 25])
     await Promise.all([
@@ -226,7 +226,9 @@ onBothEngines('outcomes of deliveries', (engine) => {
     await Promise.all(
       [db, others].map(async (on, index) => {
         const queue = queueWith(dead, { worker: `worker ${index}`, on })
-        const held = await queue.claim([{ lane: 'far.example', limit: 40 }])
+        const held = await queue.claim([
+          { account: owner.accountId, lane: 'far.example', limit: 40 },
+        ])
         await Promise.all(queue.group(held).map((group) => queue.deliver(group, NEVER)))
       }),
     )
@@ -306,7 +308,9 @@ onBothEngines('outcomes of deliveries', (engine) => {
   test('who lost the lease settles nothing, and whoever has it now settles all', async () => {
     const id = await send('bob@far.example')
     const slow = queueWith(refused('rcpt', '550 5.1.1 No'), { worker: 'slow' })
-    const [group] = slow.group(await slow.claim([{ lane: 'far.example', limit: 1 }]))
+    const [group] = slow.group(
+      await slow.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }]),
+    )
     assert.ok(group)
     clock.advance(DELIVERY_LEASE_MS)
     const quick = queueWith(ACCEPTED, { worker: 'quick', on: others })
@@ -314,7 +318,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
     const before = await readAll(db)
     await slow.deliver(group, NEVER)
     assert.deepEqual(await readAll(db), before)
-    const held = await quick.claim([{ lane: 'far.example', limit: 1 }])
+    const held = await quick.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
     await slow.deliver(group, NEVER)
     const [taken] = quick.group(held)
     assert.ok(taken)
@@ -344,7 +348,9 @@ onBothEngines('outcomes of deliveries', (engine) => {
     }
     const paced = paceWrites(noting, systemClock)
     const queue = queueWith(ACCEPTED, { on: paced.db })
-    const [group] = queue.group(await queue.claim([{ lane: 'far.example', limit: 1 }]))
+    const [group] = queue.group(
+      await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }]),
+    )
     assert.ok(group)
     await queue.deliver(group, NEVER)
     assert.deepEqual(seen, [1])
@@ -354,12 +360,17 @@ onBothEngines('outcomes of deliveries', (engine) => {
   test('an outcome for a message that was deleted meanwhile removes the delivery and tells nobody', async () => {
     const id = await send('bob@far.example')
     const queue = queueWith(ACCEPTED)
-    const [group] = queue.group(await queue.claim([{ lane: 'far.example', limit: 1 }]))
+    const [group] = queue.group(
+      await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }]),
+    )
     assert.ok(group)
     await db.write(removeInbox, { ...owner, inboxId, jobId: makeId('job'), nowMs: START_MS })
     await runSql(database, `delete from messages where id = '${id}'`)
     await queue.deliver(group, NEVER)
-    assert.deepEqual(await queue.claim([{ lane: 'far.example', limit: 1 }]), [])
+    assert.deepEqual(
+      await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }]),
+      [],
+    )
     assert.deepEqual(await deliveriesOf(db, [id]), [])
     assert.deepEqual(await eventsOf(id), [])
   })
@@ -368,7 +379,9 @@ onBothEngines('outcomes of deliveries', (engine) => {
     await send('bob@far.example')
     const farEnd = openFarEnd(() => ACCEPTED)
     const queue = openDeliveryQueue(deliverDeps(db, clock, farEnd), 'worker')
-    const [group] = queue.group(await queue.claim([{ lane: 'far.example', limit: 1 }]))
+    const [group] = queue.group(
+      await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }]),
+    )
     assert.ok(group)
     await runSql(database, `delete from raw_messages where id = '${group[0].raw_id}'`)
     await queue.deliver(group, NEVER)

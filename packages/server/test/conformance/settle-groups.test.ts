@@ -10,6 +10,7 @@ import type { Db, Tables } from '#schema/tables.ts'
 import {
   ACCEPTED,
   AMBIGUOUS,
+  claimReady,
   deliverDeps,
   openFarEnd,
   refused,
@@ -66,8 +67,7 @@ suite('outcomes that are recorded together', { timeout: 120_000 }, () => {
     }) as Db['write']
     const farEnd = openFarEnd((recipient) => OUTCOMES[recipient.split('@')[0] ?? ''] ?? ACCEPTED)
     const queue = openDeliveryQueue(deliverDeps({ ...db, write }, systemClock, farEnd), 'worker')
-    const lanes = (await queue.listReadyLanes('', 100)).map((lane) => ({ lane, limit: 100 }))
-    const groups = queue.group(await queue.claim(lanes))
+    const groups = queue.group(await claimReady(queue))
     for (const group of groups) await queue.deliver(group, AbortSignal.any([]))
     const [, , , , , , deleted = '', stolen = '', twice = ''] = ids
     const [theirs] = inputs.filter(({ messageId }) => messageId === stolen)

@@ -133,7 +133,7 @@ onBothEngines('suppressions and the sandbox', (engine) => {
     const [messageId = ''] = await queueAll(db, [send])
     const queue = openDeliveryQueue(deliverDeps(db, clock, null), makeId('job'))
     const attempt = async () => {
-      const held = await queue.claim([{ lane: 'far.example', limit: 10 }])
+      const held = await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 10 }])
       const own = held.filter(({ message_id }) => message_id === messageId)
       for (const group of queue.group(own)) await queue.deliver(group, NEVER)
     }

@@ -10,7 +10,7 @@ import { WEBHOOK_LEASE_MS } from '#queue/dispatcher-bounds.ts'
 import { purgeExpiredStep, purgeInboxStep } from '#removal/retention-rows.ts'
 import { PURGE_STEP_ROWS } from '#schema/remove-oldest.ts'
 import type { Db } from '#schema/tables.ts'
-import { type StillClock, stillClock } from '#test/conformance/delivering.ts'
+import { claimReady, type StillClock, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,
   addInbox,
@@ -89,8 +89,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
   const attempt = async (answer: Answer, signal = NEVER) => {
     const queue = queueWith(answer)
     await queue.readyDue()
-    const lanes = (await queue.listReadyLanes('', 100)).map((lane) => ({ lane, limit: 100 }))
-    const groups = queue.group(await queue.claim(lanes))
+    const groups = queue.group(await claimReady(queue))
     await Promise.all(groups.map((group) => queue.deliver(group, signal)))
     return groups.length
   }
@@ -152,7 +151,11 @@ onBothEngines('deliveries of webhooks', (engine) => {
       },
     }
     const queue = openWebhookQueue(deps, 'host job')
-    const lanes = [webhookId, ...others].map((lane) => ({ lane, limit: 1 }))
+    const lanes = [webhookId, ...others].map((lane) => ({
+      account: owner.accountId,
+      lane,
+      limit: 1,
+    }))
     const sizes: number[] = []
     const groups = queue.group(await queue.claim(lanes))
     await Promise.all(
@@ -174,7 +177,9 @@ onBothEngines('deliveries of webhooks', (engine) => {
       { ...other, sealer: { seal: other.sealer.seal, open: () => null } },
       'host job',
     )
-    const [group] = queue.group(await queue.claim([{ lane: webhookId, limit: 1 }]))
+    const [group] = queue.group(
+      await queue.claim([{ account: owner.accountId, lane: webhookId, limit: 1 }]),
+    )
     assert.ok(group)
     assert.equal(await queue.deliver(group, NEVER), 'returned')
     const { status, error } = await rowOf()
@@ -256,7 +261,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
   test('the time of the last attempt is that of one that was made, not of a lease', async () => {
     await happen()
     const queue = queueWith(ANSWERED)
-    const lanes = [{ lane: webhookId, limit: 1 }]
+    const lanes = [{ account: owner.accountId, lane: webhookId, limit: 1 }]
     const lastAttempt = async () => (await rowOf()).last_attempt_at
     await queue.giveBack(await queue.claim(lanes))
     assert.equal(await lastAttempt(), null)
@@ -281,7 +286,9 @@ onBothEngines('deliveries of webhooks', (engine) => {
     await happen()
     const stalled = { status: 200, body: 'half of' }
     const queue = queueWith({ kind: 'failed', error: 'timeout', answer: stalled, latencyMs: 9 })
-    const [group] = queue.group(await queue.claim([{ lane: webhookId, limit: 1 }]))
+    const [group] = queue.group(
+      await queue.claim([{ account: owner.accountId, lane: webhookId, limit: 1 }]),
+    )
     assert.ok(group)
     assert.equal(await queue.deliver(group, NEVER), 'unreached')
     const { status, error, response_status, response_body } = await rowOf()
@@ -348,7 +355,9 @@ onBothEngines('deliveries of webhooks', (engine) => {
       webhookDeps(paced.db, clock, () => Promise.resolve(ANSWERED)),
       'job',
     )
-    const [group] = queue.group(await queue.claim([{ lane: webhookId, limit: 1 }]))
+    const [group] = queue.group(
+      await queue.claim([{ account: owner.accountId, lane: webhookId, limit: 1 }]),
+    )
     assert.ok(group)
     await queue.deliver(group, NEVER)
     assert.deepEqual(seen, [1])
@@ -358,12 +367,16 @@ onBothEngines('deliveries of webhooks', (engine) => {
   test('a lease that is lost is settled by whoever has it now', async () => {
     await happen()
     const slow = queueWith(ANSWERED, 'slow job')
-    const [group] = slow.group(await slow.claim([{ lane: webhookId, limit: 1 }]))
+    const [group] = slow.group(
+      await slow.claim([{ account: owner.accountId, lane: webhookId, limit: 1 }]),
+    )
     assert.ok(group)
     clock.advance(WEBHOOK_LEASE_MS + 1)
     const quick = queueWith(answered(500), 'quick job')
     await quick.readyDue()
-    const [taken] = quick.group(await quick.claim([{ lane: webhookId, limit: 1 }]))
+    const [taken] = quick.group(
+      await quick.claim([{ account: owner.accountId, lane: webhookId, limit: 1 }]),
+    )
     assert.ok(taken)
     assert.equal(await slow.deliver(group, NEVER), 'returned')
     await quick.deliver(taken, NEVER)
@@ -378,10 +391,13 @@ onBothEngines('deliveries of webhooks', (engine) => {
     const slow = queueWith(async () => {
       clock.advance(WEBHOOK_LEASE_MS + 1)
       await quick.readyDue()
-      isTaken = (await quick.claim([{ lane: webhookId, limit: 1 }])).length === 1
+      isTaken =
+        (await quick.claim([{ account: owner.accountId, lane: webhookId, limit: 1 }])).length === 1
       return ANSWERED
     }, 'slow job')
-    const [group] = slow.group(await slow.claim([{ lane: webhookId, limit: 1 }]))
+    const [group] = slow.group(
+      await slow.claim([{ account: owner.accountId, lane: webhookId, limit: 1 }]),
+    )
     assert.ok(group)
     await slow.deliver(group, NEVER)
     assert.ok(isTaken)
@@ -397,7 +413,9 @@ onBothEngines('deliveries of webhooks', (engine) => {
       await other.readyDue()
       return ANSWERED
     }, 'slow job')
-    const [group] = slow.group(await slow.claim([{ lane: webhookId, limit: 1 }]))
+    const [group] = slow.group(
+      await slow.claim([{ account: owner.accountId, lane: webhookId, limit: 1 }]),
+    )
     assert.ok(group)
     await slow.deliver(group, NEVER)
     const { status, queue_state } = await rowOf()
@@ -410,7 +428,9 @@ onBothEngines('deliveries of webhooks', (engine) => {
     const slow = queueWith(async () => {
       clock.advance(WEBHOOK_LEASE_MS + 1)
       await other.readyDue()
-      const [group] = other.group(await other.claim([{ lane: webhookId, limit: 1 }]))
+      const [group] = other.group(
+        await other.claim([{ account: owner.accountId, lane: webhookId, limit: 1 }]),
+      )
       assert.ok(group)
       await other.deliver(group, NEVER)
       await runSql(database, `update webhook_deliveries set status = 'failed', queue_state = null`)
@@ -424,7 +444,9 @@ onBothEngines('deliveries of webhooks', (engine) => {
       assert.equal(await db.write(retryWebhookDelivery, retry), 'retried')
       return ANSWERED
     }, 'slow job')
-    const [group] = slow.group(await slow.claim([{ lane: webhookId, limit: 1 }]))
+    const [group] = slow.group(
+      await slow.claim([{ account: owner.accountId, lane: webhookId, limit: 1 }]),
+    )
     assert.ok(group)
     await slow.deliver(group, NEVER)
     const { status, queue_state, response_status } = await rowOf()
@@ -440,7 +462,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
 
   test('a start takes back what its own instance held', async () => {
     await happen(2)
-    const lanes = [{ lane: webhookId, limit: 1 }]
+    const lanes = [{ account: owner.accountId, lane: webhookId, limit: 1 }]
     await queueWith(ANSWERED, 'host-1 job').claim(lanes)
     await queueWith(ANSWERED, 'host-2 job').claim(lanes)
     await db.write(releaseWebhookDeliveries, { instance: 'host-1' })
@@ -484,7 +506,9 @@ onBothEngines('deliveries of webhooks', (engine) => {
     for (const [name, takeBack] of gone) {
       await runSql(database, 'delete from webhook_deliveries')
       await happen()
-      await queueWith(ANSWERED, 'lost job').claim([{ lane: webhookId, limit: 1 }])
+      await queueWith(ANSWERED, 'lost job').claim([
+        { account: owner.accountId, lane: webhookId, limit: 1 },
+      ])
       const held = await addTest({ leaseMs: WEBHOOK_LEASE_MS })
       assert.ok(held)
       clock.advance(WEBHOOK_LEASE_MS + 1)

@@ -3,16 +3,8 @@ import { test } from 'node:test'
 import type { DeliveryQueue } from '#delivery/delivery-queue.ts'
 import type { CarryOutcome } from '#delivery/transport/carrier.ts'
 import { silentLog } from '#platform/log.ts'
-import { LANES_LOOKED_AT_MAX } from '#queue/choose-lanes.ts'
 import { openDispatcher } from '#queue/dispatcher.ts'
-import {
-  LANES_KEPT_MAX,
-  SMALL_LANE_TRANSACTIONS,
-  TRANSACTIONS_MAX,
-  UNPROVEN_HELD_MAX,
-  UNPROVEN_OUTBOUND_BYTES_MAX,
-  UNPROVEN_TRANSACTIONS_MAX,
-} from '#queue/dispatcher-bounds.ts'
+import { MAIL_BOUNDS } from '#queue/dispatcher-bounds.ts'
 import { ACCEPTED, AMBIGUOUS } from '#test/conformance/delivering.ts'
 import {
   type Answer,
@@ -50,7 +42,7 @@ test(
       await tally.until(() => tally.of('accepted') === 5)
       const sizeBytes = 25 * 1024 * 1024
       await queue(domains('bad', 4), 3, sizeBytes)
-      const most = Math.ceil(UNPROVEN_OUTBOUND_BYTES_MAX / sizeBytes)
+      const most = Math.ceil(MAIL_BOUNDS.bytes.slowMax / sizeBytes)
       await tally.until(() => tally.of('under way') === most)
       await queue(domains('good', 5), 2, sizeBytes)
       await queue([...domains('good', 5), ...domains('new', 5)], 2)
@@ -73,7 +65,9 @@ test(
       await tally.until(() => tally.of('accepted') === 800)
       isHanging = true
       await queue(bad, 25)
-      await tally.until(() => tally.of('under way') === TRANSACTIONS_MAX - SMALL_LANE_TRANSACTIONS)
+      await tally.until(
+        () => tally.of('under way') === MAIL_BOUNDS.attempts.max - MAIL_BOUNDS.keptForSmallLanes,
+      )
       await queue(good, 5)
       await tally.until(() => tally.of('accepted') === 900)
     })
@@ -92,12 +86,12 @@ test('what is under way for long takes no more than the share of the unproven', 
       await tally.until(() => tally.of('accepted') === 500)
       isHanging = true
       await queue(bad, 5)
-      await tally.until(() => tally.of('under way') > UNPROVEN_TRANSACTIONS_MAX)
+      await tally.until(() => tally.of('under way') > MAIL_BOUNDS.attempts.slowMax)
       await queue(good, 10)
       await tally.until(() => tally.of('accepted') === 700)
-      assert.ok(tally.of('under way') > UNPROVEN_TRANSACTIONS_MAX)
+      assert.ok(tally.of('under way') > MAIL_BOUNDS.attempts.slowMax)
     },
-    { longAttemptMs: 500 },
+    { bounds: { ...MAIL_BOUNDS, longAttemptMs: { answering: 500, silent: 500, new: 500 } } },
   )
 })
 
@@ -143,20 +137,18 @@ test(
       await queue(['good.example'], 20)
       await tally.until(() => tally.of('accepted') === 20)
       for (let from = 0; from < 1_200; from += 300) await queue(domains(`bad${from}`, 300), 1)
-      await tally.until(() => tally.of('under way') === UNPROVEN_TRANSACTIONS_MAX)
+      await tally.until(() => tally.of('under way') === MAIL_BOUNDS.attempts.slowMax)
       const startMs = performance.now()
       await queue(['good.example'], 500)
       await tally.until(() => tally.of('accepted') === 520)
       assert.ok(performance.now() - startMs < 30_000, `${performance.now() - startMs} ms`)
-      assert.ok(UNPROVEN_HELD_MAX < 1_200 && LANES_LOOKED_AT_MAX < 1_200)
+      assert.ok(MAIL_BOUNDS.heldMax.silent < 1_200)
     })
   },
 )
 
 const NOTHING: DeliveryQueue = {
-  listReadyLanes: () => Promise.resolve([]),
-  listReadyOwners: () => Promise.resolve([]),
-  listOwnerLanes: () => Promise.resolve([]),
+  listHeads: () => Promise.resolve([]),
   claim: () => Promise.resolve([]),
   group: () => [],
   readyDue: () => Promise.resolve(),
@@ -170,13 +162,13 @@ test('names that were only seen are not remembered', LIMIT, async () => {
   const dispatcher = openDispatcher(
     {
       ...NOTHING,
-      async listReadyLanes(_, limit) {
-        return Array.from({ length: limit }, () => `${seen++}.example`)
+      async listHeads({ limit }) {
+        return Array.from({ length: limit }, () => ({ account: 'acc', lane: `${seen++}.example` }))
       },
     },
     silentLog,
   )
-  while (seen < 3 * LANES_KEPT_MAX) {
+  while (seen < 3 * MAIL_BOUNDS.lanesKeptMax) {
     dispatcher.wake()
     await new Promise(setImmediate)
   }
@@ -190,13 +182,13 @@ test('of the lanes that answered, those used last are remembered', LIMIT, async 
   await dispatching(answer, async ({ tally, queue, dispatcher }) => {
     await queue(['early.example'], 40)
     await tally.until(() => tally.of('settled early.example') === 40)
-    for (let from = 0; from < LANES_KEPT_MAX; from += 250) {
+    for (let from = 0; from < MAIL_BOUNDS.lanesKeptMax; from += 250) {
       await queue(domains(`x${from}`, 250), 1)
       await tally.until(() => tally.of('settled') === 40 + from + 250)
     }
     await queue(['late.example'], 40)
     await tally.until(() => tally.of('settled late.example') === 40)
-    assert.equal(dispatcher.lanes(), LANES_KEPT_MAX)
+    assert.equal(dispatcher.lanes(), MAIL_BOUNDS.lanesKeptMax)
     isGated = true
     await queue(['early.example', 'late.example'], 20)
     await tally.until(() => tally.of('late.example') === 20)

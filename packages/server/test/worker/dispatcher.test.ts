@@ -2,13 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
-import {
-  LANE_TRANSACTIONS_START,
-  OUTBOUND_BYTES_MAX,
-  TRANSACTIONS_MAX,
-  UNPROVEN_TRANSACTIONS_MAX,
-} from '#queue/dispatcher-bounds.ts'
-import { LANE_TRANSACTIONS_MAX } from '#queue/lane.ts'
+import { MAIL_BOUNDS } from '#queue/dispatcher-bounds.ts'
+import { LANE_ATTEMPTS_MAX } from '#queue/lane.ts'
 import type { Db } from '#schema/tables.ts'
 import { ACCEPTED, AMBIGUOUS, UNSENT } from '#test/conformance/delivering.ts'
 import {
@@ -45,7 +40,7 @@ test(
     await dispatching(badHangs, async ({ tally, queue }) => {
       await queue([...domains('bad', 3), ...domains('good', 20)], 50)
       await tally.until(() => tally.of('settled') === 1_000)
-      assert.equal(tally.of('under way'), 3 * LANE_TRANSACTIONS_START)
+      assert.equal(tally.of('under way'), 3 * MAIL_BOUNDS.laneStart)
     })
   },
 )
@@ -53,10 +48,10 @@ test(
 test('many destinations that hang, and came first, hold up nobody else', LIMIT, async () => {
   await dispatching(badHangs, async ({ tally, queue }) => {
     await queue(domains('bad', 30), 200)
-    await tally.until(() => tally.of('under way') === 30 * LANE_TRANSACTIONS_START)
+    await tally.until(() => tally.of('under way') === 30 * MAIL_BOUNDS.laneStart)
     await queue(domains('good', 20), 20)
     await tally.until(() => tally.of('settled') === 400)
-    assert.equal(tally.of('under way'), 30 * LANE_TRANSACTIONS_START)
+    assert.equal(tally.of('under way'), 30 * MAIL_BOUNDS.laneStart)
   })
 })
 
@@ -68,11 +63,11 @@ test(
       await queue(domains('good', 20), 1)
       await tally.until(() => tally.of('settled') === 20)
       await queue(domains('bad', 100), 20)
-      await tally.until(() => tally.of('under way') === UNPROVEN_TRANSACTIONS_MAX)
+      await tally.until(() => tally.of('under way') === MAIL_BOUNDS.attempts.slowMax)
       await queue(domains('good', 20), 20)
       await tally.until(() => tally.of('settled') === 420)
-      assert.equal(tally.of('under way'), UNPROVEN_TRANSACTIONS_MAX)
-      assert.ok(tally.of('most') > UNPROVEN_TRANSACTIONS_MAX)
+      assert.equal(tally.of('under way'), MAIL_BOUNDS.attempts.slowMax)
+      assert.ok(tally.of('most') > MAIL_BOUNDS.attempts.slowMax)
     })
   },
 )
@@ -83,10 +78,10 @@ test(
   async () => {
     const run = async ({ tally, queue }: Dispatching) => {
       await queue(domains('bad', 15), 20)
-      await tally.until(() => tally.of('under way') === UNPROVEN_TRANSACTIONS_MAX / 2)
+      await tally.until(() => tally.of('under way') === MAIL_BOUNDS.attempts.slowMax / 2)
       await queue(domains('good', 20), 20)
       await tally.until(() => tally.of('settled') === 400)
-      assert.equal(tally.of('under way'), UNPROVEN_TRANSACTIONS_MAX / 2)
+      assert.equal(tally.of('under way'), MAIL_BOUNDS.attempts.slowMax / 2)
     }
     await dispatching(badHangs, run, { isGreeted: true })
   },
@@ -100,8 +95,8 @@ test('never more is under way than is allowed together, and then as much', LIMIT
     await tally.until(() => tally.of('settled') === 800)
     isHeld = true
     await queue(domains('good', 80), 10)
-    await tally.until(() => tally.of('under way') === TRANSACTIONS_MAX)
-    assert.equal(tally.of('most'), TRANSACTIONS_MAX)
+    await tally.until(() => tally.of('under way') === MAIL_BOUNDS.attempts.max)
+    assert.equal(tally.of('most'), MAIL_BOUNDS.attempts.max)
   })
 })
 
@@ -127,17 +122,17 @@ test(
     const lane = 'one.example'
     await dispatching(answer, async ({ tally, queue }) => {
       await queue([lane], 300)
-      await gated.until(() => gated.of('gated') === LANE_TRANSACTIONS_START)
+      await gated.until(() => gated.of('gated') === MAIL_BOUNDS.laneStart)
       await new Promise(setImmediate)
-      assert.equal(tally.of(lane), LANE_TRANSACTIONS_START)
+      assert.equal(tally.of(lane), MAIL_BOUNDS.laneStart)
       open()
       await tally.until(() => tally.of('settled') === 300)
-      assert.equal(tally.of(`most ${lane}`), LANE_TRANSACTIONS_MAX)
+      assert.equal(tally.of(`most ${lane}`), LANE_ATTEMPTS_MAX)
       mode = 'bad'
       await queue([lane], 60)
       await tally.until(() => tally.of('deferred') === 40)
       mode = 'gated'
-      await gated.until(() => gated.of('gated') === LANE_TRANSACTIONS_START + 1)
+      await gated.until(() => gated.of('gated') === MAIL_BOUNDS.laneStart + 1)
       await tally.until(() => tally.of(lane) === 1)
       await new Promise(setImmediate)
       assert.equal(tally.of(lane), 1)
@@ -154,11 +149,11 @@ test(
     await dispatching(
       () => after(2),
       async ({ tally, queue }) => {
-        const sizeBytes = Math.round(OUTBOUND_BYTES_MAX * 0.3)
+        const sizeBytes = Math.round(MAIL_BOUNDS.bytes.max * 0.3)
         await queue(domains('good', 10), 3, sizeBytes)
         await tally.until(() => tally.of('settled') === 30)
-        assert.equal(tally.of('most'), Math.ceil(OUTBOUND_BYTES_MAX / sizeBytes))
-        await queue(['large.example'], 2, 2 * OUTBOUND_BYTES_MAX)
+        assert.equal(tally.of('most'), Math.ceil(MAIL_BOUNDS.bytes.max / sizeBytes))
+        await queue(['large.example'], 2, 2 * MAIL_BOUNDS.bytes.max)
         await tally.until(() => tally.of('settled') === 32)
         assert.equal(tally.of('most large.example'), 1)
       },
@@ -209,7 +204,7 @@ test(
     await dispatching(answer, async ({ tally, queue, dispatcher, rows, carried }) => {
       const names = ['bad.example', 'lost.example', 'good.example']
       await queue(names, 50)
-      await tally.until(() => tally.of('under way') === 3 * LANE_TRANSACTIONS_START)
+      await tally.until(() => tally.of('under way') === 3 * MAIL_BOUNDS.laneStart)
       const closed = dispatcher.close(150)
       for (const open of finish.splice(0)) open()
       await closed

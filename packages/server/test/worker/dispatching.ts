@@ -7,6 +7,7 @@ import { claimDeliveries } from '#outbound/delivery-claim-rows.ts'
 import { systemClock } from '#platform/clock.ts'
 import { silentLog } from '#platform/log.ts'
 import { type Dispatcher, openDispatcher } from '#queue/dispatcher.ts'
+import type { DispatcherBounds } from '#queue/dispatcher-bounds.ts'
 import type { Db, Row } from '#schema/tables.ts'
 import { ACCEPTED, deliverDeps, openFarEnd, UNSENT } from '#test/conformance/delivering.ts'
 import {
@@ -68,7 +69,7 @@ export async function openDispatching(
   options: {
     on?: (db: Db) => Db
     seen?: (queue: DeliveryQueue) => DeliveryQueue
-    longAttemptMs?: number
+    bounds?: DispatcherBounds
     /** Servers greet each attempt, whatever they answer afterwards. */
     isGreeted?: boolean
   } = {},
@@ -117,7 +118,7 @@ export async function openDispatching(
   // The message that all others are copies of is not for the tests to count.
   await db.write(claimDeliveries, {
     worker: 'nobody',
-    lanes: [{ lane: 'far.example', limit: 1 }],
+    heads: [{ account: owner.accountId, lane: 'far.example', limit: 1 }],
     nowMs: systemClock.now(),
     leaseUntilMs: systemClock.steady() + 10 ** 5,
   })

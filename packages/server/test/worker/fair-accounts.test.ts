@@ -2,17 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { silentLog } from '#platform/log.ts'
-import type { DispatcherBounds, Item } from '#queue/dispatched-queue.ts'
+import type { Item } from '#queue/dispatched-queue.ts'
 import { openDispatcher } from '#queue/dispatcher.ts'
-import {
-  LONG_WEBHOOK_ATTEMPTS_MAX,
-  MAIL_BOUNDS,
-  TRANSACTIONS_MAX,
-  UNPROVEN_TRANSACTIONS_MAX,
-  WEBHOOK_ATTEMPTS_MAX,
-  WEBHOOK_BOUNDS,
-} from '#queue/dispatcher-bounds.ts'
-import { LANE_TRANSACTIONS_MAX } from '#queue/lane.ts'
+import { type DispatcherBounds, MAIL_BOUNDS, WEBHOOK_BOUNDS } from '#queue/dispatcher-bounds.ts'
+import { LANE_ATTEMPTS_MAX } from '#queue/lane.ts'
 import { sizeOf } from '#test/size-of.ts'
 import { domains, Tally } from '#test/worker/dispatching.ts'
 import { type MemoryQueue, openMemoryQueue } from '#test/worker/memory-queue.ts'
@@ -42,7 +35,7 @@ async function dispatching(
       tally.add(item.account_id)
       return (await options.attempt(item, signal)) ? 'reached' : 'unreached'
     },
-    ownerOf: (lane) => lane,
+    accountOf: (lane) => lane,
   })
   const queue: MemoryQueue = {
     ...memory,
@@ -86,10 +79,10 @@ test(
       async ({ queue, tally, wake, waitOf }) => {
         queue.add(['relay'], QUEUED, 1_000, 'large')
         wake()
-        await tally.until(() => tally.of('large') > 3 * LANE_TRANSACTIONS_MAX)
+        await tally.until(() => tally.of('large') > 3 * LANE_ATTEMPTS_MAX)
         for (const account of ['a', 'b', 'z']) {
           const waited = await waitOf(account, 'relay')
-          assert.ok(waited <= 2 * LANE_TRANSACTIONS_MAX, `${waited} attempts of others`)
+          assert.ok(waited <= 2 * LANE_ATTEMPTS_MAX, `${waited} attempts of others`)
         }
       },
       { bounds: MAIL_BOUNDS, attempt: answers },
@@ -105,10 +98,10 @@ test(
       async ({ queue, tally, wake, waitOf }) => {
         queue.add(domains('many', LANES), QUEUED / LANES, 1_000, 'large')
         wake()
-        await tally.until(() => tally.of('large') > TRANSACTIONS_MAX)
+        await tally.until(() => tally.of('large') > MAIL_BOUNDS.attempts.max)
         for (const account of ['a', 'b', 'z']) {
           const waited = await waitOf(account, `${account}.example`)
-          assert.ok(waited <= TRANSACTIONS_MAX, `${waited} attempts of others`)
+          assert.ok(waited <= MAIL_BOUNDS.attempts.max, `${waited} attempts of others`)
         }
       },
       { bounds: MAIL_BOUNDS, attempt: answers },
@@ -123,10 +116,42 @@ test('one message goes while hundreds of destinations of another account hang', 
     async ({ queue, tally, wake, waitOf }) => {
       queue.add(domains('many', LANES), 5, 1_000, 'large')
       wake()
-      await tally.until(() => tally.of('large') === UNPROVEN_TRANSACTIONS_MAX)
+      await tally.until(() => tally.of('large') === MAIL_BOUNDS.attempts.slowMax)
       for (const account of ['a', 'b', 'z']) await waitOf(account, `${account}.example`)
     },
     { bounds: MAIL_BOUNDS, attempt },
+  )
+})
+
+test(
+  'a large message goes while those of another account that hang hold all octets',
+  LIMIT,
+  async () => {
+    const attempt = ({ account_id: account }: Item, signal: AbortSignal) =>
+      account === 'large' ? hangs(signal) : Promise.resolve(true)
+    await dispatching(
+      async ({ queue, tally, wake }) => {
+        queue.add(domains('many', 20), 5, MAIL_BOUNDS.bytes.slowMax / 2, 'large')
+        wake()
+        await tally.until(() => tally.of('large') === 2)
+        queue.add(['a.example'], 1, MAIL_BOUNDS.bytes.slowMax / 4, 'a')
+        wake()
+        await tally.until(() => tally.of('a') === 1)
+        assert.equal(tally.of('large'), 2)
+      },
+      { bounds: MAIL_BOUNDS, attempt },
+    )
+  },
+)
+
+test('more destinations than a process remembers are all served', LIMIT, async () => {
+  await dispatching(
+    async ({ queue, tally, wake }) => {
+      queue.add(domains('many', 6_000), 2, 1_000, 'large')
+      wake()
+      await tally.until(() => tally.of('large') === 12_000)
+    },
+    { bounds: MAIL_BOUNDS, attempt: async () => true },
   )
 })
 
@@ -169,9 +194,9 @@ test(
         await waitOf('known', 'known')
         queue.add(domains('many', LANES), QUEUED / LANES, 1_000, 'large')
         wake()
-        await tally.until(() => tally.of('large') > 2 * LONG_WEBHOOK_ATTEMPTS_MAX)
+        await tally.until(() => tally.of('large') > 2 * WEBHOOK_BOUNDS.attempts.hardMax)
         const waits = [await waitOf('known', 'known'), await waitOf('known', 'known')]
-        assert.ok(Math.min(...waits) <= WEBHOOK_ATTEMPTS_MAX, `${waits} attempts of others`)
+        assert.ok(Math.min(...waits) <= WEBHOOK_BOUNDS.attempts.max, `${waits} attempts of others`)
       },
       { bounds: WEBHOOK_BOUNDS, attempt },
     )

@@ -4,16 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { silentLog } from '#platform/log.ts'
 import type { GroupOutcome, Item } from '#queue/dispatched-queue.ts'
 import { type Dispatcher, openDispatcher } from '#queue/dispatcher.ts'
-import {
-  ACCOUNT_NEW_WEBHOOKS_HELD_MAX,
-  LONG_NEW_WEBHOOK_ATTEMPTS_MAX,
-  LONG_WEBHOOK_ATTEMPTS_MAX,
-  LONG_WEBHOOK_BYTES_MAX,
-  NEW_WEBHOOK_ATTEMPTS_MAX,
-  SMALL_WEBHOOK_BYTES_MAX,
-  UNPROVEN_WEBHOOK_ATTEMPTS_MAX,
-  WEBHOOK_BOUNDS,
-} from '#queue/dispatcher-bounds.ts'
+import { WEBHOOK_BOUNDS } from '#queue/dispatcher-bounds.ts'
 import { domains, Tally } from '#test/worker/dispatching.ts'
 import { type MemoryQueue, openMemoryQueue } from '#test/worker/memory-queue.ts'
 
@@ -33,7 +24,7 @@ type World = {
 }
 
 type Options = {
-  ownerOf?: (lane: string) => string
+  accountOf?: (lane: string) => string
   /** Of an event that is rendered. */
   sizeOf?: (item: Item) => number
   hangs?: (lane: string) => boolean
@@ -61,7 +52,7 @@ async function dispatching(run: (world: World) => Promise<void>, options: Option
       tally.add(`done ${item.lane}`)
       return outcome
     },
-    ...(options.ownerOf && { ownerOf: options.ownerOf }),
+    ...(options.accountOf && { accountOf: options.accountOf }),
   })
   const dispatcher = openDispatcher(queue, silentLog, { bounds: WEBHOOK_BOUNDS })
   const wait: World['wait'] = (lanes, count = 1, sizeBytes) => {
@@ -117,7 +108,7 @@ test(
       dispatcher.wake()
       await tally.until(() => lanes.every((lane) => tally.of(lane) >= 1))
       await pause(HANG_MS + 500)
-      assert.ok(tally.of('hanging') <= UNPROVEN_WEBHOOK_ATTEMPTS_MAX, `${tally.of('hanging')}`)
+      assert.ok(tally.of('hanging') <= WEBHOOK_BOUNDS.attempts.slowMax, `${tally.of('hanging')}`)
       await tally.until(() => lanes.every((lane) => tally.of(lane) >= 2))
     })
   },
@@ -135,7 +126,7 @@ test('never more hang than may, whoever they are, and others go on', LIMIT, asyn
       queue.add(known, 50)
       queue.add(domains('hang', 3_000), 2)
       dispatcher.wake()
-      await tally.until(() => tally.of('hanging') > LONG_NEW_WEBHOOK_ATTEMPTS_MAX)
+      await tally.until(() => tally.of('hanging') > WEBHOOK_BOUNDS.reserve.attempts.hardMax)
       queue.add(good, 50)
       dispatcher.wake()
       const startMs = performance.now()
@@ -143,7 +134,7 @@ test('never more hang than may, whoever they are, and others go on', LIMIT, asyn
       const tookMs = performance.now() - startMs
       // All that hang would take six thousand attempts, a thousand at once.
       assert.ok(tookMs < 4 * HANG_MS, `${tookMs} ms`)
-      const max = LONG_NEW_WEBHOOK_ATTEMPTS_MAX + LONG_WEBHOOK_ATTEMPTS_MAX
+      const max = WEBHOOK_BOUNDS.reserve.attempts.hardMax + WEBHOOK_BOUNDS.attempts.hardMax
       assert.ok(tally.of('most hanging') <= max, `${tally.of('most hanging')}`)
     },
     { hangs },
@@ -151,12 +142,12 @@ test('never more hang than may, whoever they are, and others go on', LIMIT, asyn
 })
 
 test('an account of many endpoints that hang delays no new one of another', LIMIT, async () => {
-  const ownerOf = (lane: string) => (lane.startsWith('hang') ? 'theirs' : 'ours')
+  const accountOf = (lane: string) => (lane.startsWith('hang') ? 'theirs' : 'ours')
   await dispatching(
     async ({ queue, dispatcher, tally, wait }) => {
       queue.add(domains('hang', 4_000), 3)
       dispatcher.wake()
-      await tally.until(() => tally.of('hanging') > NEW_WEBHOOK_ATTEMPTS_MAX)
+      await tally.until(() => tally.of('hanging') > WEBHOOK_BOUNDS.reserve.attempts.max)
       const worstMs: number[] = []
       for (const name of ['again', 'later', 'zlast']) {
         await pause(600)
@@ -164,9 +155,9 @@ test('an account of many endpoints that hang delays no new one of another', LIMI
       }
       assertSoon(worstMs)
       const most = tally.of('most hanging')
-      assert.ok(most <= ACCOUNT_NEW_WEBHOOKS_HELD_MAX, `${most}`)
+      assert.ok(most <= WEBHOOK_BOUNDS.accountHeldMax.new, `${most}`)
     },
-    { ownerOf },
+    { accountOf },
   )
 })
 
@@ -176,7 +167,7 @@ test(
   async () => {
     const large = 1024 * 1024
     const sizeOf = ({ lane }: Item) =>
-      lane.startsWith('hang') ? large : SMALL_WEBHOOK_BYTES_MAX / 4
+      lane.startsWith('hang') ? large : WEBHOOK_BOUNDS.bytes.uncountedMax / 4
     await dispatching(
       async ({ queue, dispatcher, tally, wait }) => {
         // What was guessed is less than what it takes.
@@ -185,12 +176,12 @@ test(
         await tally.until(() => tally.of('hanging') > 40)
         const worstMs: number[] = []
         for (const name of ['again', 'later', 'zlast']) {
-          worstMs.push(worstOf(await wait(domains(name, 5), 10, SMALL_WEBHOOK_BYTES_MAX)))
+          worstMs.push(worstOf(await wait(domains(name, 5), 10, WEBHOOK_BOUNDS.bytes.uncountedMax)))
           await pause(600)
         }
         assertSoon(worstMs)
         const most = tally.of('most hanging') * large
-        assert.ok(most < 2 * LONG_WEBHOOK_BYTES_MAX, `${most / large} MiB`)
+        assert.ok(most < 2 * WEBHOOK_BOUNDS.bytes.hardMax, `${most / large} MiB`)
       },
       { sizeOf },
     )

@@ -26,7 +26,7 @@ const TRANSACTIONS_PER_CONNECTION_MAX = 100
 const CONNECTIONS_PER_HOST_MAX = 20
 /**
  * How long a message waits for its turn, and as many as there are connections do: those for one busy
- * host must not fill TRANSACTIONS_MAX. Long enough for a connection to end and another to open.
+ * host must not take all of the attempts. Long enough for a connection to end and another to open.
  */
 export const HOST_TURN_MS_MAX = 500
 /** A host that did not answer in time is passed over for this long; the first retry comes later. */
