@@ -2,9 +2,9 @@ import type { Carried, Carrier, CarryOutcome } from '#delivery/transport/carrier
 import { isLocal } from '#domains/domain.ts'
 import { findHeldDomain } from '#domains/domain-rows.ts'
 import type { Authenticator } from '#inbound/authenticate/authenticator.ts'
-import { findRecipient, type Recipient } from '#inbound/find-recipient.ts'
+import { type AcceptedRecipient, findRecipient, type Recipient } from '#inbound/find-recipient.ts'
 import type { CountedReport } from '#inbound/report/report-outcome.ts'
-import { type AcceptedRecipient, takeMail } from '#inbound/take-mail.ts'
+import { receiveMail } from '#inbound/receive-mail.ts'
 import { domainOf } from '#inboxes/inbox.ts'
 import { findRawMessage } from '#mailbox/raw-message-rows.ts'
 import type { StorageQuota } from '#mailbox/storage-quota.ts'
@@ -320,7 +320,7 @@ async function receiveHere(
   { raw, reversePath }: OutgoingMessage,
 ): Promise<Attempted['outcome']> {
   try {
-    const result = await takeMail(deps, {
+    const result = await receiveMail(deps, {
       raw,
       reversePath,
       recipients,

@@ -6,7 +6,6 @@ import { readSignatureFields } from '@mailroom/mail/signature-fields.ts'
 import type { Authenticator } from '#inbound/authenticate/authenticator.ts'
 import { checkEmailAddress } from '#platform/email-address.ts'
 import { type Authentication, policyRefusal } from './authentication.ts'
-import type { ArrivingMessage } from './receive-message.ts'
 
 export type Authenticated = {
   /** Null where it was not looked at. */
@@ -15,8 +14,13 @@ export type Authenticated = {
   refusal: string | null
 }
 
-/** Recipients of other kinds than inboxes have no say. */
-export type Authenticable = Omit<ArrivingMessage, 'recipients'> & {
+export type Authenticable = {
+  raw: Uint8Array
+  reversePath: string
+  clientAddress: string | null
+  helo: string | null
+  origin: 'smtp' | 'service' | 'sandbox'
+  /** Recipients of other kinds than inboxes have no say. */
   recipients: readonly {
     readonly kind: string
     readonly takesReports?: true

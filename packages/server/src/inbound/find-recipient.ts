@@ -11,12 +11,26 @@ export type Recipient =
   | { kind: 'inbox'; inbox: ReachedInbox }
   /** RFC 5321 §4.5.1: always accepted. */
   | { kind: 'postmaster' }
-  /** Where the service hears what became of what it sent; forged ones too, whoever writes there. */
+  /** Where reports about sent mail come to; forged ones too, whoever writes there. */
   | { kind: 'return_path'; localPart: string }
   /** RFC 2142 §4, where complaints come to; with the inbox of this name, where there is one. */
   | { kind: 'abuse'; inbox: ReachedInbox | null }
   | { kind: 'unknown_mailbox' }
   | { kind: 'foreign_domain' }
+
+export type AcceptedRecipient = Exclude<
+  Recipient,
+  { kind: 'unknown_mailbox' | 'foreign_domain' }
+> & {
+  /** As the client wrote it. */
+  readonly address: string
+}
+
+/** Gets what arrives as mail. */
+export type MailRecipient = Extract<AcceptedRecipient, { kind: 'inbox' | 'postmaster' }> & {
+  /** Of an address for reports, which this mail is none of. */
+  readonly takesReports?: true
+}
 
 /** `address` is `local-part@domain`, or the bare `postmaster` of RFC 5321 §4.5.1. */
 export async function findRecipient(

@@ -1,61 +1,84 @@
-// The door for mail: what the SMTP engine asks, answered by actions and said in reply codes.
+// The receiver of the SMTP engine: what the engine asks, answered in reply codes.
 
 import { type Reply, reply } from '@mailroom/mail/smtp/reply.ts'
+import type { CountOutcome } from '@mailroom/smtp/server/outcome.ts'
 import type { Envelope, MailReceiver } from '@mailroom/smtp/server/session.ts'
-import type { Log } from '#platform/log.ts'
-import type { Recipient } from './find-recipient.ts'
-import type { AcceptedRecipient, ArrivingMail, TakeResult } from './take-mail.ts'
+import type { StorageQuota } from '#mailbox/storage-quota.ts'
+import { storageTrouble } from '#platform/storage-trouble.ts'
+import type { StorePressure } from '#platform/store-pressure.ts'
+import type { Metrics } from '#platform/telemetry/metrics.ts'
+import type { Tracing } from '#platform/telemetry/tracing.ts'
+import { type AcceptedRecipient, findRecipient, type Recipient } from './find-recipient.ts'
+import {
+  type ArrivingMail,
+  type ReceiveDeps,
+  type ReceiveResult,
+  receiveMail,
+} from './receive-mail.ts'
 
-export type ReceiverPorts = {
-  findRecipient(address: string): Promise<Recipient>
-  /** Whether the account of an inbox stores as much as it may. */
-  isQuotaExceeded(accountId: string): Promise<boolean>
-  /** `sinceMs` is when its first recipient was accepted, by `now`. */
-  takeMail(arriving: ArrivingMail, sinceMs: number): Promise<TakeResult>
-  now(): number
-  /** How a store that cannot take mail now is told: full, or something else. Null for a fault. */
-  storageTrouble(error: unknown): 'full' | 'busy' | 'unavailable' | null
-  /** Whether the store keeps up; see `StorePressure`. */
-  pressure?: {
-    mayTake(underWay: number): boolean
-    mayGoOn(underWay: number): boolean
-    mayTakeOf(accountId: string): boolean
-    isStrained(): boolean
-  }
-  log: Log
+type ReceiverDeps = ReceiveDeps & {
+  storageQuota: Pick<StorageQuota, 'isExceeded'>
+  storePressure: Pick<StorePressure, 'mayTake' | 'mayGoOn' | 'mayTakeOf' | 'isStrained'>
+  tracing: Tracing
 }
 
-/** Answers the engine. Nothing here sends mail: what is refused, is refused in the session. */
-export function makeReceiver(ports: ReceiverPorts): MailReceiver {
+/** What was accepted at RCPT, and when the first of it was. */
+type Accepted = { recipients: AcceptedRecipient[]; sinceMs: number }
+
+/**
+ * Nothing here sends mail: what is refused, is refused in the session. Recipients are looked up once
+ * `started` has resolved.
+ */
+export function makeReceiver(
+  deps: ReceiverDeps,
+  { started, metrics }: { started: Promise<void>; metrics: Pick<Metrics, 'observeReceive'> },
+): MailReceiver {
+  const { storePressure: pressure, clock, log } = deps
   const troubled = (error: unknown): Reply => {
-    const trouble = ports.storageTrouble(error)
+    const trouble = storageTrouble(error)
     if (trouble === 'full') return reply(452, '4.3.1', 'Out of storage, try again later')
-    if (trouble === null) ports.log.error({ error }, 'a message could not be accepted')
+    if (trouble === null) log.error({ error }, 'a message could not be accepted')
     else
-      ports.log.warn(
+      log.warn(
         { trouble, reason: error instanceof Error ? error.message : String(error) },
         'a message could not be accepted',
       )
     return CANNOT_TAKE
   }
-  // What RCPT found is what DATA delivers to; an inbox deleted in between is noticed by the store.
-  const accepted = new WeakMap<Envelope, { recipients: AcceptedRecipient[]; sinceMs: number }>()
-  const { pressure } = ports
+  // An inbox deleted between RCPT and DATA is noticed by the store.
+  const accepted = new WeakMap<Envelope, Accepted>()
+  const acceptedOf = (envelope: Envelope): Accepted =>
+    accepted.get(envelope) ?? { recipients: [], sinceMs: clock.now() }
+
+  const receive = (arriving: ArrivingMail, startMs: number): Promise<ReceiveResult> => {
+    const attributes = {
+      'mailroom.recipients': arriving.recipients.length,
+      'mailroom.message.size': arriving.raw.length,
+    }
+    const options = { kind: 'server', parent: null, startMs, attributes } as const
+    return deps.tracing.begin('SMTP transaction', options, async (span) => {
+      const result = await deps.tracing.step('receive', {}, () => receiveMail(deps, arriving))
+      span.set({ 'mailroom.outcome': result.kind })
+      return result
+    })
+  }
   return {
-    isStrained: () => pressure?.isStrained() === true,
+    isStrained: () => pressure.isStrained(),
     findObstacle(stage, underWay) {
-      if (pressure === undefined) return null
       const mayCome = stage === 'sender' ? pressure.mayTake(underWay) : pressure.mayGoOn(underWay)
       return mayCome ? null : CANNOT_TAKE
     },
     async checkRecipient(address, envelope) {
       try {
-        const recipient = await ports.findRecipient(address)
+        await started
+        const recipient = await findRecipient(deps, address)
         const accountId = recipient.kind === 'inbox' ? recipient.inbox.accountId : null
-        if (accountId !== null && pressure?.mayTakeOf(accountId) === false) return CANNOT_TAKE
-        if (accountId !== null && (await ports.isQuotaExceeded(accountId))) return MAILBOX_FULL
+        if (accountId !== null && !pressure.mayTakeOf(accountId)) return CANNOT_TAKE
+        if (accountId !== null && (await deps.storageQuota.isExceeded(accountId))) {
+          return MAILBOX_FULL
+        }
         if (recipient.kind !== 'unknown_mailbox' && recipient.kind !== 'foreign_domain') {
-          const known = accepted.get(envelope) ?? { recipients: [], sinceMs: ports.now() }
+          const known = acceptedOf(envelope)
           known.recipients.push({ ...recipient, address })
           accepted.set(envelope, known)
         }
@@ -68,10 +91,8 @@ export function makeReceiver(ports: ReceiverPorts): MailReceiver {
       const [only] = content.chunks
       const raw =
         content.chunks.length === 1 && only !== undefined ? only : Buffer.concat(content.chunks)
-      const { recipients, sinceMs } = accepted.get(envelope) ?? {
-        recipients: [],
-        sinceMs: ports.now(),
-      }
+      const { recipients, sinceMs } = acceptedOf(envelope)
+      const dotMs = clock.monotonic()
       try {
         const arriving = {
           raw,
@@ -82,14 +103,16 @@ export function makeReceiver(ports: ReceiverPorts): MailReceiver {
           helo: client.helo,
           tls: client.tls,
         } as const
-        const result = await ports.takeMail(arriving, sinceMs)
+        const result = await receive(arriving, sinceMs)
         if (result.kind === 'loop') {
           const { reason, hops } = result
-          ports.log.warn({ reason, hops, from: client.address }, 'a mail loop was refused')
+          log.warn({ reason, hops, from: client.address }, 'a mail loop was refused')
         }
         return replyAfterData(result)
       } catch (error) {
         return troubled(error)
+      } finally {
+        metrics.observeReceive(clock.monotonic() - dotMs)
       }
     },
   }
@@ -112,7 +135,7 @@ function replyTo(recipient: Recipient): Reply {
   }
 }
 
-function replyAfterData(result: TakeResult): Reply {
+function replyAfterData(result: ReceiveResult): Reply {
   switch (result.kind) {
     case 'stored':
       return reply(250, '2.0.0', 'Message stored')
@@ -124,5 +147,32 @@ function replyAfterData(result: TakeResult): Reply {
       return reply(550, '5.7.1', result.text)
     case 'loop':
       return reply(554, '5.4.6', result.text)
+  }
+}
+
+/** A listener of the engine's outcomes that counts them by kind and reply code. */
+export function outcomeCounter(metrics: Metrics): CountOutcome {
+  return (outcome) => {
+    metrics.countSmtpOutcome({ outcome: outcome.kind, code: codeOf(outcome) })
+  }
+}
+
+function codeOf(outcome: Parameters<CountOutcome>[0]): number {
+  switch (outcome.kind) {
+    case 'recipient-refused':
+    case 'message-refused':
+      return outcome.code
+    case 'recipient-accepted':
+    case 'message-accepted':
+      return 250
+    case 'connection-refused':
+    case 'connection-cut':
+      return 421
+    case 'connection-opened':
+      return 220
+    case 'connection-closed':
+      return 221
+    case 'message-aborted':
+      return 0
   }
 }

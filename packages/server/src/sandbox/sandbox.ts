@@ -7,9 +7,9 @@ import type { Mailbox } from '@mailroom/mail/mime/parsed-message.ts'
 import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/smtp-limits.ts'
 import type { Carrier } from '#delivery/transport/carrier.ts'
 import type { Loop } from '#inbound/find-loop.ts'
-import { findRecipient } from '#inbound/find-recipient.ts'
-import { findAtReturnPath } from '#inbound/report/find-at-return-path.ts'
-import { type AcceptedRecipient, type TakeDeps, takeMail } from '#inbound/take-mail.ts'
+import { type AcceptedRecipient, findRecipient } from '#inbound/find-recipient.ts'
+import { type ReceiveDeps, receiveMail } from '#inbound/receive-mail.ts'
+import { findAtReturnPath } from '#inbound/report/find-reported.ts'
 import { domainOf } from '#inboxes/inbox.ts'
 import { findOwnInbox } from '#inboxes/read-inboxes.ts'
 import { CUT_READ_LENGTH } from '#mailbox/cut-bodies.ts'
@@ -74,7 +74,7 @@ export async function clearCaptured(
  * come by SMTP; `delivery_pending` when it reports of mail that is being delivered.
  */
 export async function receiveInSandbox(
-  deps: TakeDeps & { carrier: Carrier | null; inboxDomain: string },
+  deps: ReceiveDeps & { carrier: Carrier | null; inboxDomain: string },
   { accountId, mail }: { accountId: string; mail: SandboxMail },
 ): Promise<{ messages: Message[] }> {
   requireSandbox(deps)
@@ -85,7 +85,7 @@ export async function receiveInSandbox(
   const recipients = await Promise.all(
     to.map((address, index) => acceptOwn(deps, accountId, { address, index })),
   )
-  const result = await takeMail(deps, {
+  const result = await receiveMail(deps, {
     raw,
     reversePath: from,
     recipients,

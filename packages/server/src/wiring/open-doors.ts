@@ -14,13 +14,9 @@ import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
 import { rotateDueKeys } from '#domains/rotate-due-keys.ts'
 import { checkDueDomains } from '#domains/verify-domain.ts'
 import { EventReaders } from '#http/event-readers.ts'
-import { outcomeCounter } from '#inbound/count-outcomes.ts'
-import { findRecipient } from '#inbound/find-recipient.ts'
-import { makeReceiver, type ReceiverPorts } from '#inbound/receiver.ts'
-import { takeMail } from '#inbound/take-mail.ts'
+import { makeReceiver, outcomeCounter } from '#inbound/receiver.ts'
 import { openServiceDoor, type ServiceDoor } from '#operating/service-door.ts'
 import { LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
-import { storageTrouble } from '#platform/storage-trouble.ts'
 import type { Metrics } from '#platform/telemetry/metrics.ts'
 import type { ServerTls } from '#platform/tls/server-tls.ts'
 import { HOUR_MS, MINUTE_MS } from '#platform/units.ts'
@@ -43,7 +39,6 @@ import { openMailCounter } from '#stats/count-mail.ts'
 import { SOCKETS_PER_ACCOUNT_MAX } from '#streams/event-handlers.ts'
 import { allHandlers, doorPorts } from './all-handlers.ts'
 import type { Deps } from './deps.ts'
-import { traceReceipt } from './open-tracing.ts'
 
 export type Parts = {
   settings: Settings
@@ -107,35 +102,11 @@ function openMailDoor(parts: Parts, tls: ServerTls): Promise<SmtpServer> {
     reusePort: settings.reusePort,
     hostname: settings.smtpHostname,
     tls: () => tls.current(),
-    receiver: makeReceiver({
-      async findRecipient(address) {
-        await started
-        return findRecipient(deps, address)
-      },
-      isQuotaExceeded: deps.storageQuota.isExceeded,
-      takeMail: takeTimed(parts),
-      now: () => deps.clock.now(),
-      storageTrouble,
-      pressure: deps.storePressure,
-      log: deps.log,
-    }),
+    receiver: makeReceiver(deps, { started, metrics }),
     clock: deps.clock,
     log: deps.log,
     onOutcome: outcomeCounter(metrics),
   })
-}
-
-/** From the final dot to the reply. */
-function takeTimed({ deps, metrics }: Parts): ReceiverPorts['takeMail'] {
-  const take = traceReceipt((arriving) => takeMail(deps, arriving), deps.tracing)
-  return async (arriving, sinceMs) => {
-    const dotMs = deps.clock.monotonic()
-    try {
-      return await take(arriving, sinceMs)
-    } finally {
-      metrics.observeReceive(deps.clock.monotonic() - dotMs)
-    }
-  }
 }
 
 function openProgramDoor(parts: Parts): Promise<HttpServer> {

@@ -3,7 +3,6 @@
 
 import type { Settings } from '#config/settings.ts'
 import type { Carrier } from '#delivery/transport/carrier.ts'
-import type { ArrivingMail, TakeResult } from '#inbound/take-mail.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
 import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
@@ -89,26 +88,6 @@ function traceParser(parser: Parser, tracing: Tracing): Parser {
     readAttachment: (raw, filename) => parser.readAttachment(raw, filename),
     makeView: (source) => parser.makeView(source),
     show: (source) => parser.show(source),
-  }
-}
-
-/** One transaction, from its first recipient at `sinceMs` on. */
-export function traceReceipt(
-  take: (arriving: ArrivingMail) => Promise<TakeResult>,
-  tracing: Tracing,
-): (arriving: ArrivingMail, sinceMs: number) => Promise<TakeResult> {
-  if (!tracing.isOn) return take
-  return (arriving, sinceMs) => {
-    const attributes = {
-      'mailroom.recipients': arriving.recipients.length,
-      'mailroom.message.size': arriving.raw.length,
-    }
-    const options = { kind: 'server', parent: null, startMs: sinceMs, attributes } as const
-    return tracing.begin('SMTP transaction', options, async (span) => {
-      const result = await tracing.step('receive', {}, () => take(arriving))
-      span.set({ 'mailroom.outcome': result.kind })
-      return result
-    })
   }
 }
 

@@ -26,7 +26,6 @@ test('an inbox of the name postmaster hears what the policy of From has refused 
         origin: 'smtp',
         clientAddress: '192.0.2.1',
         helo: 'x.example',
-        tls: null,
       },
       Promise.resolve(readHeaders(readHeaderSection(raw).fields)),
     )

@@ -4,14 +4,13 @@
 import { after, before, beforeEach } from 'node:test'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import type { Report, ReportedRecipient } from '@mailroom/mail-reading/report/report.ts'
-import type { CountedReport } from '#inbound/report/report-outcome.ts'
 import {
   type Arrived,
   type ReportDeps,
-  type Taken,
   takeAtAbuse,
   takeAtReturnPath,
-} from '#inbound/report/take-report.ts'
+} from '#inbound/report/process-reports.ts'
+import type { CountedReport } from '#inbound/report/report-outcome.ts'
 import { hopMarkOf } from '#outbound/hop-mark.ts'
 import { makeReturnPath } from '#outbound/return-path.ts'
 import type { SendInput } from '#outbound/send-message-rows.ts'
@@ -117,7 +116,7 @@ export function useReporting(engine: Engine) {
     deriveKey: () => KEY,
     countReport: (outcome) => counts.push(outcome),
   })
-  const report = (to: SendInput, what: Report, { index = 0 } = {}): Promise<Taken> =>
+  const report = (to: SendInput, what: Report, { index = 0 } = {}) =>
     takeAtReturnPath(depsWith(), localPartOf(pathOf(to, index)), arrivedWith(what))
 
   return {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Report, ReportedRecipient } from '@mailroom/mail-reading/report/report.ts'
-import { takeAtReturnPath } from '#inbound/report/take-report.ts'
+import { takeAtReturnPath } from '#inbound/report/process-reports.ts'
 import { settleReport } from '#inbound/settle-report-rows.ts'
 import { settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
 import { DAY_MS } from '#platform/units.ts'

@@ -1,0 +1,259 @@
+// Reports about mail that was sent: what came to a return path or to abuse@, and what it changes. The
+// service answers none of it, and whoever forges an address of its own is not told.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Authentication } from '@mailroom/mail/authentication.ts'
+import { RESPONSE_LENGTH_MAX } from '@mailroom/mail-reading/report/delivery-status.ts'
+import type { Report, ReportedRecipient } from '@mailroom/mail-reading/report/report.ts'
+import type { AcceptedRecipient, MailRecipient } from '#inbound/find-recipient.ts'
+import {
+  type ReportedDelivery,
+  type ReportOutcome,
+  settleReport,
+} from '#inbound/settle-report-rows.ts'
+import { findReachedInbox } from '#inboxes/inbox-rows.ts'
+import type { SentMessage } from '#outbound/delivery-rows.ts'
+import { newSuppression } from '#outbound/suppressions.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
+import type { Log } from '#platform/log.ts'
+import type { Db } from '#schema/tables.ts'
+import {
+  type Complaint,
+  complaintsOf,
+  type Finding,
+  findAtReturnPath,
+  findBounced,
+  findComplained,
+  returnsMessage,
+} from './find-reported.ts'
+import type { CountedReport } from './report-outcome.ts'
+
+/** Doubles with every look at a delivery whose own attempt is not recorded yet. */
+const REPORT_LOOK_MS = 50
+
+export type ReportDeps = {
+  db: Db
+  clock: Clock
+  makeId: MakeId
+  log: Log
+  countReport: (outcome: CountedReport) => void
+  wakeEvents: () => void
+  deriveKey: (purpose: string) => Uint8Array
+  inboxDomain: string
+}
+
+export type Arrived = {
+  /** Reads the message, which costs something. */
+  readReport(): Promise<Report>
+  /** Asks DNS who sent it; null where that is not to be known. */
+  authenticate(): Promise<Authentication | null>
+  /** By when our own outcome has to be recorded, on the monotonic clock. */
+  deadlineMs: number
+}
+
+/** `done`: recorded, or dropped; `too_early`: to be sent again, for what it is about is not settled. */
+type Processed = { kind: 'done' } | { kind: 'too_early' }
+
+const DONE: Processed = { kind: 'done' }
+
+/**
+ * Processes the message as a report where its recipients are addresses for reports. Returns the recipients
+ * that get it as mail, or that it is to be sent again.
+ */
+export async function processReports(
+  deps: ReportDeps,
+  recipients: readonly AcceptedRecipient[],
+  arrived: Arrived,
+): Promise<MailRecipient[] | 'too_early'> {
+  const mailRecipients: MailRecipient[] = []
+  for (const recipient of recipients) {
+    const result = await processFor(deps, recipient, arrived)
+    if (result.kind === 'too_early') return 'too_early'
+    if (result.kind !== 'done') mailRecipients.push(result)
+  }
+  return mailRecipients
+}
+
+async function processFor(
+  deps: ReportDeps,
+  recipient: AcceptedRecipient,
+  arrived: Arrived,
+): Promise<MailRecipient | Processed> {
+  const { address } = recipient
+  switch (recipient.kind) {
+    case 'inbox':
+    case 'postmaster':
+      return recipient
+    case 'return_path': {
+      const result = await takeAtReturnPath(deps, recipient.localPart, arrived)
+      if (result.kind !== 'mail') return result
+      // An answer that went to the reverse-path, as that of a program does, is for the inbox that sent.
+      const { accountId, inboxId } = result.sent
+      const inbox = await findReachedInbox(deps.db, accountId, inboxId)
+      if (inbox !== null) return { kind: 'inbox', inbox, address, takesReports: true }
+      deps.countReport('unknown_message')
+      return DONE
+    }
+    case 'abuse': {
+      const { inbox } = recipient
+      const result = await takeAtAbuse(deps, arrived)
+      if (result !== null) return result
+      if (inbox === null) return { kind: 'postmaster', address }
+      return { kind: 'inbox', inbox, address, takesReports: true }
+    }
+  }
+}
+
+/**
+ * `mail`: no report but a message for whoever sent. Recipients at other domains than the report's address
+ * are not its.
+ */
+export async function takeAtReturnPath(
+  deps: ReportDeps,
+  localPart: string,
+  { readReport, authenticate, deadlineMs }: Arrived,
+): Promise<Processed | { kind: 'mail'; sent: SentMessage }> {
+  const found = await findAtReturnPath(deps, localPart)
+  if (typeof found === 'string') {
+    deps.countReport(found)
+    return DONE
+  }
+  const report = await readReport()
+  const { sent, group } = found
+  switch (report.kind) {
+    case 'none':
+      return { kind: 'mail', sent }
+    case 'bounce': {
+      const findings = await findBounced(deps, report, group)
+      return settleReported(deps, { sent, findings, deadlineMs })
+    }
+    case 'complaint': {
+      // Words of complaint are a person's, too, or those of a program that has got one.
+      const isReport = report.isStandard || returnsMessage(deps, report, sent, localPart)
+      if (!isReport) return { kind: 'mail', sent }
+      if (isIgnored(deps, report)) return DONE
+      const about = { group, proof: 'return_path', authenticate } as const
+      const findings = await complaintsOf(deps, report, about)
+      return settleReported(deps, { sent, findings, deadlineMs })
+    }
+  }
+}
+
+/**
+ * A complaint that came to abuse@, about a message that it proves to be one that was sent from here;
+ * null where it is none or proves nothing: then people have to read it.
+ */
+export async function takeAtAbuse(
+  deps: ReportDeps,
+  { readReport, authenticate, deadlineMs }: Arrived,
+): Promise<Processed | null> {
+  const report = await readReport()
+  if (report.kind !== 'complaint') return null
+  const about = await findComplained(deps, report)
+  if (about === null) return null
+  if (isIgnored(deps, report)) return DONE
+  const findings = await complaintsOf(deps, report, { ...about, authenticate })
+  if (findings.length === 0) return null
+  return settleReported(deps, { sent: about.sent, findings, deadlineMs })
+}
+
+/** RFC 5965 §7.3 and RFC 6430: those that praise, or tell of a forgery, are no complaint of a recipient. */
+const IGNORED = new Set(['not-spam', 'auth-failure'])
+
+function isIgnored(deps: ReportDeps, { feedbackType }: Complaint): boolean {
+  if (!IGNORED.has(feedbackType)) return false
+  deps.countReport('ignored')
+  return true
+}
+
+/**
+ * `too_early` when an attempt is under way at `deadlineMs` of the monotonic clock, for a delivery that it
+ * tells of. What is settled is recorded even so, and what is reported again changes nothing.
+ */
+async function settleReported(
+  deps: ReportDeps,
+  { sent, findings, deadlineMs }: { sent: SentMessage; findings: Finding[]; deadlineMs: number },
+): Promise<Processed> {
+  const { accountId, messageId } = sent
+  let deliveries = findings.map((finding) => reportedOf(deps, accountId, finding))
+  let lookMs = REPORT_LOOK_MS
+  while (deliveries.length > 0) {
+    const ids = { accountId, messageId, eventId: deps.makeId('evt') }
+    const input = { ...ids, deliveries, nowMs: deps.clock.now() }
+    const outcomes = await deps.db.write(settleReport, input)
+    tell(deps, { messageId, deliveries, outcomes })
+    deliveries = deliveries.filter((_, index) => outcomes[index] === 'underway')
+    if (deliveries.length === 0) return DONE
+    const leftMs = deadlineMs - deps.clock.monotonic()
+    if (leftMs <= 0) {
+      deps.countReport('too_early')
+      return { kind: 'too_early' }
+    }
+    await pause(Math.min(lookMs, leftMs))
+    lookMs *= 2
+  }
+  return DONE
+}
+
+function tell(
+  deps: ReportDeps,
+  told: { messageId: string; deliveries: ReportedDelivery[]; outcomes: ReportOutcome[] },
+): void {
+  for (const [index, { deliveryId: delivery, status }] of told.deliveries.entries()) {
+    const outcome = told.outcomes[index]
+    switch (outcome) {
+      case 'settled':
+        deps.countReport(status)
+        deps.log.info(
+          { message: told.messageId, delivery, status },
+          'a delivery report was processed',
+        )
+        break
+      case 'repeated':
+      case 'deferred':
+        deps.countReport(outcome)
+        break
+      case 'gone':
+        deps.countReport('unknown_message')
+    }
+  }
+  if (told.outcomes.includes('settled')) deps.wakeEvents()
+}
+
+function reportedOf(deps: ReportDeps, accountId: string, finding: Finding): ReportedDelivery {
+  const { id: deliveryId, recipient: address } = finding.delivery
+  const event = { deliveryId, eventId: deps.makeId('evt') }
+  if (finding.kind === 'complaint') {
+    const response = `Reported as ${finding.feedbackType}`.slice(0, RESPONSE_LENGTH_MAX)
+    const why = { accountId, address, type: 'complaint', reason: response } as const
+    const suppression = finding.isAlone ? newSuppression(deps, why) : null
+    return { ...event, status: 'complained', response, suppression }
+  }
+  const { bounceClass, replyCode, enhancedCode } = finding.reported
+  const response = wordsOf(finding.reported).slice(0, RESPONSE_LENGTH_MAX)
+  const reason = [replyCode, enhancedCode, response].filter((part) => part !== null).join(' ')
+  const why = { accountId, address, type: 'bounce', reason } as const
+  return {
+    ...event,
+    status: 'bounced',
+    bounceClass,
+    responseCode: replyCode,
+    enhancedCode,
+    response,
+    suppression: bounceClass === 'hard' ? newSuppression(deps, why) : null,
+  }
+}
+
+/** Without the codes in front, which are told beside the words. */
+function wordsOf({ replyCode, enhancedCode, diagnostic }: ReportedRecipient): string {
+  const code = replyCode === null ? '' : String(replyCode)
+  const words = diagnostic.startsWith(code)
+    ? diagnostic.slice(code.length).replace(/^[ -]+/, '')
+    : diagnostic
+  const enhanced = enhancedCode ?? ''
+  const text = words.startsWith(enhanced) ? words.slice(enhanced.length).trimStart() : words
+  return text === '' ? NO_WORDS : text
+}
+
+const NO_WORDS = 'Reported as undeliverable'
