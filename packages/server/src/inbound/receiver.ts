@@ -4,6 +4,7 @@ import { type Reply, reply } from '@mailroom/mail/smtp/reply.ts'
 import type { CountOutcome } from '@mailroom/smtp/server/outcome.ts'
 import type { Envelope, MailReceiver } from '@mailroom/smtp/server/session.ts'
 import type { StorageQuota } from '#mailbox/storage-quota.ts'
+import type { Log } from '#platform/log.ts'
 import { storageTrouble } from '#platform/storage-trouble.ts'
 import type { StorePressure } from '#platform/store-pressure.ts'
 import type { Metrics } from '#platform/telemetry/metrics.ts'
@@ -34,34 +35,12 @@ export function makeReceiver(
   { started, metrics }: { started: Promise<void>; metrics: Pick<Metrics, 'observeReceive'> },
 ): MailReceiver {
   const { storePressure: pressure, clock, log } = deps
-  const troubled = (error: unknown): Reply => {
-    const trouble = storageTrouble(error)
-    if (trouble === 'full') return reply(452, '4.3.1', 'Out of storage, try again later')
-    if (trouble === null) log.error({ error }, 'a message could not be accepted')
-    else
-      log.warn(
-        { trouble, reason: error instanceof Error ? error.message : String(error) },
-        'a message could not be accepted',
-      )
-    return CANNOT_TAKE
-  }
+  const troubled = (error: unknown) => troubledReply(log, error)
   // An inbox deleted between RCPT and DATA is noticed by the store.
   const accepted = new WeakMap<Envelope, Accepted>()
   const acceptedOf = (envelope: Envelope): Accepted =>
     accepted.get(envelope) ?? { recipients: [], sinceMs: clock.now() }
 
-  const receive = (arriving: ArrivingMail, startMs: number): Promise<ReceiveResult> => {
-    const attributes = {
-      'mailroom.recipients': arriving.recipients.length,
-      'mailroom.message.size': arriving.raw.length,
-    }
-    const options = { kind: 'server', parent: null, startMs, attributes } as const
-    return deps.tracing.begin('SMTP transaction', options, async (span) => {
-      const result = await deps.tracing.step('receive', {}, () => receiveMail(deps, arriving))
-      span.set({ 'mailroom.outcome': result.kind })
-      return result
-    })
-  }
   return {
     isStrained: () => pressure.isStrained(),
     findObstacle(stage, underWay) {
@@ -103,7 +82,7 @@ export function makeReceiver(
           helo: client.helo,
           tls: client.tls,
         } as const
-        const result = await receive(arriving, sinceMs)
+        const result = await receiveTraced(deps, arriving, sinceMs)
         if (result.kind === 'loop') {
           const { reason, hops } = result
           log.warn({ reason, hops, from: client.address }, 'a mail loop was refused')
@@ -116,6 +95,36 @@ export function makeReceiver(
       }
     },
   }
+}
+
+/** The trace begins with the first recipient, at `startMs`. */
+function receiveTraced(
+  deps: ReceiverDeps,
+  arriving: ArrivingMail,
+  startMs: number,
+): Promise<ReceiveResult> {
+  const { tracing } = deps
+  const attributes = {
+    'mailroom.recipients': arriving.recipients.length,
+    'mailroom.message.size': arriving.raw.length,
+  }
+  const options = { kind: 'server', parent: null, startMs, attributes } as const
+  return tracing.begin('SMTP transaction', options, async (span) => {
+    const result = await tracing.step('receive', {}, () => receiveMail(deps, arriving))
+    span.set({ 'mailroom.outcome': result.kind })
+    return result
+  })
+}
+
+function troubledReply(log: Log, error: unknown): Reply {
+  const trouble = storageTrouble(error)
+  if (trouble === 'full') return reply(452, '4.3.1', 'Out of storage, try again later')
+  if (trouble === null) log.error({ error }, 'a message could not be accepted')
+  else {
+    const reason = error instanceof Error ? error.message : String(error)
+    log.warn({ trouble, reason }, 'a message could not be accepted')
+  }
+  return CANNOT_TAKE
 }
 
 const MAILBOX_FULL = reply(552, '5.2.2', 'Mailbox full')
