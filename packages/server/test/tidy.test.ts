@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { globSync, readFileSync, statSync } from 'node:fs'
+import { globSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { test } from 'node:test'
 import * as exceptions from '#test/tidy/exceptions.ts'
 import * as imports from '#test/tidy/imports.ts'
@@ -62,6 +62,24 @@ test('every relative link of the documentation leads to a file and a heading', (
     return isFile && path.endsWith('.md') ? readFileSync(root + path, 'utf8') : ''
   })
   assert.deepEqual(dead, [])
+})
+
+test('the linter checks the order of folders that ARCHITECTURE.md gives', () => {
+  const house = readFileSync(`${root}ARCHITECTURE.md`, 'utf8').split('## The house')[1] ?? ''
+  const order = [...house.matchAll(/^\| `([a-z-]+)` /gm)].map(([, folder]) => folder)
+  const folders = readdirSync(`${root}packages/server/src`, { withFileTypes: true })
+  assert.deepEqual(
+    order.toSorted(),
+    folders.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).toSorted(),
+  )
+  const { overrides } = JSON.parse(readFileSync(`${root}biome.layers.json`, 'utf8'))
+  for (const [index, folder] of order.slice(0, -1).entries()) {
+    const { includes, linter } = overrides[index]
+    assert.deepEqual(includes, [`packages/server/src/${folder}/**`])
+    const [{ group }] = linter.rules.style.noRestrictedImports.options.patterns
+    const below = order.slice(index + 1).map((name) => `#${name}/**`)
+    assert.deepEqual(group, [...below, '#app.ts'])
+  }
 })
 
 test('the SDK has no run-time dependency', () => {
