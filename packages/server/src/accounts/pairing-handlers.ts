@@ -1,9 +1,9 @@
 // Handlers of the pairing of a client with an account.
 
+import { clientGroup } from '@mailroom/smtp/client-address.ts'
 import type { Context, Handlers } from '#http/handler.ts'
 import { rateLimited } from '#http/problems.ts'
 import type { Chance } from '#platform/chance.ts'
-import { clientGroup } from '#platform/client-address.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'

@@ -3,8 +3,8 @@
 
 import { finished } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { clientGroup } from '@mailroom/smtp/client-address.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { clientGroup } from '#platform/client-address.ts'
 import { type Refusal, type Release, Semaphore } from '#platform/semaphore.ts'
 import { busy, Octets } from './fair-shares.ts'
 

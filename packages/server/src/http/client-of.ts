@@ -2,7 +2,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import { type BlockList, isIP } from 'node:net'
-import { plainAddress } from '#platform/client-address.ts'
+import { plainAddress } from '@mailroom/smtp/client-address.ts'
 
 export type ClientOf = (request: Pick<IncomingMessage, 'headers' | 'socket'>) => string
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { clientGroup, plainAddress } from '@mailroom/smtp/client-address.ts'
 import { addressRanges } from '#config/forms.ts'
 import { AppError } from '#platform/app-error.ts'
-import { clientGroup, plainAddress } from '#platform/client-address.ts'
 import {
   type DoorOptions,
   errorOf,

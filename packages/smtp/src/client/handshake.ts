@@ -4,7 +4,6 @@
 import { constants, type X509Certificate } from 'node:crypto'
 import { isIP, type Socket } from 'node:net'
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls'
-import { systemClock } from '@mailroom/server/platform/clock.ts'
 import { checkDane } from './dane.ts'
 import { ABORTED, type Failure, timeoutFailure, tlsFailure } from './failure.ts'
 import type { ClientTls } from './outgoing-mail.ts'
@@ -32,7 +31,7 @@ export async function secure(plain: Socket, options: HandshakeOptions): Promise<
   const { tls } = options
   const { socket } = shaken
   if (tls.kind !== 'dane') return { kind: 'secured', socket, isVerified: tls.kind === 'verified' }
-  const verdict = checkDane(shownChain(socket), tls.records, tls.servername, systemClock.now())
+  const verdict = checkDane(shownChain(socket), tls.records, tls.servername, Date.now())
   if (verdict !== 'mismatch') return { kind: 'secured', socket, isVerified: verdict === 'match' }
   socket.destroy()
   return { kind: 'failed', failure: tlsFailure('The certificate matches no TLSA record') }

@@ -8,8 +8,8 @@ import {
   type LineDefect,
 } from '@mailroom/mail/smtp/command-decoder.ts'
 import { formatReply, type Reply, reply } from '@mailroom/mail/smtp/reply.ts'
-import { clientGroup } from '@mailroom/server/platform/client-address.ts'
-import type { Clock } from '@mailroom/server/platform/clock.ts'
+import { clientGroup } from '#client-address.ts'
+import type { Clock } from '#clock.ts'
 import { Deadlines } from './deadlines.ts'
 import { hasIntakeRoom, type IntakeBudget, MessageIntake } from './message-intake.ts'
 import type { CountOutcome, CutReason, SmtpLog } from './outcome.ts'

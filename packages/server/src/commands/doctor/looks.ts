@@ -1,7 +1,7 @@
 // What the checks of the doctor look with: the settings, DNS, and this machine's own addresses.
 
+import { plainAddress } from '@mailroom/smtp/client-address.ts'
 import type { Settings } from '#config/settings.ts'
-import { plainAddress } from '#platform/client-address.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
 import { listOwnAddresses } from '#platform/egress/address-guard.ts'
 

@@ -12,7 +12,7 @@ import {
 import { raceAbort } from '#platform/abort.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
-import { isLoopback } from '#platform/egress/loopback.ts'
+import { isLoopback } from '@mailroom/smtp/client-address.ts'
 import {
   type Crowded,
   HostCaller,

@@ -2,7 +2,7 @@
 
 import { BlockList, isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import { plainAddress } from '#platform/client-address.ts'
+import { plainAddress } from '@mailroom/smtp/client-address.ts'
 import { isSpecialAddress } from '#platform/special-address.ts'
 
 /** Whether an address may be connected to. */

@@ -1,4 +1,4 @@
-// The address of a client as text, and the group of addresses that one client can choose from.
+import { BlockList, isIP } from 'node:net'
 
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 
@@ -17,4 +17,15 @@ export function clientGroup(address: string): string {
   const zeros = tail === undefined ? 0 : Math.max(0, 8 - front.length - back.length)
   const groups = [...front, ...Array<string>(zeros).fill('0'), ...back]
   return `${groups.slice(0, 4).join(':')}::/64`
+}
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
+
+/** On the way there nobody can listen. False for what is no IP address. */
+export function isLoopback(address: string): boolean {
+  const plain = plainAddress(address)
+  const version = isIP(plain)
+  return version !== 0 && loopback.check(plain, version === 6 ? 'ipv6' : 'ipv4')
 }
