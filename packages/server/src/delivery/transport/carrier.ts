@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import type { ClientTls, RecipientOutcome, Stage } from '@mailroom/smtp/client/outgoing-mail.ts'
 import type { ClientReply, Credentials } from '@mailroom/smtp/client/smtp-client.ts'
+import { isLoopback } from '@mailroom/smtp/client-address.ts'
 import type { Router } from '#delivery/route/find-route.ts'
 import {
   ROUTE_ADDRESSES_MAX,
@@ -12,7 +13,6 @@ import {
 import { raceAbort } from '#platform/abort.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
-import { isLoopback } from '@mailroom/smtp/client-address.ts'
 import {
   type Crowded,
   HostCaller,
