@@ -14,8 +14,36 @@ import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 import type { Db } from '#schema/tables.ts'
-import type { SendMessage } from './send-message.ts'
 import { findSuppressed } from './suppression-rows.ts'
+
+export type SendAttachment = {
+  filename: string
+  contentType: string
+  /** Gone when the send is over, if it is large and memory of its own. */
+  content: Uint8Array
+  /** For a picture that the HTML refers to as `cid:…`. */
+  contentId: string | null
+}
+
+export type SendMessage = {
+  accountId: string
+  inboxId: string
+  idempotencyKey: string
+  /** SHA-256 of the request: the same key with another one is refused. */
+  requestHash: Uint8Array
+  to: string
+  cc: string[]
+  body: string
+  bodyHtml: string | null
+  /** Null only with `threadId`. */
+  subject: string | null
+  threadId: string | null
+  includeQuote: boolean
+  replyTo: string | null
+  attachments: SendAttachment[]
+  /** With a link by which the one recipient can unsubscribe. */
+  hasUnsubscribe: boolean
+}
 
 export type Replied = {
   thread: Thread

@@ -34,6 +34,7 @@ import {
   type SendCheck,
   type TooCold,
 } from './check-send-rows.ts'
+import type { SendMessage } from './compose-send.ts'
 import {
   addressSend,
   type Composition,
@@ -58,35 +59,6 @@ const SENT_BYTES_MAX = 25 * 1024 * 1024
 const COMPOSE_ATTEMPTS_MAX = 12
 /** How long a recipient is tried. */
 export const DELIVERY_MS_MAX = 2 * DAY_MS
-
-export type SendAttachment = {
-  filename: string
-  contentType: string
-  /** Gone when the send is over, if it is large and memory of its own. */
-  content: Uint8Array
-  /** For a picture that the HTML refers to as `cid:…`. */
-  contentId: string | null
-}
-
-export type SendMessage = {
-  accountId: string
-  inboxId: string
-  idempotencyKey: string
-  /** SHA-256 of the request: the same key with another one is refused. */
-  requestHash: Uint8Array
-  to: string
-  cc: string[]
-  body: string
-  bodyHtml: string | null
-  /** Null only with `threadId`. */
-  subject: string | null
-  threadId: string | null
-  includeQuote: boolean
-  replyTo: string | null
-  attachments: SendAttachment[]
-  /** With a link by which the one recipient can unsubscribe. */
-  hasUnsubscribe: boolean
-}
 
 export type SendDeps = {
   db: Db

@@ -313,9 +313,13 @@ function allowanceOf(
     isAllowed,
     limit,
     remaining: isAllowed ? Math.min(left + room + others, limit) : 0,
-    // The sum of three times may be a hair over the window.
-    resetSeconds: Number.isFinite(waitMs) ? Math.ceil(Math.round(waitMs) / 1000) : 0,
+    resetSeconds: secondsOf(Number.isFinite(waitMs) ? waitMs : isAllowed ? 0 : windowMs, windowMs),
   }
+}
+
+/** No answer says more than the window, though a token may rest a little longer. */
+function secondsOf(waitMs: number, windowMs: number): number {
+  return Math.ceil(Math.min(Math.round(waitMs), windowMs) / 1000)
 }
 
 /** Null when the record has to be asked. */
