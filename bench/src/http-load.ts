@@ -4,6 +4,8 @@
 import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 
+const ANSWER_MS_MAX = 30_000
+
 export type HttpPlan = {
   port: number
   key: string
@@ -76,8 +78,6 @@ function requestText(path: string, body: string): string {
 
 /** A status, or why there is none. */
 type Answer = number | 'closed' | 'no answer'
-
-const ANSWER_MS_MAX = 30_000
 
 /** One request at a time; every answer has a Content-Length. */
 function openConnection(): { ask(request: string): Promise<Answer>; close(): void } {

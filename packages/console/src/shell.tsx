@@ -47,7 +47,7 @@ const groups: readonly Group[] = [
 ]
 const sandboxPlace: Place = { text: 'Sandbox', icon: 'flask', href: paths.sandbox, letter: 'b' }
 
-export function placesShown(): readonly Group[] {
+function placesShown(): readonly Group[] {
   if (!session.value?.isSandbox) return groups
   return groups.map((group) =>
     group.title === 'Developers' ? { ...group, places: [...group.places, sandboxPlace] } : group,

@@ -1,6 +1,6 @@
 // Light, dark or as the system says: kept in this browser, shown by attributes of the document.
 
-export const themes = ['system', 'light', 'dark'] as const
+const themes = ['system', 'light', 'dark'] as const
 export type Theme = (typeof themes)[number]
 
 const STORED_AS = 'mailroom.theme'

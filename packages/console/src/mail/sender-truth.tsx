@@ -5,7 +5,7 @@ import { Badge, type Tone } from '#parts/notice.tsx'
 
 type Verdict = { tone: Tone; word: string; sentence: string }
 
-export function judgeSender(authentication: Authentication): Verdict {
+function judgeSender(authentication: Authentication): Verdict {
   const { verifiedFrom, spf, dkim, dmarc } = authentication
   const domain = dmarc.domain ?? 'the domain of the sender'
   if (verifiedFrom) {

@@ -11,7 +11,7 @@ import { CheckField, SelectField, TextField } from '#parts/field.tsx'
 export type WebhookFields = { url: string; eventTypes: EventKind[]; inboxIds: string[] }
 
 /** A test always reaches the webhook that is tested. */
-export const kindsToChoose = eventKinds.filter((kind) => kind !== 'webhook.test')
+const kindsToChoose = eventKinds.filter((kind) => kind !== 'webhook.test')
 
 export function WebhookForm({
   title,

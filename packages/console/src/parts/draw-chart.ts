@@ -3,7 +3,7 @@
 import UPlot from 'uplot'
 import { formatWhole } from '#data/format.ts'
 
-export type Series = {
+type Series = {
   label: string
   /** A custom property of the theme. */
   color: '--received' | '--sent' | '--failed' | '--slow'

@@ -8,13 +8,13 @@ import { Icon } from './icon.tsx'
 import { Notice } from './notice.tsx'
 
 /** What a message of 25 MiB can hold once it is encoded. */
-export const FILES_BYTES_MAX = 18 * 1024 * 1024
-export const FILES_MAX = 100
+const FILES_BYTES_MAX = 18 * 1024 * 1024
+const FILES_MAX = 100
 
 export type Picked = { id: number; file: File }
 let count = 0
 
-export function addFiles(
+function addFiles(
   picked: readonly Picked[],
   files: Iterable<File>,
 ): { picked: Picked[]; refusal: string | null } {

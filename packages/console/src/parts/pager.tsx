@@ -5,7 +5,7 @@ import { formatNumber } from '#data/format.ts'
 import { type Resource, useResource } from '#data/use-resource.ts'
 import { Button } from './button.tsx'
 
-export const PAGE_SIZE = 50
+const PAGE_SIZE = 50
 
 type PageOf<Item> = {
   readonly data: readonly Item[]
