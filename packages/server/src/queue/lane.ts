@@ -79,7 +79,7 @@ export class Lane<Held extends Item> {
 
   /** Whether it is worth a claim to give the lane, or this account in it, more. */
   wantsMore(account: string): boolean {
-    return this.held <= this.#capacity / 2 || !this.#parts.has(account)
+    return this.held <= this.#lowOf(this.#capacity) || !this.#parts.has(account)
   }
 
   /** Items of each account. */
@@ -89,13 +89,13 @@ export class Lane<Held extends Item> {
 
   /**
    * How many more items the account may be given beside what is about to be `given` to other accounts: up to
-   * its even part of the lane, also where others have more than theirs. 0 while it has half of its part.
+   * its even part of the lane, also where others have more than theirs. 0 while it has enough of its part.
    */
   roomFor(account: string, given: { accounts: number; held: number }): number {
     const own = this.#parts.get(account)?.held ?? 0
     const others = this.#parts.size - (own > 0 ? 1 : 0) + given.accounts
     const part = Math.max(1, Math.floor(this.#capacity / (others + 1)))
-    if (own > part / 2) return 0
+    if (own > this.#lowOf(part)) return 0
     return Math.max(0, Math.min(part - own, this.#heldMax - this.held - given.held))
   }
 
@@ -192,6 +192,14 @@ export class Lane<Held extends Item> {
 
   get #atOnce(): number {
     return Math.min(this.#limit, LANE_ATTEMPTS_MAX - this.#asideCount)
+  }
+
+  /**
+   * Items with which more are claimed: half where several are held for each attempt, so that claims are few, and
+   * any that are missing where each is one attempt.
+   */
+  #lowOf(part: number): number {
+    return this.isAnswering ? part / 2 : part - 1
   }
 
   get #capacity(): number {
