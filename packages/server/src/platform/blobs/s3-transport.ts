@@ -60,6 +60,8 @@ export async function openS3Transport({ requestMs }: { requestMs: number }): Pro
     async fetch(input, init = {}) {
       const ending = new AbortController()
       using _ = onAbort(closing.signal, () => ending.abort(new Error('The S3 store was closed.')))
+      // The agent, once destroyed, would tell this in words of its own.
+      ending.signal.throwIfAborted()
       const late = () => ending.abort(new Error(`No whole answer came within ${requestMs} ms.`))
       const timer = setTimeout(late, requestMs)
       try {
