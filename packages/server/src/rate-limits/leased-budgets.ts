@@ -363,7 +363,6 @@ function windowRules(window: Window): Rules<Allowance, WindowShare> {
     },
     answer(share, { kept, need }, { granted, held, room, nextInMs, isShared }, isSameHolder) {
       share.left = isSameHolder ? Math.max(0, share.left + held - kept) : 0
-      share.isOnRecord = share.left > 0 || share.usedMs.length > 0
       share.room = room
       share.nextMs = share.exchangedMs + (nextInMs ?? windowMs)
       const retryMs = isShared ? clock.monotonic() + RETRY_MS : Number.POSITIVE_INFINITY
@@ -372,6 +371,13 @@ function windowRules(window: Window): Rules<Allowance, WindowShare> {
         const others = granted - 1 - index
         resolve(allowanceOf(window, share, { isAllowed: others >= 0, others }))
       }
+      // Returned to the record, these tokens would look used up to those who ask meanwhile.
+      for (const { resolve } of share.waiting.splice(0, share.left)) {
+        share.left -= 1
+        share.usedMs.push(clock.monotonic())
+        resolve(allowanceOf(window, share, { isAllowed: true }))
+      }
+      share.isOnRecord = share.left > 0 || share.usedMs.length > 0
     },
     lose: (share) => Object.assign(share, { left: 0, usedMs: [], isOnRecord: false }),
   }
