@@ -7,7 +7,7 @@ import { chown, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { findFreePorts } from './free-port.ts'
+import { findFreePorts } from '#test/peers/free-port.ts'
 
 const run = promisify(execFile)
 const PLACES = ['/usr/lib/postgresql/*/bin', '/opt/homebrew/opt/postgresql@*/bin']

@@ -72,15 +72,16 @@ suite('an orderly end of sending', { concurrency: true }, () => {
     assert.notEqual(exit.code, 0)
     assert.ok(exit.durationMs < 5_000, `${exit.durationMs} ms`)
 
-    // On a slow machine some of the late answers came before the second signal.
-    const { late } = summarise(await readOutbound(service))
-    const noted = late?.[NOTED] ?? 0
+    // Nothing comes any more from a process that is gone, once its connections are closed.
+    await sink.until(() => sink.open === 0, 5_000)
+    const taken = sink.copies.length
+    const noted = countNoted(await readOutbound(service))
+    assert.ok(taken - noted >= OF_EACH_KIND, `${taken} taken, ${noted} noted`)
     sink.script = {}
     await service.start()
     const compared = await finish(service, sink, promised)
-    const taken = new Set(['late', 'silent'])
-    assert.deepEqual(reportOf(compared), { ...NOTHING, doubled: 2 * OF_EACH_KIND - noted })
-    assert.ok(compared.repeats.every(({ first }) => taken.has(kindOf(first.recipient))))
+    assert.deepEqual(reportOf(compared), { ...NOTHING, doubled: taken - noted })
+    assert.ok(compared.repeats.every(({ first }) => kindOf(first.recipient) !== 'stuck'))
   })
 })
 
@@ -135,6 +136,12 @@ async function finish(service: Service, sink: Sink, promised: Promised[]) {
   const compared = await compareOutbound(service, sink, promised)
   assertAllSent(compared, promised)
   return compared
+}
+
+function countNoted({ messages }: { messages: OutboundMessage[] }): number {
+  return messages
+    .flatMap(({ deliveries }) => deliveries)
+    .filter(({ status }) => status === 'accepted').length
 }
 
 /** For each kind how many deliveries are in which state. */

@@ -5,12 +5,12 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chown, cp, mkdtemp, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import { findFreePorts } from './free-port.ts'
 import { makeCluster, type Owner, serverEnvironment } from './make-cluster.ts'
 
 export type TestPostgres = {
@@ -127,7 +127,7 @@ async function startServer(
   let lastError: unknown
   for (let attempt = 0; attempt < STARTS_MAX; attempt++) {
     // Between finding a free port and listening on it another program may take it.
-    const port = await findFreePort()
+    const [port = 0] = await findFreePorts(1)
     const settings = [
       `port=${port}`,
       'listen_addresses=127.0.0.1',
@@ -235,15 +235,4 @@ function setKeepsProcessAlive(
 
 function isReferable(handle: object | null): handle is Referable {
   return handle !== null && 'ref' in handle && 'unref' in handle
-}
-
-function findFreePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer()
-    probe.once('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo
-      probe.close(() => resolve(port))
-    })
-  })
 }
