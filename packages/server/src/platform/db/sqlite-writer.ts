@@ -224,16 +224,12 @@ async function inTransaction<Schema>(
   writer: Writer<Schema>,
   group: WriteRequest[],
 ): Promise<WriteAnswer[]> {
-  const { connection, tx, transactions } = writer
+  const { connection } = writer
   const answers: WriteAnswer[] = []
   connection.run('BEGIN IMMEDIATE')
   try {
-    for (const request of group) {
-      const transaction = transactions.get(request.name)
-      if (transaction === undefined) throw new Error(`No transaction is named ${request.name}`)
-      const { traceParent } = request
-      const own = traceParent === undefined ? tx : { ...tx, traceParent }
-      answers.push({ id: request.id, value: await transaction.run(own, request.input as never) })
+    while (answers.length < group.length) {
+      answers.push(...(await runNext(writer, group.slice(answers.length))))
     }
     connection.run('COMMIT')
     return answers
@@ -241,6 +237,30 @@ async function inTransaction<Schema>(
     if (connection.isInTransaction) connection.run('ROLLBACK')
     throw error
   }
+}
+
+/** Runs the first of the requests, with those that follow it and share its statements. */
+async function runNext<Schema>(
+  { tx, transactions }: Writer<Schema>,
+  requests: WriteRequest[],
+): Promise<WriteAnswer[]> {
+  const [first] = requests
+  const transaction = transactions.get(first?.name ?? '')
+  if (first === undefined || transaction === undefined) {
+    throw new Error(`No transaction is named ${first?.name}`)
+  }
+  const { name, group: form } = transaction
+  const own = requests.findIndex(
+    (one) => one.name !== name || form === null || form.sizeOf(one.input as never) === null,
+  )
+  const sharing = requests.slice(0, own < 0 ? requests.length : own)
+  if (form !== null && sharing.length > 1) {
+    const values = await form.run(tx, sharing as never, () => [])
+    return sharing.map(({ id }, index) => ({ id, value: values[index] }))
+  }
+  const { traceParent } = first
+  const traced = traceParent === undefined ? tx : { ...tx, traceParent }
+  return [{ id: first.id, value: await transaction.run(traced, first.input as never) }]
 }
 
 function failureOf(request: WriteRequest, failure: WriteFailure): WriteAnswer {
