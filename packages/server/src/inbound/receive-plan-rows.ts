@@ -138,9 +138,7 @@ function draftOf({ counters, same, parents, quarantined }: KnownRows): Draft {
       }),
     ),
     same: Map.groupBy(same, (row) => keyIn(row.inbox_id, row.message_key)),
-    parents: new Map(
-      parents.map(({ inbox_id, message_key, ...thread }) => [keyIn(inbox_id, message_key), thread]),
-    ),
+    parents: new Map(parents.map((row) => [keyIn(row.inbox_id, row.message_key), row])),
     quarantined: new Set(
       quarantined.map(({ inbox_id, receipt_key }) => keyIn(inbox_id, hexOf(receipt_key))),
     ),
@@ -316,13 +314,24 @@ function addToThread(
 function continuedThread({ continued }: Draft, parent: ParentThread): ContinuedThread {
   const known = continued.get(parent.id)
   if (known !== undefined) return known
-  const thread = { ...parent, last_message_at: 0, snippet: null, known_count: parent.message_count }
+  const thread = {
+    id: parent.id,
+    is_read: parent.is_read,
+    message_count: parent.message_count,
+    last_message_at: 0,
+    last_position: parent.last_position,
+    participants: parent.participants,
+    snippet: null,
+    summary_count: parent.summary_count,
+    read_count: parent.read_count,
+    known_count: parent.message_count,
+  }
   continued.set(parent.id, thread)
   return thread
 }
 
-function threadChange({ known_count, ...thread }: ContinuedThread): ThreadChange {
-  return { ...thread, message_count: thread.message_count - known_count }
+function threadChange(thread: ContinuedThread): ThreadChange {
+  return { ...thread, message_count: thread.message_count - thread.known_count }
 }
 
 function hexOf(bytes: Uint8Array | null): string {

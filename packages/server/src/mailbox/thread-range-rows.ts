@@ -31,6 +31,8 @@ export function changesOfMove(
     to,
   }: { from: { position: number; isRead: number }; to: { position: number; isRead: number } },
 ): RangeChange[] {
+  const isSameRange = rangeOf(from.position) === rangeOf(to.position)
+  if (isSameRange && from.isRead === to.isRead) return []
   return [
     changeAt(inboxId, { position: from.position, threads: -1, unread: from.isRead - 1 }),
     changeAt(inboxId, { position: to.position, threads: 1, unread: 1 - to.isRead }),
