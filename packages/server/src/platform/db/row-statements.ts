@@ -115,21 +115,29 @@ export function together<Schema, Rows extends Readonly<Record<string, Parameters
 ) => Promise<void> {
   const kinds: [string, RowStatement<Schema, never, unknown>][] = Object.entries(statements)
   const each = kinds.map(([kind, statement]) => [kind, eachOf(statement)] as const)
-  let all: CompiledQuery | undefined
+  const isPrepared = kinds.every(([, { isInsert }]) => isInsert)
+  const compiled = new Map<string, CompiledQuery>()
+  const compile = (tx: Tx<Schema>, some: typeof kinds): CompiledQuery => {
+    const parts = some.map(([kind, { forAll }]) => {
+      return sql`${sql.ref(kind)} as (${forAll(tx.query, rowsIn(kind), tx.engine)})`
+    })
+    const query = sql`with ${sql.join(parts)} select 1`.compile(tx.query)
+    if (isPrepared) prepare(query.sql)
+    return query
+  }
   return async (tx, rows) => {
     if (tx.runSql !== null) {
       for (const [kind, runEach] of each) runEach(tx, tx.runSql, rows[kind] ?? [])
       return
     }
-    if (kinds.every(([kind]) => (rows[kind] ?? []).length === 0)) return
-    if (all === undefined) {
-      const parts = kinds.map(([kind, { forAll }]) => {
-        return sql`${sql.ref(kind)} as (${forAll(tx.query, rowsIn(kind), tx.engine)})`
-      })
-      all = sql`with ${sql.join(parts)} select 1`.compile(tx.query)
-      if (kinds.every(([, { isInsert }]) => isInsert)) prepare(all.sql)
-    }
-    await runAll(tx, all, Object.fromEntries(kinds.map(([kind]) => [kind, rows[kind] ?? []])))
+    const used = kinds.filter(([kind]) => (rows[kind] ?? []).length > 0)
+    if (used.length === 0) return
+    // One text that is prepared costs less than several; what is planned each time had better be short.
+    const some = isPrepared ? kinds : used
+    const names = some.map(([kind]) => kind)
+    const query = compiled.get(names.join()) ?? compile(tx, some)
+    compiled.set(names.join(), query)
+    await runAll(tx, query, Object.fromEntries(names.map((kind) => [kind, rows[kind] ?? []])))
   }
 }
 
