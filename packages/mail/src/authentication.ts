@@ -1,5 +1,10 @@
 // What SPF, DKIM and DMARC say about an arriving message, in the words of RFC 8601 §2.7.
 
+import { ADDRESS_TEXT_LENGTH_MAX } from './address-list.ts'
+import { cleanLine } from './charset.ts'
+import { decodeWords } from './encoded-word.ts'
+import { HEADER_BYTES_MAX, HEADER_FIELDS_MAX } from './header-fields.ts'
+
 /** How a check ended; `temperror` is a fault of DNS or a time limit, and never the sender's. */
 export type AuthenticationResult =
   | 'none'
@@ -40,4 +45,237 @@ export type Authentication = {
   readonly arc: { readonly result: AuthenticationResult }
   /** Whether SPF or DKIM passed for a domain aligned with that of the one From address. */
   readonly verifiedFrom: boolean
+}
+
+/** Shown of a message's signatures; those past it are not told of. */
+export const SIGNATURES_SHOWN_MAX = 30
+/** Read of the value of an identifier of a sender, in characters: a domain, or a selector before one. */
+export const IDENTIFIER_LENGTH_MAX = 253
+/**
+ * What signatures are checked in; beyond it their verifier takes time that grows with the square. Lines of
+ * the header section; white space in one stretch of it, with the line ends, and carriage returns of their
+ * own, which no mail has; From fields; names in h=; ways to hash the body, of which real mail uses two;
+ * octets of a line of the body, and its lines, of which 30 MiB in base64 have 400,000.
+ */
+const SIGNATURE_HEADER_LINES_MAX = 2_000
+const SIGNATURE_SPACE_LENGTH_MAX = 250
+const SIGNATURE_LONE_RETURNS_MAX = 100
+const SIGNATURE_FROM_LENGTH_MAX = 16 * 1024
+
+export type SignatureFields = {
+  /** DKIM-Signature fields, however many. */
+  readonly count: number
+  /** Who says to have signed, of the first SIGNATURES_SHOWN_MAX. */
+  readonly signers: readonly { readonly domain: string | null; readonly selector: string | null }[]
+  /** Whether there are fields of RFC 8617. */
+  readonly hasArc: boolean
+  /** What any reader could take for a From field, malformed ones included. */
+  readonly fromCount: number
+  /** Whether the header section is within HEADER_BYTES_MAX and HEADER_FIELDS_MAX, so that all of it is read. */
+  readonly isReadable: boolean
+  /** Whether that, and nothing in it keeps who checks signatures busy (the bounds of SIGNATURE_…_MAX). */
+  readonly isCheckable: boolean
+}
+
+const FIELD =
+  /(?<![^\n])(dkim-signature|arc-(?:seal|message-signature|authentication-results))[ \t\r\n]*:/gi
+
+/** White space before the first field continues nothing; a line that begins with a colon may belong to the one before. */
+const FROM = /(?:^[ \t]*|\n)from[ \t\r\n]*:/gi
+
+/** Never throws. Fields of a header section that is not readable are looked for as far as it is. */
+export function readSignatureFields(raw: Uint8Array): SignatureFields {
+  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+  const { section, isWhole } = headerSection(bytes)
+  const signers: { domain: string | null; selector: string | null }[] = []
+  let count = 0
+  let hasArc = false
+  for (const match of section.matchAll(FIELD)) {
+    if (match[1]?.length !== 'dkim-signature'.length) {
+      hasArc = true
+      continue
+    }
+    count += 1
+    if (count > SIGNATURES_SHOWN_MAX) continue
+    const field = fieldAt(section, match.index + match[0].length)
+    signers.push({ domain: tag(field, 'd'), selector: tag(field, 's') })
+  }
+  const authors = [...section.matchAll(FROM)].map(({ index }) => index + 1)
+  const fromCount = authors.length
+  const { hasFewFields, isSimple } = measure(section)
+  const isReadable = isWhole && hasFewFields
+  const isCheckable = isReadable && isSimple && authors.every((at) => hasShortField(section, at))
+  return { count, signers, hasArc, fromCount, isReadable, isCheckable }
+}
+
+/** For display: lower case, bounded, null where there is nothing to show. */
+export function cleanIdentifier(text: string | null | undefined): string | null {
+  const clean = cleanLine(text ?? '')
+    .toLowerCase()
+    .slice(0, IDENTIFIER_LENGTH_MAX)
+  return clean === '' ? null : clean
+}
+
+function headerSection(bytes: Buffer): { section: string; isWhole: boolean } {
+  const head = bytes.toString('latin1', 0, HEADER_BYTES_MAX)
+  const end = /^\r?\n|\n\r?\n/.exec(head)
+  if (end !== null) return { section: head.slice(0, end.index + 1), isWhole: true }
+  return { section: head, isWhole: bytes.length <= HEADER_BYTES_MAX }
+}
+
+function measure(section: string): { hasFewFields: boolean; isSimple: boolean } {
+  let [lines, fields, space, spaceMax, returns] = [0, 0, 0, 0, 0]
+  let isLineStart = true
+  for (let at = 0; at < section.length; at += 1) {
+    const code = section.charCodeAt(at)
+    const isSpace = code === 0x20 || code === 0x09
+    if (isLineStart) {
+      lines += 1
+      if (!isSpace) fields += 1
+    }
+    isLineStart = code === 0x0a
+    if (code === 0x0d && section.charCodeAt(at + 1) !== 0x0a) returns += 1
+    space = isSpace || code === 0x0d || isLineStart ? space + 1 : 0
+    if (space > spaceMax) spaceMax = space
+  }
+  const isSimple =
+    lines <= SIGNATURE_HEADER_LINES_MAX &&
+    spaceMax <= SIGNATURE_SPACE_LENGTH_MAX &&
+    returns <= SIGNATURE_LONE_RETURNS_MAX
+  return { hasFewFields: fields <= HEADER_FIELDS_MAX, isSimple }
+}
+
+function hasShortField(section: string, start: number): boolean {
+  return fieldAt(section, start).length <= SIGNATURE_FROM_LENGTH_MAX
+}
+
+function fieldAt(section: string, start: number): string {
+  const end = /\n(?![ \t])/g
+  end.lastIndex = start
+  return section.slice(start, end.exec(section)?.index)
+}
+
+function tag(field: string, name: 'd' | 's'): string | null {
+  for (const part of field.split(';')) {
+    const at = part.indexOf('=')
+    if (at >= 0 && part.slice(0, at).trim() === name) {
+      return cleanIdentifier(part.slice(at + 1).replace(/[\r\n\t ]+/g, ''))
+    }
+  }
+  return null
+}
+
+const LF = 0x0a
+const CR = 0x0d
+const SPACE = 0x20
+const TAB = 0x09
+const COLON = 0x3a
+
+/**
+ * The message without such fields: the very same octets where there is none. `isOurs` is asked for what
+ * some reader could take for the authserv-id of a field, in lower case and without a dot at the end.
+ * All else stays as it is, as does what begins past HEADER_BYTES_MAX. Time grows with the length only.
+ */
+export function withoutClaimedResults(
+  raw: Uint8Array,
+  isOurs: (authservId: string) => boolean,
+): Uint8Array {
+  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+  const limit = Math.min(bytes.length, HEADER_BYTES_MAX)
+  const kept: Buffer[] = []
+  let keptFrom = 0
+  let start = 0
+  while (start < limit && !isEmptyLine(bytes, start)) {
+    const { colon, end } = readField(bytes, start)
+    if (isResults(bytes.subarray(start, Math.max(start, colon)))) {
+      const value = bytes.toString('utf8', colon + 1, Math.min(end, colon + 1 + HEADER_BYTES_MAX))
+      if (readAuthservIds(value).some(isOurs)) {
+        kept.push(bytes.subarray(keptFrom, start))
+        keptFrom = end
+      }
+    }
+    start = end
+  }
+  return keptFrom === 0 ? raw : Buffer.concat([...kept, bytes.subarray(keptFrom)])
+}
+
+const NAME = 'authentication-results'
+
+/** Whether some reader takes it for the name: with what no name may have left out. */
+function isResults(name: Buffer): boolean {
+  if (name.length < NAME.length || name.length > HEADER_BYTES_MAX) return false
+  const text = name.toString('latin1').replace(/[^\x21-\x7e]/g, '')
+  return text.replace(/\([^()]*\)/g, '').toLowerCase() === NAME
+}
+
+/**
+ * What could be taken for the authserv-id of a field's value (RFC 8601 §2.2), past comments, folding,
+ * controls and quotes: one in what is well-formed, several where comments can be read in more than one
+ * way or are not closed.
+ */
+export function readAuthservIds(value: string): string[] {
+  const nested = withoutComments(value)
+  const flat = value.replace(/\([^()]*\)/g, ' ')
+  const ids = new Set(wordsOf(nested.text, nested.isClosed ? 1 : WORDS_MAX))
+  for (const id of wordsOf(flat.replace(/[()]/g, ' '), flat.includes('(') ? WORDS_MAX : 1))
+    ids.add(id)
+  return [...ids]
+}
+
+/** Of one field that are looked at. */
+const WORDS_MAX = 50
+
+function wordsOf(text: string, count: number): string[] {
+  const start = text.slice(0, TEXT_READ).replace(/[\x00-\x08\x0e-\x1f\x7f"\\]/g, '')
+  const [id = ''] = decodeWords(start.replace(/^[\s;,]+/, '')).split(';')
+  const words = id.replace(/\s*\.\s*/g, '.').split(/[\s,=/]+/)
+  return words
+    .map((word) => word.toLowerCase().replace(/\.$/, ''))
+    .filter((word) => word !== '')
+    .slice(0, count)
+}
+
+/** In characters, past comments: more than any name has. */
+const TEXT_READ = ADDRESS_TEXT_LENGTH_MAX
+
+/** RFC 5322 §3.2.2; of a comment that is not closed the content stays. */
+function withoutComments(value: string): { text: string; isClosed: boolean } {
+  const pieces: string[] = []
+  let depth = 0
+  let from = 0
+  for (let at = 0; at < value.length; at += 1) {
+    const character = value[at]
+    if (character === '\\') at += 1
+    else if (character === '(') {
+      if (depth === 0) {
+        pieces.push(value.slice(from, at))
+        from = at + 1
+      }
+      depth += 1
+    } else if (character === ')' && depth > 0) {
+      depth -= 1
+      if (depth === 0) from = at + 1
+    }
+  }
+  const rest = value.slice(from)
+  pieces.push(depth === 0 ? rest : rest.replace(/[()]/g, ' '))
+  return { text: pieces.join(' '), isClosed: depth === 0 }
+}
+
+/** A field with the lines that continue it; the name goes on to the colon, even one that begins a line. */
+function readField(bytes: Buffer, start: number): { colon: number; end: number } {
+  let colon = -1
+  for (let at = start; at < bytes.length; at += 1) {
+    const octet = bytes[at]
+    if (octet === COLON && colon < 0) colon = at
+    if (octet !== LF) continue
+    const next = bytes[at + 1]
+    if (next === SPACE || next === TAB || (next === COLON && colon < 0)) continue
+    return { colon, end: at + 1 }
+  }
+  return { colon, end: bytes.length }
+}
+
+function isEmptyLine(bytes: Buffer, at: number): boolean {
+  return bytes[at] === LF || (bytes[at] === CR && bytes[at + 1] === LF)
 }

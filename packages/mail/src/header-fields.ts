@@ -1,7 +1,8 @@
 import type { Defect } from '#mime/parsed-message.ts'
 import { guessText } from './charset.ts'
-import { HEADER_BYTES_MAX } from './claimed-results.ts'
 
+/** Header section of a message or part, in octets; real ones stay under 100 KiB. */
+export const HEADER_BYTES_MAX = 256 * 1024
 export const HEADER_FIELDS_MAX = 1_000
 
 export type HeaderField = {

@@ -2,7 +2,7 @@
 // file that knows everyone.
 
 import type { KeyObject } from 'node:crypto'
-import { makeDkimKey } from '@mailroom/mail/dkim/key.ts'
+import { makeDkimKey } from '@mailroom/mail/dkim.ts'
 import { createFirstAccount, type NewAccount } from '#accounts/create-account.ts'
 import { publicUrlOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'

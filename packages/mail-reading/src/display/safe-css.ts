@@ -5,7 +5,7 @@
 
 import { createRequire } from 'node:module'
 import type { Piece } from '@mailroom/mail/html/safe-html.ts'
-import { type ImageReference, readImageAddress } from './image-reference.ts'
+import { type ImageReference, readImageAddress } from './images.ts'
 
 /** What becomes of an image: its mark, or null where the declaration goes. */
 export type PlaceImage = (image: ImageReference) => ImageReference | null

@@ -1,8 +1,23 @@
+import {
+  attributeOf,
+  classesOf,
+  type HtmlElement,
+  type HtmlNode,
+  isElement,
+  isText,
+  readHtml,
+} from '@mailroom/mail/html/tree.ts'
+import { removeHidden } from '#html/hidden.ts'
 import { extractReply } from '#reply/reply-text.ts'
 import { type FoundCode, findCodes } from './find-codes.ts'
-import { type FoundLink, findLinks, linksOfText } from './find-links.ts'
-import { type HtmlLayout, layOutHtml } from './lay-out-html.ts'
-import { ReadLine, readLines } from './lines.ts'
+import {
+  EXTRACTED_LINKS_SEEN_MAX,
+  type FoundLink,
+  findLinks,
+  linksOfText,
+  type SeenLink,
+} from './find-links.ts'
+import { CELL_MARK, ReadLine, readLines } from './lines.ts'
 import { visibleText } from './word-tables.ts'
 
 /** Of the text and of the HTML as far as they are looked at, in characters; less than an event tells. */
@@ -48,4 +63,173 @@ function layOut(html: string): HtmlLayout {
 function isSeen({ value }: FoundCode, { lines, hidden }: HtmlLayout, subject: string): boolean {
   if (hidden === '' || !hidden.includes(value)) return true
   return subject.includes(value) || lines.some((line) => line.includes(value))
+}
+
+/** Of laid-out HTML; those of real mail are fewer. */
+const EXTRACTED_HTML_LINES_MAX = 5_000
+const HIDDEN_LENGTH_MAX = 20_000
+const LINK_TEXT_LENGTH_MAX = 300
+const LINE_LENGTH_MAX = 4_000
+
+export type HtmlLayout = {
+  /** Each without blanks around it; lines of quoted history begin with `>`. */
+  readonly lines: readonly string[]
+  /** With what stands in each, or before it on its line where that is nothing. */
+  readonly links: readonly SeenLink[]
+  /** Addresses of links that are hidden or in quoted history. */
+  readonly unseenHrefs: ReadonlySet<string>
+  /** What is there and not seen, as far as it is kept. */
+  readonly hidden: string
+}
+
+/**
+ * HTML as the lines and links that a reader sees. What is beyond EXTRACTED_HTML_LINES_MAX lines or
+ * EXTRACTED_LINKS_SEEN_MAX links is left out; HTML that is not parsed has none. Never throws.
+ */
+export function layOutHtml(html: string): HtmlLayout {
+  const layout = new Layout()
+  const tree = readHtml(html)
+  if (tree !== null) {
+    removeHidden(tree, (kind, node) => {
+      if (kind !== 'comment') layout.hide(node)
+    })
+    layout.addAll(tree.childNodes, false)
+  }
+  return layout.finish()
+}
+
+const BLOCKS: ReadonlySet<string> = new Set(
+  'address article aside blockquote body br center dd div dl dt fieldset figure footer form h1 h2 h3 h4 h5 h6 header hr html li main nav ol p pre section table tbody tfoot thead tr ul'.split(
+    ' ',
+  ),
+)
+
+type Link = { readonly href: string; readonly before: string; text: string; hasPicture: boolean }
+
+class Layout {
+  readonly #lines: string[] = []
+  readonly #links: SeenLink[] = []
+  readonly #unseenHrefs = new Set<string>()
+  /** Links of which some text is not seen. */
+  readonly #faded = new Set<HtmlElement>()
+  #line = ''
+  #hidden = ''
+  #link: Link | null = null
+
+  /** A node that is not seen. */
+  hide(node: HtmlNode): void {
+    const link = linkAround(node)
+    if (link !== null) this.#faded.add(link)
+    this.#hideText(node)
+    this.#hidden += '\n'
+  }
+
+  addAll(nodes: readonly HtmlNode[], isQuote: boolean): void {
+    for (const node of nodes) {
+      if (isText(node)) this.#show(node.value)
+      else if (isElement(node)) this.#addElement(node, isQuote)
+    }
+  }
+
+  finish(): HtmlLayout {
+    this.#breakLine(false)
+    return {
+      lines: this.#lines,
+      links: this.#links,
+      unseenHrefs: this.#unseenHrefs,
+      hidden: visibleText(this.#hidden),
+    }
+  }
+
+  #hideText(node: HtmlNode): void {
+    if (isText(node) && this.#hidden.length < HIDDEN_LENGTH_MAX) this.#hidden += node.value
+    if (!isElement(node)) return
+    const href = node.tagName === 'a' ? attributeOf(node, 'href') : undefined
+    if (href !== undefined) this.#addUnseen(href)
+    for (const child of node.childNodes) this.#hideText(child)
+  }
+
+  #addElement(element: HtmlElement, isInQuote: boolean): void {
+    const { tagName, childNodes } = element
+    if (tagName === 'textarea') return
+    const isQuote = isInQuote || isHistory(element)
+    const isBlock = BLOCKS.has(tagName)
+    if (isBlock) this.#breakLine(isInQuote)
+    if (tagName === 'td' || tagName === 'th') this.#startCell()
+    if (tagName === 'img') this.#addPicture(element)
+    if (tagName === 'a') this.#startLink(attributeOf(element, 'href') ?? '', isQuote)
+    this.addAll(childNodes, isQuote)
+    if (tagName === 'a') this.#endLink(element)
+    if (isBlock) this.#breakLine(isQuote)
+  }
+
+  #show(text: string): void {
+    const shown = text.replace(/\s+/g, ' ')
+    if (this.#link !== null && this.#link.text.length < LINK_TEXT_LENGTH_MAX) {
+      this.#link.text += shown
+    }
+    if (this.#line.length < LINE_LENGTH_MAX) this.#line += shown
+  }
+
+  #addPicture(picture: HtmlElement): void {
+    if (this.#link !== null) this.#link.hasPicture = true
+    this.#show(attributeOf(picture, 'alt') ?? '')
+  }
+
+  #startCell(): void {
+    if (this.#line.length < LINE_LENGTH_MAX && /\S/.test(this.#line)) this.#line += CELL_MARK
+  }
+
+  #startLink(href: string, isQuote: boolean): void {
+    if (href === '') return
+    if (isQuote) this.#addUnseen(href)
+    else this.#link = { href, text: '', before: this.#line, hasPicture: false }
+  }
+
+  #endLink(element: HtmlElement): void {
+    const link = this.#link
+    this.#link = null
+    if (link === null || this.#links.length >= EXTRACTED_LINKS_SEEN_MAX) return
+    const isEmpty = link.text.trim() === ''
+    // A link without text is one of its picture; a link of letters that nobody sees is none.
+    if (isEmpty && !link.hasPicture && this.#faded.has(element)) this.#addUnseen(link.href)
+    else {
+      const text = isEmpty ? link.before.slice(-LINK_TEXT_LENGTH_MAX) : link.text
+      this.#links.push({ href: link.href, text: visibleText(text).trim() })
+    }
+  }
+
+  #addUnseen(href: string): void {
+    if (this.#unseenHrefs.size < EXTRACTED_LINKS_SEEN_MAX) this.#unseenHrefs.add(href.trim())
+  }
+
+  #breakLine(isQuote: boolean): void {
+    const text = visibleText(this.#line).trim()
+    this.#line = ''
+    if (text === '' || this.#lines.length >= EXTRACTED_HTML_LINES_MAX) return
+    this.#lines.push((isQuote ? '> ' : '') + joinedDigits(text))
+  }
+}
+
+function linkAround(node: HtmlNode): HtmlElement | null {
+  for (let above = node.parentNode; above !== null && isElement(above); above = above.parentNode) {
+    if (above.tagName === 'a') return above
+  }
+  return null
+}
+
+const QUOTE_CLASS = /^(?:gmail_quote|moz-cite|yahoo_quoted|protonmail_quote)$/i
+
+/** Quoted history as mail programs mark it; a plain block quotation may be the message itself. */
+function isHistory(element: HtmlElement): boolean {
+  if (element.tagName !== 'blockquote') return false
+  const isCited = attributeOf(element, 'type')?.toLowerCase() === 'cite'
+  return isCited || classesOf(element).some((name) => QUOTE_CLASS.test(name))
+}
+
+const DIGIT_CELLS = /^\p{N}(?: \| \p{N}){3,9}$/u
+
+/** A code shown as a row of boxes with a digit each is one number. */
+function joinedDigits(text: string): string {
+  return DIGIT_CELLS.test(text) ? text.replaceAll(CELL_MARK, '') : text
 }

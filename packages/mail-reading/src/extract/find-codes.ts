@@ -1,6 +1,12 @@
-import { judgeAlone, judgeInLine } from './judge-codes.ts'
 import { type Candidate, MessageContext, type ReadLine } from './lines.ts'
-import { mayNameCode, plainForm } from './word-tables.ts'
+import {
+  asksToEnter,
+  isAboutVerifying,
+  type Label,
+  leadsToValue,
+  mayNameCode,
+  plainForm,
+} from './word-tables.ts'
 
 const EXTRACTED_CODES_MAX = 10
 /** Of the line that a code stands in, in code points. */
@@ -120,4 +126,446 @@ function sourceOf(line: string, { start, end }: Candidate): string {
   const shownBefore = before.slice(-Math.floor(fromEnd / 2)).join('')
   const shown = shownBefore + line.slice(start)
   return [...shown].slice(0, EXTRACTED_SOURCE_LENGTH_MAX).join('').trim()
+}
+
+const BEFORE_LENGTH_MAX = 240
+const GAP_STRONG_MAX = 70
+/** Where "is" or a colon leads on to the value. */
+const GAP_LINKED_MAX = 110
+const GAP_CODE_MAX = 60
+/** "Account 4821", where "account: 4821" may end a sentence about a code. */
+const TITLE_GAP = /^[\s"'#]*$/
+const BLANK_GAP = /^[\s:=\-"'“”„«»‹›[\]【】「」『』()*_`|<>#]*$/
+
+/**
+ * How sure it is, from 0 to 1, that a candidate is a code by the words of its own sentence: "Your code is
+ * 482913", "482913 is your code", "Enter 482913 to sign in". Null where none names it, 0 where one names it
+ * as something else. A line that was wrapped goes on in the next.
+ */
+export function judgeInLine(
+  context: MessageContext,
+  at: number,
+  candidate: Candidate,
+): number | null {
+  const line = context.lineAt(at)
+  if (line === null) return 0
+  const before = judgeBefore(context, at, line, candidate)
+  if (before !== null) return before
+  const after = judgeAfter(context, at, line, candidate)
+  if (after !== null) return after
+  return judgeEntering(context, at, line, candidate)
+}
+
+type Before = { text: string; labels: readonly Label[]; taken: number }
+
+/** The text before the candidate, with the end of the line above where that was wrapped. */
+function textBefore(context: MessageContext, at: number, { start }: Candidate): Before {
+  const cut = Math.max(0, start - BEFORE_LENGTH_MAX)
+  const own = stretchOf(context, at, cut, start)
+  const above = context.lineAt(at - 1)
+  const isWrapped = above !== null && above.text.length >= WRAPPED_LENGTH_MIN
+  if (!isWrapped || cut > 0 || SENTENCE_END.test(own.text)) return own
+  const { length } = above.folded
+  const tail = stretchOf(context, at - 1, Math.max(0, length - BEFORE_LENGTH_MAX), length)
+  const offset = tail.text.length + 1
+  const moved = own.labels.map(({ kind, start, end }) => ({
+    kind,
+    start: start + offset,
+    end: end + offset,
+  }))
+  return {
+    text: `${tail.text} ${own.text}`,
+    labels: [...tail.labels, ...moved],
+    taken: own.taken > 0 ? own.taken + offset : tail.taken,
+  }
+}
+
+/** A part of a line with its labels, and where in it the last code ends that was found already. */
+function stretchOf(context: MessageContext, at: number, from: number, to: number): Before {
+  const line = context.lineAt(at)
+  if (line === null) return { text: '', labels: [], taken: 0 }
+  const labels = line.labels
+    .filter(({ start, end }) => start >= from && end <= to)
+    .map(({ kind, start, end }) => ({ kind, start: start - from, end: end - from }))
+  const taken = (context.acceptedAt(at).at(-1)?.end ?? 0) - from
+  return { text: line.folded.slice(from, to), labels, taken }
+}
+
+function judgeBefore(
+  context: MessageContext,
+  at: number,
+  line: ReadLine,
+  candidate: Candidate,
+): number | null {
+  const { text, labels, taken } = textBefore(context, at, candidate)
+  const open = withoutServed(text, withoutClosedParentheses(text, labels))
+  const label = open.at(-1)
+  if (label === undefined) return null
+  const gap = text.slice(label.end)
+  if (label.kind === 'title') {
+    if (TITLE_GAP.test(gap)) return 0
+    return judgeLabelBefore(context, at, line, candidate, {
+      text,
+      labels: open.slice(0, -1),
+      taken,
+    })
+  }
+  return judgeLabelBefore(context, at, line, candidate, { text, labels: open, taken })
+}
+
+function judgeLabelBefore(
+  context: MessageContext,
+  at: number,
+  line: ReadLine,
+  candidate: Candidate,
+  { text, labels, taken }: Before,
+): number | null {
+  const label = labels.findLast(({ kind }) => kind !== 'title')
+  if (label === undefined) return null
+  const gap = text.slice(label.end)
+  if (crossesSentence(gap, line, candidate)) return null
+  if (taken > label.end) return isListGap(text.slice(taken)) ? 0.9 : null
+  if (label.kind === 'number') return judgeBehindNumber(text, labels, label, candidate)
+  const isDirect = BLANK_GAP.test(gap)
+  const isLinked = isDirect || leadsToValue(text)
+  if (label.kind === 'strong') return judgeStrong(candidate, gap, isDirect, isLinked)
+  return judgeCode(context, at, line, candidate, gap, isDirect, isLinked)
+}
+
+function judgeStrong(
+  { form }: Candidate,
+  gap: string,
+  isDirect: boolean,
+  isLinked: boolean,
+): number | null {
+  if (gap.length > (isLinked ? GAP_LINKED_MAX : GAP_STRONG_MAX)) return null
+  if (form === 'word') return isLinked && gap.length <= 20 ? 0.85 : null
+  if (form === 'year' || form === 'odd') return isLinked ? 0.9 : null
+  if (isDirect) return 0.97
+  if (isLinked) return 0.96
+  return form === 'digits' && !/[,:]/.test(gap) ? 0.75 : null
+}
+
+function judgeCode(
+  context: MessageContext,
+  at: number,
+  line: ReadLine,
+  candidate: Candidate,
+  gap: string,
+  isDirect: boolean,
+  isLinked: boolean,
+): number | null {
+  const { form } = candidate
+  if (!isLinked || gap.length > GAP_CODE_MAX) return null
+  const { isVerifying, isElsewhere } = context.aboutAt(at)
+  if (isElsewhere || TECHNICAL.test(line.folded)) return 0
+  if (isVerifying) {
+    if (form === 'word') return isDirect && /[\d-]/.test(shownAs(line, candidate)) ? 0.75 : null
+    if (form === 'year') return gap.length <= 20 ? 0.75 : null
+    return isDirect ? 0.92 : 0.9
+  }
+  return form === 'digits' && gap.length <= 30 ? 0.65 : null
+}
+
+/**
+ * "Your verification code for the mobile app is 482913" names one other thing on the way, and goes on
+ * from it with words; "code for order 482913" names the order.
+ */
+function judgeBehindNumber(
+  text: string,
+  labels: readonly Label[],
+  number: Label,
+  { form }: Candidate,
+): number {
+  const gap = text.slice(number.end)
+  const earlier = labels[labels.indexOf(number) - 1]
+  if (earlier?.kind !== 'strong' || form === 'word' || form === 'year') return 0
+  const between = text.slice(earlier.end)
+  if (between.length > GAP_STRONG_MAX + 20 || SENTENCE_END.test(between)) return 0
+  if (/[:|;]/.test(text.slice(earlier.end, number.start))) return 0
+  return /\p{L}/u.test(gap) && leadsToValue(text) ? 0.85 : 0
+}
+
+/** Past the end of a sentence only what stands in a sentence of its own. */
+function crossesSentence(gap: string, line: ReadLine, { end }: Candidate): boolean {
+  const match = /^([\s\S]*)(?:[.!?…]\s|[。！？；])([\s\S]*)$/.exec(gap)
+  if (match === null) return false
+  const isFirst = !/[\p{L}\p{N}]/u.test(match[2] ?? '')
+  const rest = line.text.slice(end)
+  return !(
+    isFirst &&
+    /^[\s"'”»\])】」*_]*(?:[.!。！]|$)/.test(rest) &&
+    !/[.!?…。]/.test(match[1] ?? '')
+  )
+}
+
+const LIST_GAP =
+  /^[\s,;/|&、，·-]{1,6}$|^\s?,?\s?(?:and|or|und|oder|et|ou|y|o|e|i|и|ve|と|和|및|و)\s$/
+
+function isListGap(between: string): boolean {
+  return LIST_GAP.test(between)
+}
+
+function withoutClosedParentheses(text: string, labels: readonly Label[]): readonly Label[] {
+  if (!text.includes(')') && !text.includes('）')) return labels
+  return labels.filter(({ end }) => {
+    const closing = text.slice(end).search(/[)）]/)
+    const opening = text.slice(end).search(/[(（]/)
+    return closing === -1 || (opening !== -1 && opening < closing)
+  })
+}
+
+/** Labels of other numbers that have their own: "TAN for no. 3, amount 1482,90 PLN: 66014". */
+function withoutServed(text: string, labels: readonly Label[]): readonly Label[] {
+  return labels.filter(({ kind, end }, index) => {
+    if (kind !== 'number' && kind !== 'title') return true
+    const next = labels[index + 1]?.start ?? text.length
+    return !/\d/.test(text.slice(end, next))
+  })
+}
+
+/** Lines of logs and of programmers, whose codes are of errors. */
+const TECHNICAL =
+  /error|errno|exception|refused|return(?:ed|s)|failure|fehler|erreur|ошибк|エラー|错误|錯誤|오류|\b(?:exit|failed|status|http)\b/
+
+function shownAs(line: ReadLine, { start, end }: Candidate): string {
+  return line.text.slice(start, end)
+}
+
+const ENTER_GAP_MAX = 16
+
+/** "Use 482913 to sign in": no word for a code at all. */
+function judgeEntering(
+  context: MessageContext,
+  at: number,
+  line: ReadLine,
+  { start, end, form }: Candidate,
+): number | null {
+  if (form !== 'digits') return null
+  const nearBefore = line.folded.slice(Math.max(0, start - ENTER_GAP_MAX), start)
+  const nearAfter = line.folded.slice(end, end + ENTER_GAP_MAX)
+  if (!asksToEnter(nearBefore, nearAfter)) return null
+  const { isElsewhere } = context.aboutAt(at)
+  return isAboutVerifying(line.folded) && !isElsewhere ? 0.85 : null
+}
+
+/** Shorter lines are not wrapped by a program: they end where the writer ended them. */
+const WRAPPED_LENGTH_MIN = 40
+const SENTENCE_END = /[.!?…]\s|[。！？;；]|\.$/
+const GAP_AFTER_MAX = 45
+const PLAIN_GAP = /^[\p{L}\p{M}\p{N}\s"'“”„«»‹›[\]【】「」『』()（）*_`,，、&-]*$/u
+const PLURAL = /(?:codes|codici|codigos|passwords|passcodes|pins|koder|kody)$/
+
+/** By the words behind it: "482913 is your code". */
+function judgeAfter(
+  context: MessageContext,
+  at: number,
+  line: ReadLine,
+  candidate: Candidate,
+): number | null {
+  const { end, form } = candidate
+  if (form === 'word') return null
+  const below = context.lineAt(at + 1)
+  const own = line.folded.slice(end)
+  const isWrapped =
+    below !== null && line.text.length >= WRAPPED_LENGTH_MIN && !SENTENCE_END.test(own)
+  const label = line.labels.find((one) => one.start >= end && one.kind !== 'title')
+  if (label === undefined && isWrapped) {
+    return judgeWrappedAfter(context, at, own, below)
+  }
+  if (label === undefined) return null
+  const gap = line.folded.slice(end, label.start)
+  if (
+    !isPlainGap(gap) ||
+    line.candidates.some(({ start }) => start >= end && start < label.start)
+  ) {
+    return null
+  }
+  const named = /^\S*/.exec(line.folded.slice(label.end))?.[0] ?? ''
+  if (gap.trim() === '' && PLURAL.test(line.folded.slice(label.start, label.end) + named)) return 0
+  if (namesAnother(line, label)) return null
+  return judgeLabelAfter(context, at, candidate, label, gap)
+}
+
+function judgeLabelAfter(
+  context: MessageContext,
+  at: number,
+  { form }: Candidate,
+  { kind }: Label,
+  gap: string,
+): number | null {
+  if (kind === 'number') return gap.length <= 12 ? 0 : null
+  if (kind === 'strong') return form === 'year' && gap.trim() === '' ? 0 : 0.95
+  const { isVerifying, isElsewhere } = context.aboutAt(at)
+  if (isElsewhere) return 0
+  if (isVerifying) return form === 'year' ? null : 0.88
+  return form === 'digits' && gap.length <= 25 ? 0.65 : null
+}
+
+function judgeWrappedAfter(
+  context: MessageContext,
+  at: number,
+  own: string,
+  below: ReadLine,
+): number | null {
+  const label = below.labels.find(({ kind }) => kind !== 'title')
+  if (label === undefined || label.kind === 'number') return null
+  const gap = `${own.trimEnd()} ${below.folded.slice(0, label.start)}`
+  if (own.trim() === '' || !isPlainGap(gap) || namesAnother(below, label)) return null
+  if (label.kind === 'strong') return 0.9
+  return context.aboutAt(at).isVerifying && !context.aboutAt(at).isElsewhere ? 0.8 : null
+}
+
+function isPlainGap(gap: string): boolean {
+  return gap.length <= GAP_AFTER_MAX && PLAIN_GAP.test(gap)
+}
+
+/** Whether the label leads on to a value of its own. */
+function namesAnother(line: ReadLine, { end }: Label): boolean {
+  const next = line.candidates.find(({ start }) => start >= end)
+  const rest = line.folded.slice(end)
+  if (/^\s{0,2}[:：|]/.test(rest)) return true
+  return (
+    next !== undefined && next.start - end <= 12 && leadsToValue(rest.slice(0, next.start - end))
+  )
+}
+
+/** Lines with text above and below in which a word is looked for. */
+const LINES_ABOVE = 5
+const LINES_BELOW = 2
+/** Blank lines and all. */
+const DISTANCE_MAX = 16
+/** A line that names one thing, as "Order number:" does; longer ones are sentences. */
+const CAPTION_LENGTH_MAX = 45
+
+/**
+ * The same, from 0 to 1, for a candidate that stands alone on its line or in its cell: by the nearest line
+ * above that names one, the line below, or the subject.
+ */
+export function judgeAlone(context: MessageContext, at: number, candidate: Candidate): number {
+  const line = context.lineAt(at)
+  if (line === null || context.isSubject) return 0
+  const column = judgeColumn(context, at, line, candidate)
+  if (column !== null) return column
+  const above = judgeAbove(context, at, candidate)
+  if (above !== null) return above
+  const below = judgeBelow(context, at, candidate)
+  if (below !== null) return below
+  return judgeBySubject(context, at, candidate)
+}
+
+/** In a row of cells the head of the same column says what it is, and nothing else does. */
+function judgeColumn(
+  context: MessageContext,
+  at: number,
+  line: ReadLine,
+  candidate: Candidate,
+): number | null {
+  const { cells } = line
+  if (cells.length < 2) return null
+  for (let above = at - 1; above >= 0 && at - above <= DISTANCE_MAX; above--) {
+    const head = context.lineAt(above)
+    if (head === null || head.isBlank) continue
+    if (head.cells.length !== cells.length) return 0
+    const place = line.cellAt(candidate.start).index
+    const own = head.labels.filter((label) => head.cellAt(label.start).index === place)
+    const label = own.findLast(({ kind }) => kind !== 'title')
+    if (label?.kind !== 'strong' && label?.kind !== 'code') return 0
+    return confidenceOf(context, at, candidate, label.kind, 1)
+  }
+  return 0
+}
+
+function judgeAbove(context: MessageContext, at: number, candidate: Candidate): number | null {
+  let distance = 0
+  let isAfterText = false
+  for (let above = at - 1; above >= 0 && at - above <= DISTANCE_MAX; above--) {
+    const line = context.lineAt(above)
+    if (line === null || line.isBlank) continue
+    const accepted = context.acceptedAt(above)
+    if (accepted.length > 0) {
+      // Codes in a list follow each other; what comes after other text is another number.
+      const isList = !isAfterText && accepted.some((one) => line.isAlone(one))
+      if (!isList) return 0
+      const last = accepted.at(-1)
+      return last !== undefined && last.form === candidate.form ? 0.85 : 0
+    }
+    isAfterText = true
+    if (++distance > LINES_ABOVE) return null
+    const found = judgeCaption(context, at, candidate, line, distance)
+    if (found !== null) return found
+  }
+  return null
+}
+
+/** What a line above says of the candidate; null when it says nothing. */
+function judgeCaption(
+  context: MessageContext,
+  at: number,
+  candidate: Candidate,
+  line: ReadLine,
+  distance: number,
+): number | null {
+  const labels = line.labels.filter(({ kind }) => kind !== 'title')
+  const last = labels.at(-1)
+  if (last === undefined) return null
+  const text = line.folded.trim()
+  const isCaption = text.length <= CAPTION_LENGTH_MAX || /[:：]$/.test(text)
+  if (last.kind === 'number' && isCaption) {
+    const isForCode = labels.some(({ kind }) => kind === 'strong') && !/[:：]$/.test(text)
+    if (!isForCode) return 0
+  }
+  const named =
+    labels.findLast(({ kind }) => kind === 'strong') ??
+    labels.findLast(({ kind }) => kind === 'code')
+  if (named === undefined || named.kind === 'number' || named.kind === 'title') return null
+  return confidenceOf(context, at, candidate, named.kind, distance)
+}
+
+function judgeBelow(context: MessageContext, at: number, candidate: Candidate): number | null {
+  let distance = 0
+  for (let below = at + 1; distance < LINES_BELOW && below - at <= DISTANCE_MAX; below++) {
+    const line = context.lineAt(below)
+    if (line === null) return null
+    if (line.isBlank) continue
+    distance++
+    const label = line.labels.find(({ kind }) => kind !== 'title')
+    if (label === undefined) continue
+    if (label.kind === 'number' || label.kind === 'title') return null
+    if (/[:：|]/.test(line.folded.slice(label.end))) return null
+    // "The PIN pads arrive on Monday" is not about what stands above it.
+    const isAbout = line.isVerifying || asksToEnter(line.folded, line.folded)
+    if (label.kind === 'code' && !isAbout) return null
+    if (line.candidates.some(({ start }) => start >= label.end)) return null
+    return 0.97 * confidenceOf(context, at, candidate, label.kind, distance)
+  }
+  return null
+}
+
+function judgeBySubject(context: MessageContext, at: number, candidate: Candidate): number {
+  if (candidate.form !== 'digits' && candidate.form !== 'mixed') return 0
+  const labels = context.other.flatMap((line) => line.labels)
+  if (labels.some(({ kind }) => kind === 'strong')) return 0.8
+  const { isVerifying, isElsewhere } = context.aboutAt(at)
+  const isNamed = labels.some(({ kind }) => kind === 'code')
+  return isNamed && isVerifying && !isElsewhere ? 0.75 : 0
+}
+
+function confidenceOf(
+  context: MessageContext,
+  at: number,
+  { form }: Candidate,
+  kind: 'strong' | 'code',
+  distance: number,
+): number {
+  const far = 0.03 * (distance - 1)
+  const isSure = form === 'digits' || form === 'mixed'
+  if (kind === 'strong') {
+    if (isSure) return 0.96 - far
+    return distance <= 2 ? 0.8 : 0
+  }
+  const { isVerifying, isElsewhere } = context.aboutAt(at)
+  if (isElsewhere) return 0
+  if (isVerifying) return isSure ? 0.9 - far : distance === 1 ? 0.7 : 0
+  return form === 'digits' && distance === 1 ? 0.62 : 0
 }

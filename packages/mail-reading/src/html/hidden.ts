@@ -7,8 +7,20 @@ import {
   isText,
 } from '@mailroom/mail/html/tree.ts'
 import { countCodePoints, type RemovalKind } from '#view/removal.ts'
-import { StyleSheet } from './css-rules.ts'
-import { type Box, boxOf, hidingKind, OUTERMOST_BOX, stylesOf, unseenKind } from './style.ts'
+import { type Declaration, readDeclarations, StyleSheet } from './css-rules.ts'
+import {
+  BLACK,
+  blend,
+  type Colour,
+  isAlike,
+  isTransparent,
+  LINK_BLUE,
+  lengthPx,
+  readAttributeColour,
+  readColour,
+  WHITE,
+  WIDE_KEYWORD,
+} from './css-values.ts'
 
 /** Elements whose content is no text of the mail for anybody. */
 const NO_TEXT: ReadonlySet<string> = new Set(
@@ -97,3 +109,285 @@ function visibleLength(text: string): number {
 }
 
 const PADDING = /(?:[\s\u00ad\u200b-\u200f\u2000-\u200a\u2060-\u2064\ufeff\u00a0]|\u034f)+/g
+
+/** What the text of an element is shown with, and what its children inherit. */
+export type Box = {
+  /** Null where it is not known. */
+  readonly colour: Colour | null
+  /** What letters are filled with in place of the colour; undefined for the colour, null where it is not known. */
+  readonly fill: Colour | null | undefined
+  /** Null on a picture. */
+  readonly background: Colour | null
+  readonly fontPx: number
+  readonly isVisible: boolean
+  readonly isIndentedAway: boolean
+}
+
+export const OUTERMOST_BOX: Box = {
+  colour: BLACK,
+  fill: undefined,
+  background: WHITE,
+  fontPx: 16,
+  isVisible: true,
+  isIndentedAway: false,
+}
+
+export type Styles = ReadonlyMap<string, string>
+
+/** In the order of the cascade: rules, the style attribute, what is important of either. */
+function cascade(rules: readonly Declaration[], inline: readonly Declaration[]): Styles {
+  const styles = new Map<string, string>()
+  for (const isImportant of [false, true]) {
+    for (const declaration of [...rules, ...inline]) {
+      if (declaration.isImportant === isImportant) put(styles, declaration)
+    }
+  }
+  return styles
+}
+
+/** What a style attribute comes to by itself. */
+type OwnStyle = { readonly declarations: readonly Declaration[]; readonly styles: Styles }
+
+const NO_STYLE: OwnStyle = { declarations: [], styles: new Map() }
+/** Mail repeats its style attributes, within a message and from one to the next. */
+const known = new Map<string, OwnStyle>()
+const KNOWN_MAX = 2_000
+const KNOWN_LENGTH_MAX = 300
+
+/** What the rules and its own style attribute say of an element. */
+export function stylesOf(element: HtmlElement, sheet: StyleSheet): Styles {
+  const rules = sheet.declarationsFor(element)
+  const own = ownStyle(attributeOf(element, 'style') ?? '')
+  return rules.length === 0 ? own.styles : cascade(rules, own.declarations)
+}
+
+function ownStyle(style: string): OwnStyle {
+  if (style === '') return NO_STYLE
+  const before = known.get(style)
+  if (before !== undefined) return before
+  const declarations = readDeclarations(style)
+  const own = { declarations, styles: cascade([], declarations) }
+  if (style.length > KNOWN_LENGTH_MAX) return own
+  if (known.size >= KNOWN_MAX) known.clear()
+  // A copy: a part of a text would keep the whole of it.
+  known.set(Buffer.from(style).toString(), own)
+  return own
+}
+
+/** A shorthand takes the place of what it sums up. */
+function put(styles: Map<string, string>, { property, value }: Declaration): void {
+  if (property === 'all') {
+    styles.clear()
+    for (const inherited of INHERITED) styles.set(inherited, value)
+  } else if (WIDE_KEYWORD.test(value)) {
+    for (const one of SUMMED_UP[property] ?? [property]) styles.set(one, value)
+  } else if (property === 'background') {
+    const colour = colourIn(value)
+    styles.set('background-color', colour ?? 'transparent')
+    styles.set('background-image', isPicture(value) ? 'picture' : 'none')
+  } else if (property === 'font') {
+    styles.set('font-size', FONT_SIZE.exec(value)?.[1] ?? 'medium')
+  } else if (property === 'overflow' || property === 'margin' || property === 'inset') {
+    const [top = '', right = top, bottom = top, left = right] = value.split(/\s+(?![^()]*\))/)
+    const sides = { top, right, bottom, left, x: top, y: right }
+    for (const one of SUMMED_UP[property] ?? []) {
+      styles.set(one, sides[one.replace(/^.*-/, '') as keyof typeof sides])
+    }
+  } else {
+    styles.set(property, value)
+  }
+}
+
+const SUMMED_UP: Readonly<Record<string, readonly string[]>> = {
+  background: ['background-color', 'background-image'],
+  font: ['font-size'],
+  overflow: ['overflow-x', 'overflow-y'],
+  margin: ['margin-top', 'margin-left'],
+  inset: ['top', 'right', 'bottom', 'left'],
+}
+const INHERITED = ['visibility', 'font-size', 'color', '-webkit-text-fill-color', 'text-indent']
+
+/** The first length of a valid `font`, or a word for one: what stands before it are weights and angles. */
+const FONT_SIZE =
+  /(?:^|\s)(0|[+-]?[\d.]+(?:e[+-]?\d+)?(?!deg|grad|rad|turn)(?:[a-z]+|%)|(?:calc|min|max|clamp)\(.*\)|(?:xx?x?-)?(?:small|large)|medium|smaller|larger)(?:\s|\/)/
+
+function colourIn(value: string): string | null {
+  const plain = value.replace(/url\([^)]*\)|"[^"]*"|'[^']*'/g, ' ')
+  const words = plain.match(/#[0-9a-f]{3,8}\b|(?:rgb|hsl)a?\([^()]*\)|[a-z]+/g) ?? []
+  return words.find((word) => readColour(word) !== null) ?? null
+}
+
+function isPicture(value: string): boolean {
+  return value.includes('url(') || value.includes('gradient(') || value.includes('image-set(')
+}
+
+/** Why everything within the element is unseen whatever its children say, or null. */
+export function hidingKind(
+  element: HtmlElement,
+  styles: Styles,
+  fontPx: number,
+): RemovalKind | null {
+  const display = styles.get('display')
+  const isOwn = display === undefined || display.startsWith('revert')
+  if (display === 'none') return 'display-none'
+  if (isOwn && attributeOf(element, 'hidden') !== undefined) return 'hidden-attribute'
+  if (styles.get('mso-hide') === 'all') return 'mso-hide'
+  if (styles.get('content-visibility') === 'hidden') return 'visibility'
+  if (isFaded(styles)) return 'opacity'
+  if (isClipped(styles)) return 'clipped'
+  if (hasNoSize(styles, fontPx)) return 'zero-size'
+  return isAway(styles, fontPx) ? 'off-screen' : null
+}
+
+function isFaded(styles: Styles): boolean {
+  const opacity =
+    styles.get('opacity') ?? /opacity\(([^)]*)\)/.exec(styles.get('filter') ?? '')?.[1]
+  const share = lengthPx(opacity?.trim(), 0, 1)
+  return share !== null && share < OPACITY_MIN
+}
+
+const OPACITY_MIN = 0.05
+
+function isClipped(styles: Styles): boolean {
+  const clip = styles.get('clip') ?? ''
+  if (/^rect\(/.test(clip)) {
+    const [top = 0, right = 0, bottom = 0, left = 0] = (clip.match(/-?[\d.]+/g) ?? []).map(Number)
+    const isOut = /absolute|fixed/.test(styles.get('position') ?? '')
+    if (isOut && !clip.includes('auto') && (bottom - top <= 1 || right - left <= 1)) return true
+  }
+  const path = (styles.get('clip-path') ?? '').replace(/\s+/g, ' ')
+  const inset = /^inset\( ?([\d.]+)%/.exec(path)?.[1]
+  if (inset !== undefined && Number(inset) >= 50) return true
+  return /^circle\( ?0(?:px|%)? ?[a)]|^polygon\((?: ?0(?:px|%)? ?,?)+\)/.test(path)
+}
+
+/** Boxes without room for a letter that let nothing stand out of them. */
+function hasNoSize(styles: Styles, fontPx: number): boolean {
+  const isNothing = (property: string) => {
+    const length = lengthPx(styles.get(property), fontPx)
+    return length !== null && length <= 1
+  }
+  const isLow = isNothing('height') || isNothing('max-height')
+  const isNarrow = isNothing('width') || isNothing('max-width')
+  const hides = (axis: string) =>
+    /^(?:hidden|clip|scroll|auto)/.test(styles.get(`overflow-${axis}`) ?? '')
+  if (isLow && isNarrow && !/^inline/.test(styles.get('display') ?? '')) return true
+  if ((isLow && hides('y')) || (isNarrow && hides('x'))) return true
+  return /scale[xy3d]*\( ?0?\.?0+(?: ?,[^)]*)?\)/.test(styles.get('transform') ?? '')
+}
+
+/** Farther out than any box of a mail is wide. */
+const AWAY_PX = 500
+
+function isAway(styles: Styles, fontPx: number): boolean {
+  const out = (property: string) => (lengthPx(styles.get(property), fontPx) ?? 0) <= -AWAY_PX
+  if (out('margin-left') || out('margin-top')) return true
+  const moved = /translate[xy3d]*\(([^)]*)\)/.exec(styles.get('transform') ?? '')?.[1] ?? ''
+  if (moved.split(',').some((part) => (lengthPx(part.trim(), fontPx) ?? 0) <= -AWAY_PX)) return true
+  if (!/absolute|fixed|relative/.test(styles.get('position') ?? '')) return false
+  const isFar = (property: string) =>
+    Math.abs(lengthPx(styles.get(property), fontPx) ?? 0) >= FAR_PX
+  if (['left', 'top', 'right', 'bottom'].some(out)) return true
+  return isFar('left') || isFar('right')
+}
+
+/** To the right or below there may be room to scroll to, within bounds. */
+const FAR_PX = 3_000
+
+/** What an element in `outer` is shown with. */
+export function boxOf(element: HtmlElement, styles: Styles, outer: Box): Box {
+  if (styles.size === 0 && !mayHaveOwnBox(element)) return outer
+  const visibility = styles.get('visibility')
+  const fontPx = fontOf(element, styles, outer.fontPx)
+  const textIndent = styles.get('text-indent')
+  const indent = lengthPx(textIndent?.replace(/\s*hanging\s*/, ''), fontPx)
+  return {
+    colour: colourOf(element, styles, outer.colour),
+    fill: fillOf(styles.get('-webkit-text-fill-color'), outer.fill),
+    background: backgroundOf(element, styles, outer.background),
+    fontPx,
+    isVisible: isInherited(visibility)
+      ? outer.isVisible
+      : visibility !== 'hidden' && visibility !== 'collapse',
+    isIndentedAway: isInherited(textIndent)
+      ? outer.isIndentedAway
+      : Math.abs(indent ?? 0) >= AWAY_PX,
+  }
+}
+
+/** Whether an element may be shown in another way than what is around it without any style. */
+function mayHaveOwnBox({ tagName, attrs }: HtmlElement): boolean {
+  if (tagName === 'a' || tagName === 'font' || tagName === 'body') return true
+  return attrs.some(({ name }) => name === 'bgcolor' || name === 'background')
+}
+
+/** Of a property that is inherited where nothing is said of it. */
+function isInherited(value: string | undefined): boolean {
+  return value === undefined || (WIDE_KEYWORD.test(value) && value !== 'initial')
+}
+
+function fontOf(element: HtmlElement, styles: Styles, outerPx: number): number {
+  const size = styles.get('font-size')
+  if (size !== undefined) return lengthPx(size, outerPx, outerPx) ?? wordSize(size, outerPx)
+  return element.tagName === 'font' && attributeOf(element, 'size') !== undefined ? 16 : outerPx
+}
+
+function wordSize(word: string, outerPx: number): number {
+  if (word === 'smaller' || word === 'larger') return Math.max(outerPx, 10)
+  return /small|medium|large|initial/.test(word) ? 16 : outerPx
+}
+
+function colourOf(element: HtmlElement, styles: Styles, outer: Colour | null): Colour | null {
+  const declared = styles.get('color')
+  if (declared === 'initial') return BLACK
+  if (declared === 'currentcolor') return outer
+  if (declared !== undefined) return isInherited(declared) ? outer : readColour(declared)
+  const { tagName } = element
+  const name = tagName === 'font' ? 'color' : tagName === 'body' ? 'text' : null
+  const attribute = name === null ? undefined : attributeOf(element, name)
+  if (attribute !== undefined) return readAttributeColour(attribute)
+  return tagName === 'a' && attributeOf(element, 'href') !== undefined ? LINK_BLUE : outer
+}
+
+function fillOf(declared: string | undefined, outer: Box['fill']): Box['fill'] {
+  if (declared === undefined || isInherited(declared)) return outer
+  return declared === 'initial' || declared === 'currentcolor' ? undefined : readColour(declared)
+}
+
+function backgroundOf(element: HtmlElement, styles: Styles, outer: Colour | null): Colour | null {
+  const image = styles.get('background-image')
+  const hasPicture = attributeOf(element, 'background') !== undefined
+  if (image === undefined ? hasPicture : isPicture(image) || image === 'picture') {
+    return null
+  }
+  const declared = styles.get('background-color')
+  const bgColor = attributeOf(element, 'bgcolor')
+  const own =
+    declared !== undefined
+      ? readColour(declared)
+      : bgColor !== undefined
+        ? readAttributeColour(bgColor)
+        : null
+  if (own === null) {
+    const isPlain = declared === undefined || WIDE_KEYWORD.test(declared)
+    return isPlain ? outer : null
+  }
+  if (own.alpha >= 1 || outer === null) return own.alpha >= 0.9 ? own : outer
+  return blend(own, outer)
+}
+
+/** Why text that stands in the box itself is unseen, or null. */
+export function unseenKind({ background, ...box }: Box): RemovalKind | null {
+  const colour = box.fill === undefined ? box.colour : box.fill
+  if (!box.isVisible) return 'visibility'
+  if (box.fontPx <= TINY_PX) return 'tiny-font'
+  if (box.isIndentedAway) return 'off-screen'
+  if (colour === null) return null
+  if (isTransparent(colour)) return 'transparent'
+  if (background === null) return null
+  return isAlike(colour.alpha < 1 ? blend(colour, background) : colour, background)
+    ? 'same-colour'
+    : null
+}
+
+const TINY_PX = 2

@@ -1,4 +1,5 @@
-import type { BounceClass } from './report.ts'
+/** hard: the address is dead; full: its mailbox is; policy: the sender or the mail is unwanted. */
+export type BounceClass = 'hard' | 'soft' | 'policy' | 'full'
 
 export type Failure = {
   readonly enhancedCode: string | null

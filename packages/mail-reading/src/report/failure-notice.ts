@@ -1,7 +1,6 @@
 import { cleanLine } from '@mailroom/mail/charset.ts'
 import { classifyBounce, type Failure, stageOf } from './bounce-class.ts'
-import { REPORT_RECIPIENTS_MAX, RESPONSE_LENGTH_MAX } from './delivery-status.ts'
-import type { ReportedRecipient } from './report.ts'
+import { REPORT_RECIPIENTS_MAX, RESPONSE_LENGTH_MAX, type ReportedRecipient } from './report.ts'
 import {
   type FoundCodes,
   findAddresses,

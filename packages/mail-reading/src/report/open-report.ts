@@ -1,7 +1,7 @@
 import { decodeCharset, decodeUtf7, guessText, isUtf7 } from '@mailroom/mail/charset.ts'
 import { decodeWords } from '@mailroom/mail/encoded-word.ts'
 import { firstField, type HeaderField, readHeaderSection } from '@mailroom/mail/header-fields.ts'
-import { stripTags } from '@mailroom/mail/html/strip.ts'
+import { stripTags } from '@mailroom/mail/html/text.ts'
 import { decodeTransfer } from '@mailroom/mail/mime/decode-body.ts'
 import {
   type MimePart,

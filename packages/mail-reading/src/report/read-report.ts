@@ -1,27 +1,29 @@
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
-import { firstField } from '@mailroom/mail/header-fields.ts'
-import { parseMessageId } from '@mailroom/mail/message-id.ts'
-import { readComplaint } from './complaint.ts'
+import { cleanLine } from '@mailroom/mail/charset.ts'
+import { firstField, type HeaderField } from '@mailroom/mail/header-fields.ts'
+import { parseMessageId, readHeaders } from '@mailroom/mail/message-headers.ts'
+import { namedRecipients, readNotice, wordsOf } from './failure-notice.ts'
+import { type OpenedReport, openReport, subjectOf } from './open-report.ts'
 import {
   REPORT_RECIPIENTS_MAX,
   type RecipientFields,
+  type Report,
+  type ReportEnvelope,
+  type ReportedRecipient,
   readRecipientGroup,
   recipientGroups,
   recipientNames,
-} from './delivery-status.ts'
-import { namedRecipients, readNotice, wordsOf } from './failure-notice.ts'
-import { type OpenedReport, openReport, subjectOf } from './open-report.ts'
-import type { Report, ReportEnvelope, ReportedRecipient } from './report.ts'
+} from './report.ts'
 import {
   findAddresses,
   findCodes,
+  firstAddress,
   isAbsence,
   isAutomaticAnswer,
   isFailurePhrase,
   isFromMailSystem,
   isNoticeSubject,
 } from './report-words.ts'
-import { readServiceNotice } from './service-notice.ts'
 
 /**
  * What the message reports; `none` for ordinary mail and for replies of absent people. Never throws;
@@ -194,4 +196,205 @@ function bounceOf(
     originalMessageId: messageId === null ? null : parseMessageId(messageId),
     isStandard,
   }
+}
+
+type Complaint = Extract<Report, { kind: 'complaint' }>
+
+/** Null where the message is no complaint: words alone are none, whatever they say. */
+export function readComplaint(report: OpenedReport): Complaint | null {
+  const { feedback, returned } = report
+  if (feedback !== null) {
+    const feedbackType = (firstField(feedback, 'feedback-type') ?? 'abuse').trim().toLowerCase()
+    return {
+      ...complaintOf(report, feedback),
+      isStandard: true,
+      feedbackType: cleanLine(feedbackType).slice(0, 40) || 'other',
+    }
+  }
+  if (!isProviderComplaint(report)) return null
+  return { ...complaintOf(report, returned), isStandard: false, feedbackType: 'abuse' }
+}
+
+function complaintOf(
+  { fields, returned }: OpenedReport,
+  feedback: readonly HeaderField[],
+): Omit<Complaint, 'isStandard' | 'feedbackType'> {
+  const mailFrom = firstField(feedback, 'original-mail-from')
+  const returnPath = firstField(returned, 'return-path')
+  const { messageId, loopMarks } = readHeaders(returned)
+  return {
+    kind: 'complaint',
+    recipients: recipientsOf(fields, feedback, returned),
+    originalMessageId: messageId,
+    originalMailFrom: mailFrom === null ? null : pathOf(mailFrom),
+    reportedReturnPath: returnPath === null ? null : pathOf(returnPath),
+    returnedLoopMarks: loopMarks,
+  }
+}
+
+/** Whom the reports name, most reliable first; the To of the message where they name nobody. */
+function recipientsOf(
+  fields: readonly HeaderField[],
+  feedback: readonly HeaderField[],
+  returned: readonly HeaderField[],
+): string[] {
+  for (const values of [
+    valuesOf(feedback, ['original-rcpt-to', 'original-recipient', 'removal-recipient']),
+    valuesOf(fields, ['x-hmxmroriginalrecipient']),
+    valuesOf(returned, ['x-hmxmroriginalrecipient', 'x-apparently-to', 'x-original-to']),
+  ]) {
+    const addresses = values.map((value) => firstAddress(value.replace(/^\s*rfc822\s*;/i, '')))
+    const named = [...new Set(addresses.filter((address) => address !== null))]
+    if (named.length > 0) return named.slice(0, REPORT_RECIPIENTS_MAX)
+  }
+  const to = parseAddressList(valuesOf(returned, ['to', 'cc']).join(', '))
+  const named = to.map(({ address }) => address).filter((address) => address.includes('@'))
+  return [...new Set(named)].slice(0, REPORT_RECIPIENTS_MAX)
+}
+
+function valuesOf(fields: readonly HeaderField[], names: readonly string[]): string[] {
+  return fields.filter(({ name }) => names.includes(name)).map(({ value }) => value)
+}
+
+/**
+ * Of providers that return the message as it is, marked by fields of their own or their sender. It must
+ * show where it came from, for a complaint may be about other mail; and an answer is none.
+ */
+function isProviderComplaint(report: OpenedReport): boolean {
+  const { fields, returned, hasReturnedPart } = report
+  const isKnowable = returned.some(({ name }) => IDENTIFYING.has(name))
+  if (!hasReturnedPart || !isKnowable) return false
+  if (isAutomaticAnswer(fields) || isAbsence(fields, subjectOf(report))) return false
+  if (isFeedbackReport(report) || firstField(fields, 'x-hmxmroriginalrecipient') !== null)
+    return true
+  const from = firstAddress(firstField(fields, 'from') ?? '') ?? ''
+  return /^(?:staff@hotmail\.com$|(?:fbl|feedback-?loop)(?:[-+][^@]*)?@)/i.test(from)
+}
+
+const IDENTIFYING = new Set(['message-id', 'return-path', 'x-loop'])
+
+/** By its type (RFC 5965 §2), though the part that the type asks for is missing. */
+function isFeedbackReport({ fields, contentType }: OpenedReport): boolean {
+  const type = firstField(fields, 'content-type') ?? ''
+  return contentType === 'multipart/report' && /report-type ?= ?"?feedback-report/i.test(type)
+}
+
+function pathOf(value: string): string {
+  return /^\s*<\s*>/.test(value) ? '' : (firstAddress(value) ?? cleanLine(value))
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+/** Null where the words are not such a notification. */
+export function readServiceNotice({ lines }: OpenedReport): Report | null {
+  const notice = jsonOf(lines)
+  if (notice === null) return null
+  const inner = typeof notice.Message === 'string' ? objectOf(parseJson(notice.Message)) : notice
+  const type = inner?.notificationType ?? inner?.eventType
+  if (inner === null || typeof type !== 'string') return null
+  const mail = objectOf(inner.mail) ?? {}
+  const originalMessageId = messageIdOf(mail)
+  if (type === 'Complaint')
+    return serviceComplaint(objectOf(inner.complaint) ?? {}, mail, originalMessageId)
+  if (type !== 'Bounce' && type !== 'Delivery') return null
+  const recipients =
+    type === 'Bounce'
+      ? bouncedOf(objectOf(inner.bounce) ?? {})
+      : deliveredOf(objectOf(inner.delivery) ?? {})
+  return recipients.length === 0
+    ? null
+    : { kind: 'bounce', recipients, originalMessageId, isStandard: false }
+}
+
+type Recipients = Extract<Report, { kind: 'bounce' }>['recipients']
+
+function bouncedOf(bounce: Json): Recipients {
+  const isTransient = bounce.bounceType === 'Transient'
+  return listOf(bounce.bouncedRecipients).map((entry) => {
+    const group = new Map<string, string>()
+    group.set('final-recipient', textOf(entry.emailAddress))
+    group.set('action', textOf(entry.action) || 'failed')
+    group.set('status', textOf(entry.status) || (isTransient ? '4.0.0' : '5.0.0'))
+    group.set('diagnostic-code', textOf(entry.diagnosticCode))
+    return readRecipientGroup(group, '')
+  })
+}
+
+function deliveredOf(delivery: Json): Recipients {
+  const recipients = Array.isArray(delivery.recipients) ? delivery.recipients : []
+  return recipients.slice(0, REPORT_RECIPIENTS_MAX).map((address) => {
+    const response = textOf(delivery.smtpResponse)
+    const group = new Map([
+      ['final-recipient', textOf(address)],
+      ['action', 'delivered'],
+      ['status', '2.0.0'],
+      ['diagnostic-code', `smtp; ${response}`],
+    ])
+    return readRecipientGroup(group, '')
+  })
+}
+
+function serviceComplaint(complaint: Json, mail: Json, originalMessageId: string | null): Report {
+  const addresses = listOf(complaint.complainedRecipients).map((entry) =>
+    firstAddress(textOf(entry.emailAddress)),
+  )
+  const source = firstAddress(textOf(mail.source))
+  return {
+    kind: 'complaint',
+    isStandard: false,
+    feedbackType: (textOf(complaint.complaintFeedbackType) || 'abuse').toLowerCase(),
+    recipients: addresses.filter((address) => address !== null),
+    originalMessageId,
+    originalMailFrom: source,
+    reportedReturnPath: null,
+    returnedLoopMarks: readHeaders(headersOf(mail)).loopMarks,
+  }
+}
+
+function headersOf(mail: Json): HeaderField[] {
+  return listOf(mail.headers).map(({ name, value }) => ({
+    name: textOf(name).toLowerCase(),
+    value: textOf(value),
+  }))
+}
+
+function messageIdOf(mail: Json): string | null {
+  const named = textOf(objectOf(mail.commonHeaders)?.messageId)
+  const value = named || (firstField(headersOf(mail), 'message-id') ?? '')
+  return value === '' ? null : parseMessageId(value)
+}
+
+/** Mail programs break the line of JSON as they like. */
+function jsonOf(lines: readonly string[]): Json | null {
+  const start = lines.findIndex((line) => line.trim() !== '')
+  if (start < 0 || !(lines[start] ?? '').trimStart().startsWith('{')) return null
+  const close = lines.findIndex((line, index) => index > start && /^-- ?$/.test(line))
+  const text = lines.slice(start, close < 0 ? undefined : close).join('')
+  return objectOf(parseJson(text.slice(0, text.lastIndexOf('}') + 1)))
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+function objectOf(value: unknown): Json | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Json)
+    : null
+}
+
+function listOf(value: unknown): Json[] {
+  if (!Array.isArray(value)) return []
+  return value
+    .slice(0, REPORT_RECIPIENTS_MAX)
+    .map(objectOf)
+    .filter((entry) => entry !== null)
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? cleanLine(value.slice(0, 4_000)) : ''
 }

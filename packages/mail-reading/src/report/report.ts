@@ -1,5 +1,7 @@
-/** hard: the address is dead; full: its mailbox is; policy: the sender or the mail is unwanted. */
-export type BounceClass = 'hard' | 'soft' | 'policy' | 'full'
+import { ADDRESS_TEXT_LENGTH_MAX } from '@mailroom/mail/address-list.ts'
+import { cleanLine } from '@mailroom/mail/charset.ts'
+import { type BounceClass, classifyBounce, stageOf } from './bounce-class.ts'
+import { findCodes, firstAddress, isVague } from './report-words.ts'
 
 /** RFC 3464 §2.3.3. */
 export type ReportedAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
@@ -60,3 +62,189 @@ export type Report =
       readonly returnedLoopMarks: readonly string[]
     }
   | { readonly kind: 'none' }
+
+/** Recipients that one report tells of; the service sends to no more at once. */
+export const REPORT_RECIPIENTS_MAX = 100
+/** A server's words, in characters, as kept with a delivery. */
+export const RESPONSE_LENGTH_MAX = 1_000
+
+/** Fields of one recipient by lower-case name; the first of a name counts. */
+export type RecipientFields = ReadonlyMap<string, string>
+
+const OF_RECIPIENT = new Set([
+  'original-recipient',
+  'final-recipient',
+  'action',
+  'status',
+  'remote-mta',
+  'diagnostic-code',
+  'last-attempt-date',
+  'will-retry-until',
+  'final-log-id',
+  'x-actual-recipient',
+  'x-supplementary-info',
+  'x-postfix-sender',
+])
+
+/**
+ * The groups that speak of a recipient. An empty line ends a group, and so does a field that it has
+ * already: senders leave out empty lines, and put some within groups.
+ */
+export function recipientGroups(lines: readonly string[]): RecipientFields[] {
+  const groups: Map<string, string>[] = []
+  let group = new Map<string, string>()
+  let last: string | null = null
+  const finish = () => {
+    if (isRecipientGroup(group) && groups.length < REPORT_RECIPIENTS_MAX) groups.push(group)
+    group = new Map()
+    last = null
+  }
+  for (const line of lines) {
+    if (line.trim() === '') {
+      if (isComplete(group)) finish()
+      last = null
+      continue
+    }
+    const field = fieldOf(line)
+    const name = field?.name ?? ''
+    if (field !== null && OF_RECIPIENT.has(name)) {
+      if (group.has(name)) {
+        if (isComplete(group) || isRecipientName(name)) finish()
+        else continue
+      }
+      group.set(name, field.value)
+      last = name
+    } else if (field !== null && /^\S/.test(line)) last = null
+    else if (last !== null && /^\s/.test(line)) append(group, last, line)
+    // Programs forget to indent what a server said on several lines.
+    else if (last === 'diagnostic-code') append(group, last, line)
+  }
+  finish()
+  return groups
+}
+
+function fieldOf(line: string): { name: string; value: string } | null {
+  const name = /^([A-Za-z][A-Za-z0-9-]{2,40})\s?:/.exec(line)
+  if (name === null) return null
+  return { name: name[1]?.toLowerCase() ?? '', value: line.slice(name[0].length).trimStart() }
+}
+
+function append(group: Map<string, string>, name: string, line: string): void {
+  const value = group.get(name) ?? ''
+  if (value.length < 4 * RESPONSE_LENGTH_MAX) group.set(name, `${value} ${line.trim()}`)
+}
+
+function isRecipientName(name: string): boolean {
+  return name === 'final-recipient' || name === 'original-recipient'
+}
+
+function isRecipientGroup(group: RecipientFields): boolean {
+  const namesOne = group.has('final-recipient') || group.has('original-recipient')
+  return namesOne
+    ? group.has('action') || group.has('status') || group.has('diagnostic-code')
+    : group.has('action') && (group.has('status') || group.has('diagnostic-code'))
+}
+
+function isComplete(group: RecipientFields): boolean {
+  return (
+    (group.has('final-recipient') || group.has('original-recipient')) &&
+    group.has('action') &&
+    group.has('status')
+  )
+}
+
+/** By which names the report's fields call the recipient. */
+export function recipientNames(group: RecipientFields): string[] {
+  const names = [group.get('final-recipient'), group.get('original-recipient')].map(recipientOf)
+  return names.filter((name) => name !== null)
+}
+
+/**
+ * `words`: what the report says of the recipient for people, where its fields say little;
+ * `transcript`: where it may tell at which command the server refused.
+ */
+export function readRecipientGroup(
+  group: RecipientFields,
+  words: string,
+  transcript: string = words,
+): ReportedRecipient {
+  const diagnosticField = group.get('diagnostic-code') ?? ''
+  const diagnostic = cleanLine(diagnosticField.replace(/^\s*[\w-]{1,20}\s*;/, '')).trim()
+  const said = findCodes(`${diagnosticField.replace(/;/g, '; ')}`)
+  const status = findCodes(group.get('status') ?? '')
+  const worded = findCodes(words)
+  const replyCode = said.replyCode ?? (diagnostic === '' ? worded.replyCode : null)
+  const statusCode = statusOf(group.get('status') ?? '') ?? status.enhancedCode
+  const candidates = [statusCode, said.enhancedCode, diagnostic === '' ? worded.enhancedCode : null]
+  const enhancedCode = chooseCode(candidates) ?? undefinedCode(replyCode, group)
+  const isTelling = diagnostic.length > 12
+  const text = statedReason(words) ?? (isTelling ? diagnostic : `${diagnostic} ${words}`.trim())
+  const statusComment = /\(([^()]*)\)/.exec(group.get('status') ?? '')?.[1] ?? ''
+  return {
+    recipient: recipientOf(group.get('final-recipient') ?? group.get('original-recipient')),
+    originalRecipient: recipientOf(group.get('original-recipient')),
+    action: actionOf(group.get('action') ?? '', enhancedCode),
+    enhancedCode,
+    replyCode,
+    diagnostic: (diagnostic || cleanLine(words)).slice(0, RESPONSE_LENGTH_MAX),
+    bounceClass: classifyBounce({
+      enhancedCode,
+      replyCode,
+      text: `${text} ${statusComment}`,
+      stage: stageOf(`${diagnostic} ${transcript}`),
+    }),
+  }
+}
+
+/** The reason of a delivery agent that refused of its own, whatever code stands for it. */
+function statedReason(words: string): string | null {
+  return /\bwas automatically rejected:\s*(\S.{0,300})/i.exec(words)?.[1] ?? null
+}
+
+/** The first that says more than its class, of the class that the first of all has. */
+function chooseCode(candidates: readonly (string | null)[]): string | null {
+  const given = candidates.filter((code) => code !== null)
+  return given.find((code) => !isVague(code)) ?? given[0] ?? null
+}
+
+function statusOf(field: string): string | null {
+  return /^\s*([245]\.\d{1,3}\.\d{1,3})\b/.exec(field)?.[1] ?? null
+}
+
+function undefinedCode(replyCode: number | null, group: RecipientFields): string | null {
+  if (replyCode !== null) return `${Math.floor(replyCode / 100)}.0.0`
+  const status = /^\s*([245])/.exec(group.get('status') ?? '')?.[1]
+  if (status !== undefined) return `${status}.0.0`
+  const action = (group.get('action') ?? '').toLowerCase()
+  if (action.includes('fail')) return '5.0.0'
+  return action.includes('delay') ? '4.0.0' : action === '' ? '5.0.0' : null
+}
+
+/** RFC 3464 §2.3.1: `rfc822; address`, and what programs write in its place. */
+function recipientOf(field: string | undefined): string | null {
+  if (field === undefined) return null
+  const value = cleanLine(field.replace(/^\s*[\w/-]{1,20}\s*;/, ''))
+  // RFC 822 §6.2.7: a source route, which names the mailbox last.
+  const route = /^<?@[^:]{1,255}:/.exec(value)?.[0] ?? ''
+  const address = value.slice(route.length).replace(/^<|>$/g, '')
+  return isOneWord(address) && address.includes('@')
+    ? address
+    : (firstAddress(address) ?? bareWord(address))
+}
+
+function bareWord(value: string): string | null {
+  return value !== '' && isOneWord(value) ? value : null
+}
+
+function isOneWord(value: string): boolean {
+  return !/[\s<>]/.test(value) && value.length <= ADDRESS_TEXT_LENGTH_MAX
+}
+
+function actionOf(field: string, code: string | null): ReportedAction {
+  const action = field.trim().toLowerCase()
+  if (action.startsWith('delay')) return 'delayed'
+  if (action.startsWith('deliver')) return 'delivered'
+  if (action.startsWith('relay')) return 'relayed'
+  if (action.startsWith('expand')) return 'expanded'
+  return code?.startsWith('2') ? 'delivered' : 'failed'
+}

@@ -1,8 +1,12 @@
 import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
-import { kilobytes } from './link-text.ts'
-import type { ViewBody } from './plain-body.ts'
-import { countCodePoints, describeRemovals, type Removal, RemovalTally } from './removal.ts'
-import { stripInvisible } from './strip-invisible.ts'
+import { kilobytes, type ViewBody } from './plain-body.ts'
+import {
+  countCodePoints,
+  describeRemovals,
+  type Removal,
+  RemovalTally,
+  stripInvisible,
+} from './removal.ts'
 
 export type ViewInput = {
   /** The first line, and what else is to say of the whole; nothing that a sender wrote. */

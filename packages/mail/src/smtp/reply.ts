@@ -33,3 +33,192 @@ export function formatReply(reply: Reply): string {
 function clean(line: string): string {
   return /[^\x20-\x7e]/.test(line) ? line.replace(/[^\x20-\x7e]/g, '?') : line
 }
+
+/** RFC 5321 §4.5.3.1.5 asks for 512 octets of a reply's line; servers of today write longer ones. */
+export const REPLY_LINE_BYTES_MAX = 2 * 1024
+export const REPLY_LINES_MAX = 100
+export const REPLY_BYTES_MAX = 64 * 1024
+
+export type PeerReply = {
+  /** Three digits as the server wrote them, 100 to 999. */
+  readonly code: number
+  /** At least one, without code and line end. What could do harm on a screen or in a log is '?'. */
+  readonly lines: readonly string[]
+}
+
+export type ReplyDefect = 'syntax' | 'codes-differ' | 'line-too-long' | 'reply-too-long'
+
+export type DecodedReply =
+  | { readonly kind: 'reply'; readonly reply: PeerReply }
+  | { readonly kind: 'malformed'; readonly defect: ReplyDefect }
+
+const LF = 10
+// Servers leave out the space before an empty text (§4.2).
+const LINE = /^([1-9]\d\d)(?:([ -])(.*))?$/s
+const NOT_PRINTABLE = /[^\x20-\x7e]/
+const UNSAFE = /[\p{C}\p{Zl}\p{Zp}\ufffd]/gu
+
+/** After a malformed reply nothing that follows can be trusted, so a decoder ends there. */
+export class ReplyDecoder {
+  /** Offset in the last chunk after what has been consumed. */
+  end = 0
+  #carry: Buffer | undefined
+  #carried = 0
+  #lines: string[] = []
+  #code = 0
+  #replyBytes = 0
+
+  /**
+   * The next reply that ends in `chunk` at or after `offset`, or null when the chunk is used up;
+   * `end` says where to go on. A line may end in LF alone: there are servers that write so, and a
+   * reply carries nobody else's octets that could be hidden behind one.
+   */
+  decode(chunk: Buffer, offset: number): DecodedReply | null {
+    let from = offset
+    while (from < chunk.length) {
+      const lineFeed = chunk.indexOf(LF, from)
+      const stop = lineFeed === -1 ? chunk.length : lineFeed + 1
+      this.end = stop
+      this.#replyBytes += stop - from
+      if (this.#carried + stop - from > REPLY_LINE_BYTES_MAX) return malformed('line-too-long')
+      if (this.#replyBytes > REPLY_BYTES_MAX) return malformed('reply-too-long')
+      if (lineFeed === -1) {
+        this.#keep(chunk, from, stop)
+        return null
+      }
+      const decoded = this.#takeLine(this.#readLine(chunk, from, lineFeed))
+      if (decoded !== null) return decoded
+      from = stop
+    }
+    return null
+  }
+
+  /** Octets of an unfinished reply are waiting for the rest of it. */
+  get isWithinReply(): boolean {
+    return this.#replyBytes > 0
+  }
+
+  #readLine(chunk: Buffer, from: number, lineFeed: number): string {
+    let line: string
+    if (this.#carried === 0) {
+      line = chunk.toString('latin1', from, lineFeed)
+    } else {
+      this.#keep(chunk, from, lineFeed)
+      line = this.#carry?.toString('latin1', 0, this.#carried) ?? ''
+      this.#carried = 0
+    }
+    return line.endsWith('\r') ? line.slice(0, -1) : line
+  }
+
+  #keep(chunk: Buffer, from: number, to: number): void {
+    this.#carry ??= Buffer.allocUnsafeSlow(REPLY_LINE_BYTES_MAX)
+    chunk.copy(this.#carry, this.#carried, from, to)
+    this.#carried += to - from
+  }
+
+  #takeLine(line: string): DecodedReply | null {
+    const match = LINE.exec(line)
+    if (match === null) return malformed('syntax')
+    const code = Number(match[1])
+    const text = cleanReplyText(match[3] ?? '')
+    const isLast = match[2] !== '-'
+    if (this.#lines.length > 0 && code !== this.#code) return malformed('codes-differ')
+    if (this.#lines.length >= REPLY_LINES_MAX) return malformed('reply-too-long')
+    if (isLast && this.#lines.length === 0) {
+      this.#replyBytes = 0
+      return { kind: 'reply', reply: { code, lines: [text] } }
+    }
+    this.#code = code
+    this.#lines.push(text)
+    if (!isLast) return null
+    const lines = this.#lines
+    this.#lines = []
+    this.#replyBytes = 0
+    return { kind: 'reply', reply: { code, lines } }
+  }
+}
+
+function malformed(defect: ReplyDefect): DecodedReply {
+  return { kind: 'malformed', defect }
+}
+
+/** UTF-8 is allowed in replies (RFC 6531 §3.7.4.2). */
+function cleanReplyText(latin1: string): string {
+  if (!NOT_PRINTABLE.test(latin1)) return latin1
+  return Buffer.from(latin1, 'latin1').toString('utf8').replaceAll('\t', ' ').replace(UNSAFE, '?')
+}
+
+const ENHANCED = /^([245])\.\d{1,3}\.\d{1,3}(?=\s|$)/
+
+/**
+ * The code of a reply's first line and its text without it, lines joined by LF. The code is null
+ * where there is none or where its class contradicts the reply's first digit; the text is then whole.
+ */
+export function splitEnhancedCode(reply: PeerReply): { enhanced: string | null; text: string } {
+  const [first = ''] = reply.lines
+  const enhanced = ENHANCED.exec(first)?.[0] ?? null
+  if (enhanced === null || Number(enhanced[0]) !== Math.floor(reply.code / 100)) {
+    return { enhanced: null, text: reply.lines.length === 1 ? first : reply.lines.join('\n') }
+  }
+  if (reply.lines.length === 1) return { enhanced, text: first.slice(enhanced.length).trimStart() }
+  const lines = reply.lines.map((line) =>
+    ENHANCED.exec(line)?.[0] === enhanced ? line.slice(enhanced.length).trimStart() : line,
+  )
+  return { enhanced, text: lines.join('\n') }
+}
+
+export type Extensions = {
+  readonly pipelining: boolean
+  readonly eightBitMime: boolean
+  readonly smtpUtf8: boolean
+  readonly starttls: boolean
+  /** Largest message in octets (RFC 1870); null when none is stated. */
+  readonly size: number | null
+  readonly isSizeOffered: boolean
+  readonly enhancedStatusCodes: boolean
+  /** Mechanisms in upper case, each once. */
+  readonly auth: readonly string[]
+}
+
+/** What a server that knows HELO only offers. */
+export const NO_EXTENSIONS: Extensions = {
+  pipelining: false,
+  eightBitMime: false,
+  smtpUtf8: false,
+  starttls: false,
+  size: null,
+  isSizeOffered: false,
+  enhancedStatusCodes: false,
+  auth: [],
+}
+
+/** `lines` is the text of the whole reply; its first line is the server's name. */
+export function parseExtensions(lines: readonly string[]): Extensions {
+  const parameters = new Map<string, string[]>()
+  for (const line of lines.slice(1)) {
+    // Old servers write AUTH=LOGIN, beside the line with a space or without one.
+    const words = line
+      .trim()
+      .toUpperCase()
+      .replace(/^AUTH=/, 'AUTH ')
+      .split(/ +/)
+    const [keyword = '', ...rest] = words
+    parameters.set(keyword, [...(parameters.get(keyword) ?? []), ...rest])
+  }
+  return {
+    pipelining: parameters.has('PIPELINING'),
+    eightBitMime: parameters.has('8BITMIME'),
+    smtpUtf8: parameters.has('SMTPUTF8'),
+    starttls: parameters.has('STARTTLS'),
+    size: parseSize(parameters.get('SIZE')?.[0]),
+    isSizeOffered: parameters.has('SIZE'),
+    enhancedStatusCodes: parameters.has('ENHANCEDSTATUSCODES'),
+    auth: [...new Set(parameters.get('AUTH'))],
+  }
+}
+
+/** Zero says that no limit is in force (RFC 1870 §3). */
+function parseSize(text: string | undefined): number | null {
+  if (text === undefined || !/^\d{1,20}$/.test(text)) return null
+  return Number(text) || null
+}

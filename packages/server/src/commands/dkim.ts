@@ -1,7 +1,7 @@
 // The keys that sign mail, for the operator: which there are, and changing to the next one. Works
 // beside a running service, which follows within seconds.
 
-import { readDomainName } from '@mailroom/mail/domain-name.ts'
+import { readDomainName } from '@mailroom/mail/address.ts'
 import {
   type DkimKey,
   type DkimOwner,

@@ -1,6 +1,6 @@
 // The keys of the service for a command, beside a service that may be running.
 
-import { makeDkimKey } from '@mailroom/mail/dkim/key.ts'
+import { makeDkimKey } from '@mailroom/mail/dkim.ts'
 import type { ServiceKeyDeps } from '#domains/service-keys.ts'
 import { openKeys } from '#wiring/open-keys.ts'
 import type { CommandStore } from './with-store.ts'

@@ -2,7 +2,7 @@
 // the server's words, and whether the address is dead.
 
 import { isDeadAddress } from '@mailroom/mail-reading/report/bounce-class.ts'
-import { RESPONSE_LENGTH_MAX } from '@mailroom/mail-reading/report/delivery-status.ts'
+import { RESPONSE_LENGTH_MAX } from '@mailroom/mail-reading/report/report.ts'
 import type { CarryOutcome } from '#delivery/transport/carrier.ts'
 import type { HeldDelivery } from '#outbound/delivery-claim-rows.ts'
 import type { SettledDelivery } from '#outbound/settle-deliveries-rows.ts'

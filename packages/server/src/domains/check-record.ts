@@ -1,7 +1,7 @@
 // What DNS has of a record of a custom domain, compared with what it should have. Pure: who asked DNS,
 // and when, is not known here.
 
-import { findKeyDefect, type KeyDefect } from '@mailroom/mail/dkim/key.ts'
+import { findKeyDefect, type KeyDefect } from '@mailroom/mail/dkim.ts'
 import type { DnsRecord } from './dns-records.ts'
 import type { RecordCheck } from './domain.ts'
 

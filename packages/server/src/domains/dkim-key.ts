@@ -1,7 +1,7 @@
 // A key that signs the mail of a domain, and its way from the first publication of its record to the
 // end of it.
 
-import { formatKeyRecord } from '@mailroom/mail/dkim/key.ts'
+import { formatKeyRecord } from '@mailroom/mail/dkim.ts'
 
 /** `standby`: to be published; `active`: signs; `retiring`: signs no more and is still published. */
 export type DkimKeyState = 'standby' | 'active' | 'retiring'

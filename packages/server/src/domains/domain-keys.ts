@@ -1,7 +1,7 @@
 // Making the keys of a domain. The private halves leave this file sealed.
 
 import type { KeyObject } from 'node:crypto'
-import { publicKeyOf } from '@mailroom/mail/dkim/key.ts'
+import { publicKeyOf } from '@mailroom/mail/dkim.ts'
 import type { Chance } from '#platform/chance.ts'
 import { LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'

@@ -1,7 +1,7 @@
 // The step from one key of a domain to the next: only to a key that DNS has, so that whoever gets mail
 // finds the key that signed it, before, during and after.
 
-import { recordsHoldKey } from '@mailroom/mail/dkim/key.ts'
+import { recordsHoldKey } from '@mailroom/mail/dkim.ts'
 import type { Clock } from '#platform/clock.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'

@@ -1,5 +1,5 @@
 import { createPrivateKey } from 'node:crypto'
-import { openSigner, type Signer } from '@mailroom/mail/dkim/signer.ts'
+import { openSigner, type Signer } from '@mailroom/mail/dkim.ts'
 import { Cache } from '#platform/cache.ts'
 import type { Clock } from '#platform/clock.ts'
 import { problem } from '#platform/problem.ts'

@@ -1,8 +1,8 @@
 // Who sent an arriving message, as far as SPF, DKIM and DMARC can tell.
 
-import { readDomainName } from '@mailroom/mail/domain-name.ts'
+import { readDomainName } from '@mailroom/mail/address.ts'
+import { readSignatureFields } from '@mailroom/mail/authentication.ts'
 import type { ParsedHeaders } from '@mailroom/mail/mime/parsed-message.ts'
-import { readSignatureFields } from '@mailroom/mail/signature-fields.ts'
 import type { Authenticator } from '#inbound/authenticate/authenticator.ts'
 import { checkEmailAddress } from '#platform/email-address.ts'
 import { type Authentication, policyRefusal } from './authentication.ts'

@@ -1,6 +1,6 @@
 // Where mail for an address goes: an inbox, the postmaster, or nowhere.
 
-import { asciiDomain } from '@mailroom/mail/domain-name.ts'
+import { asciiDomain } from '@mailroom/mail/address.ts'
 import { findServedDomain } from '#domains/domain-rows.ts'
 import { inboxAddressOf, type ReachedInbox, unquote } from '#inboxes/inbox.ts'
 import { findInboxByAddress } from '#inboxes/inbox-rows.ts'

@@ -3,7 +3,7 @@
 
 import { hash } from 'node:crypto'
 import { formatMailbox } from '@mailroom/mail/address-list.ts'
-import { messageIdKey } from '@mailroom/mail/message-id.ts'
+import { messageIdKey } from '@mailroom/mail/message-headers.ts'
 import type { Mailbox, ParsedHeaders, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
 import type { MessageContent } from '#mailbox/message-statements.ts'
 import { ownBytes } from '#mailbox/with-raw-bytes.ts'

@@ -1,7 +1,7 @@
 // An inbox: an address that mail is received at, and the rules of its name.
 
 import type { FilterMode } from '@mailroom/contract/vocabulary.ts'
-import { asciiDomain } from '@mailroom/mail/domain-name.ts'
+import { asciiDomain } from '@mailroom/mail/address.ts'
 import { type Chance, LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
 
 export type Inbox = {

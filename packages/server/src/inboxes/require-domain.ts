@@ -1,6 +1,6 @@
 // The domain of a new inbox: the one of the service, or a custom one that the account may use.
 
-import { readDomainName } from '@mailroom/mail/domain-name.ts'
+import { readDomainName } from '@mailroom/mail/address.ts'
 import { readNamedDomain } from '#platform/domain-name.ts'
 import { problem } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'

@@ -1,7 +1,7 @@
 // An image of another host that a message shows, fetched for its reader so that the host learns nothing
 // of who reads it.
 
-import { imageType } from '@mailroom/mail-reading/display/image-type.ts'
+import { imageType } from '@mailroom/mail-reading/display/images.ts'
 import { RETRY_AFTER_SECONDS } from '#platform/app-error.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { HttpGet } from '#platform/egress/http-get.ts'

@@ -1,7 +1,7 @@
 // The bytes behind a message: its raw form and its attachments.
 
-import { withoutClaimedResults } from '@mailroom/mail/claimed-results.ts'
-import { asciiDomain } from '@mailroom/mail/domain-name.ts'
+import { asciiDomain } from '@mailroom/mail/address.ts'
+import { withoutClaimedResults } from '@mailroom/mail/authentication.ts'
 import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
 import { domainOf } from '#inboxes/inbox.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'

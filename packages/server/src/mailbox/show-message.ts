@@ -1,7 +1,7 @@
 // A message as a page for people. Images of its own come through the signed addresses of attachments,
 // those of other hosts, where they are wanted, through ours.
 
-import type { AddressOf } from '@mailroom/mail-reading/display/shown-document.ts'
+import type { AddressOf } from '@mailroom/mail-reading/display/shown-html.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 import type { Db } from '#schema/tables.ts'
@@ -39,7 +39,7 @@ export async function showMessage(
   const message = await getMessage(deps, input)
   const { bodyHtml: html, bodyText } = message
   // Loaded with the first message that is shown.
-  const { shownBody } = await import('@mailroom/mail-reading/display/shown-document.ts')
+  const { shownBody } = await import('@mailroom/mail-reading/display/shown-html.ts')
   const shown =
     html === '' ? null : await deps.parser.show({ html, showsRemote: input.showsRemote })
   return {

@@ -2,8 +2,7 @@
 // of messages, so that a thread that is followed message by message and one that is read as a whole agree.
 
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
-import { RemovalTally } from '@mailroom/mail-reading/view/removal.ts'
-import { stripInvisible } from '@mailroom/mail-reading/view/strip-invisible.ts'
+import { RemovalTally, stripInvisible } from '@mailroom/mail-reading/view/removal.ts'
 import { addressKey } from '#platform/email-address.ts'
 
 /** `name` is null where no message of theirs, and none to them, has one. */

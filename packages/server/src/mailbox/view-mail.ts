@@ -2,7 +2,7 @@
 // here it is read, within bounds over all messages of a view.
 
 import type { Authentication } from '@mailroom/mail/authentication.ts'
-import type { EarlierText } from '@mailroom/mail-reading/view/earlier-texts.ts'
+import type { EarlierText } from '@mailroom/mail-reading/view/fold-quotes.ts'
 import { VIEW_TEXT_LENGTH_MAX } from '@mailroom/mail-reading/view/plain-body.ts'
 import type { ViewedMessage } from '@mailroom/mail-reading/view/view-page.ts'
 import { type ViewPage, viewPage } from '@mailroom/mail-reading/view/view-page.ts'

@@ -4,7 +4,7 @@ import {
   COMPOSED_HEADER_OCTETS_MAX,
   replySubject,
   trimReferences,
-} from '@mailroom/mail/compose/reply-fields.ts'
+} from '@mailroom/mail/compose/header-text.ts'
 import type { Inbox } from '#inboxes/inbox.ts'
 import type { Message } from '#mailbox/message.ts'
 import type { Thread } from '#mailbox/thread.ts'

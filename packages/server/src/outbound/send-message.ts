@@ -1,7 +1,7 @@
 import { formatMailbox } from '@mailroom/mail/address-list.ts'
 import { INLINE_HTML_LENGTH_MAX } from '@mailroom/mail/compose/body-parts.ts'
 import { composeMessage } from '@mailroom/mail/compose/compose-message.ts'
-import { messageIdKey } from '@mailroom/mail/message-id.ts'
+import { messageIdKey } from '@mailroom/mail/message-headers.ts'
 import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
 import type { Account } from '#accounts/account.ts'
 import { findAccount } from '#accounts/account-rows.ts'

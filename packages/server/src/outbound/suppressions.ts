@@ -1,4 +1,4 @@
-import { RESPONSE_LENGTH_MAX } from '@mailroom/mail-reading/report/delivery-status.ts'
+import { RESPONSE_LENGTH_MAX } from '@mailroom/mail-reading/report/report.ts'
 import type { Clock } from '#platform/clock.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'

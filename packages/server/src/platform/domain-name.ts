@@ -1,6 +1,6 @@
 // The name of a domain as callers of the API write it: brought into its one form, or refused with the
 // reason. What is somebody's to have is told by the public suffix list. (How mail writes domains, and
-// with less ado, is read by mail/domain-name.ts.)
+// with less ado, is read by mail/address.ts.)
 
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'

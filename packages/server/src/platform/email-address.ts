@@ -1,8 +1,12 @@
 // Email addresses as callers give them: whether a text is exactly one, and how two are compared.
 
+import {
+  asciiDomain,
+  isDomainName,
+  type MailboxDefect,
+  parseMailbox,
+} from '@mailroom/mail/address.ts'
 import { ADDRESS_TEXT_LENGTH_MAX } from '@mailroom/mail/address-list.ts'
-import { asciiDomain } from '@mailroom/mail/domain-name.ts'
-import { isDomainName, type MailboxDefect, parseMailbox } from '@mailroom/mail/smtp/path.ts'
 
 const expectations: Readonly<Record<MailboxDefect, string>> = {
   syntax: 'must be one email address, alone or as Name <address>',

@@ -2,7 +2,7 @@
 // send. In other modes of delivery there is none.
 
 import { composeMessage } from '@mailroom/mail/compose/compose-message.ts'
-import { completeLineFeeds, countLineEnds } from '@mailroom/mail/line-ends.ts'
+import { completeLineFeeds, countLineEnds } from '@mailroom/mail/compose/encode-transfer.ts'
 import type { Mailbox } from '@mailroom/mail/mime/parsed-message.ts'
 import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/smtp-limits.ts'
 import type { Carrier } from '#delivery/transport/carrier.ts'

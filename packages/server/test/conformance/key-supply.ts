@@ -1,6 +1,6 @@
 // Signing keys for tests that use many: making one takes a tenth of a second and more.
 
-import { makeDkimKey } from '@mailroom/mail/dkim/key.ts'
+import { makeDkimKey } from '@mailroom/mail/dkim.ts'
 
 const made: ReturnType<typeof makeDkimKey>[] = []
 

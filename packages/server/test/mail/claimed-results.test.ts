@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readAuthservIds, withoutClaimedResults } from '@mailroom/mail/claimed-results.ts'
+import { readAuthservIds, withoutClaimedResults } from '@mailroom/mail/authentication.ts'
 import { cpuTimeMs } from '#test/mail/samples.ts'
 
 const OURS = 'mx.mailroom.example'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { formatMail, formatRcpt, writeAddress } from '@mailroom/mail/smtp/client-command.ts'
+import { writeAddress } from '@mailroom/mail/address.ts'
+import { formatMail, formatRcpt } from '@mailroom/mail/smtp/command.ts'
 import fc from 'fast-check'
 
 describe('an address on the wire', () => {

@@ -2,8 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { DataDecoder } from '@mailroom/mail/smtp/data-decoder.ts'
-import { endOfData, inspectContent, stuffDots } from '@mailroom/mail/smtp/data-encoder.ts'
+import { DataDecoder, endOfData, inspectContent, stuffDots } from '@mailroom/mail/smtp/data.ts'
 import fc from 'fast-check'
 
 describe('the content of a message', () => {

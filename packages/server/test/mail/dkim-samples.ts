@@ -1,8 +1,7 @@
 // What DKIM tests share: one key for a test file, its record as a resolver gives it, and the verdict of
 // a verifier that is not ours.
 
-import { formatKeyRecord, makeDkimKey, publicKeyOf } from '@mailroom/mail/dkim/key.ts'
-import { openSigner } from '@mailroom/mail/dkim/signer.ts'
+import { formatKeyRecord, makeDkimKey, openSigner, publicKeyOf } from '@mailroom/mail/dkim.ts'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 
 export const DOMAIN = 'sender.example'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readDomainName } from '@mailroom/mail/domain-name.ts'
+import { readDomainName } from '@mailroom/mail/address.ts'
 
 test('a domain name is read in lower case, as A-labels, without the dot at its end', () => {
   for (const [written, name] of [

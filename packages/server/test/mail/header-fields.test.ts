@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { HEADER_BYTES_MAX } from '@mailroom/mail/claimed-results.ts'
 import {
   duplicateDefects,
   firstField,
+  HEADER_BYTES_MAX,
   HEADER_FIELDS_MAX,
   readHeaderSection,
 } from '@mailroom/mail/header-fields.ts'

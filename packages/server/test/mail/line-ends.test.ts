@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { COMPOSE_STEP_BYTES } from '@mailroom/mail/compose/encode-transfer.ts'
-import { completeLineFeeds, countLineEnds } from '@mailroom/mail/line-ends.ts'
+import {
+  COMPOSE_STEP_BYTES,
+  completeLineFeeds,
+  countLineEnds,
+} from '@mailroom/mail/compose/encode-transfer.ts'
 import fc from 'fast-check'
 
 const octets = (text: string) => Buffer.from(text, 'latin1')

@@ -5,7 +5,7 @@ import {
   parseMessageId,
   parseMessageIds,
   REFERENCES_MAX,
-} from '@mailroom/mail/message-id.ts'
+} from '@mailroom/mail/message-headers.ts'
 import { cpuTimeMs } from '#test/mail/samples.ts'
 
 describe('message identifiers', () => {

@@ -2,14 +2,14 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { parseExtensions } from '@mailroom/mail/smtp/ehlo.ts'
-import { splitEnhancedCode } from '@mailroom/mail/smtp/enhanced-code.ts'
 import {
+  parseExtensions,
   REPLY_BYTES_MAX,
   REPLY_LINE_BYTES_MAX,
   REPLY_LINES_MAX,
   ReplyDecoder,
-} from '@mailroom/mail/smtp/reply-decoder.ts'
+  splitEnhancedCode,
+} from '@mailroom/mail/smtp/reply.ts'
 import fc from 'fast-check'
 
 /** Each reply as `code text|text`, a defect by its name; ends at the first defect. */

@@ -7,17 +7,14 @@ import {
   saysDeadAddress,
   stageOf,
 } from '@mailroom/mail-reading/report/bounce-class.ts'
-import { readComplaint } from '@mailroom/mail-reading/report/complaint.ts'
-import {
-  readRecipientGroup,
-  recipientGroups,
-} from '@mailroom/mail-reading/report/delivery-status.ts'
 import { namedRecipients, readNotice } from '@mailroom/mail-reading/report/failure-notice.ts'
 import {
   openReport,
   REPORT_LINE_LENGTH_MAX,
   returnedMessageAt,
 } from '@mailroom/mail-reading/report/open-report.ts'
+import { readComplaint, readServiceNotice } from '@mailroom/mail-reading/report/read-report.ts'
+import { readRecipientGroup, recipientGroups } from '@mailroom/mail-reading/report/report.ts'
 import {
   findAddresses,
   findCodes,
@@ -30,7 +27,6 @@ import {
   isVague,
   saysDelayed,
 } from '@mailroom/mail-reading/report/report-words.ts'
-import { readServiceNotice } from '@mailroom/mail-reading/report/service-notice.ts'
 import fc from 'fast-check'
 import { cpuTimeMs } from '#test/mail/samples.ts'
 

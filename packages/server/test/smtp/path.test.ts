@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { isDomainName, parseMailbox } from '@mailroom/mail/smtp/path.ts'
+import { isDomainName, parseMailbox } from '@mailroom/mail/address.ts'
 import { cpuTimeMs } from '#test/mail/samples.ts'
 
 const LABEL_63 = 'a'.repeat(63)

@@ -1,7 +1,7 @@
 // AUTH (RFC 4954) with PLAIN (RFC 4616) or LOGIN. What it reports never holds the password, also when
 // the server says it back.
 
-import type { PeerReply } from '@mailroom/mail/smtp/reply-decoder.ts'
+import type { PeerReply } from '@mailroom/mail/smtp/reply.ts'
 import type { Answer, Channel } from './channel.ts'
 import { type Failure, protocolFailure, toClientReply, unexpectedReply } from './failure.ts'
 

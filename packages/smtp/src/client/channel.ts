@@ -3,7 +3,7 @@
 // command by name.
 
 import type { Socket } from 'node:net'
-import { type PeerReply, ReplyDecoder } from '@mailroom/mail/smtp/reply-decoder.ts'
+import { type PeerReply, ReplyDecoder } from '@mailroom/mail/smtp/reply.ts'
 import {
   ABORTED,
   CLOSED,

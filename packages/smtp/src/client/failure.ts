@@ -1,7 +1,6 @@
 // What a server said and what went wrong with it, as values whose texts are bounded and safe to show.
 
-import { splitEnhancedCode } from '@mailroom/mail/smtp/enhanced-code.ts'
-import type { PeerReply } from '@mailroom/mail/smtp/reply-decoder.ts'
+import { type PeerReply, splitEnhancedCode } from '@mailroom/mail/smtp/reply.ts'
 
 /** Of a reply's text kept with a delivery, in characters. */
 const REPLY_TEXT_LENGTH_MAX = 1_000

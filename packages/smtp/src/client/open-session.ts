@@ -3,8 +3,8 @@
 
 import { connect, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { type Extensions, NO_EXTENSIONS, parseExtensions } from '@mailroom/mail/smtp/ehlo.ts'
-import { isDomainName } from '@mailroom/mail/smtp/path.ts'
+import { isDomainName } from '@mailroom/mail/address.ts'
+import { type Extensions, NO_EXTENSIONS, parseExtensions } from '@mailroom/mail/smtp/reply.ts'
 import { isLoopback } from '#client-address.ts'
 import { authenticate } from './authenticate.ts'
 import { type Answer, Channel } from './channel.ts'

@@ -1,9 +1,10 @@
 // What a transaction will say, decided before its first octet is written: the commands, or the reply
 // that we give ourselves because the server could only refuse or misunderstand it.
 
-import { formatMail, formatRcpt, writeAddress } from '@mailroom/mail/smtp/client-command.ts'
-import { inspectContent } from '@mailroom/mail/smtp/data-encoder.ts'
-import type { Extensions } from '@mailroom/mail/smtp/ehlo.ts'
+import { writeAddress } from '@mailroom/mail/address.ts'
+import { formatMail, formatRcpt } from '@mailroom/mail/smtp/command.ts'
+import { inspectContent } from '@mailroom/mail/smtp/data.ts'
+import type { Extensions } from '@mailroom/mail/smtp/reply.ts'
 import type { OutgoingMail, RecipientOutcome, Stage } from './outgoing-mail.ts'
 
 export type Plan = {

@@ -2,7 +2,7 @@
 // the caller demands, and carries one transaction after another. Which server, and what becomes of
 // a refusal, is the caller's business.
 
-import type { Extensions } from '@mailroom/mail/smtp/ehlo.ts'
+import type { Extensions } from '@mailroom/mail/smtp/reply.ts'
 import type { Credentials } from './authenticate.ts'
 import type { Channel } from './channel.ts'
 import { type ClientTimeouts, defaultClientTimeouts } from './client-timeouts.ts'

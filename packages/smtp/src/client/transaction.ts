@@ -2,8 +2,8 @@
 // allows it. It knows at every moment what the server may have accepted, and says so for each
 // recipient, whatever happens.
 
-import { endOfData, stuffDots } from '@mailroom/mail/smtp/data-encoder.ts'
-import type { PeerReply } from '@mailroom/mail/smtp/reply-decoder.ts'
+import { endOfData, stuffDots } from '@mailroom/mail/smtp/data.ts'
+import type { PeerReply } from '@mailroom/mail/smtp/reply.ts'
 import type { Answer, Channel } from './channel.ts'
 import type { ClientTimeouts } from './client-timeouts.ts'
 import {

@@ -1,12 +1,13 @@
 // RFC 5321 from the server's side: octets in, replies and calls of the receiver out. A state machine
 // that knows neither sockets nor timers; its connection brings both.
 
-import { type Command, parseCommand } from '@mailroom/mail/smtp/command.ts'
 import {
+  type Command,
   CommandDecoder,
   type DecodedLine,
   type LineDefect,
-} from '@mailroom/mail/smtp/command-decoder.ts'
+  parseCommand,
+} from '@mailroom/mail/smtp/command.ts'
 import { formatReply, type Reply, reply } from '@mailroom/mail/smtp/reply.ts'
 import { clientGroup } from '#client-address.ts'
 import type { Clock } from '#clock.ts'

@@ -2,7 +2,7 @@
 // Says what the message is refused for, once its real end has been read. Where there is no room, a started
 // message of whoever holds most, or one that hardly goes on, gives way.
 
-import { DataDecoder } from '@mailroom/mail/smtp/data-decoder.ts'
+import { DataDecoder } from '@mailroom/mail/smtp/data.ts'
 import type { Reply } from '@mailroom/mail/smtp/reply.ts'
 import * as replies from './replies.ts'
 import type { ReceivedContent } from './session.ts'

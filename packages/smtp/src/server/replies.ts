@@ -1,6 +1,6 @@
 // The replies that the engine itself gives (RFC 5321 §4.2.3, enhanced codes of RFC 3463).
 
-import type { LineDefect } from '@mailroom/mail/smtp/command-decoder.ts'
+import type { LineDefect } from '@mailroom/mail/smtp/command.ts'
 import { type Reply, reply } from '@mailroom/mail/smtp/reply.ts'
 import type { CutReason } from './outcome.ts'
 

@@ -1,6 +1,6 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
+import { isDomainName } from '@mailroom/mail/address.ts'
 import { isHostInPolicy, type StsPolicy } from '@mailroom/mail/mta-sts.ts'
-import { isDomainName } from '@mailroom/mail/smtp/path.ts'
 import type { ClientTls } from '@mailroom/smtp/client/outgoing-mail.ts'
 import { Cache } from '#platform/cache.ts'
 import type { Chance } from '#platform/chance.ts'

@@ -1,13 +1,13 @@
 // DMARC (RFC 9989) of what SPF and DKIM found, for the one From address that is shown, and whether
 // that address is proven. Judged once for mail that is alike, as SPF is.
 
+import { readDomainName } from '@mailroom/mail/address.ts'
 import type {
   Authentication,
   DkimResult,
   DmarcResult,
   SpfResult,
 } from '@mailroom/mail/authentication.ts'
-import { readDomainName } from '@mailroom/mail/domain-name.ts'
 import { evaluateDmarc } from 'mailauth/lib/dmarc/index.js'
 import { getAlignment } from 'mailauth/lib/tools.js'
 import { Cache } from '#platform/cache.ts'

@@ -2,12 +2,13 @@
 // can take. Feeds the verifier by itself: its own reader takes longer than all the rest.
 
 import { setImmediate } from 'node:timers/promises'
-import type { AuthenticationResult, DkimResult } from '@mailroom/mail/authentication.ts'
 import {
+  type AuthenticationResult,
   cleanIdentifier,
+  type DkimResult,
   IDENTIFIER_LENGTH_MAX,
   SIGNATURES_SHOWN_MAX,
-} from '@mailroom/mail/signature-fields.ts'
+} from '@mailroom/mail/authentication.ts'
 import { arc as checkChain } from 'mailauth/lib/arc/index.js'
 import { DkimVerifier, type SignatureHeader } from 'mailauth/lib/dkim/dkim-verifier.js'
 import { getAlignment } from 'mailauth/lib/tools.js'

@@ -1,8 +1,8 @@
 // SPF (RFC 7208) of one reverse-path from one address. Mail that is alike is judged once for as long
 // as the records that decided it are good.
 
+import { readDomainName } from '@mailroom/mail/address.ts'
 import type { SpfResult } from '@mailroom/mail/authentication.ts'
-import { readDomainName } from '@mailroom/mail/domain-name.ts'
 import { spf as checkHost } from 'mailauth/lib/spf/index.js'
 import { Cache } from '#platform/cache.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'

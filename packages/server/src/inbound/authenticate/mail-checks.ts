@@ -1,9 +1,13 @@
 // All checks of one message: SPF and signatures side by side, then what DMARC makes of them, each with
 // its share of the time.
 
-import type { Authentication, SpfResult } from '@mailroom/mail/authentication.ts'
-import { asciiDomain } from '@mailroom/mail/domain-name.ts'
-import { readSignatureFields, type SignatureFields } from '@mailroom/mail/signature-fields.ts'
+import { asciiDomain } from '@mailroom/mail/address.ts'
+import {
+  type Authentication,
+  readSignatureFields,
+  type SignatureFields,
+  type SpfResult,
+} from '@mailroom/mail/authentication.ts'
 import { raceAbort } from '#platform/abort.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'

@@ -1,8 +1,7 @@
 // What becomes of the signatures of a message: those that can be checked go to the thread that does it,
 // only so much at once, and of the others it is said why not.
 
-import type { DkimResult } from '@mailroom/mail/authentication.ts'
-import type { SignatureFields } from '@mailroom/mail/signature-fields.ts'
+import type { DkimResult, SignatureFields } from '@mailroom/mail/authentication.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
 import type { Log } from '#platform/log.ts'
 import { Semaphore } from '#platform/semaphore.ts'

@@ -3,7 +3,7 @@
 // got the message has.
 
 import type { Authentication } from '@mailroom/mail/authentication.ts'
-import { messageIdKey } from '@mailroom/mail/message-id.ts'
+import { messageIdKey } from '@mailroom/mail/message-headers.ts'
 import type { Report, ReportedRecipient } from '@mailroom/mail-reading/report/report.ts'
 import { findRecipient } from '#inbound/find-recipient.ts'
 import { domainOf } from '#inboxes/inbox.ts'

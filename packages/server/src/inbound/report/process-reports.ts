@@ -3,8 +3,11 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
-import { RESPONSE_LENGTH_MAX } from '@mailroom/mail-reading/report/delivery-status.ts'
-import type { Report, ReportedRecipient } from '@mailroom/mail-reading/report/report.ts'
+import {
+  RESPONSE_LENGTH_MAX,
+  type Report,
+  type ReportedRecipient,
+} from '@mailroom/mail-reading/report/report.ts'
 import type { AcceptedRecipient, MailRecipient } from '#inbound/find-recipient.ts'
 import {
   type ReportedDelivery,

@@ -15,8 +15,7 @@ import {
   readDefeatedAttachment,
 } from '@mailroom/mail/mime/mime-message.ts'
 import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
-import type { ShownSource } from '@mailroom/mail-reading/display/shown-document.ts'
-import type { ShownHtml } from '@mailroom/mail-reading/display/shown-html.ts'
+import type { ShownHtml, ShownSource } from '@mailroom/mail-reading/display/shown-html.ts'
 import type { Extracted, ExtractedFrom } from '@mailroom/mail-reading/extract/extract.ts'
 import {
   EXTRACTED_HTML_LENGTH_MAX,
@@ -180,7 +179,7 @@ class ThreadPool implements ParserPool {
   async show(source: ShownSource): Promise<ShownHtml | null> {
     if (source.html.length <= INLINE_HTML_LENGTH_MAX) {
       // A service to which nobody looks need not hold it.
-      const { showSource } = await import('@mailroom/mail-reading/display/shown-document.ts')
+      const { showSource } = await import('@mailroom/mail-reading/display/shown-html.ts')
       return showSource(source)
     }
     const outcome = await this.#submit({ kind: 'show', source })

@@ -6,8 +6,7 @@ import { bodyParts } from '@mailroom/mail/compose/body-parts.ts'
 import { readAttachment } from '@mailroom/mail/mime/mime-message.ts'
 import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
 import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
-import { loadViewLibraries } from '@mailroom/mail-reading/view/html-to-markdown.ts'
-import { viewBody } from '@mailroom/mail-reading/view/view-body.ts'
+import { loadViewLibraries, viewBody } from '@mailroom/mail-reading/view/view-body.ts'
 import type { ParserAnswer, ParserRequest } from './parser-port.ts'
 
 const port = parentPort
@@ -33,7 +32,7 @@ async function answerTo(request: ParserRequest): Promise<ParserAnswer> {
   }
   if (request.kind === 'make-view') return { kind: 'view', body: await viewBody(request.source) }
   if (request.kind === 'show') {
-    const { showSource } = await import('@mailroom/mail-reading/display/shown-document.ts')
+    const { showSource } = await import('@mailroom/mail-reading/display/shown-html.ts')
     return { kind: 'shown', shown: showSource(request.source) }
   }
   if (request.kind === 'extract') {

@@ -1,7 +1,6 @@
 import type { BodyParts, BodySource } from '@mailroom/mail/compose/body-parts.ts'
 import type { ParsedAttachment, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
-import type { ShownSource } from '@mailroom/mail-reading/display/shown-document.ts'
-import type { ShownHtml } from '@mailroom/mail-reading/display/shown-html.ts'
+import type { ShownHtml, ShownSource } from '@mailroom/mail-reading/display/shown-html.ts'
 import type { Report, ReportEnvelope } from '@mailroom/mail-reading/report/report.ts'
 import type { ViewBody, ViewSource } from '@mailroom/mail-reading/view/plain-body.ts'
 

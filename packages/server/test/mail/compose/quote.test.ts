@@ -6,11 +6,12 @@ import {
   type Original,
   plainBodyParts,
   QUOTED_HTML_LENGTH_MAX,
+  QUOTED_TAGS_MAX,
   QUOTED_TEXT_LENGTH_MAX,
   quoteHtml,
   quoteText,
+  sanitiseHtml,
 } from '@mailroom/mail/compose/body-parts.ts'
-import { QUOTED_TAGS_MAX, sanitiseHtml } from '@mailroom/mail/compose/sanitise-html.ts'
 import { textFromHtml } from '@mailroom/mail/html/text.ts'
 import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
 import { extractReply } from '@mailroom/mail-reading/reply/reply-text.ts'

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { HEADER_WORD_LENGTH_MAX } from '@mailroom/mail/compose/header-text.ts'
 import {
   COMPOSED_HEADER_OCTETS_MAX,
+  HEADER_WORD_LENGTH_MAX,
   replySubject,
   trimReferences,
-} from '@mailroom/mail/compose/reply-fields.ts'
+} from '@mailroom/mail/compose/header-text.ts'
 import fc from 'fast-check'
 
 test('a reply has one Re:, however many the thread had', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { shownBody, showSource } from '@mailroom/mail-reading/display/shown-document.ts'
+import { shownBody, showSource } from '@mailroom/mail-reading/display/shown-html.ts'
 import { parse, type DefaultTreeAdapterTypes as Tree } from 'parse5'
 
 const ADDRESS = '/v1/messages/msg_1/image?x=1'

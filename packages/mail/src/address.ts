@@ -1,6 +1,8 @@
 // Mailboxes as RFC 5321 §4.1.2 writes them (RFC 6531 §3.3 for UTF-8): text to its two parts, or the
 // defect that makes it no mailbox. Knows nothing of which mailboxes exist.
 
+import { domainToASCII } from 'node:url'
+
 /** RFC 5321 §4.5.3.1.1, in octets. */
 const LOCAL_PART_OCTETS_MAX = 64
 /** RFC 5321 §4.5.3.1.2, in octets. */
@@ -122,4 +124,62 @@ function isIpv6(text: string): boolean {
     plain.every((group) => IPV6_GROUP.test(group)) &&
     (halves.length === 2 ? count < 8 : count === 8)
   )
+}
+
+/** The domain part of an address as it is compared: lower case, A-labels for U-labels (RFC 5890 §2.3.2.1). */
+export function asciiDomain(written: string): string {
+  // Only for what is not ASCII yet: the function would read percent signs and drop tabs in the rest.
+  if (/^[\x00-\x7f]*$/.test(written)) return written.toLowerCase()
+  return domainToASCII(written) || written.toLowerCase()
+}
+
+/**
+ * The same without the dot at the end; null where it is no name, such as an address literal, or longer
+ * than a name can be (RFC 1035 §2.3.4).
+ */
+export function readDomainName(written: string): string | null {
+  // U-labels may be longer than A-labels, but not by that much: their conversion takes time.
+  if (written.length > 4 * NAME_LENGTH_MAX) return null
+  const name = asciiDomain(written).replace(/\.$/, '')
+  if (name.length > NAME_LENGTH_MAX || TOO_LONG_LABEL.test(name)) return null
+  if (/[^\x00-\x7f]/.test(name)) return null
+  return name === '' || /[\s@:[\]<>()"\\,;]/.test(name) || /^[\d.]+$/.test(name) ? null : name
+}
+
+const NAME_LENGTH_MAX = 253
+const TOO_LONG_LABEL = /[^.]{64}/
+
+export type WireAddress = {
+  readonly address: string
+  /** The local part is outside ASCII: the transaction needs SMTPUTF8. */
+  readonly isInternational: boolean
+}
+
+/**
+ * A mailbox as it is written between `<` and `>`, its domain in A-labels; null when it is none.
+ * Angle brackets are refused also within quotes, where RFC 5321 allows them: servers that cut the line
+ * at the wrong one would deliver to somebody else.
+ */
+export function writeAddress(text: string): WireAddress | null {
+  if (/[<>]/.test(text)) return null
+  const mailbox = parseMailbox(text)
+  if (mailbox.kind === 'defect') return null
+  if (!mailbox.isInternational) return { address: text, isInternational: false }
+  const localPart = text.slice(0, text.length - mailbox.domain.length)
+  const domain = writeDomain(mailbox.domain)
+  if (domain === null) return null
+  const address = localPart + domain
+  if (parseMailbox(address).kind === 'defect') return null
+  return { address, isInternational: !isAscii(localPart) }
+}
+
+function writeDomain(domain: string): string | null {
+  if (isAscii(domain)) return domain
+  const ascii = domainToASCII(domain.toLowerCase())
+  // Digits of other scripts would become an IPv4 address, as in a URL.
+  return isDomainName(ascii) && !/^[\d.]+$/.test(ascii) ? ascii : null
+}
+
+function isAscii(text: string): boolean {
+  return !/[^\x00-\x7f]/.test(text)
 }
