@@ -1,7 +1,6 @@
 // Reading the keys of an account.
 
-import type { Page } from '#platform/page.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db, Page } from '#schema/tables.ts'
 import * as store from './account-rows.ts'
 import type { Key } from './key.ts'
 

@@ -1,12 +1,11 @@
 // Pairing a client with an account: the client asks, shows its code and waits; a person who is signed in
 // compares the code and decides; the client takes a key of its own.
 
-import { RETRY_AFTER_SECONDS } from '#platform/app-error.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
-import { notFound, problem } from '#platform/problem.ts'
+import { notFound, problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
 import { ACTIVE_KEYS_MAX } from './account-rows.ts'

@@ -1,7 +1,7 @@
 import type { Account as AccountShape } from '@mailroom/contract/shapes/account.ts'
 import type { ApiKey as ApiKeyShape } from '@mailroom/contract/shapes/api-key.ts'
 import type { Pod as PodShape } from '@mailroom/contract/shapes/pod.ts'
-import { presentTime } from '#platform/present-time.ts'
+import { presentTime } from '#platform/clock.ts'
 import type { Account } from './account.ts'
 import type { Key } from './key.ts'
 import type { Pod } from './pod.ts'

@@ -1,8 +1,7 @@
 // Reading pods.
 
-import type { Page } from '#platform/page.ts'
 import { notFound } from '#platform/problem.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db, Page } from '#schema/tables.ts'
 import type { Pod } from './pod.ts'
 import * as store from './pod-rows.ts'
 

@@ -1,9 +1,8 @@
 // Reading and changing accounts: name and plan for operators, the filter mode for the account itself.
 
 import type { FilterMode } from '@mailroom/contract/vocabulary.ts'
-import type { Page } from '#platform/page.ts'
 import { notFound } from '#platform/problem.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db, Page } from '#schema/tables.ts'
 import type { Account, Plan } from './account.ts'
 import * as store from './account-rows.ts'
 import { changeAccount } from './account-rows.ts'

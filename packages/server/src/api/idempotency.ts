@@ -5,8 +5,7 @@ import { createHash, type Hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { OperationId } from '@mailroom/contract/operations.ts'
 import type { ReadBody } from '#http/read-body.ts'
-import { AppError } from '#platform/app-error.ts'
-import { problem } from '#platform/problem.ts'
+import { AppError, problem } from '#platform/problem.ts'
 
 const IDEMPOTENCY_KEY_LENGTH_MAX = 255
 

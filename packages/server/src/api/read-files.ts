@@ -3,7 +3,7 @@
 
 import { explainViolations, type Violation } from '#http/explain-violations.ts'
 import type { AttachedFile } from '#http/handler.ts'
-import { AppError } from '#platform/app-error.ts'
+import { AppError } from '#platform/problem.ts'
 
 /** Content of all files that one request sends along. */
 export const FILES_BYTES_MAX = 25 * 1024 * 1024

@@ -9,9 +9,8 @@ import { PAGE_SIZE_MAX } from '@mailroom/contract/shapes/page.ts'
 import { MAILBOX, TRIMMED } from '@mailroom/contract/shapes/text.ts'
 import { explainViolations, type Part, type Violation } from '#http/explain-violations.ts'
 import type { ReadBody } from '#http/read-body.ts'
-import { AppError } from '#platform/app-error.ts'
 import { bareAddress } from '#platform/email-address.ts'
-import { notFound } from '#platform/problem.ts'
+import { AppError, notFound } from '#platform/problem.ts'
 import { readFiles } from './read-files.ts'
 
 /** A compiled schema: whether the value fits; fills in defaults, and leaves findings in `errors`. */

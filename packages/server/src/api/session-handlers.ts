@@ -9,7 +9,7 @@ import type { Sessions, SignedIn } from '#accounts/sessions.ts'
 import type { EventReaders } from '#http/event-readers.ts'
 import type { Answered, Context } from '#http/handler.ts'
 import { requireOwnOrigin } from '#http/own-origin.ts'
-import { presentTime } from '#platform/present-time.ts'
+import { presentTime } from '#platform/clock.ts'
 import { programVersion } from '#platform/program-version.ts'
 import type { AnyHandler } from './route.ts'
 

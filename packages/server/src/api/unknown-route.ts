@@ -1,7 +1,6 @@
 // What a request is told that reached no route.
 
-import { AppError } from '#platform/app-error.ts'
-import { notFound } from '#platform/problem.ts'
+import { AppError, notFound } from '#platform/problem.ts'
 import { methodsOf, type PathVisibility } from './known-paths.ts'
 
 type HeaderWriter = { header(name: string, value: string): unknown }

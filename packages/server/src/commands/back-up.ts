@@ -5,9 +5,9 @@ import { once } from 'node:events'
 import { copyFileSync, cpSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Settings } from '#config/settings.ts'
-import { copyBlobs } from '#platform/blobs/copy-blobs.ts'
+import { copyBlobs } from '#platform/blobs/disk-blobs.ts'
 import { makePrivateFolder } from '#platform/blobs/durable-folder.ts'
-import { backUpSqlite } from '#platform/db/back-up-sqlite.ts'
+import { backUpSqlite } from '#platform/db/sqlite.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { blobsPath, openBlobs } from '#wiring/open-blobs.ts'
 import { secretKeyPath } from '#wiring/open-keys.ts'
@@ -84,7 +84,7 @@ async function copyDatabase(settings: Settings, folder: string): Promise<string[
     const to = databasePath({ ...settings, dataDir: folder })
     return backUpSqlite({ from: databasePath(settings), to })
   }
-  const { backUpPostgres } = await import('#platform/db/back-up-postgres.ts')
+  const { backUpPostgres } = await import('#platform/db/postgres.ts')
   const file = join(folder, 'mailroom.dump')
   return backUpPostgres(databaseUrl, (snapshot) => dumpPostgres(databaseUrl, { file, snapshot }))
 }

@@ -3,10 +3,9 @@
 import { existsSync } from 'node:fs'
 import type { Settings } from '#config/settings.ts'
 import { makePrivateFolder } from '#platform/blobs/durable-folder.ts'
-import { inspectSqlite, type SchemaState } from '#platform/db/inspect-schema.ts'
-import { planMigrations, readMigrations } from '#platform/db/migrate.ts'
+import { planMigrations, readMigrations, type SchemaState } from '#platform/db/migrate.ts'
 import { inspectPostgres, migratePostgres } from '#platform/db/postgres.ts'
-import { migrateSqlite } from '#platform/db/sqlite.ts'
+import { inspectSqlite, migrateSqlite } from '#platform/db/sqlite.ts'
 import { databasePath } from '#wiring/open-store.ts'
 import { loadSettings } from './load-settings.ts'
 

@@ -9,10 +9,10 @@ import {
   renewDeliveries,
   returnDeliveries,
 } from '#outbound/delivery-claim-rows.ts'
-import { BACKOFF_MS_MAX } from '#queue/delivery-schedule.ts'
 import type { DispatchedQueue, GroupOutcome } from '#queue/dispatched-queue.ts'
 import { DELIVERY_LEASE_MS } from '#queue/dispatcher-bounds.ts'
 import { openLeaseKeeper } from '#queue/lease-keeper.ts'
+import { BACKOFF_MS_MAX } from '#queue/retry-schedules.ts'
 import { type DeliverDeps, deliver, type Group } from './deliver.ts'
 
 export type { Group, GroupOutcome, HeldDelivery }

@@ -9,8 +9,8 @@ import type { SettledDelivery } from '#outbound/settle-deliveries-rows.ts'
 import { newSuppression } from '#outbound/suppressions.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
-import { nextAttemptAt } from '#queue/delivery-schedule.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
+import { nextAttemptAt } from '#queue/retry-schedules.ts'
 
 /** Attempts that may end without an answer to the final dot. */
 const AMBIGUOUS_ATTEMPTS_MAX = 3

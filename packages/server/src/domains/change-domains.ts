@@ -1,11 +1,10 @@
 // Making, scoping and removing custom domains.
 
 import { findPod } from '#accounts/pod-rows.ts'
-import { RETRY_AFTER_SECONDS } from '#platform/app-error.ts'
 import type { Chance } from '#platform/chance.ts'
 import { LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
 import { readCustomDomain } from '#platform/domain-name.ts'
-import { notFound, problem } from '#platform/problem.ts'
+import { notFound, problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import type { Db } from '#schema/tables.ts'
 import {

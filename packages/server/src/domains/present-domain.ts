@@ -1,7 +1,7 @@
 // Custom domains as the API shows them.
 
 import type { DomainRecord, Domain as DomainShape } from '@mailroom/contract/shapes/domain.ts'
-import { presentTime } from '#platform/present-time.ts'
+import { presentTime } from '#platform/clock.ts'
 import type { ShownDomain, ShownRecord } from './shown-domain.ts'
 
 /** With what to publish, and what DNS had of it. */

@@ -1,9 +1,8 @@
 // Reading custom domains.
 
 import { findPod } from '#accounts/pod-rows.ts'
-import type { Page } from '#platform/page.ts'
 import { notFound } from '#platform/problem.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db, Page } from '#schema/tables.ts'
 import { formatZone } from './dns-records.ts'
 import type { Domain } from './domain.ts'
 import * as store from './domain-rows.ts'

@@ -10,7 +10,7 @@ import {
   selectPlaces,
   unsettledInLog,
 } from '#platform/db/dialect.ts'
-import { forEachRow, rowInsert } from '#platform/db/row-statements.ts'
+import { forEachRow, rowInsert } from '#platform/db/statement.ts'
 import { idTimeMs } from '#platform/ids.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 import {

@@ -3,8 +3,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
-import { AppError } from '#platform/app-error.ts'
-import { freeMemory, JSON_BODY_BYTES_MAX } from '#platform/free-memory.ts'
+import { AppError } from '#platform/problem.ts'
 import { type Release, Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { busy, Octets } from './fair-shares.ts'
@@ -156,4 +155,16 @@ function tooLarge(bytesMax: number): AppError {
     'payload_too_large',
     `The request body is larger than the ${bytesMax} octets that this route accepts.`,
   )
+}
+
+export const JSON_BODY_BYTES_MAX = 1024 * 1024
+
+/**
+ * Frees the memory behind large `bytes` at once, where the garbage collector would come when several
+ * of them have piled up; small ones, and views of a part, are left to it. Only for memory that is the
+ * caller's alone: nothing that works in the background may use it any more. Called twice it is once.
+ */
+export function freeMemory({ buffer, byteLength }: Uint8Array): void {
+  const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength
+  if (isWhole && byteLength > JSON_BODY_BYTES_MAX) buffer.transfer(0)
 }

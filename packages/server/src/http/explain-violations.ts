@@ -2,8 +2,8 @@
 // annotation of the contract.
 
 import { MAILBOX, RULE } from '@mailroom/contract/shapes/text.ts'
-import { AppError, type ErrorDetail } from '#platform/app-error.ts'
 import { checkEmailAddress } from '#platform/email-address.ts'
+import { AppError, type ErrorDetail } from '#platform/problem.ts'
 
 /** Wrong fields that one answer lists. */
 const ERROR_DETAILS_MAX = 20

@@ -1,6 +1,6 @@
 // Memory and work of requests, shared out among those who ask: so much for all, so much for one.
 
-import { AppError } from '#platform/app-error.ts'
+import { AppError } from '#platform/problem.ts'
 
 export function busy(message = 'The service is busy with other requests.'): AppError {
   return new AppError('service_unavailable', message)

@@ -3,9 +3,13 @@
 
 import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
 import type { ErrorBody } from '@mailroom/contract/shapes/error.ts'
-import { AppError, type AppErrorOptions, RETRY_AFTER_SECONDS } from '#platform/app-error.ts'
-import { notFound } from '#platform/problem.ts'
-import { withStorageTold } from '#platform/storage-trouble.ts'
+import {
+  AppError,
+  type AppErrorOptions,
+  notFound,
+  RETRY_AFTER_SECONDS,
+  withStorageTold,
+} from '#platform/problem.ts'
 
 export type Problem = {
   readonly status: number

@@ -7,10 +7,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { BodyMediaType, Operation } from '@mailroom/contract/operations/operation.ts'
 import { isBodyOptional } from '@mailroom/contract/operations.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { AppError } from '#platform/app-error.ts'
-import { freeMemory, JSON_BODY_BYTES_MAX } from '#platform/free-memory.ts'
+import { AppError } from '#platform/problem.ts'
 import { readStrictJson } from '#platform/strict-json.ts'
-import { type BodyHold, collectBody } from './collect-body.ts'
+import { type BodyHold, collectBody, freeMemory, JSON_BODY_BYTES_MAX } from './collect-body.ts'
 import { readForm } from './read-form.ts'
 
 /** A body that carries files: 25 MiB of them in base64, and texts. */

@@ -3,7 +3,7 @@
 // own, because form libraries skip or cut such parts.
 
 import type { TObject } from '@mailroom/contract/schema.ts'
-import { AppError } from '#platform/app-error.ts'
+import { AppError } from '#platform/problem.ts'
 import { explainViolations } from './explain-violations.ts'
 
 /** 100 files, 50 copied recipients and the fields that come once. */

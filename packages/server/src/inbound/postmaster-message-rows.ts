@@ -1,7 +1,7 @@
 // Mail to the postmaster of the service, to and from rows; only operators read it.
 
 import { dropRawReferences } from '#mailbox/raw-message-rows.ts'
-import { PURGE_STEP_ROWS } from '#schema/remove-oldest.ts'
+import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { NewRow, ReadDb, Row, Tx } from '#schema/tables.ts'
 
 export type PostmasterPage = {

@@ -7,7 +7,7 @@ import type {
   SenderRule as SenderRuleShape,
 } from '@mailroom/contract/shapes/sender.ts'
 import type { Account } from '#accounts/account.ts'
-import { presentTime } from '#platform/present-time.ts'
+import { presentTime } from '#platform/clock.ts'
 import type { Quarantined } from './quarantined.ts'
 import { QUARANTINE_MS } from './quarantined.ts'
 import type { SenderRule } from './sender-rule.ts'

@@ -2,11 +2,9 @@
 
 import type { HeldContent } from '#mailbox/downloads.ts'
 import { readReceivedRaw } from '#mailbox/read-content.ts'
-import type { BlobStore } from '#platform/blobs/blob-store.ts'
-import { removeBlobs } from '#platform/blobs/remove-blobs.ts'
-import type { Page } from '#platform/page.ts'
+import { type BlobStore, removeBlobs } from '#platform/blobs/blob-store.ts'
 import { notFound } from '#platform/problem.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db, Page } from '#schema/tables.ts'
 import * as store from './quarantine-rows.ts'
 import { removeQuarantined } from './quarantine-rows.ts'
 import type { Quarantined } from './quarantined.ts'

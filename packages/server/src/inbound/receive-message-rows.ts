@@ -11,7 +11,7 @@ import {
 } from '#mailbox/message-statements.ts'
 import { type GroupedInput, groupTransaction, type JoinGroup } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
-import { forEachRow, rowSelect } from '#platform/db/row-statements.ts'
+import { forEachRow, rowSelect } from '#platform/db/statement.ts'
 import type { NewRow, Tables, Tx } from '#schema/tables.ts'
 import { addPostmasterMessage, dropOldestPostmasterMail } from './postmaster-message-rows.ts'
 import {

@@ -3,9 +3,8 @@
 import { findPod } from '#accounts/pod-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
-import type { Page } from '#platform/page.ts'
 import { notFound, problem } from '#platform/problem.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db, Page } from '#schema/tables.ts'
 import {
   insertSenderRule,
   SENDER_RULES_PER_ACCOUNT_MAX,

@@ -2,8 +2,7 @@
 
 import { sql } from 'kysely'
 import type { FilterMode } from '#accounts/account.ts'
-import { groupedLookup } from '#platform/db/grouped-lookup.ts'
-import { statement } from '#platform/db/statement.ts'
+import { groupedLookup, statement } from '#platform/db/statement.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
 import type { Inbox, ReachedInbox, Screening, ShownInbox } from './inbox.ts'
 

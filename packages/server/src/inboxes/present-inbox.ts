@@ -2,7 +2,7 @@ import type {
   ChangedInbox as ChangedInboxShape,
   Inbox as InboxShape,
 } from '@mailroom/contract/shapes/inbox.ts'
-import { presentTime } from '#platform/present-time.ts'
+import { presentTime } from '#platform/clock.ts'
 import type { ShownInbox } from './inbox.ts'
 
 export function presentInbox(inbox: ShownInbox): InboxShape {

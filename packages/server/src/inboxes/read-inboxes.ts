@@ -3,9 +3,8 @@ import { findInboxByAddress } from './inbox-rows.ts'
 // Reading inboxes.
 
 import { findPod } from '#accounts/pod-rows.ts'
-import type { Page } from '#platform/page.ts'
 import { notFound } from '#platform/problem.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db, Page } from '#schema/tables.ts'
 import type { ShownInbox } from './inbox.ts'
 import * as store from './inbox-rows.ts'
 

@@ -1,8 +1,7 @@
 // Contents on their way to those who download them: each is read once for all who ask meanwhile, a
 // few at a time, and all of them together are bounded. Knows keys and bytes, not what they are of.
 
-import type { AppError } from '#platform/app-error.ts'
-import { problem } from '#platform/problem.ts'
+import { type AppError, problem } from '#platform/problem.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 
 /** Attachments read out of their messages at once: fewer than PARSE_WORKERS_MAX, so that mail goes on. */

@@ -2,10 +2,9 @@
 // of who reads it.
 
 import { imageType } from '@mailroom/mail-reading/display/images.ts'
-import { RETRY_AFTER_SECONDS } from '#platform/app-error.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { HttpGet } from '#platform/egress/http-get.ts'
-import { notFound, problem } from '#platform/problem.ts'
+import { notFound, problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import type { Db } from '#schema/tables.ts'
 import { isImageUrlGood } from './image-url.ts'

@@ -2,8 +2,8 @@
 
 import { type RawBuilder, sql } from 'kysely'
 import { EVENTS, type TracedEvent } from '#events/event-rows.ts'
-import { rowInsert, rowUpdate, together } from '#platform/db/row-statements.ts'
-import { ROW_BLOB_BYTES_MAX } from '#queue/dispatcher-bounds.ts'
+import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
+import { rowInsert, rowUpdate, together } from '#platform/db/statement.ts'
 import type { NewRow, Row, Tables, Tx } from '#schema/tables.ts'
 import { RANGES, type RangeChange, sumChanges } from './thread-range-rows.ts'
 

@@ -1,6 +1,6 @@
 import type { Authentication, Message as MessageShape } from '@mailroom/contract/shapes/message.ts'
 import type { Thread as ThreadShape } from '@mailroom/contract/shapes/thread.ts'
-import { presentTime } from '#platform/present-time.ts'
+import { presentTime } from '#platform/clock.ts'
 import { attachmentUrl, type UrlSigner } from './attachment-url.ts'
 import { cutBodies } from './cut-bodies.ts'
 import type { Extractions } from './extractions.ts'

@@ -1,8 +1,7 @@
 // Reading messages.
 
-import type { Page } from '#platform/page.ts'
 import { notFound } from '#platform/problem.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db, Page } from '#schema/tables.ts'
 import { CUT_READ_LENGTH } from './cut-bodies.ts'
 import type { Direction, Message } from './message.ts'
 import * as store from './message-rows.ts'

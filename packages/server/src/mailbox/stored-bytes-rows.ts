@@ -5,7 +5,7 @@ import { insertEvent } from '#events/event-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
-import { PURGE_STEP_ROWS } from '#schema/remove-oldest.ts'
+import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { ReadDb, Tables, Tx } from '#schema/tables.ts'
 
 export type Stored = {

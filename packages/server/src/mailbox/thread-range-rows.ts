@@ -2,7 +2,7 @@
 // transaction that adds, moves or marks a thread, so that a page anywhere in the list is found by
 // adding up a few totals instead of walking over all the threads before it.
 
-import { forEachRow, rowInsert } from '#platform/db/row-statements.ts'
+import { forEachRow, rowInsert } from '#platform/db/statement.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
 
 /** Positions in a range: about as many totals to add up at 300,000 threads as entries to pass over. */

@@ -1,9 +1,8 @@
 // Reading threads and setting their read flag.
 
 import type { Log } from '#platform/log.ts'
-import type { Page } from '#platform/page.ts'
 import { notFound } from '#platform/problem.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db, Page } from '#schema/tables.ts'
 import { CUT_READ_LENGTH } from './cut-bodies.ts'
 import type { Message } from './message.ts'
 import { listThreadMessages } from './message-rows.ts'

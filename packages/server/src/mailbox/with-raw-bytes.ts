@@ -4,14 +4,12 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { COMPOSE_STEP_BYTES } from '@mailroom/mail/compose/encode-transfer.ts'
-import type { BlobStore } from '#platform/blobs/blob-store.ts'
-import { removeBlobs } from '#platform/blobs/remove-blobs.ts'
+import { type BlobStore, ROW_BLOB_BYTES_MAX, removeBlobs } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import type { MakeId } from '#platform/ids.ts'
-import { storageTrouble } from '#platform/storage-trouble.ts'
+import { storageTrouble } from '#platform/problem.ts'
 import { HOUR_MS } from '#platform/units.ts'
-import { ROW_BLOB_BYTES_MAX } from '#queue/dispatcher-bounds.ts'
 import type { NewRow } from '#schema/tables.ts'
 
 /** From storing bytes to the commit that refers to them. Far below ORPHAN_MS; past it they are given up. */

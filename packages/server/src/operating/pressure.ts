@@ -2,9 +2,7 @@
 // take on more.
 
 import { systemClock } from '#platform/clock.ts'
-import { paceWrites } from '#platform/db/paced-db.ts'
-import type { StorePressure } from '#platform/store-pressure.ts'
-import { openStorePressure } from '#platform/store-pressure.ts'
+import { openStorePressure, paceWrites, type StorePressure } from '#platform/db/paced-db.ts'
 import type { Metrics } from '#platform/telemetry/metrics.ts'
 import type { Db } from '#schema/tables.ts'
 

@@ -1,7 +1,7 @@
 // A look now and then at the schema that a newer program may have changed: a process that does not work
 // with it any more should not go on failing.
 
-import { findSchemaChange } from '#platform/db/inspect-schema.ts'
+import { findSchemaChange } from '#platform/db/migrate.ts'
 import type { Log } from '#platform/log.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { openWorkerLoop } from '#queue/worker-loop.ts'

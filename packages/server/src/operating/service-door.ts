@@ -6,8 +6,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { clientGroup, plainAddress } from '@mailroom/smtp/client-address.ts'
 import { bearerToken, digest } from '#accounts/identify.ts'
-import { AppError, RETRY_AFTER_SECONDS } from '#platform/app-error.ts'
 import type { Log } from '#platform/log.ts'
+import { AppError, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { RateWindow } from '#rate-limits/budgets.ts'
 

@@ -4,7 +4,7 @@
 import type { EventKind } from '#events/event.ts'
 import { EVENTS, type TracedEvent } from '#events/event-rows.ts'
 import { lockRows } from '#platform/db/dialect.ts'
-import { forEachRow, rowSelect, rowUpdate, together } from '#platform/db/row-statements.ts'
+import { forEachRow, rowSelect, rowUpdate, together } from '#platform/db/statement.ts'
 import type { Row, Tables, Tx } from '#schema/tables.ts'
 import type { DeliveryStatus } from './delivery.ts'
 import { messageStateOf } from './message-state.ts'

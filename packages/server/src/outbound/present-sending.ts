@@ -2,7 +2,7 @@
 
 import type { Delivery as DeliveryShape, SentMessage } from '@mailroom/contract/shapes/sending.ts'
 import type { Suppression as SuppressionShape } from '@mailroom/contract/shapes/suppression.ts'
-import { presentTime } from '#platform/present-time.ts'
+import { presentTime } from '#platform/clock.ts'
 import type { Delivery } from './delivery.ts'
 import type { sendMessage } from './send-message.ts'
 import type { Suppression } from './suppression.ts'

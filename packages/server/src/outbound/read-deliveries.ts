@@ -2,10 +2,9 @@
 
 import { findMessage } from '#mailbox/message-rows.ts'
 import type { Clock } from '#platform/clock.ts'
-import type { Page } from '#platform/page.ts'
 import { notFound } from '#platform/problem.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db, Page } from '#schema/tables.ts'
 import type { Delivery } from './delivery.ts'
 import * as store from './delivery-rows.ts'
 

@@ -4,7 +4,7 @@
 import { sql } from 'kysely'
 import { insertEvents, type TracedEvent } from '#events/event-rows.ts'
 import { type GroupedInput, groupTransaction } from '#platform/db/db.ts'
-import { forEachRow, rowUpdate } from '#platform/db/row-statements.ts'
+import { forEachRow, rowUpdate } from '#platform/db/statement.ts'
 import type { Row, Tables, Tx } from '#schema/tables.ts'
 import { addCaptured, type NewCaptured } from './captured-message-rows.ts'
 import type { DeliveryStatus } from './delivery.ts'

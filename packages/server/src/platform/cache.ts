@@ -1,6 +1,6 @@
 import { systemClock } from './clock.ts'
 
-export type CacheOptions = {
+type CacheOptions = {
   readonly entriesMax?: number
   /** Of the sizes of all entries together. */
   readonly sizeMax?: number

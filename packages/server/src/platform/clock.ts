@@ -23,3 +23,8 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
   steady: () => Math.round(performance.timeOrigin + performance.now()),
 }
+
+/** ISO 8601 UTC with milliseconds. */
+export function presentTime(timeMs: number): string {
+  return new Date(timeMs).toISOString()
+}

@@ -11,7 +11,7 @@ import { domainToASCII } from 'node:url'
  */
 export const CUSTOM_DOMAIN_LENGTH_MAX = 213
 
-export type NamedDomain =
+type NamedDomain =
   | { readonly kind: 'domain'; readonly domain: string }
   /** `reason` is a sentence without its dot. */
   | { readonly kind: 'invalid'; readonly reason: string }

@@ -5,7 +5,7 @@ import { TypeID } from 'typeid-js'
 import type { Chance } from './chance.ts'
 import type { Clock } from './clock.ts'
 
-export type IdPrefix =
+type IdPrefix =
   | 'acc'
   | 'key'
   | 'pod'

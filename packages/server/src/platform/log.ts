@@ -20,7 +20,7 @@ export type Log = {
   error(fields: LogFields, text: string): void
 }
 
-export type LogOptions = {
+type LogOptions = {
   level: string
   /** Readable lines instead of JSON. */
   isTerminal: boolean

@@ -1,7 +1,36 @@
 // Outcomes that a caller is told, in the words of the contract.
 
 import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
-import { AppError, type AppErrorOptions } from './app-error.ts'
+import { asStorageError, type StorageErrorKind } from '#platform/db/storage-error.ts'
+
+export const RETRY_AFTER_SECONDS = 2
+
+export type ErrorDetail = { path: string; message: string }
+
+export type AppErrorOptions = {
+  /** One sentence: what the caller can do next. */
+  fix?: string
+  details?: ErrorDetail[]
+  /** Whole seconds until a repeat may succeed. */
+  retryAfterSeconds?: number
+  /** Further headers of the answer, names in lower case. */
+  headers?: Record<string, string>
+  /** Further public fields of the error body. */
+  fields?: Record<string, string>
+  cause?: unknown
+}
+
+export class AppError extends Error {
+  override readonly name = 'AppError'
+  readonly code: string
+  readonly options: AppErrorOptions
+
+  constructor(code: string, message: string, options: AppErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.options = options
+  }
+}
 
 /** An error with a code of the contract; the text defaults to the code's own sentence. */
 export function problem(
@@ -15,4 +44,28 @@ export function problem(
 /** The answer for whatever is missing or not the caller's, in the door's words for no such route. */
 export function notFound(): AppError {
   return problem('not_found', 'The account has no such resource, or the API has no such route.')
+}
+
+/** How the store is in trouble, or null when `error` is something else. */
+export function storageTrouble(error: unknown): StorageErrorKind | null {
+  return asStorageError(error)?.kind ?? null
+}
+
+/** `service_unavailable` for a store in trouble; any other error as it is. */
+export function withStorageTold(error: unknown): unknown {
+  const trouble = asStorageError(error)
+  return trouble === null ? error : unavailable(trouble)
+}
+
+const TEXTS: Record<StorageErrorKind, string> = {
+  full: 'The service has no storage left; nothing was changed.',
+  busy: 'The service is too busy; nothing was changed.',
+  unavailable: 'The storage of the service cannot be reached; nothing was changed.',
+}
+
+function unavailable(trouble: { kind: StorageErrorKind }): AppError {
+  return problem('service_unavailable', TEXTS[trouble.kind], {
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+    cause: trouble,
+  })
 }

@@ -18,7 +18,7 @@ export type JsonFaultRule =
   | 'nul'
   | 'number-range'
 
-export type StrictJson =
+type StrictJson =
   | { readonly kind: 'value'; readonly value: unknown }
   | {
       readonly kind: 'fault'

@@ -1,12 +1,9 @@
 import { systemChance } from '#platform/chance.ts'
 import type { Log } from '#platform/log.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import { Allotment, allot, type InHand } from './allotment.ts'
-import type { DispatchedQueue, Group, GroupOutcome, Item, Share } from './dispatched-queue.ts'
-import { type DispatcherBounds, MAIL_BOUNDS } from './dispatcher-bounds.ts'
+import type { DispatchedQueue, Group, GroupOutcome, Head, Item, Share } from './dispatched-queue.ts'
+import { type DispatcherBounds, type LaneState, MAIL_BOUNDS, Slots } from './dispatcher-bounds.ts'
 import { type Attempt, Lane } from './lane.ts'
-import { keyOf, ReadyHeads } from './ready-heads.ts'
-import { Slots } from './slots.ts'
 import { openWorkerLoop } from './worker-loop.ts'
 
 /** Between scans that nothing asked for. */
@@ -33,7 +30,7 @@ export type Dispatcher = {
   close(drainMs: number): Promise<void>
 }
 
-export type DispatcherOptions = {
+type DispatcherOptions = {
   /** Of its loops, for the log. */
   name?: string
   bounds?: DispatcherBounds
@@ -346,4 +343,217 @@ class Work<Held extends Item> {
     this.#returning.add(returning)
     void returning.finally(() => this.#returning.delete(returning))
   }
+}
+
+/** Heads that one claim takes from. */
+const HEADS_PER_CLAIM = 200
+/** An account with fewer items in hand gets some past all that others hold: so many in all. */
+const ACCOUNT_HELD_FEW = 20
+const EXTRA_HELD_MAX = 1_000
+
+const NONE = { accounts: 0, held: 0 }
+
+type InHand<Held extends Item> = {
+  readonly bounds: DispatcherBounds
+  readonly slots: Slots
+  /** Those that something is known of, and of these those that are not empty. */
+  readonly lanes: ReadonlyMap<string, Lane<Held>>
+  readonly busy: Iterable<Lane<Held>>
+  /** Of accounts with items in hand. */
+  readonly accounts: ReadonlyMap<string, { readonly held: number }>
+}
+
+/** How much of each of these heads to claim now: they share evenly what there is room for. */
+function allot<Held extends Item>(heads: Iterable<Head>, inHand: InHand<Held>): Share[] {
+  const allotment = new Allotment(inHand)
+  const [ofSmall, ofOthers]: [Head[], Head[]] = [[], []]
+  for (const head of heads) {
+    const chosen = allotment.heldOf(head.account) < ACCOUNT_HELD_FEW ? ofSmall : ofOthers
+    if (chosen.length < HEADS_PER_CLAIM && allotment.roomFor(head) > 0) chosen.push(head)
+  }
+  const chosen = [...ofSmall, ...ofOthers].slice(0, HEADS_PER_CLAIM)
+  const shares: Share[] = []
+  for (const [state, alike] of Map.groupBy(chosen, ({ lane }) => allotment.laneOf(lane).state)) {
+    const each = Math.max(1, Math.floor(allotment.free[state] / alike.length))
+    for (const head of alike) {
+      const limit = Math.min(each, allotment.roomFor(head))
+      if (limit <= 0) continue
+      allotment.give(head, limit)
+      shares.push({ ...head, limit })
+    }
+  }
+  return shares
+}
+
+/** What may be claimed beside what is in hand and what was given before. */
+class Allotment<Held extends Item> {
+  readonly #inHand: InHand<Held>
+  readonly #unknown: Lane<Held>
+  /** Items, by the state of their lanes; below 0 where small accounts hold more than that. */
+  readonly free: Record<LaneState, number>
+  /** Items in lanes that do not answer, by account. */
+  readonly #unanswered = new Map<string, number>()
+  readonly #givenIn = new Map<string, { accounts: number; held: number }>()
+  readonly #givenTo = new Map<string, number>()
+
+  constructor(inHand: InHand<Held>) {
+    const { bounds, slots, busy } = inHand
+    this.#inHand = inHand
+    this.#unknown = new Lane('', bounds)
+    this.free = { ...bounds.heldMax }
+    for (const lane of busy) {
+      this.free[lane.state] -= lane.held
+      if (lane.isAnswering) continue
+      for (const [account, count] of lane.heldByAccount()) add(this.#unanswered, account, count)
+    }
+    for (const state of ['silent', 'new'] as const) {
+      this.free[state] = Math.min(this.free[state], slots.free(state))
+    }
+  }
+
+  laneOf(name: string): Lane<Held> {
+    return this.#inHand.lanes.get(name) ?? this.#unknown
+  }
+
+  heldOf(account: string): number {
+    return (this.#inHand.accounts.get(account)?.held ?? 0) + (this.#givenTo.get(account) ?? 0)
+  }
+
+  roomFor({ account, lane: name }: Head): number {
+    const { bounds, slots } = this.#inHand
+    const lane = this.laneOf(name)
+    const extra = { answering: EXTRA_HELD_MAX, silent: slots.reserveFree, new: 0 }[lane.state]
+    const few = Math.min(this.free[lane.state] + extra, ACCOUNT_HELD_FEW - this.heldOf(account))
+    const unanswered = this.#unanswered.get(account) ?? 0
+    return Math.min(
+      Math.max(this.free[lane.state], few),
+      bounds.accountHeldMax[lane.state] - unanswered,
+      lane.roomFor(account, this.#givenIn.get(name) ?? NONE),
+    )
+  }
+
+  give({ account, lane: name }: Head, limit: number): void {
+    const lane = this.laneOf(name)
+    this.free[lane.state] -= limit
+    const { accounts, held } = this.#givenIn.get(name) ?? NONE
+    this.#givenIn.set(name, { accounts: accounts + 1, held: held + limit })
+    add(this.#givenTo, account, limit)
+    if (!lane.isAnswering) add(this.#unanswered, account, limit)
+  }
+}
+
+function add(counts: Map<string, number>, key: string, amount: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + amount)
+}
+
+/** Heads that one page of a scan has. */
+const PAGE_HEADS = 200
+/** Lanes of an account that a scan lists before those of the next account. */
+const LANES_EACH = 20
+/** Heads that are remembered; of others only those that may be claimed now. */
+const HEADS_MAX = 5_000
+
+const FIRST: Head = { account: '', lane: '' }
+
+type Rest = { after: Head; isWantedAgain: boolean }
+
+/**
+ * The heads that have something ready, as far as it is known, the next to be served first. Scans of the queue
+ * find them: some lanes of every account and, beside that, the other lanes of accounts that have more, in turn.
+ */
+class ReadyHeads {
+  readonly #queue: Pick<DispatchedQueue<Item>, 'listHeads'>
+  readonly #heads = new Map<string, Head>()
+  /** Where the scan under way goes on; null where there is none. */
+  #scan: Head | null = null
+  #isScanWanted = true
+  /** Where the lanes of accounts with many go on. */
+  readonly #rests = new Map<string, Rest>()
+  /** There were more heads than are remembered. */
+  #hasLeftOut = false
+
+  constructor(queue: Pick<DispatchedQueue<Item>, 'listHeads'>) {
+    this.#queue = queue
+  }
+
+  get size(): number {
+    return this.#heads.size
+  }
+
+  [Symbol.iterator](): Iterator<Head> {
+    return this.#heads.values()
+  }
+
+  /** Any head may have something new. */
+  scanAnew(): void {
+    this.#isScanWanted = true
+  }
+
+  /** There may be heads that are not known. */
+  get mayFind(): boolean {
+    return this.#isScanDue || this.#scan !== null || this.#rests.size > 0
+  }
+
+  /** Reads the next page of the scan, and one of an account with many lanes. */
+  async find(isClaimable: (head: Head) => boolean): Promise<void> {
+    const [rest] = this.#rests
+    if (this.#scan === null && this.#isScanDue) {
+      this.#isScanWanted = false
+      this.#hasLeftOut = false
+      this.#scan = FIRST
+    }
+    const found = this.#scan === null ? [] : await this.#readScan(this.#scan)
+    if (rest !== undefined) found.push(...(await this.#readRest(...rest)))
+    for (const head of found) {
+      if (this.#heads.size < HEADS_MAX || isClaimable(head)) this.add(head)
+      else this.#hasLeftOut = true
+    }
+  }
+
+  async #readScan(after: Head): Promise<Head[]> {
+    const found = await this.#queue.listHeads({ after, lanesEach: LANES_EACH, limit: PAGE_HEADS })
+    const last = found.length < PAGE_HEADS ? null : (found.at(-1) ?? null)
+    this.#scan = last
+    for (const [account, heads] of Map.groupBy(found, (head) => head.account)) {
+      const [end] = heads.slice(LANES_EACH - 1)
+      if (end === undefined) continue
+      const rest = this.#rests.get(account)
+      if (rest === undefined) this.#rests.set(account, { after: end, isWantedAgain: false })
+      else rest.isWantedAgain = true
+    }
+    return found
+  }
+
+  async #readRest(account: string, rest: Rest): Promise<Head[]> {
+    const page = { after: rest.after, lanesEach: PAGE_HEADS, limit: PAGE_HEADS }
+    const found = (await this.#queue.listHeads(page)).filter((head) => head.account === account)
+    const last = found.length < PAGE_HEADS ? undefined : found.at(-1)
+    this.#rests.delete(account)
+    if (last !== undefined) this.#rests.set(account, { ...rest, after: last })
+    else if (rest.isWantedAgain) {
+      this.#rests.set(account, { after: { account, lane: '' }, isWantedAgain: false })
+    }
+    return found
+  }
+
+  /** The head may have something ready; if it is not known, it is the last to be served. */
+  add(head: Head): void {
+    const key = keyOf(head)
+    if (!this.#heads.has(key)) this.#heads.set(key, head)
+  }
+
+  /** The head was served, and may have more where it had all that was asked for. */
+  served(head: Head, mayHaveMore: boolean): void {
+    this.#heads.delete(keyOf(head))
+    // A scan finds it again, after those that were left out.
+    if (mayHaveMore && !this.#hasLeftOut) this.add(head)
+  }
+
+  get #isScanDue(): boolean {
+    return this.#isScanWanted || (this.#hasLeftOut && this.#heads.size < HEADS_MAX / 2)
+  }
+}
+
+function keyOf({ account, lane }: Head): string {
+  return `${account} ${lane}`
 }

@@ -7,7 +7,7 @@ import type { ReadDb, Row, Tx } from '#schema/tables.ts'
 export type Job = { id: string; kind: string; payload: Record<string, unknown>; attempts: number }
 
 /** A job and who claims to hold its lease; the lease may have ended and be another's by now. */
-export type Holding = { id: string; worker: string }
+type Holding = { id: string; worker: string }
 
 /** Adds a job in the transaction whose consequence it is. */
 export const enqueueJob = transaction({

@@ -1,7 +1,6 @@
 import { SECOND_MS } from '#platform/units.ts'
 import type { Group, GroupOutcome, Item } from './dispatched-queue.ts'
-import type { DispatcherBounds, LaneState } from './dispatcher-bounds.ts'
-import type { Slot } from './slots.ts'
+import type { DispatcherBounds, LaneState, Slot } from './dispatcher-bounds.ts'
 
 /** Attempts of a lane at once when all goes well: as many connections as its host is given. */
 export const LANE_ATTEMPTS_MAX = 20

@@ -1,5 +1,7 @@
 // What a worker of a queue has in its hands: leases that are renewed until it drops them, and what is due.
 
+import type { Log } from '#platform/log.ts'
+import { storageTrouble } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { DueInput } from './leased-queue-rows.ts'
 import type { QueueClock } from './queue-clock.ts'
@@ -9,7 +11,7 @@ const LEASE_LEFT_MS_MIN = 10 * SECOND_MS
 
 type Named = { readonly id: string }
 
-export type LeaseStore = {
+type LeaseStore = {
   renew(ids: string[], untilMs: number): Promise<void>
   /** Of these, what the worker still holds. */
   findHeld(ids: string[]): Promise<{ id: string; leaseUntilMs: number }[]>
@@ -36,7 +38,7 @@ export type LeaseKeeper = {
   readyDue(onReady?: () => void, signal?: AbortSignal): Promise<void>
 }
 
-export type Patience = (run: () => Promise<void>) => Promise<void>
+type Patience = (run: () => Promise<void>) => Promise<void>
 
 /** `backoffMaxMs`: nothing waits for longer, except what a wrong clock has written. */
 export function openLeaseKeeper(
@@ -103,5 +105,52 @@ export function openLeaseKeeper(
         onReady()
       }
     },
+  }
+}
+
+/** Between tries to record an outcome while the store is away. */
+const SETTLE_RETRY_MS = 500
+
+/**
+ * What `run` gives. A store that is away says nothing about a receiver, and what one has taken must
+ * not be sent again for it: tried until it is back, or `signal` is aborted. `fields` are for the log.
+ */
+export async function outlastStore<Value>(
+  { log }: { log: Log },
+  { fields, signal }: { fields: object; signal: AbortSignal },
+  run: () => Promise<Value>,
+): Promise<Value> {
+  for (let failures = 0; ; failures++) {
+    try {
+      return await run()
+    } catch (error) {
+      if (storageTrouble(error) === null || signal.aborted) throw error
+      if (failures === 0) log.warn({ error, ...fields }, 'a delivery is waiting for the database')
+      await new Promise((resolve) => setTimeout(resolve, SETTLE_RETRY_MS))
+    }
+  }
+}
+
+/**
+ * Tried until the store is back, or `signal` is aborted: then the leases end by themselves. `fields` are
+ * for the log.
+ */
+export async function giveBack(
+  deps: { log: Log },
+  held: readonly { readonly id: string }[],
+  {
+    leases,
+    fields,
+    signal,
+  }: { leases: Pick<LeaseKeeper, 'giveBack'>; fields: object; signal: AbortSignal },
+): Promise<void> {
+  try {
+    await leases.giveBack(held, (run) => outlastStore(deps, { fields, signal }, run))
+  } catch (error) {
+    if (storageTrouble(error) === null) throw error
+    deps.log.warn(
+      { error, ...fields },
+      'deliveries could not be released; their leases will expire',
+    )
   }
 }

@@ -17,7 +17,7 @@ export type QueueState = 'ready' | 'waiting' | 'leased'
 
 export type DueInput = { queueMs: number; backoffMaxMs: number; leaseMs: number }
 
-export type HeadsInput = Head & { lanesEach: number; limit: number }
+type HeadsInput = Head & { lanesEach: number; limit: number }
 
 export type LeasedQueue<Held> = {
   /**
@@ -53,7 +53,7 @@ export type LeasedQueue<Held> = {
   count(db: ReadDb, state: QueueState): Promise<number>
 }
 
-export type LeaseInput = {
+type LeaseInput = {
   worker: string
   ids: string[]
   attemptAtMs?: number

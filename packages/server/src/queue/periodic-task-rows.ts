@@ -5,7 +5,7 @@ import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { transaction } from '#platform/db/db.ts'
 import type { ReadDb, Tx } from '#schema/tables.ts'
 
-export type TaskLease = {
+type TaskLease = {
   name: string
   holder: string | null
   leaseUntilMs: number | null

@@ -3,7 +3,7 @@
 
 import type { Log } from '#platform/log.ts'
 
-export type WorkerLoop = {
+type WorkerLoop = {
   /** There may be work now. */
   wake(): void
   /** Tells the step under way to end, waits for that and ends. */

@@ -3,7 +3,7 @@
 
 import { transaction } from '#platform/db/db.ts'
 import { MINUTE_MS } from '#platform/units.ts'
-import { PURGE_STEP_ROWS, removeOldest } from '#schema/remove-oldest.ts'
+import { PURGE_STEP_ROWS, removeOldest } from '#schema/purge-steps.ts'
 import type { Tx } from '#schema/tables.ts'
 
 /** A used token rests this much longer where several processes count, for their clocks differ a little. */

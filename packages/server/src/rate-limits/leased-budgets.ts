@@ -6,7 +6,7 @@ import type { Clock } from '#platform/clock.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
-import { withStorageTold } from '#platform/storage-trouble.ts'
+import { withStorageTold } from '#platform/problem.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db } from '#schema/tables.ts'
@@ -18,8 +18,16 @@ import {
   renewBudgetHolder,
   sweepBudgets,
 } from './budget-rows.ts'
-import type { Allowance, Budgets, Place, PlacesOptions, WindowOptions } from './budgets.ts'
-import { LIMITER_ENTRIES_MAX, openOwnBudgets, releasedOnce } from './own-budgets.ts'
+import {
+  type Allowance,
+  type Budgets,
+  LIMITER_ENTRIES_MAX,
+  openOwnBudgets,
+  type Place,
+  type PlacesOptions,
+  releasedOnce,
+  type WindowOptions,
+} from './budgets.ts'
 
 /** Others may take a process for dead that has not renewed for so long. */
 export const BUDGET_LEASE_MS = 30 * SECOND_MS

@@ -22,11 +22,10 @@ import type { SendAttachment } from '#outbound/compose-send.ts'
 import type { Clock } from '#platform/clock.ts'
 import { checkEmailAddress } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
-import type { Page } from '#platform/page.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import type { Parser } from '#platform/workers/parser.ts'
-import { PURGE_STEP_ROWS } from '#schema/remove-oldest.ts'
-import type { Db } from '#schema/tables.ts'
+import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
+import type { Db, Page } from '#schema/tables.ts'
 
 export type SandboxMail =
   | {

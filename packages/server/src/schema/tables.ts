@@ -382,3 +382,5 @@ export type ReadDb = Pick<Db, 'read' | 'reading'>
 export function readIn(tx: Tx): ReadDb {
   return { read: tx.query, reading: tx }
 }
+
+export type Page = { limit: number; offset: number }

@@ -2,7 +2,7 @@
 // soon as it was received or accepted, whatever the indexer in the background is at.
 
 import type { Clock } from '#platform/clock.ts'
-import { storageTrouble } from '#platform/storage-trouble.ts'
+import { storageTrouble } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
 import { indexSearchStep } from './search-index-rows.ts'
 import { findSearchState, type SearchState } from './search-rows.ts'

@@ -1,7 +1,7 @@
 // What a search found, as the API shows it.
 
 import type { SearchResult } from '@mailroom/contract/shapes/search.ts'
-import { presentTime } from '#platform/present-time.ts'
+import { presentTime } from '#platform/clock.ts'
 import type { SearchAnswer, SearchHit } from './search-inbox.ts'
 
 /** A page of what was found. */

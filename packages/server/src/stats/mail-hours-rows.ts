@@ -8,7 +8,7 @@ import { transaction } from '#platform/db/db.ts'
 import { inLog, inLogOrder } from '#platform/db/dialect.ts'
 import { addLatencies, type Latencies } from '#platform/telemetry/latency.ts'
 import { DAY_MS } from '#platform/units.ts'
-import { PURGE_STEP_ROWS } from '#schema/remove-oldest.ts'
+import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { ReadDb, Tx } from '#schema/tables.ts'
 
 /** How long hourly figures are kept: a year and a month to compare it with. */

@@ -2,8 +2,7 @@
 
 import type { Handlers } from '#http/handler.ts'
 import type { StorageQuota } from '#mailbox/storage-quota.ts'
-import type { Clock } from '#platform/clock.ts'
-import { presentTime } from '#platform/present-time.ts'
+import { type Clock, presentTime } from '#platform/clock.ts'
 import type { Db } from '#schema/tables.ts'
 import { readStats } from './read-stats.ts'
 

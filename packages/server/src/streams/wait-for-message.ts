@@ -18,9 +18,8 @@ import {
   readCounters,
 } from '#mailbox/message-rows.ts'
 import { onAbort } from '#platform/abort.ts'
-import { RETRY_AFTER_SECONDS } from '#platform/app-error.ts'
 import { isIdOf } from '#platform/ids.ts'
-import { notFound, problem } from '#platform/problem.ts'
+import { notFound, problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
 import type { EventText } from './envelope.ts'
 import type { EventHub, Listening } from './event-hub.ts'

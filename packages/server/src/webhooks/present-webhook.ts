@@ -4,7 +4,7 @@ import type {
   WebhookDelivery as WebhookDeliveryShape,
   Webhook as WebhookShape,
 } from '@mailroom/contract/shapes/webhook.ts'
-import { presentTime } from '#platform/present-time.ts'
+import { presentTime } from '#platform/clock.ts'
 import type { Webhook, WebhookDelivery, WebhookFailure } from './webhook.ts'
 
 /** Without its secret. A webhook that was just created has no failures. */

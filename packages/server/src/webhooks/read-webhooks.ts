@@ -1,8 +1,7 @@
 // Reading webhooks and what has become of their deliveries.
 
-import type { Page } from '#platform/page.ts'
 import { notFound, problem } from '#platform/problem.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db, Page } from '#schema/tables.ts'
 import type { Webhook, WebhookDelivery, WebhookFailure } from './webhook.ts'
 import { findWebhookFailures, listWebhookDeliveries } from './webhook-delivery-rows.ts'
 import * as store from './webhook-rows.ts'

@@ -8,7 +8,7 @@ import { COUNTED_MAX } from '#events/event-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { idsOf, READY } from '#queue/leased-queue-rows.ts'
-import { PURGE_STEP_ROWS } from '#schema/remove-oldest.ts'
+import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { ReadDb, Row, Tx } from '#schema/tables.ts'
 import type {
   WebhookDelivery,

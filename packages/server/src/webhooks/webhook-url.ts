@@ -2,7 +2,7 @@
 // its name resolves to is looked at where the connection is made.
 
 import { isIP } from 'node:net'
-import { isSpecialAddress } from '#platform/special-address.ts'
+import { isSpecialAddress } from '#platform/egress/address-guard.ts'
 
 export const WEBHOOK_URL_LENGTH_MAX = 2_000
 

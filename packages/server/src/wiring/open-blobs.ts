@@ -5,7 +5,7 @@ import type { Settings } from '#config/settings.ts'
 import { raceAbort } from '#platform/abort.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { openDiskBlobs } from '#platform/blobs/disk-blobs.ts'
-import type { S3Obstacle } from '#platform/blobs/s3-obstacle.ts'
+import type { S3Obstacle } from '#platform/blobs/s3-blobs.ts'
 
 export type BlobSettings = Pick<Settings, 'dataDir' | 'blobStore'>
 

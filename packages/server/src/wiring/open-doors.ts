@@ -21,17 +21,17 @@ import type { Metrics } from '#platform/telemetry/metrics.ts'
 import type { ServerTls } from '#platform/tls/server-tls.ts'
 import { HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import type { ParserPool } from '#platform/workers/parser-pool.ts'
-import { openBackground } from '#queue/background.ts'
+import { traceQueue } from '#queue/dispatched-queue.ts'
 import { type Dispatcher, openDispatcher } from '#queue/dispatcher.ts'
 import { MAIL_BOUNDS, RELAY_BOUNDS } from '#queue/dispatcher-bounds.ts'
 import type { Job } from '#queue/job-rows.ts'
 import {
+  openBackground,
   openOwnTasks,
   openSharedTasks,
   type PeriodicTasks,
   type TaskName,
 } from '#queue/periodic-tasks.ts'
-import { traceQueue } from '#queue/trace-queue.ts'
 import { type JobLease, workJobs } from '#queue/work-jobs.ts'
 import { countOldStored, purgeExpired, runJob, sweepBlobs } from '#removal/purge.ts'
 import { type Indexer, openIndexer } from '#search/indexer.ts'

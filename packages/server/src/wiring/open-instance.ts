@@ -7,7 +7,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Settings } from '#config/settings.ts'
 import { LOWER_ALPHANUMERIC, randomText, systemChance } from '#platform/chance.ts'
-import { takeProcessLock } from '#platform/db/process-lock.ts'
+import { takeProcessLock } from '#platform/db/sqlite-connection.ts'
 
 export type Instance = {
   readonly instance: string

@@ -1,8 +1,8 @@
 // The module that the writer thread of the embedded engine starts from.
 
 import { parentPort, workerData } from 'node:worker_threads'
+import type { WriterData } from '#platform/db/sqlite.ts'
 import { runSqliteWriter } from '#platform/db/sqlite-writer.ts'
-import type { WriterData } from '#platform/db/writer-thread.ts'
 import { transactions } from './transactions.ts'
 
 if (parentPort === null) throw new Error('This module is started as a worker thread.')

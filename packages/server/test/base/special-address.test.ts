@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openResolver } from '#platform/dns/resolver.ts'
-import { makeAddressGuard } from '#platform/egress/address-guard.ts'
-import { FORBIDDEN_ADDRESS, makeGuardedLookup } from '#platform/egress/guarded-lookup.ts'
-import { isSpecialAddress } from '#platform/special-address.ts'
+import { isSpecialAddress, makeAddressGuard } from '#platform/egress/address-guard.ts'
+import { FORBIDDEN_ADDRESS, makeGuardedLookup } from '#platform/egress/guarded-connect.ts'
 import { openDns } from '#test/peers/dns.ts'
 
 const SPECIAL = [

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { takeProcessLock } from '#platform/db/process-lock.ts'
+import { takeProcessLock } from '#platform/db/sqlite-connection.ts'
 
 test('a lock file that holds something else is named, with what to do', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'mailroom-lock-'))

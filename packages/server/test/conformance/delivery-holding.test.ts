@@ -12,9 +12,9 @@ import { returnDeliveries } from '#outbound/delivery-claim-rows.ts'
 import { DELIVERY_MS_MAX } from '#outbound/send-message.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
-import { BACKOFF_MS_MAX } from '#queue/delivery-schedule.ts'
 import { DELIVERY_LEASE_MS } from '#queue/dispatcher-bounds.ts'
 import { openQueueClock } from '#queue/queue-clock.ts'
+import { BACKOFF_MS_MAX } from '#queue/retry-schedules.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   ACCEPTED,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import pg from 'pg'
+import { openOwnSignals, type Signals } from '#platform/db/db.ts'
 import { onConnection } from '#platform/db/postgres.ts'
 import { openPostgresSignals } from '#platform/db/postgres-signals.ts'
-import { openOwnSignals, type Signals } from '#platform/db/signals.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
 
 type Ear = {

@@ -12,7 +12,7 @@ import {
   BUDGET_SLICES,
   openLeasedBudgets,
 } from '#rate-limits/leased-budgets.ts'
-import { PURGE_STEP_ROWS } from '#schema/remove-oldest.ts'
+import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
 import { makeId, openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
 import { type TestClock, testClock } from '#test/world.ts'

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { systemClock } from '#platform/clock.ts'
-import { PURGE_PAUSE_MS_MAX } from '#platform/paced.ts'
 import { purgeExpired, purgeInbox, purgeWebhook } from '#removal/purge.ts'
+import { PURGE_PAUSE_MS_MAX } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
 
 const NEVER = AbortSignal.any([])

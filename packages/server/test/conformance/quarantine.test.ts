@@ -6,7 +6,7 @@ import type { ReceiveInput } from '#inbound/receive-message-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { purgeExpiredStep, purgeInboxStep } from '#removal/retention-rows.ts'
-import { PURGE_STEP_ROWS } from '#schema/remove-oldest.ts'
+import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   addAccount,

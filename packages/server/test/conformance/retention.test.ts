@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { sql } from 'kysely'
 import { purgeExpiredStep } from '#removal/retention-rows.ts'
-import { PURGE_STEP_ROWS } from '#schema/remove-oldest.ts'
+import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import { openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
 import { onBothEngines } from '#test/world.ts'
 

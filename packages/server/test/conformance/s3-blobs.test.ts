@@ -7,8 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, beforeEach, type TestContext, test } from 'node:test'
 import { inspect } from 'node:util'
-import { copyBlobs } from '#platform/blobs/copy-blobs.ts'
-import { openDiskBlobs } from '#platform/blobs/disk-blobs.ts'
+import { copyBlobs, openDiskBlobs } from '#platform/blobs/disk-blobs.ts'
 import { openS3Blobs, S3_TRIES_MAX, type S3Blobs } from '#platform/blobs/s3-blobs.ts'
 import {
   S3_ANSWER_BYTES_MAX,

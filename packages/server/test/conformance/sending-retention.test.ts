@@ -7,7 +7,7 @@ import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { claimJobs, completeJob } from '#queue/job-rows.ts'
 import { CAPTURED_MS, purgeExpiredStep, purgeInboxStep } from '#removal/retention-rows.ts'
-import { PURGE_STEP_ROWS } from '#schema/remove-oldest.ts'
+import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import { deliverDeps, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,

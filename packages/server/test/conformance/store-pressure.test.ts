@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { WriteLoad } from '#platform/db/paced-db.ts'
 import {
   openStorePressure,
   STORE_FAILURES_MAX,
   STORE_PROBE_MS,
   STRAINED_WRITE_MS,
   STRAINED_WRITES_MIN,
-} from '#platform/store-pressure.ts'
+  type WriteLoad,
+} from '#platform/db/paced-db.ts'
 
 const IDLE: WriteLoad = { waiting: 0, oldestMs: 0, endedLately: 0, failures: 0 }
 

@@ -8,7 +8,7 @@ import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 import { WEBHOOK_LEASE_MS } from '#queue/dispatcher-bounds.ts'
 import { purgeExpiredStep, purgeInboxStep } from '#removal/retention-rows.ts'
-import { PURGE_STEP_ROWS } from '#schema/remove-oldest.ts'
+import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
 import { claimReady, type StillClock, stillClock } from '#test/conformance/delivering.ts'
 import {

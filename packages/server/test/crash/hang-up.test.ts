@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { makeSelfSignedCertificate } from '#platform/tls/tls.ts'
+import { makeSelfSignedCertificate } from '#platform/tls/server-tls.ts'
 import { Service } from './service.ts'
 
 const WAIT_MS_MAX = 30_000

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
-import { JSON_BODY_BYTES_MAX } from '#platform/free-memory.ts'
+import { JSON_BODY_BYTES_MAX } from '#http/collect-body.ts'
 import { type Door, errorOf, GOOD_KEY, openDoor } from '#test/http/door.ts'
 import { exchange } from '#test/http/wire.ts'
 

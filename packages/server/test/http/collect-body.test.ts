@@ -4,8 +4,7 @@ import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { bodyBudget, collectBody } from '#http/collect-body.ts'
-import { JSON_BODY_BYTES_MAX } from '#platform/free-memory.ts'
+import { bodyBudget, collectBody, JSON_BODY_BYTES_MAX } from '#http/collect-body.ts'
 
 test('of many small chunks no more is kept than what is in them', async () => {
   setFlagsFromString('--expose-gc')

@@ -3,7 +3,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { after, before, test } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { AppError } from '#platform/app-error.ts'
+import { AppError } from '#platform/problem.ts'
 import { type Door, GOOD_KEY, GOOD_SESSION, openDoor } from '#test/http/door.ts'
 
 const LONG = 'the same words again and again '.repeat(1_000)

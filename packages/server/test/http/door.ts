@@ -8,7 +8,7 @@ import { EventReaders, type EventReadersOptions } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
 import { systemClock } from '#platform/clock.ts'
 import { type Log, silentLog } from '#platform/log.ts'
-import { openOwnBudgets } from '#rate-limits/own-budgets.ts'
+import { openOwnBudgets } from '#rate-limits/budgets.ts'
 import { SOCKETS_PER_ACCOUNT_MAX } from '#streams/event-handlers.ts'
 
 export const GOOD_KEY = 'mr_good0000000000000000000000000000000000000'

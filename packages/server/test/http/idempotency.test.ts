@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import type { DoorPorts } from '#api/ports.ts'
-import { AppError } from '#platform/app-error.ts'
+import { AppError } from '#platform/problem.ts'
 import { type DoorOptions, errorOf, openDoor } from '#test/http/door.ts'
 import { exchange } from '#test/http/wire.ts'
 

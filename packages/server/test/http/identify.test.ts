@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { clientGroup, plainAddress } from '@mailroom/smtp/client-address.ts'
 import { addressRanges } from '#config/forms.ts'
-import { AppError } from '#platform/app-error.ts'
+import { AppError } from '#platform/problem.ts'
 import {
   type DoorOptions,
   errorOf,

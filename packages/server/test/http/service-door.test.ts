@@ -4,7 +4,7 @@ import { openServiceDoor } from '#operating/service-door.ts'
 import { systemClock } from '#platform/clock.ts'
 import { silentLog } from '#platform/log.ts'
 import { MINUTE_MS } from '#platform/units.ts'
-import { openOwnBudgets } from '#rate-limits/own-budgets.ts'
+import { openOwnBudgets } from '#rate-limits/budgets.ts'
 
 const TOKEN = 'the-operator-0123456789'
 const FAILURES = 3

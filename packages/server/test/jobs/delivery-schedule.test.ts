@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DELIVERY_MS_MAX } from '#outbound/send-message.ts'
 import { MINUTE_MS } from '#platform/units.ts'
-import { BACKOFF_MS_MAX, nextAttemptAt } from '#queue/delivery-schedule.ts'
+import { BACKOFF_MS_MAX, nextAttemptAt } from '#queue/retry-schedules.ts'
 
 const START_MS = 1_000_000
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { nextWebhookAttemptAt, WEBHOOK_WAIT_MS_MAX } from '#queue/webhook-schedule.ts'
+import { nextWebhookAttemptAt, WEBHOOK_WAIT_MS_MAX } from '#queue/retry-schedules.ts'
 
 test('nine waits follow the first attempt, the last of them a day', () => {
   const seconds: number[] = []

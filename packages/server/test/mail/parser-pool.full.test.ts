@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { bodyParts } from '@mailroom/mail/compose/body-parts.ts'
 import { MIME_PARTS_MAX } from '@mailroom/mail/mime/mime-parts.ts'
 import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
-import { AppError } from '#platform/app-error.ts'
+import { AppError } from '#platform/problem.ts'
 import { openParserPool, type ParserPool } from '#platform/workers/parser-pool.ts'
 import {
   BOMBS,

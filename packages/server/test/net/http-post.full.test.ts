@@ -10,7 +10,7 @@ import {
   openHttpPoster,
   WEBHOOK_ANSWER_BYTES_KEPT,
 } from '#platform/egress/http-post.ts'
-import { type Certificate, makeSelfSignedCertificate } from '#platform/tls/tls.ts'
+import { type Certificate, makeSelfSignedCertificate } from '#platform/tls/server-tls.ts'
 import { openDns, type Zone } from '#test/peers/dns.ts'
 import { type Answer, openReceiver } from '#test/peers/receiver.ts'
 import { until } from '#test/scenarios/outcomes.ts'

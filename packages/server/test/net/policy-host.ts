@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { TestContext } from 'node:test'
-import { makeSelfSignedCertificate } from '#platform/tls/tls.ts'
+import { makeSelfSignedCertificate } from '#platform/tls/server-tls.ts'
 
 export type PolicyHost = {
   readonly port: number

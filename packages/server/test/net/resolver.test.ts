@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { after, test } from 'node:test'
+import { isLoopbackServer, parseServerAddress } from '#platform/dns/ask-server.ts'
 import {
   type Answer,
   DNS_QUERIES_AT_ONCE,
@@ -9,7 +10,6 @@ import {
   type Resolver,
   type ResolverOptions,
 } from '#platform/dns/resolver.ts'
-import { isLoopbackServer, parseServerAddress } from '#platform/dns/server-address.ts'
 import { type Behaviour, type Dns, openDns, type Zone } from '#test/peers/dns.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 

@@ -3,7 +3,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { makeSelfSignedCertificate } from '#platform/tls/tls.ts'
+import { makeSelfSignedCertificate } from '#platform/tls/server-tls.ts'
 
 const FOLDER_VARIABLE = 'TEST_MAILROOM_CERTIFICATE'
 

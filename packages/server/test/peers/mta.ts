@@ -4,7 +4,7 @@
 import { readFile } from 'node:fs/promises'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
-import { type Certificate, makeSelfSignedCertificate } from '#platform/tls/tls.ts'
+import { type Certificate, makeSelfSignedCertificate } from '#platform/tls/server-tls.ts'
 import { certificateSettings } from './certificate.ts'
 import { MtaConnection, type MtaRecord } from './mta-connection.ts'
 import type { MtaMessage, MtaScript } from './mta-script.ts'

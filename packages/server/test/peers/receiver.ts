@@ -12,7 +12,7 @@ import {
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import type { Certificate } from '#platform/tls/tls.ts'
+import type { Certificate } from '#platform/tls/server-tls.ts'
 
 export type Received = {
   readonly method: string

@@ -7,8 +7,11 @@ import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect } from 'node:tls'
 import type { Log } from '#platform/log.ts'
-import { openServerTls } from '#platform/tls/server-tls.ts'
-import { type Certificate, makeSelfSignedCertificate } from '#platform/tls/tls.ts'
+import {
+  type Certificate,
+  makeSelfSignedCertificate,
+  openServerTls,
+} from '#platform/tls/server-tls.ts'
 import { openSender, type Sender } from '#test/peers/sender.ts'
 import { openWorld } from '#test/world.ts'
 

@@ -8,7 +8,7 @@ import { after, before, suite, test } from 'node:test'
 import { judgeDisk } from '#commands/doctor/check-machine.ts'
 import { reverseName } from '#commands/doctor/check-names.ts'
 import { within } from '#commands/doctor/finding.ts'
-import { makeSelfSignedCertificate } from '#platform/tls/tls.ts'
+import { makeSelfSignedCertificate } from '#platform/tls/server-tls.ts'
 import { type MtaScript, mtaTls, openMta } from '#test/peers/mta.ts'
 import { type DoctorWorld, HOST, openDoctorWorld } from '#test/scenarios/doctor-world.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { ROW_BLOB_BYTES_MAX } from '#queue/dispatcher-bounds.ts'
+import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
 import { filePart, messageOf, multipart, textPart } from '#test/mail/samples.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { deliver, newest, WIDE_LIMITS } from '#test/scenarios/deliver.ts'

@@ -6,7 +6,7 @@ import type { SecureContext } from 'node:tls'
 import type { ClientTls } from '@mailroom/smtp/client/outgoing-mail.ts'
 import type { TlsaRecord } from '@mailroom/smtp/client/smtp-client.ts'
 import { generate } from 'selfsigned'
-import type { Certificate } from '#platform/tls/tls.ts'
+import type { Certificate } from '#platform/tls/server-tls.ts'
 import { type MtaScript, mtaTls, openMta, testCertificate } from '#test/peers/mta.ts'
 import { describeOutcomes, failToOpen, mailTo, open, openClient } from '#test/smtp/client-world.ts'
 

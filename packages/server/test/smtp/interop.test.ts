@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTransport } from 'nodemailer'
-import { makeSelfSignedCertificate, makeServerTls } from '#platform/tls/tls.ts'
+import { makeSelfSignedCertificate, makeServerTls } from '#platform/tls/server-tls.ts'
 import { openSmtpWorld } from '#test/smtp/smtp-world.ts'
 
 for (const isSecure of [false, true]) {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import type { SecureContext } from 'node:tls'
-import { makeSelfSignedCertificate, makeServerTls } from '#platform/tls/tls.ts'
+import { makeSelfSignedCertificate, makeServerTls } from '#platform/tls/server-tls.ts'
 import { openSmtpWorld } from '#test/smtp/smtp-world.ts'
 
 let tls: SecureContext

@@ -3,15 +3,14 @@ import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { openSchemaWatch } from '#operating/schema-watch.ts'
-import { findSchemaChange } from '#platform/db/inspect-schema.ts'
 import {
+  findSchemaChange,
   type Migration,
   parseMigration,
   planMigrations,
   readMigrations,
 } from '#platform/db/migrate.ts'
-import { migratePostgres } from '#platform/db/postgres.ts'
-import { MIGRATION_LOCK_MS_MAX } from '#platform/db/postgres-migrations.ts'
+import { MIGRATION_LOCK_MS_MAX, migratePostgres } from '#platform/db/postgres.ts'
 import { migrateSqlite } from '#platform/db/sqlite.ts'
 import { silentLog } from '#platform/log.ts'
 import { openAt } from '#test/conformance/open-database.ts'

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { after, mock, test } from 'node:test'
 import { silentLog } from '#platform/log.ts'
 import { HOUR_MS } from '#platform/units.ts'
-import { openBackground } from '#queue/background.ts'
-import { openOwnTasks } from '#queue/periodic-tasks.ts'
+import { openBackground, openOwnTasks } from '#queue/periodic-tasks.ts'
 import { closeSharedS3, onEachBlobStore, openBlobPlace } from '#test/conformance/blob-places.ts'
 
 after(closeSharedS3)

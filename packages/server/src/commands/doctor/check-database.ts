@@ -2,8 +2,9 @@
 
 import { existsSync } from 'node:fs'
 import type { Settings } from '#config/settings.ts'
-import { inspectSqlite, type SchemaState } from '#platform/db/inspect-schema.ts'
+import type { SchemaState } from '#platform/db/migrate.ts'
 import { inspectPostgres } from '#platform/db/postgres.ts'
+import { inspectSqlite } from '#platform/db/sqlite.ts'
 import type { ReadDb } from '#schema/tables.ts'
 import { inspectDataKey } from '#wiring/open-keys.ts'
 import { databasePath } from '#wiring/open-store.ts'

@@ -3,7 +3,7 @@
 
 import { isIPv6 } from 'node:net'
 import type { Settings } from '#config/settings.ts'
-import { isSpecialAddress } from '#platform/special-address.ts'
+import { isSpecialAddress } from '#platform/egress/address-guard.ts'
 import { readCertificate } from './check-certificate.ts'
 import { type Aim, advice, bad, type Finding, good, notNeeded, unknown } from './finding.ts'
 import type { Looks } from './looks.ts'

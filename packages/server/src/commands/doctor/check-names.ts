@@ -2,7 +2,7 @@
 // names of those addresses.
 
 import { isIPv4 } from 'node:net'
-import { isSpecialAddress } from '#platform/special-address.ts'
+import { isSpecialAddress } from '#platform/egress/address-guard.ts'
 import { type Aim, advice, bad, type Finding, good, notNeeded, unknown } from './finding.ts'
 import type { Looks } from './looks.ts'
 

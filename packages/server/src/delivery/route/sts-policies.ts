@@ -5,7 +5,7 @@ import { Cache } from '#platform/cache.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
 import { makeAddressGuard } from '#platform/egress/address-guard.ts'
-import { makeGuardedLookup } from '#platform/egress/guarded-lookup.ts'
+import { makeGuardedLookup } from '#platform/egress/guarded-connect.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 
 /** RFC 8461 §3.3 suggests 64 KiB and one minute; mail waits for it, so less. */

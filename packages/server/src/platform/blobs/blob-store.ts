@@ -1,5 +1,13 @@
 // The port to where large raw messages lie. Ids are the service's own, never text from outside.
 
+import { raceAbort } from '#platform/abort.ts'
+import { storageTrouble } from '#platform/problem.ts'
+
+/** Raw messages up to this size live in the database, in the message's own transaction. */
+export const ROW_BLOB_BYTES_MAX = 128 * 1024
+/** Blobs removed, or copied for a backup, at once. */
+export const BLOBS_AT_ONCE_MAX = 8
+
 export type BlobStore = {
   /**
    * Resolves when the bytes are stored under their name for good. Rejects with a `StorageError`; they
@@ -34,4 +42,25 @@ export function blobName(id: string): string {
     throw new Error('A blob id is letters, digits and underscores.')
   // The last characters are random, the first a time: so the shelves fill evenly.
   return `${id.slice(-2)}/${id}`
+}
+
+/** Somebody waits: a sender, whoever deletes, the lease of a job, the end of the service. */
+const WAIT_MS = 5_000
+
+/**
+ * Removes what it can, and waits for no longer than `waitMs`, 5 seconds: what is under way then goes on. What a store
+ * in trouble keeps is an orphan from now on, which the sweep removes: the transaction before it has happened,
+ * and is not told as failed.
+ */
+export async function removeBlobs(
+  { blobs }: { blobs: BlobStore | null },
+  ids: readonly string[],
+  { waitMs = WAIT_MS }: { waitMs?: number } = {},
+): Promise<void> {
+  if (blobs === null || ids.length === 0) return
+  try {
+    await raceAbort(blobs.remove(ids), { timeoutMs: waitMs })
+  } catch (error) {
+    if (storageTrouble(error) === null) throw error
+  }
 }

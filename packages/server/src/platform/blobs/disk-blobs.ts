@@ -1,12 +1,22 @@
 // Blobs as files: written beside their place, synced, then renamed into it, so that a file with a
 // blob's name is always whole.
 
-import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import {
+  copyFile,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { LOWER_ALPHANUMERIC, randomText, systemChance } from '#platform/chance.ts'
 import { asStorageError, StorageError } from '#platform/db/storage-error.ts'
 import { HOUR_MS } from '#platform/units.ts'
-import { type BlobStore, blobName } from './blob-store.ts'
+import { BLOBS_AT_ONCE_MAX, type BlobStore, blobName } from './blob-store.ts'
 import { makePrivateFolder, syncFolder } from './durable-folder.ts'
 
 /** How often bytes without a message are looked for: a folder is read for nothing, a bucket's pages are paid for. */
@@ -75,7 +85,7 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
 }
 
 /** Where the blob with this id lies below `folder`. Throws when the id could be a path. */
-export function blobPath(folder: string, id: string): { shelf: string; file: string } {
+function blobPath(folder: string, id: string): { shelf: string; file: string } {
   const file = join(folder, blobName(id))
   return { shelf: dirname(file), file }
 }
@@ -139,3 +149,73 @@ async function removeOldDrafts(folder: string): Promise<void> {
 }
 
 const DRAFT_MS_MAX = 60 * 60 * 1_000
+
+type BlobCopy = {
+  /** A folder of blobs, or where else they are read. */
+  from: string | Pick<BlobStore, 'get'>
+  to: string
+  /** Copies the database anew and returns the ids of the blobs that the copy refers to. */
+  copyDatabase(): Promise<string[]>
+}
+
+const ATTEMPTS_MAX = 5
+
+/**
+ * Copies the database and then each of its blobs, as files. A blob that was deleted in between is met
+ * by copying the database again, which forgot it too; false when that did not help.
+ */
+export async function copyBlobs({ from, to, copyDatabase }: BlobCopy): Promise<boolean> {
+  const copied = new Set<string>()
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+    const ids = new Set(await copyDatabase())
+    for (const id of copied) {
+      if (ids.has(id)) continue
+      await rm(blobPath(to, id).file)
+      copied.delete(id)
+    }
+    const missing = await copyMissing({ from, to, ids, copied })
+    if (missing === 0) return true
+  }
+  return false
+}
+
+/** Copies what is not copied yet and counts what was not there. */
+async function copyMissing(copying: {
+  from: BlobCopy['from']
+  to: string
+  ids: ReadonlySet<string>
+  copied: Set<string>
+}): Promise<number> {
+  const { from, to, ids, copied } = copying
+  const left = [...ids].filter((id) => !copied.has(id))
+  let missing = 0
+  const copyRest = async () => {
+    for (let id = left.pop(); id !== undefined; id = left.pop()) {
+      const { shelf, file } = blobPath(to, id)
+      makePrivateFolder(shelf)
+      if (await copyOne(from, { id, file })) copied.add(id)
+      else missing += 1
+    }
+  }
+  await Promise.all(Array.from({ length: BLOBS_AT_ONCE_MAX }, copyRest))
+  return missing
+}
+
+/** False when it is not there. */
+async function copyOne(
+  from: BlobCopy['from'],
+  { id, file }: { id: string; file: string },
+): Promise<boolean> {
+  if (typeof from !== 'string') {
+    const content = await from.get(id)
+    if (content !== null) await writeFile(file, content, { mode: 0o600 })
+    return content !== null
+  }
+  try {
+    await copyFile(blobPath(from, id).file, file)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    return false
+  }
+}

@@ -5,12 +5,11 @@ import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { COMPOSE_STEP_BYTES } from '@mailroom/mail/compose/encode-transfer.ts'
 import type { S3mini } from 's3mini'
+import { S3ServiceError } from 's3mini'
 import { systemClock } from '#platform/clock.ts'
+import { asStorageError, StorageError, type StorageErrorKind } from '#platform/db/storage-error.ts'
 import { DAY_MS, SECOND_MS } from '#platform/units.ts'
-import { type BlobStore, blobName, type StoredBlob } from './blob-store.ts'
-import { BLOBS_AT_ONCE_MAX } from './copy-blobs.ts'
-import { noBucketFault, s3FaultOf } from './s3-fault.ts'
-import { type S3Obstacle, s3ObstacleOf } from './s3-obstacle.ts'
+import { BLOBS_AT_ONCE_MAX, type BlobStore, blobName, type StoredBlob } from './blob-store.ts'
 import type { S3Place } from './s3-transport.ts'
 import { openS3Transport, S3Answer } from './s3-transport.ts'
 
@@ -26,7 +25,7 @@ const S3_RETRY_PAUSE_MS = 200
 /** Names asked for at once, as many as S3 gives. */
 const S3_PAGE_NAMES = 1_000
 
-export type S3Bounds = {
+type S3Bounds = {
   /** For one request, instead of S3_REQUEST_MS_MAX. */
   readonly requestMs?: number
   /** How late there is still another try, instead of S3_RETRY_MS_MAX. */
@@ -193,4 +192,117 @@ function blobsOf(name: string, ageMs: number): StoredBlob[] {
   const [shelf = '', id = '', ...further] = name.split('/')
   const isOnShelf = shelf.length === 2 && id !== '' && further.length === 0
   return isOnShelf ? [{ id, readAgeMs: () => Promise.resolve(ageMs) }] : []
+}
+
+/** `refused`: waiting will not help, an operator has to change something. */
+export type S3Obstacle = { readonly kind: 'refused' | 'away'; readonly text: string }
+
+/** The codes by which servers say that they do not know who asks. */
+const CREDENTIALS = new Set([
+  'AuthFailure',
+  'InvalidAccessKeyId',
+  'InvalidToken',
+  'SignatureDoesNotMatch',
+  'Unauthorized',
+])
+const REGION = new Set([
+  'AuthorizationHeaderMalformed',
+  'IllegalLocationConstraintException',
+  'PermanentRedirect',
+  'TemporaryRedirect',
+])
+
+/** Names the setting that is to be looked at; never a secret. */
+function s3ObstacleOf(place: S3Place, fault: S3Fault): S3Obstacle {
+  const where = `the S3 server ${place.endpoint}`
+  const { status, code, message } = fault
+  if (fault.mayPass) return { kind: 'away', text: `${where} cannot be used now: ${message}` }
+  return { kind: 'refused', text: `${textOf()} (${code ?? status})` }
+
+  function textOf(): string {
+    if (code === 'RequestTimeTooSkewed') return `the clock of this machine is not that of ${where}`
+    if (code !== null && REGION.has(code)) {
+      return `the bucket ${place.bucket} is not in the region ${place.region}, see region= in MAILROOM_BLOB_URL`
+    }
+    const isUnknown = status === 401 || (code !== null && CREDENTIALS.has(code))
+    if (isUnknown) {
+      return `${where} refused the credentials, see AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or MAILROOM_BLOB_URL`
+    }
+    if (status === 403) {
+      return `${where} does not let this access key list, read, write and delete in the bucket ${place.bucket}`
+    }
+    if (status === 404) return `${where} has no bucket ${place.bucket}`
+    return `${where} refused the bucket ${place.bucket}`
+  }
+}
+
+type Told = {
+  /** The HTTP status; null when there was no answer. */
+  readonly status: number | null
+  /** Such as `NoSuchBucket`; null when none was given. */
+  readonly code: string | null
+}
+
+class S3Fault extends StorageError implements Told {
+  readonly status: number | null
+  readonly code: string | null
+
+  constructor(kind: StorageErrorKind, text: string, { status, code }: Told) {
+    super(kind, text)
+    this.status = status
+    this.code = code
+  }
+
+  /** The same request may succeed a moment later. */
+  get mayPass(): boolean {
+    const { status, code } = this
+    // Octets that did not come as they were sent.
+    if (code === 'BadDigest') return true
+    return status === null || status >= 500 || status === 429 || status === 408
+  }
+
+  get isAbsentObject(): boolean {
+    return this.status === 404 && this.code !== 'NoSuchBucket'
+  }
+}
+
+/** Of a bucket that is not there, where the client gives no error for it. */
+function noBucketFault(): S3Fault {
+  return answered(404, 'NoSuchBucket')
+}
+
+/** Any error of a request to S3. */
+function s3FaultOf(error: unknown): S3Fault {
+  if (error instanceof S3Fault) return error
+  if (error instanceof S3ServiceError) {
+    const { status, serviceCode, body } = error
+    const isTold = serviceCode !== undefined && serviceCode !== 'Unknown'
+    const code = isTold ? serviceCode : (CODE_IN_BODY.exec(body ?? '')?.[1] ?? '')
+    return answered(status, CODE.test(code) ? code : null)
+  }
+  const kind = asStorageError(error)?.kind ?? 'unavailable'
+  const text = error instanceof Error ? messageOf(error) : String(error)
+  return new S3Fault(kind, `S3 did not answer: ${text}`, { status: null, code: null })
+}
+
+/** Codes of servers that have no room, and of quotas. */
+const FULL = new Set(['QuotaExceeded', 'XMinioStorageFull', 'InsufficientCapacity', 'StorageFull'])
+const CODE = /^[A-Za-z0-9.]{1,100}$/
+const CODE_IN_BODY = /<Code>([^<]{1,100})<\/Code>/
+
+function answered(status: number, code: string | null): S3Fault {
+  const text = `S3 answered ${status}${code === null ? '' : ` ${code}`}.`
+  return new S3Fault(kindOf(status, code), text, { status, code })
+}
+
+function kindOf(status: number, code: string | null): StorageErrorKind {
+  if (status === 507 || (code !== null && FULL.has(code))) return 'full'
+  return status === 429 || code === 'SlowDown' ? 'busy' : 'unavailable'
+}
+
+/** That of several addresses stands in its parts, that of the client in its cause. */
+function messageOf(error: Error): string {
+  const inner = error instanceof AggregateError ? error.errors[0] : error.cause
+  if (inner instanceof Error) return messageOf(inner)
+  return error.message === '' ? error.name : error.message
 }

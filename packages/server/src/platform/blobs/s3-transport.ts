@@ -23,7 +23,7 @@ export const S3_CONNECTIONS_MAX = 32
 /** An answer past it is none of ours: no stored message is larger than MESSAGE_BYTES_MAX. */
 export const S3_ANSWER_BYTES_MAX = 64 * 1024 * 1024
 
-export type S3Transport = {
+type S3Transport = {
   /** Rejects when no whole answer came in time. */
   readonly fetch: (input: unknown, init?: RequestInit) => Promise<Response>
   /** The time that the server gave with its last answer, and what has passed since; null before one. */

@@ -66,7 +66,7 @@ export function groupTransaction<Schema, Input, Value>({
 }
 
 /** The form of a transaction for several inputs: what came of each as if one had run after the other. */
-export type GroupForm<Schema, Input, Value> = {
+type GroupForm<Schema, Input, Value> = {
   /** About how many octets it sends to the server; null where it has to run alone. */
   sizeOf(input: Input): number | null
   /** `join` gives what has come meanwhile and is accepted, whose results follow those of `writes`. */
@@ -124,4 +124,28 @@ export type ReadingDb<Schema> = Pick<Db<Schema>, 'read' | 'reading' | 'close'>
 /** What the engines tell about their work, for metrics. */
 export type DbObserver = {
   committed(groupSize: number, durationMs: number): void
+}
+
+/**
+ * Notifications that something may have changed: to listeners in this process at once, and to the processes
+ * that share the database. A notification carries nothing and may be lost.
+ */
+export type Signals = {
+  /** Call it after the commit. Never fails. */
+  tell(): void
+  /** Runs at each signal, of this process or another. */
+  listen(run: () => void): void
+  close(): Promise<void>
+}
+
+/** Of a process that is alone with its database. */
+export function openOwnSignals(): Signals {
+  const listeners: (() => void)[] = []
+  return {
+    tell() {
+      for (const run of listeners) run()
+    },
+    listen: (run) => void listeners.push(run),
+    close: () => Promise.resolve(),
+  }
 }

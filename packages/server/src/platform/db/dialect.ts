@@ -41,7 +41,7 @@ export async function readSharedTime<Schema>({
 }
 
 /** A place in a log, a table with the columns `transaction_id` and `sequence`. */
-export type LogPlace = { readonly transactionId: number; readonly sequence: number }
+type LogPlace = { readonly transactionId: number; readonly sequence: number }
 
 /**
  * Narrows a query on a log to what lies behind `after`, up to and with `until`, and is settled: nothing

@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { type Kysely, sql } from 'kysely'
 import type { Engine } from './db.ts'
 
 export type Migration = {
@@ -111,10 +112,7 @@ export function planMigrations(
 }
 
 /** Why a program whose schema is `newest` does not work with these, in a sentence, or null. */
-export function findIncompatible(
-  applied: readonly AppliedMigration[],
-  newest: number,
-): string | null {
+function findIncompatible(applied: readonly AppliedMigration[], newest: number): string | null {
   for (const { version, name, compatibleFrom } of applied) {
     const needed = compatibleFrom ?? version
     if (version > newest && needed > newest) {
@@ -155,3 +153,29 @@ export const MIGRATIONS_TABLE =
 
 /** Added later: programs of before name the columns that they write. */
 export const COMPATIBLE_COLUMN = 'alter table schema_migrations add column compatible_from integer'
+
+export type SchemaState = {
+  readonly plan: MigrationPlan
+  /** Connections of processes that serve it; null where that cannot be told. */
+  readonly others: number | null
+  /** How far the server's clock is ahead of this process's, in milliseconds; null without a server. */
+  readonly aheadMs: number | null
+}
+
+/**
+ * Why a program that has opened this database does not work with it any more, because a newer one has
+ * changed it since; null while it does.
+ */
+export async function findSchemaChange<Schema>(db: {
+  readonly engine: Engine
+  readonly read: Kysely<Schema>
+}): Promise<string | null> {
+  newestOf[db.engine] ??= readMigrations(db.engine).at(-1)?.version ?? 0
+  const newest = newestOf[db.engine] ?? 0
+  const { rows } = await sql<Record<string, unknown>>`
+    select version, name, checksum, compatible_from from schema_migrations where version > ${newest}
+  `.execute(db.read)
+  return findIncompatible(rows.map(toApplied), newest)
+}
+
+const newestOf: { [Name in Engine]?: number } = {}

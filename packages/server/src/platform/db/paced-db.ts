@@ -2,6 +2,7 @@
 // not between another's mail and its commit; and with figures of how writes fare.
 
 import type { Clock } from '#platform/clock.ts'
+import { problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Db, Engine } from './db.ts'
@@ -34,14 +35,14 @@ export type WriteLoad = {
   readonly failures: number
 }
 
-export type WriteLoads = {
+type WriteLoads = {
   load(): WriteLoad
   loadOf(accountId: string): WriteLoad
   /** Whether writes of several accounts wait for so long: it is not for each other that they wait. */
   isSlowForSeveral(ms: number): boolean
 }
 
-export type PacedDb<Schema> = WriteLoads & { readonly db: Db<Schema> }
+type PacedDb<Schema> = WriteLoads & { readonly db: Db<Schema> }
 
 /** The same database; its loads are cheap enough to be asked for every message. */
 export function paceWrites<Schema>(
@@ -185,4 +186,77 @@ function openRecentCount() {
       return counts.reduce((sum, count) => sum + count, 0)
     },
   }
+}
+
+/** A write that has waited for so long says that the store does not keep up. */
+export const STRAINED_WRITE_MS = 3 * SECOND_MS
+/** And so many where fewer did: a burst on a machine that has just become busy. */
+export const STRAINED_WRITES_MIN = 32
+/** Failed writes in a row after which it is taken for away, and how often it is tried then. */
+export const STORE_FAILURES_MAX = 3
+export const STORE_PROBE_MS = SECOND_MS / 2
+
+export type StorePressure = {
+  /**
+   * Whether one more write may be taken on, with `underWay` that will come to one. Of a store that takes
+   * no writes it says yes now and then, so that somebody finds out when it is back.
+   */
+  mayTake(underWay?: number): boolean
+  /** The same for what was taken on before, and is about to become expensive. */
+  mayGoOn(underWay: number): boolean
+  /** Whether one more of this account may be. */
+  mayTakeOf(accountId: string): boolean
+  /** Throws `service_unavailable`, with the time to come again, where it may not. */
+  requireRoom(accountId?: string): void
+  /** Whether the store fails, or writes of several accounts wait for long. */
+  isStrained(): boolean
+  load(): WriteLoad
+}
+
+/** `onRefused` is called for each time that it has said no. */
+export function openStorePressure(options: {
+  loads: WriteLoads
+  clock: Pick<Clock, 'monotonic'>
+  onRefused?: () => void
+}): StorePressure {
+  const { loads, clock, onRefused = () => {} } = options
+  let probedAtMs = Number.NEGATIVE_INFINITY
+  const told = (mayCome: boolean) => {
+    if (!mayCome) onRefused()
+    return mayCome
+  }
+  const mayProbe = () => {
+    const nowMs = clock.monotonic()
+    if (nowMs - probedAtMs < STORE_PROBE_MS) return false
+    probedAtMs = nowMs
+    return true
+  }
+  const isAway = (load = loads.load()) => load.failures >= STORE_FAILURES_MAX
+  const hasRoomFor = (underWay: number) =>
+    !loads.isSlowForSeveral(STRAINED_WRITE_MS) || hasRoom(loads.load(), underWay)
+  const mayTake = (underWay = 0) => told(isAway() ? mayProbe() : hasRoomFor(underWay))
+  const mayTakeOf = (accountId: string) => {
+    const load = loads.loadOf(accountId)
+    // Where it is away for all, this was let through to find out.
+    return told(isAway(load) && !isAway() ? mayProbe() : hasRoom(load, 0))
+  }
+  return {
+    mayTake,
+    mayGoOn: (underWay) => told(hasRoomFor(underWay)),
+    mayTakeOf,
+    requireRoom(accountId) {
+      if (accountId === undefined ? mayTake() : mayTakeOf(accountId)) return
+      throw problem('service_unavailable', 'The service is too busy; nothing was changed.', {
+        retryAfterSeconds: RETRY_AFTER_SECONDS,
+      })
+    },
+    isStrained: () => isAway() || loads.isSlowForSeveral(STRAINED_WRITE_MS),
+    load: () => loads.load(),
+  }
+}
+
+/** While writes wait for long, no more of them than ended lately: the last of them waits so long. */
+function hasRoom({ waiting, oldestMs, endedLately }: WriteLoad, underWay: number): boolean {
+  if (oldestMs < STRAINED_WRITE_MS) return true
+  return Math.max(waiting, underWay) < Math.max(STRAINED_WRITES_MIN, endedLately)
 }

@@ -4,14 +4,14 @@
 
 import pg from 'pg'
 import { SECOND_MS } from '#platform/units.ts'
-import type { Signals } from './signals.ts'
+import type { Signals } from './db.ts'
 
 /** Between two signals of a process to the others that there are events. */
 const EVENT_SIGNAL_GAP_MS = 20
 /** Between tries to listen to the others again. */
 const EVENT_SIGNAL_RETRY_MS = SECOND_MS
 
-export type PostgresSignalsOptions = {
+type PostgresSignalsOptions = {
   url: string
   /** Names this process among the others: it does not hear itself. */
   sender: string

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { Kysely, SqliteDialect } from 'kysely'
 import { SECOND_MS } from '#platform/units.ts'
 import type { RunSql } from './db.ts'
+import { asStorageError } from './storage-error.ts'
 
 /** How long a write waits for another process that holds the embedded database. */
 export const BUSY_TIMEOUT_MS = 2 * SECOND_MS
@@ -23,7 +24,7 @@ export type SqliteConnection = {
   readonly raw: DatabaseSync
 }
 
-export type SqliteConnectionOptions = {
+type SqliteConnectionOptions = {
   path: string
   /** `bare` opens for writing without touching the file; `look` reads and leaves nothing beside it. */
   mode: 'read' | 'write' | 'bare' | 'look'
@@ -117,4 +118,33 @@ function adapt(statement: StatementSync) {
     run: (parameters: readonly unknown[]) => statement.run(...values(parameters)),
     iterate: (parameters: readonly unknown[]) => statement.iterate(...values(parameters)),
   }
+}
+
+/** SQLITE_NOTADB */
+const NOT_A_DATABASE = 26
+
+/**
+ * Takes the lock on `path` for the life of the process or until the returned function is called.
+ * Throws when another process holds it.
+ */
+export function takeProcessLock(path: string): () => void {
+  const connection = openSqliteConnection({ path, mode: 'bare', busyTimeoutMs: 0 })
+  try {
+    // Without a journal on disk, which would need room.
+    connection.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
+  } catch (error) {
+    connection.close()
+    if (error instanceof Error && 'errcode' in error && error.errcode === NOT_A_DATABASE) {
+      throw new Error(
+        `${path} is not the lock file of this service: something else was written to it. Make sure that no service uses this data directory, remove the file and start again.`,
+        { cause: error },
+      )
+    }
+    if (asStorageError(error)?.kind !== 'busy') throw error
+    throw new Error(
+      `Another process already serves this data directory (${path} is locked). Stop it first, or use PostgreSQL to run several processes.`,
+      { cause: error },
+    )
+  }
+  return () => connection.close()
 }

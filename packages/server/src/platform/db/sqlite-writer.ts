@@ -1,10 +1,11 @@
 // The writer thread of the embedded database: the only writing connection, named transactions in
 // the order in which they came, and one commit for all that were waiting.
 
+import { closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { systemClock } from '#platform/clock.ts'
 import type { AnyTransaction, Tx } from './db.ts'
-import { logBytesMax, NO_RESERVE, openDiskReserve } from './disk-reserve.ts'
 import {
   BUSY_TIMEOUT_MS,
   DATABASE_PAGE_BYTES,
@@ -27,11 +28,11 @@ export type WriteRequest = { id: number; name: string; input: unknown; tracePare
 
 export type WriteFailure = { kind: StorageErrorKind | 'fault'; message: string; stack?: string }
 
-export type WriteAnswer = { id: number; value: unknown } | { id: number; failure: WriteFailure }
+type WriteAnswer = { id: number; value: unknown } | { id: number; failure: WriteFailure }
 
 export type GroupReport = { answers: WriteAnswer[]; groupSize: number; durationMs: number }
 
-export type WriterOptions<Schema> = {
+type WriterOptions<Schema> = {
   path: string
   port: MessagePort
   /** All that it may be asked for. Throws where two have one name. */
@@ -272,4 +273,86 @@ function describeFailure(error: unknown): WriteFailure {
   if (storage !== null) return { kind: storage.kind, message: storage.message }
   if (!(error instanceof Error)) return { kind: 'fault', message: String(error) }
   return { kind: 'fault', message: error.message, ...(error.stack && { stack: error.stack }) }
+}
+
+/**
+ * Kept on disk to be given up when the disk is full, so that deleting still works: what is in the
+ * write-ahead log and not yet in the database takes its size there, and the deletion adds to it.
+ */
+const RESERVE_BYTES = 16 * 1024 * 1024
+
+type DiskReserve = {
+  /** False from the moment it was given up until `restore` succeeds. */
+  readonly isWhole: boolean
+  giveUp(): void
+  /** Takes the room back when the disk has twice as much; returns whether the reserve is whole. */
+  restore(): boolean
+}
+
+/** For whoever holds nothing back. */
+const NO_RESERVE: DiskReserve = { isWhole: true, giveUp: () => {}, restore: () => true }
+
+/** Holds `RESERVE_BYTES` at `path`, or an eighth of a small disk. */
+function openDiskReserve(path: string): DiskReserve {
+  const wantedBytes = reserveBytes(path)
+  let isWhole = heldBytes(path) >= wantedBytes
+  const restore = () => {
+    if (isWhole) return true
+    try {
+      if (freeBytes(path) < 2 * wantedBytes) return false
+      const file = openSync(path, 'w')
+      try {
+        writeSync(file, Buffer.alloc(wantedBytes))
+        fsyncSync(file)
+      } finally {
+        closeSync(file)
+      }
+      isWhole = true
+    } catch {
+      rmSync(path, { force: true })
+    }
+    return isWhole
+  }
+  restore()
+  return {
+    get isWhole() {
+      return isWhole
+    },
+    giveUp() {
+      rmSync(path, { force: true })
+      isWhole = false
+    },
+    restore,
+  }
+}
+
+/**
+ * Gives up the reserve at `path` when the disk is full to the brim: opening the database needs a few
+ * pages of its own, and a service that does not start can delete nothing.
+ */
+export function giveUpReserveOnFullDisk(path: string): void {
+  if (freeBytes(path) < reserveBytes(path) / 4) rmSync(path, { force: true })
+}
+
+/** The part of the disk of `path` that may lie in the write-ahead log, in bytes. */
+function logBytesMax(path: string): number {
+  return diskBytes(path) / 16
+}
+
+function reserveBytes(path: string): number {
+  return Math.min(RESERVE_BYTES, Math.floor(diskBytes(path) / 8))
+}
+
+function heldBytes(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
+}
+
+function freeBytes(path: string): number {
+  const { bavail, bsize } = statfsSync(dirname(path))
+  return bavail * bsize
+}
+
+function diskBytes(path: string): number {
+  const { blocks, bsize } = statfsSync(dirname(path))
+  return blocks * bsize
 }

@@ -1,32 +1,40 @@
 // Queries of the hot path, compiled to SQL once instead of at every call. Building a Kysely query
 // costs more than SQLite needs to run it.
 
-import { type Compilable, type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely'
-import type { Engine, Tx } from './db.ts'
-import { prepare } from './prepared-statements.ts'
+import { createHash } from 'node:crypto'
+import {
+  type AliasedRawBuilder,
+  type Compilable,
+  type CompiledQuery,
+  type Kysely,
+  type OperationNodeSource,
+  type RawBuilder,
+  sql,
+  type UpdateResult,
+} from 'kysely'
+import type { Engine, RunSql, Tx } from './db.ts'
+import { asStorageError } from './storage-error.ts'
 
-export type Parameters = Record<string, unknown>
+type Parameters = Record<string, unknown>
 
-export class Placeholder {
+class Placeholder {
   readonly name: string
   constructor(name: string) {
     this.name = name
   }
 }
 
-export function placeholder<Value>(name: string): RawBuilder<Value> {
+function placeholder<Value>(name: string): RawBuilder<Value> {
   return sql.val(new Placeholder(name)) as RawBuilder<unknown> as RawBuilder<Value>
 }
 
 /** The values for a compiled query, in the order of its parameters. */
-export function valuesFor({ parameters }: CompiledQuery, input: Parameters): unknown[] {
+function valuesFor({ parameters }: CompiledQuery, input: Parameters): unknown[] {
   return parameters.map((value) => (value instanceof Placeholder ? input[value.name] : value))
 }
 
 /** Where a value of the input goes. */
-export type Place<Input> = <Name extends keyof Input & string>(
-  name: Name,
-) => RawBuilder<Input[Name]>
+type Place<Input> = <Name extends keyof Input & string>(name: Name) => RawBuilder<Input[Name]>
 
 /**
  * A statement whose text is compiled at its first use, once for each engine. `build` must give the
@@ -57,4 +65,265 @@ export function statement<Schema, Input extends Parameters, Row>(
  */
 function isPlainInsert({ query }: CompiledQuery): boolean {
   return query.kind === 'InsertQueryNode' && query.values?.kind === 'ValuesNode'
+}
+
+const names = new Map<string, string>()
+const NAME_LENGTH = 24
+
+/** From now on the text is prepared under a name of its own wherever it is run. Again does nothing. */
+function prepare(text: string): void {
+  if (names.has(text)) return
+  names.set(text, createHash('sha256').update(text).digest('hex').slice(0, NAME_LENGTH))
+}
+
+type Query = (text: unknown, values?: unknown, ...rest: unknown[]) => unknown
+
+/** Makes the connection run texts that were given to `prepare` under their names. */
+export function preparing(client: { query: unknown }): void {
+  const kind = Object.getPrototypeOf(client) as { query: Query }
+  const named: Query = (text, ...rest) => {
+    const name = typeof text === 'string' ? names.get(text) : undefined
+    if (name === undefined) return kind.query.call(client, text, ...rest)
+    const [values, ...others] = rest
+    return kind.query.call(client, { name, text, values }, ...others)
+  }
+  client.query = named
+}
+
+/** The values of a row bear the names of columns of the statement's table. */
+type RowStatement<Schema, Row extends Parameters, Found> = {
+  readonly isInsert: boolean
+  forOne(query: Kysely<Schema>, engine: Engine): CompiledQuery
+  /** `rows` gives the rows as a table of the same columns as the one that is named. */
+  forAll(
+    query: Kysely<Schema>,
+    rows: (table: string) => RawBuilder<object>,
+    engine: Engine,
+  ): OperationNodeSource
+  /** In types only. */
+  readonly of?: { row: Row; found: Found }
+}
+
+/** `onConflict` is SQL of both engines. */
+export function rowInsert<Schema, Row extends Parameters>(
+  table: string,
+  columns: readonly (keyof Row & string)[],
+  onConflict = '',
+): RowStatement<Schema, Row, never> {
+  const names = sql.join(columns.map((column) => sql.ref(column)))
+  const into = sql`insert into ${sql.table(table)} (${names})`
+  const end = sql.raw(onConflict)
+  return {
+    isInsert: true,
+    forOne: (query) =>
+      sql`${into} values (${sql.join(columns.map(placeholder))}) ${end}`.compile(query),
+    forAll: (_, rows) => sql`${into} select ${names} from ${rows(table)} ${end}`,
+  }
+}
+
+/** Columns that the rows have a value of have to be named with their table. */
+export function rowUpdate<Schema, Row extends Parameters, Found = UpdateResult>(
+  table: string,
+  build: (
+    query: Kysely<Schema>,
+    given: Place<Row>,
+  ) => Compilable<Found> & {
+    from(rows: AliasedRawBuilder<object, 'given'>): OperationNodeSource
+  },
+): RowStatement<Schema, Row, Found> {
+  return {
+    isInsert: false,
+    forOne: (query) => build(query, placeholder).compile(),
+    forAll: (query, rows) => build(query, given).from(rows(table).as('given')),
+  }
+}
+
+/** `build` says what to find for a row. */
+export function rowSelect<Schema, Row extends Parameters, Found>(
+  table: string,
+  build: (
+    query: Kysely<Schema>,
+    given: Place<Row>,
+    engine: Engine,
+  ) => Compilable<Found> & OperationNodeSource,
+): RowStatement<Schema, Row, Found> {
+  return {
+    isInsert: false,
+    forOne: (query, engine) => build(query, placeholder, engine).compile(),
+    forAll: (query, rows, engine) => sql`
+      select found.* from ${rows(table)} as given
+      cross join lateral ${build(query, given, engine)} as found`,
+  }
+}
+
+const given = <Value>(column: string) => sql.ref<Value>(`given.${column}`)
+
+/** Runs the statement for these rows, one after the other; returns all that it found. */
+export function forEachRow<Schema, Row extends Parameters, Found>(
+  statement: RowStatement<Schema, Row, Found>,
+): (tx: Tx<Schema>, rows: readonly Row[]) => Promise<Found[]> {
+  const runEach = eachOf(statement)
+  let all: CompiledQuery | undefined
+  return async (tx, rows) => {
+    if (rows.length === 0) return []
+    if (tx.runSql !== null) return runEach(tx, tx.runSql, rows) as Found[]
+    if (all === undefined) {
+      all = sql`${statement.forAll(tx.query, rowsIn('rows'), tx.engine)}`.compile(tx.query)
+      if (statement.isInsert) prepare(all.sql)
+    }
+    return (await runAll(tx, all, { rows })) as Found[]
+  }
+}
+
+/**
+ * Runs inserts and updates, each for its rows. PostgreSQL runs them as one statement, so that none sees what
+ * another has written.
+ */
+export function together<Schema, Rows extends Readonly<Record<string, Parameters>>>(
+  statements: {
+    readonly [Kind in keyof Rows]: RowStatement<Schema, Rows[Kind], unknown>
+  },
+): (
+  tx: Tx<Schema>,
+  rows: { readonly [Kind in keyof Rows]?: readonly Rows[Kind][] },
+) => Promise<void> {
+  const kinds: [string, RowStatement<Schema, never, unknown>][] = Object.entries(statements)
+  const each = kinds.map(([kind, statement]) => [kind, eachOf(statement)] as const)
+  const isPrepared = kinds.every(([, { isInsert }]) => isInsert)
+  const compiled = new Map<string, CompiledQuery>()
+  const compile = (tx: Tx<Schema>, some: typeof kinds): CompiledQuery => {
+    const parts = some.map(([kind, { forAll }]) => {
+      return sql`${sql.ref(kind)} as (${forAll(tx.query, rowsIn(kind), tx.engine)})`
+    })
+    const query = sql`with ${sql.join(parts)} select 1`.compile(tx.query)
+    if (isPrepared) prepare(query.sql)
+    return query
+  }
+  return async (tx, rows) => {
+    if (tx.runSql !== null) {
+      for (const [kind, runEach] of each) runEach(tx, tx.runSql, rows[kind] ?? [])
+      return
+    }
+    const used = kinds.filter(([kind]) => (rows[kind] ?? []).length > 0)
+    if (used.length === 0) return
+    // One text that is prepared costs less than several; what is planned each time had better be short.
+    const some = isPrepared ? kinds : used
+    const names = some.map(([kind]) => kind)
+    const query = compiled.get(names.join()) ?? compile(tx, some)
+    compiled.set(names.join(), query)
+    await runAll(tx, query, Object.fromEntries(names.map((kind) => [kind, rows[kind] ?? []])))
+  }
+}
+
+function eachOf<Schema>(statement: Pick<RowStatement<Schema, never, unknown>, 'forOne'>) {
+  let one: CompiledQuery | undefined
+  return (tx: Tx<Schema>, runSql: RunSql, rows: readonly Parameters[]): unknown[] => {
+    let found: unknown[] = []
+    for (const row of rows) {
+      one ??= statement.forOne(tx.query, tx.engine)
+      const some = runSql(one.sql, valuesFor(one, row))
+      found = found.length === 0 ? some : [...found, ...some]
+    }
+    return found
+  }
+}
+
+const rowsIn = (kind: string) => (table: string) =>
+  sql<object>`json_populate_recordset(null::${sql.table(table)}, ${placeholder(kind)}::json)`
+
+async function runAll<Schema>(
+  tx: Tx<Schema>,
+  query: CompiledQuery,
+  rows: Readonly<Record<string, readonly Parameters[]>>,
+): Promise<unknown[]> {
+  const texts = Object.entries(rows).map(([kind, some]) => [kind, toJson(some)])
+  const parameters = valuesFor(query, Object.fromEntries(texts))
+  return (await tx.query.executeQuery({ ...query, parameters })).rows
+}
+
+/** JSON has a form for half of a surrogate pair, of which PostgreSQL makes an error. */
+const HALF_PAIR = /\\ud[89a-f]/
+
+function toJson(rows: readonly Parameters[]): string {
+  const plain = rows.map(withoutBytes)
+  const text = JSON.stringify(plain)
+  if (!HALF_PAIR.test(text)) return text
+  return JSON.stringify(plain, (_, value) =>
+    typeof value === 'string' ? value.toWellFormed() : value,
+  )
+}
+
+function withoutBytes(row: Parameters): Parameters {
+  const plain: Parameters = {}
+  for (const [name, value] of Object.entries(row)) {
+    plain[name] = value instanceof Uint8Array ? `\\x${hexOf(value)}` : value
+  }
+  return plain
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
+}
+
+/** Queries of one kind that look up a key each, and keys that one of them asks for. */
+const LOOKUPS_UNDER_WAY_MAX = 2
+const LOOKED_UP_TOGETHER_MAX = 100
+
+type Asked<Row> = { keys: Map<string, PromiseWithResolvers<Row | null>>; underWay: number }
+
+type Lookup<Schema, Row> = {
+  one(tx: Tx<Schema>, key: string): Promise<Row[]>
+  /** Rows of all of the keys, in any order. */
+  several(tx: Tx<Schema>, keys: string[]): Promise<Row[]>
+  keyOf(row: Row): string | null
+}
+
+/** Of each key its row as it is after it was asked for, or null. Rejects as the queries do. */
+export function groupedLookup<Schema, Row>({
+  one,
+  several,
+  keyOf,
+}: Lookup<Schema, Row>): (tx: Tx<Schema>, key: string) => Promise<Row | null> {
+  const places = new WeakMap<Tx<Schema>['query'], Asked<Row>>()
+
+  const ask = async (tx: Tx<Schema>, keys: string[]): Promise<Map<string | null, Row>> => {
+    const [first] = keys
+    if (first === undefined) return new Map()
+    const rows = keys.length === 1 ? await one(tx, first) : await several(tx, keys)
+    return new Map(rows.map((row) => [keyOf(row), row]))
+  }
+  const askAll = async (tx: Tx<Schema>, group: Asked<Row>['keys']): Promise<void> => {
+    try {
+      const found = await ask(tx, [...group.keys()])
+      for (const [key, { resolve }] of group) resolve(found.get(key) ?? null)
+    } catch (error) {
+      const isOfAll = group.size === 1 || asStorageError(error) !== null
+      for (const [key, { resolve, reject }] of group) {
+        // A key that the server does not take spoils no other's.
+        if (isOfAll) reject(error)
+        else ask(tx, [key]).then((found) => resolve(found.get(key) ?? null), reject)
+      }
+    }
+  }
+  const work = async (tx: Tx<Schema>, place: Asked<Row>): Promise<void> => {
+    place.underWay += 1
+    while (place.keys.size > 0) {
+      const group = new Map([...place.keys].slice(0, LOOKED_UP_TOGETHER_MAX))
+      for (const key of group.keys()) place.keys.delete(key)
+      await askAll(tx, group)
+    }
+    place.underWay -= 1
+  }
+  return async (tx, key) => {
+    // Asked in the process itself, there is nothing to wait for.
+    if (tx.runSql !== null) return (await one(tx, key))[0] ?? null
+    const place = places.get(tx.query) ?? { keys: new Map(), underWay: 0 }
+    places.set(tx.query, place)
+    const waiting = place.keys.get(key)
+    if (waiting !== undefined) return waiting.promise
+    const asked = Promise.withResolvers<Row | null>()
+    place.keys.set(key, asked)
+    if (place.underWay < LOOKUPS_UNDER_WAY_MAX) void work(tx, place)
+    return asked.promise
+  }
 }

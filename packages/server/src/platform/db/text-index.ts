@@ -4,8 +4,8 @@
 import { type QueryExecutorProvider, sql } from 'kysely'
 import type { Engine } from './db.ts'
 
-export const TEXT_FIELDS = ['subject', 'sender', 'recipients', 'body'] as const
-export type TextField = (typeof TEXT_FIELDS)[number]
+const TEXT_FIELDS = ['subject', 'sender', 'recipients', 'body'] as const
+type TextField = (typeof TEXT_FIELDS)[number]
 
 export type TextEntry = {
   /** A positive safe integer; entries of a scope are found in the order of their ids. */
@@ -18,7 +18,7 @@ export type TextEntry = {
   readonly fields: Readonly<Record<TextField, readonly string[]>>
 }
 
-export type TextPhrase = {
+type TextPhrase = {
   readonly words: readonly string[]
   /** Null: any. */
   readonly fields: readonly TextField[] | null

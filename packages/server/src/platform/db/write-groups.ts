@@ -16,7 +16,7 @@ export const WRITE_GROUP_BYTES_MAX = 2 * 1024 * 1024
 /** A write that sends more by itself is not grouped: what a group sends is in memory as one text. */
 export const WRITE_GROUPED_BYTES_MAX = 8 * 1024 * 1024
 
-export type WriteGroupsOptions<Schema> = {
+type WriteGroupsOptions<Schema> = {
   writeGroup: NonNullable<Db<Schema>['writeGroup']>
   /** A group takes one slot of its account, as a write alone does. */
   slots: Pick<Semaphore, 'run'>

@@ -66,14 +66,14 @@ const NXDOMAIN = 3
 const RCODES = ['NOERROR', 'FORMERR', 'SERVFAIL', 'NXDOMAIN', 'NOTIMP', 'REFUSED']
 
 /** The code in the header (RFC 1035 §4.1.1) with its extension (RFC 6891 §6.1.3). */
-export function readRcode(packet: DecodedPacket): number {
+function readRcode(packet: DecodedPacket): number {
   const option = packet.additionals?.find((record) => record.type === 'OPT')
   const extended = option?.type === 'OPT' ? option.extendedRcode : 0
   return ((packet.flags ?? 0) & 0xf) | (extended << 4)
 }
 
 /** How a code is written; by number where it has no well-known name. */
-export function nameRcode(rcode: number): string {
+function nameRcode(rcode: number): string {
   return RCODES[rcode] ?? `error ${rcode}`
 }
 

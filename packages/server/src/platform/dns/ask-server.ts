@@ -2,12 +2,11 @@
 // sender is in doubt. What is not an answer to our very question is not seen (RFC 5452 §9).
 
 import { createSocket } from 'node:dgram'
-import { connect, isIPv6 } from 'node:net'
+import { connect, isIP, isIPv4, isIPv6 } from 'node:net'
 import dnsPacket, { type DecodedPacket } from 'dns-packet'
 import { onAbort } from '#platform/abort.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Question } from './answer.ts'
-import type { ServerAddress } from './server-address.ts'
 
 /** Offered for answers by UDP: fits every path unfragmented (DNS flag day 2020); larger come by TCP. */
 const DNS_UDP_BYTES_MAX = 1_232
@@ -185,4 +184,30 @@ function decode(message: Buffer): DecodedPacket | null {
 
 function failed(error: NodeJS.ErrnoException): ServerReply {
   return { kind: 'failed', text: `the DNS server cannot be reached (${error.code ?? 'error'})` }
+}
+
+export type ServerAddress = { readonly address: string; readonly port: number }
+
+const PORT = 53
+const WRITTEN = /^(?:\[([0-9a-f:.%\w-]+)\]|([\d.]+))(?::(\d{1,5}))?$/i
+/** Docker's server for containers passes on whatever came from a server elsewhere. */
+const FORWARDER = '127.0.0.11'
+
+/** Reads `ip`, `ip:port`, `[v6]:port` or a bare IPv6 address; null when it is none of them. */
+export function parseServerAddress(text: string): ServerAddress | null {
+  if (isIP(text) !== 0) return { address: text, port: PORT }
+  const [, v6, v4, port] = WRITTEN.exec(text) ?? []
+  const address = v6 ?? v4 ?? ''
+  const number = port === undefined ? PORT : Number(port)
+  if (isIP(address) === 0 || number < 1 || number > 65_535) return null
+  return { address, port: number }
+}
+
+/**
+ * Whether what a server at this address says of DNSSEC can be believed: nobody sits on the way to a
+ * resolver on this machine (RFC 7672 §2.1.1, RFC 4035 §4.9.3).
+ */
+export function isLoopbackServer({ address }: ServerAddress): boolean {
+  if (address === FORWARDER) return false
+  return isIPv4(address) ? address.startsWith('127.') : address === '::1'
 }

@@ -5,11 +5,9 @@
 import { raceAbort } from '#platform/abort.ts'
 import { Cache } from '#platform/cache.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
-import { HOUR_MS, MINUTE_MS } from '#platform/units.ts'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { Answer, QuestionType, RecordOf } from './answer.ts'
 import { type AskOptions, isQuestionName, questionName, type Resolver } from './resolver.ts'
-import { Silence } from './silence.ts'
-import { answerSpecial } from './special-name.ts'
 
 /** How long an answer is kept, whatever its TTL: keys and policies change while mail comes in. */
 const DNS_KEPT_MS_MAX = HOUR_MS
@@ -153,4 +151,114 @@ function charactersOf(answer: Answer<unknown>): number {
 
 function lengthOf(record: unknown): number {
   return typeof record === 'string' ? record.length : JSON.stringify(record).length
+}
+
+/** A question unanswered for this long has it asked whether DNS answers at all. */
+const DNS_SILENCE_MS = SECOND_MS
+
+type SilentFault = Extract<Answer<never>, { kind: 'fault' }>
+
+/** Tells nothing of the name: it was not asked for, or is still. */
+const SILENT: SilentFault = { kind: 'fault', text: 'DNS does not answer', isSilent: true }
+
+class Silence {
+  readonly #ask: () => Promise<Answer<unknown>>
+  readonly #clock: Clock
+  #isSilent = false
+  readonly #waiting = new Set<(fault: SilentFault) => void>()
+  #isProbing = false
+  /** Answers so far. */
+  #heard = 0
+  #probedAtMs = Number.NEGATIVE_INFINITY
+
+  /** `ask` is a question that every working server answers at once. */
+  constructor(ask: () => Promise<Answer<unknown>>, clock: Clock) {
+    this.#ask = ask
+    this.#clock = clock
+  }
+
+  /**
+   * The answer, or SILENT as soon as it is known that none is to be had. Asks nothing meanwhile.
+   * The time until `ask` calls back that its question is asked is no silence of DNS.
+   */
+  wait<Value>(ask: (onAsked: () => void) => Promise<Answer<Value>>): Promise<Answer<Value>> {
+    if (this.#isSilent) {
+      this.#probe()
+      return Promise.resolve(SILENT)
+    }
+    return new Promise((resolve) => {
+      let timer: NodeJS.Timeout | undefined
+      const onAsked = () => {
+        timer = setTimeout(() => this.#probe(), DNS_SILENCE_MS)
+      }
+      const finish = (answer: Answer<Value>) => {
+        clearTimeout(timer)
+        this.#waiting.delete(finish)
+        resolve(answer)
+      }
+      this.#waiting.add(finish)
+      void ask(onAsked).then((answer) => {
+        // One that comes late tells as much of DNS.
+        this.#note(answer)
+        finish(answer)
+      })
+    })
+  }
+
+  #note(answer: Answer<unknown>): void {
+    if (answer.kind === 'fault' && answer.isSilent === true) return
+    this.#heard += 1
+    this.#isSilent = false
+  }
+
+  /** An answer to anybody is one as well: the packets of this question may be lost. */
+  #probe(): void {
+    const nowMs = this.#clock.monotonic()
+    if (this.#isProbing || nowMs - this.#probedAtMs < DNS_SILENCE_MS) return
+    this.#isProbing = true
+    this.#probedAtMs = nowMs
+    const heardBefore = this.#heard
+    const judge = () => {
+      if (this.#heard === heardBefore) this.#begin()
+    }
+    const timer = setTimeout(judge, DNS_SILENCE_MS)
+    void this.#ask().then((answer) => {
+      clearTimeout(timer)
+      this.#isProbing = false
+      this.#note(answer)
+      judge()
+    })
+  }
+
+  #begin(): void {
+    if (this.#isSilent) return
+    this.#isSilent = true
+    for (const finish of this.#waiting) finish(SILENT)
+  }
+}
+
+/** What stands at the name; null for every name that DNS is to be asked for. `name` is in lower case. */
+function answerSpecial<Type extends QuestionType>(
+  name: string,
+  type: Type,
+): Answer<RecordOf[Type]> | null {
+  const top = name.slice(name.lastIndexOf('.') + 1)
+  if (top === 'invalid') return { kind: 'none', isNameMissing: true, ttlMs: FOREVER_MS }
+  if (top !== 'localhost') return null
+  const records = (LOOPBACK[type] ?? []) as RecordOf[Type][]
+  if (records.length === 0) return { kind: 'none', isNameMissing: false, ttlMs: FOREVER_MS }
+  return {
+    kind: 'found',
+    records: [...records],
+    ttlMs: FOREVER_MS,
+    isAuthenticated: false,
+    canonicalName: name,
+  }
+}
+
+const FOREVER_MS = Number.POSITIVE_INFINITY
+
+const LOOPBACK: { readonly [Type in QuestionType]?: readonly string[] } = {
+  A: ['127.0.0.1'],
+  AAAA: ['::1'],
 }

@@ -5,12 +5,12 @@ import type { Agent, Dispatcher } from 'undici'
 import type { Resolver } from '#platform/dns/resolver.ts'
 import { ConnectError, type ConnectFault, GuardedConnector } from './guarded-connect.ts'
 
-export type HttpGetOutcome =
+type HttpGetOutcome =
   | { readonly kind: 'answered'; readonly content: Uint8Array }
   | { readonly kind: 'failed'; readonly error: GetFault }
 
 /** `status`: an answer that is no 200; `redirect`: one too many, or to what is not HTTP. */
-export type GetFault = ConnectFault | 'status' | 'redirect' | 'too_large' | 'protocol_error' | 'cut'
+type GetFault = ConnectFault | 'status' | 'redirect' | 'too_large' | 'protocol_error' | 'cut'
 
 /** Of an http or https URL. Never rejects. */
 export type HttpGet = (url: string) => Promise<HttpGetOutcome>
@@ -21,7 +21,7 @@ export type HttpGetter = {
   close(): Promise<void>
 }
 
-export type HttpGetterOptions = {
+type HttpGetterOptions = {
   readonly resolver: Pick<Resolver, 'a' | 'aaaa'>
   /** Special addresses, and ports other than 80 and 443, may be reached. */
   readonly allowPrivate: boolean

@@ -23,7 +23,7 @@ const WEBHOOK_ANSWER_BYTES_MAX = 64 * 1024
 /** Of an answer, kept with the delivery. */
 export const WEBHOOK_ANSWER_BYTES_KEPT = 2 * 1024
 
-export type HttpPostRequest = {
+type HttpPostRequest = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -31,7 +31,7 @@ export type HttpPostRequest = {
   readonly signal?: AbortSignal
 }
 
-export type PostAnswer = {
+type PostAnswer = {
   readonly status: number
   /** The first WEBHOOK_ANSWER_BYTES_KEPT octets as text, without NUL. */
   readonly body: string
@@ -52,7 +52,7 @@ export type HttpPostOutcome =
       readonly latencyMs: number
     }
 
-export type PostFault = ConnectFault | 'protocol_error' | 'cut'
+type PostFault = ConnectFault | 'protocol_error' | 'cut'
 
 /** Never rejects. */
 export type HttpPost = (request: HttpPostRequest) => Promise<HttpPostOutcome>

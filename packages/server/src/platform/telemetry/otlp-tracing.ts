@@ -44,7 +44,7 @@ const TRACE_END_MS_MAX = SECOND_MS
 export const TRACE_CALLERS_PER_SECOND_MAX = 100
 const TRACE_TROUBLE_LOG_MS = MINUTE_MS
 
-export type OtlpOptions = {
+type OtlpOptions = {
   /** Base of the collector's OTLP address, such as `http://collector:4318`. */
   readonly endpoint: string
   /** Of the traces that begin here, those that are sent: 0 to 1. */

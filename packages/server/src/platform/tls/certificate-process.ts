@@ -2,7 +2,7 @@
 // are needed once in the life of an installation and would stay with a process that goes on.
 
 import { generate } from 'selfsigned'
-import type { Certificate } from './tls.ts'
+import type { Certificate } from './server-tls.ts'
 
 const VALID_YEARS = 10
 

@@ -1,16 +1,19 @@
 // The certificate that STARTTLS shows: the operator's, looked at again and again because certificates
 // are renewed, or one made at the first start and kept in the data directory.
 
+import { execFile } from 'node:child_process'
 import { createHash, X509Certificate } from 'node:crypto'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SecureContext } from 'node:tls'
+import { createSecureContext } from 'node:tls'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import type { Settings } from '#config/settings.ts'
 import { makePrivateFolder, syncFolder } from '#platform/blobs/durable-folder.ts'
 import { LOWER_ALPHANUMERIC, randomText, systemChance } from '#platform/chance.ts'
 import type { Log } from '#platform/log.ts'
 import { MINUTE_MS } from '#platform/units.ts'
-import { type Certificate, makeSelfSignedCertificate, makeServerTls } from './tls.ts'
 
 /** Renewed weeks before it ends: a minute is soon, and costs the reading of two small files. */
 const CERTIFICATE_LOOK_MS = MINUTE_MS
@@ -28,7 +31,7 @@ export type ServerTls = {
   close(): void
 }
 
-export type ServerTlsOptions = {
+type ServerTlsOptions = {
   readonly now: () => number
   readonly log: Log
   /** Milliseconds between two looks, fewer in tests. */
@@ -174,4 +177,30 @@ async function readPair(file: string): Promise<Certificate | null> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   }
+}
+
+export type Certificate = {
+  readonly certificatePem: string
+  readonly privateKeyPem: string
+}
+
+/** TLS 1.2 and newer. Throws when the texts are no certificate and key, or do not belong together. */
+export function makeServerTls(certificate: Certificate): SecureContext {
+  return createSecureContext({
+    cert: certificate.certificatePem,
+    key: certificate.privateKeyPem,
+    minVersion: 'TLSv1.2',
+  })
+}
+
+const runFile = promisify(execFile)
+
+/** A new EC P-256 key with a certificate for `hostname`, valid from `nowMs` for ten years. */
+export async function makeSelfSignedCertificate(
+  hostname: string,
+  nowMs: number,
+): Promise<Certificate> {
+  const program = fileURLToPath(new URL('./certificate-process.ts', import.meta.url))
+  const { stdout } = await runFile(process.execPath, [program, hostname, String(nowMs)])
+  return JSON.parse(stdout) as Certificate
 }

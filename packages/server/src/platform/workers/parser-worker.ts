@@ -7,7 +7,7 @@ import { readAttachment } from '@mailroom/mail/mime/mime-message.ts'
 import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
 import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
 import { loadViewLibraries, viewBody } from '@mailroom/mail-reading/view/view-body.ts'
-import type { ParserAnswer, ParserRequest } from './parser-port.ts'
+import type { ParserAnswer, ParserRequest } from './parser.ts'
 
 const port = parentPort
 if (port === null) throw new Error('parser-worker.ts is the entry of a worker thread')

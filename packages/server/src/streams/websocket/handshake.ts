@@ -4,7 +4,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { WebSocket, WebSocketServer } from 'ws'
-import { AppError } from '#platform/app-error.ts'
+import { AppError } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 
 /** What a client of a WebSocket may send: subscriptions of a few hundred inboxes fit. */

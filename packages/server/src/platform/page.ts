@@ -1,3 +1,0 @@
-// Which part of a list is asked for.
-
-export type Page = { limit: number; offset: number }
