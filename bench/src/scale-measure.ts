@@ -10,11 +10,7 @@ import {
   listThreadMessages,
 } from '@mailroom/server/mailbox/message-rows.ts'
 import { findThread, listThreads } from '@mailroom/server/mailbox/thread-rows.ts'
-import {
-  claimDeliveries,
-  listHeads,
-  returnDeliveries,
-} from '@mailroom/server/outbound/delivery-claim-rows.ts'
+import { deliveryQueue } from '@mailroom/server/outbound/delivery-claim-rows.ts'
 import { insertSend } from '@mailroom/server/outbound/send-message-rows.ts'
 import type { Db } from '@mailroom/server/schema/tables.ts'
 import { arriving, makeId, type Owner } from '@mailroom/server/test/conformance/open-database.ts'
@@ -134,7 +130,8 @@ function reads(db: Db, { at, large, messages }: Place): Operation[] {
     },
     {
       name: 'heads that are ready',
-      run: () => listHeads(db, { account: '', lane: '', lanesEach: 20, limit: 1_000 }),
+      run: () =>
+        deliveryQueue.listHeads(db, { account: '', lane: '', lanesEach: 20, limit: 1_000 }),
     },
   ]
 }
@@ -158,8 +155,11 @@ function writes(db: Db, at: (round: number) => Sample): Operation[] {
         const heads = [{ account, lane: `domain${n % 200}.example`, limit: 10 }]
         const nowMs = Date.now()
         const claim = { worker: 'a worker', heads, nowMs, leaseUntilMs: nowMs + 60_000 }
-        const held = await db.write(claimDeliveries, claim)
-        await db.write(returnDeliveries, { worker: 'a worker', ids: held.map(({ id }) => id) })
+        const held = await db.write(deliveryQueue.claim, claim)
+        await db.write(deliveryQueue.giveBack, {
+          worker: 'a worker',
+          ids: held.map(({ id }) => id),
+        })
       },
     },
   ]

@@ -52,7 +52,7 @@ export type Group = AnyGroup<HeldDelivery>
 export type Holding = {
   worker: string
   signal: AbortSignal
-  leases: Pick<LeaseKeeper, 'confirm' | 'giveBack'>
+  leases: Pick<LeaseKeeper<HeldDelivery>, 'confirm' | 'giveBack'>
   /** See `AttemptObserver`. */
   onAnswer: (() => void) | undefined
 }

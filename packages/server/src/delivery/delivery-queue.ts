@@ -1,14 +1,7 @@
 // The queue of deliveries in the hands of one worker, with what it needs to know of clocks and leases.
 
 import { domainOf } from '#inboxes/inbox.ts'
-import * as store from '#outbound/delivery-claim-rows.ts'
-import {
-  claimDeliveries,
-  type HeldDelivery,
-  readyDueDeliveries,
-  renewDeliveries,
-  returnDeliveries,
-} from '#outbound/delivery-claim-rows.ts'
+import { deliveryQueue, type HeldDelivery } from '#outbound/delivery-claim-rows.ts'
 import type { DispatchedQueue, GroupOutcome } from '#queue/dispatched-queue.ts'
 import { DELIVERY_LEASE_MS } from '#queue/dispatcher-bounds.ts'
 import { openLeaseKeeper } from '#queue/lease-keeper.ts'
@@ -24,32 +17,16 @@ export function openDeliveryQueue(
   deps: DeliverDeps & { laneOf: (domain: string) => string },
   worker: string,
 ): DeliveryQueue {
-  const { db, clock, queueClock } = deps
-  const leases = openLeaseKeeper(queueClock, {
+  const leases = openLeaseKeeper(deps, {
+    queue: deliveryQueue,
+    worker,
     leaseMs: DELIVERY_LEASE_MS,
     backoffMaxMs: BACKOFF_MS_MAX,
-    store: {
-      renew: (ids, untilMs) => db.write(renewDeliveries, { worker, ids, untilMs }),
-      findHeld: (ids) => store.findHeld(db, { worker, ids }),
-      hasDue: (due) => store.hasDueDeliveries(db, due),
-      giveBack: (ids) => db.write(returnDeliveries, { worker, ids }),
-      readyDue: (due) => db.write(readyDueDeliveries, due),
-    },
   })
   return {
-    listHeads: ({ after, ...page }) => store.listHeads(db, { ...after, ...page }),
-    async claim(heads) {
-      const queueMs = queueClock.now()
-      const leaseUntilMs = queueMs + DELIVERY_LEASE_MS
-      const claim = { worker, heads: [...heads], nowMs: clock.now(), leaseUntilMs }
-      const held = await db.write(claimDeliveries, claim)
-      leases.take(held, queueMs)
-      return held
-    },
+    ...leases,
+    claim: (heads) => leases.claim(heads, deps.clock.now()),
     group: (held) => groupByDomain(held, deps.laneOf),
-    readyDue: leases.readyDue,
-    renew: leases.renew,
-    giveBack: (held) => leases.giveBack(held),
     async deliver(group, signal, observer) {
       try {
         return await deliver(deps, group, { worker, signal, leases, onAnswer: observer?.onAnswer })

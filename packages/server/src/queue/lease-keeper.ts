@@ -1,9 +1,11 @@
-// What a worker of a queue has in its hands: leases that are renewed until it drops them, and what is due.
+// The leases of one worker, which are renewed until it drops them.
 
 import type { Log } from '#platform/log.ts'
 import { storageTrouble } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { DueInput } from './leased-queue-rows.ts'
+import type { Db } from '#schema/tables.ts'
+import type { Head, Share } from './dispatched-queue.ts'
+import type { LeasedQueue } from './leased-queue-rows.ts'
 import type { QueueClock } from './queue-clock.ts'
 
 /** A lease that ends sooner is renewed before anything is sent under it. */
@@ -11,83 +13,75 @@ const LEASE_LEFT_MS_MIN = 10 * SECOND_MS
 
 type Named = { readonly id: string }
 
-type LeaseStore = {
-  renew(ids: string[], untilMs: number): Promise<void>
-  /** Of these, what the worker still holds. */
-  findHeld(ids: string[]): Promise<{ id: string; leaseUntilMs: number }[]>
-  hasDue(due: DueInput): Promise<boolean>
-  giveBack(ids: string[]): Promise<void>
-  /** One step; true when there may be more. */
-  readyDue(due: DueInput): Promise<boolean>
-}
-
-export type LeaseKeeper = {
-  /** What was claimed at this time of the queue. */
-  take(held: readonly Named[], queueMs: number): void
-  /** What it lost sight of is not renewed, and comes back. What was claimed anew since stays. */
-  drop(held: readonly Named[]): void
+export type LeaseKeeper<Held extends Named> = {
+  /** See `DispatchedQueue`. */
+  listHeads(page: { after: Head; lanesEach: number; limit: number }): Promise<Head[]>
+  /** Claims deliveries; a queue that notes the time of an attempt when it begins says `nowMs`. */
+  claim(heads: readonly Share[], nowMs?: number): Promise<Held[]>
+  /** Stops renewing these leases, except of what was claimed again since. */
+  drop(held: readonly Held[]): void
   /**
-   * The same for what was not attempted, which comes back at once. `patiently` may run it several
-   * times: nothing that is claimed anew meanwhile is confirmed before the last of them.
+   * Drops what was not attempted, and makes it ready at once. `patiently` may try that several times:
+   * nothing that is claimed again meanwhile is confirmed before the last of them.
    */
-  giveBack(held: readonly Named[], patiently?: Patience): Promise<void>
+  giveBack(held: readonly Held[], patiently?: Patience): Promise<void>
   renew(): Promise<void>
-  /** Of these, what is still held with time enough to send it. */
-  confirm<Held extends Named>(held: readonly Held[]): Promise<Held[]>
+  /** Those of these deliveries that are still held, with time enough to send them. */
+  confirm(held: readonly Held[]): Promise<Held[]>
   /** See `DispatchedQueue`. */
   readyDue(onReady?: () => void, signal?: AbortSignal): Promise<void>
 }
 
 type Patience = (run: () => Promise<void>) => Promise<void>
 
-/** `backoffMaxMs`: nothing waits for longer, except what a wrong clock has written. */
-export function openLeaseKeeper(
-  queueClock: QueueClock,
-  options: { leaseMs: number; backoffMaxMs: number; store: LeaseStore },
-): LeaseKeeper {
-  const { leaseMs, backoffMaxMs, store } = options
+/** The leases of `worker`. No wait is longer than `backoffMaxMs`, except one that a wrong clock has written. */
+export function openLeaseKeeper<Held extends Named>(
+  { db, queueClock }: { db: Db; queueClock: QueueClock },
+  options: { queue: LeasedQueue<Held>; worker: string; leaseMs: number; backoffMaxMs: number },
+): LeaseKeeper<Held> {
+  const { queue, worker, leaseMs, backoffMaxMs } = options
   const inHand = new Map<string, Named>()
-  const returning = new Map<string, Promise<void>>()
+  const returns = trackReturns()
   let renewedAtMs = queueClock.now()
   const renewAfter = async (afterMs: number) => {
     const queueMs = queueClock.now()
     if (queueMs - renewedAtMs < afterMs) return
-    if (inHand.size > 0) await store.renew([...inHand.keys()], queueMs + leaseMs)
+    if (inHand.size > 0) {
+      const ids = [...inHand.keys()]
+      await db.write(queue.renew, { worker, ids, untilMs: queueMs + leaseMs })
+    }
     renewedAtMs = queueMs
   }
   const drop = (held: readonly Named[]) => {
     for (const one of held) if (inHand.get(one.id) === one) inHand.delete(one.id)
   }
-  const untilReturned = (ids: string[]) => Promise.allSettled(ids.map((id) => returning.get(id)))
   return {
-    take(held, queueMs) {
+    listHeads: ({ after, ...page }) => queue.listHeads(db, { ...after, ...page }),
+    async claim(heads, nowMs) {
+      const queueMs = queueClock.now()
+      const claim = { worker, heads: [...heads], nowMs, leaseUntilMs: queueMs + leaseMs }
+      const held = await db.write(queue.claim, claim)
       if (inHand.size === 0) renewedAtMs = queueMs
       for (const one of held) inHand.set(one.id, one)
+      return held
     },
     drop,
     async giveBack(held, patiently = (run) => run()) {
       drop(held)
       const ids = held.map(({ id }) => id)
-      const earlier = untilReturned(ids)
-      const returned = patiently(() => store.giveBack(ids)).finally(() => earlier)
-      for (const id of ids) returning.set(id, returned)
-      try {
-        await returned
-      } finally {
-        for (const id of ids) if (returning.get(id) === returned) returning.delete(id)
-      }
+      await returns.run(ids, () => patiently(() => db.write(queue.giveBack, { worker, ids })))
     },
     renew: () => renewAfter(0),
     async confirm(group) {
       const ids = group.map(({ id }) => id)
       // A return whose answer was lost, and which is tried again, must not be of this claim.
-      await untilReturned(ids)
+      await returns.wait(ids)
       const isShort = ({ leaseUntilMs }: { leaseUntilMs: number }) =>
         leaseUntilMs < queueClock.now() + LEASE_LEFT_MS_MIN
-      let held = await store.findHeld(ids)
+      let held = await queue.findHeld(db, { worker, ids })
       if (held.some(isShort)) {
         await renewAfter(0)
-        held = await store.findHeld(ids)
+        held = await queue.findHeld(db, { worker, ids })
       }
       const good = new Set(held.filter((one) => !isShort(one)).map(({ id }) => id))
       return group.filter(({ id }) => good.has(id))
@@ -98,11 +92,30 @@ export function openLeaseKeeper(
       // have ended: it would be sent twice.
       await renewAfter(leaseMs / 2)
       const due = { queueMs: queueClock.now(), backoffMaxMs, leaseMs }
-      // A look costs nothing, a write a commit.
-      if (!(await store.hasDue(due))) return
+      // A read costs nothing, a write a commit.
+      if (!(await queue.hasDue(db, due))) return
       for (let hasMore = true; hasMore && signal?.aborted !== true; ) {
-        hasMore = await store.readyDue(due)
+        hasMore = await db.write(queue.readyDue, due)
         onReady()
+      }
+    },
+  }
+}
+
+/** Returns under way, by the ids of what they give back. */
+function trackReturns() {
+  const returning = new Map<string, Promise<void>>()
+  const wait = (ids: string[]) => Promise.allSettled(ids.map((id) => returning.get(id)))
+  return {
+    wait,
+    async run(ids: string[], giveBack: () => Promise<void>): Promise<void> {
+      const earlier = wait(ids)
+      const returned = giveBack().finally(() => earlier)
+      for (const id of ids) returning.set(id, returned)
+      try {
+        await returned
+      } finally {
+        for (const id of ids) if (returning.get(id) === returned) returning.delete(id)
       }
     },
   }
@@ -135,14 +148,14 @@ export async function outlastStore<Value>(
  * Tried until the store is back, or `signal` is aborted: then the leases end by themselves. `fields` are
  * for the log.
  */
-export async function giveBack(
+export async function giveBack<Held extends Named>(
   deps: { log: Log },
-  held: readonly { readonly id: string }[],
+  held: readonly Held[],
   {
     leases,
     fields,
     signal,
-  }: { leases: Pick<LeaseKeeper, 'giveBack'>; fields: object; signal: AbortSignal },
+  }: { leases: Pick<LeaseKeeper<Held>, 'giveBack'>; fields: object; signal: AbortSignal },
 ): Promise<void> {
   try {
     await leases.giveBack(held, (run) => outlastStore(deps, { fields, signal }, run))

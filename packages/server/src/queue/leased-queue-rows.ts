@@ -4,6 +4,7 @@
 
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
+import { type AnyTransaction, type Transaction, transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
 import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
@@ -26,65 +27,105 @@ export type LeasedQueue<Held> = {
    * not deliveries.
    */
   listHeads(db: ReadDb, input: HeadsInput): Promise<Head[]>
-  /** Of an account in a lane what nobody holds, the longest due first, for this transaction to lease. */
-  selectReady(tx: Tx, input: Share): Promise<Held[]>
-  /** Leases these and counts an attempt for each, at `attemptAtMs` where the outcome does not tell. */
-  lease(tx: Tx, input: LeaseInput): Promise<void>
+  /** Leases deliveries of these heads, of each the longest due first, and counts an attempt for each. */
+  readonly claim: QueueTransaction<ClaimInput, Held[]>
+  /** Of these deliveries those that `worker` still holds and may attempt, with the end of each lease. */
+  findHeld(db: ReadDb, input: HeldInput): Promise<HeldUntil[]>
   /**
-   * Lengthens the leases of these, as far as `worker` holds them. What is locked is being settled, or
+   * Lengthens the leases of these, as far as `worker` holds them. A locked delivery is being settled, or
    * is renewed the next time.
    */
-  renew(tx: Tx, input: { worker: string; ids: string[]; untilMs: number }): Promise<void>
-  /** Gives back what was not attempted; the attempt that the claim counted is not one. */
-  giveBack(tx: Tx, input: { worker: string; ids: string[] }): Promise<void>
+  readonly renew: QueueTransaction<HeldInput & { untilMs: number }, void>
+  /** Gives back deliveries that were not attempted, and takes back the attempts that the claim counted. */
+  readonly giveBack: QueueTransaction<HeldInput, void>
   /**
-   * Makes ready what is due, and what was held by a process that is not heard of any more; up to
-   * DUE_STEP_ROWS of each, true when there may be more.
+   * Makes ready the deliveries that are due, and those whose lease has ended; up to DUE_STEP_ROWS of each,
+   * true when there may be more.
    */
-  readyDue(tx: Tx, input: DueInput): Promise<boolean>
-  /** Whether `readyDue` would find something: a look, which costs no commit. */
+  readonly readyDue: QueueTransaction<DueInput, boolean>
+  /** Whether `readyDue` would find something: a read, which costs no commit. */
   hasDue(db: ReadDb, input: DueInput): Promise<boolean>
   /**
-   * Takes back the leases of an instance that has just started, or all of them where there can be no
-   * other (null). Names of workers begin with their instance and a space.
+   * Ends the leases of an instance that has just started, or all of them where there can be no other
+   * (null). Names of workers begin with their instance and a space.
    */
-  release(tx: Tx, input: { instance: string | null }): Promise<void>
-  /** How many are in this state of the queue, for metrics. */
+  readonly release: QueueTransaction<{ instance: string | null }, void>
+  /** The number of deliveries in this state, for metrics. */
   count(db: ReadDb, state: QueueState): Promise<number>
+  readonly transactions: readonly AnyTransaction<Tables>[]
 }
 
-type LeaseInput = {
+type QueueTransaction<Input, Value> = Transaction<Tables, Input, Value>
+
+/** The claim of a queue that notes the time of an attempt when it begins says `nowMs`. */
+type ClaimInput = {
   worker: string
-  ids: string[]
-  attemptAtMs?: number
+  heads: Share[]
+  nowMs?: number | undefined
   leaseUntilMs: number
 }
+type HeldInput = { worker: string; ids: string[] }
+type HeldUntil = { id: string; leaseUntilMs: number }
 
 export const READY = { queue_state: 'ready', leased_by: null, lease_until: null } as const
 
-/**
- * The queue in a table: `columns` are those that a holder gets; `takenBack` and `returned` are what is
- * noted with a delivery when the process that held it is gone, and when it gave it back unattempted;
- * `endLost` settles those that are not to be attempted again when their process is gone, and says which.
- */
-export function leasedQueue<Name extends QueueTable, Column extends keyof Row<Name>>(options: {
+type QueueOptions<Name extends QueueTable, Column extends keyof Row<Name>> = {
   table: Name
+  /** The end of the names of its transactions, such as `claimDeliveries`. */
+  noun: string
+  /** The columns that a holder gets. */
   columns: readonly Column[]
+  /** Set on a delivery whose lease ended before its outcome was known. */
   takenBack: Partial<Row<Name>>
+  /** Set on a delivery that was given back unattempted. */
   returned: { readonly last_attempt_at?: RawBuilder<number | null> }
+  /** Settles those of these deliveries that must not be attempted again, and returns their ids. */
   endLost?: (tx: Tx, ids: string[]) => Promise<string[]>
-}): LeasedQueue<Pick<Row<Name>, Column>> {
-  // For the compiler it is one of them: columns that only that one has are not to be named below.
-  const table = options.table as 'deliveries'
-  const queue = {
-    ...lookSide(table, options.columns as readonly unknown[] as readonly (keyof AnyRow)[]),
-    ...leaseSide(table, options.returned),
-    ...dueSide(table, {
-      takenBack: options.takenBack as Partial<AnyRow>,
-      endLost: options.endLost ?? (() => Promise.resolve([])),
-    }),
+  /** A delivery may be attempted only where this is true. */
+  isLiving?: RawBuilder<SqlBool>
+  /** All that is claimed together with these deliveries of a head: they, and others that must go along. */
+  complete?: (
+    tx: Tx,
+    head: Share,
+    ready: Pick<Row<Name>, Column>[],
+  ) => Promise<Pick<Row<Name>, Column>[]>
+  /** Removes deliveries that have no sender any more, and returns the others. */
+  dropOrphans?: (tx: Tx, held: Pick<Row<Name>, Column>[]) => Promise<Pick<Row<Name>, Column>[]>
+}
+
+/** The queue in a table. The code below names only columns that both tables have. */
+export function leasedQueue<Name extends QueueTable, Column extends keyof Row<Name>>(
+  options: QueueOptions<Name, Column>,
+): LeasedQueue<Pick<Row<Name>, Column>>
+export function leasedQueue(given: object): LeasedQueue<unknown> {
+  const options = given as AnyOptions
+  const { table, noun } = options
+  const write = <Input, Value>(verb: string, run: (tx: Tx, input: Input) => Promise<Value>) =>
+    transaction({ name: `${verb}${noun}`, accountOf: () => null, essential: true, run })
+  const { renew, giveBack } = leaseWrites(options)
+  const { readyDue, hasDue, release } = dueSide(options)
+  const writes = {
+    claim: write('claim', claimOf(options)),
+    renew: write('renew', renew),
+    giveBack: write('return', giveBack),
+    readyDue: write('readyDue', readyDue),
+    release: write('release', release),
   }
-  return queue as LeasedQueue<unknown> as LeasedQueue<Pick<Row<Name>, Column>>
+  return {
+    ...writes,
+    transactions: Object.values(writes),
+    listHeads: headsOf(table),
+    findHeld: heldOf(options),
+    hasDue,
+    async count(db, state) {
+      const { count } = await db.read
+        .selectFrom(table)
+        .select((row) => row.fn.countAll<number>().as('count'))
+        .where('queue_state', '=', sql.lit(state))
+        .executeTakeFirstOrThrow()
+      return count
+    },
+  }
 }
 
 /** Their ids. */
@@ -93,11 +134,12 @@ export function idsOf(rows: readonly { id: string }[]): string[] {
 }
 
 type AnyRow = Row<'deliveries'>
+type AnyOptions = QueueOptions<'deliveries', keyof AnyRow>
 
 /** As the index by account says it: an index by lane is no way to one account's. */
 const IS_READY = sql<SqlBool>`queue_state >= 'ready' and queue_state <= 'ready'`
 
-function lookSide(table: 'deliveries', columns: readonly (keyof AnyRow)[]) {
+function headsOf(table: 'deliveries') {
   const from = sql.table(table)
   // Each step goes from one row straight to the next: to the next lane of the account, to the end of its
   // lanes (null), or to the next account (before its first lane).
@@ -130,7 +172,11 @@ function lookSide(table: 'deliveries', columns: readonly (keyof AnyRow)[]) {
       `.compile(query),
     }
   })
-  const selectReady = statement<Tables, Share, unknown>((query, place, engine) =>
+  return (db: ReadDb, input: HeadsInput) => selectHeads(db.reading, input)
+}
+
+function claimOf({ table, columns, ...options }: AnyOptions) {
+  const selectReady = statement<Tables, Share, AnyRow>((query, place, engine) =>
     lockRows(
       { engine },
       query
@@ -145,39 +191,53 @@ function lookSide(table: 'deliveries', columns: readonly (keyof AnyRow)[]) {
       { skipLocked: true },
     ),
   )
-  return {
-    listHeads: (db: ReadDb, input: HeadsInput) => selectHeads(db.reading, input),
-    selectReady,
-    async count(db: ReadDb, state: QueueState) {
-      const { count } = await db.read
-        .selectFrom(table)
-        .select((row) => row.fn.countAll<number>().as('count'))
-        .where('queue_state', '=', sql.lit(state))
-        .executeTakeFirstOrThrow()
-      return count
-    },
+  const { complete = (_tx, _head, ready) => ready, dropOrphans = (_tx, ready) => ready } = options
+  return async (tx: Tx, { worker, heads, nowMs, leaseUntilMs }: ClaimInput): Promise<AnyRow[]> => {
+    const ready: AnyRow[] = []
+    for (const head of heads) ready.push(...(await complete(tx, head, await selectReady(tx, head))))
+    const held = ready.length === 0 ? [] : await dropOrphans(tx, ready)
+    if (held.length === 0) return []
+    await tx.query
+      .updateTable(table)
+      .set((row) => ({
+        queue_state: 'leased',
+        attempts: row('attempts', '+', 1),
+        ...(nowMs !== undefined && { last_attempt_at: nowMs }),
+        leased_by: worker,
+        lease_until: leaseUntilMs,
+      }))
+      .where('id', 'in', idsOf(held))
+      .execute()
+    return held.map((delivery) => ({ ...delivery, attempts: delivery.attempts + 1 }))
   }
 }
 
-function leaseSide(
-  table: 'deliveries',
-  returned: { readonly last_attempt_at?: RawBuilder<number | null> },
-) {
+function heldOf({ table, isLiving }: AnyOptions) {
+  const selectHeld = (query: ReadDb['read'], worker: string | RawBuilder<string>) =>
+    query
+      .selectFrom(table)
+      .select(['id', 'lease_until'])
+      .where('leased_by', '=', worker)
+      .$if(isLiving !== undefined, (held) => held.where(isLiving as RawBuilder<SqlBool>))
+  // Most are asked for one by one.
+  const selectOne = statement<
+    Tables,
+    { worker: string; id: string },
+    Pick<AnyRow, 'id' | 'lease_until'>
+  >((query, place) => selectHeld(query, place('worker')).where('id', '=', place('id')))
+  return async (db: ReadDb, { worker, ids }: HeldInput): Promise<HeldUntil[]> => {
+    const [id = '', ...more] = ids
+    const rows =
+      more.length === 0
+        ? await selectOne(db.reading, { worker, id })
+        : await selectHeld(db.read, worker).where('id', 'in', ids).execute()
+    return rows.map((row) => ({ id: row.id, leaseUntilMs: row.lease_until ?? 0 }))
+  }
+}
+
+function leaseWrites({ table, returned }: AnyOptions) {
   return {
-    async lease(tx: Tx, { worker, ids, attemptAtMs, leaseUntilMs }: LeaseInput) {
-      await tx.query
-        .updateTable(table)
-        .set((row) => ({
-          queue_state: 'leased',
-          attempts: row('attempts', '+', 1),
-          ...(attemptAtMs !== undefined && { last_attempt_at: attemptAtMs }),
-          leased_by: worker,
-          lease_until: leaseUntilMs,
-        }))
-        .where('id', 'in', ids)
-        .execute()
-    },
-    async renew(tx: Tx, input: { worker: string; ids: string[]; untilMs: number }) {
+    async renew(tx: Tx, input: HeldInput & { untilMs: number }) {
       if (input.ids.length === 0) return
       const leased = tx.query
         .selectFrom(table)
@@ -192,7 +252,7 @@ function leaseSide(
         .where('id', 'in', held)
         .execute()
     },
-    async giveBack(tx: Tx, input: { worker: string; ids: string[] }) {
+    async giveBack(tx: Tx, input: HeldInput) {
       if (input.ids.length === 0) return
       const leased = tx.query
         .selectFrom(table)
@@ -212,16 +272,9 @@ function leaseSide(
   }
 }
 
-function dueSide(
-  table: 'deliveries',
-  options: {
-    takenBack: Partial<AnyRow>
-    endLost: (tx: Tx, ids: string[]) => Promise<string[]>
-  },
-) {
-  const { takenBack } = options
+function dueSide({ table, takenBack, endLost = async () => [] }: AnyOptions) {
   const takeBack = async (tx: Tx, lost: string[]) => {
-    const ended = new Set(lost.length === 0 ? [] : await options.endLost(tx, lost))
+    const ended = new Set(lost.length === 0 ? [] : await endLost(tx, lost))
     const ids = lost.filter((id) => !ended.has(id))
     if (ids.length === 0) return
     await tx.query

@@ -17,7 +17,7 @@ import { openSecrets } from './secrets.ts'
 import { settleWebhookDelivery } from './settle-webhook-delivery-rows.ts'
 import type { Webhook, WebhookDeliveryStatus, WebhookError } from './webhook.ts'
 import { dropWebhookDeliveries } from './webhook-delivery-rows.ts'
-import { type HeldWebhookDelivery, returnWebhookDeliveries } from './webhook-queue-rows.ts'
+import { type HeldWebhookDelivery, webhookQueue } from './webhook-queue-rows.ts'
 import { findWebhook } from './webhook-rows.ts'
 import { signWebhook } from './webhook-signature.ts'
 import { checkWebhookUrl } from './webhook-url.ts'
@@ -91,7 +91,7 @@ async function returnOnce(
   { fields, ...held }: { worker: string; ids: string[]; fields: object },
 ): Promise<void> {
   try {
-    await db.write(returnWebhookDeliveries, held)
+    await db.write(webhookQueue.giveBack, held)
   } catch (error) {
     if (storageTrouble(error) === null) throw error
     log.warn({ error, ...fields }, 'deliveries could not be released; their leases will expire')

@@ -9,14 +9,7 @@ import { WEBHOOK_WAIT_MS_MAX } from '#queue/retry-schedules.ts'
 import type { Db } from '#schema/tables.ts'
 import { type DeliverWebhookDeps, deliverWebhook, type WebhookOutcome } from './deliver-webhook.ts'
 import { openEventTexts } from './event-texts.ts'
-import * as store from './webhook-queue-rows.ts'
-import {
-  claimWebhookDeliveries,
-  type HeldWebhookDelivery,
-  readyDueWebhookDeliveries,
-  renewWebhookDeliveries,
-  returnWebhookDeliveries,
-} from './webhook-queue-rows.ts'
+import { findEventSizes, type HeldWebhookDelivery, webhookQueue } from './webhook-queue-rows.ts'
 
 /** With the octets that its event takes while it is under way, at a guess. */
 export type HeldWebhook = HeldWebhookDelivery & { readonly size_bytes: number }
@@ -28,39 +21,26 @@ export function openWebhookQueue(
   deps: DeliverWebhookDeps & { db: Db },
   worker: string,
 ): WebhookQueue {
-  const { db, queueClock } = deps
-  const leases = openLeaseKeeper(queueClock, {
+  const leases = openLeaseKeeper<HeldWebhookDelivery>(deps, {
+    queue: webhookQueue,
+    worker,
     leaseMs: WEBHOOK_LEASE_MS,
     backoffMaxMs: WEBHOOK_WAIT_MS_MAX,
-    store: {
-      renew: (ids, untilMs) => db.write(renewWebhookDeliveries, { worker, ids, untilMs }),
-      findHeld: (ids) => store.findHeldWebhookDeliveries(db, { worker, ids }),
-      hasDue: (due) => store.hasDueWebhookDeliveries(db, due),
-      giveBack: (ids) => db.write(returnWebhookDeliveries, { worker, ids }),
-      readyDue: (due) => db.write(readyDueWebhookDeliveries, due),
-    },
   })
   const findText = openEventTexts(deps)
   return {
-    listHeads: ({ after, ...page }) => store.listWebhookHeads(db, { ...after, ...page }),
+    ...leases,
     async claim(heads) {
-      const queueMs = queueClock.now()
-      const leaseUntilMs = queueMs + WEBHOOK_LEASE_MS
-      const claim = { worker, heads: [...heads], leaseUntilMs }
-      const held = await db.write(claimWebhookDeliveries, claim)
-      leases.take(held, queueMs)
+      const held = await leases.claim(heads)
       const eventIds = [...new Set(held.map((delivery) => delivery.event_id))]
-      // A look that fails must not cost what was claimed.
-      const sizes = await store.findEventSizes(db, eventIds).catch(() => null)
+      // Should this read fail, the claim stands all the same.
+      const sizes = await findEventSizes(deps.db, eventIds).catch(() => null)
       return held.map((delivery) => {
         const rawBytes = sizes === null ? EVENT_BYTES_GUESSED_MAX : sizes.get(delivery.event_id)
         return Object.assign(delivery, { size_bytes: guessBytes(rawBytes ?? 0) })
       })
     },
     group: (held) => held.map((delivery) => [delivery]),
-    readyDue: leases.readyDue,
-    renew: leases.renew,
-    giveBack: (held) => leases.giveBack(held),
     async deliver([held], signal, observer) {
       const fields = { webhook: held.lane, event: held.event_id }
       try {

@@ -4,7 +4,7 @@
 import { join } from 'node:path'
 import type { Settings } from '#config/settings.ts'
 import { settleEventOrder } from '#events/event-order-rows.ts'
-import { releaseDeliveries } from '#outbound/delivery-claim-rows.ts'
+import { deliveryQueue } from '#outbound/delivery-claim-rows.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { makePrivateFolder } from '#platform/blobs/durable-folder.ts'
 import { LOWER_ALPHANUMERIC, randomText, systemChance } from '#platform/chance.ts'
@@ -17,7 +17,7 @@ import { storageTrouble } from '#platform/problem.ts'
 import { releaseLeases } from '#queue/job-rows.ts'
 import { releaseTaskLeases } from '#queue/periodic-task-rows.ts'
 import type { Db, Tables } from '#schema/tables.ts'
-import { releaseWebhookDeliveries } from '#webhooks/webhook-queue-rows.ts'
+import { webhookQueue } from '#webhooks/webhook-queue-rows.ts'
 import { openBlobs } from './open-blobs.ts'
 import { openInstance, openNameless } from './open-instance.ts'
 
@@ -123,8 +123,8 @@ export async function releaseOwnLeases({ db, instance }: OpenStore, log: Log): P
   try {
     if (db.engine === 'sqlite') await db.write(releaseLeases, {})
     const own = { instance: db.engine === 'sqlite' ? null : instance }
-    await db.write(releaseDeliveries, own)
-    await db.write(releaseWebhookDeliveries, own)
+    await db.write(deliveryQueue.release, own)
+    await db.write(webhookQueue.release, own)
     if (db.engine !== 'sqlite') await db.write(releaseTaskLeases, { instance })
   } catch (error) {
     // A service that starts on a full disk still reads and deletes; the leases end by themselves.

@@ -32,13 +32,7 @@ import { countStoredStep, noteQuota } from '#mailbox/stored-bytes-rows.ts'
 import { setThreadRead } from '#mailbox/thread-rows.ts'
 import { keepThreadSummaries } from '#mailbox/thread-summary-rows.ts'
 import { removeCaptured } from '#outbound/captured-message-rows.ts'
-import {
-  claimDeliveries,
-  readyDueDeliveries,
-  releaseDeliveries,
-  renewDeliveries,
-  returnDeliveries,
-} from '#outbound/delivery-claim-rows.ts'
+import { deliveryQueue } from '#outbound/delivery-claim-rows.ts'
 import { insertSend } from '#outbound/send-message-rows.ts'
 import { settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
 import { deleteSuppression, insertSuppression } from '#outbound/suppression-rows.ts'
@@ -73,13 +67,7 @@ import {
   purgeWebhookStep,
   retryWebhookDelivery,
 } from '#webhooks/webhook-delivery-rows.ts'
-import {
-  claimWebhookDeliveries,
-  readyDueWebhookDeliveries,
-  releaseWebhookDeliveries,
-  renewWebhookDeliveries,
-  returnWebhookDeliveries,
-} from '#webhooks/webhook-queue-rows.ts'
+import { webhookQueue } from '#webhooks/webhook-queue-rows.ts'
 import {
   changeWebhook,
   insertWebhook,
@@ -138,11 +126,7 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   returnTaskLeases,
   releaseTaskLeases,
   insertSend,
-  claimDeliveries,
-  renewDeliveries,
-  returnDeliveries,
-  readyDueDeliveries,
-  releaseDeliveries,
+  ...deliveryQueue.transactions,
   settleDeliveries,
   settleReport,
   insertSuppression,
@@ -151,11 +135,7 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   settleEventOrder,
   addWebhookDeliveries,
   addWebhookTest,
-  claimWebhookDeliveries,
-  renewWebhookDeliveries,
-  returnWebhookDeliveries,
-  readyDueWebhookDeliveries,
-  releaseWebhookDeliveries,
+  ...webhookQueue.transactions,
   settleWebhookDelivery,
   retryWebhookDelivery,
   dropWebhookDeliveries,

@@ -8,7 +8,7 @@ import {
 } from '#delivery/delivery-queue.ts'
 import type { CarryOutcome } from '#delivery/transport/carrier.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
-import { returnDeliveries } from '#outbound/delivery-claim-rows.ts'
+import { deliveryQueue } from '#outbound/delivery-claim-rows.ts'
 import { DELIVERY_MS_MAX } from '#outbound/send-message.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
@@ -239,7 +239,7 @@ function losingAnswer(db: Db): Db {
   let isLost = false
   const write: Db['write'] = async (transaction, input) => {
     const told = await db.write(transaction, input)
-    if (isLost || transaction.name !== returnDeliveries.name) return told
+    if (isLost || transaction.name !== deliveryQueue.giveBack.name) return told
     isLost = true
     throw new StorageError('unavailable', 'Connection terminated unexpectedly')
   }

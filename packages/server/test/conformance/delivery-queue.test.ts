@@ -4,14 +4,7 @@ import pg from 'pg'
 import { type DeliveryQueue, openDeliveryQueue } from '#delivery/delivery-queue.ts'
 import type { Carrier } from '#delivery/transport/carrier.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
-import {
-  claimDeliveries,
-  countQueue,
-  hasDueDeliveries,
-  listHeads,
-  readyDueDeliveries,
-  releaseDeliveries,
-} from '#outbound/delivery-claim-rows.ts'
+import { deliveryQueue } from '#outbound/delivery-claim-rows.ts'
 import { listDeliveries } from '#outbound/delivery-rows.ts'
 import { settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
@@ -68,7 +61,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     return messageId ?? ''
   }
   const claim = (worker: string, lane: string, limit = 100, on = db) =>
-    on.write(claimDeliveries, {
+    on.write(deliveryQueue.claim, {
       worker,
       heads: [{ account: owner.accountId, lane, limit }],
       nowMs: clock.now(),
@@ -115,7 +108,7 @@ onBothEngines('the queue of deliveries', (engine) => {
       ids.push(await send(recipient))
     }
     const account = owner.accountId
-    const held = await db.write(claimDeliveries, {
+    const held = await db.write(deliveryQueue.claim, {
       worker: 'worker',
       heads: [
         { account, lane: 'b.example', limit: 5 },
@@ -152,7 +145,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     for (let start = 0; start < sorted.length; start++) {
       const page = { account, lane: sorted[start - 1] ?? '', lanesEach: 9, limit: 2 }
       const expected = sorted.slice(start, start + 2).map((lane) => ({ account, lane }))
-      assert.deepEqual(plain(await listHeads(db, page)), expected)
+      assert.deepEqual(plain(await deliveryQueue.listHeads(db, page)), expected)
     }
     await claim('worker', 'b.example')
     const page = { after: { account, lane: 'a.example' }, lanesEach: 9, limit: 9 }
@@ -342,7 +335,7 @@ onBothEngines('the queue of deliveries', (engine) => {
   test('a start takes back what the process before it held', async () => {
     const [leased, over] = [await send('1@far.example'), await send('1@other.example')]
     await claim('dead', 'far.example')
-    await db.write(releaseDeliveries, { instance: null })
+    await db.write(deliveryQueue.release, { instance: null })
     const row = await rowOf(leased)
     assert.deepEqual([row.queue_state, row.leased_by, row.attempts], ['ready', null, 1])
     assert.match(row.response ?? '', /stopped during an attempt/)
@@ -363,7 +356,7 @@ onBothEngines('the queue of deliveries', (engine) => {
       ids.push(await send('1@far.example'))
       await claim(worker, 'far.example')
     }
-    await db.write(releaseDeliveries, { instance: 'host-1' })
+    await db.write(deliveryQueue.release, { instance: 'host-1' })
     const states = await Promise.all(ids.map(stateOf))
     assert.deepEqual(
       workers.filter((_, index) => states[index] === 'ready'),
@@ -499,14 +492,14 @@ onBothEngines('the queue of deliveries', (engine) => {
       const due = { queueMs: 1, backoffMaxMs: 1, leaseMs: 1 }
       await send('1@far.example')
       try {
-        await listHeads(reading, { account: '', lane: '', lanesEach: 1, limit: 1 })
+        await deliveryQueue.listHeads(reading, { account: '', lane: '', lanesEach: 1, limit: 1 })
         const heads = [{ account: 'none', lane: 'none.example', limit: 1 }]
-        await claimDeliveries.run(tx, { worker: 'worker', heads, nowMs: 1, leaseUntilMs: 1 })
-        await hasDueDeliveries(reading, due)
-        await readyDueDeliveries.run(tx, due)
-        await releaseDeliveries.run(tx, { instance: null })
+        await deliveryQueue.claim.run(tx, { worker: 'worker', heads, nowMs: 1, leaseUntilMs: 1 })
+        await deliveryQueue.hasDue(reading, due)
+        await deliveryQueue.readyDue.run(tx, due)
+        await deliveryQueue.release.run(tx, { instance: null })
         for (const state of ['ready', 'waiting', 'leased'] as const) {
-          await countQueue(reading, state)
+          await deliveryQueue.count(reading, state)
         }
         const states: string[] = []
         for (const text of texts) {

@@ -43,7 +43,7 @@ import {
   retryWebhookDelivery,
 } from '#webhooks/webhook-delivery-rows.ts'
 import { openWebhookQueue } from '#webhooks/webhook-queue.ts'
-import { releaseWebhookDeliveries } from '#webhooks/webhook-queue-rows.ts'
+import { webhookQueue } from '#webhooks/webhook-queue-rows.ts'
 import { findWebhook } from '#webhooks/webhook-rows.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
@@ -465,7 +465,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
     const lanes = [{ account: owner.accountId, lane: webhookId, limit: 1 }]
     await queueWith(ANSWERED, 'host-1 job').claim(lanes)
     await queueWith(ANSWERED, 'host-2 job').claim(lanes)
-    await db.write(releaseWebhookDeliveries, { instance: 'host-1' })
+    await db.write(webhookQueue.release, { instance: 'host-1' })
     const rows = await webhookDeliveriesOf(db, [webhookId])
     assert.deepEqual(rows.map((row) => [row.queue_state, row.leased_by]).toSorted(), [
       ['leased', 'host-2 job'],
@@ -501,7 +501,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
   test('a test whose process is gone has failed, and is attempted again by hand alone', async () => {
     const gone: [string, () => Promise<unknown>][] = [
       ['its lease ended', () => queueWith(ANSWERED).readyDue()],
-      ['a start took it back', () => db.write(releaseWebhookDeliveries, { instance: null })],
+      ['a start took it back', () => db.write(webhookQueue.release, { instance: null })],
     ]
     for (const [name, takeBack] of gone) {
       await runSql(database, 'delete from webhook_deliveries')

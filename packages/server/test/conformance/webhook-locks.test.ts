@@ -12,7 +12,7 @@ import {
 import { runSql } from '#test/conformance/sending.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { dropWebhookDeliveries, purgeWebhookStep } from '#webhooks/webhook-delivery-rows.ts'
-import { returnWebhookDeliveries } from '#webhooks/webhook-queue-rows.ts'
+import { webhookQueue } from '#webhooks/webhook-queue-rows.ts'
 
 const LOW = 'dlv_1'
 const HIGH = 'dlv_2'
@@ -60,7 +60,7 @@ suite('locks on deliveries of webhooks', () => {
   const writes: [string, () => Promise<unknown>][] = [
     [
       'what gives back',
-      () => database.db.write(returnWebhookDeliveries, { worker: 'a worker', ids }),
+      () => database.db.write(webhookQueue.giveBack, { worker: 'a worker', ids }),
     ],
     ['what drops', () => database.db.write(dropWebhookDeliveries, { ids })],
     ['what purges', () => database.db.write(purgeWebhookStep, { webhookId: 'whk_1' })],

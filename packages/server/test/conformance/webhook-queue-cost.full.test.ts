@@ -96,12 +96,12 @@ test('every look at the queue goes by the index of its state', async () => {
   const reading = { read: queries.query, reading: tx }
   const due = { queueMs: 1, backoffMaxMs: 1, leaseMs: 1 }
   try {
-    await store.listWebhookHeads(reading, { account: '', lane: '', lanesEach: 1, limit: 1 })
+    await store.webhookQueue.listHeads(reading, { account: '', lane: '', lanesEach: 1, limit: 1 })
     const heads = [{ account: 'none', lane: 'none', limit: 1 }]
-    await store.claimWebhookDeliveries.run(tx, { worker: 'a worker', heads, leaseUntilMs: 1 })
-    await store.hasDueWebhookDeliveries(reading, due)
-    await store.readyDueWebhookDeliveries.run(tx, due)
-    await store.releaseWebhookDeliveries.run(tx, { instance: null })
+    await store.webhookQueue.claim.run(tx, { worker: 'a worker', heads, leaseUntilMs: 1 })
+    await store.webhookQueue.hasDue(reading, due)
+    await store.webhookQueue.readyDue.run(tx, due)
+    await store.webhookQueue.release.run(tx, { instance: null })
     const states: string[] = []
     for (const text of texts) {
       const [, state] = /queue_state"? (?:=|>=) '(\w+)'/.exec(text) ?? []

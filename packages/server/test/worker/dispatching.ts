@@ -3,7 +3,7 @@
 
 import { type DeliveryQueue, openDeliveryQueue } from '#delivery/delivery-queue.ts'
 import type { CarryOutcome } from '#delivery/transport/carrier.ts'
-import { claimDeliveries } from '#outbound/delivery-claim-rows.ts'
+import { deliveryQueue } from '#outbound/delivery-claim-rows.ts'
 import { systemClock } from '#platform/clock.ts'
 import { silentLog } from '#platform/log.ts'
 import { type Dispatcher, openDispatcher } from '#queue/dispatcher.ts'
@@ -116,7 +116,7 @@ export async function openDispatching(
     },
   }
   // The message that all others are copies of is not for the tests to count.
-  await db.write(claimDeliveries, {
+  await db.write(deliveryQueue.claim, {
     worker: 'nobody',
     heads: [{ account: owner.accountId, lane: 'far.example', limit: 1 }],
     nowMs: systemClock.now(),
