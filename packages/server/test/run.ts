@@ -27,7 +27,7 @@ const INTERRUPTED = 130
  * change what belongs to the process.
  */
 const ALONE =
-  /\.full\.|\/crash\/|\/http\/(collect-body|websocket)|\/mail\/(line-ends|mime-bounds)|\/smtp\/(client-broken-peers|limits)|transport-connections|peers\/postgres/
+  /\.full\.|\/crash\/|\/http\/(collect-body|websocket)|\/mail\/test\/line-ends|\/smtp\/(client-broken-peers|limits)|transport-connections|peers\/postgres/
 
 const workspace = new URL('../../../', import.meta.url).pathname
 // That of the service itself: what is stripped of its types once need not be in every process.

@@ -4,6 +4,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { join } from 'node:path'
 import { afterEach, beforeEach, suite, test } from 'node:test'
 import { publicKeyOf } from '@mailroom/mail/dkim.ts'
+import { splitSigned, tag } from '@mailroom/mail/test/dkim-samples.ts'
 import { ensureDkimKeys } from '#domains/dkim-key-rows.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { ensureSecret, findSecret, replaceSecret } from '#secrets/service-secret-rows.ts'
@@ -18,7 +19,6 @@ import {
   verdictOn,
 } from '#test/conformance/keys-place.ts'
 import { makeId } from '#test/conformance/open-database.ts'
-import { splitSigned, tag } from '#test/mail/dkim-samples.ts'
 import { onBothEngines } from '#test/world.ts'
 
 onBothEngines('the keys of a service', (engine) => {

@@ -3,11 +3,11 @@
 
 import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
 import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
+import { readFences, viewed } from '@mailroom/mail-reading/test/view/viewed.ts'
 import type { ViewedMessage } from '@mailroom/mail-reading/view/view-page.ts'
 import { untrustedText, viewPage } from '@mailroom/mail-reading/view/view-page.ts'
 import { systemChance } from '#platform/chance.ts'
 import { openParserPool } from '#platform/workers/parser-pool.ts'
-import { readFences, viewed } from '#test/mail/view/viewed.ts'
 import { messageFiles } from './message-files.ts'
 import { percentile } from './tally.ts'
 

@@ -17,7 +17,7 @@ export type WrittenMessage = {
   readonly html: string
 }
 
-export const WRITTEN_FOLDER: string = join(import.meta.dirname, '../mail/extract/messages')
+export const WRITTEN_FOLDER: string = join(import.meta.dirname, 'messages')
 
 /** The messages in the order of files and places. */
 export function writtenMessages(folder: string = WRITTEN_FOLDER): WrittenMessage[] {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { cpuTimeMs } from '@mailroom/mail/test/samples.ts'
 import fc from 'fast-check'
 import {
   JSON_DEPTH_MAX,
@@ -7,7 +8,6 @@ import {
   type JsonFaultRule,
   readStrictJson,
 } from '#platform/strict-json.ts'
-import { cpuTimeMs } from '#test/mail/samples.ts'
 
 const encoder = new TextEncoder()
 

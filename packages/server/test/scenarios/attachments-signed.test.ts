@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { filePart, messageOf, multipart, textPart } from '@mailroom/mail/test/samples.ts'
 import type { Message } from '@mailroom/sdk'
-import { filePart, messageOf, multipart, textPart } from '#test/mail/samples.ts'
 import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { onAnyEngine, opened, openWorld } from '#test/world.ts'
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
+import { seededDice } from '@mailroom/mail/test/seeded-dice.ts'
 import type { Inbox } from '@mailroom/sdk'
 import { LOG_WINDOW_EVENTS } from '#events/event-rows.ts'
 import type { EventText } from '#streams/envelope.ts'
@@ -16,7 +17,6 @@ import {
   untilReadable,
 } from '#test/scenarios/event-world.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
-import { seededDice } from '#test/smtp/seeded-dice.ts'
 import { onEachEngine, opened, openWorld } from '#test/world.ts'
 
 /** A well-formed id that sorts directly behind this one. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import { messageOf, multipart, type Part, textPart } from '@mailroom/mail/test/samples.ts'
 import type { Inbox } from '@mailroom/sdk'
-import { messageOf, multipart, type Part, textPart } from '#test/mail/samples.ts'
 import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { isLongRun } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'

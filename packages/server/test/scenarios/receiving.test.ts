@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { filePart, messageOf, multipart, textPart } from '#test/mail/samples.ts'
+import { filePart, messageOf, multipart, textPart } from '@mailroom/mail/test/samples.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { countMessages, countRows, deliver, newest, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { onBothEngines, opened, openWorld, plainMail } from '#test/world.ts'

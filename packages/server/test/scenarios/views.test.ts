@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { readFences } from '@mailroom/mail-reading/test/view/viewed.ts'
 import type { Inbox } from '@mailroom/sdk'
-import { readFences } from '#test/mail/view/viewed.ts'
 import { type Dns, openDns } from '#test/peers/dns.ts'
 import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { countOutcomes, refusal } from '#test/scenarios/outcomes.ts'

@@ -5,12 +5,12 @@
 import assert from 'node:assert/strict'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
+import { type Dice, seededDice } from '@mailroom/mail/test/seeded-dice.ts'
 import { SMTPServer } from 'smtp-server'
 import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
 import { sizeOf } from '#test/size-of.ts'
 import { judgeRecipient, type RecordingReceiver } from '#test/smtp/recording-receiver.ts'
 import { ReplyReader } from '#test/smtp/reply-reader.ts'
-import { type Dice, seededDice } from '#test/smtp/seeded-dice.ts'
 import { MemoryPeer } from '#test/smtp/smtp-world.ts'
 
 const DIALOGUES = sizeOf('TEST_MAILROOM_DIFFERENTIAL_DIALOGUES', { usual: 5_000, long: 50_000 })

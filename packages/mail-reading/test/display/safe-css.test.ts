@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { tokenize, tokenTypes } from 'css-tree/tokenizer'
+import fc from 'fast-check'
+import { safeCss } from '#display/safe-css.ts'
+
+const names = new Map(Object.entries(tokenTypes).map(([name, type]) => [type, name]))
+
+function tokensOf(css: string): { name: string; text: string }[] {
+  const tokens: { name: string; text: string }[] = []
+  tokenize(css, (type, start, end) => {
+    tokens.push({ name: names.get(type) ?? '', text: css.slice(start, end) })
+  })
+  return tokens
+}
+
+const clean = (css: string) =>
+  safeCss(css, () => null)
+    .map((piece) => (typeof piece === 'string' ? piece : 'https://marked.example/'))
+    .join('')
+
+const PIECES = [
+  ...[
+    'url(',
+    'URL( ',
+    'u\\72l(',
+    'image-set(',
+    'src(',
+    'rgb(',
+    'foo(',
+    '(',
+    ')',
+    '[',
+    ']',
+    '{',
+    '}',
+  ],
+  ...[
+    ';',
+    ':',
+    ',',
+    ' ',
+    '\n',
+    '"',
+    "'",
+    '\\',
+    '/*',
+    '*/',
+    '<!--',
+    '-->',
+    '</style',
+    '@import ',
+    '@media ',
+  ],
+  ...[
+    '@font-face',
+    'behavior',
+    '-moz-binding',
+    '--x',
+    'a',
+    'ur',
+    'l',
+    '//evil.example/',
+    'data:image/png;base64,AA',
+  ],
+  ...['\\', '\\75', '\0', 'é', '1', '%', '#', '.', '!important'],
+]
+
+/** What follows each `url(` that is none of a picture in the address itself. */
+function foreignAddresses(css: string): string[] {
+  const tokens = tokensOf(css)
+  return tokens
+    .filter((_, index) => /^url\($/i.test(tokens[index - 1]?.text ?? ''))
+    .map(({ text }) => text)
+    .filter((text) => !text.startsWith("'data:image/png"))
+}
+
+test('no address, no unknown function and no import is left, and nothing ends the sheet', () => {
+  const css = fc.array(fc.constantFrom(...PIECES), { maxLength: 40 }).map((list) => list.join(''))
+  fc.assert(
+    fc.property(css, (text) => {
+      const left = clean(text)
+      for (const { name, text: token } of tokensOf(left)) {
+        assert.notEqual(name, 'Url', left)
+        if (name === 'Function') assert.match(token, /^(?:rgb|url)\($/i, left)
+        if (name === 'AtKeyword') assert.match(token, /^@(?:media|none)/i, left)
+      }
+      assert.deepEqual(foreignAddresses(left), [])
+    }),
+    { numRuns: 5_000 },
+  )
+})
+
+test('a comment left out joins nothing: an escape before it ends where it ended', () => {
+  for (const comment of ['/* x */', '<!--', '-->'])
+    assert.deepEqual(
+      tokensOf(clean(`a{b:\\75${comment}rgb(1)}`)).filter(({ name }) => name === 'Function'),
+      [{ name: 'Function', text: 'rgb(' }],
+      comment,
+    )
+})
+
+test('what is clean is not changed by being cleaned again', () => {
+  const css = fc.array(fc.constantFrom(...PIECES), { maxLength: 25 }).map((list) => list.join(''))
+  fc.assert(
+    fc.property(css, (text) => {
+      const once = clean(text)
+      assert.equal(clean(once), once)
+    }),
+    { numRuns: 2_000 },
+  )
+})

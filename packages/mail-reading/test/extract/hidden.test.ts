@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { textFromHtml } from '@mailroom/mail/html/text.ts'
+import { extractFrom } from '#extract/extract.ts'
+import { type HiddenCase, SHOWN, UNSEEN } from '#test/view/hidden/cases.ts'
+import { MORE_SHOWN, MORE_UNSEEN } from '#test/view/hidden/more-cases.ts'
+
+const CODE = 'Your verification code is 482913.'
+// A link has a colour of its own, whatever is around it, unless it says otherwise.
+const LINK = '<a href="https://a.example/verify?t=1" style="color:inherit">Verify</a>'
+
+/** As the service has a message of HTML alone. */
+function extractedOf(html: string) {
+  return extractFrom({ subject: 'Hello', text: textFromHtml(html), html })
+}
+
+const HIDING = [
+  'display:none',
+  'DISPLAY : NONE !important',
+  'visibility:hidden',
+  'opacity:0',
+  'font-size:0',
+  'font-size:0px;line-height:0',
+  'font-size:1px',
+  'max-height:0;overflow:hidden',
+  'height:0;width:0;overflow:hidden',
+  'mso-hide:all',
+  'text-indent:-9999px',
+  'position:absolute;left:-9999px',
+  'color:transparent',
+  'color:#fff',
+  'color:white',
+  'color:#fefefe',
+  'color:#123456;background-color:#123456',
+]
+for (const style of HIDING) {
+  test(`what "${style}" hides is not found`, () => {
+    const html = `<p>Hello.</p><div style="${style}"><p>${CODE} ${LINK}</p></div>`
+    assert.deepEqual(extractedOf(html), { codes: [], links: [] })
+  })
+}
+
+const HIDDEN = [
+  `<div hidden>${CODE}${LINK}</div>`,
+  `<style>.x { display:none }</style><p class="a x">${CODE}${LINK}</p>`,
+  `<style>/* c */ p.x, #y { font-size: 0 }</style><p id="y">${CODE}${LINK}</p>`,
+  `<!-- ${CODE}${LINK} -->`,
+  `<noscript>${CODE}${LINK}</noscript>`,
+  `<template>${CODE}${LINK}</template>`,
+]
+for (const html of HIDDEN) {
+  test(`nothing is found in ${html.slice(0, 60)}`, () => {
+    assert.deepEqual(extractedOf(`<p>Hello.</p>${html}`), { codes: [], links: [] })
+  })
+}
+
+const SHOWING = [
+  '<table bgcolor="#0055aa"><tr><td style="color:#fff">CONTENT</td></tr></table>',
+  '<div style="background:#333"><span style="color:#ffffff">CONTENT</span></div>',
+  '<style>.b{background-color:#000}</style><div class="b"><span style="color:#fff">CONTENT</span></div>',
+  '<style>@media (max-width:600px){.w{display:none}}</style><div class="w">CONTENT</div>',
+  '<div style="font-size:0"><span style="font-size:16px">CONTENT</span></div>',
+  '<div style="font-size:10px">CONTENT</div>',
+  '<div style="opacity:0.8">CONTENT</div>',
+  '<div style="opacity:.05">CONTENT</div>',
+  '<div style="max-height:0">CONTENT</div>',
+  '<div style="color:#222;background:#fff">CONTENT</div>',
+]
+for (const html of SHOWING) {
+  test(`what is shown is found in ${html.slice(0, 60)}`, () => {
+    const found = extractedOf(html.replace('CONTENT', `<p>${CODE}</p>${LINK}`))
+    assert.deepEqual(
+      found.codes.map(({ value }) => value),
+      ['482913'],
+    )
+    assert.equal(found.links.length, 1)
+  })
+}
+
+test('a text part does not tell what the HTML hides', () => {
+  const html = `<p>Hello.</p><p style="display:none">${CODE}</p>`
+  assert.deepEqual(extractFrom({ subject: '', text: CODE, html }).codes, [])
+})
+
+// What views leave out gives no code, and what they show does.
+
+function hasCode({ html = '' }: HiddenCase): boolean {
+  const body = html.replaceAll('MARKER', CODE)
+  return extractFrom({ subject: '', text: '', html: body }).codes.length > 0
+}
+
+for (const one of [...UNSEEN, ...MORE_UNSEEN]) {
+  if (!one.html?.includes('MARKER')) continue
+  test(`a code is not found behind ${one.name}`, () => assert.ok(!hasCode(one)))
+}
+for (const one of [...SHOWN, ...MORE_SHOWN]) {
+  if (!one.html?.includes('MARKER')) continue
+  test(`a code that is seen is found: ${one.name}`, () => assert.ok(hasCode(one)))
+}

@@ -1,0 +1,192 @@
+// Complaints: feedback reports (RFC 5965), what providers send in their place, and service notices.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { bounceOf, notice, RETURNED, read, report } from './report-samples.ts'
+
+const TYPE = 'multipart/report; report-type=feedback-report; boundary="=_part"'
+const OPTIONS = { from: 'Feedback <fbl@far.example>', subject: 'Complaint', contentType: TYPE }
+
+function feedback(fields: readonly string[], returned: readonly string[] = RETURNED): string {
+  return report(
+    [
+      { type: 'text/plain', lines: ['This is an abuse report.'] },
+      { type: 'message/feedback-report', lines: fields },
+      { type: 'message/rfc822', lines: returned },
+    ],
+    OPTIONS,
+  )
+}
+
+test('a feedback report is read field by field', () => {
+  const text = feedback([
+    'Feedback-Type: Abuse',
+    'User-Agent: Loop/1.0',
+    'Version: 1',
+    'Original-Mail-From: <b+token@ours.example>',
+    'Original-Rcpt-To: <bob@far.example>',
+    'Original-Rcpt-To: eve@far.example',
+  ])
+  assert.deepEqual(read(text), {
+    kind: 'complaint',
+    isStandard: true,
+    feedbackType: 'abuse',
+    recipients: ['bob@far.example', 'eve@far.example'],
+    originalMessageId: '<01hq@ours.example>',
+    originalMailFrom: 'b+token@ours.example',
+    reportedReturnPath: 'b+token@ours.example',
+    returnedLoopMarks: ['ownmark'],
+  })
+})
+
+test('a complainer whom the report hides is whom the message was for', () => {
+  const found = read(feedback(['Feedback-Type: abuse']))
+  assert.deepEqual(found.kind === 'complaint' && found.recipients, ['bob@far.example'])
+  const hidden = RETURNED.map((line) =>
+    line.startsWith('To:') ? 'To: undisclosed-recipients:;' : line,
+  )
+  const nobody = read(feedback(['Feedback-Type: abuse'], hidden))
+  assert.deepEqual(nobody.kind === 'complaint' && nobody.recipients, [])
+})
+
+for (const type of ['fraud', 'virus', 'other', 'opt-out', 'not-spam', 'auth-failure']) {
+  test(`the feedback type ${type} is told`, () => {
+    const found = read(feedback([`Feedback-Type: ${type}`]))
+    assert.equal(found.kind === 'complaint' && found.feedbackType, type)
+  })
+}
+
+test('the null reverse-path is told apart from none', () => {
+  const found = read(feedback(['Feedback-Type: abuse', 'Original-Mail-From: <>']))
+  assert.equal(found.kind === 'complaint' && found.originalMailFrom, '')
+})
+
+test('a message returned with the provider’s own field is a complaint', () => {
+  const text = report([{ type: 'message/rfc822', lines: RETURNED }], {
+    from: 'staff@provider.example',
+    subject: 'complaint about message from 192.0.2.1',
+    contentType: 'multipart/mixed; boundary="=_part"',
+    fields: ['X-HmXmrOriginalRecipient: bob@far.example'],
+  })
+  const found = read(text)
+  assert.equal(found.kind, 'complaint')
+  if (found.kind !== 'complaint') return
+  assert.deepEqual(found.recipients, ['bob@far.example'])
+  assert.deepEqual([found.isStandard, found.returnedLoopMarks], [false, ['ownmark']])
+})
+
+const LOOP = { from: 'fbl@far.example', subject: 'A complaint about your mail' }
+const MIXED = 'multipart/mixed; boundary="=_part"'
+
+test('words of complaint without a returned message are none', () => {
+  for (const from of ['complaints@bank.example', 'fbl@far.example', 'staff@hotmail.com']) {
+    const text = notice(['Your complaint has been received, and will be dealt with.'], {
+      from,
+      subject: 'Your complaint',
+    })
+    assert.deepEqual(read(text), { kind: 'none' }, from)
+    assert.deepEqual(read(text.replace('Return-Path: <>\n', '')), { kind: 'none' }, from)
+  }
+})
+
+test('a complaint without a feedback part returns a message that shows where it came from', () => {
+  const withReturned = (lines: readonly string[], fields: readonly string[] = []) =>
+    read(
+      report(
+        [
+          { type: 'text/plain', lines: ['Somebody complained about this.'] },
+          { type: 'message/rfc822', lines },
+        ],
+        { ...LOOP, contentType: MIXED, fields },
+      ),
+    )
+  assert.equal(withReturned(RETURNED).kind, 'complaint')
+  const unknown = RETURNED.filter((line) => !/^(?:Return-Path|Message-ID|X-Loop)/.test(line))
+  assert.deepEqual(withReturned(unknown), { kind: 'none' })
+})
+
+test('an automatic answer that returns the message is no complaint', () => {
+  const parts = [
+    { type: 'text/plain', lines: ['Your complaint has been received.'] },
+    { type: 'message/rfc822', lines: RETURNED },
+  ]
+  const answered = { ...LOOP, contentType: MIXED, fields: ['Auto-Submitted: auto-replied'] }
+  assert.notEqual(read(report(parts, answered)).kind, 'complaint')
+  const away = { ...LOOP, contentType: MIXED, subject: 'Out of office: Hello' }
+  assert.notEqual(read(report(parts, away)).kind, 'complaint')
+})
+
+test('a service’s notice of a complaint is one', () => {
+  const json = JSON.stringify({
+    notificationType: 'Complaint',
+    complaint: {
+      complainedRecipients: [{ emailAddress: 'bob@far.example' }],
+      complaintFeedbackType: 'abuse',
+    },
+    mail: {
+      source: 'ann@ours.example',
+      headers: [{ name: 'X-Loop', value: 'ownmark' }],
+      commonHeaders: { messageId: '<01hq@ours.example>' },
+    },
+  })
+  const found = read(
+    notice([json, '', '--', 'To stop these, follow the link.'], {
+      from: 'no-reply@service.example',
+      subject: 'Notification',
+    }),
+  )
+  assert.deepEqual(found, {
+    kind: 'complaint',
+    isStandard: false,
+    feedbackType: 'abuse',
+    recipients: ['bob@far.example'],
+    originalMessageId: '<01hq@ours.example>',
+    originalMailFrom: 'ann@ours.example',
+    reportedReturnPath: null,
+    returnedLoopMarks: ['ownmark'],
+  })
+})
+
+test('a service’s notice of a bounce is one, also where its line was broken', () => {
+  const json = JSON.stringify({
+    notificationType: 'Bounce',
+    bounce: {
+      bounceType: 'Permanent',
+      bouncedRecipients: [
+        {
+          emailAddress: 'bob@far.example',
+          status: '5.1.1',
+          diagnosticCode: 'smtp; 550 5.1.1 user unknown',
+        },
+      ],
+    },
+    mail: { messageId: 'x' },
+  })
+  const { recipients } = bounceOf(
+    notice([json.slice(0, 90), json.slice(90)], {
+      from: 'no-reply@service.example',
+      subject: 'Notification',
+    }),
+  )
+  assert.deepEqual(
+    recipients.map((one) => [one.recipient, one.enhancedCode, one.bounceClass]),
+    [['bob@far.example', '5.1.1', 'hard']],
+  )
+})
+
+test('JSON of any other shape is no report', () => {
+  for (const json of [
+    '{',
+    '[]',
+    '{"notificationType":3}',
+    '{"notificationType":"Bounce"}',
+    '{"notificationType":"Bounce","bounce":{"bouncedRecipients":7}}',
+  ]) {
+    assert.deepEqual(
+      read(
+        notice([json], { from: 'a@far.example', subject: 'x' }).replace('Return-Path: <>\n', ''),
+      ),
+      { kind: 'none' },
+    )
+  }
+})

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Notice, notice, RETURNED, read, report } from './report-samples.ts'
+
+const ORDINARY: readonly (readonly [string, readonly string[], Notice])[] = [
+  [
+    'a reply of somebody who is away',
+    ['I am out of the office until Monday and cannot be reached. Write to eve@far.example.'],
+    {
+      from: 'Bob <bob@far.example>',
+      subject: 'Automatic reply: Hello',
+      fields: ['Auto-Submitted: auto-replied'],
+    },
+  ],
+  [
+    'a vacation message from a mail system',
+    ['Your mail could not be delivered to me in person: I am away. bob@far.example'],
+    { from: 'MAILER-DAEMON@far.example', subject: 'Out of office: Hello' },
+  ],
+  [
+    'a person who asks about a bounce',
+    ['Hi Ann, my mail to bob@far.example was returned: 550 5.1.1 User unknown. Do you know why?'],
+    { from: 'Eve <eve@far.example>', subject: 'Undeliverable?' },
+  ],
+  [
+    'a forwarded bounce',
+    [
+      'Look what I got:',
+      '> This is the mail system. <bob@far.example>: User unknown',
+      '> 550 5.1.1',
+    ],
+    { from: 'Eve <eve@far.example>', subject: 'Fwd: Undelivered Mail Returned to Sender' },
+  ],
+  [
+    'news from a postmaster',
+    ['The mail server will be down on Sunday. Ask postmaster@far.example for help.'],
+    { from: 'Postmaster <postmaster@far.example>', subject: 'Maintenance on Sunday' },
+  ],
+  ['an empty message from a mail system', [''], { subject: 'Hello' }],
+]
+
+for (const [name, lines, options] of ORDINARY) {
+  test(`${name} is no report`, () => {
+    const text = notice(lines, options).replace('Return-Path: <>\n', '')
+    assert.deepEqual(read(text, { hasNullSender: false }), { kind: 'none' })
+  })
+}
+
+const PERSON = 'Eve <eve@far.example>'
+const FAILURE = [
+  'Sorry, your mail to bob@far.example could not be delivered: 550 5.1.1 User unknown',
+]
+
+test('a null reverse-path counts where the envelope has it, not where a field claims it', () => {
+  const text = notice(FAILURE, { from: PERSON, subject: 'Hello' })
+  assert.match(text, /^Return-Path: <>$/m)
+  assert.deepEqual(read(text, { hasNullSender: false }), { kind: 'none' })
+  assert.equal(read(text, { hasNullSender: true }).kind, 'bounce')
+})
+
+test('a null reverse-path alone makes no report of words without a reply or the message', () => {
+  const text = notice(['Your parcel could not be delivered to bob@far.example.'], {
+    from: 'Parcel delivery system <support@shop.example>',
+    subject: 'Delivery failed',
+  })
+  assert.deepEqual(read(text), { kind: 'none' })
+})
+
+for (const from of [
+  '"Postmaster Bob" <bob@far.example>',
+  'Parcel delivery system <support@shop.example>',
+  'Mail delivery <post@shop.example>',
+  'bob@postmaster.example',
+  'My mailer-daemon <eve@far.example>',
+]) {
+  test(`${from} is no mail system`, () => {
+    const text = notice(FAILURE, { from, subject: 'Delivery failed' })
+    assert.deepEqual(read(text, { hasNullSender: false }), { kind: 'none' })
+  })
+}
+
+for (const from of [
+  'MAILER-DAEMON@far.example (Mail Delivery System)',
+  'Postmaster <post_master@far.example>',
+  '"Mail Delivery System" <noc@far.example>',
+  'Mail.Delivery.System@far.example',
+  'MAILER-DAEMON <>',
+  '<>',
+]) {
+  test(`${from} is a mail system, whatever the envelope says`, () => {
+    const text = notice(FAILURE, { from })
+    assert.equal(read(text, { hasNullSender: false }).kind, 'bounce')
+  })
+}
+
+test('an automatic answer is a report only where it shows a reply or the message', () => {
+  const options: Notice = {
+    from: 'Postmaster <postmaster@far.example>',
+    subject: 'Your message was not delivered yet',
+    fields: ['Auto-Submitted: auto-replied'],
+  }
+  const lines = [
+    'Your message has not been delivered to bob@far.example. Click here to confirm it.',
+  ]
+  assert.deepEqual(read(notice(lines, options)), { kind: 'none' })
+  assert.deepEqual(read(notice(lines, options), { hasNullSender: false }), { kind: 'none' })
+  assert.equal(read(notice(FAILURE, options)).kind, 'bounce')
+  const returning = [...lines, '', '--- Original message follows.', '', ...RETURNED]
+  assert.equal(read(notice(returning, options)).kind, 'bounce')
+})
+
+test('a reader’s receipt is no report', () => {
+  const text = report(
+    [
+      { type: 'text/plain', lines: ['Your message was displayed.'] },
+      {
+        type: 'message/disposition-notification',
+        lines: [
+          'Final-Recipient: rfc822; bob@far.example',
+          'Disposition: manual-action; displayed',
+        ],
+      },
+    ],
+    {
+      from: 'Bob <bob@far.example>',
+      subject: 'Read: Hello',
+      contentType: 'multipart/report; report-type=disposition-notification; boundary="=_part"',
+    },
+  )
+  assert.deepEqual(read(text), { kind: 'none' })
+})

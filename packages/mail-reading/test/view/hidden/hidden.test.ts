@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { viewBody } from '#view/view-body.ts'
+import { type HiddenCase, SHOWN, UNSEEN } from './cases.ts'
+import { MORE_SHOWN, MORE_UNSEEN } from './more-cases.ts'
+
+const viewOf = ({ html = '', text = '' }: HiddenCase) =>
+  viewBody({ html, text, hasFullLinks: false })
+
+describe('text that nobody sees is not in the view', () => {
+  for (const one of [...UNSEEN, ...MORE_UNSEEN]) {
+    test(one.name, async () => {
+      const view = await viewOf(one)
+      assert.match(view.text, /SEEN/)
+      assert.doesNotMatch(view.text, /MARKER/)
+      assert.doesNotMatch(view.text, /\udb40/)
+    })
+  }
+})
+
+describe('text that people see is in the view', () => {
+  for (const one of [...SHOWN, ...MORE_SHOWN]) {
+    test(one.name, async () => {
+      const view = await viewOf(one)
+      assert.match(view.text, /SEEN/)
+      assert.match(view.text, /MARKER/)
+    })
+  }
+})
+
+describe('what was left out', () => {
+  test('is told by kind and number', async () => {
+    const html = `<p>SEEN</p><p style="display:none">four</p><p style="color:#fff">seventeen letters</p>`
+    const view = await viewBody({ html, text: '', hasFullLinks: false })
+    assert.deepEqual(view.removed, [
+      { kind: 'display-none', characters: 4 },
+      { kind: 'same-colour', characters: 17 },
+    ])
+  })
+
+  test('of a text is told, too', async () => {
+    const text = `a\u200b\u200bb\u{e0041}\u202ec`
+    const view = await viewBody({ html: '', text, hasFullLinks: false })
+    assert.equal(view.text, 'abc')
+    assert.deepEqual(view.removed, [
+      { kind: 'zero-width', characters: 2 },
+      { kind: 'tag', characters: 1 },
+      { kind: 'direction', characters: 1 },
+    ])
+  })
+
+  test('does not count the padding of a preview', async () => {
+    const padding = '&zwnj;&nbsp;'.repeat(200)
+    const html = `<div style="display:none">${padding}</div><p>SEEN</p><p>x${padding}y</p>`
+    const view = await viewBody({ html, text: '', hasFullLinks: false })
+    assert.equal(view.text, 'SEEN\n\nx y')
+    assert.deepEqual(view.removed, [{ kind: 'zero-width', characters: 200 }])
+  })
+
+  test('is not what scripts and emoji need', async () => {
+    const text = [
+      '\u{1f468}\u200d\u{1f469}\u200d\u{1f467}',
+      '❤️‍🔥',
+      '\u{1f3f4}\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}',
+      'می\u200cخواهم',
+      'क्\u200dष',
+      '1️⃣',
+    ].join('\n')
+    const view = await viewBody({ html: '', text, hasFullLinks: false })
+    assert.equal(view.text, text)
+    assert.deepEqual(view.removed, [])
+  })
+})

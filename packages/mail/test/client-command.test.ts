@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { writeAddress } from '#address.ts'
+import { formatMail, formatRcpt } from '#smtp/command.ts'
+
+describe('an address on the wire', () => {
+  const good: [text: string, address: string, isInternational: boolean][] = [
+    ['a@b.example', 'a@b.example', false],
+    ['"a@c"@b.example', '"a@c"@b.example', false],
+    ['"a b"@c.example', '"a b"@c.example', false],
+    ['a@[127.0.0.1]', 'a@[127.0.0.1]', false],
+    ['a@Bücher.example', 'a@xn--bcher-kva.example', false],
+    ['ü@bücher.example', 'ü@xn--bcher-kva.example', true],
+    ['ü@b.example', 'ü@b.example', true],
+  ]
+  for (const [text, address, isInternational] of good) {
+    test(`${text} is written ${address}`, () => {
+      assert.deepEqual(writeAddress(text), { address, isInternational })
+    })
+  }
+
+  const bad = [
+    '',
+    'a',
+    'a@',
+    'a@b.example>',
+    'a@b.example> SIZE=1',
+    'a@b.example\r\nRCPT TO:<c@d.example',
+    'a@b.example\n',
+    'a@b.example\0',
+    'a b@c.example',
+    '"a>"@c.example',
+    '"a\r\nb"@c.example',
+    'a@b\u0085.example',
+    'a\u2028@b.example',
+    'a@b@c.example',
+    '<a@b.example>',
+    'A <a@b.example>',
+    '@x.example:a@b.example',
+    'a@１.２.３.４',
+    'a@ü%41.example',
+  ]
+  for (const text of bad) {
+    test(`${JSON.stringify(text)} is none`, () => assert.equal(writeAddress(text), null))
+  }
+
+  test('never holds what ends a path or a line', () => {
+    const piece = fc.oneof(
+      fc.constantFrom('a', '@', 'b.example', '"', '\\', '>', '<', ' ', '\r\n', 'ü', '\u2028', '.'),
+      fc.string({ unit: 'binary', maxLength: 3 }),
+    )
+    fc.assert(
+      fc.property(fc.array(piece), (pieces) => {
+        const written = writeAddress(pieces.join(''))
+        if (written !== null) assert.doesNotMatch(written.address, /[\s<>\p{Cc}\p{Cs}]/u)
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+})
+
+test('MAIL names its parameters only where they are wanted', () => {
+  const plain = { reversePath: '', sizeBytes: null, isEightBit: false, isSmtpUtf8: false }
+  assert.equal(formatMail(plain), 'MAIL FROM:<>\r\n')
+  const all = { reversePath: 'a@b.example', sizeBytes: 7, isEightBit: true, isSmtpUtf8: true }
+  assert.equal(formatMail(all), 'MAIL FROM:<a@b.example> SIZE=7 BODY=8BITMIME SMTPUTF8\r\n')
+  assert.equal(formatRcpt('a@b.example'), 'RCPT TO:<a@b.example>\r\n')
+})

@@ -1,0 +1,458 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { composeMessage, type OutgoingMessage } from '#compose/compose-message.ts'
+import { singleLine } from '#compose/header-text.ts'
+import { safeFileNames } from '#file-name.ts'
+import { textFromHtml } from '#html/text.ts'
+import { parseMime, readAttachment } from '#mime/mime-message.ts'
+import { compose, fieldNames, headerOf, outgoing } from './outgoing.ts'
+
+const attachment = (changes: Partial<OutgoingMessage['attachments'][number]> = {}) => ({
+  filename: 'a.pdf',
+  contentType: 'application/pdf',
+  content: Buffer.from('%PDF-1.7'),
+  contentId: null,
+  isInline: false,
+  ...changes,
+})
+
+/** What our parser and every other gives: LF line ends, and no NUL. */
+const asRead = (text: string) =>
+  text
+    .replaceAll('\0', '')
+    .toWellFormed()
+    .replace(/\r\n|\r/g, '\n')
+
+test('a plain message has these octets', async () => {
+  const raw = await compose({
+    cc: ['c@peer.example'],
+    replyTo: 'r@peer.example',
+    inReplyTo: '<p@peer.example>',
+    references: ['<o@peer.example>', '<p@peer.example>'],
+  })
+  assert.deepEqual(Buffer.from(raw).toString().split('\r\n'), [
+    'From: Ada <ada@mailroom.example>',
+    'To: bob@peer.example',
+    'Cc: c@peer.example',
+    'Reply-To: r@peer.example',
+    'Subject: Sample',
+    'In-Reply-To: <p@peer.example>',
+    'References: <o@peer.example> <p@peer.example>',
+    'Content-Transfer-Encoding: 7bit',
+    'Message-ID: <m1.x@mailroom.example>',
+    'Date: Fri, 20 Nov 2026 09:00:00 +0000',
+    'MIME-Version: 1.0',
+    'Content-Type: text/plain; charset=utf-8',
+    '',
+    'Hello Bob',
+    '',
+  ])
+})
+
+test('text, HTML, an image in it and a file stand in the parts that are made for them', async () => {
+  const raw = await compose({
+    html: '<p>Hello <img src="cid:logo@x"></p>',
+    attachments: [
+      attachment({
+        filename: 'logo.png',
+        contentType: 'image/png',
+        contentId: '<logo@x>',
+        isInline: true,
+      }),
+      attachment(),
+    ],
+  })
+  const text = Buffer.from(raw).toString()
+  const types = [...text.matchAll(/^Content-Type: ([a-z/]+)/gm)].map((match) => match[1])
+  assert.deepEqual(types, [
+    'multipart/mixed',
+    'multipart/alternative',
+    'text/plain',
+    'multipart/related',
+    'text/html',
+    'image/png',
+    'application/pdf',
+  ])
+  const parsed = parseMime(raw)
+  assert.equal(parsed.text, 'Hello Bob')
+  assert.equal(parsed.html, '<p>Hello <img src="cid:logo@x"></p>')
+  assert.deepEqual(
+    parsed.attachments.map(({ filename, contentType, contentId, isInline }) => [
+      filename,
+      contentType,
+      contentId,
+      isInline,
+    ]),
+    [
+      ['logo.png', 'image/png', 'logo@x', true],
+      ['a.pdf', 'application/pdf', null, false],
+    ],
+  )
+})
+
+test('the same message gives the same octets', async () => {
+  const message = outgoing({ html: '<p>x</p>', attachments: [attachment()] })
+  const [first, second] = [await composeMessage(message), await composeMessage(message)]
+  assert.deepEqual(first.raw, second.raw)
+  const other = await composeMessage({ ...message, messageId: '<m2@mailroom.example>' })
+  assert.notDeepEqual(
+    Buffer.from(first.raw)
+      .toString()
+      .match(/boundary=.*/),
+    Buffer.from(other.raw)
+      .toString()
+      .match(/boundary=.*/),
+  )
+})
+
+test('a body that holds the delimiters of its own message changes nothing', async () => {
+  const raw = await compose({ html: '<p>x</p>', attachments: [attachment()] })
+  const text = Buffer.from(raw).toString().replaceAll('\r\n', '\n')
+  const again = await compose({
+    text,
+    html: text,
+    attachments: [attachment({ content: Buffer.from(text) })],
+  })
+  const parsed = parseMime(again)
+  assert.equal(parsed.text, text)
+  assert.equal(parsed.html, text)
+  assert.equal(parsed.attachments.length, 1)
+})
+
+test('a local part outside ASCII stands as UTF-8 with its domain in A-labels', async () => {
+  const { raw, needsSmtpUtf8 } = await composeMessage(
+    outgoing({ to: ['jürgen@bücher.example'], cc: ['a@bücher.example'] }),
+  )
+  assert.equal(needsSmtpUtf8, true)
+  assert.match(headerOf(raw), /^To: jürgen@xn--bcher-kva\.example\r$/m)
+  assert.match(headerOf(raw), /^Cc: a@xn--bcher-kva\.example\r$/m)
+  assert.equal((await composeMessage(outgoing({ to: ['a@bücher.example'] }))).needsSmtpUtf8, false)
+})
+
+test('an address that no line could hold is refused, as is such a Message-ID', async () => {
+  const long = 'x'.repeat(1_000)
+  await assert.rejects(composeMessage(outgoing({ to: [`${long}@peer.example`] })), RangeError)
+  await assert.rejects(composeMessage(outgoing({ messageId: `<${long}@x>` })), RangeError)
+})
+
+test('types that are none, or that may not be encoded, become octets', async () => {
+  const cases: [string, string][] = [
+    ['message/rfc822', 'application/octet-stream'],
+    ['Multipart/Mixed; boundary=x', 'application/octet-stream'],
+    ['', 'application/octet-stream'],
+    ['pdf', 'application/octet-stream'],
+    ['text / plain', 'application/octet-stream'],
+    ['a/b/c', 'application/octet-stream'],
+    ['text/csv; charset=iso-8859-1', 'text/csv'],
+    ['text/calendar; method=REQUEST', 'text/calendar'],
+    ['Image/PNG; name="x.png"', 'image/png'],
+    ['text/html', 'text/html'],
+    ['text/plain', 'text/plain'],
+  ]
+  const content = Buffer.from('Subject: x\n\nbare lines \xff\n', 'latin1')
+  for (const [contentType, expected] of cases) {
+    for (const isInline of [true, false]) {
+      const raw = await compose({ attachments: [attachment({ contentType, content, isInline })] })
+      const read = readAttachment(raw, 0)
+      assert.equal(read?.attachment.contentType, expected)
+      assert.deepEqual(Buffer.from(read?.content ?? []), content)
+    }
+  }
+})
+
+test('parameters of a content type stay, but for those that are written here or say nothing', async () => {
+  const long = 'x'.repeat(101)
+  const cases: [string, string[]][] = [
+    ['text/calendar; method=REQUEST; charset="utf-8"', ['method=REQUEST', 'charset=utf-8']],
+    ['text/plain;charset=iso-8859-1;format=flowed', ['charset=iso-8859-1', 'format=flowed']],
+    ['application/json; charset=utf-8', ['charset=utf-8']],
+    ['application/x; profile="a b"', ['profile="a b"']],
+    ['text/plain; charset="utf-8 x"', []],
+    ["application/pdf; name=evil.exe; boundary=b; name*=utf-8''evil.exe", []],
+    [`application/x; a=${long}; b=ü; ${'y'.repeat(41)}=z; d; e="=?utf-8?Q?x?="`, []],
+    ['message/rfc822; a=b', []],
+    ['multipart/mixed; boundary=b; a=b', []],
+  ]
+  for (const [contentType, expected] of cases) {
+    const raw = await compose({ attachments: [attachment({ contentType })] })
+    const fields = Buffer.from(raw)
+      .toString()
+      .replaceAll(/\r\n[ \t]+/g, ' ')
+      .split('\r\n')
+    const field = fields.filter((line) => line.startsWith('Content-Type:')).at(-1) ?? ''
+    const found = field.split('; ').slice(1)
+    const own = found.filter((parameter) => !parameter.startsWith('name='))
+    assert.deepEqual([own, found.length], [expected, expected.length + 1], contentType)
+  }
+  const many = Array.from({ length: 20 }, (_, index) => `p${index}=v`)
+  const raw = await compose({
+    attachments: [attachment({ contentType: ['application/x', ...many].join('; ') })],
+  })
+  assert.equal(
+    Buffer.from(raw)
+      .toString()
+      .match(/\bp\d+=v/g)?.length,
+    10,
+  )
+})
+
+test('a content id is written as it is or not at all', async () => {
+  const idOf = async (contentId: string) => {
+    const raw = await compose({ attachments: [attachment({ contentId })] })
+    return readAttachment(raw, 0)?.attachment.contentId
+  }
+  const good = ['logo@x', 'a.b_c', 'x'.repeat(250)]
+  for (const id of good) assert.equal(await idOf(id), id)
+  assert.equal(await idOf('<logo@x>'), 'logo@x')
+  const bad = ['', ' ', 'lo go', 'logo<x', 'a"b', 'ü@x', 'a\r\nb', 'x'.repeat(251), '<>']
+  for (const id of bad) assert.equal(await idOf(id), null, id)
+})
+
+test('of a large attachment others have their turn at every step', async () => {
+  let turns = 0
+  let isOver = false
+  const count = () => {
+    turns += 1
+    if (!isOver) setImmediate(count)
+  }
+  setImmediate(count)
+  const content = Buffer.alloc(18 * 1024 * 1024, 'ab')
+  const { raw } = await composeMessage(outgoing({ attachments: [attachment({ content })] }))
+  isOver = true
+  assert.ok(turns >= 17, `${turns}`)
+  assert.deepEqual(Buffer.from(readAttachment(raw, 0)?.content ?? []), content)
+})
+
+test('the identifiers of a long thread fold, and one that fits no line folds within', async () => {
+  const references = Array.from(
+    { length: 100 },
+    (_, index) => `<${'a'.repeat(70)}${index}@peer.example>`,
+  )
+  const inReplyTo = `<${'b'.repeat(10_000)}@peer.example>`
+  const raw = await compose({ references: [...references, '<ü@peer.example>'], inReplyTo })
+  const { headers } = parseMime(raw)
+  assert.deepEqual(headers.references, references)
+  assert.deepEqual(headers.inReplyTo, [inReplyTo])
+})
+
+test('O03: bodies arrive as text with normal line ends, and no line is too long', async () => {
+  const bodies = [
+    'a\n.\nb',
+    'a\r.\rb',
+    'a\r\n.\r\nb',
+    '.',
+    '..\n...\n.',
+    'x'.repeat(5_000),
+    `${'ü'.repeat(5_000)}\n${'word '.repeat(1_000)}`,
+    'nul\0in\0it',
+    'blanks   \n\t \nend ',
+    'mixed\r\n\r\r\n\n\rends',
+    'From here\n>From there\n--\n-- \nsignature',
+    '=20=\n==3D',
+    'text ends with lines\n\n\n',
+    '\n\nbegins with lines',
+    '日本語'.repeat(2_000),
+    '\ud800 lone',
+    '\u2028\u2029\u0085\x07\x7f\x1b[31m',
+    ' ',
+    '',
+  ]
+  for (const body of bodies) {
+    const text = asRead(body)
+    const alone = parseMime(await compose({ text: body }))
+    const among = parseMime(await compose({ text: body, attachments: [attachment()] }))
+    assert.equal(alone.text, text)
+    assert.equal(among.text, text)
+    const html = parseMime(await compose({ text: body, html: `<p>${body}` }))
+    assert.equal(html.html, `<p>${text}`)
+    if (text !== '') assert.equal(html.text, text)
+  }
+})
+
+const NEWLINES = ['\r\n', '\n', '\r', '\u2028', '\0', '\u0085', '\u2029', '\v', '\f']
+
+/** Each field that a message has, with a text put into its value. */
+const FIELDS: Readonly<Record<string, (text: string) => Partial<OutgoingMessage>>> = {
+  fromName: (text) => ({ from: { name: `Ada${text}`, address: 'ada@mailroom.example' } }),
+  fromAddress: (text) => ({ from: { name: null, address: `ada@mailroom.example${text}` } }),
+  fromNamedAddress: (text) => ({ from: { name: 'Ada', address: `ada${text}@mailroom.example` } }),
+  to: (text) => ({ to: [`bob@peer.example${text}`] }),
+  toLocalPart: (text) => ({ to: [`bob${text}@peer.example`] }),
+  toQuoted: (text) => ({ to: [`"bob${text}"@peer.example`] }),
+  toLiteral: (text) => ({ to: [`bob@[127.0.0.1${text}]`] }),
+  cc: (text) => ({ cc: ['c@peer.example', `d@peer.example${text}`] }),
+  replyTo: (text) => ({ replyTo: `r@peer.example${text}` }),
+  subject: (text) => ({ subject: `Hi${text}` }),
+  subjectInternational: (text) => ({ subject: `Grüße${text}` }),
+  inReplyTo: (text) => ({ inReplyTo: `<p@peer.example${text}>` }),
+  references: (text) => ({ references: [`<o@peer.example>${text}`, '<p@peer.example>'] }),
+  messageId: (text) => ({ messageId: `<m@mailroom.example${text}>` }),
+  filename: (text) => ({ attachments: [attachment({ filename: `a${text}.pdf` })] }),
+  filenameInternational: (text) => ({ attachments: [attachment({ filename: `ä${text}.pdf` })] }),
+  contentType: (text) => ({ attachments: [attachment({ contentType: `text/plain${text}` })] }),
+  contentTypeCharset: (text) => ({
+    attachments: [attachment({ contentType: `text/plain; charset=utf-8${text}` })],
+  }),
+  contentId: (text) => ({ attachments: [attachment({ contentId: `id@x${text}` })] }),
+  contentIdInline: (text) => ({
+    html: '<p>x</p>',
+    attachments: [attachment({ contentId: `id@x${text}`, isInline: true })],
+  }),
+}
+
+for (const [name, change] of Object.entries(FIELDS)) {
+  test(`O01: no field is smuggled in through ${name}`, async () => {
+    // An identifier with anything more in it is none, and is left out.
+    const expected = fieldNames(await compose(change(name.startsWith('contentId') ? ' x' : '')))
+    for (const newline of NEWLINES) {
+      for (const evil of [
+        'X-Evil: 1',
+        'Bcc: evil@evil.example',
+        `${newline}<script>`,
+        ' x',
+        'X-Evil: 1, <e@evil.example>',
+      ]) {
+        const raw = await compose(change(`${newline}${evil}`))
+        assert.deepEqual(fieldNames(raw), expected)
+        const text = Buffer.from(raw).toString()
+        assert.ok(!/[\u2028\u2029\u0085\v\f]/.test(text))
+        const { headers } = parseMime(raw)
+        assert.equal(headers.to.length, 1)
+        assert.equal(headers.cc.length, change('').cc?.length ?? 0)
+        assert.equal(headers.replyTo.length, change('').replyTo === undefined ? 0 : 1)
+      }
+    }
+  })
+}
+
+const word = fc.oneof(
+  fc.string({ unit: 'grapheme', maxLength: 40 }),
+  fc.string({ unit: 'binary', maxLength: 20 }),
+  fc.constantFrom(
+    '=?utf-8?Q?x?=',
+    '"',
+    '\\',
+    '<a@b.example>',
+    ',',
+    ';',
+    '(',
+    '@',
+    '  ',
+    '😀'.repeat(30),
+    'x'.repeat(1_200),
+    "'",
+    '%41',
+    '*',
+    '=?',
+  ),
+)
+const line = fc.array(word, { maxLength: 5 }).map((words) => words.join(' '))
+const atom = fc.stringMatching(/^[a-z0-9!#$%&'*+/=?^_`{|}~-]{1,12}$/)
+const address = fc.oneof(
+  fc.tuple(atom, atom).map(([one, two]) => `${one}.${two}@peer.example`),
+  atom.map((local) => `${local}ü@peer.example`),
+  atom.map((local) => `"${local}, \\" ${local}"@peer.example`),
+)
+const id = atom.map((local) => `<${local}@peer.example>`)
+const body = fc
+  .array(fc.oneof(word, fc.constantFrom('\n', '\r\n', '\r', '.', ' ', '\t', 'From ', '--')))
+  .map((parts) => parts.join(''))
+
+test('header fields are read back as they were given', async () => {
+  const fields = fc.record({
+    name: fc.option(line),
+    addresses: fc.array(address, { minLength: 3, maxLength: 8 }),
+    subject: line,
+    ids: fc.array(id, { minLength: 2, maxLength: 30 }),
+  })
+  await fc.assert(
+    fc.asyncProperty(fields, async ({ name, addresses, subject, ids }) => {
+      const [from = '', to = '', replyTo = '', ...cc] = addresses
+      const [messageId = '', inReplyTo = '', ...references] = ids
+      const raw = await compose({
+        from: { name, address: from },
+        to: [to],
+        cc,
+        replyTo,
+        subject,
+        messageId,
+        inReplyTo,
+        references,
+      })
+      const { headers } = parseMime(raw)
+      assert.deepEqual(headers.from, { name: singleLine(name ?? ''), address: from })
+      assert.deepEqual(headers.to, [{ name: '', address: to }])
+      assert.deepEqual(
+        headers.cc,
+        cc.map((address) => ({ name: '', address })),
+      )
+      assert.deepEqual(headers.replyTo, [{ name: '', address: replyTo }])
+      assert.equal(headers.subject, singleLine(subject))
+      assert.equal(headers.messageId, messageId)
+      assert.deepEqual(headers.inReplyTo, [inReplyTo])
+      assert.deepEqual(headers.references, references)
+      assert.equal(headers.date, outgoing().dateMs)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+function sentNames(files: OutgoingMessage['attachments']): string[] {
+  return safeFileNames(
+    files.map(({ filename, contentType }) => ({
+      filename: filename.replaceAll('=?', '=_'),
+      contentType:
+        contentType.includes('/') && !contentType.startsWith('message/') ? contentType : 'x',
+    })),
+  )
+}
+
+test('bodies and files are read back as they were given', async () => {
+  const file = fc.record({
+    filename: fc.oneof(
+      line,
+      fc.constantFrom('a.pdf', 'A.PDF', '../../x', '.', 'con.txt', 'ä ö.txt'),
+    ),
+    contentType: fc.constantFrom(
+      'application/pdf',
+      'text/plain',
+      'text/html',
+      'image/png',
+      'message/rfc822',
+      'x',
+    ),
+    content: fc.uint8Array({ maxLength: 300 }),
+    contentId: fc.option(atom),
+    isInline: fc.boolean(),
+  })
+  const parts = fc.record({
+    text: body,
+    html: fc.oneof(fc.constant(''), body),
+    files: fc.array(file, { maxLength: 4 }),
+  })
+  await fc.assert(
+    fc.asyncProperty(parts, async ({ text, html, files }) => {
+      const raw = await compose({ text, html, attachments: files })
+      const parsed = parseMime(raw)
+      assert.deepEqual(parsed.defects, [])
+      const read = { text: asRead(text), html: asRead(html) }
+      assert.equal(parsed.html, read.html)
+      assert.equal(
+        parsed.text,
+        read.text === '' && read.html !== '' ? textFromHtml(read.html) : read.text,
+      )
+      assert.equal(parsed.attachments.length, files.length)
+      const names = parsed.attachments.map(({ filename }) => filename)
+      const sent = sentNames(files)
+      // Files that the HTML shows stand beside it, before the others.
+      assert.deepEqual(names.toSorted(), sent.toSorted())
+      for (const [index, { content, contentId }] of files.entries()) {
+        const read = readAttachment(raw, sent[index] ?? '')
+        assert.deepEqual(Buffer.from(read?.content ?? []), Buffer.from(content))
+        assert.equal(read?.attachment.contentId, contentId)
+      }
+    }),
+    { numRuns: 500 },
+  )
+})

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isHtml } from '#compose/body-parts.ts'
+
+test('a body that begins with markup a browser renders is HTML', () => {
+  const bodies = [
+    '<!DOCTYPE html><html></html>',
+    '<!doctype html>',
+    '<html>',
+    '<p>x</p>',
+    ' \r\n\t<DIV class="x">x',
+    '\ufeff<p>x',
+    '\u00a0<p>x',
+    '<!-- a > b --><p>x',
+    '<!-- a -->\n<!-- b -->\n<p>x',
+    '<?xml version="1.0"?><!DOCTYPE html>',
+    '<![if !mso]><p>x<![endif]>',
+    '<br/>',
+    '<br>',
+    '<hr />',
+    '<center>x',
+    '<font color=red>x',
+    '<a href="https://peer.example">x</a>',
+    '<h1>x</h1>',
+    '<table\n>',
+    '<svg></svg>',
+    '<b>x</b>',
+    '<!----><p>x',
+  ]
+  for (const body of bodies) assert.equal(isHtml(body), true, body)
+})
+
+test('anything else is plain text', () => {
+  const bodies = [
+    '',
+    '   ',
+    'Hello <b>Bob</b>',
+    '<john@example.com> wrote',
+    '<a@b.example>',
+    '<b.c@d.example>',
+    '<3',
+    '<- see',
+    '< p >x',
+    '<https://peer.example/>',
+    '<unknowntag>x</unknowntag>',
+    '<notes>',
+    '<p-like>x',
+    '<my-element>x',
+    '</p>',
+    '</div>x',
+    '<p',
+    '<p and no end',
+    '<br',
+    '<!-- only a comment -->',
+    '<!-- never closed <p>x',
+    '<!-- x --> Hello <p>',
+    '<!doctypehtml',
+    '<>',
+    '&lt;p&gt;',
+  ]
+  for (const body of bodies) assert.equal(isHtml(body), false, body)
+})
+
+test('a long body is decided upon in linear time', () => {
+  for (const body of [
+    '<!-- -->'.repeat(100_000),
+    '<!'.repeat(500_000),
+    `<p ${'<'.repeat(1_000_000)}`,
+  ]) {
+    assert.equal(isHtml(body), false)
+  }
+})

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import {
+  COMPOSED_HEADER_OCTETS_MAX,
+  HEADER_WORD_LENGTH_MAX,
+  replySubject,
+  trimReferences,
+} from '#compose/header-text.ts'
+
+test('a reply has one Re:, however many the thread had', () => {
+  const subjects = [
+    'x',
+    'Re: x',
+    'RE: x',
+    're:x',
+    'Re : x',
+    'Re: Re: x',
+    'Re[2]: x',
+    'RE: re[3]: Re^2: x',
+    ' Re:\tx',
+    'Re： x',
+  ]
+  for (const subject of subjects) assert.equal(replySubject(subject), 'Re: x', subject)
+  for (const subject of ['Fwd: Re: x', 'Regards: x', 'AW: x', 'Re x', 'Re-: x']) {
+    assert.equal(replySubject(subject), `Re: ${subject}`)
+  }
+  assert.equal(replySubject(''), 'Re:')
+  assert.equal(replySubject('Re:'), 'Re:')
+})
+
+test('the subject of a reply to a reply is the same, within 998 characters', () => {
+  assert.equal(replySubject('x'.repeat(998)).length, 998)
+  assert.equal(replySubject(`${'x'.repeat(993)}😀`), `Re: ${'x'.repeat(993)}`)
+  const part = fc.constantFrom('Re:', 're[2]:', ' ', 'x', 'Re', ':', '😀', '[1]')
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 400 }), (parts) => {
+      const once = replySubject(parts.join(''))
+      assert.equal(replySubject(once), once)
+      assert.ok(once.startsWith('Re:') && once.length <= 998 && once.isWellFormed())
+    }),
+  )
+})
+
+const ids = (count: number, length = 30) =>
+  Array.from(
+    { length: count },
+    (_, index) => `<${String(index).padStart(length - 10, '0')}@x.test>`,
+  )
+
+test('all messages of a thread are referred to, of a very long one the root and the newest', () => {
+  assert.deepEqual(trimReferences([]), [])
+  assert.deepEqual(trimReferences(ids(3)), ids(3))
+  assert.deepEqual(trimReferences(ids(1_500)), ids(1_500))
+  const thread = ids(3_000)
+  const kept = trimReferences(thread)
+  assert.ok(kept.length > 1_500 && kept.length < 3_000)
+  assert.deepEqual(kept, [thread[0], ...thread.slice(1 - kept.length)])
+})
+
+test('a header that says much has room for fewer', () => {
+  const thread = ids(1_500)
+  const kept = trimReferences(thread, ['ü'.repeat(8_000)])
+  assert.ok(kept.length < 1_500)
+  assert.deepEqual([kept[0], kept.at(-1)], [thread[0], thread.at(-1)])
+  assert.deepEqual(trimReferences(thread, ['x'.repeat(99_000)]), [thread[0], thread.at(-1)])
+})
+
+test('an identifier is referred to once, and the last one stays the last', () => {
+  assert.deepEqual(trimReferences(['<a@x>', '<b@x>', '<a@x>', '<c@x>']), [
+    '<a@x>',
+    '<b@x>',
+    '<c@x>',
+  ])
+  assert.deepEqual(trimReferences(['<a@x>', '<b@x>', '<a@x>']), ['<b@x>', '<a@x>'])
+})
+
+test('identifiers that no header can hold are left out', () => {
+  const long = `<${'x'.repeat(10_000)}@x>`
+  assert.deepEqual(trimReferences([long, '<a@x>', '<ü@x>', '<b c@x>', '<b@x>', long]), [
+    '<a@x>',
+    '<b@x>',
+  ])
+})
+
+test('references stay within their octets whatever the identifiers', () => {
+  const lengths = fc.array(fc.integer({ min: 12, max: HEADER_WORD_LENGTH_MAX + 20 }), {
+    maxLength: 150,
+  })
+  fc.assert(
+    fc.property(lengths, (all) => {
+      const thread = all.map((length, index) => ids(index + 1, length).at(-1) ?? '')
+      const kept = trimReferences(thread)
+      assert.ok(kept.join('\r\n ').length <= COMPOSED_HEADER_OCTETS_MAX)
+      const sendable = thread.filter((id) => id.length <= HEADER_WORD_LENGTH_MAX)
+      assert.equal(kept[0], sendable[0])
+      assert.equal(kept.at(-1), sendable.at(-1))
+    }),
+  )
+})
