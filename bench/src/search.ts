@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 import { systemClock } from '@mailroom/server/platform/clock.ts'
 import type { Engine } from '@mailroom/server/platform/db/db.ts'
 import type { Db } from '@mailroom/server/schema/tables.ts'
-import { openCatchUps } from '@mailroom/server/search/catch-up.ts'
+import { openCatchUps } from '@mailroom/server/search/indexer.ts'
 import { searchInbox } from '@mailroom/server/search/search-inbox.ts'
 import { indexSearchStep } from '@mailroom/server/search/search-index-rows.ts'
 import {

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Event } from '@mailroom/sdk'
-import { signWebhook } from '@mailroom/server/webhooks/webhook-signature.ts'
+import { signWebhook } from '@mailroom/server/webhooks/webhook-secrets.ts'
 
 export type Forwarded = {
   readonly isTaken: boolean

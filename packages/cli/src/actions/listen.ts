@@ -2,7 +2,7 @@
 
 import type { Event } from '@mailroom/sdk'
 import { systemChance } from '@mailroom/server/platform/chance.ts'
-import { makeWebhookSecret } from '@mailroom/server/webhooks/webhook-signature.ts'
+import { makeWebhookSecret } from '@mailroom/server/webhooks/webhook-secrets.ts'
 import { Failure } from '#base/failure.ts'
 import { type Output, openOutput } from '#base/output.ts'
 import { plainJson, plainLine } from '#base/plain-text.ts'

@@ -1,4 +1,4 @@
-import type { EventPorts } from '#streams/event-ports.ts'
+import type { EventPorts } from '#streams/event-stream.ts'
 
 /** What the door asks before it looks at what a request says, and for WebSockets. */
 export type DoorPorts = EventPorts & {

@@ -31,7 +31,7 @@ import {
   isSocketRequest,
   SocketDoor,
   type SocketPatience,
-} from '#streams/websocket/socket-door.ts'
+} from '#streams/websocket-endpoint.ts'
 import { descriptionHandlers } from './description.ts'
 import type { PathVisibility } from './known-paths.ts'
 import type { DoorPorts } from './ports.ts'

@@ -6,8 +6,8 @@ import type { MakeId } from '#platform/ids.ts'
 import { problem } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
 import type { Db } from '#schema/tables.ts'
-import { makeNewSecret } from '#webhooks/new-secret.ts'
-import { requireWebhookUrl } from '#webhooks/require-url.ts'
+import { requireWebhookUrl } from '#webhooks/webhook.ts'
+import { makeNewSecret } from '#webhooks/webhook-secrets.ts'
 import { insertInbox } from './change-inbox-rows.ts'
 import {
   inboxAddressOf,

@@ -5,7 +5,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { LogPosition } from '#events/event.ts'
-import { findReaderPosition } from '#events/event-reader-rows.ts'
+import { findReaderPosition } from '#events/event-rows.ts'
 import { countedRows, inLog, inLogOrder } from '#platform/db/dialect.ts'
 import type { QueueState, QueueTable } from '#queue/leased-queue-rows.ts'
 import type { ReadDb, Tables } from '#schema/tables.ts'

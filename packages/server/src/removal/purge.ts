@@ -1,16 +1,66 @@
+import type { Handlers } from '#http/handler.ts'
+import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { existingRawIds } from '#mailbox/raw-message-rows.ts'
 import { countStoredStep, findUncountedInbox } from '#mailbox/stored-bytes-rows.ts'
 import { raceAbort } from '#platform/abort.ts'
 import { type BlobStore, removeBlobs, type StoredBlob } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
 import { isIdOf } from '#platform/ids.ts'
+import type { Log } from '#platform/log.ts'
+import { notFound } from '#platform/problem.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { Job } from '#queue/job-rows.ts'
 import type { JobLease } from '#queue/work-jobs.ts'
 import { inSteps } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
+import type { EventHub } from '#streams/event-hub.ts'
 import { purgeWebhookStep } from '#webhooks/webhook-delivery-rows.ts'
 import { purgeExpiredStep, purgeInboxStep } from './retention-rows.ts'
+
+/** Steps of a purge that a caller waits for; the job does the rest of a large mailbox. */
+const PURGE_STEPS_AT_ONCE = 4
+
+/** Removes an inbox with everything in it. A second call finds nothing. */
+export async function deleteInbox(
+  deps: {
+    db: Db
+    clock: Clock
+    makeId: MakeId
+    blobs: BlobStore | null
+    log: Log
+    events: EventHub
+    wakeWorker: () => void
+  },
+  input: { accountId: string; inboxId: string },
+): Promise<void> {
+  const outcome = await deps.db.write(removeInbox, {
+    ...input,
+    jobId: deps.makeId('job'),
+    nowMs: deps.clock.now(),
+  })
+  if (outcome === 'not_found') throw notFound()
+  deps.events.loseInbox(input.accountId, input.inboxId)
+  try {
+    await purgeInbox(deps, { inboxId: input.inboxId, stepsMax: PURGE_STEPS_AT_ONCE })
+  } catch (error) {
+    deps.log.warn(
+      { error, inboxId: input.inboxId },
+      'purging an inbox failed; a background job will finish it',
+    )
+  }
+  deps.wakeWorker()
+}
+
+export function removalHandlers(
+  deps: Parameters<typeof deleteInbox>[0],
+): Pick<Handlers, 'inboxes.delete'> {
+  return {
+    'inboxes.delete': async ({ path }, { accountId }) => {
+      await deleteInbox(deps, { accountId, inboxId: path.id })
+    },
+  }
+}
 
 /** How long bytes without a message stay in the blob store: whoever stored them may be at it yet. */
 export const ORPHAN_MS = DAY_MS

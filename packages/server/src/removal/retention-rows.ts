@@ -14,7 +14,7 @@ import { DAY_MS } from '#platform/units.ts'
 import { idsOf } from '#queue/leased-queue-rows.ts'
 import { PURGE_STEP_ROWS, removeOldest } from '#schema/purge-steps.ts'
 import type { Tx } from '#schema/tables.ts'
-import { endSearchInbox, removeFromSearch } from '#search/search-removal-rows.ts'
+import { endSearchInbox, removeFromSearch } from '#search/search-index-rows.ts'
 import { purgeMailHours } from '#stats/mail-hours-rows.ts'
 import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from '#webhooks/webhook-delivery-rows.ts'
 

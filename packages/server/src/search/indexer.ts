@@ -3,16 +3,19 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { LogPosition } from '#events/event.ts'
-import { LOG_STEP_EVENTS } from '#events/event-reader-rows.ts'
-import { readLog, readLogHead } from '#events/event-rows.ts'
+import { LOG_STEP_EVENTS, readLog, readLogHead } from '#events/event-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import { storageTrouble } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { paced } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
-import { indexSearchStep } from './search-index-rows.ts'
-import { eraseSearchStep, forgetPurgedSearch, listPurgedNumbers } from './search-removal-rows.ts'
-import { listLagging } from './search-rows.ts'
+import {
+  eraseSearchStep,
+  forgetPurgedSearch,
+  indexSearchStep,
+  listPurgedNumbers,
+} from './search-index-rows.ts'
+import { findSearchState, listLagging, type SearchState } from './search-rows.ts'
 
 /** Inboxes that one transaction indexes, and those that a look for what lags compares. */
 const SEARCH_STEP_INBOXES = 20
@@ -148,5 +151,65 @@ function openErasing({ db, clock }: IndexerDeps): (signal: AbortSignal) => Promi
     const nowMs = clock.monotonic()
     nextMs = nowMs + (nowMs - startMs) * SEARCH_ERASE_REST_FACTOR
     return false
+  }
+}
+
+/** Messages that a search indexes itself before it answers, and for how long. */
+const SEARCH_CATCH_UP_MESSAGES_MAX = 2_000
+
+type CatchUpDeps = { db: Db; clock: Clock }
+
+/** Of all inboxes that somebody waits for: whoever comes meanwhile waits for the same steps. */
+export type CatchUps = {
+  /**
+   * Indexes what the inbox lacks, up to SEARCH_CATCH_UP_MESSAGES_MAX messages or until `endMs` of the
+   * steady clock, and tells how far it has come; null when the account has no such inbox.
+   */
+  run(
+    deps: CatchUpDeps,
+    of: { accountId: string; inboxId: string; endMs: number },
+  ): Promise<SearchState | null>
+}
+
+/** One for each process. */
+export function openCatchUps(): CatchUps {
+  const running = new Map<string, Promise<void>>()
+  return {
+    async run(deps, of) {
+      const before = await findSearchState(deps.db, of)
+      if (before === null || before.position >= before.top) return before
+      const wanted = before.top
+      const { endMs } = of
+      let state = before
+      // What is running may have begun before the message came that this caller knows of.
+      while (state.position < wanted && deps.clock.monotonic() < endMs) {
+        const own = running.get(of.inboxId) ?? catchUp(deps, of.inboxId, endMs)
+        running.set(of.inboxId, own)
+        const isIndexed = await own.then(
+          () => true,
+          (error) => {
+            // A search that cannot write still reads.
+            if (storageTrouble(error) === null) throw error
+            return false
+          },
+        )
+        if (running.get(of.inboxId) === own) running.delete(of.inboxId)
+        const after = await findSearchState(deps.db, of)
+        if (after === null) return null
+        const isStuck = !isIndexed || after.position === state.position
+        const isMuch = after.position - before.position >= SEARCH_CATCH_UP_MESSAGES_MAX
+        state = after
+        if (isStuck || isMuch) break
+      }
+      return { ...state, top: wanted }
+    },
+  }
+}
+
+async function catchUp({ db, clock }: CatchUpDeps, inboxId: string, endMs: number): Promise<void> {
+  for (let indexed = 0; indexed < SEARCH_CATCH_UP_MESSAGES_MAX; ) {
+    const step = await db.write(indexSearchStep, { inboxIds: [inboxId], skipLocked: false })
+    indexed += step.indexed
+    if (step.behind.length === 0 || clock.monotonic() >= endMs) return
   }
 }

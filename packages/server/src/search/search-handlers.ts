@@ -1,10 +1,12 @@
 // The handler of searches. What searches is loaded with the first.
 
+import type { SearchResult } from '@mailroom/contract/shapes/search.ts'
 import type { Handlers } from '#http/handler.ts'
 import type { Clock } from '#platform/clock.ts'
+import { presentTime } from '#platform/clock.ts'
 import type { Db } from '#schema/tables.ts'
-import type { CatchUps } from './catch-up.ts'
-import { presentSearch } from './present-search.ts'
+import type { CatchUps } from './indexer.ts'
+import type { SearchAnswer, SearchHit } from './search-inbox.ts'
 
 /** What the functions below work with. */
 type Needs = {
@@ -36,5 +38,26 @@ export function searchHandlers(deps: Needs): SearchHandlers {
       const asked = { accountId, inboxId, pod, sort, direction, ...rest }
       return presentSearch(await searchAccount(deps, asked))
     },
+  }
+}
+
+/** A page of what was found. */
+export function presentSearch({ hits, total, isExact, isComplete }: SearchAnswer): SearchResult {
+  return { data: hits.map(presentHit), total, totalIsExact: isExact, isComplete }
+}
+
+function presentHit({ message, snippet, highlights }: SearchHit): SearchResult['data'][number] {
+  const { id, threadId, inboxId, direction, fromAddr, toAddr, subject, createdAtMs } = message
+  return {
+    messageId: id,
+    threadId,
+    inboxId,
+    direction,
+    fromAddr,
+    toAddr,
+    subject,
+    createdAt: presentTime(createdAtMs),
+    snippet,
+    highlights: highlights.map(({ start, end }) => ({ start, end })),
   }
 }

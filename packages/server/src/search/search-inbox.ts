@@ -8,7 +8,7 @@ import type { Clock } from '#platform/clock.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Db, Page } from '#schema/tables.ts'
-import type { CatchUps } from './catch-up.ts'
+import type { CatchUps } from './indexer.ts'
 import { BLOCKS } from './search-index-rows.ts'
 import { type QueryDefect, readQuery, type SearchQuery } from './search-query.ts'
 import {

@@ -1,8 +1,7 @@
 // What somebody searches for: words that all have to be there, phrases, words that must not be, and
 // where. There is no wrong query: what is not one of the few forms is words.
 
-import { ownAddressWord, readAddressWord } from './search-entry.ts'
-import { isUnspaced, wordsOf } from './search-words.ts'
+import { isUnspaced, ownAddressWord, readAddressWord, wordsOf } from './search-words.ts'
 
 /** Of a query: parts, and words in all of them. Each costs a look into the index. */
 const SEARCH_CLAUSES_MAX = 32

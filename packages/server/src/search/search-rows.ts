@@ -9,7 +9,6 @@ import {
   type TextSearch,
 } from '#platform/db/text-index.ts'
 import type { ReadDb } from '#schema/tables.ts'
-import type { SearchableMessage } from './search-entry.ts'
 import {
   blockMark,
   directionMark,
@@ -20,6 +19,7 @@ import {
   scopeOf,
   toSearchable,
 } from './search-index-rows.ts'
+import type { SearchableMessage } from './search-words.ts'
 
 /** How far an inbox is indexed: its positions, up to `top`, up to `position`. */
 export type SearchState = { number: number | null; position: number; top: number }

@@ -1,15 +1,16 @@
 // What a search shows of a message that it found: the part of its text where most of the words stand
 // close together, on one line, with their places.
 
+import type { SearchField, SearchPhrase, SearchQuery } from './search-query.ts'
 import {
+  type FoundWord,
+  findWords,
   readAddressWord,
   recipientsOf,
   SEARCH_BODY_LENGTH_MAX,
   SEARCH_ENTRY_WORDS_MAX,
   type SearchableMessage,
-} from './search-entry.ts'
-import type { SearchField, SearchPhrase, SearchQuery } from './search-query.ts'
-import { type FoundWord, findWords } from './search-words.ts'
+} from './search-words.ts'
 
 /** Code points of a snippet, and places in it that are marked. */
 export const SNIPPET_LENGTH_MAX = 200

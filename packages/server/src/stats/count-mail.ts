@@ -1,9 +1,12 @@
-import { FAN_OUT_UNKEPT_EVENTS_MAX, FAN_OUT_UNKEPT_MS_MAX } from '#events/event-reader-rows.ts'
+import {
+  FAN_OUT_UNKEPT_EVENTS_MAX,
+  FAN_OUT_UNKEPT_MS_MAX,
+  findReaderPosition,
+} from '#events/event-rows.ts'
 // From the log of events to hourly figures: reads on from where the last process stopped, and adds what
 // it found in the transaction that moves this place, so that of several processes one counts it.
 
 import type { LogPosition } from '#events/event.ts'
-import { findReaderPosition } from '#events/event-reader-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import { addLatencies, latencyClass } from '#platform/telemetry/latency.ts'
 import { HOUR_MS } from '#platform/units.ts'

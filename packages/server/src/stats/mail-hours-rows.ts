@@ -2,8 +2,7 @@
 // once, for its place moves in the transaction that counts.
 
 import type { LogPosition } from '#events/event.ts'
-import { findReaderPosition, moveReader } from '#events/event-reader-rows.ts'
-import { positionOf } from '#events/event-rows.ts'
+import { findReaderPosition, moveReader, positionOf } from '#events/event-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { inLog, inLogOrder } from '#platform/db/dialect.ts'
 import { addLatencies, type Latencies } from '#platform/telemetry/latency.ts'

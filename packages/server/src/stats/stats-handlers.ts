@@ -1,10 +1,14 @@
 // Handlers of figures.
 
+import type { StatsRange } from '@mailroom/contract/vocabulary.ts'
 import type { Handlers } from '#http/handler.ts'
 import type { StorageQuota } from '#mailbox/storage-quota.ts'
+import { readStored } from '#mailbox/stored-bytes-rows.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
+import { addLatencies, type Latencies, latencyAt } from '#platform/telemetry/latency.ts'
+import { DAY_MS, HOUR_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
-import { readStats } from './read-stats.ts'
+import { countUnread, findUncounted, listMailHours, type MailHour } from './mail-hours-rows.ts'
 
 /** What the functions below work with. */
 type Needs = {
@@ -33,5 +37,76 @@ export function statsHandlers(deps: Needs): Pick<Handlers, 'stats.get'> {
         asOf: presentTime(asOfMs),
       }
     },
+  }
+}
+
+export type StatsBucket = {
+  atMs: number
+  received: number
+  sent: number
+  failed: number
+  latencyMsP50: number | null
+  latencyMsP95: number | null
+}
+
+export type Stats = {
+  bucketMs: number
+  /** Oldest first, without a gap; the last holds this moment. */
+  buckets: StatsBucket[]
+  inboxes: number
+  unreadThreads: number
+  storedBytes: number
+  asOfMs: number
+}
+
+const RANGES: Readonly<Record<StatsRange, { bucketMs: number; count: number }>> = {
+  '24h': { bucketMs: HOUR_MS, count: 24 },
+  '7d': { bucketMs: 3 * HOUR_MS, count: 56 },
+  '30d': { bucketMs: DAY_MS, count: 30 },
+}
+
+/** Buckets begin with the hours and days of UTC. */
+export async function readStats(
+  deps: { db: Db; clock: Clock },
+  { accountId, range }: { accountId: string; range: StatsRange },
+): Promise<Stats> {
+  const { bucketMs, count } = RANGES[range]
+  const nowMs = deps.clock.now()
+  const lastMs = Math.floor(nowMs / bucketMs) * bucketMs
+  const sinceMs = lastMs - (count - 1) * bucketMs
+  const [{ sinceMs: uncountedMs }, hours, unread, { storedBytes }] = await Promise.all([
+    findUncounted(deps.db),
+    listMailHours(deps.db, { accountId, sinceMs }),
+    countUnread(deps.db, accountId),
+    readStored(deps.db, accountId),
+  ])
+  const byBucket = Map.groupBy(hours, ({ hourAtMs }) => Math.floor(hourAtMs / bucketMs) * bucketMs)
+  const buckets = Array.from({ length: count }, (_, index) => {
+    const atMs = sinceMs + index * bucketMs
+    return bucketOf(atMs, byBucket.get(atMs) ?? [])
+  })
+  return {
+    bucketMs,
+    buckets,
+    ...unread,
+    storedBytes,
+    asOfMs: Math.min(nowMs, uncountedMs ?? nowMs),
+  }
+}
+
+function bucketOf(atMs: number, hours: readonly MailHour[]): StatsBucket {
+  let latencies: Latencies = {}
+  const counts = { received: 0, sent: 0, failed: 0 }
+  for (const hour of hours) {
+    counts.received += hour.received
+    counts.sent += hour.sent
+    counts.failed += hour.failed
+    latencies = addLatencies(latencies, hour.latencies)
+  }
+  return {
+    atMs,
+    ...counts,
+    latencyMsP50: latencyAt(latencies, 0.5),
+    latencyMsP95: latencyAt(latencies, 0.95),
   }
 }

@@ -3,25 +3,30 @@
 // behind; so nothing waits in memory. Knows nothing of the wire.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { CheckedFilter } from '#events/event.ts'
 import {
   comparePositions,
   type EventFilter,
   LOG_START,
   type LoggedEvent,
   type LogPosition,
+  makeIsWanted,
 } from '#events/event.ts'
 import { findNewestEventId, lookInLog } from '#events/event-rows.ts'
-import { LOG_POLL_MS } from '#events/stall.ts'
+import { LOG_POLL_MS } from '#events/follow-log.ts'
 import type { Log } from '#platform/log.ts'
 import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
 import type { EventHub, Listening } from './event-hub.ts'
 import { EVENTS_LOADED_AT_ONCE } from './event-hub.ts'
 import { type Cursor, findCursor } from './read-events.ts'
-import { filterOfAll, Subscription } from './subscription.ts'
 
 /** Inboxes that a stream has taken out of its subscriptions. */
 export const EXCLUDED_INBOXES_MAX = 10_000
 export const SUBSCRIPTIONS_MAX = 100
+/** WebSockets of an account at once, and event streams. */
+export const SOCKETS_PER_ACCOUNT_MAX = 10
+/** Octets on their way to a slow reader of events; it gets the rest from the log when it has read. */
+export const STREAM_BUFFER_BYTES_MAX = 256 * 1024
 
 export type EventSink = {
   /** Takes it. False: it has enough for now; `resume` says when it goes on. */
@@ -270,4 +275,81 @@ function latest(one: LogPosition, other: LogPosition): LogPosition {
 
 function earliest(one: LogPosition | null, other: LogPosition): LogPosition {
   return one !== null && comparePositions(one, other) < 0 ? one : other
+}
+
+/**
+ * Everything that it matches behind `from` and up to `toldUntil` has been told on the connection: by
+ * itself or by another one.
+ */
+export class Subscription {
+  readonly filter: EventFilter
+  readonly from: LogPosition
+  toldUntil: LogPosition
+  readonly #isWanted: (event: LoggedEvent) => boolean
+  /** Inboxes that were taken out of it, and how far it had been told then; null before the first. */
+  #excluded: Map<string, LogPosition> | null = null
+
+  constructor(filter: EventFilter, from: LogPosition) {
+    this.filter = filter
+    this.from = from
+    this.toldUntil = from
+    this.#isWanted = makeIsWanted(filter)
+  }
+
+  /** Whether the event is one that it is told, sooner or later. */
+  matches(event: LoggedEvent): boolean {
+    if (comparePositions(event.position, this.from) <= 0 || !this.#isWanted(event)) return false
+    const until = event.inboxId === null ? undefined : this.#excluded?.get(event.inboxId)
+    return until === undefined || comparePositions(event.position, until) <= 0
+  }
+
+  hasTold(event: LoggedEvent): boolean {
+    return comparePositions(event.position, this.toldUntil) <= 0 && this.matches(event)
+  }
+
+  /** How many inboxes were out of it with these. */
+  countExclusions(inboxIds: ReadonlySet<string>): number {
+    const excluded = this.#excluded
+    if (excluded === null) return inboxIds.size
+    return excluded.size + [...inboxIds].filter((id) => !excluded.has(id)).length
+  }
+
+  /** Takes the inbox out from now on. */
+  exclude(inboxId: string): void {
+    this.#excluded ??= new Map()
+    if (!this.#excluded.has(inboxId)) this.#excluded.set(inboxId, this.toldUntil)
+  }
+
+  /** Whether it named inboxes, no pod, and all of them were taken out. */
+  get isEmpty(): boolean {
+    const { inboxIds, podIds } = this.filter
+    if (inboxIds.length === 0 || podIds.length > 0) return false
+    return inboxIds.every((id) => this.#excluded?.has(id))
+  }
+}
+
+/** What any of them may want: at least that. */
+export function filterOfAll(subscriptions: readonly Subscription[]): EventFilter {
+  const filters = subscriptions.map(({ filter }) => filter)
+  const isAnyKind = filters.some(({ kinds }) => kinds.length === 0)
+  const isAnywhere = filters.some(
+    ({ podIds, inboxIds }) => podIds.length === 0 && inboxIds.length === 0,
+  )
+  return {
+    kinds: isAnyKind ? [] : [...new Set(filters.flatMap(({ kinds }) => kinds))],
+    podIds: isAnywhere ? [] : [...new Set(filters.flatMap(({ podIds }) => podIds))],
+    inboxIds: isAnywhere ? [] : [...new Set(filters.flatMap(({ inboxIds }) => inboxIds))],
+  }
+}
+
+/** What a reader of events asks for. */
+export type EventPorts = {
+  /** Whose ids and which kinds these are. Rejects with `service_unavailable` for a store in trouble. */
+  checkFilter(asked: {
+    readonly accountId: string
+    readonly kinds: readonly string[]
+    readonly podIds: readonly string[]
+    readonly inboxIds: readonly string[]
+  }): Promise<CheckedFilter>
+  openEventStream(opened: { readonly accountId: string; readonly sink: EventSink }): EventStream
 }

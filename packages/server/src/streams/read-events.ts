@@ -1,5 +1,8 @@
 // Reading the log of an account's events, page by page.
 
+import { type EventKind, eventKinds } from '@mailroom/contract/vocabulary.ts'
+import { findPodIds } from '#accounts/pod-rows.ts'
+import type { AskedFilter, CheckedFilter } from '#events/event.ts'
 import { type EventFilter, LOG_START, type LoggedEvent, type LogPosition } from '#events/event.ts'
 import {
   COUNTED_MAX,
@@ -13,6 +16,7 @@ import {
   placeBefore,
   unreadOf,
 } from '#events/event-rows.ts'
+import { findInboxIds } from '#inboxes/inbox-rows.ts'
 import { isIdOf } from '#platform/ids.ts'
 import { problem } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
@@ -151,4 +155,74 @@ export async function findCursor(
 /** What is wrong with a cursor, to follow its name. */
 export function wrongCursor(message: string): ReturnType<typeof problem> {
   return problem('bad_request', `after ${message}.`, { details: [{ path: 'after', message }] })
+}
+
+export const UNKNOWN_KIND = 'is not an event type'
+
+/** The filter, with the ids of pods whatever they were called, or the first entry that is wrong. */
+export async function checkFilter(deps: { db: Db }, asked: AskedFilter): Promise<CheckedFilter> {
+  const { accountId, kinds, podIds, inboxIds } = asked
+  const known = kinds.filter(isKind)
+  // An empty list would let every kind through, which nobody asked for.
+  if (known.length === 0 && kinds.length > 0) {
+    return mistake('kinds', { list: kinds, index: 0, message: UNKNOWN_KIND })
+  }
+  // PostgreSQL takes no NUL in a text.
+  const podNames = podIds.filter((pod) => !pod.includes('\0'))
+  const pods = podNames.length === 0 ? new Map() : await findPodIds(deps.db, accountId, podNames)
+  const foreignPod = podIds.findIndex((pod) => !pods.has(pod))
+  if (foreignPod >= 0) {
+    return mistake('podIds', {
+      list: podIds,
+      index: foreignPod,
+      message: 'is not a pod of this account',
+    })
+  }
+  const formed = inboxIds.filter((inbox) => isIdOf('inb', inbox))
+  const inboxes = formed.length === 0 ? new Set() : await findInboxIds(deps.db, accountId, formed)
+  const foreignInbox = inboxIds.findIndex((inbox) => !inboxes.has(inbox))
+  if (foreignInbox >= 0) {
+    return mistake('inboxIds', {
+      list: inboxIds,
+      index: foreignInbox,
+      message: 'is not an inbox of this account',
+    })
+  }
+  return {
+    kind: 'filter',
+    filter: {
+      kinds: [...new Set(known)],
+      podIds: [...new Set(podIds.flatMap((pod) => pods.get(pod) ?? []))],
+      inboxIds: [...new Set(inboxIds)],
+    },
+    unknownKinds: [...new Set(kinds.filter((kind) => !isKind(kind)))],
+  }
+}
+
+function isKind(text: string): text is EventKind {
+  return (eventKinds as readonly string[]).includes(text)
+}
+
+function mistake(
+  field: 'kinds' | 'podIds' | 'inboxIds',
+  { list, index, message }: { list: readonly string[]; index: number; message: string },
+): CheckedFilter {
+  return { kind: 'mistake', field, index, value: list[index] ?? '', message }
+}
+
+const KINDS_NAMED_MAX = 5
+
+/** Unknown kinds beside known ones: a newer client may know kinds that this service does not. */
+export function passedOver(unknownKinds: readonly string[]): string {
+  const named = unknownKinds.slice(0, KINDS_NAMED_MAX).map(quoted).join(', ')
+  const more = unknownKinds.length > KINDS_NAMED_MAX ? ' and more' : ''
+  return `"event_types" names unknown kinds of events, ${named}${more}: the others are subscribed`
+}
+
+const QUOTED_LENGTH_MAX = 100
+
+/** A value of a client's as part of a sentence. */
+export function quoted(value: unknown): string {
+  const text = JSON.stringify(value) ?? ''
+  return text.length > QUOTED_LENGTH_MAX ? `${text.slice(0, QUOTED_LENGTH_MAX)}…` : text
 }

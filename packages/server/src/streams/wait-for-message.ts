@@ -7,8 +7,7 @@ import {
   type LoggedEvent,
   type LogPosition,
 } from '#events/event.ts'
-import { LOG_STEP_EVENTS } from '#events/event-reader-rows.ts'
-import { lookInLog, readLogHeadOf } from '#events/event-rows.ts'
+import { LOG_STEP_EVENTS, lookInLog, readLogHeadOf } from '#events/event-rows.ts'
 import type { Direction, Message } from '#mailbox/message.ts'
 import {
   findMessage,

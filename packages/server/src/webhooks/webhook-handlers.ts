@@ -1,32 +1,37 @@
 // Handlers of webhooks, those of inboxes included.
 
-import type { UpdateWebhook as UpdateWebhookShape } from '@mailroom/contract/shapes/webhook.ts'
-import type { CheckFilter } from '#events/event-filter.ts'
+import type {
+  UpdateWebhook as UpdateWebhookShape,
+  WebhookDelivery as WebhookDeliveryShape,
+  Webhook as WebhookShape,
+} from '@mailroom/contract/shapes/webhook.ts'
+import type { CheckFilter } from '#events/event.ts'
 import type { Handlers } from '#http/handler.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
+import { presentTime } from '#platform/clock.ts'
 import type { HttpPost } from '#platform/egress/http-post.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import type { Sealer } from '#platform/seal.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db } from '#schema/tables.ts'
-import { deleteWebhook, updateWebhook } from './change-webhooks.ts'
-import { createWebhook } from './create-webhook.ts'
-import type { ReadEventTexts } from './event-texts.ts'
-import { presentWebhook, presentWebhookDelivery } from './present-webhook.ts'
 import {
+  createWebhook,
+  deleteWebhook,
   type FindInbox,
   getWebhook,
   listDeliveries,
   listWebhooks,
   readFailures,
-} from './read-webhooks.ts'
-import { retryDelivery } from './retry-delivery.ts'
-import { rotateInboxSecret, rotateSecret } from './rotate-secret.ts'
-import { testInboxWebhook, testWebhook } from './test-webhook.ts'
-import type { Webhook } from './webhook.ts'
-import type { WebhookTests } from './webhook-tests.ts'
+  retryDelivery,
+  rotateInboxSecret,
+  rotateSecret,
+  updateWebhook,
+} from './change-webhooks.ts'
+import type { ReadEventTexts } from './deliver-webhooks.ts'
+import { testInboxWebhook, testWebhook, type WebhookTests } from './test-webhook.ts'
+import type { Webhook, WebhookDelivery, WebhookFailure } from './webhook.ts'
 
 /** What the functions below work with. */
 type Needs = {
@@ -129,4 +134,47 @@ function changeOf({ url, enabled, eventTypes, podIds, inboxIds }: UpdateWebhookS
     ...(podIds !== undefined && { podIds: podIds ?? [] }),
     ...(inboxIds !== undefined && { inboxIds: inboxIds ?? [] }),
   }
+}
+
+/** Without its secret. A webhook that was just created has no failures. */
+export function presentWebhook(webhook: Webhook, failure?: WebhookFailure): WebhookShape {
+  const { id, url, filter, isEnabled, disabledReason, disabledAtMs, inboxId, createdAtMs } = webhook
+  return {
+    id,
+    url,
+    eventTypes: [...filter.kinds],
+    podIds: [...filter.podIds],
+    inboxIds: [...filter.inboxIds],
+    enabled: isEnabled,
+    disabledReason,
+    disabledAt: presentTimeOrNull(disabledAtMs),
+    failingSince: presentTimeOrNull(webhook.failingSinceMs),
+    lastError: failure?.error ?? null,
+    lastResponseStatus: failure?.responseStatus ?? null,
+    nextAttemptAt: presentTimeOrNull(isEnabled ? (failure?.nextAttemptAtMs ?? null) : null),
+    inboxId,
+    createdAt: presentTime(createdAtMs),
+  }
+}
+
+/** One event on its way to one webhook. */
+export function presentWebhookDelivery(delivery: WebhookDelivery): WebhookDeliveryShape {
+  const { id, eventId, eventKind, status, attempts, responseStatus, responseBody } = delivery
+  return {
+    id,
+    eventId,
+    eventType: eventKind,
+    status,
+    attempts,
+    lastAttemptAt: presentTimeOrNull(delivery.lastAttemptAtMs),
+    nextAttemptAt: presentTimeOrNull(delivery.nextAttemptAtMs),
+    responseStatus,
+    responseBody,
+    latencyMs: delivery.latencyMs,
+    error: delivery.error,
+  }
+}
+
+function presentTimeOrNull(timeMs: number | null): string | null {
+  return timeMs === null ? null : presentTime(timeMs)
 }

@@ -36,7 +36,7 @@ import { type JobLease, workJobs } from '#queue/work-jobs.ts'
 import { countOldStored, purgeExpired, runJob, sweepBlobs } from '#removal/purge.ts'
 import { type Indexer, openIndexer } from '#search/indexer.ts'
 import { openMailCounter } from '#stats/count-mail.ts'
-import { SOCKETS_PER_ACCOUNT_MAX } from '#streams/event-handlers.ts'
+import { SOCKETS_PER_ACCOUNT_MAX } from '#streams/event-stream.ts'
 import { allHandlers, doorPorts } from './all-handlers.ts'
 import type { Deps } from './deps.ts'
 

@@ -56,18 +56,20 @@ import {
 import { exchangeBudgets, renewBudgetHolder, sweepBudgets } from '#rate-limits/budget-rows.ts'
 import { purgeExpiredStep, purgeInboxStep } from '#removal/retention-rows.ts'
 import type { Tables } from '#schema/tables.ts'
-import { indexSearchStep } from '#search/search-index-rows.ts'
-import { eraseSearchStep, forgetPurgedSearch } from '#search/search-removal-rows.ts'
+import { eraseSearchStep, forgetPurgedSearch, indexSearchStep } from '#search/search-index-rows.ts'
 import { ensureSecret, replaceSecret } from '#secrets/service-secret-rows.ts'
 import { addMailHours } from '#stats/mail-hours-rows.ts'
-import { addWebhookDeliveries, addWebhookTest } from '#webhooks/add-webhook-deliveries-rows.ts'
-import { settleWebhookDelivery } from '#webhooks/settle-webhook-delivery-rows.ts'
 import {
   dropWebhookDeliveries,
   purgeWebhookStep,
   retryWebhookDelivery,
 } from '#webhooks/webhook-delivery-rows.ts'
-import { webhookQueue } from '#webhooks/webhook-queue-rows.ts'
+import {
+  addWebhookDeliveries,
+  addWebhookTest,
+  settleWebhookDelivery,
+  webhookQueue,
+} from '#webhooks/webhook-queue-rows.ts'
 import {
   changeWebhook,
   insertWebhook,

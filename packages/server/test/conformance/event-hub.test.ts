@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { comparePositions } from '#events/event.ts'
-import { LOG_POLL_MS, LOG_STALL_MS, LOG_UNSETTLED_MS, openStall } from '#events/stall.ts'
+import { LOG_POLL_MS, LOG_STALL_MS, LOG_UNSETTLED_MS, openStall } from '#events/follow-log.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { openExtractions } from '#mailbox/extractions.ts'
 import { systemClock } from '#platform/clock.ts'
@@ -15,10 +15,10 @@ import type { Db } from '#schema/tables.ts'
 import {
   CATCH_UPS_AT_ONCE,
   type EventHub,
+  type EventListener,
   type Listening,
   openEventHub,
 } from '#streams/event-hub.ts'
-import type { EventListener } from '#streams/listeners.ts'
 import {
   addAccount,
   addInbox,

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import { type EventFilter, LOG_START, type LogPosition } from '#events/event.ts'
-import { LOG_STEP_EVENTS } from '#events/event-reader-rows.ts'
 import {
   countEvents,
   LOG_COUNT_EVENTS_MAX,
+  LOG_STEP_EVENTS,
   LOG_WINDOW_EVENTS,
   lookInLog,
   readLog,

@@ -7,7 +7,7 @@ import {
   EVENT_TEXTS_BYTES_MAX,
   type EventText,
   openEventTexts,
-} from '#webhooks/event-texts.ts'
+} from '#webhooks/deliver-webhooks.ts'
 
 const named = (eventId: string, accountId = 'acc_1') => ({ accountId, eventId })
 

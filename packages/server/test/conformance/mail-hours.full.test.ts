@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
-import { findReaderPosition } from '#events/event-reader-rows.ts'
-import { isUnsettledAfter } from '#events/event-rows.ts'
+import { findReaderPosition, isUnsettledAfter } from '#events/event-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { DAY_MS, HOUR_MS } from '#platform/units.ts'
 import { purgeExpiredStep } from '#removal/retention-rows.ts'
 import type { Db } from '#schema/tables.ts'
 import { type MailCounter, openMailCounter, STATS_STEP_EVENTS } from '#stats/count-mail.ts'
 import { listMailHours, MAIL_HOURS_MS } from '#stats/mail-hours-rows.ts'
-import { readStats } from '#stats/read-stats.ts'
+import { readStats } from '#stats/stats-handlers.ts'
 import { type StillClock, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,

@@ -6,11 +6,13 @@ import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { systemClock } from '#platform/clock.ts'
 import { purgeInboxStep } from '#removal/retention-rows.ts'
 import type { Db } from '#schema/tables.ts'
-import { openCatchUps } from '#search/catch-up.ts'
-import { openIndexer } from '#search/indexer.ts'
+import { openCatchUps, openIndexer } from '#search/indexer.ts'
 import { searchInbox } from '#search/search-inbox.ts'
-import { indexSearchStep, SEARCH_STEP_MESSAGES } from '#search/search-index-rows.ts'
-import { listPurgedNumbers } from '#search/search-removal-rows.ts'
+import {
+  indexSearchStep,
+  listPurgedNumbers,
+  SEARCH_STEP_MESSAGES,
+} from '#search/search-index-rows.ts'
 import { findInBlock, findSearchState, listLagging } from '#search/search-rows.ts'
 import {
   addAccount,

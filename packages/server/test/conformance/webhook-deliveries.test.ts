@@ -29,21 +29,20 @@ import {
   webhookDeps,
 } from '#test/conformance/webhooking.ts'
 import { onBothEngines, opened } from '#test/world.ts'
-import { addWebhookTest } from '#webhooks/add-webhook-deliveries-rows.ts'
-import { deliverWebhook } from '#webhooks/deliver-webhook.ts'
-import { openFanOut } from '#webhooks/fan-out.ts'
-import {
-  type SettledWebhookDelivery,
-  settleWebhookDelivery,
-} from '#webhooks/settle-webhook-delivery-rows.ts'
+import { deliverWebhook, openWebhookQueue } from '#webhooks/deliver-webhooks.ts'
+import { openFanOut } from '#webhooks/open-webhooks.ts'
 import {
   findWebhookDelivery,
   listWebhookDeliveries,
   purgeWebhookStep,
   retryWebhookDelivery,
 } from '#webhooks/webhook-delivery-rows.ts'
-import { openWebhookQueue } from '#webhooks/webhook-queue.ts'
-import { webhookQueue } from '#webhooks/webhook-queue-rows.ts'
+import {
+  addWebhookTest,
+  type SettledWebhookDelivery,
+  settleWebhookDelivery,
+  webhookQueue,
+} from '#webhooks/webhook-queue-rows.ts'
 import { findWebhook } from '#webhooks/webhook-rows.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)

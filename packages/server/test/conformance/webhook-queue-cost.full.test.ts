@@ -10,8 +10,8 @@ import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/
 import { runSql } from '#test/conformance/sending.ts'
 import { addWebhook, webhookDeps } from '#test/conformance/webhooking.ts'
 import { onBothEngines } from '#test/world.ts'
+import { openWebhookQueue } from '#webhooks/deliver-webhooks.ts'
 import { listWebhookDeliveries } from '#webhooks/webhook-delivery-rows.ts'
-import { openWebhookQueue } from '#webhooks/webhook-queue.ts'
 import * as store from '#webhooks/webhook-queue-rows.ts'
 
 onBothEngines('the queue of webhooks', (engine) => {

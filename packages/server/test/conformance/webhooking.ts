@@ -14,9 +14,9 @@ import { silentTracing } from '#platform/telemetry/tracing.ts'
 import type { Db, Row } from '#schema/tables.ts'
 import { readEnvelopes } from '#streams/envelope.ts'
 import { makeId, type Owner } from '#test/conformance/open-database.ts'
-import type { DeliverWebhookDeps } from '#webhooks/deliver-webhook.ts'
-import { makeNewSecret } from '#webhooks/new-secret.ts'
+import type { DeliverWebhookDeps } from '#webhooks/deliver-webhooks.ts'
 import { insertWebhook } from '#webhooks/webhook-rows.ts'
+import { makeNewSecret } from '#webhooks/webhook-secrets.ts'
 
 const sealer = makeSealer(randomBytes(32))
 

@@ -6,8 +6,8 @@ import { COUNTED_MAX as COUNTED_TOLD } from '@mailroom/contract/shapes/page.ts'
 import { FILTER_IDS_MAX as FILTER_IDS_TOLD } from '@mailroom/contract/shapes/webhook.ts'
 import { eventKinds } from '@mailroom/contract/vocabulary.ts'
 import { COUNTED_MAX } from '#events/event-rows.ts'
-import { FILTER_IDS_MAX } from '#streams/websocket/read-frame.ts'
-import { signWebhook } from '#webhooks/webhook-signature.ts'
+import { FILTER_IDS_MAX } from '#streams/websocket-session.ts'
+import { signWebhook } from '#webhooks/webhook-secrets.ts'
 import { document } from './document.ts'
 
 const page = new URL('../../../../docs/event-kinds.md', import.meta.url)

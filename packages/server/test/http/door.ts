@@ -9,7 +9,7 @@ import type { Handlers } from '#http/handler.ts'
 import { systemClock } from '#platform/clock.ts'
 import { type Log, silentLog } from '#platform/log.ts'
 import { openOwnBudgets } from '#rate-limits/budgets.ts'
-import { SOCKETS_PER_ACCOUNT_MAX } from '#streams/event-handlers.ts'
+import { SOCKETS_PER_ACCOUNT_MAX } from '#streams/event-stream.ts'
 
 export const GOOD_KEY = 'mr_good0000000000000000000000000000000000000'
 export const OPERATOR_TOKEN = 'operator-token-of-the-test'

@@ -4,13 +4,9 @@ import { connect } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { systemClock } from '#platform/clock.ts'
-import {
-  EVENT_FEED_HEADERS,
-  type EventFeed,
-  openEventFeed,
-  STREAM_BUFFER_BYTES_MAX,
-} from '#streams/event-feed.ts'
+import { EVENT_FEED_HEADERS, type EventFeed, openEventFeed } from '#streams/event-handlers.ts'
 import type { Accepted, EventSink } from '#streams/event-stream.ts'
+import { STREAM_BUFFER_BYTES_MAX } from '#streams/event-stream.ts'
 import { type DoorOptions, GOOD_KEY, openDoor } from '#test/http/door.ts'
 import { openFeedClient } from '#test/http/event-feed-client.ts'
 import { eventText } from '#test/http/event-text.ts'

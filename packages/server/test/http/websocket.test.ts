@@ -4,11 +4,13 @@ import { test } from 'node:test'
 import { WebSocket } from 'ws'
 import { AppError } from '#platform/problem.ts'
 import type { Places } from '#rate-limits/budgets.ts'
-import { STREAM_BUFFER_BYTES_MAX } from '#streams/event-feed.ts'
 import type { EventSink } from '#streams/event-stream.ts'
-import { SOCKET_FRAME_BYTES_MAX } from '#streams/websocket/handshake.ts'
-import { FILTER_IDS_MAX } from '#streams/websocket/read-frame.ts'
-import { SOCKET_FRAMES_MAX } from '#streams/websocket/session.ts'
+import { STREAM_BUFFER_BYTES_MAX } from '#streams/event-stream.ts'
+import {
+  FILTER_IDS_MAX,
+  SOCKET_FRAME_BYTES_MAX,
+  SOCKET_FRAMES_MAX,
+} from '#streams/websocket-session.ts'
 import { type DoorOptions, GOOD_KEY, keepingLog, openDoor, openReaders } from '#test/http/door.ts'
 import { eventText } from '#test/http/event-text.ts'
 import {

@@ -2,16 +2,18 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { WORD_CHARACTERS } from '#platform/db/text-index.ts'
+import { readQuery, type SearchQuery } from '#search/search-query.ts'
+import { makeSnippet, SNIPPET_LENGTH_MAX } from '#search/search-snippet.ts'
 import {
+  findWords,
   makeSearchEntry,
   SEARCH_BODY_LENGTH_MAX,
   SEARCH_ENTRY_BYTES_MAX,
   SEARCH_ENTRY_WORDS_MAX,
+  SEARCH_WORD_LENGTH_MAX,
   type SearchableMessage,
-} from '#search/search-entry.ts'
-import { readQuery, type SearchQuery } from '#search/search-query.ts'
-import { makeSnippet, SNIPPET_LENGTH_MAX } from '#search/search-snippet.ts'
-import { findWords, SEARCH_WORD_LENGTH_MAX, wordsOf } from '#search/search-words.ts'
+  wordsOf,
+} from '#search/search-words.ts'
 
 const NOTHING: SearchableMessage = {
   direction: 'inbound',

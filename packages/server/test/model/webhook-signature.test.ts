@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { verifyWebhook } from '@mailroom/sdk'
 import { Webhook } from 'standardwebhooks'
 import { systemChance } from '#platform/chance.ts'
-import { makeWebhookSecret, signWebhook } from '#webhooks/webhook-signature.ts'
+import { makeWebhookSecret, signWebhook } from '#webhooks/webhook-secrets.ts'
 
 const body = JSON.stringify({ event: 'message.received', subject: 'Grüße 日本 🎉', nothing: null })
 const id = 'evt_01h2xcejqtf2nbrexx3vqjhp41'

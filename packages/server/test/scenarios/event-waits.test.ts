@@ -8,8 +8,7 @@ import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import type { Message } from '#mailbox/message.ts'
 import { AppError } from '#platform/problem.ts'
 import { readEnvelopes } from '#streams/envelope.ts'
-import { CATCH_UPS_AT_ONCE } from '#streams/event-hub.ts'
-import type { EventListener } from '#streams/listeners.ts'
+import { CATCH_UPS_AT_ONCE, type EventListener } from '#streams/event-hub.ts'
 import {
   WAIT_STEP_MESSAGES,
   WAITERS_MAX,

@@ -7,7 +7,7 @@ import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
 import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { errorOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, openWorld, plainMail, testKey, type World } from '#test/world.ts'
-import { WEBHOOK_TESTS_MAX } from '#webhooks/webhook-tests.ts'
+import { WEBHOOK_TESTS_MAX } from '#webhooks/test-webhook.ts'
 
 const ENV = { ...WIDE_LIMITS, MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' }
 

@@ -2,13 +2,17 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Mailroom, WebhookWithSecret } from '@mailroom/sdk'
 import { openLog } from '#platform/log.ts'
-import { FILTER_IDS_MAX } from '#streams/websocket/read-frame.ts'
+import { FILTER_IDS_MAX } from '#streams/websocket-session.ts'
 import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
 import { countOutcomes, errorOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { filesHolding, rowsHolding, runSql } from '#test/scenarios/stored-content.ts'
 import { type Account, onEachEngine, openWorld, type World } from '#test/world.ts'
-import { openSecrets, WEBHOOK_OLD_SECRET_MS, WEBHOOK_SECRETS_MAX } from '#webhooks/secrets.ts'
 import { findWebhook, WEBHOOKS_PER_ACCOUNT_MAX } from '#webhooks/webhook-rows.ts'
+import {
+  openSecrets,
+  WEBHOOK_OLD_SECRET_MS,
+  WEBHOOK_SECRETS_MAX,
+} from '#webhooks/webhook-secrets.ts'
 
 const URL_OF_NOBODY = 'https://hooks.nowhere.example/mail?to=us'
 const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/

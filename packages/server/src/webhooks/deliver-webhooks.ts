@@ -1,26 +1,114 @@
 // One attempt: an event, signed, posted to a webhook, and what came of it recorded. The leases are the
 // caller's to hold.
 
+import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
+import type { LoggedEvent } from '#events/event.ts'
+import { findEvent } from '#events/event-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import { storageTrouble } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
-import { outlastStore } from '#queue/lease-keeper.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import type { DispatchedQueue, GroupOutcome } from '#queue/dispatched-queue.ts'
+import { WEBHOOK_LEASE_MS } from '#queue/dispatcher-bounds.ts'
+import { giveBack, openLeaseKeeper, outlastStore } from '#queue/lease-keeper.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
-import { nextWebhookAttemptAt } from '#queue/retry-schedules.ts'
+import { nextWebhookAttemptAt, WEBHOOK_WAIT_MS_MAX } from '#queue/retry-schedules.ts'
 import type { Db } from '#schema/tables.ts'
-import type { ReadEventTexts } from './event-texts.ts'
-import { type FindEventText, findEventTextIn } from './event-texts.ts'
-import { openSecrets } from './secrets.ts'
-import { settleWebhookDelivery } from './settle-webhook-delivery-rows.ts'
-import type { Webhook, WebhookDeliveryStatus, WebhookError } from './webhook.ts'
+import {
+  checkWebhookUrl,
+  type Webhook,
+  type WebhookDeliveryStatus,
+  type WebhookError,
+} from './webhook.ts'
 import { dropWebhookDeliveries } from './webhook-delivery-rows.ts'
-import { type HeldWebhookDelivery, webhookQueue } from './webhook-queue-rows.ts'
+import {
+  findEventSizes,
+  type HeldWebhookDelivery,
+  settleWebhookDelivery,
+  webhookQueue,
+} from './webhook-queue-rows.ts'
 import { findWebhook } from './webhook-rows.ts'
-import { signWebhook } from './webhook-signature.ts'
-import { checkWebhookUrl } from './webhook-url.ts'
+import { openSecrets, signWebhook } from './webhook-secrets.ts'
+
+/** With the octets that its event takes while it is under way, at a guess. */
+export type HeldWebhook = HeldWebhookDelivery & { readonly size_bytes: number }
+
+export type WebhookQueue = DispatchedQueue<HeldWebhook>
+
+/** `worker` is a name that no other process has. */
+export function openWebhookQueue(
+  deps: DeliverWebhookDeps & { db: Db },
+  worker: string,
+): WebhookQueue {
+  const leases = openLeaseKeeper<HeldWebhookDelivery>(deps, {
+    queue: webhookQueue,
+    worker,
+    leaseMs: WEBHOOK_LEASE_MS,
+    backoffMaxMs: WEBHOOK_WAIT_MS_MAX,
+  })
+  const findText = openEventTexts(deps)
+  return {
+    ...leases,
+    async claim(heads) {
+      const held = await leases.claim(heads)
+      const eventIds = [...new Set(held.map((delivery) => delivery.event_id))]
+      // Should this read fail, the claim stands all the same.
+      const sizes = await findEventSizes(deps.db, eventIds).catch(() => null)
+      return held.map((delivery) => {
+        const rawBytes = sizes === null ? EVENT_BYTES_GUESSED_MAX : sizes.get(delivery.event_id)
+        return Object.assign(delivery, { size_bytes: guessBytes(rawBytes ?? 0) })
+      })
+    },
+    group: (held) => held.map((delivery) => [delivery]),
+    async deliver([held], signal, observer) {
+      const fields = { webhook: held.lane, event: held.event_id }
+      try {
+        const ours = await outlastStore(deps, { fields, signal }, () => leases.confirm([held]))
+        if (ours.length === 0) {
+          // What is another's stays so.
+          await giveBack(deps, [held], { leases, fields, signal })
+          return 'returned'
+        }
+        const holding = { worker, signal, findText, ...(observer && { onSize: observer.onSize }) }
+        return meaningOf(await deliverWebhook(deps, held, holding))
+      } finally {
+        leases.drop([held])
+      }
+    },
+  }
+}
+
+/** Text, HTML and the new text of a reply, and each octet of them once more while they are sent. */
+const EVENT_BYTES_GUESSED_MAX = 2 * 3 * SHOWN_BODY_BYTES_MAX
+/** What is not of the message. */
+const EVENT_BYTES_MIN = 4 * 1024
+
+/**
+ * Rather too many than too few: HTML is told as text, too, and as new text, and other charsets than
+ * UTF-8 take fewer octets. When the event is rendered it is known.
+ */
+function guessBytes(rawBytes: number): number {
+  return Math.min(EVENT_BYTES_MIN + 6 * rawBytes, EVENT_BYTES_GUESSED_MAX)
+}
+
+/** Any whole answer shows that the receiver is there. */
+function meaningOf(outcome: WebhookOutcome): GroupOutcome {
+  if (outcome.kind !== 'attempted') return 'returned'
+  switch (outcome.error) {
+    case 'webhook_disabled':
+    case 'internal_error':
+      return 'returned'
+    case null:
+    case 'status':
+    case 'redirect':
+      return 'reached'
+    default:
+      return 'unreached'
+  }
+}
 
 export type DeliverWebhookDeps = {
   db: Db
@@ -241,4 +329,81 @@ function tell(
       fields,
       status === 'pending' ? 'a webhook failed and will be retried' : 'a webhook failed',
     )
+}
+
+/** Of what several webhooks are told, made once: octets kept, and how long. */
+export const EVENT_TEXTS_BYTES_MAX = 8 * 1024 * 1024
+export const EVENT_TEXT_MS = 10 * SECOND_MS
+
+/** An event as webhooks are told of it. */
+export type EventText = {
+  /** JSON of the whole envelope. */
+  render(told: { readonly deliveredAtMs: number; readonly attempt: number }): string
+}
+
+/** In order; events whose message is gone are left out. */
+export type ReadEventTexts = (events: readonly LoggedEvent[]) => Promise<EventText[]>
+
+type EventTextDeps = { db: Db; clock: Clock; readEventTexts: ReadEventTexts }
+
+export type FindEventText = (named: {
+  accountId: string
+  eventId: string
+}) => Promise<EventText | null>
+
+/** Null when the event or its message is gone. */
+export function findEventTextIn(deps: EventTextDeps): FindEventText {
+  return async ({ accountId, eventId }) => {
+    const event = await findEvent(deps.db, accountId, eventId)
+    const [text] = event === null ? [] : await deps.readEventTexts([event])
+    return text ?? null
+  }
+}
+
+type Kept = { readonly text: Promise<EventText | null>; readonly madeMs: number; bytes: number }
+
+/**
+ * The same, kept for EVENT_TEXT_MS: an event that goes to a hundred webhooks is read and made into
+ * JSON once, and those under way share it. One that was deleted meanwhile is on its way.
+ */
+export function openEventTexts(
+  deps: EventTextDeps,
+  find: FindEventText = findEventTextIn(deps),
+): FindEventText {
+  /** From the oldest on. */
+  const all = new Map<string, Kept>()
+  let bytes = 0
+  const forget = (key: string, kept: Kept) => {
+    if (all.get(key) !== kept) return
+    all.delete(key)
+    bytes -= kept.bytes
+  }
+  const tidy = () => {
+    const sinceMs = deps.clock.monotonic() - EVENT_TEXT_MS
+    for (const [key, kept] of all) {
+      if (kept.madeMs > sinceMs && bytes <= EVENT_TEXTS_BYTES_MAX) return
+      forget(key, kept)
+    }
+  }
+  return (named) => {
+    tidy()
+    const key = `${named.accountId} ${named.eventId}`
+    const old = all.get(key)
+    if (old !== undefined) return old.text
+    const made: Kept = { text: find(named), madeMs: deps.clock.monotonic(), bytes: 0 }
+    all.set(key, made)
+    const weigh = (text: EventText | null) => {
+      if (text === null || all.get(key) !== made) return forget(key, made)
+      made.bytes = bytesOf(text)
+      bytes += made.bytes
+      tidy()
+    }
+    made.text.then(weigh, () => forget(key, made))
+    return made.text
+  }
+}
+
+/** In memory, where a character takes up to two: its bodies, and their JSON. */
+function bytesOf(text: EventText): number {
+  return 4 * text.render({ deliveredAtMs: 0, attempt: 1 }).length
 }

@@ -1,6 +1,9 @@
 // The secrets of a webhook as they lie in the database: sealed, the newest first, each replaced one
 // with the time until which it signs along.
 
+import { createHmac } from 'node:crypto'
+import type { Chance } from '#platform/chance.ts'
+import type { MakeId } from '#platform/ids.ts'
 import type { Sealer } from '#platform/seal.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { WebhookSecret } from './webhook.ts'
@@ -70,4 +73,59 @@ function openAll(
 
 function contextOf(webhookId: string): string {
   return `webhook:${webhookId}`
+}
+
+export type NewSecret = { id: string; secret: string; sealedSecrets: Uint8Array }
+
+/** Nothing of it is kept yet. */
+export function makeNewSecret(deps: { chance: Chance; makeId: MakeId; sealer: Sealer }): NewSecret {
+  const id = deps.makeId('whk')
+  const secret = makeWebhookSecret(deps.chance)
+  return { id, secret, sealedSecrets: sealSecrets(deps.sealer, id, [{ secret, untilMs: null }]) }
+}
+
+const SECRET_PREFIX = 'whsec_'
+/** Standard Webhooks asks for 24 to 64. */
+const SECRET_BYTES = 32
+
+/** `whsec_` and the base64 of 32 random octets. */
+export function makeWebhookSecret(chance: Chance): string {
+  return SECRET_PREFIX + Buffer.from(chance.bytes(SECRET_BYTES)).toString('base64')
+}
+
+export type SignedRequest = {
+  /** Of the event: the same at every attempt. */
+  readonly id: string
+  /** Of this attempt, in whole seconds since the Unix epoch. */
+  readonly timestamp: number
+  readonly body: string
+  /** Newest first, at least one. All sign `webhook-signature`, the first two have fields of their own. */
+  readonly secrets: readonly string[]
+}
+
+/** Header fields for the request. */
+export function signWebhook(request: SignedRequest): Record<string, string> {
+  const { id, timestamp, body, secrets } = request
+  const [newest, previous] = secrets
+  if (newest === undefined) throw new Error('a webhook without a secret cannot be signed')
+  const plain = (secret: string) => hmac(secret, `${timestamp}.${body}`).toString('hex')
+  const standard = (secret: string) =>
+    `v1,${hmac(keyOf(secret), `${id}.${timestamp}.${body}`).toString('base64')}`
+  return {
+    'X-Event-Id': id,
+    'X-Timestamp': String(timestamp),
+    'X-Signature': plain(newest),
+    ...(previous === undefined ? {} : { 'X-Signature-Previous': plain(previous) }),
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': secrets.map(standard).join(' '),
+  }
+}
+
+function keyOf(secret: string): Buffer {
+  return Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64')
+}
+
+function hmac(key: string | Buffer, text: string): Buffer {
+  return createHmac('sha256', key).update(text).digest()
 }

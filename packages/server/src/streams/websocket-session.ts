@@ -8,15 +8,17 @@ import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { AppError, withStorageTold } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { EventText } from '#streams/envelope.ts'
-import { STREAM_BUFFER_BYTES_MAX } from '#streams/event-feed.ts'
-import type { EventPorts } from '#streams/event-ports.ts'
-import type { EventStream } from '#streams/event-stream.ts'
-import { SUBSCRIPTIONS_MAX } from '#streams/event-stream.ts'
-import { SOCKET_FRAME_BYTES_MAX } from './handshake.ts'
-import { Liveness } from './liveness.ts'
-import { type ClientFrame, quoted, readFrame } from './read-frame.ts'
+import type { EventText } from './envelope.ts'
+import {
+  type EventPorts,
+  type EventStream,
+  STREAM_BUFFER_BYTES_MAX,
+  SUBSCRIPTIONS_MAX,
+} from './event-stream.ts'
+import { passedOver, quoted } from './read-events.ts'
 
+/** A frame of a client: subscriptions of a few hundred inboxes fit. */
+export const SOCKET_FRAME_BYTES_MAX = 64 * 1024
 export const SOCKET_FRAMES_MAX = 30
 const SOCKET_FRAMES_WINDOW_MS = 10 * SECOND_MS
 
@@ -172,10 +174,10 @@ export class Session {
         return { type: 'pong' }
       case 'unsubscribe':
         return this.#stream?.unsubscribe(frame.inboxIds) === 'too_many'
-          ? mistake('This connection has unsubscribed from too many inboxes; open a new one.')
+          ? errorFrame('This connection has unsubscribed from too many inboxes; open a new one.')
           : { type: 'unsubscribed', inbox_ids: frame.inboxIds ?? [] }
       case 'mistake':
-        return mistake(frame.message)
+        return errorFrame(frame.message)
     }
   }
 
@@ -189,7 +191,7 @@ export class Session {
       if (this.#isOver) return null
       if (checked.kind === 'mistake') {
         const { field, value, message } = checked
-        return mistake(`The entry ${quoted(value)} of "${FIELD_NAMES[field]}" ${message}.`)
+        return errorFrame(`The entry ${quoted(value)} of "${FIELD_NAMES[field]}" ${message}.`)
       }
       const { filter, unknownKinds } = checked
       this.#stream ??= ports.openEventStream({
@@ -200,15 +202,15 @@ export class Session {
         filter,
         afterId,
         onAccepted: ({ lastEventId, notice }) => {
-          if (unknownKinds.length > 0) this.#say(mistake(`${passedOver(unknownKinds)}.`))
+          if (unknownKinds.length > 0) this.#say(errorFrame(`${passedOver(unknownKinds)}.`))
           if (notice !== null) {
-            this.#say(mistake(`"last_event_id" ${quoted(afterId)} ${notice}.`))
+            this.#say(errorFrame(`"last_event_id" ${quoted(afterId)} ${notice}.`))
           }
           this.#say(subscribedTo(filter, lastEventId))
         },
       })
       if (outcome === 'subscribed') return null
-      return mistake(`A connection has at most ${SUBSCRIPTIONS_MAX} subscriptions.`)
+      return errorFrame(`A connection has at most ${SUBSCRIPTIONS_MAX} subscriptions.`)
     } finally {
       this.liveness.isBusy = false
     }
@@ -261,7 +263,7 @@ export class Session {
   }
 }
 
-function mistake(message: string): object {
+function errorFrame(message: string): object {
   return { type: 'error', message }
 }
 
@@ -273,18 +275,186 @@ function subscribedTo(
   return { type: 'subscribed', ...lists, last_event_id: lastEventId }
 }
 
-const KINDS_NAMED_MAX = 5
-
-/** Unknown kinds beside known ones: a newer client may know kinds that this service does not. */
-export function passedOver(unknownKinds: readonly string[]): string {
-  const named = unknownKinds.slice(0, KINDS_NAMED_MAX).map(quoted).join(', ')
-  const more = unknownKinds.length > KINDS_NAMED_MAX ? ' and more' : ''
-  return `"event_types" names unknown kinds of events, ${named}${more}: the others are subscribed`
-}
-
 const NOT_TEXT: ClientFrame = {
   kind: 'mistake',
   message: 'The frame is binary; send JSON in text frames.',
 }
 
 const FIELD_NAMES = { kinds: 'event_types', podIds: 'pod_ids', inboxIds: 'inbox_ids' } as const
+
+/** Entries of inbox_ids or pod_ids of one subscription or webhook. */
+export const FILTER_IDS_MAX = 1_000
+
+export type ClientFrame =
+  | {
+      readonly kind: 'subscribe'
+      readonly kinds: readonly string[]
+      readonly podIds: readonly string[]
+      readonly inboxIds: readonly string[]
+      readonly afterId: string | null
+    }
+  /** Null: all subscriptions. */
+  | { readonly kind: 'unsubscribe'; readonly inboxIds: readonly string[] | null }
+  | { readonly kind: 'ping' }
+  /** One sentence that names what is wrong. */
+  | { readonly kind: 'mistake'; readonly message: string }
+
+/** Total: any text is a frame or a mistake. Members that no frame has are passed over. */
+export function readFrame(text: string): ClientFrame {
+  const frame = parse(text)
+  if (frame === undefined) return mistake('The frame is not JSON.')
+  if (typeof frame !== 'object' || frame === null || Array.isArray(frame)) {
+    return mistake('The frame is not a JSON object.')
+  }
+  const members = frame as Readonly<Record<string, unknown>>
+  try {
+    return readMembers(members)
+  } catch (error) {
+    if (error instanceof Mistake) return mistake(error.message)
+    throw error
+  }
+}
+
+function readMembers(members: Readonly<Record<string, unknown>>): ClientFrame {
+  switch (members.type) {
+    case 'subscribe':
+      return {
+        kind: 'subscribe',
+        kinds: readList(members, 'event_types'),
+        podIds: readList(members, 'pod_ids'),
+        inboxIds: readList(members, 'inbox_ids'),
+        afterId: readId(members, 'last_event_id'),
+      }
+    case 'unsubscribe': {
+      const inboxIds = readList(members, 'inbox_ids')
+      return { kind: 'unsubscribe', inboxIds: inboxIds.length === 0 ? null : inboxIds }
+    }
+    case 'ping':
+      return { kind: 'ping' }
+    case undefined:
+      throw new Mistake('The frame has no "type".')
+    default:
+      throw new Mistake(
+        `The type ${quoted(members.type)} is not "subscribe", "unsubscribe" or "ping".`,
+      )
+  }
+}
+
+class Mistake extends Error {}
+
+function mistake(message: string): ClientFrame {
+  return { kind: 'mistake', message }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Without repeats; left out and null are empty. */
+function readList(members: Readonly<Record<string, unknown>>, name: string): readonly string[] {
+  const value = members[name] ?? []
+  if (!Array.isArray(value) || !value.every((entry) => typeof entry === 'string')) {
+    throw new Mistake(`"${name}" must be an array of strings.`)
+  }
+  if (value.length > FILTER_IDS_MAX) {
+    throw new Mistake(`"${name}" must have at most ${FILTER_IDS_MAX} entries.`)
+  }
+  for (const entry of value) refuseNul(name, entry)
+  return [...new Set(value)]
+}
+
+function readId(members: Readonly<Record<string, unknown>>, name: string): string | null {
+  const value = members[name] ?? null
+  if (value !== null && typeof value !== 'string') throw new Mistake(`"${name}" must be a string.`)
+  if (value !== null) refuseNul(name, value)
+  return value
+}
+
+/** No id holds it, and a database would refuse it with an exception. */
+function refuseNul(name: string, text: string): void {
+  if (text.includes('\0')) throw new Mistake(`"${name}" must not contain the character U+0000.`)
+}
+
+export type Patience = {
+  readonly pingMs: number
+  readonly silenceMs: number
+  /** With something that waits for the client, and none of it taken in. */
+  readonly stallMs: number
+}
+
+/** What is done with a WebSocket here. */
+type Pinged = { ping(): void; terminate(): void }
+
+/** Of one connection; `transport` is the socket under it. */
+export class Liveness {
+  /** A frame is being worked on, so that the client may not be heard for now. */
+  isBusy = false
+  readonly #socket: Pinged
+  readonly #transport: Socket
+  readonly #clock: Clock
+  #heardAtMs: number
+  #pingedAtMs: number
+  /** When some of a backlog left, or there was none. */
+  #movedAtMs: number
+  #isPinged = false
+  #backlogBytes = 0
+  #drainedBytes = 0
+
+  constructor(socket: Pinged, transport: Socket, clock: Clock) {
+    this.#socket = socket
+    this.#transport = transport
+    this.#clock = clock
+    this.#heardAtMs = clock.monotonic()
+    this.#pingedAtMs = this.#heardAtMs
+    this.#movedAtMs = this.#heardAtMs
+  }
+
+  /** Something came from the client. */
+  heard(): void {
+    this.#heardAtMs = this.#clock.monotonic()
+  }
+
+  /** Whether a pong answers a ping of ours. */
+  answered(): boolean {
+    const isAnswer = this.#isPinged
+    this.#isPinged = false
+    return isAnswer
+  }
+
+  /**
+   * Pings where it is time, and cuts the connection of a client that was silent for too long or, even
+   * if it says something, takes in nothing.
+   */
+  look({ pingMs, silenceMs, stallMs }: Patience): void {
+    const nowMs = this.#clock.monotonic()
+    const hasProgressed = this.#hasProgressed()
+    if (hasProgressed || this.#backlogBytes === 0) this.#movedAtMs = nowMs
+    if (nowMs - this.#movedAtMs >= stallMs) {
+      this.#socket.terminate()
+      return
+    }
+    if (hasProgressed || this.isBusy) this.#heardAtMs = nowMs
+    const sincePingMs = nowMs - this.#pingedAtMs
+    if (this.#pingedAtMs > this.#heardAtMs) {
+      if (sincePingMs >= silenceMs) this.#socket.terminate()
+    } else if (sincePingMs >= pingMs) {
+      this.#pingedAtMs = nowMs
+      this.#isPinged = true
+      this.#socket.ping()
+    }
+  }
+
+  /** Whether some of a backlog has left since the last look: then somebody acknowledged it. */
+  #hasProgressed(): boolean {
+    const { bytesWritten, writableLength } = this.#transport
+    const drained = bytesWritten - writableLength
+    const hasProgressed = this.#backlogBytes > 0 && drained > this.#drainedBytes
+    this.#backlogBytes = writableLength
+    this.#drainedBytes = drained
+    return hasProgressed
+  }
+}
