@@ -11,7 +11,6 @@ import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { allTools } from '@mailroom/mcp/tools/all-tools.ts'
 import { opened, openWorld, plainMail } from '@mailroom/server/test/world.ts'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { WIDE } from './mcp-world.ts'
 
 const LIMIT = { timeout: 60_000 }
 const ROOT = new URL('../../../', import.meta.url)
@@ -77,7 +76,7 @@ suite('the skill', () => {
 
 suite('the examples', () => {
   const world = opened(() =>
-    openWorld('sqlite', { env: { ...WIDE, MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' } }),
+    openWorld('sqlite', { env: { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' } }),
   )
   const running = new Set<ChildProcess>()
   afterEach(async () => {

@@ -42,8 +42,6 @@ export type Tools = {
 
 const CHILD = fileURLToPath(import.meta.resolve('#test/stdio-child.ts'))
 
-export const WIDE = { MAILROOM_LIMIT_API_PER_MINUTE: '1000000' }
-
 /** The same tests over both transports, each on a service of its own; in a quick run over HTTP. */
 export function onEachTransport(
   name: string,
@@ -51,8 +49,7 @@ export function onEachTransport(
 ): void {
   for (const kind of isFullRun() ? TRANSPORTS : TRANSPORTS.slice(0, 1)) {
     suite(`${name} (${kind})`, () => {
-      const open = (options: WorldOptions = {}) =>
-        openWorld('sqlite', { ...options, env: { ...WIDE, ...options.env } })
+      const open = (options?: WorldOptions) => openWorld('sqlite', options)
       define(open, (world, connecting) => connect(kind, world.baseUrl, world.key, connecting))
     })
   }

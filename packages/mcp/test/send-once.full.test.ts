@@ -14,7 +14,7 @@ import {
   testKey,
   type World,
 } from '@mailroom/server/test/world.ts'
-import { connect, type Tools, WIDE } from './mcp-world.ts'
+import { connect, type Tools } from './mcp-world.ts'
 
 const LIMIT = { timeout: 90_000 }
 const LETTER = { to: 'ann@firm.example', subject: 'Hello', body: 'How are you?' }
@@ -28,7 +28,7 @@ onEachEngine('a repeated send', (engine) => {
   let http: Tools
   let stdio: Tools
   before(async () => {
-    world = await openWorld(engine, { env: WIDE })
+    world = await openWorld(engine)
     http = await connect('http', world.baseUrl, world.key)
     stdio = await connect('stdio', world.baseUrl, world.key)
   })
@@ -136,7 +136,7 @@ suite('a send that is repeated elsewhere', () => {
     'at another service on the database, or after a restart, is one message',
     LIMIT,
     async () => {
-      const world = await openWorld('postgres', { env: WIDE })
+      const world = await openWorld('postgres')
       const dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
       const settings = { ...world.settings, dataDir }
       const options = { log: silentLog, clock: world.clock, makeKey: testKey }

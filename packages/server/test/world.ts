@@ -23,6 +23,19 @@ import { databasePath } from '#wiring/open-store.ts'
 
 export const OPERATOR_TOKEN = 'operator-token-for-tests-0123456789'
 
+/**
+ * Limits out of the way of tests that make many inboxes and requests. A test of a limit sets its own, or an empty
+ * text for the default of the program.
+ */
+export const WIDE_LIMITS = {
+  MAILROOM_LIMIT_API_PER_MINUTE: '1000000',
+  MAILROOM_LIMIT_INBOXES_PER_DAY: '100000',
+  MAILROOM_LIMIT_SENDS_PER_MINUTE: '100000',
+  MAILROOM_LIMIT_SENDS_PER_DAY: '100000',
+  MAILROOM_LIMIT_COLD_PER_DAY: '100000',
+  MAILROOM_LIMIT_COLD_ACCOUNT_PER_DAY: '100000',
+}
+
 export type TestClock = Clock & {
   advance(ms: number): void
   /** Sets the wall clock, as an operator or NTP does; time that passes is not touched. */
@@ -105,6 +118,7 @@ export async function openWorld(engine: Engine, options: WorldOptions = {}): Pro
     MAILROOM_ADMIN_TOKEN: OPERATOR_TOKEN,
     // A port that nobody listens on: no test asks the machine's own servers.
     MAILROOM_DNS_SERVERS: '127.0.0.1:9',
+    ...WIDE_LIMITS,
     ...certificateSettings(),
     ...database,
     ...options.env,

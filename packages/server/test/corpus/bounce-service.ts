@@ -10,14 +10,6 @@ import { openWorld, type World } from '#test/world.ts'
 import type { FoundRecipient, FoundReport } from './expected-bounces.ts'
 import { asClientSends, reversePathOf } from './message-files.ts'
 
-const LIMITS = {
-  MAILROOM_LIMIT_API_PER_MINUTE: '1000000',
-  MAILROOM_LIMIT_SENDS_PER_MINUTE: '100000',
-  MAILROOM_LIMIT_SENDS_PER_DAY: '100000',
-  MAILROOM_LIMIT_COLD_PER_DAY: '100000',
-  MAILROOM_LIMIT_COLD_ACCOUNT_PER_DAY: '100000',
-}
-
 /** Of a report that names nobody. */
 const ANYONE = 'anyone@corpus.example'
 const REPORTED = new Set<string>(['message.bounced', 'message.complained'])
@@ -46,7 +38,6 @@ export class BounceService {
     const mta = await openMta()
     const world = await openWorld('sqlite', {
       env: {
-        ...LIMITS,
         MAILROOM_DELIVERY: 'relay',
         MAILROOM_RELAY_URL: `smtp://${mta.host}:${mta.port}`,
       },

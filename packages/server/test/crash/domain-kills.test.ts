@@ -6,13 +6,11 @@ import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Mailroom } from '@mailroom/sdk'
-import { LONG_LIMIT } from '#test/long-limit.ts'
 import { openDns } from '#test/peers/dns.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
 import { publish } from '#test/scenarios/domain-world.ts'
-import { SENDING_LIMITS } from '#test/scenarios/sending-world.ts'
-import { sizeOf } from '#test/size-of.ts'
-import { OPERATOR_TOKEN } from '#test/world.ts'
+import { LONG_LIMIT, sizeOf } from '#test/size-of.ts'
+import { OPERATOR_TOKEN, WIDE_LIMITS } from '#test/world.ts'
 import { checkDomainStore } from './domain-stored.ts'
 import {
   bringReports,
@@ -52,7 +50,7 @@ async function killAgainAndAgain(t: TestContext, { kills, ...database }: Plan): 
   t.after(() => dns.close())
   const service = await Service.start({
     env: {
-      ...SENDING_LIMITS,
+      ...WIDE_LIMITS,
       MAILROOM_DNS_SERVERS: dns.server,
       MAILROOM_SMTP_HOSTNAME: 'mx.mail-service.dev',
       MAILROOM_ADMIN_TOKEN: OPERATOR_TOKEN,

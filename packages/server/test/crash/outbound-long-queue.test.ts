@@ -3,9 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
-import { LONG_LIMIT } from '#test/long-limit.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
-import { sizeOf } from '#test/size-of.ts'
+import { LONG_LIMIT, sizeOf } from '#test/size-of.ts'
 import { composeNumber } from './outbound-mail.ts'
 import { Sink } from './outbound-sink.ts'
 import { runSql, untilSettled } from './outbound-stored.ts'

@@ -5,6 +5,7 @@ import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
 import { type Mta, type MtaAnswer, type MtaMessage, openMta } from '#test/peers/mta.ts'
+import { WIDE_LIMITS } from '#test/world.ts'
 
 /** One message that was taken, for one of its recipients. */
 export type Copy = {
@@ -78,11 +79,7 @@ export class Sink {
       MAILROOM_DNS_SERVERS: dns.server,
       MAILROOM_MX_PORT: String(mta.port),
       MAILROOM_ALLOW_PRIVATE_EGRESS: 'true',
-      MAILROOM_LIMIT_SENDS_PER_MINUTE: '1000000',
-      MAILROOM_LIMIT_SENDS_PER_DAY: '1000000',
-      MAILROOM_LIMIT_INBOXES_PER_DAY: '1000000',
-      MAILROOM_LIMIT_COLD_PER_DAY: '1000000',
-      MAILROOM_LIMIT_COLD_ACCOUNT_PER_DAY: '1000000',
+      ...WIDE_LIMITS,
     }
   }
 

@@ -6,11 +6,10 @@ import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Inbox } from '@mailroom/sdk'
-import { LONG_LIMIT } from '#test/long-limit.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
 import { bounceMail } from '#test/scenarios/report-mail.ts'
-import { SENDING_LIMITS } from '#test/scenarios/sending-world.ts'
-import { sizeOf } from '#test/size-of.ts'
+import { LONG_LIMIT, sizeOf } from '#test/size-of.ts'
+import { WIDE_LIMITS } from '#test/world.ts'
 import { seededRandom } from './intake.ts'
 import { Service } from './service.ts'
 
@@ -39,7 +38,7 @@ async function killAgainAndAgain(t: TestContext, { kills, ...database }: Plan) {
   const seed = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 2 ** 31)
   const random = seededRandom(seed)
   const service = await Service.start({
-    env: { ...SENDING_LIMITS, MAILROOM_DNS_SERVERS: '127.0.0.1:9' },
+    env: { ...WIDE_LIMITS, MAILROOM_DNS_SERVERS: '127.0.0.1:9' },
     ...database,
   })
   t.after(() => service.close())

@@ -5,9 +5,8 @@ import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Inbox, MailroomError } from '@mailroom/sdk'
-import { LONG_LIMIT } from '#test/long-limit.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
-import { sizeOf } from '#test/size-of.ts'
+import { LONG_LIMIT, sizeOf } from '#test/size-of.ts'
 import { type Random, seededRandom } from './intake.ts'
 import {
   assertAllSent,

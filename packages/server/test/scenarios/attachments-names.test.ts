@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { test } from 'node:test'
 import { FILENAME_LENGTH_MAX } from '@mailroom/mail/file-name.ts'
 import { filePart, messageOf, multipart, type Part, textPart } from '@mailroom/mail/test/samples.ts'
-import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { deliver } from '#test/scenarios/deliver.ts'
 import { isLongRun } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld } from '#test/world.ts'
 
@@ -47,7 +47,7 @@ const NAMES: [written: string, listed: string][] = [
 ]
 
 onEachEngine('a file name', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
 
   const receive = async (parts: Part[]) => {
     const raw = messageOf(multipart('mixed', 'mix', [textPart('Text'), ...parts]))

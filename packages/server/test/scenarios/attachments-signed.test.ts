@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { filePart, messageOf, multipart, textPart } from '@mailroom/mail/test/samples.ts'
 import type { Message } from '@mailroom/sdk'
-import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
-import { onAnyEngine, opened, openWorld } from '#test/world.ts'
+import { deliver } from '#test/scenarios/deliver.ts'
+import { onEachEngine, opened, openWorld } from '#test/world.ts'
 
 const MINUTE_MS = 60_000
 
-onAnyEngine('a signed address', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+onEachEngine('a signed address', (engine) => {
+  const world = opened(() => openWorld(engine))
 
   async function receive(): Promise<Message> {
     const files = ['a.pdf', 'b.pdf'].map((name) => filePart(name, Buffer.from(`in ${name}`)))

@@ -4,12 +4,12 @@ import { createServer } from 'node:http'
 import { before, test } from 'node:test'
 import { filePart, messageOf, multipart, type Part, textPart } from '@mailroom/mail/test/samples.ts'
 import type { Inbox, Message } from '@mailroom/sdk'
-import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { deliver } from '#test/scenarios/deliver.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
 import { onAnyEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onAnyEngine('an attachment', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
   let inbox: Inbox
   before(async () => {
     inbox = await world.inbox()

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import type { Inbox, Message } from '@mailroom/sdk'
 import { type Dns, openDns } from '#test/peers/dns.ts'
 import { makeSigningKey, signMail } from '#test/peers/signed-mail.ts'
-import { newest, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { newest } from '#test/scenarios/deliver.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { isLongRun } from '#test/size-of.ts'
@@ -33,7 +33,7 @@ onEachEngine('authentication', (engine) => {
   let dns: Dns
   let inbox: Inbox
   const open = (env: Record<string, string> = {}) =>
-    openWorld(engine, { env: { ...WIDE_LIMITS, MAILROOM_DNS_SERVERS: dns.server, ...env } })
+    openWorld(engine, { env: { MAILROOM_DNS_SERVERS: dns.server, ...env } })
   before(async () => {
     dns = await openDns(ZONE)
     world = await open()

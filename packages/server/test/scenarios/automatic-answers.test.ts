@@ -4,7 +4,7 @@ import type { Inbox } from '@mailroom/sdk'
 import { untilReadable } from '#test/conformance/readable-log.ts'
 import { deliver, newest } from '#test/scenarios/deliver.ts'
 import { errorOf, refusalOf, until } from '#test/scenarios/outcomes.ts'
-import { SENDING_LIMITS, send } from '#test/scenarios/sending-world.ts'
+import { send } from '#test/scenarios/sending-world.ts'
 import { isLongRun } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
@@ -12,7 +12,7 @@ const HOUR_MS = 3_600_000
 const TOO_LONG = 100
 
 onEachEngine('an agent that answers everything', (engine) => {
-  const world = opened(() => openWorld(engine, { env: SENDING_LIMITS }))
+  const world = opened(() => openWorld(engine))
 
   const suspectedIn = async (inbox: Inbox) => {
     await untilReadable(world.app.deps.db)

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { countRows, deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { countRows, deliver } from '#test/scenarios/deliver.ts'
 import { onAnyEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const MARKS: [header: string, reason: string | null][] = [
@@ -25,7 +25,7 @@ const MARKS: [header: string, reason: string | null][] = [
 ]
 
 onAnyEngine('automatic mail', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
 
   for (const [header, reason] of MARKS) {
     test(`with "${header}" is ${reason === null ? 'not marked' : `marked as ${reason}`}`, async () => {

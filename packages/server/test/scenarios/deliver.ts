@@ -5,12 +5,6 @@ import type { Inbox, Message } from '@mailroom/sdk'
 import type { Mail } from '#test/peers/sender.ts'
 import type { World } from '#test/world.ts'
 
-/** Limits out of the way of scenarios that make many inboxes and requests. */
-export const WIDE_LIMITS = {
-  MAILROOM_LIMIT_API_PER_MINUTE: '1000000',
-  MAILROOM_LIMIT_INBOXES_PER_DAY: '100000',
-}
-
 /** Sends to the inbox, expects 250, and reads the newest message back. */
 export async function deliver(
   world: World,

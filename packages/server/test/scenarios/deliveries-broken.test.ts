@@ -30,12 +30,13 @@ const BROKEN: Record<string, MtaScript> = {
 onEachEngine('a server that', (engine) => {
   const world = opened(() => openSendingWorld(engine))
 
-  test('misbehaves in any way gets the message later, whole and once', async () => {
+  test('misbehaves in any way gets the message later, whole and once', async (t) => {
     const inbox = await world.inbox()
     const cases = await Promise.all(
       Object.entries(BROKEN).map(async ([name, script], index) => {
         const address = `127.0.3.${index + 1}`
         const mta = await openMta(script, world.mta.port, address)
+        t.after(() => mta.close())
         const destination = `broken${index}.example`
         world.dns.zone[destination] = { A: [address] }
         const sent = await send(world, inbox, { to: `bob@${destination}` })
@@ -53,7 +54,6 @@ onEachEngine('a server that', (engine) => {
       const { content } = await world.client.messages.raw(sent.messageId)
       assert.equal(mta.transactions.length, 1, name)
       assert.ok(mta.transactions[0]?.raw.equals(content), name)
-      await mta.close()
     }
   })
 })

@@ -10,7 +10,6 @@ import type { Engine } from '#platform/db/db.ts'
 import type { Db } from '#schema/tables.ts'
 import { untilReadable } from '#test/conformance/readable-log.ts'
 import { type Dns, openDns, type ZoneName } from '#test/peers/dns.ts'
-import { SENDING_LIMITS } from '#test/scenarios/sending-world.ts'
 import { type Account, openWorld, type World, type WorldOptions } from '#test/world.ts'
 
 export type DomainWorld = World & { readonly dns: Dns }
@@ -21,7 +20,7 @@ export async function openDomainWorld(
   options: WorldOptions = {},
 ): Promise<DomainWorld> {
   const dns = await openDns()
-  const env = { ...SENDING_LIMITS, MAILROOM_DNS_SERVERS: dns.server, ...options.env }
+  const env = { MAILROOM_DNS_SERVERS: dns.server, ...options.env }
   const world = await openWorld(engine, { ...options, env })
   leaveChecksToTests(world.app)
   return {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { filePart, messageOf, multipart, textPart } from '@mailroom/mail/test/samples.ts'
 import { type Downloads, openDownloads } from '#mailbox/downloads.ts'
-import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { deliver } from '#test/scenarios/deliver.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, opened, openWorld } from '#test/world.ts'
 
@@ -96,7 +96,7 @@ describe('what is held for downloads', () => {
 })
 
 onEachEngine('downloads', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
 
   async function receive(...names: string[]) {
     const files = names.map((name) => filePart(name, randomBytes(2_000)))

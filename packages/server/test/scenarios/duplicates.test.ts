@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
-import { countMessages, countRows, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { countMessages, countRows } from '#test/scenarios/deliver.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onEachEngine('the same mail again', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
 
   const send = async (inbox: Inbox, raw: string) => {
     assert.equal((await world.send({ to: inbox.address, raw })).code, 250)

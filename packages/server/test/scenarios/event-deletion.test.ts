@@ -4,7 +4,6 @@ import { findEvent } from '#events/event-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { purgeInboxStep } from '#removal/retention-rows.ts'
 import { makeId } from '#test/conformance/open-database.ts'
-import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import {
   accountIdOf,
   openReader,
@@ -17,7 +16,7 @@ import { runSql } from '#test/scenarios/stored-content.ts'
 import { onEachEngine, opened, openWorld } from '#test/world.ts'
 
 onEachEngine('events of an inbox that is deleted', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
 
   type Listed = { data: { event_id: string }[]; total: number }
   async function list(query: string): Promise<Listed> {

@@ -7,7 +7,6 @@ import { AppError } from '#platform/problem.ts'
 import { type EventText, readEnvelopes } from '#streams/envelope.ts'
 import { openEventPage } from '#streams/read-events.ts'
 import { makeId } from '#test/conformance/open-database.ts'
-import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import {
   accountIdOf,
   EVERYTHING,
@@ -21,7 +20,7 @@ import { onBothEngines, opened, openWorld, plainMail } from '#test/world.ts'
 const TOLD = { deliveredAtMs: Date.UTC(2026, 10, 20, 9, 30), attempt: 3 }
 
 onBothEngines('an event', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
 
   async function read(
     filter: Partial<EventFilter>,

@@ -7,7 +7,6 @@ import type { EventText } from '#streams/envelope.ts'
 import { openEventHub } from '#streams/event-hub.ts'
 import { EXCLUDED_INBOXES_MAX, openEventStream, SUBSCRIPTIONS_MAX } from '#streams/event-stream.ts'
 import { makeId } from '#test/conformance/open-database.ts'
-import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import {
   accountIdOf,
   EVERYTHING,
@@ -29,7 +28,7 @@ function idBehind(id: string): string {
 }
 
 onEachEngine('a connection of a reader of events', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
   let one: Inbox
   let two: Inbox
   before(async () => {

@@ -8,7 +8,6 @@ import { LOG_POLL_MS } from '#events/follow-log.ts'
 import { onConnection } from '#platform/db/postgres.ts'
 import { silentLog } from '#platform/log.ts'
 import { waitForMessage } from '#streams/wait-for-message.ts'
-import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { watchListeners } from '#test/scenarios/event-listeners.ts'
 import { accountIdOf, openReader, receive, untilReadable } from '#test/scenarios/event-world.ts'
 import { send, settled } from '#test/scenarios/sending-world.ts'
@@ -19,7 +18,7 @@ suite('readers of events at two services on one database', () => {
   let second: App
   let dataDir: string
   before(async () => {
-    world = await openWorld('postgres', { env: WIDE_LIMITS })
+    world = await openWorld('postgres')
     dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
     const settings = { ...world.settings, dataDir }
     second = await openApp(settings, { log: silentLog, clock: world.clock, makeKey: testKey })

@@ -16,7 +16,6 @@ import {
   waitForMessage,
 } from '#streams/wait-for-message.ts'
 import { makeId } from '#test/conformance/open-database.ts'
-import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { watchListeners } from '#test/scenarios/event-listeners.ts'
 import { accountIdOf, EVERYTHING, receive, untilReadable } from '#test/scenarios/event-world.ts'
 import { send } from '#test/scenarios/sending-world.ts'
@@ -26,7 +25,7 @@ import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 const LIVE_MS = { sqlite: 2_000, postgres: 8_000 }
 
 onEachEngine('waiting for a message', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
   let inbox: Inbox
   let listeners: ReturnType<typeof watchListeners>
   before(async () => {

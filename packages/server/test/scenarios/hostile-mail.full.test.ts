@@ -5,10 +5,9 @@ import { before, test } from 'node:test'
 import { HEADER_BYTES_MAX } from '@mailroom/mail/header-fields.ts'
 import { BOMBS, message, messageOf, multipart, textPart } from '@mailroom/mail/test/samples.ts'
 import { type Inbox, MailroomError, type Message } from '@mailroom/sdk'
-import { LONG_LIMIT } from '#test/long-limit.ts'
 import { openSender } from '#test/peers/sender.ts'
-import { deliver, newest, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
-import { isLongRun } from '#test/size-of.ts'
+import { deliver, newest } from '#test/scenarios/deliver.ts'
+import { isLongRun, LONG_LIMIT } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 /** A small message, while bombs go off and other suites take their share of two processors. */
@@ -17,7 +16,7 @@ const SMALL_MS_P99_MAX = 10_000
 type Lag = ReturnType<typeof monitorEventLoopDelay>
 
 onEachEngine('hostile mail', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
   let inbox: Inbox
   before(async () => {
     inbox = await world.inbox()

@@ -20,7 +20,7 @@ onEachEngine('deleting an inbox', (engine) => {
   let world: World
   let client: Mailroom
   before(async () => {
-    const env = { MAILROOM_LIMIT_API_PER_MINUTE: '100000', MAILROOM_BLOB_URL: 'disk' }
+    const env = { MAILROOM_BLOB_URL: 'disk' }
     world = await openWorld(engine, { env })
     client = world.client
   })

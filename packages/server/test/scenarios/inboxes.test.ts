@@ -11,11 +11,7 @@ onEachEngine('inboxes', (engine) => {
   let world: World
   let client: Mailroom
   before(async () => {
-    const env = {
-      MAILROOM_LIMIT_API_PER_MINUTE: '100000',
-      MAILROOM_LIMIT_INBOXES_PER_DAY: '100000',
-    }
-    world = await openWorld(engine, { env })
+    world = await openWorld(engine)
     client = world.client
   })
   after(() => world.close())

@@ -27,9 +27,7 @@ test('every operation of the contract on what accounts own is in the matrix', ()
 })
 
 onEachEngine('isolation', (engine) => {
-  const world = opened(() =>
-    openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '100000' } }),
-  )
+  const world = opened(() => openWorld(engine))
   let ann: Account
   let bob: Account
   let anns: Belongings

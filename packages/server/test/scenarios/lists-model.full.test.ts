@@ -49,8 +49,7 @@ onEachEngine('lists beside a model', (engine) => {
   let sent = 0
   const raws = new Map<string, string>()
   before(async () => {
-    const env = { MAILROOM_LIMIT_API_PER_MINUTE: '100000', MAILROOM_LIMIT_INBOXES_PER_DAY: '10000' }
-    world = await openWorld(engine, { env })
+    world = await openWorld(engine)
     sender = await openSender(world.smtpPort)
   })
   after(async () => {

@@ -10,9 +10,7 @@ const COUNT = 230
 const READ = Math.floor(COUNT / 3)
 
 onEachEngine('lists', (engine) => {
-  const world = opened(() =>
-    openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '100000' } }),
-  )
+  const world = opened(() => openWorld(engine))
   let client: Mailroom
   let inbox: Inbox
   /** Every path that takes `limit`, with its parameters filled in, and whether it takes `offset`. */

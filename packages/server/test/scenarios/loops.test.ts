@@ -4,13 +4,7 @@ import type { Inbox } from '@mailroom/sdk'
 import type { Log } from '#platform/log.ts'
 import { codesOf, countMessages, countRows, deliver } from '#test/scenarios/deliver.ts'
 import { refusalOf, until } from '#test/scenarios/outcomes.ts'
-import {
-  arrived,
-  fieldOf,
-  openSendingWorld,
-  SENDING_LIMITS,
-  send,
-} from '#test/scenarios/sending-world.ts'
+import { arrived, fieldOf, openSendingWorld, send } from '#test/scenarios/sending-world.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onEachEngine('mail that comes back', (engine) => {
@@ -110,7 +104,7 @@ onEachEngine('mail that comes back', (engine) => {
 
 onEachEngine('mail that comes back in the sandbox', (engine) => {
   test('is refused with the reason', async () => {
-    const world = await openWorld(engine, { env: SENDING_LIMITS })
+    const world = await openWorld(engine)
     after(() => world.close())
     const inbox = await world.inbox()
     const sent = await send(world, inbox)

@@ -6,9 +6,7 @@ import { runSql } from '#test/scenarios/stored-content.ts'
 import { onEachEngine, opened, openWorld, type World } from '#test/world.ts'
 
 onEachEngine('pods', (engine) => {
-  const world = opened(() =>
-    openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '100000' } }),
-  )
+  const world = opened(() => openWorld(engine))
   let client: Mailroom
   before(async () => {
     client = world.client

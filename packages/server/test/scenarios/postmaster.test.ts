@@ -4,12 +4,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openSender } from '#test/peers/sender.ts'
 import { sharedCommands } from '#test/scenarios/command-host.ts'
-import { countMessages, countRows, newest, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { countMessages, countRows, newest } from '#test/scenarios/deliver.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onEachEngine('mail to postmaster', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
 
   for (const address of [
     'postmaster@mailroom.localhost',

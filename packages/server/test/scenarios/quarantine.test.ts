@@ -4,7 +4,7 @@ import type { Inbox, Mailroom, QuarantinedMessage } from '@mailroom/sdk'
 import { DAY_MS } from '#platform/units.ts'
 import { purgeExpired } from '#removal/purge.ts'
 import { openSender } from '#test/peers/sender.ts'
-import { countRows, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { countRows } from '#test/scenarios/deliver.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import { countOutcomes, refusal, until } from '#test/scenarios/outcomes.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
@@ -13,7 +13,7 @@ import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 const SPAM = 'eve@spam.example'
 
 onEachEngine('quarantine', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
 
   /** An account that blocks spam.example, with an inbox. */
   async function blocking() {

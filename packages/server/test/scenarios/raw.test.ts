@@ -4,12 +4,12 @@ import { test } from 'node:test'
 import { filePart, messageOf, multipart, textPart } from '@mailroom/mail/test/samples.ts'
 import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
 import { openSender } from '#test/peers/sender.ts'
-import { deliver, newest, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { deliver, newest } from '#test/scenarios/deliver.ts'
 import { outcomeOf, until } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onEachEngine('a raw message', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
 
   const rawOf = async (messageId: string) => {
     const { content, contentType } = await world.client.messages.raw(messageId)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { messageOf, multipart, type Part, textPart } from '@mailroom/mail/test/samples.ts'
 import type { Inbox } from '@mailroom/sdk'
-import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { deliver } from '#test/scenarios/deliver.ts'
 import { isLongRun } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
@@ -24,7 +24,7 @@ const CHARSETS: [charset: string, octets: string, text: string][] = [
 ]
 
 onEachEngine('a body', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
   let inbox: Inbox
   before(async () => {
     inbox = await world.inbox()

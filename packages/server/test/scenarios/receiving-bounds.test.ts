@@ -7,11 +7,11 @@ import { test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { filePart, multipart, textPart } from '@mailroom/mail/test/samples.ts'
 import { openSender } from '#test/peers/sender.ts'
-import { codesOf, countMessages, deliver, newest, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { codesOf, countMessages, deliver, newest } from '#test/scenarios/deliver.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onEachEngine('mail within the bounds', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
 
   const rawOf = async (messageId: string) =>
     Buffer.from((await world.client.messages.raw(messageId)).content)

@@ -4,14 +4,7 @@ import { connect } from 'node:net'
 import { test } from 'node:test'
 import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/smtp-limits.ts'
 import { openSender } from '#test/peers/sender.ts'
-import {
-  codesOf,
-  countMessages,
-  countRows,
-  deliver,
-  newest,
-  WIDE_LIMITS,
-} from '#test/scenarios/deliver.ts'
+import { codesOf, countMessages, countRows, deliver, newest } from '#test/scenarios/deliver.ts'
 import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
@@ -22,7 +15,7 @@ const OVER_BYTES = sizeOf('TEST_MAILROOM_OVER_BYTES', {
 })
 
 onEachEngine('refused mail', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
 
   const storedRows = async () => [
     await countRows(world, 'raw_messages'),

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { filePart, messageOf, multipart, textPart } from '@mailroom/mail/test/samples.ts'
 import { openSender } from '#test/peers/sender.ts'
-import { countMessages, countRows, deliver, newest, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { countMessages, countRows, deliver, newest } from '#test/scenarios/deliver.ts'
 import { onBothEngines, opened, openWorld, plainMail } from '#test/world.ts'
 
 onBothEngines('received mail', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
 
   test('has every field of a message, in its place', async () => {
     const inbox = await world.inbox()

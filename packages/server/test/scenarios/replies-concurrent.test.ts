@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Inbox, Message } from '@mailroom/sdk'
 import { deliver } from '#test/scenarios/deliver.ts'
-import { SENDING_LIMITS } from '#test/scenarios/sending-world.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onEachEngine('replies at once', (engine) => {
-  const world = opened(() => openWorld(engine, { env: SENDING_LIMITS }))
+  const world = opened(() => openWorld(engine))
 
   const ask = (inbox: Inbox, index: number, inReplyTo?: string) =>
     plainMail({

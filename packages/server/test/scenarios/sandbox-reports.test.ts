@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
 import { bounceMail } from '#test/scenarios/report-mail.ts'
-import { deliveryOf, SENDING_LIMITS, send, settled } from '#test/scenarios/sending-world.ts'
+import { deliveryOf, send, settled } from '#test/scenarios/sending-world.ts'
 import { onEachEngine, opened, openWorld } from '#test/world.ts'
 
 onEachEngine('reports in the sandbox', (engine) => {
-  const world = opened(() => openWorld(engine, { env: SENDING_LIMITS }))
+  const world = opened(() => openWorld(engine))
 
   const inject = (raw: string, query = '', key = world.key) =>
     world.fetch(`/v1/sandbox/inbound${query}`, {

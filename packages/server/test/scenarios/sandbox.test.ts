@@ -9,7 +9,6 @@ import {
   deliveryOf,
   openSendingWorld,
   passTime,
-  SENDING_LIMITS,
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
@@ -17,7 +16,7 @@ import { runSql } from '#test/scenarios/stored-content.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onEachEngine('the sandbox', (engine) => {
-  const world = opened(() => openWorld(engine, { env: SENDING_LIMITS }))
+  const world = opened(() => openWorld(engine))
   let client: Mailroom
   let inbox: Inbox
   before(async () => {

@@ -7,7 +7,6 @@ import { type Event, type Inbox, Mailroom } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
 import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail, type World } from '#test/world.ts'
-import { WIDE_LIMITS } from './deliver.ts'
 import { watchListeners } from './event-listeners.ts'
 
 const MESSAGES = sizeOf('TEST_MAILROOM_FOLLOWED_MESSAGES', { usual: 300, long: 500 })
@@ -70,7 +69,7 @@ async function sendMany(world: World, inbox: Inbox, count: number): Promise<void
 }
 
 onEachEngine('the SDK and events', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
   let client: Mailroom
   before(async () => {
     client = new Mailroom({ baseUrl: world.baseUrl, apiKey: world.key })

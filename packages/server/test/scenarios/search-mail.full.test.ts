@@ -2,16 +2,15 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { Inbox, Mailroom } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
-import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { refusal, repeat } from '#test/scenarios/outcomes.ts'
 import { clientOf, emptyPlace } from '#test/scenarios/service-process.ts'
 import { multiplyMessage } from '#test/scenarios/stored-content.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail, WIDE_LIMITS } from '#test/world.ts'
 
 const KEY = 'key-of-searches-0123456789-0123456789'
 
 onEachEngine('searching mail', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
   let client: Mailroom
   before(async () => {
     client = world.client

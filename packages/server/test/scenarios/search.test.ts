@@ -159,9 +159,7 @@ const ODD_WORDS = [
 ]
 
 onBothEngines('searching an inbox', (engine) => {
-  const world = opened(() =>
-    openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '100000' } }),
-  )
+  const world = opened(() => openWorld(engine))
   let inbox: Inbox
   const idOf = new Map<string, string>()
   before(async () => {

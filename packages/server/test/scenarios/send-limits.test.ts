@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { countMessages } from '#test/scenarios/deliver.ts'
 import { countOutcomes, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
-import { SENDING_LIMITS, send } from '#test/scenarios/sending-world.ts'
+import { send } from '#test/scenarios/sending-world.ts'
 import { onEachEngine, openWorld, type World } from '#test/world.ts'
 
 const MINUTE_MS = 60_000
@@ -13,10 +13,11 @@ const PER_DAY = { sqlite: 200, postgres: 40 }
 onEachEngine('the limits of an inbox', (engine) => {
   let world: World
   before(async () => {
-    const { MAILROOM_LIMIT_SENDS_PER_MINUTE: _, ...env } = SENDING_LIMITS
     // The figure of the documents once is enough.
     const perDay = String(PER_DAY[engine])
-    world = await openWorld(engine, { env: { ...env, MAILROOM_LIMIT_SENDS_PER_DAY: perDay } })
+    world = await openWorld(engine, {
+      env: { MAILROOM_LIMIT_SENDS_PER_MINUTE: '', MAILROOM_LIMIT_SENDS_PER_DAY: perDay },
+    })
   })
   after(() => world.close())
 

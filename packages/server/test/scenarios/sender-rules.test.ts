@@ -2,13 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Mailroom } from '@mailroom/sdk'
 import { SENDER_RULES_PER_ACCOUNT_MAX } from '#inbound/create-sender-rule-rows.ts'
-import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { countOutcomes, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
 import { type Account, onEachEngine, opened, openWorld } from '#test/world.ts'
 
 onEachEngine('sender rules', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
 
   const list = async (client: Mailroom, query = {}) =>
     (await client.senderRules.list(query).page()).data

@@ -4,7 +4,7 @@ import { before, test } from 'node:test'
 import type { Inbox, SentMessage } from '@mailroom/sdk'
 import { countMessages, countRows } from '#test/scenarios/deliver.ts'
 import { errorOf, refusal } from '#test/scenarios/outcomes.ts'
-import { PLAIN, SENDING_LIMITS, send } from '#test/scenarios/sending-world.ts'
+import { PLAIN, send } from '#test/scenarios/sending-world.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const file = { filename: 'a.txt', contentType: 'text/plain', data: 'aGk=' }
@@ -65,7 +65,7 @@ function addresses(count: number): string[] {
 }
 
 onEachEngine('the fields of a send', (engine) => {
-  const world = opened(() => openWorld(engine, { env: SENDING_LIMITS }))
+  const world = opened(() => openWorld(engine))
   let inbox: Inbox
   before(async () => {
     inbox = await world.inbox()

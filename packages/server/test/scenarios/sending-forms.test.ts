@@ -4,7 +4,7 @@ import { before, test } from 'node:test'
 import type { Inbox, SentMessage } from '@mailroom/sdk'
 import { countRows } from '#test/scenarios/deliver.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import { fieldOf, SENDING_LIMITS, send } from '#test/scenarios/sending-world.ts'
+import { fieldOf, send } from '#test/scenarios/sending-world.ts'
 import { onAnyEngine, opened, openWorld, type World } from '#test/world.ts'
 
 const PNG = Buffer.from('89504e470d0a1a0a00ff', 'hex')
@@ -44,7 +44,7 @@ async function postWell(world: World, inbox: Inbox, form: FormData): Promise<Sen
 }
 
 onAnyEngine('a send as a form', (engine) => {
-  const world = opened(() => openWorld(engine, { env: SENDING_LIMITS }))
+  const world = opened(() => openWorld(engine))
   let inbox: Inbox
   before(async () => {
     inbox = await world.inbox()
@@ -119,7 +119,7 @@ onAnyEngine('a send as a form', (engine) => {
 })
 
 test('a message of 25 MiB is taken, and refused when it is a line longer', async () => {
-  const world = await openWorld('sqlite', { env: SENDING_LIMITS })
+  const world = await openWorld('sqlite')
   try {
     const inbox = await world.inbox()
     const good = { to: 'bob@friend.example', subject: 'Large', body: 'A body.' }

@@ -4,13 +4,13 @@ import { before, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { countMessages } from '#test/scenarios/deliver.ts'
 import { countOutcomes, outcomeOf, refusal } from '#test/scenarios/outcomes.ts'
-import { PLAIN, SENDING_LIMITS, send, settled } from '#test/scenarios/sending-world.ts'
+import { PLAIN, send, settled } from '#test/scenarios/sending-world.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const HOUR_MS = 3_600_000
 
 onEachEngine('an idempotency key', (engine) => {
-  const world = opened(() => openWorld(engine, { env: SENDING_LIMITS }))
+  const world = opened(() => openWorld(engine))
   let inbox: Inbox
   before(async () => {
     inbox = await world.inbox()

@@ -3,19 +3,13 @@ import { after, before, suite, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import type { Engine } from '#platform/db/db.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'
-import {
-  deliveriesOf,
-  openSendingWorld,
-  SENDING_LIMITS,
-  send,
-  settled,
-} from '#test/scenarios/sending-world.ts'
+import { deliveriesOf, openSendingWorld, send, settled } from '#test/scenarios/sending-world.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
 import { openWorld, type World } from '#test/world.ts'
 
 const WAYS: Record<string, (engine: Engine) => Promise<World & { mta?: { commands: unknown[] } }>> =
   {
-    sandbox: (engine) => openWorld(engine, { env: SENDING_LIMITS }),
+    sandbox: (engine) => openWorld(engine),
     'direct delivery': (engine) => openSendingWorld(engine),
   }
 

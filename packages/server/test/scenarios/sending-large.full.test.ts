@@ -4,7 +4,7 @@ import type { MessageToSend } from '@mailroom/sdk'
 import { sendMessage } from '#outbound/send-message.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { refusal } from '#test/scenarios/outcomes.ts'
-import { PLAIN, SENDING_LIMITS, send } from '#test/scenarios/sending-world.ts'
+import { PLAIN, send } from '#test/scenarios/sending-world.ts'
 import { runSql } from '#test/scenarios/stored-content.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
@@ -26,7 +26,6 @@ onEachEngine('a large send', (engine) => {
   let onSign = async (_: number) => {}
   before(async () => {
     const env = {
-      ...SENDING_LIMITS,
       MAILROOM_LIMIT_SENDS_PER_MINUTE: '2',
       MAILROOM_LIMIT_COLD_PER_DAY: '1',
     }

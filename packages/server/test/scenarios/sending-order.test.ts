@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import type { Inbox, Mailroom } from '@mailroom/sdk'
 import { countMessages } from '#test/scenarios/deliver.ts'
 import { errorOf, outcomeOf, refusalOf } from '#test/scenarios/outcomes.ts'
-import { PLAIN, SENDING_LIMITS, send } from '#test/scenarios/sending-world.ts'
+import { PLAIN, send } from '#test/scenarios/sending-world.ts'
 import { onEachEngine, openWorld, type World } from '#test/world.ts'
 
 const SUPPRESSED = 'never@friend.example'
@@ -44,7 +44,6 @@ onEachEngine('of several faults of a send', (engine) => {
   let inbox: Inbox
   before(async () => {
     const env = {
-      ...SENDING_LIMITS,
       MAILROOM_LIMIT_API_PER_MINUTE: '150',
       MAILROOM_LIMIT_SENDS_PER_MINUTE: '2',
       MAILROOM_LIMIT_COLD_PER_DAY: '1',

@@ -17,16 +17,6 @@ import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
 import { type Mta, type MtaMessage, type MtaScript, mtaTls, openMta } from '#test/peers/mta.ts'
 import { openWorld, type World, type WorldOptions } from '#test/world.ts'
 
-/** Limits out of the way of scenarios that send a lot. */
-export const SENDING_LIMITS = {
-  MAILROOM_LIMIT_API_PER_MINUTE: '1000000',
-  MAILROOM_LIMIT_INBOXES_PER_DAY: '100000',
-  MAILROOM_LIMIT_SENDS_PER_MINUTE: '100000',
-  MAILROOM_LIMIT_SENDS_PER_DAY: '100000',
-  MAILROOM_LIMIT_COLD_PER_DAY: '100000',
-  MAILROOM_LIMIT_COLD_ACCOUNT_PER_DAY: '100000',
-}
-
 export type SendingWorld = World & { readonly dns: Dns; readonly mta: Mta }
 
 /** `friend.example` has an MX that leads to the receiving server. */
@@ -43,7 +33,6 @@ export async function openSendingWorld(
   const tls = await mtaTls()
   const [dns, mta] = await Promise.all([openDns({ ...ZONE }), openMta({ tls, ...options.script })])
   const env = {
-    ...SENDING_LIMITS,
     MAILROOM_DELIVERY: 'direct',
     MAILROOM_DNS_SERVERS: dns.server,
     MAILROOM_MX_PORT: String(mta.port),

@@ -16,7 +16,7 @@ onAnyEngine('a message that is shown', (engine) => {
   let far: Receiver
   before(async () => {
     world = await openWorld(engine, {
-      env: { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true', MAILROOM_LIMIT_API_PER_MINUTE: '10000' },
+      env: { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' },
     })
     far = await openReceiver()
   })

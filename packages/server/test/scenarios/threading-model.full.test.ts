@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
-import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
@@ -30,7 +29,7 @@ function modelThreads(letters: readonly Letter[]): number[] {
 }
 
 onEachEngine('generated mail', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
 
   test('is threaded as a model of the rules says', async (context) => {
     const seed = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 1_000_000)

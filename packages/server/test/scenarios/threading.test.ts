@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
-import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { deliver } from '#test/scenarios/deliver.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 type Letter = { id?: string; inReplyTo?: string; references?: string; subject?: string }
 
 onEachEngine('arriving mail', (engine) => {
-  const world = opened(() => openWorld(engine, { env: WIDE_LIMITS }))
+  const world = opened(() => openWorld(engine))
 
   let count = 0
   /** Delivers a letter with these fields and tells its thread. */

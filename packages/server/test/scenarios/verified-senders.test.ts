@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Inbox, Mailroom } from '@mailroom/sdk'
 import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
-import { WIDE_LIMITS } from '#test/scenarios/deliver.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
@@ -21,7 +20,7 @@ onEachEngine('verified senders', (engine) => {
   let dns: Dns
   before(async () => {
     dns = await openDns(ZONE)
-    world = await openWorld(engine, { env: { ...WIDE_LIMITS, MAILROOM_DNS_SERVERS: dns.server } })
+    world = await openWorld(engine, { env: { MAILROOM_DNS_SERVERS: dns.server } })
   })
   after(async () => {
     await world.close()

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { readFences } from '@mailroom/mail-reading/test/view/viewed.ts'
 import type { Inbox } from '@mailroom/sdk'
 import { type Dns, openDns } from '#test/peers/dns.ts'
-import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { deliver } from '#test/scenarios/deliver.ts'
 import { countOutcomes, refusal } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
@@ -15,7 +15,7 @@ onEachEngine('views', (engine) => {
   let dns: Dns
   before(async () => {
     dns = await openDns({ 'friend.example': { TXT: ['v=spf1 ip4:127.0.0.1 -all'] } })
-    world = await openWorld(engine, { env: { ...WIDE_LIMITS, MAILROOM_DNS_SERVERS: dns.server } })
+    world = await openWorld(engine, { env: { MAILROOM_DNS_SERVERS: dns.server } })
   })
   after(async () => {
     await world.close()

@@ -11,9 +11,7 @@ import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 type Found = { message: { id: string; subject: string; threadId: string } | null }
 
 onEachEngine('the wait for a message', (engine) => {
-  const world = opened(() =>
-    openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '100000' } }),
-  )
+  const world = opened(() => openWorld(engine))
 
   /** What `start` gives, once its wait has begun. */
   async function waiting<Value>(start: () => Value): Promise<Value> {

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { afterEach, test } from 'node:test'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 import { openReceiver, type Received, type Receiver } from '#test/peers/receiver.ts'
-import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { deliver } from '#test/scenarios/deliver.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const LIMIT = { timeout: 120_000 }
@@ -58,11 +58,7 @@ const failureOf = ({ failingSince, lastError, lastResponseStatus, nextAttemptAt 
 const bodyOf = (request: Received): Told => JSON.parse(request.body.toString())
 
 onEachEngine('webhooks', (engine) => {
-  const world = opened(() =>
-    openWorld(engine, {
-      env: { ...WIDE_LIMITS, MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' },
-    }),
-  )
+  const world = opened(() => openWorld(engine, { env: { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' } }))
   afterEach(async () => {
     const { data } = await call<{ data: Made[] }>('GET', '/v1/webhooks')
     for (const { id } of data) await call('DELETE', `/v1/webhooks/${id}`)

@@ -4,12 +4,12 @@ import { Mailroom } from '@mailroom/sdk'
 import { openApp } from '#app.ts'
 import { silentLog } from '#platform/log.ts'
 import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
-import { deliver, WIDE_LIMITS } from '#test/scenarios/deliver.ts'
+import { deliver } from '#test/scenarios/deliver.ts'
 import { errorOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, openWorld, plainMail, testKey, type World } from '#test/world.ts'
 import { WEBHOOK_TESTS_MAX } from '#webhooks/test-webhook.ts'
 
-const ENV = { ...WIDE_LIMITS, MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' }
+const ENV = { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' }
 
 onEachEngine('bounds of webhooks', (engine) => {
   let world: World
