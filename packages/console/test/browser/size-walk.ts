@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { readdir, stat } from 'node:fs/promises'
 import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { runSql } from '@mailroom/server/test/crash/outbound-stored.ts'
+import { runSql } from '@mailroom/server/test/peers/sql.ts'
 import { foreignRequests, openConsoleWorld, plainMail } from '#test/browser/console-world.ts'
 
 const SCRIPT_BYTES_MAX = 250_000

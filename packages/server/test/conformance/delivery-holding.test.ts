@@ -33,7 +33,8 @@ import {
   type Owner,
   openDatabase,
 } from '#test/conformance/open-database.ts'
-import { queueAll, runSql, sending } from '#test/conformance/sending.ts'
+import { queueAll, sending } from '#test/conformance/sending.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)

@@ -21,7 +21,7 @@ onBothEngines('the look for DKIM keys that are due', (engine) => {
   const database = opened(() => openDatabase(engine))
   let place: DkimPlace
   beforeEach(async () => {
-    place = await openDkimPlace(engine, database)
+    place = await openDkimPlace(database)
     await place.process.sign()
     await place.process.look()
   })

@@ -2,9 +2,7 @@
 // publishes: the records that the service shows, when the operator gets round to it.
 
 import { Resolver as PlatformResolver } from 'node:dns/promises'
-import { DatabaseSync } from 'node:sqlite'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
-import pg from 'pg'
 import { type DkimKey, type DkimOwner, dkimKeyName, dkimKeyRecord } from '#domains/dkim-key.ts'
 import { ensureDkimKeys, listDkimKeys } from '#domains/dkim-key-rows.ts'
 import { makeDomainKeys } from '#domains/domain-keys.ts'
@@ -12,16 +10,15 @@ import { rotateDueKeys } from '#domains/rotate-due-keys.ts'
 import { type KeyRotation, rotateKey } from '#domains/rotate-key.ts'
 import { openSigners } from '#domains/signers.ts'
 import { type Chance, systemChance } from '#platform/chance.ts'
-import type { Engine } from '#platform/db/db.ts'
 import { openResolver } from '#platform/dns/resolver.ts'
 import type { Log, LogFields } from '#platform/log.ts'
 import { sealer as sealerOf } from '#platform/seal.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { Db, NewRow } from '#schema/tables.ts'
-import { keySupply } from '#test/conformance/key-supply.ts'
-import { MAIL } from '#test/conformance/keys-place.ts'
+import { keySupply, MAIL } from '#test/conformance/keys-place.ts'
 import { makeId, type TestDatabase } from '#test/conformance/open-database.ts'
 import { type Dns, openDns } from '#test/peers/dns.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { type TestClock, testClock } from '#test/world.ts'
 
 export const SERVICE: DkimOwner = { ownerId: 'service', domain: 'in.example' }
@@ -68,7 +65,7 @@ export type DkimPlace = {
 }
 
 /** On a database in which no place is open; closing it leaves nothing of it there. */
-export async function openDkimPlace(engine: Engine, database: TestDatabase): Promise<DkimPlace> {
+export async function openDkimPlace(database: TestDatabase): Promise<DkimPlace> {
   const dns = await openDns()
   const clock = testClock()
   const told: string[] = []
@@ -127,10 +124,9 @@ export async function openDkimPlace(engine: Engine, database: TestDatabase): Pro
       const owner = { ownerId: makeId('dom'), domain }
       const account = `insert into accounts (id, name, plan, created_at) values ('acc_1', '', 'free', 1)
         on conflict do nothing`
-      await runSql(engine, database.place, account)
+      await runSql(database, account)
       await runSql(
-        engine,
-        database.place,
+        database,
         `insert into domains (id, account_id, domain, status, is_holder, created_at)
          values ('${owner.ownerId}', 'acc_1', '${domain}', '${status}', ${isHolder ? 1 : 0}, 1)`,
       )
@@ -158,23 +154,8 @@ export async function openDkimPlace(engine: Engine, database: TestDatabase): Pro
       resolver.close()
       await dns.close()
       const tables = ['dkim_keys', 'domains', 'accounts']
-      for (const table of tables) await runSql(engine, database.place, `delete from ${table}`)
+      for (const table of tables) await runSql(database, `delete from ${table}`)
     },
-  }
-}
-
-async function runSql(engine: Engine, place: string, text: string): Promise<void> {
-  if (engine === 'sqlite') {
-    using database = new DatabaseSync(place, { timeout: 5_000 })
-    database.exec(text)
-    return
-  }
-  const client = new pg.Client({ connectionString: place })
-  await client.connect()
-  try {
-    await client.query(text)
-  } finally {
-    await client.end()
   }
 }
 

@@ -24,7 +24,7 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
   const database = opened(() => openDatabase(engine))
   let place: DkimPlace
   beforeEach(async () => {
-    place = await openDkimPlace(engine, database)
+    place = await openDkimPlace(database)
     // Both keys of the inbox domain, as they are once the records were asked for.
     await place.process.sign()
     await place.process.look()

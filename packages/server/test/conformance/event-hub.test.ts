@@ -26,8 +26,8 @@ import {
   type Owner,
   openDatabase,
   type TestDatabase,
+  untilReadable,
 } from '#test/conformance/open-database.ts'
-import { untilReadable } from '#test/conformance/readable-log.ts'
 import { onBothEngines } from '#test/world.ts'
 
 /** The same database, whose reads are counted and fail when they are told to. */

@@ -18,9 +18,9 @@ import {
   makeId,
   type Owner,
   openDatabase,
+  untilReadable,
 } from '#test/conformance/open-database.ts'
-import { untilReadable } from '#test/conformance/readable-log.ts'
-import { runSql } from '#test/conformance/sending.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened } from '#test/world.ts'
 
 const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [] }

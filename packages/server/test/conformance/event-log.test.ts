@@ -25,10 +25,10 @@ import {
   type Owner,
   openDatabase,
   type TestDatabase,
+  untilReadable,
 } from '#test/conformance/open-database.ts'
-import { untilReadable } from '#test/conformance/readable-log.ts'
-import { runSql } from '#test/conformance/sending.ts'
 import { addWebhook } from '#test/conformance/webhooking.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened } from '#test/world.ts'
 import { findWebhook } from '#webhooks/webhook-rows.ts'
 

@@ -18,7 +18,8 @@ import {
   openDatabase,
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
-import { copyMessage, queueAll, runSql, sending } from '#test/conformance/sending.ts'
+import { copyMessage, queueAll, sending } from '#test/conformance/sending.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { sizeOf } from '#test/size-of.ts'
 import { Tally } from '#test/worker/dispatching.ts'
 import { onBothEngines, opened } from '#test/world.ts'

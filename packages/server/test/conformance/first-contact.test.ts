@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
-import { DatabaseSync } from 'node:sqlite'
 import { before, test } from 'node:test'
-import pg from 'pg'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { migratePostgres } from '#platform/db/postgres.ts'
 import { migrateSqlite } from '#platform/db/sqlite.ts'
@@ -13,6 +11,7 @@ import {
   type Owner,
   openDatabase,
 } from '#test/conformance/open-database.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened } from '#test/world.ts'
 
 onBothEngines('first contacts', (engine) => {
@@ -41,8 +40,8 @@ onBothEngines('first contacts', (engine) => {
     assert.equal(noted.length, 6)
     assert.equal(new Set(noted).size, 6)
 
-    await run('alter table correspondents drop column first_message_id')
-    await run('delete from schema_migrations where version = 7')
+    await runSql(database, 'alter table correspondents drop column first_message_id')
+    await runSql(database, 'delete from schema_migrations where version = 7')
     const migrate = engine === 'sqlite' ? migrateSqlite : migratePostgres
     assert.deepEqual(await migrate(database.place), ['0007_first_contact'])
     assert.deepEqual(await firsts(), noted)
@@ -57,27 +56,10 @@ onBothEngines('first contacts', (engine) => {
   }
 
   async function firsts(): Promise<string[]> {
-    const rows = await run(
+    const rows = await runSql(
+      database,
       'select inbox_id, address_key, first_message_id from correspondents order by inbox_id, address_key',
     )
     return rows.map((row) => `${row.inbox_id} ${row.address_key} ${row.first_message_id}`)
-  }
-
-  async function run(text: string): Promise<Record<string, unknown>[]> {
-    if (engine === 'sqlite') {
-      const connection = new DatabaseSync(database.place, { timeout: 5_000 })
-      try {
-        return connection.prepare(text).all()
-      } finally {
-        connection.close()
-      }
-    }
-    const client = new pg.Client({ connectionString: database.place })
-    await client.connect()
-    try {
-      return (await client.query(text)).rows
-    } finally {
-      await client.end()
-    }
   }
 })

@@ -16,7 +16,6 @@ import { systemChance } from '#platform/chance.ts'
 import { systemClock } from '#platform/clock.ts'
 import type { Engine } from '#platform/db/db.ts'
 import type { Db } from '#schema/tables.ts'
-import { keySupply } from '#test/conformance/key-supply.ts'
 import { makeId, openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
 import { type Keys, type OpenKeysOptions, openKeys } from '#wiring/open-keys.ts'
 
@@ -92,4 +91,20 @@ export async function dkimOf(keys: OpenedKeys): Promise<DnsRecord | undefined> {
 export async function verdictOn(signed: Uint8Array, published: string): Promise<string[]> {
   const { results } = await dkimVerify(Buffer.from(signed), { resolver: async () => [[published]] })
   return results.map(({ status }) => status.result)
+}
+
+const made: ReturnType<typeof makeDkimKey>[] = []
+
+/**
+ * Gives another key at each call, and the same ones in the same order as the supplies before: making one takes a
+ * tenth of a second and more.
+ */
+export function keySupply(): typeof makeDkimKey {
+  let given = 0
+  return () => {
+    const key = made[given] ?? makeDkimKey()
+    made[given] = key
+    given += 1
+    return key
+  }
 }

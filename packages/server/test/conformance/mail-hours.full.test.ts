@@ -15,9 +15,9 @@ import {
   arriving,
   type Owner,
   openDatabase,
+  untilReadable,
 } from '#test/conformance/open-database.ts'
-import { untilReadable } from '#test/conformance/readable-log.ts'
-import { runSql } from '#test/conformance/sending.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12, 30)

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
-import pg from 'pg'
 import type { Engine } from '#platform/db/db.ts'
 import { MIGRATIONS_TABLE, readMigrations } from '#platform/db/migrate.ts'
 import { migratePostgres } from '#platform/db/postgres.ts'
 import { migrateSqlite } from '#platform/db/sqlite.ts'
 import { openAt } from '#test/conformance/open-database.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines } from '#test/world.ts'
 
 onBothEngines('migrations', (engine) => {
@@ -24,9 +24,8 @@ onBothEngines('migrations', (engine) => {
       all.map(({ name }) => name),
     )
     assert.deepEqual(await migrate(place), [])
-    const recorded = await query(
-      engine,
-      place,
+    const recorded = await runSql(
+      { place },
       'select version, name, checksum from schema_migrations order by version',
     )
     assert.deepEqual(
@@ -44,7 +43,7 @@ onBothEngines('migrations', (engine) => {
   test('a migration that was changed after its release is refused', async (t) => {
     const place = await emptyDatabase(engine, t)
     await migrate(place)
-    await query(engine, place, "update schema_migrations set checksum = 'other' where version = 1")
+    await runSql({ place }, "update schema_migrations set checksum = 'other' where version = 1")
     await assert.rejects(migrate(place), /0001_receiving differs/)
     await assert.rejects(openAt(engine, place), /0001_receiving differs/)
   })
@@ -54,19 +53,19 @@ onBothEngines('migrations', (engine) => {
     await migrate(place)
     const newer = (all.at(-1)?.version ?? 0) + 1
     const row = `values (${newer}, 'later', 'x')`
-    await query(engine, place, `insert into schema_migrations (version, name, checksum) ${row}`)
+    await runSql({ place }, `insert into schema_migrations (version, name, checksum) ${row}`)
     await assert.rejects(openAt(engine, place), /start the newer program/)
-    const rows = await query(engine, place, 'select version from schema_migrations')
+    const rows = await runSql({ place }, 'select version from schema_migrations')
     assert.equal(rows.length, all.length + 1)
   })
 
   test('a migration that fails leaves the database as it was', async (t) => {
     const place = await emptyDatabase(engine, t)
-    await query(engine, place, 'create table inboxes (something integer)')
+    await runSql({ place }, 'create table inboxes (something integer)')
     await assert.rejects(migrate(place), /inboxes/)
-    assert.deepEqual(await query(engine, place, 'select version from schema_migrations'), [])
-    await assert.rejects(query(engine, place, 'select * from accounts'))
-    await query(engine, place, 'drop table inboxes')
+    assert.deepEqual(await runSql({ place }, 'select version from schema_migrations'), [])
+    await assert.rejects(runSql({ place }, 'select * from accounts'))
+    await runSql({ place }, 'drop table inboxes')
     assert.equal((await migrate(place)).length, all.length)
   })
 })
@@ -102,17 +101,15 @@ test('both engines have the same tables with the same columns, but for the index
   const postgres = await emptyDatabase('postgres', t)
   await migrateSqlite(sqlite)
   await migratePostgres(postgres)
-  const ofSqlite = await query(
-    'sqlite',
-    sqlite,
+  const ofSqlite = await runSql(
+    { place: sqlite },
     `select t.name || '.' || c.name || case when c."notnull" = 1 then ' not null' else '' end as line
      from sqlite_master t, pragma_table_info(t.name) c
      where t.type = 'table' and t.name not like 'sqlite_%' and t.name <> 'schema_migrations'
        and t.name not like 'search%index%' and c.pk = 0`,
   )
-  const ofPostgres = await query(
-    'postgres',
-    postgres,
+  const ofPostgres = await runSql(
+    { place: postgres },
     `select c.table_name || '.' || c.column_name ||
        case when c.is_nullable = 'NO' then ' not null' else '' end as line
      from information_schema.columns c
@@ -132,26 +129,4 @@ async function emptyDatabase(engine: Engine, t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   return join(folder, 'test.db')
-}
-
-async function query(
-  engine: Engine,
-  place: string,
-  text: string,
-): Promise<Record<string, unknown>[]> {
-  if (engine === 'sqlite') {
-    const database = new DatabaseSync(place)
-    try {
-      return database.prepare(text).all()
-    } finally {
-      database.close()
-    }
-  }
-  const client = new pg.Client({ connectionString: place })
-  await client.connect()
-  try {
-    return (await client.query(text)).rows
-  } finally {
-    await client.end()
-  }
 }

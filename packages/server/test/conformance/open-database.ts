@@ -1,11 +1,13 @@
 // The database port opened on either engine, with the transactions of the service and some of the
 // tests' own making.
 
+import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { insertAccount } from '#accounts/account-rows.ts'
-import type { ReceiveInput } from '#inbound/receive-message-rows.ts'
+import { isUnsettledAfter, readLogHead } from '#events/event-rows.ts'
+import { type ReceiveInput, storeReceived } from '#inbound/receive-message-rows.ts'
 import { insertInbox } from '#inboxes/change-inbox-rows.ts'
 import { systemChance } from '#platform/chance.ts'
 import { systemClock } from '#platform/clock.ts'
@@ -162,5 +164,62 @@ export function arriving(
     parentKeys: fields.parentKeys ?? [],
     senderKey: null,
     nowMs: systemClock.now(),
+  }
+}
+
+/** PostgreSQL with the sizes of its transactions. */
+export type Grouping = { db: Db; groups: number[] }
+
+/** The port on a migrated database of PostgreSQL. */
+export async function openGrouping(url: string): Promise<Grouping> {
+  const groups: number[] = []
+  const db = await openPostgres<Tables>({
+    url,
+    observer: { committed: (size) => groups.push(size) },
+    onError: () => {},
+  })
+  return { db, groups }
+}
+
+/** The outcome of each, received in one group. */
+export async function receiveTogether(
+  db: Db,
+  inputs: readonly ReceiveInput[],
+  traceParents: readonly (string | undefined)[] = [],
+): Promise<unknown[]> {
+  const writes = inputs.map((input, index) => {
+    const traceParent = traceParents[index]
+    return { input, ...(traceParent !== undefined && { traceParent }) }
+  })
+  const settled = await db.writeGroup?.(storeReceived, writes)
+  return (settled ?? []).map((one) => (one.status === 'fulfilled' ? one.value : one.reason))
+}
+
+/**
+ * Resolves when all that was committed can be read: other tests write to the same server, and an older transaction of
+ * theirs may be under way.
+ */
+export async function untilReadable(db: Db): Promise<void> {
+  while (await isUnsettledAfter(db, await readLogHead(db))) {
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+}
+
+/** Every counter is the sum of its rows. */
+export async function assertStoredCounted(db: Db): Promise<void> {
+  const raws = await db.read.selectFrom('raw_messages').select(['id', 'size_bytes']).execute()
+  const sizeOf = new Map(raws.map(({ id, size_bytes }) => [id, size_bytes]))
+  const columns = ['inbox_id', 'raw_id'] as const
+  const messages = await db.read.selectFrom('messages').select(columns).execute()
+  const quarantined = await db.read.selectFrom('quarantined_messages').select(columns).execute()
+  const sumOf = (rows: typeof messages, inboxId: string) =>
+    rows
+      .filter((row) => row.inbox_id === inboxId)
+      .reduce((sum, row) => sum + (sizeOf.get(row.raw_id) ?? Number.NaN), 0)
+  for (const counters of await db.read.selectFrom('inbox_counters').selectAll().execute()) {
+    const { inbox_id: inboxId } = counters
+    assert.equal(counters.stored_bytes, sumOf(messages, inboxId))
+    assert.equal(counters.quarantined_bytes, sumOf(quarantined, inboxId))
+    assert.equal(counters.counted_position, counters.inbound_count + counters.outbound_count)
   }
 }

@@ -12,11 +12,11 @@ import {
   addAccount,
   addInbox,
   arriving,
+  assertStoredCounted,
   makeId,
   type Owner,
   openDatabase,
 } from '#test/conformance/open-database.ts'
-import { assertStoredCounted } from '#test/conformance/stored.ts'
 import { onBothEngines } from '#test/world.ts'
 
 const NOW_MS = 2 * QUARANTINE_MS

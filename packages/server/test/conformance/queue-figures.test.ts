@@ -10,9 +10,14 @@ import {
 } from '#operating/queue-figures-rows.ts'
 import { claimJobs } from '#queue/job-rows.ts'
 import type { Db } from '#schema/tables.ts'
-import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
-import { untilReadable } from '#test/conformance/readable-log.ts'
-import { runSql } from '#test/conformance/sending.ts'
+import {
+  addAccount,
+  addInbox,
+  arriving,
+  openDatabase,
+  untilReadable,
+} from '#test/conformance/open-database.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened } from '#test/world.ts'
 
 const ROWS = 400

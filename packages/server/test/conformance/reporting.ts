@@ -25,7 +25,8 @@ import {
   openDatabase,
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
-import { queueAll, runSql, sending } from '#test/conformance/sending.ts'
+import { queueAll, sending } from '#test/conformance/sending.ts'
+import { runSql } from '#test/peers/sql.ts'
 
 const KEY = new Uint8Array(32).fill(1)
 

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
-import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { sql } from 'kysely'
 import { purgeExpiredStep } from '#removal/retention-rows.ts'
 import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import { openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines } from '#test/world.ts'
 
 const TABLES = ['released_addresses', 'inbox_creations', 'events'] as const
@@ -31,7 +30,7 @@ onBothEngines('retention', (engine) => {
 })
 
 /** Long expired rows of each kind. */
-async function insertRows({ db, place }: TestDatabase, count: number): Promise<void> {
+async function insertRows({ place }: TestDatabase, count: number): Promise<void> {
   const into = (columns: string, values: string) =>
     `with recursive n (i) as (select 1 union all select i + 1 from n where i < ${count})
      insert into ${columns} select ${values} from n`
@@ -40,11 +39,5 @@ async function insertRows({ db, place }: TestDatabase, count: number): Promise<v
     into('inbox_creations (account_id, created_at, inbox_id)', "'acc', i, 'inb' || i"),
     into('events (id, kind, account_id, occurred_at)', "'evt' || i, 'k', 'acc', i"),
   ]
-  if (db.engine === 'postgres') {
-    for (const text of texts) await sql.raw(text).execute(db.read)
-    return
-  }
-  const connection = new DatabaseSync(place, { timeout: 5_000 })
-  for (const text of texts) connection.exec(text)
-  connection.close()
+  for (const text of texts) await runSql({ place }, text)
 }

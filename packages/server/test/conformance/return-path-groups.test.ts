@@ -14,7 +14,8 @@ import {
   stillClock,
 } from '#test/conformance/delivering.ts'
 import { addAccount, addInbox, openDatabase } from '#test/conformance/open-database.ts'
-import { queueAll, runSql, sending } from '#test/conformance/sending.ts'
+import { queueAll, sending } from '#test/conformance/sending.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened } from '#test/world.ts'
 
 onBothEngines('the reverse-path of an attempt', (engine) => {

@@ -22,7 +22,7 @@ import {
   type Owner,
   openDatabase,
 } from '#test/conformance/open-database.ts'
-import { runSql } from '#test/conformance/sending.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { onBothEngines, opened } from '#test/world.ts'
 

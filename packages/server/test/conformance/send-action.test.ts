@@ -8,7 +8,7 @@ import { DAY_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
 import { deliverDeps, type StillClock, stillClock } from '#test/conformance/delivering.ts'
 import { addAccount, addInbox, type Owner, openDatabase } from '#test/conformance/open-database.ts'
-import { runSql } from '#test/conformance/sending.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened } from '#test/world.ts'
 
 /** Six hours before the end of a day of UTC. */

@@ -17,7 +17,8 @@ import {
   openDatabase,
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
-import { queueAll, readAll, runSql, sending } from '#test/conformance/sending.ts'
+import { queueAll, readAll, sending } from '#test/conformance/sending.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines } from '#test/world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)

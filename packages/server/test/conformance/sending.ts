@@ -1,9 +1,7 @@
 // Sends as the transactions take them, made by hand, and the whole database as one value.
 
 import { createHash } from 'node:crypto'
-import { DatabaseSync } from 'node:sqlite'
 import { sql } from 'kysely'
-import pg from 'pg'
 import { domainOf } from '#inboxes/inbox.ts'
 import type { SendLimits } from '#outbound/check-send-rows.ts'
 import { insertSend, type SendInput } from '#outbound/send-message-rows.ts'
@@ -12,6 +10,7 @@ import { addressKey } from '#platform/email-address.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
 import { makeId, type Owner, type TestDatabase } from '#test/conformance/open-database.ts'
+import { runSql } from '#test/peers/sql.ts'
 
 export const UNLIMITED: SendLimits = {
   perMinute: 100_000,
@@ -131,25 +130,6 @@ export async function readAll(db: Db): Promise<Record<string, string[]>> {
     tables[name] = found.rows.map((row) => JSON.stringify(row)).sort()
   }
   return tables
-}
-
-/** SQL by the test's own hand, on a connection of its own. */
-export async function runSql({ db, place }: TestDatabase, text: string): Promise<unknown[]> {
-  if (db.engine === 'sqlite') {
-    const connection = new DatabaseSync(place, { timeout: 5_000 })
-    try {
-      return connection.prepare(text).all()
-    } finally {
-      connection.close()
-    }
-  }
-  const client = new pg.Client({ connectionString: place })
-  await client.connect()
-  try {
-    return (await client.query(text)).rows
-  } finally {
-    await client.end()
-  }
 }
 
 /** Copies of the delivery of a message, in the same state, in lanes by an SQL expression of `i`. */

@@ -1,25 +1,24 @@
 import assert from 'node:assert/strict'
-import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { readStored } from '#mailbox/stored-bytes-rows.ts'
 import { insertSend } from '#outbound/send-message-rows.ts'
-import { onConnection } from '#platform/db/postgres.ts'
 import { countOldStored } from '#removal/purge.ts'
 import { purgeExpiredStep } from '#removal/retention-rows.ts'
 import {
   addAccount,
   addInbox,
   arriving,
+  assertStoredCounted,
   makeId,
   type Owner,
   openDatabase,
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines } from '#test/world.ts'
 import { sending } from './sending.ts'
-import { assertStoredCounted } from './stored.ts'
 
 onBothEngines('stored octets', (engine) => {
   /** Mail and sends of many sizes, all at once, some of them twice. */
@@ -35,15 +34,6 @@ onBothEngines('stored octets', (engine) => {
       work.push(other.write(insertSend, sending(owner, inboxId, { content })))
     }
     await Promise.all(work)
-  }
-
-  async function run(database: TestDatabase, text: string): Promise<void> {
-    if (engine === 'postgres') await onConnection(database.place, (query) => query(text))
-    else {
-      const file = new DatabaseSync(database.place, { timeout: 10_000 })
-      file.exec(text)
-      file.close()
-    }
   }
 
   test('are those of the rows, whoever writes at once, and go with their inbox', async () => {
@@ -89,11 +79,11 @@ onBothEngines('stored octets', (engine) => {
         ruleId: null,
       }))
       await db.write(storeReceived, { ...arriving(owner, []), keptOut })
-      await run(
+      await runSql(
         database,
         'update inbox_counters set stored_bytes = 0, counted_position = 0, quarantined_bytes = 0',
       )
-      await run(database, 'update quarantined_messages set size_bytes = null')
+      await runSql(database, 'update quarantined_messages set size_bytes = null')
       const { signal } = new AbortController()
       await Promise.all([
         fill(database, owner, inboxIds),

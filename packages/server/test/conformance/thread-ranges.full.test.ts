@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
-import { DatabaseSync } from 'node:sqlite'
 import { before, test } from 'node:test'
 import { sql } from 'kysely'
-import pg from 'pg'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { listThreads, setThreadRead } from '#mailbox/thread-rows.ts'
 import type { Db } from '#schema/tables.ts'
@@ -13,6 +11,7 @@ import {
   type Owner,
   openDatabase,
 } from '#test/conformance/open-database.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened } from '#test/world.ts'
 
 const COUNT = 7_000
@@ -35,32 +34,28 @@ onBothEngines('threads of a large inbox', (engine) => {
   async function fill(): Promise<void> {
     await db.write(storeReceived, arriving(owner, [inboxId], { key: 'root' }))
     const numbers = `with recursive n (i) as (select 2 union all select i + 1 from n where i < ${COUNT})`
-    await run(`${numbers} insert into threads (id, account_id, inbox_id, subject, is_read,
+    await runSql(
+      database,
+      `${numbers} insert into threads (id, account_id, inbox_id, subject, is_read,
       message_count, last_message_at, last_position, created_at)
-      select id || '_' || i, account_id, inbox_id, subject, 0, 1, i, i, i from threads, n`)
-    await run(`${numbers} insert into messages (id, account_id, inbox_id, thread_id, raw_id, direction,
+      select id || '_' || i, account_id, inbox_id, subject, 0, 1, i, i, i from threads, n`,
+    )
+    await runSql(
+      database,
+      `${numbers} insert into messages (id, account_id, inbox_id, thread_id, raw_id, direction,
       position, direction_position, thread_position, status, message_key, from_addr, to_addr, cc,
       reference_ids, subject, body_length, body_text, body_html, attachments, defects, created_at)
       select id || '_' || i, account_id, inbox_id, thread_id || '_' || i, raw_id, direction, i, i, 1,
       status, message_key || i, from_addr, to_addr, cc, reference_ids, subject, body_length, body_text,
-      body_html, attachments, defects, i from messages, n`)
-    await run('delete from thread_ranges')
-    await run(`insert into thread_ranges ${EXPECTED_RANGES}`)
-    await run(`update inbox_counters set inbound_count = ${COUNT}, thread_count = ${COUNT},
-      unread_thread_count = ${COUNT}`)
-  }
-
-  async function run(text: string): Promise<void> {
-    if (engine === 'sqlite') {
-      const connection = new DatabaseSync(database.place, { timeout: 5_000 })
-      connection.exec(text)
-      connection.close()
-      return
-    }
-    const client = new pg.Client({ connectionString: database.place })
-    await client.connect()
-    await client.query(text)
-    await client.end()
+      body_html, attachments, defects, i from messages, n`,
+    )
+    await runSql(database, 'delete from thread_ranges')
+    await runSql(database, `insert into thread_ranges ${EXPECTED_RANGES}`)
+    await runSql(
+      database,
+      `update inbox_counters set inbound_count = ${COUNT}, thread_count = ${COUNT},
+      unread_thread_count = ${COUNT}`,
+    )
   }
 
   const EXPECTED_RANGES = `select inbox_id, last_position / ${RANGE_POSITIONS}, count(*),

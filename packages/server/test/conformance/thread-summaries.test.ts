@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import type { ReceiveInput } from '#inbound/receive-message-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
@@ -7,7 +6,6 @@ import { findShownInbox, listInboxes } from '#inboxes/inbox-rows.ts'
 import { findShownThread, listThreads, setThreadRead } from '#mailbox/thread-rows.ts'
 import { keepThreadSummaries } from '#mailbox/thread-summary-rows.ts'
 import { systemClock } from '#platform/clock.ts'
-import { onConnection } from '#platform/db/postgres.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   addAccount,
@@ -16,12 +14,14 @@ import {
   makeId,
   type Owner,
   openDatabase,
+  openGrouping,
+  receiveTogether,
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
+import { type Dice, seededDice } from '@mailroom/mail/test/seeded-dice.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine } from '#test/world.ts'
-import { openGrouping, receiveTogether, waiting } from './grouping-database.ts'
-import { openDice } from './receiving-batches.ts'
 import { queueAll, sending } from './sending.ts'
 
 const STEPS = sizeOf('TEST_MAILROOM_SUMMARY_STEPS', { usual: 60, long: 3_000 })
@@ -49,14 +49,6 @@ onEachEngine('summaries of threads', (engine) => {
     await database.close()
   })
 
-  async function run(text: string): Promise<void> {
-    if (engine === 'postgres')
-      return void (await onConnection(database.place, (query) => query(text)))
-    const connection = new DatabaseSync(database.place, { timeout: 10_000 })
-    connection.exec(text)
-    connection.close()
-  }
-
   /** What a program of before does: the same, without the columns that it does not know. */
   async function asBefore(inboxId: string, write: () => Promise<void>): Promise<void> {
     const read = () =>
@@ -77,7 +69,7 @@ onEachEngine('summaries of threads', (engine) => {
       const sets = changed.map((name) => `${name} = ${quoted(kept[name])}`)
       return [`update threads set ${sets.join(', ')} where id = '${row.id}'`]
     })
-    if (updates.length > 0) await run(updates.join(';'))
+    for (const update of updates) await runSql(database, update)
   }
 
   function shownOf({ id, messages, readAt, isRead }: ModelThread) {
@@ -127,8 +119,8 @@ onEachEngine('summaries of threads', (engine) => {
   }
 
   /** Random mail in one inbox; `isOld` says of each step whether a program of before does it. */
-  async function live(seed: number, isOld: (roll: (below: number) => number) => boolean) {
-    const roll = openDice(seed)
+  async function live(seed: number, isOld: (roll: Dice) => boolean) {
+    const roll = seededDice(seed)
     const inboxId = await addInbox(db, owner)
     const threads: ModelThread[] = []
     let nowMs = 1_000
@@ -201,11 +193,7 @@ onEachEngine('summaries of threads', (engine) => {
         else if (kind < 5) {
           const inputs = Array.from({ length: 1 + roll(5) }, received)
           if (grouping === null) for (const one of inputs) await db.write(storeReceived, one)
-          else
-            await receiveTogether(
-              grouping,
-              inputs.map((input) => waiting(input)),
-            )
+          else await receiveTogether(grouping, inputs)
         } else await send()
       }
       if (roll(4) === 0) await mark()
@@ -218,10 +206,7 @@ onEachEngine('summaries of threads', (engine) => {
 
   for (const [name, isOld] of [
     ['this program', () => false],
-    [
-      'this program and one of before beside it',
-      (roll: (below: number) => number) => roll(3) === 0,
-    ],
+    ['this program and one of before beside it', (roll: Dice) => roll(3) === 0],
     ['one of before', () => true],
   ] as const) {
     test(`are those of the messages after anything that happened in ${name}`, async () => {

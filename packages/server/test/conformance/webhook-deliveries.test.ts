@@ -19,7 +19,7 @@ import {
   type Owner,
   openDatabase,
 } from '#test/conformance/open-database.ts'
-import { readAll, runSql } from '#test/conformance/sending.ts'
+import { readAll } from '#test/conformance/sending.ts'
 import {
   ANSWERED,
   addWebhook,
@@ -28,6 +28,7 @@ import {
   webhookDeliveriesOf,
   webhookDeps,
 } from '#test/conformance/webhooking.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened } from '#test/world.ts'
 import { deliverWebhook, openWebhookQueue } from '#webhooks/deliver-webhooks.ts'
 import { openFanOut } from '#webhooks/open-webhooks.ts'

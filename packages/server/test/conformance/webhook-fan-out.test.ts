@@ -14,10 +14,10 @@ import {
   makeId,
   type Owner,
   openDatabase,
+  untilReadable,
 } from '#test/conformance/open-database.ts'
-import { untilReadable } from '#test/conformance/readable-log.ts'
-import { runSql } from '#test/conformance/sending.ts'
 import { addWebhook, webhookDeliveriesOf, webhookDeps } from '#test/conformance/webhooking.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened } from '#test/world.ts'
 import { openFanOut } from '#webhooks/open-webhooks.ts'
 import { addWebhookTest, findWebhookPosition } from '#webhooks/webhook-queue-rows.ts'

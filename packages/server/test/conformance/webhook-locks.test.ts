@@ -9,7 +9,7 @@ import {
   openDatabase,
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
-import { runSql } from '#test/conformance/sending.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { dropWebhookDeliveries, purgeWebhookStep } from '#webhooks/webhook-delivery-rows.ts'
 import { webhookQueue } from '#webhooks/webhook-queue-rows.ts'

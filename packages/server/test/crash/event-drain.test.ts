@@ -9,9 +9,9 @@ import { closeSocket, openSocket, type SocketClient } from '#test/http/socket-cl
 import { createTestDatabase } from '#test/peers/postgres.ts'
 import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
 import type { Sender } from '#test/peers/sender.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { isLongRun } from '#test/size-of.ts'
 import { plainMail } from '#test/world.ts'
-import { runSql } from './outbound-stored.ts'
 import { SERVICE_KEY, Service } from './service.ts'
 
 /** The aim is ten seconds, after which the service cuts what is left. */

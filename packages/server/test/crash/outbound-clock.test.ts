@@ -6,6 +6,7 @@ import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { MessageToSend } from '@mailroom/sdk'
 import { createTestDatabase } from '#test/peers/postgres.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { sizeOf } from '#test/size-of.ts'
 import { makeFalseClock } from './false-clock.ts'
 import {
@@ -18,7 +19,7 @@ import {
   untilArrived,
 } from './outbound-mail.ts'
 import { Sink } from './outbound-sink.ts'
-import { runSql, untilSettled } from './outbound-stored.ts'
+import { untilSettled } from './outbound-stored.ts'
 import { Service } from './service.ts'
 
 const DEFERRED = sizeOf('TEST_MAILROOM_CLOCK_DEFERRED', { usual: 100, long: 200 })

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import type { MessageToSend } from '@mailroom/sdk'
+import { runSql } from '#test/peers/sql.ts'
 import {
   assertAllSent,
   compareOutbound,
@@ -13,7 +14,7 @@ import {
   sendMany,
 } from './outbound-mail.ts'
 import { Sink } from './outbound-sink.ts'
-import { type OutboundMessage, readOutbound, runSql, untilSettled } from './outbound-stored.ts'
+import { type OutboundMessage, readOutbound, untilSettled } from './outbound-stored.ts'
 import { Service } from './service.ts'
 
 /** The aim is ten seconds, after which the service cuts what is left. */

@@ -4,10 +4,11 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { createTestDatabase } from '#test/peers/postgres.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { LONG_LIMIT, sizeOf } from '#test/size-of.ts'
 import { composeNumber } from './outbound-mail.ts'
 import { Sink } from './outbound-sink.ts'
-import { runSql, untilSettled } from './outbound-stored.ts'
+import { untilSettled } from './outbound-stored.ts'
 import { Service } from './service.ts'
 
 const QUEUED = sizeOf('TEST_MAILROOM_LONG_QUEUE', { usual: 10_000, long: 100_000 })

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { MailroomError } from '@mailroom/sdk'
 import { DAY_MS } from '#platform/units.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { sizeOf } from '#test/size-of.ts'
 import {
   assertAllSent,
@@ -21,7 +22,7 @@ import {
   untilTaken,
 } from './outbound-mail.ts'
 import { Sink } from './outbound-sink.ts'
-import { runSql, untilSettled } from './outbound-stored.ts'
+import { untilSettled } from './outbound-stored.ts'
 import { Service } from './service.ts'
 
 const MESSAGES = sizeOf('TEST_MAILROOM_OUTBOUND_MESSAGES', { usual: 100, long: 1_000 })

@@ -3,9 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
-import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
+import { runSql } from '#test/peers/sql.ts'
 import { databasePath, openStore, silentObserver } from '#wiring/open-store.ts'
 import type { Service } from './service.ts'
 import { checkIntegrity } from './stored.ts'
@@ -97,35 +96,6 @@ function checkEvents(
     .map(({ message_id }) => message_id)
   const sent = messages.filter(({ status }) => status === 'sent').map(({ id }) => id)
   assert.deepEqual(told.sort(), sent.sort(), 'each sent message has one event of it')
-}
-
-/** Runs one statement on the database, beside the service or without it. */
-export async function runSql(service: Service, text: string): Promise<Record<string, unknown>[]> {
-  const { settings } = service
-  if (settings.databaseUrl === null) {
-    const database = new DatabaseSync(databasePath(settings), { timeout: 5_000 })
-    try {
-      return database.prepare(text).all()
-    } finally {
-      database.close()
-    }
-  }
-  return (await poolOf(settings.databaseUrl).query(text)).rows
-}
-
-/** Tests look again and again, and a connection costs the server a process. */
-const pools = new Map<string, pg.Pool>()
-
-function poolOf(databaseUrl: string): pg.Pool {
-  let pool = pools.get(databaseUrl)
-  if (pool === undefined) {
-    const connectionString = databaseUrl
-    pool = new pg.Pool({ connectionString, idleTimeoutMillis: 2_000, allowExitOnIdle: true })
-    // Of a server that is killed: the next question has another connection.
-    pool.on('error', () => {})
-    pools.set(databaseUrl, pool)
-  }
-  return pool
 }
 
 /** Waits until no delivery is ready, waiting or leased. */

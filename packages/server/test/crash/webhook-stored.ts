@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import type { Inbox } from '@mailroom/sdk'
-import { runSql } from './outbound-stored.ts'
+import { runSql } from '#test/peers/sql.ts'
 import type { Service } from './service.ts'
 import { digest } from './webhook-sink.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
-import { untilReadable } from '#test/conformance/readable-log.ts'
+import { untilReadable } from '#test/conformance/open-database.ts'
 import { deliver, newest } from '#test/scenarios/deliver.ts'
 import { errorOf, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { send } from '#test/scenarios/sending-world.ts'

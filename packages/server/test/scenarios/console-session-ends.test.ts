@@ -4,9 +4,9 @@ import { openApp } from '#app.ts'
 import { silentLog } from '#platform/log.ts'
 import { purgeExpired } from '#removal/purge.ts'
 import { openSocket } from '#test/http/socket-client.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { browse, postSession, type SignedIn, signIn } from '#test/scenarios/console-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import { runSql } from '#test/scenarios/stored-content.ts'
 import { onAnyEngine, onEachEngine, opened, openWorld, testKey } from '#test/world.ts'
 
 onEachEngine('a session that was signed out of', (engine) => {

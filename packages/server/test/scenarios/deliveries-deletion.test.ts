@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import type { MtaScript } from '#test/peers/mta.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'
 import {
   attempted,
@@ -10,7 +11,7 @@ import {
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { rowsHolding, runSql } from '#test/scenarios/stored-content.ts'
+import { rowsHolding } from '#test/scenarios/stored-content.ts'
 import { onEachEngine, opened } from '#test/world.ts'
 
 onEachEngine('deleting an inbox that sends', (engine) => {

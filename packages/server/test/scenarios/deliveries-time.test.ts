@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { SentMessage } from '@mailroom/sdk'
 import { type MtaScript, openMta } from '#test/peers/mta.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import {
   attempted,
@@ -11,7 +12,6 @@ import {
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { runSql } from '#test/scenarios/stored-content.ts'
 import { onEachEngine, opened } from '#test/world.ts'
 
 const MINUTE_MS = 60_000

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Mta, type MtaScript, openMta } from '#test/peers/mta.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import {
   arrived,
@@ -13,7 +14,6 @@ import {
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { runSql } from '#test/scenarios/stored-content.ts'
 import { onBothEngines } from '#test/world.ts'
 
 onBothEngines('a delivery', (engine) => {

@@ -8,7 +8,7 @@ import { claimDomainChecks } from '#domains/settle-domain-rows.ts'
 import { checkDueDomains } from '#domains/verify-domain.ts'
 import type { Engine } from '#platform/db/db.ts'
 import type { Db } from '#schema/tables.ts'
-import { untilReadable } from '#test/conformance/readable-log.ts'
+import { untilReadable } from '#test/conformance/open-database.ts'
 import { type Dns, openDns, type ZoneName } from '#test/peers/dns.ts'
 import { type Account, openWorld, type World, type WorldOptions } from '#test/world.ts'
 

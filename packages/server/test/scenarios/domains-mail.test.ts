@@ -4,6 +4,7 @@ import { before, test } from 'node:test'
 import type { Domain, Inbox } from '@mailroom/sdk'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { openSender } from '#test/peers/sender.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { publish, verifiedDomain, withdraw } from '#test/scenarios/domain-world.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import {
@@ -14,7 +15,6 @@ import {
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { runSql } from '#test/scenarios/stored-content.ts'
 import { type Account, onEachEngine, opened, plainMail } from '#test/world.ts'
 
 onEachEngine('mail of custom domains', (engine) => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { DOMAINS_PER_ACCOUNT_MAX } from '#domains/change-domain-rows.ts'
 import type { ZoneName } from '#test/peers/dns.ts'
+import { runSql } from '#test/peers/sql.ts'
 import {
   openDomainWorld,
   publish,
@@ -9,7 +10,6 @@ import {
   verifiedDomain,
 } from '#test/scenarios/domain-world.ts'
 import { countOutcomes, outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
-import { runSql } from '#test/scenarios/stored-content.ts'
 import { type Account, onEachEngine, opened } from '#test/world.ts'
 
 onEachEngine('custom domains', (engine) => {

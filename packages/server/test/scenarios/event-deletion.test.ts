@@ -4,6 +4,7 @@ import { findEvent } from '#events/event-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { purgeInboxStep } from '#removal/retention-rows.ts'
 import { makeId } from '#test/conformance/open-database.ts'
+import { runSql } from '#test/peers/sql.ts'
 import {
   accountIdOf,
   openReader,
@@ -12,7 +13,6 @@ import {
   untilReadable,
 } from '#test/scenarios/event-world.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { runSql } from '#test/scenarios/stored-content.ts'
 import { onEachEngine, opened, openWorld } from '#test/world.ts'
 
 onEachEngine('events of an inbox that is deleted', (engine) => {

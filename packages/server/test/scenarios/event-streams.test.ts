@@ -7,6 +7,7 @@ import type { EventText } from '#streams/envelope.ts'
 import { openEventHub } from '#streams/event-hub.ts'
 import { EXCLUDED_INBOXES_MAX, openEventStream, SUBSCRIPTIONS_MAX } from '#streams/event-stream.ts'
 import { makeId } from '#test/conformance/open-database.ts'
+import { runSql } from '#test/peers/sql.ts'
 import {
   accountIdOf,
   EVERYTHING,
@@ -15,7 +16,6 @@ import {
   receiveMany,
   untilReadable,
 } from '#test/scenarios/event-world.ts'
-import { runSql } from '#test/scenarios/stored-content.ts'
 import { onEachEngine, opened, openWorld } from '#test/world.ts'
 
 /** A well-formed id that sorts directly behind this one. */

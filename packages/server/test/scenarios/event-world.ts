@@ -6,8 +6,11 @@ import type { EventFilter } from '#events/event.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import type { EventText } from '#streams/envelope.ts'
 import { type EventStream, openEventStream } from '#streams/event-stream.ts'
-import { arriving, type Owner } from '#test/conformance/open-database.ts'
-import { untilReadable as untilLogReadable } from '#test/conformance/readable-log.ts'
+import {
+  arriving,
+  type Owner,
+  untilReadable as untilLogReadable,
+} from '#test/conformance/open-database.ts'
 import type { World } from '#test/world.ts'
 
 export const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [] }

@@ -4,13 +4,9 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Mailroom } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { countOutcomes, refusal, repeat, until } from '#test/scenarios/outcomes.ts'
-import {
-  filesHolding,
-  multiplyMessage,
-  rowsHolding,
-  runSql,
-} from '#test/scenarios/stored-content.ts'
+import { filesHolding, multiplyMessage, rowsHolding } from '#test/scenarios/stored-content.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
 /** Over what fits into a row. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { type OperationId, operationOf } from '@mailroom/contract/operations.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import {
   type Belongings,
@@ -18,7 +19,6 @@ import {
   threadOperations,
 } from '#test/scenarios/isolation-matrix.ts'
 import { errorOf, outcomeOf } from '#test/scenarios/outcomes.ts'
-import { runSql } from '#test/scenarios/stored-content.ts'
 import { type Account, onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 test('every operation of the contract on what accounts own is in the matrix', () => {

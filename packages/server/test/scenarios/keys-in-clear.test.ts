@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { listServiceRecords } from '#domains/service-keys.ts'
 import { openLog } from '#platform/log.ts'
-import { filesHolding, rowsHolding, runSql } from '#test/scenarios/stored-content.ts'
+import { runSql } from '#test/peers/sql.ts'
+import { filesHolding, rowsHolding } from '#test/scenarios/stored-content.ts'
 import {
   OPERATOR_TOKEN,
   onEachEngine,

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import type { Inbox, Mailroom } from '@mailroom/sdk'
+import { runSql } from '#test/peers/sql.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import { multiplyMessage, runSql } from '#test/scenarios/stored-content.ts'
+import { multiplyMessage } from '#test/scenarios/stored-content.ts'
 import { OPERATOR_TOKEN, onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const COUNT = 230

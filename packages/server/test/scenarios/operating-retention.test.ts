@@ -8,8 +8,9 @@ import { readSettings } from '#config/read-settings.ts'
 import { silentLog } from '#platform/log.ts'
 import { purgeExpired } from '#removal/purge.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { multiplyMessage, runSql } from '#test/scenarios/stored-content.ts'
+import { multiplyMessage } from '#test/scenarios/stored-content.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000

@@ -5,8 +5,8 @@ import { test } from 'node:test'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { exchange, readAnswer } from '#test/http/wire.ts'
 import { openSender } from '#test/peers/sender.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { errorOf, outcomeOf, until } from '#test/scenarios/outcomes.ts'
-import { runSql } from '#test/scenarios/stored-content.ts'
 import { OPERATOR_TOKEN, onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const OPERATOR = { headers: { authorization: `Bearer ${OPERATOR_TOKEN}` } }

@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { ACTIVE_KEYS_MAX } from '#accounts/account-rows.ts'
 import type { Log } from '#platform/log.ts'
 import { purgeExpiredStep } from '#removal/retention-rows.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { browse, signIn } from '#test/scenarios/console-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import { runSql } from '#test/scenarios/stored-content.ts'
 import { onEachEngine, opened, openWorld } from '#test/world.ts'
 
 type Started = { requestId: string; userCode: string; verifyUrl: string; expiresInSeconds: number }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { Mailroom } from '@mailroom/sdk'
+import { runSql } from '#test/peers/sql.ts'
 import { countOutcomes, refusal, refusalOf, repeat } from '#test/scenarios/outcomes.ts'
-import { runSql } from '#test/scenarios/stored-content.ts'
 import { onEachEngine, opened, openWorld, type World } from '#test/world.ts'
 
 onEachEngine('pods', (engine) => {

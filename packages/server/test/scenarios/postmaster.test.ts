@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openSender } from '#test/peers/sender.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { sharedCommands } from '#test/scenarios/command-host.ts'
 import { countMessages, countRows, newest } from '#test/scenarios/deliver.ts'
-import { runSql } from '#test/scenarios/stored-content.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onEachEngine('mail to postmaster', (engine) => {

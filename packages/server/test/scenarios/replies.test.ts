@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Inbox, Message } from '@mailroom/sdk'
+import { runSql } from '#test/peers/sql.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import {
   arrived,
@@ -9,7 +10,6 @@ import {
   readMail,
   send,
 } from '#test/scenarios/sending-world.ts'
-import { runSql } from '#test/scenarios/stored-content.ts'
 import { onEachEngine, opened, plainMail } from '#test/world.ts'
 
 onEachEngine('a reply', (engine) => {

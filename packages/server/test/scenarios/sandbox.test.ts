@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { Inbox, Mailroom } from '@mailroom/sdk'
+import { runSql } from '#test/peers/sql.ts'
 import { countRows, deliver } from '#test/scenarios/deliver.ts'
 import { errorOf, outcomeOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import {
@@ -12,7 +13,6 @@ import {
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { runSql } from '#test/scenarios/stored-content.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 onEachEngine('the sandbox', (engine) => {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Mailroom } from '@mailroom/sdk'
 import { SENDER_RULES_PER_ACCOUNT_MAX } from '#inbound/create-sender-rule-rows.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { countOutcomes, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
-import { runSql } from '#test/scenarios/stored-content.ts'
 import { type Account, onEachEngine, opened, openWorld } from '#test/world.ts'
 
 onEachEngine('sender rules', (engine) => {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import type { Engine } from '#platform/db/db.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'
 import { deliveriesOf, openSendingWorld, send, settled } from '#test/scenarios/sending-world.ts'
-import { runSql } from '#test/scenarios/stored-content.ts'
 import { openWorld, type World } from '#test/world.ts'
 
 const WAYS: Record<string, (engine: Engine) => Promise<World & { mta?: { commands: unknown[] } }>> =

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { MessageToSend } from '@mailroom/sdk'
+import { runSql } from '#test/peers/sql.ts'
 import { countRows } from '#test/scenarios/deliver.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'
 import {
@@ -11,7 +12,6 @@ import {
   readMail,
   send,
 } from '#test/scenarios/sending-world.ts'
-import { runSql } from '#test/scenarios/stored-content.ts'
 import { onAnyEngine, opened, plainMail } from '#test/world.ts'
 
 const LINE_ENDS: Record<string, string> = {

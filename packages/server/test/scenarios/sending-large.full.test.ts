@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { MessageToSend } from '@mailroom/sdk'
 import { sendMessage } from '#outbound/send-message.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { refusal } from '#test/scenarios/outcomes.ts'
 import { PLAIN, send } from '#test/scenarios/sending-world.ts'
-import { runSql } from '#test/scenarios/stored-content.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
 const LARGE: Partial<MessageToSend> = {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
+import { runSql } from '#test/peers/sql.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import {
@@ -11,7 +12,6 @@ import {
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { runSql } from '#test/scenarios/stored-content.ts'
 import { onEachEngine, opened, plainMail } from '#test/world.ts'
 
 onEachEngine('a sent message', (engine) => {

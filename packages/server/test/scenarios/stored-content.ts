@@ -2,30 +2,8 @@
 
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import { sql } from 'kysely'
+import { runSql } from '#test/peers/sql.ts'
 import type { World } from '#test/world.ts'
-
-type Rows = Record<string, unknown>[]
-
-/** Runs a statement on the service's database as an operator would, by hand. */
-export async function runSql(
-  world: World,
-  text: string,
-  { hasLargeNumbers = false }: { hasLargeNumbers?: boolean } = {},
-): Promise<Rows> {
-  if (world.app.deps.db.engine === 'postgres') {
-    return (await sql.raw<Record<string, unknown>>(text).execute(world.app.deps.db.read)).rows
-  }
-  const database = new DatabaseSync(join(world.dataDir, 'mailroom.db'), { timeout: 5_000 })
-  try {
-    const statement = database.prepare(text)
-    statement.setReadBigInts(hasLargeNumbers)
-    return statement.all()
-  } finally {
-    database.close()
-  }
-}
 
 /** The names of all tables. */
 export async function tableNames(world: World): Promise<string[]> {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
+import { type Dice, seededDice } from '@mailroom/mail/test/seeded-dice.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
@@ -35,9 +36,9 @@ onEachEngine('generated mail', (engine) => {
     const seed = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 1_000_000)
     context.diagnostic(`seed ${seed}`)
     const runs = Array.from({ length: INBOXES }, async (_, stream) => {
-      const letters = generate(dice(seed + stream), MESSAGES[engine])
+      const letters = generate(seededDice(seed + stream), MESSAGES[engine])
       const inbox = await world.inbox()
-      await feed(inbox, letters, dice(seed + stream + 0.5))
+      await feed(inbox, letters, seededDice(seed + stream + 0.5))
       await compare(inbox, letters)
     })
     await Promise.all(runs)
@@ -89,19 +90,6 @@ onEachEngine('generated mail', (engine) => {
     )
   }
 })
-
-type Dice = (sides: number) => number
-
-/** Numbers below `sides` that a seed repeats (mulberry32). */
-function dice(seed: number): Dice {
-  let state = Math.floor(seed * 2_654_435) >>> 0
-  return (sides) => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % sides
-  }
-}
 
 /** Identifiers from a pool that grows, so that answers come before, after and without parents. */
 function generate(roll: Dice, count: number): Letter[] {

@@ -3,8 +3,9 @@ import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import type { Mailroom } from '@mailroom/sdk'
 import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { countOutcomes, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
-import { rowsHolding, runSql } from '#test/scenarios/stored-content.ts'
+import { rowsHolding } from '#test/scenarios/stored-content.ts'
 import { type Account, onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
 const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/

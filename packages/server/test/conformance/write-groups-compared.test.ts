@@ -1,18 +1,24 @@
 import assert from 'node:assert/strict'
-import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { insertAccount } from '#accounts/account-rows.ts'
 import { type ReceiveInput, storeReceived } from '#inbound/receive-message-rows.ts'
 import { insertInbox, removeInbox } from '#inboxes/change-inbox-rows.ts'
+import { ROW_BODY_LENGTH_MAX } from '#mailbox/long-body-rows.ts'
 import { setThreadRead } from '#mailbox/thread-rows.ts'
 import { systemClock } from '#platform/clock.ts'
-import { onConnection } from '#platform/db/postgres.ts'
 import type { Db } from '#schema/tables.ts'
-import { makeId, openDatabase } from '#test/conformance/open-database.ts'
+import {
+  arriving,
+  makeId,
+  type Owner,
+  openDatabase,
+  openGrouping,
+  receiveTogether,
+} from '#test/conformance/open-database.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
+import { type Dice, seededDice } from '@mailroom/mail/test/seeded-dice.ts'
+import { runSql } from '#test/peers/sql.ts'
 import { sizeOf } from '#test/size-of.ts'
-import { openGrouping, receiveTogether, waiting } from './grouping-database.ts'
-import { arrivingByChance, openDice, readAll, type Target } from './receiving-batches.ts'
 
 const BATCHES = sizeOf('TEST_MAILROOM_BATCHES', { usual: 15, long: 200 })
 const GUARD = { timeout: 600_000 }
@@ -27,7 +33,7 @@ test(
     const [single, embedded] = [await openDatabase('postgres'), await openDatabase('sqlite')]
     const all = [{ db: grouping, place }, single, embedded]
     try {
-      await compareBatches(all, openDice(seed))
+      await compareBatches(all, seededDice(seed))
     } catch (error) {
       throw new Error(`With seed ${seed}`, { cause: error })
     } finally {
@@ -37,10 +43,12 @@ test(
   },
 )
 
+type Target = { owner: Owner; inboxId: string; domainId: string | null }
+
 type Placed = { db: Db; place: string }
 
 /** The same batches into all of the databases, into the first as groups. */
-async function compareBatches(databases: readonly Placed[], roll: (below: number) => number) {
+async function compareBatches(databases: readonly Placed[], roll: Dice) {
   const all = databases.map(({ db }) => db)
   const [grouping, ...others] = all
   if (grouping === undefined) throw new Error('No database is given.')
@@ -48,10 +56,7 @@ async function compareBatches(databases: readonly Placed[], roll: (below: number
   for (let batch = 0; batch < BATCHES; batch++) {
     if (batch === Math.floor(BATCHES / 3)) await losePlaces(databases, targets)
     const inputs = Array.from({ length: 1 + roll(20) }, () => arrivingByChance(roll, targets))
-    const together = await receiveTogether(
-      grouping,
-      inputs.map((input) => waiting(input)),
-    )
+    const together = await receiveTogether(grouping, inputs)
     for (const other of others) {
       assert.deepEqual(together, await receiveEach(other, inputs))
     }
@@ -115,12 +120,86 @@ async function losePlaces(databases: readonly Placed[], targets: readonly Target
   const text = `update inboxes set receiving_address = null where id = '${lost.inboxId}'`
   for (const { db, place } of databases) {
     assert.equal(await db.write(removeInbox, deletion), 'deleted')
-    if (db.engine === 'sqlite') {
-      const file = new DatabaseSync(place, { timeout: 10_000 })
-      file.exec(text)
-      file.close()
-    } else {
-      await onConnection(place, (query) => query(text))
-    }
+    await runSql({ place }, text)
   }
+}
+
+/** Few Message-IDs and senders, so that much of it meets. */
+function arrivingByChance(roll: Dice, targets: readonly Target[]): ReceiveInput {
+  const to = targets.filter(() => roll(targets.length) === 0)
+  if (to.length === 0) to.push(targets[roll(targets.length)] as Target)
+  const [first] = to as [Target]
+  const key = roll(5) === 0 ? null : `key-${roll(12)}@sender.example`
+  const parentKeys = Array.from({ length: roll(4) }, () => `key-${roll(14)}@sender.example`)
+  const input = arriving(first.owner, [], {
+    content: Buffer.from([roll(256), 0, 92, 39]),
+    parentKeys,
+    ...(key !== null && { key }),
+  })
+  const isLong = roll(12) === 0
+  const isKeptOut = roll(6) === 0
+  const receipts = to.map(({ owner, inboxId, domainId }) => ({
+    ...owner,
+    inboxId,
+    domainId,
+    toAddr: `${inboxId}@mailroom.localhost`,
+    deliveryRole: roll(2) === 0 ? ('to' as const) : ('cc' as const),
+  }))
+  return {
+    ...input,
+    content: {
+      ...input.content,
+      receipt_key: roll(6) === 0 ? null : Buffer.from([roll(3)]),
+      subject: `'"\\{} ${roll(1_000)} ü🙂`,
+      body_length: isLong ? ROW_BODY_LENGTH_MAX + 1 : 5,
+      cc: '["a@x.example"]',
+      automatic_reason: roll(3) === 0 ? 'list' : null,
+    },
+    receipts: receipts.slice(isKeptOut ? 1 : 0).map((receipt) => ({ ...receipt, ...newIds() })),
+    keptOut: receipts.slice(0, isKeptOut ? 1 : 0).map((receipt) => ({
+      ...receipt,
+      quarantinedId: makeId('qua'),
+      reason: 'blocked',
+      ruleId: null,
+    })),
+    senderKey: roll(4) === 0 ? null : `sender-${roll(5)}@sender.example`,
+    nowMs: 1_000 + roll(1_000),
+  }
+}
+
+const newIds = () => ({
+  messageId: makeId('msg'),
+  threadId: makeId('thr'),
+  eventId: makeId('evt'),
+})
+
+const TABLES = [
+  ['inbox_counters', 'inbox_id'],
+  ['raw_messages', 'id'],
+  ['long_bodies', 'raw_id'],
+  ['threads', 'id'],
+  ['thread_ranges', 'inbox_id', 'position_range'],
+  ['messages', 'id'],
+  ['events', 'sequence'],
+  ['correspondents', 'inbox_id', 'address_key'],
+  ['quarantined_messages', 'id'],
+] as const
+
+/** Every row that receiving writes, alike for both engines. */
+async function readAll(db: Db): Promise<Record<string, unknown[]>> {
+  const all: Record<string, unknown[]> = {}
+  for (const [table, ...order] of TABLES) {
+    let query = db.read.selectFrom(table).selectAll()
+    for (const column of order) query = query.orderBy(column as never)
+    const rows = await query.execute()
+    all[table] = rows.map((row) => {
+      const columns = Object.entries(row).filter(([name]) => name !== 'transaction_id')
+      return Object.fromEntries(columns.map(([name, value]) => [name, plain(value)]))
+    })
+  }
+  return all
+}
+
+function plain(value: unknown): unknown {
+  return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value
 }

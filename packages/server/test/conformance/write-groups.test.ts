@@ -1,0 +1,564 @@
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
+import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
+import type { CarryOutcome } from '#delivery/transport/carrier.ts'
+import { type ReceiveInput, storeReceived } from '#inbound/receive-message-rows.ts'
+import { SAME_ID_LOOKED_AT_MAX } from '#inbound/receive-plan-rows.ts'
+import { removeInbox } from '#inboxes/change-inbox-rows.ts'
+import { findInboxByAddress } from '#inboxes/inbox-rows.ts'
+import { ROW_BODY_LENGTH_MAX } from '#mailbox/long-body-rows.ts'
+import { type SettleInput, settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
+import { systemClock } from '#platform/clock.ts'
+import type { AnyTransaction } from '#platform/db/db.ts'
+import { paceWrites } from '#platform/db/paced-db.ts'
+import { StorageError, tooManyWrites } from '#platform/db/storage-error.ts'
+import {
+  groupWrites,
+  WRITE_GROUP_BYTES_MAX,
+  WRITE_GROUPED_BYTES_MAX,
+} from '#platform/db/write-groups.ts'
+import { Semaphore } from '#platform/semaphore.ts'
+import type { Db, Tables } from '#schema/tables.ts'
+import {
+  ACCEPTED,
+  AMBIGUOUS,
+  claimReady,
+  deliverDeps,
+  openFarEnd,
+  refused,
+  UNSENT,
+} from '#test/conformance/delivering.ts'
+import {
+  addAccount,
+  addInbox,
+  arriving,
+  type Grouping,
+  makeId,
+  type Owner,
+  openGrouping,
+  receiveTogether,
+} from '#test/conformance/open-database.ts'
+import { queueAll, sending } from '#test/conformance/sending.ts'
+import { createPreparedDatabase } from '#test/peers/postgres.ts'
+import { seededDice } from '@mailroom/mail/test/seeded-dice.ts'
+
+type Content = Partial<ReceiveInput['content']>
+
+const OUTCOMES: Record<string, CarryOutcome> = {
+  ok: ACCEPTED,
+  no: refused('rcpt', `550 5.7.1 Go away, ${'é'.repeat(996)}😀`),
+  later: refused('rcpt', '451 4.7.1 Not now'),
+  gone: UNSENT,
+  lost: AMBIGUOUS,
+}
+
+/** Of one message each. */
+const MESSAGES = [
+  ['ok@one.example'],
+  ['no@one.example'],
+  ['ok@one.example', 'no@two.example'],
+  ['no@one.example', 'no@two.example', 'ok@three.example'],
+  ['ok@one.example', 'later@two.example'],
+  ['gone@one.example', 'lost@two.example'],
+  ['ok@deleted.example'],
+  ['ok@stolen.example'],
+  ['ok@twice.example'],
+]
+
+suite('writes in groups', { timeout: 120_000 }, () => {
+  let url: string
+  let observed: Grouping
+  let db: Db
+  let owner: Owner
+  let client: pg.Client
+  before(async () => {
+    url = await createPreparedDatabase()
+    observed = await openGrouping(url)
+    db = observed.db
+    owner = await addAccount(db)
+    client = new pg.Client({ connectionString: url })
+    await client.connect()
+  })
+  after(async () => {
+    await client.end()
+    await db.close()
+  })
+
+  const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
+  const addInboxes = (count: number) => Promise.all(upTo(count).map(() => addInbox(db, owner)))
+  const countersOf = (inboxId: string) =>
+    db.read
+      .selectFrom('inbox_counters')
+      .selectAll()
+      .where('inbox_id', '=', inboxId)
+      .executeTakeFirstOrThrow()
+  const positionsOf = async (inboxId: string) => {
+    const rows = await db.read
+      .selectFrom('messages')
+      .select('position')
+      .where('inbox_id', '=', inboxId)
+      .orderBy('position')
+      .execute()
+    return rows.map(({ position }) => position)
+  }
+
+  test('of a group one fails alone, and the others are stored', async () => {
+    const inboxId = await addInbox(db, owner)
+    const first = arriving(owner, [inboxId])
+    await db.write(storeReceived, first)
+    const bad = { ...first, raw: { ...first.raw, id: makeId('raw') } }
+    const inputs = [arriving(owner, [inboxId]), bad, arriving(owner, [inboxId])]
+    const results = await receiveTogether(db, inputs)
+    assert.ok(results[1] instanceof Error && /messages_pkey|duplicate key/.test(results[1].message))
+    for (const index of [0, 2]) assert.equal((results[index] as { stored: number }).stored, 1)
+    assert.deepEqual(await positionsOf(inboxId), upTo(3))
+    assert.equal((await countersOf(inboxId)).inbound_count, 3)
+  })
+
+  test('finds a repetition behind as many others as are looked at, and no further', async () => {
+    const inboxId = await addInbox(db, owner)
+    const mail = (receipt: number) => {
+      const input = arriving(owner, [inboxId], { key: 'one@x.example' })
+      const receipt_key = Buffer.from([receipt >> 8, receipt & 255])
+      return { ...input, content: { ...input.content, receipt_key } }
+    }
+    const results = async (receipts: number[]) => {
+      const outcomes = (await receiveTogether(db, receipts.map(mail))) as { duplicates: number }[]
+      return outcomes.map(({ duplicates }) => duplicates)
+    }
+    const some = upTo(SAME_ID_LOOKED_AT_MAX - 10)
+    assert.deepEqual(await results([0, ...some]), [0, ...some.map(() => 0)])
+    assert.deepEqual(await results([201, 202, 203, 204, 205, 206, 207, 208, 209, 0]), [
+      ...Array(9).fill(0),
+      1,
+    ])
+    assert.deepEqual(await results([210, 0, 0]), [0, 0, 1])
+  })
+
+  test('writes of one inbox that come at once share transactions, in the order of their coming', async () => {
+    const inboxId = await addInbox(db, owner)
+    const paced = paceWrites(db, systemClock).db
+    observed.groups.length = 0
+    const inputs = upTo(120).map(() => arriving(owner, [inboxId]))
+    await Promise.all(inputs.map((input) => paced.write(storeReceived, input)))
+    assert.ok(observed.groups.length < 10, String(observed.groups))
+    const rows = await db.read
+      .selectFrom('messages')
+      .select('id')
+      .where('inbox_id', '=', inboxId)
+      .orderBy('position')
+      .execute()
+    assert.deepEqual(
+      rows.map(({ id }) => id),
+      inputs.map(({ receipts }) => receipts[0]?.messageId),
+    )
+  })
+
+  test('what comes while another transaction has the inbox joins the group that waits for it', async () => {
+    const inboxId = await addInbox(db, owner)
+    const paced = paceWrites(db, systemClock).db
+    await hold(inboxId)
+    observed.groups.length = 0
+    const receive = () => paced.write(storeReceived, arriving(owner, [inboxId]))
+    const first = receive()
+    await waitForLocks(1)
+    const others = upTo(10).map(receive)
+    await client.query('rollback')
+    await Promise.all([first, ...others])
+    assert.deepEqual(observed.groups, [11])
+    assert.deepEqual(await positionsOf(inboxId), upTo(11))
+  })
+
+  test('addresses looked up at once are each found, and one that cannot be spoils no other', async () => {
+    const inboxIds = await addInboxes(20)
+    const addresses = inboxIds.map((id) => `${id}@mailroom.localhost`)
+    const asked = [
+      ...addresses,
+      'nobody@mailroom.localhost',
+      'a\0b@mailroom.localhost',
+      ...addresses,
+    ]
+    const found = await Promise.allSettled(asked.map((address) => findInboxByAddress(db, address)))
+    const ids = found.map((one) =>
+      one.status === 'fulfilled' ? (one.value?.id ?? null) : 'failed',
+    )
+    assert.deepEqual(ids, [...inboxIds, null, 'failed', ...inboxIds])
+  })
+
+  test('each message has the trace that it is part of', async () => {
+    const inboxId = await addInbox(db, owner)
+    const traces = ['00-a-b-01', undefined, '00-c-d-01']
+    const inputs = traces.map(() => arriving(owner, [inboxId]))
+    await receiveTogether(db, inputs, traces)
+    const events = await db.read
+      .selectFrom('events')
+      .select('trace_parent')
+      .where('inbox_id', '=', inboxId)
+      .orderBy('sequence')
+      .execute()
+    assert.deepEqual(
+      events.map((event) => event.trace_parent),
+      traces.map((trace) => trace ?? null),
+    )
+  })
+
+  test('an inbox that is deleted while mail for it waits has no messages of its own after', async () => {
+    const [going, staying] = [await addInbox(db, owner), await addInbox(db, owner)]
+    const paced = paceWrites(db, systemClock).db
+    const receive = () => paced.write(storeReceived, arriving(owner, [going, staying]))
+    const begun = upTo(60).map(receive)
+    const input = { ...owner, inboxId: going, jobId: makeId('job'), nowMs: 1 }
+    const deleted = paced.write(removeInbox, input)
+    const outcomes = await Promise.all([...begun, ...upTo(20).map(receive)])
+    assert.equal(await deleted, 'deleted')
+    const stored = (await positionsOf(going)).length
+    assert.equal(stored, outcomes.filter((outcome) => outcome.stored === 2).length)
+    assert.ok(outcomes.every((outcome) => outcome.stored + outcome.gone === 2))
+    assert.deepEqual(await positionsOf(staying), upTo(80))
+    assert.equal((await receive()).gone, 1)
+  })
+
+  test('groups of two processes over the same inboxes keep positions dense', async () => {
+    const inboxIds = await addInboxes(4)
+    const second = await openGrouping(url)
+    try {
+      const processes = [paceWrites(db, systemClock).db, paceWrites(second.db, systemClock).db]
+      const roll = seededDice(7)
+      const writes = upTo(400).map((number) => {
+        const to = inboxIds.filter(() => roll(2) === 0)
+        const input = arriving(owner, to.length === 0 ? inboxIds : to)
+        return processes[number % 2]?.write(storeReceived, input)
+      })
+      await Promise.all(writes)
+      for (const inboxId of inboxIds) {
+        const counters = await countersOf(inboxId)
+        assert.deepEqual(await positionsOf(inboxId), upTo(counters.inbound_count))
+        assert.equal(counters.thread_count, counters.inbound_count)
+        assert.equal(counters.unread_thread_count, counters.inbound_count)
+      }
+      assert.ok(second.groups.some((size) => size > 1))
+    } finally {
+      await second.db.close()
+    }
+  })
+
+  test('connections that are lost in the middle leave nothing half written', async () => {
+    const inboxIds = await addInboxes(2)
+    const paced = paceWrites(db, systemClock).db
+    let isOver = false
+    const killing = (async () => {
+      // Less and less often, so that a slow machine gets some done.
+      for (let pauseMs = 20; !isOver; pauseMs *= 1.1) {
+        await client.query(`select pg_terminate_backend(pid) from pg_stat_activity
+          where application_name = 'mailroom' and datname = current_database() and state <> 'idle'`)
+        await pause(pauseMs)
+      }
+    })()
+    const inputs: ReceiveInput[] = []
+    const results: PromiseSettledResult<unknown>[] = []
+    // Until some were kept and some were lost.
+    while (new Set(results.map(({ status }) => status)).size < 2) {
+      const some = upTo(100).map(() => arriving(owner, inboxIds))
+      const writes = some.map((input) => paced.write(storeReceived, input))
+      inputs.push(...some)
+      results.push(...(await Promise.allSettled(writes)))
+    }
+    isOver = true
+    await killing
+    const rows = await db.read
+      .selectFrom('messages')
+      .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
+      .innerJoin('events', 'events.message_id', 'messages.id')
+      .innerJoin('threads', 'threads.id', 'messages.thread_id')
+      .select(['messages.raw_id', 'messages.inbox_id'])
+      .where('messages.inbox_id', 'in', inboxIds)
+      .execute()
+    const byRaw = Map.groupBy(rows, (row) => row.raw_id)
+    for (const [index, result] of results.entries()) {
+      const count = byRaw.get(inputs[index]?.raw.id ?? '')?.length ?? 0
+      // One that was lost at its commit may be there.
+      if (result.status === 'fulfilled') assert.equal(count, 2)
+      else assert.ok(result.reason instanceof StorageError && [0, 2].includes(count), `${count}`)
+    }
+    for (const inboxId of inboxIds) assert.deepEqual(await positionsOf(inboxId), upTo(byRaw.size))
+  })
+
+  const saying = (inboxIds: string[], content: Content): ReceiveInput => {
+    const input = arriving(owner, inboxIds)
+    return { ...input, content: { ...input.content, ...content } }
+  }
+  const hold = async (...inboxIds: string[]) => {
+    await client.query('begin')
+    await client.query('select 1 from inbox_counters where inbox_id = any($1) for update', [
+      inboxIds,
+    ])
+  }
+  /** Of connections, once so many wait for a lock. */
+  const waitForLocks = async (count: number): Promise<number[]> => {
+    for (;;) {
+      const { rows } = await client.query<{ pid: number }>(
+        `select pid from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+      if (rows.length >= count) return rows.map(({ pid }) => pid)
+      await pause(5)
+    }
+  }
+  /** Sizes of the transactions of these, all of which come while the first has to wait. */
+  const groupsOf = async (inboxIds: string[], inputs: ReceiveInput[]) => {
+    const paced = paceWrites(db, systemClock).db
+    await hold(...inboxIds)
+    observed.groups.length = 0
+    const writes = inputs.map((input) => paced.write(storeReceived, input))
+    await waitForLocks(1)
+    await client.query('rollback')
+    await Promise.all(writes)
+    return observed.groups.toSorted((a, b) => a - b)
+  }
+
+  test('what is larger than a group with all of its recipients has a transaction of its own', async () => {
+    const inboxIds = await addInboxes(3)
+    const header_to = 'x'.repeat(WRITE_GROUP_BYTES_MAX / 3)
+    const large = () => saying(inboxIds, { header_to })
+    assert.deepEqual(await groupsOf(inboxIds, [large(), large(), large()]), [1, 1, 1])
+    const fitting = () => saying(inboxIds, { header_to: 'x' })
+    assert.deepEqual(await groupsOf(inboxIds, [fitting(), fitting(), fitting()]), [3])
+  })
+
+  test('what is far larger is in no group, and waits for none', async () => {
+    const inboxIds = await addInboxes(3)
+    const paced = paceWrites(db, systemClock).db
+    const header_to = 'x'.repeat(WRITE_GROUPED_BYTES_MAX / 3)
+    await hold(...inboxIds)
+    const inputs = [1, 2, 3].map(() => saying(inboxIds, { header_to }))
+    const writes = inputs.map((input) => paced.write(storeReceived, input))
+    await waitForLocks(inputs.length)
+    await client.query('rollback')
+    for (const { stored } of await Promise.all(writes)) assert.equal(stored, 3)
+  })
+
+  test('a group has no more octets than its bound, and long bodies count once', async () => {
+    const inboxIds = await addInboxes(3)
+    const body_text = 'x'.repeat(WRITE_GROUP_BYTES_MAX / 4)
+    assert.ok(body_text.length > ROW_BODY_LENGTH_MAX)
+    const long = () => saying(inboxIds, { body_text, body_length: body_text.length })
+    const inputs = upTo(6).map(long)
+    assert.deepEqual(await groupsOf(inboxIds, inputs), [3, 3])
+  })
+
+  test('a group that was lost is one failure of the store, told to each of its writes', async () => {
+    const [held, other] = [await addInbox(db, owner), await addInbox(db, owner)]
+    const paced = paceWrites(db, systemClock)
+    const receive = (inboxId: string) => paced.db.write(storeReceived, arriving(owner, [inboxId]))
+    await hold(held, other)
+    const settled = Promise.allSettled([receive(held), ...upTo(5).map(() => receive(other))])
+    const [first] = await waitForLocks(1)
+    await client.query('select pg_terminate_backend($1)', [first])
+    let [second] = await waitForLocks(1)
+    while (second === first) [second] = await waitForLocks(1)
+    await client.query('select pg_terminate_backend($1)', [second])
+    for (const one of await settled) {
+      assert.ok(one.status === 'rejected' && one.reason instanceof StorageError)
+    }
+    assert.equal(paced.loadOf(owner.accountId).failures, 2)
+    await client.query('rollback')
+    assert.equal((await receive(other)).stored, 1)
+    assert.equal(paced.loadOf(owner.accountId).failures, 0)
+  })
+
+  test('writes that get no slot are refused, and the next ones get theirs', async () => {
+    const inboxId = await addInbox(db, owner)
+    const { writeGroup } = db
+    assert.ok(writeGroup)
+    const slots = new Semaphore({ limit: 1, waitMsMax: 50, refuse: tooManyWrites })
+    let answers = 0
+    const writeInGroup = groupWrites({ writeGroup, slots, onSettled: () => void answers++ })
+    const write = () => writeInGroup(storeReceived, { input: arriving(owner, [inboxId]) })
+    const release = slots.tryAcquire()
+    for (const one of await Promise.allSettled([write(), write(), write()])) {
+      assert.ok(one.status === 'rejected' && one.reason instanceof StorageError)
+    }
+    assert.equal(answers, 0)
+    release?.()
+    await Promise.all([write(), write(), write()])
+    assert.equal(answers, 3)
+    assert.equal(slots.held(), 0, 'each slot was given back')
+  })
+
+  test('texts with anything in them are kept as if each had come alone', async () => {
+    const inboxId = await addInbox(db, owner)
+    const subjects = ['\ud83d end', '\\ud83d \\u0000 \\', '\u0001\u2028"\'{}\ufeff', '']
+    const inputs = subjects.map((subject) => saying([inboxId], { subject }))
+    const withNul = saying([inboxId], { subject: 'a\0b' })
+    const results = await receiveTogether(db, [...inputs, withNul])
+    assert.deepEqual(
+      results.map((result) => result instanceof Error),
+      [false, false, false, false, true],
+    )
+    await receiveTogether(
+      db,
+      subjects.map((subject) => saying([inboxId], { subject })),
+    )
+    const rows = await db.read
+      .selectFrom('messages')
+      .select('subject')
+      .where('inbox_id', '=', inboxId)
+      .orderBy('position')
+      .execute()
+    const kept = ['\ufffd end', ...subjects.slice(1)]
+    // The first four alone, for one beside them failed.
+    assert.deepEqual(
+      rows.map((row) => row.subject),
+      [...kept, ...kept],
+    )
+  })
+
+  test('columns that another program adds and removes meanwhile keep their defaults', async () => {
+    const inboxId = await addInbox(db, owner)
+    const receive = async () => {
+      const inputs = [1, 2].map(() => arriving(owner, [inboxId]))
+      observed.groups.length = 0
+      const results = (await receiveTogether(db, inputs)) as { stored: number }[]
+      assert.deepEqual(
+        results.map(({ stored }) => stored),
+        [1, 1],
+      )
+      // None was done alone after.
+      assert.deepEqual(observed.groups, [2])
+    }
+    const tables = ['messages', 'threads', 'events', 'raw_messages', 'thread_ranges']
+    await receive()
+    for (const table of tables) {
+      await client.query(`alter table ${table} add column later integer not null default 7`)
+    }
+    await receive()
+    await db.write(storeReceived, arriving(owner, [inboxId]))
+    const { rows } = await client.query('select later from messages where inbox_id = $1', [inboxId])
+    assert.deepEqual(
+      rows.map(({ later }) => later),
+      [7, 7, 7, 7, 7],
+    )
+    for (const table of tables) await client.query(`alter table ${table} drop column later`)
+    await receive()
+  })
+
+  test('a database that is closed refuses what waits for its group', async () => {
+    const closing = await openGrouping(await createPreparedDatabase())
+    const other = await addAccount(closing.db)
+    const inboxId = await addInbox(closing.db, other)
+    const paced = paceWrites(closing.db, systemClock).db
+    const input = () => arriving(other, [inboxId])
+    const writes = upTo(120).map(() => paced.write(storeReceived, input()))
+    const closed = closing.db.close()
+    const results = await Promise.allSettled(writes)
+    await closed
+    const lost = results.filter((one) => one.status === 'rejected')
+    assert.ok(lost.length > 0)
+    for (const { reason } of lost) assert.ok(reason instanceof StorageError, String(reason))
+    assert.equal(results[0]?.status, 'fulfilled')
+  })
+
+  /** Attempts all of MESSAGES, has `settle` record what came of them, and reads what is there then. */
+  async function storyOf(settle: (inputs: SettleInput[]) => Promise<unknown[]>) {
+    const owner = await addAccount(db)
+    const inboxId = await addInbox(db, owner)
+    const ids = await queueAll(
+      db,
+      MESSAGES.map((recipients) => sending(owner, inboxId, { recipients })),
+    )
+    const inputs: SettleInput[] = []
+    const write = (async (transaction: AnyTransaction<Tables>, input: never) => {
+      if (transaction !== settleDeliveries) return db.write(transaction, input)
+      inputs.push(input)
+      return []
+    }) as Db['write']
+    const farEnd = openFarEnd((recipient) => OUTCOMES[recipient.split('@')[0] ?? ''] ?? ACCEPTED)
+    const queue = openDeliveryQueue(deliverDeps({ ...db, write }, systemClock, farEnd), 'worker')
+    const groups = queue.group(await claimReady(queue))
+    for (const group of groups) await queue.deliver(group, AbortSignal.any([]))
+    const [, , , , , , deleted = '', stolen = '', twice = ''] = ids
+    const [theirs] = inputs.filter(({ messageId }) => messageId === stolen)
+    assert.ok(theirs !== undefined)
+    theirs.worker = 'another'
+    const [orphan] = inputs.filter(({ messageId }) => messageId === deleted)
+    assert.ok(orphan !== undefined)
+    orphan.accountId = 'acc_of_nobody'
+    // Its lease was lost, and taken up here again: what came of it first stands.
+    const [settled] = inputs.filter(({ messageId }) => messageId === twice)
+    assert.ok(settled !== undefined)
+    const again = settled.deliveries.map((delivery) => ({
+      ...delivery,
+      status: 'deferred' as const,
+      nextAttemptAtMs: settled.nowMs,
+    }))
+    inputs.push({ ...settled, deliveries: again })
+    const order = new Map(ids.map((id, index) => [id, index]))
+    const number = (id: string | null) => order.get(id ?? '') ?? null
+    const results = await settle(inputs)
+    const rows = await db.read
+      .selectFrom('deliveries')
+      .selectAll()
+      .where('message_id', 'in', ids)
+      .orderBy('id')
+      .execute()
+    const deliveries = rows.map((row) => [
+      number(row.message_id),
+      row.recipient,
+      [row.status, row.queue_state, row.leased_by, row.next_attempt_at !== null],
+      [row.ambiguous_attempts, row.host, row.tls, row.response_code, row.enhanced_code],
+      row.response,
+    ])
+    const messages = await db.read
+      .selectFrom('messages')
+      .select(['id', 'status', 'failure_reason'])
+      .where('id', 'in', ids)
+      .execute()
+    const events = await db.read
+      .selectFrom('events')
+      .select(['kind', 'message_id', 'pod_id', 'inbox_id', 'details'])
+      .where('account_id', '=', owner.accountId)
+      .orderBy('sequence')
+      .execute()
+    await db.read.deleteFrom('deliveries').execute()
+    return {
+      recorded: results.map((one) => (Array.isArray(one) ? one.length : one)).sort(),
+      deliveries,
+      messages: messages
+        .map(({ id, status, failure_reason }) => [number(id), status, failure_reason])
+        .sort(([one], [other]) => Number(one) - Number(other)),
+      events: events
+        .map(({ kind, message_id, pod_id, inbox_id, details }) => [
+          number(message_id),
+          kind,
+          pod_id === owner.podId && inbox_id === inboxId,
+          details,
+        ])
+        .sort(([one], [other]) => Number(one) - Number(other)),
+    }
+  }
+
+  test('outcomes of attempts leave what they would have left one after the other', async () => {
+    const alone = await storyOf(async (inputs) => {
+      const results: unknown[] = []
+      for (const input of inputs) results.push(await db.write(settleDeliveries, input))
+      return results
+    })
+    const together = await storyOf(async (inputs) => {
+      observed.groups.length = 0
+      const settled = await db.writeGroup?.(
+        settleDeliveries,
+        inputs.map((input) => ({ input })),
+      )
+      assert.deepEqual(observed.groups, [inputs.length], 'in one transaction')
+      return (settled ?? []).map((one) => (one.status === 'fulfilled' ? one.value : one.reason))
+    })
+    assert.deepEqual(together, alone)
+    assert.deepEqual(
+      together.messages.map(([, status]) => status),
+      ['sent', 'failed', 'sent', 'sent', 'pending', 'pending', 'pending', 'pending', 'sent'],
+    )
+    assert.equal(together.events.length, 5)
+  })
+})
