@@ -99,21 +99,6 @@ onBothEngines('answers to programs', (engine) => {
     assert.equal((await eventsOf(thread)).length, 1)
   })
 
-  test('are ten in any hour, and the refusal says to the millisecond when there is room', async () => {
-    const thread = await answered(times(10, MINUTE_MS))
-    const first = NOW_MS + AUTOMATIC_SENDS_MS
-    for (const nowMs of [NOW_MS + 9 * MINUTE_MS, first - 1]) {
-      const outcome = await sendIn(thread, { nowMs })
-      assert.ok(outcome.kind === 'loop_suspected')
-      assert.equal(outcome.retryAtMs, first)
-    }
-    assert.equal((await sendIn(thread, { nowMs: first })).kind, 'queued')
-    await arrive(thread, { nowMs: first })
-    const next = await sendIn(thread, { nowMs: first })
-    assert.ok(next.kind === 'loop_suspected')
-    assert.equal(next.retryAtMs, first + MINUTE_MS)
-  })
-
   test('are counted one for one where messages came from a program or an inbox of the service', async () => {
     const table = [
       [{ reason: null, origin: 'smtp' }, 'queued'],

@@ -7,7 +7,6 @@ import {
   openDeliveryQueue,
 } from '#delivery/delivery-queue.ts'
 import type { CarryOutcome } from '#delivery/transport/carrier.ts'
-import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { deliveryQueue } from '#outbound/delivery-claim-rows.ts'
 import { DELIVERY_MS_MAX } from '#outbound/send-message.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
@@ -26,13 +25,7 @@ import {
   type StillClock,
   stillClock,
 } from '#test/conformance/delivering.ts'
-import {
-  addAccount,
-  addInbox,
-  makeId,
-  type Owner,
-  openDatabase,
-} from '#test/conformance/open-database.ts'
+import { addAccount, addInbox, type Owner, openDatabase } from '#test/conformance/open-database.ts'
 import { queueAll, sending } from '#test/conformance/sending.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened } from '#test/world.ts'
@@ -105,17 +98,6 @@ onBothEngines('holding deliveries', (engine) => {
     assert.equal(await queue.deliver(group, NEVER), 'reached')
   })
 
-  test('mail in hand is not sent after its inbox is deleted', async () => {
-    await send('bob@far.example')
-    const farEnd = answering(ACCEPTED)
-    const queue = openQueue('worker', farEnd)
-    const [group] = queue.group(await queue.claim(ofFar()))
-    assert.ok(group)
-    await db.write(removeInbox, { ...owner, inboxId, jobId: makeId('job'), nowMs: START_MS })
-    assert.equal(await queue.deliver(group, NEVER), 'returned')
-    assert.equal(farEnd.seen.length, 0)
-  })
-
   test('an outcome counts although the lease has ended, while nobody else has it', async () => {
     const id = await send('bob@far.example')
     const other = openQueue('other', answering(ACCEPTED))
@@ -127,19 +109,6 @@ onBothEngines('holding deliveries', (engine) => {
     assert.deepEqual(await deliverAll(openQueue('worker', farEnd)), ['reached'])
     assert.deepEqual([(await only(id)).status, (await only(id)).queue_state], ['accepted', null])
     assert.deepEqual(await other.claim(ofFar()), [])
-  })
-
-  test('all recipients of a message at one destination go together', async () => {
-    const recipients = Array.from({ length: 41 }, (_, index) => `${index}@far.example`)
-    await send(...recipients)
-    const farEnd = answering(ACCEPTED)
-    const queue = openQueue('worker', farEnd)
-    const held = await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 10 }])
-    await Promise.all(queue.group(held).map((group) => queue.deliver(group, NEVER)))
-    assert.deepEqual(
-      farEnd.seen.map((consignment) => consignment.recipients),
-      [recipients],
-    )
   })
 
   test('a fault of ours on the way is no end: it is tried again by schedule, and given up', async () => {

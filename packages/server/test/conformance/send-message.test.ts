@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { sql } from 'kysely'
-import { findReplay, IDEMPOTENCY_MS } from '#accounts/idempotency-key-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { insertSend, type SendOutcome } from '#outbound/send-message-rows.ts'
@@ -265,39 +264,6 @@ onBothEngines('sending', (engine) => {
     for (const table of ['messages', 'threads', 'raw_messages', 'deliveries', 'inbox_sends']) {
       assert.equal(written[table]?.length, (before[table]?.length ?? 0) + 1, table)
     }
-  })
-
-  test('the same key stands for one request in each account', async () => {
-    const stranger = await addAccount(db)
-    const inboxId = await addInbox(db, owner)
-    const theirs = await addInbox(db, stranger)
-    const first = await db.write(insertSend, sending(owner, inboxId, { key: 'same' }))
-    const other = sending(owner, inboxId, { key: 'same', request: 'another' })
-    assert.equal((await db.write(insertSend, other)).kind, 'key_reused')
-    assert.equal((await findReplay(db.reading, other.use))?.kind, 'key_reused')
-    const elsewhere = sending(stranger, theirs, { key: 'same', request: 'another' })
-    assert.equal((await db.write(insertSend, elsewhere)).kind, 'queued')
-    assert.equal(first.kind, 'queued')
-  })
-
-  test('a key is answered for a day to the millisecond, then free and counted anew', async () => {
-    const inboxId = await addInbox(db, owner)
-    const at = (nowMs: number, request = 'a request') =>
-      db.write(insertSend, sending(owner, inboxId, { key: 'day', nowMs, request }))
-    assert.equal((await at(NOW_MS)).kind, 'queued')
-    assert.equal((await at(NOW_MS + IDEMPOTENCY_MS - 1)).kind, 'replay')
-    assert.equal((await at(NOW_MS + IDEMPOTENCY_MS - 1, 'another')).kind, 'key_reused')
-    assert.equal((await at(NOW_MS + IDEMPOTENCY_MS, 'another')).kind, 'queued')
-    assert.equal((await at(NOW_MS + 2 * IDEMPOTENCY_MS - 1, 'another')).kind, 'replay')
-  })
-
-  test('a race for a key that is past its day is won once', async () => {
-    const inboxIds = await Promise.all(Array.from({ length: 4 }, () => addInbox(db, owner)))
-    const nowMs = NOW_MS - IDEMPOTENCY_MS
-    await db.write(insertSend, sending(owner, inboxIds[0] ?? '', { key: 'old', nowMs }))
-    const { outcomes, messageIds } = await raceOf('old', inboxIds)
-    assert.equal(outcomes.filter(({ kind }) => kind === 'queued').length, 1)
-    assert.equal(messageIds.size, 1)
   })
 
   test('a send to an inbox that is deleted at the same moment leaves nothing behind', async () => {

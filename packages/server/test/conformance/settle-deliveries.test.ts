@@ -4,7 +4,6 @@ import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
 import type { CarryOutcome } from '#delivery/transport/carrier.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { FAILURE_REASON_LENGTH_MAX } from '#outbound/message-state.ts'
-import { insertSend } from '#outbound/send-message-rows.ts'
 import type { SettleInput } from '#outbound/settle-deliveries-rows.ts'
 import { settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
 import { systemClock } from '#platform/clock.ts'
@@ -36,7 +35,6 @@ import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
-const HOUR_MS = 60 * MINUTE_MS
 const NEVER = AbortSignal.any([])
 
 onBothEngines('outcomes of deliveries', (engine) => {
@@ -244,68 +242,6 @@ onBothEngines('outcomes of deliveries', (engine) => {
     assert.ok(performance.now() - startMs < 20_000)
   })
 
-  test('an address is suppressed when its server calls it dead at RCPT, and only then', async () => {
-    const answers: Record<string, CarryOutcome> = {
-      'Gone@far.example': refused('rcpt', '550 5.1.1 No such user'),
-      'words@far.example': refused('rcpt', '550 User unknown'),
-      'policy@far.example': refused('rcpt', '550 5.7.1 User unknown'),
-      'full@far.example': refused('rcpt', '552 5.2.2 Mailbox full'),
-      'later@far.example': refused('rcpt', '450 4.1.1 No such user'),
-      'data@far.example': refused('final-dot', '550 5.1.1 No such user'),
-      'mail@far.example': refused('mail', '550 5.1.1 No such user'),
-    }
-    await send(...Object.keys(answers))
-    await attempt((recipient) => answers[recipient] ?? ACCEPTED)
-    assert.deepEqual(await suppressionsOf(), [
-      { address: 'Gone@far.example', type: 'bounce', reason: '550 5.1.1 No such user' },
-      { address: 'words@far.example', type: 'bounce', reason: '550 User unknown' },
-    ])
-    const again = sending(owner, inboxId, { recipients: ['gone@FAR.example'] })
-    assert.equal((await db.write(insertSend, again)).kind, 'suppressed')
-  })
-
-  test('three ends without an answer make a recipient unknown, whatever came between', async () => {
-    const id = await send('bob@far.example')
-    const outcomes = [AMBIGUOUS, UNSENT, AMBIGUOUS, refused('rcpt', '451 Later'), AMBIGUOUS]
-    for (const [index, outcome] of outcomes.entries()) {
-      assert.equal((await messageOf(id)).status, 'pending')
-      assert.equal(await attempt(outcome), 1, `attempt ${index + 1}`)
-      clock.advance(8 * HOUR_MS)
-    }
-    const [row] = await deliveriesOf(db, [id])
-    assert.deepEqual(
-      [row?.status, row?.queue_state, row?.attempts, row?.ambiguous_attempts],
-      ['unknown', null, 5, 3],
-    )
-    assert.equal((await messageOf(id)).status, 'failed')
-    assert.match((await messageOf(id)).failure_reason ?? '', /bob@far\.example: .*no answer/)
-    assert.deepEqual(await eventsOf(id), ['message.failed'])
-    assert.equal(await attempt(ACCEPTED), 0)
-  })
-
-  test('a recipient is tried by the schedule to the millisecond and given up after 48 hours', async () => {
-    const id = await send('bob@far.example')
-    const attemptsAt: number[] = []
-    const later = refused('rcpt', '451 4.7.1 Not now')
-    for (let guard = 0; guard < 20; guard++) {
-      assert.equal(await attempt(later), 1)
-      attemptsAt.push((clock.now() - START_MS) / MINUTE_MS)
-      const [row] = await deliveriesOf(db, [id])
-      if (row?.next_attempt_at == null) break
-      const waitMs = row.next_attempt_at - clock.steady()
-      clock.advance(waitMs - 1)
-      assert.equal(await attempt(later), 0, 'nothing is tried before its time')
-      clock.advance(1)
-    }
-    const hours = [18, 26, 34, 42].map((hour) => hour * 60 + 21)
-    assert.deepEqual(attemptsAt, [0, 1, 6, 21, 81, 261, 621, ...hours.slice(0, 4), 48 * 60])
-    const [row] = await deliveriesOf(db, [id])
-    assert.equal(row?.status, 'failed')
-    assert.match(row?.response ?? '', /^Given up after 48 hours and 12 attempts: Not now$/)
-    assert.equal((await messageOf(id)).status, 'failed')
-    assert.deepEqual(await suppressionsOf(), [])
-  })
-
   test('who lost the lease settles nothing, and whoever has it now settles all', async () => {
     const id = await send('bob@far.example')
     const slow = queueWith(refused('rcpt', '550 5.1.1 No'), { worker: 'slow' })
@@ -374,19 +310,6 @@ onBothEngines('outcomes of deliveries', (engine) => {
     )
     assert.deepEqual(await deliveriesOf(db, [id]), [])
     assert.deepEqual(await eventsOf(id), [])
-  })
-
-  test('a delivery whose message is deleted before the attempt is not sent', async () => {
-    await send('bob@far.example')
-    const farEnd = openFarEnd(() => ACCEPTED)
-    const queue = openDeliveryQueue(deliverDeps(db, clock, farEnd), 'worker')
-    const [group] = queue.group(
-      await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }]),
-    )
-    assert.ok(group)
-    await runSql(database, `delete from raw_messages where id = '${group[0].raw_id}'`)
-    await queue.deliver(group, NEVER)
-    assert.equal(farEnd.seen.length, 0)
   })
 
   test('of many refusals a reason is kept that fits', async () => {

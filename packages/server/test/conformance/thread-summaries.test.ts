@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { type Dice, seededDice } from '@mailroom/mail/test/seeded-dice.ts'
 import type { ReceiveInput } from '#inbound/receive-message-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { findShownInbox, listInboxes } from '#inboxes/inbox-rows.ts'
@@ -18,7 +19,6 @@ import {
   receiveTogether,
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
-import { type Dice, seededDice } from '@mailroom/mail/test/seeded-dice.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine } from '#test/world.ts'

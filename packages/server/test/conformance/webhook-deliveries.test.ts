@@ -103,8 +103,6 @@ onBothEngines('deliveries of webhooks', (engine) => {
     assert.ok(found)
     return found
   }
-  const eventsOf = (kind: string) =>
-    db.read.selectFrom('events').selectAll().where('kind', '=', kind).execute()
 
   const table: [string, HttpPostOutcome, { status: string; error: string | null }][] = [
     ['200', answered(200), { status: 'succeeded', error: null }],
@@ -206,23 +204,6 @@ onBothEngines('deliveries of webhooks', (engine) => {
     assert.equal((await webhook()).failingSinceMs, null)
   })
 
-  test('five days of failures disable a webhook, in the transaction that tells of it', async () => {
-    await happen(3)
-    await attempt(REFUSED)
-    clock.advance(5 * DAY_MS - 1)
-    await attempt(REFUSED)
-    assert.equal((await webhook()).isEnabled, true)
-    clock.advance(MINUTE_MS)
-    await attempt(REFUSED)
-    const { isEnabled, disabledReason, disabledAtMs, url } = await webhook()
-    assert.deepEqual([isEnabled, disabledReason, disabledAtMs], [false, 'failing', clock.now()])
-    const events = await eventsOf('webhook.disabled')
-    assert.deepEqual(
-      events.map(({ account_id, details }) => [account_id, JSON.parse(details ?? '')]),
-      [[owner.accountId, { webhook: { id: webhookId, url, reason: 'failing' } }]],
-    )
-  })
-
   test('what waits for a disabled webhook fails at its turn, unposted and uncounted', async () => {
     await happen()
     await attempt(REFUSED)
@@ -296,28 +277,6 @@ onBothEngines('deliveries of webhooks', (engine) => {
       [status, error, response_status, response_body],
       ['pending', 'timeout', 200, 'half of'],
     )
-  })
-
-  test('after the tenth attempt a delivery has failed, until it is retried by hand', async () => {
-    await happen()
-    for (let count = 1; count <= 10; count++) {
-      assert.equal(await attempt(answered(500)), 1, `attempt ${count}`)
-      clock.advance(((await rowOf()).next_attempt_at ?? clock.steady()) - clock.steady())
-    }
-    assert.equal(clock.steady() - START_MS, 148_950_000, 'less than five days')
-    const { id, status } = await rowOf()
-    assert.equal(status, 'failed')
-    assert.equal(await attempt(ANSWERED), 0)
-    const { accountId } = owner
-    const retry = { accountId, webhookId, deliveryId: id, queueMs: clock.steady() }
-    const foreign = { ...retry, accountId: makeId('acc') }
-    assert.equal(await db.write(retryWebhookDelivery, foreign), 'not_found')
-    assert.equal(await db.write(retryWebhookDelivery, retry), 'retried')
-    assert.equal(await db.write(retryWebhookDelivery, retry), 'pending')
-    assert.equal(await attempt(ANSWERED), 1)
-    const row = await rowOf()
-    assert.deepEqual([row.status, row.attempts, row.next_attempt_at], ['succeeded', 11, null])
-    assert.equal(await db.write(retryWebhookDelivery, retry), 'retried')
   })
 
   test('a delivery of what is gone is removed: the event, the message, the webhook', async () => {
@@ -484,19 +443,6 @@ onBothEngines('deliveries of webhooks', (engine) => {
       queueMs: clock.steady(),
       leaseUntilMs: clock.steady() + (fields.leaseMs ?? WEBHOOK_LEASE_MS),
     })
-
-  test('a test is for its webhook alone, and blames nobody', async () => {
-    const other = await addWebhook(db, owner)
-    const held = await addTest()
-    assert.ok(held)
-    const deps = webhookDeps(db, clock, () => Promise.resolve(REFUSED))
-    await deliverWebhook(deps, held, { worker: 'test job', signal: NEVER })
-    const { status, attempts, event_kind } = await rowOf()
-    assert.deepEqual([status, attempts, event_kind], ['failed', 1, 'webhook.test'])
-    assert.equal((await webhook()).failingSinceMs, null)
-    assert.deepEqual(await webhookDeliveriesOf(db, [other]), [])
-    assert.equal(await addTest({ accountId: makeId('acc') }), null)
-  })
 
   test('a test whose process is gone has failed, and is attempted again by hand alone', async () => {
     const gone: [string, () => Promise<unknown>][] = [

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { type Dice, seededDice } from '@mailroom/mail/test/seeded-dice.ts'
 import { insertAccount } from '#accounts/account-rows.ts'
 import { type ReceiveInput, storeReceived } from '#inbound/receive-message-rows.ts'
 import { insertInbox, removeInbox } from '#inboxes/change-inbox-rows.ts'
@@ -16,7 +17,6 @@ import {
   receiveTogether,
 } from '#test/conformance/open-database.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
-import { type Dice, seededDice } from '@mailroom/mail/test/seeded-dice.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { sizeOf } from '#test/size-of.ts'
 

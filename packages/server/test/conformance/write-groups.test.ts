@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { seededDice } from '@mailroom/mail/test/seeded-dice.ts'
 import pg from 'pg'
 import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
 import type { CarryOutcome } from '#delivery/transport/carrier.ts'
@@ -42,7 +43,6 @@ import {
 } from '#test/conformance/open-database.ts'
 import { queueAll, sending } from '#test/conformance/sending.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
-import { seededDice } from '@mailroom/mail/test/seeded-dice.ts'
 
 type Content = Partial<ReceiveInput['content']>
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Inbox } from '@mailroom/sdk'
 import { type Dice, seededDice } from '@mailroom/mail/test/seeded-dice.ts'
+import type { Inbox } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
 import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'

@@ -9,8 +9,7 @@ import { CommandDecoder, type DecodedLine } from '@mailroom/mail/smtp/command.ts
 import { DataDecoder } from '@mailroom/mail/smtp/data.ts'
 import { type Dice, seededDice } from '@mailroom/mail/test/seeded-dice.ts'
 import { SMTPStream } from 'smtp-server/lib/smtp-stream.js'
-import { LONG_LIMIT } from '#test/size-of.ts'
-import { sizeOf } from '#test/size-of.ts'
+import { LONG_LIMIT, sizeOf } from '#test/size-of.ts'
 import { DATA_DIFFERENCES, modelData, modelSmtpServer } from '#test/smtp/data-model.ts'
 
 const CASES = sizeOf('TEST_MAILROOM_DIFFERENTIAL_BODIES', { usual: 100_000, long: 1_000_000 })
