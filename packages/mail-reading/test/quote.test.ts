@@ -66,7 +66,12 @@ test('what runs, loads, asks or moves is not quoted', () => {
   const cases: [string, string][] = [
     ['a<script>alert(1)</script>b', 'ab'],
     ['a<script>never closed', 'a'],
-    ['a<style>x</style>b<iframe src=x>y</iframe>c<object>d</object>e<svg><p>x</p></svg>', 'abce'],
+    [
+      'a<style>x</style>b<iframe src=x>y</iframe>c<object>d</object>e<svg><text>x</text></svg>',
+      'abce',
+    ],
+    // As browsers read it, a paragraph ends the picture.
+    ['<svg><text>x</text><p>y</p></svg>', '<p>y</p>'],
     ['<form action=x><input name=y><button>Go</button><textarea>t</textarea></form>', 'Go'],
     ['<a href="javascript:alert(1)">x</a>', '<a>x</a>'],
     ['<a href=" java\nscript:alert(1)">x</a>', '<a>x</a>'],
@@ -85,7 +90,7 @@ test('what runs, loads, asks or moves is not quoted', () => {
       '<p style="color:#fff">x</p>',
     ],
     ["<p title='\"><script>'>x</p>", '<p title="&quot;&gt;&lt;script&gt;">x</p>'],
-    ['<plaintext>x</blockquote>', 'x'],
+    ['<plaintext>x</blockquote>', 'x&lt;/blockquote&gt;'],
     ['<!-- --><x-y>z</x-y><![CDATA[q]]>', 'z'],
     ['&lt;script&gt;', '&lt;script&gt;'],
   ]

@@ -244,13 +244,15 @@ test('hostile sizes end in time, and what cannot be shown is told', () => {
   const wide = '<p style="color:rgb(1,2,3);background:url(x)">x</p>'.repeat(14_000)
   const sheet = `<style>${'a{b:url(x);c:"'.repeat(60_000)}</style>`
   const opened = `<style>${'('.repeat(400_000)}</style>`
-  for (const html of [deep, wide, sheet, opened, '<'.repeat(25_000), '"<a b='.repeat(25_000)]) {
+  for (const html of [wide, sheet, opened, '<'.repeat(25_000), '"<a b='.repeat(25_000)]) {
     const startMs = performance.now()
     const shown = showSource({ html, showsRemote: false })
     assert.ok(shown !== null)
     assert.ok(performance.now() - startMs < 10_000)
   }
-  assert.equal(showSource({ html: '<p>'.repeat(40_000), showsRemote: false }), null)
+  for (const html of [deep, '<p>'.repeat(40_000)]) {
+    assert.equal(showSource({ html, showsRemote: false }), null)
+  }
   const cut = show(`<p>${'x'.repeat(1_100_000)}</p>`)
   assert.ok(cut.page.includes('too long to be shown'))
 })

@@ -1,24 +1,28 @@
-// Another's HTML written anew: known elements and attributes only, every element closed, nothing that a
-// policy does not name.
+// The HTML of a stranger written anew from its tree: elements and attributes that a policy knows, every element
+// closed, and nothing else.
 
-import { createRequire } from 'node:module'
 import { cleanText } from '#charset.ts'
-import { HTML_DEPTH_MAX, HTML_LENGTH_MAX } from './tree.ts'
+import {
+  HTML_DEPTH_MAX,
+  HTML_LENGTH_MAX,
+  type HtmlElement,
+  type HtmlNode,
+  isElement,
+  isText,
+  readHtml,
+} from './tree.ts'
 
-/** Text of the result, or something that its caller puts text in the place of. */
+/** Text of the result, or a mark that the caller replaces by text. */
 export type Piece<Mark> = string | Mark
 
 export type HtmlPolicy<Mark = never> = {
   /** Elements that are written. */
   readonly kept: ReadonlySet<string>
-  /** Left out with all that they hold; the tags of any other element only. */
+  /** Elements left out with their content; of any other element only the tags are left out. */
   readonly dropped: ReadonlySet<string>
-  /** Tags beyond which nothing is read: the parser moves all open elements with each new one. */
+  /** HTML of more tags is not read. */
   readonly tagsMax: number
-  /**
-   * The start tag of a kept element, without what comes of its attributes elsewhere; nothing for an
-   * element that is left out.
-   */
+  /** The start tag of a kept element, or text that stands for the element; nothing leaves the tags out. */
   startTag(name: string, attributes: Readonly<Record<string, string>>): Piece<Mark>[]
   /** A style sheet as it may stand between style tags; without it `style` is an element like others. */
   styleSheet?(css: string): Piece<Mark>[]
@@ -27,14 +31,14 @@ export type HtmlPolicy<Mark = never> = {
 export type SafeHtmlOptions = {
   /** Characters of the result, without `cut` and the end tags after it. */
   readonly lengthMax: number
-  /** Text to stand where the rest was left out. */
+  /** Text that stands where the rest was left out. */
   readonly cut: string
 }
 
 /**
- * The content of the document's body, or of the fragment, balanced. Null for more tags than the policy
- * has; of HTML beyond HTML_LENGTH_MAX the rest is not read. Elements deeper than HTML_DEPTH_MAX lose
- * their tags. Never throws.
+ * The content of the document's body, or of the fragment, balanced, as browsers read it. Null for HTML that
+ * `readHtml` does not read; HTML beyond HTML_LENGTH_MAX is cut. Elements deeper than HTML_DEPTH_MAX lose their
+ * tags. Never throws.
  */
 export function writeSafeHtml<Mark>(
   html: string,
@@ -42,19 +46,12 @@ export function writeSafeHtml<Mark>(
   options: SafeHtmlOptions,
 ): Piece<Mark>[] | null {
   const bounded = cleanText(html.slice(0, HTML_LENGTH_MAX))
-  if (hasTooManyTags(bounded, policy.tagsMax)) return null
+  const tree = readHtml(bounded, policy.tagsMax)
+  if (tree === null) return null
   const writer = new SafeWriter(policy, options)
-  const { Parser } = load('htmlparser2') as typeof import('htmlparser2')
-  const parser = new Parser({
-    onopentag: (name, attributes) => writer.open(name, attributes),
-    ontext: (text) => writer.text(text),
-    onclosetag: () => writer.close(),
-  })
-  for (let at = 0; at < bounded.length && !writer.isFull; at += STEP) {
-    parser.write(bounded.slice(at, at + STEP))
-  }
-  parser.end()
-  return writer.finish(bounded.length < html.length)
+  writer.write(tree.childNodes)
+  if (html.length > HTML_LENGTH_MAX) writer.cut()
+  return writer.pieces
 }
 
 /** `text` as text of HTML, or as the value of an attribute in double quotes. */
@@ -66,116 +63,71 @@ export function escapeHtml(text: string): string {
     .replaceAll('"', '&quot;')
 }
 
-// Loaded with the first HTML, as its sibling html-to-text is.
-const load = createRequire(import.meta.url)
-
-const STEP = 16_384
 const VOID: ReadonlySet<string> = new Set(['area', 'br', 'col', 'hr', 'img', 'wbr'])
-/** Counted for what a mark will stand for. */
+/** Characters counted for the text that will replace a mark. */
 const MARK_LENGTH = 200
 
-/** What is open is on `#stack`; an element without a tag in the result has '' there. */
 class SafeWriter<Mark> {
-  isFull = false
+  readonly pieces: Piece<Mark>[] = []
   readonly #policy: HtmlPolicy<Mark>
   readonly #options: SafeHtmlOptions
-  readonly #pieces: Piece<Mark>[] = []
-  readonly #stack: string[] = []
   #length = 0
   #depth = 0
-  /** Height of the stack at which a dropped element began. */
-  #droppedAt: number | null = null
-  /** Of the style element that is open. */
-  #css: string[] | null = null
+  #isCut = false
 
   constructor(policy: HtmlPolicy<Mark>, options: SafeHtmlOptions) {
     this.#policy = policy
     this.#options = options
   }
 
-  /** The parser reports an end for every start, also where the source has none. */
-  open(name: string, attributes: Readonly<Record<string, string>>): void {
-    const { kept, dropped, styleSheet } = this.#policy
-    if (this.#isWriting() && name === 'style' && styleSheet !== undefined) {
-      this.#css = []
-      this.#stack.push(STYLE)
+  write(nodes: readonly HtmlNode[]): void {
+    for (const node of nodes) {
+      if (this.#isCut) return
+      if (isText(node)) this.#push([escapeHtml(node.value)])
+      else if (isElement(node)) this.#writeElement(node)
+    }
+  }
+
+  cut(): void {
+    if (!this.#isCut) this.pieces.push(escapeHtml(this.#options.cut))
+    this.#isCut = true
+  }
+
+  #writeElement(element: HtmlElement): void {
+    const { tagName, attrs, childNodes } = element
+    const { kept, dropped, startTag, styleSheet } = this.#policy
+    if (tagName === 'style' && styleSheet !== undefined) {
+      const css = styleSheet(childNodes.map((node) => (isText(node) ? node.value : '')).join(''))
+      if (css.length > 0) this.#push(['<style>', ...css, '</style>'])
       return
     }
-    const isKept = this.#isWriting() && kept.has(name) && this.#depth < HTML_DEPTH_MAX
-    if (this.#isWriting() && dropped.has(name)) this.#droppedAt = this.#stack.length
-    const tag = isKept ? this.#policy.startTag(name, attributes) : []
-    const isOpen = tag.length > 0 && this.#push(tag) && !VOID.has(name) && isTag(tag)
+    if (dropped.has(tagName)) return
+    // Every tree has a body; one without attributes says nothing.
+    const isBare = tagName === 'body' && attrs.length === 0
+    const isKept = kept.has(tagName) && !isBare && this.#depth < HTML_DEPTH_MAX
+    const attributes = Object.fromEntries(attrs.map(({ name, value }) => [name, value]))
+    const tag = isKept ? startTag(tagName, attributes) : []
+    const [first] = tag
+    const isTag = typeof first === 'string' && first.startsWith('<')
+    const isOpen = this.#push(tag) && isTag && !VOID.has(tagName)
     if (isOpen) this.#depth += 1
-    this.#stack.push(isOpen ? name : '')
+    this.write(childNodes)
+    if (!isOpen) return
+    this.#depth -= 1
+    this.pieces.push(`</${tagName}>`)
+    this.#length += tagName.length + 3
   }
 
-  text(text: string): void {
-    if (this.#css !== null) this.#css.push(text)
-    else if (this.#isWriting()) this.#push([escapeHtml(text)])
-  }
-
-  close(): void {
-    const name = this.#stack.pop() ?? ''
-    if (name === STYLE) {
-      this.#closeStyle()
-      return
-    }
-    if (name !== '' && !this.isFull) {
-      this.#pieces.push(`</${name}>`)
-      this.#length += name.length + 3
-    }
-    if (name !== '' && this.isFull) this.#unclosed.push(name)
-    if (name !== '') this.#depth -= 1
-    if (this.#droppedAt !== null && this.#stack.length <= this.#droppedAt) this.#droppedAt = null
-  }
-
-  finish(isCut: boolean): Piece<Mark>[] {
-    const cut = isCut || this.isFull ? escapeHtml(this.#options.cut) : ''
-    return [...this.#pieces, cut, ...this.#unclosed.map((name) => `</${name}>`)]
-  }
-
-  /** What was open when the result was full, innermost first. */
-  readonly #unclosed: string[] = []
-
-  #closeStyle(): void {
-    const css = this.#policy.styleSheet?.(this.#css?.join('') ?? '') ?? []
-    this.#css = null
-    if (css.length > 0) this.#push(['<style>', ...css, '</style>'])
-  }
-
-  #isWriting(): boolean {
-    return this.#droppedAt === null && !this.isFull
-  }
-
-  #push(pieces: Piece<Mark>[]): boolean {
-    const length = pieces.reduce((sum, piece) => sum + lengthOf(piece), 0)
-    if (this.#length + length > this.#options.lengthMax) {
-      this.isFull = true
+  #push(pieces: readonly Piece<Mark>[]): boolean {
+    let length = this.#length
+    for (const piece of pieces) length += typeof piece === 'string' ? piece.length : MARK_LENGTH
+    if (length > this.#options.lengthMax) {
+      this.cut()
       return false
     }
-    this.#length += length
-    // One by one: a style sheet may be more pieces than a call takes.
-    for (const piece of pieces) this.#pieces.push(piece)
+    this.#length = length
+    // One by one: a style sheet may have more pieces than a call takes arguments.
+    for (const piece of pieces) this.pieces.push(piece)
     return true
   }
-}
-
-/** On the stack for a style element, whose tags are written with its content. */
-const STYLE = '<style>'
-
-/** A policy may give words in the place of an element. */
-function isTag([first]: readonly unknown[]): boolean {
-  return typeof first === 'string' && first.startsWith('<')
-}
-
-function lengthOf(piece: unknown): number {
-  return typeof piece === 'string' ? piece.length : MARK_LENGTH
-}
-
-function hasTooManyTags(html: string, tagsMax: number): boolean {
-  let count = 0
-  for (let at = html.indexOf('<'); at !== -1; at = html.indexOf('<', at + 1)) {
-    if (++count > tagsMax) return true
-  }
-  return false
 }

@@ -20,8 +20,8 @@ const TREE_NODES_MAX = 4 * HTML_TAGS_MAX
  * The tree that browsers make of a document or fragment (WHATWG HTML §13.2), with `noscript` as an
  * element. Null for HTML beyond one of the bounds above. Takes up to half a second; never throws.
  */
-export function readHtml(html: string): Tree.Document | null {
-  if (html.length > HTML_LENGTH_MAX || hasTooManyTags(html)) return null
+export function readHtml(html: string, tagsMax = HTML_TAGS_MAX): Tree.Document | null {
+  if (html.length > HTML_LENGTH_MAX || hasTooManyTags(html, tagsMax)) return null
   const { defaultTreeAdapter: adapter, parse } = load('parse5') as typeof import('parse5')
   let nodes = 0
   let depth = 0
@@ -57,10 +57,10 @@ export function readHtml(html: string): Tree.Document | null {
 // Loaded with the first HTML: a process that meets plain mail only never needs it.
 const load = createRequire(import.meta.url)
 
-function hasTooManyTags(html: string): boolean {
+function hasTooManyTags(html: string, tagsMax: number): boolean {
   let count = 0
   for (let at = html.indexOf('<'); at !== -1; at = html.indexOf('<', at + 1)) {
-    if (++count > HTML_TAGS_MAX) return true
+    if (++count > tagsMax) return true
   }
   return false
 }
