@@ -3,15 +3,14 @@
 
 import type { KeyObject } from 'node:crypto'
 import { makeDkimKey } from '@mailroom/mail/dkim.ts'
-import { createFirstAccount, type NewAccount } from '#accounts/create-account.ts'
+import { createFirstAccount, type NewAccount } from '#accounts/account.ts'
 import { publicUrlOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
-import { openDomainCreations } from '#domains/change-domains.ts'
+import { openDomainChecks } from '#domains/check-domain.ts'
+import { openDomainCreations } from '#domains/create-domain.ts'
+import { makeFewAtOnce } from '#domains/dkim-key.ts'
 import { dnsStartLog } from '#domains/dns-records.ts'
-import { openDomainChecks } from '#domains/domain-checks.ts'
-import { makeFewAtOnce } from '#domains/domain-keys.ts'
-import { listServiceRecords } from '#domains/service-keys.ts'
-import { openSigners } from '#domains/signers.ts'
+import { listServiceRecords, openSigners } from '#domains/signers.ts'
 import type { AskedFilter, LoggedEvent } from '#events/event.ts'
 import { findInbox } from '#inboxes/inbox-rows.ts'
 import { openDownloads } from '#mailbox/downloads.ts'
@@ -247,7 +246,7 @@ function makeFirstAccount(
   return createFirstAccount(deps, {
     plan: settings.bootstrapPlan,
     token: settings.bootstrapApiKey,
-    tell: (made) => tellFirstAccount?.(made, { publicUrl: deps.publicUrl, smtp: at }),
+    announce: (made) => tellFirstAccount?.(made, { publicUrl: deps.publicUrl, smtp: at }),
   })
 }
 

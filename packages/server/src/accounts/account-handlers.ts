@@ -1,41 +1,41 @@
 // Handlers of accounts, keys and pods.
 
+import type { Account as AccountShape } from '@mailroom/contract/shapes/account.ts'
 import type { EventReaders } from '#http/event-readers.ts'
 import type { HandlersOf } from '#http/handler.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
+import { presentTimes } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
-import { problem } from '#platform/problem.ts'
+import { notFound, problem } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
-import { createPod, deletePod, updatePod } from './change-pods.ts'
-import { createAccount } from './create-account.ts'
-import { createKey } from './create-key.ts'
-import { listKeys } from './list-keys.ts'
-import { presentAccount, presentKey, presentPod } from './present-account.ts'
-import { getPod, listPods } from './read-pods.ts'
-import { revokeKey } from './revoke-key.ts'
-import { listAccounts, updateAccount } from './update-account.ts'
+import { createAccount, updateAccount } from './account.ts'
+import { type Account, listAccounts, listKeys } from './account-rows.ts'
+import { createKey, revokeKey } from './key.ts'
+import {
+  changePod,
+  findPod,
+  insertPod,
+  listPods,
+  type Pod,
+  type PodRefusal,
+  removePod,
+} from './pod-rows.ts'
 
-/** What the functions below work with. */
-type Needs = {
-  db: Db
-  clock: Clock
-  chance: Chance
-  makeId: MakeId
-}
+type Deps = { db: Db; clock: Clock; chance: Chance; makeId: MakeId }
 
-type AccountHandlers = HandlersOf<'apiKeys' | 'pods' | 'admin.accounts'>
-
-/** One handler for each operation on what an account owns, and on accounts themselves. */
-export function accountHandlers(deps: Needs, readers: EventReaders): AccountHandlers {
+export function accountHandlers(
+  deps: Deps,
+  readers: EventReaders,
+): HandlersOf<'apiKeys' | 'pods' | 'admin.accounts'> {
   return {
     'apiKeys.create': async ({ body }, { accountId }) => {
       const { key, token } = await createKey(deps, { accountId, name: body.name ?? null })
-      return { ...presentKey(key), token }
+      return { ...presentTimes(key), token }
     },
     'apiKeys.list': async ({ query }, { accountId }) => {
-      const { keys, total } = await listKeys(deps, { accountId, ...query })
-      return { data: keys.map(presentKey), total }
+      const { keys, total } = await listKeys(deps.db, { accountId, ...query })
+      return { data: keys.map(presentTimes), total }
     },
     'apiKeys.delete': async ({ path }, { accountId }) => {
       await revokeKey(deps, { accountId, keyId: path.id })
@@ -43,35 +43,54 @@ export function accountHandlers(deps: Needs, readers: EventReaders): AccountHand
     },
 
     'pods.list': async ({ query }, { accountId }) => {
-      const { pods, total } = await listPods(deps, { accountId, ...query })
-      return { data: pods.map(presentPod), total }
+      const { pods, total } = await listPods(deps.db, { accountId, ...query })
+      return { data: pods.map(presentTimes), total }
     },
     'pods.create': async ({ body }, { accountId }) => {
       const { clientId = null, name = null } = body
-      return presentPod(await createPod(deps, { accountId, clientId, name }))
+      const [podId, nowMs] = [deps.makeId('pod'), deps.clock.now()]
+      return presentPod(await deps.db.write(insertPod, { accountId, clientId, name, podId, nowMs }))
     },
     'pods.get': async ({ path }, { accountId }) =>
-      presentPod(await getPod(deps, { accountId, pod: path.idOrClientId })),
+      presentTimes(await getPod(deps, accountId, path.idOrClientId)),
     'pods.update': async ({ path, body }, { accountId }) =>
-      presentPod(await updatePod(deps, { accountId, pod: path.idOrClientId, ...body })),
+      presentPod(await deps.db.write(changePod, { accountId, pod: path.idOrClientId, ...body })),
     'pods.delete': async ({ path }, { accountId }) => {
-      await deletePod(deps, { accountId, pod: path.idOrClientId })
+      const outcome = await deps.db.write(removePod, { accountId, pod: path.idOrClientId })
+      if (outcome === 'not_found') throw notFound()
+      if (outcome !== 'deleted') throw problem(outcome)
     },
-
     'pods.createApiKey': async ({ path }, { accountId }) => {
-      await getPod(deps, { accountId, pod: path.idOrClientId })
+      await getPod(deps, accountId, path.idOrClientId)
       throw problem('scoped_keys_not_supported')
     },
 
     'admin.accounts.create': async ({ body }) => {
       const { account, key, token } = await createAccount(deps, body)
-      return { account: presentAccount(account), apiKey: { ...presentKey(key), token } }
+      return { account: presentAccount(account), apiKey: { ...presentTimes(key), token } }
     },
     'admin.accounts.list': async ({ query }) => {
-      const { accounts, total } = await listAccounts(deps, query)
+      const { accounts, total } = await listAccounts(deps.db, query)
       return { data: accounts.map(presentAccount), total }
     },
     'admin.accounts.update': async ({ path, body }) =>
       presentAccount(await updateAccount(deps, { id: path.id, ...body })),
   }
+}
+
+async function getPod({ db }: { db: Db }, accountId: string, pod: string): Promise<Pod> {
+  const found = await findPod(db, accountId, pod)
+  if (found === null) throw notFound()
+  return found
+}
+
+function presentPod(outcome: Pod | PodRefusal) {
+  if (outcome === 'not_found') throw notFound()
+  if (outcome === 'client_id_taken') throw problem('client_id_taken')
+  return presentTimes(outcome)
+}
+
+/** The filter mode is the account's own affair. */
+function presentAccount({ filterMode: _, ...shown }: Account): AccountShape {
+  return presentTimes(shown)
 }

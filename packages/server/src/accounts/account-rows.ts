@@ -1,26 +1,42 @@
-// Accounts and their keys, to and from rows.
+// Accounts with their keys, totals and ended sessions, to and from rows.
 
+import type { FilterMode, Plan } from '@mailroom/contract/vocabulary.ts'
+import { sql } from 'kysely'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows, lockTable } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
 import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
-import type { Account, FilterMode, Plan } from './account.ts'
-import type { Key } from './key.ts'
 
-export const ACTIVE_KEYS_MAX = 20
-
-export type NewKey = {
-  id: string
-  name: string | null
-  tokenHash: Uint8Array
-  tokenPrefix: string
-  last4: string
-}
-
-export type NewAccount = {
+export type Account = {
   id: string
   name: string
   plan: Plan
+  /** Whether mail of senders without a rule reaches its inboxes. */
+  filterMode: FilterMode
+  createdAtMs: number
+}
+
+export type Key = {
+  id: string
+  name: string | null
+  tokenPrefix: string
+  last4: string
+  createdAtMs: number
+  lastUsedAtMs: number | null
+}
+
+const INBOXES_MAX: Record<Plan, number> = { free: 3, developer: 10, launch: 200 }
+
+/** How many inboxes a plan allows, over all pods of the account. */
+export function inboxesAllowed(plan: Plan): number {
+  return INBOXES_MAX[plan]
+}
+
+export const ACTIVE_KEYS_MAX = 20
+
+export type NewKey = Omit<Key, 'createdAtMs' | 'lastUsedAtMs'> & { tokenHash: Uint8Array }
+
+type NewAccount = Pick<Account, 'id' | 'name' | 'plan'> & {
   podId: string
   key: NewKey
   nowMs: number
@@ -28,13 +44,13 @@ export type NewAccount = {
   isFirst: boolean
 }
 
-/** An account with its default pod and first key. False when `isFirst` and it is not. */
+/** Adds an account with its default pod and first key. False when `isFirst` and there is one already. */
 export const insertAccount = transaction({
   name: 'createAccount',
   accountOf: () => null,
   async run(tx: Tx, input: NewAccount): Promise<boolean> {
     if (input.isFirst) {
-      // Processes that start together look one after the other.
+      // Processes that start together check one after the other.
       await lockTable(tx, 'accounts')
       const any = await tx.query.selectFrom('accounts').select('id').limit(1).executeTakeFirst()
       if (any !== undefined) return false
@@ -65,7 +81,7 @@ export const insertAccount = transaction({
   },
 })
 
-/** Changes what is given; null when there is no such account. */
+/** Changes the named fields; null when there is no such account. */
 export const changeAccount = transaction({
   name: 'updateAccount',
   accountOf: ({ id }) => id,
@@ -119,7 +135,7 @@ export async function listAccounts(
   return { accounts: rows.map(toAccount), total }
 }
 
-/** Adds a key; `limit_reached` when the account has as many active ones as it may. */
+/** `limit_reached` when the account has ACTIVE_KEYS_MAX already. */
 export const insertKey = transaction({
   name: 'createKey',
   accountOf: ({ accountId }) => accountId,
@@ -134,7 +150,7 @@ export const insertKey = transaction({
   },
 })
 
-/** Revokes a key for good; the last active one stays. A second call finds none. */
+/** The last active key stays. A second call returns `not_found`. */
 export const markKeyRevoked = transaction({
   name: 'revokeKey',
   accountOf: ({ accountId }) => accountId,
@@ -187,28 +203,19 @@ export async function listKeys(
   return { keys: page.map(toKey), total: rows.length }
 }
 
-export type ActiveKey = {
-  keyId: string
-  accountId: string
-  tokenHash: Uint8Array
-  lastUsedAtMs: number | null
-}
-
-/** The active key with this digest and its account's id, or null. */
-export async function findKey(db: ReadDb, tokenHash: Uint8Array): Promise<ActiveKey | null> {
-  const row = await db.read
+/** The active key with this digest, or undefined. */
+export function findKey(db: ReadDb, tokenHash: Uint8Array) {
+  return db.read
     .selectFrom('api_keys')
-    .select(['id', 'account_id', 'token_hash', 'last_used_at'])
+    .select([
+      'id as keyId',
+      'account_id as accountId',
+      'token_hash as tokenHash',
+      'last_used_at as lastUsedAtMs',
+    ])
     .where('token_hash', '=', tokenHash)
     .where('revoked_at', 'is', null)
     .executeTakeFirst()
-  if (row === undefined) return null
-  return {
-    keyId: row.id,
-    accountId: row.account_id,
-    tokenHash: row.token_hash,
-    lastUsedAtMs: row.last_used_at,
-  }
 }
 
 /** The account's key while it is active, with the account; null otherwise. */
@@ -232,7 +239,7 @@ const selectActiveKey = statement<Tables, { accountId: string; keyId: string }, 
       .where('revoked_at', 'is', null),
 )
 
-/** Those of the keys that are active, of accounts that there still are. */
+/** The active ones among the keys, of whichever account. */
 export async function findActiveKeys(db: ReadDb, keyIds: readonly string[]): Promise<string[]> {
   const rows = await db.read
     .selectFrom('api_keys')
@@ -244,7 +251,7 @@ export async function findActiveKeys(db: ReadDb, keyIds: readonly string[]): Pro
   return rows.map(({ id }) => id)
 }
 
-/** Finds an active key by its id, for operators who name no account. */
+/** The account of an active key, for operators, who name no account. */
 export async function findKeyAccount(db: ReadDb, keyId: string): Promise<string | null> {
   const row = await db.read
     .selectFrom('api_keys')
@@ -255,10 +262,23 @@ export async function findKeyAccount(db: ReadDb, keyId: string): Promise<string 
   return row?.account_id ?? null
 }
 
-/** Locks the account for guards that count over all of it; null when it does not exist. */
+/** Locks the account for guards that count all that it has; null when it does not exist. */
 export async function lockAccount(tx: Tx, accountId: string): Promise<Row<'accounts'> | null> {
   const query = tx.query.selectFrom('accounts').selectAll().where('id', '=', accountId)
   return (await lockRows(tx, query).executeTakeFirst()) ?? null
+}
+
+/** Keeps a total of the account. */
+export async function changeAccountTotal(
+  tx: Tx,
+  accountId: string,
+  { column, by }: { column: 'inbox_count' | 'pod_count' | 'domain_count'; by: 1 | -1 },
+): Promise<void> {
+  await tx.query
+    .updateTable('accounts')
+    .set((row) => ({ [column]: row(column, '+', by) }))
+    .where('id', '=', accountId)
+    .execute()
 }
 
 function activeKeys(tx: Tx, accountId: string): Promise<{ id: string }[]> {
@@ -306,4 +326,94 @@ function toKey(row: Row<'api_keys'>): Key {
     createdAtMs: row.created_at,
     lastUsedAtMs: row.last_used_at,
   }
+}
+
+type Counts = Omit<Row<'account_counters'>, 'account_id'>
+
+/** Adds to the named totals; a negative number subtracts. */
+export async function changeAccountCounters(
+  tx: Tx,
+  accountId: string,
+  by: { suppressions?: number; captured?: number },
+): Promise<void> {
+  await upsertCounters(tx, {
+    account_id: accountId,
+    suppression_count: by.suppressions ?? 0,
+    captured_count: by.captured ?? 0,
+  })
+}
+
+export async function readAccountCounters(db: ReadDb, accountId: string): Promise<Counts> {
+  const row = await db.read
+    .selectFrom('account_counters')
+    .select(['suppression_count', 'captured_count'])
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return row ?? { suppression_count: 0, captured_count: 0 }
+}
+
+const upsertCounters = statement<Tables, Row<'account_counters'>, never>((query, place) =>
+  query
+    .insertInto('account_counters')
+    .values({
+      account_id: place('account_id'),
+      suppression_count: place('suppression_count'),
+      captured_count: place('captured_count'),
+    })
+    .onConflict((conflict) =>
+      conflict.column('account_id').doUpdateSet({
+        suppression_count: sql`account_counters.suppression_count + excluded.suppression_count`,
+        captured_count: sql`account_counters.captured_count + excluded.captured_count`,
+      }),
+    ),
+)
+
+/** Removes the sender rules of one inbox or pod; the caller has locked the account. */
+export async function deleteRulesOf(
+  tx: Tx,
+  accountId: string,
+  scope: { inboxId: string } | { podId: string },
+): Promise<void> {
+  const ofAccount = tx.query.deleteFrom('sender_rules').where('account_id', '=', accountId)
+  const query =
+    'inboxId' in scope
+      ? ofAccount.where('inbox_id', '=', scope.inboxId)
+      : ofAccount.where('pod_id', '=', scope.podId)
+  const removed = await query.returning('id').execute()
+  await countSenderRules(tx, accountId, -removed.length)
+}
+
+/** Keeps the account's total, by which arriving mail sees whether there are any rules. */
+export async function countSenderRules(tx: Tx, accountId: string, by: number): Promise<void> {
+  if (by !== 0) await addToRuleCount(tx, { accountId, by })
+}
+
+const addToRuleCount = statement<Tables, { accountId: string; by: number }, never>((query, place) =>
+  query
+    .updateTable('accounts')
+    .set((row) => ({ sender_rule_count: row('sender_rule_count', '+', place('by')) }))
+    .where('id', '=', place('accountId')),
+)
+
+/** Does nothing the second time. The row is kept until the session would have expired. */
+export const endSession = transaction({
+  name: 'endSession',
+  accountOf: () => null,
+  async run(tx: Tx, { id, expiresAtMs }: { id: string; expiresAtMs: number }): Promise<void> {
+    await tx.query
+      .insertInto('ended_sessions')
+      .values({ id, expires_at: expiresAtMs })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute()
+  },
+})
+
+/** The sessions among these that were signed out of. */
+export async function findEndedSessions(db: ReadDb, ids: readonly string[]): Promise<string[]> {
+  const rows = await db.read
+    .selectFrom('ended_sessions')
+    .select('id')
+    .where('id', 'in', [...ids])
+    .execute()
+  return rows.map(({ id }) => id)
 }

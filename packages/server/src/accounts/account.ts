@@ -1,22 +1,92 @@
-// An account: the tenant that keys, pods and inboxes belong to, and what its plan allows.
+// Making, reading and changing accounts.
 
-import { type FilterMode, type Plan, plans } from '@mailroom/contract/vocabulary.ts'
+import type { FilterMode, Plan } from '@mailroom/contract/vocabulary.ts'
+import type { Chance } from '#platform/chance.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
+import { notFound } from '#platform/problem.ts'
+import type { Db } from '#schema/tables.ts'
+import {
+  type Account,
+  changeAccount,
+  findAccount,
+  insertAccount,
+  type Key,
+  listAccounts,
+} from './account-rows.ts'
+import { newKey } from './key.ts'
 
-export type { FilterMode, Plan }
-export const PLANS: readonly Plan[] = plans
+export type NewAccount = { account: Account; key: Key; token: string }
 
-export type Account = {
-  id: string
-  name: string
-  plan: Plan
-  /** Whose mail reaches its inboxes. */
-  filterMode: FilterMode
-  createdAtMs: number
+type CreateDeps = { db: Db; clock: Clock; chance: Chance; makeId: MakeId }
+
+/** Makes an account with its default pod and its first key, whose token is in the result alone. */
+export async function createAccount(
+  deps: CreateDeps,
+  input: { name: string; plan: Plan },
+): Promise<NewAccount> {
+  const made = makeAccount(deps, { ...input, token: null })
+  await made.insert({ isFirst: false })
+  return made.account
 }
 
-const INBOXES_MAX: Record<Plan, number> = { free: 3, developer: 10, launch: 200 }
+/**
+ * Makes the first account of an empty database, with the given token or a new one. Null when there is
+ * an account already, so that every start may call it. `announce` is called before the account is written:
+ * a crash in between leaves a token that opens nothing, and never a key that nobody knows.
+ */
+export async function createFirstAccount(
+  deps: CreateDeps,
+  input: { plan: Plan; token: string | null; announce?(account: NewAccount): void },
+): Promise<NewAccount | null> {
+  // Read first: a service that starts on a full disk cannot write.
+  const { total } = await listAccounts(deps.db, { limit: 1, offset: 0 })
+  if (total > 0) return null
+  const { plan, token, announce } = input
+  const made = makeAccount(deps, { name: 'first account', plan, token })
+  announce?.(made.account)
+  return (await made.insert({ isFirst: true })) ? made.account : null
+}
 
-/** How many inboxes a plan allows, over all pods of the account. */
-export function inboxesAllowed(plan: Plan): number {
-  return INBOXES_MAX[plan]
+function makeAccount(
+  deps: CreateDeps,
+  { name, plan, token: wanted }: { name: string; plan: Plan; token: string | null },
+) {
+  const nowMs = deps.clock.now()
+  const { stored, key, token } = newKey(deps, { name: 'first key', token: wanted })
+  const id = deps.makeId('acc')
+  const account: Account = { id, name, plan, filterMode: 'none', createdAtMs: nowMs }
+  return {
+    account: { account, key, token },
+    insert: ({ isFirst }: { isFirst: boolean }) =>
+      deps.db.write(insertAccount, {
+        id,
+        name,
+        plan,
+        podId: deps.makeId('pod'),
+        key: stored,
+        nowMs,
+        isFirst,
+      }),
+  }
+}
+
+/** Changes what is given. A smaller plan keeps the inboxes there are and refuses new ones. */
+export async function updateAccount(
+  deps: { db: Db },
+  input: { id: string; name?: string; plan?: Plan; filterMode?: FilterMode },
+): Promise<Account> {
+  const account = await deps.db.write(changeAccount, input)
+  if (account === null) throw notFound()
+  return account
+}
+
+/** `not_found` when the account was removed. */
+export async function getAccount(
+  deps: { db: Db },
+  { accountId }: { accountId: string },
+): Promise<Account> {
+  const account = await findAccount(deps.db, accountId)
+  if (account === null) throw notFound()
+  return account
 }

@@ -1,33 +1,35 @@
-// Who is calling: turns the Authorization header, or without one the cookie of a session, into an account
-// and a key, or the operator, or a refusal. Failed attempts are limited for each address. A good key is
-// never refused for them: others may be behind the same address, such as that of a proxy.
+// Identifies the caller of a request: turns the Authorization header, or without one the cookie of a session,
+// into an account and a key, the operator, or a refusal. Failed attempts are limited for each address, but a
+// good key is never refused for them: other clients may share the address, such as that of a proxy.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Auth } from '@mailroom/contract/operations/operation.ts'
+import { CSRF_HEADER } from '@mailroom/contract/vocabulary.ts'
 import { clientGroup } from '@mailroom/smtp/client-address.ts'
 import type { ComingSession } from '#http/event-readers.ts'
-import { isForeignPage, requireCsrfToken, requireOwnOrigin } from '#http/own-origin.ts'
 import { rateLimited } from '#http/problems.ts'
 import { AppError, notFound, problem } from '#platform/problem.ts'
 import type { RateWindow } from '#rate-limits/budgets.ts'
-import type { Authenticate, Identity } from './authenticate.ts'
-import { sessionId } from './session.ts'
-import { endedSessionCookie, readSessionCookie } from './session-cookie.ts'
-import type { Sessions, SignedIn } from './sessions.ts'
+import type { Authenticate, Identity } from './key.ts'
+import {
+  endedSessionCookie,
+  readSessionCookie,
+  type Sessions,
+  type SignedIn,
+  sessionId,
+} from './session.ts'
 
 export type Caller =
-  /** `session`: theirs of the console; null for a key. */
+  /** `session` is null for a caller with a key alone. */
   | ({ readonly kind: 'key'; readonly session: ComingSession | null } & Identity)
   | { readonly kind: 'session'; readonly signedIn: SignedIn }
   | { readonly kind: 'operator' }
   | { readonly kind: 'signed' }
   | { readonly kind: 'anyone' }
 
-/** Where a request comes from. */
 type Sender = {
   readonly clientAddress: string
-  /** With the cookie and what the browser says of where the request comes from. */
   readonly headers: IncomingHttpHeaders
 }
 
@@ -35,9 +37,9 @@ export type Presented = Sender & {
   readonly authorization: string | undefined
   /** Whether the URL carries any part of a signature. */
   readonly isSigned: boolean
-  /** What a page of another origin may ask for without being told the answer. */
+  /** A read changes nothing, and its answer is hidden from pages of other origins: it needs no CSRF token. */
   readonly isReading: boolean
-  /** The answer can be read by pages of any origin. */
+  /** Pages of any origin can read a WebSocket, so the request has to name its origin. */
   readonly isSocket?: boolean
 }
 
@@ -57,7 +59,7 @@ export type IdentifyOptions = {
   readonly failures: RateWindow
 }
 
-/** One for a server: what failed from an address is counted over all its requests. */
+/** One for a server: failures are counted over all its requests. */
 export class Identifier {
   readonly #options: IdentifyOptions
   readonly #operatorDigest: Buffer | null
@@ -69,8 +71,8 @@ export class Identifier {
   }
 
   /**
-   * Rejects with `unauthorized`, `rate_limit_exceeded` or, on hidden routes, `not_found`; of those who
-   * come with a session also with `forbidden_origin` and `invalid_csrf_token`.
+   * Rejects with `unauthorized`, `rate_limit_exceeded` or, on hidden routes, `not_found`; callers with a session
+   * also with `forbidden_origin` and `invalid_csrf_token`.
    */
   readonly identify: Identify = async (auth, presented) => {
     const { authorization, isSigned, headers } = presented
@@ -116,7 +118,7 @@ export class Identifier {
     return { kind: 'key', accountId, keyId, session: null }
   }
 
-  /** As `#findSession`; where there is none, the browser is told to forget its cookie. */
+  /** As `#findSession`; a refusal has the browser forget its cookie. */
   async #requireSession(presented: Presented): Promise<Caller> {
     try {
       if (this.#cookieOf(presented.headers) === '') throw problem('unauthorized', NO_SESSION)
@@ -134,9 +136,9 @@ export class Identifier {
   async #findSession(presented: Presented): Promise<SignedIn> {
     const { headers, isReading, isSocket = false } = presented
     const { sessions, publicUrl } = this.#options
-    requireOwnOrigin(headers, { publicUrl: publicUrl(), mustTell: isSocket })
+    requireOwnOrigin(headers, { publicUrl: publicUrl(), isOriginRequired: isSocket })
     const found = await sessions.find(this.#cookieOf(headers))
-    // No failure that counts: nobody guesses what is sealed, and an open page comes with it many times.
+    // Not counted as a failure: nobody can guess a sealed cookie, and an open page sends it many times.
     if (found === null) throw problem('unauthorized', SESSION_OVER)
     if (!isReading) requireCsrfToken(headers, found.session.csrfToken)
     return found
@@ -147,8 +149,8 @@ export class Identifier {
   }
 
   /**
-   * Whose failures are counted together: those of an address. Pages of other sites are counted apart, for
-   * any page that somebody looks at could else lock out the agents at the same address.
+   * Failures are counted by address. Those of other sites' pages are counted apart: any page that somebody
+   * opens could otherwise lock out the agents at the same address.
    */
   #groupOf({ clientAddress, headers }: Sender): string {
     const group = clientGroup(clientAddress)
@@ -159,7 +161,7 @@ export class Identifier {
     const allowance = await this.#options.failures.take(this.#groupOf(from))
     return allowance.isAllowed
       ? new AppError('unauthorized', message)
-      : tooManyFailures(allowance.resetSeconds)
+      : rateLimited('Too many failed sign-ins from this IP address.', allowance.resetSeconds)
   }
 }
 
@@ -169,19 +171,54 @@ const SESSION_OVER = 'The session has ended: it expired, was signed out, or its 
 // RFC 6750 §2.1 (b64token), RFC 9110 §11.1 (the scheme in any case).
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i
 
-/** Of an Authorization header; null where it has none. */
+/** The token of an Authorization header, or null. */
 export function bearerToken(authorization: string | undefined): string | null {
   return BEARER.exec(authorization ?? '')?.[1] ?? null
 }
 
-/** Digests are of one length, so comparing them tells nothing of the token's. */
+/** Digests have one length, so comparing them does not reveal the length of the token. */
 export function digest(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
-function tooManyFailures(retryAfterSeconds: number): AppError {
-  return rateLimited(
-    'Too many failed sign-ins from this IP address.',
-    Math.max(1, retryAfterSeconds),
-  )
+/**
+ * Throws `forbidden_origin` for a request that another site's page has made, by its `Sec-Fetch-Site`
+ * (W3C Fetch Metadata §2.3) or its `Origin` (RFC 6454 §7). Programs and old browsers send neither, and are
+ * allowed unless the origin is required.
+ */
+export function requireOwnOrigin(
+  headers: IncomingHttpHeaders,
+  { publicUrl, isOriginRequired = false }: { publicUrl: string; isOriginRequired?: boolean },
+): void {
+  const isOriginMissing = isOriginRequired && headers.origin === undefined
+  if (isOriginMissing || isForeignPage(headers, publicUrl)) throw problem('forbidden_origin')
+}
+
+function isForeignPage(headers: IncomingHttpHeaders, publicUrl: string): boolean {
+  const { origin, host, 'sec-fetch-site': site } = headers
+  if (site === 'cross-site' || site === 'same-site') return true
+  return origin !== undefined && !isOwn(origin, host, publicUrl)
+}
+
+/** Throws `invalid_csrf_token` unless the header holds the session's token. */
+function requireCsrfToken(headers: IncomingHttpHeaders, csrfToken: string): void {
+  const sent = Buffer.from(String(headers[CSRF_HEADER.toLowerCase()] ?? ''))
+  const expected = Buffer.from(csrfToken)
+  if (sent.length !== expected.length || !timingSafeEqual(sent, expected)) {
+    throw problem('invalid_csrf_token')
+  }
+}
+
+/**
+ * Whether the origin is the public URL's, or that of the host that the request was sent to, under either
+ * scheme: TLS may end at a proxy. A page over plain http is foreign when the public URL is https at that name.
+ */
+function isOwn(origin: string, host: string | undefined, publicUrl: string): boolean {
+  if (!URL.canParse(origin) || !/^https?:\/\//i.test(origin)) return false
+  const { host: from, hostname, protocol } = new URL(origin)
+  const ours = new URL(publicUrl)
+  if (hostname === ours.hostname && ours.protocol === 'https:' && protocol === 'http:') return false
+  if (from === ours.host) return true
+  // The Host field may name the scheme's own port, which an origin leaves out.
+  return URL.canParse(`${protocol}//${host}`) && from === new URL(`${protocol}//${host}`).host
 }

@@ -1,29 +1,122 @@
-// An API key: a bearer token of which only a SHA-256 is kept, with enough of its text to be
-// recognised by its owner.
+// API keys: bearer tokens of which only a SHA-256 is kept, with enough of the text for their owner to
+// recognise them.
 
-import { hash } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
+import { Cache } from '#platform/cache.ts'
 import { BASE62, type Chance, randomText } from '#platform/chance.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
+import type { Log } from '#platform/log.ts'
+import { notFound, problem } from '#platform/problem.ts'
+import type { Db } from '#schema/tables.ts'
+import {
+  ACTIVE_KEYS_MAX,
+  findKey,
+  insertKey,
+  type Key,
+  markKeyRevoked,
+  type NewKey,
+  touchKeys,
+} from './account-rows.ts'
 
-export type Key = {
-  id: string
-  name: string | null
-  tokenPrefix: string
-  last4: string
-  createdAtMs: number
-  lastUsedAtMs: number | null
+/** The key and its token, which is shown this once. `api_key_limit_reached` when there are enough. */
+export async function createKey(
+  deps: { db: Db; clock: Clock; chance: Chance; makeId: MakeId },
+  { accountId, name }: { accountId: string; name: string | null },
+): Promise<{ key: Key; token: string }> {
+  const { stored, key, token } = newKey(deps, { name })
+  const outcome = await deps.db.write(insertKey, { accountId, key: stored, nowMs: key.createdAtMs })
+  if (outcome === 'no_account') throw notFound()
+  if (outcome === 'limit_reached') throw tooManyKeys()
+  return { key, token }
 }
 
-/** 40 base62 characters hold 238 bits, so the digest needs neither salt nor a slow hash. */
-export function makeToken(chance: Chance): string {
-  return `mr_${randomText(chance, BASE62, 40)}`
+export function tooManyKeys() {
+  return problem(
+    'api_key_limit_reached',
+    `The account has reached the limit of ${ACTIVE_KEYS_MAX} active keys.`,
+  )
 }
 
-/** What is stored of a token. */
-export function describeToken(token: string) {
-  return { tokenHash: hashToken(token), tokenPrefix: token.slice(0, 7), last4: token.slice(-4) }
+/** A key that is still to be inserted, with the `token` that was asked for or a random one. */
+export function newKey<Name extends string | null>(
+  { chance, clock, makeId }: { chance: Chance; clock: Clock; makeId: MakeId },
+  { name, token: wanted }: { name: Name; token?: string | null },
+): { stored: NewKey & { name: Name }; key: Key; token: string } {
+  // 40 base62 characters hold 238 bits, so the digest needs neither salt nor a slow hash.
+  const token = wanted ?? `mr_${randomText(chance, BASE62, 40)}`
+  const shown = {
+    id: makeId('key'),
+    name,
+    tokenPrefix: token.slice(0, 7),
+    last4: token.slice(-4),
+  }
+  return {
+    stored: { ...shown, tokenHash: hashToken(token) },
+    key: { ...shown, createdAtMs: clock.now(), lastUsedAtMs: null },
+    token,
+  }
 }
 
-/** SHA-256 of the token's UTF-8 octets. */
-export function hashToken(token: string): Uint8Array {
+function hashToken(token: string): Uint8Array {
   return hash('sha256', token, 'buffer')
+}
+
+/** Effective on the next request. `last_api_key` for the only active one, `not_found` the second time. */
+export async function revokeKey(
+  deps: { db: Db; clock: Clock },
+  input: { accountId: string; keyId: string },
+): Promise<void> {
+  const outcome = await deps.db.write(markKeyRevoked, { ...input, nowMs: deps.clock.now() })
+  if (outcome === 'not_found') throw notFound()
+  if (outcome === 'last_key') throw problem('last_api_key')
+}
+
+export type Identity = { readonly accountId: string; readonly keyId: string }
+
+/** Null for a token that is unknown or revoked. */
+export type Authenticate = (token: string) => Promise<Identity | null>
+
+/** How often a key's last use is written: a write for each request would cost more than it is worth. */
+const TOUCH_EVERY_MS = 60_000
+const TOUCHED_KEYS_MAX = 10_000
+
+/**
+ * Each token is looked up in the database, so a revoked key ends at once. The first use of a key is on
+ * record before its request goes on.
+ */
+export function makeAuthenticate(deps: { db: Db; clock: Clock; log: Log }): Authenticate {
+  const touch = makeTouch(deps)
+  return async (token) => {
+    const presented = hashToken(token)
+    const key = await findKey(deps.db, presented)
+    if (key === undefined || !timingSafeEqual(presented, key.tokenHash)) return null
+    const { accountId, keyId } = key
+    const touched = touch({ accountId, keyId })
+    if (key.lastUsedAtMs === null) await touched
+    return { accountId, keyId }
+  }
+}
+
+/** Notes a use unless one was noted less than TOUCH_EVERY_MS ago; resolves either way. */
+export function makeTouch(deps: {
+  db: Db
+  clock: Clock
+  log: Log
+}): (key: Identity) => Promise<void> {
+  const touches = new Cache<Promise<void>>({
+    entriesMax: TOUCHED_KEYS_MAX,
+    now: () => deps.clock.monotonic(),
+  })
+  return ({ accountId, keyId }) => {
+    const latest = touches.get(keyId)
+    if (latest !== null) return latest
+    const write = { accountId, keyIds: [keyId], nowMs: deps.clock.now() }
+    const touched = deps.db.write(touchKeys, write).catch((error) => {
+      if (touches.get(keyId) === touched) touches.delete(keyId)
+      deps.log.debug({ error }, 'the last use of a key was not noted')
+    })
+    touches.set(keyId, touched, { ttlMs: TOUCH_EVERY_MS })
+    return touched
+  }
 }

@@ -1,5 +1,5 @@
-// Pairings, to and from rows. A key is made in the transaction that gives it out, so that no token is
-// ever at rest, and one is given out once.
+// Pairings, to and from rows. The transaction that hands a key out makes it, so that no token is ever
+// stored, and each is handed out once.
 
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
@@ -11,11 +11,19 @@ import {
   listKeys,
   type NewKey,
 } from './account-rows.ts'
-import type { Pairing } from './pairing.ts'
 
+export type Pairing = {
+  userCode: string
+  clientName: string | null
+  clientAddress: string
+  createdAtMs: number
+  expiresAtMs: number
+}
+
+/** Over all addresses. */
 const PAIRINGS_PENDING_MAX = 10_000
 
-/** `taken` where a pairing has this code; `too_many` where as many wait as may. */
+/** `taken` when another pairing has this code; `too_many` when PAIRINGS_PENDING_MAX wait. */
 export const insertPairing = transaction({
   name: 'startPairing',
   accountOf: () => null,
@@ -56,7 +64,7 @@ export const insertPairing = transaction({
   },
 })
 
-/** The pairing with this code that waits for somebody, or null. */
+/** The pairing with this code while nobody has decided, or null. */
 export async function findPendingPairing(
   db: ReadDb,
   { userCode, nowMs }: { userCode: string; nowMs: number },
@@ -74,8 +82,8 @@ export async function findPendingPairing(
 type Decision = { userCode: string; accountId: string; keyId: string; nowMs: number }
 
 /**
- * Gives the pairing to the account; again by the same account changes nothing. `limit_reached` where
- * the account could not have another key.
+ * Approves for the account; a second call by the same account changes nothing. `limit_reached` when the
+ * account can have no other key.
  */
 export const markPairingApproved = transaction({
   name: 'approvePairing',
@@ -98,7 +106,7 @@ export const markPairingApproved = transaction({
   },
 })
 
-/** Ends the pairing, also one that the account has approved and nobody took yet; false for none. */
+/** Ends the pairing, also an approved one whose key was not taken yet; false when there is none. */
 export const markPairingDenied = transaction({
   name: 'denyPairing',
   accountOf: ({ accountId }) => accountId,
@@ -110,16 +118,16 @@ export const markPairingDenied = transaction({
   },
 })
 
-export type Taking = { requestHash: Uint8Array; key: Omit<NewKey, 'name'>; nowMs: number }
-export type Taken =
+type Taking = { requestHash: Uint8Array; key: Omit<NewKey, 'name'>; nowMs: number }
+type Taken =
   | { outcome: 'taken'; accountId: string; approvedBy: string; pairing: Pairing }
   | { outcome: 'pending' }
   | { outcome: 'not_found' }
   | { outcome: 'limit_reached' }
 
 /**
- * Makes the key of an approved pairing, which is over with it. An approval is worth what the key is
- * that it was given with: once that is revoked there is no such pairing.
+ * Makes the key of an approved pairing, which ends with it. An approval holds only as long as the key that
+ * gave it: once that key is revoked, the pairing is `not_found`.
  */
 export const takePairing = transaction({
   name: 'takePairing',
@@ -148,7 +156,7 @@ export const takePairing = transaction({
   },
 })
 
-/** What a key is called whose client did not say. */
+/** The name of a key whose client gave none. */
 const UNNAMED = 'Paired client'
 
 async function lockPairing(

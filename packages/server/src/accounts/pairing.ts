@@ -1,43 +1,166 @@
-// The pairing of a client with an account: what the client knows alone, and what a person compares.
+// Pairing a client with an account (RFC 8628): the client asks, shows its code and polls; a person who is
+// signed in compares the code and decides; the client takes a key of its own.
 
 import { hash } from 'node:crypto'
+import { clientGroup } from '@mailroom/smtp/client-address.ts'
+import type { Context, HandlersOf } from '#http/handler.ts'
+import { rateLimited } from '#http/problems.ts'
 import { type Chance, randomText } from '#platform/chance.ts'
+import type { Clock } from '#platform/clock.ts'
+import { presentTimes } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
+import type { Log } from '#platform/log.ts'
+import { notFound, problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
+import { MINUTE_MS } from '#platform/units.ts'
+import type { Budgets } from '#rate-limits/budgets.ts'
+import type { Db } from '#schema/tables.ts'
+import { newKey, tooManyKeys } from './key.ts'
+import {
+  findPendingPairing,
+  insertPairing,
+  markPairingApproved,
+  markPairingDenied,
+  takePairing,
+} from './pairing-rows.ts'
 
-export type Pairing = {
-  userCode: string
-  clientName: string | null
-  clientAddress: string
-  createdAtMs: number
-  expiresAtMs: number
+type PairingDeps = { db: Db; clock: Clock; chance: Chance; makeId: MakeId; log: Log }
+
+/** A client polls every two to five seconds, and several clients may share an address. */
+const PAIRING_STARTS_PER_MINUTE_MAX = 10
+const PAIRING_POLLS_PER_MINUTE_MAX = 60
+/** Codes that one account reads, approves and denies: a person types a few, a guesser needs billions. */
+export const PAIRING_LOOKS_PER_MINUTE_MAX = 20
+
+export function pairingHandlers(
+  deps: PairingDeps & { publicUrl: string; budgets: Budgets },
+): HandlersOf<'pairing'> {
+  const limiter = (name: string, limit: number, message: string) => {
+    const window = deps.budgets.openWindow({ name, limit, windowMs: MINUTE_MS })
+    return async (key: string) => {
+      const { isAllowed, resetSeconds } = await window.take(key)
+      if (!isAllowed) throw rateLimited(message, resetSeconds)
+    }
+  }
+  const [starts, polls] = [PAIRING_STARTS_PER_MINUTE_MAX, PAIRING_POLLS_PER_MINUTE_MAX]
+  const limitStarts = limiter('pairing starts', starts, 'Too many pairings from this address.')
+  const limitPolls = limiter('pairing polls', polls, 'Too many polls from this address.')
+  const looks = PAIRING_LOOKS_PER_MINUTE_MAX
+  const limitLooks = limiter('pairing looks', looks, 'Too many codes were looked up.')
+  const poll = async (requestId: string, { clientAddress, wantsContent }: Context) => {
+    await limitPolls(clientGroup(clientAddress))
+    // HEAD gets no content, so the key would be lost.
+    const apiKey = wantsContent ? await pollPairing(deps, requestId) : null
+    if (apiKey === null) return { status: 202 as const, body: { status: 'pending' as const } }
+    return { status: 200 as const, body: { status: 'ready' as const, apiKey } }
+  }
+  return {
+    'pairing.start': async ({ body }, { clientAddress }) => {
+      await limitStarts(clientGroup(clientAddress))
+      const clientName = body.clientName?.trim() || null
+      const { requestId, userCode } = await startPairing(deps, { clientName, clientAddress })
+      const verifyUrl = `${deps.publicUrl}/console/pair?code=${userCode}`
+      return { requestId, userCode, verifyUrl, expiresInSeconds: PAIRING_MS / 1000 }
+    },
+    'pairing.poll': ({ body }, context) => poll(body.requestId, context),
+    'pairing.pollByUrl': ({ query }, context) => poll(query.requestId, context),
+    'pairing.get': async ({ path }, { accountId }) => {
+      await limitLooks(accountId)
+      const userCode = requireUserCode(path.userCode)
+      const found = await findPendingPairing(deps.db, { userCode, nowMs: deps.clock.now() })
+      if (found === null) throw notFound()
+      return presentTimes(found)
+    },
+    'pairing.approve': async ({ path }, { accountId, keyId }) => {
+      await limitLooks(accountId)
+      const decision = { userCode: requireUserCode(path.userCode), accountId, keyId }
+      const approved = { ...decision, nowMs: deps.clock.now() }
+      const outcome = await deps.db.write(markPairingApproved, approved)
+      if (outcome === 'not_found') throw notFound()
+      if (outcome === 'limit_reached') throw tooManyKeys()
+      deps.log.info(decision, 'a client was approved')
+    },
+    'pairing.deny': async ({ path }, { accountId, keyId }) => {
+      await limitLooks(accountId)
+      const userCode = requireUserCode(path.userCode)
+      const denied = { userCode, accountId, nowMs: deps.clock.now() }
+      if (!(await deps.db.write(markPairingDenied, denied))) throw notFound()
+      deps.log.info({ accountId, keyId, userCode }, 'a client was denied')
+    },
+  }
+}
+
+/** How long a person has to approve a client. */
+const PAIRING_MS = 10 * MINUTE_MS
+
+/** A code that another pairing has already is likelier to be a fault than chance. */
+const CODES_TRIED_MAX = 5
+
+const REQUEST_ID_BYTES = 32
+
+/** `rate_limit_exceeded` when too many clients wait, over all addresses. */
+async function startPairing(
+  { db, clock, chance }: PairingDeps,
+  client: { clientName: string | null; clientAddress: string },
+): Promise<{ requestId: string; userCode: string }> {
+  const nowMs = clock.now()
+  // The client alone knows it, and takes its key with it.
+  const requestId = Buffer.from(chance.bytes(REQUEST_ID_BYTES)).toString('base64url')
+  const requestHash = hashRequestId(requestId)
+  for (let tried = 0; tried < CODES_TRIED_MAX; tried += 1) {
+    const userCode = makeUserCode(chance)
+    const started = { ...client, requestHash, userCode, nowMs, expiresAtMs: nowMs + PAIRING_MS }
+    const outcome = await db.write(insertPairing, started)
+    if (outcome === 'started') return { requestId, userCode }
+    if (outcome === 'taken') continue
+    throw problem('rate_limit_exceeded', 'Too many clients are waiting for approval.', {
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+    })
+  }
+  throw new Error('Every code that was drawn was in use.')
+}
+
+/**
+ * The token once the pairing is approved: this call makes it, and no other call gets it. Null while nobody
+ * has decided. `not_found` when the pairing is over, denied or taken; `api_key_limit_reached` as long as the
+ * account can have no other key.
+ */
+async function pollPairing(deps: PairingDeps, requestId: string): Promise<string | null> {
+  const { stored: key, token } = newKey(deps, { name: null })
+  const requestHash = hashRequestId(requestId)
+  const taken = await deps.db.write(takePairing, { requestHash, key, nowMs: deps.clock.now() })
+  if (taken.outcome === 'pending') return null
+  if (taken.outcome === 'not_found') throw notFound()
+  if (taken.outcome === 'limit_reached') throw tooManyKeys()
+  const { accountId, approvedBy, pairing } = taken
+  const { clientName, clientAddress } = pairing
+  deps.log.info(
+    { accountId, keyId: key.id, approvedBy, clientName, clientAddress },
+    'a paired client received its key',
+  )
+  return token
+}
+
+/** The request id has 256 random bits, which need no salt. */
+function hashRequestId(requestId: string): Uint8Array {
+  return hash('sha256', requestId, 'buffer')
 }
 
 /** Consonants, so that no words come of it, and digits that look like no letter (RFC 8628 §6.1). */
 const CODE_ALPHABET = 'BCDFGHJKLMNPQRSTVWXZ3479'
 const CODE_LENGTH = 8
-const REQUEST_ID_BYTES = 32
-
-/** Known to the client alone, who takes the key with it. */
-export function makeRequestId(chance: Chance): string {
-  return Buffer.from(chance.bytes(REQUEST_ID_BYTES)).toString('base64url')
-}
-
-/** What is kept of it: 256 random bits need no salt. */
-export function hashRequestId(requestId: string): Uint8Array {
-  return hash('sha256', requestId, 'buffer')
-}
 
 /** `XXXX-XXXX`. */
-export function makeUserCode(chance: Chance): string {
+function makeUserCode(chance: Chance): string {
   return grouped(randomText(chance, CODE_ALPHABET, CODE_LENGTH))
 }
 
-/** As people type it: in any case, with or without the hyphen. Null for what cannot be one. */
-export function readUserCode(text: string): string | null {
-  if (text.length > 2 * CODE_LENGTH) return null
-  const code = text.toUpperCase().replace(/[\s-]/g, '')
+/** The code as people type it: in any case, with or without the hyphen. `not_found` for any other text. */
+function requireUserCode(text: string): string {
+  const code = text.length > 2 * CODE_LENGTH ? '' : text.toUpperCase().replace(/[\s-]/g, '')
   const isCode =
     code.length === CODE_LENGTH && [...code].every((one) => CODE_ALPHABET.includes(one))
-  return isCode ? grouped(code) : null
+  if (!isCode) throw notFound()
+  return grouped(code)
 }
 
 function grouped(code: string): string {

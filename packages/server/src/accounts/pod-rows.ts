@@ -3,13 +3,18 @@
 import { transaction } from '#platform/db/db.ts'
 import { isIdOf } from '#platform/ids.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
-import { deleteRulesOf } from './account-counters-rows.ts'
-import { lockAccount } from './account-rows.ts'
-import type { Pod } from './pod.ts'
+import { changeAccountTotal, deleteRulesOf, lockAccount } from './account-rows.ts'
+
+export type Pod = {
+  id: string
+  clientId: string | null
+  name: string | null
+  isDefault: boolean
+  createdAtMs: number
+}
 
 export type PodRefusal = 'not_found' | 'client_id_taken'
 
-/** Adds a pod; refused when another pod of the account has the `clientId`. */
 export const insertPod = transaction({
   name: 'createPod',
   accountOf: ({ accountId }) => accountId,
@@ -35,12 +40,12 @@ export const insertPod = transaction({
       created_at: input.nowMs,
     }
     await tx.query.insertInto('pods').values(row).execute()
-    await changePodCount(tx, input.accountId, 1)
+    await changeAccountTotal(tx, input.accountId, { column: 'pod_count', by: 1 })
     return toPod(row)
   },
 })
 
-/** Changes what is given; null clears. */
+/** Changes the named fields; null clears. `pod` is an id or a `clientId`. */
 export const changePod = transaction({
   name: 'updatePod',
   accountOf: ({ accountId }) => accountId,
@@ -70,14 +75,9 @@ export const changePod = transaction({
   },
 })
 
-export type PodDeletion =
-  | 'deleted'
-  | 'not_found'
-  | 'default_pod'
-  | 'pod_not_empty'
-  | 'pod_has_domains'
+type PodDeletion = 'deleted' | 'not_found' | 'default_pod' | 'pod_not_empty' | 'pod_has_domains'
 
-/** Removes an empty pod. The default pod is refused as such, whatever it holds. */
+/** Removes an empty pod. The default pod is refused first, whatever it holds. */
 export const removePod = transaction({
   name: 'deletePod',
   accountOf: ({ accountId }) => accountId,
@@ -95,7 +95,7 @@ export const removePod = transaction({
       .where('account_id', '=', input.accountId)
       .where('id', '=', pod.id)
       .execute()
-    await changePodCount(tx, input.accountId, -1)
+    await changeAccountTotal(tx, input.accountId, { column: 'pod_count', by: -1 })
     return 'deleted'
   },
 })
@@ -128,7 +128,7 @@ export async function findPod(db: ReadDb, accountId: string, pod: string): Promi
   return row === null ? null : toPod(row)
 }
 
-/** The ids of the account's pods by what they were called: their ids or their `clientId`s. */
+/** The ids of the account's pods, by the ids or `clientId`s that were asked for. */
 export async function findPodIds(
   db: ReadDb,
   accountId: string,
@@ -148,7 +148,7 @@ export async function findPodIds(
   return ids
 }
 
-/** The row behind `findPod`, for transactions that change it. */
+/** The row of the account's pod with this id or `clientId`, or null. */
 export async function findPodRow(
   db: ReadDb,
   accountId: string,
@@ -174,21 +174,17 @@ export async function defaultPodRow(tx: Tx, accountId: string): Promise<Row<'pod
     .executeTakeFirstOrThrow()
 }
 
-/** Keeps the pod's and the account's totals of inboxes. */
-export async function changeInboxCounts(
+/** Keeps a total of the pod. */
+export async function changePodTotal(
   tx: Tx,
-  input: { accountId: string; podId: string; by: 1 | -1 },
+  { accountId, podId }: { accountId: string; podId: string },
+  { column, by }: { column: 'inbox_count' | 'domain_count'; by: 1 | -1 },
 ): Promise<void> {
   await tx.query
     .updateTable('pods')
-    .set((row) => ({ inbox_count: row('inbox_count', '+', input.by) }))
-    .where('account_id', '=', input.accountId)
-    .where('id', '=', input.podId)
-    .execute()
-  await tx.query
-    .updateTable('accounts')
-    .set((row) => ({ inbox_count: row('inbox_count', '+', input.by) }))
-    .where('id', '=', input.accountId)
+    .set((row) => ({ [column]: row(column, '+', by) }))
+    .where('account_id', '=', accountId)
+    .where('id', '=', podId)
     .execute()
 }
 
@@ -206,14 +202,6 @@ async function isClientIdTaken(
     .where('client_id', '=', clientId)
     .executeTakeFirst()
   return other !== undefined && other.id !== exceptPodId
-}
-
-async function changePodCount(tx: Tx, accountId: string, by: 1 | -1): Promise<void> {
-  await tx.query
-    .updateTable('accounts')
-    .set((row) => ({ pod_count: row('pod_count', '+', by) }))
-    .where('id', '=', accountId)
-    .execute()
 }
 
 function toPod(

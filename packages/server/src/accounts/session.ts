@@ -1,9 +1,23 @@
-// A session of the console: who signed in with which key, until when, and the secret that goes with all
-// that changes something. The whole of it is in the cookie, sealed; nothing is kept but which ones were
-// signed out of.
+// Sessions of the console. A session is whole in its sealed cookie: who signed in with which key, until when,
+// and a token against forged requests. The service stores only which sessions were signed out of.
 
 import { hash } from 'node:crypto'
-import type { Sealer } from '#platform/seal.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import { SECURE_SESSION_COOKIE, SESSION_COOKIE } from '@mailroom/contract/vocabulary.ts'
+import type { Chance } from '#platform/chance.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { Log } from '#platform/log.ts'
+import { type Sealer, sealer as sealerOf } from '#platform/seal.ts'
+import { HOUR_MS } from '#platform/units.ts'
+import type { Db } from '#schema/tables.ts'
+import {
+  type Account,
+  endSession,
+  findEndedSessions,
+  findKeyWithAccount,
+  type Key,
+} from './account-rows.ts'
+import { type Authenticate, makeTouch } from './key.ts'
 
 export type Session = {
   readonly accountId: string
@@ -13,7 +27,67 @@ export type Session = {
   readonly expiresAtMs: number
 }
 
-/** What a session is known by elsewhere, which opens nothing. */
+export type SignedIn = {
+  readonly session: Session
+  readonly account: Account
+  readonly key: Key
+}
+
+export type Sessions = {
+  /** With the value of the cookie; null when the token is unknown or revoked. */
+  create(token: string): Promise<(SignedIn & { readonly cookie: string }) | null>
+  /**
+   * Null for a cookie that no process with this secret has made, and for a session that has expired, was
+   * signed out of, or whose key was revoked.
+   */
+  find(cookie: string): Promise<SignedIn | null>
+  /** Signs out, in every process. */
+  end(session: Session): Promise<void>
+}
+
+/** From signing in to the end of the session. */
+const SESSION_MS = 12 * HOUR_MS
+const CSRF_TOKEN_BYTES = 24
+
+/** Each use looks the key up, so a revoked key signs out at once, in every process that has the same secret. */
+export function openSessions(
+  deps: {
+    db: Db
+    clock: Clock
+    chance: Chance
+    log: Log
+    deriveKey: (purpose: string) => Uint8Array
+  },
+  authenticate: Authenticate,
+): Sessions {
+  const sealer = sealerOf(deps.deriveKey(CONTEXT), deps.chance)
+  const touch = makeTouch(deps)
+  return {
+    async create(token) {
+      const identity = await authenticate(token)
+      const found = identity && (await findKeyWithAccount(deps.db, identity))
+      if (identity === null || found === null) return null
+      const csrfToken = Buffer.from(deps.chance.bytes(CSRF_TOKEN_BYTES)).toString('base64url')
+      const session = { ...identity, csrfToken, expiresAtMs: deps.clock.now() + SESSION_MS }
+      return { ...found, session, cookie: sealSession(sealer, session) }
+    },
+    async find(cookie) {
+      const session = openSession(sealer, cookie)
+      if (session === null || session.expiresAtMs <= deps.clock.now()) return null
+      const found = await findKeyWithAccount(deps.db, session)
+      if (found === null) return null
+      if ((await findEndedSessions(deps.db, [sessionId(session)])).length > 0) return null
+      void touch(session)
+      return { ...found, session }
+    },
+    async end(session) {
+      const { expiresAtMs } = session
+      await deps.db.write(endSession, { id: sessionId(session), expiresAtMs })
+    },
+  }
+}
+
+/** Names a session in the database and in memory; nobody can sign in with it. */
 export function sessionId({ csrfToken }: Session): string {
   return hash('sha256', csrfToken, 'base64url')
 }
@@ -22,15 +96,14 @@ const CONTEXT = 'console-session'
 const COOKIE_LENGTH_MAX = 1_000
 const SEALED = /^[A-Za-z0-9_-]+$/
 
-/** Text for a cookie. */
-export function sealSession(sealer: Sealer, session: Session): string {
+function sealSession(sealer: Sealer, session: Session): string {
   const { accountId, keyId, csrfToken, expiresAtMs } = session
   const plain = Buffer.from([accountId, keyId, csrfToken, expiresAtMs].join(' '))
   return Buffer.from(sealer.seal(plain, CONTEXT)).toString('base64url')
 }
 
-/** Null for text that `sealSession` did not make with this key; a session that is over is one. */
-export function openSession(sealer: Sealer, text: string): Session | null {
+/** Null for a text that `sealSession` did not make with this key; an expired session is returned, too. */
+function openSession(sealer: Sealer, text: string): Session | null {
   if (text.length > COOKIE_LENGTH_MAX || !SEALED.test(text)) return null
   const plain = sealer.open(Buffer.from(text, 'base64url'), CONTEXT)
   if (plain === null) return null
@@ -38,4 +111,47 @@ export function openSession(sealer: Sealer, text: string): Session | null {
     .toString()
     .split(' ')
   return { accountId, keyId, csrfToken, expiresAtMs: Number(expiresAt) }
+}
+
+/** A value for Set-Cookie (RFC 6265), for https alone where the public URL has it. */
+export function sessionCookie(value: string, publicUrl: string): string {
+  return cookie(value, SESSION_MS / 1000, publicUrl)
+}
+
+/** A value for Set-Cookie that ends the session in the browser. */
+export function endedSessionCookie(publicUrl: string): string {
+  return cookie('', 0, publicUrl)
+}
+
+function cookie(value: string, maxAgeSeconds: number, publicUrl: string): string {
+  const secure = isSecure(publicUrl) ? '; Secure' : ''
+  return `${nameOf(publicUrl)}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${secure}`
+}
+
+function nameOf(publicUrl: string): string {
+  return isSecure(publicUrl) ? SECURE_SESSION_COOKIE : SESSION_COOKIE
+}
+
+function isSecure(publicUrl: string): boolean {
+  return publicUrl.startsWith('https:')
+}
+
+/**
+ * The value of the session's cookie, '' for none. Of two different cookies neither is taken: a neighbouring
+ * host can add its own to the service's (RFC 6265 §8.6), and would have its victim write mail in another's
+ * account.
+ */
+export function readSessionCookie(
+  { cookie: field = '' }: IncomingHttpHeaders,
+  publicUrl: string,
+): string {
+  const name = nameOf(publicUrl)
+  const values = new Set<string>()
+  for (const pair of field.split(';')) {
+    const equals = pair.indexOf('=')
+    if (equals === -1 || pair.slice(0, equals).trim() !== name) continue
+    values.add(pair.slice(equals + 1).trim())
+  }
+  const [value = '', ...others] = values
+  return others.length === 0 ? value : ''
 }

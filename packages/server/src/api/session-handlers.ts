@@ -2,13 +2,16 @@
 // and the key goes no further.
 
 import type { CreateSession, Session as SessionShape } from '@mailroom/contract/shapes/session.ts'
-import type { SignIn } from '#accounts/identify.ts'
-import { sessionId } from '#accounts/session.ts'
-import { endedSessionCookie, sessionCookie } from '#accounts/session-cookie.ts'
-import type { Sessions, SignedIn } from '#accounts/sessions.ts'
+import { requireOwnOrigin, type SignIn } from '#accounts/identify.ts'
+import {
+  endedSessionCookie,
+  type Sessions,
+  type SignedIn,
+  sessionCookie,
+  sessionId,
+} from '#accounts/session.ts'
 import type { EventReaders } from '#http/event-readers.ts'
 import type { Answered, Context } from '#http/handler.ts'
-import { requireOwnOrigin } from '#http/own-origin.ts'
 import { presentTime } from '#platform/clock.ts'
 import { programVersion } from '#platform/program-version.ts'
 import type { AnyHandler } from './route.ts'

@@ -1,11 +1,9 @@
 // Accounts and keys from the command line of the machine, whose user is the operator.
 
-import type { Plan } from '#accounts/account.ts'
-import { findKeyAccount } from '#accounts/account-rows.ts'
-import { createAccount } from '#accounts/create-account.ts'
-import { createKey } from '#accounts/create-key.ts'
-import { revokeKey } from '#accounts/revoke-key.ts'
-import { listAccounts } from '#accounts/update-account.ts'
+import type { Plan } from '@mailroom/contract/vocabulary.ts'
+import { createAccount } from '#accounts/account.ts'
+import { findKeyAccount, listAccounts } from '#accounts/account-rows.ts'
+import { createKey, revokeKey } from '#accounts/key.ts'
 import { createInbox } from '#inboxes/create-inbox.ts'
 import { AppError } from '#platform/problem.ts'
 import { CommandFailure } from './command-failure.ts'
@@ -23,7 +21,7 @@ export async function createAccountCommand(options: { name: string; plan: Plan }
 /** Prints one line an account. */
 export async function listAccountsCommand(): Promise<void> {
   const everything = { limit: 100_000, offset: 0 }
-  const { accounts } = await withStore((store) => listAccounts(store, everything))
+  const { accounts } = await withStore((store) => listAccounts(store.db, everything))
   print(
     ...accounts.map(({ id, plan, createdAtMs, name }) =>
       [id, plan.padEnd(9), new Date(createdAtMs).toISOString(), plainText(name)].join('  '),

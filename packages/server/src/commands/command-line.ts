@@ -1,8 +1,8 @@
 // The commands and their words. Each loads what it needs when it is called, so that `serve` starts
 // quickly and `--help` at once.
 
+import { type Plan, plans } from '@mailroom/contract/vocabulary.ts'
 import { Command, Option } from 'commander'
-import { PLANS, type Plan } from '#accounts/account.ts'
 import { CommandFailure } from './command-failure.ts'
 
 /** Reads `argv` and runs the command; sets the exit code: 0 done, 1 failed, 2 wrong usage. */
@@ -120,7 +120,7 @@ function addAccountCommands(program: Command): void {
     .command('create')
     .description('Create an account with its default pod and print its API key once.')
     .requiredOption('--name <name>', 'A name for people.')
-    .addOption(new Option('--plan <plan>', 'Plan of the account.').choices(PLANS).default('free'))
+    .addOption(new Option('--plan <plan>', 'Plan of the account.').choices(plans).default('free'))
     .action(async (options: { name: string; plan: Plan }) => {
       const { createAccountCommand } = await import('./accounts.ts')
       await createAccountCommand(options)

@@ -2,7 +2,7 @@
 
 import { isReservedDomain } from '#commands/doctor/check-records.ts'
 import { formatDnsTable, formatZone } from '#domains/dns-records.ts'
-import { listServiceRecords } from '#domains/service-keys.ts'
+import { listServiceRecords } from '#domains/signers.ts'
 import { plainText } from './plain-text.ts'
 import { withKeys } from './with-keys.ts'
 import { withStore } from './with-store.ts'

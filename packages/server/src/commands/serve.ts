@@ -1,6 +1,6 @@
 // Running the service: settings, log, the app, signals and the exit code.
 
-import type { NewAccount } from '#accounts/create-account.ts'
+import type { NewAccount } from '#accounts/account.ts'
 import { type Addresses, type App, DRAIN_MS, openApp } from '#app.ts'
 import type { Settings } from '#config/settings.ts'
 import { type Health, openHealth } from '#operating/health.ts'

@@ -1,7 +1,7 @@
 // The keys of the service for a command, beside a service that may be running.
 
 import { makeDkimKey } from '@mailroom/mail/dkim.ts'
-import type { ServiceKeyDeps } from '#domains/service-keys.ts'
+import type { ServiceKeyDeps } from '#domains/signers.ts'
 import { openKeys } from '#wiring/open-keys.ts'
 import type { CommandStore } from './with-store.ts'
 

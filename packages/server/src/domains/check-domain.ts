@@ -1,19 +1,35 @@
-// One check of a custom domain: DNS is asked, a pure function says what follows, and one transaction
-// writes it. Who wants it, and how many there are at once, is not known here.
+// Checks of custom domains. A check asks DNS for the domain's records, a pure function decides what follows,
+// and one transaction writes it.
 
+import type { Domain as DomainShape } from '@mailroom/contract/shapes/domain.ts'
+import { onAbort, raceAbort } from '#platform/abort.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
+import { notFound, problem } from '#platform/problem.ts'
+import { Semaphore } from '#platform/semaphore.ts'
+import { SECOND_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
-import { type AskedRecord, askRecords } from './ask-records.ts'
-import type { Domain, RecordCheck } from './domain.ts'
+import { type Answered, checkMxRecord, checkTextRecord } from './check-record.ts'
+import type { DnsRecord } from './dns-records.ts'
+import { type Domain, nextStatus, type RecordCheck } from './domain.ts'
 import { findDomain } from './domain-rows.ts'
-import { nextStatus } from './domain-state.ts'
-import { type DomainSettled, settleDomain } from './settle-domain-rows.ts'
-import { findCheck, recordsOf } from './shown-domain.ts'
+import {
+  findCheck,
+  presentChecked,
+  presentDomain,
+  presentRecord,
+  recordsOf,
+} from './present-domain.ts'
+import {
+  claimDomainChecks,
+  type DomainSettled,
+  hasDueDomains,
+  settleDomain,
+} from './settle-domain-rows.ts'
 
-export type CheckDeps = {
+type CheckDeps = {
   db: Db
   clock: Clock
   makeId: MakeId
@@ -23,20 +39,124 @@ export type CheckDeps = {
   wakeEvents: () => void
 }
 
-export type DomainNamed = { accountId: string; domainId: string }
+export type VerifyDeps = CheckDeps & { domainChecks: DomainChecks }
 
-/** Checks that others made meanwhile, until their word is taken. */
+type DomainNamed = { accountId: string; domainId: string }
+
+/**
+ * The domain after a fresh check, which may have changed its status; concurrent calls share one check.
+ * `domain_taken` when DNS has all required records but another account has verified the domain,
+ * `rate_limit_exceeded` when too many checks of the account wait. Where DNS does not answer, nothing changes,
+ * and the hint of the record says so.
+ */
+export async function verifyDomain(deps: VerifyDeps, named: DomainNamed): Promise<DomainShape> {
+  const outcome = await deps.domainChecks.runRequested(named, () => checkDomain(deps, named))
+  switch (outcome.kind) {
+    case 'not_found':
+      throw notFound()
+    case 'taken':
+      throw problem(
+        'domain_taken',
+        `The DNS records are correct, but another account has already verified ${outcome.domain.domain}.`,
+      )
+    case 'checked':
+      return presentDomain(deps, outcome.domain)
+    case 'unanswered': {
+      const { domain, asked } = outcome
+      return presentChecked(
+        domain,
+        asked.map((one) => presentAsked(one, domain.checks)),
+      )
+    }
+  }
+}
+
+/** A record that DNS answered for is shown as it is now; the others as before, with the reason. */
+function presentAsked(one: AskedRecord, checks: readonly RecordCheck[]) {
+  if (one.kind === 'check') return presentRecord(one.record, [one.check])
+  const hint = `DNS did not answer (${one.text}), so nothing changed. Verify the domain again later.`
+  return { ...presentRecord(one.record, checks), hint }
+}
+
+/** Checks the domains that are due, as many at once as a process may; true when there may be more. */
+export async function checkDueDomains(deps: VerifyDeps, signal: AbortSignal): Promise<boolean> {
+  const nowMs = deps.clock.now()
+  // Most calls find nothing, and should not cost a write.
+  if (!(await hasDueDomains(deps.db, nowMs))) return false
+  const due = await deps.db.write(claimDomainChecks, { limit: DOMAIN_CHECKS_AT_ONCE, nowMs })
+  const checks = due.map(async (named) => {
+    try {
+      await deps.domainChecks.runDue(named, () => checkDomain(deps, named, signal))
+    } catch (error) {
+      deps.log.warn({ error, domainId: named.domainId }, 'the check of a domain failed')
+    }
+  })
+  await Promise.all(checks)
+  return due.length === DOMAIN_CHECKS_AT_ONCE
+}
+
+/**
+ * Due checks that a process runs at once, and as many requested ones: together they ask fewer questions than
+ * DNS_QUERIES_AT_ONCE, so that no check waits for another domain's silent servers.
+ */
+const DOMAIN_CHECKS_AT_ONCE = 20
+/** Requested checks of one account that run at once, and those that wait behind them. */
+export const DOMAIN_CHECKS_PER_ACCOUNT_MAX = 4
+export const DOMAIN_CHECKS_WAITING_MAX = 16
+
+/** The checks under way in this process: one of a domain at a time, and a few requested ones of an account. */
+export type DomainChecks = {
+  /**
+   * The outcome of the check of this domain that is under way or waits for a slot, or of a new one.
+   * `rate_limit_exceeded` when too many of the account wait.
+   */
+  runRequested(named: DomainNamed, check: () => Promise<CheckedDomain>): Promise<CheckedDomain>
+  /** Runs the check at once, unless one of this domain is under way. */
+  runDue(named: DomainNamed, check: () => Promise<CheckedDomain>): Promise<void>
+}
+
+export function openDomainChecks(): DomainChecks {
+  const underWay = new Map<string, Promise<CheckedDomain>>()
+  const semaphore = new Semaphore({
+    limit: DOMAIN_CHECKS_AT_ONCE,
+    limitPerKey: DOMAIN_CHECKS_PER_ACCOUNT_MAX,
+    waitingPerKeyMax: DOMAIN_CHECKS_WAITING_MAX,
+    refuse: () =>
+      problem('rate_limit_exceeded', 'Too many domains of this account are being verified.', {
+        retryAfterSeconds: Math.ceil(DOMAIN_CHECK_MS_MAX / 1_000),
+      }),
+  })
+  const start = ({ accountId, domainId }: DomainNamed, run: () => Promise<CheckedDomain>) => {
+    // By the domain's id alone, an account would share the outcome for another's domain.
+    const key = `${accountId} ${domainId}`
+    const known = underWay.get(key)
+    if (known !== undefined) return { isNew: false, check: known }
+    const check = run().finally(() => underWay.delete(key))
+    underWay.set(key, check)
+    return { isNew: true, check }
+  }
+  return {
+    runRequested: (named, check) =>
+      start(named, () => semaphore.run({ key: named.accountId }, check)).check,
+    async runDue(named, check) {
+      const started = start(named, check)
+      if (started.isNew) await started.check
+    },
+  }
+}
+
+/** Checks that were overtaken by another process's before the other outcome is taken. */
 const ATTEMPTS_MAX = 3
 
-export type CheckedDomain =
+type CheckedDomain =
   | { kind: 'checked'; domain: Domain }
   | { kind: 'taken'; domain: Domain }
-  /** DNS did not answer for a record that is required. */
+  /** DNS did not answer for a required record. */
   | { kind: 'unanswered'; domain: Domain; asked: AskedRecord[] }
   | { kind: 'not_found' }
 
 /** Ends early once `signal` is aborted, as if DNS had not answered. */
-export async function checkDomain(
+async function checkDomain(
   deps: CheckDeps,
   named: DomainNamed,
   signal?: AbortSignal,
@@ -44,11 +164,10 @@ export async function checkDomain(
   for (let attempt = 1; ; attempt++) {
     const domain = await findDomain(deps.db, named.accountId, named.domainId)
     if (domain === null) return { kind: 'not_found' }
-    const found = await look(deps, domain, signal)
+    const found = await askUntilSure(deps, domain, signal)
     if (found.kind === 'unanswered') return { kind: 'unanswered', domain, asked: found.asked }
     const settled = await settle(deps, domain, found)
-    if (settled.kind === 'not_found') return settled
-    if (settled.kind === 'taken') return settled
+    if (settled.kind === 'not_found' || settled.kind === 'taken') return settled
     if (settled.kind === 'settled') return { kind: 'checked', domain: settled.domain }
     if (settled.isTaken) return { kind: 'taken', domain: settled.domain }
     const isSettled = nextStatus(settled.domain, found) === settled.domain.status
@@ -56,39 +175,35 @@ export async function checkDomain(
   }
 }
 
-type Look =
-  | { kind: 'unanswered'; asked: AskedRecord[] }
-  | {
-      kind: 'answered'
-      checks: RecordCheck[]
-      isRight: boolean
-      /** Where the state is to change, whether DNS was asked once more and said the same. */
-      isSure: boolean
-      nowMs: number
-    }
+type Unanswered = { kind: 'unanswered'; asked: AskedRecord[] }
+type Answers = { kind: 'answered'; checks: RecordCheck[]; isRight: boolean; nowMs: number }
+/** `isSure`: the status stays, or a second query of DNS has confirmed the change. */
+type SureAnswers = Answers & { isSure: boolean }
 
 /**
- * Once, and once more at once where the state is to change: of a domain's servers one may be behind the
- * others. That two answers agree is all that is known then; a mistake in DNS that lasts for both is seen.
+ * Asks a second time at once where the status is to change: one of the domain's name servers may be behind the
+ * others. A mistake in DNS that lasts for both queries is not recognised as one.
  */
-async function look(deps: CheckDeps, domain: Domain, signal?: AbortSignal): Promise<Look> {
-  const first = await lookOnce(deps, domain, signal)
+async function askUntilSure(
+  deps: CheckDeps,
+  domain: Domain,
+  signal?: AbortSignal,
+): Promise<Unanswered | SureAnswers> {
+  const first = await askOnce(deps, domain, signal)
   if (first.kind === 'unanswered') return first
   if (nextStatus(domain, { ...first, isSure: true }) === domain.status) {
     return { ...first, isSure: true }
   }
-  const second = await lookOnce(deps, domain, signal)
+  const second = await askOnce(deps, domain, signal)
   if (second.kind === 'unanswered') return second
   return { ...second, isSure: second.isRight === first.isRight }
 }
 
-async function lookOnce(
+async function askOnce(
   deps: CheckDeps,
   domain: Domain,
   signal?: AbortSignal,
-): Promise<
-  Exclude<Look, { kind: 'answered' }> | Omit<Extract<Look, { kind: 'answered' }>, 'isSure'>
-> {
+): Promise<Unanswered | Answers> {
   const asked = await askRecords(deps, await recordsOf(deps, domain), signal)
   if (asked.some(({ kind, record }) => kind === 'fault' && record.required)) {
     return { kind: 'unanswered', asked }
@@ -107,7 +222,7 @@ function isValid(one: AskedRecord): boolean {
 async function settle(
   deps: CheckDeps,
   domain: Domain,
-  { checks, isRight, isSure, nowMs }: Extract<Look, { kind: 'answered' }>,
+  { checks, isRight, isSure, nowMs }: SureAnswers,
 ): Promise<DomainSettled> {
   const settled = await deps.db.write(settleDomain, {
     accountId: domain.accountId,
@@ -132,4 +247,57 @@ async function settle(
     deps.log.info(fields, 'a custom domain changed its status')
   }
   return settled
+}
+
+/** All queries of a check start at once; a query that takes longer is a fault. */
+const DOMAIN_CHECK_MS_MAX = 10 * SECOND_MS
+
+/** What DNS has of one record, or why that is unknown. */
+export type AskedRecord =
+  | { readonly kind: 'check'; readonly record: DnsRecord; readonly check: RecordCheck }
+  | { readonly kind: 'fault'; readonly record: DnsRecord; readonly text: string }
+
+/**
+ * One outcome for each record, in their order. Queries end at DOMAIN_CHECK_MS_MAX or with `signal`; a record
+ * without an answer by then is a fault.
+ */
+export async function askRecords(
+  { resolver }: { resolver: Resolver },
+  records: readonly DnsRecord[],
+  signal?: AbortSignal,
+): Promise<AskedRecord[]> {
+  const ending = new AbortController()
+  using _ = onAbort(signal, () => ending.abort())
+  const timer = setTimeout(() => ending.abort(), DOMAIN_CHECK_MS_MAX)
+  const options = { signal: ending.signal }
+  const answerOf = async <Found>(asking: Promise<Answered<Found>>): Promise<Answered<Found>> => {
+    const answer = await raceAbort(asking, options)
+    if (answer !== null) return answer
+    const seconds = DOMAIN_CHECK_MS_MAX / 1_000
+    const text = signal?.aborted
+      ? 'the service is shutting down'
+      : `no answer within ${seconds} seconds`
+    return { kind: 'fault', text }
+  }
+  try {
+    const asked = records.map((record) =>
+      record.type === 'MX'
+        ? askRecord(record, answerOf(resolver.mx(record.name, options)), checkMxRecord)
+        : askRecord(record, answerOf(resolver.txt(record.name, options)), checkTextRecord),
+    )
+    return await Promise.all(asked)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function askRecord<Found>(
+  record: DnsRecord,
+  answering: Promise<Answered<Found>>,
+  check: (record: DnsRecord, found: readonly Found[]) => RecordCheck,
+): Promise<AskedRecord> {
+  const answer = await answering
+  if (answer.kind === 'fault') return { kind: 'fault', record, text: answer.text }
+  const found = answer.kind === 'found' ? answer.records : []
+  return { kind: 'check', record, check: check(record, found) }
 }

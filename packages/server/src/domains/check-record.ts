@@ -1,17 +1,16 @@
-// What DNS has of a record of a custom domain, compared with what it should have. Pure: who asked DNS,
-// and when, is not known here.
+// Compares the answer of DNS with a record of a custom domain, and says what to change. Pure.
 
 import { findKeyDefect, type KeyDefect } from '@mailroom/mail/dkim.ts'
 import type { DnsRecord } from './dns-records.ts'
 import type { RecordCheck } from './domain.ts'
 
-/** Of what DNS has under a name, kept to be shown: records, and characters of each. */
+/** Of an answer of DNS, the records that are kept to be shown, and the characters of each. */
 export const FOUND_RECORDS_MAX = 20
 export const FOUND_TEXT_LENGTH_MAX = 1_000
-/** Hosts that a hint names of those that get mail as well. */
+/** Hosts that a hint names. */
 const RIVALS_NAMED_MAX = 3
 
-/** What a name has of a type: records, none for certain, or nobody knows. */
+/** The answer of DNS: records, certainly none, or unknown. */
 export type Answered<Found> =
   | { readonly kind: 'found'; readonly records: readonly Found[] }
   | { readonly kind: 'none' }
@@ -21,7 +20,7 @@ export type MailHost = { readonly exchange: string; readonly preference: number 
 
 type Verdict = Pick<RecordCheck, 'status' | 'found' | 'hint'>
 
-/** The MX records of a domain; `value` of the record is the one host that mail should go to. */
+/** `value` of the record is the one host that mail should go to. */
 export function checkMxRecord(record: DnsRecord, found: readonly MailHost[]): RecordCheck {
   const texts = found.map(({ exchange, preference }) => `${preference} ${exchange}`)
   const host = (exchange: string) => exchange.toLowerCase().replace(/\.$/, '')
@@ -44,7 +43,7 @@ export function checkMxRecord(record: DnsRecord, found: readonly MailHost[]): Re
   return judge(record, { status: 'valid', found: texts, hint: null })
 }
 
-/** The TXT records of a record's name, of whatever purpose. */
+/** `found` are all TXT records of the record's name, whatever their purpose. */
 export function checkTextRecord(record: DnsRecord, found: readonly string[]): RecordCheck {
   switch (record.purpose) {
     case 'ownership':
@@ -60,7 +59,7 @@ export function checkTextRecord(record: DnsRecord, found: readonly string[]): Re
   }
 }
 
-/** Other texts do no harm: another account may want the same domain. */
+/** Other texts are allowed: another account may want the same domain. */
 function checkOwnership({ name, value }: DnsRecord, found: readonly string[]): Verdict {
   if (found.length === 0) return { status: 'missing', found: [], hint: null }
   if (found.some((text) => text.trim() === value)) {
@@ -70,9 +69,9 @@ function checkOwnership({ name, value }: DnsRecord, found: readonly string[]): V
   return { status: 'invalid', found: [...found], hint }
 }
 
-/** RFC 7208 §4.5: there is one record or none that counts. */
+/** RFC 7208 §4.5: with more than one record, none counts. */
 function checkSpf({ name, value }: DnsRecord, found: readonly string[]): Verdict {
-  // Taken for one by whoever wrote it, also where those who read it do not.
+  // Meant as an SPF record, even where receivers do not take it for one.
   const records = found.filter((text) => /^\s*v=spf1(?:\s|$)/i.test(text))
   const [record, ...others] = records
   if (record === undefined) return { status: 'missing', found: [], hint: null }
@@ -96,12 +95,12 @@ function checkSpf({ name, value }: DnsRecord, found: readonly string[]): Verdict
   return { status: 'invalid', found: records, hint }
 }
 
-/** Of a host by name, without what changes nothing: `+`, a dot at the end, networks of which it is a part. */
+/** The mechanism without parts that change nothing: `+`, a dot at the end, a prefix length. */
 function bareMechanism(term: string): string {
   return term.replace(/^\+/, '').replace(/\.?(?:\/\d{1,2})?(?:\/\/\d{1,3})?$/, '')
 }
 
-/** RFC 6376 §3.6.2.2: of several records under one name a verifier may take any, so there may be one only. */
+/** RFC 6376 §3.6.2.2: of several records under one name a verifier may take any, so only one is allowed. */
 function checkDkim({ name, value }: DnsRecord, found: readonly string[]): Verdict {
   if (found.length === 0) return { status: 'missing', found: [], hint: null }
   const publicKey = value.slice(value.indexOf('p=') + 2)
@@ -127,7 +126,7 @@ function keyHint(name: string, defect: KeyDefect): string {
   }
 }
 
-/** RFC 7489 §6.6.3: there is one policy or none that counts. */
+/** RFC 7489 §6.6.3: with more than one policy, none counts. */
 function checkDmarc({ name }: DnsRecord, found: readonly string[]): Verdict {
   const policies = found.filter((text) => /^v\s*=\s*DMARC1\s*(?:;|$)/.test(text))
   const [policy, ...others] = policies
@@ -155,7 +154,7 @@ function judge(record: DnsRecord, { status, found, hint }: Verdict): RecordCheck
   }
 }
 
-/** For a record that DNS has nothing of, or that was not looked for yet. */
+/** For a record that is missing in DNS or was not checked yet. */
 export function hintToPublish({ type, name, priority, required }: DnsRecord): string {
   const withPriority = priority === null ? '' : ` and priority ${priority}`
   const records = `a ${type} record at ${name} with this value${withPriority}`.replace(
@@ -166,13 +165,13 @@ export function hintToPublish({ type, name, priority, required }: DnsRecord): st
 }
 
 /**
- * A text of strangers as it may be shown: bounded, and what could steer a terminal or turn the direction
- * of reading in the numbers that zone files have (RFC 1035 §5.1).
+ * A foreign text made safe to show: bounded, with control and formatting characters escaped as in zone files
+ * (RFC 1035 §5.1).
  */
 function showText(text: string): string {
   let shown = ''
   let room = FOUND_TEXT_LENGTH_MAX
-  // By characters, so that none is cut in two.
+  // By code points, so that none is cut in two.
   for (const character of text) {
     const added = UNSHOWN.test(character) ? octetsOf(character) : character
     room -= UNSHOWN.test(character) ? added.length : 1
@@ -182,7 +181,7 @@ function showText(text: string): string {
   return shown
 }
 
-/** With lone surrogates, which are no characters. */
+/** Control, formatting and line-separating characters, and lone surrogates. */
 const UNSHOWN = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/u
 
 function octetsOf(character: string): string {

@@ -1,21 +1,21 @@
-// Keys that sign mail, to and from rows, and the steps of their rotation. Their private halves go in
-// and out sealed.
+// DKIM keys, to and from rows, and the steps of their rotation. Private halves are sealed here.
 
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
-import type { NewRow, ReadDb, Row, Tx } from '#schema/tables.ts'
+import { type NewRow, type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
 import {
   type DkimKey,
   type DkimKeyState,
   type DkimOwner,
   dkimKeyName,
   dkimKeyRecord,
+  publishedSince,
   SERVICE_OWNER,
 } from './dkim-key.ts'
 import type { RecordCheck } from './domain.ts'
 
-/** Puts them in the transaction of their domain. A selector that is taken stays as it is. */
+/** Part of the transaction that adds the domain. A key whose selector is taken is left out. */
 export async function insertDkimKeys(tx: Tx, rows: readonly NewRow<'dkim_keys'>[]): Promise<void> {
   if (rows.length === 0) return
   await tx.query
@@ -25,12 +25,12 @@ export async function insertDkimKeys(tx: Tx, rows: readonly NewRow<'dkim_keys'>[
     .execute()
 }
 
-/** Ends all keys of a domain, in the transaction that ends the domain. */
+/** Part of the transaction that removes the domain. */
 export async function deleteDkimKeys(tx: Tx, ownerId: string): Promise<void> {
   await tx.query.deleteFrom('dkim_keys').where('owner_id', '=', ownerId).execute()
 }
 
-/** In the order of their selectors: at most one signs. */
+/** In the order of selectors; at most one is active. */
 export async function listDkimKeys(db: ReadDb, owner: DkimOwner): Promise<DkimKey[]> {
   const rows = await db.read
     .selectFrom('dkim_keys')
@@ -42,7 +42,7 @@ export async function listDkimKeys(db: ReadDb, owner: DkimOwner): Promise<DkimKe
   return rows.map(toDkimKey)
 }
 
-/** The same of many domains by one query, by their ids. */
+/** The keys of several domains by one query, by the domains' ids. */
 export async function listKeysOfDomains(
   db: ReadDb,
   ownerIds: readonly string[],
@@ -72,7 +72,7 @@ const SHOWN_COLUMNS = [
   'created_at',
 ] as const satisfies (keyof Row<'dkim_keys'>)[]
 
-/** The one that signs, with its private half as it is kept; null when there is none. */
+/** The active key with its sealed private half, or null. */
 export async function findActiveDkimKey(
   db: ReadDb,
   owner: DkimOwner,
@@ -87,7 +87,7 @@ export async function findActiveDkimKey(
   return row ?? null
 }
 
-/** Every key there is, in the order of domains and selectors. */
+/** In the order of domains and selectors. */
 export async function listAllDkimKeys(db: ReadDb): Promise<DkimKey[]> {
   const rows = await db.read
     .selectFrom('dkim_keys')
@@ -100,8 +100,8 @@ export async function listAllDkimKeys(db: ReadDb): Promise<DkimKey[]> {
 }
 
 /**
- * Keys that came into this state by `untilMs`, after those of `afterId` in the order of ids. Active ones
- * only where they sign mail: not those of a domain that nobody has verified, or that has failed.
+ * Keys after `afterId`, in the order of ids, that entered this state by `untilMs`. Active keys of a domain that
+ * nobody has verified, or that has failed, are left out: they sign no mail.
  */
 export async function listDkimKeysDue(
   db: ReadDb,
@@ -133,7 +133,7 @@ export async function listDkimKeysDue(
   return rows.map(toDkimKey)
 }
 
-/** Keeps the keys whose selectors are free, for all processes that make some at once to agree on. */
+/** Keeps the keys whose selectors are free, so that processes that make some at once agree on the same. */
 export const ensureDkimKeys = transaction({
   name: 'ensureDkimKeys',
   accountOf: () => null,
@@ -143,8 +143,8 @@ export const ensureDkimKeys = transaction({
 })
 
 /**
- * The standby signs from now on and the active one no more. False when they are not in these states
- * any more: somebody else has done it, or their domain is gone.
+ * Makes the standby active and the active key retiring. False when another process has changed their states
+ * or the domain is gone.
  */
 export const switchDkimKeys = transaction({
   name: 'switchDkimKeys',
@@ -164,15 +164,15 @@ export const switchDkimKeys = transaction({
       .set({ state: 'active', activated_at: nowMs, is_required: 1 })
       .returning('id')
       .execute()
-    // Thrown, so that the other change is undone: a domain always has a key that signs.
+    // The exception undoes the other change: a domain always has a key that signs.
     if (activated.length === 0) throw new Error(`the DKIM key ${standbyId} is no standby.`)
     return true
   },
 })
 
 /**
- * Ends a key that retired and puts a new one under its selector. False when somebody else has done
- * it, or its domain is gone. `secretName`: where its private half lay before, to be erased with it.
+ * Replaces a retired key by a new one with the same selector. False when another process has done so or the
+ * domain is gone. `secretName` names the secret in which an older version kept the private half; it is erased.
  */
 export const replaceRetiredKey = transaction({
   name: 'replaceRetiredKey',
@@ -182,7 +182,7 @@ export const replaceRetiredKey = transaction({
     tx: Tx,
     input: { keyId: string; row: NewRow<'dkim_keys'>; secretName: string | null },
   ): Promise<boolean> {
-    if (!(await holdOwner(tx, input.row.owner_id))) return false
+    if (!(await lockOwner(tx, input.row.owner_id))) return false
     const ended = await tx.query
       .deleteFrom('dkim_keys')
       .where('id', '=', input.keyId)
@@ -198,14 +198,14 @@ export const replaceRetiredKey = transaction({
   },
 })
 
-/** Whether there is a domain to have keys; it stays until the transaction ends. */
-async function holdOwner(tx: Tx, ownerId: string): Promise<boolean> {
+/** Whether the domain exists; it is locked until the transaction ends. */
+async function lockOwner(tx: Tx, ownerId: string): Promise<boolean> {
   if (ownerId === SERVICE_OWNER) return true
   const query = tx.query.selectFrom('domains').select('id').where('id', '=', ownerId)
   return (await lockRows(tx, query).executeTakeFirst()) !== undefined
 }
 
-/** Notes when DNS was first seen to have a key, or with null that it has it no more. */
+/** Notes when DNS was first seen to have a key; null notes that DNS no longer has it. */
 export const markPublished = transaction({
   name: 'markPublished',
   accountOf: () => null,
@@ -219,7 +219,7 @@ export const markPublished = transaction({
       ? mark.set({ published_at: null })
       : mark
           .set({ published_at: nowMs })
-          // A time to come was written before the clock was set back.
+          // A time in the future was written before the clock was set back.
           .where(({ or, eb }) =>
             or([eb('published_at', 'is', null), eb('published_at', '>', nowMs + CLOCK_SKEW_MS)]),
           )
@@ -227,31 +227,25 @@ export const markPublished = transaction({
   },
 })
 
-/** Notes which keys of a domain a check of DNS has found, and which it has found no more. */
+/** Notes which keys of a domain a check found in DNS, and which it no longer found. */
 export async function noteKeysSeen(
   tx: Tx,
   ownerId: string,
   { checks, nowMs }: { checks: readonly RecordCheck[]; nowMs: number },
 ): Promise<void> {
-  const rows = await tx.query
-    .selectFrom('dkim_keys')
-    .selectAll()
-    .where('owner_id', '=', ownerId)
-    .execute()
-  const keys = rows.map(toDkimKey).map((key) => {
+  const keys = (await listKeysOfDomains(readIn(tx), [ownerId])).get(ownerId) ?? []
+  const seen: string[] = []
+  const gone: string[] = []
+  for (const key of keys) {
     const [name, value] = [dkimKeyName(key), dkimKeyRecord(key)]
     const check = checks.find((one) => one.name === name && one.value === value)
-    return { id: key.id, publishedAtMs: key.publishedAtMs, status: check?.status }
-  })
-  const idsOf = (wanted: (key: (typeof keys)[number]) => boolean) =>
-    keys.filter(wanted).map(({ id }) => id)
-  const isNoted = ({ publishedAtMs }: (typeof keys)[number]) =>
-    publishedAtMs !== null && publishedAtMs <= nowMs + CLOCK_SKEW_MS
-  const seen = idsOf((key) => key.status === 'valid' && !isNoted(key))
+    if (check === undefined) continue
+    if (check.status !== 'valid') {
+      if (key.publishedAtMs !== null) gone.push(key.id)
+    } else if (publishedSince(key, nowMs) === null) seen.push(key.id)
+  }
   await markPublished.run(tx, { keyIds: seen, nowMs })
-  // One that comes back later is new to whoever kept the answer of now.
-  const isGone = ({ status }: (typeof keys)[number]) => status === 'missing' || status === 'invalid'
-  const gone = idsOf((key) => key.publishedAtMs !== null && isGone(key))
+  // Caches keep the answer of now: a key that returns later has to settle anew.
   await markPublished.run(tx, { keyIds: gone, nowMs: null })
 }
 

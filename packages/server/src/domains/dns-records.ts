@@ -1,5 +1,5 @@
-// The DNS records that make the world deliver mail to this service and believe mail from it, and the
-// forms in which an operator gets them: a list to read, lines of a zone file, fields of a log line.
+// The DNS records by which other servers deliver mail to this service and authenticate mail from it, and their
+// forms for operators: a table, lines of a zone file, fields of a log line.
 
 import type { DnsRecordPurpose } from '@mailroom/contract/vocabulary.ts'
 import type { LogFields } from '#platform/log.ts'
@@ -9,26 +9,25 @@ export type DnsRecord = {
   type: 'MX' | 'TXT'
   /** Absolute, without a dot at the end. */
   name: string
-  /** Of TXT the whole text, however many strings it is published in. */
+  /** For TXT the whole text, however many strings it is published in. */
   value: string
-  /** Of MX records only. */
+  /** Null for TXT. */
   priority: number | null
   purpose: DnsRecordPurpose
-  /** The others are recommended. */
+  /** False for a recommended record. */
   required: boolean
 }
 
-/** What is told of a key. */
-export type PublishedKey = Pick<DkimKey, 'selector' | 'domain' | 'publicKey' | 'isRequired'>
+type PublishedKey = Pick<DkimKey, 'selector' | 'domain' | 'publicKey' | 'isRequired'>
 
-export type ServiceDns = {
-  /** In A-labels, as the next. */
+type ServiceDns = {
+  /** In A-labels, as `smtpHostname`. */
   inboxDomain: string
   smtpHostname: string
   keys: readonly PublishedKey[]
 }
 
-export type DomainDns = {
+type DomainDns = {
   /** A custom domain, in A-labels. */
   domain: string
   smtpHostname: string
@@ -44,14 +43,14 @@ const STRING_OCTETS_MAX = 255
 /** The records of the service's own domain, in the order in which an operator should publish them. */
 export function serviceDnsRecords({ inboxDomain, smtpHostname, keys }: ServiceDns): DnsRecord[] {
   const records = mailRecords(inboxDomain, smtpHostname, keys)
-  // Bounces have no sender: there the name given in EHLO is looked at (RFC 7208 §2.4).
+  // Bounces have no sender: receivers check the name of EHLO instead (RFC 7208 §2.4).
   if (smtpHostname !== inboxDomain) {
     records.push(textRecord('spf', { name: smtpHostname, value: 'v=spf1 a -all', required: false }))
   }
   return records
 }
 
-/** The records of a custom domain; the first shows that whoever publishes them wants it here. */
+/** The records of a custom domain; the first proves that the account controls the domain. */
 export function domainDnsRecords(of: DomainDns): DnsRecord[] {
   const { domain, smtpHostname, ownershipToken, keys } = of
   return [
@@ -66,8 +65,7 @@ export function domainDnsRecords(of: DomainDns): DnsRecord[] {
 
 /** The mechanism by which an SPF record lets this service send. */
 export function spfMechanism(smtpHostname: string): string {
-  // The host by name and not `mx`: whoever puts a filter or a second MX in front of it goes on
-  // sending from here.
+  // The host by name and not `mx`: mail is sent from here also where another server or filter is the MX.
   return `a:${smtpHostname}`
 }
 
@@ -85,7 +83,7 @@ function mailRecords(
       purpose: 'mx',
       required: true,
     },
-    // `~all` lets DKIM decide about what was forwarded (RFC 7489 §10.1).
+    // `~all` lets DKIM decide about forwarded mail (RFC 7489 §10.1).
     textRecord('spf', {
       name: domain,
       value: `v=spf1 ${spfMechanism(smtpHostname)} ~all`,
@@ -113,7 +111,7 @@ function textRecord(
   return { type: 'TXT', name, value, priority: null, purpose, required }
 }
 
-/** Lines for people, in columns; the value stands last and is never cut. */
+/** Lines in columns; the value stands last and is never cut. */
 export function formatDnsTable(records: readonly DnsRecord[]): string {
   const rows = records.map((record) => [
     record.purpose.toUpperCase() + (record.required ? '' : ' (recommended)'),
@@ -138,7 +136,7 @@ export function formatZone(records: readonly DnsRecord[]): string {
   return lines.join('')
 }
 
-/** What a service that sends directly says at its start. */
+/** The log line at the start of a service that sends directly. */
 export function dnsStartLog(records: readonly DnsRecord[]): { fields: LogFields; text: string } {
   return {
     fields: {
@@ -155,7 +153,7 @@ function fullValue({ priority, value }: DnsRecord): string {
 function quoteText(text: string): string {
   const bytes = Buffer.from(text)
   const strings: string[] = []
-  // One empty string is the shortest text that there is.
+  // An empty text is one empty string.
   for (let start = 0; start === 0 || start < bytes.length; start += STRING_OCTETS_MAX) {
     const octets = [...bytes.subarray(start, start + STRING_OCTETS_MAX)]
     strings.push(`"${octets.map(escapeOctet).join('')}"`)

@@ -1,68 +1,67 @@
 // Handlers of custom domains.
 
-import type { KeyObject } from 'node:crypto'
+import { findPod } from '#accounts/pod-rows.ts'
 import { fileHeaders } from '#http/download.ts'
-import type { Handlers } from '#http/handler.ts'
-import type { Chance } from '#platform/chance.ts'
-import type { Clock } from '#platform/clock.ts'
-import type { Resolver } from '#platform/dns/resolver.ts'
-import type { MakeId } from '#platform/ids.ts'
-import type { Log } from '#platform/log.ts'
-import type { Sealer } from '#platform/seal.ts'
-import type { Semaphore } from '#platform/semaphore.ts'
-import type { Db } from '#schema/tables.ts'
-import { createDomain, deleteDomain, scopeDomain } from './change-domains.ts'
-import type { DomainChecks } from './domain-checks.ts'
-import { presentDomain } from './present-domain.ts'
-import { getDomain, getZoneFile, listDomains } from './read-domains.ts'
-import { verifyDomain } from './verify-domain.ts'
+import type { HandlersOf } from '#http/handler.ts'
+import { notFound, problem } from '#platform/problem.ts'
+import { type VerifyDeps, verifyDomain } from './check-domain.ts'
+import { type CreateDomainDeps, createDomain } from './create-domain.ts'
+import { formatZone } from './dns-records.ts'
+import type { Domain } from './domain.ts'
+import { findDomain, listDomains, removeDomain, setDomainPod } from './domain-rows.ts'
+import { presentDomain, presentDomains, recordsOf } from './present-domain.ts'
 
-/** What the functions below work with. */
-type Needs = {
-  db: Db
-  clock: Clock
-  chance: Chance
-  makeId: MakeId
-  log: Log
-  inboxDomain: string
-  smtpHostname: string
-  makeDkimKey: () => Promise<KeyObject>
-  sealer: Sealer
-  resolver: Resolver
-  domainChecks: DomainChecks
-  domainCreations: Semaphore
-  wakeEvents: () => void
-}
+type Deps = CreateDomainDeps & VerifyDeps
 
-/** One handler for each operation on custom domains. */
-export function domainHandlers(
-  deps: Needs,
-): Pick<Handlers, Extract<keyof Handlers, `domains.${string}`>> {
+export function domainHandlers(deps: Deps): HandlersOf<'domains'> {
+  const getDomain = async (accountId: string, domainId: string): Promise<Domain> => {
+    const domain = await findDomain(deps.db, accountId, domainId)
+    if (domain === null) throw notFound()
+    return domain
+  }
   return {
     'domains.create': async ({ body }, { accountId }) => {
-      const { domain, podId = null } = body
-      return presentDomain(await createDomain(deps, { accountId, domain, pod: podId }))
+      const { domain, podId: pod = null } = body
+      return presentDomain(deps, await createDomain(deps, { accountId, domain, pod }))
     },
     'domains.list': async ({ query }, { accountId }) => {
-      const { podId = null, ...page } = query
-      const { domains, total } = await listDomains(deps, { accountId, pod: podId, ...page })
-      return { data: domains.map(presentDomain), total }
+      const { podId: pod, ...page } = query
+      const found = pod === undefined ? null : await findPod(deps.db, accountId, pod)
+      if (pod !== undefined && found === null) return { data: [], total: 0 }
+      const podId = found?.id ?? null
+      const { domains, total } = await listDomains(deps.db, { accountId, podId, ...page })
+      return { data: await presentDomains(deps, domains), total }
     },
     'domains.get': async ({ path }, { accountId }) =>
-      presentDomain(await getDomain(deps, { accountId, domainId: path.id })),
-    'domains.verify': async ({ path }, { accountId }) =>
-      presentDomain(await verifyDomain(deps, { accountId, domainId: path.id })),
+      presentDomain(deps, await getDomain(accountId, path.id)),
+    'domains.verify': ({ path }, { accountId }) =>
+      verifyDomain(deps, { accountId, domainId: path.id }),
     'domains.update': async ({ path, body }, { accountId }) => {
-      const scoped = { accountId, domainId: path.id, pod: body.podId }
-      return presentDomain(await scopeDomain(deps, scoped))
+      const scope = { accountId, domainId: path.id, pod: body.podId }
+      const outcome = await deps.db.write(setDomainPod, scope)
+      switch (outcome.kind) {
+        case 'scoped':
+          return presentDomain(deps, outcome.domain)
+        case 'not_found':
+          throw notFound()
+        case 'invalid_pod':
+          throw problem('invalid_pod')
+        case 'in_use':
+          throw problem('domain_in_use')
+      }
     },
     'domains.delete': async ({ path }, { accountId }) => {
-      await deleteDomain(deps, { accountId, domainId: path.id })
+      const outcome = await deps.db.write(removeDomain, { accountId, domainId: path.id })
+      if (outcome === 'not_found') throw notFound()
+      if (outcome === 'not_empty') throw problem('domain_not_empty')
     },
     'domains.zoneFile': async ({ path }, { accountId }) => {
-      const { domain, text } = await getZoneFile(deps, { accountId, domainId: path.id })
-      const headers = fileHeaders('text/plain', `${domain}.zone`)
-      return { headers: { ...headers, 'content-type': 'text/plain; charset=utf-8' }, content: text }
+      const domain = await getDomain(accountId, path.id)
+      const headers = fileHeaders('text/plain', `${domain.domain}.zone`)
+      return {
+        headers: { ...headers, 'content-type': 'text/plain; charset=utf-8' },
+        content: formatZone(await recordsOf(deps, domain)),
+      }
     },
   }
 }

@@ -1,10 +1,18 @@
-// Custom domains, from rows. Their writes are in the files beside it.
+// Custom domains, to and from rows. Each write locks the account first, then the rows of the domain by their
+// ids, as `settleDomain` does.
 
+import { changeAccountTotal, lockAccount } from '#accounts/account-rows.ts'
+import { changePodTotal, findPodRow } from '#accounts/pod-rows.ts'
+import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
+import { type NewRow, readIn, type Tx } from '#schema/tables.ts'
+import { deleteDkimKeys, insertDkimKeys } from './dkim-key-rows.ts'
 import type { Domain, DomainStatus, RecordCheck } from './domain.ts'
+import { nextCheckAt } from './domain.ts'
 
-/** Whose mail the domain's is; null where nobody here ever verified it. For arriving mail. */
+/** The holder of a domain; null when nobody here ever verified it. For arriving mail. */
 export async function findServedDomain(
   db: ReadDb,
   domain: string,
@@ -25,7 +33,7 @@ const selectHolder = statement<
     .where('is_holder', '=', 1),
 )
 
-/** The domain of this name of whoever holds it; null where nobody here ever verified it. */
+/** The holder's domain of this name; null when nobody here ever verified it. */
 export async function findHeldDomain(db: ReadDb, domain: string): Promise<Domain | null> {
   const row = await db.read
     .selectFrom('domains')
@@ -55,7 +63,7 @@ const selectById = statement<Tables, { accountId: string; domainId: string }, Ro
       .where('id', '=', place('domainId')),
 )
 
-/** All that have this name, of whichever account, in the order in which they are locked. */
+/** The domains of all accounts with this name, in the order in which they are locked. */
 export async function findDomainsNamed(db: ReadDb, domain: string): Promise<Domain[]> {
   const rows = await db.read
     .selectFrom('domains')
@@ -86,7 +94,6 @@ export async function listDomains(
   return { domains: rows.map(toDomain), total: total?.domain_count ?? 0 }
 }
 
-/** How many domains the account has. */
 export async function countDomains(db: ReadDb, accountId: string): Promise<number> {
   const row = await db.read
     .selectFrom('accounts')
@@ -96,7 +103,6 @@ export async function countDomains(db: ReadDb, accountId: string): Promise<numbe
   return row?.domain_count ?? 0
 }
 
-/** A domain from its row. */
 export function toDomain(row: Row<'domains'>): Domain {
   return {
     id: row.id,
@@ -115,4 +121,212 @@ export function toDomain(row: Row<'domains'>): Domain {
     verifiedAtMs: row.verified_at,
     lastCheckedAtMs: row.last_checked_at,
   }
+}
+
+/** Of all accounts, for the operator: holders' domains first, then the oldest. */
+export async function listEveryDomain(
+  db: ReadDb,
+  { limit, offset }: { limit: number; offset: number },
+): Promise<Domain[]> {
+  const rows = await db.read
+    .selectFrom('domains')
+    .selectAll()
+    .orderBy('is_holder', 'desc')
+    .orderBy('id')
+    .limit(limit)
+    .offset(offset)
+    .execute()
+  return rows.map(toDomain)
+}
+
+export async function countEveryDomain(db: ReadDb): Promise<number> {
+  const row = await db.read
+    .selectFrom('domains')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  return Number(row.count)
+}
+
+export const DOMAINS_PER_ACCOUNT_MAX = 1_000
+
+type NewDomain = {
+  accountId: string
+  domainId: string
+  domain: string
+  /** Pod id or `clientId`; null for all pods. */
+  pod: string | null
+  ownershipToken: string
+  keys: NewRow<'dkim_keys'>[]
+  nowMs: number
+}
+
+type DomainCreation =
+  | { kind: 'created'; domain: Domain }
+  | { kind: 'invalid_pod' }
+  /** `own`: the account has it already. */
+  | { kind: 'taken'; by: 'own' | 'another' }
+  | { kind: 'limit_reached' }
+
+/** Adds a pending domain with its keys. Any number of accounts may have the same name pending. */
+export const insertDomain = transaction({
+  name: 'createDomain',
+  accountOf: ({ accountId }) => accountId,
+  async run(tx: Tx, input: NewDomain): Promise<DomainCreation> {
+    const { accountId, nowMs } = input
+    const account = await lockAccount(tx, accountId)
+    if (account === null) return { kind: 'invalid_pod' }
+    const pod = input.pod === null ? null : await findPodRow(readIn(tx), accountId, input.pod)
+    if (pod === null && input.pod !== null) return { kind: 'invalid_pod' }
+    const taken = findTaker(await lockDomainsNamed(tx, input.domain), accountId)
+    if (taken !== null) return { kind: 'taken', by: taken }
+    if (account.domain_count >= DOMAINS_PER_ACCOUNT_MAX) return { kind: 'limit_reached' }
+
+    const state = { status: 'pending', createdAtMs: nowMs, degradedAtMs: null } as const
+    const row = await tx.query
+      .insertInto('domains')
+      .values({
+        id: input.domainId,
+        account_id: accountId,
+        pod_id: pod?.id ?? null,
+        domain: input.domain,
+        status: state.status,
+        ownership_token: input.ownershipToken,
+        next_check_at: nextCheckAt(state, nowMs),
+        created_at: nowMs,
+      })
+      .returningAll()
+      .executeTakeFirstOrThrow()
+    await insertDkimKeys(tx, input.keys)
+    await changeDomainCounts(tx, { accountId, podId: row.pod_id, by: 1 })
+    return { kind: 'created', domain: toDomain(row) }
+  },
+})
+
+/** The account that keeps this one from adding a domain with these rows; null for none. */
+export function findTaker(
+  rows: readonly Pick<Domain, 'accountId' | 'isHolder' | 'status'>[],
+  accountId: string,
+): 'own' | 'another' | null {
+  if (rows.some((row) => row.accountId === accountId)) return 'own'
+  return rows.some(isHeld) ? 'another' : null
+}
+
+/** Whether no other account can verify it: a domain that failed goes to the next account that does. */
+export function isHeld({ isHolder, status }: Pick<Domain, 'isHolder' | 'status'>): boolean {
+  return isHolder && status !== 'failed'
+}
+
+type DomainScoping =
+  | { kind: 'scoped'; domain: Domain }
+  | { kind: 'not_found' }
+  | { kind: 'invalid_pod' }
+  | { kind: 'in_use' }
+
+/** Limits the domain to one pod, or with null to none; `in_use` while an inbox on it is in another pod. */
+export const setDomainPod = transaction({
+  name: 'scopeDomain',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: { accountId: string; domainId: string; pod: string | null },
+  ): Promise<DomainScoping> {
+    const { accountId, domainId } = input
+    await lockAccount(tx, accountId)
+    const kept = await lockDomain(tx, input)
+    if (kept === null) return { kind: 'not_found' }
+    const pod = input.pod === null ? null : await findPodRow(readIn(tx), accountId, input.pod)
+    if (pod === null && input.pod !== null) return { kind: 'invalid_pod' }
+    const podId = pod?.id ?? null
+    if (podId !== null && podId !== kept.pod_id) {
+      const outside = await tx.query
+        .selectFrom('inboxes')
+        .select('id')
+        .where('domain_id', '=', domainId)
+        .where('pod_id', '<>', podId)
+        .limit(1)
+        .executeTakeFirst()
+      if (outside !== undefined) return { kind: 'in_use' }
+    }
+    await tx.query
+      .updateTable('domains')
+      .set({ pod_id: podId })
+      .where('account_id', '=', accountId)
+      .where('id', '=', domainId)
+      .execute()
+    await changePodDomainCount(tx, { accountId, podId: kept.pod_id, by: -1 })
+    await changePodDomainCount(tx, { accountId, podId, by: 1 })
+    return { kind: 'scoped', domain: toDomain({ ...kept, pod_id: podId }) }
+  },
+})
+
+/** Removes the domain and its keys; `not_empty` while there are inboxes on it. */
+export const removeDomain = transaction({
+  name: 'deleteDomain',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(
+    tx: Tx,
+    input: { accountId: string; domainId: string },
+  ): Promise<'deleted' | 'not_found' | 'not_empty'> {
+    const { accountId, domainId } = input
+    await lockAccount(tx, accountId)
+    const kept = await lockDomain(tx, input)
+    if (kept === null) return 'not_found'
+    if (kept.inbox_count > 0) return 'not_empty'
+    await deleteDkimKeys(tx, domainId)
+    await tx.query
+      .deleteFrom('domains')
+      .where('account_id', '=', accountId)
+      .where('id', '=', domainId)
+      .execute()
+    await changeDomainCounts(tx, { accountId, podId: kept.pod_id, by: -1 })
+    return 'deleted'
+  },
+})
+
+/** Locks the account's domain; null when there is none. */
+export async function lockDomain(
+  tx: Tx,
+  { accountId, domainId }: { accountId: string; domainId: string },
+): Promise<Row<'domains'> | null> {
+  const query = tx.query
+    .selectFrom('domains')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', '=', domainId)
+  return (await lockRows(tx, query).executeTakeFirst()) ?? null
+}
+
+/** Locks the domains of all accounts with this name, in the order of their ids. */
+export async function lockDomainsNamed(tx: Tx, domain: string): Promise<Domain[]> {
+  const query = tx.query
+    .selectFrom('domains')
+    .selectAll()
+    .where('domain', '=', domain)
+    .orderBy('id')
+  return (await lockRows(tx, query).execute()).map(toDomain)
+}
+
+/** Keeps the domain's total of inboxes; the caller has locked its row. */
+export async function changeDomainInboxCount(
+  tx: Tx,
+  { domainId, by }: { domainId: string; by: 1 | -1 },
+): Promise<void> {
+  await tx.query
+    .updateTable('domains')
+    .set((row) => ({ inbox_count: row('inbox_count', '+', by) }))
+    .where('id', '=', domainId)
+    .execute()
+}
+
+type Count = { accountId: string; podId: string | null; by: 1 | -1 }
+
+async function changeDomainCounts(tx: Tx, count: Count): Promise<void> {
+  await changeAccountTotal(tx, count.accountId, { column: 'domain_count', by: count.by })
+  await changePodDomainCount(tx, count)
+}
+
+async function changePodDomainCount(tx: Tx, { accountId, podId, by }: Count): Promise<void> {
+  if (podId === null) return
+  await changePodTotal(tx, { accountId, podId }, { column: 'domain_count', by })
 }

@@ -1,27 +1,28 @@
-// A custom domain: whose it is, what DNS said of it, and what may be done with it.
+// A custom domain: its holder, its status, and when it is checked. Pure.
 
 import type {
   DnsRecordPurpose,
   DnsRecordStatus,
   DomainStatus,
 } from '@mailroom/contract/vocabulary.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 
 export type { DomainStatus }
 
 export type Domain = {
   id: string
   accountId: string
-  /** Null where inboxes of every pod may be on it. */
+  /** Null when inboxes of every pod may be on it. */
   podId: string | null
   /** In lower-case A-labels. */
   domain: string
   status: DomainStatus
-  /** What its ownership record has to hold. */
+  /** The value that its ownership record must have. */
   ownershipToken: string
-  /** Of the last check; empty before the first. */
+  /** The results of the last check; empty before the first. */
   checks: RecordCheck[]
   inboxCount: number
-  /** Whether its mail is this account's. Stays so in every state, until another account verifies it. */
+  /** Whether its mail is this account's. True in every status, until another account verifies the domain. */
   isHolder: boolean
   /** Whether MX and SPF name this service, so that bounces may come to an address on it. */
   takesBounces: boolean
@@ -32,23 +33,22 @@ export type Domain = {
   lastCheckedAtMs: number | null
 }
 
-/** What DNS has of one record. */
+/** The result of comparing DNS with one record. */
 export type RecordCheck = {
   purpose: DnsRecordPurpose
   name: string
-  /** What it was compared with: of another value it says nothing. */
+  /** The required value at that time. */
   value: string
   status: DnsRecordStatus
-  /** As DNS answered, each record a text. */
+  /** The records that DNS returned. */
   found: string[]
-  /** What to change; null where nothing is. */
+  /** What to change; null for nothing. */
   hint: string | null
 }
 
 /**
- * Whether mail that an inbox here sends to it stays here. Where its DNS has been wrong for so long that it
- * failed, mail goes where its MX record says, as that of everybody else does: nobody can keep the mail of
- * others to a domain that was theirs once.
+ * Whether mail that an inbox here sends to the domain stays here. A domain that has failed gets its mail where
+ * its MX record points, as from any other sender: an account cannot keep the mail for a domain that it has lost.
  */
 export function isLocal(domain: Pick<Domain, 'status' | 'isHolder' | 'checks'>): boolean {
   if (isUsable(domain)) return true
@@ -57,7 +57,60 @@ export function isLocal(domain: Pick<Domain, 'status' | 'isHolder' | 'checks'>):
   )
 }
 
-/** Whether inboxes may be made on it, and those on it may send. */
+/** Whether inboxes may be created on the domain and send from it. */
 export function isUsable({ status, isHolder }: Pick<Domain, 'status' | 'isHolder'>): boolean {
   return isHolder && (status === 'verified' || status === 'degraded')
+}
+
+/** A new domain fails when DNS does not have its records by then. */
+const DOMAIN_PENDING_MS_MAX = 14 * DAY_MS
+/** A degraded domain fails after this time, and then no mail is sent from it. */
+const DOMAIN_DEGRADED_MS_MAX = 72 * HOUR_MS
+export const DOMAIN_CHECK_EVERY_MS = 6 * HOUR_MS
+/** On its first day, when its owner is publishing the records, a new domain is checked more often. */
+const NEW_DOMAIN_CHECK_EVERY_MS = 10 * MINUTE_MS
+const NEW_DOMAIN_MS = DAY_MS
+
+/** Times in milliseconds of the wall clock. */
+type DomainState = {
+  readonly status: DomainStatus
+  readonly createdAtMs: number
+  /** Null unless `degraded`. */
+  readonly degradedAtMs: number | null
+}
+
+type DnsAnswers = {
+  /** Whether DNS has every required record. */
+  isRight: boolean
+  /** Whether two answers of DNS agree, where the status changes. */
+  isSure: boolean
+  nowMs: number
+}
+
+/** The status after a check. Answers that disagree change nothing, and do not extend a deadline either. */
+export function nextStatus(
+  state: DomainState,
+  { isRight, isSure, nowMs }: DnsAnswers,
+): DomainStatus {
+  if (isRight && isSure) return 'verified'
+  if (nowMs >= deadlineOf(state)) return 'failed'
+  return state.status === 'verified' && isSure ? 'degraded' : state.status
+}
+
+/**
+ * The time of the next check that nobody requests: no later than the deadline of a wrong domain, and never
+ * in the past.
+ */
+export function nextCheckAt(state: DomainState, nowMs: number): number {
+  const isNew = state.status === 'pending' && nowMs < state.createdAtMs + NEW_DOMAIN_MS
+  const regular = nowMs + (isNew ? NEW_DOMAIN_CHECK_EVERY_MS : DOMAIN_CHECK_EVERY_MS)
+  const deadline = deadlineOf(state)
+  return deadline > nowMs ? Math.min(regular, deadline) : regular
+}
+
+/** The domain fails unless DNS has its records by then. */
+function deadlineOf({ status, createdAtMs, degradedAtMs }: DomainState): number {
+  if (status === 'pending') return createdAtMs + DOMAIN_PENDING_MS_MAX
+  if (status === 'degraded' && degradedAtMs !== null) return degradedAtMs + DOMAIN_DEGRADED_MS_MAX
+  return Number.POSITIVE_INFINITY
 }

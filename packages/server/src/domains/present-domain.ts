@@ -1,35 +1,87 @@
-// Custom domains as the API shows them.
+// A custom domain as the API shows it: its records to publish, with the last check of each.
 
 import type { DomainRecord, Domain as DomainShape } from '@mailroom/contract/shapes/domain.ts'
 import { presentTime } from '#platform/clock.ts'
-import type { ShownDomain, ShownRecord } from './shown-domain.ts'
+import type { Db } from '#schema/tables.ts'
+import { hintToPublish } from './check-record.ts'
+import type { DkimKey } from './dkim-key.ts'
+import { listKeysOfDomains } from './dkim-key-rows.ts'
+import { type DnsRecord, domainDnsRecords } from './dns-records.ts'
+import type { Domain, RecordCheck } from './domain.ts'
 
-/** With what to publish, and what DNS had of it. */
-export function presentDomain(shown: ShownDomain): DomainShape {
-  const { id, domain, podId, status, records, createdAtMs, verifiedAtMs, lastCheckedAtMs } = shown
+type Deps = { db: Db; smtpHostname: string }
+
+export async function presentDomain(deps: Deps, domain: Domain): Promise<DomainShape> {
+  return presentWith(domain, await recordsOf(deps, domain))
+}
+
+/** The keys of all are read by one query. */
+export async function presentDomains(
+  deps: Deps,
+  domains: readonly Domain[],
+): Promise<DomainShape[]> {
+  const keys = await listKeysOfDomains(
+    deps.db,
+    domains.map(({ id }) => id),
+  )
+  return domains.map((domain) => presentWith(domain, recordsWith(deps, domain, keys)))
+}
+
+/** The records that the owner of the domain has to publish. */
+export async function recordsOf(deps: Deps, domain: Domain): Promise<DnsRecord[]> {
+  return recordsWith(deps, domain, await listKeysOfDomains(deps.db, [domain.id]))
+}
+
+function recordsWith(
+  { smtpHostname }: Deps,
+  domain: Domain,
+  keys: ReadonlyMap<string, DkimKey[]>,
+): DnsRecord[] {
+  return domainDnsRecords({ ...domain, smtpHostname, keys: keys.get(domain.id) ?? [] })
+}
+
+function presentWith(domain: Domain, records: readonly DnsRecord[]): DomainShape {
+  return presentChecked(
+    domain,
+    records.map((record) => presentRecord(record, domain.checks)),
+  )
+}
+
+export function presentChecked(domain: Domain, records: DomainRecord[]): DomainShape {
+  const { id, domain: name, podId, status, createdAtMs, verifiedAtMs, lastCheckedAtMs } = domain
   return {
     id,
-    domain,
+    domain: name,
     podId,
     status,
-    records: records.map(presentRecord),
+    records,
     createdAt: presentTime(createdAtMs),
     verifiedAt: verifiedAtMs === null ? null : presentTime(verifiedAtMs),
     lastCheckedAt: lastCheckedAtMs === null ? null : presentTime(lastCheckedAtMs),
   }
 }
 
-function presentRecord(record: ShownRecord): DomainRecord {
-  const { type, name, value, priority, purpose, required, status, found, hint } = record
+/** A record that was not checked yet is `missing`. */
+export function presentRecord(
+  { priority, ...record }: DnsRecord,
+  checks: readonly RecordCheck[],
+): DomainRecord {
+  const check = findCheck(record, checks)
   return {
-    type,
-    name,
-    value,
-    ...(priority === null ? {} : { priority }),
-    purpose,
-    required,
-    status,
-    found,
-    hint,
+    ...record,
+    ...(priority !== null && { priority }),
+    status: check?.status ?? 'missing',
+    found: check?.found ?? [],
+    hint: check === undefined ? hintToPublish({ ...record, priority }) : check.hint,
   }
+}
+
+/** The last check of this record: one of another value, as before a key was replaced, does not count. */
+export function findCheck(
+  { purpose, name, value }: Pick<DnsRecord, 'purpose' | 'name' | 'value'>,
+  checks: readonly RecordCheck[],
+): RecordCheck | undefined {
+  return checks.find(
+    (check) => check.purpose === purpose && check.name === name && check.value === value,
+  )
 }

@@ -1,5 +1,5 @@
-// What a check of DNS makes of a custom domain: its state, whose mail it is, and the event, in one
-// transaction. Its account is locked first, then the rows of all accounts that have the domain.
+// Writing the outcome of a domain's check: status, holder and event, in one transaction. It locks the account
+// first, then the domain's rows of all accounts.
 
 import { lockAccount } from '#accounts/account-rows.ts'
 import { insertEvent } from '#events/event-rows.ts'
@@ -8,44 +8,48 @@ import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 import type { ReadDb, Tx } from '#schema/tables.ts'
-import { isHeld, lockDomainsNamed } from './change-domain-rows.ts'
 import { noteKeysSeen } from './dkim-key-rows.ts'
-import type { Domain, DomainStatus, RecordCheck } from './domain.ts'
-import { toDomain } from './domain-rows.ts'
-import { DOMAIN_CHECK_EVERY_MS, nextCheckAt, nextStatus } from './domain-state.ts'
+import {
+  DOMAIN_CHECK_EVERY_MS,
+  type Domain,
+  type DomainStatus,
+  nextCheckAt,
+  nextStatus,
+  type RecordCheck,
+} from './domain.ts'
+import { isHeld, lockDomainsNamed, toDomain } from './domain-rows.ts'
 
-/** Until a check is done again of which nothing came: DNS did not answer, or the process died. */
+/** A check without an outcome, because DNS did not answer or the process died, is due again after this time. */
 const DOMAIN_CHECK_RETRY_MS = 10 * MINUTE_MS
-/** Checks that are due, looked through for those of different accounts: more than an account has domains. */
+/** Due checks among which those of different accounts are found: more than one account has domains. */
 const DOMAIN_CHECKS_SEEN_MAX = 5_000
 
-export type DomainSettling = {
+type DomainSettling = {
   accountId: string
   domainId: string
   domain: string
-  /** As they were before DNS was asked; what another check has settled since, this one leaves alone. */
+  /** Both as they were before DNS was asked: a later outcome of another check is not overwritten. */
   status: DomainStatus
   lastCheckedAtMs: number | null
   checks: RecordCheck[]
-  /** Whether DNS has all that is required. */
+  /** Whether DNS has every required record. */
   isRight: boolean
-  /** Whether two answers of DNS agree on it, so that the state may change. */
+  /** Whether two answers of DNS agree, so that the status may change. */
   isSure: boolean
   takesBounces: boolean
   eventId: string
-  /** When DNS had answered. */
+  /** The time of DNS's answer. */
   nowMs: number
 }
 
 export type DomainSettled =
   | { kind: 'settled'; domain: Domain; hasEvent: boolean }
-  /** Another account has verified it and DNS has its records, too. */
+  /** DNS has the required records, but another account has verified the domain. */
   | { kind: 'taken'; domain: Domain; hasEvent: boolean }
-  /** Another check was settled since. */
+  /** Another check was settled meanwhile, and nothing was written. */
   | { kind: 'changed'; domain: Domain; isTaken: boolean }
   | { kind: 'not_found' }
 
-/** Writes what the check found, and does nothing when another one was quicker. */
 export const settleDomain = transaction({
   name: 'settleDomain',
   accountOf: ({ accountId }) => accountId,
@@ -66,7 +70,7 @@ export const settleDomain = transaction({
     const isRight = input.isRight && !isTaken
     const status = nextStatus(kept, { isRight, isSure: input.isSure, nowMs })
     if (status === 'verified' && !kept.isHolder) await takeOver(tx, kept, others)
-    const degradedAtMs = status === 'degraded' ? sinceWhen(kept, nowMs) : null
+    const degradedAtMs = status === 'degraded' ? degradedSince(kept, nowMs) : null
     const state = { status, createdAtMs: kept.createdAtMs, degradedAtMs }
     const regular = nextCheckAt(state, nowMs)
     const isHolder = kept.isHolder || status === 'verified'
@@ -86,17 +90,17 @@ export const settleDomain = transaction({
       .returningAll()
       .executeTakeFirstOrThrow()
     const domain = toDomain(row)
-    const hasEvent = await tell(tx, { before: kept.status, domain, input })
+    const hasEvent = await addEvent(tx, { before: kept.status, domain, input })
     return { kind: isTaken ? 'taken' : 'settled', domain, hasEvent }
   },
 })
 
-/** A time to come was written before the clock was set back. */
-function sinceWhen({ degradedAtMs }: Domain, nowMs: number): number {
+/** A time in the future was written before the clock was set back. */
+function degradedSince({ degradedAtMs }: Domain, nowMs: number): number {
   return degradedAtMs === null || degradedAtMs > nowMs + CLOCK_SKEW_MS ? nowMs : degradedAtMs
 }
 
-/** The mail of the domain is this account's from now on; what another's inboxes hold stays theirs. */
+/** The domain's mail is this account's from now on; the inboxes of others keep their messages. */
 async function takeOver(tx: Tx, domain: Domain, others: readonly Domain[]): Promise<void> {
   await holdMail(tx, [domain, ...others])
   for (const other of others) {
@@ -119,10 +123,10 @@ async function takeOver(tx: Tx, domain: Domain, others: readonly Domain[]): Prom
     .execute()
 }
 
-/** Mail that is being stored in an inbox of these comes before the change, and no other until it is done. */
+/** Waits for mail that is being stored in inboxes of these domains, and holds up further mail until the commit. */
 async function holdMail(tx: Tx, domains: readonly Domain[]): Promise<void> {
   const ids = domains.map(({ id }) => id)
-  // What arriving mail locks, too, in the order in which it does.
+  // Arriving mail locks the same rows in the same order.
   const counters = tx.query
     .selectFrom('inbox_counters')
     .select('inbox_id')
@@ -133,7 +137,7 @@ async function holdMail(tx: Tx, domains: readonly Domain[]): Promise<void> {
   await lockRows(tx, counters).execute()
 }
 
-async function tell(
+async function addEvent(
   tx: Tx,
   { before, domain, input }: { before: DomainStatus; domain: Domain; input: DomainSettling },
 ): Promise<boolean> {
@@ -155,7 +159,7 @@ async function tell(
   return true
 }
 
-/** Due now, or so far ahead that it was written before the clock was set back. */
+/** Due now, or so far in the future that the time was written before the clock was set back. */
 function dueIn(tx: Pick<ReadDb, 'read'>, nowMs: number) {
   return tx.read
     .selectFrom('domains')
@@ -168,15 +172,14 @@ function dueIn(tx: Pick<ReadDb, 'read'>, nowMs: number) {
     )
 }
 
-/** Whether there is anything for `claimDomainChecks`. */
+/** Whether `claimDomainChecks` would find any. */
 export async function hasDueDomains(db: ReadDb, nowMs: number): Promise<boolean> {
   return (await dueIn(db, nowMs).limit(1).executeTakeFirst()) !== undefined
 }
 
 /**
- * Up to `limit` domains that are to be checked now, by nobody else for DOMAIN_CHECK_RETRY_MS: after that
- * a check of which nothing came is due again. Accounts take turns, so that one with many domains whose
- * DNS is silent does not put off the checks of the others.
+ * Up to `limit` domains to check now, which no other process gets for DOMAIN_CHECK_RETRY_MS. Accounts are served
+ * round robin, so that one with many domains whose DNS is silent does not delay the checks of others.
  */
 export const claimDomainChecks = transaction({
   name: 'claimDomainChecks',
@@ -203,7 +206,7 @@ export const claimDomainChecks = transaction({
       .orderBy('ranked.place')
       .orderBy('ranked.next_check_at')
       .limit(limit)
-    // Due also once it is locked: another process may have claimed it meanwhile.
+    // Checked again under the lock: another process may have claimed it meanwhile.
     const due = dueIn({ read }, nowMs).where('id', 'in', chosen)
     const rows = await lockRows(tx, due, { skipLocked: true }).execute()
     if (rows.length === 0) return []

@@ -1,22 +1,36 @@
-import { createPrivateKey } from 'node:crypto'
+// Signing mail with the keys of its domain. Nobody creates the inbox domain of the settings, so its keys are made
+// when they are first needed.
+
 import { openSigner, type Signer } from '@mailroom/mail/dkim.ts'
 import { Cache } from '#platform/cache.ts'
 import type { Clock } from '#platform/clock.ts'
 import { problem } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import { type DkimOwner, dkimKeyContext, SERVICE_OWNER } from './dkim-key.ts'
-import { findActiveDkimKey } from './dkim-key-rows.ts'
-import { ensureFirstKey, type ServiceKeyDeps } from './service-keys.ts'
+import type { Db } from '#schema/tables.ts'
+import { findSecret } from '#secrets/service-secret-rows.ts'
+import {
+  type DkimKey,
+  type DkimOwner,
+  dkimKeyContext,
+  FIRST_KEY,
+  keyRow,
+  type MakeKeyDeps,
+  SECOND_KEY,
+  SERVICE_OWNER,
+  unsealKey,
+} from './dkim-key.ts'
+import { ensureDkimKeys, findActiveDkimKey, listDkimKeys } from './dkim-key-rows.ts'
+import { type DnsRecord, serviceDnsRecords } from './dns-records.ts'
 
-/** How long a process may go on signing with a key that another has retired, which is still published. */
+/** How long a process may go on signing with a key that another process has retired; it is still published. */
 export const DKIM_KEY_LOOK_MS = 10 * SECOND_MS
-/** Domains whose key is kept opened. */
+/** Domains whose opened key is cached. */
 const DKIM_SIGNERS_KEPT_MAX = 500
 
 export type Signers = {
   /**
-   * The message with the signature of this owner's active key in front; see `Signer`. The first call
-   * for the inbox domain makes its key when there is none. `invalid_domain` when a domain is gone.
+   * The message with a signature by the owner's active key in front; see `Signer`. The first call for the
+   * inbox domain makes its key. `invalid_domain` when the domain was removed.
    */
   sign(owner: DkimOwner, raw: Uint8Array, nowMs: number): Promise<Uint8Array>
 }
@@ -24,10 +38,7 @@ export type Signers = {
 type Opened = { readonly keyId: string; readonly signer: Signer }
 type Kept = { opened: Promise<Opened>; readonly readAtMs: number }
 
-/**
- * Keys are opened once and read anew every DKIM_KEY_LOOK_MS, so that a rotation by any process is followed.
- * Nothing is read or made before the first message.
- */
+/** An opened key is read anew every DKIM_KEY_LOOK_MS, so that a rotation by any process takes effect. */
 export function openSigners(deps: ServiceKeyDeps & { clock: Clock }): Signers {
   const kept = new Cache<Kept>({ entriesMax: DKIM_SIGNERS_KEPT_MAX })
 
@@ -50,7 +61,7 @@ export function openSigners(deps: ServiceKeyDeps & { clock: Clock }): Signers {
   }
 }
 
-/** Opens the active key, unless it is the one that is open. */
+/** Returns `before` when it still is the active key. */
 async function openActive(
   deps: ServiceKeyDeps,
   owner: DkimOwner,
@@ -60,9 +71,7 @@ async function openActive(
   const key = await findOrMake(deps, owner)
   if (known?.keyId === key.id) return known
   const context = dkimKeyContext({ ...owner, selector: key.selector })
-  const plain = deps.sealer.open(key.sealedKey, context)
-  if (plain === null) throw new Error(`the key ${context} is not the one that was kept.`)
-  const privateKey = createPrivateKey({ key: Buffer.from(plain), format: 'der', type: 'pkcs8' })
+  const privateKey = unsealKey(deps.sealer, key.sealedKey, context)
   const signer = openSigner({ domain: owner.domain, selector: key.selector, privateKey })
   return { keyId: key.id, signer }
 }
@@ -76,4 +85,56 @@ async function findOrMake(deps: ServiceKeyDeps, owner: DkimOwner) {
     if (made !== null) return made
   }
   throw problem('invalid_domain', `The domain ${owner.domain} does not exist any more.`)
+}
+
+export type ServiceKeyDeps = MakeKeyDeps & { db: Db; inboxDomain: string }
+
+export function serviceOwner({ inboxDomain }: { inboxDomain: string }): DkimOwner {
+  return { ownerId: SERVICE_OWNER, domain: inboxDomain }
+}
+
+/**
+ * Makes the active key of the inbox domain when there is none; the standby follows later. Processes that do
+ * so at once agree on one key.
+ */
+export async function ensureFirstKey(deps: ServiceKeyDeps): Promise<void> {
+  const owner = serviceOwner(deps)
+  const keys = await listDkimKeys(deps.db, owner)
+  if (keys.some(({ state }) => state === 'active')) return
+  const privateKey = (await findOlderKey(deps)) ?? (await deps.makeDkimKey())
+  const row = keyRow(deps, owner, { ...FIRST_KEY, privateKey })
+  await deps.db.write(ensureDkimKeys, { rows: [row] })
+}
+
+/** Both keys of the inbox domain; makes missing ones, which takes 15 to 500 ms each. */
+export async function ensureServiceKeys(deps: ServiceKeyDeps): Promise<DkimKey[]> {
+  await ensureFirstKey(deps)
+  const owner = serviceOwner(deps)
+  const keys = await listDkimKeys(deps.db, owner)
+  if (keys.length !== 1) return keys
+  const privateKey = await deps.makeDkimKey()
+  // Not required: an operator who published the one key of an older version need not publish more.
+  const row = keyRow(deps, owner, { ...SECOND_KEY, isRequired: false, privateKey })
+  await deps.db.write(ensureDkimKeys, { rows: [row] })
+  return listDkimKeys(deps.db, owner)
+}
+
+/** The records to publish for the inbox domain; makes missing keys. */
+export async function listServiceRecords(
+  deps: ServiceKeyDeps,
+  { smtpHostname }: { smtpHostname: string },
+): Promise<DnsRecord[]> {
+  const keys = await ensureServiceKeys(deps)
+  return serviceDnsRecords({ inboxDomain: deps.inboxDomain, smtpHostname, keys })
+}
+
+/** The secret in which versions before key rotation kept the one key. */
+export function olderKeyName(domain: string): string {
+  return `dkim:${domain}`
+}
+
+async function findOlderKey({ db, sealer, inboxDomain }: ServiceKeyDeps) {
+  const name = olderKeyName(inboxDomain)
+  const sealed = await findSecret(db, name)
+  return sealed === null ? null : unsealKey(sealer, sealed, name)
 }

@@ -1,7 +1,6 @@
 // The transaction that adds a sender rule, with what guards it.
 
-import { countSenderRules } from '#accounts/account-counters-rows.ts'
-import { lockAccount } from '#accounts/account-rows.ts'
+import { countSenderRules, lockAccount } from '#accounts/account-rows.ts'
 import { findPodRow } from '#accounts/pod-rows.ts'
 import { findInbox } from '#inboxes/inbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'

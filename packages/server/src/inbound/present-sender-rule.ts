@@ -6,7 +6,7 @@ import type {
   QuarantinedMessage,
   SenderRule as SenderRuleShape,
 } from '@mailroom/contract/shapes/sender.ts'
-import type { Account } from '#accounts/account.ts'
+import type { Account } from '#accounts/account-rows.ts'
 import { presentTime } from '#platform/clock.ts'
 import type { Quarantined } from './quarantined.ts'
 import { QUARANTINE_MS } from './quarantined.ts'

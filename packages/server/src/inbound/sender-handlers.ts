@@ -1,6 +1,6 @@
 // Handlers of sender rules, the account's filter mode, and quarantine.
 
-import { getAccount, updateAccount } from '#accounts/update-account.ts'
+import { getAccount, updateAccount } from '#accounts/account.ts'
 import { fileHeaders } from '#http/download.ts'
 import type { HandlersOf } from '#http/handler.ts'
 import type { Downloads } from '#mailbox/downloads.ts'

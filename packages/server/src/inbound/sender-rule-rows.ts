@@ -1,7 +1,6 @@
-import { countSenderRules } from '#accounts/account-counters-rows.ts'
+import { countSenderRules, lockAccount } from '#accounts/account-rows.ts'
 // Sender rules, to and from rows: what the account lists, and the few that may be about a message.
 
-import { lockAccount } from '#accounts/account-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import type { ReadDb, Row, Tx } from '#schema/tables.ts'
 import type { DecidingRule, SenderRule, SenderRuleType } from './sender-rule.ts'

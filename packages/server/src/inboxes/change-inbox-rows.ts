@@ -1,33 +1,45 @@
-// Inboxes come, change and go, with the guards of their creation.
+// Creating, changing and deleting inboxes, with the guards of their creation.
 
-import { inboxesAllowed, type Plan } from '#accounts/account.ts'
-import { deleteRulesOf } from '#accounts/account-counters-rows.ts'
-import { lockAccount } from '#accounts/account-rows.ts'
-import { changeInboxCounts, defaultPodRow, findPodRow } from '#accounts/pod-rows.ts'
+import type { Plan } from '@mailroom/contract/vocabulary.ts'
+import {
+  changeAccountTotal,
+  deleteRulesOf,
+  inboxesAllowed,
+  lockAccount,
+} from '#accounts/account-rows.ts'
+import { changePodTotal, defaultPodRow, findPodRow } from '#accounts/pod-rows.ts'
+import type { Domain } from '#domains/domain.ts'
+import { isUsable } from '#domains/domain.ts'
 import {
   changeDomainInboxCount,
+  findDomainsNamed,
   lockDomain,
   lockDomainsNamed,
-} from '#domains/change-domain-rows.ts'
+} from '#domains/domain-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { enqueueJob } from '#queue/job-rows.ts'
+import type { ReadDb } from '#schema/tables.ts'
 import { readIn, type Tx } from '#schema/tables.ts'
+import {
+  changeWebhook,
+  findWebhookOfInbox,
+  insertWebhookRow,
+  removeWebhook,
+} from '#webhooks/webhook-rows.ts'
 import type { ShownInbox } from './inbox.ts'
-import { type DomainDefect, findInboxDomain } from './inbox-domain-rows.ts'
 import { findInbox, findInboxByAddress, findShownInbox, toInbox } from './inbox-rows.ts'
-import { addInboxWebhook, changeInboxWebhook, type InboxWebhook } from './inbox-webhook-rows.ts'
 
-/** How long an address freed by deleting its inbox stays with its account. */
+/** The address of a deleted inbox stays reserved for its account for so long. */
 export const RELEASED_ADDRESS_MS = 30 * DAY_MS
 
-export type NewInbox = {
+type NewInbox = {
   accountId: string
   inboxId: string
   /** Pod id or `clientId`; null for the default pod. */
   pod: string | null
   address: string
-  /** The custom domain that it is on; null for the one of the service. */
+  /** A custom domain; null for the service's own. */
   domain: string | null
   displayName: string | null
   webhook: InboxWebhook | null
@@ -36,7 +48,7 @@ export type NewInbox = {
   creationsPerDay: number
 }
 
-export type InboxCreation =
+type InboxCreation =
   | { kind: 'created'; inbox: ShownInbox }
   | { kind: 'invalid_pod' }
   | { kind: 'invalid_domain'; reason: DomainDefect }
@@ -44,7 +56,7 @@ export type InboxCreation =
   | { kind: 'limit_reached'; limit: number }
   | { kind: 'too_many'; retryAtMs: number }
 
-/** Adds an inbox, or says which guard refused it; a refusal uses up nothing. */
+/** Adds an inbox, or returns the guard that refused it; a refusal does not count as a creation. */
 export const insertInbox = transaction({
   name: 'createInbox',
   accountOf: ({ accountId }) => accountId,
@@ -87,7 +99,9 @@ export const insertInbox = transaction({
       .values({ account_id: input.accountId, created_at: input.nowMs, inbox_id: input.inboxId })
       .execute()
     await tx.query.deleteFrom('released_addresses').where('address', '=', input.address).execute()
-    await changeInboxCounts(tx, { accountId: input.accountId, podId: pod.id, by: 1 })
+    const added = { column: 'inbox_count', by: 1 } as const
+    await changePodTotal(tx, { accountId: input.accountId, podId: pod.id }, added)
+    await changeAccountTotal(tx, input.accountId, added)
     if (place.domainId !== null) {
       await changeDomainInboxCount(tx, { domainId: place.domainId, by: 1 })
     }
@@ -98,7 +112,7 @@ export const insertInbox = transaction({
   },
 })
 
-/** Where its address may be: on the domain of the service, or on one of the account's for this pod. */
+/** Checks that this pod may use the domain. */
 async function findPlace(
   tx: Tx,
   { accountId, domain }: NewInbox,
@@ -115,19 +129,19 @@ async function findPlace(
   return { kind: 'place', domainId: id }
 }
 
-export type InboxChange = {
+type InboxChange = {
   accountId: string
   inboxId: string
   /** null clears it. */
   displayName?: string | null
-  /** null removes it; where there is one, only its URL changes. */
+  /** null removes the webhook; an existing one only changes its URL. */
   webhook?: InboxWebhook | null
-  /** For the removal of what a webhook has delivered. */
+  /** The job removes the deliveries of a removed webhook. */
   jobId: string
   nowMs: number
 }
 
-/** Changes what is given. Null when the account has no such inbox. */
+/** Changes the named fields. Null when the account has no such inbox. */
 export const changeInbox = transaction({
   name: 'updateInbox',
   accountOf: ({ accountId }) => accountId,
@@ -137,7 +151,7 @@ export const changeInbox = transaction({
   ): Promise<{ inbox: ShownInbox; isWebhookNew: boolean } | null> {
     const { accountId, inboxId, displayName, webhook } = input
     if (webhook !== undefined) {
-      // As deletions do, so that a webhook is not made for an inbox that is going.
+      // Deletions take the same lock, so a webhook is never made for a deleted inbox.
       await lockAccount(tx, accountId)
       if ((await findInbox(readIn(tx), accountId, inboxId)) === null) return null
     }
@@ -167,11 +181,11 @@ export const removeInbox = transaction({
     tx: Tx,
     input: { accountId: string; inboxId: string; jobId: string; nowMs: number },
   ): Promise<'deleted' | 'not_found'> {
-    // The account first, as creations do, so that the two never wait for each other's rows.
+    // The account first, as creations do, to avoid deadlocks.
     await lockAccount(tx, input.accountId)
     const inbox = await findInbox(readIn(tx), input.accountId, input.inboxId)
     if (inbox === null) return 'not_found'
-    // Before the inbox, as whoever takes over its domain does.
+    // Before the inbox, as a takeover of its domain does.
     if (inbox.domainId !== null) {
       await lockDomain(tx, { accountId: input.accountId, domainId: inbox.domainId })
     }
@@ -192,10 +206,12 @@ export const removeInbox = transaction({
     if (inbox.domainId !== null) {
       await changeDomainInboxCount(tx, { domainId: inbox.domainId, by: -1 })
     }
-    // Where its domain is another account's by now, so is the address.
+    // Null when another account has taken the domain over, and the address with it.
     const freed = deleted.receiving_address
     if (freed !== null) await releaseAddress(tx, { ...input, address: freed })
-    await changeInboxCounts(tx, { accountId: input.accountId, podId: inbox.podId, by: -1 })
+    const removed = { column: 'inbox_count', by: -1 } as const
+    await changePodTotal(tx, { accountId: input.accountId, podId: inbox.podId }, removed)
+    await changeAccountTotal(tx, input.accountId, removed)
     await enqueueJob.run(tx, {
       id: input.jobId,
       kind: 'purge-inbox',
@@ -207,7 +223,6 @@ export const removeInbox = transaction({
   },
 })
 
-/** Keeps the address for the account, see RELEASED_ADDRESS_MS. */
 async function releaseAddress(
   tx: Tx,
   { accountId, address, nowMs }: { accountId: string; address: string; nowMs: number },
@@ -223,7 +238,7 @@ async function releaseAddress(
 async function isAddressTaken(tx: Tx, input: NewInbox): Promise<boolean> {
   const inbox = await findInboxByAddress(readIn(tx), input.address)
   if (inbox !== null) return true
-  // Another account gave it up before it lost the domain, and all addresses with it.
+  // An address that another account released went to the new holder with the domain.
   if (input.domain !== null) return false
   const released = await tx.query
     .selectFrom('released_addresses')
@@ -234,7 +249,7 @@ async function isAddressTaken(tx: Tx, input: NewInbox): Promise<boolean> {
   return released !== undefined && released.account_id !== input.accountId
 }
 
-/** When the next creation is allowed: now, or when enough of the last day's have passed. */
+/** The time from which the account may create an inbox: now, or when enough creations are a day old. */
 async function creationAllowedAt(tx: Tx, input: NewInbox): Promise<number> {
   const recent = await tx.query
     .selectFrom('inbox_creations')
@@ -246,4 +261,78 @@ async function creationAllowedAt(tx: Tx, input: NewInbox): Promise<number> {
     .execute()
   const blocking = recent[input.creationsPerDay - 1]
   return blocking === undefined ? input.nowMs : blocking.created_at + DAY_MS
+}
+
+type InboxDomain =
+  | { kind: 'usable'; domain: Domain }
+  | { kind: 'invalid_domain'; reason: DomainDefect }
+
+/** Why this account may not use the domain. */
+export type DomainDefect =
+  | { kind: 'unknown' }
+  | { kind: 'foreign' }
+  | { kind: 'status'; status: Domain['status'] }
+  /** Another account has verified it since then. */
+  | { kind: 'lost' }
+  /** Only another pod may use it. */
+  | { kind: 'pod' }
+
+/** The account's domain of this name, if inboxes may be made on it. */
+export async function findInboxDomain(
+  db: ReadDb,
+  { accountId, domain }: { accountId: string; domain: string },
+): Promise<InboxDomain> {
+  const all = await findDomainsNamed(db, domain)
+  const own = all.find((one) => one.accountId === accountId)
+  if (own === undefined) {
+    // Accounts that have not verified the domain are not revealed.
+    const isForeign = all.some(({ isHolder }) => isHolder)
+    return refuse(isForeign ? { kind: 'foreign' } : { kind: 'unknown' })
+  }
+  if (isUsable(own)) return { kind: 'usable', domain: own }
+  const isLost = own.verifiedAtMs !== null && !own.isHolder
+  return refuse(isLost ? { kind: 'lost' } : { kind: 'status', status: own.status })
+}
+
+function refuse(reason: DomainDefect): InboxDomain {
+  return { kind: 'invalid_domain', reason }
+}
+
+/** The webhook of an inbox's `webhookUrl` gets this inbox's events alone and is deleted with it. */
+export type InboxWebhook = { id: string; url: string; sealedSecrets: Uint8Array }
+
+type Place = { accountId: string; inboxId: string; nowMs: number }
+
+/** The caller has locked the account. */
+async function addInboxWebhook(
+  tx: Tx,
+  { accountId, inboxId, nowMs }: Place,
+  webhook: InboxWebhook,
+): Promise<void> {
+  const filter = { kinds: [], podIds: [], inboxIds: [inboxId] }
+  await insertWebhookRow(tx, { ...webhook, accountId, inboxId, filter, isEnabled: true, nowMs })
+}
+
+/**
+ * Makes, changes or removes (null) the webhook; true when it was made. A disabled webhook is enabled, because the
+ * inbox has no other means for it. The caller has locked the account.
+ */
+async function changeInboxWebhook(
+  tx: Tx,
+  place: Place & { jobId: string },
+  webhook: InboxWebhook | null,
+): Promise<boolean> {
+  const { accountId, jobId, nowMs } = place
+  const kept = await findWebhookOfInbox(readIn(tx), place)
+  if (webhook === null) {
+    if (kept !== null) await removeWebhook.run(tx, { accountId, webhookId: kept.id, jobId, nowMs })
+    return false
+  }
+  if (kept === null) {
+    await addInboxWebhook(tx, place, webhook)
+    return true
+  }
+  const change = { url: webhook.url, isEnabled: true }
+  await changeWebhook.run(tx, { accountId, webhookId: kept.id, change, nowMs })
+  return false
 }

@@ -1,14 +1,21 @@
-// Making an inbox.
+// Creating an inbox.
 
+import { readDomainName } from '@mailroom/mail/address.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
+import { readNamedDomain } from '#platform/domain-name.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { problem } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
 import type { Db } from '#schema/tables.ts'
 import { requireWebhookUrl } from '#webhooks/webhook.ts'
 import { makeNewSecret } from '#webhooks/webhook-secrets.ts'
-import { insertInbox } from './change-inbox-rows.ts'
+import {
+  type DomainDefect,
+  findInboxDomain,
+  type InboxWebhook,
+  insertInbox,
+} from './change-inbox-rows.ts'
 import {
   inboxAddressOf,
   isMailboxName,
@@ -16,62 +23,57 @@ import {
   makeMailboxName,
   type ShownInbox,
 } from './inbox.ts'
-import { invalidDomain, requireDomain } from './require-domain.ts'
 
 /** Random names collide once in 10^12; more attempts than this mean that something is broken. */
 const RANDOM_NAME_ATTEMPTS_MAX = 5
 
-export type CreateInbox = {
+type CreateInbox = {
   accountId: string
   mailboxName?: string | undefined
   displayName: string | null
   domain?: string | undefined
   /** Pod id or `clientId`; the default pod when absent. */
   podId?: string | undefined
-  /** Where to post its events; null for nowhere. */
+  /** Null for no webhook. */
   webhookUrl: string | null
-  /** By the operator, who may give reserved names away. */
+  /** The operator may assign reserved names. */
   isByOperator?: boolean
+}
+
+export type CreateDeps = {
+  db: Db
+  clock: Clock
+  chance: Chance
+  makeId: MakeId
+  inboxDomain: string
+  inboxesPerDay: number
+  sealer: Sealer
+  allowPrivateEgress: boolean
 }
 
 export type ChangedInbox = {
   inbox: ShownInbox
-  /** Of the webhook that was made with it; null where none was. */
+  /** Of a webhook that this call made, or null. */
   webhookSecret: string | null
 }
 
 /**
- * An inbox that receives from then on. Refused with `invalid_mailbox_name`, `invalid_domain`,
- * `invalid_webhook_url`, `invalid_pod`, `address_taken`, `inbox_limit_reached` or
- * `rate_limit_exceeded`, in this order but for names that are reserved and a domain of another pod.
+ * An inbox that receives mail at once. Errors, in this order except for reserved names and a domain of another
+ * pod: `invalid_mailbox_name`, `invalid_domain`, `invalid_webhook_url`, `invalid_pod`, `address_taken`,
+ * `inbox_limit_reached`, `rate_limit_exceeded`.
  */
-export async function createInbox(
-  deps: {
-    db: Db
-    clock: Clock
-    chance: Chance
-    makeId: MakeId
-    inboxDomain: string
-    inboxesPerDay: number
-    sealer: Sealer
-    allowPrivateEgress: boolean
-  },
-  input: CreateInbox,
-): Promise<ChangedInbox> {
+export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise<ChangedInbox> {
   const { mailboxName, webhookUrl } = input
   if (mailboxName !== undefined && !isMailboxName(mailboxName))
     throw problem('invalid_mailbox_name')
-  const customDomain = await requireDomain(deps, { ...input, domain: input.domain })
+  const customDomain = await requireDomain(deps, input)
   const domain = customDomain ?? deps.inboxDomain
-  if (webhookUrl !== null) requireWebhookUrl(deps, webhookUrl, 'webhookUrl')
-  // Whoever has a domain answers for all of its names.
+  const made = webhookUrl === null ? null : makeInboxWebhook(deps, webhookUrl)
+  // An account is responsible for all names of its own domain.
   const isReserved = mailboxName !== undefined && isReservedName(mailboxName)
   if (isReserved && customDomain === null && input.isByOperator !== true) {
     throw problem('address_taken', `The name ${mailboxName} is reserved on ${domain}.`)
   }
-  const made = makeNewSecret(deps)
-  const webhook =
-    webhookUrl === null ? null : { id: made.id, url: webhookUrl, sealedSecrets: made.sealedSecrets }
   for (let attempt = 1; ; attempt++) {
     const name = mailboxName ?? makeMailboxName(deps.chance)
     const nowMs = deps.clock.now()
@@ -82,13 +84,13 @@ export async function createInbox(
       address: inboxAddressOf(name, domain),
       domain: customDomain,
       displayName: input.displayName,
-      webhook,
+      webhook: made?.webhook ?? null,
       nowMs,
       creationsPerDay: deps.inboxesPerDay,
     })
     switch (outcome.kind) {
       case 'created':
-        return { inbox: outcome.inbox, webhookSecret: webhook && made.secret }
+        return { inbox: outcome.inbox, webhookSecret: made?.secret ?? null }
       case 'invalid_pod':
         throw problem('invalid_pod')
       case 'invalid_domain':
@@ -108,5 +110,51 @@ export async function createInbox(
           { retryAfterSeconds: Math.ceil((outcome.retryAtMs - nowMs) / 1000) },
         )
     }
+  }
+}
+
+/** `invalid_webhook_url`. */
+export function makeInboxWebhook(
+  deps: Pick<CreateDeps, 'allowPrivateEgress' | 'chance' | 'makeId' | 'sealer'>,
+  url: string,
+): { webhook: InboxWebhook; secret: string } {
+  requireWebhookUrl(deps, url, 'webhookUrl')
+  const { id, secret, sealedSecrets } = makeNewSecret(deps)
+  return { webhook: { id, url, sealedSecrets }, secret }
+}
+
+/** The name of the custom domain; null for the service's own. `invalid_domain` with the reason. */
+async function requireDomain(
+  deps: { db: Db; inboxDomain: string },
+  { accountId, domain: text }: CreateInbox,
+): Promise<string | null> {
+  if (text === undefined || readDomainName(text) === deps.inboxDomain) return null
+  const named = readNamedDomain(text)
+  if (named.kind === 'invalid')
+    throw problem('invalid_domain', `The domain name is invalid: ${named.reason}.`)
+  const { domain } = named
+  const found = await findInboxDomain(deps.db, { accountId, domain })
+  if (found.kind === 'invalid_domain') throw invalidDomain(domain, found.reason)
+  return domain
+}
+
+function invalidDomain(domain: string, defect: DomainDefect) {
+  return problem('invalid_domain', `${domain} ${defectText(defect)}.`)
+}
+
+function defectText(defect: DomainDefect): string {
+  switch (defect.kind) {
+    case 'unknown':
+      return 'is not a domain of this account'
+    case 'foreign':
+      return 'belongs to another account'
+    case 'lost':
+      return 'was verified by another account in the meantime'
+    case 'pod':
+      return 'may only be used by another pod'
+    case 'status':
+      return defect.status === 'failed'
+        ? 'has failed its DNS checks and is not verified'
+        : `is not verified: its status is ${defect.status}`
   }
 }

@@ -1,60 +1,91 @@
-import type { Handlers } from '#http/handler.ts'
-import type { Chance } from '#platform/chance.ts'
-import type { Clock } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
-import { problem } from '#platform/problem.ts'
-import type { Sealer } from '#platform/seal.ts'
-import type { Db } from '#schema/tables.ts'
-import { updateInbox } from './change-inboxes.ts'
-import { createInbox } from './create-inbox.ts'
-import { presentChangedInbox, presentInbox } from './present-inbox.ts'
-import { getInbox, listInboxes } from './read-inboxes.ts'
+// Handlers of inboxes.
 
-/** What the functions below work with. */
-type Needs = {
-  db: Db
-  clock: Clock
-  chance: Chance
-  makeId: MakeId
-  inboxDomain: string
-  inboxesPerDay: number
-  sealer: Sealer
-  allowPrivateEgress: boolean
-  wakeWorker: () => void
-}
+import type { Inbox as InboxShape } from '@mailroom/contract/shapes/inbox.ts'
+import { findPod } from '#accounts/pod-rows.ts'
+import type { HandlersOf } from '#http/handler.ts'
+import { presentTimes } from '#platform/clock.ts'
+import { notFound, problem } from '#platform/problem.ts'
+import { changeInbox } from './change-inbox-rows.ts'
+import {
+  type ChangedInbox,
+  type CreateDeps,
+  createInbox,
+  makeInboxWebhook,
+} from './create-inbox.ts'
+import type { ShownInbox } from './inbox.ts'
+import { findShownInbox, listInboxes } from './inbox-rows.ts'
 
-type InboxHandlers = Pick<
-  Handlers,
-  Exclude<
-    Extract<keyof Handlers, `inboxes.${string}`>,
-    | 'inboxes.send'
-    | 'inboxes.delete'
-    | 'inboxes.wait'
-    | 'inboxes.search'
-    | 'inboxes.rotateWebhookSecret'
-    | 'inboxes.testWebhook'
-  >
->
+type Deps = CreateDeps & { wakeWorker: () => void }
 
-export function inboxHandlers(deps: Needs): InboxHandlers {
+export function inboxHandlers(
+  deps: Deps,
+): Pick<
+  HandlersOf<'inboxes'>,
+  'inboxes.create' | 'inboxes.list' | 'inboxes.get' | 'inboxes.update' | 'inboxes.createApiKey'
+> {
+  const getInbox = async (accountId: string, inboxId: string): Promise<ShownInbox> => {
+    const inbox = await findShownInbox(deps.db, accountId, inboxId)
+    if (inbox === null) throw notFound()
+    return inbox
+  }
   return {
     'inboxes.create': async ({ body }, { accountId }) => {
       const { displayName = null, webhookUrl = null, ...rest } = body
       const created = await createInbox(deps, { accountId, displayName, webhookUrl, ...rest })
-      return presentChangedInbox(created)
+      return presentChanged(created)
     },
     'inboxes.list': async ({ query }, { accountId }) => {
-      const { podId = null, ...page } = query
-      const { inboxes, total } = await listInboxes(deps, { accountId, pod: podId, ...page })
+      const { podId: name, ...page } = query
+      const pod = name === undefined ? null : await findPod(deps.db, accountId, name)
+      if (name !== undefined && pod === null) return { data: [], total: 0 }
+      const podId = pod?.id ?? null
+      const { inboxes, total } = await listInboxes(deps.db, { accountId, podId, ...page })
       return { data: inboxes.map(presentInbox), total }
     },
     'inboxes.get': async ({ path }, { accountId }) =>
-      presentInbox(await getInbox(deps, { accountId, inboxId: path.id })),
-    'inboxes.update': async ({ path, body }, { accountId }) =>
-      presentChangedInbox(await updateInbox(deps, { accountId, inboxId: path.id, ...body })),
+      presentInbox(await getInbox(accountId, path.id)),
+    'inboxes.update': async ({ path, body }, { accountId }) => {
+      // A missing inbox is reported before a wrong URL.
+      if (typeof body.webhookUrl === 'string') await getInbox(accountId, path.id)
+      return presentChanged(await updateInbox(deps, { accountId, inboxId: path.id, ...body }))
+    },
     'inboxes.createApiKey': async ({ path }, { accountId }) => {
-      await getInbox(deps, { accountId, inboxId: path.id })
+      await getInbox(accountId, path.id)
       throw problem('scoped_keys_not_supported')
     },
   }
+}
+
+type UpdateInbox = {
+  accountId: string
+  inboxId: string
+  /** null clears it. */
+  displayName?: string | null
+  /** null removes it; another URL keeps the secret. */
+  webhookUrl?: string | null
+}
+
+/** Changes the named fields. `invalid_webhook_url`, `not_found`. */
+async function updateInbox(
+  deps: Deps,
+  { webhookUrl, ...input }: UpdateInbox,
+): Promise<ChangedInbox> {
+  const made = typeof webhookUrl === 'string' ? makeInboxWebhook(deps, webhookUrl) : null
+  const changed = await deps.db.write(changeInbox, {
+    ...input,
+    ...(webhookUrl !== undefined && { webhook: made?.webhook ?? null }),
+    jobId: deps.makeId('job'),
+    nowMs: deps.clock.now(),
+  })
+  if (changed === null) throw notFound()
+  if (webhookUrl === null) deps.wakeWorker()
+  return { inbox: changed.inbox, webhookSecret: changed.isWebhookNew && made ? made.secret : null }
+}
+
+function presentInbox({ accountId: _, domainId: __, ...shown }: ShownInbox): InboxShape {
+  return presentTimes(shown)
+}
+
+function presentChanged({ inbox, webhookSecret }: ChangedInbox) {
+  return { ...presentInbox(inbox), ...(webhookSecret === null ? {} : { webhookSecret }) }
 }

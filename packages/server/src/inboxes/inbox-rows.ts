@@ -1,10 +1,17 @@
-// Inboxes, from rows. Their writes are in the file beside it.
+// Reading inboxes. The writes are in change-inbox-rows.ts.
 
+import type { FilterMode } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
-import type { FilterMode } from '#accounts/account.ts'
 import { groupedLookup, statement } from '#platform/db/statement.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
-import type { Inbox, ReachedInbox, Screening, ShownInbox } from './inbox.ts'
+import {
+  type Inbox,
+  inboxAddressOf,
+  type ReachedInbox,
+  type Screening,
+  type ShownInbox,
+  unquote,
+} from './inbox.ts'
 
 /** Newest first; of one pod when `podId` is given. */
 export async function listInboxes(
@@ -36,7 +43,6 @@ export async function findInbox(
   return row === undefined ? null : toInbox(row)
 }
 
-/** The same with its `webhookUrl`. */
 export async function findShownInbox(
   db: ReadDb,
   accountId: string,
@@ -74,7 +80,7 @@ function selectShown(db: ReadDb) {
   )
 }
 
-/** Those of the ids that are inboxes of the account. */
+/** The ids among these that are inboxes of the account. */
 export async function findInboxIds(
   db: ReadDb,
   accountId: string,
@@ -89,7 +95,7 @@ export async function findInboxIds(
   return new Set(rows.map(({ id }) => id))
 }
 
-/** The inbox that receives at this lower-case address, of whichever account; for arriving mail. */
+/** The inbox of whichever account that receives mail for this lower-case address; for arriving mail. */
 export async function findInboxByAddress(
   db: ReadDb,
   address: string,
@@ -99,7 +105,19 @@ export async function findInboxByAddress(
   return { ...toInbox(row), screening: screeningOf(row) }
 }
 
-/** An inbox of the account, for mail that comes to another address and is for it. */
+/** The account's inbox that mail to `address` reaches, or null. */
+export async function findOwnInbox(
+  db: ReadDb,
+  accountId: string,
+  address: string,
+): Promise<ReachedInbox | null> {
+  const at = address.lastIndexOf('@')
+  const mailbox = inboxAddressOf(unquote(address.slice(0, at)), address.slice(at + 1))
+  const inbox = await findInboxByAddress(db, mailbox)
+  return inbox?.accountId === accountId ? inbox : null
+}
+
+/** The account's inbox, for arriving mail to another address that belongs to it. */
 export async function findReachedInbox(
   db: ReadDb,
   accountId: string,
@@ -163,7 +181,7 @@ const selectReached = statement<
     .where('inboxes.id', '=', place('inboxId')),
 )
 
-/** Null where nobody is kept out, so that most mail costs nothing more. */
+/** Null when no mail is kept out, so that most mail needs no further query. */
 function screeningOf({ filter_mode, sender_rule_count }: AccountScreening): Screening | null {
   if (filter_mode === 'none' && sender_rule_count === 0) return null
   return { filterMode: filter_mode as FilterMode }
@@ -184,7 +202,6 @@ function toShownInbox(row: ShownRow): ShownInbox {
   }
 }
 
-/** Without what other tables tell of it. */
 export function toInbox(row: Row<'inboxes'>): Inbox {
   return {
     id: row.id,

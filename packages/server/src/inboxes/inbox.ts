@@ -1,4 +1,4 @@
-// An inbox: an address that mail is received at, and the rules of its name.
+// An inbox: an address that receives mail, and the rules for its name.
 
 import type { FilterMode } from '@mailroom/contract/vocabulary.ts'
 import { asciiDomain } from '@mailroom/mail/address.ts'
@@ -9,24 +9,22 @@ export type Inbox = {
   accountId: string
   podId: string
   address: string
-  /** Of the custom domain that it is on; null on the inbox domain of the settings. */
+  /** Null on the inbox domain of the settings. */
   domainId: string | null
   displayName: string | null
   createdAtMs: number
 }
 
-/** What an account says of those who write to it, beside its rules. */
+/** The account's filter, apart from its sender rules. */
 export type Screening = { filterMode: FilterMode }
 
-/** As arriving mail finds it. */
 export type ReachedInbox = Inbox & {
-  /** Null where everybody may write to it. */
+  /** Null when everybody may write to it. */
   screening: Screening | null
 }
 
-/** With what arriving mail has no use for. */
 export type ShownInbox = Inbox & {
-  /** Where its events are posted to, and nobody else's. */
+  /** Gets the events of this inbox alone. */
   webhookUrl: string | null
   unreadThreads: number
   /** Null while it is empty. */
@@ -45,9 +43,9 @@ export function makeMailboxName(chance: Chance): string {
   return randomText(chance, LOWER_ALPHANUMERIC, 8)
 }
 
-/** Whoever has one of these could speak for the whole domain, so no tenant gets one by asking. */
+/** The owner of such an address could act for the whole domain, so accounts cannot create one. */
 const RESERVED = new Set([
-  // RFC 2142 §4 and §5: technical roles. Those of trade (§3: info, marketing, sales, support) stay free.
+  // RFC 2142 §4 and §5: technical roles. Business roles (§3: info, marketing, sales, support) stay free.
   'abuse',
   'noc',
   'security',
@@ -58,11 +56,11 @@ const RESERVED = new Set([
   // hostmaster or postmaster proves control of a domain, which is enough for a certificate.
   'admin',
   'administrator',
-  // Common names of those who run a machine; ssladmin has been taken for a contact of certificates, too.
+  // Common names of administrators; certificates were issued to the contact ssladmin, too.
   'root',
   'sysadmin',
   'ssladmin',
-  // Senders of automatic mail, and where reports about the domain's mail go (RFC 7489, RFC 8460).
+  // Senders of automatic mail, and addresses for reports about the domain's mail (RFC 7489, RFC 8460).
   'mailer-daemon',
   'noreply',
   'no-reply',
@@ -71,10 +69,10 @@ const RESERVED = new Set([
   'dmarc-reports',
   'tls-reports',
 ])
-/** Return paths are `b+<id>.<mac>@`, so this name would receive them all. */
+/** Return paths are `b+<id>.<mac>@`, so an inbox of this name would receive them all. */
 const RETURN_PATH_NAME = 'b'
 
-/** Whether this name on the service's own domain is only the operator's to give. */
+/** Whether only the operator may assign this name on the service's own domain. */
 export function isReservedName(name: string): boolean {
   return RESERVED.has(name) || name === RETURN_PATH_NAME
 }
@@ -89,7 +87,7 @@ export function inboxAddressOf(localPart: string, domain: string): string {
   return `${name.toLowerCase()}@${asciiDomain(domain)}`
 }
 
-/** The domain of an address, as it is compared. */
+/** The domain of an address in the form for comparison. */
 export function domainOf(address: string): string {
   return asciiDomain(address.slice(address.lastIndexOf('@') + 1))
 }

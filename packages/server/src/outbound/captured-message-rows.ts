@@ -1,6 +1,6 @@
 // What the sandbox captured instead of sending, to and from rows.
 
-import { changeAccountCounters, readAccountCounters } from '#accounts/account-counters-rows.ts'
+import { changeAccountCounters, readAccountCounters } from '#accounts/account-rows.ts'
 import { findMessage } from '#mailbox/message-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { statement } from '#platform/db/statement.ts'

@@ -3,8 +3,7 @@ import { INLINE_HTML_LENGTH_MAX } from '@mailroom/mail/compose/body-parts.ts'
 import { composeMessage } from '@mailroom/mail/compose/compose-message.ts'
 import { messageIdKey } from '@mailroom/mail/message-headers.ts'
 import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
-import type { Account } from '#accounts/account.ts'
-import { findAccount } from '#accounts/account-rows.ts'
+import { type Account, findAccount } from '#accounts/account-rows.ts'
 import * as store from '#accounts/idempotency-key-rows.ts'
 import { type DkimOwner, SERVICE_OWNER } from '#domains/dkim-key.ts'
 import { isUsable } from '#domains/domain.ts'
@@ -12,8 +11,7 @@ import { findDomain } from '#domains/domain-rows.ts'
 import type { Signers } from '#domains/signers.ts'
 import { freeMemory } from '#http/collect-body.ts'
 import { domainOf, type Inbox } from '#inboxes/inbox.ts'
-import { findInbox } from '#inboxes/inbox-rows.ts'
-import { findOwnInbox } from '#inboxes/read-inboxes.ts'
+import { findInbox, findOwnInbox } from '#inboxes/inbox-rows.ts'
 import type { MessageContent } from '#mailbox/message-statements.ts'
 import { ownBytes, withRawBytes } from '#mailbox/with-raw-bytes.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
@@ -239,7 +237,7 @@ async function findStrangers(
   recipients: string[],
 ): Promise<string[]> {
   const isStranger = async (address: string) =>
-    (await findOwnInbox(deps, accountId, address)) === null &&
+    (await findOwnInbox(deps.db, accountId, address)) === null &&
     !(await hasWritten(deps.db, { inboxId, addressKey: addressKey(address) }))
   const answers = await Promise.all(recipients.map(isStranger))
   return recipients.filter((_, index) => answers[index]).map(addressKey)
@@ -417,7 +415,7 @@ async function checkReplyTo(
   replyTo: string | null,
 ): Promise<void> {
   if (replyTo === null || account.plan !== 'free') return
-  if ((await findOwnInbox(deps, account.id, replyTo)) !== null) return
+  if ((await findOwnInbox(deps.db, account.id, replyTo)) !== null) return
   throw problem(
     'feature_requires_paid_plan',
     'On the free plan, replyTo must be the address of an inbox of the account.',

@@ -1,6 +1,6 @@
 // How much an inbox may send, by its plan and its age.
 
-import type { Plan } from '#accounts/account.ts'
+import type { Plan } from '@mailroom/contract/vocabulary.ts'
 import { DAY_MS } from '#platform/units.ts'
 
 /** An inbox or account younger than this has the caps of a young one on strangers. */

@@ -1,6 +1,6 @@
 // Suppressions, to and from rows: addresses that an account does not write to.
 
-import { changeAccountCounters, readAccountCounters } from '#accounts/account-counters-rows.ts'
+import { changeAccountCounters, readAccountCounters } from '#accounts/account-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { statement } from '#platform/db/statement.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'

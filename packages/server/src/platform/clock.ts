@@ -28,3 +28,18 @@ export const systemClock: Clock = {
 export function presentTime(timeMs: number): string {
   return new Date(timeMs).toISOString()
 }
+
+/** A copy in the spelling of the contract: each time `…AtMs` becomes the text `…At`; null stays null. */
+export function presentTimes<Noun extends object>(noun: Noun): WithTimes<Noun> {
+  const entries = Object.entries(noun).map(([name, value]) => {
+    if (!name.endsWith('AtMs')) return [name, value]
+    return [name.slice(0, -'Ms'.length), value === null ? null : presentTime(value)]
+  })
+  return Object.fromEntries(entries)
+}
+
+type WithTimes<Noun> = {
+  [Name in keyof Noun as Name extends `${infer Base}AtMs`
+    ? `${Base}At`
+    : Name]: Name extends `${string}AtMs` ? Exclude<Noun[Name], number> | string : Noun[Name]
+}

@@ -1,6 +1,6 @@
 // What is removed in small steps: the mail of deleted inboxes, and what has outlived its time.
 
-import { changeAccountCounters } from '#accounts/account-counters-rows.ts'
+import { changeAccountCounters } from '#accounts/account-rows.ts'
 import { IDEMPOTENCY_MS } from '#accounts/idempotency-key-rows.ts'
 import { EVENT_MS } from '#events/event.ts'
 import { ERASED } from '#events/event-rows.ts'

@@ -13,7 +13,7 @@ import { type ReceiveDeps, receiveMail } from '#inbound/receive-mail.ts'
 import { findAtReturnPath } from '#inbound/report/find-reported.ts'
 import type { CountedReport } from '#inbound/report/report-outcome.ts'
 import { domainOf } from '#inboxes/inbox.ts'
-import { findOwnInbox } from '#inboxes/read-inboxes.ts'
+import { findOwnInbox } from '#inboxes/inbox-rows.ts'
 import type { UrlSigner } from '#mailbox/attachment-url.ts'
 import { CUT_READ_LENGTH, cutBodies } from '#mailbox/cut-bodies.ts'
 import type { Extractions } from '#mailbox/extractions.ts'
@@ -311,7 +311,7 @@ async function findOwn(
 ): Promise<AcceptedRecipient | null> {
   const recipient = await findRecipient(deps, address)
   if (recipient.kind !== 'return_path') {
-    const inbox = await findOwnInbox(deps, accountId, address)
+    const inbox = await findOwnInbox(deps.db, accountId, address)
     return inbox === null ? null : { kind: 'inbox', inbox, address }
   }
   const found = await findAtReturnPath(deps, recipient.localPart)

@@ -1,5 +1,5 @@
 import { accountHandlers } from '#accounts/account-handlers.ts'
-import { pairingHandlers } from '#accounts/pairing-handlers.ts'
+import { pairingHandlers } from '#accounts/pairing.ts'
 import type { DoorPorts } from '#api/ports.ts'
 import { domainHandlers } from '#domains/domain-handlers.ts'
 import type { EventReaders } from '#http/event-readers.ts'

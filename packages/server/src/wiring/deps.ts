@@ -4,7 +4,7 @@ import type { Parser } from '#platform/workers/parser.ts'
 
 import type { KeyObject } from 'node:crypto'
 import type { Carrier } from '#delivery/transport/carrier.ts'
-import type { DomainChecks } from '#domains/domain-checks.ts'
+import type { DomainChecks } from '#domains/check-domain.ts'
 import type { Signers } from '#domains/signers.ts'
 import type { CheckFilter } from '#events/event.ts'
 import type { Authenticator } from '#inbound/authenticate/authenticator.ts'

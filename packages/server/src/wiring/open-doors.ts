@@ -2,17 +2,17 @@
 // joined here to the actions behind it; when they open and close is the composition root's affair.
 
 import { openSmtpServer, type SmtpServer } from '@mailroom/smtp/server/server.ts'
-import { makeAuthenticate } from '#accounts/authenticate.ts'
-import { findEndedSessions } from '#accounts/ended-session-rows.ts'
-import { findActiveKeys } from '#accounts/find-active-keys.ts'
-import { openSessions } from '#accounts/sessions.ts'
+import { findActiveKeys, findEndedSessions } from '#accounts/account-rows.ts'
+import { makeAuthenticate } from '#accounts/key.ts'
+
+import { openSessions } from '#accounts/session.ts'
 import type { ConsolePort } from '#api/console/console-routes.ts'
 import { type HttpServer, openHttpServer } from '#api/server.ts'
 import { publicUrlOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
 import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
-import { rotateDueKeys } from '#domains/rotate-due-keys.ts'
-import { checkDueDomains } from '#domains/verify-domain.ts'
+import { checkDueDomains } from '#domains/check-domain.ts'
+import { rotateDueKeys } from '#domains/rotate-keys.ts'
 import { EventReaders } from '#http/event-readers.ts'
 import { makeReceiver, outcomeCounter } from '#inbound/receiver.ts'
 import { openServiceDoor, type ServiceDoor } from '#operating/service-door.ts'
@@ -115,7 +115,7 @@ function openProgramDoor(parts: Parts): Promise<HttpServer> {
   const placesOf = (name: string) => budgets.openPlaces({ name, limit: SOCKETS_PER_ACCOUNT_MAX })
   const readers = new EventReaders({
     places: { socket: placesOf('sockets'), stream: placesOf('streams') },
-    findGoodKeys: (keyIds) => findActiveKeys(deps, keyIds),
+    findGoodKeys: (keyIds) => findActiveKeys(deps.db, keyIds),
     findEndedSessions: (ids) => findEndedSessions(deps.db, ids),
     now: () => deps.clock.now(),
     log: deps.log,

@@ -1,11 +1,11 @@
 import {
   changeAccount,
+  endSession,
   insertAccount,
   insertKey,
   markKeyRevoked,
   touchKeys,
 } from '#accounts/account-rows.ts'
-import { endSession } from '#accounts/ended-session-rows.ts'
 import {
   insertPairing,
   markPairingApproved,
@@ -13,13 +13,13 @@ import {
   takePairing,
 } from '#accounts/pairing-rows.ts'
 import { changePod, insertPod, removePod } from '#accounts/pod-rows.ts'
-import { insertDomain, removeDomain, setDomainPod } from '#domains/change-domain-rows.ts'
 import {
   ensureDkimKeys,
   markPublished,
   replaceRetiredKey,
   switchDkimKeys,
 } from '#domains/dkim-key-rows.ts'
+import { insertDomain, removeDomain, setDomainPod } from '#domains/domain-rows.ts'
 import { claimDomainChecks, settleDomain } from '#domains/settle-domain-rows.ts'
 import { settleEventOrder } from '#events/event-order-rows.ts'
 import { insertSenderRule } from '#inbound/create-sender-rule-rows.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
+import { makeDomainKeys } from '#domains/dkim-key.ts'
 import { ensureDkimKeys } from '#domains/dkim-key-rows.ts'
-import { makeDomainKeys } from '#domains/domain-keys.ts'
-import { rotateDueKeys } from '#domains/rotate-due-keys.ts'
+import { rotateDueKeys } from '#domains/rotate-keys.ts'
 import { DAY_MS } from '#platform/units.ts'
 import {
   type DkimPlace,

@@ -3,11 +3,15 @@
 
 import { Resolver as PlatformResolver } from 'node:dns/promises'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
-import { type DkimKey, type DkimOwner, dkimKeyName, dkimKeyRecord } from '#domains/dkim-key.ts'
+import {
+  type DkimKey,
+  type DkimOwner,
+  dkimKeyName,
+  dkimKeyRecord,
+  makeDomainKeys,
+} from '#domains/dkim-key.ts'
 import { ensureDkimKeys, listDkimKeys } from '#domains/dkim-key-rows.ts'
-import { makeDomainKeys } from '#domains/domain-keys.ts'
-import { rotateDueKeys } from '#domains/rotate-due-keys.ts'
-import { type KeyRotation, rotateKey } from '#domains/rotate-key.ts'
+import { type KeyRotation, rotateDueKeys, rotateKey } from '#domains/rotate-keys.ts'
 import { openSigners } from '#domains/signers.ts'
 import { type Chance, systemChance } from '#platform/chance.ts'
 import { openResolver } from '#platform/dns/resolver.ts'

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
-import { dkimKeyName } from '#domains/dkim-key.ts'
+import { dkimKeyName, makeDomainKeys } from '#domains/dkim-key.ts'
 import { ensureDkimKeys, switchDkimKeys } from '#domains/dkim-key-rows.ts'
-import { makeDomainKeys } from '#domains/domain-keys.ts'
 import { DKIM_KEY_LOOK_MS } from '#domains/signers.ts'
 import { DAY_MS } from '#platform/units.ts'
 import {

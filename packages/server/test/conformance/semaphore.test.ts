@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DKIM_KEYS_MADE_AT_ONCE, makeFewAtOnce } from '#domains/domain-keys.ts'
+import { DKIM_KEYS_MADE_AT_ONCE, makeFewAtOnce } from '#domains/dkim-key.ts'
 import { type Acquire, Semaphore, type SemaphoreOptions } from '#platform/semaphore.ts'
 import { testKey } from '#test/world.ts'
 

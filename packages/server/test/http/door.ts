@@ -1,7 +1,7 @@
 // The HTTP door by itself: a server on a free port whose handlers only say what reached them.
 
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
-import type { Sessions, SignedIn } from '#accounts/sessions.ts'
+import type { Sessions, SignedIn } from '#accounts/session.ts'
 import type { DoorPorts } from '#api/ports.ts'
 import { type HttpServer, type HttpServerOptions, openHttpServer } from '#api/server.ts'
 import { EventReaders, type EventReadersOptions } from '#http/event-readers.ts'

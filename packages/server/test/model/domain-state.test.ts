@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { DomainStatus } from '#domains/domain.ts'
-import { nextCheckAt, nextStatus } from '#domains/domain-state.ts'
+import { type DomainStatus, nextCheckAt, nextStatus } from '#domains/domain.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE

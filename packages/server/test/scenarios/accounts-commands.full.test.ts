@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { changeAccount } from '#accounts/account-rows.ts'
-import { listAccounts } from '#accounts/update-account.ts'
+import { changeAccount, listAccounts } from '#accounts/account-rows.ts'
 import { clientOf, emptyPlace, type Place } from '#test/scenarios/service-process.ts'
 import { onEachEngine } from '#test/world.ts'
 import { openStore, silentObserver } from '#wiring/open-store.ts'
@@ -46,7 +45,7 @@ onEachEngine('the command line', (engine) => {
       observer: silentObserver,
       onError: () => {},
     })
-    const { accounts } = await listAccounts(store, { limit: 1, offset: 0 })
+    const { accounts } = await listAccounts(store.db, { limit: 1, offset: 0 })
     const name = 'A\u001b[31m\u009b2J\u202e\u2066\rname'
     await store.db.write(changeAccount, { id: accounts[0]?.id ?? '', name })
     await store.close()

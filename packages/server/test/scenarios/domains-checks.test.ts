@@ -2,9 +2,12 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { Domain } from '@mailroom/sdk'
 import pg from 'pg'
-import { askRecords } from '#domains/ask-records.ts'
-import { DOMAIN_CREATIONS_AT_ONCE, DOMAIN_CREATIONS_WAITING_MAX } from '#domains/change-domains.ts'
-import { DOMAIN_CHECKS_PER_ACCOUNT_MAX, DOMAIN_CHECKS_WAITING_MAX } from '#domains/domain-checks.ts'
+import {
+  askRecords,
+  DOMAIN_CHECKS_PER_ACCOUNT_MAX,
+  DOMAIN_CHECKS_WAITING_MAX,
+} from '#domains/check-domain.ts'
+import { DOMAIN_CREATIONS_AT_ONCE, DOMAIN_CREATIONS_WAITING_MAX } from '#domains/create-domain.ts'
 import { DNS_QUERIES_AT_ONCE } from '#platform/dns/resolver.ts'
 import {
   checkDue,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Mailroom, type Message } from '@mailroom/sdk'
-import { createKey } from '#accounts/create-key.ts'
+import { createKey } from '#accounts/key.ts'
 import { openApp } from '#app.ts'
 import { readSettings } from '#config/read-settings.ts'
 import type { Engine } from '#platform/db/db.ts'

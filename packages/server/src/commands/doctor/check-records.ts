@@ -1,7 +1,7 @@
 // The DNS records by which the world gives mail to this service and believes mail from it: of the
 // inbox domain, and of custom domains.
 
-import { type AskedRecord, askRecords } from '#domains/ask-records.ts'
+import { type AskedRecord, askRecords } from '#domains/check-domain.ts'
 import { SERVICE_OWNER } from '#domains/dkim-key.ts'
 import { listDkimKeys } from '#domains/dkim-key-rows.ts'
 import { type DnsRecord, domainDnsRecords, serviceDnsRecords } from '#domains/dns-records.ts'

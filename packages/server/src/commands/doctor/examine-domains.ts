@@ -1,7 +1,7 @@
 // The custom domains of all accounts, as many as there is time for.
 
 import type { Domain } from '#domains/domain.ts'
-import { countDomains, listEveryDomain } from '#domains/every-domain-rows.ts'
+import { countEveryDomain, listEveryDomain } from '#domains/domain-rows.ts'
 import { systemClock } from '#platform/clock.ts'
 import type { ReadDb } from '#schema/tables.ts'
 import { checkCustomDomain } from './check-records.ts'
@@ -21,7 +21,7 @@ export async function examineDomains(
   db: ReadDb,
   { isDnsThere, withinMs }: { isDnsThere: boolean; withinMs: number },
 ): Promise<Finding[]> {
-  const count = await countDomains(db)
+  const count = await countEveryDomain(db)
   const aim: Aim = { check: 'custom domains', expected: 'their records' }
   if (count === 0) return []
   if (!isDnsThere) return [unknown(aim, 'DNS does not answer')]

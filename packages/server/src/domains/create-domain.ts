@@ -1,28 +1,26 @@
-// Making, scoping and removing custom domains.
+// Adding a custom domain to an account.
 
 import { findPod } from '#accounts/pod-rows.ts'
-import type { Chance } from '#platform/chance.ts'
-import { LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
+import { type Chance, LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
 import { readCustomDomain } from '#platform/domain-name.ts'
-import { notFound, problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
+import { problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import type { Db } from '#schema/tables.ts'
+import { type MakeKeyDeps, makeDomainKeys } from './dkim-key.ts'
+import type { Domain } from './domain.ts'
 import {
+  countDomains,
   DOMAINS_PER_ACCOUNT_MAX,
+  findDomainsNamed,
   findTaker,
   insertDomain,
-  removeDomain,
-  setDomainPod,
-} from './change-domain-rows.ts'
-import { type MakeKeyDeps, makeDomainKeys } from './domain-keys.ts'
-import { countDomains, findDomainsNamed } from './domain-rows.ts'
-import { type ShownDomain, showDomain } from './shown-domain.ts'
+} from './domain-rows.ts'
 
 /** Domains whose keys are made at once, and those of one account that wait for it. */
 export const DOMAIN_CREATIONS_AT_ONCE = 1
 export const DOMAIN_CREATIONS_WAITING_MAX = 100
 
-/** More than anybody tries, and still one string of a TXT record. */
+/** Too long to guess, and still one string of a TXT record. */
 const TOKEN_LENGTH = 32
 
 export type CreateDomain = {
@@ -42,23 +40,22 @@ export function openDomainCreations(): Semaphore {
   })
 }
 
-type CreateDeps = MakeKeyDeps & {
+export type CreateDomainDeps = MakeKeyDeps & {
   db: Db
   chance: Chance
   inboxDomain: string
-  smtpHostname: string
   domainCreations: Semaphore
 }
 
 /**
- * A pending domain with its keys and records. `invalid_domain` saying why, `invalid_pod`,
- * `domain_taken`, `domain_limit_reached`, `rate_limit_exceeded` when too many of the account wait.
+ * A pending domain with its keys. `invalid_domain` with the reason, `invalid_pod`, `domain_taken`,
+ * `domain_limit_reached`, `rate_limit_exceeded` when too many creations of the account wait.
  */
-export async function createDomain(deps: CreateDeps, input: CreateDomain): Promise<ShownDomain> {
+export async function createDomain(deps: CreateDomainDeps, input: CreateDomain): Promise<Domain> {
   const named = await readCustomDomain(input.domain, deps.inboxDomain)
-  if (named.kind === 'invalid') throw problem('invalid_domain', `${sentence(named.reason)}.`)
+  if (named.kind === 'invalid') throw problem('invalid_domain', `${capitalised(named.reason)}.`)
   const { domain } = named
-  // What is refused anyway waits for nobody; what was refused while it waited has no keys made.
+  // Checked before the wait, so that a refusal is immediate, and after it, so that no keys are made in vain.
   await requireRoom(deps, input, domain)
   return deps.domainCreations.run({ key: input.accountId }, async () => {
     await requireRoom(deps, input, domain)
@@ -78,10 +75,10 @@ async function requireRoom(
 }
 
 async function addDomain(
-  deps: CreateDeps,
+  deps: CreateDomainDeps,
   { accountId, pod }: CreateDomain,
   domain: string,
-): Promise<ShownDomain> {
+): Promise<Domain> {
   const domainId = deps.makeId('dom')
   const keys = await makeDomainKeys(deps, { ownerId: domainId, domain })
   const outcome = await deps.db.write(insertDomain, {
@@ -95,7 +92,7 @@ async function addDomain(
   })
   switch (outcome.kind) {
     case 'created':
-      return showDomain(deps, outcome.domain)
+      return outcome.domain
     case 'invalid_pod':
       throw problem('invalid_pod')
     case 'taken':
@@ -103,34 +100,6 @@ async function addDomain(
     case 'limit_reached':
       throw tooMany()
   }
-}
-
-/** Gives it to one pod (id or `clientId`) or to all (null). `invalid_pod`, `domain_in_use`. */
-export async function scopeDomain(
-  deps: { db: Db; smtpHostname: string },
-  input: { accountId: string; domainId: string; pod: string | null },
-): Promise<ShownDomain> {
-  const outcome = await deps.db.write(setDomainPod, input)
-  switch (outcome.kind) {
-    case 'scoped':
-      return showDomain(deps, outcome.domain)
-    case 'not_found':
-      throw notFound()
-    case 'invalid_pod':
-      throw problem('invalid_pod')
-    case 'in_use':
-      throw problem('domain_in_use')
-  }
-}
-
-/** Removes it with its keys; `domain_not_empty` while there are inboxes on it. */
-export async function deleteDomain(
-  deps: { db: Db },
-  input: { accountId: string; domainId: string },
-): Promise<void> {
-  const outcome = await deps.db.write(removeDomain, input)
-  if (outcome === 'not_found') throw notFound()
-  if (outcome === 'not_empty') throw problem('domain_not_empty')
 }
 
 function takenBy(who: 'own' | 'another', domain: string) {
@@ -143,6 +112,6 @@ function tooMany() {
   return problem('domain_limit_reached', `An account may have ${DOMAINS_PER_ACCOUNT_MAX} domains.`)
 }
 
-function sentence(text: string): string {
+function capitalised(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
