@@ -1,14 +1,13 @@
-// The whole command line: the commands of mail, of the account and of the machine in one program, and
-// how each of them ends. Every command loads what it needs when it is called.
+// All commands in one program, and how each of them ends. A command loads its code when it is called.
 
 import { readFileSync } from 'node:fs'
 import { addOperatorCommands } from '@mailroom/server/commands/command-line.ts'
 import { editDistance, findNearest } from '@mailroom/server/config/find-nearest.ts'
 import { Command, CommanderError } from 'commander'
-import { exitCodes } from '#base/exit-codes.ts'
-import { Failure } from '#base/failure.ts'
+import { exitCodes, Failure } from '#base/failure.ts'
 import { endWithReader } from '#base/output.ts'
 import { plainLine } from '#base/plain-text.ts'
+import type { FoundService } from '#base/session.ts'
 import { addAccountCommands, addReference } from '#commands/account.ts'
 import {
   addServiceOptions,
@@ -17,7 +16,6 @@ import {
   serviceOptions,
 } from '#commands/add-operation-command.ts'
 import { addMailCommands } from '#commands/mail.ts'
-import type { FoundService } from '#session/find-service.ts'
 
 /** Reads `argv` and runs the command; sets the exit code. */
 export async function runCommandLine(argv: readonly string[]): Promise<void> {
@@ -28,7 +26,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     ran = command
     handDown(command)
     if (isOfTheMachine(command)) return
-    // Whoever serves has a way of its own to end.
+    // Server commands handle SIGINT themselves.
     process.once('SIGINT', () => {
       if (process.stderr.isTTY) process.stderr.write('\n')
       process.exit(exitCodes.interrupted.code)
@@ -41,22 +39,22 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
       process.exitCode = error.exitCode === 0 ? exitCodes.ok.code : exitCodes.usage.code
       return
     }
-    const { describeError } = await import('#session/describe-error.ts')
-    const { text, exitCode } = describeError(error, await spokenBy(ran))
+    const { describeError } = await import('#base/describe-error.ts')
+    const { text, exitCode } = describeError(error, await serviceOf(ran))
     process.stderr.write(text)
     process.exitCode = exitCode
   }
 }
 
-async function spokenBy(command: Command | null): Promise<FoundService | null> {
+async function serviceOf(command: Command | null): Promise<FoundService | null> {
   if (command === null || isOfTheMachine(command)) return null
-  const { findService } = await import('#session/find-service.ts')
+  const { findService } = await import('#base/session.ts')
   return findService(command.opts()).catch(() => null)
 }
 
 const MACHINE = 'This machine:'
 
-/** The commands with their words, without running any. */
+/** The commands with their help texts. Runs none. */
 export function describeProgram(): Command {
   const program = new Program('mailroom')
     .enablePositionalOptions()
@@ -79,7 +77,7 @@ export function describeProgram(): Command {
   return program
 }
 
-/** Options that stand before the name of a command, or between a group and its command, count there. */
+/** Options before the name of a command, or between a group and its command, apply to the command. */
 function handDown(command: Command): void {
   for (let above = command.parent; above !== null; above = above.parent) {
     for (const { long } of above.options) {
@@ -94,7 +92,7 @@ function handDown(command: Command): void {
   }
 }
 
-/** So that nobody has to know which commands show colours, or where in a line an option may stand. */
+/** Every command accepts --no-color, and every group the options of its commands. */
 function takeEverywhere(command: Command): void {
   const isGroup = command.commands.length > 0
   for (const option of isGroup ? [...serviceOptions(), jsonOption()] : [noColorOption()]) {
@@ -109,7 +107,7 @@ class Program extends Command {
     return new Program(name)
   }
 
-  /** Called by the library, which suggests names that have little in common with the one given. */
+  /** Overrides the library, which suggests names that have little in common with the given one. */
   unknownCommand(): void {
     const [given = ''] = this.args
     const names = this.createHelp()
@@ -124,7 +122,7 @@ class Program extends Command {
   }
 }
 
-/** Of a name: one letter wrong, missing, or too many, or two letters in the wrong order. */
+/** A typing error is a wrong, missing or extra letter, or two letters in the wrong order. */
 const TYPING_ERRORS_MAX = 2
 
 function isOfTheMachine(command: Command): boolean {

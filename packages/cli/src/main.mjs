@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The command line. Plain JavaScript that old versions of Node.js can read, so that one that cannot
-// run the rest finds the one that can.
+// The entry of the command line. Plain JavaScript, so that an old Node.js can run this file and start
+// the newer one of the checkout.
 
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -14,7 +14,7 @@ else startAgain(fileURLToPath(new URL('../../../node_modules/.bin/node', import.
 
 async function run() {
   delete process.env.MAILROOM_STARTED_AGAIN
-  // As the service does: what is compiled once is found again, in the checkout where nobody else writes.
+  // The compile cache is in the checkout, where nobody else can write.
   const cacheFolder = fileURLToPath(
     new URL('../../../node_modules/.cache/mailroom', import.meta.url),
   )
@@ -24,7 +24,7 @@ async function run() {
   await runCommandLine(process.argv)
 }
 
-/** With the Node.js that the checkout has installed for itself. */
+/** Runs the command again with the checkout's own Node.js. */
 function startAgain(node) {
   if (!existsSync(node) || process.env.MAILROOM_STARTED_AGAIN) {
     process.stderr.write(
@@ -37,7 +37,7 @@ function startAgain(node) {
     stdio: 'inherit',
     env: { ...process.env, MAILROOM_STARTED_AGAIN: '1' },
   })
-  // A terminal tells both of Ctrl-C; everybody else tells this process alone.
+  // A terminal sends Ctrl-C to both processes; other senders signal only this one.
   process.on('SIGINT', () => {
     if (!process.stdin.isTTY) child.kill('SIGINT')
   })

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import type { Command } from 'commander'
 import { describeProgram } from '#command-line.ts'
-import { REFERENCE_MARK, renderReference } from '#reference/render-reference.ts'
+import { REFERENCE_MARK, renderReference } from '#reference.ts'
 
 const page = readFileSync(new URL('../../../docs/cli.md', import.meta.url), 'utf8')
 const program = describeProgram()

@@ -36,7 +36,7 @@ test('a key that the service does not take is not stored', async () => {
     input: 'mr_wrong',
   })
   assert.equal(code, 3)
-  assert.match(stderr, /does not take this key\.\n {2}Nothing was stored\./)
+  assert.match(stderr, /does not accept this key\.\n {2}Nothing was stored\./)
   assert.equal(await readFile(file(), 'utf8'), before)
 })
 

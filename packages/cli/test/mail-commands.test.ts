@@ -50,7 +50,7 @@ test('an inbox is made, listed, read, changed and deleted, by its id or its addr
   ] as const) {
     assert.equal((await world.client.inboxes.get(other.id)).id, other.id)
     const running = world.atTerminal(deleting, 80)
-    await running.until(/Delete an inbox with all.*: \S+@\S+\s+Go on\? \(y\/N\)/)
+    await running.until(/Delete an inbox with all.*: \S+@\S+\s+Continue\? \(y\/N\)/)
     running.child.stdin.write(typed)
     const ended = await running.ended
     assert.equal(ended.code, code, ended.stdout)
@@ -184,7 +184,7 @@ test('an attachment is saved where it was told to, and over nothing that is ther
   assert.equal(await readFile(join(folder, 'notes.txt'), 'utf8'), 'Some notes.')
   const again = await run()
   assert.equal(again.code, 1)
-  assert.match(again.stderr, /is there already\.\n.*--force/)
+  assert.match(again.stderr, /exists already\.\n.*--force/)
   assert.equal((await run('--force')).code, 0)
   assert.equal((await run('-o', '-')).stdout, 'Some notes.')
   assert.equal((await run('-o', join(folder, 'other.txt'))).code, 0)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createColors } from 'picocolors'
-import { safeName } from '#actions/save-attachment.ts'
-import { readDurationMs } from '#base/duration.ts'
+import { safeName } from '#actions/attachments.ts'
+import { formatTable, truncate } from '#base/output.ts'
 import { plainBlock, plainJson, plainLine } from '#base/plain-text.ts'
-import { formatTable, truncate } from '#base/table.ts'
+import { readDurationMs } from '#base/read-input.ts'
 
 test('sequences that steer a terminal are taken out whole', () => {
   const hostile: [string, string][] = [

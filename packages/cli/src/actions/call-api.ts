@@ -1,4 +1,5 @@
-// Any operation of the API by its name: what is written as name=value goes where the contract has it.
+// Calls any operation of the API by its name; the contract says whether a name=value goes into the path,
+// the query or the body.
 
 import { randomUUID } from 'node:crypto'
 import {
@@ -9,11 +10,10 @@ import {
 } from '@mailroom/contract/operations.ts'
 import type { Call } from '@mailroom/sdk/transport.ts'
 import { Failure } from '#base/failure.ts'
-import { type Output, openOutput } from '#base/output.ts'
+import { formatTable, type Output, openOutput } from '#base/output.ts'
 import { readPathOrInput } from '#base/read-input.ts'
-import { formatTable } from '#base/table.ts'
-import { type Field, fieldsOf, readValue } from '#contract/fields.ts'
-import { openAnySession, openSession, type Session } from '#session/open-session.ts'
+import { openAnySession, openSession, type Session } from '#base/session.ts'
+import { type Field, fieldsOf, readValue } from '#commands/fields.ts'
 import { type CommonOptions, writeContent } from './run-operation.ts'
 
 export type ApiOptions = CommonOptions & {
@@ -93,7 +93,7 @@ export function findOperation(name: string | undefined): OperationId {
   throw new Failure('usage', what, fix)
 }
 
-/** Throws for a name that the operation does not have, and for parts of the path that are missing. */
+/** Throws for names that the operation does not have, and for missing parts of the path. */
 export async function makeApiCall(
   id: OperationId,
   values: readonly string[],

@@ -1,18 +1,15 @@
-// Events as they happen, printed or forwarded.
+// Prints events as they happen, or forwards them to a local webhook.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Event } from '@mailroom/sdk'
 import { systemChance } from '@mailroom/server/platform/chance.ts'
-import { makeWebhookSecret } from '@mailroom/server/webhooks/webhook-secrets.ts'
+import { makeWebhookSecret, signWebhook } from '@mailroom/server/webhooks/webhook-secrets.ts'
 import { Failure } from '#base/failure.ts'
-import { type Output, openOutput } from '#base/output.ts'
+import { type Output, openOutput, truncate } from '#base/output.ts'
 import { plainJson, plainLine } from '#base/plain-text.ts'
 import { readStandardInput } from '#base/read-input.ts'
-import { truncate } from '#base/table.ts'
-import { findId } from '#session/find-by-name.ts'
-import { isLocal } from '#session/find-service.ts'
-import { openSession } from '#session/open-session.ts'
-import { cellOf } from '#shown/cells.ts'
-import { type Forwarded, forwardEvent } from './forward-event.ts'
+import { findId, isLocal, openSession } from '#base/session.ts'
+import { cellOf } from '#base/show.ts'
 import type { CommonOptions } from './run-operation.ts'
 
 export type ListenOptions = CommonOptions & {
@@ -31,7 +28,7 @@ export async function listen(options: ListenOptions): Promise<void> {
   const session = await openSession(options)
   const inboxIds: string[] = []
   for (const text of inbox) inboxIds.push(await findId(session, 'inbox', text))
-  // What cannot work says so at once; what follows waits for the service to come back.
+  // Fails at once with a bad key or URL; later the SDK waits for the service to come back.
   await session.client.account.get()
   if (url?.startsWith('http:') && !isLocal(url)) {
     output.note('Without https, anyone on the network path can read the mail.')
@@ -55,7 +52,7 @@ export async function listen(options: ListenOptions): Promise<void> {
   }
 }
 
-/** The runtime's own, which tells when it is heard of for the first time and when no more. */
+/** The runtime's WebSocket; notes the first message of each connection, and its end. */
 function watchedSocket(note: (text: string) => void, where: string) {
   let times = 0
   return class extends WebSocket {
@@ -83,7 +80,7 @@ function readUrl(text: string): string {
   throw new Failure('usage', '--forward needs an http or https URL.', fix)
 }
 
-/** As `mailroom webhooks create` gives one. */
+/** A secret in the format of the service's webhooks; generated if none is given. */
 async function readSecret(output: Output, given: string | undefined): Promise<string> {
   if (given === undefined) {
     const made = makeWebhookSecret(systemChance)
@@ -100,7 +97,7 @@ function outcomeOf({ status, error, latencyMs }: Forwarded): string {
   return `${status ?? plainLine(error ?? 'failed')} ${Math.round(latencyMs)} ms`
 }
 
-/** Time, kind and what it is about, with what the receiver said before it. */
+/** Time, type and subject of the event, after the status of the receiver. */
 function lineOf(output: Output, event: Event, forwarded: Forwarded | null): string {
   const { occurred_at, event: kind, event_id, message, recipient, domain, webhook } = event
   const outcome = forwarded === null ? [] : [outcomeOf(forwarded)]
@@ -117,4 +114,66 @@ function lineOf(output: Output, event: Event, forwarded: Forwarded | null): stri
   const line = truncate(cells.join('  ').trimEnd(), output.width)
   if (forwarded === null) return `${line}\n`
   return `${forwarded.isTaken ? green(line) : red(line)}\n`
+}
+
+export type Forwarded = {
+  readonly isTaken: boolean
+  /** Null when no answer came. */
+  readonly status: number | null
+  readonly error: string | null
+  /** Of the last attempt. */
+  readonly latencyMs: number
+}
+
+const WAITS_MS = [500, 2_000]
+/** The service's own limit for a receiver. */
+const ANSWER_MS_MAX = 15_000
+
+type Forwarding = {
+  readonly url: string
+  readonly secret: string
+  readonly event: Event
+  readonly note: (text: string) => void
+}
+
+/** Posts the event up to three times. Never rejects, so a dead receiver does not end the command. */
+export async function forwardEvent(forwarding: Forwarding): Promise<Forwarded> {
+  for (let attempt = 1; ; attempt += 1) {
+    const forwarded = await post(forwarding, attempt)
+    const waitMs = WAITS_MS[attempt - 1]
+    if (forwarded.isTaken || waitMs === undefined) return forwarded
+    const what = forwarded.status ?? forwarded.error
+    forwarding.note(`${forwarding.event.event_id}: ${what}; retrying in ${waitMs} ms`)
+    await sleep(waitMs)
+  }
+}
+
+async function post({ url, secret, event }: Forwarding, attempt: number): Promise<Forwarded> {
+  const delivered = { ...event, attempt, delivered_at: new Date().toISOString() }
+  const body = JSON.stringify(delivered)
+  const timestamp = Math.floor(Date.now() / 1000)
+  const signed = signWebhook({ id: event.event_id, timestamp, body, secrets: [secret] })
+  const startMs = performance.now()
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { ...signed, 'content-type': 'application/json', 'user-agent': 'Mailroom' },
+      body,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(ANSWER_MS_MAX),
+    })
+    await response.body?.cancel()
+    const latencyMs = performance.now() - startMs
+    return { isTaken: response.ok, status: response.status, error: null, latencyMs }
+  } catch (error) {
+    const latencyMs = performance.now() - startMs
+    return { isTaken: false, status: null, error: reasonOf(error), latencyMs }
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const { cause } = error
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+  return typeof code === 'string' ? code : error.message
 }

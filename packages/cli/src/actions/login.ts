@@ -1,14 +1,23 @@
-// Signing in to a service and out again: a key is checked by a request before it is stored.
+// Signs in to a service and out. A key is checked by a request before it is stored.
 
+import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Mailroom, MailroomError, type OwnAccount } from '@mailroom/sdk'
 import { Failure } from '#base/failure.ts'
 import { type Output, openOutput } from '#base/output.ts'
 import { plainLine } from '#base/plain-text.ts'
 import { readHidden, readStandardInput } from '#base/read-input.ts'
-import { BASE_URL_DEFAULT, isLocal, readBaseUrl } from '#session/find-service.ts'
-import { howToSignIn } from '#session/open-session.ts'
-import { PROFILE_DEFAULT, profilesPath, readProfiles, writeProfiles } from '#session/profiles.ts'
-import { pair } from './pair.ts'
+import {
+  BASE_URL_DEFAULT,
+  howToSignIn,
+  isLocal,
+  openWith,
+  PROFILE_DEFAULT,
+  profilesPath,
+  readBaseUrl,
+  readProfiles,
+  writeProfiles,
+} from '#base/session.ts'
 import type { CommonOptions } from './run-operation.ts'
 
 export type LoginOptions = CommonOptions & { readonly key?: string; readonly pair?: true }
@@ -64,6 +73,41 @@ async function check(baseUrl: string, apiKey: string): Promise<OwnAccount> {
   } catch (error) {
     if (!(error instanceof MailroomError) || error.status !== 401) throw error
     const fix = `Nothing was stored. ${howToSignIn(baseUrl)}`
-    throw new Failure('unauthorized', `${baseUrl} does not take this key.`, fix)
+    throw new Failure('unauthorized', `${baseUrl} does not accept this key.`, fix)
   }
+}
+
+/** Half of the rate that the service allows one address. */
+const POLL_MS = 2_000
+const CLIENT_NAME_LENGTH_MAX = 100
+
+/** The key, once a person has approved this terminal in the console. */
+export async function pair(output: Output, baseUrl: string): Promise<string> {
+  const { pairing } = openWith(baseUrl, 'none').client
+  const clientName = plainLine(`mailroom on ${hostname()}`).slice(0, CLIENT_NAME_LENGTH_MAX)
+  const started = await pairing.start({ clientName })
+  const { requestId, userCode, verifyUrl, expiresInSeconds } = started
+  output.note(`Open ${plainLine(verifyUrl)}`)
+  output.note(`and approve it if it shows the code ${output.noteColors.bold(plainLine(userCode))}`)
+  const endMs = performance.now() + expiresInSeconds * 1_000
+  while (performance.now() < endMs) {
+    output.progress('Waiting for approval …')
+    await sleep(POLL_MS)
+    const polled = await pairing.poll({ requestId }).catch(explainGone)
+    if ('apiKey' in polled && typeof polled.apiKey === 'string') return polled.apiKey
+  }
+  throw new Failure(
+    'timeout',
+    'The request was not approved in time.',
+    'Run "mailroom login" again.',
+  )
+}
+
+function explainGone(error: unknown): never {
+  if (!(error instanceof MailroomError) || error.status !== 404) throw error
+  throw new Failure(
+    'refused',
+    'The request was denied or has expired.',
+    'Run "mailroom login" again.',
+  )
 }

@@ -1,10 +1,9 @@
-// Reading threads and messages: as people do, as a model does, or as they came over the wire.
+// Prints threads and messages: for people, as Markdown for models, or raw.
 
 import { openOutput } from '#base/output.ts'
 import { plainBlock } from '#base/plain-text.ts'
-import { openSession, type Session } from '#session/open-session.ts'
-import { show } from '#shown/show.ts'
-import { showMessage } from '#shown/show-message.ts'
+import { openSession, type Session } from '#base/session.ts'
+import { show, showMessage } from '#base/show.ts'
 import { type CommonOptions, writeContent } from './run-operation.ts'
 
 type ViewOptions = CommonOptions & {
@@ -34,7 +33,7 @@ export async function readThread(id: string, options: ViewOptions): Promise<void
   else show(output, { kind: 'thread' }, thread)
 }
 
-/** As many as are named, each told as it is done. */
+/** Reports each thread as soon as it is marked. */
 export async function markThreads(
   ids: readonly string[],
   isRead: boolean,

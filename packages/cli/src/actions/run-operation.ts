@@ -1,4 +1,4 @@
-// Carrying out a command that is one operation: fields to a request, the answer to what is shown.
+// Runs a command that is one operation: makes the request from its fields and shows the response.
 
 import { operationOf } from '@mailroom/contract/operations.ts'
 import type { Answer, Call } from '@mailroom/sdk/transport.ts'
@@ -6,15 +6,19 @@ import { Failure } from '#base/failure.ts'
 import { type Output, openOutput } from '#base/output.ts'
 import { plainBlock, plainLine } from '#base/plain-text.ts'
 import { readAnswer } from '#base/read-input.ts'
-import { type Field, readValue } from '#contract/fields.ts'
-import { arrange, isSeveral, type OperationCommand } from '#contract/operation-command.ts'
-import { findId, findOnlyInbox } from '#session/find-by-name.ts'
-import { openSession, type Session } from '#session/open-session.ts'
-import { show } from '#shown/show.ts'
+import { findId, findInbox, openSession, type Session } from '#base/session.ts'
+import { show } from '#base/show.ts'
+import {
+  arrange,
+  type Field,
+  isSeveral,
+  type OperationCommand,
+  readValue,
+} from '#commands/fields.ts'
 
 export type GivenOptions = Readonly<Record<string, unknown>>
 
-/** Options that every command has, as commander gives them. */
+/** The options of every command, as commander returns them. */
 export type CommonOptions = {
   readonly profile?: string
   readonly url?: string
@@ -28,7 +32,7 @@ export async function runOperation(
   options: GivenOptions,
 ): Promise<void> {
   const common = commonOf(options)
-  if (spec.isAsked && options.yes !== true) await confirm(spec, texts.at(-1) ?? '')
+  if (spec.needsConfirmation && options.yes !== true) await confirm(spec, texts.at(-1) ?? '')
   const session = await openSession(common)
   const call = await makeCall(session, spec, texts, options)
   const answer = await session.transport.send(call)
@@ -40,14 +44,14 @@ export function commonOf(options: GivenOptions): CommonOptions {
   return { color: true, ...options }
 }
 
-/** Rejects unless somebody at a terminal says yes. */
+/** Rejects unless somebody at a terminal confirms. */
 async function confirm({ operation }: OperationCommand, named: string): Promise<void> {
   const what = operationOf(operation).summary.replace(/\.$/, '')
   if (process.stdin.isTTY !== true || process.stderr.isTTY !== true) {
-    const told = 'This cannot be undone, and there is no terminal to ask for confirmation.'
-    throw new Failure('usage', told, 'Give --yes to do it anyway.')
+    const message = 'This cannot be undone, and there is no terminal to ask for confirmation.'
+    throw new Failure('usage', message, 'Give --yes to do it anyway.')
   }
-  const answer = await readAnswer(`${what}: ${plainLine(named)}\nGo on? (y/N) `)
+  const answer = await readAnswer(`${what}: ${plainLine(named)}\nContinue? (y/N) `)
   if (!/^y(es)?$/i.test(answer)) throw new Failure('failed', 'Nothing was done.')
 }
 
@@ -66,9 +70,8 @@ async function makeCall(
   for (const [at, { field }] of fields.arguments.entries()) await put(field, texts[at])
   for (const field of fields.options) await put(field, options[attributeOf(field)])
   if (fields.ofInbox !== null) {
-    const given = options.inbox
-    const id = typeof given === 'string' ? findId(session, 'inbox', given) : findOnlyId(session)
-    places.path[fields.ofInbox.name] = await id
+    const given = typeof options.inbox === 'string' ? options.inbox : undefined
+    places.path[fields.ofInbox.name] = await findInbox(session, given)
   }
   const operation = operationOf(spec.operation)
   if (operation.method === 'PATCH' && Object.keys(places.body).length === 0) {
@@ -83,11 +86,7 @@ async function makeCall(
   }
 }
 
-async function findOnlyId(session: Session): Promise<string> {
-  return (await findOnlyInbox(session)).id
-}
-
-/** As commander names it. */
+/** The option's name in commander. */
 function attributeOf({ flag }: Field): string {
   return flag.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
 }
@@ -130,7 +129,7 @@ function showAnswer(
   }
 }
 
-/** As it came into a file or a program; without what steers a terminal on a terminal. */
+/** Unchanged into a file or a program; without control characters on a terminal. */
 export function writeContent(output: Output, bytes: Uint8Array): void {
   output.write(output.isTerminal ? plainBlock(new TextDecoder().decode(bytes)) : bytes)
 }

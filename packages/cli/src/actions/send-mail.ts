@@ -1,17 +1,15 @@
-// Sending: what was written on the command line as a message, under a key that makes a repeat harmless.
+// Sends mail, with an Idempotency-Key that makes a repeat harmless.
 
 import { randomUUID } from 'node:crypto'
-import { basename } from 'node:path'
 import type { ResponseOf } from '@mailroom/contract/operations.ts'
 import { MailroomConnectionError, type MessageToSend } from '@mailroom/sdk'
 import { replyTo, withEncodedFiles } from '@mailroom/sdk/sending.ts'
 import { Failure } from '#base/failure.ts'
 import { type Output, openOutput } from '#base/output.ts'
 import { readPathOrInput } from '#base/read-input.ts'
-import { findId, findOnlyInbox } from '#session/find-by-name.ts'
-import { openSession, type Session } from '#session/open-session.ts'
-import { show } from '#shown/show.ts'
-import { mediaTypeOf } from './media-types.ts'
+import { findInbox, openSession, type Session } from '#base/session.ts'
+import { show } from '#base/show.ts'
+import { readAttachments } from './attachments.ts'
 import type { CommonOptions } from './run-operation.ts'
 
 type ContentOptions = CommonOptions & {
@@ -37,9 +35,12 @@ export async function sendMail(options: SendingOptions): Promise<void> {
   const session = await openSession(options)
   const content = await readContent(options)
   const { inbox, to, subject, unsubscribe } = options
-  const inboxId =
-    inbox === undefined ? (await findOnlyInbox(session)).id : await findId(session, 'inbox', inbox)
-  await send(session, inboxId, { to, subject, unsubscribe, ...content }, options)
+  await send(
+    session,
+    await findInbox(session, inbox),
+    { to, subject, unsubscribe, ...content },
+    options,
+  )
 }
 
 export async function replyToThread(threadId: string, options: ReplyOptions): Promise<void> {
@@ -67,11 +68,11 @@ async function send(
       path: { id: inboxId },
       body: withEncodedFiles(message),
       headers: { 'idempotency-key': key },
-      // The same key: nothing is sent twice.
+      // With the same key a retry never sends twice.
       isOnce: true,
     })
     .catch((error) => {
-      if (error instanceof MailroomConnectionError) tellOfKey(output, key)
+      if (error instanceof MailroomConnectionError) noteKey(output, key)
       throw error
     })
   const sent: ResponseOf<'inboxes.send'> = JSON.parse(new TextDecoder().decode(bytes))
@@ -82,7 +83,7 @@ async function send(
   else show(output, { kind: 'item' }, sent)
 }
 
-function tellOfKey(output: Output, key: string): void {
+function noteKey(output: Output, key: string): void {
   output.note(
     `No answer came, so the message may have been sent. Retrying with --idempotency-key ${key} never sends twice.`,
   )
@@ -101,13 +102,7 @@ async function readContent(options: ContentOptions): Promise<Content> {
     const fix = 'Give --text, --html, or --file with a path or "-" for standard input.'
     throw new Failure('usage', 'There is nothing to send.', fix)
   }
-  const attachments = await Promise.all(
-    attach.map(async (path) => ({
-      filename: basename(path),
-      contentType: mediaTypeOf(path),
-      data: await readPathOrInput(path),
-    })),
-  )
+  const attachments = await readAttachments(attach)
   return {
     body,
     bodyHtml: text === undefined ? undefined : html,

@@ -1,14 +1,14 @@
-// The account for a model, on standard input and output.
+// The MCP server on standard input and output.
 
 import { readNarrowingSettings } from '@mailroom/mcp/narrowing.ts'
 import { runStdio } from '@mailroom/mcp/stdio.ts'
 import { Failure } from '#base/failure.ts'
-import { openSession } from '#session/open-session.ts'
+import { openSession } from '#base/session.ts'
 import type { CommonOptions } from './run-operation.ts'
 
 export type McpOptions = CommonOptions & { readonly inbox?: string; readonly readOnly?: true }
 
-/** Serves until its client goes. Options and settings narrow together: neither widens the other. */
+/** Runs until its client disconnects. Options and settings both restrict access; neither widens it. */
 export async function serveMcp(options: McpOptions): Promise<void> {
   const reading = readNarrowingSettings(process.env)
   if (reading.kind === 'mistake') throw new Failure('usage', reading.message)

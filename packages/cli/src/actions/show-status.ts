@@ -1,12 +1,9 @@
-// Whether the service is there, how quickly it answers, and who we are to it.
+// Shows whether the service answers, how fast, and whose key is used.
 
 import { Mailroom, MailroomConnectionError, MailroomError, type OwnAccount } from '@mailroom/sdk'
-import { exitCodes } from '#base/exit-codes.ts'
-import { Failure } from '#base/failure.ts'
-import { openOutput } from '#base/output.ts'
-import { formatPairs } from '#base/table.ts'
-import { findService } from '#session/find-service.ts'
-import { howToSignIn } from '#session/open-session.ts'
+import { exitCodes, Failure } from '#base/failure.ts'
+import { formatPairs, openOutput } from '#base/output.ts'
+import { findService, howToSignIn } from '#base/session.ts'
 import type { CommonOptions } from './run-operation.ts'
 
 type Status = {
@@ -60,7 +57,7 @@ function pairsOf({ baseUrl, ready, latencyMs, apiVersion, account, keySource }: 
   return pairs
 }
 
-/** Not ready is an answer; no answer is none. */
+/** False if the service answers that it is not ready; rethrows if it does not answer. */
 function isAway(error: unknown): false {
   if (error instanceof MailroomError) return false
   throw error

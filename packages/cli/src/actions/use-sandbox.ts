@@ -1,14 +1,12 @@
-// Mail of the sandbox: what was kept, and mail made to arrive.
+// Shows mail that the sandbox captured, and injects mail.
 
-import { basename } from 'node:path'
 import type { CapturedMessage, ReceivedMail } from '@mailroom/sdk'
 import { Failure } from '#base/failure.ts'
 import { openOutput } from '#base/output.ts'
 import { readPathOrInput } from '#base/read-input.ts'
-import { openSession } from '#session/open-session.ts'
-import { show } from '#shown/show.ts'
-import { showMessage } from '#shown/show-message.ts'
-import { mediaTypeOf } from './media-types.ts'
+import { openSession } from '#base/session.ts'
+import { show, showMessage } from '#base/show.ts'
+import { readAttachments } from './attachments.ts'
 import type { CommonOptions } from './run-operation.ts'
 
 export type InjectOptions = CommonOptions & {
@@ -35,7 +33,7 @@ export async function showCaptured(id: string, options: CommonOptions): Promise<
   throw new Failure('notFound', `The sandbox has no captured mail ${JSON.stringify(id)}.`, fix)
 }
 
-/** With the names of a message's fields. */
+/** Captured mail under the field names of a message. */
 function asMessage({ from, to, text, ...kept }: CapturedMessage): Record<string, unknown> {
   return { ...kept, direction: 'captured', fromAddr: from, toAddr: to, bodyText: text }
 }
@@ -55,13 +53,7 @@ export async function injectMail(options: InjectOptions): Promise<void> {
 
 async function mailOf({ from = '', to = [], subject = '', ...options }: InjectOptions) {
   const { text, html, inReplyTo, attach = [] } = options
-  const attachments = await Promise.all(
-    attach.map(async (path) => ({
-      filename: basename(path),
-      contentType: mediaTypeOf(path),
-      data: await readPathOrInput(path),
-    })),
-  )
+  const attachments = await readAttachments(attach)
   const files = attachments.length > 0 ? { attachments } : {}
   return { from, to, subject, text, html, inReplyTo, ...files }
 }

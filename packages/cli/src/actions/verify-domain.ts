@@ -1,13 +1,12 @@
-// Checking a domain against DNS, once or until it is verified.
+// Checks the DNS records of a domain, once or until it is verified.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Domain, MailroomError } from '@mailroom/sdk'
-import { readDurationMs } from '#base/duration.ts'
 import { Failure } from '#base/failure.ts'
 import { type Output, openOutput } from '#base/output.ts'
-import { findId } from '#session/find-by-name.ts'
-import { openSession } from '#session/open-session.ts'
-import { show } from '#shown/show.ts'
+import { readDurationMs } from '#base/read-input.ts'
+import { findId, openSession } from '#base/session.ts'
+import { show } from '#base/show.ts'
 import type { CommonOptions } from './run-operation.ts'
 
 export type VerifyOptions = CommonOptions & {
@@ -28,10 +27,10 @@ export async function verifyDomain(text: string, options: VerifyOptions): Promis
   const verify = () => session.client.domains.verify(id)
   let domain = await verify()
   while (options.wait && domain.status !== 'verified' && performance.now() < endMs) {
-    tellProgress(output, domain)
+    showProgress(output, domain)
     await sleep(Math.min(intervalMs, Math.max(0, endMs - performance.now())))
     domain = await verify().catch((error) => {
-      // Others of the account are being checked: the next round comes.
+      // Other checks of the account are running; try again in the next round.
       if (error instanceof MailroomError && error.status === 429) return domain
       throw error
     })
@@ -48,7 +47,7 @@ export async function verifyDomain(text: string, options: VerifyOptions): Promis
   )
 }
 
-function tellProgress(output: Output, { domain, status, records }: Domain): void {
+function showProgress(output: Output, { domain, status, records }: Domain): void {
   const required = records.filter((record) => record.required)
   const valid = required.filter((record) => record.status === 'valid')
   output.progress(

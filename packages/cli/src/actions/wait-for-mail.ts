@@ -1,13 +1,12 @@
-// Waiting for a message, or for the code in one. What comes between two requests is not missed.
+// Waits for a message, or for the code in one. Mail that arrives between two requests is found too.
 
 import type { Mailroom, Message } from '@mailroom/sdk'
-import { readDurationMs } from '#base/duration.ts'
 import { Failure } from '#base/failure.ts'
 import { openOutput } from '#base/output.ts'
 import { plainLine } from '#base/plain-text.ts'
-import { findId, findOnlyInbox } from '#session/find-by-name.ts'
-import { openSession } from '#session/open-session.ts'
-import { showMessage } from '#shown/show-message.ts'
+import { readDurationMs } from '#base/read-input.ts'
+import { findInbox, openSession } from '#base/session.ts'
+import { showMessage } from '#base/show.ts'
 import type { CommonOptions } from './run-operation.ts'
 
 export type WaitOptions = CommonOptions & {
@@ -27,10 +26,7 @@ export async function waitForMail(options: WaitOptions): Promise<void> {
   const output = openOutput({ isColored: options.color })
   const session = await openSession(options)
   const { client } = session
-  const inboxId =
-    options.inbox === undefined
-      ? (await findOnlyInbox(session)).id
-      : await findId(session, 'inbox', options.inbox)
+  const inboxId = await findInbox(session, options.inbox)
   output.progress('Waiting for mail …')
   const wanted = { ...options, timeoutMs, sinceMs, inboxId }
   for await (const message of messagesOf(client, wanted)) {
@@ -42,7 +38,7 @@ export async function waitForMail(options: WaitOptions): Promise<void> {
     return
   }
   const what = options.code ? 'No message with a code' : 'No message'
-  const fix = 'Wait longer with --timeout, or count what came before the call with --since 10m.'
+  const fix = 'Wait longer with --timeout, or count earlier mail with --since 10m.'
   throw new Failure('timeout', `${what} came within ${options.timeout}.`, fix)
 }
 
@@ -52,7 +48,7 @@ type Wanted = Omit<WaitOptions, 'timeout' | 'since'> & {
   readonly sinceMs: number | null
 }
 
-/** Those that match, one after the other, until the time is over. */
+/** Matching messages, one after the other, until the timeout. */
 async function* messagesOf(client: Mailroom, wanted: Wanted): AsyncGenerator<Message> {
   const endMs = performance.now() + wanted.timeoutMs
   const { from, subject, thread: threadId, inboxId, sinceMs } = wanted
@@ -61,8 +57,8 @@ async function* messagesOf(client: Mailroom, wanted: Wanted): AsyncGenerator<Mes
     const sinceAtMs = Date.now() - sinceMs
     let earlier = await readEarlier(client, inboxId, sinceAtMs)
     while (earlier.length === 0 && performance.now() < endMs) {
-      // There is nothing yet to go on from: what comes meanwhile is found by looking again.
-      const timeout = Math.min(LOOK_SECONDS, Math.ceil((endMs - performance.now()) / 1000))
+      // An empty inbox has no message to wait after, so its list is read again.
+      const timeout = Math.min(POLL_SECONDS, Math.ceil((endMs - performance.now()) / 1000))
       await client.inboxes.wait(inboxId, { timeout })
       earlier = await readEarlier(client, inboxId, sinceAtMs)
     }
@@ -84,9 +80,9 @@ async function* messagesOf(client: Mailroom, wanted: Wanted): AsyncGenerator<Mes
   }
 }
 
-const LOOK_SECONDS = 5
+const POLL_SECONDS = 5
 
-/** Received since then, oldest first, with the one before them, to go on from. */
+/** Messages received since then, oldest first, after the last one before them. */
 async function readEarlier(client: Mailroom, inboxId: string, sinceAtMs: number) {
   const found: Message[] = []
   for await (const message of client.messages.list(inboxId, { direction: 'inbound' })) {
@@ -96,7 +92,7 @@ async function readEarlier(client: Mailroom, inboxId: string, sinceAtMs: number)
   return found
 }
 
-/** As the service matches. */
+/** Matches like the service. */
 function isMatch(message: Message, { from = '', subject = '', thread }: Wanted): boolean {
   return (
     (thread === undefined || message.threadId === thread) &&

@@ -1,11 +1,8 @@
-// A failure whose message tells everything: what happened, what to do next, and the exit code.
-
-import type { ExitName } from './exit-codes.ts'
-
+/** An expected failure of a command: what happened, what to do next, and the exit code. */
 export class Failure extends Error {
   override readonly name = 'Failure'
   readonly exit: ExitName
-  /** One sentence or more: what to do next. */
+  /** What to do next, in one sentence or more. */
   readonly fix: string | null
 
   constructor(exit: ExitName, message: string, fix: string | null = null) {
@@ -14,3 +11,18 @@ export class Failure extends Error {
     this.fix = fix
   }
 }
+
+export const exitCodes = {
+  ok: { code: 0, meaning: 'Success.' },
+  failed: { code: 1, meaning: 'It failed; the message says why.' },
+  usage: { code: 2, meaning: 'Wrong usage of the command.' },
+  unauthorized: { code: 3, meaning: 'No key, or the service rejects it.' },
+  notFound: { code: 4, meaning: 'Not found.' },
+  refused: { code: 5, meaning: 'The service refused the request.' },
+  rateLimited: { code: 6, meaning: 'Rate limit exceeded; try again later.' },
+  unavailable: { code: 7, meaning: 'The service is unreachable or unavailable.' },
+  timeout: { code: 124, meaning: 'Timeout.' },
+  interrupted: { code: 130, meaning: 'Interrupted, for example by Ctrl-C.' },
+} as const
+
+export type ExitName = keyof typeof exitCodes

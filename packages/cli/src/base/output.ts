@@ -1,8 +1,9 @@
-// Where a command writes: results to standard output, everything else to standard error. Knows whether
-// a person reads it, how wide their terminal is and whether they want colours.
+// Output of a command: results go to standard output, everything else to standard error. Tables fit the
+// width of a terminal; elsewhere rows are complete, separated by tabs, and have no heading.
 
 import { createColors } from 'picocolors'
-import { plainJson } from './plain-text.ts'
+import stringWidth from 'string-width'
+import { plainJson, plainLine } from './plain-text.ts'
 
 type Colors = ReturnType<typeof createColors>
 
@@ -18,7 +19,7 @@ export type Output = {
   note(text: string): void
   /** One document of JSON. */
   json(value: unknown): void
-  /** Replaces the line before it on a terminal; writes nothing elsewhere. */
+  /** Replaces the previous progress line on a terminal; writes nothing elsewhere. */
   progress(text: string): void
 }
 
@@ -56,11 +57,94 @@ export function openOutput({ isColored }: { isColored: boolean }): Output {
   }
 }
 
-/** A reader that has gone away, such as `head`, has what it wanted. */
+/** If the reader of a pipe ends early, as `head` does, the command succeeds. */
 export function endWithReader(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       process.exit(error.code === 'EPIPE' ? 0 : 1)
     })
   }
+}
+
+export type Column = {
+  readonly title: string
+  /** Whether its cells may be cut. */
+  readonly isFlexible: boolean
+}
+
+export const GAP = '  '
+const FLEXIBLE_WIDTH_MIN = 8
+
+export function formatTable(
+  columns: readonly Column[],
+  given: readonly (readonly string[])[],
+  { isTerminal, width, colors }: Pick<Output, 'isTerminal' | 'width' | 'colors'>,
+): string {
+  const rows = given.map((row) => row.map(plainLine))
+  if (!isTerminal) return rows.map((row) => `${row.join('\t')}\n`).join('')
+  const titles = columns.map(({ title }) => title)
+  const widths = fit(
+    columns,
+    columns.map((_, at) => Math.max(...[titles, ...rows].map((row) => stringWidth(row[at] ?? '')))),
+    width,
+  )
+  const lineOf = (row: readonly string[]) =>
+    row
+      .map((cell, at) => pad(truncate(cell, widths[at] ?? 0), widths[at] ?? 0))
+      .join(GAP)
+      .trimEnd()
+  return [colors.dim(lineOf(titles)), ...rows.map(lineOf)].map((line) => `${line}\n`).join('')
+}
+
+/** Narrows the widest flexible column until the row fits or no column can be narrower. */
+function fit(columns: readonly Column[], natural: readonly number[], width: number): number[] {
+  const widths = [...natural]
+  const room = width - GAP.length * (columns.length - 1)
+  let excess = widths.reduce((sum, one) => sum + one, 0) - room
+  while (excess > 0) {
+    let widest = -1
+    for (const [at, { isFlexible }] of columns.entries()) {
+      const canGive = isFlexible && (widths[at] ?? 0) > FLEXIBLE_WIDTH_MIN
+      if (canGive && (widest === -1 || (widths[at] ?? 0) > (widths[widest] ?? 0))) widest = at
+    }
+    if (widest === -1) break
+    widths[widest] = (widths[widest] ?? 0) - 1
+    excess -= 1
+  }
+  return widths
+}
+
+function pad(text: string, width: number): string {
+  return text + ' '.repeat(Math.max(0, width - stringWidth(text)))
+}
+
+const segmenter = new Intl.Segmenter()
+
+/** At most `width` cells; text that was cut ends with …. */
+export function truncate(text: string, width: number): string {
+  if (stringWidth(text) <= width) return text
+  let kept = ''
+  let keptWidth = 0
+  for (const { segment } of segmenter.segment(text)) {
+    const segmentWidth = stringWidth(segment)
+    if (keptWidth + segmentWidth > width - 1) break
+    kept += segment
+    keptWidth += segmentWidth
+  }
+  return `${kept}…`
+}
+
+/** `name  value` lines; separated by a tab unless a person reads them. */
+export function formatPairs(
+  pairs: readonly (readonly [string, string])[],
+  { isTerminal, colors }: Pick<Output, 'isTerminal' | 'colors'>,
+): string {
+  const width = Math.max(0, ...pairs.map(([name]) => name.length))
+  return pairs
+    .map(([name, value]) =>
+      isTerminal
+        ? `${colors.dim(name.padEnd(width))}${GAP}${plainLine(value)}\n`
+        : `${name}\t${plainLine(value)}\n`,
+    )
+    .join('')
 }

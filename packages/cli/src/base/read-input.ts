@@ -1,4 +1,5 @@
-// What a command is given besides its arguments: standard input, files, and secrets typed at a terminal.
+// Input of a command besides its arguments: standard input, files, durations, and secrets typed at a
+// terminal.
 
 import { readFile } from 'node:fs/promises'
 import { Failure } from './failure.ts'
@@ -21,11 +22,11 @@ export async function readPathOrInput(path: string): Promise<Buffer<ArrayBuffer>
   }
 }
 
-/** A line from the terminal, trimmed; empty where its input has ended. */
+/** A line from the terminal, trimmed; empty if its input has ended. */
 export async function readAnswer(prompt: string): Promise<string> {
   const { stdin, stderr } = process
   stderr.write(prompt)
-  // The terminal gathers the line: Ctrl-C stays a signal.
+  // The terminal's line mode keeps Ctrl-C a signal.
   try {
     for await (const piece of stdin.iterator({ destroyOnReturn: false })) {
       return String(piece).trim()
@@ -40,7 +41,7 @@ const ENTER = /[\r\n\x04]/
 const INTERRUPT = '\x03'
 const BACKSPACE = /[\x7f\b]/
 
-/** What is typed at the terminal up to Enter, without showing it. Rejects when it is interrupted. */
+/** A line typed at the terminal, without showing it. Rejects on Ctrl-C. */
 export async function readHidden(prompt: string): Promise<string> {
   const { stdin, stderr } = process
   stdin.setRawMode(true)
@@ -60,4 +61,26 @@ export async function readHidden(prompt: string): Promise<string> {
     stdin.pause()
     stderr.write('\n')
   }
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+}
+const LONGEST_MS = 30 * 86_400_000
+
+export function readDurationMs(text: string): number {
+  const match = /^(\d{1,9})(ms|s|m|h|d)?$/.exec(text.trim())
+  const ms = Number(match?.[1]) * (UNIT_MS[match?.[2] ?? 's'] ?? 0)
+  if (match === null || ms <= 0 || ms > LONGEST_MS) {
+    throw new Failure(
+      'usage',
+      `${JSON.stringify(text)} is not a duration.`,
+      'Write it as 90s, 5m, 2h or 1d, up to 30 days.',
+    )
+  }
+  return ms
 }

@@ -1,9 +1,9 @@
-// The commands of the account and of the connection to the service.
+// Commands about the account and the connection to the service.
 
 import { Argument, type Command } from 'commander'
-import { SHELLS } from '#completion/shells.ts'
-import { addGroup } from './add-group.ts'
+import { SHELLS } from '#completion.ts'
 import {
+  addGroup,
   addOperationCommand,
   addServiceOptions,
   addSessionOptions,
@@ -127,19 +127,19 @@ function addCompletion(program: Command): void {
     .description('Print a completion script. Source it in the startup file of your shell.')
     .addArgument(new Argument('<shell>', 'Your shell.').choices(SHELLS))
     .action(async (shell: (typeof SHELLS)[number]) => {
-      const { printCompletion } = await import('#actions/print-completion.ts')
+      const { printCompletion } = await import('#completion.ts')
       printCompletion(program, shell)
     })
 }
 
-/** For contributors; a test fails while the page is not current. */
+/** For contributors; a test fails if the page is out of date. */
 export function addReference(program: Command): void {
   const reference = program
     .command('reference', { hidden: true })
-    .description('Print the part of docs/cli.md that is made of the commands.')
+    .description('Print the generated part of docs/cli.md.')
     .option('--write', 'Write it into the page.')
   reference.action(async () => {
-    const { printReference } = await import('#actions/print-reference.ts')
+    const { printReference } = await import('#reference.ts')
     printReference(program, reference.opts())
   })
 }

@@ -1,9 +1,9 @@
-// The commands that are made of operations, and the options that are made of fields of the contract.
+// Makes commands from operations, and options from fields of the contract.
 
 import { type OperationId, operationOf } from '@mailroom/contract/operations.ts'
 import { Argument, type Command, Option } from 'commander'
-import type { Field } from '#contract/fields.ts'
-import { arrange, isSeveral, type OperationCommand } from '#contract/operation-command.ts'
+import { arrange, type Field, isSeveral, type OperationCommand } from './fields.ts'
+import type { Group } from './resources.ts'
 
 /** Adds the command to its group. */
 export function addOperationCommand(parent: Command, spec: OperationCommand): Command {
@@ -19,7 +19,7 @@ export function addOperationCommand(parent: Command, spec: OperationCommand): Co
   }
   if (fields.ofInbox !== null) addInboxOption(command, fields.ofInbox.sentence)
   for (const field of fields.options) addFieldOption(command, field)
-  if (spec.isAsked) {
+  if (spec.needsConfirmation) {
     command.option('-y, --yes', 'Do not ask for confirmation. Required without a terminal.')
   }
   addSessionOptions(command)
@@ -29,7 +29,7 @@ export function addOperationCommand(parent: Command, spec: OperationCommand): Co
   })
 }
 
-/** The operation's sentence in lists of commands, with its notes in the command's own help. */
+/** Lists of commands show the operation's summary, the command's own help also its notes. */
 export function describeBy(command: Command, id: OperationId): Command {
   const { summary, notes } = operationOf(id)
   return command
@@ -60,12 +60,12 @@ export function addFieldOption(command: Command, field: Field): Command {
   return command.addOption(option)
 }
 
-/** For options that may be given several times; commas separate as well. */
+/** For options that may be repeated; commas separate values too. */
 export function collect(text: string, before: readonly string[] = []): string[] {
   return [...before, ...text.split(',').map((one) => one.trim())].filter((one) => one !== '')
 }
 
-/** What every command has that speaks to the service. */
+/** The options of every command that calls the service. */
 export function addSessionOptions(command: Command): Command {
   return addServiceOptions(command).addOption(jsonOption())
 }
@@ -105,4 +105,16 @@ function sentenceOf({ sentence, named, isNullable, isList, place }: Field): stri
     ...(isNullable && !isList && place === 'body' ? ['An empty value means null.'] : []),
   ]
   return [sentence, ...more].join(' ').trim()
+}
+
+/** Adds the group with its operations; returns it, so that other commands can be added. */
+export function addGroup(program: Command, group: Group): Command {
+  const command = program.command(group.name).summary(group.summary).description(group.summary)
+  for (const spec of group.commands) {
+    addOperationCommand(command, spec)
+    if (spec.isDefault) {
+      command.addHelpText('after', `\n"${spec.name}" is the default command.`)
+    }
+  }
+  return command
 }

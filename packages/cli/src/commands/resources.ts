@@ -1,7 +1,7 @@
-// The commands that are one operation each: which operation, what of it is an argument, and how its
-// answer is shown. Everything else about them is in the contract.
+// Commands that are one operation each: the operation, its arguments, and how its response is shown.
+// Everything else about them is in the contract.
 
-import type { OperationCommand } from '#contract/operation-command.ts'
+import type { OperationCommand } from './fields.ts'
 
 export type Group = {
   readonly name: string
@@ -13,8 +13,8 @@ export type Group = {
 const item = { kind: 'item' } as const
 const list = (...columns: string[]) => ({ kind: 'list', columns }) as const
 const done = (text: string) => ({ kind: 'done', text }) as const
-/** Asked about first. */
-const gone = (text: string) => ({ shown: done(text), isAsked: true }) as const
+/** The command asks for confirmation first. */
+const gone = (text: string) => ({ shown: done(text), needsConfirmation: true }) as const
 
 export const mailGroups: readonly Group[] = [
   {
@@ -285,7 +285,7 @@ export const accountGroups: readonly Group[] = [
   },
 ]
 
-/** Commands of their own that are one operation. */
+/** Commands without a group. */
 export const whoami: OperationCommand = { name: 'whoami', operation: 'account.get', shown: item }
 export const search: OperationCommand = {
   name: 'search',

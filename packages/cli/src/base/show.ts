@@ -1,14 +1,10 @@
-// The answers of the API as people read them. Which fields an answer has, and which of them are times,
-// its schema says.
+// Responses of the API as people read them: tables, lists of fields, messages, domains. In a pipe they
+// are lines with tabs.
 
 import stringWidth from 'string-width'
-import type { Output } from '#base/output.ts'
-import { plainBlock, plainLine } from '#base/plain-text.ts'
-import { formatPairs, formatTable, GAP, truncate } from '#base/table.ts'
-import type { Shown } from '#contract/operation-command.ts'
-import { at, cellOf, type Fields, listOf, recordOf } from './cells.ts'
-import { showDomain } from './show-domain.ts'
-import { showMessages } from './show-message.ts'
+import type { Shown } from '#commands/fields.ts'
+import { formatPairs, formatTable, GAP, type Output, truncate } from './output.ts'
+import { plainBlock, plainLine } from './plain-text.ts'
 
 export function show(output: Output, shown: Shown, body: unknown): void {
   const answer = recordOf(body)
@@ -33,7 +29,7 @@ export function show(output: Output, shown: Shown, body: unknown): void {
   }
 }
 
-/** Never cut: what is copied from the terminal. */
+/** Columns that are never cut, because people copy their values. */
 const WHOLE =
   /^(id|status|type|event|event_id|plan|date)$|(Id|_id|At|_at|Count|Read|Threads|Bytes|last4)$/
 
@@ -48,10 +44,10 @@ function showList(output: Output, { columns: all, optional = [] }: Columns, answ
   noteRest(output, answer)
 }
 
-/** In cells; room that makes a column without whole values worth showing. */
+/** In cells: the least room in which a cut value is useful. */
 const ROOM_MIN = 16
 
-/** Without the first of the optional columns while all of them have too little room. */
+/** Drops optional columns, in their order, until the rest has enough room. */
 function fitting(
   output: Output,
   { all, optional, rows }: { all: readonly string[]; optional: readonly string[]; rows: Fields[] },
@@ -81,10 +77,10 @@ const THREAD_COLUMNS = [
   'snippet',
 ]
 
-/** In cells; in less of it a name says nothing. */
+/** In cells: the least room in which a cut name is useful. */
 const WHO_ROOM_MIN = 8
 
-/** On a terminal two lines for each, as wide as it is: ids leave a table little room for words. */
+/** On a terminal each thread has two lines, because ids would leave a table little room for words. */
 function showThreads(output: Output, answer: Fields): void {
   const threads = listOf(answer.data).map((thread) => ({ ...thread, participants: whoOf(thread) }))
   if (!output.isTerminal) {
@@ -109,14 +105,14 @@ function showThreads(output: Output, answer: Fields): void {
   noteRest(output, answer)
 }
 
-/** Names where there are some, as a person's mail program lists them. */
+/** Names, or addresses of participants without a name, as mail programs list them. */
 function whoOf({ participants }: Fields): string {
   return listOf(participants)
     .map(({ name, address }) => plainLine(String(name ?? address)))
     .join(', ')
 }
 
-/** Of a list that a person reads, whether there is more of it. */
+/** Says on a terminal whether the list continues. */
 function noteRest(output: Output, answer: Fields): void {
   if (!output.isTerminal) return
   const rows = listOf(answer.data)
@@ -166,17 +162,17 @@ function showFound(output: Output, answer: Fields): void {
   output.note(length === 0 ? 'No matches.' : `${length} of ${answer.total} found.`)
 }
 
-/** The places are counted in code points, before anything is taken out. */
+/** Highlights are counted in code points, before any character is removed. */
 function highlight({ snippet, highlights }: Fields, mark: (text: string) => string): string {
   const points = [...String(snippet ?? '')]
-  let told = ''
+  let marked = ''
   let from = 0
   for (const { start, end } of listOf(highlights)) {
     if (typeof start !== 'number' || typeof end !== 'number' || start < from) continue
-    told += spaced(points.slice(from, start)) + mark(spaced(points.slice(start, end)))
+    marked += spaced(points.slice(from, start)) + mark(spaced(points.slice(start, end)))
     from = end
   }
-  return told + spaced(points.slice(from))
+  return marked + spaced(points.slice(from))
 }
 
 function spaced(points: readonly string[]): string {
@@ -200,4 +196,116 @@ function titleOf(name: string): string {
     .replaceAll('_', ' ')
     .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
     .toUpperCase()
+}
+
+export function showMessage(output: Output, message: Fields): void {
+  const { dim } = output.colors
+  const line = (name: string, value: unknown) => {
+    const text = plainLine(cellOf(output, value))
+    if (text !== '' && value !== null) output.write(`${dim(`${name}:`)} ${text}\n`)
+  }
+  const { attachments, direction, subject, bodyText } = message
+  line('Id', message.id)
+  line('Thread', message.threadId)
+  line('From', `${message.fromAddr ?? ''}${senderTruth(message)}`)
+  line('To', message.headerTo ?? message.toAddr)
+  if (Array.isArray(message.cc) && message.cc.length > 0) line('Cc', message.cc)
+  line('Date', message.createdAt)
+  line('Subject', subject)
+  if (direction === 'outbound') line('Status', message.status)
+  line('Failure', message.failureReason)
+  if (message.automatic === true) line('Automatic', message.automaticReason ?? 'yes')
+  for (const { filename, contentType, sizeBytes } of listOf(attachments)) {
+    line('Attachment', `${filename} (${contentType}, ${sizeBytes} bytes)`)
+  }
+  for (const { value, confidence } of listOf(recordOf(message.extracted).codes)) {
+    line('Code', `${value} (confidence ${confidence})`)
+  }
+  const text = plainBlock(String(bodyText ?? '')).trimEnd()
+  output.write(`\n${text}${text === '' ? '' : '\n'}`)
+  if (message.isTruncated === true) {
+    output.write(dim(`(Cut here. The whole message: mailroom messages get ${message.id})\n`))
+  }
+}
+
+/** The messages of a thread, oldest first. */
+export function showMessages(output: Output, thread: Fields): void {
+  for (const [index, message] of listOf(thread.data).entries()) {
+    if (index > 0)
+      output.write(`\n${output.colors.dim('—'.repeat(Math.min(output.width, 72)))}\n\n`)
+    showMessage(output, message)
+  }
+}
+
+function senderTruth({ direction, authentication }: Fields): string {
+  if (direction !== 'inbound') return ''
+  return recordOf(authentication).verifiedFrom === true ? ' (verified)' : ' (not verified)'
+}
+
+const COLUMNS = ['status', 'purpose', 'type', 'name', 'hint']
+
+/** In a pipe: one line for each record, with its value at the end. */
+export function showDomain(output: Output, domain: Fields): void {
+  const records = listOf(domain.records)
+  if (!output.isTerminal) {
+    const names = ['status', 'purpose', 'required', 'type', 'name', 'priority', 'value']
+    const rows = records.map((record) => names.map((name) => cellOf(output, at(record, name))))
+    output.write(formatTable([], rows, output))
+    return
+  }
+  const pairs = ['id', 'domain', 'status', 'podId', 'createdAt', 'verifiedAt', 'lastCheckedAt'].map(
+    (name): [string, string] => [name, cellOf(output, domain[name])],
+  )
+  output.write(`${formatPairs(pairs, output)}\n`)
+  const columns = COLUMNS.map((title) => ({
+    title: title.toUpperCase(),
+    isFlexible: title === 'hint' || title === 'name',
+  }))
+  const rows = records.map((record) =>
+    COLUMNS.map((name) =>
+      name === 'purpose' && record.required !== true
+        ? `${record.purpose} (recommended)`
+        : cellOf(output, record[name]),
+    ),
+  )
+  output.write(formatTable(columns, rows, output))
+  output.write(`\n${output.colors.dim('Publish these records:')}\n`)
+  // Each value is complete and on its own line, so that people can copy it.
+  for (const { type, name, priority, value } of records) {
+    const number = typeof priority === 'number' ? ` ${priority}` : ''
+    output.write(`\n${plainLine(`${name}  ${type}${number}`)}\n${plainLine(String(value))}\n`)
+  }
+}
+
+export type Fields = Readonly<Record<string, unknown>>
+
+export function recordOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? { ...value } : {}
+}
+
+export function listOf(value: unknown): Fields[] {
+  return Array.isArray(value) ? value.map(recordOf) : []
+}
+
+/** A field, or a nested one: `message.subject`. */
+export function at(row: Fields, path: string): unknown {
+  return path.split('.').reduce<unknown>((value, name) => recordOf(value)[name], row)
+}
+
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
+
+/** Times are local on a terminal, and as in the API elsewhere. */
+export function cellOf({ isTerminal }: Pick<Output, 'isTerminal'>, value: unknown): string {
+  if (value === null || value === undefined) return isTerminal ? '–' : ''
+  if (typeof value === 'boolean') return isTerminal ? (value ? 'yes' : 'no') : String(value)
+  if (Array.isArray(value)) return value.map(String).join(', ')
+  if (isTerminal && typeof value === 'string' && TIME.test(value)) return localTime(value)
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+function localTime(text: string): string {
+  const date = new Date(text)
+  const two = (value: number) => String(value).padStart(2, '0')
+  const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join('-')
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`
 }

@@ -1,10 +1,9 @@
-// The fields of an operation as arguments and options: their names, their sentences and their forms, all
-// read from the contract.
+// The fields of an operation as arguments and options, all read from the contract.
 
 import { type OperationId, operationOf } from '@mailroom/contract/operations.ts'
 import { MAILBOX } from '@mailroom/contract/shapes/text.ts'
 import { Failure } from '#base/failure.ts'
-import type { Named } from '#session/find-by-name.ts'
+import type { Named } from '#base/session.ts'
 
 export type Field = {
   /** In the API. */
@@ -15,12 +14,12 @@ export type Field = {
   readonly isNullable: boolean
   readonly form: 'text' | 'integer' | 'boolean' | 'json'
   readonly isList: boolean
-  /** Null where any text will do. */
+  /** Null if any text is valid. */
   readonly words: readonly string[] | null
-  /** What stands for its value in the help. */
+  /** Name of its value in the help. */
   readonly placeholder: string
   readonly named: Named | null
-  /** Long option without its dashes. */
+  /** The long option without its dashes. */
   readonly flag: string
 }
 
@@ -34,7 +33,7 @@ type FieldSchema = {
 
 type ObjectSchema = { properties?: Record<string, FieldSchema>; required?: readonly string[] }
 
-/** Where the name of the API says more than a person needs to write. */
+/** Options that are shorter than the field's name. */
 const FLAGS: Readonly<Record<string, string>> = {
   podId: 'pod',
   podIds: 'pod',
@@ -60,7 +59,7 @@ export function fieldsOf(id: OperationId): Field[] {
 function propertiesOf(schema: object | undefined, place: 'query' | 'body'): Field[] {
   const { properties = {}, required = [] }: ObjectSchema = schema ?? {}
   return Object.entries(properties).map(([name, property]) => {
-    // A query's field with a default is required only of what a handler sees.
+    // A query field with a default is required only in what a handler gets.
     const isRequired = required.includes(name) && !('default' in property)
     return fieldOf(name, place, property, isRequired)
   })
@@ -114,7 +113,7 @@ function kebabOf(name: string): string {
   return name.replaceAll('_', '-').replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }
 
-/** What the API takes for what was written; throws where it can be nothing of the kind. */
+/** Converts the text to a value of the field's type; throws if it cannot. */
 export function readValue(field: Field, text: string): unknown {
   if (field.isNullable && text === '') return null
   switch (field.form) {
@@ -136,6 +135,71 @@ export function readValue(field: Field, text: string): unknown {
 }
 
 function wrongValue({ name, sentence }: Field, text: string, wanted: string): Failure {
-  const told = `${name} must be ${wanted}, not ${JSON.stringify(text)}.`
-  return new Failure('usage', told, sentence || null)
+  const message = `${name} must be ${wanted}, not ${JSON.stringify(text)}.`
+  return new Failure('usage', message, sentence || null)
+}
+
+export type Shown =
+  /** One row for each entry; on a terminal `optional` columns only if there is room. */
+  | {
+      readonly kind: 'list'
+      readonly columns: readonly string[]
+      readonly optional?: readonly string[]
+    }
+  /** All fields of the response. */
+  | { readonly kind: 'item' }
+  /** A sentence, for responses without content; `{}` stands for the last argument. */
+  | { readonly kind: 'done'; readonly text: string }
+  /** The response unchanged. */
+  | { readonly kind: 'content' }
+  | { readonly kind: 'domain' }
+  | { readonly kind: 'thread' }
+  | { readonly kind: 'search' }
+  | { readonly kind: 'threads' }
+
+/** A command that is one operation of the API. */
+export type OperationCommand = {
+  /** Name within its group. */
+  readonly name: string
+  readonly operation: OperationId
+  readonly shown: Shown
+  /** Names of arguments by field. Path parameters are always arguments. */
+  readonly arguments?: Readonly<Record<string, string>>
+  /** The inbox in the path is an option; it defaults to the account's only inbox. */
+  readonly isOfInbox?: true
+  readonly alias?: string
+  /** Cannot be undone: a person must confirm, a program must give --yes. */
+  readonly needsConfirmation?: true
+  /** Runs if only the group is named. */
+  readonly isDefault?: true
+}
+
+export type OperationArgument = { readonly field: Field; readonly name: string }
+
+export type OperationFields = {
+  readonly arguments: readonly OperationArgument[]
+  readonly options: readonly Field[]
+  readonly ofInbox: Field | null
+}
+
+export function arrange(command: OperationCommand): OperationFields {
+  const { arguments: named = {}, isOfInbox = false } = command
+  const fields = fieldsOf(command.operation)
+  const ofInbox = isOfInbox
+    ? fields.find(({ place, named }) => place === 'path' && named === 'inbox')
+    : undefined
+  const rest = fields.filter((field) => field !== ofInbox)
+  const isArgument = (field: Field) => field.place === 'path' || field.name in named
+  return {
+    arguments: rest
+      .filter(isArgument)
+      .map((field) => ({ field, name: named[field.name] ?? field.named ?? field.name })),
+    options: rest.filter((field) => !isArgument(field)),
+    ofInbox: ofInbox ?? null,
+  }
+}
+
+/** Event types are one text in a query, but a list on the command line. */
+export function isSeveral({ isList, name }: Field): boolean {
+  return isList || name === 'event_types'
 }

@@ -1,14 +1,15 @@
-// An attachment as a file. Its name is a stranger's word: it never leads out of the folder that it is
-// saved in, and never over a file that is there.
+// Attachments as files: saved from a message, or read to be sent. A stranger chose the name of a received
+// attachment, so it never leads out of its folder and never overwrites a file.
 
 import { randomUUID } from 'node:crypto'
 import { rename, stat, writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, extname, join } from 'node:path'
 import { type Mailroom, MailroomError } from '@mailroom/sdk'
 import { Failure } from '#base/failure.ts'
 import { openOutput } from '#base/output.ts'
 import { plainLine } from '#base/plain-text.ts'
-import { openSession } from '#session/open-session.ts'
+import { readPathOrInput } from '#base/read-input.ts'
+import { openSession } from '#base/session.ts'
 import type { CommonOptions } from './run-operation.ts'
 
 export type AttachmentOptions = CommonOptions & {
@@ -43,32 +44,32 @@ export async function saveAttachment(
   else output.write(`${plainLine(path)}\n`)
 }
 
-/** The name of which only a part can be shown, and so be written on a command line. */
+/** The full name of an attachment whose printed name lacks some characters. */
 async function findShown(client: Mailroom, messageId: string, name: string) {
   const { attachments } = await client.messages.get(messageId)
   const names = attachments.map(({ filename }) => filename)
   return names.find((one) => one !== name && plainLine(one) === plainLine(name))
 }
 
-/** A path that was given counts as it is; one of a folder takes the name of the attachment. */
+/** A given path is used as it is; in a given folder the attachment keeps its name. */
 async function choosePath(given: string | undefined, name: string): Promise<string> {
   if (given === undefined) return safeName(name)
   const isFolder = given.endsWith('/') || (await stat(given).catch(() => null))?.isDirectory()
   return isFolder ? join(given, safeName(name)) : given
 }
 
-/** File systems take 255 octets. */
+/** File systems allow 255 bytes. */
 const NAME_BYTES_MAX = 200
 const ENDING = /\.\w{1,16}$/
 
-/** One component, not hidden, without what a shell or a file system gives a meaning. */
+/** One path component, not hidden, without characters that a shell or a file system interprets. */
 export function safeName(name: string): string {
   const last = basename(plainLine(name).replaceAll('\\', '/'))
   const plain = last.replaceAll(/[<>:"|?*\x00-\x1f]/g, '_').replace(/^[.\s-]+/, '_')
   const ending = ENDING.exec(plain)?.[0] ?? ''
   const most = NAME_BYTES_MAX - ending.length
   const stem = Buffer.from(plain.slice(0, plain.length - ending.length))
-  // A character that is cut in two is no character.
+  // Drops a character that was cut in two.
   const kept = new TextDecoder().decode(stem.subarray(0, most)).replace(/\ufffd+$/, '')
   return `${kept}${ending}`.trim() || 'attachment'
 }
@@ -76,11 +77,11 @@ export function safeName(name: string): string {
 async function writeFileAt(path: string, content: Uint8Array, isForced: boolean): Promise<void> {
   try {
     if (!isForced) {
-      // Fails on whatever is there, a link included.
+      // Fails if anything exists at the path, even a link.
       await writeFile(path, content, { flag: 'wx' })
       return
     }
-    // The link is replaced, and not what it leads to.
+    // Replaces a link itself, not its target.
     const temporary = `${path}.${randomUUID()}`
     await writeFile(temporary, content, { flag: 'wx' })
     await rename(temporary, path)
@@ -88,8 +89,49 @@ async function writeFileAt(path: string, content: Uint8Array, isForced: boolean)
     const { code, message } = error as NodeJS.ErrnoException
     if (code === 'EEXIST') {
       const fix = 'Give another path with -o, or --force to replace it.'
-      throw new Failure('failed', `${plainLine(path)} is there already.`, fix)
+      throw new Failure('failed', `${plainLine(path)} exists already.`, fix)
     }
     throw new Failure('failed', `${plainLine(path)} cannot be written: ${message}.`)
   }
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.csv': 'text/csv',
+  '.doc': 'application/msword',
+  '.docx': 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+  '.eml': 'message/rfc822',
+  '.gif': 'image/gif',
+  '.gz': 'application/gzip',
+  '.htm': 'text/html',
+  '.html': 'text/html',
+  '.ics': 'text/calendar',
+  '.jpeg': 'image/jpeg',
+  '.jpg': 'image/jpeg',
+  '.json': 'application/json',
+  '.log': 'text/plain',
+  '.md': 'text/markdown',
+  '.mp3': 'audio/mpeg',
+  '.mp4': 'video/mp4',
+  '.odt': 'application/vnd.oasis.opendocument.text',
+  '.pdf': 'application/pdf',
+  '.png': 'image/png',
+  '.pptx': 'application/vnd.openxmlformats-officedocument.presentationml.presentation',
+  '.svg': 'image/svg+xml',
+  '.tar': 'application/x-tar',
+  '.txt': 'text/plain',
+  '.webp': 'image/webp',
+  '.xls': 'application/vnd.ms-excel',
+  '.xlsx': 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+  '.xml': 'application/xml',
+  '.zip': 'application/zip',
+}
+
+export function readAttachments(paths: readonly string[]) {
+  return Promise.all(
+    paths.map(async (path) => ({
+      filename: basename(path),
+      contentType: TYPES[extname(path).toLowerCase()] ?? 'application/octet-stream',
+      data: await readPathOrInput(path),
+    })),
+  )
 }

@@ -1,11 +1,9 @@
-// What a failed command writes and how it exits: what happened, the request it happened to, and what
-// to do next.
+// The text and the exit code of a failed command.
 
 import { MailroomConnectionError, MailroomError } from '@mailroom/sdk'
-import { type ExitName, exitCodes } from '#base/exit-codes.ts'
-import { Failure } from '#base/failure.ts'
-import { plainBlock, plainLine } from '#base/plain-text.ts'
-import { howToSignIn } from './open-session.ts'
+import { type ExitName, exitCodes, Failure } from './failure.ts'
+import { plainBlock, plainLine } from './plain-text.ts'
+import { howToSignIn } from './session.ts'
 
 export type DescribedError = {
   readonly exitCode: number
@@ -13,11 +11,11 @@ export type DescribedError = {
   readonly text: string
 }
 
-/** What the command spoke to, as far as that is known. */
-export type Spoken = { readonly baseUrl: string; readonly keySource: string | null }
+/** The service that the command called, as far as it is known. */
+export type Called = { readonly baseUrl: string; readonly keySource: string | null }
 
-export function describeError(error: unknown, spoken: Spoken | null): DescribedError {
-  const { exit, message, more } = explain(error, spoken)
+export function describeError(error: unknown, called: Called | null): DescribedError {
+  const { exit, message, more } = explain(error, called)
   const lines = more.flatMap((text) => plainBlock(text).split('\n'))
   return {
     exitCode: exitCodes[exit].code,
@@ -27,13 +25,13 @@ export function describeError(error: unknown, spoken: Spoken | null): DescribedE
 
 type Explained = { exit: ExitName; message: string; more: string[] }
 
-function explain(error: unknown, spoken: Spoken | null): Explained {
+function explain(error: unknown, called: Called | null): Explained {
   if (error instanceof Failure) {
     return { exit: error.exit, message: error.message, more: error.fix === null ? [] : [error.fix] }
   }
-  if (error instanceof MailroomError) return explainRefusal(error, spoken)
+  if (error instanceof MailroomError) return explainRefusal(error, called)
   if (error instanceof MailroomConnectionError) {
-    const where = spoken?.baseUrl ?? 'the service'
+    const where = called?.baseUrl ?? 'the service'
     const reason = reasonOf(error)
     return {
       exit: 'unavailable',
@@ -47,14 +45,14 @@ function explain(error: unknown, spoken: Spoken | null): Explained {
   return { exit: 'failed', message, more: [] }
 }
 
-function explainRefusal(error: MailroomError, spoken: Spoken | null): Explained {
+function explainRefusal(error: MailroomError, called: Called | null): Explained {
   const { status, code, requestId, fix, details, retryAfterSeconds } = error
   const isUnauthorized = status === 401
   const more = details
     .filter(({ path, message }) => !error.message.includes(`${path} ${message}`))
     .map(({ path, message }) => plainLine(`${path}: ${message}`))
-  if (isUnauthorized && spoken !== null) {
-    const { baseUrl, keySource } = spoken
+  if (isUnauthorized && called !== null) {
+    const { baseUrl, keySource } = called
     if (keySource !== null) more.push(`The key is from ${keySource}, for ${baseUrl}.`)
     more.push(howToSignIn(baseUrl))
   } else if (fix !== null) more.push(fix)
@@ -71,7 +69,7 @@ function exitOf(status: number, code: string): ExitName {
   return status >= 500 ? 'unavailable' : 'refused'
 }
 
-/** The words of the machine lie some causes deep. */
+/** The system's own error is some causes deep. */
 function reasonOf(error: MailroomConnectionError): string {
   let reason = error.message
   for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {

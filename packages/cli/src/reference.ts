@@ -1,13 +1,29 @@
-// The commands as a part of docs/cli.md: every command with its arguments and options, and the exit codes.
+// The generated part of docs/cli.md: every command with its arguments and options, and the exit codes.
 
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import type { Command, Help } from 'commander'
-import { exitCodes } from '#base/exit-codes.ts'
+import { exitCodes } from '#base/failure.ts'
 
-/** What stands before it in the page is written by hand. */
+const page = fileURLToPath(new URL('../../../docs/cli.md', import.meta.url))
+
+/** Prints the reference, or writes it into the page, after its mark. */
+export function printReference(program: Command, { write = false }: { write?: boolean }): void {
+  const reference = renderReference(program)
+  if (!write) {
+    process.stdout.write(reference)
+    return
+  }
+  const [byHand = ''] = readFileSync(page, 'utf8').split(REFERENCE_MARK)
+  writeFileSync(page, byHand + reference)
+  process.stdout.write('wrote docs/cli.md\n')
+}
+
+/** The page above this mark is written by hand. */
 export const REFERENCE_MARK =
   '<!-- From here on made of the commands: npm run mailroom -- reference --write -->'
 
-/** Options that every command has are told once, by hand. */
+/** Options of every command; the page describes them once, by hand. */
 const EVERYWHERE: ReadonlySet<string> = new Set(['help', 'json', 'profile', 'url', 'color'])
 
 export function renderReference(program: Command): string {
@@ -29,7 +45,7 @@ function exitCodesTable(): string {
   return ['## Exit codes', '', '| Code | Meaning |', '| ---- | ------------ |', ...rows].join('\n')
 }
 
-/** Commands that do something; groups only hold them. */
+/** Commands that do something; groups only contain them. */
 function leaves(command: Command, help: Help): string[] {
   const below = help.visibleCommands(command).filter((one) => command.commands.includes(one))
   return below.length > 0

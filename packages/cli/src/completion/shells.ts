@@ -1,4 +1,0 @@
-// The shells that can complete the commands.
-
-export const SHELLS = ['bash', 'zsh', 'fish'] as const
-export type Shell = (typeof SHELLS)[number]
