@@ -296,7 +296,7 @@ async function makeDeps(
     countWebhookDelivery: metrics.countWebhookDelivery,
     searchCatchUps: openCatchUps(),
     wakeWebhooks: () => {},
-    wakeEvents: () => store.signals.tell(),
+    wakeEvents: () => store.signals.notify(),
     wakeWorker: () => {},
   })
   const events = openEventHub(deps)

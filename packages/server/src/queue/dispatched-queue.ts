@@ -1,6 +1,6 @@
 import type { Tracing } from '#platform/telemetry/tracing.ts'
 
-/** A leased delivery of an account; deliveries of one lane share a destination. */
+/** A leased delivery of an account. All deliveries of a lane have one destination. */
 export type Item = {
   readonly id: string
   readonly account_id: string
@@ -14,33 +14,33 @@ export type Head = { readonly account: string; readonly lane: string }
 /** Up to `limit` deliveries of a head. */
 export type Share = Head & { readonly limit: number }
 
-/** Items that are delivered in one attempt, all of one lane and one account. */
+/** Items of one lane and account that are delivered in one attempt. */
 export type Group<Held extends Item> = readonly [Held, ...Held[]]
 
 /**
- * What an attempt says about its lane: `reached` that its servers answer, `unreached` that they do
- * not, `crowded` that there are enough connections to them, `returned` nothing.
+ * What an attempt says about its lane. `reached`: a server answered. `unreached`: none did. `crowded`: the
+ * host accepts no further connection. `returned`: nothing.
  */
 export type GroupOutcome = 'reached' | 'unreached' | 'crowded' | 'returned'
 
 /** A queue of deliveries in lanes, as one worker sees it. */
 export type DispatchedQueue<Held extends Item> = {
   /**
-   * Up to `limit` heads with deliveries that nobody holds, by account and lane, after `after`; at most
-   * `lanesEach` of one account.
+   * Up to `limit` heads with ready deliveries, ordered by account and lane, after `after`; at most
+   * `lanesEach` per account.
    */
   listHeads(page: { after: Head; lanesEach: number; limit: number }): Promise<Head[]>
-  /** Leases deliveries of these heads, which are different ones, the longest due first. */
+  /** Leases deliveries of these distinct heads, the longest due first. */
   claim(shares: readonly Share[]): Promise<Held[]>
-  /** Items of one claim that go together. */
+  /** Groups the items of one claim into attempts. */
   group(held: readonly Held[]): Group<Held>[]
-  /** Makes due items ready, and those of a process that is gone; tells whenever some may be. */
+  /** Makes ready all due items and all items of dead processes; calls `onReady` after each step. */
   readyDue(onReady?: () => void, signal?: AbortSignal): Promise<void>
-  /** Lengthens the leases of all that was claimed here and is neither delivered nor given back. */
+  /** Renews the leases of all items that were claimed here and are neither delivered nor returned. */
   renew(): Promise<void>
-  /** Gives back what was not attempted. */
+  /** Returns items that were not attempted. */
   giveBack(held: readonly Held[]): Promise<void>
-  /** On return nothing of the group is held any more. Aborted, it ends as soon as it can. */
+  /** When it resolves, no item of the group is held. When aborted, it ends as soon as it can. */
   deliver(
     group: Group<Held>,
     signal: AbortSignal,
@@ -48,15 +48,15 @@ export type DispatchedQueue<Held extends Item> = {
   ): Promise<GroupOutcome>
 }
 
-/** What is known of an attempt before its outcome. */
+/** Notified of an attempt before its outcome. */
 export type AttemptObserver = {
-  /** How many octets it really takes, where `size_bytes` was a guess. */
+  /** The real size in octets, when `size_bytes` was an estimate. */
   onSize(sizeBytes: number): void
-  /** A server of its destination speaks: it is not one that is gone. Where nobody says so it may be. */
+  /** A server of the destination answered. Without this call it may be down. */
   onAnswer(): void
 }
 
-/** What is taken out of a queue goes on with the trace of what put it there. */
+/** Continues, in each attempt, the trace of whatever queued the delivery. */
 export function traceQueue<Held extends Item & { attempts: number; trace_parent: string | null }>(
   queue: DispatchedQueue<Held>,
   { tracing, name }: { tracing: Tracing; name: string },

@@ -1,53 +1,44 @@
 import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 
-/** How long a delivery stays with a process that is not heard of any more. */
+/** How long deliveries stay leased to a process that no longer renews. */
 export const DELIVERY_LEASE_MS = MINUTE_MS
-/** How long a delivery stays with a process that is not heard of any more. */
 export const WEBHOOK_LEASE_MS = MINUTE_MS
 
 const KIB = 1024
 const MIB = 1024 * KIB
 
-/**
- * `silent`: its servers did not answer the last time, or lately. `new`: nothing is known of it, and there is a
- * reserve for such lanes.
- */
+/** `silent`: its servers have not answered lately. `new`: nothing is known; such lanes have a reserve. */
 export type LaneState = 'answering' | 'silent' | 'new'
 
 /**
- * Of some amount under way: what may begin, the part of it that is slow, and all of it. Slow are attempts in
- * lanes that did not answer lately and attempts that go on for long. What the latter have beyond `slowMax`
- * takes nothing of `max`.
+ * Limits of what is under way. An attempt is slow in a lane that has not answered lately, or once it has
+ * taken long. Slow attempts count in `max` up to `slowMax`, and in `hardMax` always.
  */
-type AmountBounds = {
-  readonly max: number
-  readonly slowMax: number
-  readonly hardMax: number
-}
+type AmountBounds = { readonly max: number; readonly slowMax: number; readonly hardMax: number }
 
 /** How much of a queue one process works on at once. */
 export type DispatcherBounds = {
   readonly attempts: AmountBounds
-  /** Of each of these, for lanes with fewer than LANE_ATTEMPTS_FEW under way. */
+  /** Attempts, among those above, for lanes with few under way (LANE_ATTEMPTS_FEW). */
   readonly keptForSmallLanes: number
-  /** Octets under way. Items up to `uncountedMax` are bounded by the attempts. */
+  /** Octets under way. Only items larger than `uncountedMax` count. */
   readonly bytes: AmountBounds & { readonly uncountedMax: number }
   /**
-   * Attempts and octets beyond all of these, for accounts with fewer than ACCOUNT_ATTEMPTS_FEW attempts under
-   * way and for new lanes, which get none of the others. What is slow counts in `hardMax` only.
+   * Further attempts and octets, for accounts with few attempts under way (ACCOUNT_ATTEMPTS_FEW) and for new
+   * lanes, which use nothing else. Slow attempts count in `hardMax` only.
    */
   readonly reserve: { readonly attempts: AmountBounds; readonly bytes: AmountBounds }
-  /** Items leased ahead, by the state of their lanes. */
+  /** Items leased ahead, by the state of their lane. */
   readonly heldMax: Readonly<Record<LaneState, number>>
-  /** Items of one account in silent and new lanes, past which none of these lanes gets another. */
+  /** Items that one account may hold in all its silent and new lanes together. */
   readonly accountHeldMax: Readonly<Record<LaneState, number>>
-  /** Of a lane that nothing is known of: its state, which `answering` always stays, and its attempts. */
+  /** The state of an unknown lane (`answering` never changes), and the attempts that it starts with. */
   readonly laneState: LaneState
   readonly laneStart: number
-  /** Attempts of a lane that may hang without a place in it, where its servers answer. */
-  readonly laneAsideMax: number
-  /** Lanes that something is remembered of. */
+  /** Hanging attempts that do not count towards the limit of a lane whose servers answer. */
+  readonly laneUncountedMax: number
+  /** Lanes whose state is remembered. */
   readonly lanesKeptMax: number
   /** An attempt under way for longer is slow. */
   readonly longAttemptMs: Readonly<Record<LaneState, number>>
@@ -56,7 +47,7 @@ export type DispatcherBounds = {
 }
 
 const NO_BOUND = Number.POSITIVE_INFINITY
-// They may wait ten minutes for the answer to a final dot.
+// A server may take ten minutes to answer the final dot.
 const LONG_MAIL_MS = 30 * SECOND_MS
 
 export const MAIL_BOUNDS: DispatcherBounds = {
@@ -76,37 +67,37 @@ export const MAIL_BOUNDS: DispatcherBounds = {
   accountHeldMax: { answering: NO_BOUND, silent: NO_BOUND, new: NO_BOUND },
   laneState: 'silent',
   laneStart: 5,
-  // Half of all that a host takes.
-  laneAsideMax: 10,
+  // Half of the connections that a host is given.
+  laneUncountedMax: 10,
   lanesKeptMax: 1_000,
   longAttemptMs: { answering: LONG_MAIL_MS, silent: LONG_MAIL_MS, new: LONG_MAIL_MS },
   leaseMs: DELIVERY_LEASE_MS,
 }
 
-/** The relay is the only way out: whatever it does, there is nobody to be kept from it. */
+/** All mail goes through the relay, so there is no other lane to protect from it. */
 export const RELAY_BOUNDS: DispatcherBounds = { ...MAIL_BOUNDS, laneState: 'answering' }
 
 /**
- * Endpoints are many, small and mostly quick, so that more attempts fit into the same machine. Anybody may add
- * one that never answers: those that nothing is known of have the reserve.
+ * Endpoints are many, small and mostly quick, so more attempts run at once. Anybody may add an endpoint that
+ * never answers: unknown endpoints use the reserve.
  */
 export const WEBHOOK_BOUNDS: DispatcherBounds = {
   attempts: { max: 1_000, slowMax: 400, hardMax: 1_500 },
   keptForSmallLanes: 250,
-  // Most events are small, and do not wait for large ones.
+  // Most events are small and do not wait for large ones.
   bytes: { max: 64 * MIB, slowMax: 32 * MIB, hardMax: 96 * MIB, uncountedMax: 16 * KIB },
   reserve: {
     attempts: { max: 1_000, slowMax: 0, hardMax: 1_750 },
     bytes: { max: 32 * MIB, slowMax: 0, hardMax: 64 * MIB },
   },
   heldMax: { answering: 3_000, silent: 1_500, new: 1_000 },
-  // Half of what is slow, and the last part of the reserve, are for the others.
+  // Half of the slow attempts, and the last part of the reserve, are left to other accounts.
   accountHeldMax: { answering: NO_BOUND, silent: 200, new: 1_400 },
   laneState: 'new',
-  // One attempt tells whether an endpoint answers.
+  // One attempt shows whether an endpoint answers.
   laneStart: 1,
   // An account may have a hundred endpoints that answer now and then.
-  laneAsideMax: 5,
+  laneUncountedMax: 5,
   lanesKeptMax: 10_000,
   longAttemptMs: { answering: SECOND_MS, silent: SECOND_MS, new: SECOND_MS / 2 },
   leaseMs: WEBHOOK_LEASE_MS,
@@ -114,24 +105,24 @@ export const WEBHOOK_BOUNDS: DispatcherBounds = {
 
 type SlotRequest = {
   readonly state: LaneState
-  /** Few attempts of the lane, or of the account, are under way. */
+  /** Whether the lane, or the account, has few attempts under way. */
   readonly isSmallLane: boolean
   readonly isSmallAccount: boolean
 }
 
 /** An attempt under way. */
 export type Slot = {
-  /** It takes so many octets, not what was said before. */
+  /** Replaces the size that the attempt was started with. */
   resize(sizeBytes: number): void
-  /** It goes on for long: it is slow from now on. */
-  turnSlow(): void
-  /** Once. */
+  /** Counts the attempt as slow from now on. */
+  markSlow(): void
+  /** To be called once. */
   end(): void
 }
 
 type Pool = { readonly attempts: Amount; readonly bytes: Amount }
 
-/** What is under way, and whether there is room for one more. */
+/** Counts what is under way, and gives out slots while there is room. */
 export class Slots {
   readonly #bounds: DispatcherBounds
   readonly #common: Pool
@@ -144,12 +135,12 @@ export class Slots {
     this.#reserve = { attempts: new Amount(reserve.attempts), bytes: new Amount(reserve.bytes) }
   }
 
-  /** Attempts under way. */
+  /** The number of attempts under way. */
   get active(): number {
     return this.#common.attempts.all + this.#reserve.attempts.all
   }
 
-  /** Attempts that lanes of this state may begin, were each of them a small one. */
+  /** How many attempts small lanes in this state may start. */
   free(state: LaneState): number {
     return state === 'new' ? this.reserveFree : this.#common.attempts.free(state === 'silent')
   }
@@ -162,7 +153,7 @@ export class Slots {
     return this.#poolsFor(request).length > 0
   }
 
-  /** Null where there is no room. One item may be larger than all that is allowed together. */
+  /** Null when there is no room. A single item may exceed the limit of octets. */
   take(request: SlotRequest, sizeBytes: number): Slot | null {
     const bytes = this.#counted(sizeBytes)
     for (const pool of this.#poolsFor(request)) {
@@ -172,7 +163,7 @@ export class Slots {
     return null
   }
 
-  /** Those with a free attempt, the reserve last. */
+  /** The pools with a free attempt, the reserve last. */
   #poolsFor({ state, isSmallLane, isSmallAccount }: SlotRequest): Pool[] {
     const kept = isSmallLane ? 0 : this.#bounds.keptForSmallLanes
     const pools: Pool[] = []
@@ -193,7 +184,7 @@ export class Slots {
         add(0, this.#counted(sizeBytes) - bytes)
         bytes = this.#counted(sizeBytes)
       },
-      turnSlow() {
+      markSlow() {
         add(-1, -bytes)
         isSlow = true
         add(1, bytes)
@@ -216,7 +207,7 @@ class Amount {
     this.#bounds = bounds
   }
 
-  /** Below 1 where nothing more may begin. */
+  /** Below 1 when nothing more may start. */
   free(isSlow: boolean): number {
     const { max, slowMax, hardMax } = this.#bounds
     const counted = this.all - Math.max(0, this.#slow - slowMax)

@@ -6,39 +6,39 @@ import { type DispatcherBounds, type LaneState, MAIL_BOUNDS, Slots } from './dis
 import { type Attempt, Lane } from './lane.ts'
 import { openWorkerLoop } from './worker-loop.ts'
 
-/** Between scans that nothing asked for. */
+/** How often the queue is scanned when nothing wakes the loop. */
 const SCAN_EVERY_MS = SECOND_MS
 /**
- * Most attempts take less. One that takes longer leaves its place in a lane whose servers answer: ten that
- * hang from the start of a process delay what comes behind them by a few of these.
+ * Most attempts take less. A longer one stops counting towards the limit of a lane whose servers answer, so
+ * that ten hanging attempts delay the rest of the lane by a few of these periods only.
  */
 const SLOW_ATTEMPT_MS = SECOND_MS
-/** With fewer attempts under way an account is a small one. */
+/** An account with fewer attempts under way is small. */
 const ACCOUNT_ATTEMPTS_FEW = 5
 
 export type Dispatcher = {
-  /** There may be deliveries now. */
+  /** Call it when there may be something to deliver. */
   wake(): void
-  /** Attempts under way. */
+  /** The number of attempts under way. */
   active(): number
-  /** Lanes that are remembered. */
+  /** The number of lanes about which something is known. */
   lanes(): number
   /**
-   * Takes no more, gives back what was not started, lets attempts end for up to `drainMs`
-   * milliseconds and cuts the rest. Resolves when nothing is under way.
+   * Claims nothing more, returns what was not started, waits up to `drainMs` milliseconds for the attempts
+   * under way and aborts the others. Resolves when nothing is under way.
    */
   close(drainMs: number): Promise<void>
 }
 
 type DispatcherOptions = {
-  /** Of its loops, for the log. */
+  /** Names the loops in the log. */
   name?: string
   bounds?: DispatcherBounds
 }
 
 /**
- * Starts working the queue, as that of mail where `options` say nothing else: one loop takes what is ready,
- * one makes ready what is due, one keeps the leases of what is held.
+ * Starts three loops: one claims and starts deliveries, one makes due deliveries ready, one renews leases.
+ * The defaults are those of mail.
  */
 export function openDispatcher<Held extends Item>(
   queue: DispatchedQueue<Held>,
@@ -50,11 +50,11 @@ export function openDispatcher<Held extends Item>(
   const claims = openWorkerLoop({
     name,
     everyMs: SCAN_EVERY_MS,
-    step: (signal) => work.takeMore(signal),
+    step: (signal) => work.claimMore(signal),
     log,
   })
   const wake = () => {
-    work.scanAnew()
+    work.requestScan()
     claims.wake()
   }
   work.wantMore = () => claims.wake()
@@ -98,20 +98,23 @@ class Work<Held extends Item> {
   readonly #bounds: DispatcherBounds
   readonly #heads: ReadyHeads
   readonly #slots: Slots
-  /** Those with items in hand, and those that something is known of; the longest unused first. */
+  /** Lanes with items in hand or with a known state, the longest unused first. */
   readonly #lanes = new Map<string, Lane<Held>>()
-  /** Of these, those with items in hand. */
+  /** The lanes with items in hand. */
   readonly #busy = new Set<Lane<Held>>()
-  /** Those with items in hand: items, and attempts under way. */
+  /** Accounts with items in hand. */
   readonly #accounts = new Map<string, Counts>()
-  /** Lanes in which an account has items that wait in hand; accounts are served in turn, lanes of each, too. */
+  /**
+   * For each account, the lanes in which its claimed items wait. Accounts are served round robin, and so are
+   * the lanes of each.
+   */
   readonly #waiting = new Map<string, Set<Lane<Held>>>()
   readonly #inHand: InHand<Held>
   readonly #cut = new AbortController()
   readonly #returning = new Set<Promise<void>>()
   #isEnding = false
   #onEnd: () => void = () => {}
-  /** Called when there is room for more. */
+  /** Called when more may be claimed. */
   wantMore: () => void = () => {}
 
   constructor(queue: DispatchedQueue<Held>, log: Log, bounds: DispatcherBounds) {
@@ -136,28 +139,28 @@ class Work<Held extends Item> {
     return this.#accounts.size > 0
   }
 
-  scanAnew(): void {
-    this.#heads.scanAnew()
+  requestScan(): void {
+    this.#heads.requestScan()
   }
 
-  /** Claims what there is room for; true when there may be more. */
-  async takeMore(signal: AbortSignal): Promise<boolean> {
-    if (this.#heads.mayFind) {
+  /** Claims as much as there is room for. True when there may be more. */
+  async claimMore(signal: AbortSignal): Promise<boolean> {
+    if (this.#heads.hasUnread) {
       const allotment = new Allotment(this.#inHand)
       await this.#heads.find((head) => allotment.roomFor(head) > 0)
     }
     if (signal.aborted) return false
     const shares = allot(this.#heads, this.#inHand)
     const count = shares.length === 0 ? 0 : await this.#claim(shares)
-    return count > 0 || this.#heads.mayFind
+    return count > 0 || this.#heads.hasUnread
   }
 
-  /** From now on no attempt begins. */
+  /** No attempt starts from now on. */
   stopStarting(): void {
     this.#isEnding = true
   }
 
-  /** After `stopStarting`, when nothing is claimed any more; see `Dispatcher.close`. */
+  /** Call it after `stopStarting`, once claiming has ended. See `Dispatcher.close`. */
   async drain(drainMs: number): Promise<void> {
     this.#giveBack([...this.#busy].flatMap((lane) => lane.removeExcess(0)))
     if (this.active > 0) {
@@ -180,7 +183,7 @@ class Work<Held extends Item> {
       this.#count(account, { held: 1 })
     }
     for (const { limit, ...head } of shares) {
-      this.#heads.served(head, (counts.get(keyOf(head)) ?? 0) >= limit)
+      this.#heads.afterClaim(head, (counts.get(keyOf(head)) ?? 0) >= limit)
     }
     for (const group of this.#queue.group(claimed)) {
       const [{ lane: name, account_id: account }] = group
@@ -210,14 +213,14 @@ class Work<Held extends Item> {
     return lane
   }
 
-  /** Starts what may start, one of each account in turn. */
+  /** Starts whatever may start, one attempt per account and round. */
   #start(): void {
     if (this.#isEnding) return
     for (const [account, lanes] of this.#waiting) {
       const hasStarted = this.#startOne(account, lanes)
       if (lanes.size > 0 && !hasStarted) continue
       this.#waiting.delete(account)
-      // At the end, where this loop comes to it again.
+      // At the end of the map this loop reaches the account again.
       if (lanes.size > 0) this.#waiting.set(account, lanes)
     }
   }
@@ -240,7 +243,7 @@ class Work<Held extends Item> {
     return false
   }
 
-  /** Whether the account has few attempts under way, where others have some. */
+  /** Whether the account has few attempts under way and other accounts have some. */
   #isSmall(account: string): boolean {
     const active = this.#accounts.get(account)?.active ?? 0
     return active < ACCOUNT_ATTEMPTS_FEW && active < this.active
@@ -251,13 +254,13 @@ class Work<Held extends Item> {
     const [{ account_id: account, lane: name, id }] = group
     this.#count(account, { active: 1 })
     const slow = setTimeout(() => {
-      lane.slow(attempt)
-      this.#goOn(lane, account)
+      lane.markSlow(attempt)
+      this.#onChange(lane, account)
     }, SLOW_ATTEMPT_MS)
     const long = setTimeout(() => {
-      slot.turnSlow()
-      lane.stall(attempt)
-      this.#goOn(lane, account)
+      slot.markSlow()
+      lane.markLong(attempt)
+      this.#onChange(lane, account)
     }, this.#bounds.longAttemptMs[lane.state])
     let outcome: GroupOutcome = 'unreached'
     try {
@@ -267,8 +270,8 @@ class Work<Held extends Item> {
           this.#start()
         },
         onAnswer: () => {
-          lane.greet(attempt)
-          if (attempt.isAside) this.#goOn(lane, account)
+          lane.markGreeted(attempt)
+          if (attempt.isUncounted) this.#onChange(lane, account)
         },
       })
     } catch (error) {
@@ -280,44 +283,47 @@ class Work<Held extends Item> {
     this.#count(account, { held: -group.length, active: -1 })
     lane.end(attempt, outcome)
     if (outcome === 'crowded') this.#pause(lane, account)
-    // What was not attempted is ready again.
+    // Deliveries that were not attempted are ready again.
     if (outcome === 'crowded' || outcome === 'returned') this.#heads.add({ account, lane: name })
-    this.#goOn(lane, account)
+    this.#onChange(lane, account)
   }
 
   #pause(lane: Lane<Held>, account: string): void {
     const { pauseMs, resume } = lane.pause()
-    // Lanes that found their host busy together must not come back together.
+    // Jitter: lanes that found one host busy at the same time must not all return at the same time.
     const [part = 0] = systemChance.bytes(1)
     const timer = setTimeout(
       () => {
         resume()
-        this.#goOn(lane, account)
+        this.#onChange(lane, account)
       },
       pauseMs * (0.75 + part / 512),
     )
     timer.unref()
   }
 
-  /** Something changed for the lane, and for this account in it. */
-  #goOn(lane: Lane<Held>, account: string): void {
+  /** Continues after a change to the lane, or to this account in it. */
+  #onChange(lane: Lane<Held>, account: string): void {
     if (this.#isEnding) {
       if (this.active === 0) this.#onEnd()
       return
     }
     this.#giveBack(lane.removeExcess())
-    this.#tidy(lane)
+    this.#forgetLanes(lane)
     this.#start()
-    // A slot for slow attempts is one for any lane.
+    // A free slot for slow attempts may be used by any lane.
     const isRoom = !lane.isAnswering || lane.wantsMore(account)
-    if (isRoom && (this.#heads.size > 0 || this.#heads.mayFind)) this.wantMore()
+    if (isRoom && (this.#heads.size > 0 || this.#heads.hasUnread)) this.wantMore()
   }
 
-  /** Forgets the lane if nothing is in it or known of it, and one of too many: the silent first. */
-  #tidy(lane: Lane<Held>): void {
+  /**
+   * Forgets an empty lane whose state is the initial one and, past the limit, one other empty lane, silent
+   * ones first.
+   */
+  #forgetLanes(lane: Lane<Held>): void {
     if (lane.isEmpty) this.#busy.delete(lane)
-    const isHere = this.#lanes.get(lane.name) === lane
-    if (isHere && lane.isEmpty && !lane.isKnown) this.#lanes.delete(lane.name)
+    const isKept = this.#lanes.get(lane.name) === lane
+    if (isKept && lane.isEmpty && !lane.isKnown) this.#lanes.delete(lane.name)
     if (this.#lanes.size <= this.#bounds.lanesKeptMax) return
     let oldest: Lane<Held> | null = null
     for (const old of this.#lanes.values()) {
@@ -345,9 +351,9 @@ class Work<Held extends Item> {
   }
 }
 
-/** Heads that one claim takes from. */
+/** Heads in one claim. */
 const HEADS_PER_CLAIM = 200
-/** An account with fewer items in hand gets some past all that others hold: so many in all. */
+/** An account with fewer items in hand may claim up to this number even when others use all the room. */
 const ACCOUNT_HELD_FEW = 20
 const EXTRA_HELD_MAX = 1_000
 
@@ -356,45 +362,45 @@ const NONE = { accounts: 0, held: 0 }
 type InHand<Held extends Item> = {
   readonly bounds: DispatcherBounds
   readonly slots: Slots
-  /** Those that something is known of, and of these those that are not empty. */
+  /** All known lanes, and those of them that are not empty. */
   readonly lanes: ReadonlyMap<string, Lane<Held>>
   readonly busy: Iterable<Lane<Held>>
-  /** Of accounts with items in hand. */
+  /** Accounts with items in hand. */
   readonly accounts: ReadonlyMap<string, { readonly held: number }>
 }
 
-/** How much of each of these heads to claim now: they share evenly what there is room for. */
+/** How many items to claim from each head now. Heads share the room evenly. */
 function allot<Held extends Item>(heads: Iterable<Head>, inHand: InHand<Held>): Share[] {
   const allotment = new Allotment(inHand)
-  const [ofSmall, ofOthers]: [Head[], Head[]] = [[], []]
+  const [small, others]: [Head[], Head[]] = [[], []]
   for (const head of heads) {
-    const chosen = allotment.heldOf(head.account) < ACCOUNT_HELD_FEW ? ofSmall : ofOthers
+    const chosen = allotment.heldOf(head.account) < ACCOUNT_HELD_FEW ? small : others
     if (chosen.length < HEADS_PER_CLAIM && allotment.roomFor(head) > 0) chosen.push(head)
   }
-  const chosen = [...ofSmall, ...ofOthers].slice(0, HEADS_PER_CLAIM)
+  const chosen = [...small, ...others].slice(0, HEADS_PER_CLAIM)
   const shares: Share[] = []
-  for (const [state, alike] of Map.groupBy(chosen, ({ lane }) => allotment.laneOf(lane).state)) {
-    const each = Math.max(1, Math.floor(allotment.free[state] / alike.length))
-    for (const head of alike) {
+  for (const [state, peers] of Map.groupBy(chosen, ({ lane }) => allotment.laneOf(lane).state)) {
+    const each = Math.max(1, Math.floor(allotment.free[state] / peers.length))
+    for (const head of peers) {
       const limit = Math.min(each, allotment.roomFor(head))
       if (limit <= 0) continue
-      allotment.give(head, limit)
+      allotment.reserve(head, limit)
       shares.push({ ...head, limit })
     }
   }
   return shares
 }
 
-/** What may be claimed beside what is in hand and what was given before. */
+/** The room that is left for claims, given what is in hand and what was allotted before. */
 class Allotment<Held extends Item> {
   readonly #inHand: InHand<Held>
   readonly #unknown: Lane<Held>
-  /** Items, by the state of their lanes; below 0 where small accounts hold more than that. */
+  /** Free room in items, by the state of the lane. Below 0 when small accounts have used more. */
   readonly free: Record<LaneState, number>
-  /** Items in lanes that do not answer, by account. */
+  /** Items of each account in lanes that do not answer. */
   readonly #unanswered = new Map<string, number>()
-  readonly #givenIn = new Map<string, { accounts: number; held: number }>()
-  readonly #givenTo = new Map<string, number>()
+  readonly #reservedIn = new Map<string, { accounts: number; held: number }>()
+  readonly #reservedFor = new Map<string, number>()
 
   constructor(inHand: InHand<Held>) {
     const { bounds, slots, busy } = inHand
@@ -416,7 +422,7 @@ class Allotment<Held extends Item> {
   }
 
   heldOf(account: string): number {
-    return (this.#inHand.accounts.get(account)?.held ?? 0) + (this.#givenTo.get(account) ?? 0)
+    return (this.#inHand.accounts.get(account)?.held ?? 0) + (this.#reservedFor.get(account) ?? 0)
   }
 
   roomFor({ account, lane: name }: Head): number {
@@ -428,16 +434,16 @@ class Allotment<Held extends Item> {
     return Math.min(
       Math.max(this.free[lane.state], few),
       bounds.accountHeldMax[lane.state] - unanswered,
-      lane.roomFor(account, this.#givenIn.get(name) ?? NONE),
+      lane.roomFor(account, this.#reservedIn.get(name) ?? NONE),
     )
   }
 
-  give({ account, lane: name }: Head, limit: number): void {
+  reserve({ account, lane: name }: Head, limit: number): void {
     const lane = this.laneOf(name)
     this.free[lane.state] -= limit
-    const { accounts, held } = this.#givenIn.get(name) ?? NONE
-    this.#givenIn.set(name, { accounts: accounts + 1, held: held + limit })
-    add(this.#givenTo, account, limit)
+    const { accounts, held } = this.#reservedIn.get(name) ?? NONE
+    this.#reservedIn.set(name, { accounts: accounts + 1, held: held + limit })
+    add(this.#reservedFor, account, limit)
     if (!lane.isAnswering) add(this.#unanswered, account, limit)
   }
 }
@@ -446,11 +452,11 @@ function add(counts: Map<string, number>, key: string, amount: number): void {
   counts.set(key, (counts.get(key) ?? 0) + amount)
 }
 
-/** Heads that one page of a scan has. */
+/** Heads on one page of a scan. */
 const PAGE_HEADS = 200
-/** Lanes of an account that a scan lists before those of the next account. */
+/** Lanes of one account that a scan lists before it goes on to the next account. */
 const LANES_EACH = 20
-/** Heads that are remembered; of others only those that may be claimed now. */
+/** Heads kept in memory. Past this number only heads are added that can be claimed at once. */
 const HEADS_MAX = 5_000
 
 const FIRST: Head = { account: '', lane: '' }
@@ -458,18 +464,18 @@ const FIRST: Head = { account: '', lane: '' }
 type Rest = { after: Head; isWantedAgain: boolean }
 
 /**
- * The heads that have something ready, as far as it is known, the next to be served first. Scans of the queue
- * find them: some lanes of every account and, beside that, the other lanes of accounts that have more, in turn.
+ * The known heads with something ready, the next to serve first. A scan of the queue finds some lanes of
+ * every account; the further lanes of accounts with many are read beside the scan, round robin.
  */
 class ReadyHeads {
   readonly #queue: Pick<DispatchedQueue<Item>, 'listHeads'>
   readonly #heads = new Map<string, Head>()
-  /** Where the scan under way goes on; null where there is none. */
+  /** The place where the current scan continues; null when no scan is under way. */
   #scan: Head | null = null
   #isScanWanted = true
-  /** Where the lanes of accounts with many go on. */
+  /** For accounts with many lanes, the place where their further lanes begin. */
   readonly #rests = new Map<string, Rest>()
-  /** There were more heads than are remembered. */
+  /** Some heads were left out because HEADS_MAX was reached. */
   #hasLeftOut = false
 
   constructor(queue: Pick<DispatchedQueue<Item>, 'listHeads'>) {
@@ -484,17 +490,17 @@ class ReadyHeads {
     return this.#heads.values()
   }
 
-  /** Any head may have something new. */
-  scanAnew(): void {
+  /** Call it when any head may have something new. */
+  requestScan(): void {
     this.#isScanWanted = true
   }
 
-  /** There may be heads that are not known. */
-  get mayFind(): boolean {
+  /** Whether there may be heads that are not known yet. */
+  get hasUnread(): boolean {
     return this.#isScanDue || this.#scan !== null || this.#rests.size > 0
   }
 
-  /** Reads the next page of the scan, and one of an account with many lanes. */
+  /** Reads the next page of the scan and a page of one account with many lanes. */
   async find(isClaimable: (head: Head) => boolean): Promise<void> {
     const [rest] = this.#rests
     if (this.#scan === null && this.#isScanDue) {
@@ -536,16 +542,16 @@ class ReadyHeads {
     return found
   }
 
-  /** The head may have something ready; if it is not known, it is the last to be served. */
+  /** The head may have something ready. A new head is served last. */
   add(head: Head): void {
     const key = keyOf(head)
     if (!this.#heads.has(key)) this.#heads.set(key, head)
   }
 
-  /** The head was served, and may have more where it had all that was asked for. */
-  served(head: Head, mayHaveMore: boolean): void {
+  /** Call it after a claim: the head may have more when the claim got all it asked for. */
+  afterClaim(head: Head, mayHaveMore: boolean): void {
     this.#heads.delete(keyOf(head))
-    // A scan finds it again, after those that were left out.
+    // The next scan finds the head again, after the heads that were left out.
     if (mayHaveMore && !this.#hasLeftOut) this.add(head)
   }
 

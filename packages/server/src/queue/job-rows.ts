@@ -1,4 +1,4 @@
-// Durable work: rows that say what to do and when, leased before they are worked on.
+// Durable jobs: rows with the kind of work and its time, leased before they are worked on.
 
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
@@ -6,10 +6,10 @@ import type { ReadDb, Row, Tx } from '#schema/tables.ts'
 
 export type Job = { id: string; kind: string; payload: Record<string, unknown>; attempts: number }
 
-/** A job and who claims to hold its lease; the lease may have ended and be another's by now. */
+/** A job and the worker that claims its lease. The lease may have expired and be another worker's. */
 type Holding = { id: string; worker: string }
 
-/** Adds a job in the transaction whose consequence it is. */
+/** Adds a job within the transaction that makes it necessary. */
 export const enqueueJob = transaction({
   name: 'enqueueJob',
   accountOf: () => null,
@@ -32,7 +32,7 @@ export const enqueueJob = transaction({
   },
 })
 
-/** Leases up to `limit` due jobs that nobody holds, oldest first. */
+/** Leases up to `limit` due jobs that no worker holds, oldest first. */
 export const claimJobs = transaction({
   name: 'claimJobs',
   accountOf: () => null,
@@ -70,7 +70,7 @@ export const claimJobs = transaction({
   },
 })
 
-/** How many jobs are due and not held by anybody. */
+/** The number of due jobs that no worker holds. */
 export async function countDueJobs(db: ReadDb, nowMs: number): Promise<number> {
   const { due } = await db.read
     .selectFrom('jobs')
@@ -81,7 +81,7 @@ export async function countDueJobs(db: ReadDb, nowMs: number): Promise<number> {
   return due
 }
 
-/** Lengthens the lease of a job; false when `worker` does not hold it any more. */
+/** Renews the lease of a job; false when `worker` does not hold it any more. */
 export const renewLease = transaction({
   name: 'renewLease',
   accountOf: () => null,
@@ -91,7 +91,7 @@ export const renewLease = transaction({
   },
 })
 
-/** Removes a job that is done; false, as in the next two, when `worker` does not hold it any more. */
+/** Removes a finished job; false, here and in the next two, when `worker` does not hold it any more. */
 export const completeJob = transaction({
   name: 'completeJob',
   accountOf: () => null,
@@ -107,7 +107,7 @@ export const completeJob = transaction({
   },
 })
 
-/** Gives back a job that went well and is not at its end; what failed before is forgotten. */
+/** Returns a job that has made progress and is not finished, with its attempts reset. */
 export const continueJob = transaction({
   name: 'continueJob',
   accountOf: () => null,
@@ -117,7 +117,7 @@ export const continueJob = transaction({
   },
 })
 
-/** Gives back a job that failed, to be tried again at `runAtMs`. */
+/** Returns a job that failed, to be retried at `runAtMs`. */
 export const retryJob = transaction({
   name: 'retryJob',
   accountOf: () => null,
@@ -127,7 +127,7 @@ export const retryJob = transaction({
   },
 })
 
-/** Gives back all that `worker` holds and has not begun, as it was before the claim. */
+/** Returns all jobs that `worker` holds and has not begun. */
 export const returnJobs = transaction({
   name: 'returnJobs',
   accountOf: () => null,
@@ -141,7 +141,7 @@ export const returnJobs = transaction({
   },
 })
 
-/** Ends every lease: for the start of the only process that can hold one. */
+/** Ends every lease; for the start of a process that is alone with its database. */
 export const releaseLeases = transaction({
   name: 'releaseLeases',
   accountOf: () => null,
@@ -153,7 +153,7 @@ export const releaseLeases = transaction({
 
 const NOT_LEASED = { leased_by: null, lease_until: null }
 
-/** Changes the row while it is held, and says whether it was. */
+/** Changes the row if `worker` holds it; returns whether it does. */
 async function change(tx: Tx, { id, worker }: Holding, fields: Partial<Row<'jobs'>>) {
   const changed = await tx.query
     .updateTable('jobs')

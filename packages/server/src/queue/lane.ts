@@ -2,53 +2,53 @@ import { SECOND_MS } from '#platform/units.ts'
 import type { Group, GroupOutcome, Item } from './dispatched-queue.ts'
 import type { DispatcherBounds, LaneState, Slot } from './dispatcher-bounds.ts'
 
-/** Attempts of a lane at once when all goes well: as many connections as its host is given. */
+/** Concurrent attempts of a lane whose server answers: as many connections as one host is reserved. */
 export const LANE_ATTEMPTS_MAX = 20
-/** With fewer under way a lane is a small one. */
+/** A lane with fewer attempts under way is small. */
 const LANE_ATTEMPTS_FEW = 5
-/** Items that an answering lane holds for each attempt that it may have, so that claims are few. */
+/** Items that an answering lane holds for each of its attempts, so that claims are rare. */
 const LANE_AHEAD = 5
-/** Items beyond that for accounts that have less than their even part of the lane. */
+/** Further items for accounts that hold less than their even share of the lane. */
 const LANE_HELD_EXTRA = 20
-/** How long a lane whose host is busy begins nothing: at first, and when that goes on. */
+/** How long a lane starts nothing when its host is busy: the first pause, and the longest. */
 const CROWDED_PAUSE_MS = { min: 200, max: 2 * SECOND_MS }
 
-type LaneBounds = Pick<DispatcherBounds, 'laneState' | 'laneStart' | 'laneAsideMax'>
+type LaneBounds = Pick<DispatcherBounds, 'laneState' | 'laneStart' | 'laneUncountedMax'>
 
 export type Attempt<Held extends Item> = {
   readonly group: Group<Held>
   readonly slot: Slot
-  /** It takes longer than most. */
+  /** It has taken longer than most attempts do. */
   isSlow: boolean
-  /** A server has greeted. */
+  /** A server has sent its greeting. */
   isGreeted: boolean
-  /** It hangs, and left its place in the lane to others. */
-  isAside: boolean
+  /** It hangs and no longer counts towards the limit of the lane. */
+  isUncounted: boolean
 }
 
-/** What an account has in a lane, but for attempts that are aside. */
-type Part<Held extends Item> = { waiting: Group<Held>[]; held: number }
+/** What an account has in a lane, without uncounted attempts. */
+type Share<Held extends Item> = { waiting: Group<Held>[]; held: number }
 
 /**
- * The items of one destination that are in hand, and how many attempts may be under way: few at first, more
- * while servers answer, fewer when none does, and no more than there are while their host is busy.
+ * The items in hand for one destination, and the limit of concurrent attempts: low at first, higher while
+ * servers answer, lower when they do not, and no higher than the present number while the host is busy.
  */
 export class Lane<Held extends Item> {
   readonly name: string
   readonly #bounds: LaneBounds
-  readonly #parts = new Map<string, Part<Held>>()
+  readonly #shares = new Map<string, Share<Held>>()
   readonly #underWay = new Set<Attempt<Held>>()
-  #asideCount = 0
+  #uncountedCount = 0
   #limit: number
-  /** Attempts in a row that reached nothing. */
+  /** Consecutive attempts that reached no server. */
   #failures = 0
-  /** What it had when its host was busy the last time. */
+  /** The limit when the host was last busy. */
   #crowdedLimit = 0
   #pauseMs = 0
   #pauses = 0
   #isPaused = false
   state: LaneState
-  /** Items, waiting and under way, but for those aside. */
+  /** Items waiting and under way, without those of uncounted attempts. */
   held = 0
 
   constructor(name: string, bounds: LaneBounds) {
@@ -70,99 +70,99 @@ export class Lane<Held extends Item> {
     return this.held === 0 && this.#underWay.size === 0
   }
 
-  /** Whether it differs from a lane that was never used. */
+  /** Whether the lane differs from one that was never used. */
   get isKnown(): boolean {
     const { laneState, laneStart } = this.#bounds
     return this.state !== laneState || this.#limit < laneStart || this.#pauseMs > 0
   }
 
-  /** Whether it is worth a claim to give the lane, or this account in it, more. */
+  /** Whether a claim for the lane, or for this account in it, is worth its cost. */
   wantsMore(account: string): boolean {
-    return this.held <= this.#lowOf(this.#capacity) || !this.#parts.has(account)
+    return this.held <= this.#claimBelow(this.#capacity) || !this.#shares.has(account)
   }
 
-  /** Items of each account. */
+  /** The items of each account. */
   *heldByAccount(): Iterable<[account: string, held: number]> {
-    for (const [account, { held }] of this.#parts) yield [account, held]
+    for (const [account, { held }] of this.#shares) yield [account, held]
   }
 
   /**
-   * How many more items the account may be given beside what is about to be `given` to other accounts: up to
-   * its even part of the lane, also where others have more than theirs. 0 while it has enough of its part.
+   * How many more items the account may claim, beside what was `reserved` for other accounts: up to its even
+   * share of the lane, even when others have more than theirs. 0 while the account has enough of its share.
    */
-  roomFor(account: string, given: { accounts: number; held: number }): number {
-    const own = this.#parts.get(account)?.held ?? 0
-    const others = this.#parts.size - (own > 0 ? 1 : 0) + given.accounts
-    const part = Math.max(1, Math.floor(this.#capacity / (others + 1)))
-    if (own > this.#lowOf(part)) return 0
-    return Math.max(0, Math.min(part - own, this.#heldMax - this.held - given.held))
+  roomFor(account: string, reserved: { accounts: number; held: number }): number {
+    const own = this.#shares.get(account)?.held ?? 0
+    const others = this.#shares.size - (own > 0 ? 1 : 0) + reserved.accounts
+    const share = Math.max(1, Math.floor(this.#capacity / (others + 1)))
+    if (own > this.#claimBelow(share)) return 0
+    return Math.max(0, Math.min(share - own, this.#heldMax - this.held - reserved.held))
   }
 
   add(group: Group<Held>): void {
     const account = group[0].account_id
-    const part = this.#parts.get(account) ?? { waiting: [], held: 0 }
-    this.#parts.set(account, part)
-    part.waiting.push(group)
-    part.held += group.length
+    const share = this.#shares.get(account) ?? { waiting: [], held: 0 }
+    this.#shares.set(account, share)
+    share.waiting.push(group)
+    share.held += group.length
     this.held += group.length
   }
 
   hasWaiting(account: string): boolean {
-    return (this.#parts.get(account)?.waiting.length ?? 0) > 0
+    return (this.#shares.get(account)?.waiting.length ?? 0) > 0
   }
 
   get mayStart(): boolean {
-    return this.#underWay.size - this.#asideCount < this.#atOnce
+    return this.#underWay.size - this.#uncountedCount < this.#concurrency
   }
 
-  /** Starts the account's next group that gets a slot; null where none does. */
+  /** Starts the account's first group that gets a slot; null when none does. */
   start(account: string, takeSlot: (group: Group<Held>) => Slot | null): Attempt<Held> | null {
-    const waiting = this.#parts.get(account)?.waiting ?? []
+    const waiting = this.#shares.get(account)?.waiting ?? []
     for (const [index, group] of waiting.entries()) {
       const slot = takeSlot(group)
       if (slot === null) continue
       waiting.splice(index, 1)
-      const attempt = { group, slot, isSlow: false, isGreeted: false, isAside: false }
+      const attempt = { group, slot, isSlow: false, isGreeted: false, isUncounted: false }
       this.#underWay.add(attempt)
       return attempt
     }
     return null
   }
 
-  /** A server has greeted: the destination is not gone. */
-  greet(attempt: Attempt<Held>): void {
+  /** A server has sent its greeting, so the destination is alive. */
+  markGreeted(attempt: Attempt<Held>): void {
     attempt.isGreeted = true
-    this.#setAside()
+    this.#releaseHanging()
   }
 
-  slow(attempt: Attempt<Held>): void {
+  markSlow(attempt: Attempt<Held>): void {
     attempt.isSlow = true
-    this.#setAside()
+    this.#releaseHanging()
   }
 
-  /** Nothing has answered for long; an attempt that is aside says nothing about the others. */
-  stall(attempt: Attempt<Held>): void {
-    if (!attempt.isAside) this.#shrink()
+  /** No answer has come for long. An uncounted attempt says nothing about the others. */
+  markLong(attempt: Attempt<Held>): void {
+    if (!attempt.isUncounted) this.#shrink()
   }
 
   end(attempt: Attempt<Held>, outcome: GroupOutcome): void {
     this.#underWay.delete(attempt)
-    if (attempt.isAside) this.#asideCount -= 1
+    if (attempt.isUncounted) this.#uncountedCount -= 1
     else this.#drop(attempt.group)
     if (outcome === 'reached') this.#grow()
     else if (outcome === 'unreached') this.#fail()
-    this.#setAside()
+    this.#releaseHanging()
   }
 
   /**
-   * Its host has connections enough: for `pauseMs` it gets no more than it has. `resume` ends that, unless
-   * another pause has begun since.
+   * The host accepts no further connections: for `pauseMs` the limit stays at what is under way. `resume`
+   * ends the pause unless a later pause has begun.
    */
   pause(): { pauseMs: number; resume: () => void } {
     this.#pauses += 1
     const pause = this.#pauses
     const { min, max } = CROWDED_PAUSE_MS
-    this.#limit = this.#underWay.size - this.#asideCount
+    this.#limit = this.#underWay.size - this.#uncountedCount
     this.#crowdedLimit = this.#limit
     this.#pauseMs = Math.min(Math.max(this.#pauseMs * 2, min), max)
     this.#isPaused = true
@@ -174,12 +174,15 @@ export class Lane<Held extends Item> {
     return { pauseMs: this.#pauseMs, resume }
   }
 
-  /** Removes the groups that wait beyond what it may hold, of whoever has most waiting, the last first. */
+  /**
+   * Removes waiting groups past the number of items that the lane may hold, from the account with the most,
+   * the last first.
+   */
   removeExcess(heldMax = this.#heldMax): Group<Held>[] {
     const groups: Group<Held>[] = []
     while (this.held > heldMax) {
       let most: Group<Held>[] = []
-      for (const { waiting } of this.#parts.values())
+      for (const { waiting } of this.#shares.values())
         if (waiting.length > most.length) most = waiting
       const group = most.pop()
       if (group === undefined) break
@@ -189,20 +192,20 @@ export class Lane<Held extends Item> {
     return groups
   }
 
-  get #atOnce(): number {
-    return Math.min(this.#limit, LANE_ATTEMPTS_MAX - this.#asideCount)
+  get #concurrency(): number {
+    return Math.min(this.#limit, LANE_ATTEMPTS_MAX - this.#uncountedCount)
   }
 
   /**
-   * Items with which more are claimed: half where several are held for each attempt, so that claims are few, and
-   * any that are missing where each is one attempt.
+   * The number of held items at which more are claimed. An answering lane holds several items per attempt and
+   * waits until half are gone, so that claims are rare; other lanes hold one per attempt.
    */
-  #lowOf(part: number): number {
-    return this.isAnswering ? part / 2 : part - 1
+  #claimBelow(share: number): number {
+    return this.isAnswering ? share / 2 : share - 1
   }
 
   get #capacity(): number {
-    return this.#atOnce * (this.isAnswering ? LANE_AHEAD : 1)
+    return this.#concurrency * (this.isAnswering ? LANE_AHEAD : 1)
   }
 
   get #heldMax(): number {
@@ -213,20 +216,20 @@ export class Lane<Held extends Item> {
   #grow(): void {
     this.state = 'answering'
     this.#failures = 0
-    // A place that became free, not one more.
+    // During a pause a free slot may be used again, but the limit does not rise.
     if (this.#isPaused) return
     this.#limit = Math.min(this.#limit + 1, LANE_ATTEMPTS_MAX)
     if (this.#limit > this.#crowdedLimit + 1) this.#pauseMs = 0
   }
 
   /**
-   * A lane that answers takes more failures than it has attempts that may hang, and as many again, before it
-   * is silent: until then it keeps what it started with.
+   * An answering lane becomes silent only after more failures than twice its uncounted attempts; until then
+   * it keeps its initial limit.
    */
   #fail(): void {
     this.#failures += 1
-    const { laneAsideMax, laneStart } = this.#bounds
-    if (this.isAnswering && this.#failures <= 2 * laneAsideMax) this.#halve(laneStart)
+    const { laneUncountedMax, laneStart } = this.#bounds
+    if (this.isAnswering && this.#failures <= 2 * laneUncountedMax) this.#halve(laneStart)
     else this.#shrink()
   }
 
@@ -237,18 +240,18 @@ export class Lane<Held extends Item> {
   }
 
   #halve(least: number): void {
-    // A busy host may have left it less than that.
+    // A busy host may have left a lower limit.
     this.#limit = Math.min(this.#limit, Math.max(least, Math.floor(this.#limit / 2)))
   }
 
-  /** Attempts that hang leave their places, where the lane answers or a server has greeted them. */
-  #setAside(): void {
+  /** Hanging attempts stop counting when the lane answers or a server has greeted them. */
+  #releaseHanging(): void {
     for (const attempt of this.#underWay) {
-      if (this.#asideCount === this.#bounds.laneAsideMax) return
+      if (this.#uncountedCount === this.#bounds.laneUncountedMax) return
       const mayHang = attempt.isSlow && (this.isAnswering || attempt.isGreeted)
-      if (!mayHang || attempt.isAside) continue
-      attempt.isAside = true
-      this.#asideCount += 1
+      if (!mayHang || attempt.isUncounted) continue
+      attempt.isUncounted = true
+      this.#uncountedCount += 1
       this.#drop(attempt.group)
     }
   }
@@ -256,9 +259,9 @@ export class Lane<Held extends Item> {
   #drop(group: Group<Held>): void {
     const account = group[0].account_id
     this.held -= group.length
-    const part = this.#parts.get(account)
-    if (part === undefined) return
-    part.held -= group.length
-    if (part.held === 0) this.#parts.delete(account)
+    const share = this.#shares.get(account)
+    if (share === undefined) return
+    share.held -= group.length
+    if (share.held === 0) this.#shares.delete(account)
   }
 }

@@ -74,7 +74,7 @@ export function openLeaseKeeper<Held extends Named>(
     renew: () => renewAfter(0),
     async confirm(group) {
       const ids = group.map(({ id }) => id)
-      // A return whose answer was lost, and which is tried again, must not be of this claim.
+      // A repeated return of an earlier claim must not return this claim.
       await returns.wait(ids)
       const isShort = ({ leaseUntilMs }: { leaseUntilMs: number }) =>
         leaseUntilMs < queueClock.now() + LEASE_LEFT_MS_MIN
@@ -88,8 +88,8 @@ export function openLeaseKeeper<Held extends Named>(
     },
     async readyDue(onReady = () => {}, signal) {
       await queueClock.check()
-      // After a stop of the process or an outage of the store the leases of what is under way seem to
-      // have ended: it would be sent twice.
+      // After a suspension of the process or an outage of the store, leases of attempts under way seem to
+      // have ended. Renewing first keeps them from being sent twice.
       await renewAfter(leaseMs / 2)
       const due = { queueMs: queueClock.now(), backoffMaxMs, leaseMs }
       // A read costs nothing, a write a commit.
@@ -121,12 +121,12 @@ function trackReturns() {
   }
 }
 
-/** Between tries to record an outcome while the store is away. */
+/** Time between tries to record an outcome while the store is down. */
 const SETTLE_RETRY_MS = 500
 
 /**
- * What `run` gives. A store that is away says nothing about a receiver, and what one has taken must
- * not be sent again for it: tried until it is back, or `signal` is aborted. `fields` are for the log.
+ * Retries `run` until the store is back or `signal` is aborted. A store that is down says nothing about a
+ * receiver, and mail that a receiver took must not be sent again. `fields` are for the log.
  */
 export async function outlastStore<Value>(
   { log }: { log: Log },
@@ -145,8 +145,8 @@ export async function outlastStore<Value>(
 }
 
 /**
- * Tried until the store is back, or `signal` is aborted: then the leases end by themselves. `fields` are
- * for the log.
+ * Returns items that were not attempted. Retries until the store is back or `signal` is aborted; then the
+ * leases expire. `fields` are for the log.
  */
 export async function giveBack<Held extends Named>(
   deps: { log: Log },

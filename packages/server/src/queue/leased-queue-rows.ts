@@ -1,6 +1,5 @@
-// What the queues of deliveries have in common, of mail and of webhooks: which accounts have something to
-// take in which lanes, who holds what and until when, and what makes it ready again. All times are the
-// queue's, which every process on the database shares.
+// The rows that the queues of mail and of webhooks have in common: which accounts have ready deliveries in
+// which lanes, who holds what until when, and when it becomes ready again. All times are the queue's.
 
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
@@ -22,9 +21,9 @@ type HeadsInput = Head & { lanesEach: number; limit: number }
 
 export type LeasedQueue<Held> = {
   /**
-   * The accounts with deliveries that nobody holds, each with up to `lanesEach` of its lanes, in order of
-   * both and after this place: first other lanes of the account that it names. It costs accounts and lanes,
-   * not deliveries.
+   * Accounts with ready deliveries, each with up to `lanesEach` lanes, ordered by account and lane. The page
+   * begins after the given place, first with further lanes of that account. The cost depends on accounts and
+   * lanes, not on deliveries.
    */
   listHeads(db: ReadDb, input: HeadsInput): Promise<Head[]>
   /** Leases deliveries of these heads, of each the longest due first, and counts an attempt for each. */
@@ -32,8 +31,7 @@ export type LeasedQueue<Held> = {
   /** Of these deliveries those that `worker` still holds and may attempt, with the end of each lease. */
   findHeld(db: ReadDb, input: HeldInput): Promise<HeldUntil[]>
   /**
-   * Lengthens the leases of these, as far as `worker` holds them. A locked delivery is being settled, or
-   * is renewed the next time.
+   * Renews the leases that `worker` still holds. Locked rows are being settled, or are renewed the next time.
    */
   readonly renew: QueueTransaction<HeldInput & { untilMs: number }, void>
   /** Gives back deliveries that were not attempted, and takes back the attempts that the claim counted. */
@@ -103,7 +101,7 @@ export function leasedQueue(given: object): LeasedQueue<unknown> {
   const write = <Input, Value>(verb: string, run: (tx: Tx, input: Input) => Promise<Value>) =>
     transaction({ name: `${verb}${noun}`, accountOf: () => null, essential: true, run })
   const { renew, giveBack } = leaseWrites(options)
-  const { readyDue, hasDue, release } = dueSide(options)
+  const { readyDue, hasDue, release } = dueQueries(options)
   const writes = {
     claim: write('claim', claimOf(options)),
     renew: write('renew', renew),
@@ -128,7 +126,6 @@ export function leasedQueue(given: object): LeasedQueue<unknown> {
   }
 }
 
-/** Their ids. */
 export function idsOf(rows: readonly { id: string }[]): string[] {
   return rows.map((row) => row.id)
 }
@@ -136,15 +133,15 @@ export function idsOf(rows: readonly { id: string }[]): string[] {
 type AnyRow = Row<'deliveries'>
 type AnyOptions = QueueOptions<'deliveries', keyof AnyRow>
 
-/** As the index by account says it: an index by lane is no way to one account's. */
+/** Written as in the partial index by account; an index by lane would not find one account's rows. */
 const IS_READY = sql<SqlBool>`queue_state >= 'ready' and queue_state <= 'ready'`
 
 function headsOf(table: 'deliveries') {
   const from = sql.table(table)
-  // Each step goes from one row straight to the next: to the next lane of the account, to the end of its
-  // lanes (null), or to the next account (before its first lane).
+  // Each step of the recursion goes to the next lane of the account, to the end of its lanes (null), or to
+  // the next account (before its first lane).
   const selectHeads = statement<Tables, HeadsInput, Head>((query, place, engine) => {
-    // As the columns are compared.
+    // The collation of the columns.
     const collation = engine === 'postgres' ? sql`collate "C"` : sql``
     return {
       compile: () =>
@@ -219,7 +216,7 @@ function heldOf({ table, isLiving }: AnyOptions) {
       .select(['id', 'lease_until'])
       .where('leased_by', '=', worker)
       .$if(isLiving !== undefined, (held) => held.where(isLiving as RawBuilder<SqlBool>))
-  // Most are asked for one by one.
+  // Most calls are for one delivery.
   const selectOne = statement<
     Tables,
     { worker: string; id: string },
@@ -260,7 +257,7 @@ function leaseWrites({ table, returned }: AnyOptions) {
         .where('id', 'in', input.ids)
         .where('leased_by', '=', input.worker)
         .orderBy('id')
-      // In one order with all who lock several, so that no two wait for each other.
+      // All transactions that lock several rows use one order, so that no two wait for each other.
       const held = idsOf(await lockRows(tx, leased).execute())
       if (held.length === 0) return
       await tx.query
@@ -272,7 +269,7 @@ function leaseWrites({ table, returned }: AnyOptions) {
   }
 }
 
-function dueSide({ table, takenBack, endLost = async () => [] }: AnyOptions) {
+function dueQueries({ table, takenBack, endLost = async () => [] }: AnyOptions) {
   const takeBack = async (tx: Tx, lost: string[]) => {
     const ended = new Set(lost.length === 0 ? [] : await endLost(tx, lost))
     const ids = lost.filter((id) => !ended.has(id))
@@ -321,7 +318,7 @@ function dueSide({ table, takenBack, endLost = async () => [] }: AnyOptions) {
         .select('id')
         .where('queue_state', '=', sql.lit('leased'))
       if (instance !== null) {
-        // Between the space and the character after it.
+        // Names that begin with the instance and a space.
         leased = leased
           .where('leased_by', '>', `${instance} `)
           .where('leased_by', '<', `${instance}!`)
@@ -339,9 +336,9 @@ type DueRange = {
 }
 
 /**
- * The past, and times further off than any backoff or lease: those were written before the clock was
- * set back. Each is looked for by itself, because for two ends of an index joined by "or" SQLite reads
- * all that is between them.
+ * Times in the past, and times further off than any backoff or lease, which a clock that was set back has
+ * written. Each range is its own query, because for two ends of an index joined by "or" SQLite reads all that
+ * lies between them.
  */
 function dueRanges({ queueMs, backoffMaxMs, leaseMs }: DueInput): DueRange[] {
   const waiting = { state: 'waiting', column: 'next_attempt_at' } as const

@@ -1,5 +1,5 @@
-// Leader leases of periodic tasks: a row of `leases` for each, which also says when the task was last done.
-// All times are the queue's.
+// Leader leases of periodic tasks: a row of `leases` for each task, which also records when the task was last
+// done. All times are the queue's.
 
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { transaction } from '#platform/db/db.ts'
@@ -9,11 +9,11 @@ type TaskLease = {
   name: string
   holder: string | null
   leaseUntilMs: number | null
-  /** Null until the task was done once. */
+  /** Null until the task has been done once. */
   doneAtMs: number | null
 }
 
-/** Leases of these tasks that any process ever had. */
+/** The leases of these tasks, as far as any process ever held them. */
 export async function listTaskLeases(db: ReadDb, names: readonly string[]): Promise<TaskLease[]> {
   const rows = await db.read
     .selectFrom('leases')
@@ -28,7 +28,7 @@ export async function listTaskLeases(db: ReadDb, names: readonly string[]): Prom
   }))
 }
 
-/** Whether no process leads: the lease has ended, or was written before the clock was set back. */
+/** Whether no process leads the task: its lease has expired, or a clock that was set back has written it. */
 export function isTaskFree(
   { holder, leaseUntilMs }: TaskLease,
   { queueMs, leaseMs }: { queueMs: number; leaseMs: number },
@@ -38,8 +38,8 @@ export function isTaskFree(
 }
 
 /**
- * Takes the free leases of these tasks and renews those of `worker`. Returns all of them that it has now,
- * until `queueMs` + `leaseMs`.
+ * Takes the free leases of these tasks and renews those of `worker`. Returns all that it then holds until
+ * `queueMs` + `leaseMs`.
  */
 export const takeTaskLeases = transaction({
   name: 'takeTaskLeases',
@@ -49,7 +49,7 @@ export const takeTaskLeases = transaction({
     input: { worker: string; names: string[]; queueMs: number; leaseMs: number },
   ): Promise<{ name: string; doneAtMs: number | null }[]> {
     const { worker, queueMs, leaseMs } = input
-    // In one order everywhere, so that no two processes wait for each other.
+    // All processes use one order, so that no two wait for each other.
     const names = [...input.names].sort()
     if (names.length === 0) return []
     const lease = { holder: worker, lease_until: queueMs + leaseMs }
@@ -75,7 +75,7 @@ export const takeTaskLeases = transaction({
   },
 })
 
-/** Notes that the task was done; false when `worker` does not lead it any more. */
+/** Records that the task was done; false when `worker` no longer leads it. */
 export const noteTaskDone = transaction({
   name: 'noteTaskDone',
   accountOf: () => null,
@@ -103,7 +103,7 @@ export const returnTaskLeases = transaction({
   },
 })
 
-/** Frees the leases that an instance had in its last life, before it starts. */
+/** Frees the leases that an instance held before it was restarted. */
 export const releaseTaskLeases = transaction({
   name: 'releaseTaskLeases',
   accountOf: () => null,
@@ -111,7 +111,7 @@ export const releaseTaskLeases = transaction({
     await tx.query
       .updateTable('leases')
       .set(FREE)
-      // Names of workers begin with their instance and a space: between it and the character after it.
+      // A worker's name begins with its instance and a space; `!` is the character after the space.
       .where('holder', '>', `${instance} `)
       .where('holder', '<', `${instance}!`)
       .execute()

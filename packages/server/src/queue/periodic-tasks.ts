@@ -1,5 +1,5 @@
-// Periodic work that one process at a time does for all that share a database, under a leader lease for
-// each task. A process takes any lease that it finds free.
+// Periodic tasks that one process does for all that share a database, under a leader lease for each task. Any
+// process takes a lease that it finds free.
 
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
@@ -16,13 +16,13 @@ import {
 import type { QueueClock } from './queue-clock.ts'
 import { openWorkerLoop, type WorkerLoopOptions } from './worker-loop.ts'
 
-/** How long a task stays with a process that died. */
+/** How long a task stays leased to a process that died. */
 export const LEADER_LEASE_MS = 30 * SECOND_MS
-/** A run is told to end when this is left of its lease. */
+/** A run is aborted when this much is left of its lease. */
 const LEASE_LEFT_MS_MIN = 5 * SECOND_MS
-/** How often each process looks for free leases; with the lease, less than a minute. */
+/** How often each process checks for free leases. With the lease, a task waits less than a minute. */
 export const LEADER_CHECK_MS = 5 * SECOND_MS
-/** When a task that failed is run again, where it is due more rarely. */
+/** When a failed task is retried, unless it is due sooner. */
 const TASK_RETRY_MS = MINUTE_MS
 
 export type TaskName =
@@ -34,28 +34,30 @@ export type TaskName =
 
 type PeriodicTask = {
   name: TaskName
-  /** How long after it was done it is due again; absent for one that goes on all the time. */
+  /** Time from the end of a run until the next is due; absent for a task without an interval. */
   everyMs?: number
-  /** Of the loop that asks. */
+  /** The signal of the loop that calls. */
   signal: AbortSignal
-  /** Does some of the work, and ends early once its signal is aborted; true when there may be more. */
+  /** Does some of the work; ends early once its signal is aborted. True when there may be more. */
   run(signal: AbortSignal): Promise<boolean>
 }
 
 export type PeriodicTasks = {
-  /** How often to ask for a task that is due every `everyMs`. */
+  /** How often to call `perform` for a task that is due every `everyMs`. */
   pollMs(name: TaskName, everyMs: number): number
-  /** Runs a task that this process leads and that is due; true when there may be more. */
+  /** Runs the task if this process leads it and it is due; true when there may be more. */
   perform(task: PeriodicTask): Promise<boolean>
   /** The tasks that this process leads now. */
   led(): TaskName[]
-  /** Tells every run to end; nothing is performed any more. */
+  /** Aborts every run; nothing is performed any more. */
   stop(): void
-  /** Returns the leases, so that others have them at once; call it when nothing runs any more. */
+  /**
+   * Returns the leases, so that other processes can take them at once. Call it when nothing runs any more.
+   */
   close(): Promise<void>
 }
 
-/** For a process that is alone with its database: its loops keep the time. */
+/** For a process that is alone with its database; its loops keep the time. */
 export function openOwnTasks(): PeriodicTasks {
   return {
     pollMs: (_name, everyMs) => everyMs,
@@ -71,14 +73,13 @@ type TaskDeps = { db: Db; queueClock: QueueClock; log: Log }
 type SharedOptions = {
   /** A name that no other process has. */
   readonly worker: string
-  /** The tasks that one process does for all; each process does any other by itself. */
+  /** The tasks that one process does for all. Each process does any other task itself. */
   readonly names: readonly TaskName[]
 }
 
 /**
- * For one process of several. A lease is renewed when a third of it is over. A process that was suspended
- * may be at the same step, and no further, when another has taken its lease: every step is right beside
- * another of its kind.
+ * For one process of several. A lease is renewed after a third of it. A process that was suspended may still
+ * finish a step after another has taken its lease, so every step must be right beside another of its kind.
  */
 export function openSharedTasks(deps: TaskDeps, options: SharedOptions): PeriodicTasks {
   return new SharedTasks(deps, options)
@@ -96,20 +97,20 @@ class SharedTasks implements PeriodicTasks {
   readonly #worker: string
   readonly #names: readonly TaskName[]
   readonly #leases = new Map<TaskName, LeaderLease>()
-  /** A task that failed is left alone until then. */
+  /** The time until which a failed task is not retried. */
   readonly #retryAtMs = new Map<TaskName, number>()
   readonly #timer: NodeJS.Timeout
   #checking: Promise<void> | null = null
   #checkedAtMs = Number.NEGATIVE_INFINITY
   #isStopped = false
-  /** Also where the first lease was asked for and the answer is not known. */
+  /** Also true when a lease was asked for and the answer is not known. */
   #mayLeadSome = false
 
   constructor(deps: TaskDeps, { worker, names }: SharedOptions) {
     this.#deps = deps
     this.#worker = worker
     this.#names = names
-    // Also while a run goes on for long.
+    // Leases are renewed during long runs, too.
     this.#timer = setInterval(() => {
       this.#check().catch((error) =>
         deps.log.warn({ error }, 'checking the leases of periodic tasks failed'),
@@ -131,7 +132,7 @@ class SharedTasks implements PeriodicTasks {
       const hasMore = await run(ending)
       if (everyMs === undefined || hasMore || ending.aborted) return hasMore
     } catch (error) {
-      // Loops ask far more often than it is due.
+      // Loops call far more often than the task is due.
       if (everyMs !== undefined) this.#retryAtMs.set(name, this.#now() + TASK_RETRY_MS)
       throw error
     }
@@ -160,7 +161,7 @@ class SharedTasks implements PeriodicTasks {
     this.#leases.clear()
     if (!this.#mayLeadSome) return
     this.#mayLeadSome = false
-    // Otherwise the leases end by themselves.
+    // If this fails the leases expire.
     await this.#deps.db.write(returnTaskLeases, { worker: this.#worker }).catch(() => {})
   }
 
@@ -169,7 +170,7 @@ class SharedTasks implements PeriodicTasks {
   }
 
   async #findLease(name: TaskName): Promise<LeaderLease | null> {
-    // A process that was suspended has to know before it goes on.
+    // A process that was suspended must notice before it continues.
     await this.#deps.queueClock.check()
     const sinceMs = this.#now() - this.#checkedAtMs
     if (this.#valid(name) === null && (this.#leases.has(name) || sinceMs >= LEADER_CHECK_MS)) {
@@ -188,11 +189,11 @@ class SharedTasks implements PeriodicTasks {
     if (everyMs === undefined) return true
     const nowMs = this.#now()
     if ((this.#retryAtMs.get(name) ?? nowMs) > nowMs) return false
-    // A time to come was written before the clock was set back.
+    // A time in the future was written before the clock was set back.
     return doneAtMs === null || nowMs - doneAtMs >= everyMs || doneAtMs > nowMs + CLOCK_SKEW_MS
   }
 
-  /** One at a time; rejects only for what is no trouble of the store. */
+  /** One check at a time. Rejects only for errors that are not the store's. */
   #check(): Promise<void> {
     if (this.#isStopped) return Promise.resolve()
     this.#checking ??= this.#takeAndRenew()
@@ -210,7 +211,7 @@ class SharedTasks implements PeriodicTasks {
     await queueClock.check()
     const queueMs = this.#now()
     this.#checkedAtMs = queueMs
-    // A lease that was not renewed in time may have been another's meanwhile.
+    // A lease that was not renewed in time may have been another process's meanwhile.
     for (const [name, { untilMs }] of this.#leases) if (untilMs <= queueMs) this.#end(name)
     const rows = new Map((await listTaskLeases(db, this.#names)).map((row) => [row.name, row]))
     const names = this.#names.filter((name) => {
@@ -223,7 +224,7 @@ class SharedTasks implements PeriodicTasks {
       const endsSoon = (row.leaseUntilMs ?? 0) - queueMs <= (LEADER_LEASE_MS * 2) / 3
       return endsSoon || this.#valid(name) === null
     })
-    // Reading costs nothing, a write a commit.
+    // A read is cheap; a write costs a commit.
     if (names.length === 0) return
     this.#mayLeadSome = true
     const lease = { worker: this.#worker, names, queueMs, leaseMs: LEADER_LEASE_MS }
@@ -259,20 +260,20 @@ class SharedTasks implements PeriodicTasks {
 }
 
 const JOBS_EVERY_MS = SECOND_MS
-/** How long it takes until a process finds that a check is due. */
+/** How often each process looks for due checks. */
 const DOMAIN_CHECKS_EVERY_MS = 10 * SECOND_MS
 const PURGE_EVERY_MS = HOUR_MS
 const ROTATE_EVERY_MS = HOUR_MS
-/** A second's mail shares a commit of the index. */
+/** The mail of a second shares one commit of the index. */
 const SEARCH_POLL_MS = SECOND_MS
 const FIGURES_POLL_MS = 2 * SECOND_MS
 
 type BackgroundPorts = {
-  /** Does due jobs; true when there may be more. Each ends early once the signal is aborted. */
+  /** Runs due jobs; true when there may be more. Each function here ends early once its signal is aborted. */
   workJobs(signal: AbortSignal): Promise<boolean>
   purgeExpired(signal: AbortSignal): Promise<void>
   sweepBlobs(signal: AbortSignal): Promise<number>
-  /** How long after a sweep the next is due. */
+  /** Time from one sweep to the next. */
   sweepEveryMs: number
   /** Checks the custom domains that are due; true when there may be more. */
   checkDomains(signal: AbortSignal): Promise<boolean>
@@ -286,8 +287,9 @@ type BackgroundPorts = {
 }
 
 /**
- * Starts the loops; `wakeJobs` says that a job was queued. Each task has a loop of its own, for DNS or a
- * bucket may keep one waiting.
+ * Starts the loops of all work that is due by time rather than requested. Each task has its own loop, because
+ * DNS or a bucket may delay one. Processes share jobs and checks of domains row by row; one process leads
+ * each other task. Call `wakeJobs` when a job was queued.
  */
 export function openBackground(ports: BackgroundPorts) {
   const { log, tasks, sweepEveryMs } = ports
@@ -314,7 +316,7 @@ export function openBackground(ports: BackgroundPorts) {
   ]
   return {
     wakeJobs: () => jobs.wake(),
-    /** Resolves after the step of each loop that is under way, which is told to be quick. */
+    /** Aborts the present step of each loop and resolves after it. */
     async close() {
       tasks.stop()
       await Promise.all(loops.map((loop) => loop.close()))

@@ -1,8 +1,8 @@
-// When a recipient that could not be reached is tried again, and when it is given up.
+// When deliveries of mail and of webhooks are retried, and when they fail for good.
 
 import { HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 
-/** Waits after the first attempt, the second and so on; the last one from then on. */
+/** Waits of mail after the first attempt, the second and so on; the last wait repeats. */
 const BACKOFF_MS = [
   MINUTE_MS,
   5 * MINUTE_MS,
@@ -13,12 +13,12 @@ const BACKOFF_MS = [
   8 * HOUR_MS,
 ]
 
-/** No waiting delivery is further off than this. */
+/** The longest wait. */
 export const BACKOFF_MS_MAX = 8 * HOUR_MS
 
 /**
- * The time of the attempt after number `attempts` (from 1), or null when there is none left. The last
- * one is made at the end of the delivery's time, whenever that is.
+ * The time of the attempt after attempt number `attempts` (from 1), or null for none. The last attempt is
+ * made at `expiresAtMs`.
  */
 export function nextAttemptAt(input: {
   attempts: number
@@ -31,7 +31,7 @@ export function nextAttemptAt(input: {
   return Math.min(nowMs + (BACKOFF_MS[index] ?? BACKOFF_MS_MAX), expiresAtMs)
 }
 
-/** Waits after the first attempt, the second and so on; after the last of them none is made. */
+/** Waits of webhooks after the first attempt, the second and so on; none follows the last. */
 const WAITS_MS = [
   MINUTE_MS / 2,
   MINUTE_MS,
@@ -44,7 +44,7 @@ const WAITS_MS = [
   24 * HOUR_MS,
 ]
 
-/** No waiting delivery is further off than this. */
+/** The longest wait. */
 export const WEBHOOK_WAIT_MS_MAX = 24 * HOUR_MS
 
 /** The time of the attempt after number `attempts` (from 1), or null when there is none left. */

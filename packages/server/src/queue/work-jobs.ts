@@ -1,5 +1,3 @@
-// Taking due jobs out of the queue and doing them, each under a lease.
-
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { HOUR_MS, SECOND_MS } from '#platform/units.ts'
@@ -16,14 +14,14 @@ import {
 } from './job-rows.ts'
 
 const JOBS_AT_ONCE = 10
-/** How long a job stays with a worker that died. */
+/** How long a job stays leased to a worker that died. */
 const LEASE_MS = 60 * SECOND_MS
-/** A job that failed is tried again after this, doubled with each attempt up to the longest wait. */
+/** The wait before a failed job is retried, doubled with each attempt up to the longest. */
 const RETRY_MS = SECOND_MS
 const RETRY_MS_MAX = HOUR_MS
 
 export type JobLease = {
-  /** Call before each step: true while the job is still held and the service is not ending. */
+  /** Call it before each step: true while the job is held and the service is not closing. */
   mayGoOn(): Promise<boolean>
 }
 
@@ -31,13 +29,13 @@ type WorkDeps = {
   db: Db
   clock: Clock
   log: Log
-  /** Does (a part of) a job; `again` when it has to be run once more at once. */
+  /** Does a job or a part of it; `again` when it has to run once more at once. */
   runJob(job: Job, lease: JobLease): Promise<'done' | 'again'>
 }
 
 /**
- * Does up to ten jobs that are due now; true when there may be more. `worker` is a name that no other
- * call has. When `signal` is aborted it ends after the step under way and returns the other jobs.
+ * Runs up to JOBS_AT_ONCE due jobs; true when there may be more. `worker` is a name that no other call uses.
+ * An aborted `signal` ends the call after the present step and returns the other jobs.
  */
 export async function workJobs(
   deps: WorkDeps,
@@ -45,7 +43,7 @@ export async function workJobs(
 ): Promise<boolean> {
   const { worker, signal } = input
   const nowMs = deps.clock.now()
-  // Reading costs nothing, a claim a commit.
+  // A read is cheap; a claim costs a commit.
   if (signal.aborted || (await countDueJobs(deps.db, nowMs)) === 0) return false
   const claimedMs = deps.clock.monotonic()
   const claim = { worker, nowMs, leaseMs: LEASE_MS, limit: JOBS_AT_ONCE }
@@ -76,7 +74,7 @@ async function workJob(
   }
 }
 
-/** Renews the lease when a third of it is over. `claimedMs` is of the monotonic clock. */
+/** Renews the lease after a third of it. `claimedMs` is monotonic time. */
 function holdLease(
   { db, clock }: WorkDeps,
   holding: { id: string; worker: string; claimedMs: number; signal: AbortSignal },

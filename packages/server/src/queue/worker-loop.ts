@@ -1,25 +1,22 @@
-// A loop that works while there is work: woken when something was queued, and looking by itself now
-// and then, so that a lost wake-up costs only time.
-
 import type { Log } from '#platform/log.ts'
 
 type WorkerLoop = {
-  /** There may be work now. */
+  /** Call it when there may be work. */
   wake(): void
-  /** Tells the step under way to end, waits for that and ends. */
+  /** Aborts the present step, waits for it and ends the loop. */
   close(): Promise<void>
 }
 
 export type WorkerLoopOptions = {
   name: string
-  /** Time between looks when nothing wakes the loop. */
+  /** How often the step runs when nothing wakes the loop, so that a lost wake-up only costs time. */
   everyMs: number
-  /** Does some of the work, and ends early once `signal` is aborted; true when there may be more. */
+  /** Does some of the work; ends early once `signal` is aborted. True when there may be more. */
   step(signal: AbortSignal): Promise<boolean>
   log: Log
 }
 
-/** Starts the loop with a first look at once. A step that fails is tried again at the next look. */
+/** Starts the loop with a first step at once. A step that fails is logged and runs again after `everyMs`. */
 export function openWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
   const closing = new AbortController()
   const { signal } = closing
@@ -31,7 +28,7 @@ export function openWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
       do {
         isAwake = false
         while (!signal.aborted && (await options.step(signal))) {
-          // Each step yields to whatever else the process does.
+          // Other work of the process runs between two steps.
           await new Promise(setImmediate)
         }
       } while (isAwake && !signal.aborted)

@@ -55,11 +55,11 @@ suite('signals between processes (postgres)', () => {
   test('reach the others, and the sender once, many of them as few', async () => {
     const [one, two] = [await connect('one'), await connect('two')]
     const heard = two.next()
-    for (let count = 0; count < 1_000; count++) one.signals.tell()
+    for (let count = 0; count < 1_000; count++) one.signals.notify()
     assert.equal(one.heard, 1_000, 'in its own process each at once')
     await heard
     const answered = one.next()
-    two.signals.tell()
+    two.signals.notify()
     await answered
     assert.ok(two.heard <= 3, `${two.heard} signals reached the other`)
     assert.equal(one.heard, 1_001)
@@ -68,10 +68,10 @@ suite('signals between processes (postgres)', () => {
   test('are sent after a pause for whoever told in it', async () => {
     const [one, two] = [await connect('three'), await connect('four')]
     const first = two.next()
-    one.signals.tell()
+    one.signals.notify()
     await first
     const second = two.next()
-    one.signals.tell()
+    one.signals.notify()
     await second
   })
 
@@ -79,7 +79,7 @@ suite('signals between processes (postgres)', () => {
     const query = t.mock.method(pg.Client.prototype, 'query')
     const [one, two] = [await connect('seven'), await connect('eight')]
     const heard = two.next()
-    one.signals.tell()
+    one.signals.notify()
     await heard
     const asked = query.mock.calls.map(({ arguments: [text], this: client }) => ({ text, client }))
     // Earlier ones may have something to say yet.
@@ -96,7 +96,7 @@ suite('signals between processes (postgres)', () => {
     const [one, two] = [await connect('nine'), await connect('ten')]
     const late = Promise.withResolvers<never>()
     const query = t.mock.method(pg.Client.prototype, 'query', () => late.promise)
-    one.signals.tell()
+    one.signals.notify()
     query.mock.restore()
     const back = Promise.all([one.next(), two.next()])
     await terminateAll()
@@ -106,7 +106,7 @@ suite('signals between processes (postgres)', () => {
     await new Promise((resolve) => setImmediate(resolve))
     assert.equal(lost.length, lostBefore)
     const heard = two.next()
-    one.signals.tell()
+    one.signals.notify()
     await heard
   })
 
@@ -117,13 +117,13 @@ suite('signals between processes (postgres)', () => {
     await back
     assert.ok(lost.length >= 2)
     const heard = two.next()
-    one.signals.tell()
+    one.signals.notify()
     await heard
   })
 })
 
 test('a process that is alone hears itself', () => {
   const ear = listenTo(openOwnSignals())
-  ear.signals.tell()
+  ear.signals.notify()
   assert.equal(ear.heard, 1)
 })

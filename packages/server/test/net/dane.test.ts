@@ -63,7 +63,7 @@ test('records count only when every answer on the way is authenticated', async (
     ['TLSA is not', { '_25._tcp.mx.example': { TLSA: [ee] } }, 'opportunistic'],
     ['no TLSA', { '_25._tcp.mx.example': { TXT: [], ...SIGNED } }, 'opportunistic'],
     ['no such name', { '_25._tcp.mx.example': 'nxdomain' }, 'opportunistic'],
-    ['the server is not believed', {}, 'opportunistic', { believes: 'none' }],
+    ['the server is not believed', {}, 'opportunistic', { trusts: 'none' }],
     ['another port', {}, 'opportunistic', { port: 2525 }],
   ]
   for (const [what, changes, expected, options] of cases) {

@@ -110,10 +110,10 @@ test('where all places are taken, domains are served in turn, and what is urgent
   dns.zone['a.modest.co.uk'] = { A: ['192.0.2.1'] }
   dns.zone['urgent.example'] = { A: ['192.0.2.3'] }
   let askedCalls = 0
-  const onAsked = () => {
+  const onSent = () => {
     askedCalls += 1
   }
-  const modest = resolver.a('a.modest.co.uk', { onAsked })
+  const modest = resolver.a('a.modest.co.uk', { onSent })
 
   assert.deepEqual(found(await resolver.a('urgent.example', { isUrgent: true })), ['192.0.2.3'])
   assert.equal(askedCalls, 0)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { after, test } from 'node:test'
-import { isLoopbackServer, parseServerAddress } from '#platform/dns/ask-server.ts'
+import { isLoopbackServer, parseServerAddress } from '#platform/dns/query-server.ts'
 import {
   type Answer,
   DNS_QUERIES_AT_ONCE,
@@ -253,14 +253,14 @@ test('a server without a way to it is a fault at once', async () => {
 
 test('AD counts when the server is on this machine or vouched for', async () => {
   const zone: Zone = { 'signed.example': { A: ['192.0.2.1'], isAuthenticated: true } }
-  for (const [believes, expected] of [
+  for (const [trusts, expected] of [
     ['loopback', true],
     ['all', true],
     ['none', false],
   ] as const) {
-    const [resolver] = await open(zone, { believes })
+    const [resolver] = await open(zone, { trusts })
     const answer = await resolver.a('signed.example')
-    assert.ok(answer.kind === 'found' && answer.isAuthenticated === expected, believes)
+    assert.ok(answer.kind === 'found' && answer.isAuthenticated === expected, trusts)
   }
 })
 

@@ -22,7 +22,7 @@ export type RouteWorld = {
 }
 
 export type RouteWorldOptions = Partial<RouterOptions> & {
-  believes?: NonNullable<ResolverOptions['believes']>
+  trusts?: NonNullable<ResolverOptions['trusts']>
   /** Of a try of a query; a second unless given. */
   timeoutMs?: number
 }
@@ -31,13 +31,13 @@ export type RouteWorldOptions = Partial<RouterOptions> & {
 export async function openRouteWorld(
   t: TestContext,
   zone: Zone,
-  { believes, timeoutMs, ...options }: RouteWorldOptions = {},
+  { trusts, timeoutMs, ...options }: RouteWorldOptions = {},
 ): Promise<RouteWorld> {
   const dns = await openDns(zone)
   const resolver = openResolver({
     servers: [dns.server],
     timeoutMs: timeoutMs ?? 1_000,
-    ...(believes === undefined ? {} : { believes }),
+    ...(trusts === undefined ? {} : { trusts }),
   })
   let passedMs = 0
   const tell = () => 1_800_000_000_000 + passedMs

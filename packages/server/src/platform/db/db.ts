@@ -1,34 +1,37 @@
-// The database port: reads are queries on read-only connections, writes are declared transactions.
-// Two engines speak it, and nothing above this floor may ask which one it has, except `dialect.ts`.
+// The database port: reads are queries on read-only connections, writes are declared transactions. Only
+// `dialect.ts` and files of this folder may ask which engine they have.
 
 import type { Kysely } from 'kysely'
 
 export type Engine = 'sqlite' | 'postgres'
 
-/** What a transaction works with. All it does commits or fails together. */
+/** What a transaction works with. Its statements commit or fail together. */
 export type Tx<Schema> = {
   readonly engine: Engine
   readonly query: Kysely<Schema>
-  /** The embedded engine's short way for SQL that is compiled already; null elsewhere. */
+  /** Runs compiled SQL directly on the embedded engine; null on PostgreSQL. */
   readonly runSql: RunSql | null
-  /** The span that it is part of, as a W3C traceparent; absent where nothing is traced. */
+  /** The span of the transaction, as a W3C traceparent; absent when nothing is traced. */
   readonly traceParent?: string
 }
 
 export type RunSql = (sql: string, parameters: readonly unknown[]) => unknown[]
 
 /**
- * A write, with all that is true of it. `run` is a function of `tx` and plain data, without I/O, clock or
- * randomness of its own. Input and result must survive a structured clone, for the embedded engine runs it
- * in another thread, where `name` stands for it.
+ * A write and its properties. `run` is a function of `tx` and plain data, without I/O, clock or randomness of
+ * its own. Input and result must survive a structured clone, because the embedded engine runs the transaction
+ * in another thread, by its `name`.
  */
 export type Transaction<Schema, Input, Value> = {
   readonly name: string
-  /** The account that pays for it with its share of the writes; null: the service, for itself or for several. */
+  /** The account whose share of the writes it uses; null for the service or several accounts. */
   readonly accountOf: (input: Input) => string | null
-  /** It removes what must not linger, neither in the database nor in its log. */
+  /** It removes data that must not stay in the database or its log. */
   readonly erasing: boolean
-  /** It goes on when the disk is full: it makes room, or is needed for that. All that erase do. */
+  /**
+   * It runs when the disk is full, because it makes room or is needed for that. Erasing transactions always
+   * do.
+   */
   readonly essential: boolean
   readonly group: GroupForm<Schema, Input, Value> | null
   readonly run: (tx: Tx<Schema>, input: Input) => Promise<Value>
@@ -46,7 +49,7 @@ export function transaction<Schema, Input, Value>({
   return { ...declared, essential: essential || erasing, erasing, group }
 }
 
-/** A transaction that runs by its group form for a single input, too. */
+/** A transaction whose group form also serves a single input. */
 export function groupTransaction<Schema, Input, Value>({
   group,
   ...declared
@@ -65,11 +68,13 @@ export function groupTransaction<Schema, Input, Value>({
   })
 }
 
-/** The form of a transaction for several inputs: what came of each as if one had run after the other. */
+/**
+ * The form of a transaction for several inputs. Each result is as if the inputs had run one after the other.
+ */
 type GroupForm<Schema, Input, Value> = {
-  /** About how many octets it sends to the server; null where it has to run alone. */
+  /** The approximate size that it sends to the server, in octets; null when it must run alone. */
   sizeOf(input: Input): number | null
-  /** `join` gives what has come meanwhile and is accepted, whose results follow those of `writes`. */
+  /** `join` adds inputs that have come meanwhile and are accepted; their results follow those of `writes`. */
   run(
     tx: Tx<Schema>,
     writes: readonly GroupedInput<Input>[],
@@ -85,15 +90,15 @@ export type GroupedInput<Input> = { readonly input: Input; readonly traceParent?
 
 export type Db<Schema> = {
   readonly engine: Engine
-  /** For the start log: engine, version and place, without credentials. */
+  /** Engine, version and place, without credentials, for the log. */
   readonly description: string
   readonly read: Kysely<Schema>
-  /** The same, for compiled statements. */
+  /** The same connections, for compiled statements. */
   readonly reading: Tx<Schema>
   /**
-   * Runs one transaction; resolves after its commit is on disk. Rejects with a `StorageError` when the
-   * store cannot take it, and then nothing of it was kept, unless it was lost at its commit.
-   * `traceParent` is what its rows say of the trace that they are part of.
+   * Runs one transaction and resolves once its commit is on disk. Rejects with a `StorageError` when the
+   * store cannot take it; then nothing was kept, unless the connection was lost during the commit.
+   * `traceParent` is stored in rows that continue the trace.
    */
   write<Input, Value>(
     transaction: Transaction<Schema, Input, Value>,
@@ -101,48 +106,48 @@ export type Db<Schema> = {
     traceParent?: string,
   ): Promise<Value>
   /**
-   * Runs one transaction for several inputs by its group form; what came of each, in their order, and of
-   * those that joined them. Where one fails for itself all are rolled back and each runs alone. Never
-   * rejects. Absent where the engine groups commits by itself.
+   * Runs one transaction for several inputs by its group form; returns their results in order, followed by
+   * those of inputs that joined. When one input fails, all are rolled back and each runs alone. Never
+   * rejects. Absent on an engine that groups commits by itself.
    */
   writeGroup?<Input, Value>(
     transaction: Transaction<Schema, Input, Value>,
     writes: readonly GroupedInput<NoInfer<Input>>[],
     join?: JoinGroup<NoInfer<Input>>,
   ): Promise<PromiseSettledResult<Value>[]>
-  /** Resolves when a read succeeds now; rejects with a `StorageError` otherwise. */
+  /** Resolves when a read succeeds; rejects with a `StorageError` otherwise. */
   check(): Promise<void>
-  /** Of this process to a server, by what they do: `busy`, `idle`, and who waits for one as `waiting`. */
+  /** The number of connections of this process by state; `waiting` counts callers that wait for one. */
   connections?(): Readonly<Record<'busy' | 'idle' | 'waiting', number>>
-  /** Waits for writes under way, then lets go of everything. Idempotent. */
+  /** Waits for writes under way, then closes everything. Idempotent. */
   close(): Promise<void>
 }
 
-/** Of a database only the part that reads. */
+/** A database that is only read. */
 export type ReadingDb<Schema> = Pick<Db<Schema>, 'read' | 'reading' | 'close'>
 
-/** What the engines tell about their work, for metrics. */
+/** Notified of commits, for metrics. */
 export type DbObserver = {
   committed(groupSize: number, durationMs: number): void
 }
 
 /**
- * Notifications that something may have changed: to listeners in this process at once, and to the processes
- * that share the database. A notification carries nothing and may be lost.
+ * Notifications that something may have changed: to listeners in this process, and to the processes that
+ * share the database. They carry nothing and may be lost.
  */
 export type Signals = {
-  /** Call it after the commit. Never fails. */
-  tell(): void
-  /** Runs at each signal, of this process or another. */
+  /** To be called after the commit. Never fails. */
+  notify(): void
+  /** Calls `run` at each notification by any process. */
   listen(run: () => void): void
   close(): Promise<void>
 }
 
-/** Of a process that is alone with its database. */
+/** For a process that is alone with its database. */
 export function openOwnSignals(): Signals {
   const listeners: (() => void)[] = []
   return {
-    tell() {
+    notify() {
       for (const run of listeners) run()
     },
     listen: (run) => void listeners.push(run),

@@ -1,11 +1,11 @@
-// Every difference between the two SQL dialects that a query has to know.
+// The differences between the two SQL dialects that queries have to know.
 
 import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { Engine, Tx } from './db.ts'
 
 /**
- * Locks the selected rows until the transaction ends, or passes over rows that another transaction
- * holds. The embedded engine has one writer, so there nothing needs locking.
+ * Locks the selected rows until the transaction ends, or skips rows that another transaction holds. The
+ * embedded engine has one writer and needs no locks.
  */
 export function lockRows<Schema, Tables extends keyof Schema, Row>(
   tx: Pick<Tx<Schema>, 'engine'>,
@@ -26,8 +26,8 @@ export async function lockTable<Schema>(
 }
 
 /**
- * The clock that every process on this database shares, in milliseconds since the epoch; null where
- * there is one process, whose own clock will do.
+ * The clock of the database, in milliseconds since the epoch; null on SQLite, where one process uses its own
+ * clock.
  */
 export async function readSharedTime<Schema>({
   engine,
@@ -40,14 +40,14 @@ export async function readSharedTime<Schema>({
   return rows[0]?.ms ?? null
 }
 
-/** A place in a log, a table with the columns `transaction_id` and `sequence`. */
+/** A place in a log: a table with the columns `transaction_id` and `sequence`. */
 type LogPlace = { readonly transactionId: number; readonly sequence: number }
 
 /**
- * Narrows a query on a log to what lies behind `after`, up to and with `until`, and is settled: nothing
- * can appear before it any more. PostgreSQL gives sequences when rows are written, not when they are
- * committed; so the transaction comes first in the order, and readers stop at the oldest one that is
- * under way as the statement itself sees it.
+ * Limits a query on a log to rows after `after`, up to and including `until`, that are settled: nothing can
+ * appear before them any more. PostgreSQL assigns sequences when rows are written, not when they commit. So
+ * the transaction comes first in the order, and readers stop at the oldest open transaction that the
+ * statement sees.
  */
 export function inLog<Schema, Tables extends keyof Schema, Row>(
   engine: Engine,
@@ -59,7 +59,7 @@ export function inLog<Schema, Tables extends keyof Schema, Row>(
   return engine === 'sqlite' ? narrowed : narrowed.where(IS_SETTLED)
 }
 
-/** Selects places of a log; a column that is always alike is not read, for no index holds it. */
+/** Selects places of a log. On SQLite `transaction_id` is constant and in no index, so it is not read. */
 export function selectPlaces<Schema, Tables extends keyof Schema, Row>(
   engine: Engine,
   query: SelectQueryBuilder<Schema, Tables, Row>,
@@ -81,8 +81,7 @@ export function inLogOrder<Schema, Tables extends keyof Schema, Row>(
 }
 
 /**
- * Narrows a query on a log to what lies behind `after`, settled or not; null where a committed row is
- * settled at once.
+ * Limits a query on a log to rows after `after`, settled or not; null when every committed row is settled.
  */
 export function unsettledInLog<Schema, Tables extends keyof Schema, Row>(
   engine: Engine,
@@ -93,9 +92,8 @@ export function unsettledInLog<Schema, Tables extends keyof Schema, Row>(
 }
 
 /**
- * For conditions on a log: the number of the transaction that asks, and whether a row was written by
- * one that this server never had, as in a database that was restored from another. Null where
- * transactions have no numbers.
+ * For conditions on a log: the number of the current transaction, and whether a row comes from a transaction
+ * that this server never had, as in a restored database. Null on SQLite.
  */
 export function transactionNumbers(
   engine: Engine,
@@ -103,7 +101,7 @@ export function transactionNumbers(
   if (engine === 'sqlite') return null
   return {
     own: sql<number>`pg_current_xact_id()::text::bigint`,
-    // Whoever committed stands below the snapshot's end; only what this transaction wrote may not.
+    // Committed transactions are below the snapshot's end; only rows of the current transaction may not be.
     isForeign: sql<SqlBool>`(
       transaction_id >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint
       and transaction_id is distinct from pg_current_xact_id_if_assigned()::text::bigint
@@ -111,7 +109,7 @@ export function transactionNumbers(
   }
 }
 
-/** Holds for rows of a log behind this one. */
+/** True for rows of a log after this place. */
 export function isAfter(
   engine: Engine,
   { transactionId, sequence }: LogPlace,
@@ -121,14 +119,17 @@ export function isAfter(
     : sql<SqlBool>`((transaction_id, sequence) > (${transactionId}, ${sequence}))`
 }
 
-/** The end of a range, written so that an index ends there, too: a `not` of the other is looked at row by row. */
+/**
+ * The end of a range, in a form that limits the scan of an index; the negation of `isAfter` would be checked
+ * row by row.
+ */
 function isUpTo(engine: Engine, { transactionId, sequence }: LogPlace): RawBuilder<SqlBool> {
   return engine === 'sqlite'
     ? sql<SqlBool>`(sequence <= ${sequence})`
     : sql<SqlBool>`((transaction_id, sequence) <= (${transactionId}, ${sequence}))`
 }
 
-/** Holds for committed rows of a log that cannot be read yet; null where there are none. */
+/** True for committed rows of a log that are not settled yet; null when there are none. */
 export function isUnsettled(engine: Engine): RawBuilder<SqlBool> | null {
   return engine === 'sqlite'
     ? null
@@ -137,10 +138,7 @@ export function isUnsettled(engine: Engine): RawBuilder<SqlBool> | null {
 
 const IS_SETTLED = sql<SqlBool>`transaction_id < pg_snapshot_xmin(pg_current_snapshot())::text::bigint`
 
-/**
- * How many rows an index held when the server last counted them, which it does by itself as they
- * change; null where nobody counts.
- */
+/** The number of rows of an index at the server's last count; null on SQLite. */
 export function countedRows(engine: Engine, index: string): RawBuilder<{ rows: number }> | null {
   if (engine === 'sqlite') return null
   return sql`

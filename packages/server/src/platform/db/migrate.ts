@@ -1,5 +1,5 @@
-// Schema changes: plain numbered SQL files, applied in order, recorded with a checksum so that a file
-// changed after its release is noticed, and with the oldest programs that go on working beside it.
+// Migrations: numbered SQL files, applied in order and recorded with a checksum, so that a later change of a
+// file is noticed, and with the oldest program version that can work beside them.
 
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -12,9 +12,9 @@ export type Migration = {
   name: string
   sql: string
   checksum: string
-  /** Programs that know the schema of this version, or a later one, work with it. */
+  /** Programs that know this schema version or a later one can work with it. */
   compatibleFrom: number
-  /** False for one whose statements each commit by themselves, and can be run again. */
+  /** False when its statements commit one by one and can be repeated. */
   isAtomic: boolean
 }
 
@@ -22,33 +22,33 @@ export type AppliedMigration = {
   version: number
   name: string
   checksum: string
-  /** Null where a program applied it that did not note it yet. */
+  /** Null when an older program applied it and did not record this. */
   compatibleFrom: number | null
 }
 
-/** What an engine must offer to be migrated. */
+/** What migrating needs of an engine. */
 export type MigrationTarget = {
   applied(): Promise<AppliedMigration[]>
-  /** Applies the text and records it, atomically; false when another process did meanwhile. */
+  /** Applies the migration and records it, atomically; false when another process has done so. */
   run(migration: Migration): Promise<boolean>
 }
 
-/** What a database lacks, and whether this program may work with it at all. */
+/** What a database lacks, and whether this program may use it. */
 export type MigrationPlan = {
   /** In order. */
   readonly pending: readonly Migration[]
-  /** Those of them that programs which work with the database now would not survive. */
+  /** Pending migrations that break programs which use the database now. */
   readonly breaking: readonly Migration[]
-  /** Names of what newer programs have applied. */
+  /** Names of migrations that newer programs have applied. */
   readonly newer: readonly string[]
-  /** Why this program must leave the database alone, in a sentence; null when it need not. */
+  /** A sentence that says why this program must not use the database, or null. */
   readonly refusal: string | null
 }
 
-/** Up to here migrations changed what was there; later ones add to it, or say that they do not. */
+/** Up to this version migrations changed existing tables; later ones only add unless they say otherwise. */
 const LAST_THAT_CHANGED = 4
 
-/** The migrations of one engine, in order of their numbers. */
+/** The migrations of one engine, in order. */
 export function readMigrations(engine: Engine): Migration[] {
   const folder = fileURLToPath(new URL(`../../schema/migrations/${engine}/`, import.meta.url))
   return readdirSync(folder)
@@ -58,9 +58,9 @@ export function readMigrations(engine: Engine): Migration[] {
 }
 
 /**
- * A migration of a file's name and text. Programs that know schema 4 work with it, unless one of its
- * comments says `-- Needs programs of schema N.`; a comment `-- Without a transaction.` has each statement
- * committed by itself.
+ * A migration from a file's name and text. Programs that know schema 4 work with it unless a comment says `--
+ * Needs programs of schema N.`. With the comment `-- Without a transaction.` each statement commits by
+ * itself.
  */
 export function parseMigration(file: string, sql: string): Migration {
   const version = Number.parseInt(file, 10)
@@ -75,8 +75,8 @@ export function parseMigration(file: string, sql: string): Migration {
   }
 }
 
-/** Its statements; one ends with a semicolon at the end of a line. */
-export function statementsOf({ sql }: Pick<Migration, 'sql'>): string[] {
+/** The statements; each ends with a semicolon at the end of a line. */
+export function statementsOf({ sql }: { sql: string }): string[] {
   return sql
     .replace(/^\s*--.*$/gm, '')
     .split(/;\s*$/m)
@@ -84,7 +84,7 @@ export function statementsOf({ sql }: Pick<Migration, 'sql'>): string[] {
     .filter((text) => text !== '')
 }
 
-/** Compares what was applied with what this program has. */
+/** Compares the applied migrations with those of this program. */
 export function planMigrations(
   applied: readonly AppliedMigration[],
   migrations: readonly Migration[],
@@ -98,7 +98,7 @@ export function planMigrations(
     return migration !== undefined && migration.checksum !== checksum
   })
   const pending = migrations.filter(({ version }) => !done.has(version))
-  // Whatever runs knows the migration before the first of these, at best.
+  // Running programs know at best the migration before the first pending one.
   const first = pending[0]?.version ?? 0
   return {
     pending,
@@ -111,7 +111,7 @@ export function planMigrations(
   }
 }
 
-/** Why a program whose schema is `newest` does not work with these, in a sentence, or null. */
+/** A sentence that says why a program with schema `newest` cannot work with these migrations, or null. */
 function findIncompatible(applied: readonly AppliedMigration[], newest: number): string | null {
   for (const { version, name, compatibleFrom } of applied) {
     const needed = compatibleFrom ?? version
@@ -133,9 +133,8 @@ export function toApplied(row: Record<string, unknown>): AppliedMigration {
 }
 
 /**
- * Applies what is missing and returns what it applied; a second call applies nothing. Throws when the
- * database has been changed so that this program does not work with it, or a recorded migration
- * differs from its file.
+ * Applies pending migrations and returns them; a second call applies nothing. Throws when this program cannot
+ * work with the database, or when a recorded migration differs from its file.
  */
 export async function migrate(
   target: MigrationTarget,
@@ -151,20 +150,20 @@ export async function migrate(
 export const MIGRATIONS_TABLE =
   'create table if not exists schema_migrations (version integer primary key, name text not null, checksum text not null)'
 
-/** Added later: programs of before name the columns that they write. */
+/** Added later; older programs name the columns that they write. */
 export const COMPATIBLE_COLUMN = 'alter table schema_migrations add column compatible_from integer'
 
 export type SchemaState = {
   readonly plan: MigrationPlan
-  /** Connections of processes that serve it; null where that cannot be told. */
+  /** The number of connections of serving processes; null when unknown. */
   readonly others: number | null
   /** How far the server's clock is ahead of this process's, in milliseconds; null without a server. */
   readonly aheadMs: number | null
 }
 
 /**
- * Why a program that has opened this database does not work with it any more, because a newer one has
- * changed it since; null while it does.
+ * A sentence that says why this program can no longer work with the database, which a newer program has
+ * changed; null while it can.
  */
 export async function findSchemaChange<Schema>(db: {
   readonly engine: Engine

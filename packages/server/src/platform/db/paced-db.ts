@@ -1,5 +1,5 @@
-// The database port with a fair share of the writes for each account, so that a flood for one account is
-// not between another's mail and its commit; and with figures of how writes fare.
+// Wraps the database so that each account has a fair share of the writes, measures how writes fare, and
+// decides whether the store can take more.
 
 import type { Clock } from '#platform/clock.ts'
 import { problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
@@ -15,22 +15,25 @@ import {
   WRITE_WAIT_MS_MAX,
 } from './write-groups.ts'
 
-/** Then no more writes are taken on than ended in so long, which is what the last of them will wait. */
+/**
+ * Under strain no more writes are accepted than ended within this time, which is then what the last of them
+ * waits.
+ */
 const WRITES_COUNTED_SECONDS = 5
-/** Where the last failure is longer ago nobody tries: it is taken for there again. */
+/** An older failure no longer counts: the store is presumed to work. */
 export const STORE_AWAY_MS = 10 * SECOND_MS
 
-/** Of all writes, or of those of one account. */
+/** The load of all writes, or of one account's. */
 export type WriteLoad = {
-  /** Writes that wait or are under way. */
+  /** Writes waiting or under way. */
   readonly waiting: number
-  /** How long the oldest of them has been there. */
+  /** Age of the oldest of them. */
   readonly oldestMs: number
-  /** Writes that ended within the last WRITES_COUNTED_SECONDS, while others waited. */
+  /** Writes that ended within the last WRITES_COUNTED_SECONDS while others waited. */
   readonly endedLately: number
   /**
-   * In a row, for a store that is busy or away; what was done, or failed for itself, ends the row, and so
-   * do STORE_AWAY_MS without one more. Where all of them were of one account they are that one's alone.
+   * Consecutive failures because the store is busy or down. A success, a write's own failure or STORE_AWAY_MS
+   * without a failure resets the count. When all failures were one account's, they count for it only.
    */
   readonly failures: number
 }
@@ -38,13 +41,15 @@ export type WriteLoad = {
 type WriteLoads = {
   load(): WriteLoad
   loadOf(accountId: string): WriteLoad
-  /** Whether writes of several accounts wait for so long: it is not for each other that they wait. */
+  /**
+   * Whether writes of several accounts have waited for so long, so that they do not just wait for each other.
+   */
   isSlowForSeveral(ms: number): boolean
 }
 
 type PacedDb<Schema> = WriteLoads & { readonly db: Db<Schema> }
 
-/** The same database; its loads are cheap enough to be asked for every message. */
+/** The same database; its loads are cheap enough to read for every message. */
 export function paceWrites<Schema>(
   db: Db<Schema>,
   clock: Pick<Clock, 'monotonic'>,
@@ -84,7 +89,7 @@ export function paceWrites<Schema>(
     db: { ...db, write },
     load: () => ({ ...all.read(), failures: failures.ofSeveral() }),
     loadOf(accountId) {
-      const own = ofAccounts.get(accountId)?.read() ?? NOTHING
+      const own = ofAccounts.get(accountId)?.read() ?? NO_WRITES
       return { ...own, failures: failures.of(accountId) }
     },
     isSlowForSeveral(ms) {
@@ -100,8 +105,8 @@ export function paceWrites<Schema>(
 }
 
 /**
- * One account leaves a slot to the others, for writes of one account wait for each other's rows; so does
- * the service, which has every second slot and whose writes may wait for those of an account.
+ * One account, and the service itself, leave a slot to the others, because writes of one account wait for
+ * each other's rows. The service has every second slot.
  */
 function boundsOf({ engine }: { engine: Engine }) {
   const waitingPerKeyMax = WRITE_QUEUE_MAX / 2
@@ -109,14 +114,14 @@ function boundsOf({ engine }: { engine: Engine }) {
     const limit = POSTGRES_WRITES_MAX
     return { limit, limitPerKey: limit - 1, waitingPerKeyMax, waitMsMax: WRITE_WAIT_MS_MAX }
   }
-  // So that the next commit is full, also where one account writes.
+  // Enough that the next commit is full even when one account writes.
   const limit = 4 * COMMIT_GROUP_MAX
   return { limit, limitPerKey: limit - COMMIT_GROUP_MAX, waitingPerKeyMax, waitMsMax: null }
 }
 
-const NOTHING = { waiting: 0, oldestMs: 0, endedLately: 0 }
+const NO_WRITES = { waiting: 0, oldestMs: 0, endedLately: 0 }
 
-/** In a row, of a store that is busy or away. */
+/** Consecutive failures of a store that is busy or down. */
 function openFailures(clock: Pick<Clock, 'monotonic'>) {
   const accounts = new Set<string | null>()
   let count = 0
@@ -141,7 +146,7 @@ function openFailures(clock: Pick<Clock, 'monotonic'>) {
 
 type Load = ReturnType<typeof openLoad>
 
-/** Of writes, each by the time when it was asked for. */
+/** Writes under way, by the time of their call. */
 function openLoad(clock: Pick<Clock, 'monotonic'>) {
   const underWay = new Set<{ askedMs: number }>()
   const ended = openRecentCount()
@@ -152,9 +157,9 @@ function openLoad(clock: Pick<Clock, 'monotonic'>) {
       if (underWay.size > 0) ended.add(clock.monotonic())
     },
     isEmpty: () => underWay.size === 0,
-    read(): typeof NOTHING {
+    read(): typeof NO_WRITES {
       const [oldest] = underWay
-      if (oldest === undefined) return NOTHING
+      if (oldest === undefined) return NO_WRITES
       const nowMs = clock.monotonic()
       const oldestMs = nowMs - oldest.askedMs
       return { waiting: underWay.size, oldestMs, endedLately: ended.count(nowMs) }
@@ -162,12 +167,12 @@ function openLoad(clock: Pick<Clock, 'monotonic'>) {
   }
 }
 
-/** Counts of this second and of WRITES_COUNTED_SECONDS before it. */
+/** Counts for the present second and the WRITES_COUNTED_SECONDS before it. */
 function openRecentCount() {
-  // Most accounts have one write at a time, of which nothing is counted.
+  // Most accounts have one write at a time and need no counts.
   let counts: number[] | null = null
   let second = 0
-  const turn = (all: number[], nowMs: number) => {
+  const advance = (all: number[], nowMs: number) => {
     const current = Math.floor(nowMs / 1000)
     const passed = Math.min(current - second, all.length)
     for (let index = 1; index <= passed; index++) all[(second + index) % all.length] = 0
@@ -177,43 +182,47 @@ function openRecentCount() {
   return {
     add(nowMs: number) {
       counts ??= new Array<number>(WRITES_COUNTED_SECONDS + 1).fill(0)
-      const index = turn(counts, nowMs)
+      const index = advance(counts, nowMs)
       counts[index] = (counts[index] ?? 0) + 1
     },
     count(nowMs: number) {
       if (counts === null) return 0
-      turn(counts, nowMs)
+      advance(counts, nowMs)
       return counts.reduce((sum, count) => sum + count, 0)
     },
   }
 }
 
-/** A write that has waited for so long says that the store does not keep up. */
+/** A write that has waited for so long shows that the store does not keep up. */
 export const STRAINED_WRITE_MS = 3 * SECOND_MS
-/** And so many where fewer did: a burst on a machine that has just become busy. */
+/** At least this many writes are accepted under strain, for a burst on a busy machine. */
 export const STRAINED_WRITES_MIN = 32
-/** Failed writes in a row after which it is taken for away, and how often it is tried then. */
+/** After this many consecutive failures the store counts as down, and is tried this often. */
 export const STORE_FAILURES_MAX = 3
 export const STORE_PROBE_MS = SECOND_MS / 2
 
 export type StorePressure = {
   /**
-   * Whether one more write may be taken on, with `underWay` that will come to one. Of a store that takes
-   * no writes it says yes now and then, so that somebody finds out when it is back.
+   * Whether one more write may be accepted, beside `underWay` operations that will write. While the store is
+   * down it is true now and then, to find out when it is back.
    */
   mayTake(underWay?: number): boolean
-  /** The same for what was taken on before, and is about to become expensive. */
+  /** The same for an accepted operation before an expensive step. */
   mayGoOn(underWay: number): boolean
-  /** Whether one more of this account may be. */
+  /** The same for one more write of this account. */
   mayTakeOf(accountId: string): boolean
-  /** Throws `service_unavailable`, with the time to come again, where it may not. */
+  /** Throws `service_unavailable`, with a time to retry, when no write may be accepted. */
   requireRoom(accountId?: string): void
-  /** Whether the store fails, or writes of several accounts wait for long. */
+  /** Whether the store fails or writes of several accounts wait for long. */
   isStrained(): boolean
   load(): WriteLoad
 }
 
-/** `onRefused` is called for each time that it has said no. */
+/**
+ * Callers check it before they accept work that has to be written, so that work is refused before it has cost
+ * anything. An account whose writes wait for each other is refused alone. `onRefused` is called for each
+ * refusal.
+ */
 export function openStorePressure(options: {
   loads: WriteLoads
   clock: Pick<Clock, 'monotonic'>
@@ -221,7 +230,7 @@ export function openStorePressure(options: {
 }): StorePressure {
   const { loads, clock, onRefused = () => {} } = options
   let probedAtMs = Number.NEGATIVE_INFINITY
-  const told = (mayCome: boolean) => {
+  const noted = (mayCome: boolean) => {
     if (!mayCome) onRefused()
     return mayCome
   }
@@ -234,15 +243,15 @@ export function openStorePressure(options: {
   const isAway = (load = loads.load()) => load.failures >= STORE_FAILURES_MAX
   const hasRoomFor = (underWay: number) =>
     !loads.isSlowForSeveral(STRAINED_WRITE_MS) || hasRoom(loads.load(), underWay)
-  const mayTake = (underWay = 0) => told(isAway() ? mayProbe() : hasRoomFor(underWay))
+  const mayTake = (underWay = 0) => noted(isAway() ? mayProbe() : hasRoomFor(underWay))
   const mayTakeOf = (accountId: string) => {
     const load = loads.loadOf(accountId)
-    // Where it is away for all, this was let through to find out.
-    return told(isAway(load) && !isAway() ? mayProbe() : hasRoom(load, 0))
+    // When the store is down for all, this write was admitted to probe it.
+    return noted(isAway(load) && !isAway() ? mayProbe() : hasRoom(load, 0))
   }
   return {
     mayTake,
-    mayGoOn: (underWay) => told(hasRoomFor(underWay)),
+    mayGoOn: (underWay) => noted(hasRoomFor(underWay)),
     mayTakeOf,
     requireRoom(accountId) {
       if (accountId === undefined ? mayTake() : mayTakeOf(accountId)) return
@@ -255,7 +264,7 @@ export function openStorePressure(options: {
   }
 }
 
-/** While writes wait for long, no more of them than ended lately: the last of them waits so long. */
+/** While writes wait for long, accept no more than ended lately, so that the last waits no longer. */
 function hasRoom({ waiting, oldestMs, endedLately }: WriteLoad, underWay: number): boolean {
   if (oldestMs < STRAINED_WRITE_MS) return true
   return Math.max(waiting, underWay) < Math.max(STRAINED_WRITES_MIN, endedLately)

@@ -1,19 +1,19 @@
-// Signals between processes that share a PostgreSQL database: LISTEN and NOTIFY on a connection of
-// their own. NOTIFY makes commits wait for each other, so it is never part of a write, and signals
-// that come fast are one.
+// Notifications between processes that share a PostgreSQL database: LISTEN and NOTIFY on a separate
+// connection. NOTIFY makes commits wait for each other, so it is never part of a write, and frequent
+// notifications are combined.
 
 import pg from 'pg'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Signals } from './db.ts'
 
-/** Between two signals of a process to the others that there are events. */
+/** The shortest time between two notifications of a process. */
 const EVENT_SIGNAL_GAP_MS = 20
-/** Between tries to listen to the others again. */
+/** Time between tries to connect again. */
 const EVENT_SIGNAL_RETRY_MS = SECOND_MS
 
 type PostgresSignalsOptions = {
   url: string
-  /** Names this process among the others: it does not hear itself. */
+  /** The name of this process, which ignores its own notifications. */
   sender: string
   onError(error: Error): void
 }
@@ -21,14 +21,14 @@ type PostgresSignalsOptions = {
 const CHANNEL = 'mailroom_events'
 const CONNECT_MS_MAX = 2_000
 /**
- * A signal may be lost: that it is on disk is worth no wait. For this statement alone, since behind a
- * pooler the next one of the connection may be anybody's.
+ * A notification may be lost, so it need not wait for the disk. The setting is for this statement only,
+ * because behind a pooler the next statement may be of another client.
  */
 const NOTIFY = "select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)"
 
 /**
- * Connects in the background, and again whenever the connection is lost; until then only listeners of
- * this process hear a signal. After each connecting they run once, for what they may have missed.
+ * Connects in the background, and again whenever the connection is lost; meanwhile only listeners of this
+ * process are notified. After each connect they run once, because they may have missed a notification.
  */
 export function openPostgresSignals(options: PostgresSignalsOptions): Signals {
   return new PostgresSignals(options)
@@ -40,7 +40,7 @@ class PostgresSignals implements Signals {
   #client: pg.Client | null = null
   #connecting: Promise<void> | null = null
   #isClosed = false
-  #isToSend = false
+  #isSendDue = false
   #sending: Promise<void> | null = null
   #pause: NodeJS.Timeout | null = null
   #retry: NodeJS.Timeout | null = null
@@ -50,9 +50,9 @@ class PostgresSignals implements Signals {
     this.#connecting = this.#connect()
   }
 
-  tell(): void {
+  notify(): void {
     this.#run()
-    this.#isToSend = true
+    this.#isSendDue = true
     if (this.#pause === null) this.#send()
   }
 
@@ -73,20 +73,20 @@ class PostgresSignals implements Signals {
     for (const run of this.#listeners) run()
   }
 
-  /** What cannot be sent is forgotten: readers look by themselves now and then. */
+  /** A notification that cannot be sent is dropped, because readers also poll. */
   #send(): void {
-    this.#isToSend = false
+    this.#isSendDue = false
     if (this.#isClosed || this.#client === null) return
-    void this.#notify(this.#client)
+    void this.#sendOn(this.#client)
     this.#pause = setTimeout(() => {
       this.#pause = null
-      if (this.#isToSend) this.#send()
+      if (this.#isSendDue) this.#send()
     }, EVENT_SIGNAL_GAP_MS)
     this.#pause.unref()
   }
 
-  /** One after the other, for a connection runs one statement at a time. */
-  async #notify(client: pg.Client): Promise<void> {
+  /** One after the other: a connection runs one statement at a time. */
+  async #sendOn(client: pg.Client): Promise<void> {
     const send = () => client.query(NOTIFY, [CHANNEL, this.#options.sender])
     const sent = (this.#sending === null ? send() : this.#sending.then(send)).then(
       () => {},
@@ -119,7 +119,7 @@ class PostgresSignals implements Signals {
       return
     }
     this.#client = client
-    // What an earlier connection is late to say is not waited for.
+    // Do not wait for a statement of an earlier connection.
     this.#sending = null
     if (!this.#isClosed) this.#run()
   }

@@ -1,5 +1,5 @@
-// PostgreSQL behind the database port: reads on pooled connections, writes where they are called,
-// each in a transaction of its own that is repeated when the server asks for it.
+// PostgreSQL behind the database port: pooled connections for reads; writes in transactions that are repeated
+// when the server asks for it; migrations that run beside other processes.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { CompiledQuery, Kysely, PostgresDialect } from 'kysely'
@@ -32,27 +32,29 @@ type PostgresOptions = {
   url: string
   observer: DbObserver
   onError(error: Error): void
-  /** How long a write waits for a connection before it is refused as busy; 7 s unless given. */
+  /** How long a write waits for a slot before it is refused as busy; WRITE_WAIT_MS_MAX by default. */
   writeWaitMsMax?: number
 }
 
 const CONNECT_MS_MAX = 2_000
-/** Of a look at a server that may be in trouble. */
+/** For inspecting a server that may be failing. */
 const INSPECT_MS_MAX = 4_000
-/** A statement that takes longer than this is in trouble; nothing here scans a mailbox. */
+/** A longer statement has failed; no statement here scans a mailbox. */
 const STATEMENT_MS_MAX = 10_000
-/** A machine that died in a transaction says nothing to the server, which then lets go of its locks. */
+/**
+ * A machine that died within a transaction cannot tell the server, which then releases its locks after this
+ * time.
+ */
 const IDLE_IN_TRANSACTION_MS_MAX = 20_000
 const ATTEMPTS_MAX = 5
 
-/** Connects, migrates and serves. Throws with the cause when the server cannot be reached. */
+/** Connects and migrates. Throws with the cause when the server cannot be reached. */
 export async function openPostgres<Schema>(options: PostgresOptions): Promise<Db<Schema>> {
   await migratePostgres(options.url)
   const pool = openPool(options.url)
-  // Without this listener a server that ends an idle connection ends the process.
+  // Without this listener an idle connection that the server closes would end the process.
   pool.on('error', (error) => options.onError(error))
-  // Nor may one that ends a connection in use, between two statements of a transaction: the next
-  // statement fails then, and tells.
+  // Nor may a connection in use that the server closes between two statements; the next statement fails.
   pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('connect', preparing)
   const query = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
@@ -85,7 +87,7 @@ export async function openPostgres<Schema>(options: PostgresOptions): Promise<Db
   }
 }
 
-/** Transactions of one pool: so many at once, each repeated when the server asks for it. */
+/** Limits and repeats transactions of one pool. */
 function openTransactions<Schema>(
   query: Kysely<Schema>,
   { observer, writeWaitMsMax = WRITE_WAIT_MS_MAX }: PostgresOptions,
@@ -100,7 +102,7 @@ function openTransactions<Schema>(
   let closing: Promise<void> | null = null
   let onIdle = () => {}
   return {
-    /** `groupSize` is asked at the end. */
+    /** `groupSize` is called at the end. */
     async run<Value>(
       work: (tx: Tx<Schema>) => Promise<Value>,
       groupSize: () => number,
@@ -126,7 +128,7 @@ function openTransactions<Schema>(
     },
     close(): Promise<void> {
       closing ??= (async () => {
-        // The pool forgets whoever waits for a connection when it is ended.
+        // An ended pool drops callers that wait for a connection.
         if (waiting > 0) await new Promise<void>((resolve) => (onIdle = resolve))
         await query.destroy()
       })()
@@ -137,14 +139,14 @@ function openTransactions<Schema>(
 
 type Run<Schema> = ReturnType<typeof openTransactions<Schema>>['run']
 
-/** What fails for a `StorageError` fails for all of a group, and is not tried again. */
+/** A `StorageError` fails the whole group, which is not tried again. */
 function groupedBy<Schema>(
   run: Run<Schema>,
   write: Db<Schema>['write'],
 ): NonNullable<Db<Schema>['writeGroup']> {
   return async (transaction, first, join = () => []) => {
     const { group } = transaction
-    // Who has joined stays, also where the transaction is repeated.
+    // Writes that joined stay when the transaction is repeated.
     const writes = [...first]
     const joining: typeof join = (accepts) => {
       const more = join(accepts)
@@ -160,13 +162,13 @@ function groupedBy<Schema>(
         return values.map((value) => ({ status: 'fulfilled', value }))
       }
     } catch (error) {
-      // What is away or busy is so for each of them. A connection that was lost at the commit leaves
-      // open whether it happened, so that nothing may be tried again.
+      // A store that is down or busy is so for each write. After a connection was lost during the commit, the
+      // outcome is unknown, so nothing may be tried again.
       if (asStorageError(error) !== null) {
         return writes.map(() => ({ status: 'rejected', reason: error }))
       }
     }
-    // One after the other, for they would wait for each other's rows.
+    // One after the other, because they would wait for each other's rows.
     const settled = []
     for (const { input, traceParent } of writes) {
       settled.push(...(await Promise.allSettled([write(transaction, input, traceParent)])))
@@ -183,7 +185,7 @@ function countConnections({ totalCount, idleCount, waitingCount }: pg.Pool) {
   return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount }
 }
 
-/** A database that is current, to be looked into: nothing is made, written or changed. */
+/** Opens an existing, current database for reading only. */
 export function openPostgresToRead<Schema>(url: string): ReadingDb<Schema> {
   const pool = openPool(url)
   pool.on('error', () => {})
@@ -196,10 +198,7 @@ export function openPostgresToRead<Schema>(url: string): ReadingDb<Schema> {
   }
 }
 
-/**
- * Applies missing migrations and returns their names; see `migrateSession`. Those of this program,
- * unless others are given.
- */
+/** Applies pending migrations and returns their names; see `migrateSession`. */
 export async function migratePostgres(
   url: string,
   migrations: readonly Migration[] = readMigrations('postgres'),
@@ -214,7 +213,7 @@ export async function migratePostgres(
   }
 }
 
-/** Throws with the cause when the server does not answer within a few seconds. */
+/** Throws with the cause when the server does not answer within INSPECT_MS_MAX. */
 export async function inspectPostgres(url: string): Promise<SchemaState> {
   const client = new pg.Client({
     connectionString: url,
@@ -234,7 +233,7 @@ export async function inspectPostgres(url: string): Promise<SchemaState> {
   }
 }
 
-/** Against the middle of the question's time, which is half a network apart at most. */
+/** Compares with the middle of the query's duration. */
 async function readClock(client: pg.Client): Promise<number> {
   const startMs = systemClock.now()
   const text = 'select extract(epoch from clock_timestamp()) * 1000 as now_ms'
@@ -243,7 +242,7 @@ async function readClock(client: pg.Client): Promise<number> {
   return Math.round(Number(rows[0]?.now_ms) - middleMs)
 }
 
-/** Runs on one connection of its own, with what was begun on it undone at the end. */
+/** Runs on a separate connection. An open transaction is rolled back at the end. */
 export async function onConnection<Value>(
   url: string,
   run: (query: (sql: string) => Promise<Record<string, unknown>[]>) => Promise<Value>,
@@ -269,7 +268,7 @@ function openPool(url: string): pg.Pool {
     application_name: 'mailroom',
     types: {
       getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-        // Times and counters are bigint columns that stay far below 2^53.
+        // Times and counters are bigint columns with values far below 2^53.
         oid === pg.types.builtins.INT8
           ? Number
           : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser,
@@ -277,7 +276,7 @@ function openPool(url: string): pg.Pool {
   })
 }
 
-/** Deadlocks and serialization failures are the server's request to start over. */
+/** The server asks for a repeat by a deadlock or a serialization failure. */
 async function withRepeats<Value>(run: () => Promise<Value>): Promise<Value> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -289,7 +288,7 @@ async function withRepeats<Value>(run: () => Promise<Value>): Promise<Value> {
   }
 }
 
-/** The error of a server that cannot be used, with its address and the setting that names it. */
+/** Adds the server's address and the name of the setting to the error of a server that cannot be used. */
 export function nameServer(error: unknown, url: string): unknown {
   if (!(error instanceof Error)) return error
   const isOfServer = 'code' in error || /timeout|terminated/i.test(error.message)
@@ -304,15 +303,15 @@ function describeUrl(url: string): string {
 }
 
 /**
- * A migration that waits for a lock has everybody else wait behind it. Longer than PostgreSQL's
- * deadlock_timeout: only after that does it cancel an autovacuum that is in the way.
+ * All other processes wait behind a migration that waits for a lock. Longer than PostgreSQL's
+ * deadlock_timeout, after which an autovacuum in the way is cancelled.
  */
 export const MIGRATION_LOCK_MS_MAX = 1.5 * SECOND_MS
-/** Then it lets them go on, and tries again for some minutes. */
+/** Pause before the next try, in which other processes continue; all tries take some minutes. */
 const MIGRATION_RETRY_MS = 2 * SECOND_MS
 const MIGRATION_TRIES_MAX = 100
-/** How often a process looks whether another one has ended its migrations. */
-const MIGRATION_TURN_MS = 100
+/** How often a process checks whether another has finished its migrations. */
+const MIGRATION_POLL_MS = 100
 
 /** One connection. */
 type Session = {
@@ -320,26 +319,25 @@ type Session = {
 }
 
 const DEADLOCK = '40P01'
-/** A lock did not come in time, or was one of two that waited for each other. */
+/** A lock timeout or a deadlock. */
 const IS_LOCKED: ReadonlySet<string> = new Set(['55P03', DEADLOCK])
 
 const SETTINGS = [
-  // Of the role or the database there may be one that is too short.
+  // The role or the database may have a setting that is too short.
   'statement_timeout = 0',
-  // A machine that is gone does not keep the turn for two hours.
+  // A dead machine must not keep the advisory lock for two hours.
   'tcp_keepalives_idle = 10',
   'tcp_keepalives_interval = 5',
   'tcp_keepalives_count = 4',
 ]
 
-/** Any number will do as long as it is always the same. */
-const TURN = 727_265
+/** Any constant number. */
+const MIGRATION_LOCK = 727_265
 
 /**
- * Applies what is missing and returns it. Processes that have something to apply wait for each other,
- * without end while one makes a large index; those that have not wait for nobody. Throws where `migrate`
- * does, when a table stays locked by others through MIGRATION_TRIES_MAX tries, and when processes are
- * connected that would not survive what is pending.
+ * Applies pending migrations and returns them. Processes with pending migrations wait for each other, as long
+ * as it takes to create large indexes; the others do not wait. Throws like `migrate`, when a table stays
+ * locked through MIGRATION_TRIES_MAX tries, and when connected processes would not survive a migration.
  */
 async function migrateSession(
   session: Session,
@@ -352,7 +350,7 @@ async function migrateSession(
   const ran: Migration[] = []
   const target = migrationTarget(session, (migration) => ran.push(migration))
   for (let tries = 1; ; tries++) {
-    await takeTurn(session)
+    await takeLock(session)
     try {
       await refuseToBreak(session, planMigrations(await target.applied(), migrations))
       await migrate(target, migrations)
@@ -360,28 +358,27 @@ async function migrateSession(
     } catch (error) {
       if (codeOf(error) !== DEADLOCK || tries >= MIGRATION_TRIES_MAX) throw error
     }
-    // A program of schema 7 or before waits for its turn by a statement, which an index that is made
-    // beside the writing waits for: let it come first, and end.
-    await session.query('select pg_advisory_unlock($1)', [TURN])
+    // Programs up to schema 7 wait for the lock within a statement, and a concurrent index waits for that
+    // statement: let such a program go first.
+    await session.query('select pg_advisory_unlock($1)', [MIGRATION_LOCK])
     await pause(MIGRATION_RETRY_MS)
   }
 }
 
-/** What was applied; changes nothing. */
+/** The applied migrations; changes nothing. */
 async function findApplied(session: Session): Promise<AppliedMigration[]> {
   const [table] = (await session.query("select to_regclass('schema_migrations') as name")).rows
   return table?.name == null ? [] : readApplied(session)
 }
 
-/**
- * Without a statement that waits: it would hold a snapshot, and who makes an index beside the writing
- * waits for all that were there before.
- */
-async function takeTurn(session: Session): Promise<void> {
+/** Polls, because a statement that waits would hold a snapshot, for which concurrent index builds wait. */
+async function takeLock(session: Session): Promise<void> {
   for (;;) {
-    const { rows } = await session.query('select pg_try_advisory_lock($1) as is_mine', [TURN])
+    const { rows } = await session.query('select pg_try_advisory_lock($1) as is_mine', [
+      MIGRATION_LOCK,
+    ])
     if (rows[0]?.is_mine === true) return
-    await pause(MIGRATION_TURN_MS)
+    await pause(MIGRATION_POLL_MS)
   }
 }
 
@@ -395,7 +392,7 @@ async function refuseToBreak(session: Session, plan: MigrationPlan): Promise<voi
   )
 }
 
-/** Connections that other processes of the service have to this database. */
+/** The number of connections that other processes of the service have to this database. */
 async function countOthers(session: Session): Promise<number> {
   const { rows } = await session.query(
     `select count(*)::integer as others from pg_stat_activity
@@ -405,7 +402,7 @@ async function countOthers(session: Session): Promise<number> {
   return Number(rows[0]?.others ?? 0)
 }
 
-/** From a table that may lack the column. */
+/** The table may lack the column. */
 async function readApplied(session: Session): Promise<AppliedMigration[]> {
   const { rows } = await session.query(
     `select to_jsonb(applied) ->> 'compatible_from' as compatible_from, version, name, checksum
@@ -474,7 +471,7 @@ async function inTransaction(session: Session, run: () => Promise<void>): Promis
   }
 }
 
-/** A lock that others hold for long is given up and tried again: meanwhile those behind it go on. */
+/** Repeats `run` after lock timeouts; other processes continue between the tries. */
 async function patiently(name: string, run: () => Promise<void>): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
@@ -496,17 +493,17 @@ function codeOf(error: unknown): string {
   return String((error as { code?: unknown } | null)?.code)
 }
 
-/** A statement that cannot be in a transaction, such as an index that is made beside the writing. */
+/** Runs a statement that cannot be in a transaction, such as creating an index concurrently. */
 async function runAlone(session: Session, text: string): Promise<void> {
   const name = /^create (?:unique )?index concurrently if not exists (\w+)/i.exec(text)?.[1]
-  if (name !== undefined) await dropHalfMade(session, name)
-  // It waits for those who are at it, who go on meanwhile.
+  if (name !== undefined) await dropInvalidIndex(session, name)
+  // The statement waits for open transactions without blocking them.
   await session.query('set lock_timeout = 0')
   await session.query(text)
 }
 
-/** A process that ended while it made an index has left one that nobody reads. */
-async function dropHalfMade(session: Session, name: string): Promise<void> {
+/** A process that died while it created an index leaves an invalid one. */
+async function dropInvalidIndex(session: Session, name: string): Promise<void> {
   const { rows } = await session.query(
     'select 1 from pg_index where indexrelid = to_regclass($1) and not indisvalid',
     [name],
@@ -515,15 +512,15 @@ async function dropHalfMade(session: Session, name: string): Promise<void> {
 }
 
 /**
- * Runs `dump` with the name of a snapshot and returns the ids of the raw messages that, in this same
- * snapshot, have their bytes in the blob store.
+ * Copies the database as of one moment: runs `dump` with the name of a snapshot. Returns the ids of the raw
+ * messages whose bytes, in this snapshot, are in the blob store.
  */
 export function backUpPostgres(
   url: string,
   dump: (snapshot: string) => Promise<void>,
 ): Promise<string[]> {
   return onConnection(url, async (query) => {
-    // The snapshot lasts as long as the transaction that gave it away.
+    // The snapshot lasts as long as the transaction that exported it.
     await query('begin isolation level repeatable read read only')
     const [exported] = await query('select pg_export_snapshot() as name')
     const rows = await query('select id from raw_messages where content is null')

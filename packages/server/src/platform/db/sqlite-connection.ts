@@ -1,4 +1,4 @@
-// One connection to the embedded database. The only file that speaks `node:sqlite`.
+// One connection to the embedded database. This is the only file that uses `node:sqlite`.
 
 import { existsSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
@@ -10,13 +10,13 @@ import { asStorageError } from './storage-error.ts'
 
 /** How long a write waits for another process that holds the embedded database. */
 export const BUSY_TIMEOUT_MS = 2 * SECOND_MS
-/** Of the embedded database: three messages of 2 KiB lie in a page, where 4 KiB hold one. */
+/** The page size: a page of 8 KiB holds three messages of 2 KiB, a page of 4 KiB only one. */
 export const DATABASE_PAGE_BYTES = 8 * 1024
 
 export type SqliteConnection = {
-  /** Runs statements that give no rows. */
+  /** Runs statements without results. */
   exec(sql: string): void
-  /** As `exec`, for a statement that is run again and again. */
+  /** Like `exec`, for one statement that is run often. */
   run(sql: string): void
   rows(sql: string, ...parameters: SQLInputValue[]): Record<string, unknown>[]
   readonly isInTransaction: boolean
@@ -26,22 +26,21 @@ export type SqliteConnection = {
 
 type SqliteConnectionOptions = {
   path: string
-  /** `bare` opens for writing without touching the file; `look` reads and leaves nothing beside it. */
+  /** `bare` opens for writing without touching the file; `look` reads and leaves no files beside it. */
   mode: 'read' | 'write' | 'bare' | 'look'
   busyTimeoutMs?: number
 }
 
 /**
- * Opens the database file. Writing connections are durable: WAL with `synchronous=FULL` syncs the
- * log before a commit returns. Deleted content is overwritten, for mail that a customer deleted must
- * not linger in free pages.
+ * Opens the database file. Writing connections are durable: WAL with `synchronous=FULL` syncs the log before
+ * a commit returns. Deleted content is overwritten, because deleted mail must not stay in free pages.
  */
 export function openSqliteConnection(options: SqliteConnectionOptions): SqliteConnection {
-  const raw = new DatabaseSync(options.mode === 'look' ? placeOfLook(options.path) : options.path, {
+  const raw = new DatabaseSync(options.mode === 'look' ? urlToRead(options.path) : options.path, {
     readOnly: options.mode === 'read' || options.mode === 'look',
     timeout: options.busyTimeoutMs ?? BUSY_TIMEOUT_MS,
   })
-  // It reads the file, which may be locked.
+  // These statements read the file, which may be locked.
   if (options.mode !== 'bare') raw.exec('PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768;')
   if (options.mode === 'write') {
     raw.exec(`PRAGMA page_size = ${DATABASE_PAGE_BYTES}; PRAGMA journal_mode = WAL;`)
@@ -65,22 +64,21 @@ export function openSqliteConnection(options: SqliteConnectionOptions): SqliteCo
 }
 
 /**
- * Even to read, SQLite makes a log and an index of it where there are none, and a reader does not take
- * them away. Without a log nobody has the file open, and it is all there is.
+ * SQLite creates a log and its index even to read, and a reader does not remove them. Without a log nobody
+ * has the file open, so it is complete by itself.
  */
-function placeOfLook(path: string): string | URL {
+function urlToRead(path: string): string | URL {
   if (existsSync(`${path}-wal`)) return path
   const url = pathToFileURL(path)
   url.searchParams.set('immutable', '1')
   return url
 }
 
-/** The SQLite library's version. */
 export function sqliteVersion(connection: SqliteConnection): string {
   return String(connection.rows('select sqlite_version() as version')[0]?.version)
 }
 
-/** Kysely and compiled SQL on this connection; prepared statements are kept by their text. */
+/** Kysely and compiled SQL on this connection. Prepared statements are cached by their text. */
 export function queriesOn<Schema>(connection: SqliteConnection): {
   query: Kysely<Schema>
   runSql: RunSql
@@ -89,7 +87,7 @@ export function queriesOn<Schema>(connection: SqliteConnection): {
   const prepare = (sql: string) => {
     let statement = prepared.get(sql)
     if (statement === undefined) {
-      // Lists of varying length make ever new texts; the bound keeps them from piling up.
+      // Lists of varying length make ever new texts, so the cache needs a bound.
       if (prepared.size >= PREPARED_MAX) prepared.clear()
       statement = adapt(connection.raw.prepare(sql))
       prepared.set(sql, statement)
@@ -124,13 +122,13 @@ function adapt(statement: StatementSync) {
 const NOT_A_DATABASE = 26
 
 /**
- * Takes the lock on `path` for the life of the process or until the returned function is called.
- * Throws when another process holds it.
+ * Keeps a second process from using the same data directory. The lock is the operating system's and ends with
+ * the process, also after kill -9. Throws when another process holds it. Returns how to release it.
  */
 export function takeProcessLock(path: string): () => void {
   const connection = openSqliteConnection({ path, mode: 'bare', busyTimeoutMs: 0 })
   try {
-    // Without a journal on disk, which would need room.
+    // A journal on disk would need free space.
     connection.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
   } catch (error) {
     connection.close()

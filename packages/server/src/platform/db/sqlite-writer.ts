@@ -1,5 +1,5 @@
-// The writer thread of the embedded database: the only writing connection, named transactions in
-// the order in which they came, and one commit for all that were waiting.
+// The writer thread of the embedded database: the only writing connection. It runs transactions by name in
+// order of arrival, and commits all that were waiting together.
 
 import { closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -15,13 +15,13 @@ import {
 } from './sqlite-connection.ts'
 import { asStorageError, type StorageErrorKind } from './storage-error.ts'
 
-/** Transactions that share one commit and one fsync. */
+/** The most transactions that share one commit and one fsync. */
 export const COMMIT_GROUP_MAX = 100
-/** Senders that share a commit are back after this long: waiting for them makes fewer, larger ones. */
+/** Senders whose writes shared a commit write again after this time; a pause makes fewer, larger commits. */
 const COMMIT_PAUSE_MS = 0.5
-/** A commit that served fewer is followed by the next at once. */
+/** A smaller commit is followed by the next at once. */
 const COMMIT_PAUSE_GROUP_MIN = 3
-/** Pages of the write-ahead log that make a checkpoint due: 16 MiB, on a small disk less. */
+/** Pages of the write-ahead log that start a checkpoint: 16 MiB, or less on a small disk. */
 const LOG_PAGES_MAX = 2_000
 
 export type WriteRequest = { id: number; name: string; input: unknown; traceParent?: string }
@@ -35,20 +35,20 @@ export type GroupReport = { answers: WriteAnswer[]; groupSize: number; durationM
 type WriterOptions<Schema> = {
   path: string
   port: MessagePort
-  /** All that it may be asked for. Throws where two have one name. */
+  /** All transactions that may be called. Throws when two have one name. */
   transactions: readonly AnyTransaction<Schema>[]
   /** Null for short-lived writers, which leave the reserve to the service. */
   reservePath: string | null
 }
 
-/** Nobody wakes it: waiting on it is sleeping. */
+/** Waiting on this value sleeps, because nothing changes it. */
 const PAUSE = new Int32Array(new SharedArrayBuffer(4))
 
-/** Serves the port until it is closed. The first message out is `'ready'`. */
+/** Serves the port until it is closed. Its first message is `'ready'`. */
 export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   const transactions = byName(options.transactions)
   const connection = openSqliteConnection({ path: options.path, mode: 'write' })
-  // On a small disk the log is kept small: the reserve has to hold what is only in it.
+  // On a small disk the log is kept small, because the reserve must be able to hold it.
   const logPages = Math.floor(logBytesMax(options.path) / DATABASE_PAGE_BYTES)
   connection.exec(`PRAGMA wal_autocheckpoint = ${Math.min(LOG_PAGES_MAX, logPages)}`)
   const tx: Tx<Schema> = { engine: 'sqlite', ...queriesOn<Schema>(connection) }
@@ -80,7 +80,7 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
       takeWaiting(options.port, queue)
       hasErased ||= group.some(({ name }) => transactions.get(name)?.erasing)
     }
-    // Deleted mail must not linger in the log either.
+    // Deleted mail must not stay in the log either.
     if (hasErased) truncateLog(connection)
     isRunning = false
     if (isClosing) end()
@@ -98,7 +98,7 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   options.port.postMessage('ready')
 }
 
-/** Without waiting for a reader, and where the disk allows: else the next one does it. */
+/** Skips the checkpoint when a reader or a full disk prevents it; a later one repeats it. */
 function truncateLog(connection: SqliteConnection): void {
   connection.exec('PRAGMA busy_timeout = 0')
   try {
@@ -128,7 +128,7 @@ type Writer<Schema> = {
   nextRestoreMs: number
 }
 
-/** Takes what arrived while the last commit was syncing, without a turn of the event loop. */
+/** Takes requests that arrived during the last commit, without returning to the event loop. */
 function takeWaiting(port: MessagePort, queue: WriteRequest[]): void {
   for (;;) {
     const waiting = receiveMessageOnPort(port)
@@ -156,12 +156,12 @@ async function commitGroup<Schema>(
   }
   const answers = await tryTogether(writer, admitted)
   if (answers !== null) return [...answers, ...refused]
-  // One of the group failed, and all were rolled back with it: each alone tells which.
+  // One of the group failed and all were rolled back. Running each alone shows which.
   for (const request of admitted) refused.push(await runAlone(writer, request))
   return refused
 }
 
-/** Only these go on while the disk is full, and may use the reserve. */
+/** Only essential transactions run while the disk is full, and may use the reserve. */
 function isEssential<Schema>({ transactions }: Writer<Schema>, { name }: WriteRequest): boolean {
   return transactions.get(name)?.essential ?? false
 }
@@ -187,7 +187,7 @@ async function runAlone<Schema>(
     outcome = await tryOne(writer, request)
   }
   if (outcome.isFull && isEssential(writer, request)) {
-    // Overwriting what is deleted takes its size in the log. Room comes first: the freed pages are
+    // Overwriting deleted content needs its size in the log. Freeing space comes first: the freed pages are
     // overwritten when they are used again.
     writer.connection.exec('PRAGMA secure_delete = FAST')
     outcome = await tryOne(writer, request)
@@ -206,7 +206,7 @@ async function tryOne<Schema>(writer: Writer<Schema>, request: WriteRequest) {
   }
 }
 
-/** Null when the transaction as a whole failed and each request has to be tried alone. */
+/** Null when the group failed and each request has to run alone. */
 async function tryTogether<Schema>(
   writer: Writer<Schema>,
   group: WriteRequest[],
@@ -215,7 +215,7 @@ async function tryTogether<Schema>(
     return await inTransaction(writer, group)
   } catch (error) {
     const failure = describeFailure(error)
-    // A busy database stays busy for each of them; trying one by one would wait a time-out each.
+    // A busy database would be busy for each request; trying each would wait for a timeout every time.
     if (failure.kind === 'busy') return group.map((request) => failureOf(request, failure))
     return null
   }
@@ -240,7 +240,7 @@ async function inTransaction<Schema>(
   }
 }
 
-/** Runs the first of the requests, with those that follow it and share its statements. */
+/** Runs the first request, together with following requests that share its statements. */
 async function runNext<Schema>(
   { tx, transactions }: Writer<Schema>,
   requests: WriteRequest[],
@@ -276,23 +276,23 @@ function describeFailure(error: unknown): WriteFailure {
 }
 
 /**
- * Kept on disk to be given up when the disk is full, so that deleting still works: what is in the
- * write-ahead log and not yet in the database takes its size there, and the deletion adds to it.
+ * A file that is deleted when the disk is full, so that deleting mail still works: the log and the deletion
+ * need free space.
  */
 const RESERVE_BYTES = 16 * 1024 * 1024
 
 type DiskReserve = {
-  /** False from the moment it was given up until `restore` succeeds. */
+  /** False after `giveUp` until `restore` succeeds. */
   readonly isWhole: boolean
   giveUp(): void
-  /** Takes the room back when the disk has twice as much; returns whether the reserve is whole. */
+  /** Restores the file when twice its size is free; returns whether it exists in full. */
   restore(): boolean
 }
 
-/** For whoever holds nothing back. */
+/** For writers without a reserve. */
 const NO_RESERVE: DiskReserve = { isWhole: true, giveUp: () => {}, restore: () => true }
 
-/** Holds `RESERVE_BYTES` at `path`, or an eighth of a small disk. */
+/** Reserves `RESERVE_BYTES` at `path`, or an eighth of a small disk. */
 function openDiskReserve(path: string): DiskReserve {
   const wantedBytes = reserveBytes(path)
   let isWhole = heldBytes(path) >= wantedBytes
@@ -327,14 +327,14 @@ function openDiskReserve(path: string): DiskReserve {
 }
 
 /**
- * Gives up the reserve at `path` when the disk is full to the brim: opening the database needs a few
- * pages of its own, and a service that does not start can delete nothing.
+ * Deletes the reserve at `path` when the disk is almost full: opening the database needs a few pages, and a
+ * service that does not start cannot delete anything.
  */
 export function giveUpReserveOnFullDisk(path: string): void {
   if (freeBytes(path) < reserveBytes(path) / 4) rmSync(path, { force: true })
 }
 
-/** The part of the disk of `path` that may lie in the write-ahead log, in bytes. */
+/** The largest write-ahead log on the disk of `path`, in bytes. */
 function logBytesMax(path: string): number {
   return diskBytes(path) / 16
 }

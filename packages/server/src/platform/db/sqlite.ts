@@ -1,4 +1,4 @@
-// The embedded engine behind the database port: reads here, writes by name in the writer thread.
+// SQLite behind the database port: this thread reads, and a writer thread runs transactions by name.
 
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
@@ -33,14 +33,14 @@ import { WRITE_QUEUE_MAX } from './write-groups.ts'
 
 type SqliteOptions = {
   path: string
-  /** Module that runs `runSqliteWriter` with the transactions; it is given `workerData`. */
+  /** The module that runs `runSqliteWriter` with all transactions; its `workerData` is `WriterData`. */
   writerEntry: URL
-  /** Null for short-lived writers, which leave the reserve to the service. */
+  /** Null for short-lived writers, which do not touch the disk reserve. */
   reservePath: string | null
   observer: DbObserver
 }
 
-/** Opens, migrates and serves the database file. Throws with the cause when it cannot be opened. */
+/** Opens and migrates the database file. Throws with the cause when it cannot be opened. */
 export async function openSqlite<Schema>(options: SqliteOptions): Promise<Db<Schema>> {
   if (options.reservePath !== null) giveUpReserveOnFullDisk(options.reservePath)
   await migrateSqlite(options.path)
@@ -65,7 +65,7 @@ export async function openSqlite<Schema>(options: SqliteOptions): Promise<Db<Sch
   }
 }
 
-/** A file that is there and current, to be looked into: nothing is made, written or changed. */
+/** Opens an existing, current file for reading only. */
 export function openSqliteToRead<Schema>(path: string): ReadingDb<Schema> {
   const reader = openSqliteConnection({ path, mode: 'look' })
   const queries = queriesOn<Schema>(reader)
@@ -76,10 +76,7 @@ export function openSqliteToRead<Schema>(path: string): ReadingDb<Schema> {
   }
 }
 
-/**
- * Applies missing migrations to a database file, creating it when absent; returns their names. Those of
- * this program, unless others are given.
- */
+/** Applies pending migrations to a database file, which it creates when absent; returns their names. */
 export async function migrateSqlite(
   path: string,
   migrations: readonly Migration[] = readMigrations('sqlite'),
@@ -93,7 +90,7 @@ export async function migrateSqlite(
   }
 }
 
-/** Throws when the file cannot be opened or is no database. */
+/** Throws when the file cannot be opened or is not a database. */
 export function inspectSqlite(path: string): SchemaState {
   const connection = openSqliteConnection({ path, mode: 'look' })
   try {
@@ -104,7 +101,7 @@ export function inspectSqlite(path: string): SchemaState {
   }
 }
 
-/** What was applied, from a table that may lack a column, or not be there. */
+/** The applied migrations, from a table that may be absent or lack a column. */
 function readApplied(connection: SqliteConnection): AppliedMigration[] {
   const columns = connection
     .rows("select name from pragma_table_info('schema_migrations')")
@@ -147,7 +144,7 @@ function migrationTarget(connection: SqliteConnection): MigrationTarget {
   }
 }
 
-/** Commits what `run` does; where it says that there is nothing to do, or fails, nothing was done. */
+/** Commits what `run` does, unless it returns false or throws. */
 function atomically(connection: SqliteConnection, run: () => boolean): boolean {
   connection.exec('BEGIN IMMEDIATE')
   try {
@@ -160,7 +157,7 @@ function atomically(connection: SqliteConnection, run: () => boolean): boolean {
   }
 }
 
-/** What the module at `writerEntry` is given as its `workerData`. */
+/** The `workerData` of the module at `writerEntry`. */
 export type WriterData = { path: string; reservePath: string | null }
 
 type WriterThreadOptions = WriterData & { writerEntry: URL; observer: DbObserver }
@@ -205,7 +202,7 @@ class WriterThread {
     worker.on('exit', () => this.#end(reason))
   }
 
-  /** Throws when there is no thread to write with just now. */
+  /** Throws when no writer thread runs. */
   check(): void {
     if (this.#worker === null) throw unavailable()
   }
@@ -220,15 +217,15 @@ class WriterThread {
       const id = this.#nextId++
       this.#waiting.set(id, { resolve, reject })
       this.#outbox.push({ id, name, input, ...(traceParent && { traceParent }) })
-      // One wake-up of the writer for everything that this turn of the event loop has to write; an idle
-      // writer starts with the first of it.
+      // Wakes the writer once for all writes of this iteration of the event loop; an idle writer starts with
+      // the first.
       if (this.#outbox.length > 1) return
       if (this.#waiting.size === 1) queueMicrotask(() => this.#post())
       else setImmediate(() => this.#post())
     })
   }
 
-  /** Waits for what is under way, then ends the thread. False when it was called before. */
+  /** Waits for writes under way, then ends the thread. False when it was called before. */
   close(): Promise<boolean> {
     if (this.#closing !== null) return this.#closing.then(() => false)
     this.#closing = this.#finish()
@@ -265,7 +262,7 @@ class WriterThread {
     if (this.#waiting.size === 0) this.#onIdle?.()
   }
 
-  /** What was under way may have been committed or not: the callers are told that it is not known. */
+  /** Writes under way may have been committed; their callers learn that the outcome is unknown. */
   #end(reason: unknown): void {
     this.#worker = null
     this.#outbox = []
@@ -295,8 +292,8 @@ function asError(failure: WriteFailure): Error {
 }
 
 /**
- * Copies by `VACUUM INTO`, which reads in one transaction and holds up no writer. Replaces `to`.
- * Returns the ids of the raw messages whose bytes lie in the blob store.
+ * Copies the database as of one moment, while it is being written, by `VACUUM INTO`. Replaces `to`. Returns
+ * the ids of the raw messages whose bytes are in the blob store.
  */
 export function backUpSqlite(files: { from: string; to: string }): string[] {
   rmSync(files.to, { force: true })

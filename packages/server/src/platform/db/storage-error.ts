@@ -1,11 +1,11 @@
-// A store that cannot answer now, in the three ways that callers treat differently.
+// Errors of a store that cannot answer now.
 
 export type StorageErrorKind =
   /** No room left. */
   | 'full'
-  /** Held by another process, or too many writes waiting. */
+  /** Locked by another process, or too many writes wait. */
   | 'busy'
-  /** Not reachable, or broken underneath. */
+  /** Not reachable, or failing. */
   | 'unavailable'
 
 export class StorageError extends Error {
@@ -65,15 +65,15 @@ const SYSTEM_KINDS: Record<string, StorageErrorKind> = {
   EHOSTDOWN: 'unavailable',
   ENETUNREACH: 'unavailable',
   ENETDOWN: 'unavailable',
-  // No port of ours is left for another connection.
+  // This machine has no free port for another connection.
   EADDRNOTAVAIL: 'busy',
 }
 
-/** As pg and Kysely report a connection that is lost, cannot be had or was closed: by text alone. */
+/** How pg and Kysely report lost and closed connections: by message only. */
 const LOST_CONNECTION =
   /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client (has encountered a connection error|was closed) and is not queryable|Query read timeout|Postgres connection has been discarded|Cannot use a pool after calling end on the pool|driver has already been destroyed)/
 
-/** The `StorageError` that `error` amounts to, or null when it is a fault of the program. */
+/** `error` as a `StorageError`; null when it is a fault of the program. */
 export function asStorageError(error: unknown): StorageError | null {
   if (error instanceof StorageError) return error
   if (!(error instanceof Error)) return null

@@ -1,5 +1,5 @@
-// The index of words as both engines have it: FTS5 and tsvector. Its callers give words that need no
-// more analysis; nothing that they give is read as the syntax of a query language.
+// The full-text index on both engines: FTS5 and tsvector. Callers pass words that need no further analysis;
+// nothing in them is read as query syntax.
 
 import { type QueryExecutorProvider, sql } from 'kysely'
 import type { Engine } from './db.ts'
@@ -8,19 +8,19 @@ const TEXT_FIELDS = ['subject', 'sender', 'recipients', 'body'] as const
 type TextField = (typeof TEXT_FIELDS)[number]
 
 export type TextEntry = {
-  /** A positive safe integer; entries of a scope are found in the order of their ids. */
+  /** A positive safe integer. Entries are found in the order of their ids. */
   readonly id: number
-  /** What an entry is found within: letters and digits. Words of one scope are no words of another. */
+  /** Limits searches: letters and digits. Words of different scopes never match. */
   readonly scope: string
-  /** What an entry belongs to, beside its words: letters, digits and dots. */
+  /** Further terms of the entry, apart from its words: letters, digits and dots. */
   readonly marks: readonly string[]
-  /** In order. Words have no blanks and, of ASCII, nothing that WORD_CHARACTERS does not name. */
+  /** In order. Words contain no spaces and, of ASCII, only letters, digits and WORD_CHARACTERS. */
   readonly fields: Readonly<Record<TextField, readonly string[]>>
 }
 
 type TextPhrase = {
   readonly words: readonly string[]
-  /** Null: any. */
+  /** Null for any field. */
   readonly fields: readonly TextField[] | null
   readonly isPrefix: boolean
 }
@@ -30,14 +30,14 @@ export type TextClause = { readonly phrases: readonly TextPhrase[]; readonly isE
 export type TextSearch = {
   readonly scope: string
   readonly marks: readonly string[]
-  /** Each has to hold; at least one excludes nothing. */
+  /** All clauses must match; at least one is not an exclusion. */
   readonly clauses: readonly TextClause[]
-  /** Up to and with this id. */
+  /** The highest id to find. */
   readonly until: number
   readonly limit: number
 }
 
-/** Of ASCII, beside letters and digits: as the table of the embedded engine has it. */
+/** ASCII characters of words beside letters and digits, as in the definition of the SQLite table. */
 export const WORD_CHARACTERS = '!#$%&*+-./:=?^_{|}~@'
 
 type AnyTx = { readonly engine: Engine; readonly query: QueryExecutorProvider }
@@ -60,7 +60,7 @@ export async function addTextEntries(tx: AnyTx, entries: readonly TextEntry[]): 
   await sql`insert into search_index (id, words) values ${sql.join(rows)}`.execute(tx.query)
 }
 
-/** Removes entries; ids that are not there do no harm. */
+/** Removes entries; ignores unknown ids. */
 export async function removeTextEntries(tx: AnyTx, ids: readonly number[]): Promise<void> {
   if (tx.engine === 'sqlite') {
     for (const id of ids)
@@ -71,11 +71,11 @@ export async function removeTextEntries(tx: AnyTx, ids: readonly number[]): Prom
   await sql`delete from search_index where id = any(${ids}::bigint[])`.execute(tx.query)
 }
 
-/** Ids of entries that the search finds, the newest first. */
+/** The ids that the search finds, the highest first. */
 export async function findTextEntries(db: AnyTx, search: TextSearch): Promise<number[]> {
   const { until, limit } = search
-  // A number of JavaScript is a real one to SQLite, whose index takes only whole ones for bounds. In
-  // PostgreSQL an expression in place of the id, so that nothing but the words' index will do.
+  // SQLite takes a JavaScript number for a real, but its index needs integers as bounds. On PostgreSQL the
+  // expression `id + 0` makes the planner use the index of words.
   const query =
     db.engine === 'sqlite'
       ? sql<{ id: number }>`
@@ -89,7 +89,7 @@ export async function findTextEntries(db: AnyTx, search: TextSearch): Promise<nu
   return (await query.execute(db.query)).rows.map(({ id }) => id)
 }
 
-/** The same with what each is worth, more being better; of one search only such numbers compare. */
+/** The same with a rank, higher for better matches. Ranks compare only within one search. */
 export async function rankTextEntries(
   db: AnyTx,
   search: TextSearch,
@@ -113,8 +113,8 @@ export async function rankTextEntries(
 }
 
 /**
- * Rewrites some `pages` of the index without the words of removed entries; true when none is left.
- * The first step of a round begins it. PostgreSQL does so by itself.
+ * Rewrites some `pages` of the index without the words of removed entries; true when none is left. The first
+ * step of a round starts it. PostgreSQL needs none of this.
  */
 export async function eraseTextStep(
   tx: AnyTx,
@@ -133,7 +133,7 @@ export async function eraseTextStep(
   return (await changes()) - before < 2
 }
 
-/** Whether removed entries leave words behind until `eraseTextStep` has come to them. */
+/** Whether words of removed entries stay in the index until `eraseTextStep` removes them. */
 export function keepsRemovedText(engine: Engine): boolean {
   return engine === 'sqlite'
 }
@@ -142,12 +142,12 @@ function scoped(scope: string, word: string): string {
   return `${scope}:${word}`
 }
 
-/** No word begins so. */
+/** No word begins with a dot. */
 function markOf(mark: string): string {
   return `.${mark}`
 }
 
-/** In the syntax of FTS5: every word is quoted, and a quote in it doubled. */
+/** A query in the syntax of FTS5. Every word is quoted, and quotes within it are doubled. */
 function matchOf({ scope, marks, clauses }: TextSearch): string {
   const quote = (word: string) => `"${scoped(scope, word).replaceAll('"', '""')}"`
   const phrase = ({ words, fields, isPrefix }: TextPhrase) => {
@@ -157,7 +157,7 @@ function matchOf({ scope, marks, clauses }: TextSearch): string {
   const any = (phrases: readonly TextPhrase[]) => `(${phrases.map(phrase).join(' OR ')})`
   const wanted = clauses.filter(({ isExcluded }) => !isExcluded)
   const excluded = clauses.filter(({ isExcluded }) => isExcluded)
-  // The mark first: all else is looked for only where it stands.
+  // The marks come first, so that all else is matched only in their entries.
   const all = [
     ...marks.map((mark) => quote(markOf(mark))),
     ...wanted.map((one) => any(one.phrases)),
@@ -174,7 +174,7 @@ const WEIGHTS: Readonly<Record<TextField, string>> = {
   body: 'D',
 }
 
-/** In the syntax of tsquery, with every word quoted. */
+/** A query in the syntax of tsquery, with every word quoted. */
 function tsqueryOf(search: TextSearch): string {
   const { scope, marks, clauses } = search
   const excluded = clauses
@@ -201,7 +201,7 @@ function clauseOf(scope: string, { phrases }: TextClause): string {
   return `(${phrases.map(phrase).join(' | ')})`
 }
 
-/** PostgreSQL keeps no later place of a word, and no more places of one than POSITIONS_MAX. */
+/** The highest position that PostgreSQL stores, and the most positions of one word. */
 const POSITION_MAX = 16_383
 const POSITIONS_MAX = 255
 
@@ -217,7 +217,7 @@ function vectorOf({ scope, marks, fields }: TextEntry): string {
       places.set(word, ofWord)
       position += 1
     }
-    // No phrase goes on in the next field.
+    // A gap keeps phrases from matching across fields.
     position += 1
   }
   const words = Array.from(places, ([word, ofWord]) =>

@@ -3,26 +3,28 @@ import { SECOND_MS } from '#platform/units.ts'
 import type { AnyTransaction, Db, GroupedInput, Transaction } from './db.ts'
 import { tooManyWrites } from './storage-error.ts'
 
-/** Transactions waiting for the writer; past it a write is refused as unavailable. */
+/** Writes that may wait; further writes are refused as busy. */
 export const WRITE_QUEUE_MAX = 5_000
-/** Writes under way on PostgreSQL; those that wait for each other's rows must leave connections to readers. */
+/**
+ * Concurrent writes on PostgreSQL. Writes that wait for each other's rows must leave connections to readers.
+ */
 export const POSTGRES_WRITES_MAX = 7
-/** How long a write waits for one of them before it is refused as busy. */
+/** How long a write waits for a slot before it is refused as busy. */
 export const WRITE_WAIT_MS_MAX = 7 * SECOND_MS
-/** Writes that share a transaction on PostgreSQL: past it a group takes longer and saves no more. */
+/** Writes that share a transaction on PostgreSQL. Larger groups take longer and save no more. */
 const WRITE_GROUP_MAX = 50
-/** Of such a group, by what it sends, unless its first has more by itself. */
+/** The octets that such a group may send, unless its first write alone sends more. */
 export const WRITE_GROUP_BYTES_MAX = 2 * 1024 * 1024
-/** A write that sends more by itself is not grouped: what a group sends is in memory as one text. */
+/** A write that sends more is not grouped, because a group is sent as one text in memory. */
 export const WRITE_GROUPED_BYTES_MAX = 8 * 1024 * 1024
 
 type WriteGroupsOptions<Schema> = {
   writeGroup: NonNullable<Db<Schema>['writeGroup']>
-  /** A group takes one slot of its account, as a write alone does. */
+  /** A group takes one slot of its account, like a single write. */
   slots: Pick<Semaphore, 'run'>
   /**
-   * Called with the store's answer to a write, and once with an error that is that of a whole group. Not
-   * called for writes that were refused while they waited.
+   * Called with the result of each write, but only once with the error of a whole group. Not called for
+   * writes that were refused while they waited.
    */
   onSettled(accountId: string | null, result: PromiseSettledResult<unknown>): void
 }
@@ -35,11 +37,11 @@ type Waiting = {
 }
 
 /**
- * Collects the writes that come while a group of their transaction and account is under way; they go together
- * when it ends. A write that finds none under way goes at once.
+ * Collects writes that come while a group of their transaction and account is under way; they form the next
+ * group. A write that finds no such group starts at once.
  */
 export function groupWrites<Schema>({ writeGroup, slots, onSettled }: WriteGroupsOptions<Schema>) {
-  /** For the next group of a transaction and account; absent where no group of theirs is under way. */
+  /** Writes for the next group of a transaction and account; absent while no group is under way. */
   const queues = new Map<string, Set<Waiting>>()
 
   const runGroup = async (
@@ -82,9 +84,8 @@ export function groupWrites<Schema>({ writeGroup, slots, onSettled }: WriteGroup
   }
 
   /**
-   * Null where this write has to be alone, and nothing was done; else as `Db.write`. Refused as busy when
-   * too many of its transaction and account wait, and when it or its group's slot has waited for
-   * WRITE_WAIT_MS_MAX.
+   * Null when this write must run alone; then nothing was done. Otherwise like `Db.write`. Refused as busy
+   * when too many writes of its transaction and account wait, or when it has waited for WRITE_WAIT_MS_MAX.
    */
   return <Input, Value>(
     transaction: Transaction<Schema, Input, Value>,
@@ -117,7 +118,7 @@ function refuseAll(waiting: Set<Waiting>, error: unknown): void {
   waiting.clear()
 }
 
-/** Those that are accepted, the oldest first, as far as the group's bounds allow; returns them. */
+/** Moves accepted writes to the group, the oldest first, within its bounds; returns them. */
 function moveTo(
   group: Waiting[],
   waiting: Set<Waiting>,

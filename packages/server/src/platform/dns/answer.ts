@@ -1,36 +1,36 @@
-// What a DNS packet says to one question: records behind their aliases, a definite no, or a fault.
-// Pure; knows no sockets and trusts the packet to be the server's answer.
+// Reads the answer to one question from a DNS packet: records behind aliases, a definite no, or a fault. Uses
+// no sockets and assumes that the packet is the server's answer.
 
 import { isIPv4, isIPv6 } from 'node:net'
 import type { DecodedPacket, Answer as ResourceRecord } from 'dns-packet'
 
-/** Resolvers of today stop at 8 to 16. */
+/** Common resolvers stop at 8 to 16. */
 const DNS_ALIASES_MAX = 8
 
 export type Answer<Record> =
   | {
       readonly kind: 'found'
       readonly records: Record[]
-      /** The shortest of all records and aliases passed. */
+      /** The shortest TTL of all records and aliases on the path. */
       readonly ttlMs: number
-      /** The server says it validated the answer (RFC 4035 §3.2.3), and it is one to be believed. */
+      /** The server validated the answer (RFC 4035 §3.2.3), and its word is trusted. */
       readonly isAuthenticated: boolean
-      /** Where the aliases led; the name asked for when there were none. Lower case. */
+      /** The name at the end of the aliases; the question's name when there are none. Lower case. */
       readonly canonicalName: string
     }
   | {
       /** Definitely no such records. */
       readonly kind: 'none'
-      /** NXDOMAIN: the name, or what it is an alias of, does not exist at all. */
+      /** NXDOMAIN: the name or its alias does not exist at all. */
       readonly isNameMissing: boolean
-      /** RFC 2308 §5; 0 when the server gave none. */
+      /** By RFC 2308 §5; 0 when the server sent none. */
       readonly ttlMs: number
     }
   | {
       readonly kind: 'fault'
       readonly text: string
-      /** No server said anything, which tells nothing of the name. */
-      readonly isSilent?: true
+      /** No server answered, which says nothing about the name. */
+      readonly isTimeout?: true
     }
 
 /** RFC 6698 §2.1. */
@@ -38,7 +38,7 @@ export type TlsaRecord = {
   readonly usage: number
   readonly selector: number
   readonly matchingType: number
-  /** A certificate, a public key, or the digest of one. */
+  /** A certificate, a public key, or a digest of one. */
   readonly data: Uint8Array
 }
 
@@ -72,14 +72,14 @@ function readRcode(packet: DecodedPacket): number {
   return ((packet.flags ?? 0) & 0xf) | (extended << 4)
 }
 
-/** How a code is written; by number where it has no well-known name. */
+/** The name of a code, or its number. */
 function nameRcode(rcode: number): string {
   return RCODES[rcode] ?? `error ${rcode}`
 }
 
 /**
- * Follows aliases within the packet, as many as DNS_ALIASES_MAX; a loop is a fault, since it is
- * more often a mistake on its way to be mended than somebody's last word.
+ * Follows up to DNS_ALIASES_MAX aliases within the packet. A loop is a fault, because it is usually a mistake
+ * that will be corrected.
  */
 export function readAnswer<Type extends QuestionType>(
   packet: DecodedPacket,
@@ -96,7 +96,7 @@ export function readAnswer<Type extends QuestionType>(
   const own = records.filter((record) => record.type === question.type && isAt(record, path.name))
   const values = own.flatMap((record) => readRecord(question.type, record) ?? [])
   if (rcode === NXDOMAIN || own.length === 0) {
-    // A referral is no answer: a server that does not recurse knows nothing of foreign names.
+    // A referral is no answer: a server that does not recurse does not know foreign names.
     if (!packet.flag_ra && !packet.flag_aa) {
       return { kind: 'fault', text: 'the DNS server does not resolve foreign names' }
     }
@@ -167,7 +167,7 @@ function negativeTtlMs(packet: DecodedPacket): number {
   return Math.min(ttlMsOf(authority), (authority.data.minimum ?? 0) * 1000)
 }
 
-/** RFC 2181 §8: with its highest bit set it counts as 0. */
+/** RFC 2181 §8: a TTL with its highest bit set counts as 0. */
 function ttlMsOf(record: ResourceRecord): number {
   const seconds = record.type === 'OPT' ? 0 : (record.ttl ?? 0)
   return seconds > 0x7fffffff ? 0 : seconds * 1000

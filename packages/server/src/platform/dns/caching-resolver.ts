@@ -1,44 +1,46 @@
-// A resolver that remembers: answers for as long as they are good, everything for at least five seconds,
-// faults included (RFC 9520). Equal questions are asked once for all who wait, and none at all while DNS
-// is known to be silent. An answer that has just expired stands in for one that does not come (RFC 8767).
+// A resolver with a cache. Answers are kept for their TTL, everything for at least five seconds, faults
+// included (RFC 9520). Equal questions share one query. While DNS is known to be down nothing is queried. An
+// answer that has just expired replaces one that does not come (RFC 8767).
 
 import { raceAbort } from '#platform/abort.ts'
 import { Cache } from '#platform/cache.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { Answer, QuestionType, RecordOf } from './answer.ts'
-import { type AskOptions, isQuestionName, questionName, type Resolver } from './resolver.ts'
+import { isQuestionName, type QuestionOptions, questionName, type Resolver } from './resolver.ts'
 
-/** How long an answer is kept, whatever its TTL: keys and policies change while mail comes in. */
+/**
+ * The longest time that an answer is kept, whatever its TTL: keys and policies change while mail comes in.
+ */
 const DNS_KEPT_MS_MAX = HOUR_MS
-/** RFC 2308 §5 allows hours; somebody who has just published a record waits for this. */
+/** RFC 2308 §5 allows hours, but whoever has just published a record waits for this. */
 const DNS_NONE_KEPT_MS_MAX = 5 * MINUTE_MS
-/** Answers kept of one record type, and the characters of all of them. */
+/** Answers kept for one record type, and their characters in all. */
 const DNS_KEPT_MAX = 20_000
 const DNS_KEPT_CHARACTERS_MAX = 8_000_000
 
 /**
- * The least time that anything is kept, in milliseconds. RFC 9520 §3.2 asks it for failures; a server that
- * answers NXDOMAIN without SOA, or with a TTL of 0, would otherwise be asked for every message.
+ * The shortest time that anything is kept. RFC 9520 §3.2 requires it for failures; a server that answers
+ * NXDOMAIN without SOA, or with a TTL of 0, would otherwise be queried for every message.
  */
 const KEPT_MS_MIN = 5_000
-/** How long after its time an answer may stand in for one that failed (RFC 8767), in milliseconds. */
+/** How long an expired answer may replace one that failed (RFC 8767). */
 const STALE_MS = 60_000
-/** How long a fresh answer is waited for where there is an expired one, in milliseconds. */
+/** How long to wait for a fresh answer when there is an expired one. */
 const STALE_PATIENCE_MS = 300
 
-/** Asked to learn whether DNS answers at all; every server has it at hand, or refuses it. */
+/** Queried to learn whether DNS answers at all: every server has it or refuses it at once. */
 const PROBE_NAME = 'a.root-servers.net'
 
 /**
- * TTLs in answers are what is left of them. A question is nobody's own, so nobody can give it up. Closing
- * it closes `resolver`.
+ * TTLs in answers are the remaining times. Callers share questions, so no caller can abort one. Closing it
+ * closes `resolver`.
  */
 export function openCachingResolver(resolver: Resolver, clock: Clock = systemClock): Resolver {
-  const silence = new Silence(() => resolver.a(PROBE_NAME, { isUrgent: true }), clock)
-  const open = <Type extends QuestionType>(type: Type, ask: Ask<Type>) => {
-    const cache = new AnswerCache(type, ask, { silence, clock })
-    return (name: string) => cache.ask(questionName(name))
+  const outages = new OutageDetector(() => resolver.a(PROBE_NAME, { isUrgent: true }), clock)
+  const open = <Type extends QuestionType>(type: Type, query: Query<Type>) => {
+    const cache = new AnswerCache(type, query, { outages, clock })
+    return (name: string) => cache.find(questionName(name))
   }
   return {
     mx: open('MX', resolver.mx),
@@ -51,27 +53,31 @@ export function openCachingResolver(resolver: Resolver, clock: Clock = systemClo
   }
 }
 
-type Ask<Type extends QuestionType> = (
+type Query<Type extends QuestionType> = (
   name: string,
-  options: AskOptions,
+  options: QuestionOptions,
 ) => Promise<Answer<RecordOf[Type]>>
 
-/** What is said of a text that can be no name. */
+/** The answer for a text that cannot be a name. */
 const NO_NAME: Answer<never> = { kind: 'none', isNameMissing: true, ttlMs: 0 }
 
 class AnswerCache<Type extends QuestionType> {
   readonly #type: Type
-  readonly #ask: Ask<Type>
-  readonly #silence: Silence
-  /** For STALE_MS longer than they are good. */
+  readonly #query: Query<Type>
+  readonly #outages: OutageDetector
+  /** Kept for STALE_MS longer than they are valid. */
   readonly #answers: Cache<Answer<RecordOf[Type]>>
   readonly #faults: Cache<Answer<RecordOf[Type]>>
-  readonly #asking = new Map<string, Promise<Answer<RecordOf[Type]>>>()
+  readonly #pending = new Map<string, Promise<Answer<RecordOf[Type]>>>()
 
-  constructor(type: Type, ask: Ask<Type>, { silence, clock }: { silence: Silence; clock: Clock }) {
+  constructor(
+    type: Type,
+    query: Query<Type>,
+    { outages, clock }: { outages: OutageDetector; clock: Clock },
+  ) {
     this.#type = type
-    this.#ask = ask
-    this.#silence = silence
+    this.#query = query
+    this.#outages = outages
     const bounds = {
       entriesMax: DNS_KEPT_MAX,
       sizeMax: DNS_KEPT_CHARACTERS_MAX,
@@ -81,10 +87,10 @@ class AnswerCache<Type extends QuestionType> {
     this.#faults = new Cache(bounds)
   }
 
-  ask(name: string): Promise<Answer<RecordOf[Type]>> {
+  find(name: string): Promise<Answer<RecordOf[Type]>> {
     const special = answerSpecial(name, this.#type)
     if (special !== null) return Promise.resolve(special)
-    // Before anything is noted of it: what is no name may be of any length.
+    // Checked before anything is stored, because such a text may have any length.
     if (!isQuestionName(name)) return Promise.resolve(NO_NAME)
     const kept = this.#answers.find(name)
     if (kept !== null && kept.leftMs > STALE_MS) {
@@ -93,23 +99,23 @@ class AnswerCache<Type extends QuestionType> {
     const stale = kept === null ? null : withTtl(kept.value, 0)
     const fault = this.#faults.get(name)
     if (fault !== null) return Promise.resolve(stale ?? fault)
-    const asking = this.#asking.get(name) ?? this.#start(name)
-    return stale === null ? asking : preferred(asking, stale)
+    const pending = this.#pending.get(name) ?? this.#start(name)
+    return stale === null ? pending : preferred(pending, stale)
   }
 
   #start(name: string): Promise<Answer<RecordOf[Type]>> {
-    const asking = this.#silence
-      .wait(async (onAsked) => {
-        const answer = await this.#ask(name, { onAsked })
-        // Late ones too, for which nobody waits any more.
+    const pending = this.#outages
+      .wait(async (onSent) => {
+        const answer = await this.#query(name, { onSent })
+        // Late answers are kept, too.
         return this.#keep(name, answer)
       })
       .then((answer) => {
-        if (this.#asking.get(name) === asking) this.#asking.delete(name)
+        if (this.#pending.get(name) === pending) this.#pending.delete(name)
         return answer
       })
-    this.#asking.set(name, asking)
-    return asking
+    this.#pending.set(name, pending)
+    return pending
   }
 
   #keep(name: string, answer: Answer<RecordOf[Type]>): Answer<RecordOf[Type]> {
@@ -126,12 +132,12 @@ class AnswerCache<Type extends QuestionType> {
   }
 }
 
-/** What is asked, unless it is a fault or does not come while the old answer can wait. */
+/** The fresh answer, or the stale one when the fresh one is a fault or too late. */
 async function preferred<Record>(
-  asking: Promise<Answer<Record>>,
+  pending: Promise<Answer<Record>>,
   stale: Answer<Record>,
 ): Promise<Answer<Record>> {
-  const answer = await raceAbort(asking, { timeoutMs: STALE_PATIENCE_MS })
+  const answer = await raceAbort(pending, { timeoutMs: STALE_PATIENCE_MS })
   return answer === null || answer.kind === 'fault' ? stale : answer
 }
 
@@ -153,43 +159,42 @@ function lengthOf(record: unknown): number {
   return typeof record === 'string' ? record.length : JSON.stringify(record).length
 }
 
-/** A question unanswered for this long has it asked whether DNS answers at all. */
-const DNS_SILENCE_MS = SECOND_MS
+/** A question without an answer for this long starts a probe of DNS. */
+const PROBE_MS = SECOND_MS
 
-type SilentFault = Extract<Answer<never>, { kind: 'fault' }>
+type NoAnswer = Extract<Answer<never>, { kind: 'fault' }>
 
-/** Tells nothing of the name: it was not asked for, or is still. */
-const SILENT: SilentFault = { kind: 'fault', text: 'DNS does not answer', isSilent: true }
+/** Says nothing about the name: its question was not sent, or has no answer yet. */
+const NO_ANSWER: NoAnswer = { kind: 'fault', text: 'DNS does not answer', isTimeout: true }
 
-class Silence {
-  readonly #ask: () => Promise<Answer<unknown>>
+class OutageDetector {
+  readonly #askProbe: () => Promise<Answer<unknown>>
   readonly #clock: Clock
-  #isSilent = false
-  readonly #waiting = new Set<(fault: SilentFault) => void>()
+  #isDown = false
+  readonly #waiting = new Set<(fault: NoAnswer) => void>()
   #isProbing = false
-  /** Answers so far. */
-  #heard = 0
+  #answers = 0
   #probedAtMs = Number.NEGATIVE_INFINITY
 
-  /** `ask` is a question that every working server answers at once. */
-  constructor(ask: () => Promise<Answer<unknown>>, clock: Clock) {
-    this.#ask = ask
+  /** `askProbe` asks a question that every working server answers at once. */
+  constructor(askProbe: () => Promise<Answer<unknown>>, clock: Clock) {
+    this.#askProbe = askProbe
     this.#clock = clock
   }
 
   /**
-   * The answer, or SILENT as soon as it is known that none is to be had. Asks nothing meanwhile.
-   * The time until `ask` calls back that its question is asked is no silence of DNS.
+   * The answer, or NO_ANSWER once DNS is known to be down; then nothing is sent. Time before `query` calls
+   * back that its question was sent does not count.
    */
-  wait<Value>(ask: (onAsked: () => void) => Promise<Answer<Value>>): Promise<Answer<Value>> {
-    if (this.#isSilent) {
+  wait<Value>(query: (onSent: () => void) => Promise<Answer<Value>>): Promise<Answer<Value>> {
+    if (this.#isDown) {
       this.#probe()
-      return Promise.resolve(SILENT)
+      return Promise.resolve(NO_ANSWER)
     }
     return new Promise((resolve) => {
       let timer: NodeJS.Timeout | undefined
-      const onAsked = () => {
-        timer = setTimeout(() => this.#probe(), DNS_SILENCE_MS)
+      const onSent = () => {
+        timer = setTimeout(() => this.#probe(), PROBE_MS)
       }
       const finish = (answer: Answer<Value>) => {
         clearTimeout(timer)
@@ -197,47 +202,50 @@ class Silence {
         resolve(answer)
       }
       this.#waiting.add(finish)
-      void ask(onAsked).then((answer) => {
-        // One that comes late tells as much of DNS.
-        this.#note(answer)
+      void query(onSent).then((answer) => {
+        // A late answer shows that DNS works, too.
+        this.#onAnswer(answer)
         finish(answer)
       })
     })
   }
 
-  #note(answer: Answer<unknown>): void {
-    if (answer.kind === 'fault' && answer.isSilent === true) return
-    this.#heard += 1
-    this.#isSilent = false
+  #onAnswer(answer: Answer<unknown>): void {
+    if (answer.kind === 'fault' && answer.isTimeout === true) return
+    this.#answers += 1
+    this.#isDown = false
   }
 
-  /** An answer to anybody is one as well: the packets of this question may be lost. */
+  /** An answer to any question counts, because packets of the probe may be lost. */
   #probe(): void {
     const nowMs = this.#clock.monotonic()
-    if (this.#isProbing || nowMs - this.#probedAtMs < DNS_SILENCE_MS) return
+    if (this.#isProbing || nowMs - this.#probedAtMs < PROBE_MS) return
     this.#isProbing = true
     this.#probedAtMs = nowMs
-    const heardBefore = this.#heard
+    const answersBefore = this.#answers
     const judge = () => {
-      if (this.#heard === heardBefore) this.#begin()
+      if (this.#answers === answersBefore) this.#markDown()
     }
-    const timer = setTimeout(judge, DNS_SILENCE_MS)
-    void this.#ask().then((answer) => {
+    const timer = setTimeout(judge, PROBE_MS)
+    void this.#askProbe().then((answer) => {
       clearTimeout(timer)
       this.#isProbing = false
-      this.#note(answer)
+      this.#onAnswer(answer)
       judge()
     })
   }
 
-  #begin(): void {
-    if (this.#isSilent) return
-    this.#isSilent = true
-    for (const finish of this.#waiting) finish(SILENT)
+  #markDown(): void {
+    if (this.#isDown) return
+    this.#isDown = true
+    for (const finish of this.#waiting) finish(NO_ANSWER)
   }
 }
 
-/** What stands at the name; null for every name that DNS is to be asked for. `name` is in lower case. */
+/**
+ * The answer for names that mean the same everywhere and are not queried (RFC 6761 §6.3 and §6.4); null for
+ * every other name. `name` is in lower case.
+ */
 function answerSpecial<Type extends QuestionType>(
   name: string,
   type: Type,

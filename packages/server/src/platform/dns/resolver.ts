@@ -1,6 +1,6 @@
-// A stub resolver: asks configured servers in turn until one has an answer. Our own because mail
-// needs what the platform's leaves out: TTLs of every type, DNSSEC's verdict, and a no that is
-// told from a fault. Never reads a hosts file, never adds a search domain.
+// A stub resolver that queries the configured servers until one answers. It is our own because mail needs
+// TTLs of every type, the DNSSEC verdict, and a definite no that differs from a fault. It reads no hosts file
+// and adds no search domain.
 
 import { getServers } from 'node:dns'
 import { onAbort } from '#platform/abort.ts'
@@ -10,67 +10,69 @@ import { SECOND_MS } from '#platform/units.ts'
 import type { Answer, MxRecord, Question, QuestionType, RecordOf, TlsaRecord } from './answer.ts'
 import { readAnswer } from './answer.ts'
 import {
-  askServer,
   isLoopbackServer,
   parseServerAddress,
+  queryServer,
   type ServerAddress,
   type ServerReply,
-} from './ask-server.ts'
+} from './query-server.ts'
 
-/** Half of what a lookup takes at most, over all tries and servers. */
+/** Half of the longest time of a lookup, over all tries and servers. */
 const DNS_TRY_MS_MAX = 5 * SECOND_MS
-/** Each holds a socket for every try, up to five; further ones wait for their turn. */
+/** Concurrent questions, each with a socket per try (up to five); further questions wait. */
 export const DNS_QUERIES_AT_ONCE = 256
-/** Of those, names of one registered domain: its servers may all be silent. */
+/** Concurrent questions about one registered domain, whose servers may all be down. */
 export const DNS_QUERIES_OF_DOMAIN = 32
 
 export type { Answer, MxRecord, TlsaRecord } from './answer.ts'
 
-export type AskOptions = {
-  /** Gives the question up, whether it is asked or waits to be: a fault then. A cache may not heed it. */
+export type QuestionOptions = {
+  /** Aborts the question, which then ends with a fault. A cache may ignore it. */
   readonly signal?: AbortSignal
-  /** Asked at once, past all that wait for their turn. */
+  /** Sent at once, before all questions that wait. */
   readonly isUrgent?: boolean
-  /** Called when its turn has come and it is asked, before there is an answer. */
-  onAsked?(): void
+  /** Called when the question is sent, before there is an answer. */
+  onSent?(): void
 }
 
-/** Names are absolute whether or not they end in a dot; a text that can be no name is missing. */
+/**
+ * Names are absolute with or without a dot at the end. A text that cannot be a name counts as a missing name.
+ */
 export type Resolver = {
-  /** As the server listed them; the exchange of a null MX (RFC 7505) is `.`. */
-  mx(name: string, options?: AskOptions): Promise<Answer<MxRecord>>
-  a(name: string, options?: AskOptions): Promise<Answer<string>>
-  aaaa(name: string, options?: AskOptions): Promise<Answer<string>>
-  /** The strings of a record joined (RFC 7208 §3.3 shows the habit). */
-  txt(name: string, options?: AskOptions): Promise<Answer<string>>
-  tlsa(name: string, options?: AskOptions): Promise<Answer<TlsaRecord>>
-  /** Of a name under in-addr.arpa or ip6.arpa. */
-  ptr(name: string, options?: AskOptions): Promise<Answer<string>>
-  /** Ends what is being asked with a fault; later questions are faults too. */
+  /** In the server's order. The exchange of a null MX (RFC 7505) is `.`. */
+  mx(name: string, options?: QuestionOptions): Promise<Answer<MxRecord>>
+  a(name: string, options?: QuestionOptions): Promise<Answer<string>>
+  aaaa(name: string, options?: QuestionOptions): Promise<Answer<string>>
+  /** The strings of a record joined (as RFC 7208 §3.3 does). */
+  txt(name: string, options?: QuestionOptions): Promise<Answer<string>>
+  tlsa(name: string, options?: QuestionOptions): Promise<Answer<TlsaRecord>>
+  /** For a name under in-addr.arpa or ip6.arpa. */
+  ptr(name: string, options?: QuestionOptions): Promise<Answer<string>>
+  /** Ends questions under way with a fault; later questions are faults too. */
   close(): void
 }
 
 export type ResolverOptions = {
-  /** `ip`, `ip:port` or `[v6]:port`; empty takes the system's, as they are now. */
+  /** `ip`, `ip:port` or `[v6]:port`; empty for the system's present servers. */
   readonly servers: readonly string[]
-  /** A whole lookup takes at most twice as long, over all its tries and servers. */
+  /** A lookup takes at most twice as long, over all its tries and servers. */
   readonly timeoutMs?: number
   /**
-   * Whose word on DNSSEC counts. `loopback`, the default: of servers on this machine, which is the
-   * only place without a way between (Docker's forwarder excepted). `all`: the operator vouches for
-   * every server and the way there.
+   * The servers whose DNSSEC verdict is trusted. `loopback`, the default: servers on this machine (except
+   * Docker's forwarder), because nobody can interfere on the way. `all`: the operator vouches for every
+   * server and its network.
    */
-  readonly believes?: 'loopback' | 'all' | 'none'
+  readonly trusts?: 'loopback' | 'all' | 'none'
   readonly chance?: Chance
 }
 
 /** Throws when a server's address cannot be read. */
 export function openResolver(options: ResolverOptions): Resolver {
-  const asker = new ServerList(options)
+  const servers = new ServerList(options)
   const open =
     <Type extends QuestionType>(type: Type) =>
-    (name: string, options: AskOptions = {}) =>
-      asker.ask({ name: questionName(name), type }, options)
+    (name: string, options: QuestionOptions = {}) =>
+      servers.ask({ name: questionName(name), type }, options)
   return {
     mx: open('MX'),
     a: open('A'),
@@ -78,21 +80,24 @@ export function openResolver(options: ResolverOptions): Resolver {
     txt: open('TXT'),
     tlsa: open('TLSA'),
     ptr: open('PTR'),
-    close: () => asker.close(),
+    close: () => servers.close(),
   }
 }
 
-/** As it is asked for and kept: lower case, without the dot at the end. Whoever has U-labels turns them first. */
+/**
+ * The form of a name in questions and caches: lower case, no dot at the end. The caller converts U-labels
+ * first.
+ */
 export function questionName(name: string): string {
   return name.toLowerCase().replace(/\.$/, '')
 }
 
-/** Whether it can be asked for at all; `name` as questionName has it. */
+/** Whether the name, in the form of `questionName`, can be queried. */
 export function isQuestionName(name: string): boolean {
   return NAME.test(name)
 }
 
-/** RFC 1035 §2.3.4; any printable ASCII, since names hold more than host names do. */
+/** RFC 1035 §2.3.4, with any printable ASCII: names in DNS need not be host names. */
 const NAME = /^(?=.{1,253}$)[!-\-/-~]{1,63}(?:\.[!-\-/-~]{1,63})*$/
 
 const NOTHING_TO_RELEASE = () => {}
@@ -100,21 +105,21 @@ const NOTHING_TO_RELEASE = () => {}
 class ServerList {
   readonly #servers: readonly ServerAddress[]
   readonly #wholeMs: number
-  readonly #believes: 'loopback' | 'all' | 'none'
+  readonly #trusts: 'loopback' | 'all' | 'none'
   readonly #chance: Chance
   readonly #closing = new AbortController()
-  /** By domain: whoever sends mail chooses names, and the servers of those may stay silent. */
+  /** Limits each domain, because senders of mail choose names whose servers may be down. */
   readonly #semaphore = new Semaphore({
     limit: DNS_QUERIES_AT_ONCE,
     limitPerKey: DNS_QUERIES_OF_DOMAIN,
   })
-  /** The one that answered last is asked first: a dead one is waited for once, not every time. */
-  #first = 0
+  /** The server that answered last is queried first, so that a dead one delays one lookup only. */
+  #firstServer = 0
 
   constructor(options: ResolverOptions) {
     this.#servers = readServers(options.servers)
     this.#wholeMs = 2 * (options.timeoutMs ?? DNS_TRY_MS_MAX)
-    this.#believes = options.believes ?? 'loopback'
+    this.#trusts = options.trusts ?? 'loopback'
     this.#chance = options.chance ?? systemChance
   }
 
@@ -124,7 +129,7 @@ class ServerList {
 
   async ask<Type extends QuestionType>(
     question: Question<Type>,
-    { signal, isUrgent = false, onAsked }: AskOptions,
+    { signal, isUrgent = false, onSent }: QuestionOptions,
   ): Promise<Answer<RecordOf[Type]>> {
     if (!isQuestionName(question.name)) return { kind: 'none', isNameMissing: true, ttlMs: 0 }
     const ending = new AbortController()
@@ -137,16 +142,16 @@ class ServerList {
           key: registeredDomain(question.name),
           signal: ending.signal,
         })
-    if (typeof release === 'string') return this.#givenUp(question)
+    if (typeof release === 'string') return this.#abortedFault(question)
     try {
-      onAsked?.()
+      onSent?.()
       return await this.#lookUp(question, ending.signal)
     } finally {
       release()
     }
   }
 
-  #givenUp({ type, name }: Question): Extract<Answer<never>, { kind: 'fault' }> {
+  #abortedFault({ type, name }: Question): Extract<Answer<never>, { kind: 'fault' }> {
     if (this.#closing.signal.aborted) return { kind: 'fault', text: 'the resolver is closed' }
     return { kind: 'fault', text: `${type} of ${name}: the question was given up` }
   }
@@ -157,25 +162,25 @@ class ServerList {
   ): Promise<Answer<RecordOf[Type]>> {
     const outcome = await lookUp(question, {
       servers: this.#servers,
-      first: this.#first,
+      firstServer: this.#firstServer,
       wholeMs: this.#wholeMs,
       chance: this.#chance,
       signal,
-      isBelieved: (server) => this.#isBelieved(server),
+      isTrusted: (server) => this.#isTrusted(server),
     })
     if (outcome.kind === 'answer') {
-      this.#first = outcome.by
+      this.#firstServer = outcome.by
       return outcome.answer
     }
-    if (signal.aborted) return this.#givenUp(question)
-    const told = `${question.type} of ${question.name}: `
-    if (outcome.kind === 'fault') return { kind: 'fault', text: told + outcome.text }
-    return { kind: 'fault', text: `${told}no DNS server answered in time`, isSilent: true }
+    if (signal.aborted) return this.#abortedFault(question)
+    const about = `${question.type} of ${question.name}: `
+    if (outcome.kind === 'fault') return { kind: 'fault', text: about + outcome.text }
+    return { kind: 'fault', text: `${about}no DNS server answered in time`, isTimeout: true }
   }
 
-  #isBelieved(server: ServerAddress): boolean {
-    if (this.#believes === 'loopback') return isLoopbackServer(server)
-    return this.#believes === 'all'
+  #isTrusted(server: ServerAddress): boolean {
+    if (this.#trusts === 'loopback') return isLoopbackServer(server)
+    return this.#trusts === 'all'
   }
 }
 
@@ -189,12 +194,12 @@ function readServers(written: readonly string[]): ServerAddress[] {
   return servers.length === 0 ? [{ address: '127.0.0.1', port: 53 }] : servers
 }
 
-/** What registries of countries have names under, most often. */
+/** Common second-level domains of country registries. */
 const SECOND_LEVELS = new Set(
   'ac co com edu gen go gob gouv gov ltd me mil ne net nom or org plc sch'.split(' '),
 )
 
-/** The registered domain, nearly: a list of all registries is too large for what hangs on it here. */
+/** The registered domain, approximately: the full public suffix list is not worth its size here. */
 function registeredDomain(name: string): string {
   const labels = name.split('.')
   const [second = '', top = ''] = labels.slice(-2)
@@ -203,32 +208,35 @@ function registeredDomain(name: string): string {
   return labels.slice(isRegistry ? -3 : -2).join('.')
 }
 
-/** Until a question is asked anew; each further round of the servers waits twice as long as the one before. */
+/** Time until the next try. It doubles with each round of the servers. */
 const DNS_FIRST_TRY_MS = 400
 
 type LookupOptions = {
   readonly servers: readonly ServerAddress[]
-  /** The index of the server that is asked first. */
-  readonly first: number
-  /** Of all tries together. */
+  /** The index of the server to query first. */
+  readonly firstServer: number
+  /** The time for all tries together. */
   readonly wholeMs: number
   readonly chance: Chance
-  /** Ends it at once. */
   readonly signal: AbortSignal
-  isBelieved(server: ServerAddress): boolean
+  isTrusted(server: ServerAddress): boolean
 }
 
 type Outcome<Record> =
   | {
       readonly kind: 'answer'
       readonly answer: Exclude<Answer<Record>, { kind: 'fault' }>
-      /** The index of the server whose answer it is. */
+      /** The index of the server that answered. */
       readonly by: number
     }
   | { readonly kind: 'fault'; readonly text: string }
-  | { readonly kind: 'silent' }
+  | { readonly kind: 'timeout' }
 
-/** Never rejects. A fault for which every server was asked is the last one's. */
+/**
+ * Tries servers in order, and again after growing times: a lost packet is soon repeated, and a slow server
+ * may still answer. The first answer to any try counts. Never rejects. When every server has faults the
+ * result is the last one's.
+ */
 function lookUp<Type extends QuestionType>(
   question: Question<Type>,
   options: LookupOptions,
@@ -240,8 +248,8 @@ class Lookup<Type extends QuestionType> {
   readonly #question: Question<Type>
   readonly #options: LookupOptions
   readonly #resolve: (outcome: Outcome<RecordOf[Type]>) => void
-  /** Asked again at once they would say the same. */
-  readonly #hopeless = new Set<number>()
+  /** Servers whose fault would repeat. */
+  readonly #faulty = new Set<number>()
   readonly #ending = new AbortController()
   readonly #timers: NodeJS.Timeout[] = []
   #trying: NodeJS.Timeout | undefined
@@ -259,7 +267,7 @@ class Lookup<Type extends QuestionType> {
     this.#question = question
     this.#options = options
     this.#resolve = resolve
-    this.#next = options.first
+    this.#next = options.firstServer
   }
 
   begin(): void {
@@ -291,33 +299,33 @@ class Lookup<Type extends QuestionType> {
     this.#current = index
     const round = Math.floor(this.#attempts / servers.length)
     this.#attempts += 1
-    // The first round ends before half of the time has.
+    // The first round ends within half of the time.
     const firstMs = Math.min(DNS_FIRST_TRY_MS, wholeMs / Math.max(4, 2 * servers.length))
     this.#trying = setTimeout(() => this.#ask(), firstMs * 2 ** round)
-    void askServer(server, this.#question, {
+    void queryServer(server, this.#question, {
       chance,
       timeoutMs: wholeMs,
       signal: this.#ending.signal,
-    }).then((reply) => this.#hear(reply, index))
+    }).then((reply) => this.#onReply(reply, index))
   }
 
   #nextIndex(): number | null {
     const { length } = this.#options.servers
     for (let step = 0; step < length; step++) {
       const index = (this.#next + step) % length
-      if (this.#hopeless.has(index)) continue
+      if (this.#faulty.has(index)) continue
       this.#next = (index + 1) % length
       return index
     }
     return null
   }
 
-  #hear(reply: ServerReply, index: number): void {
+  #onReply(reply: ServerReply, index: number): void {
     const server = this.#options.servers[index]
-    if (this.#ending.signal.aborted || reply.kind === 'silent' || server === undefined) return
+    if (this.#ending.signal.aborted || reply.kind === 'timeout' || server === undefined) return
     if (reply.kind === 'packet') {
-      const isBelieved = this.#options.isBelieved(server)
-      const answer = readAnswer(reply.packet, this.#question, isBelieved)
+      const isTrusted = this.#options.isTrusted(server)
+      const answer = readAnswer(reply.packet, this.#question, isTrusted)
       if (answer.kind !== 'fault') {
         this.#finish({ kind: 'answer', answer, by: index })
         return
@@ -326,15 +334,15 @@ class Lookup<Type extends QuestionType> {
     } else {
       this.#fault = reply.text
     }
-    this.#hopeless.add(index)
-    // Of the servers, one has spoken: for the silent ones there is half of the time, no more.
+    this.#faulty.add(index)
+    // After one server has replied, the others get half of the time at most.
     if (this.#isHalfOver) this.#giveUp()
     else if (index === this.#current) this.#ask()
   }
 
   readonly #giveUp = () => {
     const text = this.#fault
-    this.#finish(text === null ? { kind: 'silent' } : { kind: 'fault', text })
+    this.#finish(text === null ? { kind: 'timeout' } : { kind: 'fault', text })
   }
 
   #finish(outcome: Outcome<RecordOf[Type]>): void {

@@ -1,15 +1,14 @@
-// Which addresses may be connected to where a stranger chose the target.
+// Which addresses may be connected to when a stranger chose the target.
 
 import { BlockList, isIP, isIPv4 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { plainAddress } from '@mailroom/smtp/client-address.ts'
 
-/** Whether an address may be connected to. */
 export type AddressGuard = (address: string) => boolean
 
 /**
- * The addresses of this machine's network interfaces, as they are now; a public address that a router
- * translates to is not among them.
+ * The present addresses of this machine's network interfaces. A public address that a router translates is
+ * not among them.
  */
 export function listOwnAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((addresses) =>
@@ -18,8 +17,8 @@ export function listOwnAddresses(): string[] {
 }
 
 /**
- * Allows all, or neither special addresses nor `own` ones: what listens on the machine's public address need
- * not be meant for everybody, and a proxy there would take the service for its client.
+ * Allows every address, or all but special addresses and `own` ones: a service on the machine's public
+ * address need not be public, and a proxy there would take this process for its client.
  */
 export function makeAddressGuard(options: {
   allowPrivate: boolean
@@ -56,7 +55,7 @@ const IPV4_RANGES: readonly [string, number][] = [
   ['240.0.0.0', 4],
 ]
 
-/** Of all IPv6, RFC 4291 §2.4 and IANA give 2000::/3 to hosts anywhere; within it these are not. */
+/** RFC 4291 §2.4 and IANA assign 2000::/3 to hosts; within it the ranges below are special. */
 const IPV6_GLOBAL: readonly [string, number] = ['2000::', 3]
 const IPV6_RANGES: readonly [string, number][] = [
   // Protocol assignments with Teredo, documentation, 6to4, documentation (RFC 9637).
@@ -75,9 +74,10 @@ const mapped = new BlockList()
 mapped.addSubnet('::ffff:0:0', 96, 'ipv6')
 
 /**
- * Takes an IPv4 or IPv6 address as text, a zone index allowed; anything else counts as special. An
- * IPv4-mapped address is what its IPv4 address is; NAT64, 6to4 and IPv4-compatible ones are special
- * whatever they carry.
+ * Whether an address does not belong to one host of the public Internet: this machine, private and shared
+ * networks, link-local, multicast, documentation. Accepts an IPv4 or IPv6 address, with a zone index or
+ * without; any other text is special. An IPv4-mapped address counts as its IPv4 address; NAT64, 6to4 and
+ * IPv4-compatible addresses are special.
  */
 export function isSpecialAddress(address: string): boolean {
   if (isIP(address) === 0) return true

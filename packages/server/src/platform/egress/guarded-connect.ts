@@ -1,5 +1,5 @@
-// Connections whose target a stranger chose: to no address that strangers may not make us reach, looked
-// at in the name, in what it resolves to, and in what was really connected to. Says what failed.
+// Connections whose target a stranger chose. The guard checks the name, the addresses that it resolves to and
+// the address that was connected to.
 
 import { lookup as lookUpBySystem } from 'node:dns'
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net'
@@ -14,7 +14,6 @@ export type ConnectFault =
   | 'connection_failed'
   | 'tls_failed'
 
-/** Why there is no connection. */
 export class ConnectError extends Error {
   readonly fault: ConnectFault
 
@@ -24,36 +23,36 @@ export class ConnectError extends Error {
   }
 }
 
-type GuardedConnectOptions = {
+export type GuardedConnectOptions = {
   readonly resolver: Pick<Resolver, 'a' | 'aaaa'>
-  /** Any address will do, and names that DNS does not know are looked for in the system's hosts file. */
+  /** Allows any address, and finds names unknown to DNS in the system's hosts file. */
   readonly allowPrivate: boolean
-  /** This machine's, asked for with each connection; those of its interfaces unless given. */
+  /** The addresses of this machine, read for each connection; those of its interfaces by default. */
   readonly ownAddresses?: () => readonly string[]
-  /** Names that this service is known by, which lead to it. */
+  /** Names of this service, which must not be connected to. */
   readonly ownNames?: readonly string[]
-  /** From the first address known to the end of the TLS handshake. */
+  /** Time from the first resolved address to the end of the TLS handshake. */
   readonly connectMs: number
-  /** Certificates to trust instead of the platform's, as PEM. */
-  readonly ca: string | undefined
+  /** PEM certificates to trust instead of the system's. */
+  readonly ca?: string | undefined
 }
 
 type Target = {
   /** A name, or an IP address without brackets. */
   readonly hostname: string
   readonly protocol: string
-  /** Empty for the protocol's own. */
+  /** Empty for the default of the protocol. */
   readonly port: string
 }
 
 type Connected = (...result: [ConnectError, null] | [null, Socket]) => void
 
-/** Opens sockets and knows all that are open; `done` is called once for each. */
+/** Opens sockets and keeps track of them. `done` is called once for each. */
 export class GuardedConnector {
   readonly #options: GuardedConnectOptions
   readonly #sockets = new Set<Socket>()
   readonly #requests = new WeakMap<Socket, { count: number; bytesRead: number }>()
-  readonly #ofIdled = new WeakSet<Error>()
+  readonly #errorsOfIdle = new WeakSet<Error>()
 
   constructor(options: GuardedConnectOptions) {
     this.#options = options
@@ -63,19 +62,19 @@ export class GuardedConnector {
     return this.#sockets.size
   }
 
-  /** To be told of each request before it is written; connections of others are left alone. */
-  noteRequest(socket: Socket): void {
+  /** To be called before each request is written; ignores sockets of other owners. */
+  onRequest(socket: Socket): void {
     if (!this.#sockets.has(socket)) return
     const count = (this.#requests.get(socket)?.count ?? 0) + 1
     this.#requests.set(socket, { count, bytesRead: socket.bytesRead })
   }
 
   /**
-   * Whether it is the error of a connection that had carried an exchange before, and over which nothing
-   * has come since its last request: the far end may have given it up for being idle.
+   * Whether the error is of a connection that was reused and received nothing since its last request: the far
+   * end may have closed it for being idle.
    */
-  isOfIdled(error: Error): boolean {
-    return this.#ofIdled.has(error)
+  isOfIdleConnection(error: Error): boolean {
+    return this.#errorsOfIdle.has(error)
   }
 
   connect({ hostname, protocol, port }: Target, done: Connected): void {
@@ -90,7 +89,7 @@ export class GuardedConnector {
       host: hostname,
       port: Number(port === '' ? (isTls ? 443 : 80) : port),
       lookup: makeLookup(this.#options, isAllowed),
-      // Node's own quarter of a second would give far-away hosts up for an address that is no better.
+      // Node's default of 250 ms would give up distant hosts too early.
       autoSelectFamilyAttemptTimeout: Math.round(this.#options.connectMs * ATTEMPT_SHARE),
     }
     const socket = isTls
@@ -122,7 +121,7 @@ export class GuardedConnector {
     let isOver = false
     let isTcpConnected = false
     let timer: NodeJS.Timeout | undefined
-    // The listener for errors stays: a socket without one that breaks ends the process.
+    // The listener for errors stays, because an error without a listener ends the process.
     const settle = (...result: Parameters<Connected>) => {
       clearTimeout(timer)
       if (isOver) return
@@ -149,9 +148,9 @@ export class GuardedConnector {
     })
     socket.on('error', (error: NodeJS.ErrnoException) => {
       const last = this.#requests.get(socket)
-      // A request is written only when the one before it was answered.
+      // Each request is written only after the answer to the one before.
       if (last !== undefined && last.count > 1 && socket.bytesRead === last.bytesRead) {
-        this.#ofIdled.add(error)
+        this.#errorsOfIdle.add(error)
       }
       fail(new ConnectError(isTcpConnected ? 'tls_failed' : faultOf(error), error))
     })
@@ -159,7 +158,7 @@ export class GuardedConnector {
   }
 }
 
-/** Of the time to connect, for each address but the last. */
+/** The share of the time to connect that each address but the last gets. */
 const ATTEMPT_SHARE = 0.3
 
 const LOOPBACK = [
@@ -167,7 +166,7 @@ const LOOPBACK = [
   { address: '::1', family: 6 },
 ]
 
-/** Node asks no lookup about IP literals, and no DNS knows these names (RFC 6761 §6.3). */
+/** Node does not look up IP literals, and DNS does not know localhost names (RFC 6761 §6.3). */
 function isForbiddenHost(
   hostname: string,
   isAllowed: AddressGuard,
@@ -219,13 +218,13 @@ function faultOf({ code }: NodeJS.ErrnoException): ConnectFault {
   }
 }
 
-/** The `code` of the error when a name has none but addresses that are not allowed. */
+/** The `code` of the error for a name with only forbidden addresses. */
 export const FORBIDDEN_ADDRESS = 'EFORBIDDENADDRESS'
 
 /**
- * For the `lookup` option of node:net, node:tls and node:https. The error's `code` is
- * FORBIDDEN_ADDRESS, `ENOTFOUND` (no address), or `EAI_AGAIN` (DNS cannot tell now). Node does not
- * ask it about a host that is an IP literal: check such a host yourself.
+ * For the `lookup` option of node:net, node:tls and node:https. The `code` of an error is FORBIDDEN_ADDRESS,
+ * `ENOTFOUND` (no address) or `EAI_AGAIN` (a fault of DNS). Node does not look up IP literals: the caller
+ * checks them.
  */
 export function makeGuardedLookup(options: {
   resolver: Pick<Resolver, 'a' | 'aaaa'>

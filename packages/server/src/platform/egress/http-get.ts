@@ -1,45 +1,45 @@
-// One GET of a URL that a stranger chose, and what came of it: the content whole, or why there was none.
-// Says nothing of who asks for it: no cookie, no referrer, nothing of an earlier answer.
+// A GET request for a URL that a stranger chose. The request reveals nothing about who asked: no cookie, no
+// referrer, nothing from earlier answers.
 
 import type { Agent, Dispatcher } from 'undici'
-import type { Resolver } from '#platform/dns/resolver.ts'
-import { ConnectError, type ConnectFault, GuardedConnector } from './guarded-connect.ts'
+import {
+  ConnectError,
+  type ConnectFault,
+  type GuardedConnectOptions,
+  GuardedConnector,
+} from './guarded-connect.ts'
 
 type HttpGetOutcome =
   | { readonly kind: 'answered'; readonly content: Uint8Array }
   | { readonly kind: 'failed'; readonly error: GetFault }
 
-/** `status`: an answer that is no 200; `redirect`: one too many, or to what is not HTTP. */
+/** `status`: not 200. `redirect`: too many, or to something other than HTTP. */
 type GetFault = ConnectFault | 'status' | 'redirect' | 'too_large' | 'protocol_error' | 'cut'
 
-/** Of an http or https URL. Never rejects. */
+/** Accepts http and https URLs. Never rejects. */
 export type HttpGet = (url: string) => Promise<HttpGetOutcome>
 
 export type HttpGetter = {
   get: HttpGet
-  /** Cuts what is under way; later ones are cut at once. */
+  /** Aborts requests under way; later ones end as `cut`. */
   close(): Promise<void>
 }
 
-type HttpGetterOptions = {
-  readonly resolver: Pick<Resolver, 'a' | 'aaaa'>
-  /** Special addresses, and ports other than 80 and 443, may be reached. */
-  readonly allowPrivate: boolean
-  /** Names that this service is known by, which are not to be reached either. */
-  readonly ownNames?: readonly string[]
+type HttpGetterOptions = Pick<
+  GuardedConnectOptions,
+  'resolver' | 'allowPrivate' | 'ownNames' | 'ca'
+> & {
   readonly headers: Readonly<Record<string, string>>
-  /** Octets of an answer past which it is given up. */
+  /** The largest answer, in octets. */
   readonly bytesMax: number
   readonly redirectsMax: number
-  /** Of all of it, with its redirections, in milliseconds. */
+  /** The time for everything, redirects included, in milliseconds. */
   readonly totalMs: number
-  /** Certificates to trust instead of the platform's, as PEM. */
-  readonly ca?: string
 }
 
-/** Costs nothing before the first request; no connection is used twice. */
+/** Loads nothing before the first request; uses no connection twice. */
 export function openHttpGetter(options: HttpGetterOptions): HttpGetter {
-  const connector = new GuardedConnector({ ...options, connectMs: options.totalMs, ca: options.ca })
+  const connector = new GuardedConnector({ ...options, connectMs: options.totalMs })
   const closing = new AbortController()
   let agent: Promise<Agent> | null = null
   return {
@@ -62,12 +62,6 @@ export function openHttpGetter(options: HttpGetterOptions): HttpGetter {
   }
 }
 
-type Following = {
-  readonly url: string
-  readonly signal: AbortSignal
-  readonly options: HttpGetterOptions
-}
-
 async function openAgent(connector: GuardedConnector, totalMs: number): Promise<Agent> {
   const { Agent } = await import('undici')
   return new Agent({
@@ -79,10 +73,12 @@ async function openAgent(connector: GuardedConnector, totalMs: number): Promise<
   })
 }
 
-/** Each step is looked at as the first one is: nothing that a redirection names is taken on trust. */
-async function follow(agent: Agent, following: Following): Promise<HttpGetOutcome> {
-  const { signal, options } = following
-  let url = following.url
+/** Every redirect is checked like the first URL. */
+async function follow(
+  agent: Agent,
+  { url: first, signal, options }: { url: string; signal: AbortSignal; options: HttpGetterOptions },
+): Promise<HttpGetOutcome> {
+  let url = first
   for (let step = 0; step <= options.redirectsMax; step += 1) {
     const target = readTarget(url, options.allowPrivate)
     if (target === null) return failed(step === 0 ? 'forbidden_address' : 'redirect')
@@ -93,7 +89,7 @@ async function follow(agent: Agent, following: Following): Promise<HttpGetOutcom
       headers: { 'accept-encoding': 'identity', ...options.headers },
       signal,
     })
-    // A body that is given up says so as an error, which nobody else may be there to hear.
+    // A discarded body emits an error, which needs a listener.
     answer.body.on('error', () => {})
     const location = answer.headers.location
     const isRedirect = [301, 302, 303, 307, 308].includes(answer.statusCode)
@@ -105,7 +101,7 @@ async function follow(agent: Agent, following: Following): Promise<HttpGetOutcom
   return failed('redirect')
 }
 
-/** Null for a URL that strangers may not have us ask. What its name leads to is looked at later. */
+/** Null for a URL that strangers may not request. Its addresses are checked later. */
 function readTarget(text: string, allowPrivate: boolean): URL | null {
   if (!URL.canParse(text)) return null
   const url = new URL(text)
@@ -130,7 +126,7 @@ async function readContent(
   for await (const chunk of body) {
     chunks.push(chunk)
     length += chunk.length
-    // Leaving the loop destroys the body, and with it the connection.
+    // Leaving the loop destroys the body and its connection.
     if (length > bytesMax) return failed('too_large')
   }
   return { kind: 'answered', content: Buffer.concat(chunks) }

@@ -1,33 +1,37 @@
-// One POST to a URL that a stranger chose, and what came of it: an answer, or why there was none.
-// Follows no redirect, unpacks nothing, and gives no receiver more time or room than its share.
+// A POST request to a URL that a stranger chose. It follows no redirect, decompresses nothing, and limits the
+// time and memory of each receiver.
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Agent, DiagnosticsChannel, Dispatcher } from 'undici'
 import { onAbort } from '#platform/abort.ts'
 import { systemClock } from '#platform/clock.ts'
-import type { Resolver } from '#platform/dns/resolver.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import { ConnectError, type ConnectFault, GuardedConnector } from './guarded-connect.ts'
+import {
+  ConnectError,
+  type ConnectFault,
+  type GuardedConnectOptions,
+  GuardedConnector,
+} from './guarded-connect.ts'
 
 const WEBHOOK_CONNECT_MS_MAX = 5 * SECOND_MS
-/** From looking up the name to the end of the answer. */
+/** From the lookup of the name to the end of the answer. */
 export const WEBHOOK_MS_MAX = 15 * SECOND_MS
-/** A connection kept for the next post; shorter than what receivers usually wait themselves. */
+/** How long a connection is kept for the next post; shorter than what receivers usually allow. */
 const WEBHOOK_IDLE_MS_MAX = 3 * SECOND_MS
-/** Open connections of webhooks, past which none is kept after its answer. */
+/** Past this number of open connections none is kept after its answer. */
 const WEBHOOK_CONNECTIONS_KEPT_MAX = 200
-/** Of the header of an answer. */
+/** The largest header of an answer. */
 const WEBHOOK_HEADER_BYTES_MAX = 32 * 1024
-/** Of an answer; what comes after it is not read. */
+/** The octets of an answer that are read. */
 const WEBHOOK_ANSWER_BYTES_MAX = 64 * 1024
-/** Of an answer, kept with the delivery. */
+/** The octets of an answer that are kept with the delivery. */
 export const WEBHOOK_ANSWER_BYTES_KEPT = 2 * 1024
 
 type HttpPostRequest = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** Aborted: it ends as `cut`. */
+  /** When aborted, the post ends as `cut`. */
   readonly signal?: AbortSignal
 }
 
@@ -38,16 +42,11 @@ type PostAnswer = {
 }
 
 export type HttpPostOutcome =
-  | {
-      readonly kind: 'answered'
-      readonly status: number
-      readonly body: string
-      readonly latencyMs: number
-    }
+  | ({ readonly kind: 'answered'; readonly latencyMs: number } & PostAnswer)
   | {
       readonly kind: 'failed'
       readonly error: PostFault
-      /** As far as one came before it failed. */
+      /** The part of an answer that came before the failure. */
       readonly answer?: PostAnswer
       readonly latencyMs: number
     }
@@ -59,28 +58,22 @@ export type HttpPost = (request: HttpPostRequest) => Promise<HttpPostOutcome>
 
 export type HttpPoster = {
   post: HttpPost
-  /** Cuts what is under way; later posts are cut at once. */
+  /** Aborts posts under way; later ones end as `cut`. */
   close(): Promise<void>
 }
 
-export type HttpPosterOptions = {
-  readonly resolver: Pick<Resolver, 'a' | 'aaaa'>
-  /** Special addresses may be reached; without it nobody's text can make us reach one. */
-  readonly allowPrivate: boolean
-  /** This machine's; those of its interfaces unless given. */
-  readonly ownAddresses?: () => readonly string[]
-  /** Names that this service is known by, which are not to be reached either. */
-  readonly ownNames?: readonly string[]
+export type HttpPosterOptions = Pick<
+  GuardedConnectOptions,
+  'resolver' | 'allowPrivate' | 'ownAddresses' | 'ownNames' | 'ca'
+> & {
   readonly userAgent: string
-  /** Instead of the limits that receivers are promised. */
+  /** Replaces the limits that receivers are promised. */
   readonly patience?: { readonly connectMs?: number; readonly totalMs?: number }
-  /** How long a connection waits for its next post. */
+  /** How long an idle connection is kept. */
   readonly idleMs?: number
-  /** Certificates to trust instead of the platform's, as PEM. */
-  readonly ca?: string
 }
 
-/** Costs nothing before the first post. */
+/** Loads nothing before the first post. */
 export function openHttpPoster(options: HttpPosterOptions): HttpPoster {
   const poster = new Poster(options)
   return { post: (request) => poster.post(request), close: () => poster.close() }
@@ -89,7 +82,7 @@ export function openHttpPoster(options: HttpPosterOptions): HttpPoster {
 /** `fresh` uses no connection twice. */
 type Agents = { readonly keeping: Agent; readonly fresh: Agent }
 
-/** Told by undici, of all its requests in this process, just before each is written. */
+/** undici publishes every request of the process here, just before it is written. */
 const REQUESTS = 'undici:client:sendHeaders'
 type Sent = Pick<DiagnosticsChannel.ClientSendHeadersMessage, 'socket'>
 
@@ -97,20 +90,14 @@ class Poster {
   readonly #options: HttpPosterOptions
   readonly #connector: GuardedConnector
   readonly #exchanges = new Set<Exchange>()
-  readonly #note = (message: unknown) => this.#connector.noteRequest((message as Sent).socket)
+  readonly #note = (message: unknown) => this.#connector.onRequest((message as Sent).socket)
   #agents: Promise<Agents> | null = null
   #isClosed = false
 
   constructor(options: HttpPosterOptions) {
     this.#options = options
-    this.#connector = new GuardedConnector({
-      resolver: options.resolver,
-      allowPrivate: options.allowPrivate,
-      ownAddresses: options.ownAddresses,
-      ownNames: options.ownNames,
-      connectMs: options.patience?.connectMs ?? WEBHOOK_CONNECT_MS_MAX,
-      ca: options.ca,
-    })
+    const connectMs = options.patience?.connectMs ?? WEBHOOK_CONNECT_MS_MAX
+    this.#connector = new GuardedConnector({ ...options, connectMs })
   }
 
   async post({ url, headers, body, signal }: HttpPostRequest): Promise<HttpPostOutcome> {
@@ -124,9 +111,9 @@ class Poster {
       const { keeping, fresh } = await this.#agents
       exchange.start(this.#options.patience?.totalMs ?? WEBHOOK_MS_MAX)
       const request = this.#requestOf(url, { headers, body })
-      // A receiver may close a connection for being idle just as it is used again.
+      // A receiver may close an idle connection just as it is used again.
       exchange.repeat = (error) => {
-        const isRepeated = this.#connector.isOfIdled(error)
+        const isRepeated = this.#connector.isOfIdleConnection(error)
         if (isRepeated) fresh.dispatch(request, exchange)
         return isRepeated
       }
@@ -170,22 +157,22 @@ class Poster {
       connect: (target, done) => this.#connector.connect(target, done),
       allowH2: false,
       maxHeaderSize: WEBHOOK_HEADER_BYTES_MAX,
-      // The exchange has a clock of its own, which a receiver cannot turn back octet by octet.
+      // The exchange has its own timer, which a receiver cannot extend octet by octet.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout,
-      // A receiver's Keep-Alive field may shorten it only.
+      // A receiver's Keep-Alive field may only shorten the time.
       keepAliveMaxTimeout: keepAliveTimeout,
     }
     return { keeping: new Agent(options), fresh: new Agent({ ...options, pipelining: 0 }) }
   }
 }
 
-/** From the start to the outcome, whichever comes first. */
+/** One request and its outcome. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly outcome: Promise<HttpPostOutcome>
   isOver = false
-  /** Asked once when it breaks before an answer; true: it was sent again. */
+  /** Called once when the connection breaks before an answer; true when the request was sent again. */
   repeat: ((error: Error) => boolean) | null = null
   #startedMs = systemClock.monotonic()
   readonly #resolve: (outcome: HttpPostOutcome) => void
@@ -202,7 +189,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#resolve = resolve
   }
 
-  /** What was done before it is not the receiver's time. */
+  /** Earlier work does not count towards the receiver's time. */
   start(totalMs: number): void {
     if (this.isOver) return
     this.#startedMs = systemClock.monotonic()
@@ -210,19 +197,19 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   fail(error: PostFault): void {
-    this.#settle({ kind: 'failed', error, ...this.#begun(), latencyMs: this.#latencyMs() })
+    this.#settleFailed(error)
     this.#controller?.abort(new Error(error))
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
-    // What was given up while it waited for its connection.
+    // The exchange ended while it waited for a connection.
     if (this.isOver) controller.abort(new Error('over'))
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number): void {
     this.#status = status
-    // Whole with its header (RFC 9110 §6.4.1); octets after it are no part of it.
+    // These answers end with the header (RFC 9110 §6.4.1); octets after it are not part of them.
     if (status === 204 || status === 304) this.onResponseEnd()
   }
 
@@ -248,12 +235,13 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.repeat = null
     const isUnanswered = !this.isOver && this.#status === 0
     if (isUnanswered && error instanceof Error && repeat?.(error)) return
-    this.#settle({
-      kind: 'failed',
-      error: errorOf(error),
-      ...this.#begun(),
-      latencyMs: this.#latencyMs(),
-    })
+    this.#settleFailed(errorOf(error))
+  }
+
+  /** With the answer as far as it came. Informational answers (1xx) do not count. */
+  #settleFailed(error: PostFault): void {
+    const answer = this.#status < 200 ? {} : { answer: this.#answer() }
+    this.#settle({ kind: 'failed', error, ...answer, latencyMs: this.#latencyMs() })
   }
 
   #settle(outcome: HttpPostOutcome): void {
@@ -267,17 +255,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     return { status: this.#status, body: readText(Buffer.concat(this.#kept)) }
   }
 
-  /** Hints (1xx) are no part of an answer. */
-  #begun(): { answer?: PostAnswer } {
-    return this.#status < 200 ? {} : { answer: this.#answer() }
-  }
-
   #latencyMs(): number {
     return Math.round(systemClock.monotonic() - this.#startedMs)
   }
 }
 
-/** A character that the cut went through is left out. */
+/** Drops a character that was cut in the middle. */
 function readText(bytes: Buffer): string {
   const text = new TextDecoder().decode(bytes, {
     stream: bytes.length === WEBHOOK_ANSWER_BYTES_KEPT,
@@ -292,7 +275,7 @@ function errorOf(error: unknown): PostFault {
   if (code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED') return 'cut'
   if (/^ERR_(SSL|TLS)_/.test(code)) return 'tls_failed'
   if ('syscall' in error) return 'connection_failed'
-  // The same code tells of a lost connection and of an answer that cannot be one.
+  // undici has one code for a lost connection and for an invalid answer.
   const isLost = code === 'UND_ERR_SOCKET' && !error.message.startsWith('bad ')
   return isLost ? 'connection_failed' : 'protocol_error'
 }

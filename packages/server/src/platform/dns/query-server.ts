@@ -1,5 +1,5 @@
-// One question to one DNS server: UDP from a fresh port, then TCP when the answer was cut or its
-// sender is in doubt. What is not an answer to our very question is not seen (RFC 5452 §9).
+// Sends one question to one DNS server: by UDP from a fresh port, then by TCP when the answer was truncated
+// or its sender is in doubt. Ignores whatever does not answer exactly this question (RFC 5452 §9).
 
 import { createSocket } from 'node:dgram'
 import { connect, isIP, isIPv4, isIPv6 } from 'node:net'
@@ -8,16 +8,16 @@ import { onAbort } from '#platform/abort.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Question } from './answer.ts'
 
-/** Offered for answers by UDP: fits every path unfragmented (DNS flag day 2020); larger come by TCP. */
+/** Offered for answers by UDP: fits every path unfragmented (DNS flag day 2020). Larger ones use TCP. */
 const DNS_UDP_BYTES_MAX = 1_232
 
 export type ServerReply =
   | { readonly kind: 'packet'; readonly packet: DecodedPacket }
-  | { readonly kind: 'silent' }
+  | { readonly kind: 'timeout' }
   | { readonly kind: 'failed'; readonly text: string }
 
-/** What a datagram is to us. TCP is asked where a UDP answer does not do. */
-type Verdict = ServerReply | { readonly kind: 'ask-tcp' } | { readonly kind: 'not-ours' }
+/** `retry-tcp`: the answer by UDP was truncated or is in doubt. */
+type UdpReply = ServerReply | { readonly kind: 'retry-tcp' }
 
 type Query = { readonly id: number; readonly name: string; readonly question: Question }
 
@@ -25,8 +25,8 @@ const RESPONSE = 1 << 15
 const OPCODE = 0xf << 11
 const HEADER_BYTES = 12
 
-/** Answers by `timeoutMs` or when `signal` aborts, which counts as silence; never rejects. */
-export async function askServer(
+/** Resolves by `timeoutMs`, or when `signal` is aborted, which counts as a timeout. Never rejects. */
+export async function queryServer(
   server: ServerAddress,
   question: Question,
   options: { chance: Chance; timeoutMs: number; signal: AbortSignal },
@@ -42,8 +42,10 @@ export async function askServer(
   }
   const bytes = encodeQuery(query)
   try {
-    const reply = await askUdp(server, query, bytes, deadline.signal)
-    return reply.kind === 'ask-tcp' ? await askTcp(server, query, bytes, deadline.signal) : reply
+    const reply = await queryUdp(server, query, bytes, deadline.signal)
+    return reply.kind === 'retry-tcp'
+      ? await queryTcp(server, query, bytes, deadline.signal)
+      : reply
   } finally {
     clearTimeout(timer)
   }
@@ -53,7 +55,7 @@ function encodeQuery({ id, name, question }: Query): Buffer {
   return dnsPacket.encode({
     type: 'query',
     id,
-    // RFC 6840 §5.7: AD asks for AD in the answer; DO asks the same of resolvers older than that.
+    // RFC 6840 §5.7: AD asks for AD in the answer; DO asks the same of older resolvers.
     flags: dnsPacket.RECURSION_DESIRED | dnsPacket.AUTHENTIC_DATA,
     questions: [{ type: question.type, name, class: 'IN' }],
     additionals: [
@@ -71,7 +73,7 @@ function encodeQuery({ id, name, question }: Query): Buffer {
   })
 }
 
-/** Letters in a case of our choosing, which come back as they went: bits for a forger to guess. */
+/** Random letter case, which servers repeat in the answer: further bits for a forger to guess. */
 function mixCase(name: string, chance: Chance): string {
   const bits = chance.bytes(name.length)
   return [...name]
@@ -79,98 +81,106 @@ function mixCase(name: string, chance: Chance): string {
     .join('')
 }
 
-type UdpReply = Exclude<Verdict, { kind: 'not-ours' }>
-
-function askUdp(
+function queryUdp(
   server: ServerAddress,
   query: Query,
   bytes: Buffer,
   deadline: AbortSignal,
 ): Promise<UdpReply> {
-  return new Promise((resolve) => {
+  return untilReply<UdpReply>(deadline, (finish) => {
     const socket = createSocket(isIPv6(server.address) ? 'udp6' : 'udp4')
-    let isDone = false
-    const finish = (reply: UdpReply) => {
-      if (isDone) return
-      isDone = true
-      deadline.removeEventListener('abort', onAbort)
-      socket.close()
-      resolve(reply)
-    }
-    const onAbort = () => finish({ kind: 'silent' })
+    let isOpen = true
     socket.on('error', (error) => finish(failed(error)))
     socket.on('message', (message) => {
-      const verdict = judge(message, query, { isUdp: true })
-      if (verdict.kind !== 'not-ours') finish(verdict)
+      const reply = readReply(message, query, { isUdp: true })
+      if (reply !== null) finish(reply)
     })
-    if (deadline.aborted) return onAbort()
-    deadline.addEventListener('abort', onAbort)
-    // Connected, the socket takes datagrams of the server alone, and hears of a closed port.
-    // An event, not a callback, which would be called with the error where there is no route.
+    // A connected socket accepts datagrams of this server only, and reports a closed port. An event and not a
+    // callback, which would be called with the error when there is no route.
     socket.on('connect', () => {
-      if (!isDone) socket.send(bytes)
+      if (isOpen) socket.send(bytes)
     })
     socket.connect(server.port, server.address)
+    return () => {
+      isOpen = false
+      socket.close()
+    }
   })
 }
 
-function askTcp(
+function queryTcp(
   server: ServerAddress,
   query: Query,
   bytes: Buffer,
   deadline: AbortSignal,
 ): Promise<ServerReply> {
-  return new Promise((resolve) => {
+  return untilReply<ServerReply>(deadline, (finish) => {
     const socket = connect({ host: server.address, port: server.port })
-    const finish = (reply: ServerReply) => {
-      deadline.removeEventListener('abort', onAbort)
-      socket.destroy()
-      resolve(reply)
-    }
-    const onAbort = () => finish({ kind: 'silent' })
-    if (deadline.aborted) return onAbort()
-    deadline.addEventListener('abort', onAbort)
     let received = Buffer.alloc(0)
     socket.on('error', (error) => finish(failed(error)))
     socket.on('end', () => finish({ kind: 'failed', text: 'the DNS server closed early' }))
     socket.on('data', (chunk: Buffer) => {
       received = Buffer.concat([received, chunk])
       if (received.length < 2) return
-      // Two octets of length bound an answer to 64 KiB.
+      // The two octets of the length limit an answer to 64 KiB.
       const end = 2 + received.readUInt16BE(0)
       if (received.length < end) return
-      const verdict = judge(received.subarray(2, end), query, { isUdp: false })
-      const isReply = verdict.kind !== 'not-ours' && verdict.kind !== 'ask-tcp'
-      finish(isReply ? verdict : { kind: 'failed', text: 'DNS answered another question' })
+      const reply = readReply(received.subarray(2, end), query, { isUdp: false })
+      const isReply = reply !== null && reply.kind !== 'retry-tcp'
+      finish(isReply ? reply : { kind: 'failed', text: 'DNS answered another question' })
     })
     const length = Buffer.alloc(2)
     length.writeUInt16BE(bytes.length)
     socket.write(Buffer.concat([length, bytes]))
+    return () => socket.destroy()
   })
 }
 
-function judge(message: Buffer, query: Query, { isUdp }: { isUdp: boolean }): Verdict {
+/** What `start` finishes with, or a timeout once `deadline` is aborted. `start` returns how to close. */
+function untilReply<Reply>(
+  deadline: AbortSignal,
+  start: (finish: (reply: Reply | ServerReply) => void) => () => void,
+): Promise<Reply | ServerReply> {
+  return new Promise((resolve) => {
+    let close = () => {}
+    let isDone = false
+    const finish = (reply: Reply | ServerReply) => {
+      if (isDone) return
+      isDone = true
+      deadline.removeEventListener('abort', timeOut)
+      close()
+      resolve(reply)
+    }
+    const timeOut = () => finish({ kind: 'timeout' })
+    if (deadline.aborted) return timeOut()
+    deadline.addEventListener('abort', timeOut)
+    close = start(finish)
+  })
+}
+
+/** Null for a message that is not an answer to this query. */
+function readReply(message: Buffer, query: Query, { isUdp }: { isUdp: boolean }): UdpReply | null {
   if (message.length < HEADER_BYTES || message.readUInt16BE(0) !== query.id) {
-    return { kind: 'not-ours' }
+    return null
   }
   const flags = message.readUInt16BE(2)
-  if ((flags & RESPONSE) === 0 || (flags & OPCODE) !== 0) return { kind: 'not-ours' }
-  // Cut anywhere, so not worth reading; a forger gains nothing but that TCP is asked.
-  if (isUdp && (flags & dnsPacket.TRUNCATED_RESPONSE) !== 0) return { kind: 'ask-tcp' }
+  if ((flags & RESPONSE) === 0 || (flags & OPCODE) !== 0) return null
+  // Truncated answers are not read. A forger can only cause a query by TCP.
+  if (isUdp && (flags & dnsPacket.TRUNCATED_RESPONSE) !== 0) return { kind: 'retry-tcp' }
   const packet = decode(message)
   if (packet === null) return { kind: 'failed', text: 'the DNS answer is unreadable' }
   const [asked, ...others] = packet.questions ?? []
   if (asked === undefined || others.length > 0) {
-    // RFC 1035 §4.1.1: a server that could not read the question may leave it out.
+    // RFC 1035 §4.1.1: a server that could not read the question may omit it.
     const isRefusal = asked === undefined && (flags & 0xf) !== 0 && (flags & 0xf) !== 3
-    return isRefusal ? { kind: 'packet', packet } : { kind: 'not-ours' }
+    return isRefusal ? { kind: 'packet', packet } : null
   }
   const isSame =
     asked.type === query.question.type &&
     asked.class === 'IN' &&
     asked.name.toLowerCase() === query.question.name
-  if (!isSame) return { kind: 'not-ours' }
-  if (isUdp && asked.name !== query.name) return { kind: 'ask-tcp' }
+  if (!isSame) return null
+  if (isUdp && asked.name !== query.name) return { kind: 'retry-tcp' }
   return { kind: 'packet', packet }
 }
 
@@ -190,7 +200,7 @@ export type ServerAddress = { readonly address: string; readonly port: number }
 
 const PORT = 53
 const WRITTEN = /^(?:\[([0-9a-f:.%\w-]+)\]|([\d.]+))(?::(\d{1,5}))?$/i
-/** Docker's server for containers passes on whatever came from a server elsewhere. */
+/** Docker's DNS server for containers forwards answers of servers elsewhere. */
 const FORWARDER = '127.0.0.11'
 
 /** Reads `ip`, `ip:port`, `[v6]:port` or a bare IPv6 address; null when it is none of them. */
@@ -204,8 +214,8 @@ export function parseServerAddress(text: string): ServerAddress | null {
 }
 
 /**
- * Whether what a server at this address says of DNSSEC can be believed: nobody sits on the way to a
- * resolver on this machine (RFC 7672 §2.1.1, RFC 4035 §4.9.3).
+ * Whether the server's DNSSEC verdict can be trusted: nobody can interfere on the way to a resolver on this
+ * machine (RFC 7672 §2.1.1, RFC 4035 §4.9.3).
  */
 export function isLoopbackServer({ address }: ServerAddress): boolean {
   if (address === FORWARDER) return false
