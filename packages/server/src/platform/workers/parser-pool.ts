@@ -1,5 +1,5 @@
-// Parses mail without holding up the main thread: small plain messages where they stand, all others
-// in a few worker threads that are replaced when a message defeats them.
+// Parses mail without holding up the main thread: small plain messages at once, all others in a few worker
+// threads, which are replaced when a message exceeds their time or memory.
 
 import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
@@ -28,62 +28,56 @@ import { REPORT_BYTES_MAX } from '@mailroom/mail-reading/report/open-report.ts'
 import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
 import type { Report, ReportEnvelope } from '@mailroom/mail-reading/report/report.ts'
 import type { ViewBody, ViewSource } from '@mailroom/mail-reading/view/plain-body.ts'
-import { type Clock, systemClock } from '#platform/clock.ts'
+import { systemClock } from '#platform/clock.ts'
 import { type Log, silentLog } from '#platform/log.ts'
 import { AppError } from '#platform/problem.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { ParserAnswer, ParserRequest } from './parser.ts'
+import {
+  PARSER_READY,
+  type Parser,
+  type ParserAnswer,
+  type ParserAnswers,
+  type ParserRequest,
+} from './parser.ts'
 
-/** Of processor time, for one message. */
+/** Processor time for one message. */
 const PARSE_MS_MAX = 2 * SECOND_MS
 const PARSE_HEAP_MIB_MAX = 192
 const PARSE_WORKERS_MAX = 2
 const PARSE_QUEUE_MAX = 500
-/** For one message, from when a thread takes it up; what takes longer is shown as its plain text. */
+/** Processor time for one view; a message that takes longer is shown as its plain text. */
 const VIEW_MS_MAX = 1_500
-/** A report read where it stands, in octets: a millisecond or two, however it is made. */
+/** Octets of a report that is read on the main thread, which takes a millisecond or two at worst. */
 export const REPORT_INLINE_BYTES_MAX = 4 * 1024
+/** Wall-clock time as a multiple of the limit of processor time, because the machine does other work. */
+const PARSE_WALL_FACTOR = 5
+/** A thread loads its modules in 100 ms, on a busy machine in many times that. */
+const PARSE_THREAD_START_MS_MAX = 20 * SECOND_MS
+const COPY_SLICE_BYTES = 1024 * 1024
 
-export type ParserPool = {
-  /**
-   * What was read out of the message; of one that could not be parsed within time and memory its
-   * headers, with the defect `parse-timed-out` or `parse-failed`. Rejects only when PARSE_QUEUE_MAX
-   * messages wait already, or after `close`, with `service_unavailable`.
-   */
-  parse(raw: Uint8Array): Promise<ParsedMessage>
-  /** The attachment listed under `filename` by `parse` of the same bytes, or null. Rejects as `parse`. */
-  readAttachment(raw: Uint8Array, filename: string): Promise<AttachmentContent | null>
-  /** What the message reports; `none` when it could not be read in time. Rejects as `parse`. */
-  readReport(raw: Uint8Array, envelope: ReportEnvelope): Promise<Report>
-  /** The bodies of a message to send. Rejects as `parse`; what defeats a thread is made plainly. */
-  makeBodies(source: BodySource): Promise<BodyParts>
-  /** The body of a message as a model reads it. Rejects as `parse`; of HTML that defeats a thread the text. */
-  makeView(source: ViewSource): Promise<ViewBody>
-  /** Its HTML as a person is shown it, null for one that cannot be. Rejects as `parse`. */
-  show(source: ShownSource): Promise<ShownHtml | null>
-  /** Its codes and links; none of a message that defeats a thread. Rejects as `parse`. */
+export type ParserPool = Parser & {
+  /** Codes and links of a message; none when it took too long. Rejects like `parse`. */
   extract(source: ExtractedFrom): Promise<Extracted>
-  /** How many wait for a thread now. */
+  /** The number of requests that wait for a thread. */
   waiting(): number
-  /** Ends the threads; what waits or is under way is rejected. */
+  /** Ends the threads; rejects requests that wait or are under way. */
   close(): Promise<void>
 }
 
 type ParserPoolOptions = {
   readonly workersMax?: number
-  /** For one message, from when a thread takes it up. */
+  /** Processor time for one message. */
   readonly timeoutMs?: number
   /** JavaScript heap of one thread. */
   readonly heapMib?: number
   readonly queueMax?: number
   readonly log?: Log
-  readonly clock?: Clock
-  /** Told of each message parsed: on the main thread (inline) or in another, without its waiting. */
+  /** Called for each parsed message; the duration excludes the wait for a thread. */
   readonly onParsed?: (parse: { isInline: boolean; durationMs: number }) => void
 }
 
-/** Starts no thread before the first message that needs one. Idle threads do not keep the process. */
+/** Starts no thread before the first message that needs one. Idle threads do not keep the process alive. */
 export function openParserPool(options: ParserPoolOptions = {}): ParserPool {
   return new ThreadPool(options)
 }
@@ -92,17 +86,22 @@ class ThreadPool implements ParserPool {
   readonly #timeoutMs: number
   readonly #heapMib: number
   readonly #log: Log
-  readonly #clock: Clock
   readonly #onParsed: NonNullable<ParserPoolOptions['onParsed']>
   readonly #threads = new Set<ParserThread>()
   readonly #idle: ParserThread[] = []
   readonly #slots: Semaphore
   readonly #closing = new AbortController()
 
-  constructor(options: ParserPoolOptions) {
-    this.#timeoutMs = options.timeoutMs ?? PARSE_MS_MAX
-    this.#heapMib = options.heapMib ?? PARSE_HEAP_MIB_MAX
-    const { workersMax = PARSE_WORKERS_MAX, queueMax = PARSE_QUEUE_MAX } = options
+  constructor({
+    workersMax = PARSE_WORKERS_MAX,
+    timeoutMs = PARSE_MS_MAX,
+    heapMib = PARSE_HEAP_MIB_MAX,
+    queueMax = PARSE_QUEUE_MAX,
+    log = silentLog,
+    onParsed = () => {},
+  }: ParserPoolOptions) {
+    this.#timeoutMs = timeoutMs
+    this.#heapMib = heapMib
     this.#slots = new Semaphore({
       limit: workersMax,
       waitingMax: queueMax,
@@ -111,90 +110,71 @@ class ThreadPool implements ParserPool {
           ? closedError()
           : new AppError('service_unavailable', `${queueMax} messages wait to be parsed already.`),
     })
-    this.#log = options.log ?? silentLog
-    this.#clock = options.clock ?? systemClock
-    this.#onParsed = options.onParsed ?? (() => {})
+    this.#log = log
+    this.#onParsed = onParsed
   }
 
   async parse(raw: Uint8Array): Promise<ParsedMessage> {
-    const startMs = this.#clock.monotonic()
+    const startMs = systemClock.monotonic()
     const plain = parseIfPlainAndSmall(raw)
     if (plain !== null) {
-      this.#onParsed({ isInline: true, durationMs: this.#clock.monotonic() - startMs })
+      this.#onParsed({ isInline: true, durationMs: systemClock.monotonic() - startMs })
       return plain
     }
     const outcome = await this.#submit({ kind: 'parse', raw })
-    if (outcome.kind === 'answered' && outcome.answer.kind === 'parsed') {
+    if (outcome.kind === 'answered') {
       const { message, isAllNew } = outcome.answer
       return isAllNew ? { ...message, extractedText: message.text } : message
     }
-    const defect = outcome.kind === 'timed-out' ? 'parse-timed-out' : 'parse-failed'
-    return parseDefeated(raw, defect)
+    return parseDefeated(raw, outcome.kind === 'timed-out' ? 'parse-timed-out' : 'parse-failed')
   }
 
   async readAttachment(raw: Uint8Array, filename: string): Promise<AttachmentContent | null> {
-    const outcome = await this.#submit({ kind: 'read-attachment', raw, filename })
-    const answer = outcome.kind === 'answered' ? outcome.answer : null
-    if (answer?.kind === 'attachment' && answer.found !== null) return answer.found
-    // Listed by a parse that was defeated, be it that this one was not.
-    return readDefeatedAttachment(raw, filename)
+    const found = await this.#ask({ kind: 'read-attachment', raw, filename })
+    // A `parse` that failed may have listed it, even if this request did not fail.
+    return found ?? readDefeatedAttachment(raw, filename)
   }
 
   async readReport(raw: Uint8Array, envelope: ReportEnvelope): Promise<Report> {
     if (raw.length <= REPORT_INLINE_BYTES_MAX) return readReport(raw, envelope)
-    // No more than is read of it is copied for the thread.
-    const read = raw.subarray(0, REPORT_BYTES_MAX)
-    const outcome = await this.#submit({ kind: 'read-report', raw: read, envelope })
-    const isRead = outcome.kind === 'answered' && outcome.answer.kind === 'report'
-    return isRead ? outcome.answer.report : { kind: 'none' }
+    // Only the part that is read is copied for the thread.
+    const part = raw.subarray(0, REPORT_BYTES_MAX)
+    const report = await this.#ask({ kind: 'read-report', raw: part, envelope })
+    return report ?? { kind: 'none' }
   }
 
   async makeBodies(source: BodySource): Promise<BodyParts> {
     if (isQuick(source)) return bodyParts(source)
-    const outcome = await this.#submit({ kind: 'make-bodies', source })
-    const isMade = outcome.kind === 'answered' && outcome.answer.kind === 'bodies'
-    return isMade ? outcome.answer.parts : plainBodyParts(source)
+    return (await this.#ask({ kind: 'make-bodies', source })) ?? plainBodyParts(source)
   }
 
   async makeView(source: ViewSource): Promise<ViewBody> {
     const { isQuickView, plainBody } = await import('@mailroom/mail-reading/view/plain-body.ts')
     if (isQuickView(source)) return plainBody({ ...source, isHtmlUnread: false })
-    const outcome = await this.#submit({ kind: 'make-view', source })
-    if (outcome.kind === 'answered' && outcome.answer.kind === 'view') return outcome.answer.body
-    return this.#viewOfText(source)
-  }
-
-  /** Without the HTML, which was too much. */
-  async #viewOfText(source: ViewSource): Promise<ViewBody> {
-    const { isQuickView, plainBody } = await import('@mailroom/mail-reading/view/plain-body.ts')
+    const view = await this.#ask({ kind: 'make-view', source })
+    if (view !== null) return view
+    // The HTML took too long: the text remains.
     const textOnly = { ...source, html: '' }
     if (isQuickView(textOnly)) return plainBody({ ...source, isHtmlUnread: true })
-    const outcome = await this.#submit({ kind: 'make-view', source: textOnly })
-    if (outcome.kind === 'answered' && outcome.answer.kind === 'view') {
-      return { ...outcome.answer.body, source: 'unread-html' }
-    }
+    const viewOfText = await this.#ask({ kind: 'make-view', source: textOnly })
+    if (viewOfText !== null) return { ...viewOfText, source: 'unread-html' }
     const text = source.text.slice(0, INLINE_PARSE_BYTES_MAX)
     return { ...plainBody({ ...source, text, isHtmlUnread: true }), isCut: true }
   }
 
   async show(source: ShownSource): Promise<ShownHtml | null> {
-    if (source.html.length <= INLINE_HTML_LENGTH_MAX) {
-      // A service to which nobody looks need not hold it.
-      const { showSource } = await import('@mailroom/mail-reading/display/shown-html.ts')
-      return showSource(source)
-    }
-    const outcome = await this.#submit({ kind: 'show', source })
-    const isShown = outcome.kind === 'answered' && outcome.answer.kind === 'shown'
-    return isShown ? outcome.answer.shown : null
+    if (source.html.length > INLINE_HTML_LENGTH_MAX) return this.#ask({ kind: 'show', source })
+    // Loaded only when somebody looks at a message.
+    const { showSource } = await import('@mailroom/mail-reading/display/shown-html.ts')
+    return showSource(source)
   }
 
   async extract(source: ExtractedFrom): Promise<Extracted> {
-    // The thread looks at no more.
+    // The thread reads no more than this.
     const text = source.text.slice(0, EXTRACTED_TEXT_LENGTH_MAX)
     const html = source.html.slice(0, EXTRACTED_HTML_LENGTH_MAX)
-    const outcome = await this.#submit({ kind: 'extract', source: { ...source, text, html } })
-    const isFound = outcome.kind === 'answered' && outcome.answer.kind === 'extracted'
-    return isFound ? outcome.answer.extracted : { codes: [], links: [] }
+    const extracted = await this.#ask({ kind: 'extract', source: { ...source, text, html } })
+    return extracted ?? { codes: [], links: [] }
   }
 
   waiting(): number {
@@ -206,20 +186,30 @@ class ThreadPool implements ParserPool {
     await Promise.all([...this.#threads].map((thread) => thread.close()))
   }
 
-  #submit(request: ParserRequest): Promise<ThreadOutcome> {
+  /** The answer of a thread; null when it exceeded its time or memory. */
+  async #ask<Kind extends keyof ParserAnswers>(
+    request: RequestOf<Kind>,
+  ): Promise<ParserAnswers[Kind] | null> {
+    const outcome = await this.#submit(request)
+    return outcome.kind === 'answered' ? outcome.answer : null
+  }
+
+  #submit<Kind extends keyof ParserAnswers>(
+    request: RequestOf<Kind>,
+  ): Promise<ThreadOutcome<ParserAnswers[Kind]>> {
     const { signal } = this.#closing
     return this.#slots.run({ signal }, async () => {
       const thread = this.#takeIdle() ?? this.#startThread()
-      const startMs = this.#clock.monotonic()
+      const startMs = systemClock.monotonic()
       const outcome = await this.#runRequest(thread, request)
       if (request.kind === 'parse') {
-        this.#onParsed({ isInline: false, durationMs: this.#clock.monotonic() - startMs })
+        this.#onParsed({ isInline: false, durationMs: systemClock.monotonic() - startMs })
       }
       if (thread.isAlive) this.#idle.push(thread)
       else this.#threads.delete(thread)
       if (signal.aborted) throw closedError()
       if (outcome.kind !== 'answered') this.#report(request, outcome)
-      return outcome
+      return outcome as ThreadOutcome<ParserAnswers[Kind]>
     })
   }
 
@@ -232,7 +222,7 @@ class ThreadPool implements ParserPool {
   }
 
   #startThread(): ParserThread {
-    const thread = new ParserThread(this.#heapMib, this.#clock)
+    const thread = new ParserThread(this.#heapMib)
     this.#threads.add(thread)
     return thread
   }
@@ -244,26 +234,26 @@ class ThreadPool implements ParserPool {
     return thread.run(request, Math.min(VIEW_MS_MAX, this.#timeoutMs))
   }
 
-  #report(request: ParserRequest, outcome: ThreadOutcome): void {
-    const isRead = 'raw' in request
-    const sizeBytes = isRead ? request.raw.length : sizeOf(request)
+  #report(request: ParserRequest, outcome: Exclude<ThreadOutcome, { kind: 'answered' }>): void {
     const error = outcome.kind === 'died' ? outcome.cause : undefined
     const text =
-      isRead || request.kind !== 'make-bodies'
-        ? 'a message defeated the parser'
-        : 'the HTML of a send defeated the parser'
-    this.#log.warn({ outcome: outcome.kind, sizeBytes, error }, text)
+      request.kind === 'make-bodies'
+        ? 'the HTML of a send took too much time or memory'
+        : 'a message took too much time or memory to parse'
+    this.#log.warn({ outcome: outcome.kind, sizeBytes: sizeOf(request), error }, text)
   }
 }
 
-function sizeOf(request: Exclude<ParserRequest, { raw: Uint8Array }>): number {
+type RequestOf<Kind extends keyof ParserAnswers> = Extract<ParserRequest, { kind: Kind }>
+
+function sizeOf(request: ParserRequest): number {
+  if ('raw' in request) return request.raw.length
   switch (request.kind) {
     case 'make-bodies':
       return request.source.body.length
-    case 'make-view':
-      return request.source.html.length + request.source.text.length
     case 'show':
       return request.source.html.length
+    case 'make-view':
     case 'extract':
       return request.source.html.length + request.source.text.length
     case 'load-view':
@@ -275,19 +265,14 @@ function closedError(): AppError {
   return new AppError('service_unavailable', 'The parser is closed.')
 }
 
-/** How many times a limit of processor time the clock may show: what else the machine does. */
-const PARSE_WALL_FACTOR = 5
-/** Loading its modules takes a parser thread a tenth of a second; a busy machine makes it many. */
-const PARSE_THREAD_START_MS_MAX = 20 * SECOND_MS
-
-type ThreadOutcome =
-  | { readonly kind: 'answered'; readonly answer: ParserAnswer }
+type ThreadOutcome<Answer = ParserAnswer> =
+  | { readonly kind: 'answered'; readonly answer: Answer }
   | { readonly kind: 'timed-out' }
   | { readonly kind: 'died'; readonly cause: unknown }
 
+/** A worker thread with limits of memory and of time per request. It ends when a request exceeds one. */
 class ParserThread {
   readonly #worker: Worker
-  readonly #clock: Clock
   #isReady = false
   #isAlive = true
   #settle: ((outcome: ThreadOutcome) => void) | null = null
@@ -295,16 +280,23 @@ class ParserThread {
   #timeoutMs = 0
   #timer: NodeJS.Timeout | null = null
 
-  /** `heapMib`: JavaScript heap of the thread; the process survives when it is used up. */
-  constructor(heapMib: number, clock: Clock) {
-    this.#clock = clock
+  /** `heapMib`: JavaScript heap of the thread; exceeding it ends the thread, not the process. */
+  constructor(heapMib: number) {
     this.#worker = new Worker(new URL('./parser-worker.ts', import.meta.url), {
       resourceLimits: { maxOldGenerationSizeMb: heapMib },
-      // Flags of the process (a test runner's, `--input-type`) are not for its threads.
+      // Flags of the process (a test runner's, `--input-type`) do not apply to its threads.
       execArgv: [],
     })
     this.#worker.unref()
-    this.#worker.on('message', (answer: ParserAnswer) => this.#receive(answer))
+    this.#worker.on('message', (answer: ParserAnswer | typeof PARSER_READY) => {
+      if (answer === PARSER_READY) {
+        this.#isReady = true
+        void this.#send()
+        return
+      }
+      this.#worker.unref()
+      this.#resolve({ kind: 'answered', answer })
+    })
     this.#worker.on('error', (cause) => this.#end({ kind: 'died', cause }))
     this.#worker.on('exit', (code) => this.#end({ kind: 'died', cause: `exit ${code}` }))
   }
@@ -314,10 +306,9 @@ class ParserThread {
   }
 
   /**
-   * One request at a time. The time limit is of the thread's processor time from when it takes the
-   * request up, so that a busy machine defeats no message, and PARSE_WALL_FACTOR times as much on the
-   * clock. The request's octets are copied. Never rejects; after any outcome but `answered` the thread
-   * is not alive.
+   * Runs one request at a time. `timeoutMs` is processor time of the thread, so that a busy machine fails no
+   * message; the wall clock allows PARSE_WALL_FACTOR times as much. Copies the octets of the request. Never
+   * rejects; after any outcome but `answered` the thread is not alive.
    */
   run(request: ParserRequest, timeoutMs: number): Promise<ThreadOutcome> {
     if (!this.#isAlive) return Promise.resolve({ kind: 'died', cause: 'ended before' })
@@ -338,29 +329,19 @@ class ParserThread {
     await this.#worker.terminate()
   }
 
-  #receive(answer: ParserAnswer): void {
-    if (answer.kind === 'ready') {
-      this.#isReady = true
-      void this.#send()
-      return
-    }
-    this.#worker.unref()
-    this.#resolve({ kind: 'answered', answer })
-  }
-
   async #send(): Promise<void> {
     const request = this.#request
     if (request === null) return
     this.#request = null
     if (!('raw' in request)) {
-      this.#watchWork(this.#timeoutMs)
+      this.#watchTime(this.#timeoutMs)
       this.#worker.postMessage(request)
       return
     }
-    // The caller goes on using its octets, which may be a view of a larger buffer: send a copy.
+    // A copy, because the caller goes on using its octets, which may be a view of a larger buffer.
     const raw = await copyInSlices(request.raw)
     if (!this.#isAlive) return
-    this.#watchWork(this.#timeoutMs)
+    this.#watchTime(this.#timeoutMs)
     this.#worker.postMessage({ ...request, raw }, [raw.buffer])
   }
 
@@ -374,25 +355,22 @@ class ParserThread {
     void this.#worker.terminate()
   }
 
-  #watchWork(workMsMax: number): void {
+  #watchTime(cpuMsMax: number): void {
     const settle = this.#settle
     const before = this.#worker.cpuUsage()
-    // Of a thread that ends before anybody asks again.
+    // The thread may end before the usage is read.
     before.catch(() => {})
-    const deadlineMs = this.#clock.monotonic() + workMsMax * PARSE_WALL_FACTOR
-    const look = async (): Promise<void> => {
-      // A thread that cannot even say what it used is ended by the clock.
-      this.#startTimer(deadlineMs - this.#clock.monotonic())
-      const usedMs = await workedMs(this.#worker, before)
+    const deadlineMs = systemClock.monotonic() + cpuMsMax * PARSE_WALL_FACTOR
+    const check = async (): Promise<void> => {
+      // A thread that cannot report its usage is ended by the wall clock.
+      this.#startTimer(deadlineMs - systemClock.monotonic())
+      const usedMs = await cpuMsSince(this.#worker, before)
       if (usedMs === null || this.#settle !== settle || settle === null) return
-      if (usedMs >= workMsMax) this.#timeOut()
-      else
-        this.#startTimer(
-          Math.min(workMsMax - usedMs, deadlineMs - this.#clock.monotonic()),
-          () => void look(),
-        )
+      if (usedMs >= cpuMsMax) return this.#timeOut()
+      const leftMs = Math.min(cpuMsMax - usedMs, deadlineMs - systemClock.monotonic())
+      this.#startTimer(leftMs, () => void check())
     }
-    this.#startTimer(workMsMax, () => void look())
+    this.#startTimer(cpuMsMax, () => void check())
   }
 
   #end(outcome: ThreadOutcome): void {
@@ -409,10 +387,11 @@ class ParserThread {
   }
 }
 
-type Usage = ReturnType<Worker['cpuUsage']>
-
 /** Null for a thread that has ended. */
-async function workedMs(worker: Worker, before: Usage): Promise<number | null> {
+async function cpuMsSince(
+  worker: Worker,
+  before: ReturnType<Worker['cpuUsage']>,
+): Promise<number | null> {
   try {
     const { user, system } = await worker.cpuUsage(await before)
     return (user + system) / 1_000
@@ -430,5 +409,3 @@ async function copyInSlices(source: Uint8Array): Promise<Uint8Array<ArrayBuffer>
   }
   return copy
 }
-
-const COPY_SLICE_BYTES = 1024 * 1024

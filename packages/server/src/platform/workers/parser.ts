@@ -1,27 +1,34 @@
 import type { BodyParts, BodySource } from '@mailroom/mail/compose/body-parts.ts'
 import type { AttachmentContent } from '@mailroom/mail/mime/mime-message.ts'
-import type { ParsedAttachment, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
+import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
 import type { ShownHtml, ShownSource } from '@mailroom/mail-reading/display/shown-html.ts'
 import type { Extracted, ExtractedFrom } from '@mailroom/mail-reading/extract/extract.ts'
 import type { Report, ReportEnvelope } from '@mailroom/mail-reading/report/report.ts'
 import type { ViewBody, ViewSource } from '@mailroom/mail-reading/view/plain-body.ts'
 
-/** Reads mail, and lays out what is sent, off the main thread where that pays. */
+/**
+ * Parses mail, and prepares bodies to send, outside the main thread unless the work is small. Each method
+ * rejects only when too many messages wait, or after `close`, with `service_unavailable`.
+ */
 export type Parser = {
+  /**
+   * The content of the message. For one that could not be parsed within its time and memory: its header
+   * fields, with the defect `parse-timed-out` or `parse-failed`.
+   */
   parse(raw: Uint8Array): Promise<ParsedMessage>
-  readAttachment(
-    raw: Uint8Array,
-    filename: string,
-  ): Promise<{ attachment: ParsedAttachment; content: Uint8Array } | null>
+  /** The attachment listed under `filename` by `parse` of the same bytes, or null. */
+  readAttachment(raw: Uint8Array, filename: string): Promise<AttachmentContent | null>
+  /** The bodies of a message to send; plainer ones when the HTML took too long. */
   makeBodies(source: BodySource): Promise<BodyParts>
-  /** The body of a message as a model reads it. */
+  /** The body of a message for a model; its text alone when the HTML took too long. */
   makeView(source: ViewSource): Promise<ViewBody>
-  /** HTML as a person is shown it; null for one that cannot be. */
+  /** HTML that is safe to show to a person; null when there is none. */
   show(source: ShownSource): Promise<ShownHtml | null>
-  /** `none` when the message cannot be read in time. */
+  /** What the message reports; `none` when it could not be read in time. */
   readReport(raw: Uint8Array, envelope: ReportEnvelope): Promise<Report>
 }
 
+/** What the pool asks a parser thread, one request at a time. */
 export type ParserRequest =
   | { readonly kind: 'parse'; readonly raw: Uint8Array }
   | { readonly kind: 'read-attachment'; readonly raw: Uint8Array; readonly filename: string }
@@ -31,21 +38,25 @@ export type ParserRequest =
       readonly envelope: ReportEnvelope
     }
   | { readonly kind: 'make-bodies'; readonly source: BodySource }
-  /** Loads what views are made with, which takes longer than most of them. */
+  /** Loads the libraries of views, which takes longer than most views. */
   | { readonly kind: 'load-view' }
   | { readonly kind: 'make-view'; readonly source: ViewSource }
   | { readonly kind: 'show'; readonly source: ShownSource }
   | { readonly kind: 'extract'; readonly source: ExtractedFrom }
 
-export type ParserAnswer =
-  /** Sent once, when the thread has loaded and waits for its first request. */
-  | { readonly kind: 'ready' }
-  /** `isAllNew`: the extracted text is the text, which may be long and is sent once. */
-  | { readonly kind: 'parsed'; readonly message: ParsedMessage; readonly isAllNew: boolean }
-  | { readonly kind: 'attachment'; readonly found: AttachmentContent | null }
-  | { readonly kind: 'report'; readonly report: Report }
-  | { readonly kind: 'bodies'; readonly parts: BodyParts }
-  | { readonly kind: 'view-loaded' }
-  | { readonly kind: 'view'; readonly body: ViewBody }
-  | { readonly kind: 'shown'; readonly shown: ShownHtml | null }
-  | { readonly kind: 'extracted'; readonly extracted: Extracted }
+export type ParserAnswers = {
+  /** `isAllNew`: the extracted text equals the text, which may be long and is sent once. */
+  parse: { readonly message: ParsedMessage; readonly isAllNew: boolean }
+  'read-attachment': AttachmentContent | null
+  'read-report': Report
+  'make-bodies': BodyParts
+  'load-view': true
+  'make-view': ViewBody
+  show: ShownHtml | null
+  extract: Extracted
+}
+
+export type ParserAnswer = ParserAnswers[keyof ParserAnswers]
+
+/** The first message of a thread, when it has loaded. */
+export const PARSER_READY = 'ready'
