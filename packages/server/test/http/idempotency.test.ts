@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import type { DoorPorts } from '#api/ports.ts'
-import { AppError } from '#platform/problem.ts'
 import { type DoorOptions, errorOf, openDoor } from '#test/http/door.ts'
 import { exchange } from '#test/http/wire.ts'
 
@@ -60,30 +59,6 @@ async function codeOf(response: Response): Promise<string> {
   return `${response.status} ${(await errorOf(response)).error}`
 }
 
-test('a send without a key is told so before its body is looked at', async () => {
-  await withDoor({}, async (door) => {
-    for (const body of ['{}', '{"to":', 'x'.repeat(2_000_000)]) {
-      for (const headers of [{}, { 'idempotency-key': '' }, { 'idempotency-key': '  ' }]) {
-        const init = { method: 'POST', body, headers: { ...JSON_TYPE, ...headers } }
-        assert.equal(await codeOf(await door.request(PATH, init)), '400 missing_idempotency_key')
-      }
-    }
-    assert.deepEqual([asked, sent], [[], []])
-  })
-})
-
-test('credentials and the rate of requests come before the key', async () => {
-  await withDoor({ limits: { apiPerMinute: 1, failedAuthPerMinute: 60 } }, async (door) => {
-    const init = { method: 'POST', body: '{}', headers: JSON_TYPE }
-    assert.equal(
-      await codeOf(await door.request(PATH, { ...init, token: 'x' })),
-      '401 unauthorized',
-    )
-    assert.equal(await codeOf(await door.request(PATH, init)), '400 missing_idempotency_key')
-    assert.equal(await codeOf(await door.request(PATH, init)), '429 rate_limit_exceeded')
-  })
-})
-
 test('a key has 1 to 255 printable characters and comes once', async () => {
   await withDoor({}, async (door) => {
     for (const key of ['a', 'a'.repeat(255), 'a b', '"quoted"', "!#$%&'*+,;=~"]) {
@@ -117,46 +92,6 @@ test('an earlier answer is given before the body is checked, and says that it is
     assert.deepEqual(sent, [])
     assert.equal(await codeOf(await door.send('{"to":', JSON_TYPE)), '400 bad_request')
     assert.equal(await codeOf(await door.send(undefined)), '400 bad_request')
-  })
-})
-
-test('a first answer does not say that it is a repeat', async () => {
-  await withDoor({}, async (door) => {
-    const response = await sendJson(door, good)
-    assert.equal(response.headers.has('idempotency-replayed'), false)
-    assert.deepEqual(await response.json(), { messageId: 'msg_1' })
-  })
-})
-
-test('a repeat that the handler finds says that it is one', async () => {
-  const body = { messageId: 'msg_1' } as never
-  const answers = { 'inboxes.send': () => ({ isReplay: true, body }) }
-  await withDoor({ answers }, async (door) => {
-    const response = await sendJson(door, good)
-    assert.equal(response.headers.get('idempotency-replayed'), 'true')
-    assert.deepEqual(await response.json(), { messageId: 'msg_1' })
-  })
-})
-
-test('a key that was used for something else is refused before the body is checked', async () => {
-  const ports = {
-    findReplay: async () => {
-      throw new AppError('idempotency_key_reused', 'No.')
-    },
-  }
-  await withDoor({ ports }, async (door) => {
-    assert.equal(await codeOf(await sendJson(door, {})), '422 idempotency_key_reused')
-  })
-})
-
-test('what is looked for is the caller’s, under its key and hash', async () => {
-  await withDoor({}, async (door) => {
-    await sendJson(door, good)
-    const [question] = asked
-    assert.equal(question?.accountId, 'acc_1')
-    assert.equal(question?.key, 'k')
-    assert.equal(question?.requestHash.length, 32)
-    assert.deepEqual(sent[0]?.requestHash, question?.requestHash)
   })
 })
 

@@ -164,6 +164,13 @@ const refused: [string, object, string, string][] = [
   ['no body', { body: undefined }, 'body', 'is required'],
   ['an empty body', { body: '' }, 'body', 'must not be empty'],
   ['a body too long', { body: 'x'.repeat(100_001) }, 'body', 'must have at most 100000 characters'],
+  [
+    'a body of 100,001 characters outside the BMP',
+    { body: '😀'.repeat(100_001) },
+    'body',
+    'must have at most 100000 characters',
+  ],
+  ['a body of another type', { body: 7 }, 'body', 'must be a string'],
   ['no subject', { subject: undefined }, 'subject', 'is required'],
   ['an empty subject', { subject: '' }, 'subject', 'must not be empty'],
   [

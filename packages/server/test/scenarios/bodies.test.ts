@@ -11,6 +11,7 @@ const BODIES: [description: string, body: string | Uint8Array<ArrayBuffer>][] = 
   ['nested 1,000 deep and closed', `{"name":${'['.repeat(1_000)}${']'.repeat(1_000)}}`],
   ['with a byte order mark', '\ufeff{"name":"a"}'],
   ['in UTF-16', Buffer.from('{"name":"a"}', 'utf16le')],
+  ['in UTF-16 with its mark', Buffer.from('\ufeff{"name":"a"}', 'utf16le')],
   ['of invalid UTF-8', Buffer.from('7b226e616d65223a22ff227d', 'hex')],
   ['of overlong UTF-8', Buffer.from('7b226e616d65223a22c0af227d', 'hex')],
   ['with a surrogate in UTF-8', Buffer.from('7b226e616d65223a22eda080227d', 'hex')],

@@ -187,6 +187,7 @@ onEachEngine('keys', (engine) => {
 
   test('whatever is no active key is 401 with the scheme to use', async () => {
     const wrong = [
+      '',
       'Bearer',
       'Bearer ',
       'Bearer mr_unknown',

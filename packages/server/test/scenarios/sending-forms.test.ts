@@ -84,38 +84,6 @@ onAnyEngine('a send as a form', (engine) => {
     const files = attachments.map(({ url, ...file }) => file)
     return { raw: text, message: { ...message, attachments: files } }
   }
-
-  test('is the same request as its JSON, under one key', async () => {
-    const key = randomUUID()
-    const fields = { ...FIELDS, body: 'One line' }
-    const first = await post(world, inbox, formOf(fields, [['a.png', 'image/png', PNG]]), key)
-    const attachments = [{ filename: 'a.png', contentType: 'image/png', data: PNG }]
-    const second = await send(world, inbox, { ...fields, attachments }, key)
-    assert.deepEqual(second, await first.json())
-    const third = await post(world, inbox, formOf(fields, [['b.png', 'image/png', PNG]]), key)
-    assert.equal(await outcomeOf(third), '422 idempotency_key_reused')
-  })
-
-  test('is refused for what JSON would be refused for', async () => {
-    const good = { to: 'bob@friend.example', subject: 'A subject', body: 'A body.' }
-    const refused = [
-      formOf({ ...good, bcc: 'eve@friend.example' }, []),
-      formOf({ ...good, to: ['bob@friend.example', 'ann@friend.example'] }, []),
-      formOf({ ...good, to: 'Bob <bob@friend.example>, ann@friend.example' }, []),
-      formOf({ ...good, subject: 'a\nX-Evil: 1' }, []),
-      formOf({ ...good, includeQuote: 'perhaps' }, []),
-      formOf({ ...good, cc: Array.from({ length: 51 }, (_, i) => `c${i}@friend.example`) }, []),
-      formOf({ ...good, attachments: 'no file' }, []),
-      formOf(
-        good,
-        Array.from({ length: 101 }, (_, i) => [`${i}.png`, 'image/png', PNG]),
-      ),
-    ]
-    const before = await countRows(world, 'messages')
-    const answers = await Promise.all(refused.map((form) => outcomeOf(post(world, inbox, form))))
-    assert.deepEqual(answers, Array(refused.length).fill('400 bad_request'))
-    assert.equal(await countRows(world, 'messages'), before)
-  })
 })
 
 test('a message of 25 MiB is taken, and refused when it is a line longer', async () => {
