@@ -15,7 +15,9 @@ export const GOOD_KEY = 'mr_good0000000000000000000000000000000000000'
 export const OPERATOR_TOKEN = 'operator-token-of-the-test'
 
 export type Door = HttpServer & {
+  /** `null` as the token sends none; GOOD_KEY unless given. */
   request(path: string, init?: RequestInit & { token?: string | null }): Promise<Response>
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 export type DoorOptions = Partial<Omit<HttpServerOptions, 'ports'>> & {
@@ -54,6 +56,7 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
       if (token !== null) headers.set('authorization', `Bearer ${token}`)
       return fetch(`${server.address}${path}`, { ...init, headers })
     },
+    [Symbol.asyncDispose]: () => server.close(0),
   }
 }
 

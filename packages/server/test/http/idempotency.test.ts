@@ -16,16 +16,10 @@ beforeEach(() => {
   sent = []
 })
 
-type SendingDoor = Awaited<ReturnType<typeof openDoor>> & {
-  send(
-    body: RequestInit['body'],
-    headers?: Record<string, string>,
-    path?: string,
-  ): Promise<Response>
-}
+type SendingDoor = Awaited<ReturnType<typeof openSendingDoor>>
 
-/** A door that notes what it asks for and what it sends. */
-async function withDoor(options: DoorOptions, run: (door: SendingDoor) => Promise<void>) {
+/** A server that notes what it asks for and what it sends. */
+async function openSendingDoor(options: DoorOptions = {}) {
   const door = await openDoor({
     ...options,
     ports: {
@@ -43,13 +37,9 @@ async function withDoor(options: DoorOptions, run: (door: SendingDoor) => Promis
       ...options.answers,
     },
   })
-  const send: SendingDoor['send'] = (body, headers = {}, path = PATH) =>
+  const send = (body: RequestInit['body'], headers: Record<string, string> = {}, path = PATH) =>
     door.request(path, { method: 'POST', body, headers: { 'idempotency-key': 'k', ...headers } })
-  try {
-    await run({ ...door, send })
-  } finally {
-    await door.close(0)
-  }
+  return { ...door, send }
 }
 
 const sendJson = (door: SendingDoor, body: object, headers = {}) =>
@@ -60,39 +50,37 @@ async function codeOf(response: Response): Promise<string> {
 }
 
 test('a key has 1 to 255 printable characters and comes once', async () => {
-  await withDoor({}, async (door) => {
-    for (const key of ['a', 'a'.repeat(255), 'a b', '"quoted"', "!#$%&'*+,;=~"]) {
-      assert.equal((await sendJson(door, good, { 'idempotency-key': key })).status, 200, key)
-      assert.equal(sent.at(-1)?.idempotencyKey, key)
-    }
-    for (const key of ['a'.repeat(256), 'a'.repeat(10_000), 'a\tb', 'caf\xe9', 'a\x80']) {
-      const response = await sendJson(door, good, { 'idempotency-key': key })
-      const { error, details } = await errorOf(response)
-      assert.deepEqual([response.status, error], [400, 'bad_request'], key)
-      assert.equal((details as { path: string }[])[0]?.path, 'Idempotency-Key')
-    }
-    assert.equal(asked.length, 5)
-    const head = `POST ${PATH} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer mr_good0000000000000000000000000000000000000\r\n`
-    const twice = 'Idempotency-Key: a\r\nIdempotency-Key: b\r\nContent-Length: 0\r\n\r\n'
-    const { status, body } = await exchange(door.port, head + twice)
-    assert.equal(status, 400)
-    assert.match(body, /must occur only once/)
-  })
+  await using door = await openSendingDoor()
+  for (const key of ['a', 'a'.repeat(255), 'a b', '"quoted"', "!#$%&'*+,;=~"]) {
+    assert.equal((await sendJson(door, good, { 'idempotency-key': key })).status, 200, key)
+    assert.equal(sent.at(-1)?.idempotencyKey, key)
+  }
+  for (const key of ['a'.repeat(256), 'a'.repeat(10_000), 'a\tb', 'caf\xe9', 'a\x80']) {
+    const response = await sendJson(door, good, { 'idempotency-key': key })
+    const { error, details } = await errorOf(response)
+    assert.deepEqual([response.status, error], [400, 'bad_request'], key)
+    assert.equal((details as { path: string }[])[0]?.path, 'Idempotency-Key')
+  }
+  assert.equal(asked.length, 5)
+  const head = `POST ${PATH} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer mr_good0000000000000000000000000000000000000\r\n`
+  const twice = 'Idempotency-Key: a\r\nIdempotency-Key: b\r\nContent-Length: 0\r\n\r\n'
+  const { status, body } = await exchange(door.port, head + twice)
+  assert.equal(status, 400)
+  assert.match(body, /must occur only once/)
 })
 
 test('an earlier answer is given before the body is checked, and says that it is one', async () => {
   const ports = { findReplay: async () => ({ messageId: 'msg_earlier' }) }
-  await withDoor({ ports }, async (door) => {
-    for (const body of [good, { nonsense: true }]) {
-      const response = await sendJson(door, body)
-      assert.equal(response.status, 200)
-      assert.equal(response.headers.get('idempotency-replayed'), 'true')
-      assert.deepEqual(await response.json(), { messageId: 'msg_earlier' })
-    }
-    assert.deepEqual(sent, [])
-    assert.equal(await codeOf(await door.send('{"to":', JSON_TYPE)), '400 bad_request')
-    assert.equal(await codeOf(await door.send(undefined)), '400 bad_request')
-  })
+  await using door = await openSendingDoor({ ports })
+  for (const body of [good, { nonsense: true }]) {
+    const response = await sendJson(door, body)
+    assert.equal(response.status, 200)
+    assert.equal(response.headers.get('idempotency-replayed'), 'true')
+    assert.deepEqual(await response.json(), { messageId: 'msg_earlier' })
+  }
+  assert.deepEqual(sent, [])
+  assert.equal(await codeOf(await door.send('{"to":', JSON_TYPE)), '400 bad_request')
+  assert.equal(await codeOf(await door.send(undefined)), '400 bad_request')
 })
 
 async function hashOf(door: SendingDoor, body: RequestInit['body'], type = {}, path = PATH) {
@@ -108,90 +96,86 @@ function formOf(fields: [string, string | File][]): FormData {
 }
 
 test('the same request in another spelling is the same, also as a form', async () => {
-  await withDoor({}, async (door) => {
-    const attachments = [{ filename: 'a.bin', contentType: 'image/png', data: 'AAEC/w==' }]
-    const body = { ...good, cc: ['b@c.example'], includeQuote: false, attachments }
-    const plain = await hashOf(door, JSON.stringify(body), JSON_TYPE)
-    const reversed = Object.fromEntries(Object.entries(body).reverse())
-    const spaced = JSON.stringify(reversed, null, 2).replace('A subject', '\\u0041 subject')
-    assert.equal(await hashOf(door, spaced, JSON_TYPE), plain)
-    const file = new File([new Uint8Array([0, 1, 2, 255])], 'a.bin', { type: 'image/png' })
-    const form = formOf([
-      ['includeQuote', 'false'],
-      ['attachments', file],
-      ['cc', 'b@c.example'],
-      ...Object.entries(good),
-    ])
-    assert.equal(await hashOf(door, form), plain)
-  })
+  await using door = await openSendingDoor()
+  const attachments = [{ filename: 'a.bin', contentType: 'image/png', data: 'AAEC/w==' }]
+  const body = { ...good, cc: ['b@c.example'], includeQuote: false, attachments }
+  const plain = await hashOf(door, JSON.stringify(body), JSON_TYPE)
+  const reversed = Object.fromEntries(Object.entries(body).reverse())
+  const spaced = JSON.stringify(reversed, null, 2).replace('A subject', '\\u0041 subject')
+  assert.equal(await hashOf(door, spaced, JSON_TYPE), plain)
+  const file = new File([new Uint8Array([0, 1, 2, 255])], 'a.bin', { type: 'image/png' })
+  const form = formOf([
+    ['includeQuote', 'false'],
+    ['attachments', file],
+    ['cc', 'b@c.example'],
+    ...Object.entries(good),
+  ])
+  assert.equal(await hashOf(door, form), plain)
 })
 
 test('what is written out of the defaults is the same as what is left out', async () => {
-  await withDoor({}, async (door) => {
-    const plain = await hashOf(door, JSON.stringify(good), JSON_TYPE)
-    const lists = { cc: [], attachments: [] }
-    const written = { ...good, ...lists, includeQuote: true, bodyHtml: '', unsubscribe: false }
-    assert.equal(await hashOf(door, JSON.stringify(written), JSON_TYPE), plain)
-    const nulls = { ...good, cc: null, replyTo: null, threadId: null, includeQuote: null }
-    assert.equal(await hashOf(door, JSON.stringify(nulls), JSON_TYPE), plain)
-    const form = formOf([
-      ...Object.entries(good),
-      ['includeQuote', 'true'],
-      ['unsubscribe', 'false'],
-      ['cc', ''],
-      ['attachments', new File([], '')],
-    ])
-    assert.equal(await hashOf(door, form), plain)
-  })
+  await using door = await openSendingDoor()
+  const plain = await hashOf(door, JSON.stringify(good), JSON_TYPE)
+  const lists = { cc: [], attachments: [] }
+  const written = { ...good, ...lists, includeQuote: true, bodyHtml: '', unsubscribe: false }
+  assert.equal(await hashOf(door, JSON.stringify(written), JSON_TYPE), plain)
+  const nulls = { ...good, cc: null, replyTo: null, threadId: null, includeQuote: null }
+  assert.equal(await hashOf(door, JSON.stringify(nulls), JSON_TYPE), plain)
+  const form = formOf([
+    ...Object.entries(good),
+    ['includeQuote', 'true'],
+    ['unsubscribe', 'false'],
+    ['cc', ''],
+    ['attachments', new File([], '')],
+  ])
+  assert.equal(await hashOf(door, form), plain)
 })
 
 test('requests that ask for something else have other hashes', async () => {
-  await withDoor({}, async (door) => {
-    const hashes = new Set<string>()
-    const bodies = [
-      good,
-      { ...good, body: 'A body' },
-      { ...good, subject: 'A subjectA', body: ' body.' },
-      // One would be the other if it were not for the lengths of texts.
-      { ...good, body: 'a', subject: 'bksubjectsc' },
-      { ...good, body: 'aksubjectsb', subject: 'c' },
-      { ...good, includeQuote: false },
-      { ...good, unsubscribe: true },
-      { ...good, includeQuote: 'true' },
-      { ...good, cc: ['a@b.example'] },
-      { ...good, cc: ['a@b.example', 'c@d.example'] },
-      { ...good, cc: ['c@d.example', 'a@b.example'] },
-      { ...good, cc: 'a@b.example' },
-      { ...good, cc: 'null' },
-      { ...good, cc: 1 },
-      { ...good, cc: '1' },
-      { ...good, attachments: [{ filename: 'a', contentType: 'b/c', data: 'AA==' }] },
-      { ...good, attachments: [{ filename: 'a', contentType: 'b/c', data: 'AQ==' }] },
-      [],
-      {},
-      null,
-    ]
-    for (const body of bodies) hashes.add(await hashOf(door, JSON.stringify(body), JSON_TYPE))
-    hashes.add(await hashOf(door, JSON.stringify(good), JSON_TYPE, '/v1/inboxes/inb_2/send'))
-    assert.equal(hashes.size, bodies.length + 1)
-  })
+  await using door = await openSendingDoor()
+  const hashes = new Set<string>()
+  const bodies = [
+    good,
+    { ...good, body: 'A body' },
+    { ...good, subject: 'A subjectA', body: ' body.' },
+    // One would be the other if it were not for the lengths of texts.
+    { ...good, body: 'a', subject: 'bksubjectsc' },
+    { ...good, body: 'aksubjectsb', subject: 'c' },
+    { ...good, includeQuote: false },
+    { ...good, unsubscribe: true },
+    { ...good, includeQuote: 'true' },
+    { ...good, cc: ['a@b.example'] },
+    { ...good, cc: ['a@b.example', 'c@d.example'] },
+    { ...good, cc: ['c@d.example', 'a@b.example'] },
+    { ...good, cc: 'a@b.example' },
+    { ...good, cc: 'null' },
+    { ...good, cc: 1 },
+    { ...good, cc: '1' },
+    { ...good, attachments: [{ filename: 'a', contentType: 'b/c', data: 'AA==' }] },
+    { ...good, attachments: [{ filename: 'a', contentType: 'b/c', data: 'AQ==' }] },
+    [],
+    {},
+    null,
+  ]
+  for (const body of bodies) hashes.add(await hashOf(door, JSON.stringify(body), JSON_TYPE))
+  hashes.add(await hashOf(door, JSON.stringify(good), JSON_TYPE, '/v1/inboxes/inb_2/send'))
+  assert.equal(hashes.size, bodies.length + 1)
 })
 
 test('outside the sandbox its routes are not there, whatever is sent to them', async () => {
-  await withDoor({ ports: { isSandbox: () => false } }, async (door) => {
-    const post = { method: 'POST', body: '{"to":', headers: JSON_TYPE }
-    for (const [path, init] of [
-      ['/v1/sandbox/messages', {}],
-      ['/v1/sandbox/messages?limit=x', {}],
-      ['/v1/sandbox/messages', { method: 'DELETE' }],
-      ['/v1/sandbox/messages', { method: 'POST' }],
-      ['/v1/sandbox/inbound', {}],
-      ['/v1/sandbox/inbound', post],
-      ['/v1/sandbox/inbound', { ...post, headers: { 'content-type': 'x' } }],
-    ] as const) {
-      assert.equal(await codeOf(await door.request(path, init)), '404 not_found')
-    }
-    const unauthorized = await door.request('/v1/sandbox/messages', { token: null })
-    assert.equal(await codeOf(unauthorized), '401 unauthorized')
-  })
+  await using door = await openSendingDoor({ ports: { isSandbox: () => false } })
+  const post = { method: 'POST', body: '{"to":', headers: JSON_TYPE }
+  for (const [path, init] of [
+    ['/v1/sandbox/messages', {}],
+    ['/v1/sandbox/messages?limit=x', {}],
+    ['/v1/sandbox/messages', { method: 'DELETE' }],
+    ['/v1/sandbox/messages', { method: 'POST' }],
+    ['/v1/sandbox/inbound', {}],
+    ['/v1/sandbox/inbound', post],
+    ['/v1/sandbox/inbound', { ...post, headers: { 'content-type': 'x' } }],
+  ] as const) {
+    assert.equal(await codeOf(await door.request(path, init)), '404 not_found')
+  }
+  const unauthorized = await door.request('/v1/sandbox/messages', { token: null })
+  assert.equal(await codeOf(unauthorized), '401 unauthorized')
 })

@@ -5,32 +5,18 @@ import { addressRanges } from '#config/forms.ts'
 import { AppError } from '#platform/problem.ts'
 import { type DoorOptions, GOOD_KEY, openDoor } from '#test/http/door.ts'
 
-async function withDoor(
-  options: DoorOptions,
-  run: (door: Awaited<ReturnType<typeof openDoor>>) => Promise<void>,
-) {
-  const door = await openDoor(options)
-  try {
-    await run(door)
-  } finally {
-    await door.close(0)
-  }
-}
-
 test('the scheme is read in any case', async () => {
-  await withDoor({}, async (door) => {
-    for (const scheme of ['bearer', 'BEARER', 'Bearer  ']) {
-      const headers = { authorization: `${scheme} ${GOOD_KEY}` }
-      assert.equal((await fetch(`${door.address}/v1/pods`, { headers })).status, 200)
-    }
-  })
+  await using door = await openDoor()
+  for (const scheme of ['bearer', 'BEARER', 'Bearer  ']) {
+    const headers = { authorization: `${scheme} ${GOOD_KEY}` }
+    assert.equal((await fetch(`${door.address}/v1/pods`, { headers })).status, 200)
+  }
 })
 
 test('a bad body is not looked at before the key', async () => {
-  await withDoor({}, async (door) => {
-    const init = { method: 'POST', body: '{', token: null }
-    assert.equal((await door.request('/v1/pods', init)).status, 401)
-  })
+  await using door = await openDoor()
+  const init = { method: 'POST', body: '{', token: null }
+  assert.equal((await door.request('/v1/pods', init)).status, 401)
 })
 
 test('a URL that claims to be signed goes to its handler without a key', async () => {
@@ -41,26 +27,24 @@ test('a URL that claims to be signed goes to its handler without a key', async (
       return { headers: {}, content: 'x' }
     },
   }
-  await withDoor({ answers }, async (door) => {
-    const path = '/v1/attachments/msg_1/a.pdf'
-    for (const query of ['?expires=1&signature=x', '?expires=1', '?signature=']) {
-      assert.equal((await door.request(path + query, { token: null })).status, 200)
-    }
-    assert.equal((await door.request(path, { token: null })).status, 401)
-    assert.equal((await door.request(path)).status, 200)
-    assert.deepEqual(seen, ['signed', 'signed', 'signed', 'acc_1'])
-  })
+  await using door = await openDoor({ answers })
+  const path = '/v1/attachments/msg_1/a.pdf'
+  for (const query of ['?expires=1&signature=x', '?expires=1', '?signature=']) {
+    assert.equal((await door.request(path + query, { token: null })).status, 200)
+  }
+  assert.equal((await door.request(path, { token: null })).status, 401)
+  assert.equal((await door.request(path)).status, 200)
+  assert.deepEqual(seen, ['signed', 'signed', 'signed', 'acc_1'])
 })
 
 test('a key that cannot be looked up is neither good nor bad', async () => {
   const authenticate = async () => {
     throw new AppError('service_unavailable', 'The database does not answer.')
   }
-  await withDoor({ authenticate }, async (door) => {
-    const response = await door.request('/v1/pods')
-    assert.equal(response.status, 503)
-    assert.match(response.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
-  })
+  await using door = await openDoor({ authenticate })
+  const response = await door.request('/v1/pods')
+  assert.equal(response.status, 503)
+  assert.match(response.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
 })
 
 test('an IPv4-mapped address is the IPv4 address', () => {
@@ -88,11 +72,10 @@ async function clientWith(proxies: string, headers: Record<string, string>): Pro
       return {} as never
     },
   }
-  await withDoor({ answers, trustedProxies: reading.value }, async (door) => {
-    const init = { method: 'POST', body: '{}', token: null }
-    const all = { 'content-type': 'application/json', ...headers }
-    await door.request('/auth/cli/start', { ...init, headers: all })
-  })
+  await using door = await openDoor({ answers, trustedProxies: reading.value })
+  const init = { method: 'POST', body: '{}', token: null }
+  const all = { 'content-type': 'application/json', ...headers }
+  await door.request('/auth/cli/start', { ...init, headers: all })
   return seen
 }
 
@@ -133,13 +116,12 @@ test('behind a trusted proxy each client has failures of its own', async () => {
   const reading = addressRanges.read('127.0.0.1')
   assert.ok('value' in reading)
   const limits = { apiPerMinute: 1_000, failedAuthPerMinute: 2 }
-  await withDoor({ limits, trustedProxies: reading.value }, async (door) => {
-    const tryAs = async (client: string) => {
-      const headers = { 'x-forwarded-for': client }
-      return (await door.request('/v1/pods', { token: 'bad', headers })).status
-    }
-    assert.deepEqual([await tryAs('192.0.2.1'), await tryAs('192.0.2.1')], [401, 401])
-    assert.equal(await tryAs('192.0.2.1'), 429)
-    assert.equal(await tryAs('192.0.2.2'), 401)
-  })
+  await using door = await openDoor({ limits, trustedProxies: reading.value })
+  const tryAs = async (client: string) => {
+    const headers = { 'x-forwarded-for': client }
+    return (await door.request('/v1/pods', { token: 'bad', headers })).status
+  }
+  assert.deepEqual([await tryAs('192.0.2.1'), await tryAs('192.0.2.1')], [401, 401])
+  assert.equal(await tryAs('192.0.2.1'), 429)
+  assert.equal(await tryAs('192.0.2.2'), 401)
 })

@@ -21,17 +21,28 @@ import {
 } from '#test/http/socket-client.ts'
 import { exchange } from '#test/http/wire.ts'
 
-type Connect = (options?: SocketOptions) => ReturnType<typeof openSocket>
-
-async function withDoor(
-  options: DoorOptions,
-  run: (door: Awaited<ReturnType<typeof openDoor>>, connect: Connect) => Promise<void>,
-) {
+async function openSocketDoor(options: DoorOptions = {}) {
   const door = await openDoor(options)
-  try {
-    await run(door, (asked = {}) => openSocket(door.address, { token: GOOD_KEY, ...asked }))
-  } finally {
-    await door.close(0)
+  const connect = (asked: SocketOptions = {}) =>
+    openSocket(door.address, { token: GOOD_KEY, ...asked })
+  return { ...door, connect }
+}
+
+/** Hands each stream of events its sink when somebody subscribes, and whenever it takes more. */
+function streamsOf(
+  fill: (sink: EventSink) => void,
+  close = () => {},
+): NonNullable<DoorOptions['ports']> {
+  return {
+    openEventStream: ({ sink }) => ({
+      async subscribe() {
+        fill(sink)
+        return 'subscribed'
+      },
+      unsubscribe: () => 'unsubscribed',
+      resume: () => fill(sink),
+      close,
+    }),
   }
 }
 
@@ -45,20 +56,19 @@ async function refusalOf(opening: Promise<unknown>): Promise<RefusedUpgrade> {
 }
 
 test('a key in the header or in the URL opens a connection, from any origin', async () => {
-  await withDoor({}, async (_door, connect) => {
-    const ways: SocketOptions[] = [
-      {},
-      { token: null, query: `?token=${GOOD_KEY}` },
-      { token: GOOD_KEY, query: '?token=wrong' },
-      { origin: 'https://evil.example' },
-    ]
-    for (const way of ways) {
-      const client = await connect(way)
-      assert.deepEqual(await client.ask({ type: 'ping' }), { type: 'pong' })
-      assert.equal(client.socket.extensions, '')
-      await closeSocket(client)
-    }
-  })
+  await using door = await openSocketDoor()
+  const ways: SocketOptions[] = [
+    {},
+    { token: null, query: `?token=${GOOD_KEY}` },
+    { token: GOOD_KEY, query: '?token=wrong' },
+    { origin: 'https://evil.example' },
+  ]
+  for (const way of ways) {
+    const client = await door.connect(way)
+    assert.deepEqual(await client.ask({ type: 'ping' }), { type: 'pong' })
+    assert.equal(client.socket.extensions, '')
+    await closeSocket(client)
+  }
 })
 
 test('a missing or bad credential is told by 4001, and none of its frames is read', async () => {
@@ -71,150 +81,141 @@ test('a missing or bad credential is told by 4001, and none of its frames is rea
       unknownKinds: [],
     } as const
   }
-  await withDoor({ ports: { checkFilter } }, async (_door, connect) => {
-    const ways: SocketOptions[] = [
-      { token: null },
-      { token: `${GOOD_KEY}x` },
-      { token: null, query: '?token=' },
-      { token: null, query: `?token=${GOOD_KEY}%20x` },
-      { token: null, query: '?token=wrong&token=wrong' },
-      { token: null, headers: { authorization: 'Basic abc' } },
-    ]
-    for (const way of ways) {
-      const client = await connect(way)
-      client.send({ type: 'subscribe' })
-      client.send({ type: 'ping' })
-      assert.equal((await client.closed).code, 4001)
-      assert.deepEqual(client.rest, [])
-    }
-    assert.equal(asked, 0)
-  })
+  await using door = await openSocketDoor({ ports: { checkFilter } })
+  const ways: SocketOptions[] = [
+    { token: null },
+    { token: `${GOOD_KEY}x` },
+    { token: null, query: '?token=' },
+    { token: null, query: `?token=${GOOD_KEY}%20x` },
+    { token: null, query: '?token=wrong&token=wrong' },
+    { token: null, headers: { authorization: 'Basic abc' } },
+  ]
+  for (const way of ways) {
+    const client = await door.connect(way)
+    client.send({ type: 'subscribe' })
+    client.send({ type: 'ping' })
+    assert.equal((await client.closed).code, 4001)
+    assert.deepEqual(client.rest, [])
+  }
+  assert.equal(asked, 0)
 })
 
 test('past the limit of failed authentications the answer is 429 in plain HTTP', async () => {
   const limits = { apiPerMinute: 1_000, failedAuthPerMinute: 2 }
-  await withDoor({ limits }, async (door, connect) => {
-    assert.equal((await (await connect({ token: 'wrong' })).closed).code, 4001)
-    assert.equal((await door.request('/v1/pods', { token: 'wrong' })).status, 401)
-    for (const token of ['wrong', null]) {
-      const { status, headers } = await refusalOf(connect({ token }))
-      assert.equal(status, 429)
-      assert.match(String(headers['retry-after']), /^[1-9]/)
-      assert.equal(headers['content-type'], 'application/json; charset=utf-8')
-    }
-    assert.deepEqual(await (await connect()).ask({ type: 'ping' }), { type: 'pong' })
-  })
+  await using door = await openSocketDoor({ limits })
+  assert.equal((await (await door.connect({ token: 'wrong' })).closed).code, 4001)
+  assert.equal((await door.request('/v1/pods', { token: 'wrong' })).status, 401)
+  for (const token of ['wrong', null]) {
+    const { status, headers } = await refusalOf(door.connect({ token }))
+    assert.equal(status, 429)
+    assert.match(String(headers['retry-after']), /^[1-9]/)
+    assert.equal(headers['content-type'], 'application/json; charset=utf-8')
+  }
+  assert.deepEqual(await (await door.connect()).ask({ type: 'ping' }), { type: 'pong' })
 })
 
 test('a connection counts as one request of the account, and one too many is 429', async () => {
   const limits = { apiPerMinute: 2, failedAuthPerMinute: 60 }
-  await withDoor({ limits }, async (door, connect) => {
-    const client = await connect()
-    for (let index = 0; index < 5; index++) await client.ask({ type: 'ping' })
-    const second = await door.request('/v1/pods')
-    assert.equal(second.headers.get('ratelimit-remaining'), '0')
-    const { status, headers } = await refusalOf(connect())
-    assert.equal(status, 429)
-    assert.equal(headers['ratelimit-remaining'], '0')
-    assert.equal((await door.request('/v1/pods')).status, 429)
-  })
+  await using door = await openSocketDoor({ limits })
+  const client = await door.connect()
+  for (let index = 0; index < 5; index++) await client.ask({ type: 'ping' })
+  const second = await door.request('/v1/pods')
+  assert.equal(second.headers.get('ratelimit-remaining'), '0')
+  const { status, headers } = await refusalOf(door.connect())
+  assert.equal(status, 429)
+  assert.equal(headers['ratelimit-remaining'], '0')
+  assert.equal((await door.request('/v1/pods')).status, 429)
 })
 
 test('a store in trouble is 503, never the close code that is final', async () => {
   const authenticate = async () => {
     throw new AppError('service_unavailable', 'Not now.')
   }
-  await withDoor({ authenticate }, async (_door, connect) => {
-    const { status, headers } = await refusalOf(connect())
-    assert.equal(status, 503)
-    assert.match(String(headers['retry-after']), /^[1-9]/)
-  })
+  await using door = await openSocketDoor({ authenticate })
+  const { status, headers } = await refusalOf(door.connect())
+  assert.equal(status, 503)
+  assert.match(String(headers['retry-after']), /^[1-9]/)
 })
 
 test('the answer that opens a connection names the request and the rate limit', async () => {
-  await withDoor({}, async (door) => {
-    const socket = new WebSocket(`${door.address.replace('http', 'ws')}/v1/ws?token=${GOOD_KEY}`)
-    const headers = await new Promise<Record<string, unknown>>((resolve) => {
-      socket.once('upgrade', (response) => resolve(response.headers))
-    })
-    assert.match(String(headers['x-request-id']), /^req_/)
-    assert.equal(headers['ratelimit-limit'], '1000')
-    socket.terminate()
+  await using door = await openSocketDoor()
+  const socket = new WebSocket(`${door.address.replace('http', 'ws')}/v1/ws?token=${GOOD_KEY}`)
+  const headers = await new Promise<Record<string, unknown>>((resolve) => {
+    socket.once('upgrade', (response) => resolve(response.headers))
   })
+  assert.match(String(headers['x-request-id']), /^req_/)
+  assert.equal(headers['ratelimit-limit'], '1000')
+  socket.terminate()
 })
 
 test('a plain request to the path is 426, another method 405, another path’s upgrade no upgrade', async () => {
-  await withDoor({}, async (door) => {
-    for (const method of ['GET', 'HEAD']) {
-      const response = await door.request('/v1/ws', { method, token: null })
-      assert.equal(response.status, 426)
-      assert.equal(response.headers.get('upgrade'), 'websocket')
-      assert.equal(response.headers.get('connection'), 'upgrade')
-      const text = await response.text()
-      if (method === 'GET') assert.equal(JSON.parse(text).error, 'upgrade_required')
-    }
-    for (const method of ['POST', 'DELETE']) {
-      const response = await door.request('/v1/ws', { method })
-      assert.equal(response.status, 405)
-      assert.equal(response.headers.get('allow'), 'GET, HEAD')
-    }
-    const upgrade = (path: string, protocol = 'websocket') =>
-      exchange(
-        door.port,
-        `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n` +
-          `Authorization: Bearer ${GOOD_KEY}\r\nSec-WebSocket-Version: 13\r\n` +
-          'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
-      )
-    const elsewhere = await upgrade('/v1/nothing')
-    assert.equal(elsewhere.status, 404)
-    assert.equal(JSON.parse(elsewhere.body).error, 'not_found')
-    assert.equal((await upgrade('/v1/ws', 'h2c')).status, 426)
-    // A client that offers HTTP/2 has asked for nothing else than an answer.
-    assert.equal((await upgrade('/v1/pods', 'h2c')).status, 200)
-    assert.equal((await upgrade('/v1/pods')).status, 200)
-  })
+  await using door = await openSocketDoor()
+  for (const method of ['GET', 'HEAD']) {
+    const response = await door.request('/v1/ws', { method, token: null })
+    assert.equal(response.status, 426)
+    assert.equal(response.headers.get('upgrade'), 'websocket')
+    assert.equal(response.headers.get('connection'), 'upgrade')
+    const text = await response.text()
+    if (method === 'GET') assert.equal(JSON.parse(text).error, 'upgrade_required')
+  }
+  for (const method of ['POST', 'DELETE']) {
+    const response = await door.request('/v1/ws', { method })
+    assert.equal(response.status, 405)
+    assert.equal(response.headers.get('allow'), 'GET, HEAD')
+  }
+  const upgrade = (path: string, protocol = 'websocket') =>
+    exchange(
+      door.port,
+      `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n` +
+        `Authorization: Bearer ${GOOD_KEY}\r\nSec-WebSocket-Version: 13\r\n` +
+        'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
+    )
+  const elsewhere = await upgrade('/v1/nothing')
+  assert.equal(elsewhere.status, 404)
+  assert.equal(JSON.parse(elsewhere.body).error, 'not_found')
+  assert.equal((await upgrade('/v1/ws', 'h2c')).status, 426)
+  // A client that offers HTTP/2 has asked for nothing else than an answer.
+  assert.equal((await upgrade('/v1/pods', 'h2c')).status, 200)
+  assert.equal((await upgrade('/v1/pods')).status, 200)
 })
 
 test('a handshake that is malformed is 400 in the form of an error', async () => {
-  await withDoor({}, async (door) => {
-    for (const lines of ['', 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n']) {
-      const { status, body } = await exchange(
-        door.port,
-        `GET /v1/ws?token=${GOOD_KEY} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n` +
-          `Upgrade: websocket\r\n${lines}\r\n`,
-      )
-      assert.equal(status, 400)
-      assert.equal(JSON.parse(body).error, 'bad_request')
-      assert.match(JSON.parse(body).fix, /WebSocket client/)
-    }
-  })
+  await using door = await openSocketDoor()
+  for (const lines of ['', 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n']) {
+    const { status, body } = await exchange(
+      door.port,
+      `GET /v1/ws?token=${GOOD_KEY} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n` +
+        `Upgrade: websocket\r\n${lines}\r\n`,
+    )
+    assert.equal(status, 400)
+    assert.equal(JSON.parse(body).error, 'bad_request')
+    assert.match(JSON.parse(body).fix, /WebSocket client/)
+  }
 })
 
 test('a version that is not spoken is told those that are (RFC 6455 §4.4)', async () => {
-  await withDoor({}, async (door) => {
-    const handshake = (version: number) =>
-      exchange(
-        door.port,
-        `GET /v1/ws?token=${GOOD_KEY} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n` +
-          `Upgrade: websocket\r\nSec-WebSocket-Version: ${version}\r\n` +
-          'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
-      )
-    const { status, headers } = await handshake(12)
-    assert.equal(status, 400)
-    assert.equal(headers.get('sec-websocket-version'), '13, 8')
-  })
+  await using door = await openSocketDoor()
+  const handshake = (version: number) =>
+    exchange(
+      door.port,
+      `GET /v1/ws?token=${GOOD_KEY} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n` +
+        `Upgrade: websocket\r\nSec-WebSocket-Version: ${version}\r\n` +
+        'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
+    )
+  const { status, headers } = await handshake(12)
+  assert.equal(status, 400)
+  assert.equal(headers.get('sec-websocket-version'), '13, 8')
 })
 
 test('a refused handshake has the headers of any answer, each once', async () => {
   const limits = { apiPerMinute: 1, failedAuthPerMinute: 60 }
-  await withDoor({ limits }, async (_door, connect) => {
-    await connect()
-    const { headers } = await refusalOf(connect())
-    // One that came twice would be both, with a comma between them.
-    assert.match(String(headers['x-request-id']), /^req_\d+$/)
-    assert.equal(headers['x-content-type-options'], 'nosniff')
-    assert.equal(headers['ratelimit-remaining'], '0')
-  })
+  await using door = await openSocketDoor({ limits })
+  await door.connect()
+  const { headers } = await refusalOf(door.connect())
+  // One that came twice would be both, with a comma between them.
+  assert.match(String(headers['x-request-id']), /^req_\d+$/)
+  assert.equal(headers['x-content-type-options'], 'nosniff')
+  assert.equal(headers['ratelimit-remaining'], '0')
 })
 
 test('a frame that is malformed is told what is wrong with it, and nothing is subscribed', async () => {
@@ -246,57 +247,52 @@ test('a frame that is malformed is told what is wrong with it, and nothing is su
     ['['.repeat(30_000), /not JSON/],
   ]
   assert.ok(wrong.length < SOCKET_FRAMES_MAX)
-  await withDoor({ ports: { openEventStream } }, async (_door, connect) => {
-    const client = await connect()
-    for (const [frame, message] of wrong) {
-      const { type, ...answer } = await client.ask(frame)
-      assert.equal(type, 'error', JSON.stringify(answer))
-      assert.match(String(answer.message), message)
-      assert.ok(String(answer.message).length < 300)
-    }
-    client.socket.send(Buffer.from('{"type":"ping"}'))
-    assert.match(String((await client.next()).message), /binary/)
-    assert.deepEqual(await client.ask({ type: 'ping', further: 1 }), { type: 'pong' })
-    assert.equal(subscribed, 0)
-  })
+  await using door = await openSocketDoor({ ports: { openEventStream } })
+  const client = await door.connect()
+  for (const [frame, message] of wrong) {
+    const { type, ...answer } = await client.ask(frame)
+    assert.equal(type, 'error', JSON.stringify(answer))
+    assert.match(String(answer.message), message)
+    assert.ok(String(answer.message).length < 300)
+  }
+  client.socket.send(Buffer.from('{"type":"ping"}'))
+  assert.match(String((await client.next()).message), /binary/)
+  assert.deepEqual(await client.ask({ type: 'ping', further: 1 }), { type: 'pong' })
+  assert.equal(subscribed, 0)
 })
 
 test('foreign ids and too many subscriptions are errors that name them', async () => {
-  await withDoor(
-    {
-      ports: {
-        checkFilter: async ({ inboxIds, podIds, kinds }) =>
-          inboxIds.includes('inb_theirs')
-            ? {
-                kind: 'mistake',
-                field: 'inboxIds',
-                index: 0,
-                value: 'inb_theirs',
-                message: 'is none',
-              }
-            : {
-                kind: 'filter',
-                filter: { kinds: kinds as [], podIds, inboxIds },
-                unknownKinds: [],
-              },
-        openEventStream: () => ({
-          subscribe: async () => 'too_many',
-          unsubscribe: () => 'unsubscribed',
-          resume() {},
-          close() {},
-        }),
-      },
+  await using door = await openSocketDoor({
+    ports: {
+      checkFilter: async ({ inboxIds, podIds, kinds }) =>
+        inboxIds.includes('inb_theirs')
+          ? {
+              kind: 'mistake',
+              field: 'inboxIds',
+              index: 0,
+              value: 'inb_theirs',
+              message: 'is none',
+            }
+          : {
+              kind: 'filter',
+              filter: { kinds: kinds as [], podIds, inboxIds },
+              unknownKinds: [],
+            },
+      openEventStream: () => ({
+        subscribe: async () => 'too_many',
+        unsubscribe: () => 'unsubscribed',
+        resume() {},
+        close() {},
+      }),
     },
-    async (_door, connect) => {
-      const client = await connect()
-      const foreign = await client.ask({ type: 'subscribe', inbox_ids: ['inb_theirs'] })
-      assert.deepEqual(foreign, {
-        type: 'error',
-        message: 'The entry "inb_theirs" of "inbox_ids" is none.',
-      })
-      assert.match(String((await client.ask({ type: 'subscribe' })).message), /at most 100/)
-    },
-  )
+  })
+  const client = await door.connect()
+  const foreign = await client.ask({ type: 'subscribe', inbox_ids: ['inb_theirs'] })
+  assert.deepEqual(foreign, {
+    type: 'error',
+    message: 'The entry "inb_theirs" of "inbox_ids" is none.',
+  })
+  assert.match(String((await client.ask({ type: 'subscribe' })).message), /at most 100/)
 })
 
 test('frames are answered in order, though a subscription takes its time', async () => {
@@ -307,28 +303,27 @@ test('frames are answered in order, though a subscription takes its time', async
       return { kind: 'filter', filter: { kinds: [], podIds: [], inboxIds }, unknownKinds: [] }
     },
   }
-  await withDoor({ ports: checkFilter }, async (_door, connect) => {
-    const client = await connect()
-    client.send({ type: 'subscribe', inbox_ids: ['inb_1', 'inb_1'] })
-    client.send({ type: 'ping' })
-    client.send({ type: 'unsubscribe' })
-    client.send('{')
-    released.resolve()
-    const types = []
-    for (let index = 0; index < 4; index++) types.push(await client.next())
-    assert.deepEqual(types, [
-      {
-        type: 'subscribed',
-        inbox_ids: ['inb_1'],
-        pod_ids: [],
-        event_types: [],
-        last_event_id: 'evt_1',
-      },
-      { type: 'pong' },
-      { type: 'unsubscribed', inbox_ids: [] },
-      { type: 'error', message: 'The frame is not JSON.' },
-    ])
-  })
+  await using door = await openSocketDoor({ ports: checkFilter })
+  const client = await door.connect()
+  client.send({ type: 'subscribe', inbox_ids: ['inb_1', 'inb_1'] })
+  client.send({ type: 'ping' })
+  client.send({ type: 'unsubscribe' })
+  client.send('{')
+  released.resolve()
+  const types = []
+  for (let index = 0; index < 4; index++) types.push(await client.next())
+  assert.deepEqual(types, [
+    {
+      type: 'subscribed',
+      inbox_ids: ['inb_1'],
+      pod_ids: [],
+      event_types: [],
+      last_event_id: 'evt_1',
+    },
+    { type: 'pong' },
+    { type: 'unsubscribed', inbox_ids: [] },
+    { type: 'error', message: 'The frame is not JSON.' },
+  ])
 })
 
 test('a store in trouble while subscribing closes with 1013, a fault of ours with 1011', async () => {
@@ -337,77 +332,72 @@ test('a store in trouble while subscribing closes with 1013, a fault of ours wit
   const checkFilter = async () => {
     throw errors.shift()
   }
-  await withDoor({ ports: { checkFilter }, log }, async (_door, connect) => {
-    for (const code of [1013, 1011]) {
-      const client = await connect()
-      client.send({ type: 'subscribe' })
-      assert.equal((await client.closed).code, code)
-    }
-    assert.deepEqual(
-      lines.map(({ level }) => level),
-      ['info', 'error'],
-    )
-  })
+  await using door = await openSocketDoor({ ports: { checkFilter }, log })
+  for (const code of [1013, 1011]) {
+    const client = await door.connect()
+    client.send({ type: 'subscribe' })
+    assert.equal((await client.closed).code, code)
+  }
+  assert.deepEqual(
+    lines.map(({ level }) => level),
+    ['info', 'error'],
+  )
 })
 
 test('a frame over the limit closes with 1009, broken UTF-8 with 1007', async () => {
-  await withDoor({}, async (_door, connect) => {
-    const good = await connect()
-    const padding = 'x'.repeat(SOCKET_FRAME_BYTES_MAX - 30)
-    assert.deepEqual(await good.ask({ type: 'ping', padding }), { type: 'pong' })
-    for (const size of [SOCKET_FRAME_BYTES_MAX + 1, 10 * 1024 * 1024]) {
-      const client = await connect()
-      client.send('x'.repeat(size))
-      assert.equal((await client.closed).code, 1009)
-    }
-    const client = await connect()
-    client.socket.send(Buffer.from([0xff, 0xfe]), { binary: false })
-    assert.equal((await client.closed).code, 1007)
-  })
+  await using door = await openSocketDoor()
+  const good = await door.connect()
+  const padding = 'x'.repeat(SOCKET_FRAME_BYTES_MAX - 30)
+  assert.deepEqual(await good.ask({ type: 'ping', padding }), { type: 'pong' })
+  for (const size of [SOCKET_FRAME_BYTES_MAX + 1, 10 * 1024 * 1024]) {
+    const client = await door.connect()
+    client.send('x'.repeat(size))
+    assert.equal((await client.closed).code, 1009)
+  }
+  const client = await door.connect()
+  client.socket.send(Buffer.from([0xff, 0xfe]), { binary: false })
+  assert.equal((await client.closed).code, 1007)
 })
 
 test('thirty frames in ten seconds pass, one more closes with 4029, pings and pongs counted', async () => {
-  await withDoor({}, async (_door, connect) => {
-    const client = await connect()
-    for (let index = 0; index < SOCKET_FRAMES_MAX; index++) await client.ask({ type: 'ping' })
-    client.send({ type: 'ping' })
-    assert.equal((await client.closed).code, 4029)
-    assert.equal(client.rest.length, 0)
-    for (const flood of ['ping', 'pong'] as const) {
-      const other = await connect()
-      for (let index = 0; index <= SOCKET_FRAMES_MAX; index++) other.socket[flood]()
-      assert.equal((await other.closed).code, 4029)
-    }
-  })
+  await using door = await openSocketDoor()
+  const client = await door.connect()
+  for (let index = 0; index < SOCKET_FRAMES_MAX; index++) await client.ask({ type: 'ping' })
+  client.send({ type: 'ping' })
+  assert.equal((await client.closed).code, 4029)
+  assert.equal(client.rest.length, 0)
+  for (const flood of ['ping', 'pong'] as const) {
+    const other = await door.connect()
+    for (let index = 0; index <= SOCKET_FRAMES_MAX; index++) other.socket[flood]()
+    assert.equal((await other.closed).code, 4029)
+  }
 })
 
 test('ten connections an account, the eleventh closes with 4008, and a place becomes free again', async () => {
-  await withDoor({}, async (_door, connect) => {
-    const clients = await Promise.all(Array.from({ length: 10 }, () => connect()))
-    assert.equal((await (await connect()).closed).code, 4008)
-    for (const client of clients)
-      assert.deepEqual(await client.ask({ type: 'ping' }), { type: 'pong' })
-    await Promise.all(clients.slice(0, 2).map(closeSocket))
-    const again = await connect()
-    assert.deepEqual(await again.ask({ type: 'ping' }), { type: 'pong' })
-  })
+  await using door = await openSocketDoor()
+  const clients = await Promise.all(Array.from({ length: 10 }, () => door.connect()))
+  assert.equal((await (await door.connect()).closed).code, 4008)
+  for (const client of clients)
+    assert.deepEqual(await client.ask({ type: 'ping' }), { type: 'pong' })
+  await Promise.all(clients.slice(0, 2).map(closeSocket))
+  const again = await door.connect()
+  assert.deepEqual(await again.ask({ type: 'ping' }), { type: 'pong' })
 })
 
 const patience = { requestMs: 10_000, headMs: 5_000 }
 
 test('a client that answers pings stays, and one that is silent is cut', async () => {
   const socket = { pingMs: 300, silenceMs: 2_000, stallMs: 60_000, tickMs: 50 }
-  await withDoor({ patience: { ...patience, socket } }, async (_door, connect) => {
-    const lively = await connect()
-    const silent = await connect({ autoPong: false })
-    let pings = 0
-    lively.socket.on('ping', () => {
-      pings += 1
-    })
-    assert.equal((await silent.closed).code, 1006)
-    while (pings < 3) await new Promise((resolve) => lively.socket.once('ping', resolve))
-    assert.deepEqual(await lively.ask({ type: 'ping' }), { type: 'pong' })
+  await using door = await openSocketDoor({ patience: { ...patience, socket } })
+  const lively = await door.connect()
+  const silent = await door.connect({ autoPong: false })
+  let pings = 0
+  lively.socket.on('ping', () => {
+    pings += 1
   })
+  assert.equal((await silent.closed).code, 1006)
+  while (pings < 3) await new Promise((resolve) => lively.socket.once('ping', resolve))
+  assert.deepEqual(await lively.ask({ type: 'ping' }), { type: 'pong' })
 })
 
 test('a reader that takes nothing is given no more than the bound and then cut', async () => {
@@ -416,161 +406,107 @@ test('a reader that takes nothing is given no more than the bound and then cut',
   const ended = Promise.withResolvers<void>()
   let written = 0
   let sink: EventSink | undefined
-  const fill = () => {
-    while (sink?.write(text)) written += 1
-  }
-  const openEventStream: NonNullable<DoorOptions['ports']>['openEventStream'] = (opened) => {
-    sink = opened.sink
-    return {
-      async subscribe() {
-        fill()
-        return 'subscribed'
-      },
-      unsubscribe: () => 'unsubscribed',
-      resume: fill,
-      close: () => ended.resolve(),
-    }
+  const fill = (opened: EventSink) => {
+    sink = opened
+    while (sink.write(text)) written += 1
   }
   const socket = { pingMs: 200, silenceMs: 200, stallMs: 60_000, tickMs: 50 }
-  await withDoor(
-    { patience: { ...patience, socket }, ports: { openEventStream } },
-    async (_door, connect) => {
-      const client = await connect()
-      client.socket.pause()
-      const before = process.memoryUsage().arrayBuffers
-      client.send({ type: 'subscribe' })
-      await ended.promise
-      // What the kernel took is not the service's memory.
-      assert.ok(written * bytes > STREAM_BUFFER_BYTES_MAX)
-      assert.ok(process.memoryUsage().arrayBuffers - before < 20 * STREAM_BUFFER_BYTES_MAX)
-      assert.equal(sink?.write(text), false)
-      client.socket.resume()
-      await client.closed
-    },
-  )
+  await using door = await openSocketDoor({
+    patience: { ...patience, socket },
+    ports: streamsOf(fill, () => ended.resolve()),
+  })
+  const client = await door.connect()
+  client.socket.pause()
+  const before = process.memoryUsage().arrayBuffers
+  client.send({ type: 'subscribe' })
+  await ended.promise
+  // What the kernel took is not the service's memory.
+  assert.ok(written * bytes > STREAM_BUFFER_BYTES_MAX)
+  assert.ok(process.memoryUsage().arrayBuffers - before < 20 * STREAM_BUFFER_BYTES_MAX)
+  assert.equal(sink?.write(text), false)
+  client.socket.resume()
+  await client.closed
 })
 
 test('a reader that takes in nothing is cut, however much it says', async () => {
   const text = eventText('evt_1', JSON.stringify('x'.repeat(64 * 1024)))
-  let sink: EventSink | undefined
-  const fill = () => {
-    while (sink?.write(text));
+  const fill = (sink: EventSink) => {
+    while (sink.write(text));
   }
   const ended = Promise.withResolvers<void>()
-  const openEventStream: NonNullable<DoorOptions['ports']>['openEventStream'] = (opened) => {
-    sink = opened.sink
-    return {
-      async subscribe() {
-        fill()
-        return 'subscribed'
-      },
-      unsubscribe: () => 'unsubscribed',
-      resume: fill,
-      close: () => ended.resolve(),
-    }
-  }
   const socket = { pingMs: 100, silenceMs: 60_000, stallMs: 600, tickMs: 20 }
-  await withDoor(
-    { patience: { ...patience, socket }, ports: { openEventStream } },
-    async (_door, connect) => {
-      const client = await connect()
-      client.socket.pause()
-      client.send({ type: 'subscribe' })
-      const talking = setInterval(() => client.socket.ping(), 350)
-      const startMs = performance.now()
-      await ended.promise
-      clearInterval(talking)
-      assert.ok(performance.now() - startMs < 30_000)
-      client.socket.resume()
-      await client.closed
-    },
-  )
+  await using door = await openSocketDoor({
+    patience: { ...patience, socket },
+    ports: streamsOf(fill, () => ended.resolve()),
+  })
+  const client = await door.connect()
+  client.socket.pause()
+  client.send({ type: 'subscribe' })
+  const talking = setInterval(() => client.socket.ping(), 350)
+  const startMs = performance.now()
+  await ended.promise
+  clearInterval(talking)
+  assert.ok(performance.now() - startMs < 30_000)
+  client.socket.resume()
+  await client.closed
 })
 
 test('a ping is answered with what it carried, and of many behind a backlog the last', async () => {
   const total = 100
   let index = 0
-  let sink: EventSink | undefined
   const text = eventText('evt_1', JSON.stringify('x'.repeat(100_000)))
-  const fill = () => {
+  const fill = (sink: EventSink) => {
     while (index < total) {
       index += 1
-      if (!sink?.write(text)) return
+      if (!sink.write(text)) return
     }
   }
-  const openEventStream: NonNullable<DoorOptions['ports']>['openEventStream'] = (opened) => {
-    sink = opened.sink
-    return {
-      async subscribe() {
-        fill()
-        return 'subscribed'
-      },
-      unsubscribe: () => 'unsubscribed',
-      resume: fill,
-      close() {},
-    }
-  }
-  await withDoor({ ports: { openEventStream } }, async (_door, connect) => {
-    const client = await connect()
-    const pongs: string[] = []
-    client.socket.on('pong', (data) => pongs.push(data.toString()))
-    const answered = once(client.socket, 'pong')
-    client.socket.ping('first')
-    await answered
-    client.socket.pause()
-    client.send({ type: 'subscribe' })
-    while (index === 0) await new Promise((resolve) => setImmediate(resolve))
-    for (let count = 1; count <= 9; count++) client.socket.ping(`ping ${count}`)
-    // Nothing else tells that the pings have come.
-    await new Promise((resolve) => setTimeout(resolve, 1_000))
-    const last = once(client.socket, 'pong')
-    client.socket.resume()
-    await last
-    assert.deepEqual(pongs, ['first', 'ping 9'])
-    for (let count = 0; count < total; count++) await client.next()
-  })
+  await using door = await openSocketDoor({ ports: streamsOf(fill) })
+  const client = await door.connect()
+  const pongs: string[] = []
+  client.socket.on('pong', (data) => pongs.push(data.toString()))
+  const answered = once(client.socket, 'pong')
+  client.socket.ping('first')
+  await answered
+  client.socket.pause()
+  client.send({ type: 'subscribe' })
+  while (index === 0) await new Promise((resolve) => setImmediate(resolve))
+  for (let count = 1; count <= 9; count++) client.socket.ping(`ping ${count}`)
+  // Nothing else tells that the pings have come.
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  const last = once(client.socket, 'pong')
+  client.socket.resume()
+  await last
+  assert.deepEqual(pongs, ['first', 'ping 9'])
+  for (let count = 0; count < total; count++) await client.next()
 })
 
 test('a reader that is slow gets everything, and is not cut for its pace', async () => {
   const total = 300
   let index = 0
-  let sink: EventSink | undefined
   const padding = 'x'.repeat(100_000)
-  const fill = () => {
+  const fill = (sink: EventSink) => {
     while (index < total) {
       index += 1
       const frame = JSON.stringify({ index, padding })
-      if (!sink?.write(eventText('evt_1', frame))) return
-    }
-  }
-  const openEventStream: NonNullable<DoorOptions['ports']>['openEventStream'] = (opened) => {
-    sink = opened.sink
-    return {
-      async subscribe() {
-        fill()
-        return 'subscribed'
-      },
-      unsubscribe: () => 'unsubscribed',
-      resume: fill,
-      close() {},
+      if (!sink.write(eventText('evt_1', frame))) return
     }
   }
   // Much less than the reader takes for everything, which is what its pongs come behind.
   const socket = { pingMs: 100, silenceMs: 3_000, stallMs: 60_000, tickMs: 50 }
-  await withDoor(
-    { patience: { ...patience, socket }, ports: { openEventStream } },
-    async (_door, connect) => {
-      const client = await connect({ autoPong: false })
-      client.send({ type: 'subscribe' })
-      for (let expected = 1; expected <= total; expected++) {
-        assert.equal((await client.next()).index, expected)
-        if (expected % 20 > 0) continue
-        client.socket.pause()
-        await new Promise((resolve) => setTimeout(resolve, 500))
-        client.socket.resume()
-      }
-    },
-  )
+  await using door = await openSocketDoor({
+    patience: { ...patience, socket },
+    ports: streamsOf(fill),
+  })
+  const client = await door.connect({ autoPong: false })
+  client.send({ type: 'subscribe' })
+  for (let expected = 1; expected <= total; expected++) {
+    assert.equal((await client.next()).index, expected)
+    if (expected % 20 > 0) continue
+    client.socket.pause()
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    client.socket.resume()
+  }
 })
 
 test('the end of the service closes with 1001, and does not wait for who answers nothing', async () => {
@@ -617,16 +553,15 @@ test('a client that goes while its place is looked for leaves none taken', async
     },
   }
   const readers = openReaders({ places: { socket: places, stream: places } })
-  await withDoor({ readers }, async (door) => {
-    const socket = new WebSocket(`${door.address.replace('http', 'ws')}/v1/ws?token=${GOOD_KEY}`)
-    socket.on('error', () => {})
-    await asked.promise
-    socket.terminate()
-    // The door hears of it first, as a rule.
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    found.resolve()
-    await released.promise
-  })
+  await using door = await openSocketDoor({ readers })
+  const socket = new WebSocket(`${door.address.replace('http', 'ws')}/v1/ws?token=${GOOD_KEY}`)
+  socket.on('error', () => {})
+  await asked.promise
+  socket.terminate()
+  // The door hears of it first, as a rule.
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  found.resolve()
+  await released.promise
 })
 
 test('a key never gets into the log, and a connection is counted as a request', async () => {
@@ -635,14 +570,14 @@ test('a key never gets into the log, and a connection is counted as a request', 
   const authenticate = async () => {
     throw new Error('a fault')
   }
-  await withDoor(
-    { log, authenticate, onRequest: (request) => seen.push(request) },
-    async (_door, connect) => {
-      const { status } = await refusalOf(connect({ token: null, query: `?token=${GOOD_KEY}` }))
-      assert.equal(status, 500)
-      assert.equal(lines.length, 1)
-      assert.ok(!JSON.stringify(lines).includes(GOOD_KEY))
-      assert.match(JSON.stringify(seen), /"route":"\/v1\/ws","method":"GET","status":500/)
-    },
-  )
+  await using door = await openSocketDoor({
+    log,
+    authenticate,
+    onRequest: (request) => seen.push(request),
+  })
+  const { status } = await refusalOf(door.connect({ token: null, query: `?token=${GOOD_KEY}` }))
+  assert.equal(status, 500)
+  assert.equal(lines.length, 1)
+  assert.ok(!JSON.stringify(lines).includes(GOOD_KEY))
+  assert.match(JSON.stringify(seen), /"route":"\/v1\/ws","method":"GET","status":500/)
 })
