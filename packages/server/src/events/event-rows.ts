@@ -12,7 +12,6 @@ import {
 } from '#platform/db/dialect.ts'
 import { forEachRow, rowInsert } from '#platform/db/statement.ts'
 import { idTimeMs } from '#platform/ids.ts'
-import { SECOND_MS } from '#platform/units.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 import {
   type EventFilter,
@@ -385,16 +384,10 @@ export const EVENTS = rowInsert<Tables, TracedEvent>('events', [
 
 export const insertEvents = forEachRow(EVENTS)
 
-/** Events of one look at the log. */
-export const LOG_STEP_EVENTS = 100
-/** Events that nobody wants, and the time, after which the place in the log is kept all the same. */
-export const FAN_OUT_UNKEPT_EVENTS_MAX = 1_000
-export const FAN_OUT_UNKEPT_MS_MAX = 10 * SECOND_MS
-
-export type LogReader = 'webhooks' | 'figures'
+export type LogReaderName = 'webhooks' | 'figures'
 
 /** How far the log has been read. */
-export async function findReaderPosition(db: ReadDb, name: LogReader): Promise<LogPosition> {
+export async function findReaderPosition(db: ReadDb, name: LogReaderName): Promise<LogPosition> {
   const row = await db.read
     .selectFrom('event_readers')
     .select(['transaction_id', 'sequence'])
@@ -406,7 +399,7 @@ export async function findReaderPosition(db: ReadDb, name: LogReader): Promise<L
 /** False, and nothing is moved, when the reader is not at `from` any more: another process was first. */
 export async function moveReader(
   tx: Tx,
-  { name, from, to }: { name: LogReader; from: LogPosition; to: LogPosition },
+  { name, from, to }: { name: LogReaderName; from: LogPosition; to: LogPosition },
 ): Promise<boolean> {
   const moved = await tx.query
     .updateTable('event_readers')

@@ -1,37 +1,119 @@
-// When to look again at a log whose events wait for an older transaction to end: soon at first, then
-// ever later, and when it takes long the operator is told why.
+// Following the log of events: work that is done once for each event, and when to read again.
 
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { SECOND_MS } from '#platform/units.ts'
+import type { Db } from '#schema/tables.ts'
 import { comparePositions, type LogPosition } from './event.ts'
+import { findReaderPosition, isUnsettledAfter, type LogReaderName } from './event-rows.ts'
 
-/** Without progress, while events wait for an older transaction to end, until the operator is told. */
+/** Events that one query reads. */
+export const LOG_STEP_EVENTS = 100
+/** A reader that has no work to write keeps its position after so many events, or so much time. */
+export const LOG_UNKEPT_EVENTS_MAX = 1_000
+const LOG_UNKEPT_MS_MAX = 10 * SECOND_MS
+
+export type LogReader = {
+  /** Reads and handles some of the log; true when there may be more. */
+  step(): Promise<boolean>
+  /** Events that the last step found. */
+  readonly found: number
+  /** How far it has read; null before the first step. */
+  readonly position: LogPosition | null
+  /** Whether an event waits for an older transaction to end, of which nothing notifies. */
+  isBehind(): Promise<boolean>
+}
+
+type Place = { kept: LogPosition; read: LogPosition; unkept: number; keptMs: number }
+
+/**
+ * Reads the log from the reader's kept position. The transaction of `write` moves that position, so that
+ * of several processes one does the work of an event.
+ */
+export function openLogReader<Event extends { readonly position: LogPosition }, Work>(
+  { db, clock }: { db: Db; clock: Clock },
+  reader: {
+    readonly name: LogReaderName
+    readonly limit: number
+    read(after: LogPosition): Promise<readonly Event[]>
+    /** The work that these events make, and the last of the events that it covers. */
+    match(events: readonly Event[]): Promise<{ work: readonly Work[]; to: LogPosition }>
+    /** False, and nothing is written, when the reader is not at `from` any more. */
+    write(step: { from: LogPosition; to: LogPosition; work: readonly Work[] }): Promise<boolean>
+  },
+): LogReader {
+  /** As the database has it, and how far this process has read on without finding work. */
+  let place: Place | null = null
+  let found = 0
+
+  const placeAt = (kept: LogPosition): Place => {
+    return { kept, read: kept, unkept: 0, keptMs: clock.monotonic() }
+  }
+  const keep = async (from: LogPosition, to: LogPosition, work: readonly Work[]) => {
+    // Where the write fails another process was first, and its position is read again.
+    place = (await reader.write({ from, to, work })) ? placeAt(to) : null
+  }
+  return {
+    async step() {
+      place ??= placeAt(await findReaderPosition(db, reader.name))
+      const { kept, read, unkept, keptMs } = place
+      const events = await reader.read(read)
+      found = events.length
+      const isLate = clock.monotonic() - keptMs >= LOG_UNKEPT_MS_MAX
+      const last = events.at(-1)
+      if (last === undefined) {
+        // Otherwise events that no reader wants would be counted as a backlog.
+        if (unkept > 0 && isLate) await keep(kept, read, [])
+        return false
+      }
+      const { work, to } = await reader.match(events)
+      const isMuch = unkept + found >= LOG_UNKEPT_EVENTS_MAX
+      if (work.length > 0 || isLate || isMuch) await keep(kept, to, work)
+      else place = { kept, read: to, unkept: unkept + found, keptMs }
+      const isWhole = comparePositions(to, last.position) === 0
+      return place === null || !isWhole || found === reader.limit
+    },
+    get found() {
+      return found
+    },
+    get position() {
+      return place?.read ?? null
+    },
+    async isBehind() {
+      return place !== null && (await isUnsettledAfter(db, place.read))
+    },
+  }
+}
+
+/** Time without progress, while events wait for an older transaction, after which the operator is warned. */
 export const LOG_STALL_MS = 10 * SECOND_MS
-/** Until the next look where an event waits for an older transaction to end. */
+/** The first wait before the next read while events wait for an older transaction. */
 export const LOG_UNSETTLED_MS = 20
-/** Between looks at the log when nobody tells of a change: what a lost wake-up costs. */
+/** Between reads where nothing notifies of events: the cost of a lost wake-up. */
 export const LOG_POLL_MS = SECOND_MS
 
 export type Stall = {
-  /** Milliseconds until the next look of a reader that came this far and found that events wait. */
+  /** Milliseconds until the next read of a reader that came this far and found that events wait. */
   delayMs(position: LogPosition): number
-  /** None waits. */
+  /** No event waits any more. */
   end(): void
 }
 
-/** For one reader of the log; `reader` names it in what the operator is told. */
+/**
+ * Paces a reader whose events wait for an older transaction to end: it reads again soon at first, then
+ * less often. The warning to the operator names it as `reader`.
+ */
 export function openStall({ clock, log }: { clock: Clock; log: Log }, reader: string): Stall {
-  let since: { position: LogPosition; startMs: number; isTold: boolean } | null = null
+  let since: { position: LogPosition; startMs: number; isReported: boolean } | null = null
   return {
     delayMs(position) {
       const nowMs = clock.monotonic()
       if (since === null || comparePositions(since.position, position) !== 0) {
-        since = { position, startMs: nowMs, isTold: false }
+        since = { position, startMs: nowMs, isReported: false }
       }
       const waitedMs = nowMs - since.startMs
-      if (waitedMs >= LOG_STALL_MS && !since.isTold) {
-        since.isTold = true
+      if (waitedMs >= LOG_STALL_MS && !since.isReported) {
+        since.isReported = true
         log.warn(
           { reader, waitedMs: Math.round(waitedMs) },
           'events are held up by an open transaction on the database server',

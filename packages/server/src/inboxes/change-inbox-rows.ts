@@ -23,7 +23,7 @@ import type { ReadDb } from '#schema/tables.ts'
 import { readIn, type Tx } from '#schema/tables.ts'
 import {
   changeWebhook,
-  findWebhookOfInbox,
+  findOwnWebhook,
   insertWebhookRow,
   removeWebhook,
 } from '#webhooks/webhook-rows.ts'
@@ -323,7 +323,7 @@ async function changeInboxWebhook(
   webhook: InboxWebhook | null,
 ): Promise<boolean> {
   const { accountId, jobId, nowMs } = place
-  const kept = await findWebhookOfInbox(readIn(tx), place)
+  const kept = await findOwnWebhook(readIn(tx), place)
   if (webhook === null) {
     if (kept !== null) await removeWebhook.run(tx, { accountId, webhookId: kept.id, jobId, nowMs })
     return false

@@ -3,7 +3,8 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { LogPosition } from '#events/event.ts'
-import { LOG_STEP_EVENTS, readLog, readLogHead } from '#events/event-rows.ts'
+import { readLog, readLogHead } from '#events/event-rows.ts'
+import { LOG_STEP_EVENTS } from '#events/follow-log.ts'
 import type { Clock } from '#platform/clock.ts'
 import { storageTrouble } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'

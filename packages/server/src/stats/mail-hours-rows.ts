@@ -21,6 +21,8 @@ export type MailHour = {
   latencies: Latencies
 }
 
+export type AccountHour = MailHour & { accountId: string }
+
 export type CountedEvent = {
   position: LogPosition
   kind: string
@@ -129,7 +131,7 @@ export const addMailHours = transaction({
     input: {
       from: LogPosition
       to: LogPosition
-      hours: (MailHour & { accountId: string })[]
+      hours: AccountHour[]
     },
   ): Promise<boolean> {
     const { from, to, hours } = input

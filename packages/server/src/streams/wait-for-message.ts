@@ -7,7 +7,8 @@ import {
   type LoggedEvent,
   type LogPosition,
 } from '#events/event.ts'
-import { LOG_STEP_EVENTS, lookInLog, readLogHeadOf } from '#events/event-rows.ts'
+import { lookInLog, readLogHeadOf } from '#events/event-rows.ts'
+import { LOG_STEP_EVENTS } from '#events/follow-log.ts'
 import type { Direction, Message } from '#mailbox/message.ts'
 import {
   findMessage,

@@ -1,9 +1,10 @@
-// One attempt: an event, signed, posted to a webhook, and what came of it recorded. The leases are the
-// caller's to hold.
+// Delivering webhooks: the queue as one worker has it, and an attempt, which posts a signed event and
+// records the outcome.
 
 import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/shapes/message.ts'
 import type { LoggedEvent } from '#events/event.ts'
 import { findEvent } from '#events/event-rows.ts'
+import { Cache } from '#platform/cache.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
 import type { MakeId } from '#platform/ids.ts'
@@ -33,16 +34,14 @@ import {
 import { findWebhook } from './webhook-rows.ts'
 import { openSecrets, signWebhook } from './webhook-secrets.ts'
 
-/** With the octets that its event takes while it is under way, at a guess. */
-export type HeldWebhook = HeldWebhookDelivery & { readonly size_bytes: number }
-
-export type WebhookQueue = DispatchedQueue<HeldWebhook>
+/** With an estimate of the octets that its event takes while it is under way. */
+type HeldWebhook = HeldWebhookDelivery & { readonly size_bytes: number }
 
 /** `worker` is a name that no other process has. */
 export function openWebhookQueue(
-  deps: DeliverWebhookDeps & { db: Db },
+  deps: DeliverWebhookDeps,
   worker: string,
-): WebhookQueue {
+): DispatchedQueue<HeldWebhook> {
   const leases = openLeaseKeeper<HeldWebhookDelivery>(deps, {
     queue: webhookQueue,
     worker,
@@ -68,12 +67,12 @@ export function openWebhookQueue(
       try {
         const ours = await outlastStore(deps, { fields, signal }, () => leases.confirm([held]))
         if (ours.length === 0) {
-          // What is another's stays so.
+          // Gives back what this worker still holds, and nothing of another's.
           await giveBack(deps, [held], { leases, fields, signal })
           return 'returned'
         }
         const holding = { worker, signal, findText, ...(observer && { onSize: observer.onSize }) }
-        return meaningOf(await deliverWebhook(deps, held, holding))
+        return groupOutcomeOf(await deliverWebhook(deps, held, holding))
       } finally {
         leases.drop([held])
       }
@@ -81,21 +80,21 @@ export function openWebhookQueue(
   }
 }
 
-/** Text, HTML and the new text of a reply, and each octet of them once more while they are sent. */
+/** Text, HTML and the new text of a reply, each as a string and as octets. */
 const EVENT_BYTES_GUESSED_MAX = 2 * 3 * SHOWN_BODY_BYTES_MAX
-/** What is not of the message. */
+/** The envelope without its message. */
 const EVENT_BYTES_MIN = 4 * 1024
 
 /**
- * Rather too many than too few: HTML is told as text, too, and as new text, and other charsets than
- * UTF-8 take fewer octets. When the event is rendered it is known.
+ * Rather too many than too few: HTML is also sent as text and as new text, and charsets other than UTF-8
+ * may take fewer octets. The true number is known when the event is rendered.
  */
 function guessBytes(rawBytes: number): number {
   return Math.min(EVENT_BYTES_MIN + 6 * rawBytes, EVENT_BYTES_GUESSED_MAX)
 }
 
-/** Any whole answer shows that the receiver is there. */
-function meaningOf(outcome: WebhookOutcome): GroupOutcome {
+/** Any complete response shows that the receiver is reachable. */
+function groupOutcomeOf(outcome: WebhookOutcome): GroupOutcome {
   if (outcome.kind !== 'attempted') return 'returned'
   switch (outcome.error) {
     case 'webhook_disabled':
@@ -124,8 +123,8 @@ export type DeliverWebhookDeps = {
   wakeEvents: () => void
 }
 
-/** `error` is null when the receiver answered with a success. */
-export type WebhookAttempt = {
+/** `error` is null when the receiver responded with a success. */
+type WebhookAttempt = {
   readonly kind: 'attempted'
   readonly responseStatus: number | null
   readonly responseBody: string | null
@@ -134,25 +133,22 @@ export type WebhookAttempt = {
 }
 
 /**
- * What the attempt came to; `returned` when the service ended before there was an answer, and the
- * delivery waits to be attempted anew; `gone` when the webhook, the event or its message is no more.
+ * `returned`: the service ended before there was a response, and the delivery is attempted again. `gone`:
+ * the webhook, the event or its message was deleted.
  */
-export type WebhookOutcome =
-  | WebhookAttempt
-  | { readonly kind: 'returned' }
-  | { readonly kind: 'gone' }
+type WebhookOutcome = WebhookAttempt | { readonly kind: 'returned' } | { readonly kind: 'gone' }
 
-export type Holding = {
+type Holding = {
   worker: string
   signal: AbortSignal
-  /** Where events are found that others are told of as well. */
+  /** Shared by the attempts of a worker. */
   findText?: FindEventText
-  /** Told how many octets it takes while it is under way, when that is known. */
+  /** Called with the octets that the attempt takes in memory, once they are known. */
   onSize?: (sizeBytes: number) => void
 }
 
 /**
- * Attempts what `worker` holds and records the outcome; on return it holds it no more. Rejects only
+ * Attempts a delivery that `worker` has leased, and records the outcome, which ends the lease. Rejects only
  * where the outcome could not be recorded before `signal` was aborted: then the lease ends by itself.
  */
 export async function deliverWebhook(
@@ -167,13 +163,12 @@ export async function deliverWebhook(
   const attemptAtMs = deps.clock.now()
   const outcome = endTest(held, await attempt(deps, held, { ...holding, outlast }))
   if (outcome.kind === 'gone') await outlast(() => deps.db.write(dropWebhookDeliveries, { ids }))
-  else if (outcome.kind === 'returned') {
-    await returnOnce(deps, { worker, ids, fields })
-  } else await outlast(() => settle(deps, { held, worker, attemptAtMs, outcome }))
+  else if (outcome.kind === 'returned') await returnOnce(deps, { worker, ids, fields })
+  else await outlast(() => settle(deps, { held, worker, attemptAtMs, outcome }))
   return outcome
 }
 
-/** At the end of the service, when there is no time to try again: the lease ends by itself. */
+/** Tries once, for the service is ending; where it fails the lease ends by itself. */
 async function returnOnce(
   { db, log }: DeliverWebhookDeps,
   { fields, ...held }: { worker: string; ids: string[]; fields: object },
@@ -186,7 +181,7 @@ async function returnOnce(
   }
 }
 
-/** A test is not made anew: whoever asked for it would not know of the second. */
+/** A test is not attempted again: its caller would not learn of the second attempt. */
 function endTest(held: HeldWebhookDelivery, outcome: WebhookOutcome): WebhookOutcome {
   const isCut = outcome.kind === 'returned' && held.event_kind === 'webhook.test'
   return isCut ? unsent('internal_error') : outcome
@@ -204,7 +199,7 @@ async function attempt(
     request = await outlast(() => makeRequest(deps, held, findText))
   } catch (error) {
     if (storageTrouble(error) !== null) throw error
-    // A fault of ours is no outcome of theirs: it is tried again by schedule, and ends with it.
+    // A fault of this service, which is retried by the schedule and does not count against the webhook.
     deps.log.error(
       { error, webhook: held.lane, event: held.event_id },
       'a webhook request could not be built',
@@ -212,14 +207,14 @@ async function attempt(
     return unsent('internal_error')
   }
   if ('kind' in request) return request
-  // As text and as octets.
+  // As a string and as octets.
   onSize?.(2 * Buffer.byteLength(request.body))
   return outcomeOf(await deps.postWebhook({ ...request, signal }))
 }
 
 type Request = { url: string; headers: Record<string, string>; body: string }
 
-/** What is posted, or why nothing is. */
+/** The request, or the outcome where nothing is posted. */
 async function makeRequest(
   deps: DeliverWebhookDeps,
   held: HeldWebhookDelivery,
@@ -231,7 +226,7 @@ async function makeRequest(
   const text = await findText({ accountId: held.account_id, eventId: held.event_id })
   if (text === null) return { kind: 'gone' }
   const { url } = webhook
-  // What the operator allows may have changed since the URL was accepted.
+  // The operator's setting may have changed since the URL was accepted.
   const mistake = checkWebhookUrl(url, { allowPrivate: deps.allowPrivateEgress })
   if (mistake !== null) return unsent('forbidden_address')
   const body = text.render({ deliveredAtMs: deps.clock.now(), attempt: held.attempts })
@@ -274,18 +269,15 @@ function errorOfStatus(status: number): WebhookError | null {
 
 async function settle(
   deps: DeliverWebhookDeps,
-  {
-    held,
-    worker,
-    attemptAtMs,
-    outcome: { kind: _, ...answer },
-  }: {
+  input: {
     held: HeldWebhookDelivery
     worker: string
     attemptAtMs: number
     outcome: WebhookAttempt
   },
 ): Promise<void> {
+  const { held, outcome, ...attempt } = input
+  const { kind: _, ...answer } = outcome
   const queueMs = deps.queueClock.now()
   const nextAttemptAtMs = isFinal(held, answer.error)
     ? null
@@ -293,18 +285,18 @@ async function settle(
   const status = statusOf(answer.error, nextAttemptAtMs)
   const nowMs = deps.clock.now()
   const { id, account_id: accountId, attempts } = held
-  const attempt = { worker, id, accountId, attempts, attemptAtMs }
   const eventId = deps.makeId('evt')
-  const recorded = { ...attempt, status, nextAttemptAtMs, ...answer, nowMs, queueMs, eventId }
+  const times = { nextAttemptAtMs, nowMs, queueMs }
+  const recorded = { ...attempt, id, accountId, attempts, status, ...answer, ...times, eventId }
   const settled = await deps.db.write(settleWebhookDelivery, recorded)
   if (settled === 'lost') return
-  tell(deps, held, { ...answer, status })
+  report(deps, held, { ...answer, status })
   if (settled !== 'disabled') return
   deps.log.warn({ webhook: held.lane }, 'a webhook was disabled after failing for days')
   deps.wakeEvents()
 }
 
-/** A test is not repeated by itself, and a webhook that is disabled is told of nothing. */
+/** A test is not retried by itself, and a disabled webhook gets no events. */
 function isFinal(held: HeldWebhookDelivery, error: WebhookError | null): boolean {
   return error === null || error === 'webhook_disabled' || held.event_kind === 'webhook.test'
 }
@@ -314,7 +306,7 @@ function statusOf(error: WebhookError | null, nextAtMs: number | null): WebhookD
   return nextAtMs === null ? 'failed' : 'pending'
 }
 
-function tell(
+function report(
   { log, countWebhookDelivery }: DeliverWebhookDeps,
   held: HeldWebhookDelivery,
   outcome: Omit<WebhookAttempt, 'kind' | 'responseBody'> & { status: WebhookDeliveryStatus },
@@ -323,22 +315,18 @@ function tell(
   countWebhookDelivery(status === 'pending' ? 'deferred' : status)
   const { lane: webhook, event_id: event, attempts: attempt } = held
   const fields = { webhook, event, attempt, error, responseStatus, latencyMs }
-  if (status === 'succeeded') log.debug(fields, 'told a webhook')
-  else
-    log.info(
-      fields,
-      status === 'pending' ? 'a webhook failed and will be retried' : 'a webhook failed',
-    )
+  if (status === 'succeeded') log.debug(fields, 'a webhook was delivered')
+  else if (status === 'pending') log.info(fields, 'a webhook failed and will be retried')
+  else log.info(fields, 'a webhook failed')
 }
 
-/** Of what several webhooks are told, made once: octets kept, and how long. */
+/** The texts of events that are kept in memory, and for how long. */
 export const EVENT_TEXTS_BYTES_MAX = 8 * 1024 * 1024
 export const EVENT_TEXT_MS = 10 * SECOND_MS
 
-/** An event as webhooks are told of it. */
 export type EventText = {
   /** JSON of the whole envelope. */
-  render(told: { readonly deliveredAtMs: number; readonly attempt: number }): string
+  render(attempt: { readonly deliveredAtMs: number; readonly attempt: number }): string
 }
 
 /** In order; events whose message is gone are left out. */
@@ -346,13 +334,10 @@ export type ReadEventTexts = (events: readonly LoggedEvent[]) => Promise<EventTe
 
 type EventTextDeps = { db: Db; clock: Clock; readEventTexts: ReadEventTexts }
 
-export type FindEventText = (named: {
-  accountId: string
-  eventId: string
-}) => Promise<EventText | null>
-
 /** Null when the event or its message is gone. */
-export function findEventTextIn(deps: EventTextDeps): FindEventText {
+type FindEventText = (named: { accountId: string; eventId: string }) => Promise<EventText | null>
+
+function findEventTextIn(deps: EventTextDeps): FindEventText {
   return async ({ accountId, eventId }) => {
     const event = await findEvent(deps.db, accountId, eventId)
     const [text] = event === null ? [] : await deps.readEventTexts([event])
@@ -360,50 +345,34 @@ export function findEventTextIn(deps: EventTextDeps): FindEventText {
   }
 }
 
-type Kept = { readonly text: Promise<EventText | null>; readonly madeMs: number; bytes: number }
-
 /**
- * The same, kept for EVENT_TEXT_MS: an event that goes to a hundred webhooks is read and made into
- * JSON once, and those under way share it. One that was deleted meanwhile is on its way.
+ * Keeps texts for EVENT_TEXT_MS: an event that goes to a hundred webhooks is read and made into JSON once,
+ * and attempts under way share it. A message that is deleted meanwhile may still be delivered.
  */
 export function openEventTexts(
   deps: EventTextDeps,
   find: FindEventText = findEventTextIn(deps),
 ): FindEventText {
-  /** From the oldest on. */
-  const all = new Map<string, Kept>()
-  let bytes = 0
-  const forget = (key: string, kept: Kept) => {
-    if (all.get(key) !== kept) return
-    all.delete(key)
-    bytes -= kept.bytes
-  }
-  const tidy = () => {
-    const sinceMs = deps.clock.monotonic() - EVENT_TEXT_MS
-    for (const [key, kept] of all) {
-      if (kept.madeMs > sinceMs && bytes <= EVENT_TEXTS_BYTES_MAX) return
-      forget(key, kept)
-    }
-  }
+  const now = () => deps.clock.monotonic()
+  const kept = new Cache<Promise<EventText | null>>({ sizeMax: EVENT_TEXTS_BYTES_MAX, now })
   return (named) => {
-    tidy()
     const key = `${named.accountId} ${named.eventId}`
-    const old = all.get(key)
-    if (old !== undefined) return old.text
-    const made: Kept = { text: find(named), madeMs: deps.clock.monotonic(), bytes: 0 }
-    all.set(key, made)
+    const old = kept.get(key)
+    if (old !== null) return old
+    const made = find(named)
+    kept.set(key, made, { ttlMs: EVENT_TEXT_MS, size: 0 })
     const weigh = (text: EventText | null) => {
-      if (text === null || all.get(key) !== made) return forget(key, made)
-      made.bytes = bytesOf(text)
-      bytes += made.bytes
-      tidy()
+      const found = kept.find(key)
+      if (found?.value !== made) return
+      if (text === null) kept.delete(key)
+      else kept.set(key, made, { ttlMs: found.leftMs, size: bytesOf(text) })
     }
-    made.text.then(weigh, () => forget(key, made))
-    return made.text
+    made.then(weigh, () => weigh(null))
+    return made
   }
 }
 
-/** In memory, where a character takes up to two: its bodies, and their JSON. */
+/** In memory, where a character takes up to two octets: its bodies, and their JSON. */
 function bytesOf(text: EventText): number {
   return 4 * text.render({ deliveredAtMs: 0, attempt: 1 }).length
 }

@@ -1,37 +1,28 @@
-// Trying a webhook out: an event of its own, delivered at once and once.
+// Testing a webhook: an event of its own, delivered at once and only once.
 
 import { WEBHOOK_MS_MAX } from '#platform/egress/http-post.ts'
-import type { MakeId } from '#platform/ids.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { WEBHOOK_LEASE_MS } from '#queue/dispatcher-bounds.ts'
 import type { Budgets } from '#rate-limits/budgets.ts'
-import { type FindInbox, getWebhook, getWebhookOfInbox } from './change-webhooks.ts'
+import { getWebhook } from './change-webhooks.ts'
 import { type DeliverWebhookDeps, deliverWebhook } from './deliver-webhooks.ts'
-import type { WebhookDelivery, WebhookError } from './webhook.ts'
-import { findWebhookDelivery } from './webhook-delivery-rows.ts'
+import type { WebhookError } from './webhook.ts'
+import { findWebhookDelivery, type WebhookDelivery } from './webhook-delivery-rows.ts'
 import { addWebhookTest } from './webhook-queue-rows.ts'
 
-export type WebhookTestOutcome = {
-  /** What happened, in a sentence. */
-  message: string
-  delivery: WebhookDelivery
-}
-
-type TestDeps = DeliverWebhookDeps & {
-  makeId: MakeId
-  wakeEvents: () => void
-  webhookTests: WebhookTests
-}
+export type TestDeps = DeliverWebhookDeps & { webhookTests: WebhookTests }
 type Named = { accountId: string; webhookId: string }
+/** `message` is a sentence. */
+type WebhookTestOutcome = { message: string; delivery: WebhookDelivery }
 
 /**
- * Resolves when the receiver took it, disabled webhooks included. `not_found`; `rate_limit_exceeded`
- * and `service_unavailable` as `WebhookTests` has it, the latter also when the service ended before
- * there was an answer; `webhook_failed` when the receiver did not take it.
+ * Resolves when the receiver accepted the event, disabled webhooks included. `not_found`;
+ * `rate_limit_exceeded` and `service_unavailable` as `WebhookTests` has it, the latter also when the
+ * service ended before there was an answer; `webhook_failed` when the receiver did not accept it.
  */
 export async function testWebhook(deps: TestDeps, input: Named): Promise<WebhookTestOutcome> {
-  // Whose it is comes first: nobody else's tests are in its way.
+  // First, so that another account cannot use up this webhook's tests.
   await getWebhook(deps, input)
   return deps.webhookTests.run(input.webhookId, (signal) => test(deps, input, signal))
 }
@@ -59,9 +50,10 @@ async function test(
   const signal = AbortSignal.any([isEnding, AbortSignal.timeout(WEBHOOK_LEASE_MS)])
   await deliverWebhook(deps, held, { worker, signal })
   const delivery = await findWebhookDelivery(deps.db, { accountId, webhookId, deliveryId })
-  // Deleted meanwhile.
+  // The webhook was deleted meanwhile.
   if (delivery === null) throw notFound()
-  const { error, responseStatus, latencyMs } = delivery
+  const { response_status: responseStatus, latency_ms: latencyMs } = delivery
+  const error = delivery.error as WebhookError | null
   if (error === 'internal_error' && isEnding.aborted) {
     throw problem(
       'service_unavailable',
@@ -72,15 +64,6 @@ async function test(
     throw problem('webhook_failed', failureOf(error, responseStatus))
   }
   return { message: `The receiver responded with ${responseStatus} in ${latencyMs} ms.`, delivery }
-}
-
-/** The same for the one behind an inbox's `webhookUrl`. */
-export async function testInboxWebhook(
-  deps: TestDeps & { findInbox: FindInbox },
-  { accountId, inboxId }: { accountId: string; inboxId: string },
-): Promise<WebhookTestOutcome> {
-  const { id: webhookId } = await getWebhookOfInbox(deps, { accountId, inboxId })
-  return testWebhook(deps, { accountId, webhookId })
 }
 
 function failureOf(error: WebhookError | null, status: number | null): string {
@@ -112,23 +95,22 @@ function failureOf(error: WebhookError | null, status: number | null): string {
   }
 }
 
-/** Tests of a process under way at once, of one webhook each; they are attempts beside those counted below. */
+/** Tests of a process under way at once, of one webhook each, apart from the attempts of the dispatcher. */
 export const WEBHOOK_TESTS_MAX = 50
-/** Before the end of a shutdown, for telling who waits for a test that it was cut. */
+/** The end of a shutdown, in which the tests that were cut are answered. */
 const WEBHOOK_TEST_END_MS = SECOND_MS
 
 export type WebhookTests = {
   /**
-   * What `run` gives; its signal is aborted when the service ends. `rate_limit_exceeded` while another
-   * test of this webhook is under way, `service_unavailable` while WEBHOOK_TESTS_MAX of all are, or
-   * after `close`.
+   * The value of `run`, whose signal is aborted when the service ends. `rate_limit_exceeded` while another
+   * test of this webhook is under way in any process, `service_unavailable` while WEBHOOK_TESTS_MAX are
+   * under way in this one, or after `close`.
    */
   run<Value>(webhookId: string, run: (signal: AbortSignal) => Promise<Value>): Promise<Value>
-  /** Lets those under way end for as long as leaves time to tell of the others within `drainMs`. */
+  /** Lets tests end, and cuts the others early enough that all are answered within `drainMs`. */
   close(drainMs: number): Promise<void>
 }
 
-/** Holds nothing while there are none. */
 export function openWebhookTests(budgets: Pick<Budgets, 'openPlaces'>): WebhookTests {
   const places = budgets.openPlaces({ name: 'webhook tests', limit: 1 })
   const underWay = new Set<Promise<unknown>>()

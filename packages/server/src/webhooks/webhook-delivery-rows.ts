@@ -1,8 +1,7 @@
-// Deliveries of webhooks, from rows: what an account sees of them, what it may have done again, and
-// what goes when they are no longer told.
+// The deliveries of webhooks that an account sees and retries, and their removal. The queue that they go
+// through has a file of its own.
 
 import { sql } from 'kysely'
-import type { EventKind } from '#events/event.ts'
 import { EVENT_MS } from '#events/event.ts'
 import { COUNTED_MAX } from '#events/event-rows.ts'
 import { transaction } from '#platform/db/db.ts'
@@ -10,25 +9,19 @@ import { lockRows } from '#platform/db/dialect.ts'
 import { idsOf, READY } from '#queue/leased-queue-rows.ts'
 import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { ReadDb, Row, Tx } from '#schema/tables.ts'
-import type {
-  WebhookDelivery,
-  WebhookDeliveryStatus,
-  WebhookError,
-  WebhookFailure,
-} from './webhook.ts'
+import type { Webhook, WebhookError, WebhookFailure } from './webhook.ts'
 
-/** Deliveries are told for as long as their events. */
-const WEBHOOK_DELIVERY_MS = EVENT_MS
+export type WebhookDelivery = Row<'webhook_deliveries'>
 
 type OfWebhook = { accountId: string; webhookId: string }
 
-/** Newest first, of the first `COUNTED_MAX`, as far as `total` is counted; beyond them there is nothing. */
+/** The newest `COUNTED_MAX`, newest first; `total` counts no further, and older ones are not listed. */
 export async function listWebhookDeliveries(
   db: ReadDb,
   input: OfWebhook & { limit: number; offset: number },
 ): Promise<{ deliveries: WebhookDelivery[]; total: number }> {
   const { accountId, webhookId, offset } = input
-  // By the index alone: a row of which only the webhook is asked is not looked up.
+  // These columns are in one index, so that rows before the page are not read.
   const all = db.read
     .selectFrom('webhook_deliveries')
     .where('lane', '=', webhookId)
@@ -54,15 +47,17 @@ export async function listWebhookDeliveries(
     .where('account_id', '=', accountId)
     .orderBy('id', 'desc')
     .execute()
-  return { deliveries: rows.map(toWebhookDelivery), total }
+  return { deliveries: rows, total }
 }
 
-/** How each of these webhooks of the account fails, by its id: two looks into an index for each. */
+/** The state of those of these webhooks of an account that fail, by id: two index lookups for each. */
 export async function findWebhookFailures(
   db: ReadDb,
-  { accountId, webhookIds }: { accountId: string; webhookIds: readonly string[] },
+  webhooks: readonly Webhook[],
 ): Promise<Map<string, WebhookFailure>> {
-  if (webhookIds.length === 0) return new Map()
+  const failing = webhooks.filter(({ failingSinceMs }) => failingSinceMs !== null)
+  const [first] = failing
+  if (first === undefined) return new Map()
   const rows = await db.read
     .selectFrom('webhooks')
     .select((row) => [
@@ -83,8 +78,12 @@ export async function findWebhookFailures(
         .where('queue_state', '=', sql.lit('waiting'))
         .as('next_attempt_at'),
     ])
-    .where('id', 'in', webhookIds)
-    .where('account_id', '=', accountId)
+    .where(
+      'id',
+      'in',
+      failing.map(({ id }) => id),
+    )
+    .where('account_id', '=', first.accountId)
     .execute()
   const failedIds = rows.flatMap(({ failed_id }) => failed_id ?? [])
   const failed =
@@ -103,7 +102,7 @@ export async function findWebhookFailures(
       return [
         id,
         {
-          // Written over the error of an attempt, whose status stays.
+          // It has overwritten the error of an attempt, whose status stays.
           error: error === 'webhook_disabled' ? null : error,
           responseStatus: last?.response_status ?? null,
           nextAttemptAtMs: next_attempt_at,
@@ -118,19 +117,18 @@ export async function findWebhookDelivery(
   db: ReadDb,
   input: OfWebhook & { deliveryId: string },
 ): Promise<WebhookDelivery | null> {
-  const row = await db.read
+  const query = db.read
     .selectFrom('webhook_deliveries')
     .selectAll()
     .where('id', '=', input.deliveryId)
     .where('lane', '=', input.webhookId)
     .where('account_id', '=', input.accountId)
-    .executeTakeFirst()
-  return row === undefined ? null : toWebhookDelivery(row)
+  return (await query.executeTakeFirst()) ?? null
 }
 
 /**
- * Makes a delivery that is over due at once; `pending` when it is not over, `disabled` when its webhook
- * is, which only tests are posted to.
+ * Makes a settled delivery due at once; `pending` when it is not settled, `disabled` when its webhook is
+ * disabled, to which only tests are posted.
  */
 export const retryWebhookDelivery = transaction({
   name: 'retryWebhookDelivery',
@@ -172,7 +170,6 @@ export const retryWebhookDelivery = transaction({
   },
 })
 
-/** Removes deliveries whose event or webhook is gone. */
 export const dropWebhookDeliveries = transaction({
   name: 'dropWebhookDeliveries',
   accountOf: () => null,
@@ -204,7 +201,7 @@ export const purgeWebhookStep = transaction({
   },
 })
 
-/** Removes up to `PURGE_STEP_ROWS` deliveries of these events, and says how many. */
+/** Removes up to `PURGE_STEP_ROWS` deliveries of these events, and returns their number. */
 export async function purgeDeliveriesOfEvents(tx: Tx, eventIds: string[]): Promise<number> {
   if (eventIds.length === 0) return 0
   const rows = await tx.query
@@ -218,36 +215,18 @@ export async function purgeDeliveriesOfEvents(tx: Tx, eventIds: string[]): Promi
 }
 
 /**
- * Removes up to `PURGE_STEP_ROWS` deliveries that have outlived their time, and says how many. One that
- * is being settled goes the next time.
+ * Removes up to `PURGE_STEP_ROWS` deliveries that are as old as expired events, and returns their number.
+ * A delivery that is being settled stays until the next time.
  */
 export async function purgeWebhookDeliveries(tx: Tx, nowMs: number): Promise<number> {
   const old = tx.query
     .selectFrom('webhook_deliveries')
     .select('id')
-    .where('created_at', '<=', nowMs - WEBHOOK_DELIVERY_MS)
+    .where('created_at', '<=', nowMs - EVENT_MS)
     .orderBy('created_at')
     .limit(PURGE_STEP_ROWS)
   const ids = idsOf(await lockRows(tx, old, { skipLocked: true }).execute())
   if (ids.length === 0) return 0
   await tx.query.deleteFrom('webhook_deliveries').where('id', 'in', ids).execute()
   return ids.length
-}
-
-function toWebhookDelivery(row: Row<'webhook_deliveries'>): WebhookDelivery {
-  return {
-    id: row.id,
-    webhookId: row.lane,
-    eventId: row.event_id,
-    eventKind: row.event_kind as EventKind,
-    status: row.status as WebhookDeliveryStatus,
-    attempts: row.attempts,
-    lastAttemptAtMs: row.last_attempt_at,
-    nextAttemptAtMs: row.next_attempt_at,
-    responseStatus: row.response_status,
-    responseBody: row.response_body,
-    latencyMs: row.latency_ms,
-    error: row.error as WebhookError | null,
-    createdAtMs: row.created_at,
-  }
 }

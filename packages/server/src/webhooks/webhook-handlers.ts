@@ -1,55 +1,37 @@
-// Handlers of webhooks, those of inboxes included.
+// Handlers of webhooks, and of the webhooks that inboxes have by `webhookUrl`.
 
 import type {
   UpdateWebhook as UpdateWebhookShape,
   WebhookDelivery as WebhookDeliveryShape,
   Webhook as WebhookShape,
 } from '@mailroom/contract/shapes/webhook.ts'
-import type { CheckFilter } from '#events/event.ts'
+import type { CheckFilter, EventKind } from '#events/event.ts'
 import type { Handlers } from '#http/handler.ts'
 import type { Chance } from '#platform/chance.ts'
-import type { Clock } from '#platform/clock.ts'
 import { presentTime } from '#platform/clock.ts'
-import type { HttpPost } from '#platform/egress/http-post.ts'
-import type { MakeId } from '#platform/ids.ts'
-import type { Log } from '#platform/log.ts'
-import type { Sealer } from '#platform/seal.ts'
-import type { QueueClock } from '#queue/queue-clock.ts'
-import type { Db } from '#schema/tables.ts'
 import {
   createWebhook,
   deleteWebhook,
   type FindInbox,
   getWebhook,
-  listDeliveries,
-  listWebhooks,
-  readFailures,
+  getWebhookOfInbox,
   retryDelivery,
-  rotateInboxSecret,
   rotateSecret,
   updateWebhook,
 } from './change-webhooks.ts'
-import type { ReadEventTexts } from './deliver-webhooks.ts'
-import { testInboxWebhook, testWebhook, type WebhookTests } from './test-webhook.ts'
-import type { Webhook, WebhookDelivery, WebhookFailure } from './webhook.ts'
+import { type TestDeps, testWebhook } from './test-webhook.ts'
+import type { Webhook, WebhookDeliveryStatus, WebhookError, WebhookFailure } from './webhook.ts'
+import {
+  findWebhookFailures,
+  listWebhookDeliveries,
+  type WebhookDelivery,
+} from './webhook-delivery-rows.ts'
+import { listWebhooks } from './webhook-rows.ts'
 
-/** What the functions below work with. */
-type Needs = {
-  db: Db
-  clock: Clock
+type HandlerDeps = TestDeps & {
   chance: Chance
-  makeId: MakeId
-  log: Log
-  readEventTexts: ReadEventTexts
   checkFilter: CheckFilter
   findInbox: FindInbox
-  sealer: Sealer
-  allowPrivateEgress: boolean
-  queueClock: QueueClock
-  wakeEvents: () => void
-  postWebhook: HttpPost
-  countWebhookDelivery: (status: 'succeeded' | 'deferred' | 'failed') => void
-  webhookTests: WebhookTests
   wakeWebhooks: () => void
   wakeWorker: () => void
 }
@@ -61,31 +43,23 @@ type WebhookHandlers = Pick<
   | 'inboxes.testWebhook'
 >
 
-/** One handler for each operation on webhooks. */
-export function webhookHandlers(deps: Needs): WebhookHandlers {
+export function webhookHandlers(deps: HandlerDeps): WebhookHandlers {
   return {
     'webhooks.create': async ({ body }, { accountId }) => {
-      const { url, enabled: isEnabled = true, eventTypes, podIds, inboxIds } = body
-      const { webhook, secret } = await createWebhook(deps, {
-        accountId,
-        url,
-        kinds: eventTypes ?? [],
-        podIds: podIds ?? [],
-        inboxIds: inboxIds ?? [],
-        isEnabled,
-      })
+      const all = { isEnabled: true, kinds: [], podIds: [], inboxIds: [] }
+      const asked = { accountId, ...all, ...changeOf(body), url: body.url }
+      const { webhook, secret } = await createWebhook(deps, asked)
       return { ...presentWebhook(webhook), secret }
     },
     'webhooks.list': async ({ query }, { accountId }) => {
-      const { webhooks, total } = await listWebhooks(deps, { accountId, ...query })
-      const failures = await readFailures(deps, { accountId, webhooks })
-      return { data: webhooks.map((one) => presentWebhook(one, failures.get(one.id))), total }
+      const { webhooks, total } = await listWebhooks(deps.db, { accountId, ...query })
+      return { data: await presentAll(deps, webhooks), total }
     },
     'webhooks.get': async ({ path }, { accountId }) =>
-      presentWithFailure(deps, await getWebhook(deps, { accountId, webhookId: path.id })),
+      presentOne(deps, await getWebhook(deps, { accountId, webhookId: path.id })),
     'webhooks.update': async ({ path, body }, { accountId }) => {
       const change = { accountId, webhookId: path.id, ...changeOf(body) }
-      return presentWithFailure(deps, await updateWebhook(deps, change))
+      return presentOne(deps, await updateWebhook(deps, change))
     },
     'webhooks.delete': async ({ path }, { accountId }) => {
       await deleteWebhook(deps, { accountId, webhookId: path.id })
@@ -93,39 +67,37 @@ export function webhookHandlers(deps: Needs): WebhookHandlers {
 
     'webhooks.rotateSecret': async ({ path }, { accountId }) => {
       const { webhook, secret } = await rotateSecret(deps, { accountId, webhookId: path.id })
-      return { ...(await presentWithFailure(deps, webhook)), secret }
+      return { ...(await presentOne(deps, webhook)), secret }
     },
     'webhooks.test': async ({ path }, { accountId }) => {
       const { message, delivery } = await testWebhook(deps, { accountId, webhookId: path.id })
-      return { ok: true, message, delivery: presentWebhookDelivery(delivery) }
+      return { ok: true, message, delivery: presentDelivery(delivery) }
     },
     'webhooks.deliveries': async ({ path, query }, { accountId }) => {
       const page = { accountId, webhookId: path.id, ...query }
-      const { deliveries, total } = await listDeliveries(deps, page)
-      return { data: deliveries.map(presentWebhookDelivery), total }
+      await getWebhook(deps, page)
+      const { deliveries, total } = await listWebhookDeliveries(deps.db, page)
+      return { data: deliveries.map(presentDelivery), total }
     },
     'webhooks.retryDelivery': async ({ path }, { accountId }) => {
       const { id: webhookId, deliveryId } = path
-      return presentWebhookDelivery(await retryDelivery(deps, { accountId, webhookId, deliveryId }))
+      return presentDelivery(await retryDelivery(deps, { accountId, webhookId, deliveryId }))
     },
 
-    'inboxes.rotateWebhookSecret': async ({ path }, { accountId }) => ({
-      webhookSecret: await rotateInboxSecret(deps, { accountId, inboxId: path.id }),
-    }),
+    'inboxes.rotateWebhookSecret': async ({ path }, { accountId }) => {
+      const { id: webhookId } = await getWebhookOfInbox(deps, { accountId, inboxId: path.id })
+      const { secret } = await rotateSecret(deps, { accountId, webhookId })
+      return { webhookSecret: secret }
+    },
     'inboxes.testWebhook': async ({ path }, { accountId }) => {
-      const { message } = await testInboxWebhook(deps, { accountId, inboxId: path.id })
+      const { id: webhookId } = await getWebhookOfInbox(deps, { accountId, inboxId: path.id })
+      const { message } = await testWebhook(deps, { accountId, webhookId })
       return { ok: true, message }
     },
   }
 }
 
-async function presentWithFailure(deps: Needs, webhook: Webhook) {
-  const { accountId, id } = webhook
-  const failures = await readFailures(deps, { accountId, webhooks: [webhook] })
-  return presentWebhook(webhook, failures.get(id))
-}
-
-/** What is given; null for a list stands for an empty one. */
+/** The given fields; null for a list stands for an empty one. */
 function changeOf({ url, enabled, eventTypes, podIds, inboxIds }: UpdateWebhookShape) {
   return {
     ...(url !== undefined && { url }),
@@ -136,8 +108,21 @@ function changeOf({ url, enabled, eventTypes, podIds, inboxIds }: UpdateWebhookS
   }
 }
 
-/** Without its secret. A webhook that was just created has no failures. */
-export function presentWebhook(webhook: Webhook, failure?: WebhookFailure): WebhookShape {
+async function presentOne(deps: HandlerDeps, webhook: Webhook): Promise<WebhookShape> {
+  const failures = await findWebhookFailures(deps.db, [webhook])
+  return presentWebhook(webhook, failures.get(webhook.id))
+}
+
+async function presentAll(
+  deps: HandlerDeps,
+  webhooks: readonly Webhook[],
+): Promise<WebhookShape[]> {
+  const failures = await findWebhookFailures(deps.db, webhooks)
+  return webhooks.map((webhook) => presentWebhook(webhook, failures.get(webhook.id)))
+}
+
+/** A webhook that was just created has no failures. */
+function presentWebhook(webhook: Webhook, failure?: WebhookFailure): WebhookShape {
   const { id, url, filter, isEnabled, disabledReason, disabledAtMs, inboxId, createdAtMs } = webhook
   return {
     id,
@@ -157,21 +142,19 @@ export function presentWebhook(webhook: Webhook, failure?: WebhookFailure): Webh
   }
 }
 
-/** One event on its way to one webhook. */
-export function presentWebhookDelivery(delivery: WebhookDelivery): WebhookDeliveryShape {
-  const { id, eventId, eventKind, status, attempts, responseStatus, responseBody } = delivery
+function presentDelivery(delivery: WebhookDelivery): WebhookDeliveryShape {
   return {
-    id,
-    eventId,
-    eventType: eventKind,
-    status,
-    attempts,
-    lastAttemptAt: presentTimeOrNull(delivery.lastAttemptAtMs),
-    nextAttemptAt: presentTimeOrNull(delivery.nextAttemptAtMs),
-    responseStatus,
-    responseBody,
-    latencyMs: delivery.latencyMs,
-    error: delivery.error,
+    id: delivery.id,
+    eventId: delivery.event_id,
+    eventType: delivery.event_kind as EventKind,
+    status: delivery.status as WebhookDeliveryStatus,
+    attempts: delivery.attempts,
+    lastAttemptAt: presentTimeOrNull(delivery.last_attempt_at),
+    nextAttemptAt: presentTimeOrNull(delivery.next_attempt_at),
+    responseStatus: delivery.response_status,
+    responseBody: delivery.response_body,
+    latencyMs: delivery.latency_ms,
+    error: delivery.error as WebhookError | null,
   }
 }
 

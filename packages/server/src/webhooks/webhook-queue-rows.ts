@@ -1,8 +1,9 @@
-// The queue of webhook deliveries. The lane is the webhook.
+// The queue of webhook deliveries: adding them, leasing them and recording their outcome. The lane is the
+// webhook.
 
 import { sql } from 'kysely'
 import type { LogPosition } from '#events/event.ts'
-import { findReaderPosition, insertEvent, moveReader } from '#events/event-rows.ts'
+import { insertEvent, moveReader } from '#events/event-rows.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { transaction } from '#platform/db/db.ts'
 import { statement } from '#platform/db/statement.ts'
@@ -20,19 +21,13 @@ export type NewWebhookDelivery = {
   webhookId: string
   eventId: string
   eventKind: string
-  /** The trace that it goes on with, if any. */
+  /** The trace that it continues, if any. */
   traceParent?: string | null
 }
 
-/** How far the log has been read for webhooks. */
-export function findWebhookPosition(db: ReadDb): Promise<LogPosition> {
-  return findReaderPosition(db, 'webhooks')
-}
-
 /**
- * Moves the reader from one position to another and adds what the events between them came to, ready
- * at once. False, and nothing is added, when the reader is not at `from` any more: another process was
- * there first.
+ * Moves the reader of the log and adds the deliveries of the events between, ready at once. False, and
+ * nothing is added, when the reader is not at `from` any more: another process was first.
  */
 export const addWebhookDeliveries = transaction({
   name: 'addWebhookDeliveries',
@@ -47,72 +42,71 @@ export const addWebhookDeliveries = transaction({
       queueMs: number
     },
   ): Promise<boolean> {
-    const { from, to, deliveries } = input
+    const { from, to, deliveries, nowMs, queueMs } = input
     if (!(await moveReader(tx, { name: 'webhooks', from, to }))) return false
-    for (let start = 0; start < deliveries.length; start += ROWS_AT_ONCE) {
-      const rows = deliveries
-        .slice(start, start + ROWS_AT_ONCE)
-        .map((delivery) => ({ ...newRow(delivery, input.nowMs), next_attempt_at: input.queueMs }))
-      await tx.query.insertInto('webhook_deliveries').values(rows).execute()
+    const rows = deliveries.map((one) => ({ ...newRow(one, nowMs), next_attempt_at: queueMs }))
+    for (let start = 0; start < rows.length; start += ROWS_AT_ONCE) {
+      const some = rows.slice(start, start + ROWS_AT_ONCE)
+      await tx.query.insertInto('webhook_deliveries').values(some).execute()
     }
     return true
   },
 })
 
-export type WebhookTest = {
-  accountId: string
-  webhookId: string
-  eventId: string
-  deliveryId: string
-  worker: string
-  nowMs: number
-  queueMs: number
-  leaseUntilMs: number
-}
-
 /**
- * Adds an event for this webhook alone, and its delivery in the hands of `worker`; null when the
- * account has no such webhook.
+ * Adds an event for this webhook alone, and its delivery, leased by `worker`; null when the account has
+ * no such webhook.
  */
 export const addWebhookTest = transaction({
   name: 'addWebhookTest',
   accountOf: ({ accountId }) => accountId,
-  async run(tx: Tx, input: WebhookTest): Promise<HeldWebhookDelivery | null> {
+  async run(
+    tx: Tx,
+    input: {
+      accountId: string
+      webhookId: string
+      eventId: string
+      deliveryId: string
+      worker: string
+      nowMs: number
+      queueMs: number
+      leaseUntilMs: number
+    },
+  ): Promise<HeldWebhookDelivery | null> {
+    const { accountId, webhookId, eventId, deliveryId: id, nowMs } = input
     const found = await tx.query
       .selectFrom('webhooks')
       .leftJoin('inboxes', 'inboxes.id', 'webhooks.inbox_id')
       .select(['webhooks.id', 'webhooks.url', 'inboxes.id as inbox_id', 'inboxes.pod_id'])
-      .where('webhooks.account_id', '=', input.accountId)
-      .where('webhooks.id', '=', input.webhookId)
+      .where('webhooks.account_id', '=', accountId)
+      .where('webhooks.id', '=', webhookId)
       .executeTakeFirst()
     if (found === undefined) return null
     const { inbox_id, pod_id, ...webhook } = found
-    const kind = 'webhook.test'
+    const eventKind = 'webhook.test'
     await insertEvent(tx, {
-      id: input.eventId,
-      kind,
-      account_id: input.accountId,
+      id: eventId,
+      kind: eventKind,
+      account_id: accountId,
       pod_id,
       inbox_id,
       thread_id: null,
       message_id: null,
-      occurred_at: input.nowMs,
+      occurred_at: nowMs,
       details: JSON.stringify({ webhook }),
     })
-    const { deliveryId: id, accountId, webhookId, eventId } = input
     const traceParent = tx.traceParent ?? null
     const held = {
-      ...newRow({ id, accountId, webhookId, eventId, eventKind: kind, traceParent }, input.nowMs),
+      ...newRow({ id, accountId, webhookId, eventId, eventKind, traceParent }, nowMs),
       attempts: 1,
-      last_attempt_at: input.nowMs,
+      last_attempt_at: nowMs,
       next_attempt_at: input.queueMs,
       queue_state: 'leased',
       leased_by: input.worker,
       lease_until: input.leaseUntilMs,
     }
     await tx.query.insertInto('webhook_deliveries').values(held).execute()
-    const { account_id, lane, event_id, event_kind, attempts, trace_parent } = held
-    return { id, account_id, lane, event_id, event_kind, attempts, trace_parent }
+    return held
   },
 })
 
@@ -155,7 +149,7 @@ export const webhookQueue = leasedQueue({
   endLost: endTests,
 })
 
-/** Whoever asked for a test has had an answer, or none; a later attempt would surprise them. */
+/** The caller who asked for a test has had an answer, or none; a later attempt would surprise them. */
 async function endTests(tx: Tx, ids: string[]): Promise<string[]> {
   const ended = await tx.query
     .updateTable('webhook_deliveries')
@@ -174,8 +168,8 @@ async function endTests(tx: Tx, ids: string[]): Promise<string[]> {
   return idsOf(ended)
 }
 
-/** To be set when no attempt follows. */
-export const OVER = {
+/** The columns of a delivery that no attempt follows. */
+const OVER = {
   queue_state: null,
   leased_by: null,
   lease_until: null,
@@ -195,19 +189,18 @@ export async function findEventSizes(db: ReadDb, eventIds: string[]): Promise<Ma
   return new Map(rows.map((row) => [row.id, row.size_bytes]))
 }
 
-/** Of nothing but failures, after which a webhook is disabled. */
+/** A webhook that has only failed for so long is disabled. */
 const WEBHOOK_FAILING_MS_MAX = 5 * DAY_MS
 
 export type SettledWebhookDelivery = {
   worker: string
-  /** Whose webhook it is: its outcomes take turns as that account's. */
   accountId: string
   id: string
   /** As they were counted when it was claimed. */
   attempts: number
   attemptAtMs: number
   status: WebhookDeliveryStatus
-  /** When it is tried again, by the queue's clock; null: the outcome stands. */
+  /** The time of the next attempt, by the queue's clock; null: the outcome is final. */
   nextAttemptAtMs: number | null
   responseStatus: number | null
   responseBody: string | null
@@ -221,41 +214,31 @@ export type SettledWebhookDelivery = {
 }
 
 /**
- * Records the outcome: `lost` when it is another's to settle, or its webhook was deleted; `disabled`
- * when the webhook has failed for so long that it is told of nothing more.
+ * Records the outcome: `lost` when another worker has taken the delivery over, or its webhook was
+ * deleted; `disabled` when the webhook has failed for so long that it gets no more events.
  */
 export const settleWebhookDelivery = transaction({
   name: 'settleWebhookDelivery',
   accountOf: ({ accountId }) => accountId,
   essential: true,
   async run(tx: Tx, input: SettledWebhookDelivery): Promise<'settled' | 'disabled' | 'lost'> {
-    if (input.error === 'webhook_disabled') {
+    const { accountId, nextAttemptAtMs, error } = input
+    if (error === 'webhook_disabled') {
       return (await endUnattempted(tx, input)) ? 'settled' : 'lost'
     }
-    const [row] = await updateDelivery(tx, {
-      id: input.id,
-      account_id: input.accountId,
-      worker: input.worker,
-      attempts: input.attempts,
-      last_attempt_at: input.attemptAtMs,
-      queue_state: input.nextAttemptAtMs === null ? null : 'waiting',
-      status: input.status,
-      next_attempt_at: input.nextAttemptAtMs,
-      response_status: input.responseStatus,
-      response_body: input.responseBody,
-      latency_ms: input.latencyMs,
-      error: input.error,
-    })
+    const queueState = nextAttemptAtMs === null ? null : 'waiting'
+    const [row] = await updateDelivery(tx, { ...input, queueState })
     if (row === undefined) return 'lost'
-    if (input.error === null) await clearFailing(tx, { id: row.lane, account_id: input.accountId })
-    else if (input.error !== 'internal_error' && row.event_kind !== 'webhook.test') {
-      return (await noteFailure(tx, row, input)) ? 'disabled' : 'settled'
+    const { lane: webhookId, event_kind } = row
+    if (error === null) await clearFailing(tx, { webhookId, accountId })
+    else if (error !== 'internal_error' && event_kind !== 'webhook.test') {
+      return (await noteFailure(tx, webhookId, input)) ? 'disabled' : 'settled'
     }
     return 'settled'
   },
 })
 
-/** What earlier attempts came to stays; the one that the claim counted is not one. */
+/** Leaves the outcomes of earlier attempts, and takes back the attempt that the claim counted. */
 async function endUnattempted(tx: Tx, input: SettledWebhookDelivery): Promise<boolean> {
   const { id, accountId, worker, status, error } = input
   const ended = await tx.query
@@ -272,91 +255,70 @@ async function endUnattempted(tx: Tx, input: SettledWebhookDelivery): Promise<bo
 /** True when it disabled the webhook. Most failures change nothing, and lock nothing. */
 async function noteFailure(
   tx: Tx,
-  { lane: id }: SettledRow,
-  input: SettledWebhookDelivery,
+  webhookId: string,
+  { accountId, queueMs, nowMs, eventId }: SettledWebhookDelivery,
 ): Promise<boolean> {
-  const { accountId: account_id } = input
-  const [webhook] = await selectFailing(tx, { id, account_id })
+  const [webhook] = await selectFailing(tx, { webhookId, accountId })
   if (webhook === undefined || webhook.is_enabled === 0) return false
   const { failing_since: sinceMs } = webhook
-  const { queueMs, nowMs } = input
-  // A time to come was written before the clock was set back.
+  const update = tx.query
+    .updateTable('webhooks')
+    .where('id', '=', webhookId)
+    .where('account_id', '=', accountId)
+    .where('failing_since', sinceMs === null ? 'is' : '=', sinceMs)
+  // A time in the future was written before the clock was set back.
   if (sinceMs === null || sinceMs > queueMs + CLOCK_SKEW_MS) {
-    await tx.query
-      .updateTable('webhooks')
-      .set({ failing_since: queueMs })
-      .where('id', '=', id)
-      .where('account_id', '=', account_id)
-      .where((row) =>
-        sinceMs === null ? row('failing_since', 'is', null) : row('failing_since', '=', sinceMs),
-      )
-      .execute()
+    await update.set({ failing_since: queueMs }).execute()
     return false
   }
   if (sinceMs > queueMs - WEBHOOK_FAILING_MS_MAX) return false
-  const [disabled] = await tx.query
-    .updateTable('webhooks')
-    .set({ is_enabled: 0, disabled_reason: 'failing', disabled_at: nowMs })
-    .where('id', '=', id)
-    .where('account_id', '=', account_id)
+  const reason = 'failing'
+  const [disabled] = await update
+    .set({ is_enabled: 0, disabled_reason: reason, disabled_at: nowMs })
     .where('is_enabled', '=', 1)
-    .where('failing_since', '=', sinceMs)
     .returning('url')
     .execute()
   if (disabled === undefined) return false
   await insertEvent(tx, {
-    id: input.eventId,
+    id: eventId,
     kind: 'webhook.disabled',
-    account_id,
+    account_id: accountId,
     pod_id: null,
     inbox_id: null,
     thread_id: null,
     message_id: null,
     occurred_at: nowMs,
-    details: JSON.stringify({ webhook: { id, url: disabled.url, reason: 'failing' } }),
+    details: JSON.stringify({ webhook: { id: webhookId, url: disabled.url, reason } }),
   })
   return true
 }
 
-type SettledRow = Pick<Row<'webhook_deliveries'>, 'lane' | 'event_kind'>
-
-type Change = Pick<
-  Row<'webhook_deliveries'>,
-  | 'id'
-  | 'account_id'
-  | 'attempts'
-  | 'last_attempt_at'
-  | 'queue_state'
-  | 'status'
-  | 'next_attempt_at'
-  | 'response_status'
-  | 'response_body'
-  | 'latency_ms'
-  | 'error'
-> & { worker: string }
-
-const updateDelivery = statement<Tables, Change, SettledRow>((query, place) =>
+const updateDelivery = statement<
+  Tables,
+  SettledWebhookDelivery & { queueState: string | null },
+  Pick<Row<'webhook_deliveries'>, 'lane' | 'event_kind'>
+>((query, place) =>
   query
     .updateTable('webhook_deliveries')
     .set({
-      queue_state: place('queue_state'),
+      queue_state: place('queueState'),
       status: place('status'),
-      last_attempt_at: place('last_attempt_at'),
-      next_attempt_at: place('next_attempt_at'),
+      last_attempt_at: place('attemptAtMs'),
+      next_attempt_at: place('nextAttemptAtMs'),
       leased_by: null,
       lease_until: null,
-      response_status: place('response_status'),
-      response_body: place('response_body'),
-      latency_ms: place('latency_ms'),
+      response_status: place('responseStatus'),
+      response_body: place('responseBody'),
+      latency_ms: place('latencyMs'),
       error: place('error'),
     })
     .where('id', '=', place('id'))
-    .where('account_id', '=', place('account_id'))
+    .where('account_id', '=', place('accountId'))
     .where((row) =>
       row.or([
         row('leased_by', '=', place('worker')),
-        // Its lease ended, and nobody has taken it up: better known than sent again. A later attempt
-        // has been counted, and what is ready again for somebody who asked for it is another.
+        // Its lease ended, and no worker has claimed it since: recording the outcome is better than
+        // sending again. A later attempt has been counted, and a test that is ready was retried by hand.
         row.and([
           row('queue_state', '=', sql.lit('ready')),
           row('attempts', '=', place('attempts')),
@@ -367,14 +329,14 @@ const updateDelivery = statement<Tables, Change, SettledRow>((query, place) =>
     .returning(['lane', 'event_kind']),
 )
 
-type OneWebhook = Pick<Row<'webhooks'>, 'id' | 'account_id'>
+type OneWebhook = { webhookId: string; accountId: string }
 
 const clearFailing = statement<Tables, OneWebhook, never>((query, place) =>
   query
     .updateTable('webhooks')
     .set({ failing_since: null })
-    .where('id', '=', place('id'))
-    .where('account_id', '=', place('account_id'))
+    .where('id', '=', place('webhookId'))
+    .where('account_id', '=', place('accountId'))
     .where('failing_since', 'is not', null),
 )
 
@@ -386,6 +348,6 @@ const selectFailing = statement<
   query
     .selectFrom('webhooks')
     .select(['is_enabled', 'failing_since'])
-    .where('id', '=', place('id'))
-    .where('account_id', '=', place('account_id')),
+    .where('id', '=', place('webhookId'))
+    .where('account_id', '=', place('accountId')),
 )

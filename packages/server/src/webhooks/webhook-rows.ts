@@ -1,5 +1,3 @@
-// Webhooks, to and from rows. Their deliveries have a file of their own.
-
 import { lockAccount } from '#accounts/account-rows.ts'
 import type { EventFilter, EventKind } from '#events/event.ts'
 import { readLogHead } from '#events/event-rows.ts'
@@ -29,13 +27,13 @@ export const insertWebhook = transaction({
   async run(tx: Tx, input: NewWebhook): Promise<Webhook | 'limit_reached' | 'no_account'> {
     const account = await lockAccount(tx, input.accountId)
     if (account === null) return 'no_account'
-    const all = await countWebhooks(readIn(tx), input.accountId, { isOfInbox: false })
+    const all = await countWebhooks(readIn(tx), input.accountId, { withInboxes: false })
     if (all >= WEBHOOKS_PER_ACCOUNT_MAX) return 'limit_reached'
     return insertWebhookRow(tx, input)
   },
 })
 
-/** In the transaction of its inbox, where it has one; there the account is locked already. */
+/** Inserts a webhook; that of an inbox in the transaction of the inbox, which has locked the account. */
 export async function insertWebhookRow(tx: Tx, input: NewWebhook): Promise<Webhook> {
   const row: Row<'webhooks'> = {
     id: input.id,
@@ -61,7 +59,7 @@ export type WebhookChange = {
   isEnabled?: boolean
 }
 
-/** Changes what is given; a part of the filter that is given replaces the one that was. */
+/** Changes the given fields and the given parts of the filter. */
 export const changeWebhook = transaction({
   name: 'updateWebhook',
   accountOf: ({ accountId }) => accountId,
@@ -73,7 +71,7 @@ export const changeWebhook = transaction({
     if (row === null) return null
     const { url, filter, isEnabled } = input.change
     const change = {
-      // How another one failed says nothing of this one.
+      // The failures of another URL say nothing about this one.
       ...(url !== undefined && url !== row.url && { url, failing_since: null }),
       ...(filter !== undefined && filterColumns({ ...filterOf(row), ...filter })),
       ...(await switchColumns(tx, row, { isEnabled, nowMs: input.nowMs })),
@@ -85,7 +83,7 @@ export const changeWebhook = transaction({
   },
 })
 
-/** What switching on or off sets; nothing where that changes nothing. */
+/** The columns that enabling or disabling sets; none where it changes nothing. */
 async function switchColumns(
   tx: Tx,
   row: Row<'webhooks'>,
@@ -103,15 +101,15 @@ async function switchColumns(
 }
 
 /**
- * The end of the settled log. What is committed behind it, and not settled yet, is told although it is
- * a moment older.
+ * The end of the settled log. Events committed after that position and not settled yet are delivered
+ * although they are a moment older.
  */
 async function enabledFromNowOn(tx: Tx) {
   const { transactionId, sequence } = await readLogHead(readIn(tx))
   return { enabled_after_transaction_id: transactionId, enabled_after_sequence: sequence }
 }
 
-/** Puts the secrets in the place of `kept`, unless they have been replaced since they were read. */
+/** Replaces the secrets `kept`; false when they have been replaced since they were read. */
 export const replaceWebhookSecrets = transaction({
   name: 'replaceWebhookSecrets',
   accountOf: ({ accountId }) => accountId,
@@ -133,7 +131,7 @@ export const replaceWebhookSecrets = transaction({
 
 export type WebhookRemoval = { accountId: string; jobId: string; nowMs: number }
 
-/** Removes it at once and leaves its deliveries to a job; false when the account has none such. */
+/** Removes it at once and leaves its deliveries to a job; false when the account has no such webhook. */
 export const removeWebhook = transaction({
   name: 'deleteWebhook',
   accountOf: ({ accountId }) => accountId,
@@ -153,49 +151,32 @@ export const removeWebhook = transaction({
   },
 })
 
-/** The account's webhook with this id, or null. */
+/** The account's webhook with this id, or the one of an inbox's `webhookUrl`; or null. */
 export async function findOwnWebhook(
   db: ReadDb,
-  { accountId, webhookId }: { accountId: string; webhookId: string },
+  { accountId, ...named }: { accountId: string } & ({ webhookId: string } | { inboxId: string }),
 ): Promise<Webhook | null> {
-  const row = await db.read
-    .selectFrom('webhooks')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .where('id', '=', webhookId)
-    .executeTakeFirst()
+  const ofAccount = db.read.selectFrom('webhooks').selectAll().where('account_id', '=', accountId)
+  const query =
+    'webhookId' in named
+      ? ofAccount.where('id', '=', named.webhookId)
+      : ofAccount.where('inbox_id', '=', named.inboxId)
+  const row = await query.executeTakeFirst()
   return row === undefined ? null : toWebhook(row)
 }
 
-/** The webhook with this id, of whichever account; for deliveries. */
+/** The webhook with this id, of any account; for deliveries. */
 export async function findWebhook(db: ReadDb, webhookId: string): Promise<Webhook | null> {
-  const row = await db.read
-    .selectFrom('webhooks')
-    .selectAll()
-    .where('id', '=', webhookId)
-    .executeTakeFirst()
-  return row === undefined ? null : toWebhook(row)
-}
-
-/** The webhook behind an inbox's `webhookUrl`, or null. */
-export async function findWebhookOfInbox(
-  db: ReadDb,
-  { accountId, inboxId }: { accountId: string; inboxId: string },
-): Promise<Webhook | null> {
-  const row = await db.read
-    .selectFrom('webhooks')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .where('inbox_id', '=', inboxId)
-    .executeTakeFirst()
+  const query = db.read.selectFrom('webhooks').selectAll().where('id', '=', webhookId)
+  const row = await query.executeTakeFirst()
   return row === undefined ? null : toWebhook(row)
 }
 
 /**
- * Those that are enabled, of these accounts as a whole and of these inboxes of theirs; what each of them
- * wants is the caller's to see.
+ * The enabled webhooks of these accounts as a whole and of these inboxes of theirs, whatever their
+ * filters.
  */
-export async function findWebhooksToTell(
+export async function findEnabledWebhooks(
   db: ReadDb,
   { accountIds, inboxIds }: { accountIds: readonly string[]; inboxIds: readonly string[] },
 ): Promise<Webhook[]> {
@@ -220,19 +201,23 @@ export async function listWebhooks(
     .limit(input.limit)
     .offset(input.offset)
     .execute()
-  return { webhooks: rows.map(toWebhook), total: await countWebhooks(db, input.accountId) }
+  const total = await countWebhooks(db, input.accountId, { withInboxes: true })
+  return { webhooks: rows.map(toWebhook), total }
 }
 
-/** Bounded by the limits of webhooks and inboxes, so that counting them costs little. */
+/** The limits of webhooks and inboxes keep this count cheap. */
 async function countWebhooks(
   db: ReadDb,
   accountId: string,
-  filter: { isOfInbox?: false } = {},
+  { withInboxes }: { withInboxes: boolean },
 ): Promise<number> {
-  let query = db.read.selectFrom('webhooks').where('account_id', '=', accountId)
-  if (filter.isOfInbox === false) query = query.where('inbox_id', 'is', null)
-  const counted = query.select((row) => row.fn.countAll<number>().as('total'))
-  return (await counted.executeTakeFirstOrThrow()).total
+  const { total } = await db.read
+    .selectFrom('webhooks')
+    .where('account_id', '=', accountId)
+    .$if(!withInboxes, (query) => query.where('inbox_id', 'is', null))
+    .select((row) => row.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  return total
 }
 
 async function lockWebhook(

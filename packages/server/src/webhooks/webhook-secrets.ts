@@ -1,22 +1,21 @@
-// The secrets of a webhook as they lie in the database: sealed, the newest first, each replaced one
-// with the time until which it signs along.
+// The secrets of a webhook and the signatures that they make.
 
 import { createHmac } from 'node:crypto'
 import type { Chance } from '#platform/chance.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Sealer } from '#platform/seal.ts'
 import { DAY_MS } from '#platform/units.ts'
-import type { WebhookSecret } from './webhook.ts'
 
-/** How long a secret that was replaced signs along. */
+/** How long a replaced secret still signs. */
 export const WEBHOOK_OLD_SECRET_MS = DAY_MS
-/** Secrets of a webhook that sign at once. */
+/** Secrets of a webhook that sign at the same time. */
 export const WEBHOOK_SECRETS_MAX = 5
 
+/** As it is kept: sealed, the newest first. `untilMs` is null for the current one. */
+type WebhookSecret = { readonly secret: string; readonly untilMs: number | null }
 type Sealed = { readonly id: string; readonly sealedSecrets: Uint8Array }
 
-/** For the webhook of this id alone. */
-export function sealSecrets(
+function sealSecrets(
   sealer: Sealer,
   webhookId: string,
   secrets: readonly WebhookSecret[],
@@ -24,7 +23,7 @@ export function sealSecrets(
   return sealer.seal(Buffer.from(JSON.stringify(secrets)), contextOf(webhookId))
 }
 
-/** Those that sign at this time, the newest first. Throws when another key sealed them. */
+/** The secrets that sign at this time, the newest first. Throws when another key sealed them. */
 export function openSecrets(sealer: Sealer, webhook: Sealed, nowMs: number): string[] {
   const secrets = openAll(sealer, webhook, nowMs)
   if (secrets === null)
@@ -32,15 +31,15 @@ export function openSecrets(sealer: Sealer, webhook: Sealed, nowMs: number): str
   return secrets.map(({ secret }) => secret)
 }
 
-export type NewestSealed =
-  /** `isAlone`: those before it cannot be opened, and are dropped. */
+type NewestSealed =
+  /** `isAlone`: the earlier secrets cannot be decrypted, and are dropped. */
   | { readonly kind: 'sealed'; readonly sealedSecrets: Uint8Array; readonly isAlone: boolean }
-  /** So many sign that none fits in before `untilMs`. */
+  /** WEBHOOK_SECRETS_MAX secrets sign until `untilMs`. */
   | { readonly kind: 'full'; readonly untilMs: number }
 
 /**
- * What is to be kept once `secret` is the newest: the one before it signs along for a day, earlier
- * ones for as long as they were promised.
+ * All secrets, sealed, once `secret` is the newest: the one before it signs for another day, earlier ones
+ * for as long as was promised.
  */
 export function sealNewest(
   sealer: Sealer,
@@ -75,10 +74,8 @@ function contextOf(webhookId: string): string {
   return `webhook:${webhookId}`
 }
 
-export type NewSecret = { id: string; secret: string; sealedSecrets: Uint8Array }
-
-/** Nothing of it is kept yet. */
-export function makeNewSecret(deps: { chance: Chance; makeId: MakeId; sealer: Sealer }): NewSecret {
+/** The id and the first secret of a new webhook, of which nothing is stored yet. */
+export function makeNewSecret(deps: { chance: Chance; makeId: MakeId; sealer: Sealer }) {
   const id = deps.makeId('whk')
   const secret = makeWebhookSecret(deps.chance)
   return { id, secret, sealedSecrets: sealSecrets(deps.sealer, id, [{ secret, untilMs: null }]) }
@@ -93,7 +90,7 @@ export function makeWebhookSecret(chance: Chance): string {
   return SECRET_PREFIX + Buffer.from(chance.bytes(SECRET_BYTES)).toString('base64')
 }
 
-export type SignedRequest = {
+type SignedRequest = {
   /** Of the event: the same at every attempt. */
   readonly id: string
   /** Of this attempt, in whole seconds since the Unix epoch. */
@@ -103,7 +100,10 @@ export type SignedRequest = {
   readonly secrets: readonly string[]
 }
 
-/** Header fields for the request. */
+/**
+ * Header fields for the request, in two conventions side by side: `X-Signature` signs the time and the body
+ * with the secret as it is written; Standard Webhooks signs the id too, with the secret's octets.
+ */
 export function signWebhook(request: SignedRequest): Record<string, string> {
   const { id, timestamp, body, secrets } = request
   const [newest, previous] = secrets

@@ -1,4 +1,4 @@
-// A webhook: a URL that events of an account are posted to, and what has become of each post.
+// A webhook: a URL that events of an account are posted to.
 
 import { isIP } from 'node:net'
 import type {
@@ -6,7 +6,7 @@ import type {
   WebhookDisabledReason,
   WebhookError,
 } from '@mailroom/contract/vocabulary.ts'
-import type { EventFilter, EventKind, LogPosition } from '#events/event.ts'
+import type { EventFilter, LogPosition } from '#events/event.ts'
 import { isSpecialAddress } from '#platform/egress/address-guard.ts'
 import { problem } from '#platform/problem.ts'
 
@@ -15,14 +15,14 @@ export type { WebhookDeliveryStatus, WebhookDisabledReason, WebhookError }
 export type Webhook = {
   readonly id: string
   readonly accountId: string
-  /** The inbox whose `webhookUrl` it is, and which alone it tells of; null for any other. */
+  /** The inbox whose `webhookUrl` it is, and whose events alone it gets; null for any other. */
   readonly inboxId: string | null
   readonly url: string
   readonly filter: EventFilter
   readonly isEnabled: boolean
   readonly disabledReason: WebhookDisabledReason | null
   readonly disabledAtMs: number | null
-  /** Where the log ended when it was enabled, by no clock: events behind it are delivered. */
+  /** Where the log ended when it was enabled: it gets the events after this position. */
   readonly enabledAfter: LogPosition
   /** The first failure since the last success; null when there is none. */
   readonly failingSinceMs: number | null
@@ -30,7 +30,7 @@ export type Webhook = {
   readonly createdAtMs: number
 }
 
-/** How a webhook fails; of one that is healthy there is nothing to say. */
+/** The state of a webhook that fails. */
 export type WebhookFailure = {
   /** Of the newest failed attempt; null when it is not kept any more. */
   readonly error: WebhookError | null
@@ -39,39 +39,29 @@ export type WebhookFailure = {
   readonly nextAttemptAtMs: number | null
 }
 
-/** A key that signs what is posted. */
-export type WebhookSecret = {
-  readonly secret: string
-  /** When a replaced one stops signing along; null for the one that is current. */
-  readonly untilMs: number | null
-}
-
-/** One event on its way to one webhook. */
-export type WebhookDelivery = {
-  readonly id: string
-  readonly webhookId: string
-  readonly eventId: string
-  readonly eventKind: EventKind
-  readonly status: WebhookDeliveryStatus
-  readonly attempts: number
-  readonly lastAttemptAtMs: number | null
-  readonly nextAttemptAtMs: number | null
-  readonly responseStatus: number | null
-  readonly responseBody: string | null
-  readonly latencyMs: number | null
-  readonly error: WebhookError | null
-  readonly createdAtMs: number
+/** `invalid_webhook_url` for a URL that no event may be posted to; the message names it as `field`. */
+export function requireWebhookUrl(
+  deps: { allowPrivateEgress: boolean },
+  url: string,
+  field: 'url' | 'webhookUrl',
+): void {
+  const mistake = checkWebhookUrl(url, { allowPrivate: deps.allowPrivateEgress })
+  if (mistake === null) return
+  throw problem('invalid_webhook_url', `The field "${field}" ${mistake}.`, {
+    details: [{ path: field, message: mistake }],
+  })
 }
 
 export const WEBHOOK_URL_LENGTH_MAX = 2_000
 
 const BLANK_OR_CONTROL = /[\s\p{Cc}\p{Cf}\p{Z}]/u
-/** The parts up to the path, by which a parser that mends URLs (WHATWG) has nothing to mend. */
+/** The parts up to the path, in which the parser of `URL` would otherwise correct mistakes. */
 const ABSOLUTE = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]+)/i
 
 /**
- * What is wrong with it, to follow `The field "url"`; null when nothing is. `allowPrivate`: the
- * operator lets webhooks go to private addresses, by plain HTTP and to any port too. Never throws.
+ * The mistake in the text of a URL, to follow `The field "url"`; null for none. The addresses of its host
+ * are checked when a connection is made. `allowPrivate`: the operator lets webhooks go to private
+ * addresses, by plain HTTP and to any port too. Never throws.
  */
 export function checkWebhookUrl(text: string, options: { allowPrivate: boolean }): string | null {
   const { allowPrivate } = options
@@ -96,21 +86,8 @@ export function checkWebhookUrl(text: string, options: { allowPrivate: boolean }
   return isOwnHost(host) ? 'must name a host that the public Internet can reach' : null
 }
 
-/** Of a host as WHATWG's parser leaves it: every spelling of an IPv4 address is dotted decimal. */
+/** The parser of `URL` has written every spelling of an IPv4 address as dotted decimal. */
 function isOwnHost(host: string): boolean {
   if (host === 'localhost' || host.endsWith('.localhost')) return true
   return isIP(host) !== 0 && isSpecialAddress(host)
-}
-
-/** `invalid_webhook_url` for what no event may be posted to; `field` names it in the message. */
-export function requireWebhookUrl(
-  deps: { allowPrivateEgress: boolean },
-  url: string,
-  field: 'url' | 'webhookUrl',
-): void {
-  const mistake = checkWebhookUrl(url, { allowPrivate: deps.allowPrivateEgress })
-  if (mistake === null) return
-  throw problem('invalid_webhook_url', `The field "${field}" ${mistake}.`, {
-    details: [{ path: field, message: mistake }],
-  })
 }

@@ -5,12 +5,12 @@ import { type EventFilter, LOG_START, type LogPosition } from '#events/event.ts'
 import {
   countEvents,
   LOG_COUNT_EVENTS_MAX,
-  LOG_STEP_EVENTS,
   LOG_WINDOW_EVENTS,
   lookInLog,
   readLog,
   readLogHead,
 } from '#events/event-rows.ts'
+import { LOG_STEP_EVENTS } from '#events/follow-log.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   addAccount,

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import { findReaderPosition, isUnsettledAfter } from '#events/event-rows.ts'
+import type { LogReader } from '#events/follow-log.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { DAY_MS, HOUR_MS } from '#platform/units.ts'
 import { purgeExpiredStep } from '#removal/retention-rows.ts'
 import type { Db } from '#schema/tables.ts'
-import { type MailCounter, openMailCounter, STATS_STEP_EVENTS } from '#stats/count-mail.ts'
+import { openMailCounter, STATS_STEP_EVENTS } from '#stats/count-mail.ts'
 import { listMailHours, MAIL_HOURS_MS } from '#stats/mail-hours-rows.ts'
 import { readStats } from '#stats/stats-handlers.ts'
 import { type StillClock, stillClock } from '#test/conformance/delivering.ts'
@@ -43,7 +44,7 @@ onBothEngines('hourly figures', (engine) => {
   const counter = (on = db) => openMailCounter({ db: on, clock })
   const arrive = (atMs = clock.now(), of = { owner, inboxId }) =>
     db.write(storeReceived, { ...arriving(of.owner, [of.inboxId]), nowMs: atMs })
-  const settle = async (one: MailCounter) => {
+  const settle = async (one: LogReader) => {
     for (;;) {
       while (await one.step());
       if (!(await isUnsettledAfter(db, await findReaderPosition(db, 'figures')))) return

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { FAN_OUT_UNKEPT_EVENTS_MAX, LOG_STEP_EVENTS, readLogHead } from '#events/event-rows.ts'
+import { findReaderPosition, readLogHead } from '#events/event-rows.ts'
+import { LOG_STEP_EVENTS, LOG_UNKEPT_EVENTS_MAX } from '#events/follow-log.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { changeInbox } from '#inboxes/change-inbox-rows.ts'
 import { MINUTE_MS } from '#platform/units.ts'
@@ -20,7 +21,7 @@ import { addWebhook, webhookDeliveriesOf, webhookDeps } from '#test/conformance/
 import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened } from '#test/world.ts'
 import { openFanOut } from '#webhooks/open-webhooks.ts'
-import { addWebhookTest, findWebhookPosition } from '#webhooks/webhook-queue-rows.ts'
+import { addWebhookTest } from '#webhooks/webhook-queue-rows.ts'
 import { changeWebhook } from '#webhooks/webhook-rows.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
@@ -198,12 +199,12 @@ onBothEngines('events on their way to webhooks', (engine) => {
       },
     }
     const reader = fanOut(counting)
-    const before = await findWebhookPosition(db)
+    const before = await findReaderPosition(db, 'webhooks')
     for (let index = 0; index < 10; index++) await arrive()
     await settle(reader)
     assert.deepEqual(writes, [])
-    assert.deepEqual(await findWebhookPosition(db), before)
-    for (let count = 0; count < FAN_OUT_UNKEPT_EVENTS_MAX; count += 50) {
+    assert.deepEqual(await findReaderPosition(db, 'webhooks'), before)
+    for (let count = 0; count < LOG_UNKEPT_EVENTS_MAX; count += 50) {
       await arrive(Array.from({ length: 50 }, () => inboxId))
     }
     await settle(reader)
@@ -214,7 +215,7 @@ onBothEngines('events on their way to webhooks', (engine) => {
     const [eventId] = await arrive()
     await settle(reader)
     assert.equal(writes.length, 2)
-    assert.deepEqual(await findWebhookPosition(db), await readLogHead(db))
+    assert.deepEqual(await findReaderPosition(db, 'webhooks'), await readLogHead(db))
     assert.ok(eventId)
   })
 
