@@ -4,7 +4,7 @@
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { sdkTypesSource } from '@mailroom/contract/sdk-types.ts'
+import { sdkTypesSource } from '@mailroom/contract/sdk-source.ts'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 const root = fileURLToPath(new URL('../../', import.meta.url))

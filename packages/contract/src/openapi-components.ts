@@ -1,8 +1,17 @@
 // The shapes that the OpenAPI document has by name; elsewhere it refers to them.
 
 import { originalOf, type TSchema } from '#schema.ts'
-import { Account, NewAccount, OwnAccount } from '#shapes/account.ts'
-import { ApiKey, NewApiKey } from '#shapes/api-key.ts'
+import {
+  Account,
+  ApiKey,
+  NewAccount,
+  NewApiKey,
+  OwnAccount,
+  Pairing,
+  Session,
+  StartedPairing,
+  Stats,
+} from '#shapes/account.ts'
 import { Domain, DomainRecord } from '#shapes/domain.ts'
 import { ErrorBody } from '#shapes/error.ts'
 import {
@@ -13,17 +22,12 @@ import {
   EventMessage,
   EventWebhook,
 } from '#shapes/event.ts'
-import { ChangedInbox, Inbox } from '#shapes/inbox.ts'
+import { ChangedInbox, Inbox, Pod } from '#shapes/inbox.ts'
 import { Attachment, Authentication, Extracted, Message } from '#shapes/message.ts'
-import { Pairing, StartedPairing } from '#shapes/pairing.ts'
-import { Pod } from '#shapes/pod.ts'
 import { CapturedMessage, InboundMail, ReceivedMail } from '#shapes/sandbox.ts'
 import { SearchHit, SearchResult } from '#shapes/search.ts'
-import { QuarantinedMessage, SenderRule } from '#shapes/sender.ts'
+import { QuarantinedMessage, SenderRule, Suppression } from '#shapes/sender.ts'
 import { AttachmentToSend, Delivery, SendMessage, SentMessage } from '#shapes/sending.ts'
-import { Session } from '#shapes/session.ts'
-import { Stats } from '#shapes/stats.ts'
-import { Suppression } from '#shapes/suppression.ts'
 import { Thread, ThreadMessages } from '#shapes/thread.ts'
 import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from '#shapes/webhook.ts'
 

@@ -2,25 +2,18 @@
 
 import { type BodyMediaType, type Operation, tags } from '#operations/operation.ts'
 import type { TObject } from '#schema.ts'
-import { ErrorBody } from '#shapes/error.ts'
+import { ErrorBody, errorExample } from '#shapes/error.ts'
 import { Event } from '#shapes/event.ts'
 import { MAILBOX, portablePatterns, RULE, TRIMMED } from '#shapes/text.ts'
 import { type ErrorCode, errorCodes } from './error-codes.ts'
-import { errorExample } from './error-example.ts'
 import { componentName, components } from './openapi-components.ts'
-import {
-  conventions,
-  headerObjects,
-  idempotencyKeyParameter,
-  lastEventIdParameter,
-  rangeParameters,
-  securitySchemes,
-} from './openapi-parts.ts'
-import { type JsonObject, type Part, type Shared, shareRepeated } from './openapi-references.ts'
-import { webSocketErrors, webSocketPathItem } from './openapi-web-socket.ts'
-import { webhooksObject } from './openapi-webhook.ts'
 import { errorsOf, isBodyOptional, operationIds, operationOf } from './operations.ts'
-import { WEB_SOCKET_PATH } from './vocabulary.ts'
+import {
+  CSRF_HEADER,
+  SECURE_SESSION_COOKIE,
+  SESSION_COOKIE,
+  WEB_SOCKET_PATH,
+} from './vocabulary.ts'
 
 export const API_VERSION = '1.0.0'
 
@@ -280,4 +273,281 @@ function plain(keyword: string, value: unknown): unknown {
   if (keyword === 'pattern') return portablePatterns.get(value) ?? value
   if (keyword === 'anyOf' && Array.isArray(value)) return value.map(refer)
   return value
+}
+
+export const conventions = [
+  'Identifiers are opaque. Times are ISO 8601 in UTC with milliseconds. Lengths count Unicode code points. In the body of a POST, null for an optional field means the same as omitting it; in the body of a PATCH, null clears a field that may be null. Query parameters may be written in camelCase or snake_case.',
+  'Lists are `{ "data": [...], "total": n }`, paged by `limit` and `offset`.',
+  'Every response has an `X-Request-Id`. A request answered with 429 or 5xx had no effect; repeat it after `Retry-After` seconds. Only `webhook_failed` and `image_unavailable` (502) report a failure of another server.',
+  'Fields and error codes may be added within v1; ignore the ones you do not know.',
+].join('\n\n')
+
+export const headerObjects = {
+  'X-Request-Id': {
+    description: 'Identifies the request in the server log.',
+    required: true,
+    schema: { type: 'string' },
+  },
+  'RateLimit-Limit': {
+    description:
+      'Requests that the account may make in 60 seconds. Missing when the request was not counted.',
+    schema: { type: 'integer' },
+  },
+  'RateLimit-Remaining': {
+    description: 'How many requests are left now.',
+    schema: { type: 'integer' },
+  },
+  'RateLimit-Reset': {
+    description: 'Seconds until another request becomes available.',
+    schema: { type: 'integer' },
+  },
+  'Idempotency-Replayed': {
+    description: 'Always `true`: this is the response to an earlier request with the same key.',
+    schema: { type: 'string' },
+  },
+  'X-View-Total-Chars': {
+    description: 'Length of the mail text over all pages, in code points.',
+    schema: { type: 'integer' },
+  },
+  'X-View-Next-Offset': {
+    description: 'Offset of the next page; missing on the last page.',
+    schema: { type: 'integer' },
+  },
+  'Retry-After': {
+    description: 'Seconds after which a repeat may succeed.',
+    schema: { type: 'integer' },
+  },
+  'WWW-Authenticate': { description: 'Always `Bearer`.', schema: { type: 'string' } },
+  'Set-Cookie': {
+    description: 'Sets or clears the session cookie.',
+    schema: { type: 'string' },
+  },
+  ETag: { description: 'Identifies the content.', schema: { type: 'string' } },
+  'Accept-Ranges': { description: 'Always `bytes`.', schema: { type: 'string' } },
+  'Content-Range': {
+    description: 'The range of bytes in the response and the total size.',
+    schema: { type: 'string' },
+  },
+}
+
+/** RFC 9110 §13.1.2, §13.1.5 and §14.2. */
+export const rangeParameters = Object.entries({
+  Range: 'The bytes to send, such as `bytes=0-1023`.',
+  'If-Range': 'An ETag: the whole content is sent if it no longer matches.',
+  'If-None-Match': 'ETags that the client already has.',
+}).map(([name, description]) => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema: { type: 'string' },
+}))
+
+export const lastEventIdParameter = {
+  name: 'Last-Event-ID',
+  in: 'header',
+  required: false,
+  description: 'The id of the last event received. It takes precedence over after.',
+  schema: { type: 'string' },
+}
+
+export const idempotencyKeyParameter = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: true,
+  description:
+    'A new UUID for each message; repeat it when you retry the request. Printable ASCII.',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
+}
+
+export const securitySchemes = {
+  apiKey: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'An API key of the account, with full access.',
+  },
+  keyInQuery: {
+    type: 'apiKey',
+    in: 'query',
+    name: 'token',
+    description: 'An API key, for opening a WebSocket.',
+  },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: SESSION_COOKIE,
+    description: `A session of the console, for pages of the service itself; \`${SECURE_SESSION_COOKIE}\` over https.`,
+  },
+  csrfToken: {
+    type: 'apiKey',
+    in: 'header',
+    name: CSRF_HEADER,
+    description: 'The csrfToken of the session, in addition to its cookie.',
+  },
+  operatorToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'The operator token of the service.',
+  },
+  signedUrl: {
+    type: 'apiKey',
+    in: 'query',
+    name: 'signature',
+    description: 'The signature of a signed URL, together with expires.',
+  },
+}
+
+export type JsonObject = { [name: string]: unknown }
+
+/** A part of an operation, with the name that it gets where others have the same part. */
+export type Part = { readonly name: string; readonly content: JsonObject }
+
+export type Shared = {
+  /** The parts that are there more than once, by name. */
+  readonly components: JsonObject
+  /** A reference to the part where it is shared, else the part itself. */
+  refer(part: Part): JsonObject
+}
+
+export function shareRepeated(section: 'parameters' | 'responses', parts: readonly Part[]): Shared {
+  const uses = Map.groupBy(parts, ({ content }) => JSON.stringify(content))
+  const names = new Map<string, string>()
+  const taken = new Map<string, JsonObject>()
+  for (const [key, [first, second]] of uses) {
+    if (first === undefined || second === undefined) continue
+    const name = freeName(first.name, taken)
+    names.set(key, name)
+    taken.set(name, first.content)
+  }
+  return {
+    components: Object.fromEntries([...taken].sort(([a], [b]) => (a < b ? -1 : 1))),
+    refer({ content }) {
+      const name = names.get(JSON.stringify(content))
+      return name === undefined ? content : { $ref: `#/components/${section}/${name}` }
+    },
+  }
+}
+
+function freeName(name: string, taken: ReadonlyMap<string, unknown>): string {
+  let free = name
+  for (let count = 2; taken.has(free); count += 1) free = `${name}_${count}`
+  return free
+}
+
+/** What a request that opens no WebSocket is answered with; a bad key is told once it is open. */
+export const webSocketErrors = [
+  'bad_request',
+  'upgrade_required',
+  'rate_limit_exceeded',
+  'internal_error',
+  'service_unavailable',
+] as const satisfies readonly ErrorCode[]
+
+/** OpenAPI has no form for frames, so they are described in words. */
+const frames = [
+  'Send the API key in the Authorization header or in the query parameter token.',
+  'To subscribe, send the frame `{ "type": "subscribe", "inbox_ids": [], "pod_ids": [], "event_types": [], "last_event_id": "evt_…" }`. Only type is required; an empty or missing list means all. The reply is a frame of type `subscribed` with the subscription. Every frame without a `type` is an event.',
+  'To resume after a disconnect, send the event_id of the last event as `last_event_id`: the events after it come first. If no event has arrived yet, use the `last_event_id` of `subscribed` (null if there is none). If the event is no longer in the log, events resume at its time; if the value is not an event id, only new events are sent. In both cases a frame of type `error` comes before `subscribed`.',
+  'Unknown `event_types` are ignored if others are known, and a frame of type `error` names them. If all of them are unknown, or if an inbox or a pod does not belong to the account, the reply is an `error` frame and there is no subscription.',
+  '`unsubscribe` ends the subscriptions to its `inbox_ids`, or all subscriptions without `inbox_ids`; the reply is `unsubscribed`. `ping` is answered with `pong`, and an invalid frame with `error`.',
+  'An account may have ten connections (close code 4008), and a connection may send 30 frames in 10 seconds (4029). Close code 4001 means that the API key is invalid or was revoked.',
+].join('\n\n')
+
+/** The path item. */
+export const webSocketPathItem = {
+  get: {
+    operationId: 'events.webSocket',
+    tags: ['Events'],
+    summary: 'Stream events over a WebSocket.',
+    description: frames,
+    responses: {
+      101: { description: 'The connection is now a WebSocket.' },
+      ...Object.fromEntries(
+        webSocketErrors.map((code) => {
+          const { status, sentence } = errorCodes[code]
+          return [status, { description: sentence, ...errorHead(status), content: bodyOf(code) }]
+        }),
+      ),
+    },
+    security: [{ apiKey: [] }, { keyInQuery: [] }],
+  },
+}
+
+function errorHead(status: number) {
+  const names =
+    status === 429 || status === 503 ? ['X-Request-Id', 'Retry-After'] : ['X-Request-Id']
+  const refer = (name: string) => [name, { $ref: `#/components/headers/${name}` }]
+  return { headers: Object.fromEntries(names.map(refer)) }
+}
+
+function bodyOf(code: ErrorCode) {
+  return {
+    'application/json': {
+      schema: { $ref: '#/components/schemas/Error' },
+      examples: { [code]: { $ref: `#/components/examples/${code}` } },
+    },
+  }
+}
+
+const fields: readonly {
+  name: string
+  description: string
+  isOptional?: true
+  schema?: JsonObject
+}[] = [
+  { name: 'X-Event-Id', description: 'The event_id of the body: the same at every attempt.' },
+  {
+    name: 'X-Timestamp',
+    description:
+      'When this attempt was signed, in seconds since 1970-01-01T00:00Z. Refuse one that is more than five minutes off.',
+    schema: { type: 'integer' },
+  },
+  {
+    name: 'X-Signature',
+    description:
+      'HMAC-SHA256 of X-Timestamp, a full stop and the raw body, in lower-case hex. The key is the whole secret, whsec_ included.',
+    schema: { type: 'string', pattern: '^[0-9a-f]{64}$' },
+  },
+  {
+    name: 'X-Signature-Previous',
+    description: 'The signature with the previous secret, for 24 hours after a rotation.',
+    isOptional: true,
+    schema: { type: 'string', pattern: '^[0-9a-f]{64}$' },
+  },
+  { name: 'webhook-id', description: 'Standard Webhooks: the same as X-Event-Id.' },
+  {
+    name: 'webhook-timestamp',
+    description: 'Standard Webhooks: the same as X-Timestamp.',
+    schema: { type: 'integer' },
+  },
+  {
+    name: 'webhook-signature',
+    description:
+      'Standard Webhooks: v1, a comma, and the base64 of the HMAC-SHA256 of webhook-id, webhook-timestamp and body, joined by full stops. The key is the octets that the base64 after whsec_ stands for. One for each secret that signs, the newest first, separated by spaces.',
+  },
+]
+
+/** The document's `webhooks` member; `event` is the schema of the body. */
+export function webhooksObject(event: JsonObject): JsonObject {
+  return {
+    event: {
+      post: {
+        operationId: 'webhook.event',
+        tags: ['Webhooks'],
+        summary: 'Deliver an event.',
+        description:
+          'Every event is delivered at least once, in no guaranteed order; use event_id to recognise repeats. Success is a 2xx response within 15 seconds; a redirect is a failure. Failed deliveries are retried after 30 seconds, 1, 2, 4 and 15 minutes, and 1, 4, 12 and 24 hours. A webhook is disabled after failing for five days.',
+        parameters: fields.map(({ name, description, isOptional, schema }) => ({
+          name,
+          in: 'header',
+          required: isOptional !== true,
+          description,
+          schema: schema ?? { type: 'string' },
+        })),
+        requestBody: { required: true, content: { 'application/json': { schema: event } } },
+        responses: { '2XX': { description: 'The receiver accepted the event.' } },
+        security: [],
+      },
+    },
+  }
 }

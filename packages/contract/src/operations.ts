@@ -1,23 +1,22 @@
 // The table of operations: what the API can do. HTTP routes, the OpenAPI document, the reference page
 // and the SDK are made of it.
 
-import { adminOperations } from '#operations/admin.ts'
-import { apiKeyOperations } from '#operations/api-keys.ts'
+import {
+  apiKeyOperations,
+  pairingOperations,
+  sessionOperations,
+  statsOperations,
+} from '#operations/account.ts'
 import { domainOperations } from '#operations/domains.ts'
 import { eventOperations } from '#operations/events.ts'
-import { inboxOperations } from '#operations/inboxes.ts'
+import { inboxOperations, podOperations } from '#operations/inboxes.ts'
 import { messageOperations } from '#operations/messages.ts'
 import type { Operation } from '#operations/operation.ts'
-import { pairingOperations } from '#operations/pairing.ts'
-import { podOperations } from '#operations/pods.ts'
 import { sandboxOperations } from '#operations/sandbox.ts'
 import { senderOperations } from '#operations/senders.ts'
-import { sendingOperations } from '#operations/sending.ts'
-import { serviceOperations } from '#operations/service.ts'
-import { sessionOperations } from '#operations/session.ts'
-import { statsOperations } from '#operations/stats.ts'
+import { sendingOperations, unsubscribeOperations } from '#operations/sending.ts'
+import { adminOperations, serviceOperations } from '#operations/service.ts'
 import { threadOperations } from '#operations/threads.ts'
-import { unsubscribeOperations } from '#operations/unsubscribe.ts'
 import { webhookOperations } from '#operations/webhooks.ts'
 import type { Static, TSchema } from '#schema.ts'
 import type { ErrorCode } from './error-codes.ts'

@@ -1,5 +1,5 @@
-// What one connection can reach: a client with its key, narrowed as it was set up. Whatever lies outside
-// is not found, in the same words as what does not exist.
+// The access of one connection: a client with its key, optionally restricted to one inbox or to reading.
+// Anything outside is reported as not found, in the same words as something that does not exist.
 
 import { type Inbox, Mailroom, type Message, type Thread } from '@mailroom/sdk'
 import type { Narrowing } from './narrowing.ts'
@@ -9,19 +9,19 @@ export type AccessOptions = {
   readonly baseUrl: string
   readonly apiKey: string
   readonly narrowing: Narrowing
-  /** Whether mail goes to the sandbox, so that its operations are there. */
+  /** Whether the service is in sandbox mode. */
   readonly isSandbox: boolean
-  /** Instead of the runtime's own. */
+  /** Default: the runtime's own. */
   readonly fetch?: typeof fetch
-  /** The service's time in milliseconds; without it, what its answers say. */
+  /** The service's time in milliseconds; default: the Date header of its answers. */
   readonly now?: () => number
-  /** A fault of ours or of what we use, which the model is told nothing of. */
+  /** Called with unexpected errors, whose details the model does not get. */
   onFault(error: unknown): void
 }
 
-/** Inboxes named in a question which one is meant. */
+/** Inboxes listed when a call must name one. */
 const NAMED_MAX = 10
-/** Inboxes looked through for an address. */
+/** Inboxes searched for an address. */
 const LOOKED_MAX = 5_000
 
 export class Access {
@@ -44,7 +44,7 @@ export class Access {
     this.#options.onFault(error)
   }
 
-  /** A client that shows the head of every answer. Repeats nothing: the model decides that. */
+  /** A client that passes every response to `see`. Never retries: the model decides that. */
   clientSeeing(see: (response: Response) => void): Mailroom {
     const { baseUrl, apiKey, fetch: send = fetch } = this.#options
     const seeing: typeof fetch = async (...request) => {
@@ -55,7 +55,7 @@ export class Access {
     return new Mailroom({ baseUrl, apiKey, fetch: seeing, maxRetries: 0 })
   }
 
-  /** By id or address; without either the only one that there is. */
+  /** Finds an inbox by id or address; without a name the only one. */
   async inbox(named: string | undefined): Promise<Inbox> {
     const only = await this.only()
     if (only !== null) {
@@ -76,7 +76,7 @@ export class Access {
     )
   }
 
-  /** The inbox that this connection is narrowed to, or null. */
+  /** The only inbox of this connection, or null if it is not restricted. */
   async only(): Promise<Inbox | null> {
     const { inbox } = this.narrowing
     if (inbox === null) return null
@@ -94,7 +94,7 @@ export class Access {
     }
   }
 
-  /** Rejects for a thread of another inbox as for one that does not exist. */
+  /** Rejects the same way for a thread of another inbox and for one that does not exist. */
   async thread(id: string): Promise<Thread> {
     const problem = () =>
       new ToolProblem(`No thread ${id}. Call list_unread or search_mail to find a thread's id.`)
@@ -103,7 +103,7 @@ export class Access {
     return thread
   }
 
-  /** Rejects for a message of another inbox as for one that does not exist. */
+  /** Rejects the same way for a message of another inbox and for one that does not exist. */
   async message(id: string): Promise<Message> {
     const problem = () =>
       new ToolProblem(

@@ -1,5 +1,5 @@
-// The MCP endpoint of a service (Streamable HTTP), without a session: every request is served by a server
-// of its own, so that any process can answer any of them. Who calls was found out before.
+// The MCP endpoint (Streamable HTTP) without sessions: each request gets its own server, so any process can
+// answer any request. The caller is already authenticated.
 
 import {
   createMcpHandler,
@@ -12,31 +12,30 @@ import { makeMcpServer } from './mcp-server.ts'
 import type { Narrowing } from './narrowing.ts'
 
 export type McpEndpointOptions = {
-  /** Of the service, for the client's requests; only their path and query matter to `fetch`. */
+  /** Base of the client's requests; `fetch` uses only their path and query. */
   readonly baseUrl: string
   /** The service's time in milliseconds. */
   readonly now: () => number
-  /** A message that was refused before any tool was called. */
+  /** Called with messages that were refused before any tool ran. */
   onRefused(error: Error): void
-  /** A fault of ours or of what we use, which the caller is told nothing of. */
+  /** Called with unexpected errors, whose details the caller does not get. */
   onFault(error: unknown): void
 }
 
-/** What is known of the caller of one request. */
 export type McpCaller = {
   readonly apiKey: string
   readonly narrowing: Narrowing
   readonly isSandbox: boolean
-  /** Asks the API as the caller. */
+  /** Calls the API as the caller. */
   readonly fetch: typeof fetch
 }
 
 export type McpEndpoint = {
-  /** Aborting the request's signal gives up what its tools do. `message` is its body, parsed. */
+  /** Aborting the request's signal aborts its tools. `message` is its parsed body. */
   answer(request: Request, message: unknown, caller: McpCaller): Promise<Response>
 }
 
-/** Holds nothing between two requests. */
+/** Keeps no state between requests. */
 export function openMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const { baseUrl, now, onRefused, onFault } = options
   const handler = createMcpHandler(
@@ -46,11 +45,11 @@ export function openMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
         new Access({ baseUrl, apiKey, narrowing, isSandbox, fetch, now, onFault }),
       )
     },
-    // The tools never change while a connection lasts: there is nothing to subscribe to.
+    // The tools of a connection never change, so there is nothing to subscribe to.
     { onerror: onRefused, maxSubscriptions: 0 },
   )
   const { hostname } = new URL(baseUrl)
-  // Not what the Host field says, which is the attacker's own name where DNS was rebound.
+  // Not the Host header: after DNS rebinding it is the attacker's name.
   const origins = [...localhostAllowedOrigins(), hostname]
   return {
     async answer(request, message, caller) {

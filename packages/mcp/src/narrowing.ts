@@ -1,13 +1,13 @@
-// What a connection may reach: less than its key where it was set up so, never more.
+// Restrictions of a connection: it may reach less than its key, never more.
 
 export type Narrowing = {
-  /** Id or address of the one inbox that there is for this connection; null: all of the account. */
+  /** Id or address of the only inbox of this connection; null for all inboxes of the account. */
   readonly inbox: string | null
   /** Without the tools that send, create or change anything. */
   readonly isReadOnly: boolean
 }
 
-/** The reason is for whoever set the connection up. */
+/** The message is for the person who set the connection up. */
 export type NarrowingReading =
   | { readonly kind: 'narrowing'; readonly narrowing: Narrowing }
   | { readonly kind: 'mistake'; readonly message: string }
@@ -15,8 +15,8 @@ export type NarrowingReading =
 const NAMES = new Set(['inbox', 'read_only'])
 
 /**
- * From the query of the endpoint. A name or value that is not understood is a mistake and not nothing:
- * a connection that was meant to be narrow must not be wide because of a slip.
+ * Reads the query of the endpoint. An unknown name or value is a mistake, so that a typo does not leave a
+ * connection unrestricted.
  */
 export function readNarrowing(query: URLSearchParams): NarrowingReading {
   for (const name of query.keys()) {
@@ -34,8 +34,8 @@ const PREFIX = 'MAILROOM_MCP_'
 const SETTINGS = new Set(['MAILROOM_MCP_INBOX', 'MAILROOM_MCP_READ_ONLY'])
 
 /**
- * From the environment of a process. Here, too, a slip is a mistake: a name that is not known, or a
- * value that is empty because what was to fill it in is not set.
+ * Reads the environment. An unknown name is a mistake, and so is an empty value, which often comes from an
+ * unset variable.
  */
 export function readNarrowingSettings(
   env: Readonly<Record<string, string | undefined>>,
@@ -55,7 +55,7 @@ export function readNarrowingSettings(
   return { kind: 'narrowing', narrowing: { inbox: inbox ?? null, isReadOnly } }
 }
 
-/** Null for what is neither; a value that is not given is false. */
+/** Null for any other text; a missing value is false. */
 export function readBoolean(text: string | null): boolean | null {
   if (text === null || text === 'false' || text === '0') return false
   return text === 'true' || text === '1' || text === '' ? true : null

@@ -1,5 +1,4 @@
-// What a tool answers when it cannot do what was asked: one sentence that says what happened and one that
-// says what to do next, for a model that can only call tools.
+// Error texts for a model: what happened, and what to do next.
 
 import { MailroomConnectionError, MailroomError } from '@mailroom/sdk'
 import { oneLine } from './fence.ts'
@@ -7,12 +6,12 @@ import { oneLine } from './fence.ts'
 const MESSAGE_LENGTH_MAX = 500
 const DETAILS_MAX = 10
 
-/** An outcome that was to be expected; its message is an instruction. */
+/** An expected failure; its message tells the model what to do. */
 export class ToolProblem extends Error {
   override readonly name = 'ToolProblem'
 }
 
-/** Gives the text for any value that was thrown; nothing of an unexpected one. */
+/** The text for anything thrown, without details of unexpected errors. */
 export function explain(thrown: unknown): string {
   if (thrown instanceof ToolProblem) return thrown.message
   if (thrown instanceof MailroomError) return explainRefusal(thrown)
@@ -22,7 +21,6 @@ export function explain(thrown: unknown): string {
   return 'The tool failed. Call it again once; if it fails again, tell the person.'
 }
 
-/** Whether somebody decided that it should come to this. */
 export function isExpected(thrown: unknown): boolean {
   return [ToolProblem, MailroomError, MailroomConnectionError].some(
     (kind) => thrown instanceof kind,
@@ -49,12 +47,11 @@ function explainRefusal(error: MailroomError): string {
   return [told.filter((part) => part !== '').join(' '), ...details].join('\n')
 }
 
-/** Whether the service says that there is no such thing. */
 export function isNotFound(thrown: unknown): boolean {
   return thrown instanceof MailroomError && thrown.code === 'not_found'
 }
 
-/** The same promise, with the problem instead of the service's "not found". */
+/** The same promise, with this problem in place of the service's "not found". */
 export async function orElse<Value>(
   asked: Promise<Value>,
   problem: () => ToolProblem,

@@ -1,26 +1,26 @@
-// A send that a model repeats: the same content to the same recipients is sent once in ten minutes,
-// whichever connection, process or machine repeats it. What is remembered is remembered by the service,
-// under idempotency keys that follow from the content; nothing is kept here.
+// Sends the same content to the same recipients only once in ten minutes, whichever connection, process or
+// machine repeats it. The service remembers sends by idempotency keys derived from the content; nothing is
+// stored here.
 
 import { createHash } from 'node:crypto'
 import type { MessageToSend, SentMessage } from '@mailroom/sdk'
 import type { Access } from './access.ts'
 import { ToolProblem } from './problem.ts'
 
-/** As long as a repeat counts as a slip and not as a second message. */
+/** Within this time a repeat counts as a mistake, not as a second message. */
 export const REPEAT_MS = 10 * 60_000
-/** The same content, each time more than REPEAT_MS later, within the day that keys are remembered. */
+/** Times that the same content may be sent within a day, each more than REPEAT_MS after the last. */
 export const GENERATIONS_MAX = 16
 
 export type SendOutcome = {
   readonly sent: SentMessage
-  /** It had been sent already, less than REPEAT_MS ago; now nothing was. */
+  /** It was sent less than REPEAT_MS ago, and was not sent again. */
   readonly isRepeat: boolean
 }
 
 /**
- * Rejects with ToolProblem when the day's generations are used up, and as a send does. Calls at the same
- * time agree on the first free key, which the service gives to one of them.
+ * Rejects with ToolProblem when the day's generations are used up, and like a send. Concurrent calls use the
+ * same first free key, so the service sends once.
  */
 export async function sendOnce(
   access: Access,
@@ -44,13 +44,13 @@ export async function sendOnce(
   )
 }
 
-/** The clock of the service, which made the times that are compared with it; to the second. */
+/** The service's clock, in whole seconds, because the compared times are the service's. */
 function timeOf(headers: Headers): number {
   const at = Date.parse(headers.get('date') ?? '')
   return Number.isNaN(at) ? Date.now() : at
 }
 
-/** Everything that the request says, so that one hash never stands for two requests. */
+/** Covers the whole request, so that two requests never have the same hash. */
 function hashOf(inboxId: string, message: MessageToSend): string {
   const { attachments = [], ...fields } = message
   const told = Object.entries(fields)

@@ -1,4 +1,4 @@
-// MCP over standard input and output: a process of its own for one client, which asks the API over HTTP.
+// MCP over standard input and output: a process for one client, which calls the API over HTTP.
 
 import { once } from 'node:events'
 import { Mailroom } from '@mailroom/sdk'
@@ -10,7 +10,7 @@ import { isNotFound } from './problem.ts'
 export type StdioOptions = {
   readonly baseUrl: string
   readonly apiKey: string
-  /** Id or address of the only inbox that there is for the client; null: all of the account. */
+  /** Id or address of the only inbox of this connection; null for all inboxes of the account. */
   readonly inbox?: string | null
   /** Without the tools that send, create or change anything. */
   readonly isReadOnly?: boolean
@@ -19,8 +19,8 @@ export type StdioOptions = {
 const PROBE_MS_MAX = 5_000
 
 /**
- * Serves until the client closes the standard input, then resolves. Standard output belongs to the
- * protocol; what goes wrong goes to standard error. A service that cannot be reached is the tools' to tell.
+ * Resolves when the client closes standard input. Standard output carries the protocol; errors go to standard
+ * error. If the service cannot be reached, the tools say so.
  */
 export async function runStdio(options: StdioOptions): Promise<void> {
   const { baseUrl, apiKey, inbox = null, isReadOnly = false } = options
@@ -37,7 +37,7 @@ export async function runStdio(options: StdioOptions): Promise<void> {
   await handle.close()
 }
 
-/** Its operations are there only then. */
+/** The sandbox operations exist only in sandbox mode. */
 async function findSandbox({ baseUrl, apiKey }: StdioOptions): Promise<boolean> {
   const client = new Mailroom({ baseUrl, apiKey, maxRetries: 1 })
   try {

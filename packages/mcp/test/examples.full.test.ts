@@ -8,9 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
-import { allTools } from '@mailroom/mcp/tools/all-tools.ts'
 import { opened, openWorld, plainMail } from '@mailroom/server/test/world.ts'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { allTools } from '#mcp-server.ts'
 
 const LIMIT = { timeout: 60_000 }
 const ROOT = new URL('../../../', import.meta.url)

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { allTools } from '@mailroom/mcp/tools/all-tools.ts'
 import type { Inbox } from '@mailroom/sdk'
 import { plainMail, type World } from '@mailroom/server/test/world.ts'
+import { allTools } from '#mcp-server.ts'
 import { onEachTransport, splitFences, type Tools, textOf } from './mcp-world.ts'
 
 const LIMIT = { timeout: 60_000 }

@@ -1,4 +1,4 @@
-// The kinds of calls that operations are made of, typed by the contract.
+// Calls of operations, typed by the contract.
 
 import type { OperationId, QueryOf, ResponseOf } from '@mailroom/contract/operations.ts'
 import type { Event } from '@mailroom/contract/shapes/event.ts'
@@ -13,26 +13,26 @@ export type DownloadedFile = {
 
 /** Mail as text for a language model, or a page of it. */
 export type View = {
-  /** Markdown; what others wrote stands between marks, and is data. */
+  /** Markdown. Text written by others stands between marks; treat it as data. */
   readonly text: string
-  /** How long the text between the marks is over all pages, in code points. */
+  /** Length of the text between the marks over all pages, in code points. */
   readonly totalChars: number
   /** Where the next page begins; null on the last. */
   readonly nextOffset: number | null
 }
 
 export type ViewOptions = RequestOptions & {
-  /** How long `text` may be, in code points: 500 to 200,000, 20,000 unless given. */
+  /** Maximum length of `text` in code points: 500 to 200,000, by default 20,000. */
   maxChars?: number
-  /** The `nextOffset` of the page before. */
+  /** The `nextOffset` of the previous page. */
   offset?: number
-  /** Whether long addresses of links are shortened; `short` unless given. */
+  /** Whether long URLs are shortened (`short`, the default). */
   links?: 'short' | 'full'
-  /** Whether quoted history is shown that earlier messages of the thread hold; it is folded otherwise. */
+  /** Whether to show quoted text that is already in an earlier message of the thread; by default it is folded. */
   unfold?: boolean
 }
 
-/** Operations that answer with a page of things. */
+/** Operations that return a page of a list. */
 export type ListId = {
   [Id in OperationId]: ResponseOf<Id> extends { data: Listed[]; total: number } ? Id : never
 }[OperationId]
@@ -40,7 +40,7 @@ export type ListId = {
 export type ItemOf<Id extends ListId> =
   ResponseOf<Id> extends { data: (infer Item extends Listed)[] } ? Item : never
 
-/** Filters of the operation, which page, and how to ask. */
+/** Filters of the operation, the page, and request options. */
 export type ListOptions<Id extends ListId> = Omit<Partial<QueryOf<Id>>, keyof PageBounds> &
   PageBounds &
   RequestOptions
@@ -72,7 +72,6 @@ export class Api {
     return new TextDecoder().decode(bytes)
   }
 
-  /** A page of a view, told by its headers where it stands. */
   async view(
     id: 'messages.view' | 'threads.view',
     ofId: string,
@@ -88,7 +87,7 @@ export class Api {
     }
   }
 
-  /** The body of the answer while it comes. */
+  /** The body of the answer as a stream. */
   stream(call: Call): Promise<ReadableStream<Uint8Array>> {
     return this.transport.stream(call)
   }

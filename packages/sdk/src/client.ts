@@ -1,39 +1,53 @@
-// The client of the Mailroom API: a namespace for each kind of thing, a method for each operation,
-// typed by the contract. Runs wherever there is fetch.
+// The client of the Mailroom API: a namespace for each resource, a method for each operation, typed by the
+// contract. Runs wherever there is fetch.
 
 import { Api } from './api.ts'
-import { pairing, session, stats } from './console.ts'
-import { account, quarantine, senderRules, suppressions } from './correspondence.ts'
 import {
+  account,
+  admin,
   apiKeys,
   attachments,
   domains,
   events,
   inboxes,
   messages,
+  pairing,
   pods,
+  quarantine,
   sandbox,
+  senderRules,
+  service,
+  session,
+  stats,
+  suppressions,
   threads,
   unsubscribe,
   webhooks,
 } from './namespaces.ts'
-import { admin, service } from './operating.ts'
 import { type MailroomOptions, Transport } from './transport.ts'
 
-export type { Account, NewAccount, OwnAccount } from '@mailroom/contract/shapes/account.ts'
-export type { ApiKey, NewApiKey } from '@mailroom/contract/shapes/api-key.ts'
+export type {
+  Account,
+  ApiKey,
+  NewAccount,
+  NewApiKey,
+  OwnAccount,
+  Pairing,
+  Session,
+  StartedPairing,
+  Stats,
+} from '@mailroom/contract/shapes/account.ts'
 export type { Domain, DomainRecord } from '@mailroom/contract/shapes/domain.ts'
 export type { Event, EventAttachment, EventMessage } from '@mailroom/contract/shapes/event.ts'
-export type { ChangedInbox, Inbox } from '@mailroom/contract/shapes/inbox.ts'
+export type { ChangedInbox, Inbox, Pod } from '@mailroom/contract/shapes/inbox.ts'
 export type { Attachment, Authentication, Message } from '@mailroom/contract/shapes/message.ts'
-export type { Pairing, StartedPairing } from '@mailroom/contract/shapes/pairing.ts'
-export type { Pod } from '@mailroom/contract/shapes/pod.ts'
 export type { CapturedMessage, ReceivedMail } from '@mailroom/contract/shapes/sandbox.ts'
-export type { QuarantinedMessage, SenderRule } from '@mailroom/contract/shapes/sender.ts'
+export type {
+  QuarantinedMessage,
+  SenderRule,
+  Suppression,
+} from '@mailroom/contract/shapes/sender.ts'
 export type { Delivery, SentMessage } from '@mailroom/contract/shapes/sending.ts'
-export type { Session } from '@mailroom/contract/shapes/session.ts'
-export type { Stats } from '@mailroom/contract/shapes/stats.ts'
-export type { Suppression } from '@mailroom/contract/shapes/suppression.ts'
 export type { Thread, ThreadMessages } from '@mailroom/contract/shapes/thread.ts'
 export type {
   Webhook,
@@ -43,10 +57,8 @@ export type {
 } from '@mailroom/contract/shapes/webhook.ts'
 export type { DownloadedFile, View, ViewOptions } from './api.ts'
 export { MailroomConnectionError, MailroomError, type MailroomErrorCode } from './error.ts'
-export type { EventListing } from './event-listing.ts'
-export type { WebSocketConstructor, WebSocketLike } from './event-socket.ts'
-export type { FollowOptions } from './follow.ts'
-export type { Listing, Page } from './listing.ts'
+export type { FollowOptions, WebSocketConstructor, WebSocketLike } from './follow.ts'
+export type { EventListing, Listing, Page } from './listing.ts'
 export type {
   FileToSend,
   MailToReceive,
@@ -66,9 +78,9 @@ export {
 export type { WaitOptions } from './wait.ts'
 
 /**
- * One account's view of a service. Every method rejects with MailroomError when the service refuses
- * and with MailroomConnectionError when no answer came; both after repeating the request where that
- * cannot do anything twice (`maxRetries`).
+ * A client for one account. Every method rejects with MailroomError if the service refuses the request, and
+ * with MailroomConnectionError if no answer came. Requests that cannot take effect twice are retried first
+ * (`maxRetries`).
  */
 export class Mailroom {
   readonly pods: ReturnType<typeof pods>

@@ -1,4 +1,4 @@
-// What the SDK throws: the service's own refusals, and everything that kept an answer from coming.
+// The errors that the SDK throws.
 
 import type { ErrorCode } from '@mailroom/contract/error-codes.ts'
 
@@ -12,11 +12,11 @@ export class MailroomError extends Error {
   override readonly name = 'MailroomError'
   readonly status: number
   readonly code: MailroomErrorCode
-  /** Names the request in the log of the service; null when something before it answered. */
+  /** The request's id in the log of the service; null if a gateway answered. */
   readonly requestId: string | null
   /** One sentence: what to do next. */
   readonly fix: string | null
-  /** Each field that was wrong. */
+  /** The invalid fields. */
   readonly details: readonly MailroomErrorDetail[]
   /** Whole seconds after which a repeat may succeed. */
   readonly retryAfterSeconds: number | null
@@ -36,12 +36,12 @@ export class MailroomError extends Error {
   }
 }
 
-/** No answer came, or none that can be understood; `cause` says why. */
+/** No answer came, or none that can be parsed; `cause` says why. */
 export class MailroomConnectionError extends Error {
   override readonly name = 'MailroomConnectionError'
 }
 
-/** Seconds named by Retry-After (RFC 9110 §10.2.3), as a number or a date; null without it. */
+/** Seconds of Retry-After (RFC 9110 §10.2.3), a number or a date; null without the header. */
 export function readRetryAfter(headers: Headers): number | null {
   const value = headers.get('retry-after')
   if (value === null) return null
@@ -59,7 +59,7 @@ function readBody(text: string): Record<string, unknown> {
   }
 }
 
-/** For answers of a gateway, which know nothing of the service's codes. */
+/** For answers of a gateway, which have no code of the service. */
 function codeOfStatus(status: number): MailroomErrorCode {
   if (status === 401) return 'unauthorized'
   if (status === 404) return 'not_found'

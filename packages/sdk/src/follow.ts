@@ -1,51 +1,48 @@
-// Events as they happen, over a WebSocket that is opened again whenever it ends: every event once, in
-// the order of the log.
+// Events as they happen, over a WebSocket that reconnects: every event once, in the order of the log.
 
 import type { Event } from '@mailroom/contract/shapes/event.ts'
 import { MailroomError } from './error.ts'
-import { EventSocket, type WebSocketConstructor, type WebSocketLike } from './event-socket.ts'
 import { backoffMs, pause } from './transport.ts'
 
 export type FollowOptions = {
-  /** Only events of these inboxes; with `podIds` of either. */
+  /** Only events of these inboxes, in addition to those of `podIds`. */
   inboxIds?: readonly string[]
   /** Only events of the inboxes of these pods. */
   podIds?: readonly string[]
   /** Only events of these kinds. */
   eventTypes?: readonly Event['event'][]
   /**
-   * The `event_id` of an event that was seen: what came after it is told first. One that the service
-   * does not hold any more stands for its time.
+   * The `event_id` of the last event that was handled: later events come first. If the log no longer holds
+   * it, its time counts.
    */
   after?: string
-  /** Called once for each thing that the service passed over, such as an unknown `after` or kind. */
+  /** Called once for each part of the request that the service ignored, such as an unknown `after` or kind. */
   onNotice?: (message: string) => void
-  /** Ends it; what waits for an event rejects with the reason of the signal. */
+  /** Ends the iteration; a pending `next` rejects with the reason of the signal. */
   signal?: AbortSignal
   /** Instead of the runtime's own; Node has one from version 22 on. */
   WebSocket?: WebSocketConstructor
-  /** After how long without an event the service is asked whether it is there; default 45 seconds. */
+  /** Sends a ping after this time without an event; default 45 seconds. */
   heartbeatMs?: number
 }
 
 const HEARTBEAT_MS_DEFAULT = 45_000
 const BACKOFF_MAX_MS = 30_000
-/** A connection that lasted as long was a good one. */
+/** A connection that lasted this long counts as good. */
 const GOOD_MS = 10_000
 
-/** So that the wait is a second at most. */
+/** Bounds the wait to a second. */
 const SUBSCRIBED_FAILURES_MAX = 2
 
 const UNAUTHORIZED = 4001
-/** Waits for refusals that a repeat at once would only meet again. */
+/** Waits after refusals that an immediate retry would meet again. */
 const WAIT_MS: Readonly<Record<number, number>> = { 4008: 5_000, 4029: 10_000 }
 
 /**
- * Yields for as long as it is asked; leaving the loop closes the connection, and so does `return`,
- * also while `next` waits: that is done then. Without `after` it begins with what happens once the
- * service has taken the subscription. Rejects with MailroomError: `unauthorized` for a key that is not
- * good or was revoked, `bad_request` for an inbox or a pod that the account does not have, or where no
- * kind is known. Everything else that ends a connection is waited out.
+ * Yields events without an end. Leaving the loop closes the connection, and so does `return`, even while
+ * `next` is pending. Without `after` it begins with new events. Rejects with MailroomError: `unauthorized`
+ * for an invalid or revoked key, `bad_request` for an inbox or a pod of another account, or if no kind is
+ * known. After anything else it reconnects.
  */
 export function follow(
   service: { readonly baseUrl: string; readonly apiKey: string },
@@ -59,7 +56,7 @@ export function follow(
   }
   const leaving = new AbortController()
   const events = followWith(() => openSocket(WebSocket, service), options, leaving.signal)
-  // A generator's own `return` waits for as long as its `next` does.
+  // A generator's own `return` waits for a pending `next`.
   const finish = events.return.bind(events)
   events.return = (value) => {
     leaving.abort()
@@ -109,14 +106,14 @@ async function* followWith(
     }
     if (leaving.aborted) return
     signal?.throwIfAborted()
-    // What happened since the subscription began is told by the next one.
+    // The next connection resumes where this subscription began.
     if (!hasTold && socket.notices.length > 0) after = socket.startId ?? after
     after ??= socket.startId ?? undefined
     const minimumMs = waitAfter(socket)
     if (minimumMs === null) continue
     const wasGood = hasTold || (socket.isSubscribed && performance.now() - startMs >= GOOD_MS)
     failures = wasGood ? 0 : failures + 1
-    // The service is there: what keeps breaking is the way to it.
+    // The service answered, so the network is the reason, and a long wait would not help.
     if (socket.isSubscribed) failures = Math.min(failures, SUBSCRIBED_FAILURES_MAX)
     const waitMs = Math.max(minimumMs, backoffMs(failures, BACKOFF_MAX_MS))
     await pause(waitMs, over).catch((reason) => {
@@ -156,5 +153,174 @@ function openSocket(
   } catch {
     // Browsers take the second argument for the names of protocols.
     return new WebSocket(`${url}?token=${encodeURIComponent(apiKey)}`)
+  }
+}
+
+/** The used part of a WebSocket; browsers, Node 22, Deno, Bun and the package `ws` have it. */
+export type WebSocketLike = {
+  onopen: ((event: never) => void) | null
+  onmessage: ((event: never) => void) | null
+  onclose: ((event: never) => void) | null
+  onerror: ((event: never) => void) | null
+  send(text: string): void
+  close(code?: number): void
+}
+
+export type WebSocketConstructor = new (url: string, options?: never) => WebSocketLike
+
+export type SocketEnd =
+  /** Closed by the service, or the connection broke (1006). */
+  | { readonly kind: 'closed'; readonly code: number }
+  /** Closed by us: no answer to a ping. */
+  | { readonly kind: 'silent' }
+  /** Closed by us: the reader does not keep up. Events received before can still be read. */
+  | { readonly kind: 'full' }
+  /** The service refused the subscription. */
+  | { readonly kind: 'refused'; readonly message: string }
+  | { readonly kind: 'stopped' }
+
+export type Subscribe = {
+  readonly inbox_ids?: readonly string[] | undefined
+  readonly pod_ids?: readonly string[] | undefined
+  readonly event_types?: readonly string[] | undefined
+  readonly last_event_id?: string | undefined
+}
+
+const QUEUE_EVENTS_MAX = 1_000
+/** In UTF-16 units of JSON: a few of the largest events, or all small ones. */
+const QUEUE_LENGTH_MAX = 8 * 1024 * 1024
+/** From the first byte sent to `subscribed`, and from our ping to any answer. */
+const OPENING_MS = 30_000
+const ANSWER_MS = 10_000
+
+const PING = '{"type":"ping"}'
+
+type Queued = { readonly event: Event; readonly length: number }
+
+export class EventSocket {
+  /** Null while the connection is open. */
+  end: SocketEnd | null = null
+  isSubscribed = false
+  /** Errors that the service reported about a subscription that it accepted. */
+  readonly notices: string[] = []
+  /** The newest event of the account when the subscription began; null if unknown. */
+  startId: string | null = null
+  private readonly socket: WebSocketLike
+  private readonly heartbeatMs: number
+  private readonly onSubscribed: ((notices: readonly string[]) => void) | undefined
+  private readonly queue: Queued[] = []
+  private queuedLength = 0
+  private heardAtMs = performance.now()
+  private isAsked = false
+  private timer: ReturnType<typeof setTimeout>
+  private wake = () => {}
+
+  constructor(
+    socket: WebSocketLike,
+    subscribe: Subscribe,
+    {
+      heartbeatMs,
+      onSubscribed,
+    }: { heartbeatMs: number; onSubscribed?: (notices: readonly string[]) => void },
+  ) {
+    this.socket = socket
+    this.heartbeatMs = heartbeatMs
+    this.onSubscribed = onSubscribed
+    this.timer = setTimeout(() => this.checkSilence(), OPENING_MS)
+    socket.onopen = () => {
+      socket.send(JSON.stringify({ type: 'subscribe', ...subscribe }))
+      // Frames are answered in order: an error before `subscribed` is a refusal only if this is answered
+      // without `subscribed` having come.
+      socket.send(PING)
+    }
+    socket.onmessage = (event: { data: unknown }) => this.take(event.data)
+    socket.onclose = (event: { code: number }) => this.finish({ kind: 'closed', code: event.code })
+    // A close event follows.
+    socket.onerror = () => {}
+  }
+
+  /** The next event; null once the connection has ended and all received events were read. */
+  async next(): Promise<Event | null> {
+    for (;;) {
+      const queued = this.queue.shift()
+      if (queued !== undefined) {
+        this.queuedLength -= queued.length
+        return queued.event
+      }
+      if (this.end !== null) return null
+      await new Promise<void>((resolve) => {
+        this.wake = resolve
+      })
+    }
+  }
+
+  stop(): void {
+    this.queue.length = 0
+    this.finish({ kind: 'stopped' })
+  }
+
+  private take(data: unknown): void {
+    this.heardAtMs = performance.now()
+    this.isAsked = false
+    const frame = readFrame(data)
+    if (frame === null) return
+    if (!('type' in frame)) this.enqueue({ event: frame as Event, length: String(data).length })
+    else if (frame.type === 'subscribed') {
+      this.isSubscribed = true
+      if ('last_event_id' in frame && typeof frame.last_event_id === 'string') {
+        this.startId = frame.last_event_id
+      }
+      clearTimeout(this.timer)
+      this.checkSilence()
+      this.onSubscribed?.(this.notices)
+    } else if (frame.type === 'error') {
+      this.notices.push('message' in frame ? String(frame.message) : 'The service refused it.')
+    } else if (frame.type === 'pong' && !this.isSubscribed && this.notices.length > 0) {
+      this.finish({ kind: 'refused', message: this.notices.join(' ') })
+    }
+  }
+
+  private enqueue(queued: Queued): void {
+    this.queue.push(queued)
+    this.queuedLength += queued.length
+    this.wake()
+    if (this.queue.length >= QUEUE_EVENTS_MAX || this.queuedLength >= QUEUE_LENGTH_MAX) {
+      this.finish({ kind: 'full' })
+    }
+  }
+
+  private checkSilence(): void {
+    const limitMs = this.isSubscribed ? this.heartbeatMs : OPENING_MS
+    const restMs = limitMs - (performance.now() - this.heardAtMs)
+    if (restMs > 0) {
+      this.timer = setTimeout(() => this.checkSilence(), restMs)
+    } else if (this.isAsked || !this.isSubscribed) {
+      this.finish({ kind: 'silent' })
+    } else {
+      this.isAsked = true
+      this.socket.send(PING)
+      this.timer = setTimeout(() => this.checkSilence(), Math.min(ANSWER_MS, this.heartbeatMs))
+    }
+  }
+
+  private finish(end: SocketEnd): void {
+    if (this.end !== null) return
+    this.end = end
+    clearTimeout(this.timer)
+    this.socket.onopen = null
+    this.socket.onmessage = null
+    this.socket.onclose = null
+    this.wake()
+    if (end.kind !== 'closed') this.socket.close(1000)
+  }
+}
+
+/** Null unless it is an object; a newer service may send unknown frames. */
+function readFrame(data: unknown): object | null {
+  try {
+    const frame: unknown = JSON.parse(String(data))
+    return typeof frame === 'object' ? frame : null
+  } catch {
+    return null
   }
 }

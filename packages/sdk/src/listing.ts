@@ -1,5 +1,8 @@
 // A list of the API: one page of it, or all of it item by item.
 
+import type { QueryOf } from '@mailroom/contract/operations.ts'
+import type { Event } from '@mailroom/contract/shapes/event.ts'
+
 export type Page<Item> = {
   readonly data: readonly Item[]
   readonly total: number
@@ -63,4 +66,36 @@ export class Listing<Item extends Listed> implements AsyncIterable<Item> {
 
 function idOf(item: Listed): string {
   return 'id' in item ? item.id : item.messageId
+}
+
+export type EventQuery = Partial<QueryOf<'events.list'>>
+
+/**
+ * `await listing.page()` reads one page; `for await (const event of listing)` reads to the end of the log.
+ * The next page starts after the last event read, so none is missed or repeated while the log grows.
+ */
+export class EventListing implements AsyncIterable<Event> {
+  private readonly read: (query: EventQuery) => Promise<Page<Event>>
+  private readonly query: EventQuery
+
+  constructor(read: (query: EventQuery) => Promise<Page<Event>>, query: EventQuery) {
+    this.read = read
+    this.query = query
+  }
+
+  page(): Promise<Page<Event>> {
+    return this.read(this.query)
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Event, void, undefined> {
+    const { limit = PAGE_SIZE } = this.query
+    let { after } = this.query
+    for (;;) {
+      const { data } = await this.read({ ...this.query, limit, after })
+      yield* data
+      after = data.at(-1)?.event_id ?? after
+      // The total may not count a rare match, so the end is a page that is not full.
+      if (data.length < Math.min(limit, PAGE_SIZE)) return
+    }
+  }
 }

@@ -3,8 +3,8 @@
 
 import type { BodyOf, QueryOf } from '@mailroom/contract/operations.ts'
 import type { Api, ListOptions, ViewOptions } from './api.ts'
-import { EventListing, type EventQuery } from './event-listing.ts'
 import type { FollowOptions } from './follow.ts'
+import { EventListing, type EventQuery } from './listing.ts'
 import {
   type MailToReceive,
   type MessageToSend,
@@ -56,7 +56,7 @@ export function inboxes(api: Api) {
       options,
     })
   return {
-    /** Repeated where no answer came, without sending twice. */
+    /** Retries if no answer came, and never sends twice. */
     send,
     /** Answers a message of the inbox in its thread. */
     reply: (
@@ -71,7 +71,7 @@ export function inboxes(api: Api) {
     list: (options: ListOptions<'inboxes.list'> = {}) => api.list('inboxes.list', {}, options),
     get: (id: string, options?: RequestOptions) =>
       api.call({ id: 'inboxes.get', path: { id }, options }),
-    /** What has all the words of `q`, newest first or by rank: `search(id, { q: 'from:ana invoice' })`. */
+    /** Messages with all words of `q`, newest first or by rank: `search(id, { q: 'from:ana invoice' })`. */
     search: (id: string, options: ListOptions<'inboxes.search'> & { q: string }) =>
       api.list('inboxes.search', { id }, options),
     /** null clears a field. */
@@ -80,7 +80,7 @@ export function inboxes(api: Api) {
     /** Deletes its messages, threads and attachments too, for good. */
     delete: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'inboxes.delete', path: { id }, options }),
-    /** One request of up to a minute: the message that matched, or null in its place. */
+    /** One request of up to a minute: `{ message }`, which is null if none matched. */
     wait: (id: string, { signal, timeoutMs, maxRetries, ...query }: WaitQuery = {}) =>
       api.call({
         id: 'inboxes.wait',
@@ -92,15 +92,15 @@ export function inboxes(api: Api) {
           timeoutMs: timeoutMs ?? (query.timeout ?? WAIT_SECONDS_DEFAULT) * 1000 + ANSWER_MS,
         },
       }),
-    /** The first message that matches, or null when the time is over: minutes or days. */
+    /** The first matching message, or null at the time limit, which may be days. */
     waitForMessage: (id: string, options: WaitOptions = {}) => waitForMessage(api, id, options),
     /** Rejects with `scoped_keys_not_supported`: every key is of the whole account. */
     createApiKey: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'inboxes.createApiKey', path: { id }, options }),
-    /** The secret before signs along for 24 hours. */
+    /** The previous secret also signs for 24 hours. */
     rotateWebhookSecret: (id: string, options?: RequestOptions) =>
       api.call({ id: 'inboxes.rotateWebhookSecret', path: { id }, options }),
-    /** Rejects with `webhook_failed` when the receiver does not take it. */
+    /** Rejects with `webhook_failed` if the receiver does not accept it. */
     testWebhook: (id: string, options?: RequestOptions) =>
       api.call({ id: 'inboxes.testWebhook', path: { id }, options }),
   }
@@ -289,5 +289,145 @@ export function apiKeys(api: Api) {
     /** The key stops working at once. */
     delete: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'apiKeys.delete', path: { id }, options }),
+  }
+}
+
+/** Addresses that the account does not write to. */
+export function suppressions(api: Api) {
+  return {
+    /** Newest first. */
+    list: (options: ListOptions<'suppressions.list'> = {}) =>
+      api.list('suppressions.list', {}, options),
+    /** An existing entry stays unchanged. */
+    create: (body: BodyOf<'suppressions.create'>, options?: RequestOptions) =>
+      api.call({ id: 'suppressions.create', body, options }),
+    /** The account may write to the address again. */
+    delete: (address: string, options?: RequestOptions) =>
+      api.carryOut({ id: 'suppressions.delete', path: { address }, options }),
+  }
+}
+
+/** Rules that allow or block senders. */
+export function senderRules(api: Api) {
+  return {
+    /** Newest first. */
+    list: (options: ListOptions<'senderRules.list'> = {}) =>
+      api.list('senderRules.list', {}, options),
+    /** An equal rule returns the existing one. Applies to mail that arrives from then on. */
+    create: (body: BodyOf<'senderRules.create'>, options?: RequestOptions) =>
+      api.call({ id: 'senderRules.create', body, options }),
+    get: (id: string, options?: RequestOptions) =>
+      api.call({ id: 'senderRules.get', path: { id }, options }),
+    /** Mail that it blocked stays in quarantine. */
+    delete: (id: string, options?: RequestOptions) =>
+      api.carryOut({ id: 'senderRules.delete', path: { id }, options }),
+  }
+}
+
+/** Mail that was blocked by sender rules. */
+export function quarantine(api: Api) {
+  return {
+    /** Newest first. */
+    list: (options: ListOptions<'quarantine.list'> = {}) =>
+      api.list('quarantine.list', {}, options),
+    get: (id: string, options?: RequestOptions) =>
+      api.call({ id: 'quarantine.get', path: { id }, options }),
+    /** The message byte for byte. */
+    raw: (id: string, options?: RequestOptions) =>
+      api.download({ id: 'quarantine.raw', path: { id }, options }),
+    /** Moves it to its inbox; returns the message. */
+    release: (id: string, options?: RequestOptions) =>
+      api.call({ id: 'quarantine.release', path: { id }, options }),
+    /** For good. */
+    delete: (id: string, options?: RequestOptions) =>
+      api.carryOut({ id: 'quarantine.delete', path: { id }, options }),
+  }
+}
+
+/** The account that the key belongs to. */
+export function account(api: Api) {
+  return {
+    get: (options?: RequestOptions) => api.call({ id: 'account.get', options }),
+    /** The account and the key of this request. */
+    me: (options?: RequestOptions) => api.call({ id: 'account.me', options }),
+    /** Applies to mail that arrives from then on. */
+    update: (body: BodyOf<'account.update'>, options?: RequestOptions) =>
+      api.call({ id: 'account.update', body, options }),
+  }
+}
+
+/** In a browser: the session is a cookie, which only pages of the service may use. */
+export function session(api: Api) {
+  return {
+    /** Signs in. */
+    create: (body: BodyOf<'session.create'>, options?: RequestOptions) =>
+      api.call({ id: 'session.create', body, options }),
+    /** Rejects with `unauthorized` if nobody is signed in. */
+    get: (options?: RequestOptions) => api.call({ id: 'session.get', options }),
+    /** Signs out. */
+    delete: (options?: RequestOptions) => api.carryOut({ id: 'session.delete', options }),
+  }
+}
+
+/** Gives a client without a key one from a person who is signed in. */
+export function pairing(api: Api) {
+  return {
+    /** Needs no key. */
+    start: (body: BodyOf<'pairing.start'> = {}, options?: RequestOptions) =>
+      api.call({ id: 'pairing.start', body, options }),
+    /** Needs no key. The key is in one answer only; rejects with `not_found` once the pairing is over. */
+    poll: (body: BodyOf<'pairing.poll'>, options?: RequestOptions) =>
+      api.call({ id: 'pairing.poll', body, options }),
+    /** Like `poll`, with the requestId in the URL, which proxies may log. */
+    pollByUrl: (query: QueryOf<'pairing.pollByUrl'>, options?: RequestOptions) =>
+      api.call({ id: 'pairing.pollByUrl', query, options }),
+    /** The client that shows this code. */
+    get: (userCode: string, options?: RequestOptions) =>
+      api.call({ id: 'pairing.get', path: { userCode }, options }),
+    /** The client gets a key of the account. */
+    approve: (userCode: string, options?: RequestOptions) =>
+      api.carryOut({ id: 'pairing.approve', path: { userCode }, options }),
+    deny: (userCode: string, options?: RequestOptions) =>
+      api.carryOut({ id: 'pairing.deny', path: { userCode }, options }),
+  }
+}
+
+/** Figures of the account's mail. */
+export function stats(api: Api) {
+  return {
+    get: ({ range, ...options }: QueryOf<'stats.get'> & RequestOptions = {}) =>
+      api.call({ id: 'stats.get', query: { range }, options }),
+  }
+}
+
+/** Needs the operator's token. */
+export function admin(api: Api) {
+  return {
+    accounts: {
+      create: (body: BodyOf<'admin.accounts.create'>, options?: RequestOptions) =>
+        api.call({ id: 'admin.accounts.create', body, options }),
+      list: (options: ListOptions<'admin.accounts.list'> = {}) =>
+        api.list('admin.accounts.list', {}, options),
+      update: (id: string, body: BodyOf<'admin.accounts.update'>, options?: RequestOptions) =>
+        api.call({ id: 'admin.accounts.update', path: { id }, body, options }),
+    },
+  }
+}
+
+export function service(api: Api) {
+  return {
+    health: (options?: RequestOptions) => api.call({ id: 'service.health', options }),
+    /** Rejects with `service_unavailable` while the service is not ready. */
+    ready: (options?: RequestOptions) => api.call({ id: 'service.ready', options }),
+    /** The OpenAPI document as JSON text. */
+    openapi: (options?: RequestOptions) => api.text({ id: 'service.openapi', options }),
+    /** The reference page as HTML. */
+    docs: (options?: RequestOptions) => api.text({ id: 'service.docs', options }),
+    /** The page for language models as Markdown. */
+    llms: (options?: RequestOptions) => api.text({ id: 'service.llms', options }),
+    /** The whole reference for language models as Markdown. */
+    llmsFull: (options?: RequestOptions) => api.text({ id: 'service.llmsFull', options }),
+    /** In the Prometheus text format; needs the operator's token. */
+    metrics: (options?: RequestOptions) => api.text({ id: 'service.metrics', options }),
   }
 }

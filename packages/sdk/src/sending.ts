@@ -1,5 +1,4 @@
-// Messages to send as callers write them: files as octets or base64, replies addressed by the message
-// that they answer.
+// Messages to send: files as bytes or base64, replies addressed by the message that they answer.
 
 import type { BodyOf } from '@mailroom/contract/operations.ts'
 import type { Message } from '@mailroom/contract/shapes/message.ts'
@@ -14,15 +13,15 @@ type WithFiles<Body> = Omit<Body, 'attachments'> & { attachments?: readonly File
 export type MessageToSend = WithFiles<BodyOf<'inboxes.send'>>
 export type MailToReceive = WithFiles<BodyOf<'sandbox.receive'>>
 
-/** A reply: to whom it goes follows from the message that it answers, unless `to` is given. */
+/** A reply goes to the sender of the message that it answers, unless `to` is given. */
 export type ReplyToSend = Omit<MessageToSend, 'to' | 'threadId'> & { to?: string }
 
-/** What of a message decides where a reply to it goes. */
+/** The fields of a message that decide where a reply goes. */
 export type RepliedMessage = Pick<Message, 'threadId' | 'fromAddr'> &
   Partial<Pick<Message, 'direction' | 'toAddr' | 'headerTo' | 'deliveryRole' | 'replyTo'>>
 
 export type SendOptions = RequestOptions & {
-  /** Names this message: sending again under the same key sends nothing. A new UUID when left out. */
+  /** Sending again with the same key sends nothing. Default: a new UUID. */
   idempotencyKey?: string
 }
 
@@ -43,9 +42,8 @@ export function withEncodedFiles<Body extends object>(
 }
 
 /**
- * The reply as a message of its thread. It goes where the sender wants answers; where the inbox was
- * only copied, to the address that the sender wrote to; after a message of one's own, to whom that
- * one went.
+ * The reply as a message of its thread. It goes to the address where the sender wants answers; if the inbox
+ * was only copied, to the address that the sender wrote to; after an own message, to its recipient.
  */
 export function replyTo(message: RepliedMessage, { to, ...reply }: ReplyToSend): MessageToSend {
   return { ...reply, to: to ?? recipientOf(message), threadId: message.threadId }
@@ -60,7 +58,7 @@ function recipientOf(message: RepliedMessage): string {
 
 const FIRST_ADDRESS = /^\s*(?:"(?:[^"\\]|\\.)*"@)?[^,]*/
 
-/** Of addresses joined by ", "; a local part within quotes may hold one as well. */
+/** The first of addresses joined by ", "; a quoted local part may contain a comma too. */
 function firstOf(addresses: string): string {
   return FIRST_ADDRESS.exec(addresses)?.[0].trim() ?? addresses
 }

@@ -1,22 +1,21 @@
-// One request of the API and its repeats. Knows methods, paths, time limits and when a repeat is
-// safe; what a request means is its caller's affair.
+// Sends one request of the API, with timeouts and with retries where a retry is safe.
 
 import type { OperationId } from '@mailroom/contract/operations.ts'
 import { MailroomConnectionError, MailroomError, readRetryAfter } from './error.ts'
 import { routes } from './routes.ts'
 
 export type MailroomOptions = {
-  /** Where the service is, such as `https://mail.example.com`. */
+  /** The URL of the service, such as `https://mail.example.com`. */
   baseUrl: string
   /** An account's key, or the operator's token for `admin` and `service.metrics`. */
   apiKey: string
   /** Instead of the runtime's own. */
   fetch?: typeof fetch
-  /** How often a request is repeated at most; default 4, 0 for never. */
+  /** Maximum number of retries of a request; default 4, 0 for none. */
   maxRetries?: number
   /**
-   * For one attempt with the whole of its answer, in milliseconds; default 30 seconds, and a second
-   * more for each 256 KiB of its body.
+   * Time limit of one attempt including its whole answer, in milliseconds; default 30 seconds, plus a second
+   * for each 256 KiB of its body.
    */
   timeoutMs?: number
 }
@@ -38,7 +37,7 @@ export type Call = {
   readonly body?: unknown
   /** Sent as it is, instead of JSON. */
   readonly content?: { readonly type: string; readonly data: Uint8Array<ArrayBuffer> | string }
-  /** Carried out once however often it is sent, although it is a POST. */
+  /** A POST that takes effect only once, however often it is sent. */
   readonly isOnce?: boolean
   readonly options?: RequestOptions | undefined
 }
@@ -62,7 +61,7 @@ export class Transport {
     this.baseUrl = options.baseUrl.replace(/\/+$/, '')
   }
 
-  /** For connections that are no requests. */
+  /** For WebSockets. */
   get service(): { readonly baseUrl: string; readonly apiKey: string } {
     return { baseUrl: this.baseUrl, apiKey: this.options.apiKey }
   }
@@ -90,7 +89,7 @@ export class Transport {
     }
   }
 
-  /** The body of an answer that has no end. Only its beginning is waited for, and never repeated. */
+  /** The body of an endless answer. The timeout is for its beginning; there are no retries. */
   async stream({ options = {}, ...call }: Call): Promise<ReadableStream<Uint8Array>> {
     const { url, method, headers } = this.requestOf(call)
     const { signal } = options
@@ -140,7 +139,7 @@ export class Transport {
       return {
         kind: 'failure',
         error: new MailroomConnectionError(message, { cause }),
-        // Nobody knows whether a POST without an answer was carried out.
+        // A POST without an answer may have taken effect.
         isRepeatable: isSafe,
         retryAfterSeconds: null,
       }
@@ -182,11 +181,11 @@ type PlainRequest = {
   method: string
   headers: Headers
   body?: string | Uint8Array<ArrayBuffer>
-  /** Whether sending it twice does nothing twice. */
+  /** Whether it takes effect only once if sent twice. */
   isSafe: boolean
 }
 
-/** Texts are counted in UTF-16 units: files, which make bodies long, are base64 in them. */
+/** Texts count in UTF-16 units, which is exact for base64, the reason of long bodies. */
 function defaultTimeoutMs({ length }: { length: number } = { length: 0 }): number {
   return TIMEOUT_MS_DEFAULT + Math.floor(length / UPLOAD_BYTES_PER_SECOND) * 1000
 }
@@ -202,8 +201,8 @@ type Outcome =
 
 function refusal(isSafe: boolean, response: Response, bytes: Uint8Array): Outcome {
   const { status, headers } = response
-  // A request that the service answered with 429 or 5xx had no effect. A gateway in front of it
-  // promises nothing of the kind, and only the service names its requests.
+  // A request that the service answers with 429 or 5xx had no effect. A gateway in front of it does not
+  // promise that; only the service sends X-Request-Id.
   const isRefusal = status === 429 || status === 503
   const isFromService = headers.has('x-request-id')
   const isRepeatable = isRefusal || (status >= 500 && (isSafe || isFromService))
@@ -211,19 +210,19 @@ function refusal(isSafe: boolean, response: Response, bytes: Uint8Array): Outcom
   return {
     kind: 'failure',
     error,
-    // The one 5xx that is an outcome: the test was carried out.
+    // The only 5xx that is an outcome: the webhook test ran.
     isRepeatable: isRepeatable && error.code !== 'webhook_failed',
     retryAfterSeconds: readRetryAfter(headers),
   }
 }
 
-/** Milliseconds until the next attempt; null when the service asks for more patience than we have. */
+/** Milliseconds until the next attempt; null if Retry-After is too long. */
 function waitBefore(retries: number, retryAfterSeconds: number | null): number | null {
   if (retryAfterSeconds !== null && retryAfterSeconds > RETRY_AFTER_SECONDS_MAX) return null
   return Math.max(backoffMs(retries, BACKOFF_MAX_MS), (retryAfterSeconds ?? 0) * 1000)
 }
 
-/** Clients that failed together should not come back together. */
+/** Random, so that clients that failed together do not retry together. */
 export function backoffMs(failures: number, maxMs: number): number {
   const ceilingMs = Math.min(BACKOFF_START_MS * 2 ** failures, maxMs)
   return ceilingMs / 2 + (Math.random() * ceilingMs) / 2
@@ -245,7 +244,7 @@ export function pause(ms: number, signal: AbortSignal | undefined): Promise<void
   })
 }
 
-/** A segment of only dots would be taken for a step up, and encoding does not help (WHATWG URL). */
+/** URL parsers resolve a segment of only dots, even an encoded one (WHATWG URL). */
 function encodeSegment(text: string): string {
   if (text === '' || text === '.' || text === '..') {
     throw new TypeError(`${JSON.stringify(text)} cannot stand in a path.`)

@@ -1,17 +1,16 @@
-// Whether a request of a webhook comes from the service, and is new: the check of its signature with
-// nothing but WebCrypto, for any runtime.
+// Verifies that a webhook request comes from the service and is new, with only WebCrypto, for any runtime.
 
 import type { Event } from '@mailroom/contract/shapes/event.ts'
 
 export type WebhookVerificationErrorCode =
-  /** There is no signature, or no time or id to it. */
+  /** The signature, its time or its id is missing. */
   | 'missing_header'
-  /** The time is no number of seconds. */
+  /** The time is not a number of seconds. */
   | 'bad_timestamp'
-  /** The request was made too long ago, or the clocks differ: it may be one that was recorded. */
+  /** The request is too old, or the clocks differ: it may be a replay. */
   | 'too_old'
   | 'wrong_signature'
-  /** The signature is right, and the body is no JSON. */
+  /** The signature is valid, but the body is not JSON. */
   | 'not_json'
 
 export class WebhookVerificationError extends Error {
@@ -24,15 +23,15 @@ export class WebhookVerificationError extends Error {
   }
 }
 
-/** As a server has them: an object of Fetch, or names with texts. */
+/** Headers of Fetch, or an object of names and values. */
 export type WebhookHeaders =
   | { get(name: string): string | null }
   | Readonly<Record<string, string | readonly string[] | undefined>>
 
 export type VerifyWebhookOptions = {
-  /** How far the time of the request may be from the present, in either direction; default 300. */
+  /** Maximum difference between the time of the request and the present; default 300. */
   toleranceSeconds?: number
-  /** The present, in milliseconds since the Unix epoch; default the clock's. */
+  /** The present in milliseconds since the Unix epoch; default Date.now(). */
   now?: number
 }
 
@@ -41,9 +40,9 @@ const SECRET_PREFIX = 'whsec_'
 const encoder = new TextEncoder()
 
 /**
- * The event that a request tells of. `rawBody` is the body before anything has parsed it; of several
- * secrets any one will do. Rejects with WebhookVerificationError. A request may come more than once,
- * also within the tolerance: `event_id` tells that it is known.
+ * Returns the event of a verified request. `rawBody` is the unparsed body; with several secrets, any one may
+ * match. Rejects with WebhookVerificationError. A request may come more than once, even within the
+ * tolerance: remember its `event_id`.
  */
 export async function verifyWebhook(
   rawBody: string | Uint8Array,
@@ -73,10 +72,10 @@ export async function verifyWebhook(
 
 type Signed = {
   readonly timestamp: string
-  /** What is signed before the body. */
+  /** The signed text before the body. */
   readonly prefix: string
   readonly signatures: readonly Uint8Array<ArrayBuffer>[]
-  /** The octets of a secret that sign; null for a secret of another form. */
+  /** The key bytes of a secret; null for a malformed secret. */
   keyOf(secret: string): Uint8Array<ArrayBuffer> | null
 }
 
@@ -98,7 +97,7 @@ function readStandard(headers: WebhookHeaders): Signed | null {
   }
 }
 
-/** The convention with a field for each secret and the secret as it is written. */
+/** The plain convention: one header for each secret, keyed with the secret as text. */
 function readPlain(headers: WebhookHeaders): Signed | null {
   const timestamp = read(headers, 'x-timestamp')
   const newest = read(headers, 'x-signature')
@@ -129,7 +128,7 @@ function isFetchHeaders(
 function checkTime(timestamp: string, options: VerifyWebhookOptions): void {
   const { toleranceSeconds = TOLERANCE_SECONDS_DEFAULT, now = Date.now() } = options
   if (!/^\d{1,12}$/.test(timestamp)) {
-    throw new WebhookVerificationError('bad_timestamp', 'The time of the request is no number.')
+    throw new WebhookVerificationError('bad_timestamp', 'The time of the request is not a number.')
   }
   if (Math.abs(now / 1000 - Number(timestamp)) > toleranceSeconds) {
     const message = `The request was made more than ${toleranceSeconds} seconds ago, or the clocks differ.`
@@ -137,7 +136,7 @@ function checkTime(timestamp: string, options: VerifyWebhookOptions): void {
   }
 }
 
-/** All are compared, and in constant time, as WebCrypto's verify does. */
+/** Compares all signatures in constant time, as WebCrypto's verify does. */
 async function isSignedByAny(
   text: Uint8Array<ArrayBuffer>,
   { signatures, keyOf }: Signed,

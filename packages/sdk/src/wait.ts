@@ -1,23 +1,23 @@
-// Waiting for a message for any length of time, in requests of a minute at most, without missing one
-// that comes between two of them.
+// Waits for a message for any length of time, in requests of at most a minute, without missing a message
+// that arrives between two of them.
 
 import type { Message } from '@mailroom/contract/shapes/message.ts'
 import type { Api } from './api.ts'
 import type { RequestOptions } from './transport.ts'
 
 export type WaitOptions = {
-  /** How long at most; rounded up to whole seconds, default 30. */
+  /** Maximum wait; rounded up to whole seconds, default 30 seconds. */
   timeoutMs?: number
-  /** The id of a message or an event: a message that came after it counts, too. */
+  /** The id of a message or an event: messages that arrived after it count too. */
   after?: string
-  /** Only messages with this text in their sender, in any case of letters. */
+  /** Only messages whose sender contains this text, ignoring case. */
   from?: string
-  /** Only messages with this text in their subject, in any case of letters. */
+  /** Only messages whose subject contains this text, ignoring case. */
   subject?: string
   threadId?: string
   /** Default `inbound`. */
   direction?: Message['direction']
-  /** What waits rejects with its reason. */
+  /** Aborting it rejects with its reason. */
   signal?: AbortSignal
   maxRetries?: number
 }
@@ -26,17 +26,17 @@ const TIMEOUT_MS_DEFAULT = 30_000
 const REQUEST_SECONDS_MAX = 60
 /** A page of messages. */
 const LOOKED_MAX = 100
-/** On top of what the service waits: for a slow way there and back. */
+/** Added to the wait of the service, for a slow network. */
 export const ANSWER_MS = 30_000
 
 /**
- * The first message that matches, or null. Without `after` it begins by asking what the inbox has; what
- * comes once that was answered counts, however many requests the wait takes. Whoever has done something
- * beforehand that mail may come of gives `after`, since the answer may be quicker.
+ * The first matching message, or null. Without `after` only messages count that arrive once the inbox has
+ * been read at the start. If you caused the mail before the call, pass `after`, because the message may
+ * already be there.
  *
- * A sent message counts once it is known what became of it. Without `after` those of the newest hundred
- * count that were still under way at the beginning, and all that are sent later; an older one only if
- * it is settled while the service is being asked, which is nearly always.
+ * A sent message counts once its outcome is known. Without `after`, later messages count, and those of the
+ * newest hundred that were pending at the start; an older one counts only if its outcome becomes known during
+ * a request, which is nearly always.
  */
 export async function waitForMessage(
   api: Api,
@@ -47,7 +47,7 @@ export async function waitForMessage(
   const { from, subject, threadId, direction = 'inbound' } = wanted
   const options: RequestOptions = { signal: wanted.signal, maxRetries: wanted.maxRetries }
   const before = after === undefined ? await readPage(api, inboxId, direction, options) : []
-  // Behind the newest message lies what was received later, but not what becomes of those before it.
+  // After the newest message come later ones, but not the outcomes of earlier ones.
   let cursor = after ?? (direction === 'inbound' ? before[0]?.id : undefined)
   for (;;) {
     const restSeconds = Math.ceil((endMs - performance.now()) / 1000)
@@ -59,7 +59,7 @@ export async function waitForMessage(
       options: { ...options, timeoutMs: timeout * 1000 + ANSWER_MS },
     })
     if (cursor === undefined) {
-      // There was nothing to go on from: what came while nobody asked is found by looking.
+      // Without a cursor, messages that came between two requests are found in the list.
       const news = await readNews(api, { inboxId, direction, before }, options)
       const first = news.findLast((one) => isMatch(one, wanted))
       if (first !== undefined) return readWhole(api, first, options)
@@ -88,7 +88,7 @@ async function readPage(
   return (await api.list('messages.list', { id }, { direction, limit, ...options }).page()).data
 }
 
-/** Newest first: what was not there before, or was still under way. */
+/** Newest first: messages that are new, or were pending before. */
 async function readNews(
   api: Api,
   {
@@ -110,7 +110,7 @@ async function readNews(
   return news
 }
 
-/** As the service matches. */
+/** Matches like the service. */
 function isMatch(
   message: Message,
   { from = '', subject = '', threadId, direction = 'inbound' }: WaitOptions,

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { operationIds, operationOf, pathNames } from '@mailroom/contract/operations.ts'
-import { sdkRoutesSource } from '@mailroom/contract/sdk-routes.ts'
+import { sdkRoutesSource } from '@mailroom/contract/sdk-source.ts'
 import { Mailroom } from '@mailroom/sdk/client.ts'
-import { EventListing } from '@mailroom/sdk/event-listing.ts'
-import { Listing } from '@mailroom/sdk/listing.ts'
+import { EventListing, Listing } from '@mailroom/sdk/listing.ts'
 import { openPeer } from './peer.ts'
 
 test('the table of routes is the contract’s', () => {

@@ -1,11 +1,10 @@
 // Operations on messages and their attachments.
 
 import { Type } from '#schema.ts'
-import { LISTED_BODIES_NOTE, Message } from '#shapes/message.ts'
+import { LISTED_BODIES_NOTE, Message, VIEW_NOTES, ViewQuery } from '#shapes/message.ts'
 import { listOf, pageProperties } from '#shapes/page.ts'
 import { SEARCH_NOTES, SearchResult, searchProperties } from '#shapes/search.ts'
 import { oneOf, text } from '#shapes/text.ts'
-import { VIEW_NOTES, ViewQuery } from '#shapes/view.ts'
 import { imageModes, messageDirections } from '#vocabulary.ts'
 import type { Operation } from './operation.ts'
 

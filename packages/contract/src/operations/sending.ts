@@ -2,8 +2,8 @@
 
 import { Type } from '#schema.ts'
 import { listOf, PageQuery, pageProperties } from '#shapes/page.ts'
+import { CreateSuppression, Suppression } from '#shapes/sender.ts'
 import { Delivery, SendMessage, SentMessage } from '#shapes/sending.ts'
-import { CreateSuppression, Suppression } from '#shapes/suppression.ts'
 import { emailAddress } from '#shapes/text.ts'
 import type { Operation } from './operation.ts'
 
@@ -102,5 +102,38 @@ export const sendingOperations = {
     parameters: { address: 'An address that is on the list.' },
     success: { status: 204, description: 'The address is off the list.' },
     errors: [],
+  },
+} as const satisfies Record<string, Operation>
+
+const parameters = {
+  token: 'The token in an unsubscribe link of a message. It does not expire.',
+} as const
+
+export const unsubscribeOperations = {
+  'unsubscribe.show': {
+    method: 'GET',
+    path: '/unsubscribe/{token}',
+    tag: 'Suppressions',
+    summary: 'Show the unsubscribe page.',
+    notes:
+      'Asks the recipient to confirm. Opening the page changes nothing, because programs follow links in mail.',
+    auth: 'none',
+    isRateLimited: false,
+    parameters,
+    success: { status: 200, description: 'A page with a button.', mediaType: 'text/html' },
+    errors: ['rate_limit_exceeded'],
+  },
+  'unsubscribe.confirm': {
+    method: 'POST',
+    path: '/unsubscribe/{token}',
+    tag: 'Suppressions',
+    summary: 'Unsubscribe the recipient of a message.',
+    notes:
+      'Puts the recipient on the suppression list of the account. Mail programs post here for List-Unsubscribe-Post (RFC 8058), as does the button of the page. The request body is ignored. An existing entry stays unchanged.',
+    auth: 'none',
+    isRateLimited: false,
+    parameters,
+    success: { status: 200, description: 'A page that confirms it.', mediaType: 'text/html' },
+    errors: ['rate_limit_exceeded'],
   },
 } as const satisfies Record<string, Operation>

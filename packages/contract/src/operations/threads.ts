@@ -1,10 +1,9 @@
 // Operations on threads.
 
 import { Type } from '#schema.ts'
-import { LISTED_BODIES_NOTE } from '#shapes/message.ts'
+import { LISTED_BODIES_NOTE, VIEW_NOTES, ViewQuery } from '#shapes/message.ts'
 import { listOf, pageProperties } from '#shapes/page.ts'
 import { Thread, ThreadMessages, UpdateThread } from '#shapes/thread.ts'
-import { VIEW_NOTES, ViewQuery } from '#shapes/view.ts'
 import type { Operation } from './operation.ts'
 
 const parameters = { id: 'The id of a thread.' } as const

@@ -1,9 +1,9 @@
 // Who may write to the inboxes of an account, and the mail that was kept out.
 
 import { type Static, Type } from '#schema.ts'
-import { deliveryRoles, quarantineReasons, senderRuleTypes } from '#vocabulary.ts'
+import { deliveryRoles, quarantineReasons, senderRuleTypes, suppressionTypes } from '#vocabulary.ts'
 import { Authentication } from './message.ts'
-import { line, nullableText, oneOf, text, time } from './text.ts'
+import { emailAddress, line, nullableText, oneOf, text, time } from './text.ts'
 
 const VALUE_LENGTH_MAX = 320
 const ID_LENGTH_MAX = 255
@@ -91,3 +91,24 @@ export const QuarantinedMessage = Type.Object(
   { description: 'A quarantined message.' },
 )
 export type QuarantinedMessage = Static<typeof QuarantinedMessage>
+
+export const Suppression = Type.Object(
+  {
+    id: text('Assigned by the service.'),
+    address: text('The address; compared ignoring case.'),
+    type: oneOf(
+      suppressionTypes,
+      'Why: mail bounced, the recipient complained or unsubscribed, or a client added it.',
+    ),
+    reason: nullableText('The reason, such as the response of a refusing server.'),
+    createdAt: time('When the address was suppressed.'),
+  },
+  { description: 'An address that the account does not send to.' },
+)
+export type Suppression = Static<typeof Suppression>
+
+export const CreateSuppression = Type.Object(
+  { address: emailAddress('One address, or Name <address>.') },
+  { additionalProperties: false },
+)
+export type CreateSuppression = Static<typeof CreateSuppression>

@@ -1,5 +1,5 @@
-// The tool that reads a file of a message: text as text, pictures and other small files as what they
-// are, large ones as an address to download from.
+// The tool that reads an attachment: text as text, pictures and other small files as files, large ones as a
+// download link.
 
 import type { Attachment, Message } from '@mailroom/sdk'
 import { z } from 'zod'
@@ -8,7 +8,7 @@ import { orElse, ToolProblem } from '#problem.ts'
 import { type Answer, charOffset, defineTool, id, lines, maxChars } from './tool.ts'
 
 const FILENAME_LENGTH_MAX = 1_000
-/** Base64 of it is a third longer, and all of it is read by the model. */
+/** Base64 is a third longer, and the model reads all of it. */
 const FILE_BYTES_MAX = 512 * 1024
 const TEXT_BYTES_MAX = 4 * 1024 * 1024
 const NAMES_MAX = 50
@@ -46,7 +46,7 @@ export const getAttachment = defineTool({
   },
 })
 
-/** By its name, or by what is shown of it: a name may hold what nobody sees. */
+/** Finds a file by its name, or by its visible name, because a name may contain invisible characters. */
 function findFile({ attachments }: Message, name: string): Attachment | undefined {
   return (
     attachments.find(({ filename }) => filename === name) ??
@@ -72,7 +72,7 @@ function isTextType(contentType: string): boolean {
   return TEXT_TYPE.test(contentType)
 }
 
-/** Null for what is no text after all. */
+/** Null if the content is not text. */
 function decode(content: Uint8Array, contentType: string): string | null {
   const charset = /;\s*charset="?([\w.:-]+)/i.exec(contentType)?.[1] ?? 'utf-8'
   try {
@@ -83,7 +83,7 @@ function decode(content: Uint8Array, contentType: string): string | null {
   }
 }
 
-/** `offset` and `maxChars` count code points of the text without its hidden characters. */
+/** `offset` and `maxChars` count code points of the text without invisible characters. */
 function page(
   text: string,
   { filename, contentType }: Attachment,
@@ -106,7 +106,7 @@ const KNOWN_TYPES =
   /^(?:image\/(?:png|jpeg|gif|webp|avif|heic|tiff|bmp)|audio\/(?:mpeg|mp4|ogg|wav|flac)|video\/(?:mp4|webm|mpeg|quicktime)|application\/(?:pdf|zip|gzip|msword|vnd\.ms-excel|vnd\.ms-powerpoint|vnd\.openxmlformats-officedocument\.(?:wordprocessingml\.document|spreadsheetml\.sheet|presentationml\.presentation)|vnd\.oasis\.opendocument\.(?:text|spreadsheet|presentation)))$/
 const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 
-/** The type told beside the file is one of a few, and its address a number: a fence holds the sender's words. */
+/** Outside the fence stand only known media types and a number; the sender's own words are inside. */
 function whole(content: Uint8Array, file: Attachment, message: Message): Answer {
   const type = mediaType(file.contentType)
   const mimeType = KNOWN_TYPES.test(type) ? type : UNKNOWN_TYPE
@@ -130,7 +130,7 @@ function linkTo({ filename, contentType, sizeBytes, url }: Attachment): string {
   )
 }
 
-/** What a stranger wrote there, where it is one (RFC 2045 §5.1). */
+/** The sender's media type, if it is well-formed (RFC 2045 §5.1). */
 function mediaType(contentType: string): string {
   const found = /^\s*([\w!#$&^.+-]{1,100}\/[\w!#$&^.+-]{1,100})/.exec(contentType)?.[1]
   return found?.toLowerCase() ?? UNKNOWN_TYPE

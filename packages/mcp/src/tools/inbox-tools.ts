@@ -1,5 +1,3 @@
-// Tools for inboxes.
-
 import { z } from 'zod'
 import { fence, oneLine } from '#fence.ts'
 import { counted, defineTool, lines, moreOf, pageLimit, pageOffset } from './tool.ts'
@@ -26,7 +24,7 @@ export const listInboxes = defineTool({
       const newest = lastMessageAt === null ? 'no mail yet' : `newest mail ${lastMessageAt}`
       return `- ${address} · ${id} · ${counted(unreadThreads, 'unread thread')} · ${newest}`
     })
-    // The account's own words, though an agent may have copied them from a mail.
+    // Display names are fenced, because an agent may have copied them from a mail.
     const names = data.flatMap(({ address, displayName }) =>
       displayName === null ? [] : [`- ${address} · ${oneLine(displayName)}`],
     )

@@ -1,4 +1,4 @@
-// Tools that read mail, and the one that marks a thread as dealt with.
+// Tools that list, read and search mail, and the one that marks a thread.
 
 import type { Inbox, Thread } from '@mailroom/sdk'
 import { z } from 'zod'
@@ -20,9 +20,9 @@ import {
 
 const LIST_MAX = 50
 const LIST_DEFAULT = 20
-/** Inboxes looked into where none is named. */
+/** Inboxes that are read if none is named. */
 const LOOKED_MAX = 20
-/** Threads of several inboxes in one order; the service lists as many of one at a time. */
+/** Threads of several inboxes in one list; the largest page of the service. */
 const MERGED_MAX = 100
 
 export const listUnread = defineTool({
@@ -93,7 +93,7 @@ async function inboxesOf(
   return { inboxes: data, total }
 }
 
-/** Which inbox each thread is in: the service's own words, which need no fence. */
+/** The inbox of each thread. These are the service's own words, so they need no fence. */
 function placesOf(rows: readonly { thread: Thread; address: string }[]): string {
   const byAddress = Map.groupBy(rows, ({ address }) => address)
   return [...byAddress]
@@ -178,7 +178,7 @@ export const readMessage = defineTool({
 
 type View = { text: string; totalChars: number; nextOffset: number | null }
 
-/** The service has fenced what strangers wrote. */
+/** The service has already fenced the text of strangers. */
 function shown({ text, nextOffset }: View, tool: string): string {
   if (nextOffset === null) return text
   return lines(text, `This is not all. Call ${tool} again with offset ${nextOffset} for the rest.`)
@@ -200,5 +200,60 @@ export const markThread = defineTool({
     await access.thread(threadId)
     await access.client.threads.update(threadId, { is_read: state === 'read' }, { signal })
     return `Thread ${threadId} is ${state} now.`
+  },
+})
+
+const FOUND_DEFAULT = 10
+const QUERY_LENGTH_MAX = 500
+const ADDRESS_LENGTH_MAX = 100
+
+const UNFINISHED =
+  'Not everything has been searched yet. The same search a few seconds later goes further.'
+
+export const searchMail = defineTool({
+  name: 'search_mail',
+  title: 'Search mail',
+  description:
+    'Search mail, received and sent, of all inboxes or of one, by subject, addresses and text. All words must occur. "a phrase", -without, from:, to:, subject: and beginning* are understood.',
+  input: {
+    inbox: inbox.describe('Only this inbox, by its id or address; all inboxes when left out.'),
+    query: z.string().min(1).max(QUERY_LENGTH_MAX).describe('What to look for.'),
+    sort: z.enum(['newest', 'rank']).default('newest').describe('Newest or best match first.'),
+    direction: z.enum(['inbound', 'outbound']).optional().describe('Only received or sent mail.'),
+    limit: pageLimit(LIST_MAX, FOUND_DEFAULT),
+    offset: pageOffset,
+  },
+  isReading: true,
+  isOpenWorld: false,
+  async run({ inbox: named, query, ...asked }, { access, signal }) {
+    const only = named === undefined ? await access.only() : await access.inbox(named)
+    const place = only === null ? 'all inboxes' : only.address
+    const found = access.client.messages.search({
+      q: query,
+      ...asked,
+      ...(only !== null && { inboxId: only.id }),
+      signal,
+    })
+    const { data, total, totalIsExact, isComplete } = await found.page()
+    if (data.length === 0) {
+      const none = total === 0 ? 'Nothing' : 'Nothing more'
+      return lines(
+        `${none} in ${place} matches. Fewer or shorter words (or the beginning of one with *) find more.`,
+        isComplete ? '' : UNFINISHED,
+      )
+    }
+    const rows = data.map(({ messageId, threadId, direction, createdAt, ...mail }) => {
+      const other = direction === 'inbound' ? `from ${mail.fromAddr}` : `to ${mail.toAddr}`
+      return lines(
+        `- ${messageId} · ${threadId}${only === null ? ` · ${mail.inboxId}` : ''} · ${createdAt} · ${oneLine(other, ADDRESS_LENGTH_MAX)} · ${oneLine(mail.subject) || '(no subject)'}`,
+        `  ${oneLine(mail.snippet)}`.trimEnd(),
+      )
+    })
+    return lines(
+      `${totalIsExact ? '' : 'At least '}${counted(total, 'match', 'matches')} in ${place}, ${data.length} here (message, thread, ${only === null ? 'inbox, ' : ''}time, who, subject, snippet):`,
+      fence(rows.join('\n')),
+      moreOf(data.length, asked.offset, total),
+      isComplete ? '' : UNFINISHED,
+    )
   },
 })

@@ -1,4 +1,4 @@
-// Tools for trying things out, while no mail leaves the service.
+// Tools of the sandbox, where no mail leaves the service.
 
 import { z } from 'zod'
 import { cut, fence, oneLine, plainLines } from '#fence.ts'
@@ -7,10 +7,10 @@ import { defineTool, id, inbox, lines, moreOf, pageLimit, pageOffset } from './t
 
 const LIST_MAX = 20
 const LIST_DEFAULT = 5
-/** Of the kept mail read through for that of one inbox. */
+/** Captured messages that are searched for those of one inbox. */
 const READ_MAX = 100
 const SHOWN_CHARS = 8_000
-/** Of all recipients of a message. */
+/** For all recipients of a message together. */
 const ADDRESSES_CHARS = 500
 const ADDRESS_LENGTH_MAX = 320
 const SUBJECT_LENGTH_MAX = 998

@@ -1,4 +1,4 @@
-// Tools that send mail and tell what became of it.
+// Tools that send mail and report its outcome.
 
 import { type Delivery, MailroomError, type MessageToSend, type SentMessage } from '@mailroom/sdk'
 import { replyTo } from '@mailroom/sdk/sending.ts'
@@ -18,7 +18,7 @@ import {
   pageOffset,
 } from './tool.ts'
 
-/** With the name of its owner. */
+/** With a display name. */
 const MAILBOX_LENGTH_MAX = 1_000
 const SUBJECT_LENGTH_MAX = 998
 const BODY_LENGTH_MAX = 100_000
@@ -29,7 +29,7 @@ const FILE_LENGTH_MAX = 3_500_000
 const LIST_MAX = 50
 const LIST_DEFAULT = 20
 const DELIVERIES_MAX = 60
-/** Messages of a thread looked through for the one to answer. */
+/** Newest messages of a thread that are searched for the one to answer. */
 const ANSWERED_MAX = 20
 
 const ONCE =
@@ -130,7 +130,7 @@ function fileOf({ filename, content_type: contentType, text, base64 }: Given) {
       `The attachment ${JSON.stringify(filename)} needs either text or base64. Nothing was sent; call again with one of them.`,
     )
   }
-  // Octets either way: the same file is the same content, however it was written.
+  // Bytes in both cases, so that the same file is the same content.
   const data = base64 === undefined ? new TextEncoder().encode(text) : fromBase64(base64)
   return { filename, contentType, data }
 }
@@ -139,7 +139,7 @@ function fromBase64(text: string): Uint8Array {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
 }
 
-/** `given` is the recipient that the model named; undefined where the mail that is answered names it. */
+/** `given` is the recipient that the model named; undefined if it comes from the mail that is answered. */
 async function send(
   message: MessageToSend,
   { inboxId, given }: { inboxId: string; given: string | undefined },
@@ -156,7 +156,7 @@ async function send(
   } catch (thrown) {
     if (given !== undefined || !(thrown instanceof MailroomError)) throw thrown
     const told = explain(thrown)
-    // An address in it is the mail's own word.
+    // An address in the text comes from the mail, so the text is fenced.
     if (!told.includes('@')) throw thrown
     throw new ToolProblem(lines(`The reply was refused (${thrown.code}):`, fence(told)))
   }

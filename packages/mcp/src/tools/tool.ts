@@ -1,4 +1,4 @@
-// What a tool is: a name, sentences for a model, a schema of what it takes, and what it does with it.
+// Defines a tool: name, description, schema of its arguments, and code; and the arguments that tools share.
 
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { z } from 'zod'
@@ -6,13 +6,13 @@ import type { Access } from '#access.ts'
 
 export type Call = {
   readonly access: Access
-  /** Aborted when the client gives the call up. */
+  /** Aborted when the client cancels the call. */
   readonly signal: AbortSignal
-  /** Tells a client that asked for it how far the call is; seconds of seconds. */
+  /** Reports progress in seconds, if the client asked for it. */
   progress(done: number, total: number, message: string): Promise<void>
 }
 
-/** Text, or parts of which some are files. */
+/** Text, or parts that may be files. */
 export type Answer = string | CallToolResult['content']
 
 type Annotations = {
@@ -29,9 +29,9 @@ export type Tool = Annotations & {
   readonly title: string
   readonly description: string
   readonly input: z.ZodType
-  /** Only where mail goes to the sandbox. */
+  /** Exists only in sandbox mode. */
   readonly isOfSandbox: boolean
-  /** Not for a connection that is narrowed to one inbox. */
+  /** Not for a connection that is restricted to one inbox. */
   readonly isOfAccount: boolean
   run(given: unknown, call: Call): Promise<Answer>
 }
@@ -47,7 +47,7 @@ type Definition<Shape extends z.ZodRawShape> = Omit<Annotations, 'isIdempotent'>
   run(given: z.output<z.ZodObject<Shape>>, call: Call): Promise<Answer>
 }
 
-/** What is given has been checked against `input`; a name that is not in it is refused. */
+/** The tool gets arguments that match `input`; unknown names are refused. */
 export function defineTool<Shape extends z.ZodRawShape>(definition: Definition<Shape>): Tool {
   const {
     isIdempotent = definition.isReading,
@@ -68,7 +68,7 @@ export function defineTool<Shape extends z.ZodRawShape>(definition: Definition<S
 const ID = /^[A-Za-z]+_[A-Za-z0-9]+$/
 const ID_LENGTH_MAX = 100
 const NAME_LENGTH_MAX = 320
-/** More than anything holds. Without it schemas name the largest safe integer. */
+/** Larger than any list. Without it the schemas contain the largest safe integer. */
 const OFFSET_MAX = 1_000_000_000
 const CHARS_MIN = 500
 const CHARS_DEFAULT = 8_000
@@ -109,7 +109,7 @@ export function pageLimit(most: number, usual: number) {
 
 export const pageOffset = z.int().min(0).max(OFFSET_MAX).default(0).describe('Entries to skip.')
 
-/** What to call for the rest of a list; empty at its end. */
+/** How to get the rest of a list; empty at its end. */
 export function moreOf(shown: number, offset: number, total: number): string {
   const next = offset + shown
   return shown > 0 && next < total ? `For more call it again with offset ${next}.` : ''
@@ -120,7 +120,7 @@ export function counted(count: number, one: string, several = `${one}s`): string
   return `${count} ${count === 1 ? one : several}`
 }
 
-/** The parts that say something, in lines. */
+/** The non-empty parts as lines. */
 export function lines(...parts: readonly string[]): string {
   return parts.filter((part) => part !== '').join('\n')
 }

@@ -1,4 +1,4 @@
-// The tool that waits for mail, and for the code or link in it.
+// The tool that waits for mail, and for the codes and links in it.
 
 import type { Inbox, Message } from '@mailroom/sdk'
 import { z } from 'zod'
@@ -9,15 +9,15 @@ const SECONDS_MAX = 60
 const SECONDS_DEFAULT = 30
 const PROGRESS_MS = 5_000
 const TEXT_LENGTH_MAX = 200
-/** What is looked through for a message that came before the wait. */
+/** Messages that are searched for one that came before the wait. */
 const LOOKED_MAX = 100
 /** While the inbox is empty. */
-const LOOK_AGAIN_MS = 5_000
+const POLL_MS = 5_000
 const LINKS_MAX = 10
 const URL_LENGTH_MAX = 2_000
 const BODY_CHARS = 4_000
 
-/** In place of an id: everything that is in the inbox counts, too. */
+/** In place of an id: all mail in the inbox counts too. */
 const BEGINNING = 'beginning'
 
 export const waitForMail = defineTool({
@@ -99,8 +99,8 @@ async function wait(found: Inbox, wanted: Wanted, { access, signal }: Waiting): 
     const restMs = endMs - performance.now()
     if (restMs <= 0) return nothing(found, wanted, after)
     if (after === BEGINNING) {
-      // Nothing to go on from: what comes between two requests is found by looking again.
-      const timeout = Math.ceil(Math.min(restMs, LOOK_AGAIN_MS) / 1000)
+      // An empty inbox has no message to wait after, so its list is read again.
+      const timeout = Math.ceil(Math.min(restMs, POLL_MS) / 1000)
       await client.inboxes.wait(found.id, { timeout, signal })
       continue
     }
@@ -122,7 +122,7 @@ async function newestOf({ id: inboxId }: Inbox, waiting: Waiting): Promise<strin
   return (await access.client.messages.list(inboxId, asked).page()).data[0]?.id
 }
 
-/** As the service matches. */
+/** Matches like the service. */
 function isMatch(message: Message, { from = '', subject = '', threadId }: Filter): boolean {
   return (
     (threadId === undefined || message.threadId === threadId) &&

@@ -1,8 +1,7 @@
 // The contract as the door shows it: the OpenAPI document and the pages made of it, each made once,
 // when first asked for.
 
-import { llmsFullText } from '@mailroom/contract/llms-full-text.ts'
-import { llmsText } from '@mailroom/contract/llms-text.ts'
+import { llmsFullText, llmsText } from '@mailroom/contract/llms.ts'
 import { openApiDocument } from '@mailroom/contract/openapi.ts'
 import { precompressed } from '#http/compression.ts'
 import type { Context, DoorOperationId } from '#http/handler.ts'

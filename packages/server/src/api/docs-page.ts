@@ -3,12 +3,14 @@
 
 import { hash } from 'node:crypto'
 import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
-import { errorExample } from '@mailroom/contract/error-example.ts'
 import { type Field, fieldsOf } from '@mailroom/contract/fields.ts'
 import { type Guide, guidesOf } from '@mailroom/contract/guides.ts'
-import { API_VERSION } from '@mailroom/contract/openapi.ts'
-import { idempotencyKeyParameter } from '@mailroom/contract/openapi-parts.ts'
-import { webSocketErrors, webSocketPathItem } from '@mailroom/contract/openapi-web-socket.ts'
+import {
+  API_VERSION,
+  idempotencyKeyParameter,
+  webSocketErrors,
+  webSocketPathItem,
+} from '@mailroom/contract/openapi.ts'
 import { type Operation, type Tag, tags } from '@mailroom/contract/operations/operation.ts'
 import {
   errorsOf,
@@ -16,6 +18,7 @@ import {
   operationIds,
   operationOf,
 } from '@mailroom/contract/operations.ts'
+import { errorExample } from '@mailroom/contract/shapes/error.ts'
 import { WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
 import { escapeHtml } from '#http/escape-html.ts'
 import { curlSample, typeScriptSample } from './docs-samples.ts'

@@ -1,7 +1,7 @@
 // Signing in to the console and out of it. At the door itself, for the limit on failed attempts is here
 // and the key goes no further.
 
-import type { CreateSession, Session as SessionShape } from '@mailroom/contract/shapes/session.ts'
+import type { CreateSession, Session as SessionShape } from '@mailroom/contract/shapes/account.ts'
 import { requireOwnOrigin, type SignIn } from '#accounts/identify.ts'
 import {
   endedSessionCookie,

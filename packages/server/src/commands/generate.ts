@@ -4,7 +4,7 @@
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { renderEventKindsPage } from '@mailroom/contract/event-kinds.ts'
-import { sdkRoutesSource } from '@mailroom/contract/sdk-routes.ts'
+import { sdkRoutesSource } from '@mailroom/contract/sdk-source.ts'
 import { renderConfigurationPage } from '#config/describe-settings.ts'
 
 const repository = fileURLToPath(new URL('../../../../', import.meta.url))

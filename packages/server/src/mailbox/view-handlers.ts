@@ -1,6 +1,6 @@
 // Handlers of views: mail as a model reads it. What makes them is loaded with the first view.
 
-import type { ViewQuery } from '@mailroom/contract/shapes/view.ts'
+import type { ViewQuery } from '@mailroom/contract/shapes/message.ts'
 import type { ViewPage } from '@mailroom/mail-reading/view/view-page.ts'
 import type { BinaryResponse, Handlers } from '#http/handler.ts'
 import type { Chance } from '#platform/chance.ts'

@@ -1,7 +1,7 @@
 // What was sent, and what became of it, as the API shows it.
 
+import type { Suppression as SuppressionShape } from '@mailroom/contract/shapes/sender.ts'
 import type { Delivery as DeliveryShape, SentMessage } from '@mailroom/contract/shapes/sending.ts'
-import type { Suppression as SuppressionShape } from '@mailroom/contract/shapes/suppression.ts'
 import { presentTime } from '#platform/clock.ts'
 import type { Delivery } from './delivery.ts'
 import type { sendMessage } from './send-message.ts'

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
-import { errorExample } from '@mailroom/contract/error-example.ts'
 import {
   errorsOf,
   isBodyOptional,
@@ -9,6 +8,7 @@ import {
   operationOf,
   pathNames,
 } from '@mailroom/contract/operations.ts'
+import { errorExample } from '@mailroom/contract/shapes/error.ts'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { document, written } from './document.ts'
 

@@ -2,7 +2,7 @@
 // one of another site.
 
 import assert from 'node:assert/strict'
-import type { Session } from '@mailroom/contract/shapes/session.ts'
+import type { Session } from '@mailroom/contract/shapes/account.ts'
 import type { World } from '#test/world.ts'
 
 export type SignedIn = {

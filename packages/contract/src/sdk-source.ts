@@ -1,8 +1,17 @@
 // The declarations that a packed SDK carries instead of the contract: what its types name of it, in
 // plain TypeScript made of the schemas.
 
-import { Account, NewAccount, OwnAccount } from '#shapes/account.ts'
-import { ApiKey, NewApiKey } from '#shapes/api-key.ts'
+import {
+  Account,
+  ApiKey,
+  NewAccount,
+  NewApiKey,
+  OwnAccount,
+  Pairing,
+  Session,
+  StartedPairing,
+  Stats,
+} from '#shapes/account.ts'
 import { Domain, DomainRecord } from '#shapes/domain.ts'
 import {
   Event,
@@ -12,17 +21,12 @@ import {
   EventMessage,
   EventWebhook,
 } from '#shapes/event.ts'
-import { ChangedInbox, Inbox } from '#shapes/inbox.ts'
+import { ChangedInbox, Inbox, Pod } from '#shapes/inbox.ts'
 import { Attachment, Authentication, Extracted, Message } from '#shapes/message.ts'
-import { Pairing, StartedPairing } from '#shapes/pairing.ts'
-import { Pod } from '#shapes/pod.ts'
 import { CapturedMessage, ReceivedMail } from '#shapes/sandbox.ts'
 import { SearchHit, SearchResult } from '#shapes/search.ts'
-import { QuarantinedMessage, SenderRule } from '#shapes/sender.ts'
+import { QuarantinedMessage, SenderRule, Suppression } from '#shapes/sender.ts'
 import { AttachmentToSend, Delivery, SentMessage } from '#shapes/sending.ts'
-import { Session } from '#shapes/session.ts'
-import { Stats } from '#shapes/stats.ts'
-import { Suppression } from '#shapes/suppression.ts'
 import { Participant, Thread, ThreadMessages } from '#shapes/thread.ts'
 import { Webhook, WebhookDelivery, WebhookTest, WebhookWithSecret } from '#shapes/webhook.ts'
 import { errorCodes } from './error-codes.ts'
@@ -147,4 +151,22 @@ function plainType(type: string, { properties = {}, required = [], items }: Sche
     default:
       return type
   }
+}
+
+const LINE_LENGTH_MAX = 100
+
+/** TypeScript, formatted as the house formats it. */
+export function sdkRoutesSource(): string {
+  const lines = operationIds.map((id) => {
+    const { method, path } = operationOf(id)
+    const line = `  '${id}': { method: '${method}', path: '${path}' },`
+    if (line.length <= LINE_LENGTH_MAX) return line
+    return `  '${id}': {\n    method: '${method}',\n    path: '${path}',\n  },`
+  })
+  return `// Method and path of every operation. Generated from the contract: npm run generate.
+
+export const routes = {
+${lines.join('\n')}
+} as const
+`
 }
