@@ -4,8 +4,8 @@ import type { Delivery, Message } from '@mailroom/sdk'
 import { plural } from '#data/format.ts'
 import { useMailChanges } from '#data/mail-changes.ts'
 import { client } from '#data/session.ts'
-import { Badge, Empty, Skeleton, type Tone, Trouble } from '#parts/notice.tsx'
-import { Pager, usePaged } from '#parts/pager.tsx'
+import { Badge, Empty, type Tone } from '#parts/notice.tsx'
+import { PagedList, usePaged } from '#parts/pager.tsx'
 import { Time } from '#parts/small.tsx'
 
 const statuses: Record<Delivery['status'], { tone: Tone; word: string }> = {
@@ -23,25 +23,23 @@ export function DeliveryList({ message }: { message: Message }) {
     client.messages.deliveries(message.id, bounds).page(),
   )
   useMailChanges(message.inboxId, list.reload)
-  if (list.error && list.value === undefined)
-    return <Trouble error={list.error} retry={list.reload} />
-  if (list.value === undefined) return <Skeleton rows={2} label="Loading deliveries" />
-  if (list.items.length === 0) {
-    return (
-      <Empty icon="send" title="No deliveries">
-        This message had no recipients.
-      </Empty>
-    )
-  }
   return (
-    <>
+    <PagedList
+      list={list}
+      label="deliveries"
+      rows={2}
+      empty={
+        <Empty icon="send" title="No deliveries">
+          This message had no recipients.
+        </Empty>
+      }
+    >
       <ul class="deliveries">
         {list.items.map((delivery) => (
           <DeliveryItem key={delivery.id} delivery={delivery} />
         ))}
       </ul>
-      <Pager list={list} label="deliveries" />
-    </>
+    </PagedList>
   )
 }
 

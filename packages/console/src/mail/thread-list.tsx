@@ -3,8 +3,8 @@
 import type { Thread } from '@mailroom/sdk'
 import { useEffect, useRef } from 'preact/hooks'
 import { paths } from '#data/paths.ts'
-import { Empty, Skeleton, Trouble } from '#parts/notice.tsx'
-import { type Paged, Pager } from '#parts/pager.tsx'
+import { Empty } from '#parts/notice.tsx'
+import { type Paged, PagedList } from '#parts/pager.tsx'
 import { CopyText, Time } from '#parts/small.tsx'
 
 export function ThreadList({
@@ -20,23 +20,18 @@ export function ThreadList({
   isUnreadOnly: boolean
   address: string | null
 }) {
-  if (list.error && list.value === undefined)
-    return <Trouble error={list.error} retry={list.reload} />
-  if (list.value === undefined) return <Skeleton rows={8} label="Loading threads" />
-  if (list.items.length === 0) {
-    return isUnreadOnly ? (
-      <Empty icon="check" title="No unread threads">
-        Everything in this inbox has been read.
-      </Empty>
-    ) : (
-      <Empty icon="inbox" title="No mail yet">
-        New mail appears here as it arrives.
-        {address !== null && <CopyText text={address} label="address" />}
-      </Empty>
-    )
-  }
+  const empty = isUnreadOnly ? (
+    <Empty icon="check" title="No unread threads">
+      Everything in this inbox has been read.
+    </Empty>
+  ) : (
+    <Empty icon="inbox" title="No mail yet">
+      New mail appears here as it arrives.
+      {address !== null && <CopyText text={address} label="address" />}
+    </Empty>
+  )
   return (
-    <>
+    <PagedList list={list} label="threads" rows={8} empty={empty}>
       <ul class="threads" aria-label="Threads">
         {list.items.map((thread) => (
           <ThreadRow
@@ -47,8 +42,7 @@ export function ThreadList({
           />
         ))}
       </ul>
-      <Pager list={list} label="threads" />
-    </>
+    </PagedList>
   )
 }
 

@@ -12,9 +12,9 @@ import { Button } from '#parts/button.tsx'
 import { FormDialog } from '#parts/dialog.tsx'
 import { DomainBadge } from '#parts/domain-badge.tsx'
 import { SelectField, TextField } from '#parts/field.tsx'
-import { Empty, Skeleton, Trouble } from '#parts/notice.tsx'
+import { Empty } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
-import { Pager, usePaged } from '#parts/pager.tsx'
+import { PagedList, usePaged } from '#parts/pager.tsx'
 import { Time } from '#parts/small.tsx'
 import { podName } from './pod-name.ts'
 
@@ -36,18 +36,17 @@ export function DomainsPage() {
       actions={add}
     >
       <div class="panel">
-        {domains.error && domains.value === undefined ? (
-          <Trouble error={domains.error} retry={domains.reload} />
-        ) : domains.value === undefined ? (
-          <Skeleton label="Loading domains" />
-        ) : domains.items.length === 0 ? (
-          <Empty icon="globe" title="No domains yet" actions={add}>
-            Until you add a domain, inboxes use the domain of this service.
-          </Empty>
-        ) : (
+        <PagedList
+          list={domains}
+          label="domains"
+          empty={
+            <Empty icon="globe" title="No domains yet" actions={add}>
+              Until you add a domain, inboxes use the domain of this service.
+            </Empty>
+          }
+        >
           <DomainTable domains={domains.items} />
-        )}
-        <Pager list={domains} label="domains" />
+        </PagedList>
       </div>
       {isAdding && <AddDomain onClose={() => setIsAdding(false)} />}
     </Page>

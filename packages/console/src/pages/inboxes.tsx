@@ -11,9 +11,9 @@ import { useResource } from '#data/use-resource.ts'
 import { Button } from '#parts/button.tsx'
 import { ConfirmDialog, FormDialog } from '#parts/dialog.tsx'
 import { SelectField, TextField } from '#parts/field.tsx'
-import { Badge, Empty, Skeleton, Trouble } from '#parts/notice.tsx'
+import { Badge, Empty } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
-import { Pager, usePaged } from '#parts/pager.tsx'
+import { PagedList, usePaged } from '#parts/pager.tsx'
 import { CopyButton, Time } from '#parts/small.tsx'
 import { CreateInbox } from './create-inbox.tsx'
 import { podName } from './pod-name.ts'
@@ -64,26 +64,25 @@ export function InboxesPage() {
         </div>
       )}
       <div class="panel">
-        {inboxes.error && inboxes.value === undefined ? (
-          <Trouble error={inboxes.error} retry={inboxes.reload} />
-        ) : inboxes.value === undefined ? (
-          <Skeleton label="Loading inboxes" />
-        ) : inboxes.items.length === 0 ? (
-          <Empty
-            icon="inbox"
-            title={podId === '' ? 'No inboxes yet' : 'No inboxes in this pod'}
-            actions={
-              <Button kind="primary" icon="plus" onClick={() => setAsked({ kind: 'create' })}>
-                New inbox
-              </Button>
-            }
-          >
-            Create one, and it can send and receive mail right away.
-          </Empty>
-        ) : (
+        <PagedList
+          list={inboxes}
+          label="inboxes"
+          empty={
+            <Empty
+              icon="inbox"
+              title={podId === '' ? 'No inboxes yet' : 'No inboxes in this pod'}
+              actions={
+                <Button kind="primary" icon="plus" onClick={() => setAsked({ kind: 'create' })}>
+                  New inbox
+                </Button>
+              }
+            >
+              Create one, and it can send and receive mail right away.
+            </Empty>
+          }
+        >
           <InboxTable inboxes={inboxes.items} pods={podList} ask={setAsked} />
-        )}
-        <Pager list={inboxes} label="inboxes" />
+        </PagedList>
       </div>
       {inboxes.total > 0 && (
         <p class="hint below">{plural(inboxes.total, 'inbox', 'inboxes')} in total.</p>

@@ -7,9 +7,9 @@ import { toast } from '#data/toasts.ts'
 import { Button } from '#parts/button.tsx'
 import { ConfirmDialog, Dialog, FormDialog } from '#parts/dialog.tsx'
 import { TextField } from '#parts/field.tsx'
-import { Badge, Empty, Notice, Skeleton, Trouble } from '#parts/notice.tsx'
+import { Badge, Empty, Notice } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
-import { Pager, usePaged } from '#parts/pager.tsx'
+import { PagedList, usePaged } from '#parts/pager.tsx'
 import { Secret, Time } from '#parts/small.tsx'
 
 type Asked =
@@ -33,16 +33,9 @@ export function KeysPage() {
       }
     >
       <div class="panel">
-        {list.error && list.value === undefined ? (
-          <Trouble error={list.error} retry={list.reload} />
-        ) : list.value === undefined ? (
-          <Skeleton label="Loading keys" />
-        ) : list.items.length === 0 ? (
-          <Empty icon="key" title="No active keys" />
-        ) : (
+        <PagedList list={list} label="keys" empty={<Empty icon="key" title="No active keys" />}>
           <KeyTable keys={list.items} revoke={(key) => setAsked({ kind: 'revoke', key })} />
-        )}
-        <Pager list={list} label="keys" />
+        </PagedList>
       </div>
       {asked?.kind === 'create' && (
         <CreateKey

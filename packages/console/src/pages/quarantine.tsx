@@ -13,7 +13,7 @@ import { CodeBlock } from '#parts/code-block.tsx'
 import { ConfirmDialog, Dialog } from '#parts/dialog.tsx'
 import { Badge, Empty, Skeleton, Trouble } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
-import { Pager, usePaged } from '#parts/pager.tsx'
+import { PagedList, usePaged } from '#parts/pager.tsx'
 import { PersonName, Time } from '#parts/small.tsx'
 
 type Asked = { kind: 'look' | 'delete'; message: QuarantinedMessage } | null
@@ -47,19 +47,18 @@ export function QuarantinePage() {
       }
     >
       <div class="panel">
-        {list.error && list.value === undefined ? (
-          <Trouble error={list.error} retry={list.reload} />
-        ) : list.value === undefined ? (
-          <Skeleton label="Loading quarantined mail" />
-        ) : list.items.length === 0 ? (
-          <Empty icon="shield" title="Nothing in quarantine">
-            Mail is quarantined when a sender rule blocks its sender, or when mail is accepted from
-            allowed senders only.
-          </Empty>
-        ) : (
+        <PagedList
+          list={list}
+          label="quarantined mail"
+          empty={
+            <Empty icon="shield" title="Nothing in quarantine">
+              Mail is quarantined when a sender rule blocks its sender, or when mail is accepted
+              from allowed senders only.
+            </Empty>
+          }
+        >
           <QuarantineTable items={list.items} ask={setAsked} release={release} />
-        )}
-        <Pager list={list} label="quarantined mail" />
+        </PagedList>
       </div>
       {list.total > 0 && <p class="hint below">{plural(list.total, 'message')} in quarantine.</p>}
       {asked?.kind === 'look' && <RawDialog message={asked.message} onClose={close} />}

@@ -10,7 +10,7 @@ import { ConfirmDialog, FormDialog } from '#parts/dialog.tsx'
 import { CheckField, SelectField, TextField } from '#parts/field.tsx'
 import { Badge, Empty, Skeleton, Trouble } from '#parts/notice.tsx'
 import { Page, Section } from '#parts/page.tsx'
-import { Pager, usePaged } from '#parts/pager.tsx'
+import { PagedList, usePaged } from '#parts/pager.tsx'
 import { Choice, Time } from '#parts/small.tsx'
 import { podName } from './pod-name.ts'
 
@@ -49,22 +49,21 @@ export function RulesPage() {
       <FilterMode />
       <Section title="Rules">
         <div class="panel">
-          {list.error && list.value === undefined ? (
-            <Trouble error={list.error} retry={list.reload} />
-          ) : list.value === undefined ? (
-            <Skeleton label="Loading sender rules" />
-          ) : list.items.length === 0 ? (
-            <Empty icon="filter" title="No rules yet">
-              Block an address or a whole domain, or allow those you trust.
-            </Empty>
-          ) : (
+          <PagedList
+            list={list}
+            label="sender rules"
+            empty={
+              <Empty icon="filter" title="No rules yet">
+                Block an address or a whole domain, or allow those you trust.
+              </Empty>
+            }
+          >
             <RuleTable
               rules={list.items}
               places={known}
               remove={(rule) => setAsked({ kind: 'remove', rule })}
             />
-          )}
-          <Pager list={list} label="sender rules" />
+          </PagedList>
         </div>
       </Section>
       {asked?.kind === 'add' && <AddRule places={known} onClose={close} onDone={done} />}

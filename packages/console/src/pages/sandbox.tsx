@@ -13,9 +13,9 @@ import { Button } from '#parts/button.tsx'
 import { CodeBlock } from '#parts/code-block.tsx'
 import { ConfirmDialog, Dialog, FormDialog } from '#parts/dialog.tsx'
 import { AreaField, SelectField, TextField } from '#parts/field.tsx'
-import { Empty, Skeleton, Trouble } from '#parts/notice.tsx'
+import { Empty } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
-import { Pager, usePaged } from '#parts/pager.tsx'
+import { PagedList, usePaged } from '#parts/pager.tsx'
 import { Time } from '#parts/small.tsx'
 
 type Asked =
@@ -59,18 +59,17 @@ function Captured() {
       }
     >
       <div class="panel">
-        {list.error && list.value === undefined ? (
-          <Trouble error={list.error} retry={list.reload} />
-        ) : list.value === undefined ? (
-          <Skeleton label="Loading captured mail" />
-        ) : list.items.length === 0 ? (
-          <Empty icon="flask" title="No captured mail yet">
-            Messages sent to addresses outside this service appear here.
-          </Empty>
-        ) : (
+        <PagedList
+          list={list}
+          label="captured mail"
+          empty={
+            <Empty icon="flask" title="No captured mail yet">
+              Messages sent to addresses outside this service appear here.
+            </Empty>
+          }
+        >
           <CapturedTable mails={list.items} look={(mail) => setAsked({ kind: 'look', mail })} />
-        )}
-        <Pager list={list} label="captured mail" />
+        </PagedList>
       </div>
       {list.total > 0 && <p class="hint below">{plural(list.total, 'message')} captured.</p>}
       {asked?.kind === 'look' && <LookAt mail={asked.mail} onClose={close} />}

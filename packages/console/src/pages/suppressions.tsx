@@ -7,9 +7,9 @@ import { toast } from '#data/toasts.ts'
 import { Button } from '#parts/button.tsx'
 import { ConfirmDialog, FormDialog } from '#parts/dialog.tsx'
 import { TextField } from '#parts/field.tsx'
-import { Badge, Empty, Skeleton, type Tone, Trouble } from '#parts/notice.tsx'
+import { Badge, Empty, type Tone } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
-import { Pager, usePaged } from '#parts/pager.tsx'
+import { PagedList, usePaged } from '#parts/pager.tsx'
 import { Time } from '#parts/small.tsx'
 
 type Asked = { kind: 'add' } | { kind: 'remove'; suppression: Suppression } | null
@@ -60,26 +60,25 @@ export function SuppressionsPage() {
         </div>
       </div>
       <div class="panel">
-        {list.error && list.value === undefined ? (
-          <Trouble error={list.error} retry={list.reload} />
-        ) : list.value === undefined ? (
-          <Skeleton label="Loading suppressions" />
-        ) : list.items.length === 0 ? (
-          <Empty
-            icon="block"
-            title={wanted === '' ? 'No address is suppressed' : `${wanted} is not suppressed`}
-          >
-            {wanted === ''
-              ? 'Addresses are added automatically after a hard bounce, a complaint or an unsubscribe.'
-              : 'Enter the exact address; upper and lower case do not matter.'}
-          </Empty>
-        ) : (
+        <PagedList
+          list={list}
+          label="suppressions"
+          empty={
+            <Empty
+              icon="block"
+              title={wanted === '' ? 'No address is suppressed' : `${wanted} is not suppressed`}
+            >
+              {wanted === ''
+                ? 'Addresses are added automatically after a hard bounce, a complaint or an unsubscribe.'
+                : 'Enter the exact address; upper and lower case do not matter.'}
+            </Empty>
+          }
+        >
           <SuppressionTable
             items={list.items}
             remove={(suppression) => setAsked({ kind: 'remove', suppression })}
           />
-        )}
-        <Pager list={list} label="suppressions" />
+        </PagedList>
       </div>
       {asked?.kind === 'add' && <AddSuppression onClose={close} onDone={done} />}
       {asked?.kind === 'remove' && (

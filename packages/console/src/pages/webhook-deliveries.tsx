@@ -9,8 +9,8 @@ import { toast } from '#data/toasts.ts'
 import { useGathered } from '#data/use-gathered.ts'
 import { ActionButton } from '#parts/button.tsx'
 import { CodeBlock } from '#parts/code-block.tsx'
-import { Badge, Empty, Skeleton, type Tone, Trouble } from '#parts/notice.tsx'
-import { Pager, usePaged } from '#parts/pager.tsx'
+import { Badge, Empty, type Tone } from '#parts/notice.tsx'
+import { PagedList, usePaged } from '#parts/pager.tsx'
 import { Time } from '#parts/small.tsx'
 
 const states: Record<WebhookDelivery['status'], { tone: Tone; word: string }> = {
@@ -68,15 +68,16 @@ export function WebhookDeliveries({
   }
   return (
     <div class="panel">
-      {list.error && list.value === undefined ? (
-        <Trouble error={list.error} retry={list.reload} />
-      ) : list.value === undefined ? (
-        <Skeleton rows={4} label="Loading deliveries" />
-      ) : list.items.length === 0 ? (
-        <Empty icon="webhook" title="No deliveries yet">
-          Send a test, or wait for the next event.
-        </Empty>
-      ) : (
+      <PagedList
+        list={list}
+        label="deliveries"
+        rows={4}
+        empty={
+          <Empty icon="webhook" title="No deliveries yet">
+            Send a test, or wait for the next event.
+          </Empty>
+        }
+      >
         <ul class="tail">
           {list.items.map((delivery) => (
             <li key={delivery.id}>
@@ -84,8 +85,7 @@ export function WebhookDeliveries({
             </li>
           ))}
         </ul>
-      )}
-      <Pager list={list} label="deliveries" />
+      </PagedList>
     </div>
   )
 }

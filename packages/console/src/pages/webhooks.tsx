@@ -9,9 +9,9 @@ import { client } from '#data/session.ts'
 import { useGathered } from '#data/use-gathered.ts'
 import { Button, ButtonLink } from '#parts/button.tsx'
 import { Dialog } from '#parts/dialog.tsx'
-import { Badge, Empty, Skeleton, Trouble } from '#parts/notice.tsx'
+import { Badge, Empty } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
-import { Pager, usePaged } from '#parts/pager.tsx'
+import { PagedList, usePaged } from '#parts/pager.tsx'
 import { Secret, Time } from '#parts/small.tsx'
 import { errorWords, TRIED_MS } from './webhook-deliveries.tsx'
 import { WebhookForm } from './webhook-form.tsx'
@@ -34,18 +34,17 @@ export function WebhooksPage() {
       actions={add}
     >
       <div class="panel">
-        {webhooks.error && webhooks.value === undefined ? (
-          <Trouble error={webhooks.error} retry={webhooks.reload} />
-        ) : webhooks.value === undefined ? (
-          <Skeleton label="Loading webhooks" />
-        ) : webhooks.items.length === 0 ? (
-          <Empty icon="webhook" title="No webhooks yet" actions={add}>
-            A webhook posts each event to your program as it happens, so that it need not poll.
-          </Empty>
-        ) : (
+        <PagedList
+          list={webhooks}
+          label="webhooks"
+          empty={
+            <Empty icon="webhook" title="No webhooks yet" actions={add}>
+              A webhook posts each event to your program as it happens, so that it need not poll.
+            </Empty>
+          }
+        >
           <WebhookTable webhooks={webhooks.items} />
-        )}
-        <Pager list={webhooks} label="webhooks" />
+        </PagedList>
       </div>
       {isAdding && (
         <WebhookForm

@@ -1,18 +1,20 @@
-// A list page by page: so long as it may be, only one page of it is here.
+// Lists by pages; only one page is in memory.
 
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { formatNumber } from '#data/format.ts'
 import { type Resource, useResource } from '#data/use-resource.ts'
 import { Button } from './button.tsx'
+import { Skeleton, Trouble } from './notice.tsx'
 
 const PAGE_SIZE = 50
 
 type PageOf<Item> = {
   readonly data: readonly Item[]
   readonly total: number
-  /** False where the service stopped counting there. */
+  /** False if the service stopped counting at this total. */
   readonly totalIsExact?: boolean
-  /** False where a search ended before it had looked through everything. */
+  /** False if a search ended before it had read everything. */
   readonly isComplete?: boolean
 }
 export type PageBounds = { limit: number; offset: number; signal: AbortSignal }
@@ -25,7 +27,7 @@ export type Paged<Item> = Resource<PageOf<Item>> & {
   goTo: (offset: number) => void
 }
 
-/** As `useResource`, with a page that can be turned; under another key it begins anew. */
+/** Like `useResource` for one page of a list; another key starts at the first page. */
 export function usePaged<Item>(
   key: string | null,
   load: (bounds: PageBounds) => Promise<PageOf<Item>>,
@@ -46,7 +48,40 @@ export function usePaged<Item>(
   }
 }
 
-/** Nothing where all is on one page. */
+/** One page of a list with its pager, or the loading, failed or empty state. */
+export function PagedList<Item>({
+  list,
+  label,
+  rows,
+  empty,
+  children,
+}: {
+  list: Paged<Item>
+  label: string
+  /** Rows of the loading state. */
+  rows?: number
+  empty: ComponentChildren
+  children: ComponentChildren
+}) {
+  return (
+    <>
+      {list.value !== undefined ? (
+        list.items.length === 0 ? (
+          empty
+        ) : (
+          children
+        )
+      ) : list.error ? (
+        <Trouble error={list.error} retry={list.reload} />
+      ) : (
+        <Skeleton {...(rows !== undefined && { rows })} label={`Loading ${label}`} />
+      )}
+      <Pager list={list} label={label} />
+    </>
+  )
+}
+
+/** Empty if all items are on one page. */
 export function Pager<Item>({ list, label }: { list: Paged<Item>; label: string }) {
   const { total, offset, size, items, goTo, isLoading } = list
   if (offset === 0 && total <= size) return null
